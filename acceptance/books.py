@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Holds a live recording against the kernel's own books, for threads that live throughout.
+"""Compares a live recording with the kernel's own counters, for threads that live throughout.
 
 exec_ns against the first field of /proc/PID/task/TID/schedstat (within 0.1 %), ready_ns against the second, run_delay
 (within 5 %), involuntary and voluntary against /proc/PID/task/TID/status (exactly).
 
-ready begins at sched_waking, run_delay at the queueing after it (ACCOUNTING.md). Where Python has pyarrow, the time between the
-two, which the recording holds for each wakeup, stands beside; a ready_ns further off than 5 % must be within it without that.
+ready begins at sched_waking, run_delay when the thread is queued after it (docs/accounting.md). If Python has pyarrow, the time between
+the two, which the recording contains for each wakeup, is printed too; a ready_ns that differs by more than 5 % must be within it without that time.
 
 The two windows are made equal: the load's threads are stopped (SIGSTOP) before the recording begins and again before it
-ends, and the books are read only while every one of them stands still. So all that they do lies within both.
+ends, and the counters are read only while all of them are stopped. So everything that they do lies within both.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--seconds", type=float, default=3, help="how long the load runs (3)")
     args.add_argument("--keep", metavar="DIR", help="keep the recording here")
-    args.add_argument("--books-only", action="store_true", help="no recording: what the books alone say")
+    args.add_argument("--books-only", action="store_true", help="no recording: print only the kernel's counters")
     args.add_argument("extra", nargs="*", metavar="-- OPTION…", help="more options for corewise record")
     args = args.parse_args()
     if not args.books_only:
@@ -47,7 +47,7 @@ def main():
 
 
 def run_load(program, folder, args):
-    """The books before and after the load ran within a recording."""
+    """Returns the counters before and after the load ran within a recording."""
     load = subprocess.Popen([program], stdout=subprocess.PIPE, text=True)
     recorder = None
     try:
@@ -90,7 +90,7 @@ def state(pid, tid):
 
 
 def books(pid):
-    """For each thread: name, nanoseconds run, nanoseconds waited, involuntary and voluntary switches."""
+    """For each thread: name, running time in ns, waiting time in ns, involuntary and voluntary switches."""
     result = {}
     for tid in map(int, os.listdir(f"/proc/{pid}/task")):
         folder = Path(f"/proc/{pid}/task/{tid}")
@@ -112,7 +112,7 @@ def print_books(before, after):
 
 
 def queueing(folder):
-    """Nanoseconds between the waking of each thread and its queueing, by thread number; None where nothing can read it."""
+    """Nanoseconds between the wakeup of each thread and its queueing, by TID; None if they cannot be read."""
     try:
         import pyarrow.parquet
     except ImportError:
@@ -121,31 +121,31 @@ def queueing(folder):
     for wake in pyarrow.parquet.read_table(folder / "events" / "wake.parquet").to_pylist():
         if wake["kind"] == "waking":
             woken[wake["tid"]] = wake["at_ns"]
-        elif wake["kind"] == "wakeup_told" and wake["tid"] in woken:
+        elif wake["kind"] == "wakeup_at_switch_in" and wake["tid"] in woken:
             between[wake["tid"]] = between.get(wake["tid"], 0) + wake["stamp_ns"] - woken.pop(wake["tid"])
     return between
 
 
-def compare(before, after, lives, between):
+def compare(before, after, instances, between):
     seen = {}
-    for life in lives:
-        seen.setdefault(life["tid"], life)
+    for instance in instances:
+        seen.setdefault(instance["tid"], instance)
     rows, bad = [], 0
     for tid, name, (ran, waited, involuntary, voluntary) in growth(before, after):
-        life = seen.get(tid)
-        if life is None:
+        instance = seen.get(tid)
+        if instance is None:
             rows.append([name, tid] + ["not recorded"] + [""] * 8)
             bad += 1
             continue
-        exec_off = off(life["exec_ns"], ran)
-        ready_off = off(life["ready_ns"], waited)
-        queued_off = ready_off if between is None else off((life["ready_ns"] or 0) - between.get(tid, 0), waited)
+        exec_off = off(instance["exec_ns"], ran)
+        ready_off = off(instance["ready_ns"], waited)
+        queued_off = ready_off if between is None else off((instance["ready_ns"] or 0) - between.get(tid, 0), waited)
         fine = (abs(exec_off) <= EXEC_WITHIN and min(abs(ready_off), abs(queued_off)) <= READY_WITHIN
-                and (life["involuntary"], life["voluntary"]) == (involuntary, voluntary))
+                and (instance["involuntary"], instance["voluntary"]) == (involuntary, voluntary))
         bad += not fine
         rows.append([name, tid, f"{ran / 1e6:.3f}", f"{100 * exec_off:+.4f} %", f"{waited / 1e6:.3f}", f"{100 * ready_off:+.2f} %",
                      "not read" if between is None else f"{100 * queued_off:+.2f} %",
-                     involuntary, life["involuntary"] - involuntary, voluntary, life["voluntary"] - voluntary,
+                     involuntary, instance["involuntary"] - involuntary, voluntary, instance["voluntary"] - voluntary,
                      "yes" if fine else "NO"])
     corewise.print_table(["thread", "tid", "ran ms", "exec_ns off", "waited ms", "ready_ns off", "from queueing", "involuntary", "off", "voluntary",
                           "off", "within"], rows)
@@ -153,7 +153,7 @@ def compare(before, after, lives, between):
 
 
 def off(ours, books_say):
-    """How far ours is from the books, as a share of them. A microsecond beside nothing is no difference."""
+    """The relative difference between corewise and the kernel's counters. A microsecond compared with nothing counts as equal."""
     ours = ours or 0
     if abs(ours - books_say) <= 1000:
         return 0.0

@@ -1,4 +1,4 @@
-/* Threads of unlike habits for acceptance/books.py: they all live throughout. Prints "ready" once they stand. */
+/* Threads with different behaviour for acceptance/books.py; all of them live throughout. Prints "ready" once they have started. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>

@@ -10,15 +10,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
 BINARY = os.environ.get("COREWISE") or str(ROOT / "target/release/corewise")
-ORACLE = os.environ.get("ORACLE") or str(SHARED / "bin/oracle.py")
+ORACLE = os.environ.get("ORACLE") or str(ROOT / "testdata/referee/oracle.py")
 
 
 class Refused(Exception):
-    """corewise ended with an error; its words."""
+    """corewise ended with an error; holds its message."""
 
 
 def run(*args):
-    """What `corewise ARGS` prints."""
+    """Returns what `corewise ARGS` prints."""
     done = subprocess.run([BINARY, *map(str, args)], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode:
         raise Refused(f"corewise {' '.join(map(str, args))}: exit {done.returncode}: {done.stderr.strip()[-500:]}")
@@ -26,27 +26,27 @@ def run(*args):
 
 
 def table(trace, name):
-    """A table of a trace, as a list of rows, each a dict."""
+    """Returns a table of a trace as a list of rows, each a dict."""
     return rows_of(run("table", trace, name, "--format", "json"))
 
 
 def check(trace):
-    """The laws and counts of a trace: a dict with broken, unwoken and residuals."""
-    return json.loads(run("check", trace, "--format", "json"))
+    """Returns the checks and counts of a trace: a dict with broken, unwoken and residuals."""
+    return json.loads(run("verify", trace, "--format", "json"))
 
 
 def rows_of(text):
-    """JSON as an array of objects, or one object a line."""
+    """Parses JSON, either an array of objects or one object per line."""
     text = text.strip()
     return json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.splitlines()]
 
 
 def wait_until_attached(recorder, folder, patience=30):
-    """Waits until the recorder that writes to a folder has told all threads: from then on nothing is missed."""
+    """Waits until the recorder that writes to a folder has reported all threads: from then on nothing is missed."""
     first = Path(folder) / "spool" / "000000.seg"
     until = time.monotonic() + patience
     while recorder.poll() is None and time.monotonic() < until:
-        # A segment is its header until then.
+        # Until then a segment contains only its header.
         if first.exists() and first.stat().st_size > 32:
             return
         time.sleep(0.01)
@@ -59,7 +59,7 @@ def need_binary():
 
 
 def residuals_of(checked):
-    """All residuals of a `check`, by the law's name, whether they come as a dict or as a list of objects."""
+    """Returns all residuals of a `check` by the name of the check, given as a dict or as a list of objects."""
     laws = checked.get("residuals", {})
     if isinstance(laws, dict):
         return {str(law): residual for law, residual in laws.items()}
@@ -67,7 +67,7 @@ def residuals_of(checked):
 
 
 def print_table(head, rows, file=sys.stdout):
-    """Columns, words to the left, numbers to the right."""
+    """Prints columns: text aligned left, numbers aligned right."""
     cells = [list(map(str, row)) for row in rows]
     widths = [max(len(row[i]) for row in [list(head), *cells]) for i in range(len(head))]
 

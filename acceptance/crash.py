@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""What is left of a recording when the recorder is killed (kill -9, at ten moments) or the disk is full (a small tmpfs).
+"""What is left of a recording if the recorder is killed (kill -9, at ten moments) or the disk is full (a small tmpfs).
 
-The moments count from when the recorder has attached: before that there is nothing to recover, which `recover` must say. After each, `corewise recover DIR` must make a trace that passes `corewise check` with no residual. On the full disk the
-recorder must stop by itself, say so and exit with an error. Exit status 1 where anything of that does not hold.
+The moments count from when the recorder has attached. Before that there is nothing to recover, which `recover` must say. After each,
+`corewise recover DIR` must make a trace that passes `corewise verify` without residuals. On the full disk the recorder must stop by itself,
+say so and exit with an error. Exit status 1 if any of this fails.
 """
 
 import argparse
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import corewise
 
-# Something that switches all the time, for longer than any of the recordings.
+# Switches all the time, for longer than any of the recordings.
 LOAD = ["perf", "bench", "sched", "messaging", "-g", "2", "-l", "1000000"]
 WITHOUT_PERF = ["sh", "-c", "while :; do echo x; done | while read -r _; do :; done"]
 
@@ -71,7 +72,7 @@ def killed(folder, after):
 
 
 def killed_before(folder):
-    """Nothing to recover is the right answer, in a sentence."""
+    """An error that there is nothing to recover is the right answer."""
     child = recorder(folder)
     while not folder.exists() and child.poll() is None:
         time.sleep(0.001)
@@ -80,7 +81,7 @@ def killed_before(folder):
     try:
         corewise.run("recover", folder)
     except corewise.Refused as why:
-        return [child.returncode, "nothing", "", "", "", "", "yes" if "holds no spool" in str(why) else f"NO: {why}"]
+        return [child.returncode, "nothing", "", "", "", "", "yes" if "no spool" in str(why) else f"NO: {why}"]
     return [child.returncode, "yes, too early?", "", "", "", "", "NO"]
 
 
@@ -99,7 +100,7 @@ def full_disk(tmp, megabytes):
             child.communicate()
             return ["did not stop", "", "", "", "", "", "NO"]
         print(f"the recorder on the full disk: {said.strip().splitlines()[-1:]}")
-        # There is no room beside it: recover into another place.
+        # There is no space left on that disk: recover to another one.
         result = recovered(disk / "full.cw", tmp / "recovered.cw")
         if not child.returncode:
             result[-1] = "NO: exit 0"
@@ -109,7 +110,7 @@ def full_disk(tmp, megabytes):
 
 
 def recovered(folder, into=None):
-    """What `corewise recover` makes of it and `corewise check` says of that."""
+    """Runs `corewise recover` and `corewise verify` on its result."""
     try:
         corewise.run("recover", folder, *(["-o", into] if into else []))
         checked = corewise.check(into or folder)

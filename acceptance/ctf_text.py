@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Turns `babeltrace2 --clock-seconds --no-delta FOLDER` into text that the referee (oracle.py) reads.
+"""Converts the output of `babeltrace2 --clock-seconds --no-delta FOLDER` to text that the referee (oracle.py) reads.
 
     babeltrace2 --clock-seconds --no-delta FOLDER | ctf_text.py [--numbers | --release 4.4.3] | oracle.py
 
-The states stay numbers, as `trace-cmd report -R` prints them; with --release, those of a kernel before 4.14 become letters.
-Every event is a line, so that the recording begins and ends where it does. Exit status 1: a scheduler's line that could not
-be read.
+The states stay numbers, as `trace-cmd report -R` prints them; with --release, those of a kernel before 4.14 become state letters.
+Every event is a line, so that the recording begins and ends at the right time. Exit status 1: a line of the scheduler could not
+be parsed.
 """
 
 import argparse
@@ -20,7 +20,7 @@ WAKES = ("sched_waking", "sched_wakeup", "sched_wakeup_new")
 
 
 def fields(text):
-    """The fields of all parts; a text's escapes are undone."""
+    """Returns the fields of all parts, with escapes in texts resolved."""
     found = {}
     for name, quoted, container, number, _ in FIELD.findall(text):
         if container or number:
@@ -31,7 +31,7 @@ def fields(text):
 
 
 def old_letter(release):
-    """What a state number means before 4.14, or None from then on."""
+    """Returns a function for the meaning of state numbers before 4.14, or None for later kernels."""
     version = tuple(int(n) for n in re.findall(r"\d+", release)[:2])
     if version >= (4, 14):
         return None
@@ -51,7 +51,7 @@ def old_letter(release):
 
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    args.add_argument("--release", default="9.9", help="the kernel's, where its states are from before 4.14")
+    args.add_argument("--release", default="9.9", help="the kernel's release, if its states are from before 4.14")
     letter = old_letter(args.parse_args().release)
     bad = 0
     for line in sys.stdin:
@@ -72,7 +72,7 @@ def main():
                 f["prev_state"] = letter(f["prev_state"]) if letter else f["prev_state"]
                 rest = SWITCH.format(**f)
             elif name in WAKES:
-                # A context may have the same names as the event's own fields, which stand last.
+                # A context may have the same names as the event's own fields, which come last.
                 own = fields(text[text.rindex("{ ") if "comm = " in text[text.rindex("{ "):] else 0:])
                 own["tid"] = own.get("tid", own.get("pid"))
                 rest = WAKE.format(**own, target=own.get("target_cpu", own.get("cpu", 0)))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every perf.data under some folders (or named) either loads or is refused with a reason; none panics, hangs or takes more
-than 512 MB. Exit status 1 where one does."""
+"""Every perf.data in some folders, or given directly, either loads or is refused with a reason; none panics, hangs or takes more
+than 512 MB. Exit status 1 if one does."""
 
 import argparse
 import sys

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Every export of a trace, read by other people's readers, says what the trace says. Exit status 1 where one does not.
+"""Every export of a trace, read by independent readers, equals the trace. Exit status 1 if one does not.
 
-  perfetto   perfetto's own protobuf classes (PyPI perfetto): what ran, was ready and was blocked, rebuilt from the
-             sched events alone, equals thread_state; where corewise can import it, all of it comes back the same
+  perfetto   perfetto's own protobuf classes (PyPI perfetto): running, ready and blocked times, rebuilt from the
+             sched events alone, equal thread_state; if corewise can import it, the result is the same
   firefox    the fields that the profiler's types require (github.com/firefox-devtools/profiler, src/types/profile.ts)
   chrome     json: every row of thread_state, to the nanosecond; arrows begin and end
   csv        the same bytes as `corewise table --format csv`
   parquet    pyarrow: the same as the csv
   xlsx       openpyxl, and LibreOffice where it is installed: the same as the csv
 
-Python packages: perfetto, protobuf, openpyxl, pyarrow. A reader that is not there is said to be skipped."""
+Python packages: perfetto, protobuf, openpyxl, pyarrow. Missing readers are reported as skipped."""
 
 import argparse
 import csv
@@ -30,7 +30,7 @@ ROW_LIMIT = 1_048_575
 
 
 class Differs(Exception):
-    """What an export says otherwise."""
+    """An export differs from the trace."""
 
 
 def main():
@@ -42,10 +42,10 @@ def main():
     rows, failed = [], False
     for trace in args.traces:
         with tempfile.TemporaryDirectory() as folder:
-            told = Told(trace, Path(folder))
+            source = Trace(trace, Path(folder))
             for name in args.only or CHECKS:
                 try:
-                    words = CHECKS[name](told)
+                    words = CHECKS[name](source)
                 except ImportError as missing:
                     words = f"skipped: {missing}"
                 except Differs as why:
@@ -55,14 +55,14 @@ def main():
     return failed
 
 
-class Told:
+class Trace:
     """A trace: its tables as csv, read once."""
 
     def __init__(self, trace, folder):
         self.trace, self.folder, self.kept = trace, folder, {}
 
     def rows(self, name):
-        """Rows as dicts of texts; None where nothing is known."""
+        """Rows as dicts of texts; None if unknown."""
         if name not in self.kept:
             text = corewise.run("table", self.trace, name, "--format", "csv")
             self.kept[name] = text, list(csv.DictReader(text.splitlines()))
@@ -86,10 +86,10 @@ class Told:
 # ---- perfetto
 
 
-def perfetto(told):
+def perfetto(source):
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
-    path = told.export("perfetto", "trace.pftrace")
+    path = source.export("perfetto", "trace.pftrace")
     trace = pb.Trace()
     trace.ParseFromString(path.read_bytes())
     about = next(p.track_event for p in trace.packet if p.HasField("track_event") and p.track_event.name == "about this trace")
@@ -107,12 +107,12 @@ def perfetto(told):
                 events.append((event.timestamp - begin, order, bundle.cpu, kind, event, noted))
                 noted = {}
     events.sort(key=lambda e: e[:3])
-    compared = compare_states(told, events)
-    return f"{len(events)} sched events; {compared}; {comes_back(told, path)}"
+    compared = compare_states(source, events)
+    return f"{len(events)} sched events; {compared}; {comes_back(source, path)}"
 
 
 def rebuilt(events, has_waking):
-    """(tid, start, end, state, cpu) from sched events alone, by the words of ACCOUNTING.md."""
+    """(tid, start, end, state, cpu) from sched events alone, by the rules of docs/accounting.md."""
     now, out = {}, []  # tid → [state, since, cpu, woken at]
 
     def until(tid, at):
@@ -123,7 +123,7 @@ def rebuilt(events, has_waking):
     for at, _, cpu, kind, event, note in events:
         if kind == "sched_switch":
             switch = event.sched_switch
-            # A side that the source did not tell is drawn for the eye only.
+            # A side that the source did not record is only drawn for display.
             prev = 0 if note.get("prev") == -1 else switch.prev_pid
             next_ = 0 if note.get("next") == -1 else switch.next_pid
             if prev:
@@ -157,48 +157,48 @@ def rebuilt(events, has_waking):
     return out
 
 
-def compare_states(told, events):
-    """Threads whose states corewise holds to be certain must be the same; where it says unknown, so does nobody else."""
-    states = told.states()
+def compare_states(source, events):
+    """Threads whose states are certain must be the same; an unknown state in corewise must be unknown in the file."""
+    states = source.states()
     has_waking = any(e[3] == "sched_waking" for e in events)
     doubted = {r["tid"] for r in states if r["state"] == "unknown" and r["reason"] != "before_first_event"}
-    # What a snapshot told stands in notes, and so does what lies before the first event.
+    # States from a snapshot are in notes, and so is everything before the first event.
     noted = {r["tid"] for r in states if r["reason"] == "snapshot"}
     end = max((r["end_ns"] for r in states), default=0)
-    wanted, got = defaultdict(list), defaultdict(list)
+    wanted, actual = defaultdict(list), defaultdict(list)
     for r in states:
-        # The last stretch is ended by the recording, not by an event; the first may be told by a snapshot.
+        # The last stretch is ended by the recording, not by an event; the first may come from a snapshot.
         if r["state"] in ("running", "ready", "blocked") and r["tid"] not in doubted | noted and 0 < r["start_ns"] and r["end_ns"] < end:
             wanted[r["tid"]].append((r["start_ns"], r["end_ns"], r["state"], r["cpu"] if r["state"] == "running" else None))
     for tid, start, stop, state, cpu in rebuilt(events, has_waking):
         if tid not in doubted | noted and state in ("running", "ready", "blocked") and 0 < start and stop < end:
-            got[tid].append((start, stop, state, cpu))
-    for tid in wanted.keys() | got.keys():
-        a, b = Counter(wanted[tid]), Counter(got[tid])
+            actual[tid].append((start, stop, state, cpu))
+    for tid in wanted.keys() | actual.keys():
+        a, b = Counter(wanted[tid]), Counter(actual[tid])
         if a != b:
             raise Differs(f"thread {tid}: only in thread_state {list((a - b))[:2]}, only in the file {list((b - a))[:2]}")
-    # Of the others, what ran with certainty must at least be in the file.
+    # For the others, at least the certain running stretches must be in the file.
     slices = {(tid, start, stop, cpu) for tid, start, stop, state, cpu in rebuilt(events, has_waking) if state == "running"}
     ran = [(r["tid"], r["start_ns"], r["end_ns"], r["cpu"]) for r in states if r["state"] == "running" and 0 < r["start_ns"] and r["end_ns"] < end]
     missing = [r for r in ran if r not in slices]
     if missing:
         raise Differs(f"{len(missing)} of {len(ran)} running stretches are not in the file, as {missing[0]}")
     alike = sum(map(len, wanted.values()))
-    return f"{alike} states of {len(wanted)} threads equal, all {len(ran)} running stretches there ({len(doubted)} threads have broken links)"
+    return f"{alike} states of {len(wanted)} threads equal, all {len(ran)} running stretches found ({len(doubted)} threads have inconsistent switches)"
 
 
-def comes_back(told, path):
-    """Imported again, where this corewise reads the format."""
+def comes_back(source, path):
+    """Imports it again, if this corewise reads the format."""
     try:
         after = {name: corewise.run("table", path, name, "--format", "md", "--no-names") for name in ("thread_state", "cpu_state")}
     except corewise.Refused as why:
-        if "not a format that corewise reads" in str(why):
+        if "unknown format" in str(why):
             return "skipped: this corewise does not import it"
         raise Differs(str(why)) from why
     for name, text in after.items():
-        if text != corewise.run("table", told.trace, name, "--format", "md", "--no-names"):
-            raise Differs(f"{name} is another after import")
-    return "comes back the same"
+        if text != corewise.run("table", source.trace, name, "--format", "md", "--no-names"):
+            raise Differs(f"{name} differs after import")
+    return "the same after import"
 
 
 # ---- firefox
@@ -211,12 +211,12 @@ THREAD = {"name": str, "pid": str, "tid": (str, int), "processType": str, "proce
           "funcTable": dict, "resourceTable": dict, "nativeSymbols": dict}
 
 
-def firefox(told):
-    profile = json.loads(told.export("firefox", "profile.json").read_text())
+def firefox(source):
+    profile = json.loads(source.export("firefox", "profile.json").read_text())
     require(profile, PROFILE, "profile")
     require(profile["meta"], META, "meta")
     schema = {s["name"]: {f["key"]: f for f in s["fields"]} for s in profile["meta"]["markerSchema"]}
-    got, cpus = Counter(), Counter()
+    actual, cpus = Counter(), Counter()
     for thread in profile["threads"]:
         require(thread, THREAD, thread.get("name"))
         strings, markers = thread["stringArray"], thread["markers"]
@@ -238,13 +238,13 @@ def firefox(told):
                 cpus[(thread["name"].split(",")[0], strings[data["tid"]], start, end)] += 1
             else:
                 tid = str(thread["tid"]).split(".")[0]
-                got[(tid, start, end, name, *(strings[data[k]] or None for k in ("cpu", "coreType", "reason", "prio")))] += 1
+                actual[(tid, start, end, name, *(strings[data[k]] or None for k in ("cpu", "coreType", "reason", "prio")))] += 1
     wanted = Counter((r["tid"], int(r["start_ns"]), int(r["end_ns"]), r["state"], *(r[k] or None for k in ("cpu", "core_type", "reason", "prio")))
-                     for r in told.rows("thread_state"))
-    same(wanted, got, "markers")
-    same(Counter((f"cpu {r['cpu']}", r["tid"], int(r["start_ns"]), int(r["end_ns"])) for r in told.rows("thread_state") if r["state"] == "running"),
+                     for r in source.rows("thread_state"))
+    same(wanted, actual, "markers")
+    same(Counter((f"cpu {r['cpu']}", r["tid"], int(r["start_ns"]), int(r["end_ns"])) for r in source.rows("thread_state") if r["state"] == "running"),
          cpus, "what CPUs ran")
-    return f"{sum(got.values())} stretches and {sum(cpus.values())} of CPUs equal, {len(profile['threads'])} tracks, required fields there"
+    return f"{sum(actual.values())} stretches and {sum(cpus.values())} of CPUs equal, {len(profile['threads'])} tracks, required fields there"
 
 
 def ns(ms):
@@ -259,23 +259,23 @@ def require(of, fields, where):
             raise Differs(f"{where}.{name} is {type(of[name]).__name__}")
 
 
-def same(wanted, got, what):
-    if wanted != got:
-        raise Differs(f"{what}: only in the trace {list(wanted - got)[:2]}, only in the file {list(got - wanted)[:2]}")
+def same(wanted, actual, what):
+    if wanted != actual:
+        raise Differs(f"{what}: only in the trace {list(wanted - actual)[:2]}, only in the file {list(actual - wanted)[:2]}")
 
 
 # ---- chrome
 
 
-def chrome(told):
-    trace = json.loads(told.export("chrome", "trace.json").read_text(), parse_float=Decimal)
-    got, flows, names = Counter(), defaultdict(list), set()
+def chrome(source):
+    trace = json.loads(source.export("chrome", "trace.json").read_text(), parse_float=Decimal)
+    actual, flows, names = Counter(), defaultdict(list), set()
     for event in trace["traceEvents"]:
         phase = event["ph"]
         if phase == "X" and event["cat"] == "state":
             start = int(event["ts"] * 1000)
             args = event["args"]
-            got[(str(args["thread"]), str(event["tid"]), start, start + int(event["dur"] * 1000), event["name"],
+            actual[(str(args["thread"]), str(event["tid"]), start, start + int(event["dur"] * 1000), event["name"],
                  *(str(args[k]) if k in args else None for k in COLUMNS))] += 1
         elif phase in "sf":
             flows[event["id"]].append(phase)
@@ -284,11 +284,11 @@ def chrome(told):
         elif phase not in "XC":
             raise Differs(f"phase {phase}")
     wanted = Counter((r["thread"], r["tid"], int(r["start_ns"]), int(r["end_ns"]), r["state"], *(r[k] or None for k in COLUMNS))
-                     for r in told.rows("thread_state"))
-    same(wanted, got, "stretches")
+                     for r in source.rows("thread_state"))
+    same(wanted, actual, "stretches")
     if any(sorted(f) != ["f", "s"] for f in flows.values()):
         raise Differs("an arrow without begin or end")
-    return f"{sum(got.values())} stretches equal, {len(flows)} arrows, {len(names)} names"
+    return f"{sum(actual.values())} stretches equal, {len(flows)} arrows, {len(names)} names"
 
 
 COLUMNS = ("cpu", "core_type", "reason", "waker", "exec_ns", "prio")
@@ -296,22 +296,22 @@ COLUMNS = ("cpu", "core_type", "reason", "waker", "exec_ns", "prio")
 # ---- tables
 
 
-def csv_folder(told):
-    folder = told.export("csv", "csv")
+def csv_folder(source):
+    folder = source.export("csv", "csv")
     for name in TABLES:
-        if (folder / f"{name}.csv").read_text() != told.text(name):
+        if (folder / f"{name}.csv").read_text() != source.text(name):
             raise Differs(f"{name}.csv is not what `corewise table` writes")
     return f"{len(TABLES)} tables equal"
 
 
-def parquet(told):
+def parquet(source):
     from pyarrow import parquet as pq
 
-    folder, rows, ids = told.export("parquet", "parquet"), 0, set()
+    folder, rows, ids = source.export("parquet", "parquet"), 0, set()
     for name in TABLES:
         table = pq.read_table(folder / f"{name}.parquet")
         ids.add(int(pq.read_metadata(folder / f"{name}.parquet").metadata[b"corewise.trace"]))
-        wanted = told.rows(name)
+        wanted = source.rows(name)
         if table.num_rows != len(wanted):
             raise Differs(f"{name}: {table.num_rows} rows, not {len(wanted)}")
         if wanted and table.column_names != list(wanted[0]):
@@ -326,7 +326,7 @@ def parquet(told):
 
 
 def alike(value, text):
-    """Whether a cell is what the csv says."""
+    """Whether a cell equals the csv."""
     if value is None or text in ("", None):
         return value in (None, "") and text in ("", None)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -334,27 +334,27 @@ def alike(value, text):
     return str(value).lower() == text.lower() if isinstance(value, bool) else value == text
 
 
-def xlsx(told):
+def xlsx(source):
     import openpyxl
 
-    path = told.export("xlsx", "tables.xlsx")
+    path = source.export("xlsx", "tables.xlsx")
     book = openpyxl.load_workbook(path, read_only=True)
     if book.sheetnames[0] != "about":
         raise Differs(f"sheets {book.sheetnames}")
     cells = 0
     for name in TABLES:
-        wanted = told.rows(name)
+        wanted = source.rows(name)
         read = sheets(name, len(wanted), lambda sheet: [list(r) for r in book[sheet].iter_rows(values_only=True)])
         cells += compare_cells(name, read, wanted)
     whole = openpyxl.load_workbook(path)
     for name in TABLES:
         if whole[name].freeze_panes != "A2" or not whole[name].auto_filter.ref:
             raise Differs(f"{name}: no frozen head, or no filter")
-    return f"openpyxl: {cells} cells equal; {libreoffice(told, path)}"
+    return f"openpyxl: {cells} cells equal; {libreoffice(source, path)}"
 
 
 def sheets(name, rows, read):
-    """The rows of a table from all its sheets, and its head."""
+    """Returns the rows of a table from all its sheets, and its head."""
     head, body, number = None, [], 1
     while True:
         part = read(name if number == 1 else f"{name} ({number})")
@@ -376,20 +376,20 @@ def compare_cells(name, read, wanted):
     return len(body) * len(columns)
 
 
-def libreoffice(told, path):
+def libreoffice(source, path):
     program = shutil.which("soffice") or shutil.which("libreoffice")
     if not program:
         return "LibreOffice skipped: it is not installed"
-    folder = told.folder / "office"
-    # The last number: every sheet, as a file of its own; raw values instead of what a cell shows.
+    folder = source.folder / "office"
+    # The last number: every sheet as a separate file; raw values instead of formatted cells.
     form = 'csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,false,false,false,false,-1'
-    done = subprocess.run([program, f"-env:UserInstallation=file://{told.folder}/profile", "--headless", "--convert-to", form, "--outdir", folder, path],
+    done = subprocess.run([program, f"-env:UserInstallation=file://{source.folder}/profile", "--headless", "--convert-to", form, "--outdir", folder, path],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
     if done.returncode:
         raise Differs(f"LibreOffice: {done.stderr.strip()[-200:]}")
     cells = 0
     for name in TABLES:
-        wanted = told.rows(name)
+        wanted = source.rows(name)
 
         def read(sheet):
             with open(folder / f"{path.stem}-{sheet}.csv", newline="") as file:

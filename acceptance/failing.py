@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Commands whose second reading of a file fails: an error, exit code 1, nothing half-written left. And an import to a full disk.
+"""Commands whose second reading of a file fails: an error, exit code 1, no partial output left. And an import to a full disk.
 
-The file is a perf.data that lost events, so that every command reads it twice. By LD_PRELOAD, after the first reading and a half, its reads
-fail (EIO), or the file loses its second half. TMPDIR is a tmpfs without room. The full disk is a tmpfs of a few MB, whose first failed write strace shows. Wants
-root, perf, strace and a C compiler; exit status 1 where anything does not hold.
+The file is a perf.data that lost events, so that every command reads it twice. With LD_PRELOAD, after one and a half readings, its reads
+fail (EIO), or the file loses its second half. TMPDIR is a tmpfs without space. The full disk is a tmpfs of a few MB, whose first failed write
+strace shows. Needs root, perf, strace and a C compiler; exit status 1 if anything fails.
 """
 
 import argparse
@@ -28,7 +28,7 @@ COMMANDS = {
     "table --range": ["table", "{file}", "threads", "--range", "0.1s..0.2s"],
     "table thread_state": ["table", "{file}", "thread_state", "--format", "parquet", "-o", "{out}/states.parquet"],
     "critical_path": ["table", "{file}", "critical_path"],
-    "check": ["check", "{file}"],
+    "verify": ["verify", "{file}"],
     "import": ["import", "{file}", "-o", "{out}/run.cw"],
     "export perfetto": ["export", "{file}", "--to", "perfetto", "-o", "{out}/run.pftrace"],
     "export csv": ["export", "{file}", "--to", "csv", "-o", "{out}/tables"],
@@ -58,7 +58,7 @@ def main():
 
 
 def lossy_recording(tmp, seconds):
-    """A perf.data that lost events: a small buffer under many switches, until one did."""
+    """A perf.data that lost events: records many switches with a small buffer until events are lost."""
     path = tmp / "lossy.data"
     for _ in range(5):
         load = ["perf", "bench", "sched", "messaging", "-g", "4", "-l", str(int(4000 * seconds))]
@@ -88,7 +88,7 @@ def with_fault(tmp, shim, whole, mode, command):
     log.unlink(missing_ok=True)
     size = file.stat().st_size
     faults = {"LD_PRELOAD": str(shim), "FAULTY_FILE": str(file), "FAULTY_MODE": mode, "FAULTY_LOG": str(log)}
-    # How much one reading takes shows where nothing fails.
+    # Measure how much one reading takes, without faults.
     faults["FAULTY_AFTER"] = str(size + size // 2)
     done = subprocess.run(command_of(command, file, out), env=os.environ | faults, stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, timeout=120)
@@ -106,7 +106,7 @@ def without_room(tmp, whole, command):
                               capture_output=True, text=True, timeout=120)
     finally:
         subprocess.run(["umount", room], check=True)
-    # A command that needs no more room than memory has does its work.
+    # A command that fits in memory succeeds.
     if done.returncode == 0:
         return ["no", 0, "", "", "yes"]
     return verdict(done, out, True)

@@ -1,4 +1,4 @@
-/* LD_PRELOAD for failing.py: what happens to one file after so many bytes of it were read.
+/* LD_PRELOAD library for failing.py: makes reads of one file fail after a number of bytes.
  *
  *   FAULTY_FILE=path   FAULTY_AFTER=bytes   FAULTY_MODE=eio (reads fail) | cut (the file loses its second half)   FAULTY_LOG=path */
 #define _GNU_SOURCE

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Holds what corewise imports from other tools' recordings against the referee on an independent reader's text.
+"""Compares corewise's imports of other tools' recordings with the referee on an independent reader's text.
 
     acceptance/formats.py [DIR|FILE…]      default: every recording in shared/traces
 
-| kind | who reads it for the referee (shared/bin/oracle.py) |
+| kind | reader for the referee (testdata/referee/oracle.py) |
 | --- | --- |
 | perf.data | perf script |
 | trace.dat | trace-cmd report -t -R |
-| ftrace, systrace and perf script text | nobody: the text itself, out of its HTML, gzip or zlib |
-| CTF | babeltrace2, its lines put into the referee's by ctf_text.py |
+| ftrace, systrace and perf script text | none: the text itself, taken out of its HTML, gzip or zlib |
+| CTF | babeltrace2, its lines converted by ctf_text.py |
 | Perfetto | perfetto_text.py (PyPI's classes) |
 | schedviz | schedviz_text.py |
 
-Each is imported, its tables compared to the nanosecond, and a line printed: switches, wake events, threads, CPUs, span,
-residual of the laws, unknown CPU time. Exit status 1 where anything differs, or is refused that has switches.
+Each is imported, its tables are compared to the nanosecond, and a line is printed: switches, wake events, threads, CPUs, span,
+residual of the checks, unknown CPU time. Exit status 1 if anything differs, or a file with switches is refused.
 """
 
 import argparse
@@ -36,7 +36,7 @@ HEAD = ["file", "format", "equal", "switches", "wakes", "threads", "CPUs", "span
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("paths", nargs="*", type=Path, default=[corewise.SHARED / "traces"])
-    args.add_argument("--python", default=sys.executable, help="a Python that has PyPI's perfetto and protobuf")
+    args.add_argument("--python", default=sys.executable, help="a Python with PyPI's perfetto and protobuf")
     args.add_argument("--differences", type=int, default=3, help="how many to print of each file (3)")
     args = args.parse_args()
     corewise.need_binary()
@@ -52,7 +52,7 @@ def main():
 
 
 def recordings(path):
-    """Files that may be recordings, and folders that hold one."""
+    """Returns files that may be recordings, and folders that contain one."""
     if path.is_file() or (path / "metadata").exists():
         return [path]
     skip = {"meta", "topology", "turbostat", "perfmon", "presentmon-csv", "etl", "perfetto-textproto"}
@@ -68,7 +68,7 @@ def recordings(path):
 
 
 def held(path, args):
-    """A line of the table, and what differs."""
+    """Returns a line of the table, and the differences."""
     name = "/".join(path.parts[-2:])
     with tempfile.TemporaryDirectory(prefix="formats-") as tmp:
         folder = Path(tmp) / "run.cw"
@@ -98,12 +98,12 @@ def held(path, args):
 
 
 def span(checked, cpus):
-    """Seconds of the recording: what every CPU's states tile."""
+    """Returns the length of the recording in seconds, which every CPU's states tile."""
     return max((c["busy_ns"] + c["idle_ns"] + c["unknown_ns"] for c in cpus), default=0) / 1e9
 
 
 def asked(path, kind, manifest, args):
-    """The referee's answer; None where nobody else can read the file."""
+    """Returns the referee's answer; None if no other tool can read the file."""
     about = dict(manifest["facts"].get("about", [])) if isinstance(manifest.get("facts"), dict) else {}
     if kind == "perf.data":
         command = ["perf", "script", "-f", "-F", "comm,tid,cpu,time,event,trace", "--ns", "-i", path]
@@ -125,14 +125,14 @@ def asked(path, kind, manifest, args):
 
 
 def for_the_referee(text):
-    """What it does not read as a line of a recording: marks of old Androids ("0: B|…"), and the page's own last line, which
-    stands there only to end the list. `x` was printed for "dead" before 4.14 only, which the referee wants to be told."""
+    """Removes what the referee does not read as a line of a recording: marks of old Androids ("0: B|…"), and the last line of a page,
+    which only ends the list. `x` was printed for "dead" before 4.14 only, which the referee needs to know."""
     text = re.sub(rb"(\d\.\d+: )0: ", rb"\1tracing_mark_write: ", text)
     return b"".join(line for line in text.splitlines(keepends=True) if b"dummy-0000" not in line)
 
 
 def plain(data):
-    """The lines out of a text's wrappings."""
+    """Returns the lines without the wrappers of a text."""
     if data[:2] == b"\x1f\x8b":
         data = gzip.decompress(data)
     start = data.find(b"TRACE:\n")

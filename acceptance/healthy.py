@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Records ten healthy loads by `corewise record`, and prints what `corewise diagnose` finds in each.
+"""Records ten healthy loads with `corewise record`, and prints what `corewise diagnose` finds in each.
 
     acceptance/healthy.py [--runs 5] [--keep DIR] [LOAD…]
-    acceptance/healthy.py --again DIR      what it finds in recordings that were kept
+    acceptance/healthy.py --again DIR      diagnoses recordings that were kept
 
-A finding above "low" in a healthy load is a false alarm until its action, carried out, saves what it promises: the last
-lines list them all. Exits 1 where there are more than 2 in 50 recordings. A load whose program is missing is skipped in
-words (apt-get install ffmpeg apache2-utils nginx-light sqlite3 xz-utils git gcc make python3-numpy). Other programs that run beside
-are in the recordings too, so run it on a machine that does nothing else.
+A finding above "low" in a healthy load is a false alarm unless its fix saves the estimated time: the last
+lines list them all. Exits 1 if there are more than 2 in 50 recordings. A load whose program is missing is skipped with a
+message (apt-get install ffmpeg apache2-utils nginx-light sqlite3 xz-utils git gcc make python3-numpy). Other running programs
+are in the recordings too, so run it on an otherwise idle machine.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from pathlib import Path
 
 import corewise
 
-# name: (the programs that it needs, what is done before the recording, what is recorded); {tmp} is a folder of its own.
+# name: (required programs, the preparation, the recorded command); {tmp} is a folder of its own.
 LOADS = {
     "idle": ([], "", "sleep 4"),
     "compile": (["make", "gcc"], "sources", "make -s -j2 -C {tmp} -f big.mk"),
@@ -52,7 +52,8 @@ points = [(random.random(), random.random()) for _ in range(1_000_000)]
 print(4 * sum(x * x + y * y < 1 for x, y in points) / len(points))
 """
 
-# Threads of Python's own server queue for its one interpreter: lock-convoy rightly says so, and it would not be healthy.
+# Threads of Python's own server queue for its one interpreter: lock-convoy correctly reports that, so it is not a
+# healthy load.
 NGINX = """
 daemon off; worker_processes 2; pid {tmp}/pid; user root;
 events {{}}
@@ -63,7 +64,7 @@ http {{
 }}
 """
 
-# A finding above low in so large a part of the recordings is one too many.
+# The limit: more findings above low than this share of the recordings is a failure.
 MOST = 2 / 50
 # Times are in milliseconds.
 LINE = "{:12}{:>4}{:>8}  {:46}{:10}{:11}{:>12}{:>9}{:>10}"
@@ -71,7 +72,7 @@ ABOVE_LOW = ("medium", "high")
 
 
 def prepare(kind, tmp):
-    """What a load reads; the server that is to be ended after it, and where it listens."""
+    """Creates the input of a load. Returns the server that is to be ended after it, and its port."""
     words = [f"w{n * n % 7919:04d}" for n in range(4000)]
     if kind == "sources":
         for part in range(10):
@@ -166,7 +167,7 @@ def look(given, folder):
             said = json.loads(corewise.run("diagnose", trace, "--format", "json"))
             span = (said["span"]["end"] - said["span"]["start"]) / 1e6
             for finding in said["findings"] or [None]:
-                print(LINE.format(name, run, f"{span:.0f}", *told(finding)).rstrip(), flush=True)
+                print(LINE.format(name, run, f"{span:.0f}", *cells(finding)).rstrip(), flush=True)
                 if finding and finding["severity"] in ABOVE_LOW:
                     above.append(f"{name} {run}: {finding['rule']} ({finding['severity']}): {finding['title']}")
             if given.keep is None and not given.again:
@@ -176,7 +177,7 @@ def look(given, folder):
     return int(len(above) > MOST * recordings)
 
 
-def told(finding):
+def cells(finding):
     if finding is None:
         return ["none", "", "", "", "", ""]
     times = [finding["recoverable_ns"], *finding["range_ns"]]

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Damaged recordings: each cut at 200 places, and 200 copies with flipped bytes, given to `corewise report`. Of a recording
-that is a folder, one of its files is damaged at a time, in turn.
+"""Damaged recordings: each cut at 200 places, and 200 copies with flipped bytes, given to `corewise report`. If a recording is
+a folder, one of its files is damaged at a time, in turn.
 
-Wanted of each: a result with its losses named, or an error with an offset; never a panic, a hang (20 s) or more than 512 MB
-of anonymous memory. Exit status 1 where one of them misbehaves; the damaged file is then kept.
+Expected of each: a result that names its losses, or an error with an offset; never a panic, a hang (20 s) or more than 512 MB
+of anonymous memory. Exit status 1 if one fails; the damaged file is then kept.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from measured import run
 
 LIMIT_KB = 512 * 1024
 PANIC = 101
-LOSSES = re.compile(r"\b(cut|lost|lossy|loss|trouble|damaged|odd|unreadable|truncated|discarded)\b", re.IGNORECASE)
+LOSSES = re.compile(r"\b(cut|lost|lossy|loss|losses|anomal(?:y|ies)|damaged|unreadable|truncated|discarded)\b", re.IGNORECASE)
 OFFSET = re.compile(r"\b(byte|offset)\s+(0x[0-9a-f]+|\d+)")
 
 
@@ -29,9 +29,9 @@ def main():
     args.add_argument("files", nargs="+", type=Path, metavar="FILE|FOLDER")
     args.add_argument("--cuts", type=int, default=200)
     args.add_argument("--flips", type=int, default=200)
-    args.add_argument("--seed", type=int, default=1, help="of the choice of bytes (1)")
+    args.add_argument("--seed", type=int, default=1, help="seed for the choice of bytes (1)")
     args.add_argument("--timeout", type=float, default=20)
-    args.add_argument("--keep", type=Path, default=Path(tempfile.gettempdir()) / "corewise-hostile", help="where files that did harm go")
+    args.add_argument("--keep", type=Path, default=Path(tempfile.gettempdir()) / "corewise-hostile", help="the folder for files that caused failures")
     args = args.parse_args()
     corewise.need_binary()
     rows, harm = [], []
@@ -54,11 +54,11 @@ def main():
         print(line)
     corewise.print_table(["file", "damage", "files", *VERDICTS, "peak MB", "slowest s"], rows)
     if harm:
-        print(f"the files that did harm are in {args.keep}")
+        print(f"the files that caused failures are in {args.keep}")
     return bool(harm)
 
 
-# "nothing said": a flipped byte of a thread's name or of a time harms no structure, so it cannot be told from a whole file.
+# "nothing said": a flipped byte of a thread's name or of a time damages no structure, so it cannot be detected.
 VERDICTS = ["losses named", "nothing said", "error with offset", "error without", "panic", "hang or memory", "signal"]
 HARM = {"error without", "panic", "hang or memory", "signal"}
 
@@ -67,7 +67,7 @@ WANTED = {"cut": "cuts", "flipped": "flips"}
 
 
 def victims(path, tmp, damaged, count):
-    """Damaged copies of a file, or of a folder's files in turn."""
+    """Yields damaged copies of a file, or of a folder's files in turn."""
     if path.is_file():
         for where, content in damaged(path.read_bytes(), count):
             (tmp / "damaged.data").write_bytes(content)
@@ -98,7 +98,7 @@ def judge(one):
 
 
 def cuts(whole, count, _seed=0):
-    """Lengths from nothing to all but a byte: half of them within the first 4 KiB, where headers stand, the rest evenly."""
+    """Yields lengths from nothing to all but a byte: half of them within the first 4 KiB, where headers are, the rest evenly."""
     head, half = min(4096, len(whole)), count // 2
     lengths = [head * i // max(half, 1) for i in range(half)]
     lengths += [head + (len(whole) - 1 - head) * i // max(count - half - 1, 1) for i in range(count - half)]
@@ -107,7 +107,7 @@ def cuts(whole, count, _seed=0):
 
 
 def flips(whole, count, seed):
-    """One to eight bytes changed; of every second file all within the header or the first records."""
+    """Changes one to eight bytes; in every second file all within the header or the first records."""
     chance = random.Random(seed)
     for i in range(count):
         damaged = bytearray(whole)

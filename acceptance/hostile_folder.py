@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Root records into a folder of somebody else who meanwhile swaps what is written there for links: strace shows by which calls.
+"""Root records into a folder of another user, who swaps what is written there for links at the same time: strace shows the calls.
 
     acceptance/hostile_folder.py
 
-Once the trace folder is new, once it is there and the other user's too. A process of that user (nobody) renames what the recorder makes and
-puts links to a folder of root's in its place, some thousand times. Well is: no call names a path that leads into the folder but the
+Once the trace folder is new, once it exists and belongs to the other user too. A process of that user (nobody) renames what the recorder makes
+and puts links to a folder of root's in its place, some thousand times. Required: no call names a path that leads into the folder except the
 program's own start; every file and folder there is opened relative to a descriptor, by a name without a slash, and with O_NOFOLLOW or
-O_EXCL (or is the descriptor's folder itself, "."); and root's folder is as it was. Then `stat` of everything written: 0700 and 0600, and
-the other user's, as after sudo. Needs root and strace. Exit status 1 where anything of that does not hold.
+O_EXCL (or is the descriptor's folder itself, "."); and root's folder is unchanged. Then `stat` of everything written: 0700 and 0600, and
+owned by the other user, as after sudo. Needs root and strace. Exit status 1 if any of this fails.
 """
 
 import os
@@ -24,7 +24,7 @@ import corewise
 NOBODY = 65534
 NAMES = ["", "/spool", "/.part", "/events", "/tables", "/manifest.json", "/processes.json", "/processes.json.new"]
 CALL = re.compile(r"^\d+\s+(\w+)\((.*)$")
-# They name no file.
+# These calls name no file.
 WORDS = {"execve", "write", "writev", "read", "readlink", "readlinkat"}
 
 
@@ -33,7 +33,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="hostile-") as tmp:
         os.chmod(tmp, 0o755)
         for made in (False, True):
-            # The recorder may give up, in a sentence, where its folder is gone the moment it has made it: then again.
+            # The recorder may give up with an error if its folder is gone immediately after it was made: then try
+            # again.
             for attempt in range(10):
                 folder = Path(tmp) / f"{made:d}{attempt}"
                 folder.mkdir()
@@ -43,7 +44,7 @@ def main():
                 if code == 0:
                     break
             else:
-                print("it was never let to its end")
+                print("no recording ran to its end")
                 return 1
     return 0
 
@@ -72,7 +73,7 @@ def recorded(tmp, made):
     print(f"calls by a path into it, or through what may be a link: {len(bad)}", *bad[:5], sep="\n  ")
     corewise.print_table(["calls", "call", "what keeps it within"], [[n, *what] for what, n in sorted(counts.items())])
     same = stats(victim) == before
-    print(f"root's folder is as it was: {'yes' if same else 'NO'}")
+    print(f"root's folder is unchanged: {'yes' if same else 'NO'}")
     written = Counter(f"{mode} of uid {uid}" for path, (mode, uid, *_) in stats(home).items() if Path(path).name not in ("stop", "swaps"))
     print("what is there now:", dict(written))
     return same and not bad, done.returncode
@@ -100,7 +101,7 @@ def swap(run, victim):
 
 
 def calls(log, home):
-    """How often each kind of call named something in the folder, and those that could be led elsewhere."""
+    """Returns how often each kind of call named something in the folder, and the calls that could be redirected."""
     counts, bad = Counter(), []
     for line in log.read_text(errors="replace").splitlines():
         call = CALL.match(line)
@@ -110,7 +111,7 @@ def calls(log, home):
         paths = re.findall(r'"([^"]*)"', words)
         if name in WORDS or not paths or name == "statx" and paths == [""] and "AT_EMPTY_PATH" in words:
             continue
-        # Of openat's own words: what a descriptor's name (-y) holds is no path that the kernel is given.
+        # Of openat's arguments: the name of a descriptor (-y) is not a path that the kernel gets.
         if any("/" in path for path in paths):
             bad.append(line[:200])
         elif name in ("open", "openat", "openat2"):

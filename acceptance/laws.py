@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Holds the tables of real traces against what must hold of every trace.
+"""Checks the invariants of every trace on the tables of real traces.
 
     acceptance/laws.py TRACE…        e.g. what acceptance/loads.py made, and shared/traces
 
-A line a trace: how far off each law is, in nanoseconds (threads: the largest of any). thief: a thread's times behind thieves less
-its ready time; ready: each split of its ready time less that; siblings: the classes of a core's time less the time recorded;
-at once: concurrency times duration, and the same by bands, less what CPUs were busy; path: the pieces of the critical path of the
-whole recording and of windows of 100 ms, which must follow one another from begin to end. Exits 1 where any is not 0.
+One line per trace: the residual of each invariant, in nanoseconds (threads: the largest of any). ran_instead: a thread's times by the thread that
+ran instead, minus its ready time; ready: each split of its ready time minus that; siblings: the classes of a core's time minus the recorded
+time; at once: concurrency times duration, and the same by bands, minus the busy time of CPUs; path: the pieces of the critical path of the
+whole recording and of windows of 100 ms, which must follow one another from begin to end. Exits 1 if any is not 0.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def main():
     args.add_argument("traces", nargs="+", metavar="TRACE")
     args = args.parse_args()
     corewise.need_binary()
-    head, rows = ["trace", "threads", "CPUs", "ready s", "thief", "ready", "siblings", "at once", "path", "pieces"], []
+    head, rows = ["trace", "threads", "CPUs", "ready s", "ran_instead", "ready", "siblings", "at once", "path", "pieces"], []
     for trace in args.traces:
         try:
             rows.append([trace[-40:], *laws(trace)])
@@ -41,15 +41,15 @@ def main():
 
 
 def laws(trace):
-    """What a line tells of a trace."""
+    """Returns the cells of a trace's line."""
     cpus = corewise.table(trace, "cpus")
     span = max((c["busy_ns"] + c["idle_ns"] + c["unknown_ns"] for c in cpus), default=0)
     threads = {t["thread"]: t for t in corewise.table(trace, "ready_wait")}
-    behind = defaultdict(int)
-    for row in corewise.table(trace, "ready_by_thief"):
-        behind[row["thread"]] += row["ready_ns"]
+    ran_instead = defaultdict(int)
+    for row in corewise.table(trace, "ran_instead"):
+        ran_instead[row["thread"]] += row["ready_ns"]
     ready = {key: t["ready_ns"] for key, t in threads.items() if t["ready_ns"] is not None}
-    thief = largest(behind[key] - ns for key, ns in ready.items())
+    ran_instead_off = largest(ran_instead[key] - ns for key, ns in ready.items())
     split = largest(split_off(threads[key], names) for key in ready for names in SPLITS)
     cores = corewise.table(trace, "smt_cores")
     siblings = largest(sum(c[f"{k}_ns"] for k in ("idle", "one_busy", "many_busy", "unknown")) - span for c in cores)
@@ -59,21 +59,21 @@ def laws(trace):
     begins = [span * part // 4 for part in (1, 2, 3)]
     windows = [(0, span), *((begin, min(begin + WINDOW, span)) for begin in begins)]
     paths = [path_off(trace, begin, end) for begin, end in windows if end > begin]
-    return [len(threads), len(cpus), f"{sum(ready.values()) / 1e9:.3f}", thief, split, siblings,
+    return [len(threads), len(cpus), f"{sum(ready.values()) / 1e9:.3f}", ran_instead_off, split, siblings,
             max(abs(at_once - busy), abs(bands - busy)), largest(off for off, _ in paths), sum(pieces for _, pieces in paths)]
 
 
 def split_off(thread, names):
-    """How far the parts of its ready time are from that; 0 where the source does not tell them."""
+    """Returns how far the parts of a ready time are from it; 0 if the source does not record them."""
     parts = [thread[name] for name in names]
     return 0 if all(part is None for part in parts) else sum(part or 0 for part in parts) - thread["ready_ns"]
 
 
 def path_off(trace, begin, end):
-    """How far the pieces of a window's critical path are from following one another from begin to end; how many they are."""
+    """Returns how far the pieces of a window's critical path are from a gapless sequence, and their number."""
     words = ["--format", "json", "--range", f"{begin}ns..{end}ns"]
     pieces = corewise.rows_of(corewise.run("table", trace, "critical_path", *words))
-    if not pieces:  # nobody ran there
+    if not pieces:  # no thread ran there
         return 0, 0
     edges = [begin, *(p["end_ns"] for p in pieces)]
     gaps = [piece["start_ns"] - edge for piece, edge in zip(pieces, edges)]

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Makes ten recordings of unlike loads by `perf sched record`, and the same loads by `corewise record`.
+"""Makes ten recordings of different loads with `perf sched record`, and of the same loads with `corewise record`.
 
     acceptance/loads.py OUT               OUT/<load>.data and OUT/<load>.cw
     acceptance/loads.py --only perf OUT   only the former
-    acceptance/loads.py --look OUT        what the referee says of each .data that is there
+    acceptance/loads.py --look OUT        prints the referee's result for each .data that exists
 
-perf does not deliver some tasks' events on some virtual machines (ACCOUNTING.md, chain): CPU 1's idle task among them.
-So five loads keep CPU 1 from ever idling, by a spinner of the lowest weight (nice 19) on it.
+perf does not deliver some tasks' events on some virtual machines (docs/accounting.md, inconsistent switches), among them those of CPU 1's idle task.
+So five loads keep CPU 1 from becoming idle, with a spinner of the lowest weight (nice 19) on it.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 import corewise
 
 SPINNER = "taskset -c 1 nice -n 19 timeout {seconds} sh -c 'while :; do :; done'"
-# name: (command, whether CPU 1 is kept from idling). {tmp} is a folder of its own.
+# name: (command, whether CPU 1 is kept from becoming idle). {tmp} is a folder of its own.
 LOADS = {
     "idle": ("sleep 2", False),
     "pipe": ("taskset -c 0 perf bench sched pipe -l 20000", False),
@@ -40,7 +40,7 @@ def main():
     args.add_argument("out", metavar="OUT", type=Path)
     args.add_argument("--only", choices=["perf", "corewise"], help="only one of the two recorders")
     args.add_argument("--load", action="append", choices=list(LOADS), help="only these loads")
-    args.add_argument("--look", action="store_true", help="record nothing; what the referee says of OUT/*.data")
+    args.add_argument("--look", action="store_true", help="record nothing; print the referee's result for OUT/*.data")
     args = args.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     names = args.load or list(LOADS)
@@ -59,7 +59,7 @@ def main():
 
 
 def record(name, recorder):
-    """The load under a recorder. The spinner runs from before the recording until after it, so that it covers its ends."""
+    """Runs the load under a recorder. The spinner runs from before the recording until after it, so that it covers both ends."""
     command, kept_busy = LOADS[name]
     with tempfile.TemporaryDirectory(prefix=f"load-{name}-") as tmp:
         if "big.mk" in command:
@@ -77,7 +77,7 @@ def record(name, recorder):
 
 
 def write_sources(folder):
-    """Some C files that take a compiler a moment each, and what builds them."""
+    """Writes C files that take a moment to compile, and a makefile."""
     objects = [f"part{i}.o" for i in range(6)]
     for name in objects:
         functions = "\n".join(f"double f{i}(double x) {{ for (int i = 0; i < {i}; i++) x += x / (i + 1.5); return x; }}"

@@ -1,7 +1,7 @@
 """Runs a command and measures it: wall and CPU time, the peak of its anonymous memory and its maxrss.
 
-Anonymous memory is the largest sum of RssAnon over the command and its children, read every 5 ms: what it holds, without
-the pages of the files it maps, which the kernel can take back.
+Anonymous memory is the largest sum of RssAnon over the command and its children, read every 5 ms: the memory that it uses, without
+the pages of mapped files, which the kernel can reclaim.
 """
 
 import os
@@ -21,13 +21,13 @@ class Measured:
     cpu_s: float
     anon_kb: int
     maxrss_kb: int  # of the largest single process
-    stopped: str  # why it was ended before its time, or nothing
+    stopped: str  # why it was stopped early, or nothing
     out: str
     err: str
 
 
 def run(command, anon_limit_kb=None, timeout_s=None, keep_output=False):
-    """Measures a command. One that outgrows a limit is killed, which `stopped` says."""
+    """Measures a command. One that exceeds a limit is killed, and `stopped` says so."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         begin = time.monotonic()
         child = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL,
@@ -57,7 +57,7 @@ def text_of(file):
 
 
 def tree_anon_kb(pid):
-    """RssAnon of a process and all that it started. One that ends meanwhile counts nothing."""
+    """Returns RssAnon of a process and all its children. A process that ends at the same time counts as nothing."""
     total = 0
     try:
         with open(f"/proc/{pid}/status") as status:

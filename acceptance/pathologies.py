@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs each program of examples/pathologies and its mended twin in turn, and prints the medians of their wall times.
+"""Runs each program of examples/pathologies and its fixed twin in turn, and prints the medians of their wall times.
 
     cargo build --release -p corewise-pathologies --examples
     acceptance/pathologies.py [--runs 5] [--programs DIR] [NAME…]
 
-Exits 1 where a mended twin did other work than the faulty one, or was not faster.
+Exits 1 if a fixed twin did other work than the faulty one, or was not faster.
 """
 
 import argparse
@@ -20,13 +20,13 @@ LAST = re.compile(r"work (\d+) units, wall_ms ([\d.]+)")
 
 
 def names():
-    """The programs, in the order of their list."""
+    """Returns the programs in the order of their list."""
     cargo = tomllib.loads((ROOT / "examples/pathologies/Cargo.toml").read_text())
     return [example["name"] for example in cargo["example"]]
 
 
 def once(program, *words):
-    """Units of work and milliseconds of one run; None where the program says why it was skipped."""
+    """Returns the units of work and milliseconds of one run; None if the program was skipped."""
     out = subprocess.run([program, *words], check=True, capture_output=True, text=True).stdout.splitlines()[-1]
     if out.startswith("skipped"):
         return None
@@ -41,22 +41,22 @@ def main():
     words.add_argument("--programs", type=Path, default=ROOT / "target/release/examples")
     given = words.parse_args()
     failed = []
-    print("| program | faulty, ms | mended, ms | saved, ms |\n| --- | ---: | ---: | ---: |")
+    print("| program | faulty, ms | fixed, ms | saved, ms |\n| --- | ---: | ---: | ---: |")
     for name in given.names:
         twins = [[], []]
         for _ in range(given.runs):
-            for twin, words in zip(twins, ((), ("--mended",))):
+            for twin, words in zip(twins, ((), ("--fixed",))):
                 twin.append(once(given.programs / name, *words))
         if None in twins[0] + twins[1]:
             print(f"| {name} | skipped | | |", flush=True)
             continue
-        faulty, mended = (statistics.median(ms for _, ms in twin) for twin in twins)
-        if len({units for twin in twins for units, _ in twin}) > 1 or mended >= faulty:
+        faulty, fixed = (statistics.median(ms for _, ms in twin) for twin in twins)
+        if len({units for twin in twins for units, _ in twin}) > 1 or fixed >= faulty:
             failed.append(name)
-        spread = [f"{m:.0f} ({min(t)[1]:.0f}–{max(t)[1]:.0f})" for m, t in zip((faulty, mended), twins)]
-        print(f"| {name} | {spread[0]} | {spread[1]} | {faulty - mended:.0f} |", flush=True)
+        spread = [f"{m:.0f} ({min(t)[1]:.0f}–{max(t)[1]:.0f})" for m, t in zip((faulty, fixed), twins)]
+        print(f"| {name} | {spread[0]} | {spread[1]} | {faulty - fixed:.0f} |", flush=True)
     if failed:
-        sys.exit(f"not the same work, or not faster when mended: {', '.join(failed)}")
+        sys.exit(f"not the same work, or not faster when fixed: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Just enough of the perf.data format to count what perf itself says it lost: perf_data.py FILE.data"""
+"""A minimal perf.data parser that counts what perf itself reports as lost: perf_data.py FILE.data"""
 
 import json
 import mmap
@@ -11,11 +11,11 @@ LOST, SAMPLE, LOST_SAMPLES = 2, 9, 13
 
 
 def counts(path):
-    """Records by type, and under "lost" the events that LOST records name. Not for piped or compressed files."""
+    """Returns records by type, and under "lost" the events that LOST records report. Not for piped or compressed files."""
     seen = Counter()
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         if data[:8] != b"PERFILE2":
-            raise ValueError(f"{path}: no perf.data")
+            raise ValueError(f"{path}: not a perf.data file")
         at, size = struct.unpack_from("<QQ", data, 40)
         end = min(at + size, len(data))
         head = struct.Struct("<IHH")
@@ -33,9 +33,9 @@ def counts(path):
 
 
 def counts_apart(path):
-    """`events` and `lost`, counted by another process: a child of one that has mapped a large file inherits its maxrss."""
-    told = subprocess.run([sys.executable, __file__, str(path)], stdout=subprocess.PIPE, text=True, check=True).stdout
-    return json.loads(told)
+    """Returns `events` and `lost`, counted by another process: a child of a process that has mapped a large file inherits its maxrss."""
+    output = subprocess.run([sys.executable, __file__, str(path)], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return json.loads(output)
 
 
 if __name__ == "__main__":

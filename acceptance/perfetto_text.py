@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A second, slow reader of Perfetto traces: their kernel events as ftrace text, which `shared/bin/oracle.py` reads.
+"""A second, slow reader of Perfetto traces: prints their kernel events as ftrace text, which `testdata/referee/oracle.py` reads.
 
     perfetto_text.py TRACE | oracle.py
     perfetto_text.py --binary TEXTPROTO > TRACE     (Perfetto's own tests keep their traces as text)
 
-It wants PyPI's `perfetto`. Columns (`compact_sched`) are turned into lines too; the thread left by the first switch of a
-CPU, or by one after a loss, is not told there and is printed as `<...>:-1`, which the referee does not read: give it traces
+It needs PyPI's `perfetto`. Columns (`compact_sched`) are converted to lines too. The thread left by the first switch of a
+CPU, or by one after a loss, is not recorded there and is printed as `<...>:-1`, which the referee does not read: give it traces
 with plain events. Times are the trace's own, state numbers as the kernel wrote them.
 """
 import sys
@@ -18,7 +18,7 @@ WAKES = ("sched_waking", "sched_wakeup", "sched_wakeup_new")
 
 
 def packets(data):
-    """All packets, those that were compressed too."""
+    """Yields all packets, including compressed ones."""
     trace = proto.Trace()
     trace.ParseFromString(data)
     for packet in trace.packet:
@@ -41,7 +41,7 @@ def event_words(event):
 
 
 def columns(compact, running):
-    """(time, words) of packed wakings and switches; `running` is (name, thread, priority) of the CPU so far."""
+    """Yields (time, text) of packed wakeups and switches; `running` is the current (name, thread, priority) of the CPU."""
     now, names = 0, compact.intern_table
     for row in zip(compact.waking_timestamp, compact.waking_pid, compact.waking_prio, compact.waking_target_cpu,
                    compact.waking_comm_index):
@@ -58,7 +58,7 @@ def columns(compact, running):
 
 
 def binary(path):
-    """A trace written as text, as bytes; fields that the package does not know are left out."""
+    """Returns a trace written as text in binary form; fields that the package does not know are left out."""
     with open(path, encoding="utf-8") as file:
         trace = text_format.Parse(file.read(), proto.Trace(), allow_unknown_field=True, allow_unknown_extension=True)
     return trace.SerializeToString()

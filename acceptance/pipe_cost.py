@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What recording costs the recorded: `perf bench sched pipe -l 300000`, pinned to one CPU, bare, under `corewise record`,
-under `corewise record --irq`, with `--stacks` and under `perf sched record`, in turn, some rounds; medians.
+"""The overhead of recording: `perf bench sched pipe -l 300000`, pinned to one CPU, bare, under `corewise record`,
+under `corewise record --irq`, with `--stacks` and under `perf sched record`, in turn, for some rounds; medians.
 
-Pinned because it is bimodal otherwise. The time is the benchmark's own: starting and ending a recorder is not in it. Beside
-it stand the events lost and the bytes an event, in the spool and in the finished folder.
+It is pinned because the result is bimodal otherwise. The time is the benchmark's own: it does not include the start and end of a recorder.
+The table also has the events lost and the bytes per event, in the spool and in the finished folder.
 """
 
 import argparse
@@ -23,8 +23,8 @@ from measured import median
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--rounds", type=int, default=5)
-    args.add_argument("--loops", type=int, default=300_000, help="of the benchmark (300000)")
-    args.add_argument("--cpu", type=int, default=0, help="pinned to this one (0)")
+    args.add_argument("--loops", type=int, default=300_000, help="loops of the benchmark (300000)")
+    args.add_argument("--cpu", type=int, default=0, help="the CPU to which it is pinned (0)")
     args.add_argument("--only", action="append", choices=list(WAYS), help="only these, and bare")
     args = args.parse_args()
     names = ["bare", *(n for n in WAYS if n != "bare" and (not args.only or n in args.only))]
@@ -90,12 +90,12 @@ def run(command):
 
 
 def seconds_of(said):
-    """The benchmark's own word."""
+    """Returns the time that the benchmark prints."""
     return float(re.search(r"Total time:\s+([\d.]+) \[sec\]", said).group(1))
 
 
 def events_of(folder):
-    """How many events a recording has, as its check or its manifest says."""
+    """Returns the number of events of a recording, from its check or its manifest."""
     checked = corewise.check(folder)
     return checked.get("events") or json.loads((folder / "manifest.json").read_text())["events"]
 

@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
-"""The power fails while a recording is converted in place: its spool or its folder is whole, whatever the moment.
+"""The power fails while a recording is converted in place: its spool or its folder is complete at every moment.
 
     acceptance/power_cut.py --kernel FOLDER [--kills 50]
 
-A guest of QEMU has a recording's spool on an ext4 disk and converts it (`corewise recover`, as `corewise record` does at its end). It is
+A QEMU guest has a recording's spool on an ext4 disk and converts it (`corewise recover`, as `corewise record` does at its end). It is
 killed at random moments from the begin of the conversion to some time after its end. Its disk has a write-back cache, which is lost: this
 script is the disk (a server of the NBD protocol). What the guest wrote since its last FLUSH is only in the cache; at the kill each sector
-of it has reached the disk or not, by a coin whose bias is drawn for each kill. (A qcow2 or raw file would not do: its writes survive in the
-host's page cache when QEMU is killed, flushed or not.) The journal commits every second (mount option commit=1) rather than every five,
-so that what is removed is soon gone from the disk too.
+of it has reached the disk or not, at random with a probability drawn for each kill. (A qcow2 or raw file would not work: its writes survive
+in the host's page cache when QEMU is killed, flushed or not.) The journal commits every second (mount option commit=1) rather than every
+five, so that removed files are soon gone from the disk too.
 
-Then the disk is mounted here. Well is: a manifest, and `corewise check` finds all events; or no manifest, and a spool whose files are
-byte by byte those of before. The line of each kill says which. With --no-sync the guest's fsync does nothing (a seccomp filter): the
+Then the disk is mounted here. Required: a manifest, and `corewise verify` finds all events; or no manifest, and a spool whose files are
+byte by byte those from before. The line of each kill says which. With --no-sync the guest's fsync does nothing (a seccomp filter): the
 control, in which recordings must be lost.
 
 FOLDER is an unpacked kernel: `apt-get download linux-image-…-cloud-amd64; dpkg-deb -x *.deb FOLDER`. Needs root, qemu-system-x86,
 busybox-static, cpio, e2fsprogs, and gcc for --no-sync. The guest boots once; each kill begins from the same saved state.
-Exit status 1 where a recording was lost (with --no-sync: where none was).
+Exit status 1 if a recording was lost (with --no-sync: if none was).
 """
 
 import argparse
@@ -97,7 +97,7 @@ def trials(tmp, args):
     image, initrd = disk(tmp, args), tmp / "initrd"
     make_initrd(tmp, initrd, args)
     saved, content = boot(tmp, args, image, initrd)
-    # How long the conversion takes from there, undisturbed.
+    # Measure how long the conversion takes from there without a kill.
     guest = Guest(tmp, args, initrd, Disk(content), saved)
     guest.say("go")
     guest.until("BEGIN")
@@ -105,7 +105,7 @@ def trials(tmp, args):
     guest.until("DONE")
     whole = time.monotonic() - began
     guest.kill()
-    print(f"{events} events, spool of {sum(size for size, _ in before.values()) / 1e6:.1f} MB; undisturbed the conversion takes {whole:.1f} s")
+    print(f"{events} events, spool of {sum(size for size, _ in before.values()) / 1e6:.1f} MB; without a kill the conversion takes {whole:.1f} s")
     rows, lost = [], 0
     for kill in range(args.kills):
         held = Disk(content)
@@ -128,7 +128,7 @@ def trials(tmp, args):
 
 
 def recording(tmp, duration):
-    """A spool and how many events it has."""
+    """Records a spool. Returns its files and the number of events."""
     whole, run = tmp / "whole.cw", tmp / "root/run.cw"
     corewise.run("record", "-o", whole, "--keep-spool", "--duration", duration)
     events = corewise.check(whole)["events"]
@@ -142,7 +142,7 @@ def files(folder):
 
 
 def disk(tmp, args):
-    """An ext4 image with the spool, the program and its libraries."""
+    """Makes an ext4 image with the spool, the program and its libraries."""
     root = tmp / "root"
     for name in ("proc", "tmp", "lib64", "lib"):
         (root / name).mkdir(exist_ok=True)
@@ -178,7 +178,7 @@ def make_initrd(tmp, initrd, args):
 
 
 def boot(tmp, args, image, initrd):
-    """The guest just before it converts: its state, and its disk with all that it has written."""
+    """Boots the guest until just before it converts. Returns its saved state and its disk with everything that it has written."""
     held, saved = Disk(image.read_bytes()), tmp / "saved"
     guest = Guest(tmp, args, initrd, held)
     guest.until("READY", 600)
@@ -208,7 +208,7 @@ class Disk:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def crash(self, bias):
-        """What is on the disk now that its cache is lost, but for the sectors that had left it; and how many were in it."""
+        """Returns the content of the disk without its cache, except for random sectors that had been written, and the number of cached sectors."""
         self.close()
         sectors = 0
         for offset, data in self.cache:
@@ -311,14 +311,14 @@ class Guest:
             well = self.news.wait_for(lambda: word in self.heard or "FAILED" in self.heard, seconds)
         if not well or "FAILED" in self.heard:
             self.process.kill()
-            sys.exit(f"the guest does not say {word}: {self.heard[-2000:]}")
+            sys.exit(f"the guest does not print {word}: {self.heard[-2000:]}")
 
     def say(self, word):
         self.process.stdin.write(f"{word}\n".encode())
         self.process.stdin.flush()
 
     def order(self, order, until=None):
-        """The monitor's answer; asks again until a word is in it."""
+        """Returns the monitor's answer; asks again until it contains a word."""
         path = f"{self.held.folder}/monitor"
         with socket.socket(socket.AF_UNIX) as monitor:
             while monitor.connect_ex(path):
@@ -350,7 +350,7 @@ def prompt(monitor):
 
 
 def verdict(tmp, before, events):
-    """What is on the crashed disk, and whether that is a whole recording."""
+    """Returns what is on the crashed disk, and whether that is a complete recording."""
     mounted = tmp / "mounted"
     mounted.mkdir(exist_ok=True)
     done = subprocess.run(["mount", "-o", "loop", tmp / "crashed", mounted], stderr=subprocess.PIPE, text=True)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Whether each switch-out of a thread that could still run is named rightly, against ftrace of the same run.
+"""Checks the reason of each switch-out of a thread that could still run against ftrace of the same run.
 
-A program (preempted_or_yielded_load.c) calls sched_yield in every other phase beside an equal competitor, and a SCHED_FIFO
+A program (preempted_or_yielded_load.c) calls sched_yield in every other phase, with an equal competitor, and a SCHED_FIFO
 thread preempts both. It runs under `corewise record` while an instance of ftrace records sched_switch and the entry and
-return of sched_yield. By ftrace, a switch-out between a call and its return is a yield, one with the state R+, or outside of
-any call, a preemption. ftrace's text is then read by corewise too, once as it is and once without the returns.
+return of sched_yield. By ftrace, a switch-out between a call and its return is a yield; one with the state R+, or outside of
+any call, is a preemption. corewise then reads ftrace's text too, once unchanged and once without the returns.
 
-At least 99 % of the stretches that ftrace names must be named alike. Exit status 1 where they are not. Wants root.
+At least 99 % of the stretches that ftrace classifies must have the same reason. Exit status 1 if they have not. Needs root.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def main():
 
 
 def record(folder, ms, backend):
-    """The calls that the load counted."""
+    """Returns the number of calls that the load counted."""
     load = folder / "load"
     source = Path(__file__).with_name("preempted_or_yielded_load.c")
     subprocess.run(["cc", "-O1", "-pthread", "-o", load, source], check=True)
@@ -77,7 +77,7 @@ def record(folder, ms, backend):
 
 
 def truth(text):
-    """By thread number, its switch-outs in a runnable state: (µs, preempted or yielded); the calls of sched_yield; the threads' names."""
+    """By TID, its switch-outs in a runnable state: (µs, preempted or yielded); the calls of sched_yield; the threads' names."""
     outs, inside, calls, names = collections.defaultdict(list), set(), collections.Counter(), {}
     for line in map(LINE.match, text.splitlines()):
         if not line:
@@ -95,12 +95,12 @@ def truth(text):
                 yielded = switch["state"] == "R" and prev in inside
                 outs[prev].append((at, "yielded" if yielded else "preempted", switch["state"]))
             if switch["state"] != "R+":
-                inside.discard(prev)  # what it goes on with is the way out of the call
+                inside.discard(prev)  # after this it only returns from the call
     return outs, calls, names
 
 
-def told(trace, origin):
-    """By thread number, how corewise says its ready stretches began that began as it left its CPU: (µs, reason)."""
+def reasons(trace, origin):
+    """By TID, the reasons of the ready stretches that began with a switch-out, according to corewise: (µs, reason)."""
     ready = collections.defaultdict(list)
     for row in corewise.table(trace, "thread_state"):
         if row["state"] == "ready" and row["reason"] not in ("woken", "new", "woken_before", "snapshot"):
@@ -120,7 +120,7 @@ def compare(folder, counted):
     rows, failed = [], False
     ours = [tid for tid, name in names.items() if name in NAMES]
     for reader, trace, begin in readers:
-        ready = told(trace, begin)
+        ready = reasons(trace, begin)
         for tid in sorted(ours, key=lambda tid: names[tid]):
             counts, missing = pair(outs[tid], ready[tid])
             failed |= missing > (1 - WITHIN) * len(outs[tid])
@@ -137,12 +137,12 @@ def compare(folder, counted):
     print(f"calls of sched_yield: {counted} counted by the program, {all_calls} seen by ftrace; switch-outs with R: {marks['R']}, with R+: {marks['R+']}")
     few = [row for row in rows if row[0] == "corewise record" and row[3] < 100 and (row[1], row[2]) != ("equal", "yielded")]
     for row in few:
-        print(f"too few to tell: {row[1]} {row[2]}, {row[3]} stretches")
+        print(f"too few stretches: {row[1]} {row[2]}, {row[3]} stretches")
     return failed or bool(few)
 
 
 def pair(true, said):
-    """How many of ftrace's switch-outs are named how: each with corewise's of the same time, to 50 µs."""
+    """Returns how many of ftrace's switch-outs have which reason: each is matched with corewise's of the same time, to 50 µs."""
     counts, missing, at = collections.Counter(), 0, 0
     for when, kind, _ in true:
         while at < len(said) and said[at][0] < when - 50:

@@ -1,5 +1,5 @@
-/* On one CPU, a thread that calls sched_yield() in every other phase beside an equal that never does, and a SCHED_FIFO thread that
- * takes the CPU from both of them a thousand times a second. Prints the calls that it counted.
+/* On one CPU: a thread that calls sched_yield() in every other phase, an equal thread that never does, and a SCHED_FIFO thread that
+ * takes the CPU from both of them a thousand times a second. Prints the number of calls.
  *
  *	yields   call, call, …  │ only works  │ call, call, …  │
  *	equal    works          │ works       │ works          │

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Holds corewise's tables of perf.data files against the referee (shared/bin/oracle.py on `perf script`), to the nanosecond.
+"""Compares corewise's tables of perf.data files with the referee (testdata/referee/oracle.py on `perf script`), to the nanosecond.
 
 For each file: threads compared and those that differ, CPUs, running time by CPU, the concurrency table, `broken` and
-`unwoken`, and whether the sum over threads equals the sum over CPUs. corewise knows lives, the referee numbers: a number's
-lives are added up, of `max_ready_ns` the largest counts. Exit status 1 where anything differs.
+`unwoken`, and whether the sum over threads equals the sum over CPUs. corewise has thread instances, the referee TIDs: the
+instances of a TID are added up; for `max_ready_ns` the largest counts. Exit status 1 if anything differs.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def main():
 
 
 def referee(path):
-    """The oracle's result. It exits 1 where lines were not understood; then its `unparsed` tells."""
+    """Returns the oracle's result. It exits 1 if it could not parse some lines; then its `unparsed` shows them."""
     script = subprocess.Popen(["perf", "script", "-f", "-F", "comm,tid,cpu,time,event,trace", "--ns", "-i", path],
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     done = subprocess.run([sys.executable, corewise.ORACLE], stdin=script.stdout, stdout=subprocess.PIPE, text=True)
@@ -69,14 +69,14 @@ def tables(trace):
     return seen
 
 
-def by_number(lives):
-    """One row a thread number: sums over its lives, the largest of the longest waits."""
+def by_number(instances):
+    """Returns one row per TID: sums over its instances, the largest of the longest waits."""
     numbers = defaultdict(Counter)
-    for life in lives:
-        number = numbers[life["tid"]]
+    for instance in instances:
+        number = numbers[instance["tid"]]
         for column in SUMS:
-            number[column] += life[column] or 0
-        number["max_ready_ns"] = max(number["max_ready_ns"], life["max_ready_ns"] or 0)
+            number[column] += instance[column] or 0
+        number["max_ready_ns"] = max(number["max_ready_ns"], instance["max_ready_ns"] or 0)
     return numbers
 
 
@@ -89,17 +89,17 @@ def differences(oracle, seen):
 
     ours = by_number(seen["threads"])
     theirs = {t["tid"]: t for t in oracle["threads"]}
-    ready_unknown = all(life["ready_ns"] is None for life in seen["threads"])
+    ready_unknown = all(instance["ready_ns"] is None for instance in seen["threads"])
     for tid in sorted(ours.keys() | theirs.keys()):
         if tid not in theirs:
-            # A thread of side-band records only (comm, fork) has no event; all it may say is that nothing is known.
+            # A thread with side-band records only (comm, fork) has no event; all of its time must be unknown.
             if any(n for column, n in ours[tid].items() if column != "unknown_ns"):
                 wrong.append(f"thread {tid}: not known to the referee")
         elif tid not in ours:
             wrong.append(f"thread {tid}: not known to corewise")
         else:
             for column in [*SUMS, "max_ready_ns"]:
-                # Without wakings it is null: how long a thread was ready after a wait is not known.
+                # Without wakeups it is null: how long a thread was ready after a wait is unknown.
                 if "ready" in column and ready_unknown:
                     continue
                 compare(f"thread {tid} {column}", ours[tid][column], theirs[tid][column])
@@ -115,7 +115,7 @@ def differences(oracle, seen):
     span = oracle["end_ns"] - oracle["begin_ns"]
     cpus = {row["cpu"]: row for row in seen["cpus"]}
     for cpu, row in cpus.items():
-        # A CPU without a switch is no row of the referee's: unknown throughout.
+        # A CPU without a switch has no row in the referee's result: unknown throughout.
         theirs_of = oracle["cpus"].get(str(cpu), {"busy_ns": 0, "idle_ns": 0, "unknown_ns": span})
         for column in ("busy_ns", "idle_ns", "unknown_ns"):
             compare(f"CPU {cpu} {column}", row[column], theirs_of[column])
@@ -136,7 +136,7 @@ def differences(oracle, seen):
         compare(f"law {law}", residual, 0)
     compare("sum over threads less sum over CPUs", closes(seen), 0)
     if oracle["unparsed"]:
-        wrong.append(f"the referee did not understand {oracle['unparsed']}")
+        wrong.append(f"the referee could not parse {oracle['unparsed']}")
     return wrong
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Reads a SchedViz collection (trace.tar.gz, or its folder) slowly and by other means than corewise, and prints it as text.
+"""Reads a SchedViz collection (trace.tar.gz, or its folder) slowly and independently of corewise, and prints it as text.
 
     schedviz_text.py trace.tar.gz | oracle.py [--before-4.14]
 
-The text is that of `trace-cmd report -t -R`: numbers of states as they were recorded. Of an EBPF collection the lines of
-sched.bt are printed in the same form. The last line on stderr says which kind of state numbers these are.
+The text is that of `trace-cmd report -t -R`, with state numbers as they were recorded. The lines of sched.bt of an EBPF collection
+are printed in the same form. The last line on stderr says which kind of state numbers these are.
 """
 import io
 import re
@@ -17,7 +17,7 @@ FIELD = re.compile(r"field:(.*?)\s+\*?(\w+)(\[\d*\])?;\s*offset:(\d+);\s*size:(\
 
 
 def files_of(path):
-    """Names and bytes."""
+    """Returns names and bytes."""
     if path.is_dir():
         return {str(p.relative_to(path)): p.read_bytes() for p in path.rglob("*") if p.is_file()}
     with tarfile.open(path) as tar:
@@ -25,7 +25,7 @@ def files_of(path):
 
 
 def formats_of(files):
-    """By number: name, fields, and whether its state numbers are those of kernels before 4.14."""
+    """Returns by number: name, fields, and whether its state numbers are those of kernels before 4.14."""
     formats = {}
     for name, data in files.items():
         if name.startswith("formats/") and name.endswith("/format"):
@@ -37,7 +37,7 @@ def formats_of(files):
 
 
 def records(page, header):
-    """(time, bytes) of each record of a page; (time, None) where events were lost before it."""
+    """Yields (time, bytes) of each record of a page; (time, None) where events were lost before it."""
     time, commit = struct.unpack_from("<QQ" if header["commit"][1] == 8 else "<QI", page)
     data, at, end = page[header["data"][0]:], 0, commit & 0x7FFFFFF
     lost = commit >> 31 & 1
@@ -61,7 +61,7 @@ def records(page, header):
 
 
 def ftrace(files):
-    """Lines with their time."""
+    """Yields lines with their time."""
     formats = formats_of(files)
     header = {n: (int(o), int(s)) for _, n, _, o, s, _ in FIELD.findall(files["formats/header_page"].decode())}
     size = sum(header["data"])
@@ -84,8 +84,8 @@ def ftrace(files):
 
 
 def ebpf(text):
-    """The same of sched.bt's lines. bpftrace's %x prints the low 32 bits: a line that seems to lie two seconds or more
-    before those read so far is of the next 4.29 s."""
+    """Yields the same from sched.bt's lines. bpftrace's %x prints the low 32 bits: a line that seems to be two seconds or more
+    before the previous ones belongs to the next 4.29 s."""
     start, names, latest = 0, {}, 0
     for line in io.StringIO(text):
         kind, *rest = line.rstrip("\n").split(":", 4 if line.startswith("P:") else -1)
@@ -102,14 +102,14 @@ def ebpf(text):
         if time > 2**32 and time - latest > 2**31:
             time -= 2**32
         latest = max(latest, time)
-        who = (n[0], n[2]) if kind == "S" else (n[-1],)
-        told = [(tid, *names.get(tid, ("?", 0))) for tid in who]
+        tids = (n[0], n[2]) if kind == "S" else (n[-1],)
+        named = [(tid, *names.get(tid, ("?", 0))) for tid in tids]
         if kind == "S":
-            (prev, pc, pp), (nxt, nc, np) = told
+            (prev, pc, pp), (nxt, nc, np) = named
             line = (f"sched_switch: prev_comm={pc} prev_pid={prev} prev_prio={pp} prev_state={n[1]} "
                     f"next_comm={nc} next_pid={nxt} next_prio={np}")
         else:
-            (tid, comm, prio), = told
+            (tid, comm, prio), = named
             line = f"sched_wakeup: comm={comm} pid={tid} prio={prio} target_cpu={n[0]:03}"
             if kind == "M":
                 line = f"sched_migrate_task: comm={comm} pid={tid} prio={prio} orig_cpu={n[0]} dest_cpu={n[1]}"

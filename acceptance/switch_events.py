@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Recordings without tracepoints (perf record -e dummy --switch-events): system-wide, per thread and per process.
 
-Makes the three (or reads those given), accounts for `perf script --show-switch-events` in a few lines of its own and holds
-corewise's `threads` and `thread_by_cpu` against that: running from IN to OUT; after an OUT with preempt ready, else
-blocked. There are no wakings in such a file: ready_ns is null, and what follows a preemption must not be in blocked_ns.
-Exit status 1 where anything differs.
+Makes the three (or reads the given ones), calculates times from `perf script --show-switch-events` in a few lines of its own and compares
+corewise's `threads` and `thread_by_cpu` with that: running from IN to OUT; after an OUT with preempt ready, else
+blocked. There are no wakeups in such a file: ready_ns is null, and what follows a preemption must not be in blocked_ns.
+Exit status 1 if anything differs.
 """
 
 import argparse
@@ -30,8 +30,8 @@ LOAD = "perf bench sched pipe -l 20000 >/dev/null & timeout 1 sh -c 'while :; do
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("files", nargs="*", metavar="FILE.data", help="recordings that exist already")
-    args.add_argument("--keep", type=Path, metavar="DIR", help="keep the recordings here")
-    args.add_argument("--own-only", action="store_true", help="only this script's own accounting, without corewise")
+    args.add_argument("--keep", type=Path, metavar="DIR", help="keep the recordings on_cpu")
+    args.add_argument("--own-only", action="store_true", help="only this script's own calculation, without corewise")
     args = args.parse_args()
     if not args.own_only:
         corewise.need_binary()
@@ -52,7 +52,7 @@ def main():
 
 
 def make(folder):
-    """The three forms, of the same load."""
+    """Makes the three forms, of the same load."""
     base = ["perf", "record", "-q", "-e", "dummy", "--switch-events", "-m", "1024"]
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     wide, by_thread, by_process = (folder / f"switch-{form}.data" for form in ("all", "thread", "process"))
@@ -69,24 +69,24 @@ def make(folder):
 
 
 def account(path):
-    """Running time by thread and CPU, switch-outs by kind, from the text of the records."""
+    """Returns running time by thread and CPU, and switch-outs by kind, from the text of the records."""
     text = subprocess.run(["perf", "script", "-f", "--show-switch-events", "-F", "comm,pid,tid,cpu,time,event", "--ns", "-i", str(path)],
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
     records = [m for m in map(LINE.match, text.splitlines()) if m]
-    # perf prints in time order, which the ends of different CPUs' buffers may not keep.
+    # perf prints in time order, except at the ends of different CPUs' buffers.
     records = sorted(records, key=lambda m: int(m["s"]) * 10**9 + int(m["ns"]))
     running = {}  # thread: (since, CPU)
-    here = {}  # CPU: the thread last seen switched in, 0 for idle
+    on_cpu = {}  # CPU: the thread last switched in, 0 for idle
     left = {}  # thread: (since, whether it was preempted)
     threads, by_cpu, unpaired = defaultdict(Counter), Counter(), 0
     for m in records:
         now, tid, cpu = int(m["s"]) * 10**9 + int(m["ns"]), int(m["tid"]), int(m["cpu"] or -1)
         if cpu >= 0 and m["way"] == "IN":
-            before = here.get(cpu)
-            if before in running and running[before][1] == cpu:  # its OUT was not delivered: nobody knows how long it ran
+            before = on_cpu.get(cpu)
+            if before in running and running[before][1] == cpu:  # its OUT was not delivered: the length of its run is unknown
                 del running[before]
                 unpaired += 1
-            here[cpu] = tid
+            on_cpu[cpu] = tid
         if tid <= 0:
             continue
         row = threads[tid]
@@ -117,11 +117,11 @@ def account(path):
 def differences(own, path):
     wrong = []
     seen, by_cpu = defaultdict(Counter), Counter()
-    for life in corewise.table(path, "threads"):
+    for instance in corewise.table(path, "threads"):
         for column in ("running_ns", "blocked_ns", "involuntary", "voluntary"):
-            seen[life["tid"]][column] += life[column] or 0
-        if life["ready_ns"] is not None:
-            wrong.append(f"thread {life['tid']}: ready_ns is {life['ready_ns']}, should be null")
+            seen[instance["tid"]][column] += instance[column] or 0
+        if instance["ready_ns"] is not None:
+            wrong.append(f"thread {instance['tid']}: ready_ns is {instance['ready_ns']}, should be null")
     for row in corewise.table(path, "thread_by_cpu"):
         by_cpu[row["tid"], row["cpu"]] += row["running_ns"]
     for tid in sorted(own["threads"].keys() | seen.keys()):
@@ -129,7 +129,7 @@ def differences(own, path):
             ours, theirs = seen[tid][column], own["threads"][tid][column] if tid in own["threads"] else 0
             if ours != theirs:
                 wrong.append(f"thread {tid} {column}: corewise {ours}, from perf script {theirs}")
-    # Recordings of threads and processes do not say which CPU.
+    # Recordings of threads and processes do not record the CPU.
     known = [key for key in own["by_cpu"].keys() | by_cpu.keys() if key[1] is not None and key[1] >= 0]
     for key in sorted(key for key in known if own["by_cpu"][key] != by_cpu[key]):
         wrong.append(f"thread {key[0]} on CPU {key[1]}: corewise {by_cpu[key]}, from perf script {own['by_cpu'][key]}")

@@ -1,4 +1,4 @@
-"""Tests of the scripts' own reckoning, without corewise, perf or rights."""
+"""Tests of the scripts' own calculations, without corewise, perf or privileges."""
 
 import struct
 import tempfile
@@ -16,13 +16,13 @@ import switch_events
 import two_tools
 
 
-def life(tid, running, max_ready=0):
+def instance(tid, running, max_ready=0):
     return dict.fromkeys(referee.SUMS, 0) | {"tid": tid, "running_ns": running, "max_ready_ns": max_ready}
 
 
 def seen(running, broken=0):
     return {
-        "threads": [life(7, running - 1, 4), life(7, 1, 9)],
+        "threads": [instance(7, running - 1, 4), instance(7, 1, 9)],
         "cpus": [{"cpu": 0, "busy_ns": running, "idle_ns": 0, "unknown_ns": 0}],
         "thread_by_cpu": [{"tid": 7, "cpu": 0, "running_ns": running}],
         "concurrency": [{"running": 1, "unknown": 0, "duration_ns": running}],
@@ -39,7 +39,7 @@ ORACLE = {
 
 
 class Slices:
-    """A recording's slices of CPU 1, all of whose time is known from its begin on."""
+    """The slices of a recording on CPU 1, all of whose time is known from its begin on."""
 
     def __init__(self, begin, slices):
         self.known = {1: [(begin, slices[-1][1])]}
@@ -47,7 +47,8 @@ class Slices:
 
 
 class TwoTools(unittest.TestCase):
-    # As recorded: the first tool begins 85 ns before a switch, whose stamp of the other's lies 90 ns before that begin.
+    # As recorded: the first tool begins 85 ns before a switch; the other tool's timestamp of it is 90 ns before that
+    # begin.
     OURS = [(840767, 840852, 5), (840852, 882424, 7), (882424, 1193850, 5), (1193850, 1230622, 7), (1230622, 1361604, 5),
             (1361604, 1400156, 7), (1400156, 1500000, 5), (1500000, 1600000, 7)]
     THEIRS = [(648814, 840677, 5), (840677, 882301, 7), (882301, 1193641, 5), (1193641, 1230509, 7), (1230509, 1361421, 5),
@@ -59,13 +60,13 @@ class TwoTools(unittest.TestCase):
     def test_a_begin_right_before_a_switch_is_no_difference(self):
         self.assertEqual(self.pair(self.OURS, self.THEIRS), (5, 0))
 
-    def test_another_thread_in_between_is(self):
+    def test_another_thread_in_between_is_a_difference(self):
         other = [*self.THEIRS[:4], (1230509, 1361421, 9), *self.THEIRS[5:]]
         self.assertGreater(self.pair(self.OURS, other)[1], 0)
 
 
 class Referee(unittest.TestCase):
-    def test_lives_of_a_number_add_up(self):
+    def test_instances_of_a_tid_add_up(self):
         self.assertEqual(referee.differences(ORACLE, seen(10)), [])
 
     def test_a_nanosecond_is_a_difference(self):
@@ -74,7 +75,7 @@ class Referee(unittest.TestCase):
         self.assertIn("CPU 0 busy_ns: corewise 9, referee 10", wrong)
         self.assertIn("concurrency (1, 0): corewise 9, referee 10", wrong)
 
-    def test_counts_too(self):
+    def test_a_count_is_a_difference(self):
         self.assertEqual(referee.differences(ORACLE, seen(10, broken=1)), ["broken: corewise 1, referee 0"])
 
 
@@ -123,14 +124,14 @@ class Small(unittest.TestCase):
     def test_the_benchmark_s_own_seconds(self):
         self.assertEqual(pipe_cost.seconds_of("     Total time: 1.670 [sec]\n"), 1.67)
 
-    def test_who_yielded_by_ftrace(self):
+    def test_yields_by_ftrace(self):
         switch = "sched_switch: prev_comm=y prev_pid={} prev_prio=120 prev_state={} ==> next_comm=e next_pid=9 next_prio=120"
         lines = [(1, "sys_sched_yield()"), (2, switch.format(7, "R")), (3, switch.format(7, "R")), (4, "sys_sched_yield()"),
                  (5, "sys_sched_yield -> 0x0"), (6, switch.format(7, "R")), (7, switch.format(7, "S")), (8, "sys_sched_yield()"),
                  (9, switch.format(7, "R+"))]
         text = "".join(f"     y-7       [001] d..2.   1.{us:06}: {rest}\n" for us, rest in lines)
         outs, calls, names = preempted_or_yielded.truth(text)
-        # After its switch-out the thread is on its way out of the call: the next one is a preemption.
+        # After its switch-out the thread returns from the call: the next one is a preemption.
         wanted = [(2, "yielded", "R"), (3, "preempted", "R"), (6, "preempted", "R"), (9, "preempted", "R+")]
         self.assertEqual([(at - 10**6, *rest) for at, *rest in outs[7]], wanted)
         self.assertEqual((calls[7], names[7]), (3, "y"))

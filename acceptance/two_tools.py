@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""One load, recorded at the same time by `corewise record` and by another tool on the same clock, so that no offset is guessed:
+"""One load, recorded at the same time by `corewise record` and by another tool on the same clock, so that no offset is estimated:
 how long each thread ran. The other is ftrace (shared/bin/ftrace-rec.py), or with `--with perf` perf record.
 
-Compared is the time in which both recordings' chains hold on a CPU (its state is busy or idle in both): there a thread's
-running time must agree within 0.1 %, or within 200 ns a slice: the second tool's stamp comes behind the first one's program,
-which takes longer with cold caches or where the hypervisor takes the CPU away in between, so a thread of short slices cannot be
-told more exactly by two tools at once. ftrace is attached before corewise, since it is the quickest to get out of the way.
-Whatever the stamps, both must tell the same slices: the same threads in the same order on each CPU. How far apart the two
-stamps of one slice's end are is printed. Exit status 1 where they do not.
+Only the time that is known on a CPU in both recordings (busy or idle in both) is compared: there a thread's running time must agree within
+0.1 %, or within 200 ns per slice. The second tool's timestamp comes after the first one's program, which takes longer with cold caches or when
+the hypervisor preempts the CPU in between, so the time of a thread with short slices cannot be compared more exactly. ftrace is attached
+before corewise, since it is the fastest. Independent of the timestamps, both must record the same slices: the same threads in the same order
+on each CPU. The distance between the two timestamps of the same slice's end is printed. Exit status 1 if the recordings disagree.
 
-Then, over all of the time in which both recorded, with --inferred on both sides: of threads that ran for at least 1 % of it by
-either, how many agree within 2 %, and the worst; the share of CPU time that is unknown or inferred stands beside it. No exit
-status: what a source does not tell, and no event shows, stays unknown.
+Then, over all of the time in which both recorded, with --inferred on both sides: of threads that ran for at least 1 % of it in
+either, how many agree within 2 %, and the worst; also the share of CPU time that is unknown or inferred. This does not affect the exit
+status: what a source does not record, and no event shows, stays unknown.
 """
 
 import argparse
@@ -63,7 +62,7 @@ def main():
 
 
 def record(load, other, tmp):
-    """The two trace folders. A spinner keeps CPU 1 from idling, of which perf is told nothing here."""
+    """Records the two trace folders. A spinner keeps CPU 1 from becoming idle, which perf does not record here."""
     spinner = subprocess.Popen(SPINNER, shell=True, start_new_session=True)
     own, folder = tmp / "own.cw", tmp / "theirs.cw"
     try:
@@ -79,7 +78,7 @@ def quietly(*words):
 
 
 def with_perf(load, own, tmp):
-    """perf's recording, inside of corewise's."""
+    """Records with perf, inside of corewise's recording."""
     data, events = tmp / "perf.data", [word for event in EVENTS for word in ("-e", event)]
     perf = ["perf", "record", "-q", "-a", "-R", "-c", "1", "-m", "4096", "-k", "CLOCK_MONOTONIC", *events, "-o", data]
     quietly(corewise.BINARY, "record", "-o", own, "--", *perf, "--", "sh", "-c", load)
@@ -87,7 +86,7 @@ def with_perf(load, own, tmp):
 
 
 def with_ftrace(load, own, tmp):
-    """ftrace's recording, corewise's inside of it. The script's tracefs instance bears its process number."""
+    """Records with ftrace, with corewise's recording inside. The name of the script's tracefs instance contains its PID."""
     data = tmp / "trace.dat"
     clock = 'echo mono > /sys/kernel/tracing/instances/rec$PPID/trace_clock && exec "$@"'
     quietly(sys.executable, corewise.SHARED / "bin/ftrace-rec.py", data, ",".join(EVENTS), "--", "sh", "-c", clock, "sh",
@@ -119,7 +118,7 @@ class Side:
 
 
 def overlap(one, other):
-    """The spans that are in both of two sorted lists."""
+    """Returns the spans that are in both of two sorted lists."""
     i = j = 0
     while i < len(one) and j < len(other):
         start, end = max(one[i][0], other[j][0]), min(one[i][1], other[j][1])
@@ -147,14 +146,15 @@ def compare(ours, theirs, least):
 
 
 def pair(ours, theirs):
-    """Slices that both tell (same thread, same place in the order of its CPU), those of times in which they differ, and how far
-    apart the two stamps of each end are, ns. A slice counts where a time known to both holds all of it, by either's stamps."""
+    """Returns the slices that both record (same thread, same position in the order of its CPU), those with different times, and the
+    distance of the two timestamps of each end, in ns. A slice counts if a time known to both contains all of it, by either's timestamps."""
     same = unlike = 0
     distances = []
     for cpu in ours.known:
         both = joined(overlap(sorted(ours.known[cpu]), sorted(theirs.known[cpu])))
         for one, other in zip(*(inside(sorted(side.running[cpu]), both) for side in (ours, theirs))):
-            # Borders of the time known to both come from either's stamps, so one may hold a first or last slice more.
+            # Borders of the time known to both come from either's timestamps, so one may contain one more first or last
+            # slice.
             cuts = itertools.product(*([slice(a, len(side) - b) for a in (0, 1) for b in (0, 1)] for side in (one, other)))
             equal = ((one[a], other[b]) for a, b in cuts if [s[2] for s in one[a]] == [s[2] for s in other[b]])
             one, other = max(equal, key=lambda sides: len(sides[0]), default=([], one + other))
@@ -165,7 +165,7 @@ def pair(ours, theirs):
 
 
 def joined(spans):
-    """Spans that touch, as one."""
+    """Merges spans that touch."""
     whole = []
     for start, end, _ in spans:
         if whole and start <= whole[-1][1]:
@@ -176,9 +176,9 @@ def joined(spans):
 
 
 def inside(slices, spans):
-    """For each span the slices that begin and end within it. One that begins where the span does is none: a recording's own begin
-    cuts what runs then, of which the other one has the whole, and where the next switch follows at once, the other one's stamp of
-    it lies before the span. So of two recordings one has at most one slice more than the other at each end."""
+    """Returns for each span the slices that begin and end within it. A slice that begins with the span does not count: the begin of a
+    recording cuts a slice of which the other recording has the whole. If the next switch follows immediately, the other one's timestamp of
+    it is before the span. So one of two recordings has at most one slice more than the other at each end."""
     found, at = [], 0
     for start, end in spans:
         while at < len(slices) and slices[at][0] <= start:
@@ -196,7 +196,7 @@ def quantile(values, q):
 
 
 def over_all_time(ours, theirs):
-    """The cells of a row: both sides with what can be inferred, in the time in which both recorded."""
+    """Returns the cells of a row: both sides with inferred states, in the time in which both recorded."""
     plain, filled = ([Side(ours, *f), Side(theirs, *f)] for f in ([], ["--inferred"]))
     span = (max(s.begin for s in plain), min(s.end for s in plain))
     length, cpus = span[1] - span[0], set(plain[0].known) | set(plain[1].known)
@@ -216,7 +216,7 @@ def over_all_time(ours, theirs):
 
 
 def running(side, span):
-    """How long each thread ran, by number."""
+    """Returns how long each thread ran, by TID."""
     sums = defaultdict(int)
     for of_cpu in side.running.values():
         for start, end, (_, _, tid) in overlap(sorted(of_cpu), [span]):

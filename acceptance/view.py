@@ -1,15 +1,15 @@
-"""Measures `corewise view` of a trace folder: how soon the address is printed once the levels of detail are there, how soon
-1,000 random ranges are answered, over one connection, as a page asks them, and the server's memory, a whole diagnosis included; with
---browser also how soon the first picture is there, how smooth 10 s of panning and zooming are beside an empty canvas, and the tab's memory.
+"""Measures `corewise view` of a trace folder: how soon the address is printed after the levels of detail are ready, how soon
+1,000 random ranges are answered, over one connection, as a page requests them, and the server's memory, including a full diagnosis; with
+--browser also the time to the first picture, the smoothness of 10 s of panning and zooming compared with an empty canvas, and the tab's memory.
 
     acceptance/view.py TRACE [--machine FILE] [--ranges N] [--cpu N] [--browser [--browser-cpu N]]
     acceptance/view.py --growth 1,5,20 [...]
 
-`view_load.py` draws the load that the limits are for. For these: --cpu 0 --browser --browser-cpu 1, and nothing else running.
---growth draws loads of so many million slices, and tells how all that grows; limits are those of 5 million, and printed beside.
+`view_load.py` draws the load for which the limits are defined. To check them: --cpu 0 --browser --browser-cpu 1, on an otherwise idle machine.
+--growth draws loads of this many million slices and prints how all figures grow; the limits are those of 5 million, and are printed too.
 
-A recording of another tool is imported into a temporary folder first: what preparing its levels takes, like the import with all CPUs, is told
-beside that.
+A recording of another tool is first imported into a temporary folder. The time to prepare its levels and the time of the import with all CPUs
+are then printed too.
 """
 
 import argparse
@@ -26,13 +26,13 @@ from urllib.parse import urlsplit
 
 COREWISE = os.environ.get("COREWISE", "target/release/corewise")
 ADDRESS_S, ANSWER_S, MEMORY_KB = 0.5, 0.010, 512 * 1024
-PICTURE_MS, GAP_MS, GAP_BESIDE_EMPTY, TAB_MB = 1500, 20, 1.2, 500
-# As viewer/src/model/tiles.ts asks: so many tracks and pixels at once.
+PICTURE_MS, GAP_MS, GAP_TIMES_EMPTY, TAB_MB = 1500, 20, 1.2, 500
+# As viewer/src/model/tiles.ts requests: this many tracks and pixels at the same time.
 TRACKS, PIXELS = 16, 1024
 
 
 def started(trace, cpu):
-    """A server, its address, and the time until it was printed."""
+    """Starts a server. Returns it, its address, and the time until that was printed."""
     pin = (lambda: os.sched_setaffinity(0, {cpu})) if cpu is not None else None
     begin = time.monotonic()
     server = subprocess.Popen([COREWISE, "view", trace, "--no-open"], stdout=subprocess.PIPE, preexec_fn=pin, text=True)
@@ -48,13 +48,13 @@ def ended(server):
 
 
 def peak_kb(pid):
-    """The most memory that it held at once, pages of files that it read included."""
+    """Returns its peak memory, including pages of files that it read."""
     with open(f"/proc/{pid}/status", encoding="ascii") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
 
 
 def ranges(about, count):
-    """Random places at random zooms: any width of a pixel is as likely as twice it."""
+    """Yields random places at random zooms: any width of a pixel is as likely as twice it."""
     dice = random.Random(1)
     coarsest = max(1, about["span_ns"] // PIXELS).bit_length()
     cpus = max(cpu["cpu"] for cpu in about["cpus"]) + 1
@@ -78,7 +78,7 @@ def main():
     parser.add_argument("--growth", help="millions of slices, with commas between")
     parser.add_argument("--ranges", type=int, default=1000)
     parser.add_argument("--cpu", type=int, help="run the server on this CPU only")
-    parser.add_argument("--machine", help="what the import is told of the machine")
+    parser.add_argument("--machine", help="the machine description for the import")
     parser.add_argument("--browser", action="store_true", help="measure in Chromium too (viewer/node_modules must be there)")
     parser.add_argument("--browser-cpu", type=int, help="run the browser on this CPU only")
     args = parser.parse_args()
@@ -90,19 +90,19 @@ def main():
 
 
 def imported(trace, machine, args):
-    """What is measured of a trace folder, or of what is made one first."""
+    """Measures a trace folder, after an import if the trace is a recording of another tool."""
     if os.path.isdir(trace):
         return measure(trace, None, args)
     with tempfile.TemporaryDirectory() as folder:
         to = os.path.join(folder, "imported.cw")
         begin = time.monotonic()
-        told = ["--machine", machine] if machine else []
-        subprocess.run([COREWISE, *told, "import", trace, "-o", to], check=True, stdout=subprocess.DEVNULL)
+        options = ["--machine", machine] if machine else []
+        subprocess.run([COREWISE, *options, "import", trace, "-o", to], check=True, stdout=subprocess.DEVNULL)
         return measure(to, time.monotonic() - begin, args)
 
 
 def judged(held):
-    """A line for each figure; one that has no limit is only told."""
+    """Prints a line for each figure; figures without a limit are only printed."""
     for what, is_, most, unit in held:
         limit = "" if most is None else f" (at most {most:.4g}){'' if is_ <= most else '  DOES NOT HOLD'}"
         print(f"{what}: {is_:.2f} {unit}{limit}")
@@ -110,7 +110,7 @@ def judged(held):
 
 
 def grown(millions, args):
-    """The same figures of loads of several sizes, side by side."""
+    """Prints the same figures for loads of several sizes, side by side."""
     tables = []
     for size in millions:
         with tempfile.TemporaryDirectory() as folder:
@@ -128,7 +128,7 @@ def grown(millions, args):
 
 
 def in_browser(address, cpu):
-    """What view_smooth.mjs measures; the address as a browser opens it."""
+    """Returns the measurements of view_smooth.mjs, which opens the address in a browser."""
     pin = ["taskset", "-c", str(cpu)] if cpu is not None else []
     script = os.path.join(os.path.dirname(__file__), "view_smooth.mjs")
     done = subprocess.run([*pin, "node", script, address.geturl()], check=True, stdout=subprocess.PIPE, text=True)
@@ -136,7 +136,7 @@ def in_browser(address, cpu):
 
 
 def measure(trace, import_s, args):
-    """What is measured, the most that it may be, and its unit."""
+    """Returns each measurement, its limit, and its unit."""
     there = os.path.isdir(os.path.join(trace, "levels"))
     server, _, first_s = started(trace, None)
     prepared_kb = peak_kb(server.pid)
@@ -183,11 +183,11 @@ def measure(trace, import_s, args):
         ("memory at most, with a diagnosis", kb / 1024, MEMORY_KB / 1024, "MB"),
     ]
     if smooth:
-        beside = max(smooth["empty_before_ms"], smooth["empty_after_ms"])
+        empty = max(smooth["empty_before_ms"], smooth["empty_after_ms"])
         held += [
             ("first picture", smooth["first_ms"], PICTURE_MS, "ms"),
-            ("gap between frames, 95th percentile", smooth["gap_ms"], max(GAP_MS, GAP_BESIDE_EMPTY * beside), "ms"),
-            ("the same of an empty canvas", beside, None, "ms"),
+            ("gap between frames, 95th percentile", smooth["gap_ms"], max(GAP_MS, GAP_TIMES_EMPTY * empty), "ms"),
+            ("the same of an empty canvas", empty, None, "ms"),
             ("frames", smooth["frames"], None, "drawn"),
             ("different pictures", smooth["pictures"], None, "seen"),
             ("memory of the tab", smooth["tab_mb"] or float("nan"), TAB_MB, "MB"),  # none found: not measured, so it does not hold

@@ -1,10 +1,10 @@
-"""Draws the load that `view.py` is judged by, as `trace-cmd report` would print it, and the machine beside it.
+"""Draws the load for the limits of `view.py`, as `trace-cmd report` would print it, and a description of the machine.
 
     acceptance/view_load.py OUT.txt [--slices N] [--threads N] [--cpus N]
     corewise --machine OUT.txt.toml import OUT.txt -o OUT.cw
 
-A quarter of the CPUs are efficient cores, the rest are siblings of performance cores. Each thread runs on its own CPU, for a drawn
-time, until it blocks; the one that runs next was woken shortly before. Nobody's scheduler does so: it is a load for pictures.
+A quarter of the CPUs are efficient cores, the rest are siblings of performance cores. Each thread runs on its own CPU, for a random
+time, until it blocks; the thread that runs next was woken shortly before. No real scheduler does this: it is a load for drawing only.
 Slices are the stretches of threads and of CPUs: a turn makes about four (blocked, ready, running, and the CPU's).
 """
 

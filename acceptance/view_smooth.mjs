@@ -1,8 +1,9 @@
-// How smooth the viewer is, for view.py: node acceptance/view_smooth.mjs ADDRESS [SECONDS]
+// Measures the smoothness of the viewer, for view.py: node acceptance/view_smooth.mjs ADDRESS [SECONDS]
 //
-// Prints one line of JSON: when the first whole picture was drawn after navigation; the gaps between animation frames (95th
-// percentile, ms) while the same wheel turns pan and zoom the viewer, and an empty canvas before and after; how many different
-// pictures a line of the canvas showed; and the tab's memory, MB, the larger of after the first picture and after the motion. The browser draws by software. Run it under taskset.
+// Prints one line of JSON: when the first whole picture was drawn after navigation; the gaps between animation frames
+// (95th percentile, ms) while the same wheel events pan and zoom the viewer, and an empty canvas before and after; how
+// many different pictures a line of the canvas showed; and the tab's memory in MB, the larger of after the first
+// picture and after the motion. The browser draws in software. Run it under taskset.
 
 import { readFileSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -12,7 +13,8 @@ const [address, seconds = "10"] = process.argv.slice(2);
 const executablePath = process.env.COREWISE_BROWSER ?? "/usr/bin/chromium";
 const view = { width: 1280, height: 800 };
 
-// In the page: a wheel turn a frame, panning for two seconds, zooming in for one, out for one, scrolling between.
+// In the page: one wheel event per frame, panning for two seconds, zooming in for one, out for one, scrolling in
+// between.
 function turned(ms) {
   return new Promise((done) => {
     const canvas = document.querySelector("canvas");
@@ -45,8 +47,8 @@ function turned(ms) {
 
 const percentile = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length * 0.95)];
 
-// The memory of the largest renderer that this script's browser started: pages of its own, and its part of those that it shares. A
-// renderer's environment tells nothing (its start overwrites it), so its parents do.
+// The memory of the largest renderer that this script's browser started: private pages and its share of shared ones.
+// The environment of a renderer is overwritten at its start, so its parents are checked instead.
 function rendererMegabytes() {
   const read = (pid, file) => {
     try {

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes a long CTF trace: the packets of fixtures/ctf/make.py again and again, each time later.
+"""Writes a long CTF trace: the packets of fixtures/ctf/make.py repeated with increasing times.
 
     ctf_repeat.py OUT --events 8000000
 
 `COREWISE_CTF=OUT cargo test --release -p corewise-import --test ctf -- --ignored --nocapture speed` then measures corewise's
-reader alone, and with `time babeltrace2 OUT > /dev/null` the peer.
+reader alone, and `time babeltrace2 OUT > /dev/null` the other tool.
 """
 
 import argparse
@@ -15,9 +15,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "crates/import/fixtures/ctf"))
 
-import make  # noqa: E402 (stands beside the fixtures)
+import make  # noqa: E402 (next to the fixtures)
 
-SEQUENCE = 64  # where packet_seq_num stands in a packet of make.py's modern tracer
+SEQUENCE = 64  # the offset of packet_seq_num in a packet of make.py's modern tracer
 
 
 def main():
@@ -26,7 +26,7 @@ def main():
     args.add_argument("--events", type=float, default=1e6)
     args = args.parse_args()
     kind, events = make.modern(), make.recorded()
-    # The low 27 bits of the time stay as they are.
+    # The low 27 bits of the time are unchanged.
     step = (events[-1][0] - events[0][0] + (1 << 27)) >> 27 << 27
     times = max(1, round(args.events / len(events)))
     args.out.mkdir(parents=True, exist_ok=True)

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Import speed and memory of each format, beside the tool that writes the same recording as text, in one run.
+"""Import speed and memory of each format, compared with the tool that writes the same recording as text, in one run.
 
     benches/formats.py [--millions 1 8] [--rounds 3] [--dir /tmp/corewise-bench/formats] [--python PYTHON-WITH-PERFETTO]
 
 Recordings of `perf bench sched messaging`: perf.data of five tracepoints, its `perf script` text, and `perf sched record`'s;
 trace.dat by shared/bin/ftrace-rec.py and its `trace-cmd report` text. CTF, Perfetto and schedviz are made by repeating packets
-with shifted clocks. What cannot be made here is skipped with the reason.
+with shifted clocks. Recordings that cannot be made here are skipped with the reason.
 
 `import` writes events, stretches and tables; `report` reads the file and accounts for every thread. Each round runs the
-three of a recording one after the other; told are the medians of the rounds, and the largest memory.
+three of a recording one after the other. Printed are the medians of the rounds, and the largest memory.
 """
 
 import argparse
@@ -33,7 +33,7 @@ TRACEPOINTS = "sched:sched_switch,sched:sched_waking,sched:sched_wakeup,sched:sc
 
 
 class Missing(Exception):
-    """What is needed is not here."""
+    """Something required is missing."""
 
 
 def main():
@@ -41,7 +41,7 @@ def main():
     args.add_argument("--millions", type=int, nargs="+", default=[1, 8])
     args.add_argument("--rounds", type=int, default=3)
     args.add_argument("--dir", type=Path, default=Path("/tmp/corewise-bench/formats"))
-    args.add_argument("--python", default=sys.executable, help="a Python that has PyPI's perfetto and protobuf")
+    args.add_argument("--python", default=sys.executable, help="a Python with PyPI's perfetto and protobuf")
     args.add_argument("--format", action="append", choices=list(FORMATS), help="only these")
     args = args.parse_args()
     corewise.need_binary()
@@ -74,7 +74,7 @@ def measured(name, millions, args):
         texts += [run(peer(path))] if peer else []
     median = lambda runs: statistics.median(one.wall_s for one in runs) if runs else None
     text = median(texts)
-    # A ratio says something only where the peer took over a second.
+    # A ratio is meaningful only if the other tool took over a second.
     ratio = lambda runs: f"{text / median(runs):.1f}" if text and text > 1 else "-"
     row = [name, events]
     for runs in (imports, reports):
@@ -88,7 +88,7 @@ def measured(name, millions, args):
 
 
 def recorded(path, millions, load, what=()):
-    """Records `perf bench sched messaging`, longer each time, until there are as many events as asked for."""
+    """Records `perf bench sched messaging`, longer each time, until there are enough events."""
     loops = load.loops * millions
     while not path.exists():
         partial = path.with_name(f"{path.name}.partial")
@@ -115,7 +115,7 @@ def counted(path):
 
 @dataclass
 class Load:
-    """What records into a file, and about how many loops of so many groups a million events take."""
+    """A command that records into a file, and the approximate loops of these groups for a million events."""
 
     words: list
     groups: int
@@ -128,7 +128,7 @@ def perf_data(millions, args):
 
 
 def perf_sched(millions, args):
-    """What `perf sched` reads: switches, wakings, and the run time that the kernel charges."""
+    """The events that `perf sched` reads: switches, wakeups, and the run time that the kernel charges."""
     words = ["perf", "sched", "record", "-r", "1", "-m", "4096", "-o"]
     return recorded(args.dir / f"{millions}m.sched.data", millions, Load(words, 10, 3200))
 
@@ -142,7 +142,7 @@ def trace_dat(millions, args):
     script = SHARED / "bin/ftrace-rec.py"
     if not script.exists():
         raise Missing(f"{script} is not here")
-    # It takes what to record behind the file.
+    # The events come after the file.
     load = Load([sys.executable, script], 16, 1900)
     return recorded(args.dir / f"{millions}m.dat", millions, load, [TRACEPOINTS])
 
@@ -169,7 +169,7 @@ def perfetto(millions, args):
 
 
 def schedviz(millions, args):
-    """A collection whose CPU's pages come again and again, each time later by what they span."""
+    """A collection that repeats its CPU's pages, each time later by their span."""
     path = args.dir / f"{millions}m.schedviz"
     source = next(iter((SHARED / "traces/schedviz").glob("*__test.tar.gz")), None)
     if not source:
@@ -208,7 +208,7 @@ def perf_script(path):
     return ["perf", "script", "-f", "-i", path]
 
 
-# Each: how a recording is made, and which peer writes its text.
+# For each: how a recording is made, and which tool writes its text.
 FORMATS = {
     "perf.data": (perf_data, perf_script),
     "perf sched record": (perf_sched, perf_script),

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Import and report of a long perf.data, side by side with perf, and with trace-cmd per event.
+"""Import and report of a long perf.data, compared with perf, and with trace-cmd per event.
 
-Makes the recordings where they are not there yet (perf bench sched messaging: 4 and 16 million events by perf sched
-record, and a trace.dat of the same load), then runs each program on them in turn, some rounds, and prints medians: wall
+Makes the recordings if they do not exist yet (perf bench sched messaging: 4 and 16 million events by perf sched
+record, and a trace.dat of the same load), then runs each program on them in turn, for some rounds, and prints medians: wall
 and CPU time, peak anonymous memory (the largest RssAnon of /proc/PID/status, children included, read every 5 ms) and
-maxrss, and how all that stands to `perf sched timehist --summary`.
+maxrss, and the ratio of each to `perf sched timehist --summary`.
 """
 
 import argparse
@@ -19,12 +19,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "acceptance"))
 
-import corewise  # noqa: E402 (stands beside the acceptance scripts)
+import corewise  # noqa: E402 (next to the acceptance scripts)
 import perf_data  # noqa: E402
 from measured import median, run  # noqa: E402
 
 FTRACE_REC = corewise.SHARED / "bin/ftrace-rec.py"
-EVENTS_A_LOOP = 435  # of perf bench sched messaging -g 10, on two CPUs; it wanders with the machine: see recording
+EVENTS_A_LOOP = 435  # of perf bench sched messaging -g 10, on two CPUs; it depends on the machine: see recording
 TRACE_DAT_EVENTS = "sched:sched_switch,sched:sched_waking,sched:sched_wakeup,sched:sched_wakeup_new,sched:sched_migrate_task," \
     "sched:sched_stat_runtime,sched:sched_process_fork"
 
@@ -73,7 +73,7 @@ def commands(path, folder, ours):
 
 
 def measure(plan, folder, rounds):
-    """The programs in turn, so that whatever else this machine does falls on all of them."""
+    """Runs the programs in turn, so that other work on this machine affects all of them."""
     found = {i: [] for i in range(len(plan))}
     for n in range(rounds):
         for i, (name, path, command) in enumerate(plan):
@@ -88,7 +88,7 @@ def measure(plan, folder, rounds):
 
 
 def warm(path):
-    """The file in the page cache, whoever read it last."""
+    """Reads the file into the page cache."""
     with open(path, "rb", buffering=0) as file:
         block = bytearray(1 << 20)
         while file.readinto(block):
@@ -122,8 +122,8 @@ def events_of(path):
 
 
 def recording(path, millions):
-    """perf sched record of so many events. The reader is a real-time task with large buffers, so that nothing is lost. A loop
-    makes more events on one machine than on another: what turns out too short is recorded again, longer."""
+    """Records this many events with perf sched record. The reader is a real-time task with large buffers, so that nothing is lost. The
+    number of events per loop depends on the machine: a recording that is too short is repeated with more loops."""
     wanted, a_loop = millions * 1e6, EVENTS_A_LOOP
     while not path.exists():
         print(f"recording {path}: takes a minute for each 4 million events", file=sys.stderr, flush=True)
@@ -141,7 +141,7 @@ def recording(path, millions):
 
 
 def trace_dat(path):
-    """The same load, some seconds of it, as a trace.dat; none where that cannot be made here."""
+    """Records the same load, for some seconds, as a trace.dat; None if that is not possible here."""
     if not path.exists():
         if not shutil.which("trace-cmd") or not FTRACE_REC.exists() or os.geteuid():
             print("trace-cmd report: skipped: needs root, trace-cmd and ftrace-rec.py", file=sys.stderr)

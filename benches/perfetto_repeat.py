@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes a long Perfetto trace of a short one: its kernel events again and again, each time later by the trace's length.
+"""Makes a long Perfetto trace from a short one: repeats its kernel events, each time later by the trace's length.
 
     perfetto_repeat.py TRACE OUT [--events 8000000] [--compact]
 
-It wants PyPI's `perfetto`. All other packets are taken once. --compact: switches and wakeups become `compact_sched` columns
-(wakeups as wakings, which is what columns hold), the rest is left out.
+It needs PyPI's `perfetto`. All other packets are written once. --compact: switches and wakeups become `compact_sched` columns
+(wakeups as sched_waking, which is what columns contain), the rest is left out.
 """
 import argparse
 
@@ -12,7 +12,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
 
 def packed(bundle):
-    """A bundle's switches and wakeups as columns."""
+    """Returns a bundle's switches and wakeups as columns."""
     compact, table = proto.FtraceEventBundle(cpu=bundle.cpu), {}
     columns, last = compact.compact_sched, {"switch": 0, "waking": 0}
     for event in bundle.event:
@@ -72,7 +72,7 @@ def main():
             packet.ftrace_events.CopyFrom(packed(packet.ftrace_events))
     each = sum(len(c.switch_timestamp) + len(c.waking_timestamp) for p in kernel
                for c in [p.ftrace_events.compact_sched]) + sum(len(p.ftrace_events.event) for p in kernel)
-    # Only kernel events: what programs tell would make the importer wait for all of the trace.
+    # Only kernel events: data of programs would make the importer wait for the whole trace.
     others = [p for p in trace.packet if p.HasField("system_info") or p.HasField("clock_snapshot")]
     config = proto.TracePacket()
     config.trace_config.data_sources.add().config.name = "linux.ftrace"

@@ -1,5 +1,5 @@
-//! Compiles the kernel side with clang; the object is embedded in the library.
-// A build script speaks to cargo by printing.
+//! Compiles the BPF programs with clang; the objects are embedded in the library.
+// Build scripts print their instructions to cargo.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use std::path::PathBuf;
@@ -34,7 +34,9 @@ fn main() -> ExitCode {
                 return ExitCode::FAILURE;
             }
             Err(why) => {
-                eprintln!("{clang} cannot be run ({why}): `apt-get install clang llvm`, or set CLANG to where it is");
+                eprintln!(
+                    "{clang} cannot be run ({why}): install it with `apt-get install clang llvm`, or set CLANG to its path"
+                );
                 return ExitCode::FAILURE;
             }
         }

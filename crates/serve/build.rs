@@ -1,5 +1,5 @@
-//! Lists the pages that `make` built (`viewer/dist`), to be part of the binary; none where they were not built.
-#![allow(clippy::print_stdout, clippy::unwrap_used)] // words to cargo; a build script may stop
+//! Embeds the pages that `make` built (`viewer/dist`) into the binary; none if they were not built.
+#![allow(clippy::print_stdout, clippy::unwrap_used)] // output for cargo; a build script may panic
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ fn main() {
     let out = PathBuf::from(std::env::var("OUT_DIR").unwrap());
     let mut list = String::from("&[\n");
     for (number, file) in files.iter().enumerate() {
-        // A copy: the next build of the viewer may come before the compiler reads it.
+        // Embed a copy, since the viewer may be built again before the compiler reads the file.
         let copy = out.join(format!("page-{number}"));
         std::fs::copy(file, &copy).unwrap();
         let name = file.strip_prefix(&dist).unwrap().to_str().unwrap();

@@ -1,7 +1,7 @@
-//! A frame divided into as many equal ranges as there are threads, whose rows are unlike: all wait for the last thread.
+//! A frame is divided into equal ranges of rows, one for each thread, but the rows have unequal costs: all wait for the last thread.
 //!
-//! Row n of 32 costs n units of 100 µs, so that the last range has most of the work. Mended, each thread takes the next row
-//! that is left, the dearest first.
+//! Row n of 32 costs n units of 100 µs, so that the last range has most of the work. Fixed: each thread takes the next remaining row,
+//! the most expensive first.
 
 use pathologies::{Marks, Run, thread, work};
 use std::sync::Barrier;
@@ -20,9 +20,9 @@ fn main() {
                 let (barrier, next, marks) = (&barrier, &next, &marks);
                 thread(s, &format!("worker {number}"), move || {
                     for frame in 0..frames {
-                        if run.mended {
-                            // Numbers go on over frames, so that nobody has to set them back: after a frame each has
-                            // asked once in vain.
+                        if run.fixed {
+                            // Numbers increase over all frames, so that they need no reset: in each frame, every thread also takes one
+                            // number after the last row.
                             let first = frame * (ROWS + workers);
                             while let Some(row) = Some(next.fetch_add(1, Relaxed) - first).filter(|r| *r < ROWS) {
                                 marks.around("rows", || work((ROWS - row) * 100));

@@ -1,7 +1,7 @@
-//! Workers that spin at a barrier, on the CPU that one of them still needs.
+//! Workers spin at a barrier, on the CPU that one of them still needs.
 //!
-//! Three workers share a step on two CPUs; those that are done spin until the last one is, which meanwhile waits for a CPU.
-//! Mended, they sleep at the barrier. (On a machine with more CPUs, there are as many workers more.)
+//! Three workers share a step on two CPUs. Those that have finished spin until the last one has, which meanwhile waits for a CPU.
+//! Fixed: they sleep at the barrier. (In general, there is one worker more than CPUs.)
 
 use pathologies::{Marks, Run, thread, work};
 use std::sync::Barrier;
@@ -19,7 +19,7 @@ fn main() {
                 thread(s, "worker", move || {
                     for step in 1..=steps as usize {
                         marks.around("step", || work(2000));
-                        if run.mended {
+                        if run.fixed {
                             asleep.wait();
                         } else {
                             arrived.fetch_add(1, Ordering::AcqRel);

@@ -1,11 +1,11 @@
-//! A job in three large pieces for two threads: while the third piece is done, one thread has nothing to do.
+//! A job of three large pieces for two threads: during the third piece, one thread has nothing to do.
 //!
-//! Mended, it is cut into 48 pieces of the same work together. (On a machine with more CPUs, one piece more than threads.)
+//! Fixed: the same work is divided into 48 pieces. (In general, the faulty job has one piece more than threads.)
 
 use pathologies::{Marks, Run, lock, thread, work};
 use std::sync::Mutex;
 
-/// A unit of a job; a job has this many for each piece of the faulty twin.
+/// Units in a piece of the faulty variant.
 const PIECE: u64 = 16;
 
 fn main() {
@@ -13,7 +13,7 @@ fn main() {
     let jobs = run.size(30);
     let workers = std::thread::available_parallelism().map_or(2, usize::from);
     let units = PIECE * (workers as u64 + 1);
-    let piece = if run.mended { 1 } else { PIECE };
+    let piece = if run.fixed { 1 } else { PIECE };
     let marks = Marks::open();
     run.measure(jobs * units, || {
         for _ in 0..jobs {

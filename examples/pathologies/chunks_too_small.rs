@@ -1,12 +1,12 @@
-//! Items of two microseconds handed to a pool one by one: waking a worker takes longer than its work.
+//! Items of two microseconds are handed to a pool one by one: waking a worker takes longer than its work.
 //!
-//! Mended, a hand-over has 500 items.
+//! Fixed: 500 items are handed over at a time.
 
 use pathologies::{Marks, Run, lock, thread, wait_while, work};
 use std::sync::{Condvar, Mutex};
 
 const WORKERS: u64 = 2;
-/// Hand-overs that may wait: enough that a worker need not, if waking it costs nothing.
+/// Maximum number of queued hand-overs: enough that no worker would wait if wakeups cost nothing.
 const SLOTS: u64 = 4;
 
 #[derive(Default)]
@@ -18,7 +18,7 @@ struct Queue {
 fn main() {
     let run = Run::from_arguments();
     let items = run.size(600) * 500;
-    let chunk = if run.mended { 500 } else { 1 };
+    let chunk = if run.fixed { 500 } else { 1 };
     let (queue, more, room) = (Mutex::new(Queue::default()), Condvar::new(), Condvar::new());
     let marks = Marks::open();
     run.measure(items, || {

@@ -1,7 +1,7 @@
-//! The thread that everybody waits for has the same priority as four workers with work in hand.
+//! The critical thread has the same priority as four busy workers.
 //!
-//! A frame is two pieces of computing with a short wait for the device between them; each time it comes back, the frame's
-//! thread queues behind the workers. Mended, the workers are nice, and the frame's thread runs as soon as it is woken.
+//! A frame is two pieces of computing with a short wait for the device between them. Each time it wakes, the frame's thread is
+//! queued behind the workers. Fixed: the workers run at nice 19, and the frame's thread runs as soon as it is woken.
 
 use pathologies::{Marks, Run, nice, thread, work};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -14,7 +14,7 @@ fn main() {
     std::thread::scope(|s| {
         for _ in 0..4 {
             thread(s, "worker", || {
-                if run.mended {
+                if run.fixed {
                     nice(19);
                 }
                 while !over.load(Relaxed) {

@@ -1,7 +1,7 @@
-//! Four threads that stand in line for one lock, item by item.
+//! Four threads queue for one lock, item by item.
 //!
-//! The lock is held while an item is made, so that one thread makes at a time and the others sleep and wake behind it.
-//! Mended, an item is made before the lock is taken, and only its result is added under it.
+//! The lock is held while an item is made, so that one thread works at a time while the others sleep and wake.
+//! Fixed: an item is made before the lock is taken, and only its result is added under the lock.
 
 use pathologies::{Run, lock, thread, work};
 use std::sync::Mutex;
@@ -17,7 +17,7 @@ fn main() {
             for _ in 0..THREADS {
                 thread(s, "maker", || {
                     for _ in 0..each {
-                        if run.mended {
+                        if run.fixed {
                             work(100);
                             *lock(&sum) += 1;
                         } else {

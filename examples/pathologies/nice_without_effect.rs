@@ -1,10 +1,10 @@
-//! Jobs in the background at nice 19 that take half of the machine all the same.
+//! Background jobs at nice 19 that take half of the machine.
 //!
-//! The jobs are in a control group of their own, as those of another service or container are: the kernel shares the CPUs
-//! between groups alike, and nice counts only inside one. Mended, they are in the group of those whom they disturb. Both
-//! groups are within another, of which neither the session nor other groups take a part, and each CPU has a thread and a job
-//! that may run nowhere else: where load is moved to is no matter of the fault. A frame takes some of the scheduler's slices on
-//! any machine: what is done before the job's turn comes loses nothing.
+//! The jobs are in a separate control group, like those of another service or container: the kernel shares the CPUs equally
+//! between groups, and nice values count only inside a group. Fixed: the jobs are in the group of the render threads. Both groups
+//! are within another one, which is not shared with the session or other groups. Each CPU has a pinned thread and a pinned job, so
+//! that load balancing does not matter. A frame is longer than several of the scheduler's slices on any machine: work that is done
+//! before the job's first slice would lose nothing.
 
 use pathologies::{Group, Marks, Run, leave, nice, pin, skip, thread, work};
 use std::io;
@@ -17,12 +17,12 @@ fn main() {
     let both = Group::new();
     if !(both.has("cpu.weight") || both.has("cpu.shares")) {
         both.remove();
-        skip("control groups share no CPU time here");
+        skip("control groups have no CPU weight here");
     }
     let [own, other] = ["frames", "jobs"].map(|name| both.within(name));
     let entered = own.take(std::process::id());
     let jobs: Vec<_> = (0..cpus).map(job).collect();
-    let placed = jobs.iter().try_for_each(|job| if run.mended { &own } else { &other }.take(job.cast_unsigned()));
+    let placed = jobs.iter().try_for_each(|job| if run.fixed { &own } else { &other }.take(job.cast_unsigned()));
     if let Err(why) = entered.and(placed) {
         leave(1, &format!("cannot move a process to another control group: {why}"));
     }
@@ -42,7 +42,7 @@ fn main() {
         }
     });
     for job in jobs {
-        // SAFETY: the job is our child, and not waited for before: its number is still its own.
+        // SAFETY: the job is our child and has not been waited for, so its PID is not reused.
         unsafe {
             libc::kill(job, libc::SIGKILL);
             libc::waitpid(job, std::ptr::null_mut(), 0);
@@ -53,13 +53,13 @@ fn main() {
 
 /// A process at nice 19 that computes on a CPU until it is killed.
 fn job(cpu: usize) -> libc::pid_t {
-    // SAFETY: this process has no other thread yet, so the child may go on as it likes.
+    // SAFETY: this process has no other thread yet, so the child may call any function.
     let child = unsafe { libc::fork() };
     if child < 0 {
         leave(1, &format!("cannot fork: {}", io::Error::last_os_error()));
     }
     if child == 0 {
-        // SAFETY: the name is a C string, and the signal's number one of the kernel's.
+        // SAFETY: the name is a C string, and the signal is a valid one.
         unsafe {
             libc::prctl(libc::PR_SET_NAME, c"indexer".as_ptr());
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);

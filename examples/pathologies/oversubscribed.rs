@@ -1,6 +1,6 @@
-//! 64 threads for steps that two CPUs share: each step, all of them are switched in and wait for each other.
+//! 64 threads on two CPUs: in each step, all of them are switched in and wait for each other.
 //!
-//! Mended, there are as many threads as CPUs.
+//! Fixed: there are as many threads as CPUs.
 
 use pathologies::{Marks, Run, thread, work};
 use std::sync::Barrier;
@@ -12,7 +12,7 @@ fn main() {
     let run = Run::from_arguments();
     let steps = run.size(600);
     let cpus = std::thread::available_parallelism().map_or(2, usize::from);
-    let threads = if run.mended { cpus } else { 32 * cpus };
+    let threads = if run.fixed { cpus } else { 32 * cpus };
     let (barrier, marks) = (Barrier::new(threads), Marks::open());
     run.measure(steps, || {
         std::thread::scope(|s| {

@@ -1,6 +1,6 @@
-//! Two threads with work, both pinned to the same CPU while the other idles.
+//! Two busy threads are pinned to the same CPU while the other CPU is idle.
 //!
-//! Each computes and then waits a little for its device. Mended, they are pinned to nothing.
+//! Each computes and then waits briefly for its device. Fixed: they are not pinned.
 
 use pathologies::{Run, pin, thread, work};
 use std::time::Duration;
@@ -12,7 +12,7 @@ fn main() {
         std::thread::scope(|s| {
             for name in ["render", "simulate"] {
                 thread(s, name, || {
-                    if !run.mended {
+                    if !run.fixed {
                         pin(0);
                     }
                     for _ in 0..frames {

@@ -1,7 +1,7 @@
-//! A thread waits for a lock that a nice thread holds, which cannot run for threads that matter less than the first.
+//! A thread waits for a lock whose holder has a high nice value and cannot run because of less important threads.
 //!
-//! `audio` (nice 0) needs the state that `saver` (nice 10) locks for as long as it packs it; two threads at nice 0 keep
-//! both CPUs. Mended, the saver packs a copy, and holds the lock only to take that.
+//! `audio` (nice 0) needs the state that `saver` (nice 10) locks while packing it; two threads at nice 0 keep both CPUs busy. Fixed: the
+//! saver packs a copy, and holds the lock only while copying.
 
 use pathologies::{Marks, Run, lock, nice, thread, work};
 use std::sync::Mutex;
@@ -24,7 +24,7 @@ fn main() {
             nice(10);
             while !over.load(Relaxed) {
                 let copied = lock(&state);
-                if run.mended {
+                if run.fixed {
                     drop(copied);
                     work(12_000);
                 } else {

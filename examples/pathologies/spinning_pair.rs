@@ -1,7 +1,7 @@
-//! A producer and a consumer that spin for each other, and share one CPU.
+//! A producer and a consumer spin for each other on one CPU.
 //!
-//! Who spins keeps the CPU to the end of its slice, which is all that the other waits for. The program was held to one CPU
-//! (as by `taskset`, or an affinity that a library left behind). Mended, it is not.
+//! The spinning thread keeps the CPU to the end of its slice while the other one waits for it. The program is pinned to one CPU
+//! (for example by `taskset`, or by a library). Fixed: it is not pinned.
 
 use pathologies::{Run, pin, thread, work};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 fn main() {
     let run = Run::from_arguments();
     let items = run.size(400);
-    if !run.mended {
+    if !run.fixed {
         pin(0);
     }
     let (made, used) = (AtomicU64::new(0), AtomicU64::new(0));

@@ -1,17 +1,17 @@
-//! Two threads in a control group that may run 40 ms of each 100 ms: after those, they stand still while the CPUs idle.
+//! Two threads in a control group that may run for 40 ms of each 100 ms: after that they are stopped while the CPUs are idle.
 //!
-//! Mended, the group may run as much as the machine has. Wants the right to make a control group (root).
+//! Fixed: the group has no quota. Needs root to create a control group.
 
 use pathologies::{Group, Marks, Run, skip, thread, work};
 
-/// The file of a group's quota, with what is written there: of cgroup v2, and of v1.
+/// The file of a group's quota, with the values for a quota and for no quota: of cgroup v2, and of v1.
 const V2: (&str, &str, &str) = ("cpu.max", "40000 100000", "max 100000");
 const V1: (&str, &str, &str) = ("cpu.cfs_quota_us", "40000", "-1");
 
 fn main() {
     let run = Run::from_arguments();
     let frames = run.size(100);
-    let group = entered(run.mended);
+    let group = entered(run.fixed);
     let marks = Marks::open();
     run.measure(2 * frames, || {
         for _ in 0..frames {
@@ -23,14 +23,14 @@ fn main() {
     group.remove();
 }
 
-/// A group with its quota, and this process in it.
-fn entered(mended: bool) -> Group {
+/// Creates a group with its quota, and moves this process into it.
+fn entered(fixed: bool) -> Group {
     let group = Group::new();
     let (file, limited, free) = if group.has(V1.0) { V1 } else { V2 };
-    let quota = group.set(file, if mended { free } else { limited });
+    let quota = group.set(file, if fixed { free } else { limited });
     if let Err(why) = quota.and_then(|()| group.take(std::process::id())) {
         group.remove();
-        skip(&format!("no control group has a quota here: {file}: {why}"));
+        skip(&format!("cannot set a CPU quota here: {file}: {why}"));
     }
     group
 }

@@ -1,6 +1,6 @@
-//! Each item wakes all 32 threads that wait, of which one finds it; the others go back to sleep.
+//! Each item wakes all 32 waiting threads. One of them gets it, and the others go back to sleep.
 //!
-//! Mended, each item wakes one.
+//! Fixed: each item wakes one thread.
 
 use pathologies::{Run, lock, thread, wait_while, work};
 use std::sync::{Condvar, Mutex};
@@ -37,7 +37,7 @@ fn main() {
         run.measure(items, || {
             for n in 0..items {
                 lock(&queue).items += 1;
-                if run.mended {
+                if run.fixed {
                     more.notify_one()
                 } else {
                     more.notify_all()

@@ -1,6 +1,6 @@
-//! Any bytes, to every importer that recognises them, as a file and as a pipe, on through ingest and the accounting: a
-//! result or an error, never a panic or a hang, and the laws hold of whatever was read. The inputs to begin with are
-//! crates/import/fixtures.
+//! Gives any bytes to every importer that recognises them, as a file and as a pipe, and then to ingest and the
+//! accounting. The result is a trace or an error, never a panic or a hang, and the invariants hold for whatever was
+//! read. The seed inputs are crates/import/fixtures.
 #![no_main]
 
 use account::{Accountant, Collector, Laws, Rules};
@@ -11,7 +11,7 @@ use model::Batch;
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
 
-/// A folder's files, as an archive holds them.
+/// The files of a folder in an archive.
 struct Archived(BTreeMap<String, Vec<u8>>);
 
 impl Archived {
@@ -21,7 +21,7 @@ impl Archived {
             let mut entry = entry.ok()?;
             let name = entry.path().ok()?.to_string_lossy().trim_start_matches("./").to_owned();
             let mut content = Vec::new();
-            // A sparse entry is as long as it says.
+            // A sparse entry has the length that its header states.
             entry.by_ref().take(1 << 20).read_to_end(&mut content).ok()?;
             files.insert(name, content);
         }
@@ -56,7 +56,7 @@ fuzz_target!(|bytes: &[u8]| {
     for format in FORMATS.iter().filter(|f| f.sniff(head) != Sniff::No) {
         let file = || format.open(Input::File(Box::new(Cursor::new(bytes))));
         let pipe = || format.open(Input::Pipe(Box::new(bytes)));
-        // What came too late asks for a second reading, that sorts everything.
+        // Late events require a second reading that sorts everything.
         if account(file(), false) > 0 {
             account(file(), true);
         }
@@ -64,13 +64,13 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Gives the number of events that came after their time had passed.
+/// Returns the number of late events.
 fn account(opened: Result<Opened<'_>, Fatal>, sort_all: bool) -> u64 {
     let Ok(opened) = opened else { return 0 };
     let has_waking = opened.facts.has_waking.unwrap_or(true);
     let has_wakes = has_waking || opened.facts.has_wakeup.unwrap_or(true);
     let rules = Rules { has_waking, has_wakes, online: opened.facts.online.clone(), ..Rules::default() };
-    // Little may wait in memory, so that the way over the disk is met.
+    // A small limit in memory, so that events are also sorted on disk.
     let limits = Limits { pending: 2_000, ..Limits::default() };
     let mut ordered = Ordered::new(opened, sort_all, limits);
     let (mut accountant, mut sink, mut batch) = (Accountant::new(rules), Collector::default(), Batch::default());
@@ -78,8 +78,8 @@ fn account(opened: Result<Opened<'_>, Fatal>, sort_all: bool) -> u64 {
         accountant.push(&batch, &mut sink);
     }
     let totals = accountant.finish(&mut sink);
-    let laws = Laws::of(&totals);
-    // An error would be of the temporary file, which is none of the input's doing.
-    assert!(laws.as_ref().is_ok_and(account::Laws::hold), "{laws:?}");
+    let laws = Laws::check(&totals);
+    // An error would come from the temporary file, not from the input.
+    assert!(laws.as_ref().is_ok_and(Laws::all_hold), "{laws:?}");
     ordered.late()
 }

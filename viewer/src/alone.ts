@@ -1,4 +1,4 @@
-/** Answers from the page itself: a trace as one file, which crates/serve/src/alone wrote. Nothing is asked of anybody. */
+/** Answers from the page itself: a page that contains the trace, written by crates/serve/src/alone. It sends no requests. */
 
 import { tableFromIPC, type Table } from "apache-arrow";
 import { columnsOf, partOf, rowsOf, type About, type Cell, type Held, type Part } from "./api";
@@ -11,19 +11,19 @@ import { length } from "./model/time";
 import type { Span } from "./model/view";
 import type { Source } from "./source";
 
-/** Levels of some tracks that are kept once they were put together. */
+/** The number of assembled blocks of tracks that are kept. */
 const KEPT = 64;
-const SERVED = "open the recording itself, with `corewise view`";
+const SERVED = "open the recording with `corewise view`";
 
 function block(name: string): string | null {
   return document.getElementById(`data-${name}`)?.textContent ?? null;
 }
 
-/** What was packed with gzip and written in characters. */
+/** Decodes base64 and gzip. */
 async function unpacked(name: string): Promise<Uint8Array<ArrayBuffer> | null> {
   const text = block(name);
   if (text === null) return null;
-  const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const packed = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
@@ -37,13 +37,13 @@ async function table(name: string): Promise<Table | null> {
   return bytes && tableFromIPC(bytes);
 }
 
-/** Made once, when it is first asked for; of many, those that were used last stay. */
-class Once<T> {
+/** A cache of values that are made on first use; the least recently used are dropped. */
+class Cache<T> {
   private readonly made = new Map<string, Promise<T>>();
-  private readonly most: number;
+  private readonly max: number;
 
-  constructor(most = Infinity) {
-    this.most = most;
+  constructor(max = Infinity) {
+    this.max = max;
   }
 
   get(key: string, make: () => Promise<T>): Promise<T> {
@@ -51,40 +51,40 @@ class Once<T> {
     this.made.delete(key);
     this.made.set(key, made);
     const oldest = this.made.keys().next();
-    if (this.made.size > this.most && !oldest.done) this.made.delete(oldest.value);
+    if (this.made.size > this.max && !oldest.done) this.made.delete(oldest.value);
     return made;
   }
 }
 
-/** The page's own data; nothing where it has none and a server is to be asked. */
+/** Returns the page's own data, or null if a server is to be asked. */
 export function alone(): Source | null {
   const text = typeof document === "undefined" ? null : block("held");
   return text === null ? null : new Alone(JSON.parse(text) as Held);
 }
 
-/** What the page has not, in words; nothing where it has all. */
-export function lacking(held: Held | undefined): string {
+/** Describes what the page does not contain; empty if it contains everything. */
+export function limitsOf(held: Held | undefined): string {
   if (!held || held.rows) return "";
-  if (held.finest_ns > 0) return `finest detail of every track here: ${length(held.finest_ns)}; for all of it, ${SERVED}`;
-  return `all stretches are here; for who woke whom and why they waited, ${SERVED}`;
+  if (held.finest_ns > 0) return `Finest detail in this page: ${length(held.finest_ns)}. For full detail, ${SERVED}.`;
+  return `This page has all stretches, but no wakeups and causes of waits. For these, ${SERVED}.`;
 }
 
 class Alone implements Source {
   private readonly held: Held;
-  private readonly levels = new Once<Columns | null>();
-  private readonly blocks = new Once<Slices>(KEPT);
-  private readonly told = new Once<unknown>();
+  private readonly levels = new Cache<Columns | null>();
+  private readonly blocks = new Cache<Slices>(KEPT);
+  private readonly answers = new Cache<unknown>();
 
   constructor(held: Held) {
     this.held = held;
   }
 
   async about(): Promise<About> {
-    return { ...((await this.told.get("about", () => json("about"))) as About), alone: this.held };
+    return { ...((await this.answers.get("about", () => json("about"))) as About), alone: this.held };
   }
 
   async threads(): Promise<ThreadTracks[]> {
-    return (await this.told.get("threads", async () => rowsOf<ThreadTracks>((await table("threads"))!))) as ThreadTracks[];
+    return (await this.answers.get("threads", async () => rowsOf<ThreadTracks>((await table("threads"))!))) as ThreadTracks[];
   }
 
   findings<T>(): Promise<T | null> {
@@ -100,7 +100,7 @@ class Alone implements Source {
     return this.drawn(place.kind, place.block, level);
   }
 
-  /** All of some tracks at a level: the coarser level, and what this one has of its own. */
+  /** Returns a block of tracks at a level: the coarser level, refined with the slices of this one. */
   private drawn(kind: string, block: number, level: number): Promise<Slices> {
     return this.blocks.get(`${kind} ${block} ${level}`, async () => {
       const name = `slices-${kind}-${level}`;
@@ -123,7 +123,7 @@ class Alone implements Source {
 
   async hits(query: Readonly<Record<string, string>>, from: number, to: number, most: number) {
     const state = query["state"];
-    if (state !== undefined && !(THREAD_STATES as readonly string[]).includes(state)) throw new Error(`no state is called ${state}; there are ${THREAD_STATES.join(", ")}`);
+    if (state !== undefined && !(THREAD_STATES as readonly string[]).includes(state)) throw new Error(`unknown state ${state}; the states are ${THREAD_STATES.join(", ")}`);
     const [threads, { cpus }] = await Promise.all([this.threads(), this.about()]);
     const byKey = new Map(threads.map((t) => [t.thread, t]));
     const byId = new Map(cpus.map((cpu) => [cpu.cpu, cpu]));
@@ -131,9 +131,9 @@ class Alone implements Source {
   }
 
   private stored<T>(name: string): Promise<Stored<T>> {
-    return this.told.get(name, async () => {
+    return this.answers.get(name, async () => {
       const got = await table(name);
-      if (!got) throw new Error(`this page has no room for the rows of every stretch: ${SERVED}`);
+      if (!got) throw new Error(`this page does not contain the rows of all stretches: ${SERVED}`);
       const column = (of: string) => {
         const vector = got.getChild(of);
         return Float64Array.from({ length: vector ? got.numRows : 0 }, (_, at) => Number(vector!.get(at) ?? -1));
@@ -145,17 +145,17 @@ class Alone implements Source {
 
   async part(name: string, span: Span, how: { column?: string; down?: boolean; most: number }): Promise<Part> {
     const { span_ns } = await this.about();
-    if (span.from > 0 || span.to < span_ns) throw new Error(`this page has the tables of all of the recording (keys 0, Escape, R); for a part, ${SERVED}`);
-    const all = (await this.told.get(`part-${name}`, async () => {
+    if (span.from > 0 || span.to < span_ns) throw new Error(`this page has only the tables for the whole recording (keys 0, Escape, R); for a part, ${SERVED}`);
+    const all = (await this.answers.get(`part-${name}`, async () => {
       const got = await table(`part-${name}`);
       return got && partOf(got);
     })) as Part | null;
-    if (!all) throw new Error(`this page has no table ${name}: ${SERVED}`);
+    if (!all) throw new Error(`this page does not contain the table ${name}: ${SERVED}`);
     return { ...all, rows: sorted(all, how).slice(0, how.most) };
   }
 }
 
-/** Of no tracks. */
+/** Columns without slices. */
 const NONE: Columns = {
   track: new Int32Array(0),
   start: new Float64Array(0),
@@ -167,7 +167,7 @@ const NONE: Columns = {
   stretches: new Int32Array(0),
 };
 
-/** Rows by a column, as the server sorts them: what is not known stands last either way. */
+/** Sorts rows by a column as the server does: null is last in both directions. */
 function sorted(of: Part, how: { column?: string; down?: boolean }): Part["rows"] {
   const at = of.columns.findIndex((column) => column.name === how.column);
   if (at < 0) return of.rows;
@@ -178,7 +178,7 @@ function sorted(of: Part, how: { column?: string; down?: boolean }): Part["rows"
   };
   const rows = [...of.rows].sort((a, b) => order(a[at]!, b[at]!));
   if (of.all > of.rows.length && rows.some((row, place) => row !== of.rows[place])) {
-    throw new Error(`this page has the first ${of.rows.length} of ${of.all} rows only: ${SERVED}`);
+    throw new Error(`this page has only the first ${of.rows.length} of ${of.all} rows: ${SERVED}`);
   }
   return rows;
 }

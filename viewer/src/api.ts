@@ -1,18 +1,18 @@
-/** Asking the server. Answers are Arrow IPC; integers become numbers, which are exact for 104 days of nanoseconds. */
+/** Requests to the server. Answers are Arrow IPC; integers become numbers, which are exact for 104 days of nanoseconds. */
 
 import { tableFromIPC, type Table } from "apache-arrow";
 import type { Slices as SliceColumns, Steps, ThreadState, ThreadTracks, WakeChain } from "./generated/tables";
-import type { Cpu, Shown } from "./model/layout";
+import type { Cpu, KindInfo } from "./model/layout";
 import { numbers as toNumbers } from "./model/columns";
 import { ofTracks, type Columns, type Slices } from "./model/slices";
 import { PIXELS, spanOf, TRACKS, type Place } from "./model/tiles";
 import type { Span } from "./model/view";
 
-/** What the server says of the recording. */
+/** The server's description of the recording. */
 export interface About {
   readonly name: string | null;
   readonly version: string;
-  /** Whether it is one of two that are shown. */
+  /** Whether two traces are shown. */
   readonly two: boolean;
   readonly span_ns: number;
   readonly threads: number;
@@ -21,33 +21,33 @@ export interface About {
   readonly lost_events: number;
   readonly model_name: string | null;
   readonly cpus: readonly Cpu[];
-  readonly kinds: readonly Shown[];
-  /** What the page holds, where it needs no server. */
+  readonly kinds: readonly KindInfo[];
+  /** The contents of a page that needs no server. */
   readonly alone?: Held;
 }
 
-/** What a page holds that needs no server. */
+/** The contents of a page that needs no server. */
 export interface Held {
-  /** Levels of detail: a pixel is 2 to these ns; the finest of each kind of track. */
+  /** Levels of detail, as the power of two of ns per pixel; `finest` is per kind of track. */
   readonly coarsest: number;
   readonly finest: Readonly<Record<string, number>>;
-  /** On some tracks stretches shorter than this are drawn together, ns; 0: on none. */
+  /** On some tracks, stretches shorter than this are merged, in ns; 0 if none are. */
   readonly finest_ns: number;
-  /** Whether the rows of every stretch are there. */
+  /** Whether the page contains the rows of all stretches. */
   readonly rows: boolean;
 }
 
-/** Where too much is asked at once, it is asked again. */
-const AGAIN = 300;
-const ENDED = "corewise view has ended or cannot be reached: start it again, and open the address that it prints then";
+/** The pause before a request is repeated because the server was busy, in ms. */
+const RETRY_MS = 300;
+const ENDED = "corewise view is not running or cannot be reached: start it again and open the address that it prints";
 
-/** Which of two traces this page shows, as its address says; nothing: both, or the only one. */
+/** Which of two traces this page shows, from its address; null for both, or for the only one. */
 export const OF = new URLSearchParams(location.search).get("of");
-const BEFORE = OF === "beside" ? "/beside" : "";
+const PREFIX = OF === "second" ? "/second" : "";
 
-/** An answer; a browser says of none only that it failed. */
+/** Fetches an answer; replaces the browser's error, which says only that it failed. */
 async function fetched(path: string, signal: AbortSignal | null): Promise<Response> {
-  return fetch(BEFORE + path, { signal }).catch((why: unknown) => {
+  return fetch(PREFIX + path, { signal }).catch((why: unknown) => {
     throw signal?.aborted ? why : new Error(ENDED);
   });
 }
@@ -55,7 +55,7 @@ async function fetched(path: string, signal: AbortSignal | null): Promise<Respon
 async function ask(path: string, signal: AbortSignal | null = null): Promise<Response> {
   let answer = await fetched(path, signal);
   for (let tries = 0; answer.status === 503 && tries < 20; tries++) {
-    await new Promise((done) => setTimeout(done, AGAIN));
+    await new Promise((done) => setTimeout(done, RETRY_MS));
     answer = await fetched(path, signal);
   }
   if (!answer.ok) throw new Error((await answer.text()).trim());
@@ -66,54 +66,54 @@ async function table(path: string, signal: AbortSignal | null = null): Promise<T
   return tableFromIPC(new Uint8Array(await (await ask(path, signal)).arrayBuffer()));
 }
 
-/** The recording. */
+/** Returns the description of the recording. */
 export async function about(): Promise<About> {
   return (await (await ask("/api/about")).json()) as About;
 }
 
-/** Threads in the order of their tracks, as many as one answer holds. */
+/** Returns the threads in the order of their tracks, as many as one answer may have. */
 export async function threads(): Promise<ThreadTracks[]> {
   return rowsOf<ThreadTracks>(await table("/api/threads?first=0&last=99999"));
 }
 
-/** Rows of a table that overlap a time, of one thread or CPU. */
+/** Returns the rows of a table that overlap a time range, for one thread or CPU. */
 export async function rows<T>(name: string, from: number, to: number, of: { thread?: number; cpu?: number; waker?: number }): Promise<T[]> {
   const query = new URLSearchParams({ from: String(Math.floor(from)), to: String(Math.ceil(to)) });
   for (const [key, value] of Object.entries(of)) query.set(key, String(value));
   return rowsOf<T>(await table(`/api/table/${name}?${query.toString()}`));
 }
 
-/** What is wrong with the recording; nothing while it is being diagnosed. */
+/** Returns the findings, or null while the recording is being diagnosed. */
 export async function findings<T>(): Promise<T | null> {
   const answer = await ask("/api/findings");
   return answer.status === 202 ? null : ((await answer.json()) as T);
 }
 
-/** The tables that can be asked of a part. */
+/** Returns the tables that are available for a time range. */
 export async function tables(): Promise<{ name: string; doc: string }[]> {
   return (await (await ask("/api/tables")).json()) as { name: string; doc: string }[];
 }
 
-/** A column of any table. */
+/** A column of a table. */
 export interface Column {
   readonly name: string;
   readonly unit: string;
   readonly doc: string;
-  /** Whether it holds keys of threads. */
+  /** Whether it contains thread keys. */
   readonly thread: boolean;
 }
 
 export type Cell = string | number | boolean | null;
 
-/** The first rows of a table of a part of the recording. */
+/** The first rows of a table for a part of the recording. */
 export interface Part {
   readonly columns: readonly Column[];
   readonly rows: readonly (readonly Cell[])[];
-  /** How many there are. */
+  /** The total number of rows. */
   readonly all: number;
 }
 
-/** Asks for it; `by` a column, without in the table's order. */
+/** Requests the first rows of a table for a time range, sorted by a column if one is given. */
 export async function part(name: string, span: Span, how: { column?: string; down?: boolean; most: number; signal?: AbortSignal }): Promise<Part> {
   const query = new URLSearchParams({ from: String(Math.floor(span.from)), to: String(Math.ceil(span.to)), most: String(how.most) });
   if (how.column !== undefined) query.set("by", how.column);
@@ -121,7 +121,7 @@ export async function part(name: string, span: Span, how: { column?: string; dow
   return partOf(await table(`/api/part/${name}?${query.toString()}`, how.signal ?? null));
 }
 
-/** The first rows of a table, of an answer. */
+/** Converts an answer to rows of a table. */
 export function partOf(got: Table): Part {
   const columns = got.schema.fields.map((field) => ({
     name: field.name,
@@ -134,21 +134,21 @@ export function partOf(got: Table): Part {
   return { columns, rows, all: Number(got.schema.metadata.get("rows") ?? rows.length) };
 }
 
-/** How a thread came to be where it was at a time: the wakings, the last first. */
+/** Returns the chain of wakeups that led to a thread's state at a time, the last one first. */
 export async function chain(thread: number, at: number): Promise<WakeChain[]> {
   return rowsOf<WakeChain>(await table(`/api/chain?thread=${thread}&at=${Math.floor(at)}`));
 }
 
-/** Stretches that hold all that is said of them; all that begin before `until` were looked at. */
+/** Returns stretches that match a query; all that begin before `until` were examined. */
 export async function hits(query: Readonly<Record<string, string>>, from: number, to: number, most: number): Promise<{ rows: ThreadState[]; until: number }> {
   const words = new URLSearchParams({ ...query, from: String(Math.floor(from)), to: String(Math.ceil(to)), most: String(most) });
   const got = await table(`/api/hits?${words.toString()}`);
   return { rows: rowsOf<ThreadState>(got), until: Number(got.schema.metadata.get("until_ns") ?? to) };
 }
 
-/** Rows as objects: for tables that people read, not for slices. */
+/** Converts rows to objects; for tables shown as text, not for slices. */
 export function rowsOf<T>(from: Table): T[] {
-  // By columns: rows of Arrow's own are objects that look each cell up.
+  // By columns, since Arrow's row objects look each cell up.
   const columns = from.schema.fields.map((field) => [field.name, from.getChild(field.name)] as const);
   return Array.from({ length: from.numRows }, (_, row) => {
     const plain: Record<string, unknown> = {};
@@ -160,7 +160,7 @@ export function rowsOf<T>(from: Table): T[] {
   });
 }
 
-/** A tile. */
+/** Returns a tile. */
 export async function slices(place: Place): Promise<Slices> {
   const { from, to } = spanOf(place);
   const first = place.block * TRACKS;
@@ -168,7 +168,7 @@ export async function slices(place: Place): Promise<Slices> {
   return ofTracks(columnsOf(await table(`/api/slices?${query}`)), first, TRACKS);
 }
 
-/** Slices of an answer, in columns. */
+/** Converts an answer to columns of slices. */
 export function columnsOf(got: Table): Columns {
   const column = (name: keyof SliceColumns | keyof Steps) => got.getChild(name)?.toArray() as ArrayLike<number> | BigInt64Array;
   const numbers = (name: keyof SliceColumns | keyof Steps) => toNumbers(column(name));

@@ -1,9 +1,9 @@
-/** The page: what is shown, and what keys and mouse do to it. */
+/** The page: its state, and the actions of keyboard and mouse. */
 
-import { lacking } from "./alone";
+import { limitsOf } from "./alone";
 import { OF, type About } from "./api";
 import { CPU_STATES, THREAD_STATES, type ThreadTracks } from "./generated/tables";
-import { layout, type Shown, type Track } from "./model/layout";
+import { layout, type KindInfo, type Track } from "./model/layout";
 import { DARK, LIGHT } from "./model/palette";
 import type { Slice } from "./model/slices";
 import { Tiles } from "./model/tiles";
@@ -19,7 +19,7 @@ import { criticalPath, firstMarks, source } from "./source";
 import { KINDS } from "./tracks/list";
 import { Details } from "./ui/details";
 import { Address } from "./ui/address";
-import { valuesInWords } from "./ui/beside";
+import { valueFacts } from "./ui/extra";
 import { fillHelp } from "./ui/help";
 import { control, type Actions } from "./ui/input";
 import { fillLegend } from "./ui/legend";
@@ -27,13 +27,13 @@ import { Timeline, type Scene } from "./ui/timeline";
 
 function element<T extends HTMLElement>(id: string): T {
   const found = document.getElementById(id);
-  if (!found) throw new Error(`the page has no ${id}`);
+  if (!found) throw new Error(`the page has no element ${id}`);
   return found as T;
 }
 
 const canvas = element<HTMLCanvasElement>("timeline");
 const tip = element("tip");
-const said = element("said");
+const status = element("status");
 
 class Page {
   private readonly about: About;
@@ -46,15 +46,15 @@ class Page {
   private readonly range: Range;
   private readonly searched: Search;
   private readonly tabs = new Tabs(element("tabs"));
-  /** The page of the other trace, where two are shown. */
+  /** The page of the other trace, if two traces are shown. */
   private readonly other: Linked | null;
   private readonly address = new Address();
   private drawing = false;
   private diagnosed = false;
   private chain: Chain | null = null;
-  /** Counts the paths asked for, so that an earlier answer is not shown. */
+  /** Counts requested paths, so that an outdated answer is not shown. */
   private paths = 0;
-  /** Chosen before what is drawn there had arrived. */
+  /** A selection whose slice has not arrived yet. */
   private pending: Selected | null = null;
 
   constructor(about: About, threads: ThreadTracks[]) {
@@ -65,7 +65,7 @@ class Page {
     this.tiles = new Tiles(
       (place) => source.slices(place),
       () => this.changed(),
-      (why) => (element("silent").textContent = why?.message ?? ""),
+      (why) => (element("error").textContent = why?.message ?? ""),
     );
     this.timeline = new Timeline(canvas, this.tiles);
     this.details = new Details(element("details"), {
@@ -93,9 +93,9 @@ class Page {
       now: () => this.scene.selected?.at ?? this.centre(),
     });
     const { lines, height } = layout(about.cpus, threads, about.kinds);
-    const asked = fromHash(location.hash, about.span_ns);
+    const address = fromHash(location.hash, about.span_ns);
     this.scene = {
-      span: asked.span ?? clamped({ from: 0, to: about.span_ns }, about.span_ns),
+      span: address.span ?? clamped({ from: 0, to: about.span_ns }, about.span_ns),
       scroll: 0,
       lines,
       height,
@@ -106,12 +106,12 @@ class Page {
       overlay: { range: null, arrows: [], path: [] },
       nameOf: (key) => this.nameOf(key),
     };
-    this.about.cpus.length === 0 && threads.length === 0 && this.say("This recording tells of no CPUs and no threads.");
+    this.about.cpus.length === 0 && threads.length === 0 && this.say("This recording contains no CPUs and no threads.");
     this.themed();
-    if (asked.selected) this.select(asked.selected, true);
-    if (asked.range) this.mark(asked.range);
+    if (address.selected) this.select(address.selected, true);
+    if (address.range) this.mark(address.range);
     this.changed();
-    // A trace without marks is aligned on its beginning.
+    // A trace without marks is aligned on its start.
     if (OF === "first") this.other?.seen(this.scene.span);
     if (this.other) firstMarks(about.span_ns).then((marks) => this.other?.marks(marks), () => this.other?.marks(new Map()));
   }
@@ -151,7 +151,7 @@ class Page {
     jump: (by) => {
       const to = by < 0 ? this.chain?.before : this.chain?.after;
       if (to) this.select(to, true);
-      else this.say(by < 0 ? "Nobody is told who woke it." : "Nobody was woken by it.");
+      else this.say(by < 0 ? "Waker not recorded." : "No wakeups by this thread.");
     },
     hit: (by) => void this.searched.go(by),
     isRuler: (x, y) => this.timeline.isRuler(x, y),
@@ -192,23 +192,23 @@ class Page {
     this.changed();
   }
 
-  /** Shows what is seen in the other trace: also time at which nothing of this one was recorded, so that the two stay aligned. */
+  /** Shows the time span of the other trace, even outside this recording, so that the two stay aligned. */
   private follow(span: Span): void {
     this.scene.span = span;
     this.changed();
   }
 
-  /** Draws before the next picture. */
+  /** Redraws before the next animation frame. */
   changed(): void {
     if (this.drawing) return;
     this.drawing = true;
     requestAnimationFrame(() => {
       this.drawing = false;
       this.timeline.draw(this.scene);
-      this.address.say(toHash(this.scene.span, this.scene.selected, this.scene.overlay.range));
+      this.address.set(toHash(this.scene.span, this.scene.selected, this.scene.overlay.range));
       const busy = String(this.tiles.busy);
       if (canvas.dataset["busy"] !== busy) canvas.dataset["busy"] = busy;
-      // Not before the first whole picture: rules read all of the recording, and what is seen would wait for them.
+      // After the first complete picture: rules read the whole recording, and the picture would wait for them.
       if (!this.tiles.busy && !this.diagnosed) {
         this.diagnosed = true;
         void new Findings(element("findings"), element("tab-findings"), this.about.span_ns).load();
@@ -221,7 +221,7 @@ class Page {
     });
   }
 
-  /** Marks a time, of which the tables are then told; or none. */
+  /** Sets the time range whose tables are shown, or clears it. */
   private mark(range: Span | null): void {
     this.scene.overlay.range = range;
     void this.range.show(range);
@@ -235,7 +235,7 @@ class Page {
     this.changed();
   }
 
-  /** Marks the critical path of a time; or none. */
+  /** Shows the critical path of a time range, or clears it. */
   private async path(of: Span | null): Promise<void> {
     const turn = ++this.paths;
     this.scene.overlay.path = [];
@@ -247,15 +247,15 @@ class Page {
       if (turn !== this.paths) return;
       this.scene.overlay.path = path;
       canvas.dataset["path"] = String(path.length);
-      this.say(all > path.length ? `The first ${path.length} of ${all} pieces of the critical path are marked.` : `The critical path has ${all} pieces.`);
+      this.say(all > path.length ? `Showing the first ${path.length} of ${all} pieces of the critical path.` : `The critical path has ${all} pieces.`);
       this.changed();
     } catch (why) {
-      if (turn === this.paths) this.say(`The critical path cannot be told: ${(why as Error).message}`);
+      if (turn === this.paths) this.say(`Critical path unavailable: ${(why as Error).message}`);
     }
   }
 
-  private say(words: string): void {
-    said.textContent = words;
+  private say(message: string): void {
+    status.textContent = message;
   }
 
   private lineOf(of: { kind: string; id: number }): Track | undefined {
@@ -268,7 +268,7 @@ class Page {
     return line ? { line, slice: this.timeline.sliceAt(this.scene, line, selected.at) } : null;
   }
 
-  /** Chooses a place; `bring` brings it into sight. */
+  /** Selects a place; `bring` scrolls it into view. */
   private select(to: Selected, bring: boolean, again = true): void {
     const line = this.lineOf(to);
     if (!line) return;
@@ -283,16 +283,16 @@ class Page {
       }
     }
     const slice = this.timeline.sliceAt(this.scene, line, to.at);
-    const words = slice && this.words(line, slice);
-    this.say(words ? `${line.label}: ${words}` : line.label);
-    const beside = KINDS.get(line.kind);
-    if (beside && slice) this.details.beside(line.label, this.shownOf(line), beside, slice);
-    else if (beside) {
+    const summary = slice && this.describe(line, slice);
+    this.say(summary ? `${line.label}: ${summary}` : line.label);
+    const style = KINDS.get(line.kind);
+    if (style && slice) this.details.extra(line.label, this.infoOf(line), style, slice);
+    else if (style) {
       this.details.clear();
       if (again) this.pending = to;
     } else if (slice && slice.stretches > 1) {
       const [state, what] = this.parts(line, slice);
-      this.details.together(line.label, slice, state, what);
+      this.details.merged(line.label, slice, state, what);
     } else {
       if (slice) this.details.drawn(line.label, slice, this.parts(line, slice));
       if (line.kind === "cpu") void this.details.cpu(line.id, Math.floor(to.at));
@@ -301,7 +301,7 @@ class Page {
     this.changed();
   }
 
-  /** To the slice before or after. */
+  /** Selects the previous or next slice. */
   private step(by: number): void {
     const now = this.chosen();
     if (!now) return this.track(1);
@@ -311,7 +311,7 @@ class Page {
     if (at >= 0 && at < this.about.span_ns) this.select({ kind: line.kind, id: line.id, at }, true);
   }
 
-  /** To the track above or below. */
+  /** Selects the track above or below. */
   private track(by: number): void {
     const tracks = this.scene.lines.filter((line): line is Track => line.kind !== "group");
     const selected = this.scene.selected;
@@ -320,42 +320,42 @@ class Page {
     if (to) this.select({ kind: to.kind, id: to.id, at: selected?.at ?? this.centre() }, true);
   }
 
-  /** A slice's state and what goes with it, in words. */
+  /** Returns a slice's state, and its CPU or thread, as text. */
   private parts(line: Track, slice: Slice): [string, string] {
-    if (KINDS.has(line.kind)) return [this.shownOf(line)?.states[slice.state] ?? "unknown", ""];
+    if (KINDS.has(line.kind)) return [this.infoOf(line)?.states[slice.state] ?? "unknown", ""];
     if (line.kind === "cpu") {
       const state = CPU_STATES[slice.state] ?? "unknown";
       return [state, state === "busy" ? this.nameOf(slice.what) : ""];
     }
     const state = THREAD_STATES[slice.state] ?? "unknown";
-    return [state, slice.what < 0 ? "" : state === "running" ? `on CPU ${slice.what}` : state === "ready" ? `on the queue of CPU ${slice.what}` : `last on CPU ${slice.what}`];
+    return [state, slice.what < 0 ? "" : state === "running" ? `on CPU ${slice.what}` : state === "ready" ? `queued on CPU ${slice.what}` : `last on CPU ${slice.what}`];
   }
 
-  private shownOf(line: Track): Shown | undefined {
-    return this.about.kinds.find((shown) => shown.kind === line.kind);
+  private infoOf(line: Track): KindInfo | undefined {
+    return this.about.kinds.find((info) => info.kind === line.kind);
   }
 
-  private words(line: Track, slice: Slice): string {
-    const beside = KINDS.get(line.kind);
-    if (beside && slice.mean !== undefined) return valuesInWords(beside, this.shownOf(line)?.unit ?? "", slice).map(([what, how]) => `${what} ${how}`).join("; ");
+  private describe(line: Track, slice: Slice): string {
+    const style = KINDS.get(line.kind);
+    if (style && slice.mean !== undefined) return valueFacts(style, this.infoOf(line)?.unit ?? "", slice).map(([name, value]) => `${name} ${value}`).join("; ");
     const [state, what] = this.parts(line, slice);
     const len = length(slice.end - slice.start);
-    if (slice.stretches === 1) return [state, what, len].filter((word) => word !== "").join(", ");
-    const most = `${state} for ${length(slice.stateNs)} of ${len}`;
-    return `${slice.stretches} short stretches; ${most}${what === "" ? "" : `; ${what} for ${length(slice.whatNs)}`}`;
+    if (slice.stretches === 1) return [state, what, len].filter((part) => part !== "").join(", ");
+    const share = `${state} for ${length(slice.stateNs)} of ${len}`;
+    return `${slice.stretches} short stretches; ${share}${what === "" ? "" : `; ${what} for ${length(slice.whatNs)}`}`;
   }
 
   private hover(x: number, y: number): void {
     const line = this.timeline.lineAt(this.scene, y);
-    const here = line && line.kind !== "group" && this.timeline.isTime(x, y) ? line : null;
+    const track = line && line.kind !== "group" && this.timeline.isTime(x, y) ? line : null;
     const time = this.timeline.timeAt(this.scene, x);
-    const slice = here && this.timeline.sliceAt(this.scene, here, time);
-    tip.hidden = !here || !slice;
-    if (!here || !slice) return;
-    const colour = this.timeline.colourOf(this.scene, here.kind, slice.mean === undefined ? slice.state : here.track, slice.what);
-    tip.textContent = `${here.label}\n${this.words(here, slice)}\n${point(slice.start)} to ${point(slice.end)}`;
-    // Beside what it shows, for who reads the page by program.
-    Object.assign(tip.dataset, { colour, kind: here.kind, id: here.id, time, base: this.timeline.baseOf(this.scene, here), ...slice });
+    const slice = track && this.timeline.sliceAt(this.scene, track, time);
+    tip.hidden = !track || !slice;
+    if (!track || !slice) return;
+    const colour = this.timeline.colourOf(this.scene, track.kind, slice.mean === undefined ? slice.state : track.track, slice.what);
+    tip.textContent = `${track.label}\n${this.describe(track, slice)}\n${point(slice.start)} to ${point(slice.end)}`;
+    // For programs that read the page, such as the tests.
+    Object.assign(tip.dataset, { colour, kind: track.kind, id: track.id, time, base: this.timeline.baseOf(this.scene, track), ...slice });
     tip.style.left = `${Math.min(x + 14, canvas.clientWidth - tip.offsetWidth - 4)}px`;
     tip.style.top = `${Math.min(y + 14, canvas.clientHeight - tip.offsetHeight - 4)}px`;
   }
@@ -366,10 +366,10 @@ class Page {
     this.themed();
   }
 
-  /** Takes the theme that is asked for. */
+  /** Applies the selected theme. */
   themed(): void {
-    const asked = element<HTMLSelectElement>("theme").value;
-    const dark = asked === "dark" || (asked === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
+    const theme = element<HTMLSelectElement>("theme").value;
+    const dark = theme === "dark" || (theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
     document.documentElement.dataset["theme"] = dark ? "dark" : "light";
     this.scene.palette = dark ? DARK : LIGHT;
     fillLegend(element("legend"), this.scene.palette, this.scene.byThread, { thread: THREAD_STATES, cpu: CPU_STATES });
@@ -380,18 +380,18 @@ class Page {
     this.colour(byThread);
   }
 
-  /** Looks for what is searched for. */
+  /** Starts a search. */
   search(text: string): void {
     this.searched.search(text);
   }
 
-  /** The address was changed by hand. */
+  /** Follows a change of the address. */
   visited(): void {
-    const asked = fromHash(location.hash, this.about.span_ns);
-    if (asked.span) this.show(asked.span);
-    if (asked.selected) this.select(asked.selected, true);
-    if (asked.range) this.mark(asked.range);
-    // What made no sense leaves the address.
+    const address = fromHash(location.hash, this.about.span_ns);
+    if (address.span) this.show(address.span);
+    if (address.selected) this.select(address.selected, true);
+    if (address.range) this.mark(address.range);
+    // Invalid parts are removed from the address.
     this.changed();
   }
 }
@@ -401,10 +401,10 @@ async function start(): Promise<void> {
   if (about.two && OF === null) return showBoth(document.body);
   document.title = `${about.name ?? "trace"} · corewise`;
   element("name").textContent = about.name ?? "corewise";
-  const shown = threads.length < about.threads ? ` (the busiest ${threads.length} are shown)` : "";
+  const shown = threads.length < about.threads ? ` (showing the busiest ${threads.length})` : "";
   const lost = about.lost_events > 0 ? `, ${about.lost_events} events lost` : "";
   element("summary").textContent = `${length(about.span_ns)}, ${about.cpus.length} CPUs, ${about.threads} threads${shown}, ${about.switches} switches${lost}`;
-  element("lacking").textContent = lacking(about.alone);
+  element("limits").textContent = limitsOf(about.alone);
   const page = new Page(about, threads);
   const help = element<HTMLDialogElement>("help");
   fillHelp(help);

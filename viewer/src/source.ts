@@ -1,20 +1,20 @@
-/** Where answers come from: the server, or the page itself where it was written as one file. */
+/** The source of all data: the server, or the page itself if it contains the trace. */
 
 import { alone } from "./alone";
 import * as server from "./api";
 import type { Span } from "./model/view";
 import type { Piece } from "./ui/overlay";
 
-/** What can be asked. */
+/** The questions that a source answers. */
 export type Source = Pick<typeof server, "about" | "threads" | "rows" | "findings" | "tables" | "part" | "chain" | "hits" | "slices">;
 
-/** Asked by all that is shown. */
+/** The source of this page. */
 export const source: Source = alone() ?? server;
 
-/** Pieces of the critical path of a time, at most so many. */
+/** The maximum number of pieces of a critical path. */
 const PIECES = 10_000;
 
-/** When the first stretch of each name was marked, as far as the first so many tell. */
+/** Returns the start of the first mark of each name, among the first PIECES marks. */
 export async function firstMarks(whole: number): Promise<Map<string, number>> {
   const { columns, rows } = await source.part("mark_stretches", { from: 0, to: whole }, { column: "start_ns", down: false, most: PIECES });
   const [name, start] = ["name", "start_ns"].map((of) => columns.findIndex((column) => column.name === of));
@@ -26,7 +26,7 @@ export async function firstMarks(whole: number): Promise<Map<string, number>> {
   return first;
 }
 
-/** The critical path to the end of a time, the pieces in order, and how many there are. */
+/** Returns the pieces of the critical path to the end of a time range, in order, and their total number. */
 export async function criticalPath(of: Span): Promise<{ path: Piece[]; all: number }> {
   const { columns, rows, all } = await source.part("critical_path", of, { most: PIECES });
   const cells = ["thread", "start_ns", "end_ns"].map((name) => columns.findIndex((column) => column.name === name));

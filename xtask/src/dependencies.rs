@@ -1,4 +1,4 @@
-//! A dependency is declared once, in the root, with the reason for it.
+//! Checks that each dependency is declared once, in the root, with a reason.
 
 use crate::Found;
 use crate::repo::Repo;
@@ -8,7 +8,7 @@ const ROOT: &str = "Cargo.toml";
 
 pub fn check(repo: &Repo) -> Result<Found, String> {
     let mut wrong = without_reason(&repo.read(ROOT)?);
-    // The fuzz targets are a workspace of their own: their one dependency must not reach the others' lock file.
+    // The fuzz targets are a separate workspace: their one dependency must not affect the lock file of the others.
     let members: Vec<&str> = repo
         .ending(&["Cargo.toml"])
         .filter(|f| *f != ROOT && !f.starts_with("fuzz/") && !f.contains("/fuzz/"))
@@ -22,7 +22,7 @@ pub fn check(repo: &Repo) -> Result<Found, String> {
     Ok(Found::of(wrong, format!("{} manifests", members.len() + 1)))
 }
 
-/// Dependencies of a manifest that it declares for itself.
+/// Returns the dependencies that a manifest declares itself.
 fn not_from_root(manifest: &Table) -> Vec<String> {
     let mut found = Vec::new();
     for (key, value) in manifest {
@@ -44,7 +44,8 @@ fn not_from_root(manifest: &Table) -> Vec<String> {
     found
 }
 
-/// Dependencies of the root with no comment: above them, above the block of lines that they stand in, or behind them.
+/// Returns the dependencies of the root without a comment: above them, above their block of lines, or at the end of the
+/// line.
 fn without_reason(root: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     let (mut inside, mut reason) = (false, false);

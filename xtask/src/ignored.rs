@@ -1,11 +1,12 @@
-//! A test that cannot run is ignored with a reason of the list (`needs.rs`), and none says that it was skipped and passes.
+//! Checks that tests that may be unable to run are ignored with a reason from the list (`needs.rs`), and that no test
+//! passes by printing that it was skipped.
 
 use crate::Found;
 use crate::needs;
 use crate::repo::Repo;
 use std::collections::BTreeSet;
 
-/// Written in two halves, so that this file does not find itself.
+/// Split in two, so that this file does not match itself.
 const SKIPPED: &str = concat!("skip", "ped: ");
 const IGNORED: &str = concat!("#[ign", "ore");
 
@@ -17,7 +18,7 @@ pub fn check(repo: &Repo) -> Result<Found, String> {
         for (at, line) in code.lines().enumerate() {
             let place = || format!("{path}:{}", at + 1);
             if path.contains("/tests/") && line.contains(SKIPPED) {
-                wrong.push(format!("{}: a test that cannot run is ignored, with what it needs", place()));
+                wrong.push(format!("{}: a test that cannot run must be ignored, with what it needs", place()));
             }
             if line.trim_start().starts_with(IGNORED) {
                 let reason = line.split('"').nth(1).unwrap_or_default();

@@ -1,15 +1,15 @@
-//! Each crate uses only those that `[workspace.metadata.layers]` allows it.
+//! Checks that each crate uses only those that `[workspace.metadata.layers]` allows it.
 
 use crate::Found;
 use crate::repo::{Repo, list, text};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Crates that are no layer: tools that nothing else may use.
+/// Crates outside the layers: tools that no other crate may use.
 const TOOLS: &[&str] = &["xtask"];
 
 type Layers = BTreeMap<String, BTreeSet<String>>;
 
-/// One dependency of one of our crates on another.
+/// A dependency of one crate of this workspace on another.
 #[derive(Debug)]
 struct Edge {
     from: String,
@@ -22,7 +22,7 @@ pub fn check(repo: &Repo) -> Result<Found, String> {
         repo.metadata["metadata"]["layers"].as_object().ok_or("Cargo.toml has no [workspace.metadata.layers]")?;
     let layers: Layers =
         declared.iter().map(|(name, uses)| (name.clone(), list(uses).map(|u| text(u).to_owned()).collect())).collect();
-    // A crate is known by its folder: package names carry a prefix.
+    // A crate is identified by its folder: package names have a prefix.
     let folder = |p: &serde_json::Value| text(&p["manifest_path"]).rsplit('/').nth(1).unwrap_or_default().to_owned();
     let names: BTreeMap<String, String> = repo.members().map(|p| (text(&p["name"]).to_owned(), folder(p))).collect();
     let mut edges = Vec::new();
@@ -55,23 +55,23 @@ fn wrongs(layers: &Layers, crates: &BTreeSet<String>, edges: &[Edge]) -> Vec<Str
         }
         for used in uses {
             if !layers.contains_key(used) {
-                wrong.push(format!("layer {name} may use {used}, which is no layer"));
+                wrong.push(format!("layer {name} may use {used}, which is not a layer"));
             }
         }
     }
     for Edge { from, to, only_for_tests } in edges {
-        // Tests may hold any layers against each other; what is built is in order.
+        // Tests may use any layers; built code must respect the order.
         if !only_for_tests && !layers.get(from).is_some_and(|uses| uses.contains(to)) {
             wrong.push(format!("{from} uses {to}, which [workspace.metadata.layers] does not allow"));
         }
     }
     if let Some(name) = in_a_circle(layers) {
-        wrong.push(format!("layer {name} may use itself by way of others"));
+        wrong.push(format!("layer {name} may use itself through others"));
     }
     wrong
 }
 
-/// A layer that reaches itself, if there is one: layers are taken away from the bottom until none is left.
+/// Returns a layer that reaches itself, if there is one: removes layers from the bottom until none is left.
 fn in_a_circle(layers: &Layers) -> Option<&str> {
     let mut left: BTreeSet<&str> = layers.keys().map(String::as_str).collect();
     loop {

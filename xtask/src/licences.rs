@@ -1,9 +1,9 @@
-//! Everything that is linked in may be given away under our own licence.
+//! Checks that all linked code may be distributed under this project's licence.
 
 use crate::Found;
 use crate::repo::{Repo, list, text};
 
-/// Permissive ones. A dependency that offers one of these beside another is taken under it.
+/// Permissive licences. A dependency with a choice that includes one of these is used under it.
 const ALLOWED: &[&str] = &[
     "0BSD",
     "Apache-2.0",
@@ -19,13 +19,14 @@ const ALLOWED: &[&str] = &[
     "Zlib",
 ];
 
-/// A package of the viewer's tools whose licence stands in its files (MIT) and not in the field for it; no page uses it.
-const TOLD_ELSEWHERE: &str = "node_modules/json-bignum";
+/// A package of the viewer's tools whose licence is in its files (MIT) and not in the licence field; no page uses it.
+const LICENCE_IN_FILES: &str = "node_modules/json-bignum";
 
-/// What only the viewer's tests use, as it is, and its licence: no page holds any of it, so nothing of it is given away.
+/// Packages that only the viewer's tests use, unmodified, and their licence: no page contains any of them, so they are
+/// not distributed.
 const OF_TESTS: &[(&str, &str)] = &[("node_modules/axe-core", "MPL-2.0")];
 
-/// The viewer's packages, as npm locked them.
+/// The lock file of the viewer's packages.
 const LOCK: &str = "viewer/package-lock.json";
 
 pub fn check(repo: &Repo) -> Result<Found, String> {
@@ -44,14 +45,14 @@ pub fn check(repo: &Repo) -> Result<Found, String> {
         looked_at += 1;
         let licence = text(&package["license"]);
         let of_tests = package["dev"] == true && OF_TESTS.contains(&(name.as_str(), licence));
-        if !permissive(licence) && name != TOLD_ELSEWHERE && !of_tests {
+        if !permissive(licence) && name != LICENCE_IN_FILES && !of_tests {
             wrong.push(format!("{LOCK}: {name}: {}", if licence.is_empty() { "no licence" } else { licence }));
         }
     }
     Ok(Found::of(wrong, format!("{looked_at} packages, all permissive")))
 }
 
-/// Whether an SPDX expression can be met by allowed licences alone.
+/// Returns whether allowed licences alone satisfy an SPDX expression.
 fn permissive(expression: &str) -> bool {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let words: Vec<&str> = spaced.split_whitespace().collect();
@@ -59,7 +60,7 @@ fn permissive(expression: &str) -> bool {
     any(&words, &mut at).unwrap_or(false) && at == words.len()
 }
 
-/// `all OR all …`
+/// Parses `all OR all …`.
 fn any(words: &[&str], at: &mut usize) -> Option<bool> {
     let mut met = all(words, at)?;
     while words.get(*at) == Some(&"OR") {
@@ -69,7 +70,7 @@ fn any(words: &[&str], at: &mut usize) -> Option<bool> {
     Some(met)
 }
 
-/// `one AND one …`
+/// Parses `one AND one …`.
 fn all(words: &[&str], at: &mut usize) -> Option<bool> {
     let mut met = one(words, at)?;
     while words.get(*at) == Some(&"AND") {

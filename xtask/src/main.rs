@@ -1,8 +1,8 @@
-//! The checks of the house, and the one command that rewrites expected results.
+//! The repository's checks, its test runner, and the command that rewrites expected results.
 //!
-//! `cargo xtask check` holds the repository against STYLE.md's limits that a machine can check; `cargo xtask bless` lets
-//! the tests rewrite the last block of each Markdown case, for a person to read the diff; `cargo xtask test` runs the tests, those
-//! too that need something of the machine which is there.
+//! `cargo xtask check` checks the repository against the limits of CONTRIBUTING.md that a machine can check. `cargo xtask bless` lets the
+//! tests rewrite the last block of each Markdown case, so that a person can read the diff. `cargo xtask test` runs the
+//! tests, including those whose requirements this machine meets.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // words out: this is a tool for a terminal
 
 mod dependencies;
@@ -17,16 +17,17 @@ mod recipes;
 mod repo;
 mod sizes;
 mod test;
+mod words;
 
 use repo::Repo;
 use std::process::{Command, ExitCode};
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Found {
-    /// All is well; a word on what was looked at.
+    /// Passed, with a summary.
     Well(String),
-    /// What is wrong, a line each.
+    /// Failed, with a line for each problem.
     Wrong(Vec<String>),
 }
 
@@ -49,6 +50,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("recipes", recipes::check),
     ("ignored", ignored::check),
     ("readme", readme::check),
+    ("words", words::check),
 ];
 
 const USAGE: &str = "\
@@ -77,7 +79,7 @@ fn check(only: &[String]) -> ExitCode {
         eprintln!("no check is named {unknown}\n\n{USAGE}");
         return ExitCode::from(2);
     }
-    let repo = match Repo::here() {
+    let repo = match Repo::find() {
         Ok(repo) => repo,
         Err(why) => {
             eprintln!("error: {why}");
@@ -98,14 +100,14 @@ fn check(only: &[String]) -> ExitCode {
 }
 
 fn test(words: &[String]) -> ExitCode {
-    let wrong = Repo::here().map_err(|why| vec![why]).and_then(|repo| test::run(&repo, words)).err();
+    let wrong = Repo::find().map_err(|why| vec![why]).and_then(|repo| test::run(&repo, words)).err();
     wrong.iter().flatten().for_each(|line| eprintln!("error: {line}"));
     if wrong.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// By the newest build.
+/// Checks that need the binary use the newest build.
 fn needs() -> ExitCode {
-    let met = Repo::here().and_then(|repo| needs::met(&repo, &repo.corewise()?));
+    let met = Repo::find().and_then(|repo| needs::met(&repo, &repo.corewise()?));
     match met {
         Ok(met) => {
             met.iter().filter(|(_, met)| **met).for_each(|(name, _)| println!("{name}"));
@@ -118,7 +120,7 @@ fn needs() -> ExitCode {
     }
 }
 
-/// The tests know their own cases: those that see COREWISE_BLESS write what they got where they would have compared it.
+/// Rewrites the cases. Tests that see COREWISE_BLESS write their results instead of comparing them.
 fn bless() -> ExitCode {
     let done =
         Command::new("cargo").args(["test", "--workspace", "--no-fail-fast"]).env("COREWISE_BLESS", "1").status();

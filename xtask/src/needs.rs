@@ -1,23 +1,23 @@
-//! What some tests need of the machine. Such a test says `#[ignore = "needs A, B"]`, in the names of this list; `cargo xtask test`
-//! runs it where all of them are there, and it fails where it cannot run then.
+//! The requirements of some tests. Such a test has `#[ignore = "needs A, B"]`, with names from this list. `cargo xtask
+//! test` runs it if all of them are met; if it cannot run then, that is a failure.
 
 use crate::repo::Repo;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// One of them.
+/// A requirement.
 #[derive(Debug)]
 pub struct Need {
-    /// As the attribute says it.
+    /// Its name in the attribute.
     pub name: &'static str,
-    /// How a machine comes to have it.
+    /// How to meet it.
     pub how: &'static str,
     met: fn(&Machine<'_>) -> bool,
 }
 
-/// In the order in which they are printed. The rights and the kernel's are those that `corewise doctor` finds: not that recording
-/// works, which is what the tests are for.
+/// In the order in which they are printed. Those for rights and the kernel are reported by `corewise doctor`. It does
+/// not test whether recording works, which is what the tests are for.
 pub const NEEDS: &[Need] = &[
     Need { name: "root", how: "run as root", met: |_| is_root() },
     Need {
@@ -28,7 +28,7 @@ pub const NEEDS: &[Need] = &[
     Need {
         name: "perf events",
         how: "see the lines tracefs and perf events of `corewise doctor`",
-        met: |m| ["tracefs", "perf events of the whole machine"].iter().all(|name| m.doctor_says(name)),
+        met: |m| ["tracefs", "system-wide perf events"].iter().all(|name| m.doctor_says(name)),
     },
     Need {
         name: "uprobes",
@@ -44,7 +44,7 @@ pub const NEEDS: &[Need] = &[
     Need {
         name: "Linux 6.18",
         how: "it holds single threads for a CPU quota",
-        met: |m| m.doctor_says("threads held by a CPU quota"),
+        met: |m| m.doctor_says("threads throttled by a CPU quota"),
     },
     Need { name: "kernel symbols", how: "sudo sysctl kernel.kptr_restrict=1", met: |_| names_functions() },
     Need {
@@ -57,7 +57,12 @@ pub const NEEDS: &[Need] = &[
         how: "a machine that has them",
         met: |_| std::thread::available_parallelism().is_ok_and(|n| n.get() > 1),
     },
-    Need { name: "../shared", how: "the collection of traces beside the repository", met: |m| m.has_shared() },
+    Need { name: "corpus", how: "scripts/corpus (large recordings of other projects)", met: |m| m.has_corpus() },
+    Need {
+        name: "../shared",
+        how: "recordings without a public source, next to the repository",
+        met: |m| m.has_shared(),
+    },
     Need { name: "perf", how: "scripts/setup test (linux-perf)", met: |_| there("perf") },
     Need {
         name: "perf that converts to CTF",
@@ -101,17 +106,17 @@ pub const NEEDS: &[Need] = &[
     },
 ];
 
-/// The needs that a reason of `#[ignore]` names; `Err`: what of it stands on no list.
+/// Returns the requirements that a reason of `#[ignore]` names; `Err`: a name that is not on the list.
 pub fn named(reason: &str) -> Result<Vec<&'static Need>, String> {
     let names = reason.strip_prefix("needs ").ok_or_else(|| format!("{reason:?} does not begin with \"needs \""))?;
     let find = |name: &str| NEEDS.iter().find(|need| need.name == name).ok_or_else(|| format!("{name:?} is no need"));
     names.split(", ").map(find).collect()
 }
 
-/// What is asked about it.
+/// The machine as far as the requirements need it.
 struct Machine<'a> {
     root: &'a Path,
-    /// What `corewise doctor` says yes to.
+    /// The lines that `corewise doctor` answers with yes.
     good: Vec<String>,
 }
 
@@ -120,9 +125,17 @@ impl Machine<'_> {
         self.good.iter().any(|good| good == name)
     }
 
+    /// Whether everything on the list of `scripts/corpus` is there.
+    fn has_corpus(&self) -> bool {
+        let list = text(&self.root.join("testdata/corpus.tsv").to_string_lossy());
+        let mut names = list.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split('\t').next());
+        let is_there =
+            |name: &str| ["corpus", "../shared/traces"].iter().any(|at| self.root.join(at).join(name).exists());
+        !list.is_empty() && names.all(is_there)
+    }
+
     fn has_shared(&self) -> bool {
-        let shared = self.root.join("../shared");
-        ["bin/oracle.py", "traces", "figures"].iter().all(|part| shared.join(part).exists())
+        self.root.join("../shared/traces/guests").is_dir()
     }
 
     fn has_viewer(&self) -> bool {
@@ -130,20 +143,25 @@ impl Machine<'_> {
     }
 }
 
-/// Which needs are met, by `corewise doctor` of this binary.
+/// Returns which requirements are met, according to `corewise doctor` of this binary.
 pub fn met(repo: &Repo, corewise: &Path) -> Result<BTreeMap<&'static str, bool>, String> {
-    let told = Command::new(corewise).arg("doctor").output().map_err(|why| format!("{}: {why}", corewise.display()))?;
-    let good = good_lines(&String::from_utf8_lossy(&told.stdout));
+    let output =
+        Command::new(corewise).arg("doctor").output().map_err(|why| format!("{}: {why}", corewise.display()))?;
+    let good = good_lines(&String::from_utf8_lossy(&output.stdout));
     if good.is_empty() {
-        return Err(format!("{} doctor says nothing: {}", corewise.display(), String::from_utf8_lossy(&told.stderr)));
+        return Err(format!(
+            "{} doctor printed nothing: {}",
+            corewise.display(),
+            String::from_utf8_lossy(&output.stderr)
+        ));
     }
     let machine = Machine { root: &repo.root, good };
     Ok(NEEDS.iter().map(|need| (need.name, (need.met)(&machine))).collect())
 }
 
-/// Of lines like `yes   kernel        Linux 6.18` the names.
-fn good_lines(told: &str) -> Vec<String> {
-    let names = told.lines().filter_map(|line| line.strip_prefix("yes   ")?.split("  ").next());
+/// Returns the names in lines like `yes   kernel        Linux 6.18`.
+fn good_lines(output: &str) -> Vec<String> {
+    let names = output.lines().filter_map(|line| line.strip_prefix("yes   ")?.split("  ").next());
     names.map(|name| name.trim().to_owned()).collect()
 }
 
@@ -152,7 +170,7 @@ fn text(path: &str) -> String {
 }
 
 fn is_root() -> bool {
-    // real, effective, saved, for files
+    // real, effective, saved, file system
     let ids = text("/proc/self/status");
     ids.lines().find_map(|line| line.strip_prefix("Uid:")).and_then(|ids| ids.split_whitespace().nth(1)) == Some("0")
 }
@@ -177,7 +195,7 @@ fn names_functions() -> bool {
     text("/proc/kallsyms").lines().any(|line| !line.starts_with("0000000000000000") && line.ends_with(" schedule"))
 }
 
-/// Whether a program is there.
+/// Whether a program is installed.
 fn there(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
@@ -213,8 +231,8 @@ mod tests {
 
     #[test]
     fn the_doctor_is_read() {
-        let told = "yes   kernel                         Linux 6.18\nNO    permission   missing\n      -> sudo\n\
+        let output = "yes   kernel                         Linux 6.18\nNO    permission   missing\n      -> sudo\n\
                     part  tracefs      not mounted\nyes   kernel type information (BTF)  /sys\n";
-        assert_eq!(good_lines(told), ["kernel", "kernel type information (BTF)"]);
+        assert_eq!(good_lines(output), ["kernel", "kernel type information (BTF)"]);
     }
 }

@@ -1,10 +1,10 @@
-//! Parsers and models reach no file, clock or thread: whoever calls them hands these in.
+//! Checks that parsers and models use no file, clock or thread: the caller passes these in.
 
 use crate::Found;
 use crate::repo::Repo;
 
 const PURE: &[&str] = &["crates/model/src/", "crates/topology/src/", "crates/import/src/formats/"];
-/// The one seam through which topology sees the machine it runs on.
+/// The one module through which topology reads the machine it runs on.
 const SEAM: &[&str] = &["crates/topology/src/live.rs"];
 const FORBIDDEN: &[&str] = &["fs", "time", "thread"];
 
@@ -22,7 +22,7 @@ pub fn check(repo: &Repo) -> Result<Found, String> {
     Ok(Found::of(wrong, format!("{looked_at} files reach no file, clock or thread")))
 }
 
-/// Lines that name a forbidden module of std, before the file's tests.
+/// Returns the lines that name a forbidden module of std, before the file's tests.
 fn reaches_out(source: &str) -> Vec<(usize, &'static str)> {
     let mut found = Vec::new();
     let mut in_group = false; // within `use std::{ … }`, which may span lines

@@ -1,11 +1,11 @@
-//! What is not done is an issue, not a comment.
+//! Checks that unfinished work is an issue, not a comment.
 
 use crate::Found;
 use crate::repo::Repo;
 
 const LOOKED_AT: &[&str] = &[".rs", ".ts", ".py", ".c", ".h", ".md", ".toml", ".sh", "Makefile", ".ci/run"];
 
-/// Written in two halves, so that this file does not find itself.
+/// Split in two, so that this file does not match itself.
 const WORDS: &[&str] =
     &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X"), concat!("T", "BD"), concat!("HA", "CK")];
 const MACROS: &[&str] = &[concat!("to", "do!"), concat!("unimple", "mented!")];
@@ -25,7 +25,7 @@ pub fn check(repo: &Repo) -> Result<Found, String> {
     Ok(Found::of(wrong, format!("none in {looked_at} files")))
 }
 
-/// Words count within comments (and pages, which have no other text), macros anywhere.
+/// Words count within comments (and in pages, which are all text), macros anywhere.
 fn placeholder(line: &str, page: bool) -> Option<&'static str> {
     let comment = ["//", "/*", "#", " * ", "<!--"].iter().filter_map(|mark| line.find(mark)).min();
     let comment = if page { Some(0) } else { comment };

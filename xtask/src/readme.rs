@@ -1,4 +1,4 @@
-//! The README shows only commands that are there.
+//! Checks that the README shows only existing commands.
 
 use crate::Found;
 use crate::repo::Repo;
@@ -26,7 +26,7 @@ pub fn check(repo: &Repo) -> Result<Found, String> {
     Ok(Found::of(wrong, format!("{} commands shown, all there", shown.len())))
 }
 
-/// Words that follow `corewise` at the beginning of a line of a code block, or of a `code` span.
+/// Returns the words that follow `corewise` at the beginning of a line of a code block, or of a `code` span.
 fn commands_shown(page: &str) -> BTreeSet<String> {
     let mut shown = BTreeSet::new();
     let mut in_block = false;
@@ -53,7 +53,7 @@ fn command(line: &str) -> Option<String> {
     word.chars().all(|c| c.is_ascii_lowercase() || c == '-').then_some(word.to_owned()).filter(|w| !w.starts_with('-'))
 }
 
-/// The first words of the lines under `Commands:` of the help.
+/// Returns the first words of the lines under `Commands:` of the help.
 fn commands_there(help: &str) -> BTreeSet<String> {
     let lines = help.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
     let block = lines.take_while(|line| line.is_empty() || line.starts_with(' '));

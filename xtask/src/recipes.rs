@@ -1,18 +1,40 @@
-//! A new importer, analysis, export format, section of the report, kind of printed table or rule is one code file, one line
-//! in an ordered list, one readable case: none of the three is missing. A tracepoint is the first two: a test reads one of every
-//! format.
+//! Checks the recipe for a new importer, analysis, export format, report section, kind of printed table or rule: one
+//! code file, one line in an ordered list, one readable case. A tracepoint needs the first two: a test reads one of
+//! every format. A kind of track also needs a file and a line in the viewer, and a row in a test. A command needs a line in
+//! the page of commands.
 
 use crate::Found;
 use crate::repo::Repo;
 use std::collections::BTreeSet;
 
 struct Recipe {
-    /// Where the code files stand.
+    /// The folder of the code files.
     code: &'static str,
     /// The file with the list, and the list's name.
     list: (&'static str, &'static str),
-    /// Folders of cases: `<folder>/<name>.md` or any `<folder>/<name>/*.md` but its README; none where no case is asked for.
+    /// The folders of cases: `<folder>/<name>.md` or any `<folder>/<name>/*.md` but its README; empty if no case is
+    /// required.
     cases: &'static [&'static str],
+    /// What else each code file requires.
+    also: &'static [Also],
+    /// Files in the folder that are part of another one.
+    parts: &'static [&'static str],
+}
+
+/// Something else that a recipe requires.
+enum Also {
+    /// The file `<folder><name><ending>`.
+    File(&'static str, &'static str),
+    /// A line in another list: the file and the list's name; the line has the name in capitals.
+    Line(&'static str, &'static str),
+    /// The name in quotes in a test.
+    Row(&'static str),
+    /// A line `corewise <name>` in a page, with hyphens for underscores.
+    Shown(&'static str),
+}
+
+impl Recipe {
+    const NEW: Self = Self { code: "", list: ("", ""), cases: &[], also: &[], parts: &[] };
 }
 
 const RECIPES: &[Recipe] = &[
@@ -20,36 +42,59 @@ const RECIPES: &[Recipe] = &[
         code: "crates/import/src/formats/",
         list: ("crates/import/src/lib.rs", "FORMATS"),
         cases: &["crates/import/fixtures/", "crates/import/cases/"],
+        ..Recipe::NEW
     },
     Recipe {
         code: "crates/import/src/tracepoint/events/",
         list: ("crates/import/src/tracepoint/events/mod.rs", "TRACEPOINTS"),
-        cases: &[],
+        ..Recipe::NEW
     },
     Recipe {
         code: "crates/analysis/src/tables/",
         list: ("crates/analysis/src/tables/mod.rs", "ANALYSES"),
         cases: &["crates/analysis/cases/"],
+        ..Recipe::NEW
     },
     Recipe {
         code: "crates/export/src/formats/",
         list: ("crates/export/src/lib.rs", "EXPORTS"),
         cases: &["crates/export/cases/"],
+        ..Recipe::NEW
     },
     Recipe {
         code: "crates/report/src/sections/",
         list: ("crates/report/src/sections/mod.rs", "SECTIONS"),
         cases: &["crates/report/cases/"],
+        ..Recipe::NEW
     },
     Recipe {
         code: "crates/printed/src/kinds/",
         list: ("crates/printed/src/lib.rs", "KINDS"),
         cases: &["crates/printed/cases/"],
+        ..Recipe::NEW
     },
     Recipe {
         code: "crates/diagnose/src/rules/",
         list: ("crates/diagnose/src/rules/mod.rs", "RULES"),
         cases: &["crates/diagnose/cases/"],
+        ..Recipe::NEW
+    },
+    Recipe {
+        code: "crates/serve/src/kinds/",
+        list: ("crates/serve/src/kinds/mod.rs", "KINDS"),
+        also: &[
+            Also::File("viewer/src/tracks/", ".ts"),
+            Also::Line("viewer/src/tracks/list.ts", "ALL"),
+            Also::Row("crates/serve/tests/kinds.rs"),
+        ],
+        ..Recipe::NEW
+    },
+    Recipe {
+        code: "crates/cli/src/commands/",
+        list: ("crates/cli/src/commands/mod.rs", "enum Command"),
+        also: &[Also::Shown("docs/commands.md")],
+        parts: &["check_printed"],
+        ..Recipe::NEW
     },
 ];
 
@@ -57,7 +102,8 @@ pub fn check(repo: &Repo) -> Result<Found, String> {
     let mut wrong = Vec::new();
     let mut counts = Vec::new();
     for recipe in RECIPES {
-        let names = code_files(&repo.files, recipe.code);
+        let mut names = code_files(&repo.files, recipe.code);
+        names.retain(|name| !recipe.parts.contains(&name.as_str()));
         let (file, name) = recipe.list;
         if names.is_empty() {
             counts.push(format!("{name} not begun"));
@@ -68,7 +114,11 @@ pub fn check(repo: &Repo) -> Result<Found, String> {
             None => wrong.push(format!("{file} has no list {name}")),
             Some(list) => wrong.extend(missing(recipe, &names, list, &repo.files)),
         }
-        counts.push(format!("{} {name}", names.len()));
+        for also in recipe.also {
+            let text = also.file().map_or(Ok(String::new()), |file| repo.read(file))?;
+            wrong.extend(names.iter().filter_map(|name| also.missing(name, &text, &repo.files)));
+        }
+        counts.push(format!("{} {}", names.len(), name.trim_start_matches("enum ")));
     }
     Ok(Found::of(wrong, counts.join(", ")))
 }
@@ -87,6 +137,45 @@ fn missing(recipe: &Recipe, names: &BTreeSet<String>, list: &str, files: &[Strin
     wrong
 }
 
+impl Also {
+    /// Returns the file whose text is checked.
+    fn file(&self) -> Option<&'static str> {
+        match self {
+            Self::File(..) => None,
+            Self::Line(file, _) | Self::Row(file) | Self::Shown(file) => Some(file),
+        }
+    }
+
+    /// Returns what is missing for a name, by the text of [`Self::file`].
+    fn missing(&self, name: &str, text: &str, files: &[String]) -> Option<String> {
+        let (is_there, what) = match self {
+            Self::File(folder, ending) => {
+                let file = format!("{folder}{name}{ending}");
+                (files.contains(&file), format!("{file} is missing"))
+            }
+            Self::Line(file, list) => {
+                let line = name.to_uppercase();
+                let is_there = listed(text, list).is_some_and(|list| has_word(list, &line));
+                (is_there, format!("{line} is not in {list} of {file}"))
+            }
+            Self::Row(file) => (text.contains(&format!("\"{name}\"")), format!("{file} has no row for \"{name}\"")),
+            Self::Shown(file) => {
+                let command = name.replace('_', "-");
+                let shown = |line: &str| {
+                    let mut words = line.split_whitespace().skip_while(|word| *word != "corewise");
+                    words.nth(1) == Some(command.as_str())
+                };
+                (text.lines().any(shown), format!("{file} does not show corewise {command}"))
+            }
+        };
+        (!is_there).then_some(what)
+    }
+}
+
+fn has_word(list: &str, word: &str) -> bool {
+    list.split(|c: char| !c.is_alphanumeric() && c != '_').any(|w| w == word)
+}
+
 fn has_case(files: &[String], folder: &str, name: &str) -> bool {
     files.iter().filter_map(|f| f.strip_prefix(folder)).any(|f| {
         let inside = f.strip_prefix(name).and_then(|rest| rest.strip_prefix('/'));
@@ -94,7 +183,7 @@ fn has_case(files: &[String], folder: &str, name: &str) -> bool {
     })
 }
 
-/// `perf_data` of `perf_data.rs` and of `perf_data/…`.
+/// Returns `perf_data` for `perf_data.rs` and `perf_data/…`.
 fn code_files(files: &[String], folder: &str) -> BTreeSet<String> {
     files
         .iter()
@@ -104,13 +193,16 @@ fn code_files(files: &[String], folder: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The text between the list's `= &[` and its `];`.
+/// Returns the text between the list's `= &[` and its `];`, or between the braces of an enum.
 fn listed<'a>(source: &'a str, name: &str) -> Option<&'a str> {
+    if name.starts_with("enum ") {
+        return source.split(&format!("{name} {{")).nth(1)?.split('}').next();
+    }
     let after = source.split(&format!("const {name}:")).nth(1)?;
     after.split_once('=')?.1.split(';').next()
 }
 
-/// `perf_data` to `PerfData`.
+/// Converts `perf_data` to `PerfData`.
 fn camel(name: &str) -> String {
     name.split('_')
         .flat_map(|part| part.chars().enumerate().map(|(i, c)| if i == 0 { c.to_ascii_uppercase() } else { c }))
@@ -160,5 +252,32 @@ mod tests {
         let found = missing(events, &names, listed(list, "TRACEPOINTS").unwrap(), &files);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].contains("irq is not in"), "{found:?}");
+    }
+
+    #[test]
+    fn a_track_needs_its_file_line_and_row() {
+        let tracks = RECIPES.iter().find(|r| r.code.ends_with("/kinds/") && !r.also.is_empty()).unwrap();
+        let files = files(&["viewer/src/tracks/idle.ts"]);
+        let of = |name: &str| -> Vec<String> {
+            let text = |also: &Also| match also {
+                Also::Line(..) => "const ALL: readonly KindOfTrack[] = [MARKS, IDLE];",
+                _ => "drawn(&client, \"idle\", 1000)",
+            };
+            tracks.also.iter().filter_map(|also| also.missing(name, text(also), &files)).collect()
+        };
+        assert!(of("idle").is_empty(), "{:?}", of("idle"));
+        assert_eq!(of("block").len(), 3, "{:?}", of("block"));
+    }
+
+    #[test]
+    fn a_command_is_in_the_enum_and_in_the_page() {
+        let commands = RECIPES.iter().find(|r| r.list.1 == "enum Command").unwrap();
+        let source = "pub enum Command {\n    TopDown(top_down::Args),\n}\n\npub fn run() {}";
+        let list = listed(source, commands.list.1).unwrap();
+        let names = BTreeSet::from(["top_down".to_owned(), "run".to_owned()]);
+        assert_eq!(missing(commands, &names, list, &[]), ["crates/cli/src/commands/run is not in enum Command"]);
+        let page = "```sh\ncorewise top-down run.cw # shows the top\ncorewise runs\n```";
+        assert_eq!(commands.also[0].missing("top_down", page, &[]), None);
+        assert!(commands.also[0].missing("run", page, &[]).is_some_and(|what| what.contains("corewise run")));
     }
 }

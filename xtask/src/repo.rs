@@ -1,4 +1,4 @@
-//! The repository as the checks see it: its files and what cargo says of its crates.
+//! The repository for the checks: its files and cargo's metadata.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -10,23 +10,23 @@ pub struct Repo {
     pub root: PathBuf,
     /// What `cargo metadata` prints.
     pub metadata: Value,
-    /// Files that git tracks or would, relative to the root.
+    /// Files that git tracks or would track, relative to the root.
     pub files: Vec<String>,
 }
 
 impl Repo {
-    /// The one that this crate stands in.
-    pub fn here() -> Result<Self, String> {
+    /// The repository that contains this crate.
+    pub fn find() -> Result<Self, String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("xtask has no parent folder")?.to_path_buf();
         let metadata = stdout(&root, "cargo", &["metadata", "--format-version", "1", "--quiet"])?;
         let metadata = serde_json::from_str(&metadata).map_err(|why| format!("cargo metadata: {why}"))?;
-        // Untracked files count too, so that a check speaks before the commit and not after it.
+        // Untracked files count too, so that a check fails before the commit and not after it.
         let listed = stdout(&root, "git", &["ls-files", "--cached", "--others", "--exclude-standard"])?;
         let files = listed.lines().filter(|f| root.join(f).is_file()).map(ToOwned::to_owned).collect();
         Ok(Self { root, metadata, files })
     }
 
-    /// A file's text.
+    /// Returns a file's text.
     pub fn read(&self, path: &str) -> Result<String, String> {
         let bytes = std::fs::read(self.root.join(path)).map_err(|why| format!("{path}: {why}"))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -37,7 +37,7 @@ impl Repo {
         self.files.iter().map(String::as_str).filter(|f| endings.iter().any(|e| f.ends_with(e)))
     }
 
-    /// `COREWISE`, or the build that is newest.
+    /// Returns `COREWISE`, or the newest build.
     pub fn corewise(&self) -> Result<PathBuf, String> {
         let target = Path::new(text(&self.metadata["target_directory"]));
         let named = std::env::var_os("COREWISE").map(PathBuf::from);
@@ -47,14 +47,14 @@ impl Repo {
         newest.ok_or_else(|| "corewise is not built: cargo build --package corewise".to_owned())
     }
 
-    /// Packages of this workspace.
+    /// The packages of this workspace.
     pub fn members(&self) -> impl Iterator<Item = &Value> {
         let ids: Vec<&Value> = list(&self.metadata["workspace_members"]).collect();
         list(&self.metadata["packages"]).filter(move |p| ids.contains(&&p["id"]))
     }
 }
 
-/// The elements of a JSON list; none if it is not one.
+/// The elements of a JSON list; empty if it is not one.
 pub fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }

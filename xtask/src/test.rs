@@ -1,7 +1,8 @@
-//! Runs the workspace's tests, those too that are ignored because of what they need of the machine, where that is there.
+//! Runs the workspace's tests, including ignored ones whose requirements this machine meets.
 //!
-//! Each program of tests runs at most twice: with all tests whose needs are met, and with the others, which then say what they lack and
-//! count as ignored. A test whose needs are met and that does not run is a failure.
+//! Each test program runs at most twice: with all tests whose requirements are met, and with the others, which are
+//! reported as ignored with what they lack. If a test does not run although its requirements are met, that is a
+//! failure.
 
 use crate::needs::{self, NEEDS};
 use crate::repo::{Repo, list, text};
@@ -11,19 +12,20 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A program of tests.
+/// A test program.
 struct Program {
     path: PathBuf,
-    /// Its package's folder: tests run there.
+    /// Its package's folder, where its tests run.
     folder: PathBuf,
-    /// As cargo names it.
+    /// Its source file.
     source: String,
 }
 
-/// How often tests of a need ran, and did not.
+/// How many tests with a requirement ran, and how many did not.
 type Count = BTreeMap<&'static str, (usize, usize)>;
 
-/// Runs them; `words` are cargo's: `-p corewise-capture` for one package. `Err`: what went wrong, a line each.
+/// Runs the tests; `words` are cargo's arguments: `-p corewise-capture` for one package. `Err`: the failures, a line
+/// each.
 pub fn run(repo: &Repo, words: &[String]) -> Result<(), Vec<String>> {
     let one = |why: String| vec![why];
     let (programs, corewise) = built(repo, words).map_err(one)?;
@@ -38,7 +40,7 @@ pub fn run(repo: &Repo, words: &[String]) -> Result<(), Vec<String>> {
             Err(why) => wrong.push(format!("{}: {why}", program.source)),
         }
     }
-    // A package alone may have no library, and so no documentation.
+    // A single package may have no library, and so no documentation.
     if words.is_empty() && !cargo(repo, words).arg("--doc").status().is_ok_and(|status| status.success()) {
         wrong.push("the examples of the documentation".to_owned());
     }
@@ -47,7 +49,7 @@ pub fn run(repo: &Repo, words: &[String]) -> Result<(), Vec<String>> {
         match count.get(need.name) {
             Some((0, not)) => println!("  {:27} {not:3} ignored: {}", need.name, need.how),
             Some((of, 0)) => println!("  {:27} {of:3} ran", need.name),
-            Some((of, not)) => println!("  {:27} {of:3} ran, {not} ignored for what else they need", need.name),
+            Some((of, not)) => println!("  {:27} {of:3} ran, {not} ignored for other needs", need.name),
             None => {}
         }
     }
@@ -55,7 +57,7 @@ pub fn run(repo: &Repo, words: &[String]) -> Result<(), Vec<String>> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }
 
-/// Of the whole workspace, where no words say otherwise.
+/// The whole workspace by default.
 fn cargo(repo: &Repo, words: &[String]) -> Command {
     let mut cargo = Command::new("cargo");
     let all: &[_] = if words.is_empty() { &["--workspace"] } else { &[] };
@@ -63,7 +65,7 @@ fn cargo(repo: &Repo, words: &[String]) -> Command {
     cargo
 }
 
-/// Builds all, and tells the programs of tests, and corewise.
+/// Builds everything. Returns the test programs and the corewise binary.
 fn built(repo: &Repo, words: &[String]) -> Result<(Vec<Program>, PathBuf), String> {
     let built = cargo(repo, words)
         .args(["--no-run", "--message-format=json-render-diagnostics"])
@@ -75,11 +77,11 @@ fn built(repo: &Repo, words: &[String]) -> Result<(Vec<Program>, PathBuf), Strin
     }
     let (mut programs, mut corewise) = (Vec::new(), None);
     for line in String::from_utf8_lossy(&built.stdout).lines() {
-        let Ok(told) = serde_json::from_str::<Value>(line) else { continue };
-        let Some(path) = told["executable"].as_str().map(PathBuf::from) else { continue };
-        let target = &told["target"];
-        if told["profile"]["test"] == true {
-            let folder = Path::new(text(&told["manifest_path"])).parent().unwrap_or(&repo.root).to_path_buf();
+        let Ok(message) = serde_json::from_str::<Value>(line) else { continue };
+        let Some(path) = message["executable"].as_str().map(PathBuf::from) else { continue };
+        let target = &message["target"];
+        if message["profile"]["test"] == true {
+            let folder = Path::new(text(&message["manifest_path"])).parent().unwrap_or(&repo.root).to_path_buf();
             let source = Path::new(text(&target["src_path"]));
             let source = source.strip_prefix(&repo.root).unwrap_or(source).display().to_string();
             programs.push(Program { path, folder, source });
@@ -91,7 +93,8 @@ fn built(repo: &Repo, words: &[String]) -> Result<(Vec<Program>, PathBuf), Strin
     Ok((programs, corewise.map_or_else(|| repo.corewise(), Ok)?))
 }
 
-/// Runs all tests whose needs are met, then asks the others why not. How many ran, and how many did not.
+/// Runs all tests whose requirements are met, then asks the others for their reasons. Returns how many ran, and how
+/// many did not.
 fn both(program: &Program, met: &BTreeMap<&str, bool>, count: &mut Count) -> Result<(usize, usize), String> {
     let all = listed(program, &[])?;
     let mut kept = Vec::new();
@@ -129,7 +132,7 @@ fn command(program: &Program, words: &[&str]) -> Command {
     command
 }
 
-/// Its tests: all, or those that are ignored.
+/// Returns its tests: all, or the ignored ones.
 fn listed(program: &Program, only: &[&str]) -> Result<Vec<String>, String> {
     let words = [&["--list"], only].concat();
     let out = command(program, &words).output().map_err(|why| why.to_string())?;
@@ -137,7 +140,8 @@ fn listed(program: &Program, only: &[&str]) -> Result<Vec<String>, String> {
     Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
 }
 
-/// Each ignored test, and why. The runner says it where it is told to run that one, and does not.
+/// Returns each ignored test and its reason. The test runner prints the reason when asked to run that test, but does
+/// not run it.
 fn reasons(program: &Program) -> Result<Vec<(String, String)>, String> {
     let ignored = listed(program, &["--ignored"])?;
     if ignored.is_empty() {
@@ -146,24 +150,25 @@ fn reasons(program: &Program) -> Result<Vec<(String, String)>, String> {
     let words: Vec<&str> = ["--exact"].into_iter().chain(ignored.iter().map(String::as_str)).collect();
     let out = command(program, &words).output().map_err(|why| why.to_string())?;
     let text = String::from_utf8_lossy(&out.stdout);
-    let told: BTreeMap<&str, &str> = text.lines().filter_map(reason).collect();
+    let reasons: BTreeMap<&str, &str> = text.lines().filter_map(reason).collect();
     let of = |test: String| {
-        let reason = told.get(test.as_str()).ok_or_else(|| format!("nothing says why {test} is ignored"))?.to_string();
+        let reason =
+            reasons.get(test.as_str()).ok_or_else(|| format!("nothing says why {test} is ignored"))?.to_string();
         Ok((test, reason))
     };
     ignored.into_iter().map(of).collect()
 }
 
-/// Of a line like `test a::b ... ignored, why`.
+/// Parses a line like `test a::b ... ignored, why`.
 fn reason(line: &str) -> Option<(&str, &str)> {
     line.strip_prefix("test ")?.split_once(" ... ignored, ")
 }
 
-/// Runs it, shows what it prints, and tells how many tests passed.
+/// Runs it, prints its output, and returns how many tests passed.
 fn passed(program: &Program, words: &[&str]) -> Result<usize, String> {
     let mut child = command(program, words).stdout(Stdio::piped()).spawn().map_err(|why| why.to_string())?;
     let mut passed = None;
-    // Whatever its bytes.
+    // It may contain invalid UTF-8.
     for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).split(b'\n')).map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line);
         println!("{line}");
@@ -176,7 +181,7 @@ fn passed(program: &Program, words: &[&str]) -> Result<usize, String> {
     passed.ok_or_else(|| "it ended without a test result".to_owned())
 }
 
-/// Of the runner's closing line.
+/// Parses the closing line of the test runner.
 fn passed_of(line: &str) -> Option<usize> {
     let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
     counts.split_once(" passed")?.0.parse().ok()

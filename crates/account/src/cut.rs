@@ -1,6 +1,6 @@
-//! Stretches in pieces: an unknown one is cut where what was inferred begins and ends, any where lost events make it unknown.
-//! The pieces of a long stretch begin after stretches that began later, so they wait for their turn; those that wait are as
-//! many as are open at once.
+//! Cuts stretches into pieces: unknown ones at the begin and end of inferred stretches, all of them where lost events make them
+//! unknown. The pieces of a long stretch may begin after stretches that began later, so they are queued; at most as many are
+//! queued as are open at the same time.
 //!
 //! ```text
 //!   A  ────────────────xxxxxxxxx────      x: events were lost
@@ -15,17 +15,17 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What was inferred, ready to be put in place of unknown time.
+/// An index of the inferred stretches, which replace unknown time.
 #[derive(Clone, Debug, Default)]
 pub struct InferredIndex {
     all: Vec<InferredStretch>,
-    /// Places in `all`, in order of start.
+    /// Indices in `all`, in order of start.
     of_cpu: FxHashMap<CpuId, Vec<usize>>,
     of_thread: FxHashMap<ThreadKey, Vec<usize>>,
 }
 
 impl InferredIndex {
-    /// From what is in order of start.
+    /// Returns an index of stretches that are in order of start.
     #[must_use]
     pub fn new(all: &[InferredStretch]) -> Self {
         let mut index = Self { all: all.to_vec(), ..Self::default() };
@@ -38,7 +38,7 @@ impl InferredIndex {
         index
     }
 
-    /// The first that overlaps a span; those of one CPU, and of one thread, do not overlap each other.
+    /// Returns the first inferred stretch that overlaps a span; those of one CPU or one thread do not overlap each other.
     fn first(&self, among: Option<&Vec<usize>>, within: Span) -> Option<InferredStretch> {
         let among = among?;
         let next = among.partition_point(|at| self.all[*at].span.end <= within.start);
@@ -47,23 +47,23 @@ impl InferredIndex {
     }
 }
 
-/// What cuts: both at once where both were asked for.
+/// What stretches are cut by.
 #[derive(Clone, Debug, Default)]
-pub struct Knife {
+pub struct Clipper {
     /// Losses that make time unknown.
     pub losses: Option<LossIndex>,
-    /// What stands in place of unknown time.
+    /// Inferred stretches that replace unknown time.
     pub inferred: Option<InferredIndex>,
 }
 
-impl Knife {
-    pub(crate) fn cuts(&self) -> bool {
+impl Clipper {
+    pub(crate) fn is_active(&self) -> bool {
         self.losses.is_some() || self.inferred.is_some()
     }
 
-    /// All pieces of a stretch, in order.
+    /// Returns all pieces of a stretch, in order.
     pub fn pieces<T: Cut>(&self, whole: T) -> Vec<T> {
-        if !self.cuts() {
+        if !self.is_active() {
             return vec![whole];
         }
         let (mut pieces, mut from) = (Vec::new(), whole.span().start);
@@ -75,7 +75,7 @@ impl Knife {
         pieces
     }
 
-    /// The first piece of the rest of a stretch. What was inferred lies across no loss.
+    /// Returns the first piece of the rest of a stretch. Inferred stretches do not overlap losses.
     fn piece<T: Cut>(&self, rest: T) -> T {
         let span = rest.span();
         let known = match self.inferred.as_ref().and_then(|i| rest.inferred(i)) {
@@ -83,29 +83,29 @@ impl Knife {
             Some((part, _)) if part.start > span.start => rest.over(Span::new(span.start, part.start)),
             Some((_, known)) => known,
         };
-        let lossy = |l: &LossIndex| known.losses_of().and_then(|cpu| l.parts(cpu, known.span()).next());
+        let lossy = |l: &LossIndex| known.relevant_losses().and_then(|cpu| l.parts(cpu, known.span()).next());
         match self.losses.as_ref().and_then(lossy) {
             None => known,
             Some(part) if part.start > span.start => known.over(Span::new(span.start, part.start)),
-            Some(part) => known.doubted().over(part),
+            Some(part) => known.as_unknown().over(part),
         }
     }
 }
 
-/// A stretch that may be cut.
+/// A stretch that can be cut.
 pub trait Cut: Copy {
-    /// When it was.
+    /// Returns the time of the stretch.
     fn span(&self) -> Span;
-    /// Of an unknown one the first part that is not, by what was inferred, and the stretch that stands there.
+    /// Returns the first part of an unknown stretch that is inferred, and the stretch that replaces it.
     fn inferred(&self, index: &InferredIndex) -> Option<(Span, Self)>;
-    /// The same state over a part of its span.
+    /// Returns the same stretch limited to a part of its span.
     #[must_use]
     fn over(self, part: Span) -> Self;
-    /// Unknown, for the loss.
+    /// Returns the same stretch as unknown because of a loss.
     #[must_use]
-    fn doubted(self) -> Self;
-    /// Whose losses count: a CPU's (`Some`), or any (`None`); the outer `None`: no loss makes this doubtful.
-    fn losses_of(&self) -> Option<Option<CpuId>>;
+    fn as_unknown(self) -> Self;
+    /// Returns which losses make it unknown: those of a CPU (`Some`), or all (`None`); outer `None`: no losses.
+    fn relevant_losses(&self) -> Option<Option<CpuId>>;
 }
 
 impl Cut for ThreadStretch {
@@ -113,7 +113,7 @@ impl Cut for ThreadStretch {
         self.span
     }
     fn over(self, part: Span) -> Self {
-        // What was charged for the whole is not told of its parts.
+        // The charge of the whole stretch is not known for its parts.
         Self { span: part, exec: if part == self.span { self.exec } else { MaybeNs::NONE }, ..self }
     }
     fn inferred(&self, index: &InferredIndex) -> Option<(Span, Self)> {
@@ -130,10 +130,10 @@ impl Cut for ThreadStretch {
         };
         Some((found.span, ran))
     }
-    fn doubted(self) -> Self {
+    fn as_unknown(self) -> Self {
         Self { state: ThreadState::Unknown, reason: Reason::Lossy, exec: MaybeNs::NONE, ..self }
     }
-    fn losses_of(&self) -> Option<Option<CpuId>> {
+    fn relevant_losses(&self) -> Option<Option<CpuId>> {
         match self.state {
             ThreadState::Exited => None,
             ThreadState::Running => Some(self.cpu),
@@ -155,40 +155,47 @@ impl Cut for CpuStretch {
         let state = if found.thread == ThreadKey::IDLE { CpuState::Idle } else { CpuState::Busy };
         Some((found.span, Self { span: found.span, cpu: self.cpu, state, thread: found.thread }))
     }
-    fn doubted(self) -> Self {
+    fn as_unknown(self) -> Self {
         Self { state: CpuState::Unknown, thread: ThreadKey::UNKNOWN, ..self }
     }
-    fn losses_of(&self) -> Option<Option<CpuId>> {
+    fn relevant_losses(&self) -> Option<Option<CpuId>> {
         Some(Some(self.cpu))
     }
 }
 
-/// Cuts stretches that come in order of start, and hands the pieces on in order of start.
+/// Cuts stretches in order of start, and passes on the pieces in order of start.
 pub struct Cutter<'k, T> {
-    knife: &'k Knife,
-    /// (begin of the next piece, order of coming, place in `open`).
+    clipper: &'k Clipper,
+    /// (Begin of the next piece, input order, index in `open`).
     waiting: BinaryHeap<Reverse<(Ns, u64, usize)>>,
     open: Vec<T>,
     free: Vec<usize>,
-    came: u64,
+    input_count: u64,
     out: Vec<T>,
 }
 
 impl<'k, T: Cut> Cutter<'k, T> {
-    /// With nothing to hand on yet.
+    /// Returns a cutter without stretches.
     #[must_use]
-    pub fn new(knife: &'k Knife) -> Self {
-        Self { knife, waiting: BinaryHeap::new(), open: Vec::new(), free: Vec::new(), came: 0, out: Vec::new() }
+    pub fn new(clipper: &'k Clipper) -> Self {
+        Self {
+            clipper,
+            waiting: BinaryHeap::new(),
+            open: Vec::new(),
+            free: Vec::new(),
+            input_count: 0,
+            out: Vec::new(),
+        }
     }
 
-    /// Takes the next stretches, and hands on all pieces that nothing can come before any more.
+    /// Takes the next stretches, and passes on all pieces that no later piece can precede.
     ///
     /// # Errors
     /// What `each` returns.
     pub fn push<E>(&mut self, stretches: &[T], mut each: impl FnMut(&[T]) -> Result<(), E>) -> Result<(), E> {
         for stretch in stretches {
             let start = stretch.span().start;
-            self.hand_out(start);
+            self.emit_until(start);
             let at = match self.free.pop() {
                 Some(at) => at,
                 None => {
@@ -197,32 +204,32 @@ impl<'k, T: Cut> Cutter<'k, T> {
                 }
             };
             self.open[at] = *stretch;
-            self.waiting.push(Reverse((start, self.came, at)));
-            self.came += 1;
+            self.waiting.push(Reverse((start, self.input_count, at)));
+            self.input_count += 1;
         }
         each(&self.out)?;
         self.out.clear();
         Ok(())
     }
 
-    /// Hands on what is left.
+    /// Passes on the remaining pieces.
     ///
     /// # Errors
     /// What `each` returns.
     pub fn finish<E>(mut self, mut each: impl FnMut(&[T]) -> Result<(), E>) -> Result<(), E> {
-        self.hand_out(Ns::MAX);
+        self.emit_until(Ns::MAX);
         each(&self.out)
     }
 
-    /// All pieces that begin by then.
-    fn hand_out(&mut self, until: Ns) {
+    /// Emits all pieces that begin up to a time.
+    fn emit_until(&mut self, until: Ns) {
         while let Some(Reverse((from, came, at))) =
             self.waiting.peek().copied().filter(|Reverse((from, ..))| *from <= until)
         {
             self.waiting.pop();
             let stretch = self.open[at];
             let rest = Span::new(from, stretch.span().end);
-            let piece = self.knife.piece(stretch.over(rest));
+            let piece = self.clipper.piece(stretch.over(rest));
             self.out.push(piece);
             if piece.span().end < rest.end {
                 self.waiting.push(Reverse((piece.span().end, came, at)));
@@ -240,35 +247,35 @@ mod tests {
     use model::{LossSpan, MaybeCount};
 
     #[test]
-    fn pieces_come_in_order_of_start() {
+    fn pieces_are_in_order_of_start() {
         let loss = LossSpan {
             from: MaybeNs::new(Ns(15)),
             to: MaybeNs::new(Ns(20)),
             cpu: Some(CpuId(0)),
             events: MaybeCount::new(1),
         };
-        let knife = Knife { losses: Some(LossIndex::new(&[loss], Ns(40))), inferred: None };
+        let clipper = Clipper { losses: Some(LossIndex::new(&[loss], Ns(40))), inferred: None };
         let stretch = |cpu, start, end| CpuStretch {
             span: Span::new(Ns(start), Ns(end)),
             cpu: CpuId(cpu),
             state: CpuState::Busy,
             thread: ThreadKey(1),
         };
-        let pieces: Vec<_> = knife.pieces(stretch(0, 0, 30)).iter().map(|s| (s.span.start.0, s.state)).collect();
+        let pieces: Vec<_> = clipper.pieces(stretch(0, 0, 30)).iter().map(|s| (s.span.start.0, s.state)).collect();
         assert_eq!(pieces, [(0, CpuState::Busy), (15, CpuState::Unknown), (20, CpuState::Busy)]);
         let mut seen = Vec::new();
         let mut keep = |pieces: &[CpuStretch]| {
             seen.extend_from_slice(pieces);
             Ok::<_, ()>(())
         };
-        let mut cutter = Cutter::new(&knife);
+        let mut cutter = Cutter::new(&clipper);
         cutter.push(&[stretch(0, 0, 30), stretch(1, 10, 18)], &mut keep).unwrap();
         cutter.push(&[stretch(1, 18, 40), stretch(0, 30, 40)], &mut keep).unwrap();
         cutter.finish(keep).unwrap();
-        let told: Vec<_> = seen.iter().map(|s| (s.cpu.0, s.span.start.0, s.span.end.0, s.state)).collect();
+        let result: Vec<_> = seen.iter().map(|s| (s.cpu.0, s.span.start.0, s.span.end.0, s.state)).collect();
         let (busy, unknown) = (CpuState::Busy, CpuState::Unknown);
         assert_eq!(
-            told,
+            result,
             [
                 (0, 0, 15, busy),
                 (1, 10, 18, busy),

@@ -1,4 +1,4 @@
-//! Timeline events in order, in bounded memory: what leaves memory is written to a temporary file, and read back from there.
+//! Timeline events in order, in bounded memory: older events are written to a temporary file and read back from there.
 
 use model::TimelineEvent;
 use serde::{Deserialize, Serialize};
@@ -6,9 +6,9 @@ use std::fs::File;
 use std::io::{Error, ErrorKind, Result, Write};
 use std::os::unix::fs::FileExt;
 
-/// Events that stay in memory: 1 MB of them.
+/// The number of events in memory: 1 MB.
 const WINDOW: usize = (1 << 20) / size_of::<TimelineEvent>();
-/// Events that are written, and read back, together.
+/// The number of events that are written and read together.
 const BLOCK: usize = 1024;
 
 /// How far the events have been read.
@@ -18,22 +18,22 @@ pub(crate) struct Cursor {
     in_memory: usize,
 }
 
-/// Events in the order in which they came.
+/// Events in the order in which they were added.
 #[derive(Default)]
 pub(crate) struct EventLog {
     window: Vec<TimelineEvent>,
     file: Option<File>,
-    /// Where each block of the file begins and ends.
+    /// The offset and length of each block in the file.
     blocks: Vec<(u64, u32)>,
-    /// The first thing that went wrong; reported when the log is read or checked.
+    /// The first error; reported when the log is read or checked.
     failed: Option<Error>,
 }
 
-/// A block as it is written.
+/// A block to write.
 #[derive(Serialize)]
 struct Block<'a>(&'a [TimelineEvent]);
 
-/// The same as it is read.
+/// A block that was read.
 #[derive(Deserialize)]
 struct ReadBlock(Vec<TimelineEvent>);
 
@@ -46,7 +46,7 @@ impl EventLog {
         self.window.push(event);
     }
 
-    /// What went wrong, if anything did.
+    /// Returns the first error, if there is one.
     pub(crate) fn check(&self) -> Result<()> {
         self.failed.as_ref().map_or(Ok(()), |error| Err(Error::new(error.kind(), error.to_string())))
     }
@@ -76,7 +76,7 @@ impl EventLog {
         Ok(())
     }
 
-    /// Adds the next events, in order; `false`: there are no more.
+    /// Adds the next events to `out`, in order; returns `false` if there are no more.
     pub(crate) fn next(&self, cursor: &mut Cursor, bytes: &mut Vec<u8>, out: &mut Vec<TimelineEvent>) -> Result<bool> {
         self.check()?;
         if let (Some(file), Some((at, length))) = (&self.file, self.blocks.get(cursor.block)) {
@@ -111,9 +111,9 @@ mod tests {
         all
     }
 
-    /// Every kind, with the largest and the smallest numbers, as often as fills a file and the memory.
+    /// Every kind, with the largest and smallest numbers, enough to fill a file and the memory.
     #[test]
-    fn events_come_back_as_they_were_from_file_and_memory() {
+    fn events_round_trip_through_file_and_memory() {
         let interrupt = Interrupt { kind: IrqKind::Ipi, number: i32::MIN, name: NameId(u32::MAX) };
         let mark = Mark { tid: Tid(-1), pid: Pid(7), track: i64::MIN, name: NameId(3), edge: MarkEdge::Instant };
         let (device, operation) = (Device(u32::MAX), BlockOperation::Other);
@@ -123,7 +123,7 @@ mod tests {
         let kinds = [
             (Subject::Thread(Tid(i32::MAX)), Change::Queue(CpuId(u32::MAX))),
             (Subject::Other, Change::Mark(mark)),
-            (Subject::Cpu(CpuId(0)), Change::Power(Power::Interrupt(interrupt))),
+            (Subject::Cpu(CpuId(0)), Change::Power(Power::InterruptBegin(interrupt))),
             (Subject::Cpu(CpuId(9)), Change::Power(Power::Parked(true))),
             (Subject::AllThreads, Change::Throttled(false)),
             (Subject::Thread(Tid(5)), Change::BlockedAt(StackId(8))),

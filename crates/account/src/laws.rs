@@ -1,25 +1,25 @@
-//! The laws that hold for every recording, and how far one is from each.
+//! The invariants of every recording, and their residuals.
 
 use crate::{SpillError, ThreadTotals, Totals};
 use model::{CpuState, Ns, ThreadState};
 
-/// A scheduler tick at the slowest usual rate (100 Hz), ns: the kernel charges running time at ticks and switches, so a
-/// charge may reach back behind the begin of a stretch by no more.
+/// A scheduler tick at the slowest usual rate (100 Hz), in ns. The kernel charges running time at ticks and switches, so a charge
+/// may include at most this much time from before a stretch.
 const TICK_NS: i128 = 10_000_000;
 
-/// A law and how far the recording is from it.
+/// An invariant and its residual in a recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Law {
-    /// What must hold.
+    /// The invariant.
     pub what: &'static str,
-    /// By how much it does not, ns; 0 where it holds.
+    /// The residual in ns; 0 if the invariant holds.
     pub residual_ns: i64,
-    /// Whether corewise's own sums are compared. Otherwise it is the kernel's clock against the trace's, which may differ
-    /// at each switch by what lies between reading the one and the other: little on a machine, much on an emulated one.
+    /// Whether it compares sums made by corewise. Otherwise it compares the kernel's clock with the trace's. These may differ at
+    /// each switch by the time between the two readings, which is short on hardware and long on an emulator.
     pub exact: bool,
 }
 
-/// All of them.
+/// All invariants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Laws(pub Vec<Law>);
 
@@ -27,16 +27,16 @@ impl Laws {
     /// Checks the sums of a recording.
     ///
     /// # Errors
-    /// The threads' sums cannot be read back ([`crate::Threads::each`]).
-    pub fn of(totals: &Totals) -> Result<Self, SpillError> {
-        // Times of a damaged file may add up to more than 64 bits hold.
+    /// The sums of threads cannot be read back ([`crate::Threads::each`]).
+    pub fn check(totals: &Totals) -> Result<Self, SpillError> {
+        // The sum of the times of a damaged file may exceed 64 bits.
         let wide = |time: Ns| i128::from(time.0);
         let sum = |times: &[Ns]| times.iter().map(|t| wide(*t)).sum::<i128>();
-        let [mut lives, mut ran, mut elsewhere, mut charged] = [0i128; 4];
+        let [mut instances, mut ran, mut elsewhere, mut charged] = [0i128; 4];
         totals.threads.each(|t: &ThreadTotals| {
             let running = wide(t.time(ThreadState::Running));
             let places = t.by_cpu.iter().map(|(_, n)| wide(*n)).sum::<i128>() + wide(t.nowhere);
-            lives = lives.max((sum(&t.states) - wide(t.end - t.begin)).abs());
+            instances = instances.max((sum(&t.states) - wide(t.end - t.begin)).abs());
             ran += running - wide(t.nowhere);
             elsewhere = elsewhere.max((places - running).abs());
             charged = charged.max(wide(t.exec) - wide(t.exec_of) - TICK_NS);
@@ -46,17 +46,17 @@ impl Laws {
         let busy = totals.cpus.iter().map(|c| wide(c.time(CpuState::Busy))).sum::<i128>();
         let law = |what, residual| Law { what, residual_ns: i64::try_from(residual).unwrap_or(i64::MAX), exact: true };
         Ok(Self(vec![
-            law("each thread's states tile its life", lives),
-            law("each CPU's busy, idle and unknown tile the recording", cpus),
-            law("CPUs' busy time is threads' running time", (busy - ran).abs()),
-            law("a thread's running time is its sum over CPUs", elsewhere),
-            Law { exact: false, ..law("the kernel charged no more than was run, but for a tick", charged) },
+            law("each thread's states tile its lifetime", instances),
+            law("each CPU's busy, idle and unknown time tile the recording", cpus),
+            law("the busy time of CPUs equals the running time of threads", (busy - ran).abs()),
+            law("each thread's running time is the sum over its CPUs", elsewhere),
+            Law { exact: false, ..law("the kernel charged at most the running time plus one tick", charged) },
         ]))
     }
 
-    /// Whether all exact ones hold.
+    /// Whether all exact invariants hold.
     #[must_use]
-    pub fn hold(&self) -> bool {
+    pub fn all_hold(&self) -> bool {
         self.0.iter().all(|l| l.residual_ns == 0 || !l.exact)
     }
 }

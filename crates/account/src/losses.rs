@@ -1,21 +1,21 @@
-//! Reported losses, ready to be asked how much of a stretch they cover.
+//! An index of the reported losses, to look up how much of a stretch they cover.
 
 use model::{CpuId, LossSpan, Ns, Span};
 use std::collections::BTreeMap;
 
-/// The reported losses of a recording. A CPU's own time and running time is lossy where that CPU's buffer lost events; all
-/// other time of threads where any CPU's did, since a waking may be lost.
+/// The reported losses of a recording. Time of a CPU and running time on it is lossy while that CPU's buffer lost events. All
+/// other time of threads is lossy while the buffer of any CPU lost events, because a wakeup may be lost.
 #[derive(Clone, Debug, Default)]
 pub struct LossIndex {
     any: Vec<Span>,
-    /// Of losses that name a CPU, merged with those that name none.
+    /// Losses of each CPU, merged with those without a CPU.
     of_cpu: BTreeMap<CpuId, Vec<Span>>,
-    /// Of losses that name no CPU, for the CPUs that have none of their own.
+    /// Losses without a CPU, for the CPUs that have no losses of their own.
     of_none: Vec<Span>,
 }
 
 impl LossIndex {
-    /// `end`: where the recording ends.
+    /// Returns the index of these losses; `end` is the end of the recording.
     #[must_use]
     pub fn new(losses: &[LossSpan], end: Ns) -> Self {
         let span = |loss: &LossSpan| {
@@ -42,7 +42,7 @@ impl LossIndex {
         self.any.is_empty()
     }
 
-    /// The lossy parts of a span, in order: of a CPU's own time, or (`None`) of time off any CPU.
+    /// Returns the lossy parts of a span, in order: for time on a CPU, or (`None`) for time off any CPU.
     pub fn parts(&self, cpu: Option<CpuId>, of: Span) -> impl Iterator<Item = Span> + '_ {
         let spans = match cpu {
             None => &self.any,
@@ -52,7 +52,7 @@ impl LossIndex {
         spans.iter().skip(first).take_while(move |s| s.start < of.end).filter_map(move |s| s.overlap(of))
     }
 
-    /// The longest piece of a span in which nothing was lost.
+    /// Returns the length of the longest part of a span without losses.
     #[must_use]
     pub fn longest_without(&self, cpu: Option<CpuId>, of: Span) -> Ns {
         let (mut at, mut longest) = (of.start, Ns::ZERO);
@@ -63,14 +63,14 @@ impl LossIndex {
         longest.max(of.end - at)
     }
 
-    /// How much of a span is lossy.
+    /// Returns how much of a span is lossy.
     #[must_use]
     pub fn overlap(&self, cpu: Option<CpuId>, of: Span) -> Ns {
         self.parts(cpu, of).map(Span::len).sum()
     }
 }
 
-/// Sorted, without overlaps or empty spans.
+/// Returns the spans sorted and merged, without empty ones.
 fn merged(mut spans: Vec<Span>) -> Vec<Span> {
     spans.retain(|s| !s.is_empty());
     spans.sort_unstable_by_key(|s| (s.start, s.end));

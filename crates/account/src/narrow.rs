@@ -1,43 +1,43 @@
-//! Stretches as rows of 32 bytes (a thread's) and 16 (a CPU's): all that a recording has are written and read once more between the two
-//! stages, and found free memory for. Numbers that nearly none has (a sleep of more than four seconds) have no room in them.
+//! Stretches as rows of 32 bytes (threads) and 16 bytes (CPUs). All stretches of a recording are written and read once between the
+//! two stages, so they need to be small. Rare large values (such as a sleep of more than four seconds) do not fit.
 
 use crate::rows::Row;
 use crate::stretch_rows::Narrow;
 use bytemuck::{Pod, Zeroable};
 use model::{CpuId, CpuState, CpuStretch, MaybeNs, Ns, Prio, Reason, Span, ThreadKey, ThreadState, ThreadStretch, Tid};
 
-/// Times from here on have no room beside a CPU's number: three days.
+/// The first time that cannot be packed with a CPU number: three days.
 const LATE: i64 = 1 << 48;
-/// What has no number, where numbers have 16 bits; larger ones have no room.
+/// Stands for no CPU in 16 bits; larger numbers do not fit.
 const NO_CPU: u16 = u16::MAX;
-/// The same of 32 bits, and of 8.
+/// Stand for no value in 32 bits and in 8 bits.
 const NONE: u32 = u32::MAX;
 const NO_PRIO: u8 = u8::MAX;
-/// The priority −1 of deadline threads.
+/// Stands for the priority −1 of deadline threads.
 const DEADLINE: u8 = u8::MAX - 1;
 
-/// A time and a number below 2¹⁶.
+/// Packs a time and a number below 2¹⁶.
 #[inline]
-fn beside(time: i64, number: u16) -> u64 {
+fn pack(time: i64, number: u16) -> u64 {
     (time as u64) << 16 | u64::from(number)
 }
 
-/// A key of a thread, or of none, whose row would be [`NONE`].
+/// Returns a thread key in 32 bits, [`NONE`] if unknown; `None` if it does not fit.
 #[inline]
 fn key(thread: ThreadKey) -> Option<u32> {
     if thread == ThreadKey::UNKNOWN { Some(NONE) } else { u32::try_from(thread.0).ok().filter(|key| *key != NONE) }
 }
 
 #[inline]
-fn of_key(key: u32) -> ThreadKey {
+fn from_key(key: u32) -> ThreadKey {
     if key == NONE { ThreadKey::UNKNOWN } else { ThreadKey(i64::from(key)) }
 }
 
-/// A thread's stretch in 32 bytes.
+/// A stretch of a thread in 32 bytes.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct ThreadRow {
-    /// Its begin beside its CPU, [`NO_CPU`] where there is none.
+    /// The begin packed with the CPU, [`NO_CPU`] if there is none.
     start: u64,
     length: u32,
     /// [`NONE`]: unknown.
@@ -51,9 +51,9 @@ pub(crate) struct ThreadRow {
     kind: u8,
 }
 
-/// [`ThreadRow::kind`]: a stretch, or one that lies apart. 0: not filled.
-const HERE: u8 = 1;
-const APART: u8 = 2;
+/// Values of [`ThreadRow::kind`]: a stretch, or a reference to a wide row. 0: not filled.
+const NARROW: u8 = 1;
+const WIDE: u8 = 2;
 
 impl Row for ThreadRow {
     fn is_filled(&self) -> bool {
@@ -66,10 +66,10 @@ impl Row for ThreadRow {
 
 impl Narrow for ThreadRow {
     type Stretch = ThreadStretch;
-    type Whole = WholeThread;
+    type Wide = WideThread;
 
     #[inline(always)]
-    fn of(s: &ThreadStretch) -> Option<Self> {
+    fn try_narrow(s: &ThreadStretch) -> Option<Self> {
         let Span { start, end } = s.span;
         let length = u32::try_from(end.0.checked_sub(start.0)?).ok()?;
         let cpu = s.cpu.map_or(Some(NO_CPU), |cpu| u16::try_from(cpu.0).ok().filter(|cpu| *cpu != NO_CPU))?;
@@ -83,7 +83,7 @@ impl Narrow for ThreadRow {
             Some(prio) => u8::try_from(prio).ok().filter(|prio| *prio < DEADLINE)?,
         };
         (0..LATE).contains(&start.0).then_some(Self {
-            start: beside(start.0, cpu),
+            start: pack(start.0, cpu),
             length,
             exec,
             thread: key(s.thread)?,
@@ -92,7 +92,7 @@ impl Narrow for ThreadRow {
             prio,
             state: s.state as u8,
             reason: reason_byte(s.reason),
-            kind: HERE,
+            kind: NARROW,
         })
     }
 
@@ -102,12 +102,12 @@ impl Narrow for ThreadRow {
         let cpu = self.start as u16;
         ThreadStretch {
             span: Span { start: Ns(start), end: Ns(start + i64::from(self.length)) },
-            thread: of_key(self.thread),
+            thread: from_key(self.thread),
             tid: Tid(self.tid),
             state: state_of(self.state),
-            reason: Reason::of_number(self.reason),
+            reason: Reason::from_number(self.reason),
             cpu: (cpu != NO_CPU).then_some(CpuId(cpu.into())),
-            waker_thread: of_key(self.waker_thread),
+            waker_thread: from_key(self.waker_thread),
             exec: if self.exec == NONE { MaybeNs::NONE } else { MaybeNs::new(Ns(self.exec.into())) },
             prio: match self.prio {
                 NO_PRIO => Prio::UNKNOWN,
@@ -117,19 +117,19 @@ impl Narrow for ThreadRow {
         }
     }
 
-    fn apart(s: &ThreadStretch, number: u64) -> Self {
-        let start = beside(s.span.start.0.clamp(0, LATE - 1), 0);
+    fn wide_marker(s: &ThreadStretch, number: u64) -> Self {
+        let start = pack(s.span.start.0.clamp(0, LATE - 1), 0);
         let [thread, waker_thread] = [number as u32, (number >> 32) as u32];
-        Self { start, thread, waker_thread, kind: APART, ..Self::zeroed() }
+        Self { start, thread, waker_thread, kind: WIDE, ..Self::zeroed() }
     }
 
     #[inline]
-    fn number(&self) -> Option<u64> {
-        (self.kind == APART).then(|| u64::from(self.waker_thread) << 32 | u64::from(self.thread))
+    fn wide_number(&self) -> Option<u64> {
+        (self.kind == WIDE).then(|| u64::from(self.waker_thread) << 32 | u64::from(self.thread))
     }
 
-    fn whole(s: &ThreadStretch) -> WholeThread {
-        WholeThread {
+    fn to_wide(s: &ThreadStretch) -> WideThread {
+        WideThread {
             start: s.span.start.0,
             end: s.span.end.0,
             exec: s.exec.to_word(),
@@ -143,25 +143,25 @@ impl Narrow for ThreadRow {
         }
     }
 
-    fn of_whole(whole: &WholeThread) -> ThreadStretch {
+    fn from_wide(wide: &WideThread) -> ThreadStretch {
         ThreadStretch {
-            span: Span { start: Ns(whole.start), end: Ns(whole.end) },
-            thread: ThreadKey(whole.thread),
-            tid: Tid(whole.tid),
-            state: state_of(whole.state),
-            reason: Reason::of_number(whole.reason),
-            cpu: u32::try_from(whole.cpu).ok().map(CpuId),
-            waker_thread: ThreadKey(whole.waker_thread),
-            exec: MaybeNs::of_word(whole.exec),
-            prio: Prio::of_word(whole.prio),
+            span: Span { start: Ns(wide.start), end: Ns(wide.end) },
+            thread: ThreadKey(wide.thread),
+            tid: Tid(wide.tid),
+            state: state_of(wide.state),
+            reason: Reason::from_number(wide.reason),
+            cpu: u32::try_from(wide.cpu).ok().map(CpuId),
+            waker_thread: ThreadKey(wide.waker_thread),
+            exec: MaybeNs::from_word(wide.exec),
+            prio: Prio::from_word(wide.prio),
         }
     }
 }
 
-/// A thread's stretch, whatever its numbers.
+/// A stretch of a thread with any values.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(crate) struct WholeThread {
+pub(crate) struct WideThread {
     start: i64,
     end: i64,
     exec: i64,
@@ -175,20 +175,20 @@ pub(crate) struct WholeThread {
     reason: u8,
 }
 
-/// Found by its number, never by its order.
-impl Row for WholeThread {
+/// Found by index, not by order.
+impl Row for WideThread {
     fn is_filled(&self) -> bool {
         true
     }
 }
 
-/// A CPU's stretch in 16 bytes: whom it ran tells its state.
+/// A stretch of a CPU in 16 bytes; the thread determines its state.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct CpuRow {
-    /// Its begin beside the CPU.
+    /// The begin packed with the CPU.
     start: u64,
-    /// 0: not filled. [`NONE`]: it lies apart.
+    /// 0: not filled. [`NONE`]: a reference to a wide row.
     length: u32,
     thread: u32,
 }
@@ -203,7 +203,7 @@ impl Row for CpuRow {
 }
 
 impl CpuRow {
-    /// The state of a CPU that ran this one.
+    /// Returns the state of a CPU that ran this thread.
     fn state(thread: ThreadKey) -> CpuState {
         match thread {
             ThreadKey::UNKNOWN => CpuState::Unknown,
@@ -215,21 +215,21 @@ impl CpuRow {
 
 impl Narrow for CpuRow {
     type Stretch = CpuStretch;
-    type Whole = WholeCpu;
+    type Wide = WideCpu;
 
     #[inline(always)]
-    fn of(s: &CpuStretch) -> Option<Self> {
+    fn try_narrow(s: &CpuStretch) -> Option<Self> {
         let Span { start, end } = s.span;
         let length =
             u32::try_from(end.0.checked_sub(start.0)?).ok().filter(|length| *length != NONE && *length != 0)?;
         let (cpu, thread) = (u16::try_from(s.cpu.0).ok()?, key(s.thread)?);
         let fits = (0..LATE).contains(&start.0) && s.state == Self::state(s.thread);
-        fits.then_some(Self { start: beside(start.0, cpu), length, thread })
+        fits.then_some(Self { start: pack(start.0, cpu), length, thread })
     }
 
     #[inline(always)]
     fn stretch(&self) -> CpuStretch {
-        let (start, thread) = ((self.start >> 16) as i64, of_key(self.thread));
+        let (start, thread) = ((self.start >> 16) as i64, from_key(self.thread));
         CpuStretch {
             span: Span { start: Ns(start), end: Ns(start + i64::from(self.length)) },
             cpu: CpuId(self.start as u16 as u32),
@@ -238,35 +238,35 @@ impl Narrow for CpuRow {
         }
     }
 
-    fn apart(s: &CpuStretch, number: u64) -> Self {
-        // 2⁴⁸ of them would fill any disk.
-        let start = beside(s.span.start.0.clamp(0, LATE - 1), (number >> 32) as u16);
+    fn wide_marker(s: &CpuStretch, number: u64) -> Self {
+        // 48 bits suffice: so many rows would fill any disk.
+        let start = pack(s.span.start.0.clamp(0, LATE - 1), (number >> 32) as u16);
         Self { start, length: NONE, thread: number as u32 }
     }
 
     #[inline]
-    fn number(&self) -> Option<u64> {
+    fn wide_number(&self) -> Option<u64> {
         (self.length == NONE).then(|| u64::from(self.start as u16) << 32 | u64::from(self.thread))
     }
 
-    fn whole(s: &CpuStretch) -> WholeCpu {
-        WholeCpu { start: s.span.start.0, end: s.span.end.0, thread: s.thread.0, cpu: s.cpu.0, state: s.state as u32 }
+    fn to_wide(s: &CpuStretch) -> WideCpu {
+        WideCpu { start: s.span.start.0, end: s.span.end.0, thread: s.thread.0, cpu: s.cpu.0, state: s.state as u32 }
     }
 
-    fn of_whole(whole: &WholeCpu) -> CpuStretch {
+    fn from_wide(wide: &WideCpu) -> CpuStretch {
         CpuStretch {
-            span: Span { start: Ns(whole.start), end: Ns(whole.end) },
-            cpu: CpuId(whole.cpu),
-            state: CpuState::ALL.get(whole.state as usize).copied().unwrap_or(CpuState::Unknown),
-            thread: ThreadKey(whole.thread),
+            span: Span { start: Ns(wide.start), end: Ns(wide.end) },
+            cpu: CpuId(wide.cpu),
+            state: CpuState::ALL.get(wide.state as usize).copied().unwrap_or(CpuState::Unknown),
+            thread: ThreadKey(wide.thread),
         }
     }
 }
 
-/// A CPU's stretch, whatever its numbers.
+/// A stretch of a CPU with any values.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(crate) struct WholeCpu {
+pub(crate) struct WideCpu {
     start: i64,
     end: i64,
     thread: i64,
@@ -274,8 +274,8 @@ pub(crate) struct WholeCpu {
     state: u32,
 }
 
-/// Found by its number, never by its order.
-impl Row for WholeCpu {
+/// Found by index, not by order.
+impl Row for WideCpu {
     fn is_filled(&self) -> bool {
         true
     }
@@ -286,7 +286,7 @@ fn state_of(byte: u8) -> ThreadState {
 }
 
 fn reason_byte(reason: Reason) -> u8 {
-    reason.number().unwrap_or_else(|letter| letter.max(Reason::NUMBERED.len() as u8))
+    reason.number().unwrap_or_else(|state| state.max(Reason::NUMBERED.len() as u8))
 }
 
 #[cfg(test)]
@@ -309,8 +309,8 @@ mod tests {
         prio: Prio::new(120),
     };
 
-    /// Each as it was, in order, through rows; how many of them lay apart.
-    fn there_and_back<R: Narrow>(all: &[R::Stretch]) -> u64
+    /// Checks that stretches round-trip through rows, in order. Returns how many needed a wide row.
+    fn assert_round_trip<R: Narrow>(all: &[R::Stretch]) -> u64
     where
         R::Stretch: PartialEq + std::fmt::Debug,
     {
@@ -328,66 +328,66 @@ mod tests {
         rows.read_back(each).unwrap();
         back.reverse();
         assert_eq!(back, all);
-        rows.lie_apart()
+        rows.wide_count()
     }
 
     #[test]
-    fn every_reason_comes_back() {
-        let letters = [b'S', b'D', b'?'].map(Reason::State);
+    fn every_reason_round_trips() {
+        let states = [b'S', b'D', b'?'].map(Reason::State);
         let all: Vec<_> =
-            Reason::NUMBERED.into_iter().chain(letters).map(|reason| ThreadStretch { reason, ..THREAD }).collect();
-        assert_eq!(there_and_back::<ThreadRow>(&all), 0);
+            Reason::NUMBERED.into_iter().chain(states).map(|reason| ThreadStretch { reason, ..THREAD }).collect();
+        assert_eq!(assert_round_trip::<ThreadRow>(&all), 0);
     }
 
     #[test]
-    fn what_has_no_room_lies_apart_and_comes_back() {
+    fn large_values_round_trip_through_wide_rows() {
         let s = THREAD;
-        let most = i64::from(u32::MAX);
+        let max = i64::from(u32::MAX);
         let until = |end| Span { start: Ns(1), end: Ns(end) };
         let narrow = [
             s,
-            ThreadStretch { span: until(1 + most), ..s },
+            ThreadStretch { span: until(1 + max), ..s },
             ThreadStretch { span: Span { start: Ns(LATE - 1), end: Ns(LATE) }, ..s },
             ThreadStretch { cpu: None, exec: MaybeNs::new(Ns(0)), ..s },
-            ThreadStretch { cpu: Some(CpuId(0xfffe)), exec: MaybeNs::new(Ns(most - 1)), prio: Prio::new(-1), ..s },
+            ThreadStretch { cpu: Some(CpuId(0xfffe)), exec: MaybeNs::new(Ns(max - 1)), prio: Prio::new(-1), ..s },
             ThreadStretch { waker_thread: ThreadKey::UNKNOWN, prio: Prio::UNKNOWN, tid: Tid(i32::MIN), ..s },
-            ThreadStretch { waker_thread: ThreadKey::IDLE, prio: Prio::new(139), thread: ThreadKey(most - 1), ..s },
+            ThreadStretch { waker_thread: ThreadKey::IDLE, prio: Prio::new(139), thread: ThreadKey(max - 1), ..s },
         ];
-        assert_eq!(there_and_back::<ThreadRow>(&narrow), 0);
+        assert_eq!(assert_round_trip::<ThreadRow>(&narrow), 0);
         let wide = [
-            ThreadStretch { span: until(2 + most), ..s },
+            ThreadStretch { span: until(2 + max), ..s },
             ThreadStretch { span: until(i64::MAX), ..s },
             ThreadStretch { span: Span { start: Ns(LATE), end: Ns(LATE + 1) }, ..s },
             ThreadStretch { cpu: Some(CpuId(0xffff)), ..s },
-            ThreadStretch { exec: MaybeNs::new(Ns(most)), ..s },
+            ThreadStretch { exec: MaybeNs::new(Ns(max)), ..s },
             ThreadStretch { exec: MaybeNs::new(Ns(-1)), ..s },
             ThreadStretch { prio: Prio::new(254), ..s },
             ThreadStretch { prio: Prio::new(-2), ..s },
-            ThreadStretch { thread: ThreadKey(most), ..s },
+            ThreadStretch { thread: ThreadKey(max), ..s },
             ThreadStretch { waker_thread: ThreadKey(-2), ..s },
         ];
-        assert_eq!(there_and_back::<ThreadRow>(&wide), wide.len() as u64);
+        assert_eq!(assert_round_trip::<ThreadRow>(&wide), wide.len() as u64);
 
         let c = CpuStretch { span: until(2), cpu: CpuId(0xffff), state: CpuState::Busy, thread: ThreadKey(1) };
         let narrow = [
             c,
-            CpuStretch { span: until(most), state: CpuState::Idle, thread: ThreadKey::IDLE, ..c },
+            CpuStretch { span: until(max), state: CpuState::Idle, thread: ThreadKey::IDLE, ..c },
             CpuStretch { state: CpuState::Unknown, thread: ThreadKey::UNKNOWN, ..c },
         ];
-        assert_eq!(there_and_back::<CpuRow>(&narrow), 0);
+        assert_eq!(assert_round_trip::<CpuRow>(&narrow), 0);
         let wide = [
-            CpuStretch { span: until(1 + most), ..c },
+            CpuStretch { span: until(1 + max), ..c },
             CpuStretch { span: until(i64::MAX), ..c },
             CpuStretch { cpu: CpuId(1 << 16), ..c },
             CpuStretch { state: CpuState::Unknown, ..c },
-            CpuStretch { thread: ThreadKey(most), ..c },
+            CpuStretch { thread: ThreadKey(max), ..c },
         ];
-        assert_eq!(there_and_back::<CpuRow>(&wide), wide.len() as u64);
+        assert_eq!(assert_round_trip::<CpuRow>(&wide), wide.len() as u64);
     }
 
-    /// They come first, whatever their numbers.
+    /// Wide rows at the begin come first too.
     #[test]
-    fn those_of_the_begin_are_known_though_they_lie_apart() {
+    fn wide_rows_at_the_begin_come_first() {
         let long = ThreadStretch { span: Span { start: Ns(0), end: Ns(i64::MAX) }, ..THREAD };
         let mut rows = StretchRows::<ThreadRow>::default();
         let [early, late] = [rows.reserve(), rows.reserve()];

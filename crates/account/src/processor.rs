@@ -1,21 +1,21 @@
-//! One CPU while it is followed.
+//! The current state of a CPU.
 
 use crate::totals::CpuTotals;
 use model::{CpuId, CpuState, Ns};
 
-/// Whom a CPU runs, as far as its last switch tells.
+/// What a CPU runs according to its last switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Runs {
-    /// Nothing was heard of it yet.
-    Untold,
+    /// Unknown: no event so far.
+    Unknown,
     /// Its idle task.
     Idle,
-    /// The life of this index.
+    /// The thread instance at this slot.
     Thread(usize),
-    /// One that was over before this CPU was heard of again.
-    Gone,
-    /// Somebody whom the source does not name.
-    Somebody,
+    /// A thread instance that ended before the next event of this CPU.
+    Ended,
+    /// A thread that the source does not name.
+    Unnamed,
 }
 
 pub(crate) struct Processor {
@@ -24,9 +24,9 @@ pub(crate) struct Processor {
     pub(crate) since: Ns,
     /// Whether a switch was recorded on it.
     pub(crate) switched: bool,
-    /// The last event since then, of those before any other, that names whom the CPU's last switch brought in.
-    pub(crate) lead: Ns,
-    /// Where the open stretch's row lies.
+    /// The time of the last event that names the thread that the CPU's last switch brought in, before any event that names another.
+    pub(crate) last_named: Ns,
+    /// The place of the open stretch's row.
     pub(crate) place: u64,
 }
 
@@ -38,17 +38,17 @@ impl Processor {
             lossy: Ns::ZERO,
             inferred: Ns::ZERO,
             switches: 0,
-            broken: 0,
+            inconsistent_switches: 0,
             followed: false,
         };
-        Self { totals, runs: Runs::Untold, since: Ns::ZERO, switched: false, lead: Ns::ZERO, place }
+        Self { totals, runs: Runs::Unknown, since: Ns::ZERO, switched: false, last_named: Ns::ZERO, place }
     }
 
-    /// The state of a CPU that runs this one, if that is certain.
-    pub(crate) fn state_of(runs: Runs, certain: bool) -> CpuState {
+    /// Returns the state of a CPU that runs this, if that is known.
+    pub(crate) fn state_of(runs: Runs, is_known: bool) -> CpuState {
         match runs {
-            Runs::Idle if certain => CpuState::Idle,
-            Runs::Thread(_) if certain => CpuState::Busy,
+            Runs::Idle if is_known => CpuState::Idle,
+            Runs::Thread(_) if is_known => CpuState::Busy,
             _ => CpuState::Unknown,
         }
     }

@@ -1,9 +1,9 @@
-//! Rows in order of their begin, filled at their end, in bounded memory.
+//! Rows in order of their begin, filled in at their end, in bounded memory.
 //!
-//! A stretch is known when it ends, but tables want stretches in order of their start. Stretches begin in the order in
-//! which events are met, so a row's place is known from the first: it is reserved at the begin and filled at the end. A
-//! window of rows lies in memory; what leaves it goes to a temporary file; a row that is filled after it left (a thread
-//! that slept long) is written into its place there. No sorting, no merging.
+//! A stretch is complete when it ends, but tables need stretches in order of their start. Stretches begin in the order of
+//! events, so the place of a row is known in advance: it is reserved at the begin and filled in at the end. A window of rows is
+//! in memory, older rows are in a temporary file. A row that is filled in after it left the window (of a thread that slept for
+//! a long time) is written to its place in the file. No sorting and no merging is needed.
 //!
 //! ```text
 //!   file:  r r r r _ r r r │ r r _ r _ r _ _   :window       _ reserved, not filled yet
@@ -16,27 +16,28 @@ use std::io::{Error, Result, Write};
 use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 
-/// Rows that stay in memory at least, in bytes; twice as much at most.
+/// The minimum size of the window in memory, in bytes; the maximum is twice as much.
 const WINDOW_BYTES: usize = 1 << 20;
-/// Of most kinds a recording has no more rows.
+/// Most kinds have no more rows than this in a recording.
 const FEW: u64 = 1024;
-/// Rows handed on at once.
+/// The number of rows in a batch.
 const BATCH: usize = 4096;
-/// Bytes written at once. For larger writes Linux takes larger folios, and of a virtual machine that tells its host which memory is free
-/// (free page reporting) those are the ones that the host took back: 192 MB took 0.42–0.64 s by 6 MB, 0.04–0.09 s by 256 KB.
+/// The size of a write. For larger writes, Linux allocates larger folios. In a virtual machine that reports free memory to its host
+/// (free page reporting), the host has reclaimed these: writing 192 MB took 0.42–0.64 s in writes of 6 MB, 0.04–0.09 s in writes of
+/// 256 KB.
 const WRITTEN: usize = 256 << 10;
 
-/// A row, and how one that was never filled looks.
+/// A row, which may not be filled.
 pub(crate) trait Row: Pod {
     fn is_filled(&self) -> bool;
-    /// Whether it begins with the recording: nobody may have heard of its thread or CPU until later, so such rows (one a
-    /// thread or CPU at most) are kept apart and come first.
+    /// Whether it begins with the recording. The first event of its thread or CPU may be much later, so these rows (at most one per
+    /// thread or CPU) are kept separately and come first.
     fn is_first(&self) -> bool {
         false
     }
 }
 
-/// How far rows have been read.
+/// A position of reading.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Cursor {
     first: usize,
@@ -44,14 +45,14 @@ pub(crate) struct Cursor {
 }
 
 pub(crate) struct Rows<T> {
-    /// What leaves memory next, if anything; then comes `window`.
+    /// The rows that leave memory next; `window` follows.
     older: Vec<T>,
     window: Vec<T>,
     first: Vec<T>,
-    /// Rows that left the window.
+    /// The number of rows that left the window.
     left: u64,
     file: Option<File>,
-    /// The first thing that went wrong; told to whoever reads.
+    /// The first error, returned to readers.
     failed: Option<Error>,
 }
 
@@ -62,7 +63,7 @@ impl<T: Row> Rows<T> {
         Self { older: Vec::new(), window: Vec::new(), first: Vec::new(), left: 0, file: None, failed: None }
     }
 
-    /// A place for a row that begins now.
+    /// Reserves a place for a row that begins now.
     #[inline]
     pub(crate) fn reserve(&mut self) -> u64 {
         if self.window.len() == self.window.capacity() {
@@ -72,7 +73,7 @@ impl<T: Row> Rows<T> {
         self.len() - 1
     }
 
-    /// Of many rows a window gets room at once: growing on, they would be moved again and again.
+    /// Allocates a whole window at a time if there are many rows, to avoid repeated copies.
     #[cold]
     fn make_room(&mut self) {
         if self.window.len() >= Self::WINDOW {
@@ -82,7 +83,7 @@ impl<T: Row> Rows<T> {
         self.window.reserve_exact(room.saturating_sub(self.window.len()));
     }
 
-    /// Places given so far.
+    /// Returns the number of reserved places.
     #[inline]
     pub(crate) fn len(&self) -> u64 {
         self.left + (self.older.len() + self.window.len()) as u64
@@ -101,7 +102,7 @@ impl<T: Row> Rows<T> {
         }
     }
 
-    /// The row of a place that has not left memory.
+    /// Returns the row of a place, if it is in memory.
     #[inline]
     pub(crate) fn in_memory(&mut self, place: u64) -> Option<&mut T> {
         let at = place.checked_sub(self.left)? as usize;
@@ -111,7 +112,7 @@ impl<T: Row> Rows<T> {
         }
     }
 
-    /// The rows in memory from a place among them on, as far as they lie together.
+    /// Returns contiguous rows in memory from an index.
     fn inside(&self, at: usize) -> &[T] {
         match at.checked_sub(self.older.len()) {
             Some(at) => self.window.get(at..).unwrap_or_default(),
@@ -119,7 +120,7 @@ impl<T: Row> Rows<T> {
         }
     }
 
-    /// Moves the older rows to the file; the others are the older ones now.
+    /// Writes the older rows to the file; the rows of the window become the older ones.
     fn flush(&mut self) {
         if !self.older.is_empty() {
             let written = match &mut self.file {
@@ -138,7 +139,7 @@ impl<T: Row> Rows<T> {
         std::mem::swap(&mut self.older, &mut self.window);
     }
 
-    /// The next filled rows, in order, in place of what `out` held; `false`: there are no more.
+    /// Replaces `out` by the next filled rows, in order; returns `false` if there are no more.
     pub(crate) fn next(&self, cursor: &mut Cursor, out: &mut Vec<T>) -> Result<bool> {
         self.check()?;
         if cursor.first < self.first.len() {
@@ -150,7 +151,7 @@ impl<T: Row> Rows<T> {
         }
         let in_file = self.left.saturating_sub(cursor.at).min(BATCH as u64) as usize;
         if let Some(file) = self.file.as_ref().filter(|_| in_file > 0) {
-            // What is there need not be cleared to be overwritten.
+            // Not cleared first, because it is overwritten.
             out.resize(in_file, T::zeroed());
             file.read_exact_at(bytemuck::cast_slice_mut(out), cursor.at * size_of::<T>() as u64)?;
             cursor.at += in_file as u64;
@@ -168,7 +169,7 @@ impl<T: Row> Rows<T> {
         Ok(true)
     }
 
-    /// The rows at a place and behind it, as they were filled last.
+    /// Reads the rows from a place on.
     pub(crate) fn read_at(&self, place: u64, out: &mut [T]) -> Result<()> {
         let (left, inside) = out.split_at_mut(self.left.saturating_sub(place).min(out.len() as u64) as usize);
         if let (false, Some(file)) = (left.is_empty(), &self.file) {
@@ -180,42 +181,42 @@ impl<T: Row> Rows<T> {
         Ok(())
     }
 
-    /// Something went wrong that is told at the end.
+    /// Keeps an error, which is reported at the end.
     pub(crate) fn fail(&mut self, error: Error) {
         self.failed.get_or_insert(error);
     }
 
-    /// Hands all filled rows on in batches, the last batch first, until `each` breaks off; within a batch in order.
+    /// Passes on all filled rows in batches, the last batch first, until `each` breaks; each batch is in order.
     pub(crate) fn read_back(&self, mut each: impl FnMut(&[T]) -> ControlFlow<()>) -> Result<()> {
         self.check()?;
         let mut batch = Vec::new();
-        let mut hand_on = |rows: &[T]| {
+        let mut pass_on = |rows: &[T]| {
             batch.clear();
             batch.extend(rows.iter().filter(|r| r.is_filled()));
             each(&batch)
         };
         let mut left = vec![T::zeroed(); if self.left > 0 { BATCH } else { 0 }];
         let in_memory = self.window.rchunks(BATCH).chain(self.older.rchunks(BATCH));
-        let mut go_on = in_memory.into_iter().try_for_each(&mut hand_on);
+        let mut go_on = in_memory.into_iter().try_for_each(&mut pass_on);
         let mut to = self.left;
         while to > 0 && go_on.is_continue() {
             let rows = &mut left[..BATCH.min(to as usize)];
             to -= rows.len() as u64;
             self.read_at(to, rows)?;
-            go_on = hand_on(rows);
+            go_on = pass_on(rows);
         }
         if go_on.is_continue() {
-            let _ = self.first.rchunks(BATCH).try_for_each(hand_on);
+            let _ = self.first.rchunks(BATCH).try_for_each(pass_on);
         }
         Ok(())
     }
 
-    /// What went wrong, if anything did.
+    /// Returns the first error, if there is one.
     pub(crate) fn check(&self) -> Result<()> {
         self.failed.as_ref().map_or(Ok(()), |error| Err(Error::new(error.kind(), error.to_string())))
     }
 
-    /// Hands all filled rows on, in order, in batches, until `each` fails.
+    /// Passes on all filled rows, in order, in batches, until `each` fails.
     pub(crate) fn read(&self, mut each: impl FnMut(&[T]) -> Result<()>) -> Result<()> {
         self.check()?;
         self.first.chunks(BATCH).try_for_each(&mut each)?;
@@ -224,15 +225,15 @@ impl<T: Row> Rows<T> {
         while at < self.left {
             let rows = &mut batch[..BATCH.min((self.left - at) as usize)];
             self.read_at(at, rows)?;
-            hand_on(rows, &mut each)?;
+            pass_on(rows, &mut each)?;
             at += rows.len() as u64;
         }
-        self.older.chunks(BATCH).chain(self.window.chunks(BATCH)).try_for_each(|rows| hand_on(rows, &mut each))
+        self.older.chunks(BATCH).chain(self.window.chunks(BATCH)).try_for_each(|rows| pass_on(rows, &mut each))
     }
 }
 
-/// A stretch without length was reserved, but never filled.
-fn hand_on<T: Row>(rows: &[T], each: &mut impl FnMut(&[T]) -> Result<()>) -> Result<()> {
+/// Passes on the filled rows. Stretches without length are reserved but never filled.
+fn pass_on<T: Row>(rows: &[T], each: &mut impl FnMut(&[T]) -> Result<()>) -> Result<()> {
     rows.chunk_by(|a, b| a.is_filled() == b.is_filled()).filter(|run| run[0].is_filled()).try_for_each(each)
 }
 
@@ -263,7 +264,7 @@ mod tests {
         }
         rows.fill(early, Number(u64::MAX));
         assert_eq!(never, 1);
-        // From before what left the window to behind it.
+        // From before the begin of the window to after it.
         let mut some = vec![Number(0); count as usize];
         rows.read_at(2, &mut some).unwrap();
         assert!(some.iter().zip(3..).all(|(row, number)| row.0 == number));
@@ -276,7 +277,7 @@ mod tests {
         assert_eq!(seen.len() as u64, count + 1);
         assert_eq!(seen[0], Number(u64::MAX));
         assert!(seen[1..].windows(2).all(|w| w[0].0 + 1 == w[1].0));
-        // Backwards, all of them and the last ones.
+        // Backwards: all rows, and the last ones.
         for wanted in [seen.len(), 5] {
             let mut back: Vec<Number> = Vec::new();
             let each = |r: &[Number]| {

@@ -1,4 +1,4 @@
-//! Stretches in order of their begin, in narrow rows ([`crate::narrow`]); the few whose numbers have no room there lie apart, whole.
+//! Stretches in order of their begin, in narrow rows ([`crate::narrow`]). The few whose values do not fit are in wide rows.
 
 use crate::cut::Cut;
 use crate::rows::{Cursor, Row, Rows};
@@ -8,49 +8,49 @@ use model::Ns;
 use std::io::Result;
 use std::ops::ControlFlow;
 
-/// A stretch in a few bytes.
+/// A stretch in few bytes.
 pub(crate) trait Narrow: Row {
-    /// What it is a row of.
+    /// The stretch type.
     type Stretch: Cut + Timed;
-    /// One that holds any.
-    type Whole: Row;
+    /// The row type for any values.
+    type Wide: Row;
 
-    /// `None` where a number has no room.
-    fn of(stretch: &Self::Stretch) -> Option<Self>;
+    /// Returns the row, or `None` if a value does not fit.
+    fn try_narrow(stretch: &Self::Stretch) -> Option<Self>;
     fn stretch(&self) -> Self::Stretch;
-    /// In place of a stretch that lies apart, under this number.
-    fn apart(stretch: &Self::Stretch, number: u64) -> Self;
-    /// Under which number what it stands for lies apart, if it does.
-    fn number(&self) -> Option<u64>;
-    fn whole(stretch: &Self::Stretch) -> Self::Whole;
-    fn of_whole(whole: &Self::Whole) -> Self::Stretch;
+    /// Returns a row that refers to the wide row with this index.
+    fn wide_marker(stretch: &Self::Stretch, number: u64) -> Self;
+    /// Returns the index of the wide row, if it refers to one.
+    fn wide_number(&self) -> Option<u64>;
+    fn to_wide(stretch: &Self::Stretch) -> Self::Wide;
+    fn from_wide(wide: &Self::Wide) -> Self::Stretch;
 }
 
-/// Stretches in order of their begin, filled at their end ([`Rows`]).
+/// Stretches in order of their begin, filled in at their end ([`Rows`]).
 pub(crate) struct StretchRows<R: Narrow> {
     rows: Rows<R>,
-    apart: Rows<R::Whole>,
+    wide: Rows<R::Wide>,
 }
 
 impl<R: Narrow> Default for StretchRows<R> {
     fn default() -> Self {
-        Self { rows: Rows::new(), apart: Rows::new() }
+        Self { rows: Rows::new(), wide: Rows::new() }
     }
 }
 
 impl<R: Narrow> StretchRows<R> {
-    /// What went wrong, if anything did.
+    /// Returns the first error, if there is one.
     pub(crate) fn check(&self) -> Result<()> {
-        self.rows.check().and_then(|()| self.apart.check())
+        self.rows.check().and_then(|()| self.wide.check())
     }
 
-    /// How many lie apart.
+    /// Returns the number of wide rows.
     #[cfg(test)]
-    pub(crate) fn lie_apart(&self) -> u64 {
-        self.apart.len()
+    pub(crate) fn wide_count(&self) -> u64 {
+        self.wide.len()
     }
 
-    /// A place for a stretch that begins now.
+    /// Reserves a place for a stretch that begins now.
     #[inline]
     pub(crate) fn reserve(&mut self) -> u64 {
         self.rows.reserve()
@@ -58,10 +58,10 @@ impl<R: Narrow> StretchRows<R> {
 
     #[inline]
     pub(crate) fn fill(&mut self, place: u64, stretch: &R::Stretch) {
-        // Field by field into its place: what is read as a whole just after it was written in parts waits for that.
+        // Written field by field in place: a copy of the whole row directly after would stall on store forwarding.
         if stretch.begin() > Ns::ZERO
             && let Some(row) = self.rows.in_memory(place)
-            && let Some(narrow) = R::of(stretch)
+            && let Some(narrow) = R::try_narrow(stretch)
         {
             *row = narrow;
             return;
@@ -69,46 +69,46 @@ impl<R: Narrow> StretchRows<R> {
         self.fill_other(place, stretch);
     }
 
-    /// One that begins with the recording, that left memory, or that has no room.
+    /// Fills a stretch that begins with the recording, that left memory, or whose values do not fit.
     #[cold]
     fn fill_other(&mut self, place: u64, stretch: &R::Stretch) {
-        let row = R::of(stretch).unwrap_or_else(|| {
-            let number = self.apart.reserve();
-            self.apart.fill(number, R::whole(stretch));
-            R::apart(stretch, number)
+        let row = R::try_narrow(stretch).unwrap_or_else(|| {
+            let number = self.wide.reserve();
+            self.wide.fill(number, R::to_wide(stretch));
+            R::wide_marker(stretch, number)
         });
         self.rows.fill(place, row);
     }
 
     #[cold]
-    fn of_number(&self, number: u64) -> Result<R::Stretch> {
-        let mut whole = [R::Whole::zeroed()];
-        self.apart.read_at(number, &mut whole)?;
-        Ok(R::of_whole(&whole[0]))
+    fn wide_stretch(&self, number: u64) -> Result<R::Stretch> {
+        let mut wide = [R::Wide::zeroed()];
+        self.wide.read_at(number, &mut wide)?;
+        Ok(R::from_wide(&wide[0]))
     }
 
-    /// Adds the stretches of some rows.
+    /// Adds the stretches of rows to `out`.
     fn add(&self, rows: &[R], out: &mut Vec<R::Stretch>) -> Result<()> {
-        for run in rows.chunk_by(|a, b| a.number().is_none() && b.number().is_none()) {
-            match run.first().and_then(Narrow::number) {
-                Some(number) => out.push(self.of_number(number)?),
+        for run in rows.chunk_by(|a, b| a.wide_number().is_none() && b.wide_number().is_none()) {
+            match run.first().and_then(Narrow::wide_number) {
+                Some(number) => out.push(self.wide_stretch(number)?),
                 None => out.extend(run.iter().map(Narrow::stretch)),
             }
         }
         Ok(())
     }
 
-    /// Adds the next ones, in order; `read` is what it reads them with. `false`: there are no more.
+    /// Adds the next stretches to `out`, in order; `read` is a buffer. Returns `false` if there are no more.
     pub(crate) fn next(&self, cursor: &mut Cursor, read: &mut Vec<R>, out: &mut Vec<R::Stretch>) -> Result<bool> {
-        self.apart.check()?;
+        self.wide.check()?;
         let more = self.rows.next(cursor, read)?;
         self.add(read, out)?;
         Ok(more)
     }
 
-    /// Hands all on in batches, the last batch first, until `each` breaks off; within a batch in order.
+    /// Passes on all stretches in batches, the last batch first, until `each` breaks; each batch is in order.
     pub(crate) fn read_back(&self, mut each: impl FnMut(&[R::Stretch]) -> ControlFlow<()>) -> Result<()> {
-        self.apart.check()?;
+        self.wide.check()?;
         let (mut batch, mut read) = (Vec::new(), Ok(()));
         self.rows.read_back(|rows| {
             batch.clear();

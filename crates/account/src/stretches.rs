@@ -1,6 +1,6 @@
-//! Stage two: what stage one finished, in order of start.
+//! Stage two: finished stretches, in order of start.
 
-use crate::cut::{Cutter, Knife};
+use crate::cut::{Clipper, Cutter};
 use crate::event_log::EventLog;
 use crate::narrow::{CpuRow, ThreadRow};
 use crate::rows::Cursor;
@@ -23,14 +23,14 @@ pub struct Stretches {
     threads: StretchRows<ThreadRow>,
     cpus: StretchRows<CpuRow>,
     events: EventLog,
-    knife: Knife,
+    clipper: Clipper,
 }
 
 impl Collector {
-    /// No more will come.
+    /// Ends the collection.
     #[must_use]
     pub fn finish(self) -> Stretches {
-        Stretches { threads: self.threads, cpus: self.cpus, events: self.events, knife: Knife::default() }
+        Stretches { threads: self.threads, cpus: self.cpus, events: self.events, clipper: Clipper::default() }
     }
 }
 
@@ -62,32 +62,32 @@ impl Sink for Collector {
 }
 
 impl Stretches {
-    /// Lossy time counts as unknown, as it does in sums made with [`crate::Rules::strict`].
+    /// Makes lossy time unknown, as in the sums with [`crate::Rules::strict`].
     #[must_use]
     pub fn strict(self, losses: LossIndex) -> Self {
         let losses = Some(losses).filter(|l| !l.is_empty());
-        Self { knife: Knife { losses, ..self.knife }, ..self }
+        Self { clipper: Clipper { losses, ..self.clipper }, ..self }
     }
 
-    /// What was inferred stands in place of the unknown time that it fills, as in [`crate::Totals::with_inferred`].
+    /// Replaces unknown time by inferred stretches, as in [`crate::Totals::with_inferred`].
     #[must_use]
     pub fn with_inferred(self, inferred: InferredIndex) -> Self {
-        Self { knife: Knife { inferred: Some(inferred), ..self.knife }, ..self }
+        Self { clipper: Clipper { inferred: Some(inferred), ..self.clipper }, ..self }
     }
 
-    /// Cut by this knife.
+    /// Cuts stretches by this clipper.
     #[must_use]
-    pub fn knife(self, knife: Knife) -> Self {
-        Self { knife, ..self }
+    pub fn with_clipper(self, clipper: Clipper) -> Self {
+        Self { clipper, ..self }
     }
 
-    /// With the stretches of CPUs that another collector has.
+    /// Replaces the stretches of CPUs by those of another collector.
     #[must_use]
     pub fn with_cpus(self, of: Collector) -> Self {
         Self { cpus: of.cpus, ..self }
     }
 
-    /// Hands on all that began up to the same time, some thousands at a time, until `each` fails.
+    /// Passes on the timeline in parts of some thousand entries, until `each` fails.
     ///
     /// # Errors
     /// The temporary file cannot be written or read, or `each` failed.
@@ -95,7 +95,7 @@ impl Stretches {
         self.timeline_of(&self.threads, each)
     }
 
-    /// [`Self::timeline`] with the threads' stretches that another collector has, in place of its own.
+    /// Like [`Self::timeline`], with the threads' stretches of another collector.
     ///
     /// # Errors
     /// As [`Self::timeline`].
@@ -113,43 +113,47 @@ impl Stretches {
         each: impl FnMut(&Timeline<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let lanes = Lanes {
-            threads: Lane::cut(threads, &self.knife),
-            cpus: Lane::cut(&self.cpus, &self.knife),
+            threads: Lane::cut(threads, &self.clipper),
+            cpus: Lane::cut(&self.cpus, &self.clipper),
             events: Lane::events(&self.events),
         };
         lanes.timeline(each)
     }
 
-    /// Hands on the threads' stretches, some thousands at a time, until `each` fails.
+    /// Passes on the stretches of threads, some thousands at a time, until `each` fails.
     ///
     /// # Errors
     /// As [`Self::timeline`].
     pub fn threads<E: From<SpillError>>(&self, each: impl FnMut(&[ThreadStretch]) -> Result<(), E>) -> Result<(), E> {
-        Reading::new(&self.threads, &self.knife).all(each)
+        Reading::new(&self.threads, &self.clipper).all(each)
     }
 
-    /// Hands on the stretches of threads and those of CPUs, some thousands at a time, in turn: those of which the first begins
-    /// earlier. The threads' come with their memory, for who passes them on: other memory may be left in its place.
+    /// Passes on batches of stretches of threads and of CPUs, some thousands at a time; the batch that begins earlier comes first.
+    /// `each` may take the vector of threads' stretches and leave another one in its place.
     ///
     /// # Errors
     /// As [`Self::timeline`].
-    pub fn in_turn<E: From<SpillError>>(&self, mut each: impl FnMut(InTurn<'_>) -> Result<(), E>) -> Result<(), E> {
-        let (mut threads, mut cpus) = (Reading::new(&self.threads, &self.knife), Reading::new(&self.cpus, &self.knife));
+    pub fn in_turn<E: From<SpillError>>(
+        &self,
+        mut each: impl FnMut(StretchBatch<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (mut threads, mut cpus) =
+            (Reading::new(&self.threads, &self.clipper), Reading::new(&self.cpus, &self.clipper));
         let (mut more_threads, mut more_cpus) = (threads.next()?, cpus.next()?);
         while more_threads || more_cpus {
             if more_threads && !(more_cpus && cpus.begin() < threads.begin()) {
-                each(InTurn::Threads(&mut threads.batch))?;
+                each(StretchBatch::Threads(&mut threads.batch))?;
                 more_threads = threads.next()?;
             } else {
-                each(InTurn::Cpus(&cpus.batch))?;
+                each(StretchBatch::Cpus(&cpus.batch))?;
                 more_cpus = cpus.next()?;
             }
         }
         Ok(())
     }
 
-    /// Hands on the threads' stretches from the last to the first, each whole, until `each` breaks off or fails; those with
-    /// which the recording begins in any order.
+    /// Passes on the uncut stretches of threads from the last to the first, until `each` breaks or fails. Stretches that begin with
+    /// the recording come in any order.
     ///
     /// # Errors
     /// As [`Self::timeline`].
@@ -174,47 +178,47 @@ impl Stretches {
         failed.and(read.map_err(|error| SpillError(error).into()))
     }
 
-    /// The pieces of a stretch that was handed on whole, in order.
+    /// Returns the pieces of an uncut stretch, in order.
     #[must_use]
     pub fn pieces(&self, whole: &ThreadStretch) -> Vec<ThreadStretch> {
-        self.knife.pieces(*whole)
+        self.clipper.pieces(*whole)
     }
 
-    /// Hands on the CPUs' stretches, some thousands at a time, until `each` fails.
+    /// Passes on the stretches of CPUs, some thousands at a time, until `each` fails.
     ///
     /// # Errors
     /// As [`Self::timeline`].
     pub fn cpus<E: From<SpillError>>(&self, each: impl FnMut(&[CpuStretch]) -> Result<(), E>) -> Result<(), E> {
-        Reading::new(&self.cpus, &self.knife).all(each)
+        Reading::new(&self.cpus, &self.clipper).all(each)
     }
 }
 
-/// What [`Stretches::in_turn`] hands on.
-pub enum InTurn<'a> {
-    /// Of threads.
+/// A batch from [`Stretches::in_turn`].
+pub enum StretchBatch<'a> {
+    /// Stretches of threads.
     Threads(&'a mut Vec<ThreadStretch>),
-    /// Of CPUs.
+    /// Stretches of CPUs.
     Cpus(&'a [CpuStretch]),
 }
 
-/// Stretches of one kind being read, cut where they are to be cut.
+/// Reads stretches of one kind, cut if there is a clipper.
 struct Reading<'a, R: Narrow> {
     rows: &'a StretchRows<R>,
     cursor: Cursor,
     cutter: Option<Cutter<'a, R::Stretch>>,
     read: Vec<R>,
     whole: Vec<R::Stretch>,
-    /// Those read last.
+    /// The last batch.
     batch: Vec<R::Stretch>,
 }
 
 impl<'a, R: Narrow> Reading<'a, R> {
-    fn new(rows: &'a StretchRows<R>, knife: &'a Knife) -> Self {
-        let cutter = knife.cuts().then(|| Cutter::new(knife));
+    fn new(rows: &'a StretchRows<R>, clipper: &'a Clipper) -> Self {
+        let cutter = clipper.is_active().then(|| Cutter::new(clipper));
         Self { rows, cursor: Cursor::default(), cutter, read: Vec::new(), whole: Vec::new(), batch: Vec::new() }
     }
 
-    /// Reads the next ones; `false`: there are no more.
+    /// Reads the next batch; returns `false` if there are no more.
     fn next(&mut self) -> Result<bool, SpillError> {
         self.batch.clear();
         if self.cutter.is_none() {
@@ -235,7 +239,7 @@ impl<'a, R: Narrow> Reading<'a, R> {
         Ok(more || !self.batch.is_empty())
     }
 
-    /// When the first of them begins; of none, at once, since others follow.
+    /// Returns the begin of the first stretch of the batch; the earliest time for an empty batch, because others follow.
     fn begin(&self) -> Ns {
         self.batch.first().map_or(Ns::MIN, Timed::begin)
     }

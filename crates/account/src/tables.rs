@@ -1,4 +1,4 @@
-//! The tables that come from the sums alone.
+//! The tables that are made from the sums.
 
 use crate::{SpillError, Totals};
 use model::{CpuState, InferredStretch, Pid, Rows, ThreadState, Value};
@@ -16,7 +16,7 @@ pub fn threads(totals: &Totals, out: &mut dyn Rows) -> Result<(), SpillError> {
         let row = [
             t.thread.0.into(),
             i64::from(t.tid.0).into(),
-            i64::from(t.life).into(),
+            i64::from(t.instance).into(),
             (t.pid != Pid::UNKNOWN).then_some(i64::from(t.pid.0)).into(),
             t.name.as_deref().into(),
             t.time(ThreadState::Running).into(),
@@ -31,11 +31,11 @@ pub fn threads(totals: &Totals, out: &mut dyn Rows) -> Result<(), SpillError> {
             (t.voluntary as i64).into(),
             ready(t.max_ready.0).into(),
             (t.migrations as i64).into(),
-            (t.unwoken as i64).into(),
+            (t.missing_wakeups as i64).into(),
             t.begin.into(),
             t.inferred.into(),
         ];
-        out.row(shown(totals, &row));
+        out.row(visible_columns(totals, &row));
     })
 }
 
@@ -50,15 +50,15 @@ pub fn cpus(totals: &Totals, machine: &Machine, out: &mut dyn Rows) {
             c.time(CpuState::Unknown).into(),
             c.lossy.into(),
             (c.switches as i64).into(),
-            (c.broken as i64).into(),
+            (c.inconsistent_switches as i64).into(),
             c.inferred.into(),
         ];
-        out.row(shown(totals, &row));
+        out.row(visible_columns(totals, &row));
     }
 }
 
-/// A row without its last column, what was inferred, where that does not stand in the sums.
-fn shown<'a>(totals: &Totals, row: &'a [Value]) -> &'a [Value] {
+/// Returns a row without its last column, the inferred time, if the sums do not include inferred time.
+fn visible_columns<'a>(totals: &Totals, row: &'a [Value]) -> &'a [Value] {
     &row[..row.len() - usize::from(!totals.filled)]
 }
 
@@ -72,7 +72,7 @@ pub fn thread_by_cpu(totals: &Totals, out: &mut dyn Rows) -> Result<(), SpillErr
             out.row(&[
                 t.thread.0.into(),
                 i64::from(t.tid.0).into(),
-                i64::from(t.life).into(),
+                i64::from(t.instance).into(),
                 i64::from(cpu.0).into(),
                 (*time).into(),
             ]);
@@ -97,7 +97,7 @@ pub fn thread_by_core_type(totals: &Totals, machine: &Machine, out: &mut dyn Row
             out.row(&[
                 t.thread.0.into(),
                 i64::from(t.tid.0).into(),
-                i64::from(t.life).into(),
+                i64::from(t.instance).into(),
                 i64::from(class).into(),
                 core_type.into(),
                 time.into(),

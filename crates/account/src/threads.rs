@@ -1,6 +1,6 @@
-//! The sums of threads whose lives are over, in bounded memory.
+//! The sums of ended thread instances, in bounded memory.
 
-use crate::life::{Doing, Life};
+use crate::instance::{Instance, ThreadPhase};
 use crate::rows::{Row, Rows};
 use crate::{SpillError, ThreadTotals};
 use bytemuck::{Pod, Zeroable};
@@ -8,26 +8,26 @@ use model::{CpuId, InferredStretch, MaybeNs, NameId, Ns, Pid, Prio, Reason, Thre
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// CPUs whose times stand in a life's row; most lives see fewer.
-const NEAR: usize = 4;
+/// The number of CPUs whose times are in the row of an instance; most instances run on fewer.
+const INLINE_CPUS: usize = 4;
 
-/// What each life of each thread did, in order of their keys. Those beyond some ten thousand lie in a temporary file.
+/// The sums of all thread instances, in order of their keys. More than some ten thousand are in a temporary file.
 pub struct Threads {
-    rows: Rows<LifeRow>,
-    /// The times on CPUs that have no room in the rows.
-    far: Rows<FarRow>,
+    rows: Rows<InstanceRow>,
+    /// The times on further CPUs.
+    overflow: Rows<OverflowRow>,
     names: Vec<Arc<str>>,
     begun: u64,
     ended: u64,
-    unwoken: u64,
-    /// What was inferred, by CPU, of each thread of which something was ([`Self::fill`]).
+    missing_wakeups: u64,
+    /// The inferred running times by CPU, of threads that have any ([`Self::fill`]).
     inferred: FxHashMap<ThreadKey, Vec<(CpuId, Ns)>>,
 }
 
-/// A life in 240 bytes: its sums, and what is needed of one that rests.
+/// An instance in 240 bytes: its sums, and the state of an archived one.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct LifeRow {
+struct InstanceRow {
     begin: i64,
     end: i64,
     states: [i64; 5],
@@ -39,45 +39,45 @@ struct LifeRow {
     involuntary: u64,
     voluntary: u64,
     migrations: u64,
-    unwoken: u64,
-    /// The row of the open stretch, and since when it lasts.
+    missing_wakeups: u64,
+    /// The place and the begin of the open stretch.
     place: u64,
     since: i64,
-    /// The smallest number: not told.
+    /// The smallest number if not recorded.
     charged: i64,
-    near_times: [i64; NEAR],
-    /// Where the other CPUs' times begin.
-    far: u64,
+    inline_times: [i64; INLINE_CPUS],
+    /// The place of the first overflow row.
+    overflow: u64,
     thread: u32,
     tid: i32,
-    life: u32,
+    instance: u32,
     pid: i32,
     name: u32,
-    /// How many CPUs it ran on.
+    /// The number of CPUs it ran on.
     ran_on: u32,
-    near_cpus: [u32; NEAR],
+    inline_cpus: [u32; INLINE_CPUS],
     last_cpu: u32,
     prio: i16,
-    /// The kernel's, of its exit.
-    letter: u8,
+    /// The kernel's state letter at its exit.
+    state_letter: u8,
     filled: u8,
 }
 
-impl Row for LifeRow {
+impl Row for InstanceRow {
     fn is_filled(&self) -> bool {
         self.filled != 0
     }
 }
 
-/// A thread's time on a CPU.
+/// The running time of a thread on a CPU.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct FarRow {
+struct OverflowRow {
     time: i64,
     cpu: u64,
 }
 
-impl Row for FarRow {
+impl Row for OverflowRow {
     fn is_filled(&self) -> bool {
         true
     }
@@ -87,11 +87,11 @@ impl Default for Threads {
     fn default() -> Self {
         Self {
             rows: Rows::new(),
-            far: Rows::new(),
+            overflow: Rows::new(),
             names: Vec::new(),
             begun: 0,
             ended: 0,
-            unwoken: 0,
+            missing_wakeups: 0,
             inferred: FxHashMap::default(),
         }
     }
@@ -109,25 +109,25 @@ impl std::fmt::Debug for Threads {
 }
 
 impl Threads {
-    /// How many.
+    /// Returns the number of thread instances.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.ended
     }
 
-    /// Whether there are none.
+    /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ended == 0
     }
 
-    /// Switch-ins whose waking was never seen, of all.
+    /// Returns the number of switch-ins without a recorded wakeup.
     #[must_use]
-    pub fn unwoken(&self) -> u64 {
-        self.unwoken
+    pub fn missing_wakeups(&self) -> u64 {
+        self.missing_wakeups
     }
 
-    /// Hands on each.
+    /// Passes on the sums of each instance.
     ///
     /// # Errors
     /// The temporary file could not be written, or cannot be read.
@@ -146,7 +146,7 @@ impl Threads {
         read.map_err(SpillError)
     }
 
-    /// A copy of each, where they are few.
+    /// Returns a copy of all sums, for use with few threads.
     ///
     /// # Errors
     /// As [`Self::each`].
@@ -156,14 +156,14 @@ impl Threads {
         Ok(all)
     }
 
-    /// The key of a life that begins now.
+    /// Returns the key of an instance that begins now.
     pub(crate) fn reserve(&mut self) -> ThreadKey {
         self.rows.reserve();
         self.begun += 1;
         ThreadKey(self.begun as i64)
     }
 
-    /// What was inferred stands in place of the unknown time that it fills.
+    /// Replaces unknown time by inferred running time.
     pub(crate) fn fill(&mut self, inferred: &[InferredStretch]) {
         for stretch in inferred.iter().filter(|s| s.thread != ThreadKey::IDLE) {
             let by_cpu = self.inferred.entry(stretch.thread).or_default();
@@ -174,51 +174,52 @@ impl Threads {
         }
     }
 
-    /// Keeps a life that is over.
-    pub(crate) fn end(&mut self, life: &Life) {
+    /// Stores an ended instance.
+    pub(crate) fn end(&mut self, instance: &Instance) {
         self.ended += 1;
-        self.unwoken += life.totals.unwoken;
-        self.keep(life, place_of(life.totals.thread));
+        self.missing_wakeups += instance.totals.missing_wakeups;
+        self.store(instance, place_of(instance.totals.thread));
     }
 
-    /// Keeps a life that may be asked for again ([`Life::can_rest`]).
-    pub(crate) fn rest(&mut self, life: &Life) {
-        self.keep(life, place_of(life.totals.thread));
+    /// Stores an instance that may be restored ([`Instance::can_be_archived`]).
+    pub(crate) fn archive(&mut self, instance: &Instance) {
+        self.store(instance, place_of(instance.totals.thread));
     }
 
-    /// Nothing is to be told of a life, which may have rested.
-    pub(crate) fn forget(&mut self, thread: ThreadKey) {
-        self.rows.fill(place_of(thread), LifeRow::zeroed());
+    /// Discards an instance, which may be archived.
+    pub(crate) fn discard(&mut self, thread: ThreadKey) {
+        self.rows.fill(place_of(thread), InstanceRow::zeroed());
     }
 
-    /// A life that rests.
-    pub(crate) fn resting(&mut self, thread: ThreadKey) -> Life {
-        let mut row = [LifeRow::zeroed()];
-        let mut life = Life::new(thread, Tid::UNKNOWN, 0, Ns::ZERO, 0);
+    /// Reads an archived instance.
+    pub(crate) fn archived(&mut self, thread: ThreadKey) -> Instance {
+        let mut row = [InstanceRow::zeroed()];
+        let mut instance = Instance::new(thread, Tid::UNKNOWN, 0, Ns::ZERO, 0);
         let read = self.rows.read_at(place_of(thread), &mut row);
         let [row] = row;
-        if let Err(error) = read.and_then(|()| self.read(&row, &mut life.totals)) {
+        if let Err(error) = read.and_then(|()| self.read(&row, &mut instance.totals)) {
             self.rows.fail(error);
         }
-        life.totals.name = None; // the last name is told by its number while it is followed
-        life.turns = 1; // which one tells nothing any more: what was watched for in those before is decided
+        instance.totals.name = None; // `Instance::name` has the id of the last name
+        instance.state_changes = 1; // any number other than 0: runs of its earlier states are decided
         let cpu = Some(CpuId(row.last_cpu));
-        (life.doing, life.reason, life.cpu, life.queue) = (Doing::Exited, Reason::State(row.letter), cpu, cpu);
-        (life.place, life.since, life.prio, life.name) =
-            (row.place, Ns(row.since), Prio::of_word(row.prio), NameId(row.name));
-        life.charged = MaybeNs::of_word(row.charged).get();
-        life
+        (instance.phase, instance.reason, instance.cpu, instance.queue) =
+            (ThreadPhase::Exited, Reason::State(row.state_letter), cpu, cpu);
+        (instance.place, instance.since, instance.prio, instance.name) =
+            (row.place, Ns(row.since), Prio::from_word(row.prio), NameId(row.name));
+        instance.charged = MaybeNs::from_word(row.charged).get();
+        instance
     }
 
-    /// With the texts that their names are the places of.
-    pub(crate) fn named(self, names: Vec<Arc<str>>) -> Self {
+    /// Sets the names, indexed by [`NameId`].
+    pub(crate) fn with_names(self, names: Vec<Arc<str>>) -> Self {
         Self { names, ..self }
     }
 
-    fn keep(&mut self, life: &Life, at: u64) {
-        let t = &life.totals;
-        let (near, far) = t.by_cpu.split_at(t.by_cpu.len().min(NEAR));
-        let mut row = LifeRow {
+    fn store(&mut self, instance: &Instance, at: u64) {
+        let t = &instance.totals;
+        let (inline, overflow) = t.by_cpu.split_at(t.by_cpu.len().min(INLINE_CPUS));
+        let mut row = InstanceRow {
             begin: t.begin.0,
             end: t.end.0,
             states: t.states.map(|time| time.0),
@@ -230,51 +231,51 @@ impl Threads {
             involuntary: t.involuntary,
             voluntary: t.voluntary,
             migrations: t.migrations,
-            unwoken: t.unwoken,
-            place: life.place,
-            since: life.since.0,
-            charged: MaybeNs::from(life.charged).to_word(),
-            near_times: [0; NEAR],
-            far: 0,
+            missing_wakeups: t.missing_wakeups,
+            place: instance.place,
+            since: instance.since.0,
+            charged: MaybeNs::from(instance.charged).to_word(),
+            inline_times: [0; INLINE_CPUS],
+            overflow: 0,
             thread: t.thread.0 as u32,
             tid: t.tid.0,
-            life: t.life,
+            instance: t.instance,
             pid: t.pid.0,
-            name: life.name.0,
+            name: instance.name.0,
             ran_on: t.by_cpu.len() as u32,
-            near_cpus: [0; NEAR],
-            last_cpu: life.cpu.map_or(0, |cpu| cpu.0),
-            prio: life.prio.to_word(),
-            letter: if let Reason::State(letter) = life.reason { letter } else { 0 },
+            inline_cpus: [0; INLINE_CPUS],
+            last_cpu: instance.cpu.map_or(0, |cpu| cpu.0),
+            prio: instance.prio.to_word(),
+            state_letter: if let Reason::State(state) = instance.reason { state } else { 0 },
             filled: 1,
         };
-        for (at, (cpu, time)) in near.iter().enumerate() {
-            (row.near_cpus[at], row.near_times[at]) = (cpu.0, time.0);
+        for (at, (cpu, time)) in inline.iter().enumerate() {
+            (row.inline_cpus[at], row.inline_times[at]) = (cpu.0, time.0);
         }
-        for (at, (cpu, time)) in far.iter().enumerate() {
-            let place = self.far.reserve();
-            self.far.fill(place, FarRow { time: time.0, cpu: u64::from(cpu.0) });
+        for (at, (cpu, time)) in overflow.iter().enumerate() {
+            let place = self.overflow.reserve();
+            self.overflow.fill(place, OverflowRow { time: time.0, cpu: u64::from(cpu.0) });
             if at == 0 {
-                row.far = place;
+                row.overflow = place;
             }
         }
         self.rows.fill(at, row);
     }
 
-    fn read(&self, row: &LifeRow, to: &mut ThreadTotals) -> std::io::Result<()> {
+    fn read(&self, row: &InstanceRow, to: &mut ThreadTotals) -> std::io::Result<()> {
         let mut by_cpu = std::mem::take(&mut to.by_cpu);
         by_cpu.clear();
-        let near = row.near_cpus.iter().zip(&row.near_times).take(row.ran_on as usize);
-        by_cpu.extend(near.map(|(cpu, time)| (CpuId(*cpu), Ns(*time))));
-        if let Some(count @ 1..) = (row.ran_on as usize).checked_sub(NEAR) {
-            let mut far = vec![FarRow::zeroed(); count];
-            self.far.read_at(row.far, &mut far)?;
-            by_cpu.extend(far.iter().map(|far| (CpuId(far.cpu as u32), Ns(far.time))));
+        let inline = row.inline_cpus.iter().zip(&row.inline_times).take(row.ran_on as usize);
+        by_cpu.extend(inline.map(|(cpu, time)| (CpuId(*cpu), Ns(*time))));
+        if let Some(count @ 1..) = (row.ran_on as usize).checked_sub(INLINE_CPUS) {
+            let mut overflow = vec![OverflowRow::zeroed(); count];
+            self.overflow.read_at(row.overflow, &mut overflow)?;
+            by_cpu.extend(overflow.iter().map(|overflow| (CpuId(overflow.cpu as u32), Ns(overflow.time))));
         }
         *to = ThreadTotals {
             thread: ThreadKey(i64::from(row.thread)),
             tid: Tid(row.tid),
-            life: row.life,
+            instance: row.instance,
             pid: Pid(row.pid),
             name: self.names.get(row.name as usize).filter(|_| NameId(row.name) != NameId::NONE).cloned(),
             begin: Ns(row.begin),
@@ -287,7 +288,7 @@ impl Threads {
             voluntary: row.voluntary,
             max_ready: Ns(row.max_ready),
             migrations: row.migrations,
-            unwoken: row.unwoken,
+            missing_wakeups: row.missing_wakeups,
             by_cpu,
             nowhere: Ns(row.nowhere),
             inferred: Ns::ZERO,
@@ -296,25 +297,25 @@ impl Threads {
     }
 }
 
-/// Takes threads whose sums are known already.
+/// Builds [`Threads`] from known sums.
 #[derive(Default)]
-pub struct Filing {
+pub struct ThreadsBuilder {
     threads: Threads,
     names: FxHashMap<Arc<str>, NameId>,
 }
 
-impl Filing {
-    /// The next one, in order of their keys.
+impl ThreadsBuilder {
+    /// Adds the next instance, in order of their keys.
     pub fn push(&mut self, totals: ThreadTotals) {
         let name = totals.name.as_ref().map_or(NameId::NONE, |name| self.name(name));
         let at = self.threads.rows.reserve();
-        let life = Life::new(totals.thread, totals.tid, totals.life, totals.begin, 0);
+        let instance = Instance::new(totals.thread, totals.tid, totals.instance, totals.begin, 0);
         self.threads.ended += 1;
-        self.threads.unwoken += totals.unwoken;
-        self.threads.keep(&Life { totals, name, ..life }, at);
+        self.threads.missing_wakeups += totals.missing_wakeups;
+        self.threads.store(&Instance { totals, name, ..instance }, at);
     }
 
-    /// All of them.
+    /// Returns all instances.
     #[must_use]
     pub fn finish(self) -> Threads {
         self.threads
@@ -326,7 +327,7 @@ impl Filing {
         }
         let names = &mut self.threads.names;
         if names.is_empty() {
-            names.push("".into()); // the place of none
+            names.push("".into()); // the index of `NameId::NONE`
         }
         let new = NameId(names.len() as u32);
         names.push(Arc::clone(name));
@@ -335,7 +336,7 @@ impl Filing {
     }
 }
 
-/// Keys count from 1.
+/// Returns the place of a key; keys count from 1.
 fn place_of(thread: ThreadKey) -> u64 {
     thread.0 as u64 - 1
 }

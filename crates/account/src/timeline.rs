@@ -1,7 +1,7 @@
-//! All streams up to the same time, for those who follow threads and CPUs at once.
+//! Reads the stretches of threads, the stretches of CPUs and the events in step, up to the same time.
 
 use crate::SpillError;
-use crate::cut::{Cut, Cutter, Knife};
+use crate::cut::{Clipper, Cut, Cutter};
 use crate::event_log::{self, EventLog};
 use crate::rows::Cursor;
 use crate::stretch_rows::{Narrow, StretchRows};
@@ -31,29 +31,29 @@ impl Timed for TimelineEvent {
     }
 }
 
-/// Adds the next ones; `false`: there are no more.
+/// Adds the next entries; returns `false` if there are no more.
 type More<'a, S> = Box<dyn FnMut(&mut Vec<S>) -> Result<bool> + 'a>;
 
-/// One stream, read as it is asked for.
+/// One stream, read on demand.
 pub(crate) struct Lane<'a, S> {
     more: More<'a, S>,
-    /// Read, of which so many were handed on.
+    /// The entries that were read; the first `done` of them were passed on.
     read: Vec<S>,
     done: usize,
     ended: bool,
 }
 
 impl<'a, S: Timed + 'a> Lane<'a, S> {
-    /// Stretches, cut.
-    pub(crate) fn cut<R: Narrow<Stretch = S>>(rows: &'a StretchRows<R>, knife: &'a Knife) -> Self
+    /// Returns a stream of stretches, cut by a clipper.
+    pub(crate) fn cut<R: Narrow<Stretch = S>>(rows: &'a StretchRows<R>, clipper: &'a Clipper) -> Self
     where
         S: Cut,
     {
         let (mut cursor, mut read) = (Cursor::default(), Vec::new());
-        if !knife.cuts() {
+        if !clipper.is_active() {
             return Self::new(Box::new(move |out| rows.next(&mut cursor, &mut read, out)));
         }
-        let (mut whole, mut cutter) = (Vec::new(), Some(Cutter::new(knife)));
+        let (mut whole, mut cutter) = (Vec::new(), Some(Cutter::new(clipper)));
         Self::new(Box::new(move |out| {
             whole.clear();
             let more = rows.next(&mut cursor, &mut read, &mut whole)?;
@@ -74,19 +74,20 @@ impl<'a, S: Timed + 'a> Lane<'a, S> {
         Self { more, read: Vec::new(), done: 0, ended: false }
     }
 
-    /// Those that wait.
+    /// Returns the entries that were read but not passed on.
     fn waiting(&self) -> &[S] {
         &self.read[self.done..]
     }
 
-    /// Reads on.
+    /// Reads the next entries.
     fn read_on(&mut self) -> Result<()> {
         self.read.drain(..std::mem::take(&mut self.done));
         self.ended = !(self.more)(&mut self.read)?;
         Ok(())
     }
 
-    /// Has something waiting, if there is any left; up to when all is read: later ones may begin there.
+    /// Reads until an entry is waiting, if there is one. Returns the time up to which all entries were read; later ones may begin
+    /// at that time.
     fn reach(&mut self) -> Result<Ns> {
         while self.waiting().is_empty() && !self.ended {
             self.read_on()?;
@@ -94,12 +95,12 @@ impl<'a, S: Timed + 'a> Lane<'a, S> {
         Ok(if self.ended { Ns::MAX } else { self.waiting().last().map_or(Ns::MAX, Timed::begin) })
     }
 
-    /// How many of those that wait begin by then.
+    /// Returns how many waiting entries begin up to a time.
     fn until(&self, time: Ns) -> usize {
         self.waiting().partition_point(|s| s.begin() <= time)
     }
 
-    /// How many begin before then, all of which are read for it. At the end of time, all.
+    /// Reads all entries that begin before a time and returns their number; for the maximum time, all entries.
     fn before(&mut self, time: Ns) -> Result<usize> {
         while !self.ended && self.waiting().last().is_none_or(|s| s.begin() < time) {
             self.read_on()?;
@@ -109,8 +110,8 @@ impl<'a, S: Timed + 'a> Lane<'a, S> {
 }
 
 impl<'a> Lane<'a, TimelineEvent> {
-    /// The first of those that wait, which are in order of time already.
-    fn put_in_order(&mut self, count: usize) {
+    /// Sorts the first `count` waiting events, which are in order of time already, by kind.
+    fn sort_events(&mut self, count: usize) {
         let some = &mut self.read[self.done..self.done + count];
         if !some.is_sorted_by_key(TimelineEvent::order) {
             some.sort_by_key(TimelineEvent::order);
@@ -123,7 +124,7 @@ impl<'a> Lane<'a, TimelineEvent> {
     }
 }
 
-/// The three streams, each in order.
+/// The three streams.
 pub(crate) struct Lanes<'a> {
     pub(crate) threads: Lane<'a, ThreadStretch>,
     pub(crate) cpus: Lane<'a, CpuStretch>,
@@ -131,7 +132,7 @@ pub(crate) struct Lanes<'a> {
 }
 
 impl Lanes<'_> {
-    /// Hands on what began up to the same time, some thousands at a time, until `each` fails.
+    /// Passes on the timeline in parts of some thousand entries, until `each` fails.
     pub(crate) fn timeline<E: From<SpillError>>(
         mut self,
         mut each: impl FnMut(&Timeline<'_>) -> std::result::Result<(), E>,
@@ -139,10 +140,10 @@ impl Lanes<'_> {
         loop {
             let until = self.threads.reach().map_err(SpillError)?.min(self.cpus.reach().map_err(SpillError)?);
             let (threads, cpus) = (self.threads.until(until), self.cpus.until(until));
-            // What happens at the instant at which a stretch begins comes after all that begin there. So an instant's events are
-            // all here, or none is.
+            // Events at the begin of a stretch come after all stretches that begin then. So a part has all events of an
+            // instant or none.
             let events = self.events.before(until).map_err(SpillError)?;
-            self.events.put_in_order(events);
+            self.events.sort_events(events);
             if threads + cpus + events > 0 {
                 each(&Timeline {
                     threads: &self.threads.waiting()[..threads],

@@ -4,57 +4,57 @@ use crate::{LossIndex, Threads};
 use model::{CpuId, CpuState, InferredStretch, LossSpan, Ns, Pid, ThreadKey, ThreadState, Tid};
 use std::sync::Arc;
 
-/// What one life of one thread did. What every event asks for comes first.
+/// The sums of a thread instance. The fields that every event needs come first.
 #[derive(Clone, Debug, PartialEq)]
 #[repr(C)]
 pub struct ThreadTotals {
-    /// Who.
+    /// The thread instance.
     pub thread: ThreadKey,
-    /// Its number.
+    /// Its TID.
     pub tid: Tid,
-    /// Which life of this number: 0, 1, …
-    pub life: u32,
+    /// Which instance of this TID: 0, 1, …
+    pub instance: u32,
     /// Time in each state, in the order of [`ThreadState::ALL`].
     pub states: [Ns; 5],
-    /// When its row ends: the end of the recording, or the begin of the number's next life.
+    /// The end of its last stretch: the end of the recording, or the begin of the next instance of the TID.
     pub end: Ns,
     /// The longest single wait for a CPU.
     pub max_ready: Ns,
     /// Running time by CPU.
     pub by_cpu: Vec<(CpuId, Ns)>,
-    /// All other switch-outs.
+    /// The number of all other switch-outs.
     pub voluntary: u64,
-    /// Switch-outs in a runnable state.
+    /// The number of switch-outs in a runnable state.
     pub involuntary: u64,
-    /// Switch-ins on another CPU than the last.
+    /// The number of switch-ins on another CPU than before.
     pub migrations: u64,
-    /// What the kernel charged for running, over the stretches in which that is known.
+    /// The CPU time that the kernel charged, over the stretches for which it is known.
     pub exec: Ns,
     /// The running time of those stretches.
     pub exec_of: Ns,
-    /// The part of all its time in which the source reports lost events.
+    /// The part of its time in which the source reports lost events.
     pub lossy: Ns,
-    /// Switch-ins whose waking was never seen.
-    pub unwoken: u64,
-    /// When its life began: the begin of the recording, or its first waking.
+    /// The number of switch-ins without a recorded wakeup.
+    pub missing_wakeups: u64,
+    /// When it began: at the begin of the recording, or at its first wakeup.
     pub begin: Ns,
-    /// The last name seen.
+    /// The last known name.
     pub name: Option<Arc<str>>,
-    /// Its process, where told.
+    /// Its process, if recorded.
     pub pid: Pid,
-    /// Running time on CPUs that the source does not name.
+    /// Running time on unknown CPUs.
     pub nowhere: Ns,
     /// The part of its running time that was inferred ([`Totals::with_inferred`]).
     pub inferred: Ns,
 }
 
 impl ThreadTotals {
-    /// Nothing yet.
-    pub(crate) fn new(thread: ThreadKey, tid: Tid, life: u32, begin: Ns) -> Self {
+    /// Returns empty sums.
+    pub(crate) fn new(thread: ThreadKey, tid: Tid, instance: u32, begin: Ns) -> Self {
         Self {
             thread,
             tid,
-            life,
+            instance,
             pid: Pid::UNKNOWN,
             name: None,
             begin,
@@ -67,29 +67,29 @@ impl ThreadTotals {
             voluntary: 0,
             max_ready: Ns::ZERO,
             migrations: 0,
-            unwoken: 0,
+            missing_wakeups: 0,
             by_cpu: Vec::new(),
             nowhere: Ns::ZERO,
             inferred: Ns::ZERO,
         }
     }
 
-    /// Time in one state.
+    /// Returns the time in one state.
     #[must_use]
     pub fn time(&self, state: ThreadState) -> Ns {
         self.states[state as usize]
     }
 
-    /// Whether there is more to tell of it than that its life is over, or has not begun.
+    /// Whether it did anything in the accounted range, other than not having begun yet or having exited.
     pub(crate) fn did_something(&self) -> bool {
-        let counts = [self.involuntary, self.voluntary, self.migrations, self.unwoken];
+        let counts = [self.involuntary, self.voluntary, self.migrations, self.missing_wakeups];
         let lived = |state| state != ThreadState::Exited && self.time(state) > Ns::ZERO;
         ThreadState::ALL.into_iter().any(lived) || counts.iter().any(|n| *n > 0)
     }
 
-    /// Unknown time was running, on a CPU.
+    /// Moves unknown time to running time on a CPU.
     pub(crate) fn fill(&mut self, cpu: CpuId, time: Ns) {
-        moved(&mut self.states, ThreadState::Unknown as usize, ThreadState::Running as usize, time);
+        move_time(&mut self.states, ThreadState::Unknown as usize, ThreadState::Running as usize, time);
         self.inferred = self.inferred + time;
         match self.by_cpu.binary_search_by_key(&cpu, |(cpu, _)| *cpu) {
             Ok(at) => self.by_cpu[at].1 = self.by_cpu[at].1 + time,
@@ -98,27 +98,27 @@ impl ThreadTotals {
     }
 }
 
-/// What one CPU did.
+/// The sums of a CPU.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CpuTotals {
-    /// Which.
+    /// The CPU.
     pub cpu: CpuId,
     /// Time in each state, in the order of [`CpuState::ALL`].
     pub states: [Ns; 3],
-    /// The part of it in which the source reports lost events of this CPU.
+    /// The part of its time in which the source reports lost events of this CPU.
     pub lossy: Ns,
     /// The part of its busy and idle time that was inferred ([`Totals::with_inferred`]).
     pub inferred: Ns,
-    /// Switches recorded on it.
+    /// The number of switches recorded on it.
     pub switches: u64,
-    /// Of these, how many do not link to the one before.
-    pub broken: u64,
-    /// Whether anything is known of what it ran.
+    /// The number of switches whose previous thread is not the one that the switch before brought in.
+    pub inconsistent_switches: u64,
+    /// Whether any of its states is known.
     pub followed: bool,
 }
 
 impl CpuTotals {
-    /// Time in one state.
+    /// Returns the time in one state.
     #[must_use]
     pub fn time(&self, state: CpuState) -> Ns {
         self.states[state as usize]
@@ -128,61 +128,61 @@ impl CpuTotals {
 /// The sums of a recording.
 #[derive(Debug, Default)]
 pub struct Totals {
-    /// From where they count: 0, or where the part begins of which alone they are ([`crate::Rules::within`]).
+    /// The begin of the accounted range: 0, or the begin of [`crate::Rules::within`].
     pub begin: Ns,
-    /// To the recording's last sample, or the part's end.
+    /// The end of the accounted range: the last sample of the recording, or the end of [`crate::Rules::within`].
     pub end: Ns,
-    /// By key.
+    /// The sums of threads, by key.
     pub threads: Threads,
-    /// By number.
+    /// The sums of CPUs, by number.
     pub cpus: Vec<CpuTotals>,
     /// The losses that the source reported, in the order of their ends.
     pub losses: Vec<LossSpan>,
-    /// Whether the source tells when threads were woken; without, ready time is not known.
+    /// Whether the source records wakeups; without them, ready time is unknown.
     pub ready_known: bool,
-    /// Events met, of any kind.
+    /// The number of events of all kinds.
     pub events: u64,
-    /// Wakings and wakeups met.
+    /// The number of wakeup events.
     pub wakes: u64,
-    /// Frames of frame logs met.
+    /// The number of frames of frame logs.
     pub frames: u64,
-    /// Marks of programs met, begins, ends and moments.
+    /// The number of marks of programs: begins, ends and instants.
     pub marks: u64,
-    /// Time of all threads that is lossy, and so on for CPUs, is complete only where the losses were known beforehand
-    /// ([`crate::Rules::losses`]); otherwise, where there are any, account again with them.
+    /// Whether the lossy times are complete. If there are losses, they are complete only if the losses were known in advance
+    /// ([`crate::Rules::losses`]); otherwise, account again with these losses.
     pub lossy_complete: bool,
-    /// What can be inferred, apart from what was seen, in order of start.
+    /// The inferred stretches, in order of start.
     pub inferred: Vec<InferredStretch>,
-    /// Whether it stands in the sums ([`Totals::with_inferred`]).
+    /// Whether the sums include the inferred stretches ([`Totals::with_inferred`]).
     pub filled: bool,
 }
 
 impl Totals {
-    /// Links broken on all CPUs.
+    /// Returns the number of inconsistent switches on all CPUs.
     #[must_use]
-    pub fn broken(&self) -> u64 {
-        self.cpus.iter().map(|c| c.broken).sum()
+    pub fn inconsistent_switches(&self) -> u64 {
+        self.cpus.iter().map(|c| c.inconsistent_switches).sum()
     }
 
-    /// Switch-ins whose waking was never seen, of all threads.
+    /// Returns the number of switch-ins without a recorded wakeup, of all threads.
     #[must_use]
-    pub fn unwoken(&self) -> u64 {
-        self.threads.unwoken()
+    pub fn missing_wakeups(&self) -> u64 {
+        self.threads.missing_wakeups()
     }
 
-    /// Time of all CPUs in one state.
+    /// Returns the time of all CPUs in one state.
     #[must_use]
     pub fn cpu_time(&self, state: CpuState) -> Ns {
         self.cpus.iter().map(|c| c.time(state)).sum()
     }
 
-    /// Time of all CPUs.
+    /// Returns the total time of all CPUs.
     #[must_use]
     pub fn cpu_time_in_all(&self) -> Ns {
         Ns((self.end - self.begin).0.saturating_mul(self.cpus.len() as i64))
     }
 
-    /// The sums with what was inferred in place of the unknown time that it fills.
+    /// Returns the sums with the inferred stretches instead of the unknown time that they fill.
     #[must_use]
     pub fn with_inferred(mut self) -> Self {
         for stretch in &self.inferred {
@@ -190,7 +190,7 @@ impl Totals {
             if let Ok(at) = self.cpus.binary_search_by_key(&stretch.cpu, |c| c.cpu) {
                 let cpu = &mut self.cpus[at];
                 let state = if stretch.thread == ThreadKey::IDLE { CpuState::Idle } else { CpuState::Busy };
-                moved(&mut cpu.states, CpuState::Unknown as usize, state as usize, time);
+                move_time(&mut cpu.states, CpuState::Unknown as usize, state as usize, time);
                 cpu.inferred = cpu.inferred + time;
             }
         }
@@ -199,14 +199,14 @@ impl Totals {
         self
     }
 
-    /// The losses, ready to be looked up.
+    /// Returns an index of the losses.
     #[must_use]
     pub fn loss_index(&self) -> LossIndex {
         LossIndex::new(&self.losses, self.end)
     }
 }
 
-fn moved(states: &mut [Ns], from: usize, to: usize, time: Ns) {
+fn move_time(states: &mut [Ns], from: usize, to: usize, time: Ns) {
     states[from] = states[from] - time;
     states[to] = states[to] + time;
 }

@@ -1,24 +1,24 @@
-//! Who ran where no chain tells it, from the events that name the task that was current.
+//! Infers which threads ran in time that no chain of switches covers, from the events that name the current task.
 //!
 //! ```text
-//!   cpu3   A came in │ A    A         D   D        C     │ C left: a broken link, so all of it is unknown
+//!   cpu3   A came in │ A    A         D   D        C     │ C left: an inconsistent switch, so all of it is unknown
 //!   inferred         A ─────┘         D ──┘        C ────┘
 //! ```
 //!
-//! Events that name the same task one after the other make a _run_: that task ran from the first to the last of them. The
-//! first run reaches back to the switch-in of its task, the last one forward to its switch-out. A run ends where anything
-//! shows otherwise: an event here that names another task; one elsewhere that names the same; any change of the thread's
-//! own state; lost events. It counts only where both its CPU and its thread turn out to be unknown.
+//! Consecutive events that name the same task form a _run_: the task ran from the first to the last of them. The first run
+//! extends back to the switch-in of its task, the last one forward to its switch-out. A run ends at any contradiction: an event
+//! on the CPU that names another task, an event elsewhere that names the same task, a state change of the thread, or lost
+//! events. It counts only if the states of both its CPU and its thread are unknown.
 
 use model::{Basis, CpuId, InferredStretch, Ns, Span, ThreadKey, Tid};
 use rustc_hash::FxHashMap;
 
-/// Which of its states a thread was in: two that differ have a change of state between them. [`Turn::FIRST`]: nothing but
-/// its name was heard of it.
+/// Identifies a state of a thread: different ids have a state change between them. [`StateId::FIRST`]: no event but its name so
+/// far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Turn(pub(crate) u64);
+pub(crate) struct StateId(pub(crate) u64);
 
-impl Turn {
+impl StateId {
     pub(crate) const FIRST: Self = Self(0);
 }
 
@@ -27,9 +27,9 @@ struct Run {
     span: Span,
     cpu: CpuId,
     tid: Tid,
-    turn: Turn,
+    state_id: StateId,
     basis: Basis,
-    /// Its thread's time is known, so it counts for nothing but as a sign that another task was current.
+    /// The state of its thread is known, so it only shows that another task was current.
     refuted: bool,
     /// Its CPU's time turned out to be unknown.
     of_cpu: bool,
@@ -37,39 +37,39 @@ struct Run {
     of_thread: Option<ThreadKey>,
 }
 
-/// What ended a stretch of a CPU that is unknown.
+/// What ended an unknown stretch of a CPU.
 #[derive(Clone, Copy)]
-pub(crate) struct Ending {
-    /// Who was switched out.
+pub(crate) struct StretchEnd {
+    /// The thread that was switched out.
     pub(crate) tid: Tid,
-    pub(crate) turn: Turn,
+    pub(crate) state_id: StateId,
     pub(crate) at: Ns,
-    /// Whether it is the CPU's first switch, with its time unknown since the begin, and of a machine recorded whole.
+    /// Whether it is the CPU's first switch, its time is unknown since the begin, and the whole machine was recorded.
     pub(crate) first: bool,
 }
 
-/// Follows the runs of which CPU or thread is not decided yet.
+/// Follows the runs whose CPU or thread state is not decided yet.
 #[derive(Default)]
 pub(crate) struct Watch {
     runs: Vec<Run>,
     free: Vec<usize>,
-    /// Runs of each CPU's open stretch, in order.
+    /// Runs in each CPU's open stretch, in order.
     of_cpu: Vec<Vec<usize>>,
-    /// Runs of each number's open stretch, in order, wherever they are.
+    /// Runs in each TID's open stretch, in order, on all CPUs.
     of_tid: FxHashMap<Tid, Vec<usize>>,
-    /// A switch was recorded while another task was current than the one that it took out: numbers of two namespaces.
+    /// A switch was recorded while the current task was not the one switched out: the TIDs are from two namespaces.
     contradicted: bool,
     found: Vec<InferredStretch>,
 }
 
 impl Watch {
-    /// Whether no run is open on a CPU.
+    /// Whether a CPU has no open run.
     #[inline]
-    pub(crate) fn is_quiet(&self, here: usize) -> bool {
-        self.of_cpu.get(here).is_none_or(Vec::is_empty)
+    pub(crate) fn is_quiet(&self, cpu_slot: usize) -> bool {
+        self.of_cpu.get(cpu_slot).is_none_or(Vec::is_empty)
     }
 
-    /// Whether a number has runs that its thread has not decided.
+    /// Whether a TID has runs that depend on the state of its thread.
     pub(crate) fn waits_for(&self, tid: Tid) -> bool {
         self.of_tid.contains_key(&tid)
     }
@@ -78,47 +78,47 @@ impl Watch {
         self.contradicted = true;
     }
 
-    /// An event on a CPU names the task that was current. `unbroken`: whether nothing was lost there between two times.
+    /// Takes an event on a CPU that names the current task. `lossless`: whether no events were lost there between two times.
     pub(crate) fn name(
         &mut self,
-        (here, cpu): (usize, CpuId),
-        (tid, turn): (Tid, Turn),
+        (cpu_slot, cpu): (usize, CpuId),
+        (tid, state_id): (Tid, StateId),
         at: Ns,
-        unbroken: impl Fn(Ns, Ns) -> bool,
+        lossless: impl Fn(Ns, Ns) -> bool,
     ) {
-        match self.goes_on(here, tid, turn) {
-            Some(run) if unbroken(self.runs[run].span.end, at) => self.runs[run].span.end = at,
+        match self.goes_on(cpu_slot, tid, state_id) {
+            Some(run) if lossless(self.runs[run].span.end, at) => self.runs[run].span.end = at,
             _ => {
-                let run = self.begin(Run::new(Span::new(at, at), cpu, (tid, turn), Basis::Named));
-                self.open(here).push(run);
+                let run = self.begin(Run::new(Span::new(at, at), cpu, (tid, state_id), Basis::Named));
+                self.open(cpu_slot).push(run);
             }
         }
     }
 
-    /// The run of a thread that was seen to come in, from there to the last event that names it.
-    pub(crate) fn lead(&mut self, here: usize, cpu: CpuId, who: (Tid, Turn), span: Span) {
+    /// Takes the run of a thread from its switch-in to the last event that names it.
+    pub(crate) fn confirmed(&mut self, cpu_slot: usize, cpu: CpuId, who: (Tid, StateId), span: Span) {
         let run = self.begin(Run::new(span, cpu, who, Basis::Named));
-        self.open(here).insert(0, run);
+        self.open(cpu_slot).insert(0, run);
     }
 
-    /// A CPU's stretch ended, and it is known what it ran.
-    pub(crate) fn cpu_known(&mut self, here: usize) {
-        for run in self.take_open(here) {
+    /// Ends a stretch of a CPU with a known state.
+    pub(crate) fn cpu_known(&mut self, cpu_slot: usize) {
+        for run in self.take_open(cpu_slot) {
             self.forget(run);
         }
     }
 
-    /// A CPU's stretch ended, and no chain tells what it ran.
+    /// Ends a stretch of a CPU with an unknown state.
     pub(crate) fn cpu_unknown(
         &mut self,
-        (here, cpu): (usize, CpuId),
-        ending: Option<Ending>,
-        unbroken: impl Fn(Ns, Ns) -> bool,
+        (cpu_slot, cpu): (usize, CpuId),
+        ending: Option<StretchEnd>,
+        lossless: impl Fn(Ns, Ns) -> bool,
     ) {
         if let Some(ending) = ending {
-            self.end(here, cpu, ending, unbroken);
+            self.end(cpu_slot, cpu, ending, lossless);
         }
-        for run in self.take_open(here) {
+        for run in self.take_open(cpu_slot) {
             if self.runs[run].refuted {
                 self.free.push(run);
             } else {
@@ -128,7 +128,7 @@ impl Watch {
         }
     }
 
-    /// A thread's stretch ended; `unknown`: and nothing tells what it did.
+    /// Ends a stretch of a thread; `unknown`: its state is unknown.
     pub(crate) fn thread_ends(&mut self, tid: Tid, thread: ThreadKey, unknown: bool) {
         for run in self.of_tid.remove(&tid).unwrap_or_default() {
             if unknown {
@@ -142,26 +142,26 @@ impl Watch {
         }
     }
 
-    /// All that was found, in order of start.
+    /// Returns the inferred stretches, in order of start.
     pub(crate) fn finish(mut self) -> Vec<InferredStretch> {
         self.found.retain(|f| !self.contradicted || f.basis != Basis::Named);
         self.found.sort_unstable_by_key(|f| (f.span.start, f.cpu, f.span.end));
         self.found
     }
 
-    /// The last run of a CPU's open stretch, if it is this task's and nothing was heard of the task since.
-    fn goes_on(&self, here: usize, tid: Tid, turn: Turn) -> Option<usize> {
-        let run = *self.of_cpu.get(here)?.last()?;
-        let same = self.runs[run].tid == tid && self.runs[run].turn == turn;
+    /// Returns the last run of a CPU's open stretch, if it is of this task and no other event has named the task since.
+    fn goes_on(&self, cpu_slot: usize, tid: Tid, state_id: StateId) -> Option<usize> {
+        let run = *self.of_cpu.get(cpu_slot)?.last()?;
+        let same = self.runs[run].tid == tid && self.runs[run].state_id == state_id;
         let latest = tid == Tid::IDLE || self.of_tid.get(&tid).and_then(|all| all.last()) == Some(&run);
         (same && latest).then_some(run)
     }
 
-    fn open(&mut self, here: usize) -> &mut Vec<usize> {
-        if self.of_cpu.len() <= here {
-            self.of_cpu.resize_with(here + 1, Vec::new);
+    fn open(&mut self, cpu_slot: usize) -> &mut Vec<usize> {
+        if self.of_cpu.len() <= cpu_slot {
+            self.of_cpu.resize_with(cpu_slot + 1, Vec::new);
         }
-        &mut self.of_cpu[here]
+        &mut self.of_cpu[cpu_slot]
     }
 
     fn begin(&mut self, run: Run) -> usize {
@@ -176,28 +176,28 @@ impl Watch {
         at
     }
 
-    /// Who was switched out ran since the first of the events that name it last, or, at a CPU's first switch with nothing
-    /// that shows another, since the begin.
-    fn end(&mut self, here: usize, cpu: CpuId, ending: Ending, unbroken: impl Fn(Ns, Ns) -> bool) {
-        let Ending { tid, turn, at, first } = ending;
-        let runs_here = self.of_cpu.get(here).map_or(0, Vec::len);
+    /// The thread that was switched out ran since the first event of its last run, or, at a CPU's first switch without events that
+    /// name another task, since the begin.
+    fn end(&mut self, cpu_slot: usize, cpu: CpuId, ending: StretchEnd, lossless: impl Fn(Ns, Ns) -> bool) {
+        let StretchEnd { tid, state_id, at, first } = ending;
+        let runs_here = self.of_cpu.get(cpu_slot).map_or(0, Vec::len);
         let runs_of_it = if tid == Tid::IDLE { runs_here } else { self.of_tid.get(&tid).map_or(0, Vec::len) };
-        let since_begin = first && turn == Turn::FIRST && unbroken(Ns::ZERO, at);
-        match self.goes_on(here, tid, turn) {
+        let since_begin = first && state_id == StateId::FIRST && lossless(Ns::ZERO, at);
+        match self.goes_on(cpu_slot, tid, state_id) {
             Some(run) if since_begin && runs_here == 1 && runs_of_it == 1 => {
                 (self.runs[run].span, self.runs[run].basis) = (Span::new(Ns::ZERO, at), Basis::FirstSwitch);
             }
-            Some(run) if unbroken(self.runs[run].span.end, at) => self.runs[run].span.end = at,
+            Some(run) if lossless(self.runs[run].span.end, at) => self.runs[run].span.end = at,
             None if since_begin && runs_here == 0 && runs_of_it == 0 => {
-                let run = self.begin(Run::new(Span::new(Ns::ZERO, at), cpu, (tid, turn), Basis::FirstSwitch));
-                self.open(here).push(run);
+                let run = self.begin(Run::new(Span::new(Ns::ZERO, at), cpu, (tid, state_id), Basis::FirstSwitch));
+                self.open(cpu_slot).push(run);
             }
             _ => {}
         }
     }
 
-    fn take_open(&mut self, here: usize) -> Vec<usize> {
-        self.of_cpu.get_mut(here).map(std::mem::take).unwrap_or_default()
+    fn take_open(&mut self, cpu_slot: usize) -> Vec<usize> {
+        self.of_cpu.get_mut(cpu_slot).map(std::mem::take).unwrap_or_default()
     }
 
     fn forget(&mut self, run: usize) {
@@ -211,7 +211,7 @@ impl Watch {
         self.free.push(run);
     }
 
-    /// Keeps a run whose CPU and thread are both decided.
+    /// Keeps a run if its CPU and its thread are both decided.
     fn decide(&mut self, at: usize) {
         let run = self.runs[at];
         let (true, Some(thread)) = (run.of_cpu, run.of_thread) else { return };
@@ -224,9 +224,9 @@ impl Watch {
 }
 
 impl Run {
-    fn new(span: Span, cpu: CpuId, (tid, turn): (Tid, Turn), basis: Basis) -> Self {
-        // The idle task has no states of its own that could say otherwise.
+    fn new(span: Span, cpu: CpuId, (tid, state_id): (Tid, StateId), basis: Basis) -> Self {
+        // The idle task has no states of its own that could contradict it.
         let of_thread = (tid == Tid::IDLE).then_some(ThreadKey::IDLE);
-        Self { span, cpu, tid, turn, basis, refuted: false, of_cpu: false, of_thread }
+        Self { span, cpu, tid, state_id, basis, refuted: false, of_cpu: false, of_thread }
     }
 }

@@ -1,138 +1,145 @@
-//! What the accountant tells [`Watch`](crate::watch::Watch), where something is to be inferred.
+//! How the accountant feeds [`Watch`](crate::watch::Watch), if time is to be inferred.
 
 use crate::LossIndex;
 use crate::accountant::Accountant;
 use crate::processor::Runs;
-use crate::watch::{Ending, Turn};
-use model::{CpuId, Event, Ns, Span, ThreadState, Tid, What};
+use crate::watch::{StateId, StretchEnd};
+use model::{CpuId, Event, EventKind, Ns, Span, ThreadState, Tid};
 
-/// Whether a CPU's buffer lost nothing between two times.
-fn unbroken(losses: Option<&LossIndex>, cpu: CpuId) -> impl Fn(Ns, Ns) -> bool {
+/// Returns a function that checks that a CPU's buffer lost no events between two times.
+fn lossless(losses: Option<&LossIndex>, cpu: CpuId) -> impl Fn(Ns, Ns) -> bool {
     move |from, to| losses.is_none_or(|l| l.overlap(Some(cpu), Span::new(from, to)) == Ns::ZERO)
 }
 
 impl Accountant {
-    /// In which of its states the number's present life is.
-    fn turn(&mut self, tid: Tid) -> Turn {
-        match self.lives.of(tid).map(|at| &self.lives[at]) {
-            Some(life) if life.turns > 0 => Turn((life.totals.thread.0 as u64) << 32 | u64::from(life.turns)),
-            _ => Turn::FIRST,
+    /// Returns which of its states the current instance of a TID is in.
+    fn state_id(&mut self, tid: Tid) -> StateId {
+        match self.instances.slot_of(tid).map(|at| &self.instances[at]) {
+            Some(instance) if instance.state_changes > 0 => {
+                StateId((instance.totals.thread.0 as u64) << 32 | u64::from(instance.state_changes))
+            }
+            _ => StateId::FIRST,
         }
     }
 
-    /// An event tells which task its CPU ran.
+    /// Takes the current task that an event names.
     #[inline]
-    pub(crate) fn watch_named(&mut self, event: &Event, here: usize) {
+    pub(crate) fn watch_named(&mut self, event: &Event, cpu_slot: usize) {
         let (tid, Some(watch)) = (event.current, &mut self.watch) else { return };
         if tid.0 < 0 {
             return;
         }
-        if let What::Switch(switch) = &event.what {
+        if let EventKind::Switch(switch) = &event.what {
             if switch.prev.0 >= 0 && switch.prev != tid {
                 watch.contradict();
             }
             return;
         }
-        let processor = &mut self.processors[here];
+        let processor = &mut self.processors[cpu_slot];
         let (cpu, at) = (processor.totals.cpu, event.at.max(Ns::ZERO));
         let as_switched = match processor.runs {
             Runs::Idle => tid == Tid::IDLE,
-            Runs::Thread(life) => {
-                let life = &self.lives[life];
-                life.totals.tid == tid && life.runs_on(cpu) && !life.watched
+            Runs::Thread(instance) => {
+                let instance = &self.instances[instance];
+                instance.totals.tid == tid && instance.runs_on(cpu) && !instance.watched
             }
-            Runs::Untold | Runs::Somebody | Runs::Gone => false,
+            Runs::Unknown | Runs::Unnamed | Runs::Ended => false,
         };
-        if as_switched && watch.is_quiet(here) && unbroken(self.rules.losses.as_ref(), cpu)(processor.lead, at) {
-            processor.lead = at;
+        if as_switched
+            && watch.is_quiet(cpu_slot)
+            && lossless(self.rules.losses.as_ref(), cpu)(processor.last_named, at)
+        {
+            processor.last_named = at;
             return;
         }
-        self.watch_other((here, cpu), tid, at);
+        self.watch_other((cpu_slot, cpu), tid, at);
     }
 
-    /// One that is not whom its CPU's last switch brought in, or not him alone.
+    /// Takes a named task that is not the one that the CPU's last switch brought in, or not the only one named since.
     fn watch_other(&mut self, place: (usize, CpuId), tid: Tid, at: Ns) {
-        let turn = self.turn(tid);
+        let state_id = self.state_id(tid);
         let Some(watch) = &mut self.watch else { return };
-        watch.name(place, (tid, turn), at, unbroken(self.rules.losses.as_ref(), place.1));
-        if let Some(life) = self.lives.of(tid) {
-            self.lives[life].watched = true;
+        watch.name(place, (tid, state_id), at, lossless(self.rules.losses.as_ref(), place.1));
+        if let Some(instance) = self.instances.slot_of(tid) {
+            self.instances[instance].watched = true;
         }
     }
 
-    /// A CPU's stretch ends, with a switch if one is named.
-    pub(crate) fn watch_cpu_ends(&mut self, here: usize, now: Ns, known: bool, prev: Option<Tid>) {
+    /// Ends a stretch of a CPU, with a switch if `prev` is given.
+    pub(crate) fn watch_cpu_ends(&mut self, cpu_slot: usize, now: Ns, known: bool, prev: Option<Tid>) {
         if self.watch.is_none() {
             return;
         }
-        let processor = &self.processors[here];
+        let processor = &self.processors[cpu_slot];
         let (cpu, runs) = (processor.totals.cpu, processor.runs);
-        let first = self.rules.whole && runs == Runs::Untold && processor.since <= Ns::ZERO;
+        let first = self.rules.whole_machine && runs == Runs::Unknown && processor.since <= Ns::ZERO;
         if !known {
             match runs {
-                Runs::Idle => self.watch_lead(here, Tid::IDLE),
-                Runs::Thread(life) if self.lives[life].runs_on(cpu) => {
-                    self.watch_lead(here, self.lives[life].totals.tid);
-                    self.lives[life].watched = true;
+                Runs::Idle => self.watch_confirmed(cpu_slot, Tid::IDLE),
+                Runs::Thread(instance) if self.instances[instance].runs_on(cpu) => {
+                    self.watch_confirmed(cpu_slot, self.instances[instance].totals.tid);
+                    self.instances[instance].watched = true;
                 }
                 _ => {}
             }
         }
         if known {
             if let Some(watch) = &mut self.watch {
-                watch.cpu_known(here);
+                watch.cpu_known(cpu_slot);
             }
             return;
         }
-        let ending = prev.filter(|tid| tid.0 >= 0).map(|tid| Ending { tid, turn: self.turn(tid), at: now, first });
+        let ending =
+            prev.filter(|tid| tid.0 >= 0).map(|tid| StretchEnd { tid, state_id: self.state_id(tid), at: now, first });
         let Some(watch) = &mut self.watch else { return };
-        watch.cpu_unknown((here, cpu), ending, unbroken(self.rules.losses.as_ref(), cpu));
-        if let Some(life) = ending.and_then(|e| self.lives.of(e.tid)) {
-            self.lives[life].watched = true;
+        watch.cpu_unknown((cpu_slot, cpu), ending, lossless(self.rules.losses.as_ref(), cpu));
+        if let Some(instance) = ending.and_then(|e| self.instances.slot_of(e.tid)) {
+            self.instances[instance].watched = true;
         }
     }
 
-    /// Whom a CPU's last switch brought in was there until the last event that named him before any other.
-    fn watch_lead(&mut self, here: usize, tid: Tid) {
-        let turn = self.turn(tid);
-        let processor = &self.processors[here];
-        let span = Span::new(processor.since.max(Ns::ZERO), processor.lead.max(Ns::ZERO));
+    /// The task that a CPU's last switch brought in was there until the last event that named it, before any that names another.
+    fn watch_confirmed(&mut self, cpu_slot: usize, tid: Tid) {
+        let state_id = self.state_id(tid);
+        let processor = &self.processors[cpu_slot];
+        let span = Span::new(processor.since.max(Ns::ZERO), processor.last_named.max(Ns::ZERO));
         if let (false, Some(watch)) = (span.is_empty(), &mut self.watch) {
-            watch.lead(here, processor.totals.cpu, (tid, turn), span);
+            watch.confirmed(cpu_slot, processor.totals.cpu, (tid, state_id), span);
         }
     }
 
-    /// A thread's stretch ends: it is decided what it was.
+    /// Ends a stretch of a thread, whose state is now decided.
     #[inline]
     pub(crate) fn watch_thread_ends(&mut self, at: usize) {
         if self.watch.is_none() {
             return;
         }
-        let life = &self.lives[at];
-        let (tid, thread, unknown) = (life.totals.tid, life.totals.thread, life.state() == ThreadState::Unknown);
-        if unknown && let Some(here) = life.cpu.and_then(|cpu| self.place_of(cpu)) {
-            let processor = &self.processors[here];
-            // It was seen to run elsewhere while its CPU had not been seen to leave it.
-            if processor.runs == Runs::Thread(at) && processor.since == life.since {
-                self.watch_lead(here, tid);
-                self.lives[at].watched = true;
+        let instance = &self.instances[at];
+        let (tid, thread, unknown) =
+            (instance.totals.tid, instance.totals.thread, instance.state() == ThreadState::Unknown);
+        if unknown && let Some(cpu_slot) = instance.cpu.and_then(|cpu| self.slot_of_cpu(cpu)) {
+            let processor = &self.processors[cpu_slot];
+            // It ran elsewhere while no switch-out was recorded on this CPU.
+            if processor.runs == Runs::Thread(at) && processor.since == instance.since {
+                self.watch_confirmed(cpu_slot, tid);
+                self.instances[at].watched = true;
             }
         }
-        let life = &mut self.lives[at];
-        life.turns = life.turns.saturating_add(1);
-        if std::mem::take(&mut life.watched)
+        let instance = &mut self.instances[at];
+        instance.state_changes = instance.state_changes.saturating_add(1);
+        if std::mem::take(&mut instance.watched)
             && let Some(watch) = &mut self.watch
         {
             watch.thread_ends(tid, thread, unknown);
         }
     }
 
-    /// A life begins beside the recording's begin: what named its number before meant another.
+    /// An instance begins after the begin of the recording: events that named its TID before meant another instance.
     pub(crate) fn watch_born(&mut self, at: usize) {
-        let life = &mut self.lives[at];
-        life.turns = 1;
-        if let (true, Some(watch)) = (std::mem::take(&mut life.watched), &mut self.watch) {
-            watch.thread_ends(life.totals.tid, life.totals.thread, false);
+        let instance = &mut self.instances[at];
+        instance.state_changes = 1;
+        if let (true, Some(watch)) = (std::mem::take(&mut instance.watched), &mut self.watch) {
+            watch.thread_ends(instance.totals.tid, instance.totals.thread, false);
         }
     }
 }

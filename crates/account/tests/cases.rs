@@ -1,11 +1,11 @@
-//! Every rule of ACCOUNTING.md as a drawing and what comes of it: crates/account/cases.
+//! The rules of docs/accounting.md as drawn traces with their expected output: crates/account/cases.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // a test fails by panicking
 
 mod support;
 
 use account::{CpuTotals, Rules, ThreadTotals};
 use model::{
-    CpuId, CpuState, CpuStretch, Event, NameId, Ns, Pid, Reason, ThreadKey, ThreadState, ThreadStretch, Tid, What,
+    CpuId, CpuState, CpuStretch, Event, EventKind, NameId, Ns, Pid, Reason, ThreadKey, ThreadState, ThreadStretch, Tid,
 };
 use std::fmt::Write;
 use std::path::Path;
@@ -25,16 +25,17 @@ fn cases() {
             losses: None,
             strict: drawn.says("strict"),
             infer: drawn.says("inferred"),
-            whole: drawn.facts.whole_machine,
+            whole_machine: drawn.facts.whole_machine,
             within: None,
         };
-        told(&support::account(|| drawn.opened(), rules, false))
+        output(&support::account(|| drawn.opened(), rules, false))
     });
 }
 
-/// C, whom number 2 made, leaves in R: a thread of the kernel's gave way, if number 2 makes those. In a container it is anybody.
+/// TID 2 creates C, which is switched out in R: if TID 2 is kthreadd, C is a kernel thread that gave way. In a container, TID 2 is
+/// any process.
 #[test]
-fn who_was_made_by_kthreadd_gives_way() {
+fn runnable_threads_created_by_kthreadd_gave_way() {
     for (name, reason) in [("kthreadd", Reason::GaveWay), ("sh", Reason::Preempted)] {
         let mut drawn = testkit::trace("source yields\ncpu0 A Cr A");
         let event = |what| Event { at: Ns::ZERO, offset: 0, cpu: CpuId(0), current: Tid::UNKNOWN, what };
@@ -43,8 +44,8 @@ fn who_was_made_by_kthreadd_gives_way() {
         drawn.batch.events.splice(
             0..0,
             [
-                event(What::Name { tid: Tid(2), pid: Pid(2), name: NameId(2) }),
-                event(What::Fork { parent: Tid(2), tid, pid, name: NameId::NONE }),
+                event(EventKind::Name { tid: Tid(2), pid: Pid(2), name: NameId(2) }),
+                event(EventKind::Fork { parent: Tid(2), tid, pid, name: NameId::NONE }),
             ],
         );
         let rules = Rules { has_yields: true, ..Rules::default() };
@@ -54,12 +55,12 @@ fn who_was_made_by_kthreadd_gives_way() {
     }
 }
 
-/// Times in milliseconds; what is 0 is left out.
-fn told(a: &Accounted) -> String {
+/// Formats the result: times in milliseconds, without zeros.
+fn output(a: &Accounted) -> String {
     let mut out = String::new();
-    for t in &a.lives {
+    for t in &a.instances {
         let stretches = a.threads.iter().filter(|s| s.thread == t.thread);
-        let _ = writeln!(out, "{:<4} {}", who(a, t.thread), listed(stretches.map(|s| thread_stretch(a, s))));
+        let _ = writeln!(out, "{:<4} {}", label(a, t.thread), listed(stretches.map(|s| thread_stretch(a, s))));
         let _ = writeln!(out, "     = {}", thread_sums(a, t));
     }
     for c in &a.totals.cpus {
@@ -67,14 +68,14 @@ fn told(a: &Accounted) -> String {
         let _ = writeln!(out, "cpu{} {}", c.cpu.0, listed(stretches.map(|s| cpu_stretch(a, s))));
         let _ = writeln!(out, "     = {}", cpu_sums(c));
     }
-    let at_once = (0..a.concurrency.rows.len()).map(|row| {
+    let concurrency = (0..a.concurrency.rows.len()).map(|row| {
         let of = |col| a.concurrency.int(row, col).unwrap();
         let unknown = if of("unknown") > 0 { format!("+{}?", of("unknown")) } else { String::new() };
         format!("{}{unknown} {}", of("running"), ms(Ns(of("duration_ns"))))
     });
-    let _ = writeln!(out, "running at once: {}", listed(at_once));
+    let _ = writeln!(out, "running at once: {}", listed(concurrency));
     for law in a.laws.0.iter().filter(|l| l.residual_ns != 0) {
-        let _ = writeln!(out, "law broken: {} by {}", law.what, ms(Ns(law.residual_ns)));
+        let _ = writeln!(out, "law inconsistent_switches: {} by {}", law.what, ms(Ns(law.residual_ns)));
     }
     out
 }
@@ -88,7 +89,7 @@ fn thread_stretch(a: &Accounted, s: &ThreadStretch) -> String {
         let _ = write!(text, " {reason}");
     }
     if s.waker_thread != ThreadKey::UNKNOWN {
-        let _ = write!(text, " by {}", who(a, s.waker_thread));
+        let _ = write!(text, " by {}", label(a, s.waker_thread));
     }
     if let Some(exec) = s.exec.get() {
         let _ = write!(text, " charged {}", ms(exec));
@@ -97,7 +98,7 @@ fn thread_stretch(a: &Accounted, s: &ThreadStretch) -> String {
 }
 
 fn cpu_stretch(a: &Accounted, s: &CpuStretch) -> String {
-    let what = if s.state == CpuState::Busy { who(a, s.thread) } else { s.state.as_str().to_owned() };
+    let what = if s.state == CpuState::Busy { label(a, s.thread) } else { s.state.as_str().to_owned() };
     format!("{}–{} {what}", ms(s.span.start), ms(s.span.end))
 }
 
@@ -116,7 +117,7 @@ fn thread_sums(a: &Accounted, t: &ThreadTotals) -> String {
         ("involuntary", t.involuntary),
         ("voluntary", t.voluntary),
         ("migrations", t.migrations),
-        ("unwoken", t.unwoken),
+        ("missing wakeups", t.missing_wakeups),
     ];
     words.extend(counts.iter().filter(|c| c.1 > 0).map(|(word, n)| format!("{word} ×{n}")));
     listed(words.into_iter())
@@ -125,7 +126,7 @@ fn thread_sums(a: &Accounted, t: &ThreadTotals) -> String {
 fn cpu_sums(c: &CpuTotals) -> String {
     let mut words = sums(CpuState::ALL.iter().map(|s| (s.as_str(), c.time(*s))));
     words.extend(sums([("lossy", c.lossy), ("inferred", c.inferred)].into_iter()));
-    let counts = [("switches", c.switches), ("broken", c.broken)];
+    let counts = [("switches", c.switches), ("inconsistent switches", c.inconsistent_switches)];
     words.extend(counts.iter().filter(|n| n.1 > 0).map(|(word, n)| format!("{word} ×{n}")));
     listed(words.into_iter())
 }
@@ -143,9 +144,9 @@ fn ms(time: Ns) -> String {
     if rest == 0 { whole.to_string() } else { format!("{whole}.{rest:06}") }
 }
 
-/// The thread's letter, and its life where that is not the first.
-fn who(a: &Accounted, thread: ThreadKey) -> String {
-    let Some(t) = a.lives.iter().find(|t| t.thread == thread) else { return "?".to_owned() };
-    let letter = char::from(b'@' + u8::try_from(t.tid.0).unwrap());
-    if t.life == 0 { letter.to_string() } else { format!("{letter}/{}", t.life) }
+/// Returns the name of the thread in the drawing, with the number of its instance unless it is the first.
+fn label(a: &Accounted, thread: ThreadKey) -> String {
+    let Some(t) = a.instances.iter().find(|t| t.thread == thread) else { return "?".to_owned() };
+    let name = char::from(b'@' + u8::try_from(t.tid.0).unwrap());
+    if t.instance == 0 { name.to_string() } else { format!("{name}/{}", t.instance) }
 }

@@ -1,30 +1,30 @@
-//! Random traces held against the referee, shared/bin/oracle.py: the same tables, to the nanosecond.
+//! Compares the tables of random traces with those of the referee, testdata/referee/oracle.py, to the nanosecond.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // a test fails by panicking
 
 mod support;
 
 use account::Rules;
-use model::{Batch, CpuState, Table, ThreadState, WakeKind, What};
+use model::{Batch, CpuState, EventKind, Table, ThreadState, WakeKind};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use support::Accounted;
 use testkit::{ByName, Mode, Random, Replay, perf_script, referee};
 
-/// More traces: `COREWISE_REFEREE_TRACES=10000 cargo test -p corewise-account --test referee`.
+/// The number of traces. For more: `COREWISE_REFEREE_TRACES=10000 cargo test -p corewise-account --test referee`.
 fn count() -> u64 {
     std::env::var("COREWISE_REFEREE_TRACES").ok().and_then(|n| n.parse().ok()).unwrap_or(400)
 }
 
 #[test]
-#[ignore = "needs ../shared, python3"]
-fn as_the_referee_has_it() {
+#[ignore = "needs python3"]
+fn tables_equal_those_of_the_referee() {
     let traces: Vec<Random> = (0..count())
         .map(|seed| Random {
             mode: if seed % 3 == 0 { Mode::Whole } else { Mode::Deleted },
             seed,
             steps: 20 + (seed as usize * 7) % 400,
         })
-        .filter(|t| t.batch().events.iter().any(|e| matches!(e.what, What::Switch(_) | What::Wake(_))))
+        .filter(|t| t.batch().events.iter().any(|e| matches!(e.what, EventKind::Switch(_) | EventKind::Wake(_))))
         .collect();
     let texts: Vec<String> = traces.iter().map(|t| perf_script::render(&t.batch())).collect();
     let answers = referee::ask(&texts);
@@ -39,7 +39,7 @@ fn as_the_referee_has_it() {
 }
 
 fn ours(batch: Batch) -> Accounted {
-    let has = |kind| batch.events.iter().any(|e| matches!(e.what, What::Wake(w) if w.kind == kind));
+    let has = |kind| batch.events.iter().any(|e| matches!(e.what, EventKind::Wake(w) if w.kind == kind));
     let has_waking = has(WakeKind::Waking);
     let rules = Rules { has_waking, has_wakes: has_waking || has(WakeKind::Wakeup), ..Rules::default() };
     support::account(|| Replay::all(batch.clone()).opened(ingest::Facts::default()), rules, false)
@@ -49,8 +49,8 @@ fn compare(a: &Accounted, answer: &Value, which: &str) {
     let t = &a.totals;
     let length = answer["end_ns"].as_i64().unwrap() - answer["begin_ns"].as_i64().unwrap();
     assert_eq!(t.end.0, length, "length of {which}");
-    assert_eq!(json!(t.broken()), answer["broken"], "broken of {which}");
-    assert_eq!(json!(t.unwoken()), answer["unwoken"], "unwoken of {which}");
+    assert_eq!(json!(t.inconsistent_switches()), answer["broken"], "inconsistent switches of {which}");
+    assert_eq!(json!(t.missing_wakeups()), answer["unwoken"], "missing wakeups of {which}");
     assert_eq!(json!(t.cpus.iter().map(|c| c.switches).sum::<u64>()), answer["switches"], "switches of {which}");
     let theirs: BTreeMap<i64, &Value> =
         answer["threads"].as_array().unwrap().iter().map(|t| (t["tid"].as_i64().unwrap(), t)).collect();
@@ -58,7 +58,7 @@ fn compare(a: &Accounted, answer: &Value, which: &str) {
     assert_eq!(ours.keys().collect::<Vec<_>>(), theirs.keys().collect::<Vec<_>>(), "threads of {which}");
     for (tid, row) in &ours {
         let mut their = theirs[tid].clone();
-        // The referee lists CPUs on which a thread ran for no time.
+        // The referee also lists CPUs on which a thread ran for no time.
         their["running_ns_by_cpu"].as_object_mut().unwrap().retain(|_, time| *time != 0);
         assert_eq!(*row, their, "thread {tid} of {which}");
     }
@@ -71,18 +71,18 @@ fn compare(a: &Accounted, answer: &Value, which: &str) {
     assert_eq!(concurrency(&a.concurrency), answer["concurrency"], "concurrency of {which}");
 }
 
-/// The referee knows numbers, not lives: their sums, the largest of the longest waits, the last name.
+/// The referee has rows by TID, not by instance: the sums, the longest wait and the last name of all instances of a TID.
 fn threads(a: &Accounted) -> BTreeMap<i64, Value> {
-    let mut lives: BTreeMap<i64, Vec<&account::ThreadTotals>> = BTreeMap::new();
-    a.lives.iter().for_each(|t| lives.entry(t.tid.0.into()).or_default().push(t));
-    let row = |(tid, lives): (i64, Vec<&account::ThreadTotals>)| {
-        let time = |s| lives.iter().map(|t| t.time(s).0).sum::<i64>();
-        let count = |f: fn(&account::ThreadTotals) -> u64| lives.iter().map(|t| f(t)).sum::<u64>();
+    let mut instances: BTreeMap<i64, Vec<&account::ThreadTotals>> = BTreeMap::new();
+    a.instances.iter().for_each(|t| instances.entry(t.tid.0.into()).or_default().push(t));
+    let row = |(tid, instances): (i64, Vec<&account::ThreadTotals>)| {
+        let time = |s| instances.iter().map(|t| t.time(s).0).sum::<i64>();
+        let count = |f: fn(&account::ThreadTotals) -> u64| instances.iter().map(|t| f(t)).sum::<u64>();
         let mut by_cpu: BTreeMap<String, i64> = BTreeMap::new();
-        for (cpu, time) in lives.iter().flat_map(|t| &t.by_cpu).filter(|(_, time)| time.0 > 0) {
+        for (cpu, time) in instances.iter().flat_map(|t| &t.by_cpu).filter(|(_, time)| time.0 > 0) {
             *by_cpu.entry(cpu.0.to_string()).or_default() += time.0;
         }
-        let name = lives.iter().rev().find_map(|t| t.name.as_deref()).unwrap_or_default();
+        let name = instances.iter().rev().find_map(|t| t.name.as_deref()).unwrap_or_default();
         let row = json!({
             "tid": tid,
             "name": name,
@@ -93,14 +93,14 @@ fn threads(a: &Accounted) -> BTreeMap<i64, Value> {
             "exited_ns": time(ThreadState::Exited),
             "involuntary": count(|t| t.involuntary),
             "voluntary": count(|t| t.voluntary),
-            "max_ready_ns": lives.iter().map(|t| t.max_ready.0).max(),
+            "max_ready_ns": instances.iter().map(|t| t.max_ready.0).max(),
             "migrations": count(|t| t.migrations),
-            "unwoken": count(|t| t.unwoken),
+            "unwoken": count(|t| t.missing_wakeups),
             "running_ns_by_cpu": by_cpu,
         });
         (tid, row)
     };
-    lives.into_iter().map(row).collect()
+    instances.into_iter().map(row).collect()
 }
 
 fn concurrency(table: &Table) -> Value {

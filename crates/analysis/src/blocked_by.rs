@@ -1,4 +1,4 @@
-//! What a thread waits for, by the callchain that it left its CPU with.
+//! What a blocked thread waits for, derived from the callchain at its switch-out.
 //!
 //! ```text
 //!   __schedule  schedule  do_nanosleep  hrtimer_nanosleep  __x64_sys_clock_nanosleep  do_syscall_64  …
@@ -7,8 +7,8 @@
 
 use model::{StackFrame, StackId, Stacks};
 
-/// What stands before a system call's name where the kernel's symbols name its entry, by architecture (`SYSCALL_DEFINE` in
-/// include/linux/syscalls.h and arch/*/include/asm/syscall_wrapper.h); the last ones are those of Linux before 4.17.
+/// The prefixes of system call entry symbols, by architecture (`SYSCALL_DEFINE` in include/linux/syscalls.h and
+/// arch/*/include/asm/syscall_wrapper.h). The last three are from Linux before 4.17.
 const ENTRIES: [&str; 17] = [
     "__x64_sys_",
     "__ia32_sys_",
@@ -29,7 +29,7 @@ const ENTRIES: [&str; 17] = [
     "sys_",
 ];
 
-/// Where the kernel comes in when a program touches memory that is not there (x86, ARM64, RISC-V, s390, PowerPC).
+/// The kernel's entry functions for page faults (x86, ARM64, RISC-V, s390, PowerPC).
 const PAGE_FAULTS: [&str; 10] = [
     "asm_exc_page_fault",
     "exc_page_fault",
@@ -43,7 +43,7 @@ const PAGE_FAULTS: [&str; 10] = [
     "___do_page_fault",
 ];
 
-/// What calls the entries (arch/*/kernel, arch/x86/entry).
+/// The functions that call the system call entries (arch/*/kernel, arch/x86/entry).
 const DISPATCHERS: [&str; 13] = [
     "x64_sys_call",
     "do_syscall_64",
@@ -60,15 +60,15 @@ const DISPATCHERS: [&str; 13] = [
     "system_call_exception",
 ];
 
-/// What stands before a system call's name where its entry ends in a call of its real body, so that compilers leave no frame of
-/// the entry.
+/// The prefixes of the functions that implement a system call. Where the entry ends in a tail call, the callchain has
+/// no frame of the entry, only of this function.
 const BODIES: [&str; 4] = ["ksys_", "kernel_", "do_sys_", "do_"];
 
-/// What a page fault is called.
+/// The reason for a page fault.
 const PAGE_FAULT: &str = "page_fault";
 
-/// The functions in which threads give up their CPU: those that the kernel itself marks `__sched` and leaves out of
-/// /proc/PID/wchan, from the switch outwards.
+/// The functions in which threads give up their CPU, from the switch outwards: those that the kernel marks `__sched`
+/// and leaves out of /proc/PID/wchan.
 const SCHEDULER: [&str; 62] = [
     "__schedule",
     "__schedule_loop",
@@ -134,7 +134,7 @@ const SCHEDULER: [&str; 62] = [
     "percpu_rwsem_wait",
 ];
 
-/// What a thread waits for; ordered as its words are.
+/// What a thread waits for. The order is that of the texts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ReasonId(u32);
 
@@ -142,14 +142,14 @@ pub struct ReasonId(u32);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reasons {
     by_stack: Vec<Option<ReasonId>>,
-    /// Each once, in the order of the alphabet.
+    /// Distinct and sorted.
     words: Vec<Box<str>>,
 }
 
 impl Reasons {
     pub(crate) fn new(stacks: &Stacks) -> Self {
-        let told: Vec<Option<&str>> = stacks.chains.iter().map(|chain| reason(stacks, chain)).collect();
-        let mut words: Vec<Box<str>> = told.iter().flatten().map(|r| (*r).into()).collect();
+        let reasons: Vec<Option<&str>> = stacks.chains.iter().map(|chain| reason(stacks, chain)).collect();
+        let mut words: Vec<Box<str>> = reasons.iter().flatten().map(|r| (*r).into()).collect();
         words.sort_unstable();
         words.dedup();
         let id = |reason: &Option<&str>| {
@@ -157,7 +157,7 @@ impl Reasons {
             let at = words.binary_search_by(|word| word.as_ref().cmp(reason)).ok()?;
             Some(ReasonId(at as u32))
         };
-        Self { by_stack: told.iter().map(id).collect(), words }
+        Self { by_stack: reasons.iter().map(id).collect(), words }
     }
 
     pub(crate) fn of(&self, stack: StackId) -> Option<ReasonId> {
@@ -169,8 +169,9 @@ impl Reasons {
     }
 }
 
-/// What a callchain waits for; `None` where its names do not tell. The innermost entry into the kernel counts: of a page fault
-/// within a read, the fault. Where there is none, as in a kernel thread, it is the first function that is not the scheduler's.
+/// Returns what a callchain waits for, or `None` if the names do not show it. The innermost entry into the kernel
+/// decides: for a page fault within a read, the fault. If there is no entry, as in a kernel thread, the first function
+/// outside the scheduler decides.
 fn reason<'a>(stacks: &'a Stacks, chain: &[StackFrame]) -> Option<&'a str> {
     let function = |frame: &StackFrame| stacks.name(frame.function).map(stem);
     let kernel = || chain.iter().filter(|frame| frame.in_kernel()).map(function);
@@ -178,7 +179,7 @@ fn reason<'a>(stacks: &'a Stacks, chain: &[StackFrame]) -> Option<&'a str> {
     if entry.is_some() {
         return entry;
     }
-    // The dispatcher, and what it went on in.
+    // The dispatcher and the function that it called.
     let called = kernel().zip(kernel().skip(1)).find_map(|(inner, outer)| {
         outer
             .filter(|f| DISPATCHERS.contains(f))
@@ -188,19 +189,19 @@ fn reason<'a>(stacks: &'a Stacks, chain: &[StackFrame]) -> Option<&'a str> {
     if let Some(body) = called {
         return Some(BODIES.iter().find_map(|before| body.strip_prefix(before)).unwrap_or(body));
     }
-    // Before the scheduler's own stands what recorded the callchain.
+    // The frames before the scheduler's belong to the recorder of the callchain.
     let scheduler = |f: Option<&str>| f.is_some_and(|f| SCHEDULER.contains(&f));
     let begin = kernel().position(scheduler)?;
-    // A function without a name may be the one: then nobody knows.
+    // If the first function outside the scheduler has no name, the reason is unknown.
     kernel().skip(begin).find(|f| !scheduler(*f)).flatten()
 }
 
-/// The system call that a function is the entry of.
+/// Returns the name of the system call, if the function is the entry of one.
 fn call(function: &str) -> Option<&str> {
     ENTRIES.iter().find_map(|entry| function.strip_prefix(entry))
 }
 
-/// A symbol without what compilers add to it (`.isra.0`, `.constprop.0`, `.llvm.123`).
+/// Returns a symbol without compiler suffixes (`.isra.0`, `.constprop.0`, `.llvm.123`).
 fn stem(symbol: &str) -> &str {
     symbol.split_once('.').map_or(symbol, |(stem, _)| stem)
 }
@@ -210,7 +211,7 @@ mod tests {
     use super::*;
     use model::NameId;
 
-    /// The reason of a chain of the kernel's functions, innermost first; `?` has no name.
+    /// Returns the reason for a chain of kernel functions, innermost first; `?` has no name.
     fn of(functions: &str) -> Option<String> {
         let names: Vec<Box<str>> = functions.split(' ').map(Into::into).collect();
         let frame = |(at, name)| StackFrame {
@@ -223,23 +224,23 @@ mod tests {
     }
 
     #[test]
-    fn the_innermost_entry_into_the_kernel_counts() {
-        let told = |functions| of(functions).unwrap_or_default();
-        assert_eq!(told("__schedule schedule pipe_read vfs_read __x64_sys_read do_syscall_64"), "read");
-        assert_eq!(told("schedule futex_wait __arm64_sys_futex invoke_syscall el0_svc"), "futex");
+    fn the_innermost_entry_into_the_kernel_decides() {
+        let reason_of = |functions| of(functions).unwrap_or_default();
+        assert_eq!(reason_of("__schedule schedule pipe_read vfs_read __x64_sys_read do_syscall_64"), "read");
+        assert_eq!(reason_of("schedule futex_wait __arm64_sys_futex invoke_syscall el0_svc"), "futex");
         assert_eq!(
-            told("schedule io_schedule folio_wait_bit exc_page_fault copy_to_user __x64_sys_read"),
+            reason_of("schedule io_schedule folio_wait_bit exc_page_fault copy_to_user __x64_sys_read"),
             "page_fault"
         );
-        assert_eq!(told("schedule hrtimer_nanosleep SyS_nanosleep"), "nanosleep");
-        // An entry that ends in a call leaves no frame.
-        assert_eq!(told("schedule anon_pipe_read vfs_read ksys_read do_syscall_64 entry_SYSCALL_64"), "read");
-        assert_eq!(told("schedule do_wait kernel_wait4 invoke_syscall el0_svc_common do_el0_svc"), "wait4");
-        assert_eq!(told("schedule futex_wait do_futex x64_sys_call do_syscall_64"), "futex");
+        assert_eq!(reason_of("schedule hrtimer_nanosleep SyS_nanosleep"), "nanosleep");
+        // An entry that ends in a tail call leaves no frame.
+        assert_eq!(reason_of("schedule anon_pipe_read vfs_read ksys_read do_syscall_64 entry_SYSCALL_64"), "read");
+        assert_eq!(reason_of("schedule do_wait kernel_wait4 invoke_syscall el0_svc_common do_el0_svc"), "wait4");
+        assert_eq!(reason_of("schedule futex_wait do_futex x64_sys_call do_syscall_64"), "futex");
     }
 
     #[test]
-    fn a_kernel_thread_waits_in_the_first_function_that_is_not_the_schedulers() {
+    fn a_kernel_thread_waits_in_the_first_function_outside_the_scheduler() {
         assert_eq!(of("__schedule schedule worker_thread kthread ret_from_fork").as_deref(), Some("worker_thread"));
         let timeout =
             "bpf_prog_1 bpf_trace_run4 __schedule schedule schedule_timeout.part.0 rcu_gp_fqs_loop.isra.0 kthread";
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_missing_are_not_made_up() {
+    fn missing_names_give_no_reason() {
         assert_eq!(of("__schedule schedule ? kthread"), None);
         assert_eq!(of("worker_thread kthread"), None);
         assert_eq!(of("?"), None);

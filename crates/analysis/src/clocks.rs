@@ -1,10 +1,10 @@
-//! Clocks that run while somebody reads them: a share of time is the difference of what one shows at its begin and at its end.
+//! Clocks with readers. A reader's share of time is the difference between the clock at its end and at its begin.
 
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
-/// Clocks by what they tell. Each is kept from its first reader's coming to its last one's leaving, so that there are never
-/// more than readers, and what changes is told to those only that somebody reads.
+/// Clocks by key. A clock exists from its first reader's arrival to its last reader's departure. So there are never
+/// more clocks than readers, and changes only update clocks that are in use.
 pub(crate) struct Clocks<K, C> {
     places: FxHashMap<K, usize>,
     read: Vec<Read<K, C>>,
@@ -21,7 +21,7 @@ impl<K: Copy + Eq + Hash, C> Clocks<K, C> {
         Self { places: FxHashMap::default(), read: Vec::new() }
     }
 
-    /// A reader comes; the first one's clock is made for it.
+    /// Adds a reader. The first reader of a key creates its clock.
     pub(crate) fn enter(&mut self, key: K, make: impl FnOnce() -> C) -> &C {
         let place = *self.places.entry(key).or_insert(self.read.len());
         if place == self.read.len() {
@@ -31,12 +31,12 @@ impl<K: Copy + Eq + Hash, C> Clocks<K, C> {
         &self.read[place].clock
     }
 
-    /// The clock that somebody reads.
+    /// Returns a clock that has a reader.
     pub(crate) fn get(&self, key: K) -> Option<&C> {
         self.places.get(&key).map(|place| &self.read[*place].clock)
     }
 
-    /// A reader leaves.
+    /// Removes a reader.
     pub(crate) fn leave(&mut self, key: K) {
         let Some(place) = self.places.get(&key).copied() else { return };
         self.read[place].readers -= 1;
@@ -49,23 +49,23 @@ impl<K: Copy + Eq + Hash, C> Clocks<K, C> {
         }
     }
 
-    /// All that somebody reads.
+    /// All clocks that have readers.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (K, &mut C)> {
         self.read.iter_mut().map(|r| (r.key, &mut r.clock))
     }
 }
 
-/// A set of places.
+/// A set of indices.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Bits(Box<[u64]>);
 
 impl Bits {
-    /// None of so many.
+    /// The empty set of `of` indices.
     pub(crate) fn none(of: usize) -> Self {
         Self(vec![0; of.div_ceil(64)].into())
     }
 
-    /// Those of so many.
+    /// The set of these indices, of `of` in total.
     pub(crate) fn of(places: impl IntoIterator<Item = usize>, of: usize) -> Self {
         let mut bits = Self::none(of);
         places.into_iter().for_each(|place| bits.put(place, true));
@@ -89,12 +89,12 @@ impl Bits {
         self.words().all(|word| word == 0)
     }
 
-    /// Whether one is in both.
+    /// Whether the sets have an index in common.
     pub(crate) fn meets(&self, other: &Self) -> bool {
         self.words().zip(other.words()).any(|(a, b)| a & b != 0)
     }
 
-    /// 64 places each.
+    /// The bits, 64 indices in each word.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
         self.0.iter().copied()
     }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_is_kept_while_somebody_reads_it() {
+    fn a_clock_is_kept_while_it_has_readers() {
         let mut clocks = Clocks::new();
         for key in ['a', 'b', 'a', 'c'] {
             clocks.enter(key, || key.to_ascii_uppercase());

@@ -1,9 +1,9 @@
-//! For how long how many CPUs of each core were busy at once.
+//! How long how many CPUs of each core were busy at the same time.
 
 use crate::{Context, CoreNow, World};
 use model::{CpuId, CpuState, Ns};
 
-/// When something last happened on each core; between two such moments all of its CPUs stay as they are.
+/// When each core last changed. Between two changes all of its CPUs keep their state.
 pub(crate) struct CoreClocks {
     since: Vec<Ns>,
 }
@@ -13,13 +13,13 @@ impl CoreClocks {
         Self { since: vec![context.span.start; World::new(context).cores.len()] }
     }
 
-    /// Where something happens on a CPU: its core, and how long that was as it is in `world`.
+    /// Handles a change on a CPU. Returns its core and how long the core was in the state that `world` shows.
     pub(crate) fn elapsed(&mut self, cpu: CpuId, world: &World) -> Option<(usize, Ns)> {
-        let core = world.of(cpu)?.core;
+        let core = world.cpu_now(cpu)?.core;
         Some((core, self.elapsed_on(core, world)))
     }
 
-    /// The same for every core at the end.
+    /// Returns the same for every core at the end.
     pub(crate) fn rest(&mut self, world: &World) -> Vec<(usize, Ns)> {
         (0..world.cores.len()).map(|core| (core, self.elapsed_on(core, world))).collect()
     }
@@ -30,14 +30,14 @@ impl CoreClocks {
     }
 }
 
-/// A core's time.
+/// The time of one core.
 #[derive(Clone, Default)]
 pub(crate) struct CoreTime {
-    /// By how many of its CPUs were busy.
+    /// By the number of CPUs that were busy.
     pub(crate) busy: Vec<Ns>,
-    /// Each of its CPUs busy alone.
+    /// Time in which each CPU was the only busy one.
     pub(crate) alone: Vec<Ns>,
-    /// Of one CPU or more nobody can say.
+    /// Time in which the state of one CPU or more is unknown.
     pub(crate) unknown: Ns,
 }
 
@@ -47,7 +47,7 @@ impl CoreTime {
         Self { busy: vec![Ns::ZERO; cpus + 1], alone: vec![Ns::ZERO; cpus], unknown: Ns::ZERO }
     }
 
-    /// `core` stayed as it is in `world` for a while.
+    /// Adds time during which `core` was in the state that `world` shows.
     pub(crate) fn add(&mut self, core: usize, elapsed: Ns, world: &World) {
         let core = &world.cores[core];
         if core.unknown > 0 {
@@ -62,14 +62,14 @@ impl CoreTime {
         }
     }
 
-    /// The time in which it is known how many were busy.
+    /// The time in which the number of busy CPUs is known.
     pub(crate) fn known(&self) -> Ns {
         self.busy.iter().copied().sum()
     }
 }
 
-/// The part of a core's capacity that is used while `busy` of its `siblings` CPUs run threads, where all of them together do
-/// `gain` times the work of one alone. A gain below 1 says that one alone does all that the core can.
+/// Returns the share of a core's capacity in use while `busy` of its `siblings` CPUs run threads. All of them together
+/// do `gain` times the work of one alone; a gain below 1 means that one CPU alone uses the full capacity.
 #[must_use]
 pub fn capacity_used(busy: usize, siblings: usize, gain: f64) -> f64 {
     let gain = gain.max(1.0);

@@ -1,8 +1,8 @@
-//! The driver: feeds a timeline to all analyses that are asked for.
+//! The driver: feeds a timeline to all requested analyses.
 
 use crate::allowed::SetId;
 use crate::blocked_by::Reasons;
-use crate::lives::Lives;
+use crate::instances::Instances;
 use crate::{ANALYSES, Analysis, Begins, Context, World};
 use model::{
     Change, CpuId, CpuStretch, NameId, Ns, Rows, SetTo, Span, StackId, Stacks, Subject, Table, TableDef, ThreadKey,
@@ -10,43 +10,43 @@ use model::{
 };
 use rustc_hash::FxHashMap;
 
-/// Analyses under way.
+/// The running analyses.
 pub struct Running {
     span: Span,
     world: World,
-    lives: Lives,
-    /// Settings of numbers whose life is over or has not begun: they are their next one's.
+    instances: Instances,
+    /// Settings of TIDs without a current instance; they apply to the next instance.
     next_settings: FxHashMap<Tid, Vec<SetTo>>,
     analyses: Vec<(&'static TableDef, Box<dyn Analysis>)>,
 }
 
 impl Running {
-    /// Begins those that make one of these tables. `names`: all that the source tells; the first is [`model::NameId`] 1.
+    /// Starts the analyses of these tables. `names`: all recorded names; the first is [`model::NameId`] 1.
     #[must_use]
     pub fn start(tables: &[&str], context: &Context<'_>, names: Vec<Box<str>>) -> Self {
         let wanted = ANALYSES.iter().filter(|e| tables.contains(&e.table.name));
         let mut world = World::new(context);
-        world.told(names);
+        world.set_names(names);
         Self {
             span: context.span,
             world,
-            lives: Lives::new(),
+            instances: Instances::new(),
             next_settings: FxHashMap::default(),
             analyses: wanted.map(|e| (e.table, (e.start)(context))).collect(),
         }
     }
 
-    /// The callchains that threads went to wait with ([`Change::BlockedAt`]).
+    /// Sets the callchains of the switch-outs ([`Change::BlockedAt`]).
     pub fn callchains(&mut self, stacks: &Stacks) {
         self.world.reasons = Reasons::new(stacks);
     }
 
-    /// What a frame may take, where it was said.
+    /// Sets the frame budget, if there is one.
     pub fn budget(&mut self, budget: Option<Ns>) {
         self.world.budget = budget;
     }
 
-    /// Feeds all of them.
+    /// Feeds a batch to all analyses.
     pub fn push(&mut self, batch: &Timeline<'_>) {
         let Timeline { mut threads, mut cpus, mut events } = *batch;
         loop {
@@ -56,7 +56,7 @@ impl Running {
             if thread == Ns::MAX && event == Ns::MAX {
                 return cpus.iter().for_each(|stretch| self.cpu(stretch));
             }
-            // A thread that is moved at the instant at which it becomes ready is ready first; one that marks runs first.
+            // At one instant, a thread becomes ready before it is moved, and runs before it marks.
             if event < thread && event < cpu {
                 let Some((first, rest)) = events.split_first() else { return };
                 events = rest;
@@ -74,7 +74,7 @@ impl Running {
     }
 
     fn thread(&mut self, stretch: &ThreadStretch) {
-        let over = self.lives.over(stretch).filter(|o| o.span.start >= self.span.start);
+        let over = self.instances.empty_exit(stretch).filter(|o| o.span.start >= self.span.start);
         if let Some(set) = self.world.permissions.begins(stretch) {
             self.allow(stretch.thread, set, stretch.span.start);
         }
@@ -84,7 +84,7 @@ impl Running {
             settings.iter().for_each(|to| self.set(stretch.thread, to, stretch.span.start));
         }
         if matches!(stretch.state, ThreadState::Running | ThreadState::Exited) {
-            // Whoever runs is not held, even where nobody told that it was let go.
+            // A running thread is not throttled, even if the end of its throttling was not recorded.
             self.hold(stretch.thread, false, stretch.span.start);
         }
         let Some((span, begins)) = self.clip(stretch.span) else { return };
@@ -121,7 +121,7 @@ impl Running {
         if event.at < self.span.end {
             self.world.now = self.world.now.max(event.at);
             let begins = if event.at < self.span.start { Begins::Before } else { Begins::Here };
-            let thread = event.tid().map_or(ThreadKey::UNKNOWN, |tid| self.lives.of(tid));
+            let thread = event.tid().map_or(ThreadKey::UNKNOWN, |tid| self.instances.current(tid));
             self.analyses.iter_mut().for_each(|(_, a)| a.event(event, thread, begins, &self.world));
             if let Some((cpu, to)) = event.power() {
                 self.world.power(cpu, to);
@@ -130,9 +130,9 @@ impl Running {
     }
 
     fn moved(&mut self, at: Ns, tid: Tid, to: CpuId) {
-        // A move before the span says on which queue the thread is when it begins.
+        // A move before the span sets the run queue of the thread at the span's begin.
         if at < self.span.end
-            && let Some(thread) = self.lives.ready(tid)
+            && let Some(thread) = self.instances.ready(tid)
         {
             self.world.now = self.world.now.max(at);
             self.analyses.iter_mut().for_each(|(_, a)| a.moved(thread, to, &self.world));
@@ -142,7 +142,7 @@ impl Running {
     fn blocked_at(&mut self, at: Ns, tid: Tid, stack: StackId) {
         if at >= self.span.start && at < self.span.end {
             self.world.now = self.world.now.max(at);
-            let thread = self.lives.of(tid);
+            let thread = self.instances.current(tid);
             if let Some(reason) = self.world.reasons.of(stack) {
                 self.analyses.iter_mut().for_each(|(_, a)| a.blocked_by(thread, reason, &self.world));
             }
@@ -151,13 +151,13 @@ impl Running {
 
     fn affinity(&mut self, at: Ns, tid: Tid, cpus: NameId) {
         let set = self.world.set_of(cpus);
-        match self.lives.alive(tid) {
+        match self.instances.alive(tid) {
             Some(thread) => self.allow(thread, set, at),
-            None => self.world.permissions.next(tid, set),
+            None => self.world.permissions.set_next(tid, set),
         }
     }
 
-    /// Also before the span: where a thread is allowed when that begins.
+    /// Sets a thread's affinity; also before the span, for the affinity at its begin.
     fn allow(&mut self, thread: ThreadKey, set: SetId, at: Ns) {
         if at < self.span.end && set != self.world.allowed(thread) {
             self.world.now = self.world.now.max(at);
@@ -170,9 +170,9 @@ impl Running {
         let Subject::Thread(tid) = who else {
             return self.set(ThreadKey::UNKNOWN, to, at);
         };
-        match self.lives.alive(tid) {
+        match self.instances.alive(tid) {
             Some(thread) => self.set(thread, to, at),
-            // Of each kind the last one counts.
+            // The last setting of each kind counts.
             None => {
                 let kind = std::mem::discriminant(to);
                 let next = self.next_settings.entry(tid).or_default();
@@ -182,7 +182,7 @@ impl Running {
         }
     }
 
-    /// Also before the span: how threads are set when that begins.
+    /// Applies a setting; also before the span, for the settings at its begin.
     fn set(&mut self, thread: ThreadKey, to: &SetTo, at: Ns) {
         if at < self.span.end {
             self.world.now = self.world.now.max(at);
@@ -201,7 +201,7 @@ impl Running {
                 }
             }
             Subject::Thread(tid) if self.world.throttled.is_reported() => {
-                if let Some(thread) = self.lives.alive(tid) {
+                if let Some(thread) = self.instances.alive(tid) {
                     self.hold(thread, begins, at);
                 }
             }
@@ -209,7 +209,7 @@ impl Running {
         }
     }
 
-    /// Also before the span: who is throttled when that begins.
+    /// Sets whether a thread is throttled; also before the span, for the state at its begin.
     fn hold(&mut self, thread: ThreadKey, throttled: bool, at: Ns) {
         if at < self.span.end && throttled != self.world.throttled.is(thread) {
             self.world.now = self.world.now.max(at);
@@ -224,20 +224,21 @@ impl Running {
         (cut.start < cut.end).then_some((cut, begins))
     }
 
-    /// Hands on rows that will not change any more, of the only one that runs; [`Self::finish`] then leaves them out.
+    /// Writes the rows that will not change any more. Only for a single running analysis; [`Self::finish`] then leaves
+    /// them out.
     pub fn drain(&mut self, out: &mut dyn Rows) {
         if let [(_, analysis)] = self.analyses.as_mut_slice() {
             analysis.drain(&self.world, out);
         }
     }
 
-    /// Their tables.
+    /// Returns the tables.
     #[must_use]
     pub fn finish(self) -> Vec<Table> {
         self.tables().collect()
     }
 
-    /// The same, each made when it is asked for, so that none need be held beside another.
+    /// Returns the tables one at a time, so that only one is in memory.
     pub fn tables(self) -> impl Iterator<Item = Table> {
         let Self { span, mut world, analyses, .. } = self;
         world.now = span.end;

@@ -1,11 +1,11 @@
-//! Migrations: from which CPU to which, and what the two have in common.
+//! Migrations: the source CPU, the target CPU and the topology they share.
 
 use crate::Context;
 use crate::by_thread::ByThread;
 use model::{CpuId, Reason, ThreadState, ThreadStretch};
 use topology::{Cpu, Source};
 
-/// What two CPUs have in common, the nearest first; of a machine without equal cores, how their classes differ.
+/// The closest topology level that two CPUs share. On a hybrid machine, how their core classes differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Edge {
@@ -20,10 +20,10 @@ pub(crate) enum Edge {
 }
 
 impl Edge {
-    /// How many there are; their order is that of the columns.
+    /// The number of edges. Their order is that of the columns.
     pub(crate) const COUNT: usize = 8;
 
-    /// The word in tables, as the column's name.
+    /// Returns the name in tables, which is also the column's name.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::SameCore => "same_core",
@@ -38,7 +38,7 @@ impl Edge {
     }
 }
 
-/// Where a CPU is: each group by its first CPU, `None` where nobody told.
+/// The position of a CPU in the topology: each group by its first CPU, `None` if not recorded.
 #[derive(Clone, Copy, Default)]
 struct Spot {
     core: Option<CpuId>,
@@ -49,14 +49,14 @@ struct Spot {
 }
 
 impl Spot {
-    fn is_told(self) -> bool {
+    fn is_known(self) -> bool {
         self.core.or(self.l2).or(self.l3).is_some() || self.package.or(self.class).is_some()
     }
 }
 
-/// The machine, for edges.
+/// The machine's topology, for edges.
 pub(crate) struct Edges {
-    /// By the number of the CPU.
+    /// By CPU number.
     spots: Vec<Spot>,
 }
 
@@ -67,7 +67,7 @@ impl Edges {
         for (cpu, class) in machine.cpus.iter().zip(&machine.class) {
             let Cpu { package, siblings, l2, l3, .. } = cpu;
             let first = |group: &[CpuId]| group.first().copied();
-            // Class 0 that nobody told is no word that two cores are alike.
+            // A class that is 0 because it was not recorded does not mean that two cores are equal.
             let class = Some(class.best.value).filter(|_| class.best.source != Source::Assumed);
             spots[cpu.id.0 as usize] =
                 Spot { core: first(siblings), l2: first(l2), l3: first(l3), package: *package, class };
@@ -84,7 +84,7 @@ impl Edges {
         let same = |a: Option<CpuId>, b: Option<CpuId>| a.is_some() && a == b;
         let differ = |a: Option<u32>, b: Option<u32>| a.zip(b).is_some_and(|(a, b)| a != b);
         match () {
-            () if !a.is_told() || !b.is_told() => Edge::Unknown,
+            () if !a.is_known() || !b.is_known() => Edge::Unknown,
             () if same(a.core, b.core) => Edge::SameCore,
             () if differ(a.class, b.class) => {
                 if a.class < b.class {
@@ -101,7 +101,7 @@ impl Edges {
     }
 }
 
-/// Where each thread was last.
+/// The last CPU of each thread.
 pub(crate) struct Places(ByThread<Place>);
 
 #[derive(Clone, Copy, Default)]
@@ -115,27 +115,27 @@ impl Places {
         Self(ByThread::new())
     }
 
-    /// From where to where the thread moves by this stretch, if it does.
+    /// Returns the source and target CPU, if the thread moves with this stretch.
     #[inline]
     pub(crate) fn moves(&mut self, stretch: &ThreadStretch) -> Option<(CpuId, CpuId)> {
         let place = self.0.of(stretch.thread);
         let runs = stretch.state == ThreadState::Running;
         let ran = std::mem::replace(&mut place.ran, runs);
         let here = match (stretch.state, stretch.reason) {
-            // Nobody saw it come in here.
+            // The arrival on this CPU was not recorded.
             (_, Reason::Inferred) => return None,
-            // The CPU of a ready stretch is a run queue. It is where the thread left, unless that came with a waking or a
-            // move; of a thread that ran, its run tells that better.
+            // The CPU of a ready stretch is a run queue: the CPU that the thread left, unless a wakeup or a move set
+            // it. For a thread that ran, the run is more reliable.
             (ThreadState::Ready, reason) if !ran && (reason.left_runnable() || reason == Reason::Snapshot) => {
                 stretch.cpu
             }
-            // So it is of time that is lost with events.
+            // The same is true for time in which events were lost.
             (ThreadState::Ready, _) | (_, Reason::Lossy) => None,
             _ => stretch.cpu,
         };
         let before = place.cpu;
         place.cpu = here.or(before);
-        // A snapshot shows where it runs, and not that it came there.
+        // A snapshot shows the CPU on which a thread runs, but not a migration.
         let comes = runs && stretch.reason != Reason::Snapshot;
         before.zip(here).filter(|(from, to)| comes && from != to)
     }

@@ -1,13 +1,14 @@
-//! What was free while a thread was ready, without looking at the thread meanwhile.
+//! Which CPUs were free while a thread was ready, calculated without visiting the thread in between.
 //!
-//! Of each class of cores and set of CPUs, a clock tells for how long a thread that is allowed on those, and on the queue of a
-//! CPU of that class, finds nothing free, a CPU of another class, one of the same, only parked ones, only those where it is not
-//! allowed, or nobody can say. A ready thread's share is the difference of what it shows at the thread's begin and at its end. Whether the
-//! very CPU on whose queue it is was idle is told by that CPU's own clocks.
+//! For each core class and set of CPUs there is a clock. It counts how long a thread that is allowed on these CPUs, and
+//! queued on a CPU of this class, finds nothing free, a free CPU of another class, one of the same class, only parked
+//! ones, only ones where it is not allowed, or cannot know. The share of a ready thread is the difference between the
+//! clock at its end and at its begin. Whether the CPU of its own run queue was idle is counted by the clocks of that
+//! CPU.
 //!
 //! ```text
-//!   a class's clock    │ same │ other │ nothing │ same │          one at a time runs
-//!   its queue's CPU    │ idle │ busy  │  busy   │ busy │          idle: taken out of same
+//!   a class's clock    │ same │ other │ nothing │ same │          one state at a time
+//!   its queue's CPU    │ idle │ busy  │  busy   │ busy │          idle: subtracted from same
 //!   thread                ├── ready ──────────────┤
 //! ```
 
@@ -16,9 +17,9 @@ use crate::{Context, SetId, World};
 use model::{CpuState, Ns};
 use std::ops::{Add, Sub};
 
-/// What a thread on the queue of a CPU of some class finds, but for that CPU itself.
+/// What a thread queued on a CPU of some class finds, apart from that CPU itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Finds {
+enum Finding {
     Nothing,
     NotAllowed,
     Parked,
@@ -27,34 +28,34 @@ enum Finds {
     Unknown,
 }
 
-/// Of a class and a set.
+/// The clock of a class and a set.
 struct Clock {
-    finds: Finds,
+    finds: Finding,
     since: Ns,
-    /// For how long it found what until `since`.
+    /// The time spent in each state until `since`.
     found: [Ns; 6],
 }
 
-/// For how long a CPU was unknown while another of its class and of some set was idle: it may have been idle or not, whatever
-/// that one was.
+/// How long a CPU's state was unknown while another CPU of its class and of some set was idle. Whether this CPU was
+/// idle then makes no difference to what a thread finds.
 struct Doubt {
     /// Until `same_since`.
     ns: Ns,
-    /// What the set's clock of the same class showed when the CPU began or ceased to be unknown.
+    /// The value of the set's clock of the same class when the CPU's state became unknown or known.
     same_since: Ns,
 }
 
-/// What a CPU is to those who wait.
+/// Whether a waiting thread could use a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Is {
+pub(crate) enum Availability {
     Busy,
     Idle,
-    /// It runs no thread, as far as is known, but may not be used.
+    /// It runs no thread, as far as is known, but is parked.
     Parked,
     Unknown,
 }
 
-impl Is {
+impl Availability {
     pub(crate) fn of(state: CpuState, parked: Option<bool>) -> Self {
         match (state, parked) {
             (CpuState::Busy, _) => Self::Busy,
@@ -67,58 +68,58 @@ impl Is {
 
 struct Cpu {
     class: u32,
-    is: Is,
+    is: Availability,
     since: Ns,
     /// How long it was idle until `since`.
     idle: Ns,
     doubts: Clocks<SetId, Doubt>,
 }
 
-/// The CPUs that run no thread, by their places in [`World::cpus`].
-struct Now {
+/// The CPUs that run no thread, as indices into [`World::cpus`].
+struct IdleCpus {
     idle: Bits,
     parked: Bits,
     unknown: Bits,
-    /// Of each class.
+    /// For each class.
     classes: Vec<Bits>,
 }
 
-/// The clocks.
+/// All clocks of the machine.
 pub(crate) struct Free {
-    now: Now,
+    now: IdleCpus,
     cpus: Vec<Cpu>,
     clocks: Clocks<(SetId, u32), Clock>,
 }
 
-/// A place to wait for a CPU.
+/// What a ready thread waits for: the CPU of its run queue and the CPUs where it is allowed.
 #[derive(Clone, Copy)]
 pub(crate) struct Queue {
-    /// The place of its CPU; `None`: nobody knows which.
+    /// The index of the queue's CPU; `None` if unknown.
     pub(crate) place: Option<usize>,
-    /// On which CPUs the thread is allowed.
+    /// The set of CPUs on which the thread is allowed.
     pub(crate) set: SetId,
 }
 
-/// What the clocks show, or the difference: how long what was free.
+/// What the clocks show, or a difference of two readings: how long what was free.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Found {
+pub(crate) struct FreeTimes {
     /// Every CPU ran a thread.
     pub(crate) nothing: Ns,
-    /// None where it is allowed was idle or parked, one of the rest was idle.
+    /// No allowed CPU was idle or parked, another one was idle.
     pub(crate) not_allowed: Ns,
-    /// None where it is allowed was idle, but for parked ones.
+    /// No allowed CPU was idle, but one was parked.
     pub(crate) parked: Ns,
-    /// None of the same class was idle, one of another was.
+    /// No CPU of the same class was idle, one of another class was.
     pub(crate) other_class: Ns,
-    /// One of the same class was idle, and its own busy.
+    /// A CPU of the same class was idle, the queue's own CPU was busy.
     pub(crate) same_class: Ns,
-    /// Its own was idle.
+    /// The queue's own CPU was idle.
     pub(crate) own: Ns,
-    /// Nobody can say.
+    /// Unknown.
     pub(crate) unknown: Ns,
 }
 
-impl Found {
+impl FreeTimes {
     fn each(self, other: Self, of: fn(Ns, Ns) -> Ns) -> Self {
         Self {
             nothing: of(self.nothing, other.nothing),
@@ -132,14 +133,14 @@ impl Found {
     }
 }
 
-impl Add for Found {
+impl Add for FreeTimes {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         self.each(other, Ns::add)
     }
 }
 
-impl Sub for Found {
+impl Sub for FreeTimes {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
         self.each(other, Ns::sub)
@@ -147,12 +148,12 @@ impl Sub for Found {
 }
 
 impl Clock {
-    fn show(&self, what: Finds, now: Ns) -> Ns {
+    fn show(&self, what: Finding, now: Ns) -> Ns {
         let running = if self.finds == what { now - self.since } else { Ns::ZERO };
         self.found[what as usize] + running
     }
 
-    fn find(&mut self, finds: Finds, now: Ns) {
+    fn find(&mut self, finds: Finding, now: Ns) {
         if finds != self.finds {
             self.found[self.finds as usize] = self.show(self.finds, now);
             (self.finds, self.since) = (finds, now);
@@ -161,30 +162,30 @@ impl Clock {
 }
 
 impl Doubt {
-    fn show(&self, is: Is, same: Ns) -> Ns {
-        self.ns + if is == Is::Unknown { same - self.same_since } else { Ns::ZERO }
+    fn show(&self, is: Availability, same: Ns) -> Ns {
+        self.ns + if is == Availability::Unknown { same - self.same_since } else { Ns::ZERO }
     }
 }
 
 impl Cpu {
     fn idle_until(&self, now: Ns) -> Ns {
-        self.idle + if self.is == Is::Idle { now - self.since } else { Ns::ZERO }
+        self.idle + if self.is == Availability::Idle { now - self.since } else { Ns::ZERO }
     }
 }
 
-impl Now {
-    fn put(&mut self, place: usize, is: Is) {
-        self.idle.put(place, is == Is::Idle);
-        self.parked.put(place, is == Is::Parked);
-        self.unknown.put(place, is == Is::Unknown);
+impl IdleCpus {
+    fn put(&mut self, place: usize, is: Availability) {
+        self.idle.put(place, is == Availability::Idle);
+        self.parked.put(place, is == Availability::Parked);
+        self.unknown.put(place, is == Availability::Unknown);
     }
 
-    /// Whether any is idle, or unknown.
+    /// Whether any CPU is idle, and whether any is unknown.
     fn any(&self) -> (bool, bool) {
         (!self.idle.is_empty(), !self.unknown.is_empty())
     }
 
-    fn finds(&self, set: &Bits, class: u32) -> Finds {
+    fn finds(&self, set: &Bits, class: u32) -> Finding {
         let of_class = &self.classes[class as usize];
         let mut seen = [0; 7];
         let states = self.idle.words().zip(self.parked.words()).zip(self.unknown.words());
@@ -194,14 +195,14 @@ impl Now {
             seen.iter_mut().zip(here).for_each(|(seen, here)| *seen |= here);
         }
         match seen.map(|of| of != 0) {
-            [true, ..] => Finds::Same,
-            [_, true, ..] => Finds::Unknown,
-            [_, _, true, ..] => Finds::Other,
-            [_, _, _, true, ..] => Finds::Unknown,
-            [_, _, _, _, true, ..] => Finds::Parked,
-            [.., true, _] => Finds::NotAllowed,
-            [.., true] => Finds::Unknown,
-            _ => Finds::Nothing,
+            [true, ..] => Finding::Same,
+            [_, true, ..] => Finding::Unknown,
+            [_, _, true, ..] => Finding::Other,
+            [_, _, _, true, ..] => Finding::Unknown,
+            [_, _, _, _, true, ..] => Finding::Parked,
+            [.., true, _] => Finding::NotAllowed,
+            [.., true] => Finding::Unknown,
+            _ => Finding::Nothing,
         }
     }
 }
@@ -213,26 +214,27 @@ impl Free {
         let mut numbers: Vec<u32> = world.cpus.iter().map(|c| c.class).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let cpu = |class| Cpu { class, is: Is::Unknown, since: world.now, idle: Ns::ZERO, doubts: Clocks::new() };
+        let cpu =
+            |class| Cpu { class, is: Availability::Unknown, since: world.now, idle: Ns::ZERO, doubts: Clocks::new() };
         let class_of = |number| numbers.binary_search(&number).unwrap_or(0) as u32;
         let cpus: Vec<Cpu> = world.cpus.iter().map(|c| cpu(class_of(c.class))).collect();
         let of = |class| Bits::of((0..many).filter(|place| cpus[*place].class == class), many);
         let classes = (0..numbers.len() as u32).map(of).collect();
         let none = || Bits::none(many);
-        let now = Now { idle: none(), parked: none(), unknown: Bits::of(0..many, many), classes };
+        let now = IdleCpus { idle: none(), parked: none(), unknown: Bits::of(0..many, many), classes };
         Self { now, cpus, clocks: Clocks::new() }
     }
 
-    /// A CPU changes.
-    pub(crate) fn change(&mut self, place: usize, is: Is, world: &World) {
+    /// Handles a change of a CPU.
+    pub(crate) fn change(&mut self, place: usize, is: Availability, world: &World) {
         let (cpu, now) = (&mut self.cpus[place], world.now);
         if cpu.is == is {
             return;
         }
         cpu.idle = cpu.idle_until(now);
-        if cpu.is == Is::Unknown || is == Is::Unknown {
+        if cpu.is == Availability::Unknown || is == Availability::Unknown {
             for (set, doubt) in cpu.doubts.iter_mut() {
-                let same = self.clocks.get((set, cpu.class)).map_or(Ns::ZERO, |c| c.show(Finds::Same, now));
+                let same = self.clocks.get((set, cpu.class)).map_or(Ns::ZERO, |c| c.show(Finding::Same, now));
                 doubt.ns = doubt.show(cpu.is, same);
                 doubt.same_since = same;
             }
@@ -242,7 +244,7 @@ impl Free {
         self.now.put(place, is);
         let any_changes = any != self.now.any();
         for ((set, class), clock) in self.clocks.iter_mut() {
-            // Of CPUs where a thread is not allowed it matters only whether there is any.
+            // For CPUs where a thread is not allowed, only whether one is idle matters.
             let set = &world.set(set).cpus;
             if any_changes || set.has(place) {
                 clock.find(self.now.finds(set, class), now);
@@ -250,20 +252,20 @@ impl Free {
         }
     }
 
-    /// A thread comes: what the clocks show to it.
-    pub(crate) fn enter(&mut self, queue: Queue, world: &World) -> Found {
+    /// Adds a waiting thread. Returns the reading of its clocks.
+    pub(crate) fn enter(&mut self, queue: Queue, world: &World) -> FreeTimes {
         if let Some(place) = queue.place {
             let (class, now) = (self.cpus[place].class, world.now);
             let finds = self.now.finds(&world.set(queue.set).cpus, class);
             let clock = self.clocks.enter((queue.set, class), || Clock { finds, since: now, found: [Ns::ZERO; 6] });
-            let same_since = clock.show(Finds::Same, now);
+            let same_since = clock.show(Finding::Same, now);
             self.cpus[place].doubts.enter(queue.set, || Doubt { ns: Ns::ZERO, same_since });
         }
         self.show(queue, world)
     }
 
-    /// It leaves: what they show now.
-    pub(crate) fn leave(&mut self, queue: Queue, world: &World) -> Found {
+    /// Removes a waiting thread. Returns the reading of its clocks.
+    pub(crate) fn leave(&mut self, queue: Queue, world: &World) -> FreeTimes {
         let found = self.show(queue, world);
         if let Some(place) = queue.place {
             self.clocks.leave((queue.set, self.cpus[place].class));
@@ -272,28 +274,28 @@ impl Free {
         found
     }
 
-    fn show(&self, queue: Queue, world: &World) -> Found {
+    fn show(&self, queue: Queue, world: &World) -> FreeTimes {
         let (set, now) = (queue.set, world.now);
-        let nobody_knows = Found { unknown: now, ..Found::default() };
-        let Some(place) = queue.place else { return nobody_knows };
+        let unknown_times = FreeTimes { unknown: now, ..FreeTimes::default() };
+        let Some(place) = queue.place else { return unknown_times };
         let cpu = &self.cpus[place];
         let Some((clock, doubt)) = self.clocks.get((set, cpu.class)).zip(cpu.doubts.get(set)) else {
-            return nobody_knows;
+            return unknown_times;
         };
-        let same = clock.show(Finds::Same, now);
+        let same = clock.show(Finding::Same, now);
         let (mut own, mut doubt) = (cpu.idle_until(now), doubt.show(cpu.is, same));
         if !world.set(set).cpus.has(place) {
-            // Its queue's CPU is to the thread as any other where it is not allowed.
+            // If the thread is not allowed on its queue's CPU, that CPU counts like any other.
             (own, doubt) = (Ns::ZERO, Ns::ZERO);
         }
-        Found {
-            nothing: clock.show(Finds::Nothing, now),
-            not_allowed: clock.show(Finds::NotAllowed, now),
-            parked: clock.show(Finds::Parked, now),
-            other_class: clock.show(Finds::Other, now),
+        FreeTimes {
+            nothing: clock.show(Finding::Nothing, now),
+            not_allowed: clock.show(Finding::NotAllowed, now),
+            parked: clock.show(Finding::Parked, now),
+            other_class: clock.show(Finding::Other, now),
             same_class: same - own - doubt,
             own,
-            unknown: clock.show(Finds::Unknown, now) + doubt,
+            unknown: clock.show(Finding::Unknown, now) + doubt,
         }
     }
 }

@@ -1,21 +1,21 @@
-//! Lengths of time in powers of two from a microsecond.
+//! Durations in powers of two from a microsecond.
 
 use model::{Ns, Value};
 
-/// How many happenings there were of each length, and what they sum to; `T` is what is kept of each length.
+/// A histogram of durations; `T` is what is kept for each bin.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lengths<T> {
-    /// Below 1 µs, below 2 µs, below 4 µs, …, as far as any was met.
+    /// The bins below 1 µs, below 2 µs, below 4 µs, …, up to the largest that occurred.
     known: Vec<T>,
-    /// Of those that were cut.
+    /// The bin of durations that were cut off.
     cut: Option<T>,
 }
 
-/// The first length that is not in the shortest row.
+/// The lower bound of the second bin.
 const SHORTEST: i64 = 1000;
 
 impl<T: Clone + Default> Lengths<T> {
-    /// What is kept of a length; `None`: it was cut.
+    /// Returns the value for a duration; `None`: it was cut off.
     #[inline]
     pub(crate) fn of(&mut self, length: Option<Ns>) -> &mut T {
         let Some(length) = length else { return self.cut.get_or_insert_default() };
@@ -29,7 +29,8 @@ impl<T: Clone + Default> Lengths<T> {
         &mut self.known[row]
     }
 
-    /// From which length to which, null for those that were cut, and what was kept; those that were cut come first.
+    /// Returns the lower and upper bound of each bin and its value. Bounds are null for durations that were cut off,
+    /// which come first.
     pub(crate) fn rows(&self) -> impl Iterator<Item = ([Value; 2], &T)> {
         let first = |row: usize| if row == 0 { Ns::ZERO } else { Ns(SHORTEST.saturating_mul(1 << (row - 1))) };
         let known =
@@ -44,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_length_is_in_the_row_that_names_it() {
+    fn every_length_falls_within_the_bounds_of_its_row() {
         for length in [0, 1, 999, 1000, 1999, 2000, 3999, 4000, 1_000_000, 1_024_000, i64::MAX - 1] {
             let mut lengths = Lengths::<u32>::default();
             *lengths.of(Some(Ns(length))) += 1;

@@ -1,11 +1,11 @@
 //! Analyses: folds over stretches in order of time, each to a table.
 //!
-//! An analysis sees stretches and the machine, never a file or an event's bytes; one driver ([`Running`]) feeds all that are
-//! asked for in one pass. A new one is a file in `tables/`, a line in [`ANALYSES`] and a case.
+//! An analysis sees stretches and the machine, never a file or the bytes of an event. One driver ([`Running`]) feeds
+//! all requested analyses in one pass. A new analysis is a file in `tables/`, a line in [`ANALYSES`] and a case.
 //!
-//! Stretches tile: where a CPU's or a living thread's stretch ends, its next one begins. So a fold is told only of begins, in
-//! order, and finds in the [`World`] what everybody did until then. A life that ends in the instant at which its number's next
-//! one begins is told of by an empty stretch.
+//! Stretches tile: the next stretch of a CPU or a living thread begins where the last one ends. So a fold only gets
+//! begins, in order, and finds the state of everything until then in the [`World`]. If a thread instance ends at the
+//! instant at which its TID's next one begins, the fold gets an empty stretch for it.
 
 mod allowed;
 mod blocked_by;
@@ -17,8 +17,8 @@ mod driver;
 mod edges;
 pub mod frames;
 mod free;
+mod instances;
 mod lengths;
-mod lives;
 mod marked;
 mod parking;
 mod shares;
@@ -38,27 +38,28 @@ pub use world::{CoreNow, CpuNow, World};
 use model::{CpuId, CpuStretch, Rows, SetTo, Span, ThreadKey, ThreadStretch, TimelineEvent};
 use topology::Machine;
 
-/// What an analysis may know beforehand.
+/// What an analysis knows before it starts.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The machine.
     pub machine: &'a Machine,
-    /// The time that is asked for.
+    /// The requested range.
     pub span: Span,
-    /// The CPUs of which the source tells what they ran; of the others nobody can say anything.
+    /// The CPUs whose running threads the source records; the state of all others is unknown.
     pub followed: &'a [CpuId],
-    /// The source tells when threads were woken; without, ready time is not known.
+    /// Whether the source records wakeups; without them, ready time is unknown.
     pub ready_known: bool,
 }
 
-/// A fold over the stretches of a span. Every stretch is clipped to it.
+/// A fold over the stretches of a span. Every stretch is clipped to the span.
 pub trait Analysis {
-    /// Before anything happened.
+    /// Creates the analysis.
     fn new(context: &Context<'_>) -> Self
     where
         Self: Sized;
 
-    /// About how long it takes, beside the quickest ones: so they are shared out among threads ([`shares`]).
+    /// Returns the estimated running time relative to the fastest analyses, used to share out analyses among threads
+    /// ([`shares`]).
     fn weight() -> usize
     where
         Self: Sized,
@@ -66,63 +67,63 @@ pub trait Analysis {
         1
     }
 
-    /// A thread's stretch begins. `world` is as it was until now.
+    /// Handles the begin of a thread's stretch. `world` shows the state until now.
     fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {
         _ = (stretch, begins, world);
     }
 
-    /// A CPU's stretch begins.
+    /// Handles the begin of a CPU's stretch.
     fn cpu(&mut self, stretch: &CpuStretch, begins: Begins, world: &World) {
         _ = (stretch, begins, world);
     }
 
-    /// A ready thread is moved to another run queue.
+    /// Handles the move of a ready thread to another run queue.
     fn moved(&mut self, thread: ThreadKey, to: CpuId, world: &World) {
         _ = (thread, to, world);
     }
 
-    /// Something else happened, of a kind that has no method of its own: a mark, a change of power, … `thread`: the thread that
-    /// it is about, [`ThreadKey::UNKNOWN`] where there is none. Also before the span ([`Begins::Before`]), since what it began may
-    /// last into it; what held before the recording comes at its begin.
+    /// Handles an event without a method of its own: a mark, a power change, … `thread`: the thread that the event is
+    /// about, or [`ThreadKey::UNKNOWN`]. Events before the span are included ([`Begins::Before`]), since what they
+    /// began may last into it. State from before the recording comes at its begin.
     fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, begins: Begins, world: &World) {
         _ = (event, thread, begins, world);
     }
 
-    /// A thread is allowed on the CPUs of another set from now on. `world` tells the one before.
+    /// Handles a change of a thread's affinity. `world` shows the old set.
     fn allowed(&mut self, thread: ThreadKey, set: SetId, world: &World) {
         _ = (thread, set, world);
     }
 
-    /// A thread is throttled from now on, or no longer. `world` tells what it was before.
+    /// Handles the begin or end of a thread's throttling. `world` shows the old state.
     fn throttled(&mut self, thread: ThreadKey, throttled: bool, world: &World) {
         _ = (thread, throttled, world);
     }
 
-    /// What a thread waits for, told behind the stretch that begins with it, where a callchain tells.
+    /// Handles what a thread waits for, where a callchain shows it. It comes after the begin of the blocked stretch.
     fn blocked_by(&mut self, thread: ThreadKey, reason: ReasonId, world: &World) {
         _ = (thread, reason, world);
     }
 
-    /// A thread is set to be scheduled so from now on ([`ThreadKey::UNKNOWN`]: those of a cgroup are); also before the span, as
-    /// of its begin.
+    /// Handles a change of a thread's scheduling settings ([`ThreadKey::UNKNOWN`]: of a cgroup's threads). Changes
+    /// before the span come at its begin.
     fn setting(&mut self, thread: ThreadKey, to: &SetTo, world: &World) {
         _ = (thread, to, world);
     }
 
-    /// Hands on rows that will not change any more, and forgets them: for tables as long as the recording.
+    /// Writes the rows that will not change any more and forgets them: for tables as long as the recording.
     fn drain(&mut self, world: &World, out: &mut dyn Rows) {
         _ = (world, out);
     }
 
-    /// The span is over; the table's rows, but for those that were drained. `world` is as it was until its end.
+    /// Writes the rows that were not drained, at the end of the span. `world` shows the state until its end.
     fn finish(&mut self, world: &World, out: &mut dyn Rows);
 }
 
-/// Whether something begins where it is said to begin.
+/// Whether a begin is a real event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Begins {
-    /// It does: something happened.
+    /// Real: something happened.
     Here,
-    /// It was under way when the span began; its begin was cut off.
+    /// It was under way when the span began, so the begin was cut off.
     Before,
 }

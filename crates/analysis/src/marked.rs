@@ -1,4 +1,4 @@
-//! Which marked stretches are open, and what their threads do meanwhile: for tables of marks.
+//! The open marked stretches and the state times of their threads, for tables of marks.
 
 use crate::parking;
 use crate::{Begins, World};
@@ -6,18 +6,18 @@ use model::{Mark, MarkEdge, NameId, Ns, Pid, ThreadKey, ThreadState, ThreadStret
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Time in each state, in the order of [`ThreadState::ALL`].
+/// The time in each state, in the order of [`ThreadState::ALL`].
 pub(crate) type Clocks = [Ns; 5];
 
-/// What a living thread does, and its clocks up to then.
+/// The current state of a living thread, and its clocks until that began.
 #[derive(Clone, Copy)]
-struct Life {
+struct ThreadTimes {
     state: ThreadState,
     since: Ns,
     clocks: Clocks,
 }
 
-impl Life {
+impl ThreadTimes {
     fn read(&self, now: Ns) -> Clocks {
         let mut clocks = self.clocks;
         let clock = &mut clocks[self.state as usize];
@@ -26,7 +26,7 @@ impl Life {
     }
 }
 
-/// Where stretches nest: a thread's own track, or another of a process.
+/// The scope in which stretches nest: a thread's own track, or another track of a process.
 type Track = (ThreadKey, Pid, i64);
 
 struct Open {
@@ -38,7 +38,7 @@ struct Open {
     begun: bool,
 }
 
-/// A marked stretch that is over, or that the span cuts.
+/// A marked stretch that ended or that the span cuts off.
 pub(crate) struct Stretch {
     pub(crate) thread: ThreadKey,
     pub(crate) pid: Pid,
@@ -47,24 +47,24 @@ pub(crate) struct Stretch {
     pub(crate) end: Ns,
     /// Whether its end was marked.
     pub(crate) ended: bool,
-    /// What its thread did from start to end.
+    /// The state times of its thread between start and end.
     pub(crate) clocks: Clocks,
-    /// For how long CPUs were parked meanwhile.
+    /// For how long CPUs were parked between start and end.
     pub(crate) parking: parking::Clocks,
     /// Whether it began and ended within the span.
     pub(crate) whole: bool,
 }
 
-/// The stretches that are open, and every thread's clocks.
+/// The open stretches, and the clocks of every thread.
 #[derive(Default)]
 pub(crate) struct Tracks {
-    lives: FxHashMap<ThreadKey, Life>,
+    threads: FxHashMap<ThreadKey, ThreadTimes>,
     open: BTreeMap<Track, Vec<Open>>,
 }
 
 impl Tracks {
     fn clocks(&self, thread: ThreadKey, now: Ns) -> Clocks {
-        self.lives.get(&thread).map_or(Clocks::default(), |life| life.read(now))
+        self.threads.get(&thread).map_or(Clocks::default(), |times| times.read(now))
     }
 
     fn end(&self, (thread, pid, _): Track, open: &Open, world: &World, ended: bool) -> Stretch {
@@ -76,20 +76,20 @@ impl Tracks {
         Stretch { thread, pid, name: open.name, start: open.at, end, ended, clocks, parking, whole }
     }
 
-    /// A thread's stretch begins.
+    /// Handles the begin of a thread's stretch.
     pub(crate) fn thread(&mut self, stretch: &ThreadStretch, world: &World) {
         let clocks = self.clocks(stretch.thread, world.now);
         let first = (stretch.thread, Pid(i32::MIN), i64::MIN);
         let marks = || self.open.range(first..).take_while(|(track, _)| track.0 == stretch.thread);
         if stretch.state == ThreadState::Exited && marks().all(|(_, open)| open.is_empty()) {
-            self.lives.remove(&stretch.thread);
+            self.threads.remove(&stretch.thread);
             return;
         }
-        let life = Life { state: stretch.state, since: world.now, clocks };
-        self.lives.insert(stretch.thread, life);
+        let times = ThreadTimes { state: stretch.state, since: world.now, clocks };
+        self.threads.insert(stretch.thread, times);
     }
 
-    /// A begin or an end; the stretch that ends here, if it reaches into the span.
+    /// Handles a begin or an end mark. Returns the stretch that ends, if it overlaps the span.
     pub(crate) fn marked(&mut self, mark: &Mark, thread: ThreadKey, begins: Begins, world: &World) -> Option<Stretch> {
         let track = (thread, mark.pid, mark.track);
         match mark.edge {
@@ -102,14 +102,14 @@ impl Tracks {
             }
             MarkEdge::End => {
                 let open = self.open.get_mut(&track)?.pop()?;
-                // What ended before the span is no part of it.
+                // A stretch that ended before the span is not part of it.
                 (begins == Begins::Here).then(|| self.end(track, &open, world, true))
             }
             MarkEdge::Instant => None,
         }
     }
 
-    /// Those that had not ended when the span did.
+    /// Returns the stretches still open at the end of the span.
     pub(crate) fn rest(&mut self, world: &World) -> Vec<Stretch> {
         let open = std::mem::take(&mut self.open);
         let all = open.iter().flat_map(|(track, open)| open.iter().map(|open| (*track, open)));
@@ -117,14 +117,15 @@ impl Tracks {
     }
 }
 
-/// The cells of a stretch's or a sum's thread: its key, and its process.
-pub(crate) fn whose(thread: ThreadKey, pid: Pid) -> [Value; 2] {
+/// Returns the cells for the thread of a stretch or a sum: its key and its process.
+pub(crate) fn thread_cells(thread: ThreadKey, pid: Pid) -> [Value; 2] {
     let of_thread = (thread != ThreadKey::UNKNOWN).then_some(thread.0);
     [of_thread.into(), (pid != Pid::UNKNOWN).then_some(i64::from(pid.0)).into()]
 }
 
-/// The cells of what a thread did meanwhile: running, ready, blocked, unknown. Null where the mark is of no thread.
-pub(crate) fn meanwhile(thread: ThreadKey, clocks: &Clocks, ready_known: bool) -> [Value; 4] {
+/// Returns the cells for the state times of a thread: running, ready, blocked, unknown. Null if the mark belongs to no
+/// thread.
+pub(crate) fn time_cells(thread: ThreadKey, clocks: &Clocks, ready_known: bool) -> [Value; 4] {
     let time = |state| Value::from((thread != ThreadKey::UNKNOWN).then_some(clocks[state as usize]));
     [
         time(ThreadState::Running),

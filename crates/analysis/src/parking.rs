@@ -1,37 +1,37 @@
-//! Which CPUs are parked, how many at once, and clocks of that: what these advance, divided by the time, is how many there were in
-//! the mean.
+//! Which CPUs are parked, how many at the same time, and clocks for the mean number: the difference of two readings
+//! divided by the time.
 
 use model::{CpuId, Ns};
 use std::collections::BTreeMap;
 
-/// CPUs that are told apart; no kernel has more.
-const MOST_CPUS: usize = 1 << 14;
+/// The maximum number of distinct CPUs; no kernel has more.
+const MAX_CPUS: usize = 1 << 14;
 
-/// All CPUs, at one instant and until then: those of the world, and others of which somebody told, as those that were parked
-/// all of the time.
+/// The parking of all CPUs, now and in the past: those of the world and other recorded ones, such as CPUs that were
+/// parked all of the time.
 #[derive(Clone, Debug)]
 pub(crate) struct Parking {
-    told: BTreeMap<CpuId, bool>,
+    by_cpu: BTreeMap<CpuId, bool>,
     parked: i64,
-    /// Of so many of the world's CPUs nobody has told yet.
+    /// The number of the world's CPUs without a record yet.
     unknown: i64,
     clocks: Clocks,
     since: Ns,
-    /// Since when so many are parked.
+    /// Since when `parked` is the current number.
     counted: Ns,
-    /// How many were parked until when, without those that more or as many were parked at once after: never longer than there
-    /// are CPUs.
+    /// Past numbers of parked CPUs and when each ended, without those that were followed by an equal or larger one.
+    /// Never longer than the number of CPUs.
     ///
     /// ```text
-    ///   parked  5 ▇▇▇▁▁▁▁▁▁          the most since any time before now is that of the first that ends behind it,
-    ///           3 ▇▇▇▁▁▁▇▇▇          or of now
+    ///   parked  5 ▇▇▇▁▁▁▁▁▁          the maximum since any past time is the first entry that ends after it,
+    ///           3 ▇▇▇▁▁▁▇▇▇          or the current number
     ///           1 ▇▇▇▇▇▇▇▇▇
     ///                ▲5    ▲ now: 3
     /// ```
     highs: Vec<(i64, Ns)>,
 }
 
-/// Sums over CPUs of how long each was parked, and for how long nobody could say.
+/// The parked time and the unknown time, summed over CPUs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Clocks {
     pub(crate) parked: Ns,
@@ -39,46 +39,46 @@ pub(crate) struct Clocks {
 }
 
 impl Clocks {
-    /// What they advanced since they showed something.
+    /// Returns the advance since an earlier reading.
     pub(crate) fn since(self, then: Self) -> Self {
         Self { parked: self.parked - then.parked, unknown: self.unknown - then.unknown }
     }
 }
 
 impl Parking {
-    /// Of so many CPUs of the world nobody has told anything.
+    /// Starts with `cpus` CPUs of the world, all without a record.
     pub(crate) fn new(cpus: usize, now: Ns) -> Self {
-        let (told, highs) = (BTreeMap::new(), Vec::new());
-        Self { told, parked: 0, unknown: cpus as i64, clocks: Clocks::default(), since: now, counted: now, highs }
+        let (by_cpu, highs) = (BTreeMap::new(), Vec::new());
+        Self { by_cpu, parked: 0, unknown: cpus as i64, clocks: Clocks::default(), since: now, counted: now, highs }
     }
 
-    /// Whether a CPU is parked; `None`: nobody has told.
+    /// Whether a CPU is parked; `None` if not recorded.
     pub(crate) fn of(&self, cpu: CpuId) -> Option<bool> {
-        self.told.get(&cpu).copied()
+        self.by_cpu.get(&cpu).copied()
     }
 
-    /// Whether anybody told of any CPU.
-    pub(crate) fn is_told(&self) -> bool {
-        !self.told.is_empty()
+    /// Whether the parking of any CPU is recorded.
+    pub(crate) fn is_recorded(&self) -> bool {
+        !self.by_cpu.is_empty()
     }
 
-    /// Whether more CPUs are told apart than those of which somebody told.
+    /// Whether another CPU can be added.
     pub(crate) fn has_room(&self) -> bool {
-        self.told.len() < MOST_CPUS
+        self.by_cpu.len() < MAX_CPUS
     }
 
-    /// A CPU, of the world or another, is parked from now on, or no longer.
+    /// Sets whether a CPU is parked from now on. The CPU may be outside the world.
     pub(crate) fn change(&mut self, cpu: CpuId, of_world: bool, parked: bool, now: Ns) {
         let before = self.of(cpu);
         if before.is_none() && !of_world && !self.has_room() {
             return;
         }
-        self.told.insert(cpu, parked);
+        self.by_cpu.insert(cpu, parked);
         self.clocks = self.read(now);
         self.since = now;
         self.unknown -= i64::from(before.is_none() && of_world);
         let count = self.parked + i64::from(parked) - i64::from(before == Some(true));
-        // What lasted no time was never so.
+        // A state without duration did not exist.
         if count != self.parked && self.counted < now {
             let lower = self.highs.iter().rev().take_while(|(high, _)| *high <= self.parked).count();
             self.highs.truncate(self.highs.len() - lower);
@@ -88,14 +88,14 @@ impl Parking {
         self.parked = count;
     }
 
-    /// What the clocks show.
+    /// Reads the clocks.
     pub(crate) fn read(&self, now: Ns) -> Clocks {
         let passed = |cpus: i64| Ns((now - self.since).0.saturating_mul(cpus));
         Clocks { parked: self.clocks.parked + passed(self.parked), unknown: self.clocks.unknown + passed(self.unknown) }
     }
 
-    /// The most that were parked at once since a time, which is not over.
-    pub(crate) fn most_since(&self, time: Ns) -> i64 {
+    /// Returns the maximum number of CPUs parked at the same time since an earlier time.
+    pub(crate) fn max_since(&self, time: Ns) -> i64 {
         let before = self.highs.iter().find(|(_, until)| *until > time);
         before.map_or(self.parked, |(high, _)| self.parked.max(*high))
     }
@@ -106,9 +106,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_since_any_time() {
+    fn the_maximum_since_any_time() {
         let mut parking = Parking::new(9, Ns(0));
-        // Each step: when, and how many are parked from then on.
+        // Each step: the time, and the number of parked CPUs from then on.
         let steps = [(0, 2), (10, 5), (20, 1), (30, 3), (40, 3), (50, 2)];
         let counts = |at: i64| steps.iter().rev().find(|(from, _)| *from <= at).map_or(0, |(_, n)| *n);
         let mut parked = 0;
@@ -119,21 +119,21 @@ mod tests {
                 parked = if more { parked + 1 } else { parked - 1 };
             }
             for since in 0..at {
-                let most = (since..=at).map(counts).max().map(i64::from);
-                assert_eq!(Some(parking.most_since(Ns(since))), most, "since {since}, at {at}");
+                let max = (since..=at).map(counts).max().map(i64::from);
+                assert_eq!(Some(parking.max_since(Ns(since))), max, "since {since}, at {at}");
             }
             assert!(parking.highs.len() <= 9);
         }
         let sum = (0..60).map(|at| i64::from(counts(at))).sum();
         assert_eq!(parking.read(Ns(60)).parked, Ns(sum));
-        assert_eq!(parking.read(Ns(60)).unknown, Ns(4 * 60 + 3 * 10), "of 2 CPUs it was told at 0, of 3 at 10");
+        assert_eq!(parking.read(Ns(60)).unknown, Ns(4 * 60 + 3 * 10), "2 CPUs are recorded at 0, 3 at 10");
     }
 
     #[test]
-    fn cpus_that_are_told_of_are_bounded() {
+    fn the_number_of_recorded_cpus_is_bounded() {
         let mut parking = Parking::new(1, Ns(0));
         (0..u32::MAX).step_by(1 << 12).for_each(|cpu| parking.change(CpuId(cpu), false, true, Ns(1)));
-        assert_eq!(parking.told.len(), MOST_CPUS);
+        assert_eq!(parking.by_cpu.len(), MAX_CPUS);
         parking.change(CpuId(1), true, true, Ns(1));
         assert_eq!((parking.of(CpuId(1)), parking.unknown), (Some(true), 0));
     }

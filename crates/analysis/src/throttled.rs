@@ -1,9 +1,10 @@
-//! Which threads are throttled: held by their cgroup's CPU quota, so that they wait for time to pass and not for a CPU.
+//! Which threads are throttled: their cgroup's CPU quota is used up, so they wait for the next period and not for a
+//! CPU.
 
 use model::ThreadKey;
 use std::collections::BTreeSet;
 
-/// Who is throttled now; few threads at a time.
+/// The threads that are throttled now; few at a time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Throttled {
     reported: bool,
@@ -11,7 +12,7 @@ pub(crate) struct Throttled {
 }
 
 impl Throttled {
-    /// From here on every change is reported; which threads were throttled until now.
+    /// From now on every change is reported. Returns the threads that were throttled until now.
     pub(crate) fn report_all(&mut self) -> Vec<ThreadKey> {
         self.reported = true;
         self.now.iter().copied().collect()

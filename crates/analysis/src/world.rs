@@ -1,4 +1,4 @@
-//! What every CPU and core does at one instant, kept for all analyses.
+//! The state of every CPU and core at one instant, shared by all analyses.
 
 use crate::Context;
 use crate::allowed::{CpuSet, Permissions, SetId};
@@ -9,44 +9,44 @@ use crate::throttled::Throttled;
 use model::{CoreType, CpuId, CpuState, CpuStretch, NameId, Ns, Power, Prio, ThreadKey, ThreadState, ThreadStretch};
 use topology::cpulist;
 
-/// What a CPU does.
+/// The state of a CPU.
 #[derive(Clone, Debug)]
 pub struct CpuNow {
-    /// Which.
+    /// The CPU.
     pub cpu: CpuId,
-    /// Its core's place in [`World::cores`].
+    /// The index of its core in [`World::cores`].
     pub core: usize,
-    /// Class of its core, 0 = slowest.
+    /// The class of its core, 0 = slowest.
     pub class: u32,
-    /// Type of its core; uniform where the machine does not list it.
+    /// The type of its core; uniform if the machine does not list it.
     pub core_type: CoreType,
-    /// Whether the source tells what it ran.
+    /// Whether the source records what it runs.
     pub followed: bool,
-    /// What it does; unknown until its first stretch.
+    /// Its state; unknown until its first stretch.
     pub state: CpuState,
-    /// Busy: the thread.
+    /// The running thread, if busy.
     pub thread: ThreadKey,
-    /// Who was told to run here last, and its dynamic priority; a thread's stretch and its CPU's begin at one instant, in
-    /// any order.
+    /// The last thread that began to run here, with its dynamic priority. The stretches of a thread and its CPU begin
+    /// at the same instant, in any order.
     runner: (ThreadKey, Prio),
-    /// Since when; not before the span's begin.
+    /// When the state began; not before the span's begin.
     pub since: Ns,
-    /// The number of its idle state, while it is in one.
+    /// The number of its current idle state, if any.
     pub idle_state: Option<u32>,
-    /// Its frequency, kHz, where told.
+    /// Its frequency in kHz, if recorded.
     pub khz: Option<u32>,
-    /// Whether it is parked, where told.
+    /// Whether it is parked, if recorded.
     pub parked: Option<bool>,
 }
 
-/// What a physical core does: the sum over its CPUs.
+/// The state of a physical core: the sum over its CPUs.
 #[derive(Clone, Debug, Default)]
 pub struct CoreNow {
-    /// Its CPUs, as places in [`World::cpus`], by number.
+    /// Its CPUs by number, as indices into [`World::cpus`].
     pub cpus: Vec<usize>,
-    /// How many of them run a thread.
+    /// The number of CPUs that run a thread.
     pub busy: usize,
-    /// Of how many nobody can say.
+    /// The number of CPUs whose state is unknown.
     pub unknown: usize,
 }
 
@@ -55,24 +55,24 @@ pub struct CoreNow {
 pub struct World {
     /// The instant.
     pub now: Ns,
-    /// By number: those that the machine lists or the source follows.
+    /// By number: the CPUs that the machine lists or the source follows.
     pub cpus: Vec<CpuNow>,
-    /// By the number of their first CPU. A CPU whose siblings nobody told is a core of its own.
+    /// By the number of their first CPU. A CPU whose siblings were not recorded is a core of its own.
     pub cores: Vec<CoreNow>,
-    /// All names told; the first is [`NameId`] 1.
+    /// All recorded names; the first is [`NameId`] 1.
     names: Vec<Box<str>>,
-    /// Place of a CPU number in `cpus`; `usize::MAX`: none.
+    /// The index in `cpus` of each CPU number; `usize::MAX`: none.
     places: Vec<usize>,
     pub(crate) parking: Parking,
     pub(crate) permissions: Permissions,
     pub(crate) throttled: Throttled,
     pub(crate) reasons: Reasons,
-    /// What a frame may take, where it was said.
+    /// The frame budget, if there is one.
     pub(crate) budget: Option<Ns>,
 }
 
 impl World {
-    /// All CPUs, before anything is known of them.
+    /// The state before anything is known.
     #[must_use]
     pub fn new(context: &Context<'_>) -> Self {
         let machine = context.machine;
@@ -80,8 +80,8 @@ impl World {
         ids.extend_from_slice(context.followed);
         ids.sort_unstable();
         ids.dedup();
-        let most = ids.last().map_or(0, |c| c.0 as usize + 1);
-        let mut places = vec![usize::MAX; most];
+        let len = ids.last().map_or(0, |c| c.0 as usize + 1);
+        let mut places = vec![usize::MAX; len];
         let (mut cpus, mut cores) = (Vec::<CpuNow>::with_capacity(ids.len()), Vec::<CoreNow>::new());
         for (place, cpu) in ids.iter().enumerate() {
             places[cpu.0 as usize] = place;
@@ -128,45 +128,46 @@ impl World {
         }
     }
 
-    /// The place of a CPU in [`Self::cpus`].
+    /// Returns the index of a CPU in [`Self::cpus`].
     #[must_use]
     #[inline]
     pub fn place(&self, cpu: CpuId) -> Option<usize> {
         self.places.get(cpu.0 as usize).copied().filter(|p| *p != usize::MAX)
     }
 
-    /// What a CPU does.
+    /// Returns the state of a CPU.
     #[must_use]
     #[inline]
-    pub fn of(&self, cpu: CpuId) -> Option<&CpuNow> {
+    pub fn cpu_now(&self, cpu: CpuId) -> Option<&CpuNow> {
         self.place(cpu).map(|p| &self.cpus[p])
     }
 
-    /// A CPU's core.
+    /// Returns the core of a CPU.
     #[must_use]
     pub fn core(&self, cpu: CpuId) -> Option<&CoreNow> {
-        self.of(cpu).map(|c| &self.cores[c.core])
+        self.cpu_now(cpu).map(|c| &self.cores[c.core])
     }
 
-    /// A name, where it was told.
+    /// Returns a name, if it was recorded.
     #[must_use]
     pub fn name(&self, id: NameId) -> Option<&str> {
         (id.0 as usize).checked_sub(1).and_then(|at| self.names.get(at)).map(|n| &**n)
     }
 
-    /// The set of CPUs on which a thread is allowed.
+    /// Returns the set of CPUs on which a thread is allowed.
     #[must_use]
     #[inline]
     pub fn allowed(&self, thread: ThreadKey) -> SetId {
-        self.permissions.of(thread)
+        self.permissions.of_thread(thread)
     }
 
-    /// The CPUs and cores of a set.
+    /// Returns the CPUs and cores of a set.
     pub(crate) fn set(&self, set: SetId) -> &CpuSet {
         self.permissions.set(set)
     }
 
-    /// The set that a name tells as a CPU list. One without any of these CPUs tells nothing: where else could its thread be?
+    /// Returns the set for a name that is a CPU list. A list with none of these CPUs is ignored, since its thread must
+    /// run on one of them.
     pub(crate) fn set_of(&mut self, name: NameId) -> SetId {
         let Self { cpus, cores, names, places, permissions, .. } = self;
         let text = (name.0 as usize).checked_sub(1).and_then(|at| names.get(at));
@@ -179,13 +180,13 @@ impl World {
         })
     }
 
-    /// What threads of this number wait for, in words.
+    /// Returns the text of a reason.
     #[must_use]
     pub fn reason(&self, id: ReasonId) -> Option<&str> {
         self.reasons.word(id)
     }
 
-    pub(crate) fn told(&mut self, names: Vec<Box<str>>) {
+    pub(crate) fn set_names(&mut self, names: Vec<Box<str>>) {
         self.names = names;
     }
 
@@ -209,7 +210,7 @@ impl World {
             Power::Idle(state) => cpu.idle_state = Some(state),
             Power::Frequency(khz) => cpu.khz = Some(khz),
             Power::Parked(parked) => cpu.parked = Some(parked),
-            Power::Interrupt(_) | Power::Interrupted(_) => {}
+            Power::InterruptBegin(_) | Power::InterruptEnd(_) => {}
         }
     }
 
@@ -226,7 +227,7 @@ impl World {
 }
 
 impl CpuNow {
-    /// Dynamic priority of the thread that runs here, where there is one and somebody told.
+    /// Returns the dynamic priority of the running thread, if it is known.
     #[must_use]
     pub fn prio(&self) -> Option<i16> {
         if self.state == CpuState::Busy && self.runner.0 == self.thread { self.runner.1.get() } else { None }

@@ -1,7 +1,7 @@
-//! Capabilities 55, 56 and 57: three cases in which a program was slow, by the figures that were printed for them, and drawn so that
-//! the critical path tells what was found. What the talk knows from elsewhere no trace tells: which processor was ideal for a
-//! thread and which CPUs were parked (57), that the last-level cache was what limited (56), and what the same program did on
-//! another machine, which is another trace.
+//! Capabilities 55, 56 and 57: three cases in which a program was slow, from their printed figures, drawn so that the
+//! critical path shows the finding. Some facts of the talk are in no trace: the ideal processor of a thread and the
+//! parked CPUs (57), that the last-level cache was the bottleneck (56), and the same program on another machine, which
+//! is another trace.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod support;
@@ -13,8 +13,8 @@ use testkit::ByName;
 use testkit::figures::{self, Row, agrees};
 use topology::Machine;
 
-/// A thread that was ready and then ran for so long, at one priority.
-fn did(thread: i64, row: &Row) -> [ThreadStretch; 2] {
+/// The stretches of a thread that was ready and then ran for the times of a row, at one priority.
+fn stretches(thread: i64, row: &Row) -> [ThreadStretch; 2] {
     let ns = |col: &str| Ns((row[col].parse::<f64>().unwrap() * 1e6).round() as i64);
     let (from, middle) = (Ns(1), Ns(1) + ns("ready_ms"));
     let stretch = |span, state| ThreadStretch {
@@ -32,10 +32,10 @@ fn did(thread: i64, row: &Row) -> [ThreadStretch; 2] {
     [stretch(Span::new(from, middle), ThreadState::Ready), stretch(ran, ThreadState::Running)]
 }
 
-/// `priority_residency` of the threads of a file, which did what its rows say.
+/// `priority_residency` of the threads of a file, each with the times of its row.
 fn by_priority(name: &str) -> Table {
     let rows = figures::table(name);
-    let mut threads: Vec<ThreadStretch> = (1..).zip(&rows).flat_map(|(thread, row)| did(thread, row)).collect();
+    let mut threads: Vec<ThreadStretch> = (1..).zip(&rows).flat_map(|(thread, row)| stretches(thread, row)).collect();
     threads.sort_by_key(|s| s.span.start);
     let (machine, span) = (Machine::default(), Span::new(Ns::ZERO, Ns(100_000_000_000)));
     let mut running = Running::start(
@@ -47,7 +47,7 @@ fn by_priority(name: &str) -> Table {
     running.finish().remove(0)
 }
 
-/// The cells of a column in milliseconds, of the rows that are wanted.
+/// The cells of a column in milliseconds, for the selected rows.
 fn ms(table: &Table, col: &str, wanted: impl Fn(i64, Option<i64>) -> bool) -> Vec<f64> {
     let wanted = |row: &usize| wanted(table.int(*row, "tid").unwrap(), table.int(*row, "prio"));
     let cells = (0..table.rows.len()).filter(wanted).map(|row| table.int(row, col).unwrap() as f64 / 1e6);
@@ -59,7 +59,6 @@ fn mean(of: &[f64]) -> f64 {
 }
 
 #[test]
-#[ignore = "needs ../shared"]
 fn cap_55_ready_time_by_priority() {
     let (symmetric, hybrid) = (by_priority("case1_symmetric"), by_priority("case1_hybrid"));
     let of = |col: &str, prio: i64| ms(&symmetric, col, |tid, p| p == Some(prio) && tid != 2672);
@@ -81,10 +80,11 @@ fn drawn(text: &str) -> Analysed {
     support::drawn(text, testkit::machine(text), |whole| whole)
 }
 
-/// What the path of a drawn trace was, in milliseconds: from, to, thread by its letter, state, type of core, and who was before it.
-type Told = (i64, i64, char, String, Option<String>, Option<char>);
+/// A piece of the path of a drawn trace, in milliseconds: from, to, the thread's drawn letter, its state, core type,
+/// and the thread that ran instead.
+type PathPiece = (i64, i64, char, String, Option<String>, Option<char>);
 
-fn told(path: &Table, a: &Analysed) -> Vec<Told> {
+fn pieces(path: &Table, a: &Analysed) -> Vec<PathPiece> {
     let letter = |tid: i64| char::from(b'A' + u8::try_from(tid - 1).unwrap());
     let of_key = |key: i64| a.threads.iter().find(|s| s.thread.0 == key).map(|s| letter(s.tid.0.into()));
     let row = |row| {
@@ -92,14 +92,15 @@ fn told(path: &Table, a: &Analysed) -> Vec<Told> {
         let text = |col| path.text(row, col).map(str::to_owned);
         let ms = |col| int(col).unwrap() / 1_000_000;
         (ms("start_ns"), ms("end_ns"), letter(int("tid").unwrap()), text("state").unwrap(), text("core_type"), {
-            int("behind").and_then(of_key)
+            int("queued_behind").and_then(of_key)
         })
     };
     (0..path.rows.len()).map(row).collect()
 }
 
-/// F (5252, of low priority) waits while H (12416) has the one P core; where that has an E core beside it, F goes on there, and L, late
-/// and of the highest priority (16832), finds both taken: the P core by H, so it ends on the E core behind nobody but slowly.
+/// F (5252, of low priority) waits while H (12416) runs on the only P core. If there is also an E core, F runs there,
+/// and L, late and of the highest priority (16832), finds both taken: the P core by H. So it ends on the E core, queued
+/// behind no thread, but slowly.
 #[test]
 fn cap_55_a_late_thread_ends_on_the_slow_core() {
     let symmetric = "cpu0 P0  H H H F F F
@@ -108,10 +109,10 @@ fn cap_55_a_late_thread_ends_on_the_slow_core() {
     let a = drawn(symmetric);
     let [path, sums] = critical(&a, Some(testkit::tid('F'))).unwrap();
     let performance = || Some("performance".to_owned());
-    // One class of cores is no type.
+    // A machine with one core class has no core types.
     let uniform = || Some("uniform".to_owned());
     assert_eq!(
-        told(&path, &a),
+        pieces(&path, &a),
         [(0, 3, 'F', "ready".into(), uniform(), Some('H')), (3, 6, 'F', "running".into(), uniform(), None)]
     );
     assert_eq!((sums.int(0, "ready_ns"), sums.int(0, "path_ns")), (Some(3_000_000), Some(6_000_000)));
@@ -123,7 +124,7 @@ fn cap_55_a_late_thread_ends_on_the_slow_core() {
     let [path, _] = critical(&a, None).unwrap();
     let efficient = || Some("efficient".to_owned());
     assert_eq!(
-        told(&path, &a),
+        pieces(&path, &a),
         [
             (0, 3, 'H', "running".into(), performance(), None),
             (3, 4, 'L', "ready".into(), efficient(), Some('F')),
@@ -132,9 +133,9 @@ fn cap_55_a_late_thread_ends_on_the_slow_core() {
     );
 }
 
-/// G (5212, of high priority, on a P core) waits five times for T (13112), which has the priority of the workers W and X and waits for
-/// them: four of its five runs are short, half of its time is on the E core. The path is more T's than G's, and T's wait on it is
-/// what a higher priority of T, or fewer workers, would save.
+/// G (5212, of high priority, on a P core) waits five times for T (13112), which has the priority of the workers W and
+/// X and waits for them: four of its five runs are short, half of its time is on the E core. The path is more T's than
+/// G's. The wait of T on it is the potential saving of a higher priority for T, or of fewer workers.
 #[test]
 fn cap_56_the_thread_that_the_fast_one_waits_for() {
     let text = "
@@ -153,20 +154,20 @@ fn cap_56_the_thread_that_the_fast_one_waits_for() {
     assert_eq!((cell(t, "path_ns"), cell(g, "path_ns")), (15, 11));
     assert_eq!((cell(t, "running_efficient_ns"), cell(t, "running_performance_ns")), (3, 3));
     assert_eq!((cell(t, "ready_ns"), cell(t, "wakeup_latency_ns"), cell(t, "blocked_ns")), (9, 0, 0));
-    let behind: Vec<char> = told(&path, &a).into_iter().filter_map(|(.., behind)| behind).collect();
-    assert!(!behind.is_empty() && behind.iter().all(|who| "WX".contains(*who)));
+    let ran_instead: Vec<char> = pieces(&path, &a).into_iter().filter_map(|(.., ran_instead)| ran_instead).collect();
+    assert!(!ran_instead.is_empty() && ran_instead.iter().all(|letter| "WX".contains(*letter)));
 }
 
-/// Threads that may only run on E cores were put on one (cpu16 of the talk, cpu2 here) and take it in turn, each to the end of its
-/// quantum, while cpu0 and cpu1 idle; R, which draws the frame, waits for the one that began: a stall of 35 ms. The trace tells who
-/// was behind whom, that each left at the end of its quantum, and that another core was idle.
+/// Threads that may only run on E cores were put on one (cpu16 of the talk, cpu2 here) and take turns, each to the end
+/// of its quantum, while cpu0 and cpu1 are idle. R, which draws the frame, waits for the thread that began: a stall of
+/// 35 ms. The trace shows which thread ran instead, that each left at the end of its quantum, and that another core was
+/// idle.
 #[test]
-#[ignore = "needs ../shared"]
 fn cap_57_quantum_after_quantum_on_one_cpu() {
     let rows = figures::table("case3_switches");
     let ends = rows.iter().filter(|r| r["cpu"] == "16" && r["new_wait_reason"] == "WrQuantumEnd").count();
     let threads: Vec<char> = ('A'..).take(ends).collect();
-    // As many switches, and the first thread comes again behind the others. A column is a millisecond.
+    // As many switches; the first thread runs again after the others. A column is a millisecond.
     let quantum = 35 / (ends + 1);
     let turns = threads.iter().cycle().take(ends + 1);
     let turns: String = turns.map(|thread| format!("{thread} ").repeat(quantum)).collect();
@@ -181,7 +182,7 @@ fn cap_57_quantum_after_quantum_on_one_cpu() {
         others.join(","),
         ". ".repeat(34),
     );
-    // A is switched in at 1, in the instant of its waking.
+    // A is switched in at 1, at the instant of its wakeup.
     let text = text.replacen("B@2", "A<R@2,B@2", 1);
     let a = drawn(&text);
     let preempted = |row: &usize| a.tables["switch_causes"].text(*row, "cause") == Some("preempted");
@@ -189,8 +190,8 @@ fn cap_57_quantum_after_quantum_on_one_cpu() {
     let count: i64 = (0..causes.rows.len()).filter(preempted).map(|row| causes.int(row, "count").unwrap()).sum();
     agrees("57.quantum_end_cpu16", count as f64);
     let [path, sums] = critical(&a, Some(testkit::tid('R'))).unwrap();
-    let behind: Vec<char> = told(&path, &a).into_iter().filter_map(|(.., behind)| behind).collect();
-    assert_eq!(behind, threads[1..]);
+    let ran_instead: Vec<char> = pieces(&path, &a).into_iter().filter_map(|(.., ran_instead)| ran_instead).collect();
+    assert_eq!(ran_instead, threads[1..]);
     let of_a = (0..sums.rows.len()).find(|row| sums.int(*row, "tid") == Some(1)).unwrap();
     let cell = |col| sums.int(of_a, col).unwrap() / 1_000_000;
     let waited = 35 - 2 * quantum as i64;

@@ -1,4 +1,4 @@
-//! Capabilities 61 and 62: what a marked task took, and what its thread did meanwhile.
+//! Capabilities 61 and 62: the duration of a marked task and the state times of its thread.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod support;
@@ -14,8 +14,8 @@ use testkit::ByName;
 use testkit::figures::{self, Row, agrees, number};
 use topology::Machine;
 
-/// A drawn task of 7 ms, from 1 to 8: it runs 1–2 and 4–6, is ready 2–4 behind B, and blocked 6–8. What its thread does before and
-/// after is no part of it.
+/// A drawn task of 7 ms, from 1 to 8: it runs 1–2 and 4–6, is ready 2–4 queued behind B, and blocked 6–8. The times of
+/// its thread before and after are not part of it.
 #[test]
 fn cap_62_a_task_is_running_ready_and_blocked() {
     let text = "cpu0    A A B B A As .  .  A  A As
@@ -29,9 +29,9 @@ fn cap_62_a_task_is_running_ready_and_blocked() {
     assert_eq!(cols.map(of), [7, 3, 2, 2, 0]);
 }
 
-/// A folder tells a text by another number in each part of it.
+/// In a trace folder, each part may give a text another name number.
 #[test]
-fn a_name_is_its_text() {
+fn names_with_the_same_text_are_one_mark() {
     let mark = |at, name, edge| {
         let mark = Mark { tid: Tid(1), pid: Pid::UNKNOWN, track: 0, name: NameId(name), edge };
         TimelineEvent { at: Ns(at), who: Subject::Thread(mark.tid), what: Change::Mark(mark) }
@@ -50,8 +50,8 @@ fn a_name_is_its_text() {
     assert_eq!((table.rows.len(), table.int(0, "count"), table.int(0, "duration_ns")), (1, Some(2), Some(5)));
 }
 
-/// The printed tasks and domains, each on a thread of its own that ran for its CPU time; what the table does not tell of the rest
-/// is unknown here too.
+/// The printed tasks and domains, each on a thread of its own that ran for its CPU time. The state in the rest of the
+/// time is not printed, so it is unknown.
 fn tasks(rows: &[Row]) -> Table {
     let seconds = |row: &Row, col: &str| Ns((number(row, col) * 1e9).round() as i64);
     let (mut threads, mut marks, mut names) = (Vec::new(), Vec::new(), Vec::<Box<str>>::new());
@@ -88,7 +88,6 @@ fn tasks(rows: &[Row]) -> Table {
 }
 
 #[test]
-#[ignore = "needs ../shared"]
 fn cap_61_62_printed_tasks() {
     let rows = figures::table("frames_markers");
     let marks = tasks(&rows);

@@ -1,5 +1,5 @@
-//! Capabilities of moves, lengths and priorities, by their numbers in shared/CAPABILITIES.md: from the printed figures where they
-//! are there, else from stretches that have them.
+//! Capabilities of moves, lengths and priorities, by their numbers in testdata/figures/README.md, from printed figures
+//! where available, else from constructed stretches.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use analysis::{Context, Running};
@@ -46,10 +46,9 @@ fn two_cpus() -> Machine {
 }
 
 #[test]
-#[ignore = "needs ../shared"]
-fn cap_3_every_priority_of_the_table_is_told_apart() {
+fn cap_3_every_priority_of_the_table_is_distinct() {
     let rows = figures::table("priorities");
-    // One thread a class, which runs for a millisecond at each priority of it.
+    // One thread per class, which runs for a millisecond at each priority of the class.
     let mut stretches = Vec::new();
     let classes = ["real_time", "high", "above_normal", "normal", "below_normal", "idle"];
     for (class, column) in classes.into_iter().enumerate() {
@@ -66,16 +65,15 @@ fn cap_3_every_priority_of_the_table_is_told_apart() {
     figures::agrees("3.max_dynamic", of(false).max().unwrap() as f64);
     figures::agrees("3.min_real_time", of(true).min().unwrap() as f64);
     assert_eq!(ints(&table, "running_ns").iter().sum::<i64>(), 6 * 7_000_000);
-    // Of the six classes only high has two levels alike: 15 for time critical and for highest.
+    // Of the six classes only high has two equal levels: 15 for time critical and for highest.
     let levels = |class| threads.iter().filter(|t| **t == class).count();
     assert_eq!([1, 2, 3, 4, 5, 6].map(levels), [7, 6, 7, 7, 7, 7]);
 }
 
 #[test]
-#[ignore = "needs ../shared"]
 fn cap_5_residency_by_priority_and_e2() {
     let rows = figures::table("boost_residency");
-    // One percent is a millisecond; a band below 8 or above 15 has no time.
+    // One percent is a millisecond; bands below 8 or above 15 have no time.
     let (mut at, mut stretches) = (0, Vec::new());
     for row in &rows {
         let time = (row["cpu_share_pct"].parse::<f64>().unwrap() * 1e6).round() as i64;
@@ -118,11 +116,11 @@ fn cap_66_migrations_by_edge() {
     let machine = Machine::from_user(MACHINE).unwrap();
     let path = [0, 1, 2, 4, 6, 4, 7, 9, 9];
     let stretches: Vec<_> = (0..).zip(path).map(|(at, cpu)| ran(1, cpu, at * 1000, at * 1000 + 1000, 120)).collect();
-    let told = table("migrations", &machine, 9000, &stretches, &[]);
+    let migrations = table("migrations", &machine, 9000, &stretches, &[]);
     for edge in ["same_core", "same_l2", "same_l3", "to_slower", "to_faster", "other_package", "unknown"] {
-        assert_eq!(ints(&told, edge), [1], "{edge}");
+        assert_eq!(ints(&migrations, edge), [1], "{edge}");
     }
-    assert_eq!((ints(&told, "migrations"), ints(&told, "same_type")), (vec![7], vec![0]));
+    assert_eq!((ints(&migrations, "migrations"), ints(&migrations, "same_type")), (vec![7], vec![0]));
     let matrix = table("migration_matrix", &machine, 9000, &stretches, &[]);
     assert_eq!(ints(&matrix, "from_cpu"), [0, 1, 2, 4, 4, 6, 7]);
     assert_eq!(ints(&matrix, "to_cpu"), [1, 2, 4, 6, 7, 4, 9]);
@@ -131,7 +129,8 @@ fn cap_66_migrations_by_edge() {
 
 #[test]
 fn cap_66_four_of_five_runs_after_a_wake_are_short() {
-    // As in case 2: of ten runs that a waking began, eight are shorter than 64 µs, half of them on the efficient core.
+    // As in case 2: of ten runs that began with a wakeup, eight are shorter than 64 µs, half of them on the efficient
+    // core.
     let machine = Machine::from_user(MACHINE).unwrap();
     let mut stretches = Vec::new();
     for run in 0..10 {
@@ -157,7 +156,6 @@ fn cap_66_four_of_five_runs_after_a_wake_are_short() {
 }
 
 #[test]
-#[ignore = "needs ../shared"]
 fn cap_15_21_runs_sum_to_the_time_by_core_type() {
     let rows = figures::table("thread_by_cpu");
     let ids = "[[cpus]]\nids = \"0-15\"\ntype = \"performance\"\n[[cpus]]\nids = \"16-23\"\ntype = \"efficient\"\n";
@@ -188,7 +186,7 @@ fn cap_68_idle_periods_by_length() {
         state,
         thread: ThreadKey(thread),
     };
-    // Three short ones and a long one between runs of a microsecond each.
+    // Three short periods and a long one between runs of a microsecond each.
     let (mut at, mut cpus) = (0, Vec::new());
     for idle in [3_000, 3_500, 2_000, 900_000] {
         cpus.push(cpu(at, at + 1000, CpuState::Busy, 1));
@@ -214,8 +212,7 @@ fn cap_68_idle_periods_against_target_residencies() {
         state: CpuState::Idle,
         thread: ThreadKey::IDLE,
     };
-    // Two stays in C6, of which one is over before it has paid for itself; C1E, from which it goes through polling back to
-    // a thread.
+    // Two stays in C6, one of which ends before it saves energy; C1E, which the CPU leaves through polling to a thread.
     let power = |us: i64, to| {
         let (who, what) = (Subject::Cpu(CpuId(0)), Change::Power(to));
         TimelineEvent { at: Ns(us * 1000), who, what }

@@ -1,4 +1,4 @@
-//! Capabilities 7, 57 and 65: which CPUs are parked over time, and what that does to frames and to threads that wait.
+//! Capabilities 7, 57 and 65: which CPUs are parked over time, and the effect on frames and on waiting threads.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod support;
@@ -10,10 +10,10 @@ use testkit::{ByName, machine, ms};
 
 const MS: i64 = 1_000_000;
 
-/// The state of each logical processor over time, of all of it and of any part.
+/// The state of each logical processor over time, for the whole recording and for a part.
 #[test]
 fn cap_7_parking_of_each_processor() {
-    // cpu1 is parked for 3 of 10 ms, twice; cpu2 all the time; cpu3 never; of cpu0 nobody tells.
+    // cpu1 is parked for 3 of 10 ms, twice; cpu2 all the time; cpu3 never; cpu0 is not recorded.
     let text = "cpu0 P0  A A A A A A A A A A
                 cpu1 P1  . . . . . . . . . .
                 cpu2 E2  . . . . . . . . . .
@@ -26,21 +26,22 @@ fn cap_7_parking_of_each_processor() {
         (0..table.rows.len()).map(row).collect()
     };
     let nothing = |span| [None, None, Some(span), None, None];
-    let told = |of: [i64; 5]| of.map(Some);
+    let recorded = |of: [i64; 5]| of.map(Some);
     let all = parked(&drawn(text, machine(text), |whole| whole));
-    assert_eq!(all, [nothing(10), told([3, 7, 0, 2, 2]), told([10, 0, 0, 1, 10]), told([0, 10, 0, 0, 0])]);
+    assert_eq!(all, [nothing(10), recorded([3, 7, 0, 2, 2]), recorded([10, 0, 0, 1, 10]), recorded([0, 10, 0, 0, 0])]);
     let part = parked(&drawn(text, machine(text), |_| Span::new(ms(3), ms(8))));
-    assert_eq!(part, [nothing(5), told([2, 3, 0, 1, 1]), told([5, 0, 0, 0, 5]), told([0, 5, 0, 0, 0])]);
+    assert_eq!(part, [nothing(5), recorded([2, 3, 0, 1, 1]), recorded([5, 0, 0, 0, 5]), recorded([0, 5, 0, 0, 0])]);
 }
 
-/// Frames of 16 ms each while 8 and while 6 of 24 CPUs are parked, and of 35 ms while 12 and while 10 are: how long, and how many.
+/// Frames of 16 ms each while 8 and while 6 of 24 CPUs are parked, and of 35 ms while 12 and while 10 are: duration and
+/// number of parked CPUs.
 const FRAMES: [(usize, usize); 7] = [(16, 8), (16, 8), (16, 8), (35, 12), (16, 6), (16, 6), (35, 10)];
 /// The efficient CPUs on which the game's AI threads are allowed.
 const ALLOWED: &str = "16-19";
 
-/// A game whose main thread F marks its frames on CPU 0. Its AI thread B is woken one millisecond into each frame and runs for
-/// three. A keeps CPU 16 busy. While nobody parks CPU 17, B has that at once; in the long frames 17 to 20 are parked too, and it
-/// waits for 16 until three milliseconds before the frame's end.
+/// A game whose main thread F marks its frames on CPU 0. Its AI thread B is woken one millisecond into each frame and
+/// runs for three. A keeps CPU 16 busy. While CPU 17 is not parked, B runs there immediately. In the long frames 17 to
+/// 20 are also parked, and B waits for 16 until three milliseconds before the frame's end.
 fn game() -> String {
     let end: usize = FRAMES.iter().map(|(took, _)| took).sum();
     let mut cpus = vec![vec!["."; end + 1]; 24];
@@ -52,7 +53,7 @@ fn game() -> String {
     for (took, of) in FRAMES {
         let short = took == 16;
         for (cpu, is) in is_parked.iter_mut().enumerate() {
-            // The short frames park CPUs from 15 down, the long ones 17 to 20 beside.
+            // The short frames park CPUs from 15 down, the long ones also 17 to 20.
             let lower = if short { of } else { of - 4 };
             let wanted = (16 - lower..16).contains(&cpu) || !short && (17..21).contains(&cpu);
             if at == 0 || wanted != *is {
@@ -91,7 +92,7 @@ fn cap_65_parked_frame_time_against_parked_cores() {
     let text = game();
     let a = drawn(&text, machine(&text), |whole| whole);
     let table = &a.tables["frames_parked"];
-    let cols = ["parked", "unknown", "frames", "mean_ns", "p95_ns", "longest_ns", "over_budget", "most_parked"];
+    let cols = ["parked", "unknown", "frames", "mean_ns", "p95_ns", "longest_ns", "over_budget", "max_parked"];
     let rows: Vec<_> = (0..table.rows.len()).map(|row| cols.map(|col| table.int(row, col).unwrap())).collect();
     let long = |frames: i64, took: i64, over: i64, parked: i64| {
         [parked, 0, frames, took * MS, took * MS, took * MS, over, parked]
@@ -101,16 +102,16 @@ fn cap_65_parked_frame_time_against_parked_cores() {
         assert_eq!(*parked > 9, *over > 0);
     }
     assert_eq!(table.int(0, "budget_ns"), Some(16 * MS));
-    // How many at once, over all of the time: sums of what was drawn.
+    // The number parked at the same time, over the whole recording: sums of the drawing.
     let together = &a.tables["parked_together"];
     let of_all = (0..together.rows.len()).filter(|row| together.rows[*row][0] == Value::Null);
     let of_all: Vec<_> =
         of_all.map(|row| ["parked", "unknown", "duration_ns"].map(|col| together.int(row, col).unwrap())).collect();
-    // The last millisecond, behind the last frame, is like it.
+    // The last millisecond, after the last frame, is the same.
     assert_eq!(of_all, [[6, 0, 32 * MS], [8, 0, 48 * MS], [10, 0, 36 * MS], [12, 0, 35 * MS]]);
 }
 
-/// In the stalls the AI thread is ready while the CPUs on which it is allowed are busy or parked, and else never.
+/// Only in the stalls is the AI thread ready while the CPUs on which it is allowed are busy or parked.
 #[test]
 fn cap_57_parked_what_the_ai_thread_waits_for() {
     let text = game();

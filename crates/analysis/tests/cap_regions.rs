@@ -1,4 +1,4 @@
-//! Capability 67: the tail of a barrier, who idles in it, and what smaller chunks would recover.
+//! Capability 67: the tail of a barrier, the cores that are idle in it, and the potential saving of smaller chunks.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod support;
@@ -7,11 +7,11 @@ use support::drawn;
 use testkit::figures::{number, table};
 use testkit::{Mode, machine};
 
-/// Four threads of equal work on two P and two E cores, pinned: the E cores take the printed 864 ms, and the P cores 358, 1/2.417 of
-/// it, which is what makes the printed 567 ms of the unpinned run (864/k, and the rest of E's part there). The printed times of
-/// 4, 16 and 128 chunks lie within what is estimated; that of 1024 lies above it, by the cost of chunks, which is in none of it.
+/// Four threads of equal work on two P and two E cores, pinned: the E cores take the printed 864 ms, and the P cores
+/// 358, 1/2.417 of it, which results in the printed 567 ms of the unpinned run (864/k, and the rest of E's part there).
+/// The printed times of 4, 16 and 128 chunks lie within the estimate; that of 1024 lies above it, because of the
+/// overhead of chunks, which is not in the estimate.
 #[test]
-#[ignore = "needs ../shared"]
 fn cap_67_what_chunks_would_recover() {
     let rows = table("openmp_chunks");
     let pinned = rows.iter().find(|row| row["pinned"] == "1").unwrap();
@@ -29,20 +29,20 @@ fn cap_67_what_chunks_would_recover() {
     assert_eq!((of("threads"), of("stretches")), (4, 4));
     assert_eq!((ms("first_arrival_ns"), ms("tail_ns")), (358.0, 506.0));
     assert_eq!((ms("idle_performance_ns"), ms("idle_efficient_ns")), (2.0 * 506.0, 0.0));
-    // All at once: four parts at 2/358 + 2/864 a millisecond.
+    // All at the same time: four parts at 2/358 + 2/864 per millisecond.
     let ideal = ms("end_ns") - ms("recoverable_to_ns");
     assert!((ideal - 4.0 / (2.0 / 358.0 + 2.0 / 864.0)).abs() < 1e-3, "{ideal}");
     let mut seen = Vec::new();
     for row in rows.iter().filter(|row| row["schedule"] == "dynamic") {
         let (chunks, took) = (number(row, "chunks"), number(row, "latency_ms"));
-        let most = ideal + ms("slowest_ns") / chunks;
-        assert_eq!((ideal..=most).contains(&took), chunks < 1000.0, "{chunks} chunks: {took}, not {ideal}..{most}");
+        let max = ideal + ms("slowest_ns") / chunks;
+        assert_eq!((ideal..=max).contains(&took), chunks < 1000.0, "{chunks} chunks: {took}, not {ideal}..{max}");
         seen.push(chunks);
     }
     assert_eq!(seen, [4.0, 16.0, 128.0, 1024.0]);
 }
 
-/// The laws of random traces say something: they have regions, of two threads and more, with tails.
+/// The invariants of random traces are not vacuous: there are regions of two threads and more, with tails.
 #[test]
 fn random_traces_have_regions() {
     let [mut regions, mut tails, mut more] = [0; 3];

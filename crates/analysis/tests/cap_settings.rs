@@ -1,5 +1,5 @@
-//! Capabilities 3, 5 and 64, by their numbers in shared/CAPABILITIES.md: how threads are set, and whether they ran where it was said to
-//! be best.
+//! Capabilities 3, 5 and 64, by their numbers in testdata/figures/README.md: the scheduling settings of threads, and
+//! whether they ran on their ideal CPU.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod support;
@@ -18,8 +18,8 @@ fn machine() -> topology::Machine {
     machine
 }
 
-/// CPU 1 is best for A, as it is told at 1 ms. It runs 1 ms on CPU 0 before, then 2 there beside the best one, 3 on that, 1 on CPU 2 with
-/// the same L3, and 2 on CPU 3 that shares nothing.
+/// CPU 1 becomes the ideal CPU of A at 1 ms. A runs 1 ms on CPU 0 before, then 2 there on the ideal CPU's sibling, 3 on
+/// the ideal CPU, 1 on CPU 2 with the same L3, and 2 on CPU 3 that shares nothing.
 #[test]
 fn cap_64_time_on_the_ideal_cpu_in_its_cache_group_and_elsewhere() {
     let text = "cpu0    A A A . . . . . . .
@@ -34,7 +34,8 @@ fn cap_64_time_on_the_ideal_cpu_in_its_cache_group_and_elsewhere() {
     assert_eq!(*share, model::Value::Float(3.0 / 9.0));
 }
 
-/// The base priority (5) is that of the nice value, whatever it is lent: A has nice 0 and then 5, while its switches tell 98.
+/// The base priority (5) is that of the nice value, whatever priority it inherits: A has nice 0 and then 5, while its
+/// switches record 98.
 #[test]
 fn cap_5_the_base_priority_of_a_thread() {
     let text = "cpu0  A   A A A   A A

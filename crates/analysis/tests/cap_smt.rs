@@ -1,4 +1,5 @@
-//! Capabilities 6, 20, 30, 31 and 34: what siblings and types of cores do to threads, held against printed figures.
+//! Capabilities 6, 20, 30, 31 and 34: the effect of SMT siblings and core types on threads, checked against printed
+//! figures.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod support;
@@ -12,7 +13,7 @@ use testkit::ByName;
 use testkit::figures::{self, agrees};
 use topology::Machine;
 
-/// Two siblings: for how long neither, the first, the second and both ran a thread, in thousandths of a percent.
+/// Two siblings: how long neither, the first, the second and both ran a thread, in thousandths of a percent.
 struct Pair {
     cpus: [u32; 2],
     idle: i64,
@@ -32,7 +33,7 @@ fn thousandths(row: &BTreeMap<String, String>, col: &str) -> i64 {
     (row[col].parse::<f64>().unwrap() * 1000.0).round() as i64
 }
 
-/// A table of pairs that were busy as told, over the longest of them; what is told of the others is less, the rest unknown.
+/// A table of pairs that were busy as given, over the longest of them; the rest of the shorter ones is unknown.
 fn table_of(name: &str, pairs: &[Pair]) -> Table {
     let end = pairs.iter().map(Pair::end).max().unwrap();
     let groups: Vec<String> = pairs.iter().map(|p| format!("\"{},{}\"", p.cpus[0], p.cpus[1])).collect();
@@ -84,7 +85,6 @@ fn mean(table: &Table, cols: &[&str]) -> f64 {
 }
 
 #[test]
-#[ignore = "needs ../shared"]
 fn cap_30_both_siblings_idle_and_both_active() {
     let mut means = Vec::new();
     for (name, end) in [("smt_siblings_8c16t", "8c16t"), ("smt_siblings_hybrid", "hybrid")] {
@@ -121,7 +121,6 @@ fn linuxki(name: &str, kind: &str) -> Vec<Pair> {
 }
 
 #[test]
-#[ignore = "needs ../shared"]
 fn cap_31_double_busy_pairs() {
     let pairs = linuxki("linuxki_double_busy_same", "pair");
     let cores = table_of("smt_cores", &pairs);
@@ -137,7 +136,6 @@ fn cap_31_double_busy_pairs() {
 }
 
 #[test]
-#[ignore = "needs ../shared"]
 fn cap_31_busy_by_cpus_and_by_cores() {
     for end in ["other", "same"] {
         let total = linuxki(&format!("linuxki_double_busy_{end}"), "total");
@@ -149,7 +147,6 @@ fn cap_31_busy_by_cpus_and_by_cores() {
 }
 
 #[test]
-#[ignore = "needs ../shared"]
 fn cap_34_one_thread_on_every_core_is_more_than_half() {
     let rows = figures::table("perf_smt_on_off");
     for node in ["other", "same"] {
@@ -167,10 +164,10 @@ fn cap_34_one_thread_on_every_core_is_more_than_half() {
 fn cap_34_headroom_is_not_what_utilisation_leaves() {
     let half = |first| Pair { cpus: [first, first + 1], idle: 0, first: 100_000, second: 0, both: 0 };
     let used = table_of("smt_utilisation", &[half(0), half(2)]);
-    let got = ["busy_share", "used_share", "headroom_share"].map(|col| float(&used, 0, col));
-    assert!((got[0] - 0.5).abs() < 1e-9, "{got:?}");
-    assert!((got[1] - 1.0 / 1.3).abs() < 1e-9 && (got[2] - 0.3 / 1.3).abs() < 1e-9, "{got:?}");
-    // A second sibling that only gets in the way leaves nothing.
+    let shares = ["busy_share", "used_share", "headroom_share"].map(|col| float(&used, 0, col));
+    assert!((shares[0] - 0.5).abs() < 1e-9, "{shares:?}");
+    assert!((shares[1] - 1.0 / 1.3).abs() < 1e-9 && (shares[2] - 0.3 / 1.3).abs() < 1e-9, "{shares:?}");
+    // A second sibling that only slows down the first leaves no headroom.
     assert!((capacity_used(1, 2, 0.967) - 1.0).abs() < 1e-9);
 }
 
@@ -196,7 +193,7 @@ fn cap_20_bands_of_a_hybrid_machine() {
 
 #[test]
 fn cap_6_what_breaks_the_order_and_what_it_may_cost() {
-    // A on a slower core for three milliseconds, while a core of twice the capacity idles for two.
+    // A is on a slower core for three milliseconds, while a core of twice the capacity is idle for two.
     let drawing = "cpu0  B . . B
                    cpu1  A A A .";
     let machine = |fast: u32| {
@@ -221,10 +218,10 @@ fn cap_6_what_breaks_the_order_and_what_it_may_cost() {
         assert_eq!(of_a(&a, "cost_lower_ns"), Some(0));
         assert_eq!(of_a(&a, "cost_upper_ns"), cost, "capacity {fast}");
     }
-    // Where it is told when A is allowed on the faster core, both ends are one: for all of the two milliseconds, for the second
-    // of them, and never.
-    let told = [("A=0-1 .", 2_000_000, 1_000_000), ("A=1 . A=0", 1_000_000, 500_000), ("A=1 .", 0, 0)];
-    for (allowed, slower, cost) in told {
+    // If it is recorded when A is allowed on the faster core, both bounds are equal: for all of the two milliseconds,
+    // for the second of them, and never.
+    let cases = [("A=0-1 .", 2_000_000, 1_000_000), ("A=1 . A=0", 1_000_000, 500_000), ("A=1 .", 0, 0)];
+    for (allowed, slower, cost) in cases {
         let a = drawn(&format!("{drawing}\n allowed {allowed}"), machine(1024));
         let range = ["slower_core_lower_ns", "slower_core_upper_ns", "cost_lower_ns", "cost_upper_ns"];
         let range = range.map(|col| of_a(&a, col).unwrap());

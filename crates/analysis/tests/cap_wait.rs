@@ -1,4 +1,4 @@
-//! Capabilities 16, 17, 18 and 22, by the figures that were printed for them.
+//! Capabilities 16, 17, 18 and 22, checked against their printed figures.
 #![allow(clippy::unwrap_used, clippy::panic)] // a test fails by panicking
 
 use analysis::{Context, Running};
@@ -26,7 +26,7 @@ fn lengths(total: i64, max: i64, count: i64) -> impl Iterator<Item = i64> {
     std::iter::once(max).chain((0..others).map(move |n| rest * (n + 1) / others - rest * n / others))
 }
 
-/// A thread that did what a row says: it waits or is preempted, is ready, runs, and so on.
+/// A thread with the times of a row: it waits or is preempted, is ready, runs, and so on.
 fn stretches(thread: i64, row: &Row) -> Vec<ThreadStretch> {
     let (switches, waits) = (number(row, "switches") as i64, number(row, "count_waits") as i64);
     let running = ns(row, "cpu_ms", MS);
@@ -74,14 +74,14 @@ fn tables(names: &[&str], threads: &mut [ThreadStretch], cpus: &[CpuStretch]) ->
     running.finish().into_iter().map(|t| (t.def.name, t)).collect()
 }
 
-/// `ready_wait` of a thread that did what a row says.
+/// `ready_wait` of a thread with the times of a row.
 fn ready_wait(row: &Row) -> Table {
     tables(&["ready_wait"], &mut stretches(1, row), &[]).remove("ready_wait").unwrap()
 }
 
 const FILES: [&str; 2] = ["ready_wait_symmetric", "ready_wait_hybrid"];
 
-/// A row's table each, by job (`worker_1`), of both files, symmetric first.
+/// The table of each row, by job (`worker_1`), of both files, symmetric first.
 static BY_JOB: LazyLock<[BTreeMap<String, Table>; 2]> = LazyLock::new(|| {
     FILES.map(|name| {
         let job = |row: Row| (row["job"].to_lowercase().replace(' ', "_"), ready_wait(&row));
@@ -90,7 +90,6 @@ static BY_JOB: LazyLock<[BTreeMap<String, Table>; 2]> = LazyLock::new(|| {
 });
 
 #[test]
-#[ignore = "needs ../shared"]
 fn cap_16_ready_and_wait() {
     for (name, tables) in FILES.into_iter().zip(&*BY_JOB) {
         let rows = figures::table(name);
@@ -112,7 +111,6 @@ fn cap_16_ready_and_wait() {
 }
 
 #[test]
-#[ignore = "needs ../shared"]
 fn cap_17_two_systems_compared() {
     let [symmetric, hybrid] = &*BY_JOB;
     let cell = |table: &Table, col: &str| table.int(0, col).unwrap() as f64;
@@ -126,23 +124,22 @@ fn cap_17_two_systems_compared() {
     let mut compared = 0;
     for (id, value, tolerance) in expected("17.") {
         let words: Vec<&str> = id.split('.').collect();
-        let got = match words[..] {
+        let actual = match words[..] {
             ["involuntary", system, job] => {
                 let table = if system == "hybrid" { &hybrid[job] } else { &symmetric[job] };
                 cell(table, "running_count") - cell(table, "blocked_count")
             }
             ["max_wait", job] => cell(&hybrid[job], "max_blocked_ns") / MS,
             [what, job] => (cell(&hybrid[job], column(what)) / cell(&symmetric[job], column(what)) - 1.0) * 100.0,
-            _ => panic!("not understood: {id}"),
+            _ => panic!("unknown id: {id}"),
         };
-        assert!((got - value).abs() <= tolerance, "17.{id}: {got}, not {value}");
+        assert!((actual - value).abs() <= tolerance, "17.{id}: {actual}, not {value}");
         compared += 1;
     }
     assert_eq!(compared, 33);
 }
 
 #[test]
-#[ignore = "needs ../shared"]
 fn cap_18_time_is_conserved() {
     let [symmetric, hybrid] = &*BY_JOB;
     let length = |table: &Table| {
@@ -153,16 +150,16 @@ fn cap_18_time_is_conserved() {
     let mut compared = 0;
     for (id, value, tolerance) in expected("18.trace.") {
         let Some((system @ ("symmetric" | "hybrid"), job)) = id.split_once('.') else { continue };
-        let got = length(if system == "hybrid" { &hybrid[job] } else { &symmetric[job] });
-        assert!((got - value).abs() <= tolerance, "18.trace.{id}: {got}, not {value}");
+        let actual = length(if system == "hybrid" { &hybrid[job] } else { &symmetric[job] });
+        assert!((actual - value).abs() <= tolerance, "18.trace.{id}: {actual}, not {value}");
         compared += 1;
     }
     assert_eq!(compared, 10);
 }
 
-/// Case 3's switches: each new thread leaves its CPU for a reason; at the end of its quantum, for one of its own priority.
+/// Case 3's switches: each new thread leaves its CPU for a reason. At the end of its quantum it is for one of equal
+/// priority.
 #[test]
-#[ignore = "needs ../shared"]
 fn cap_22_causes_of_switches() {
     let rows = figures::table("case3_switches");
     let (mut threads, mut cpus) = (Vec::new(), Vec::new());
@@ -202,7 +199,7 @@ fn cap_22_causes_of_switches() {
     let table = &tables(&["switch_causes"], &mut threads, &cpus)["switch_causes"];
     assert_eq!(table.rows.len(), rows.len());
     for (at, row) in rows.iter().enumerate() {
-        let cause = (table.text(at, "cause"), table.text(at, "next"), table.text(at, "letter"));
+        let cause = (table.text(at, "cause"), table.text(at, "next"), table.text(at, "state_letter"));
         assert_eq!(
             cause,
             if of(row) { (Some("preempted"), Some("equal"), None) } else { (Some("blocked"), None, Some("S")) }

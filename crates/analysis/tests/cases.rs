@@ -1,4 +1,4 @@
-//! Every analysis as a drawing and the table that comes of it: crates/analysis/cases.
+//! Every analysis as a drawing and the resulting table: crates/analysis/cases.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod support;
@@ -15,11 +15,11 @@ fn cases() {
     for analysis in analysis::ANALYSES {
         let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/cases")).join(analysis.table.name);
         assert!(folder.is_dir(), "{}: no case", folder.display());
-        testkit::cases::run(&folder, |block| told(&table(block, analysis.table.name)));
+        testkit::cases::run(&folder, |block| print(&table(block, analysis.table.name)));
     }
 }
 
-/// The tables of the critical path; a line `thread A` says to whose end.
+/// The tables of the critical path; a line `thread A` sets the thread at its end.
 #[test]
 fn critical_cases() {
     for (at, def) in [model::tables::CRITICAL_PATH, model::tables::CRITICAL_BY_THREAD].iter().enumerate() {
@@ -27,17 +27,17 @@ fn critical_cases() {
         testkit::cases::run(&folder, |block| {
             let (thread, drawing): (Vec<&str>, Vec<&str>) = block.lines().partition(|l| l.starts_with("thread "));
             let ends = thread.first().map(|l| testkit::tid(l.chars().nth("thread ".len()).unwrap()));
-            told(&critical(&analysed(&drawing.join("\n")), ends).unwrap()[at])
+            print(&critical(&analysed(&drawing.join("\n")), ends).unwrap()[at])
         });
     }
 }
 
-/// A table of what a block draws.
+/// Returns a table for the drawing of a block.
 fn table(block: &str, name: &str) -> Table {
     analysed(block).tables.remove(name).unwrap()
 }
 
-/// What a block draws; a line `range FROM TO` (ms) leaves a part of it.
+/// Analyses the drawing of a block; a line `range FROM TO` (ms) selects a part.
 fn analysed(block: &str) -> Analysed {
     let (range, drawing): (Vec<&str>, Vec<&str>) = block.lines().partition(|l| l.starts_with("range "));
     let ms: Vec<i64> = range.iter().flat_map(|l| l.split(' ').skip(1)).map(|w| w.parse().unwrap()).collect();
@@ -49,15 +49,15 @@ fn analysed(block: &str) -> Analysed {
     drawn(&drawing, machine(&drawing), part)
 }
 
-/// The machine that is drawn beside the CPUs, if one is.
+/// The machine that is drawn next to the CPUs, if any.
 fn machine(drawing: &str) -> Machine {
     let is_core = |word: &str| word.starts_with(char::is_alphabetic) && word.ends_with(|c: char| c.is_ascii_digit());
     let has_core = |line: &str| line.starts_with("cpu") && line.split_whitespace().nth(1).is_some_and(is_core);
     if drawing.lines().any(has_core) { testkit::machine(drawing) } else { Machine::default() }
 }
 
-/// A table as text: its name, its columns, its rows.
-fn told(table: &Table) -> String {
+/// Prints a table as text: its name, its columns, its rows.
+fn print(table: &Table) -> String {
     let cells: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(text).collect()).collect();
     let wide = |at: usize| {
         let longest = cells.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);

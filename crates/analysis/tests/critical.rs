@@ -1,4 +1,5 @@
-//! The critical path of random traces: what must hold of it, and the same found the slow way, every piece looked up anew.
+//! The critical path of random traces: its invariants, and a comparison with a slow calculation that looks up every
+//! piece.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod support;
@@ -13,7 +14,7 @@ use support::instants::{Cpu, Instant, instants};
 use support::{Analysed, critical, parked};
 use testkit::{ByName, Mode, Rng};
 
-/// A random trace or a part of it, and whose end counts.
+/// A random trace or a part of it, and the TID at the end of the path.
 fn drawn(mode: Mode, seed: u64, steps: usize) -> (Analysed, Option<Tid>) {
     let analysed = support::random(mode, seed, steps);
     let mut rng = Rng(seed ^ 1);
@@ -42,7 +43,7 @@ fn holds(a: &Analysed, path: &Table, sums: &Table) -> Result<(), TestCaseError> 
             }
             None => prop_assert_eq!((state, path.text(row, "reason")), ("unknown", None)),
         }
-        // The path comes to another thread only where that one was woken, and from whom woke it.
+        // The path goes to another thread only where that thread was woken, and to its waker.
         if row > 0 && int(row - 1, "thread") != Some(thread) {
             prop_assert_eq!((is, int(row, "waker")), ("ready", int(row - 1, "thread")));
         }
@@ -51,8 +52,8 @@ fn holds(a: &Analysed, path: &Table, sums: &Table) -> Result<(), TestCaseError> 
             "running" => format!("running_{}", path.text(row, "core_type").unwrap_or("uniform")),
             other => other.to_owned(),
         };
-        let beside = path.text(row, "sibling") == Some("busy");
-        for column in [Some("path".to_owned()), Some(column), beside.then(|| "beside_busy".to_owned())] {
+        let sibling_busy = path.text(row, "sibling") == Some("busy");
+        for column in [Some("path".to_owned()), Some(column), sibling_busy.then(|| "sibling_busy".to_owned())] {
             *column.map_or(&mut 0, |c| sums.entry(c + "_ns").or_default()) += end - start;
         }
     }
@@ -67,17 +68,17 @@ fn holds(a: &Analysed, path: &Table, sums: &Table) -> Result<(), TestCaseError> 
     Ok(())
 }
 
-/// A row of the table, but for the number.
+/// A row of the table without the number.
 type Row = Vec<Value>;
 
-/// The path, from the end: each stretch by looking through all of them.
+/// The path from the end, with a search through all stretches for each.
 fn slow(a: &Analysed, ends: Option<Tid>) -> Vec<Row> {
     let cuts = cuts(a);
     let covers = |s: &&ThreadStretch, at: Ns| s.span.start < at && s.span.end > a.span.start;
     let last_begun = |of: &dyn Fn(&ThreadStretch) -> bool, at: Ns| {
         a.threads.iter().filter(|s| of(s) && covers(s, at)).max_by_key(|s| s.span.start)
     };
-    let mut who = match ends {
+    let mut next = match ends {
         Some(tid) => last_begun(&|s| s.tid == tid, a.span.end).map(|s| s.thread),
         None => {
             let busy = a.cpus.iter().filter(|s| s.state == CpuState::Busy && s.span.overlap(a.span).is_some());
@@ -86,13 +87,13 @@ fn slow(a: &Analysed, ends: Option<Tid>) -> Vec<Row> {
     };
     let (mut rows, mut at, mut ended_by) = (Vec::new(), a.span.end, ThreadKey::UNKNOWN);
     let mut tid = None;
-    while let Some(thread) = who.filter(|_| at > a.span.start) {
+    while let Some(thread) = next.filter(|_| at > a.span.start) {
         let found = last_begun(&|s| s.thread == thread, at).copied();
         tid = found.map(|s| s.tid).or(tid);
-        let told_until = found.map_or(a.span.start, |s| s.span.end.min(at));
-        if told_until < at {
+        let known_until = found.map_or(a.span.start, |s| s.span.end.min(at));
+        if known_until < at {
             rows.push(vec![
-                told_until.into(),
+                known_until.into(),
                 at.into(),
                 thread.0.into(),
                 tid.map(|t| i64::from(t.0)).into(),
@@ -106,20 +107,20 @@ fn slow(a: &Analysed, ends: Option<Tid>) -> Vec<Row> {
             ThreadState::Blocked => ended_by,
             _ => ThreadKey::UNKNOWN,
         };
-        let mut pieces = pieces(a, &cuts, &s, told_until, waker);
+        let mut pieces = pieces(a, &cuts, &s, known_until, waker);
         pieces.reverse();
         rows.extend(pieces);
         at = s.span.start;
         ended_by = if woken && waker.0 <= 0 { waker } else { ThreadKey::UNKNOWN };
         if woken && waker.0 > 0 {
-            (who, tid) = (Some(waker), None);
+            (next, tid) = (Some(waker), None);
         }
     }
     rows.reverse();
     rows
 }
 
-/// Where anything changes, and what the CPUs do from then on.
+/// The instants at which anything changes, and the state of the CPUs from then on.
 fn cuts(a: &Analysed) -> Vec<(Span, Instant)> {
     let mut at = a.span.start;
     let span = |i: Instant| {
@@ -130,16 +131,16 @@ fn cuts(a: &Analysed) -> Vec<(Span, Instant)> {
     instants(a).into_iter().map(span).collect()
 }
 
-/// A stretch until a time, cut wherever something changes, what is the same joined again.
+/// A stretch until a time, cut at every change; equal pieces are merged again.
 fn pieces(a: &Analysed, all: &[(Span, Instant)], s: &ThreadStretch, until: Ns, waker: ThreadKey) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for (within, now) in all {
         let Some(within) = Span::new(s.span.start, until).overlap(*within) else { continue };
-        // Moves, frequencies, parking and quotas cut a stretch as well.
+        // Moves, frequencies, parking and throttling cut a stretch too.
         let mut borders = vec![within.start, within.end];
-        let told = a.moves.iter().map(|m| m.at).chain(a.power.iter().map(|p| p.at));
-        let told = told.chain(a.throttles.iter().map(|t| t.at));
-        borders.extend(told.filter(|at| within.start < *at && *at < within.end));
+        let changes = a.moves.iter().map(|m| m.at).chain(a.power.iter().map(|p| p.at));
+        let changes = changes.chain(a.throttles.iter().map(|t| t.at));
+        borders.extend(changes.filter(|at| within.start < *at && *at < within.end));
         borders.sort_unstable();
         borders.dedup();
         for border in borders.windows(2) {
@@ -153,10 +154,11 @@ fn pieces(a: &Analysed, all: &[(Span, Instant)], s: &ThreadStretch, until: Ns, w
     rows
 }
 
-/// Whether a quota holds a thread, by its number: who exited may be told to be held as well, and be woken all the same.
-fn held(a: &Analysed, s: &ThreadStretch, at: Ns) -> bool {
-    let told = a.throttles.iter().skip_while(|t| t.tid.is_some());
-    let last = told.filter(|t| t.at <= at && (t.tid.is_none() || t.tid == Some(s.tid))).last();
+/// Whether a thread is throttled, by its TID. An exited thread may also be recorded as throttled, and be woken
+/// nevertheless.
+fn is_throttled(a: &Analysed, s: &ThreadStretch, at: Ns) -> bool {
+    let records = a.throttles.iter().skip_while(|t| t.tid.is_some());
+    let last = records.filter(|t| t.at <= at && (t.tid.is_none() || t.tid == Some(s.tid))).last();
     let ran = |since: Ns| {
         let busy = |c: &&CpuStretch| c.state == CpuState::Busy && c.thread == s.thread;
         a.cpus.iter().filter(busy).any(|c| since < c.span.start && c.span.start <= at)
@@ -189,10 +191,10 @@ fn row(a: &Analysed, now: &Instant, s: &ThreadStretch, span: Span, waker: Thread
     let running = s.state == ThreadState::Running && !here.is_empty();
     let khz = a.power.iter().rev().find_map(khz).filter(|_| running);
     let ready = s.state == ThreadState::Ready;
-    let held = ready && held(a, s, span.start);
-    let queue = here.first().filter(|c| ready && !held && parked::parked(a, c.id, span.start) != Some(true));
+    let is_throttled = ready && is_throttled(a, s, span.start);
+    let queue = here.first().filter(|c| ready && !is_throttled && parked::parked(a, c.id, span.start) != Some(true));
     let state = match queue {
-        _ if held => "throttled",
+        _ if is_throttled => "throttled",
         Some(queue) if queue.state == CpuState::Idle => "wakeup_latency",
         _ => s.state.as_str(),
     };
@@ -216,14 +218,14 @@ fn row(a: &Analysed, now: &Instant, s: &ThreadStretch, span: Span, waker: Thread
 proptest! {
     #![proptest_config(testkit::drawn(300))]
     #[test]
-    fn the_path_is_that_which_is_found_the_slow_way(seed in any::<u64>(), steps in 1usize..300, mode in 0usize..3) {
+    fn the_path_is_the_one_that_the_slow_calculation_finds(seed in any::<u64>(), steps in 1usize..300, mode in 0usize..3) {
         let mode = [Mode::Whole, Mode::Deleted, Mode::Garbage][mode];
         let (a, ends) = drawn(mode, seed, steps);
         let Ok([path, sums]) = critical(&a, ends) else {
             prop_assert!(a.threads.iter().all(|s| Some(s.tid) != ends || s.span.overlap(a.span).is_none()));
             return Ok(());
         };
-        // Sums of times without end stop at the end of time.
+        // Sums of unbounded times saturate.
         if mode != Mode::Garbage {
             holds(&a, &path, &sums)?;
             let width = tables::CRITICAL_PATH.cols.len();
@@ -234,9 +236,9 @@ proptest! {
     }
 }
 
-/// The drawn traces are worth it: many paths go over wakings, and over much else.
+/// The random traces are not trivial: many paths go through wakeups and all other states.
 #[test]
-fn drawn_paths_are_of_all_kinds() {
+fn random_paths_are_of_all_kinds() {
     let mut seen = BTreeMap::<String, usize>::new();
     for seed in 0..200 {
         let (a, ends) = drawn(Mode::Whole, seed, 200);

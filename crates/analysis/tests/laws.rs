@@ -1,4 +1,4 @@
-//! What must hold of every table on random traces, over all of the recording and over parts of it: one file a table.
+//! The invariants of every table on random traces, over the whole recording and parts of it: one file for each table.
 #![allow(clippy::unwrap_used, clippy::panic)] // a test fails by panicking
 
 #[path = "laws/concurrency.rs"]
@@ -29,18 +29,18 @@ mod priority_classes;
 mod priority_residency;
 #[path = "laws/queues.rs"]
 mod queues;
-#[path = "laws/ready_by_thief.rs"]
-mod ready_by_thief;
+#[path = "laws/ran_instead.rs"]
+mod ran_instead;
 #[path = "laws/ready_wait.rs"]
 mod ready_wait;
 #[path = "laws/run_lengths.rs"]
 mod run_lengths;
 #[path = "laws/slower_cores.rs"]
 mod slower_cores;
-#[path = "laws/smt_beside.rs"]
-mod smt_beside;
 #[path = "laws/smt_cores.rs"]
 mod smt_cores;
+#[path = "laws/smt_pairs.rs"]
+mod smt_pairs;
 #[path = "laws/smt_threads.rs"]
 mod smt_threads;
 #[path = "laws/smt_utilisation.rs"]
@@ -59,13 +59,13 @@ use proptest::prelude::*;
 use support::Analysed;
 use testkit::Mode;
 
-/// What must hold of one table.
+/// An invariant of one table.
 type Law = fn(&Analysed) -> Result<(), TestCaseError>;
 
 const LAWS: &[Law] = &[
     concurrency::holds,
     ready_wait::holds,
-    ready_by_thief::holds,
+    ran_instead::holds,
     switch_causes::holds,
     waits::holds,
     migrations::holds,
@@ -84,7 +84,7 @@ const LAWS: &[Law] = &[
     placement::holds,
     power::holds,
     slower_cores::holds,
-    smt_beside::holds,
+    smt_pairs::holds,
     smt_cores::holds,
     smt_threads::holds,
     smt_utilisation::holds,
@@ -96,7 +96,7 @@ proptest! {
     fn every_law_holds(seed in any::<u64>(), steps in 1usize..400, mode in 0usize..3) {
         let mode = [Mode::Whole, Mode::Deleted, Mode::Garbage][mode];
         let analysed = support::random(mode, seed, steps);
-        // Sums of times without end stop at the end of time.
+        // Sums of unbounded times saturate.
         for law in LAWS.iter().filter(|_| mode != Mode::Garbage) {
             law(&analysed)?;
         }

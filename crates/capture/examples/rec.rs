@@ -1,9 +1,9 @@
-//! Records by hand: `rec DIR [--all SECONDS | --pid PID | -- COMMAND…]`, `rec --read DIR`.
+//! Records and reads spools, for tests by hand: `rec DIR [--duration S] [--pid PID | -- COMMAND…]`, `rec --read DIR`.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use capture::{RecordOptions, Target};
-use ingest::{Reach, Troubles};
-use model::{Batch, What};
+use ingest::{Anomalies, Reach};
+use model::{Batch, EventKind};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
@@ -47,7 +47,7 @@ fn record(words: &[String]) -> Result<(), String> {
             "--pid" => options.target = Target::Pid(rest.next().and_then(|s| s.parse().ok()).unwrap_or(0)),
             "--" => options.target = Target::Command(rest.by_ref().cloned().collect()),
             "--all" => {}
-            other => return Err(format!("{other}?")),
+            other => return Err(format!("unknown option {other}")),
         }
     }
     let done = capture::record(&options, &mut |p| eprintln!("{p:?}")).map_err(|e| e.to_string())?;
@@ -60,9 +60,9 @@ fn read(dir: &Path) -> Result<(), String> {
     let facts = &opened.facts;
     println!("begin {:?} online {:?} cost {:?} about {:?}", facts.begin, facts.online, facts.cost, facts.about);
     let (mut counts, mut names) = (BTreeMap::<&str, u64>::new(), 0);
-    let mut bad = Troubles::default();
+    let mut bad = Anomalies::default();
     let mut running: BTreeMap<u32, i32> = BTreeMap::new();
-    let (mut broken, mut order, mut last) = (0, 0, BTreeMap::new());
+    let (mut inconsistent, mut disorder, mut last) = (0, 0, BTreeMap::new());
     let mut lost = 0;
     let dump = std::env::var_os("DUMP").is_some();
     let mut batch = Batch::default();
@@ -76,43 +76,43 @@ fn read(dir: &Path) -> Result<(), String> {
                 if dump {
                     println!("{} cpu{} {:?}", e.at.0, e.cpu.0, e.what);
                 }
-                order += u64::from(before.is_some_and(|b| b > e.at));
+                disorder += u64::from(before.is_some_and(|b| b > e.at));
                 let kind = match e.what {
-                    What::Switch(s) => {
+                    EventKind::Switch(s) => {
                         let before = running.insert(e.cpu.0, s.next.0);
                         if before.is_some_and(|t| t != s.prev.0) {
-                            broken += 1;
-                            println!("broken link at {e:?}: {before:?} was brought in");
+                            inconsistent += 1;
+                            println!("inconsistent switch {e:?}: {before:?} was switched in before");
                         }
                         "switch"
                     }
-                    What::Wake(w) => match w.kind {
+                    EventKind::Wake(w) => match w.kind {
                         model::WakeKind::Waking => "waking",
                         model::WakeKind::Wakeup => "wakeup",
                         model::WakeKind::New => "new",
-                        model::WakeKind::WakeupTold => "told",
+                        model::WakeKind::WakeupAtSwitchIn => "wakeup at switch-in",
                     },
-                    What::Loss(l) => {
+                    EventKind::Loss(l) => {
                         lost += l.events.get().unwrap_or(0);
                         println!("{l:?}");
                         "loss"
                     }
-                    What::Seen(_) => "seen",
-                    What::Fork { .. } => "fork",
-                    What::Exec { .. } => "exec",
-                    What::Exit { .. } => "exit",
-                    What::Name { .. } => "name",
-                    What::Priority { .. } => "priority",
-                    What::Affinity { .. } => "affinity",
-                    What::Cgroup { .. } => "cgroup",
-                    What::Inner { .. } => "inner",
-                    What::Current { .. } => "current",
-                    What::Idle { .. } => "idle",
-                    What::Frequency { .. } => "frequency",
-                    What::Irq { .. } => "irq",
-                    What::Steal { .. } => "steal",
-                    What::Clock { .. } => "clock",
-                    What::Migrate { .. } => "migrate",
+                    EventKind::Snapshot(_) => "snapshot",
+                    EventKind::Fork { .. } => "fork",
+                    EventKind::Exec { .. } => "exec",
+                    EventKind::Exit { .. } => "exit",
+                    EventKind::Name { .. } => "name",
+                    EventKind::Priority { .. } => "priority",
+                    EventKind::Affinity { .. } => "affinity",
+                    EventKind::Cgroup { .. } => "cgroup",
+                    EventKind::Inner { .. } => "inner",
+                    EventKind::Current { .. } => "current",
+                    EventKind::Idle { .. } => "idle",
+                    EventKind::Frequency { .. } => "frequency",
+                    EventKind::Irq { .. } => "irq",
+                    EventKind::Steal { .. } => "steal",
+                    EventKind::Clock { .. } => "clock",
+                    EventKind::Migrate { .. } => "migrate",
                     _ => "other",
                 };
                 *counts.entry(kind).or_default() += 1;
@@ -122,6 +122,6 @@ fn read(dir: &Path) -> Result<(), String> {
             }
         }
     }
-    println!("{counts:?}\nnames {names} broken {broken} disorder {order} lost {lost}\n{bad:?}");
+    println!("{counts:?}\nnames {names} inconsistent {inconsistent} disorder {disorder} lost {lost}\n{bad:?}");
     Ok(())
 }

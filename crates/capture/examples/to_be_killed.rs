@@ -1,4 +1,4 @@
-//! Records into the folder that is named, for a test to kill it; FOLDER.attached is there when everything is attached.
+//! Records into the given folder until a test kills it. Creates FOLDER.attached when everything is attached.
 
 use capture::{CaptureError, RecordOptions};
 use std::time::Duration;

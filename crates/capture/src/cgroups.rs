@@ -1,7 +1,7 @@
-//! What the CPU controller of each cgroup is set to, and what the kernel counted of those that have a quota.
+//! The CPU controller's settings of each cgroup, and the kernel's statistics of cgroups with a quota.
 //!
-//! Nothing tells of a change, so the settings are read again and again: all when the recording begins, then some folders each
-//! second, in rounds, since a machine may have thousands. `cpu.stat` of cgroups with a quota is read each second.
+//! The kernel does not notify of changes, so the settings are polled: all when the recording begins, then some folders each second, in
+//! rounds, since a machine may have thousands. `cpu.stat` of cgroups with a quota is read each second.
 
 use crate::spool::frame;
 use std::collections::BTreeMap;
@@ -9,39 +9,39 @@ use std::fs::{read_dir, read_to_string};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Folders read in a second.
-const A_SECOND: usize = 32;
-/// Cgroups kept; of more, nothing is told.
-const MOST: usize = 4096;
+/// Folders read per second.
+const FOLDERS_PER_SECOND: usize = 32;
+/// Maximum number of cgroups whose settings are recorded.
+const MAX_CGROUPS: usize = 4096;
 
-/// A longer list of CPUs is not kept.
-const LONGEST_LIST: usize = 4096;
+/// Maximum length of a list of CPUs; longer ones are not recorded.
+const MAX_LIST: usize = 4096;
 
-/// A hierarchy in which cgroups are folders.
+/// A mounted cgroup hierarchy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hierarchy {
     /// Where it is mounted.
     pub root: PathBuf,
-    /// Cgroup v2, one for all controllers; else the CPU controller's own, of v1.
+    /// Whether it is cgroup v2, with all controllers; else it is the CPU controller's hierarchy of v1.
     pub unified: bool,
 }
 
-/// What a cgroup is set to.
+/// A cgroup's settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Limits {
     /// `u64::MAX`: none.
     quota_ns: u64,
     period_ns: u64,
-    /// 0: not told.
+    /// 0: not recorded.
     weight: u16,
-    /// Empty: not told.
+    /// Empty: not recorded.
     cpus: String,
 }
 
 struct Known {
     folder: PathBuf,
     limits: Limits,
-    /// In which round it was read last.
+    /// The round in which it was last read.
     round: u64,
 }
 
@@ -50,20 +50,20 @@ struct Known {
 pub struct Cgroups {
     hierarchy: Option<Hierarchy>,
     known: BTreeMap<u64, Known>,
-    /// Folders to be read in this round.
+    /// Folders still to be read in this round.
     left: Vec<PathBuf>,
     round: u64,
-    /// Cgroups of this round that there is no room for, and the most of any round.
+    /// Cgroups of this round beyond the limit, and the maximum of all rounds.
     left_out: usize,
-    most_left_out: usize,
+    max_left_out: usize,
 }
 
-/// The unified hierarchy, where it is mounted.
+/// Returns the unified hierarchy if it is mounted.
 pub fn unified() -> Option<Hierarchy> {
     hierarchy(&read_to_string("/proc/self/mountinfo").unwrap_or_default(), |kind, _| kind == "cgroup2")
 }
 
-/// The mount of a kind of file system, and with certain options of it.
+/// Returns the first mount whose type and options match.
 fn hierarchy(mounts: &str, of: impl Fn(&str, &str) -> bool) -> Option<Hierarchy> {
     mounts.lines().find_map(|line| {
         let (before, after) = line.split_once(" - ")?;
@@ -75,7 +75,7 @@ fn hierarchy(mounts: &str, of: impl Fn(&str, &str) -> bool) -> Option<Hierarchy>
 }
 
 impl Cgroups {
-    /// Where the CPU controller is.
+    /// Finds the hierarchy of the CPU controller.
     pub fn find() -> Self {
         let mounts = read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let has_cpu = |h: &Hierarchy| {
@@ -90,16 +90,16 @@ impl Cgroups {
         Self { hierarchy, ..Self::default() }
     }
 
-    /// Reads all of them; the frames that tell what they are set to.
+    /// Reads all cgroups and returns frames with their settings.
     pub fn all(&mut self, at: u64) -> Vec<Vec<u8>> {
         self.left.clear();
         self.read(usize::MAX, at);
         self.known.iter().map(|(id, known)| self.frame(*id, known, at)).collect()
     }
 
-    /// Reads some of them, and the statistics of those with a quota; the frames that tell of it.
+    /// Reads some cgroups, and the statistics of those with a quota. Returns frames with changed settings and the statistics.
     pub fn each_second(&mut self, at: u64) -> Vec<Vec<u8>> {
-        let mut frames = self.read(A_SECOND, at);
+        let mut frames = self.read(FOLDERS_PER_SECOND, at);
         let unified = self.hierarchy.as_ref().is_some_and(|h| h.unified);
         let mut stats = vec![frame::CGROUP_STAT];
         stats.extend_from_slice(&at.to_ne_bytes());
@@ -116,8 +116,8 @@ impl Cgroups {
         frames
     }
 
-    /// Reads so many folders; the frames of those that are new or have changed. No further than to the end of a round.
-    fn read(&mut self, most: usize, at: u64) -> Vec<Vec<u8>> {
+    /// Reads up to `max` folders, no further than the end of the round. Returns frames for new and changed cgroups.
+    fn read(&mut self, max: usize, at: u64) -> Vec<Vec<u8>> {
         let Some(hierarchy) = self.hierarchy.clone() else { return Vec::new() };
         if self.left.is_empty() {
             self.round += 1;
@@ -125,18 +125,18 @@ impl Cgroups {
             self.left.push(hierarchy.root.clone());
         }
         let mut frames = Vec::new();
-        for _ in 0..most {
+        for _ in 0..max {
             let Some(folder) = self.left.pop() else { break };
             let inside = read_dir(&folder).into_iter().flatten().flatten();
             let folders = inside.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path());
             for folder in folders {
-                if self.left.len() < MOST { self.left.push(folder) } else { self.left_out += 1 }
+                if self.left.len() < MAX_CGROUPS { self.left.push(folder) } else { self.left_out += 1 }
             }
             let Ok(id) = std::fs::metadata(&folder).map(|m| m.ino()) else { continue };
             let Some(limits) = limits(&folder, hierarchy.unified) else { continue };
             let before = self.known.get(&id).map(|k| &k.limits);
             let changed = before != Some(&limits);
-            if before.is_none() && self.known.len() >= MOST {
+            if before.is_none() && self.known.len() >= MAX_CGROUPS {
                 self.left_out += 1;
                 continue;
             }
@@ -146,7 +146,7 @@ impl Cgroups {
             }
             self.known.insert(id, known);
         }
-        self.most_left_out = self.most_left_out.max(self.left_out);
+        self.max_left_out = self.max_left_out.max(self.left_out);
         if self.left.is_empty() {
             let round = self.round;
             self.known.retain(|_, known| known.round == round);
@@ -154,10 +154,12 @@ impl Cgroups {
         frames
     }
 
-    /// What is not told for want of room, in a sentence.
+    /// A sentence on the cgroups that exceeded the limit, if any.
     pub fn lacks(&self) -> Option<String> {
-        let more = self.most_left_out;
-        (more > 0).then(|| format!("Cgroups whose settings are not told: {more} at least. Those of {MOST} are kept."))
+        let more = self.max_left_out;
+        (more > 0).then(|| {
+            format!("The settings of at least {more} cgroups are not recorded: the limit of {MAX_CGROUPS} was reached.")
+        })
     }
 
     fn frame(&self, id: u64, known: &Known, at: u64) -> Vec<u8> {
@@ -178,7 +180,7 @@ impl Cgroups {
     }
 }
 
-/// The settings in a cgroup's folder; `None`: the CPU controller is not there, or the folder is gone.
+/// Reads the settings in a cgroup's folder; `None`: it has no CPU controller, or no longer exists.
 fn limits(folder: &Path, unified: bool) -> Option<Limits> {
     let text = |file: &str| Some(read_to_string(folder.join(file)).ok()?.trim().to_owned());
     let (quota, period) = if unified {
@@ -189,15 +191,15 @@ fn limits(folder: &Path, unified: bool) -> Option<Limits> {
         (text("cpu.cfs_quota_us")?, text("cpu.cfs_period_us")?)
     };
     let ns = |us: u64| us.saturating_mul(1000);
-    // None is `max`, or -1.
+    // No quota is `max` (v2) or -1 (v1).
     let (quota_ns, period_ns) = (quota.parse().map_or(u64::MAX, ns), ns(period.parse().ok()?));
-    // In v1 the CPU controller has shares of another scale, and cpusets are a hierarchy of their own.
+    // In v1 the CPU controller has shares on another scale, and cpusets have a separate hierarchy.
     let weight = text("cpu.weight").and_then(|w| w.parse().ok()).unwrap_or(0);
-    let cpus = text("cpuset.cpus.effective").filter(|list| list.len() <= LONGEST_LIST).unwrap_or_default();
+    let cpus = text("cpuset.cpus.effective").filter(|list| list.len() <= MAX_LIST).unwrap_or_default();
     Some(Limits { quota_ns, period_ns, weight, cpus })
 }
 
-/// Periods, those in which the quota was used up, and for how long, ns.
+/// Parses `cpu.stat`: the number of periods, the number of throttled periods, and the throttled time, ns.
 fn statistics(text: &str, unified: bool) -> Option<[u64; 3]> {
     let number = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
@@ -213,8 +215,8 @@ mod tests {
     use super::*;
     use std::fs::{create_dir, remove_dir_all, write};
 
-    /// What frames of limits tell: quota, period, weight, CPUs and path.
-    fn told(frames: &[Vec<u8>]) -> Vec<(u64, u64, u16, String, String)> {
+    /// Decodes the frames of settings: quota, period, weight, CPUs and path.
+    fn decoded(frames: &[Vec<u8>]) -> Vec<(u64, u64, u16, String, String)> {
         let read = |f: &Vec<u8>| {
             let number = |at: usize| u64::from_ne_bytes(f[at..at + 8].try_into().unwrap());
             let short = |at: usize| u16::from_ne_bytes(f[at..at + 2].try_into().unwrap());
@@ -240,42 +242,42 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_told_and_statistics_of_those_with_a_quota() {
+    fn records_changes_and_statistics_of_cgroups_with_a_quota() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().to_owned();
         group(&root.join("a"), "max 100000\n");
         group(&root.join("a/b"), "20000 100000\n");
         let mut cgroups = Cgroups::of(Some(Hierarchy { root: root.clone(), unified: true }));
         let free = |path: &str| (u64::MAX, 100_000_000, 100, "0-3".to_owned(), path.to_owned());
-        let held = |path: &str| (20_000_000, 100_000_000, 100, "0-3".to_owned(), path.to_owned());
-        assert_eq!(told(&cgroups.all(1)), [held("/a/b"), free("/a")]);
+        let limited = |path: &str| (20_000_000, 100_000_000, 100, "0-3".to_owned(), path.to_owned());
+        assert_eq!(decoded(&cgroups.all(1)), [limited("/a/b"), free("/a")]);
         let frames = cgroups.each_second(2);
-        assert_eq!(told(&frames), []);
+        assert_eq!(decoded(&frames), []);
         let stat = frames.last().unwrap();
         let numbers: Vec<u64> = stat[1..].as_chunks::<8>().0.iter().map(|n| u64::from_ne_bytes(*n)).collect();
         let id = std::fs::metadata(root.join("a/b")).unwrap().ino();
         assert_eq!((stat[0], numbers), (frame::CGROUP_STAT, vec![2, id, 5, 3, 7000]));
         write(root.join("a/cpu.max"), "20000 100000\n").unwrap();
         remove_dir_all(root.join("a/b")).unwrap();
-        assert_eq!(told(&cgroups.each_second(3)), [held("/a")]);
-        assert_eq!(told(&cgroups.all(4)), [held("/a")]);
+        assert_eq!(decoded(&cgroups.each_second(3)), [limited("/a")]);
+        assert_eq!(decoded(&cgroups.all(4)), [limited("/a")]);
     }
 
     #[test]
     fn many_cgroups_are_read_in_rounds() {
         let dir = tempfile::tempdir().unwrap();
-        let many = 3 * A_SECOND;
+        let many = 3 * FOLDERS_PER_SECOND;
         (0..many).for_each(|n| group(&dir.path().join(n.to_string()), "max 100000"));
         let mut cgroups = Cgroups::of(Some(Hierarchy { root: dir.path().to_owned(), unified: true }));
         assert_eq!(cgroups.all(1).len(), many);
         (0..many).for_each(|n| write(dir.path().join(n.to_string()).join("cpu.max"), "1000 100000").unwrap());
         // The root is a folder too.
-        let a_second: Vec<usize> = (0..4).map(|at| told(&cgroups.each_second(at)).len()).collect();
-        assert_eq!(a_second, [A_SECOND - 1, A_SECOND, A_SECOND, 1]);
+        let changed: Vec<usize> = (0..4).map(|at| decoded(&cgroups.each_second(at)).len()).collect();
+        assert_eq!(changed, [FOLDERS_PER_SECOND - 1, FOLDERS_PER_SECOND, FOLDERS_PER_SECOND, 1]);
     }
 
     #[test]
-    fn the_controllers_own_hierarchy() {
+    fn finds_the_cpu_controllers_v1_hierarchy() {
         let mounts = "30 24 0:26 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n\
             31 24 0:27 / /sys/fs/cgroup/cpu rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct\n";
         let own = hierarchy(mounts, |kind, options| kind == "cgroup" && options.split(',').any(|o| o == "cpu"));

@@ -1,23 +1,23 @@
-//! The conditions of the run: without them no two recordings can honestly be compared. What cannot be read is unknown,
-//! with why.
+//! The conditions of the run, which are needed to compare two recordings. A value that cannot be read is unknown, with the
+//! reason.
 
 use ingest::Condition;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Name and value, or why it is unknown; in the order of the manifest.
+/// Names and values (or why a value is unknown), in the order of the manifest.
 pub type Values = Vec<(String, Result<String, String>)>;
 
-/// Reads a file's text, trimmed; or says why not.
+/// Reads a file's text, trimmed; the error is the reason.
 fn text(path: &str) -> Result<String, String> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(text.trim().to_owned()),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(format!("{path} is not there")),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(format!("{path} does not exist")),
         Err(e) => Err(format!("{path}: {e}")),
     }
 }
 
-/// The entries of a folder whose names begin with `prefix`, sorted; none where it cannot be read.
+/// Returns the names in a folder that begin with `prefix`, sorted; none if it cannot be read.
 fn entries(folder: &str, prefix: &str) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(folder)
         .into_iter()
@@ -29,11 +29,11 @@ fn entries(folder: &str, prefix: &str) -> Vec<String> {
     names
 }
 
-/// All files of a folder, as `name=value` lines; files without a value (write-only) are left out.
+/// Returns all files of a folder as `name=value` lines, without files that have no value (write-only).
 fn folder(path: &str) -> Result<String, String> {
     let names = entries(path, "");
     if names.is_empty() {
-        return Err(format!("{path} is not there, or may not be read"));
+        return Err(format!("{path} does not exist or is not readable"));
     }
     let values = names.iter().filter(|n| Path::new(&format!("{path}/{n}")).is_file()).filter_map(|name| {
         let value = text(&format!("{path}/{name}")).ok()?;
@@ -42,7 +42,7 @@ fn folder(path: &str) -> Result<String, String> {
     Ok(values.collect::<Vec<_>>().join("\n"))
 }
 
-/// Everything that may be read now.
+/// Reads all conditions.
 #[must_use]
 pub fn read(arguments: &[String]) -> Values {
     let mut all = Values::new();
@@ -65,7 +65,7 @@ pub fn read(arguments: &[String]) -> Values {
     put("idle_governor", text("/sys/devices/system/cpu/cpuidle/current_governor"));
     let policies = entries("/sys/devices/system/cpu/cpufreq", "policy");
     if policies.is_empty() {
-        put("governor", Err("/sys/devices/system/cpu/cpufreq has no policy: no frequency driver".into()));
+        put("governor", Err("no frequency driver: /sys/devices/system/cpu/cpufreq has no policy".into()));
     }
     for policy in &policies {
         let base = format!("/sys/devices/system/cpu/cpufreq/{policy}");
@@ -122,10 +122,10 @@ pub fn read(arguments: &[String]) -> Values {
     all
 }
 
-/// Joins what was read at the start with what was read at the end.
+/// Joins the values read at the start with those read at the end.
 #[must_use]
 pub fn join(start: Values, end: Option<Values>) -> Vec<Condition> {
-    let unread = if end.is_some() { "not there at the end" } else { "the recording has not ended" };
+    let unread = if end.is_some() { "did not exist at the end" } else { "the recording has not ended" };
     let mut ends: BTreeMap<String, Result<String, String>> = end.unwrap_or_default().into_iter().collect();
     let mut all: Vec<Condition> = start
         .into_iter()
@@ -136,13 +136,13 @@ pub fn join(start: Values, end: Option<Values>) -> Vec<Condition> {
         .collect();
     all.extend(ends.into_iter().map(|(name, end)| Condition {
         name,
-        start: Err("not there at the start".into()),
+        start: Err("did not exist at the start".into()),
         end,
     }));
     all
 }
 
-/// Whether this is known to be no virtual machine.
+/// Whether this is known to be a physical machine.
 pub fn is_bare() -> bool {
     hypervisor().is_ok_and(|kind| kind == "none")
 }
@@ -158,15 +158,15 @@ fn hypervisor() -> Result<String, String> {
         (true, true) => Ok("yes (cpuid)".into()),
         (true, false) => Ok(format!("yes (cpuid; {product})")),
         (false, _) if cpuinfo.lines().any(|l| l.starts_with("flags")) => Ok("none".into()),
-        (false, _) => Err("this architecture does not say in /proc/cpuinfo".into()),
+        (false, _) => Err("/proc/cpuinfo does not show it on this architecture".into()),
     }
 }
 
-/// Where debugfs does not tell it, the kernel's version string does, in part.
+/// Returns the preemption model from the kernel's version string, for machines without debugfs.
 fn preemption() -> Option<String> {
     let version = text("/proc/sys/kernel/version").ok()?;
     let word = version.split(' ').find(|w| w.starts_with("PREEMPT"))?;
-    Some(format!("{word} (built so)"))
+    Some(format!("{word} (from the kernel's build)"))
 }
 
 fn sched_ext() -> Result<String, String> {
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_has_a_reason() {
+    fn every_unknown_value_has_a_reason() {
         let all = join(read(&["corewise".into()]), None);
         assert!(all.iter().any(|c| c.name == "kernel_release" && c.start.is_ok()));
         for c in &all {

@@ -1,31 +1,31 @@
-//! What this machine lets corewise record, and what to do about the rest.
+//! Checks what corewise can record on this machine, and how to enable the rest.
 
 use crate::hidden::Switches;
 use crate::trace_marker::TraceMarker;
 use crate::{rights, tracer};
 use std::path::Path;
 
-/// How a check came out.
+/// The result of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It works.
+    /// Available.
     Good,
-    /// Something is not recorded without it; the rest is.
+    /// Not available: recordings lack some data.
     Partial,
-    /// No recording without it.
+    /// Not available: recording is impossible.
     Bad,
 }
 
-/// One check.
+/// One check and its result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
-    /// What was looked at.
+    /// What was checked.
     pub name: &'static str,
-    /// How it came out.
+    /// The result.
     pub verdict: Verdict,
     /// What was found.
     pub detail: String,
-    /// What to do about it, where something can be done.
+    /// How to fix it, if possible.
     pub remedy: Option<String>,
 }
 
@@ -43,7 +43,7 @@ fn there(path: &str) -> bool {
     Path::new(path).exists()
 }
 
-/// Looks at everything that recording depends on. Loads the BPF programs for a moment where that is permitted.
+/// Checks everything that recording depends on. Loads the BPF programs briefly if permitted.
 #[must_use]
 pub fn doctor() -> Vec<Finding> {
     let release = text("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -53,16 +53,24 @@ pub fn doctor() -> Vec<Finding> {
             "kernel type information (BTF)",
             there("/sys/kernel/btf/vmlinux"),
             Verdict::Bad,
-            if there("/sys/kernel/btf/vmlinux") { "/sys/kernel/btf/vmlinux" } else { "not there" },
-            "use a kernel built with CONFIG_DEBUG_INFO_BTF (all large distributions' are)",
+            if there("/sys/kernel/btf/vmlinux") {
+                "/sys/kernel/btf/vmlinux"
+            } else {
+                "/sys/kernel/btf/vmlinux is missing"
+            },
+            "use a kernel built with CONFIG_DEBUG_INFO_BTF (the default in all major distributions)",
         ),
         finding(
             "permission",
             rights::may_load(),
             Verdict::Bad,
-            if rights::may_load() { "CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN" } else { "missing" },
-            "run with sudo, or once: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep \
-             $(command -v corewise)",
+            if rights::may_load() {
+                "CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN"
+            } else {
+                "CAP_BPF and CAP_PERFMON are missing"
+            },
+            "run corewise with sudo, or grant the capabilities once: sudo setcap \
+             cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep $(command -v corewise)",
         ),
     ];
     if rights::may_load() {
@@ -82,57 +90,61 @@ fn kernel(release: &str) -> Finding {
         version >= (5, 10),
         Verdict::Bad,
         format!("Linux {release}"),
-        "Linux 5.10 or later is needed: BPF programs that the recorder runs on each CPU",
+        "use Linux 5.10 or later: the recorder must be able to run BPF programs on each CPU",
     )
 }
 
-/// Loads and attaches the programs for a moment.
+/// Loads and attaches the BPF programs briefly.
 fn programs() -> Vec<Finding> {
     match tracer::Tracer::start(1 << 20, true, false, &[], None) {
         Ok(tracer) => {
-            let mut all = vec![finding("BPF programs", true, Verdict::Bad, "load and attach", "")];
+            let mut all = vec![finding("BPF programs", true, Verdict::Bad, "loaded and attached", "")];
             all.push(finding(
                 "context switches",
                 tracer.switches == Switches::Delivered,
                 Verdict::Partial,
                 match tracer.switches {
-                    Switches::Delivered => "all that were looked at are delivered",
+                    Switches::Delivered => "all switches in the test were delivered",
                     Switches::Hidden => {
-                        "this kernel hides what some tasks do (some virtual machines do): switches by them are inferred"
+                        "this kernel hides the events of some tasks, as in some virtual machines: their switches are inferred"
                     }
-                    Switches::NotSeen => "CPUs are too busy to see whether this kernel hides any",
+                    Switches::NotSeen => "unknown: the CPUs are too busy to test whether this kernel hides switches",
                 },
-                if tracer.switches == Switches::NotSeen { "look again while the machine is less busy" } else { "" },
+                if tracer.switches == Switches::NotSeen {
+                    "run corewise doctor again when the machine is less busy"
+                } else {
+                    ""
+                },
             ));
             all.push(finding(
                 "changes of priority and affinity",
-                !tracer.look_for_changes,
+                !tracer.polls_settings,
                 Verdict::Partial,
-                if tracer.look_for_changes {
-                    "this kernel lets no program attach to functions: affinity is told when a thread next switches, priority \
-                     once a second"
+                if tracer.polls_settings {
+                    "this kernel does not let programs attach to functions: a change of affinity is recorded when the thread \
+                     next switches, a change of priority once a second"
                 } else {
-                    "told as they happen"
+                    "recorded as they happen"
                 },
                 "",
             ));
             all.push(finding(
-                "threads held by a CPU quota",
-                tracer.tells_throttles(),
+                "threads throttled by a CPU quota",
+                tracer.reports_throttling(),
                 Verdict::Partial,
-                if tracer.tells_throttles() { "told as they happen" } else { tracer::NO_THROTTLES },
+                if tracer.reports_throttling() { "recorded as they happen" } else { tracer::NO_THROTTLES },
                 "use Linux 6.18 or later",
             ));
             all.push(finding(
-                "preempted told from yielded",
-                tracer.tells_yields(),
+                "distinguishing yields from preemptions",
+                tracer.reports_yields(),
                 Verdict::Partial,
-                if tracer.tells_yields() { "told with each switch" } else { tracer::NO_YIELDS },
+                if tracer.reports_yields() { "recorded with each switch" } else { tracer::NO_YIELDS },
                 "use Linux 5.15 or later on x86-64",
             ));
-            let told = [tracer::NO_THROTTLES, tracer::NO_YIELDS];
-            let own = |l: &&String| l.starts_with("Changes of priority") || told.contains(&l.as_str());
-            for lack in tracer.lacks.iter().filter(|l| !own(l)) {
+            let listed_above = [tracer::NO_THROTTLES, tracer::NO_YIELDS];
+            let is_listed = |l: &&String| l.starts_with("Changes of priority") || listed_above.contains(&l.as_str());
+            for lack in tracer.lacks.iter().filter(|l| !is_listed(l)) {
                 all.push(finding("tracepoints", false, Verdict::Partial, lack.as_str(), ""));
             }
             all
@@ -141,7 +153,7 @@ fn programs() -> Vec<Finding> {
     }
 }
 
-/// What programs mark by themselves, and what is marked for them.
+/// Checks the sources of marks: `--mark` and `trace_marker`.
 fn marks() -> Vec<Finding> {
     let uprobe = "/sys/bus/event_source/devices/uprobe";
     let trace_marker = TraceMarker::start().map(drop);
@@ -150,14 +162,14 @@ fn marks() -> Vec<Finding> {
             "marked calls (--mark)",
             there(uprobe),
             Verdict::Partial,
-            if there(uprobe) { uprobe } else { "this kernel has no uprobes" },
+            if there(uprobe) { uprobe } else { "this kernel does not support uprobes" },
             "use a kernel built with CONFIG_UPROBE_EVENTS",
         ),
         finding(
             "marks in trace_marker",
             trace_marker.is_ok(),
             Verdict::Partial,
-            trace_marker.map_or_else(|why| why, |()| "copied to an instance of tracefs while recording".to_owned()),
+            trace_marker.map_or_else(|why| why, |()| "copied to a tracefs instance during the recording".to_owned()),
             "",
         ),
     ]
@@ -172,15 +184,18 @@ fn perf() -> Vec<Finding> {
             "tracefs",
             tracing.is_some(),
             Verdict::Partial,
-            tracing.unwrap_or("not mounted (only perf needs it)"),
+            tracing.unwrap_or("not mounted (only the perf backend needs it)"),
             "sudo mount -t tracefs nodev /sys/kernel/tracing",
         ),
         finding(
-            "perf events of the whole machine",
+            "system-wide perf events",
             rights::may_perf(),
             Verdict::Partial,
-            format!("perf_event_paranoid is {}", paranoid.as_deref().unwrap_or("not there")),
-            "sudo sysctl kernel.perf_event_paranoid=-1, or CAP_PERFMON",
+            paranoid.map_or_else(
+                || "/proc/sys/kernel/perf_event_paranoid is missing".to_owned(),
+                |level| format!("perf_event_paranoid is {level}"),
+            ),
+            "sudo sysctl kernel.perf_event_paranoid=-1, or grant CAP_PERFMON",
         ),
     ]
 }
@@ -196,7 +211,7 @@ fn hardware() -> Vec<Finding> {
             "idle states",
             idle.is_some(),
             Verdict::Partial,
-            idle.map_or("no idle driver: only that a CPU is idle is recorded, not how deep".into(), |d| {
+            idle.map_or("no idle driver: idle times are recorded without the depth of the idle state".into(), |d| {
                 format!("driver {d}")
             }),
             "",
@@ -205,14 +220,14 @@ fn hardware() -> Vec<Finding> {
             "frequencies",
             frequency,
             Verdict::Partial,
-            if frequency { "cpufreq" } else { "no frequency driver (usual in virtual machines)" },
+            if frequency { "cpufreq" } else { "no frequency driver (common in virtual machines)" },
             "",
         ),
         finding(
             "hardware counters",
             counters.is_some(),
             Verdict::Partial,
-            counters.unwrap_or("no core PMU (usual in virtual machines)"),
+            counters.unwrap_or("no core PMU (common in virtual machines)"),
             "",
         ),
         finding(
@@ -220,21 +235,21 @@ fn hardware() -> Vec<Finding> {
             there("/sys/bus/event_source/devices/power") || there("/sys/class/powercap/intel-rapl:0"),
             Verdict::Partial,
             "powercap or the power PMU",
-            "only on real machines with RAPL: sudo modprobe intel_rapl_msr",
+            "on physical machines with RAPL: sudo modprobe intel_rapl_msr",
         ),
         finding(
             "debugfs (scheduler features and tunables)",
             there("/sys/kernel/debug/sched"),
             Verdict::Partial,
             "/sys/kernel/debug/sched",
-            "sudo mount -t debugfs nodev /sys/kernel/debug, and root",
+            "sudo mount -t debugfs nodev /sys/kernel/debug, and run corewise as root",
         ),
         finding(
             "stolen time",
             !steal,
             Verdict::Partial,
-            if steal { "this machine has had time stolen by its hypervisor since boot" } else { "none since boot" },
-            "compare running_ns with exec_ns; prefer a machine of your own for fine measurements",
+            if steal { "the hypervisor has taken CPU time from this machine since boot" } else { "none since boot" },
+            "compare running_ns with exec_ns; use a dedicated machine for precise measurements",
         ),
     ]
 }
@@ -244,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn old_kernels_are_named() {
+    fn kernels_before_5_10_are_rejected() {
         assert_eq!(kernel("4.19.0-1").verdict, Verdict::Bad);
         assert_eq!(kernel("6.18.44-fc").verdict, Verdict::Good);
         assert_eq!(kernel("").verdict, Verdict::Bad);

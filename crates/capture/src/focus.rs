@@ -1,14 +1,14 @@
-//! Whose names may be kept, where only the target's are wanted (`--only-focus`).
+//! Blanks the names of processes outside the target (`--only-focus`).
 
 use crate::wire::{self, Bytes};
 use std::collections::HashSet;
 
 /// Bytes of a fork's record before the name.
 const FORK_NAME: usize = wire::RARE_HEAD + 40;
-/// Bytes of a rename's or an exec's before the name.
+/// Bytes of a rename's or an exec's record before the name.
 const NAME: usize = wire::RARE_HEAD + 8;
 
-/// The target's processes: itself and its descendants.
+/// The target's process and its descendants.
 pub struct Focus {
     pids: HashSet<i32>,
     tids: HashSet<i32>,
@@ -19,17 +19,17 @@ impl Focus {
         Self { pids: HashSet::from([pid]), tids: HashSet::from([pid]) }
     }
 
-    /// Whether a process is the target's.
+    /// Whether a process belongs to the target.
     pub fn has(&self, pid: i32) -> bool {
         self.pids.contains(&pid)
     }
 
-    /// Whether a thread is the target's.
+    /// Whether a thread belongs to the target.
     pub fn has_thread(&self, tid: i32) -> bool {
         self.tids.contains(&tid)
     }
 
-    /// Follows a record, and blanks the name in it unless it is the target's.
+    /// Takes note of a record, and blanks its name unless it belongs to the target.
     pub fn pass(&mut self, record: &mut [u8]) {
         let mut b = Bytes::new(record);
         let head = wire::rare_head(&mut b);

@@ -1,5 +1,5 @@
-//! Whether this kernel hides switches from programs (`bpf/probe.bpf.c`), which is looked at before a recording: what infers them
-//! (`bpf/unseen.h`) is loaded only there.
+//! Tests before a recording whether this kernel hides switches from BPF programs (`bpf/probe.bpf.c`). Only then are the programs
+//! loaded that infer them (`bpf/hidden_switches.h`).
 
 use crate::options::CaptureError;
 use crate::tracer::{possible_cpus, why};
@@ -8,43 +8,46 @@ use std::time::Duration;
 
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/probe.bpf.o"));
 
-/// How often it is looked at, where CPUs are too busy for their idle tasks to run.
-const LOOKS: usize = 5;
-/// Threads that sleep at once.
-const AT_ONCE: usize = 64;
+/// Maximum number of attempts, while CPUs are too busy for their idle tasks to run.
+const ATTEMPTS: usize = 5;
+/// Threads that sleep at the same time.
+const THREADS: usize = 64;
 const SLEEP: Duration = Duration::from_micros(200);
 
-/// Whether every switch is delivered.
+/// Whether the kernel delivers every switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Switches {
-    /// On every CPU the idle task came in and left, and both were seen.
+    /// On every CPU the idle task was switched in and out, and both switches were delivered.
     Delivered,
-    /// Some were not.
+    /// Some switches were not delivered.
     Hidden,
-    /// A CPU was too busy for its idle task to run.
+    /// Unknown: a CPU was too busy for its idle task to run.
     NotSeen,
 }
 
-/// What was seen of a CPU.
+/// The result for one CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Chain {
-    /// How often the idle task came in.
+    /// How often the idle task was switched in.
     idled: u32,
-    /// Switches by another one than who came in last.
+    /// Switches whose previous thread is not the one that was switched in last.
     hidden: u32,
 }
 
-/// Looks for a few milliseconds.
+/// Runs the test, which takes a few milliseconds.
 ///
 /// # Errors
-/// The program cannot be loaded or attached.
-pub fn look(online: &[u32]) -> Result<Switches, CaptureError> {
+/// If the program cannot be loaded or attached.
+pub fn test(online: &[u32]) -> Result<Switches, CaptureError> {
     let (object, _link) = attached()?;
     let mut seen = Switches::NotSeen;
-    for _ in 0..LOOKS {
-        online.chunks(AT_ONCE).for_each(sleep_on);
+    for _ in 0..ATTEMPTS {
+        online.chunks(THREADS).for_each(sleep_on);
         let chains: Option<Vec<Chain>> = online.iter().map(|cpu| chain(&object, *cpu)).collect();
-        seen = judge(&chains.ok_or_else(|| CaptureError::Bpf("the probe for hidden switches has no map".into()))?);
+        seen = judge(
+            &chains
+                .ok_or_else(|| CaptureError::Bpf("the test for hidden switches: the BPF object has no map".into()))?,
+        );
         if seen != Switches::NotSeen {
             break;
         }
@@ -52,7 +55,8 @@ pub fn look(online: &[u32]) -> Result<Switches, CaptureError> {
     Ok(seen)
 }
 
-/// The idle task that came in twice has left once. Of one CPU that is too busy nothing is known, whatever the others show.
+/// An idle task that was switched in twice was switched out once. If one CPU is too busy, the result is unknown, whatever the others
+/// show.
 fn judge(chains: &[Chain]) -> Switches {
     if chains.iter().any(|c| c.hidden > 0) {
         Switches::Hidden
@@ -64,20 +68,23 @@ fn judge(chains: &[Chain]) -> Switches {
 }
 
 fn attached() -> Result<(Object, Link), CaptureError> {
-    let mut object =
-        ObjectBuilder::default().open_memory(OBJECT).map_err(|e| why("opening the probe for hidden switches", &e))?;
+    let mut object = ObjectBuilder::default()
+        .open_memory(OBJECT)
+        .map_err(|e| why("cannot open the test for hidden switches", &e))?;
     for mut map in object.maps_mut() {
         if map.name() == "chains" {
-            map.set_max_entries(possible_cpus()).map_err(|e| why("sizing the probe for hidden switches", &e))?;
+            map.set_max_entries(possible_cpus())
+                .map_err(|e| why("cannot set the size of the test for hidden switches", &e))?;
         }
     }
-    let object = object.load().map_err(|e| why("the kernel refused the probe for hidden switches", &e))?;
+    let object = object.load().map_err(|e| why("the kernel rejected the test for hidden switches", &e))?;
     let link = object.progs_mut().next().map(|program| program.attach());
-    let link = link.ok_or_else(|| CaptureError::Bpf("the probe for hidden switches has no program".into()))?;
-    Ok((object, link.map_err(|e| why("attaching the probe for hidden switches", &e))?))
+    let link =
+        link.ok_or_else(|| CaptureError::Bpf("the test for hidden switches: the BPF object has no program".into()))?;
+    Ok((object, link.map_err(|e| why("cannot attach the test for hidden switches", &e))?))
 }
 
-/// A thread on each of these CPUs sleeps a few times; on those on which it may not run, none does.
+/// Lets a thread on each of these CPUs sleep a few times. CPUs outside this process's affinity are skipped.
 fn sleep_on(cpus: &[u32]) {
     std::thread::scope(|scope| {
         for cpu in cpus {
@@ -92,7 +99,7 @@ fn sleep_on(cpus: &[u32]) {
     });
 }
 
-/// Keeps this thread to one CPU; whether it may be there.
+/// Pins this thread to one CPU. Returns whether that is allowed.
 fn stay_on(cpu: u32) -> bool {
     // SAFETY: all-zero is a valid set; CPU_SET stays within it, and it outlives the call.
     unsafe {
@@ -105,7 +112,7 @@ fn stay_on(cpu: u32) -> bool {
     }
 }
 
-/// `None`: the map has no such CPU.
+/// Reads a CPU's result; `None`: the map has no such CPU.
 fn chain(object: &Object, cpu: u32) -> Option<Chain> {
     let map = object.maps().find(|map| map.name() == "chains")?;
     let value = map.lookup(&cpu.to_ne_bytes(), MapFlags::ANY).ok()??;
@@ -119,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_hidden_switch_is_enough_and_one_busy_cpu_leaves_it_open() {
+    fn one_hidden_switch_means_hidden_and_one_busy_cpu_means_unknown() {
         let chain = |idled, hidden| Chain { idled, hidden };
         assert_eq!(judge(&[chain(2, 0), chain(9, 0)]), Switches::Delivered);
         assert_eq!(judge(&[chain(2, 0), chain(0, 1)]), Switches::Hidden);

@@ -1,7 +1,7 @@
-//! The two ways to ask the kernel, behind one face.
+//! The recording backends (BPF and perf events) with a common interface.
 
 use crate::mark_point::Found;
-use crate::online::Unrecorded;
+use crate::online::Gap;
 use crate::options::{Backend, CaptureError, RecordOptions};
 use crate::perf_events::PerfTracer;
 use crate::procfs;
@@ -15,11 +15,11 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// Attaches the backend that is asked for; with [`Backend::Auto`] BPF, and perf events where BPF cannot. Says which,
-    /// and why.
+    /// Attaches the requested backend. [`Backend::Auto`] tries BPF first, then perf events. Returns the backend, and a text that
+    /// names it and the reason for the choice.
     ///
     /// # Errors
-    /// Where neither can.
+    /// If no backend can be attached.
     pub fn start(options: &RecordOptions, marks: &[Found]) -> Result<(Self, String), CaptureError> {
         let bpf = || {
             Tracer::start(options.ring_bytes, options.irq, options.stacks, marks, options.infer_switches)
@@ -27,30 +27,30 @@ impl Kernel {
         };
         let perf = || PerfTracer::start(options.irq).map(Self::Perf);
         if let (Backend::Perf, Some(mark)) = (options.backend, marks.first()) {
-            let why = "perf events keep no marked calls: leave out --backend perf".to_owned();
+            let why = "the perf backend cannot record marked calls: remove --backend perf".to_owned();
             return Err(CaptureError::Mark { name: mark.name.clone(), why });
         }
         if options.backend == Backend::Perf && options.stacks {
             return Err(CaptureError::Perf(
-                "perf events keep no callchains: leave out --stacks or --backend perf".into(),
+                "the perf backend cannot record callchains: remove --stacks or --backend perf".into(),
             ));
         }
         match options.backend {
-            Backend::Bpf => Ok((bpf()?, "bpf (asked for)".into())),
-            Backend::Perf => Ok((perf()?, "perf (asked for)".into())),
+            Backend::Bpf => Ok((bpf()?, "bpf (requested)".into())),
+            Backend::Perf => Ok((perf()?, "perf (requested)".into())),
             Backend::Auto => match bpf() {
-                Ok(kernel) => Ok((kernel, "bpf (chosen: this kernel lets BPF programs be loaded)".into())),
-                // Marks and callchains that were asked for are not left out silently.
+                Ok(kernel) => Ok((kernel, "bpf (automatic: this kernel supports the BPF programs)".into())),
+                // Requested marks and callchains must not be dropped silently.
                 Err(why) if !marks.is_empty() || options.stacks => Err(why),
                 Err(why) => match perf() {
-                    Ok(kernel) => Ok((kernel, format!("perf (chosen: BPF does not work here: {why})"))),
+                    Ok(kernel) => Ok((kernel, format!("perf (automatic: BPF is not available: {why})"))),
                     Err(_) => Err(why),
                 },
             },
         }
     }
 
-    /// The addresses of a callchain by its number ([`Tracer::stack`]).
+    /// Returns the addresses of a callchain by its number ([`Tracer::stack`]).
     pub fn stack(&self, user: bool, number: u32) -> Option<Vec<u64>> {
         match self {
             Self::Bpf(t) => t.stack(user, number),
@@ -58,7 +58,7 @@ impl Kernel {
         }
     }
 
-    /// What it cannot tell.
+    /// What this backend cannot record, one sentence each.
     pub fn lacks(&self) -> &[String] {
         match self {
             Self::Bpf(t) => &t.lacks,
@@ -66,12 +66,12 @@ impl Kernel {
         }
     }
 
-    /// Whether switches carry what the kernel charged.
+    /// Whether switches carry the CPU time that the kernel charged.
     pub fn has_charges(&self) -> bool {
         matches!(self, Self::Bpf(_))
     }
 
-    /// How often its buffers want to be emptied. Perf's are smaller, and its records four times as long.
+    /// The interval at which the buffers must be drained. Perf's are smaller, and its records four times as long.
     pub fn tick(&self) -> Duration {
         match self {
             Self::Bpf(_) => Duration::from_millis(100),
@@ -79,31 +79,31 @@ impl Kernel {
         }
     }
 
-    /// Changes of priority and affinity must be looked for.
-    pub fn look_for_changes(&self) -> bool {
+    /// Whether changes of priority and affinity are found only by polling.
+    pub fn polls_settings(&self) -> bool {
         match self {
-            Self::Bpf(t) => t.look_for_changes,
+            Self::Bpf(t) => t.polls_settings,
             Self::Perf(_) => true,
         }
     }
 
-    /// Whether it tells which threads a CPU quota holds.
-    pub fn tells_throttles(&self) -> bool {
+    /// Whether it reports which threads are throttled by a CPU quota.
+    pub fn reports_throttling(&self) -> bool {
         match self {
-            Self::Bpf(t) => t.tells_throttles(),
+            Self::Bpf(t) => t.reports_throttling(),
             Self::Perf(_) => false,
         }
     }
 
-    /// Whether it tells which CPUs go offline and come online.
-    pub fn tells_parking(&self) -> bool {
+    /// Whether it reports CPUs that go offline and come online.
+    pub fn reports_parking(&self) -> bool {
         match self {
-            Self::Bpf(t) => t.tells_parking(),
+            Self::Bpf(t) => t.reports_parking(),
             Self::Perf(_) => false,
         }
     }
 
-    /// Hands every record that is there to `take`; `true`: nothing that was there is left.
+    /// Passes every available record to `take`. Returns `true` if all records that were available have been read.
     pub fn drain(&mut self, take: &mut dyn FnMut(&[u8])) -> bool {
         match self {
             Self::Bpf(t) => t.drain(take),
@@ -111,28 +111,29 @@ impl Kernel {
         }
     }
 
-    /// Follows CPUs that go offline and come online, where that must be asked for; what of them is not recorded.
-    pub fn follow_cpus(&mut self, take: &mut dyn FnMut(&[u8])) -> Vec<Unrecorded> {
+    /// Follows CPUs that go offline and come online, if the backend must poll for this. Returns the gaps in their recording.
+    pub fn follow_cpus(&mut self, take: &mut dyn FnMut(&[u8])) -> Vec<Gap> {
         match self {
             Self::Bpf(_) => Vec::new(),
             Self::Perf(p) => p.follow_cpus(take),
         }
     }
 
-    /// Whether it opens events while it records: those of CPUs that come online.
-    pub fn opens_later(&self) -> bool {
+    /// Whether it opens events during the recording (for CPUs that come online).
+    pub fn opens_events_later(&self) -> bool {
         matches!(self, Self::Perf(_))
     }
 
-    /// Of CPUs that came online: what is not recorded to the end, what that means in sentences, and all that were online.
-    pub fn cpus_at_end(&self, now: u64) -> (Vec<Unrecorded>, Vec<String>, Vec<u32>) {
+    /// Returns the gaps that last to the end of the recording, one sentence for each CPU that came online, and all CPUs that were
+    /// online at any time.
+    pub fn cpus_at_end(&self, now: u64) -> (Vec<Gap>, Vec<String>, Vec<u32>) {
         match self {
             Self::Bpf(_) => Default::default(),
             Self::Perf(p) => p.cpus_at_end(now),
         }
     }
 
-    /// Makes each CPU hand over what it holds back. `false`: one was in the middle of writing.
+    /// Makes each CPU hand over its partly filled blocks. Returns `false` if a CPU was writing to one.
     pub fn hand_over(&self, all: bool) -> bool {
         match self {
             Self::Bpf(t) => t.hand_over(all),
@@ -140,14 +141,14 @@ impl Kernel {
         }
     }
 
-    /// Lets each CPU tell what it runs, where that can be asked.
-    pub fn tell_current(&self) {
+    /// Makes each CPU report its current task, if the backend supports it.
+    pub fn report_current(&self) {
         if let Self::Bpf(t) = self {
-            t.tell_current();
+            t.report_current();
         }
     }
 
-    /// Rows of the threads that `rows` lacks and `/proc` has.
+    /// Returns rows for the threads that are in `/proc` but not in `rows`.
     pub fn unlisted(&self, rows: &[u8]) -> Vec<u8> {
         match self {
             Self::Bpf(_) => procfs::unlisted(rows),
@@ -155,10 +156,10 @@ impl Kernel {
         }
     }
 
-    /// A row for every thread, in wire form one behind the other.
+    /// Returns a row for every thread, concatenated in wire format.
     ///
     /// # Errors
-    /// As the kernel says.
+    /// If the kernel's list of threads cannot be read.
     pub fn threads(&self) -> Result<Vec<u8>, CaptureError> {
         match self {
             Self::Bpf(t) => t.threads(),
@@ -166,31 +167,32 @@ impl Kernel {
         }
     }
 
-    /// Events of each CPU that were lost and not told with a block.
-    pub fn untold_losses(&self) -> Vec<(u32, u64)> {
+    /// Returns, per CPU, how many lost events no block has reported.
+    pub fn unreported_losses(&self) -> Vec<(u32, u64)> {
         match self {
-            Self::Bpf(t) => t.untold_losses(),
-            Self::Perf(p) => p.untold_losses(),
+            Self::Bpf(t) => t.unreported_losses(),
+            Self::Perf(p) => p.unreported_losses(),
         }
     }
 
-    /// How many switches were told by the one that came in, and how many of these leave open who left.
-    pub fn links(&self) -> [u64; 2] {
+    /// Returns how many switches were inferred from the thread that was switched in, and for how many of these the previous thread
+    /// is unknown.
+    pub fn inferred_switches(&self) -> [u64; 2] {
         match self {
-            Self::Bpf(t) => t.links(),
+            Self::Bpf(t) => t.inferred_switches(),
             Self::Perf(_) => [0; 2],
         }
     }
 
-    /// How many switches show that others before them were neither delivered nor inferred.
-    pub fn unlinked(&self) -> u64 {
+    /// The number of switches after which it was noticed that earlier ones were neither delivered nor inferred.
+    pub fn missing_switches(&self) -> u64 {
         match self {
-            Self::Bpf(t) => t.unlinked(),
+            Self::Bpf(t) => t.missing_switches(),
             Self::Perf(_) => 0,
         }
     }
 
-    /// How many events were missed, since the last call, that no block accounts for.
+    /// The number of events missed since the last call that no block accounts for.
     pub fn newly_missed(&mut self) -> u64 {
         match self {
             Self::Bpf(t) => t.newly_missed(),
@@ -198,7 +200,7 @@ impl Kernel {
         }
     }
 
-    /// What the BPF programs ran, ns, where the kernel counts it.
+    /// The run time of the BPF programs, ns, if the kernel measures it.
     pub fn run_time_ns(&self) -> Option<i64> {
         match self {
             Self::Bpf(t) => t.run_time_ns(),

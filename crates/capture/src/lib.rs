@@ -7,12 +7,11 @@
 //! user:   clocks, steal, conditions ─┘            └── meta.json, processes.json, places.json
 //! ```
 //!
-//! [`record`] writes the spool, [`open_spool`] reads it as a source of events, right afterwards or after a crash.
+//! [`record`] writes the spool. [`open_spool`] reads it as a source of events, after the recording or after a crash.
 
 #[cfg(not(target_os = "linux"))]
-compile_error!("corewise-capture records Linux");
+compile_error!("corewise-capture supports Linux only");
 
-mod book;
 mod callchains;
 mod cgroups;
 mod conditions;
@@ -30,6 +29,7 @@ mod places;
 mod processes;
 mod procfs;
 mod record;
+mod record_writer;
 mod rights;
 mod ring;
 mod samples;

@@ -1,32 +1,33 @@
-//! What is mapped where in a process: `/proc/PID/maps`.
+//! The memory mappings of a process: `/proc/PID/maps`.
 
-/// A part of a file, or of memory with a name, that a process has mapped.
+/// A mapped part of a file or of named memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mapping {
-    /// Its first address, and the one behind its last.
+    /// The first address.
     pub from: u64,
+    /// The address after the last one.
     pub to: u64,
-    /// The byte of the file that lies at the first address.
+    /// The offset in the file of the first address.
     pub offset: u64,
-    /// Number of the file in its file system; 0: it is no file.
+    /// The file's inode; 0: not a file.
     pub inode: u64,
-    /// Its path, or its name in brackets; empty: it has none.
+    /// Path, or name in brackets; empty: none.
     pub name: String,
 }
 
-/// The mappings that hold code, in order of address.
+/// Parses the executable mappings, in order of address.
 pub fn of_text(maps: &str) -> Vec<Mapping> {
     maps.lines().filter_map(line).collect()
 }
 
-/// The mappings of a process that hold code; `None` where it is gone, or may not be read.
+/// Reads the executable mappings of a process; `None` if it has ended or is not readable.
 pub fn of_process(pid: i32) -> Option<Vec<Mapping>> {
-    // Names of files need not be text.
+    // File names need not be UTF-8.
     let bytes = std::fs::read(format!("/proc/{pid}/maps")).ok()?;
     Some(of_text(&String::from_utf8_lossy(&bytes))).filter(|all| !all.is_empty())
 }
 
-/// `55d0c0a00000-55d0c0a21000 r-xp 00002000 fe:00 1234    /usr/bin/sleep` (proc_pid_maps(5)).
+/// Parses a line such as `55d0c0a00000-55d0c0a21000 r-xp 00002000 fe:00 1234    /usr/bin/sleep` (proc_pid_maps(5)).
 fn line(line: &str) -> Option<Mapping> {
     let mut words = line.splitn(6, ' ');
     let hexadecimal = |text: &str| u64::from_str_radix(text, 16).ok();
@@ -38,10 +39,10 @@ fn line(line: &str) -> Option<Mapping> {
     rights.contains('x').then_some(Mapping { from: hexadecimal(from)?, to: hexadecimal(to)?, offset, inode, name })
 }
 
-/// The one that an address lies in.
+/// Returns the mapping that contains an address.
 pub fn at(mappings: &[Mapping], address: u64) -> Option<&Mapping> {
-    let behind = mappings.partition_point(|m| m.from <= address);
-    mappings.get(behind.checked_sub(1)?).filter(|m| address < m.to)
+    let next = mappings.partition_point(|m| m.from <= address);
+    mappings.get(next.checked_sub(1)?).filter(|m| address < m.to)
 }
 
 #[cfg(test)]
@@ -50,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_read() {
+    fn parses_lines() {
         let text = "55d0c0a00000-55d0c0a02000 r--p 00000000 fe:00 1234                       /usr/bin/a b\n\
                     55d0c0a02000-55d0c0a06000 r-xp 00002000 fe:00 1234                       /usr/bin/a b\n\
                     7f0000000000-7f0000001000 rwxp 00000000 00:00 0 \n\
@@ -68,10 +69,10 @@ mod tests {
     }
 
     #[test]
-    fn reads_itself() {
-        let here = of_process as *const () as u64;
+    fn reads_its_own_mappings() {
+        let address = of_process as *const () as u64;
         let all = of_process(std::process::id().cast_signed()).unwrap();
-        assert_eq!(std::path::Path::new(&at(&all, here).unwrap().name), std::env::current_exe().unwrap());
+        assert_eq!(std::path::Path::new(&at(&all, address).unwrap().name), std::env::current_exe().unwrap());
         assert!(of_process(-1).is_none());
     }
 }

@@ -1,27 +1,28 @@
-//! What is asked of a recording, and what comes of it.
+//! The options, the result and the errors of a recording.
 
 use crate::mark_point::MarkPoint;
-use ingest::OwnCost;
+use ingest::RecordingOverhead;
 use safefs::{Access, Dir};
 use std::path::PathBuf;
 use std::time::Duration;
 use topology::Machine;
 
-/// What a recording is made for. Every form records the switches, wakings and migrations of the whole machine.
+/// What to record. Every variant records the switches, wakeups and migrations of the whole machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Target {
-    /// The machine, until the duration is over or the user stops it.
+    /// The machine, until the duration is reached or the user stops the recording.
     All,
-    /// A process; ends when it ends.
+    /// A process. The recording ends when the process exits.
     Pid(i32),
-    /// A command with its arguments; started once everything is attached, ends when it and its children have ended.
+    /// A command with its arguments, started once everything is attached. The recording ends when the command and its children
+    /// have exited.
     Command(Vec<String>),
 }
 
-/// How the kernel is asked.
+/// The recording backend.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Backend {
-    /// BPF where it works, else perf events.
+    /// BPF if available, else perf events.
     #[default]
     Auto,
     /// BPF programs at tracepoints.
@@ -33,39 +34,39 @@ pub enum Backend {
 /// What to record, and how.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RecordOptions {
-    /// The trace folder; it must not exist, or be empty.
+    /// The trace folder. It must be empty or not exist.
     pub dir: PathBuf,
-    /// Who may read it.
+    /// Which users may read the trace folder.
     pub access: Access,
-    /// What the recording is made for.
+    /// What to record.
     pub target: Target,
-    /// Ends it after this time at the latest.
+    /// The maximum duration of the recording.
     pub duration: Option<Duration>,
-    /// Interrupts too; BPF: also timers by their function, and on x86 those that other CPUs send.
+    /// Also record interrupts. BPF also records timers by their function and, on x86, interrupts that other CPUs send.
     pub irq: bool,
-    /// Flight recorder: keeps the last such time only.
+    /// Flight recorder: keep only this much time before the end.
     pub keep: Option<Duration>,
-    /// Drops names and command lines of threads that are not of the target.
+    /// Drop names and command lines of threads outside the target.
     pub only_focus: bool,
-    /// Functions and probes whose calls are marked; BPF only.
+    /// Functions and probes whose calls are recorded as marks; BPF only.
     pub marks: Vec<MarkPoint>,
-    /// Where in their code threads go to wait: callchains at blocking switch-outs; BPF only.
+    /// Record callchains at blocking switch-outs; BPF only.
     pub stacks: bool,
-    /// How the kernel is asked.
+    /// The recording backend.
     pub backend: Backend,
-    /// The machine, where the caller has read it; goes into the facts.
+    /// The machine, if the caller has read it; stored in the facts.
     pub machine: Option<Machine>,
-    /// The command line of corewise itself; goes into the conditions.
+    /// The command line of corewise itself; stored in the conditions.
     pub arguments: Vec<String>,
-    /// Bytes of the buffer between kernel and recorder: a power of two, at least 1 MiB.
+    /// Size in bytes of the buffer between kernel and recorder: a power of two, at least 1 MiB.
     pub ring_bytes: u32,
-    /// Whether switches are inferred that the kernel hides from BPF programs; `None`: where it is seen to hide some when the recording
-    /// begins, and where CPUs are too busy to see it.
+    /// Whether to infer switches that the kernel hides from BPF programs. `None`: infer them if the kernel hides some when the
+    /// recording begins, or if the CPUs are too busy to find out.
     pub infer_switches: Option<bool>,
 }
 
 impl RecordOptions {
-    /// Everything at its default, the whole machine into `dir`.
+    /// Returns the default options: record the whole machine into `dir`.
     #[must_use]
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -87,14 +88,14 @@ impl RecordOptions {
     }
 }
 
-/// How far a running recording is: told when everything is attached, and each second.
+/// The progress of a recording, reported when everything is attached and then each second.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Progress {
-    /// Since everything was attached.
+    /// Time since everything was attached.
     pub elapsed: Duration,
     /// Events recorded.
     pub events: u64,
-    /// Bytes spooled.
+    /// Bytes written to the spool.
     pub bytes: u64,
     /// Events that could not be delivered.
     pub lost: u64,
@@ -103,89 +104,89 @@ pub struct Progress {
 /// Why a recording ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ended {
-    /// Its duration was over.
+    /// The requested duration was reached.
     Duration,
-    /// The process or command had ended.
+    /// The process or command ended.
     Target,
     /// The user stopped it (SIGINT or SIGTERM).
     Stopped,
 }
 
-/// A recording that ended well.
+/// A completed recording.
 #[derive(Clone, Debug)]
 pub struct Recorded {
-    /// The trace folder, which now holds a spool ([`crate::spool_of`]) that is on disk.
+    /// The trace folder. It contains a spool ([`crate::spool_of`]) that is synced to disk.
     pub folder: Dir,
-    /// Which backend recorded, and why that one.
+    /// The backend, and the reason for its choice.
     pub backend: String,
-    /// Why it ended.
+    /// Why the recording ended.
     pub ended: Ended,
-    /// Exit code of the command, 128 + signal where a signal ended it.
+    /// The command's exit code; 128 + the signal's number if a signal killed it.
     pub exit_code: Option<i32>,
-    /// From the first to the last moment recorded.
+    /// Time from the start to the end of the recording.
     pub elapsed: Duration,
-    /// What it cost.
-    pub cost: OwnCost,
-    /// What could not be recorded, a sentence each.
+    /// The recording overhead.
+    pub cost: RecordingOverhead,
+    /// What could not be recorded, one sentence each.
     pub lacks: Vec<String>,
 }
 
-/// Why there is no recording, or why it ended early.
+/// Why a recording failed, or ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// The folder has something in it.
-    #[error("{0} already exists and is not empty: corewise overwrites nothing; choose another folder with -o")]
+    /// The trace folder is not empty.
+    #[error("{0} already exists and is not empty: choose another folder with -o (corewise does not overwrite files)")]
     Exists(PathBuf),
-    /// Not permitted.
+    /// Missing permissions.
     #[error(
-        "recording needs CAP_BPF and CAP_PERFMON (or root): run corewise with sudo, or grant them once with `sudo \
+        "recording needs CAP_BPF and CAP_PERFMON (or root): run corewise with sudo, or grant the capabilities once with `sudo \
          setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep $(command -v corewise)`"
     )]
     Rights,
-    /// BPF does not work here.
+    /// BPF is not available, or failed.
     #[error("BPF: {0}")]
     Bpf(String),
-    /// perf events do not work here.
+    /// perf events are not available, or failed.
     #[error("perf events: {0}")]
     Perf(String),
-    /// The process to record is not there.
-    #[error("there is no process {0}")]
+    /// The process to record does not exist.
+    #[error("process {0} does not exist")]
     NoProcess(i32),
-    /// A function or probe cannot be marked.
+    /// A mark for a function or probe cannot be set.
     #[error("--mark {name}: {why}")]
     Mark {
-        /// What its marks were to be called.
+        /// The mark's name.
         name: String,
-        /// Why not, in words.
+        /// The reason.
         why: String,
     },
-    /// The command could not be run.
-    #[error("{command}: {why}")]
+    /// The command cannot be run.
+    #[error("cannot run {command}: {why}")]
     Command {
         /// The command.
         command: String,
-        /// What the system says.
+        /// The system error.
         why: std::io::Error,
     },
-    /// The disk is full; what was spooled until then is whole.
-    #[error("the disk is full: the recording ended early; what was recorded until then is whole, in {0}")]
+    /// The disk is full; everything spooled until then is intact.
+    #[error("the disk is full: the recording ended early; everything recorded until then is intact in {0}")]
     DiskFull(PathBuf),
     /// Writing or reading failed.
     #[error("{what}: {why}")]
     Io {
-        /// What was done to what.
+        /// The operation and its file.
         what: String,
-        /// What the system says.
+        /// The system error.
         why: std::io::Error,
     },
 }
 
 impl CaptureError {
-    /// Writing into the spool failed.
+    /// Returns the error for a failed write to the spool.
     pub(crate) fn spool(dir: &std::path::Path, why: std::io::Error) -> Self {
         match why.raw_os_error() {
             Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => Self::DiskFull(dir.to_owned()),
-            _ => Self::Io { what: format!("writing into {}", dir.display()), why },
+            _ => Self::Io { what: format!("cannot write to {}", dir.display()), why },
         }
     }
 }

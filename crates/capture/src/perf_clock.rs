@@ -1,5 +1,5 @@
-//! A reading of perf's own clock (`sched_clock`), which no call tells: the kernel stamps its records with it, so the recorder
-//! makes one. Mapping a page of data is such a record, and changes nothing else.
+//! Reads perf's clock (`sched_clock`). No system call returns it, but the kernel stamps perf records with it, so the recorder creates a
+//! record: it maps a page of data, which has no other effect.
 
 use crate::perf_events::{Attr, FLAG_SAMPLE_ID_ALL, SAMPLE_TIME};
 use crate::ring::page;
@@ -11,18 +11,18 @@ const DUMMY: u64 = 9;
 const FLAG_EXCLUDE_KERNEL: u64 = 1 << 5;
 const FLAG_EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 const FLAG_MMAP_DATA: u64 = 1 << 17;
-/// Where the counters of written and read bytes lie in the control page (`struct perf_event_mmap_page`).
+/// Offsets of the counters of written and read bytes in the control page (`struct perf_event_mmap_page`).
 const HEAD: usize = 1024;
 const TAIL: usize = 1032;
 
-/// Tells perf's clock to the thread that opened it.
+/// Reads perf's clock in the thread that opened it.
 pub struct PerfClock {
     _fd: OwnedFd,
     control: *mut u8,
 }
 
 impl PerfClock {
-    /// Needs no rights where a user may count her own threads; `None` where she may not.
+    /// Needs no capabilities if users may count their own threads; `None` if they may not.
     pub fn open() -> Option<Self> {
         let attr = Attr {
             kind: SOFTWARE,
@@ -44,14 +44,14 @@ impl PerfClock {
         (at != libc::MAP_FAILED).then(|| Self { _fd: fd, control: at.cast() })
     }
 
-    /// The clock now, ns.
+    /// Returns the current time of the clock, ns.
     pub fn read(&mut self) -> Option<u64> {
-        // SAFETY: both counters lie aligned in the control page, which is mapped as long as this lives.
+        // SAFETY: both counters lie aligned in the control page, which is mapped until this is dropped.
         let (head, tail) =
             unsafe { (&*self.control.add(HEAD).cast::<AtomicU64>(), &*self.control.add(TAIL).cast::<AtomicU64>()) };
         tail.store(head.load(Ordering::Acquire), Ordering::Release);
         let (private, anonymous) = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1);
-        // SAFETY: a fresh page, given back at once.
+        // SAFETY: a fresh page, unmapped immediately.
         unsafe {
             let at = libc::mmap(std::ptr::null_mut(), page(), libc::PROT_READ, private, anonymous, 0);
             if at != libc::MAP_FAILED {
@@ -59,12 +59,12 @@ impl PerfClock {
             }
         }
         let end = head.load(Ordering::Acquire);
-        // Behind the record stands its stamp, and nothing else was asked for.
+        // The record ends with its time stamp: no other sample data was requested.
         let from = end.checked_sub(8).filter(|from| *from >= tail.load(Ordering::Relaxed))?;
         let mut bytes = [0; 8];
         for (n, byte) in bytes.iter_mut().enumerate() {
             let place = (from as usize + n) % page();
-            // SAFETY: inside the one page of data behind the control page.
+            // SAFETY: inside the one page of data after the control page.
             *byte = unsafe { *self.control.add(page() + place) };
         }
         Some(u64::from_ne_bytes(bytes))
@@ -84,12 +84,12 @@ mod tests {
 
     #[test]
     #[ignore = "needs perf events"]
-    fn it_goes_on_as_the_other_clocks_do() {
+    fn it_advances_like_the_monotonic_clock() {
         let mut clock = super::PerfClock::open().unwrap();
         let (before, first) = (crate::samples::now(), clock.read().unwrap());
         std::thread::sleep(std::time::Duration::from_millis(20));
         let (second, after) = (clock.read().unwrap(), crate::samples::now());
-        let (passed, most) = (second - first, after - before);
-        assert!(passed >= 19_000_000 && passed <= most + 100_000, "{passed} ns of {most}");
+        let (passed, max) = (second - first, after - before);
+        assert!(passed >= 19_000_000 && passed <= max + 100_000, "{passed} ns of {max}");
     }
 }

@@ -1,7 +1,7 @@
-//! The perf backend: tracepoints through `perf_event_open`, for machines where BPF cannot. What comes out is brought into
-//! the same records as the BPF programs write, so that nothing behind it knows the difference.
+//! The perf backend: tracepoints through `perf_event_open`, for machines without BPF. Its records are translated to those that the
+//! BPF programs write, so that all later code is the same.
 
-use crate::online::{Events, Online, Unrecorded};
+use crate::online::{Events, Gap, Online};
 use crate::options::CaptureError;
 use crate::procfs;
 use crate::ring::page;
@@ -12,13 +12,13 @@ use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes of each CPU's buffer, without its control page: as much of this as the kernel allows.
+/// Bytes of each CPU's buffer, without its control page. Halved until the kernel allows it.
 const BUFFER: usize = 32 << 20;
-/// Less than this is of no use.
-const BUFFER_LEAST: usize = 64 << 10;
+/// Minimum size of a buffer, bytes.
+const MIN_BUFFER: usize = 64 << 10;
 /// A block is closed at about this many bytes.
 const BLOCK: usize = 4000;
-/// Where the control page keeps the kernel's and our position (`perf_event_mmap_page`).
+/// Offsets of the kernel's and our position in the control page (`perf_event_mmap_page`).
 const HEAD: usize = 1024;
 const TAIL: usize = 1032;
 
@@ -32,7 +32,7 @@ const RECORD_EXIT: u32 = 4;
 const RECORD_FORK: u32 = 7;
 const RECORD_SAMPLE: u32 = 9;
 
-/// Tracepoints: system, name, whether there is no recording without it, whether only with interrupts.
+/// Tracepoints: system, name, whether recording is impossible without it, whether it is used only with `--irq`.
 const POINTS: [(&str, &str, bool, bool); 12] = [
     ("sched", "sched_switch", true, false),
     ("sched", "sched_waking", true, false),
@@ -75,10 +75,10 @@ const FLAG_TASK: u64 = 1 << 13;
 pub const FLAG_SAMPLE_ID_ALL: u64 = 1 << 18;
 const FLAG_CLOCK: u64 = 1 << 25;
 
-/// What reading an event tells behind its count: for how long it was enabled, ns.
+/// Reading an event returns, after its count, how long it was enabled, ns.
 const TIME_ENABLED: u64 = 1;
 
-/// A tracepoint: its place in [`POINTS`], and where its fields are.
+/// A tracepoint: its index in [`POINTS`], and the offset and size of its fields.
 struct Point {
     of: usize,
     fields: HashMap<String, (usize, usize)>,
@@ -91,18 +91,18 @@ struct Buffer {
     lost: u64,
 }
 
-/// A CPU's events, and the buffer of all of them.
+/// A CPU's events and their common buffer.
 struct OnCpu {
     buffer: Buffer,
-    /// The first one, whose buffer it is.
+    /// The first event, which owns the buffer.
     first: File,
     _others: Vec<OwnedFd>,
-    /// For how long it had been enabled, no later than at that time.
+    /// How long it had been enabled, and a time no earlier than that reading.
     enabled: (u64, u64),
 }
 
-/// So often it is asked whether a CPU's events still count, ns: each time interrupts that CPU.
-const ASK_NS: u64 = 1_000_000_000;
+/// Interval between two checks whether a CPU's events still count, ns. Each check interrupts that CPU.
+const CHECK_NS: u64 = 1_000_000_000;
 
 impl Drop for Buffer {
     fn drop(&mut self) {
@@ -111,14 +111,14 @@ impl Drop for Buffer {
     }
 }
 
-/// Perf events at work.
+/// The open perf events.
 pub struct PerfTracer {
     cpus: Vec<OnCpu>,
     online: Online,
-    /// The tracepoints' numbers.
+    /// The tracepoints' ids.
     ids: Vec<u16>,
     points: HashMap<u16, Point>,
-    /// What this backend cannot tell.
+    /// What this backend cannot record, one sentence each.
     pub lacks: Vec<String>,
 }
 
@@ -128,7 +128,7 @@ fn tracefs() -> Option<&'static str> {
         .find(|dir| std::path::Path::new(dir).join("sched").exists())
 }
 
-/// Where each field of a tracepoint's record is, by its `format` file.
+/// Parses a tracepoint's `format` file: the offset and size of each field.
 pub fn fields(text: &str) -> HashMap<String, (usize, usize)> {
     let number = |line: &str, key: &str| {
         let (_, rest) = line.split_once(key)?;
@@ -147,7 +147,7 @@ impl PerfTracer {
     /// Opens the tracepoints on every CPU.
     ///
     /// # Errors
-    /// Without rights, without tracefs, or what the kernel says.
+    /// If permissions or tracefs are missing, or the kernel refuses to open the events.
     pub fn start(irq: bool) -> Result<Self, CaptureError> {
         if !rights::may_perf() {
             return Err(CaptureError::Rights);
@@ -156,18 +156,18 @@ impl PerfTracer {
             CaptureError::Perf("tracefs is not mounted: sudo mount -t tracefs nodev /sys/kernel/tracing".into())
         })?;
         let mut lacks = vec![
-            "Recorded by perf events: the kernel's charges (exec_ns) are known from snapshots only.".to_owned(),
-            "Changes of priority, affinity and cgroup are seen once a second; where a thread was allowed is unknown between \
-             the looks that saw the one mask and the other."
+            "Recorded with perf events: the CPU time that the kernel charged (exec_ns) is known from snapshots only.".to_owned(),
+            "Changes of priority, affinity and cgroup are recorded once a second; a thread's affinity is unknown between the last \
+             check that saw the old mask and the first that saw the new one."
                 .to_owned(),
-            "Threads that their cgroup's CPU quota holds are not told from others that are ready.".to_owned(),
-            "Which CPUs go offline and come online is not told.".to_owned(),
+            "Threads throttled by their cgroup's CPU quota are recorded as ready.".to_owned(),
+            "CPUs that go offline and come online are not recorded.".to_owned(),
             // The tracepoint of that call would make every system call of the machine take the slow path.
-            "Threads that called sched_yield are not told from those that were preempted on their way back to user mode."
+            "Threads that called sched_yield are not distinguished from threads preempted on their way back to user mode."
                 .to_owned(),
         ];
         if irq {
-            lacks.push("Timers and the interrupts that other CPUs send are not told.".to_owned());
+            lacks.push("Timers and interrupts sent by other CPUs are not recorded.".to_owned());
         }
         let (mut points, mut ids) = (HashMap::new(), Vec::new());
         for (of, (system, name, needed, only_irq)) in POINTS.into_iter().enumerate() {
@@ -181,31 +181,32 @@ impl PerfTracer {
                     ids.push(id);
                 }
                 _ if needed => {
-                    return Err(CaptureError::Perf(format!("{dir}/{system}/{name} cannot be read")));
+                    return Err(CaptureError::Perf(format!("cannot read the tracepoint {dir}/{system}/{name}")));
                 }
-                _ => lacks.push(format!("This kernel does not tell {name}.")),
+                _ => lacks
+                    .push(format!("Not recorded: {name} (this kernel has no such tracepoint, or it is not readable).")),
             }
         }
         let cpus: Vec<OnCpu> =
             procfs::online().into_iter().map(|cpu| OnCpu::open(cpu, &ids)).collect::<Result<_, _>>()?;
         let online = Online::new(cpus.iter().map(|on| on.buffer.cpu), samples::now());
-        // Last, so that all begin at about the same time.
+        // Enabled last, so that all begin at about the same time.
         cpus.iter().try_for_each(OnCpu::enable)?;
         Ok(Self { cpus, online, ids, points, lacks })
     }
 
-    /// Opens the events of CPUs that have come online, and takes the rest of those that are gone; what of them is not recorded.
-    pub fn follow_cpus(&mut self, take: &mut dyn FnMut(&[u8])) -> Vec<Unrecorded> {
+    /// Opens the events of CPUs that have come online, and drains those of CPUs that have gone offline. Returns the gaps.
+    pub fn follow_cpus(&mut self, take: &mut dyn FnMut(&[u8])) -> Vec<Gap> {
         let mut opened = Opened { cpus: &mut self.cpus, ids: &self.ids, points: &self.points, take };
-        self.online.look(&procfs::online(), &mut opened)
+        self.online.update(&procfs::online(), &mut opened)
     }
 
-    /// What is not recorded to the end; [`Online::lacks`]; and all CPUs that were online.
-    pub fn cpus_at_end(&self, now: u64) -> (Vec<Unrecorded>, Vec<String>, Vec<u32>) {
+    /// Returns [`Online::end`], [`Online::lacks`] and [`Online::all`].
+    pub fn cpus_at_end(&self, now: u64) -> (Vec<Gap>, Vec<String>, Vec<u32>) {
         (self.online.end(now), self.online.lacks(), self.online.all().collect())
     }
 
-    /// Hands everything that is there to `take`, as blocks and rare records.
+    /// Passes all available events to `take`, as blocks and rare records.
     pub fn drain(&mut self, take: &mut dyn FnMut(&[u8])) -> bool {
         for on in &mut self.cpus {
             on.buffer.drain(&self.points, take);
@@ -213,8 +214,8 @@ impl PerfTracer {
         true
     }
 
-    /// Events of each CPU that were lost and not told with a block.
-    pub fn untold_losses(&self) -> Vec<(u32, u64)> {
+    /// Returns, per CPU, how many lost events no block has reported.
+    pub fn unreported_losses(&self) -> Vec<(u32, u64)> {
         let lost = |on: &OnCpu| (on.buffer.lost > 0).then_some((on.buffer.cpu, on.buffer.lost));
         self.cpus.iter().filter_map(lost).collect()
     }
@@ -226,7 +227,7 @@ impl Buffer {
         let mut block = Block { cpu: self.cpu, bytes: Vec::new(), events: 0, base: 0, last: 0, lost: self.lost };
         let size = self.size;
         let (control, data) = (self.at, self.at.wrapping_add(page()));
-        // SAFETY: both counters lie aligned in the control page, which is mapped as long as the buffer lives.
+        // SAFETY: both counters lie aligned in the control page, which is mapped until the buffer is dropped.
         let (head, tail) =
             unsafe { (&*control.add(HEAD).cast::<AtomicU64>(), &*control.add(TAIL).cast::<AtomicU64>()) };
         let end = head.load(Ordering::Acquire);
@@ -260,7 +261,7 @@ impl Buffer {
 impl OnCpu {
     fn open(cpu: u32, ids: &[u16]) -> Result<Self, CaptureError> {
         let mut ids = ids.iter().map(|id| u64::from(*id));
-        let none = || CaptureError::Perf("there is no tracepoint to open".into());
+        let none = || CaptureError::Perf("no tracepoint is available".into());
         let first = open(ids.next().ok_or_else(none)?, cpu, true)?;
         let buffer = map(&first, cpu)?;
         let mut others = Vec::new();
@@ -279,11 +280,11 @@ impl OnCpu {
         Ok(())
     }
 
-    /// Whether they still count: the kernel stops the time for which they are enabled where it takes them off with their CPU. That time
-    /// goes by the scheduler's clock, which on some machines is not as good: what is in doubt is asked again.
+    /// Whether they still count; `None`: not checked, or unclear. When the kernel removes events with their CPU, the time for which they
+    /// are enabled stops. That time uses the scheduler's clock, which is imprecise on some machines: an unclear result is checked again.
     fn count(&mut self, now: u64) -> Option<bool> {
         let (before, at) = self.enabled;
-        if now.saturating_sub(at) < ASK_NS {
+        if now.saturating_sub(at) < CHECK_NS {
             return None;
         }
         // The count, and the time enabled.
@@ -303,7 +304,7 @@ impl OnCpu {
     }
 }
 
-/// The events that are open, for whom [`Online`] asks to open and close them.
+/// The open events, as [`Online`] opens and closes them.
 struct Opened<'a> {
     cpus: &'a mut Vec<OnCpu>,
     ids: &'a [u16],
@@ -321,8 +322,8 @@ impl Events for Opened<'_> {
         self.cpus.push(on.map_err(|why| {
             match why {
                 CaptureError::Rights => {
-                    "this kernel wants rights for it that the recorder has given up when it had begun \
-                                     (sysctl kernel.perf_event_paranoid=2 lets it)"
+                    "the recorder dropped the capabilities that this kernel needs for it (to allow it, set sysctl \
+                     kernel.perf_event_paranoid=2)"
                         .to_owned()
                 }
                 why => why.to_string(),
@@ -387,9 +388,9 @@ fn map(fd: &OwnedFd, cpu: u32) -> Result<Buffer, CaptureError> {
         }
         let why = std::io::Error::last_os_error();
         size /= 2;
-        if size < BUFFER_LEAST {
+        if size < MIN_BUFFER {
             return Err(CaptureError::Perf(format!(
-                "the buffer of CPU {cpu}: {why} (sysctl kernel.perf_event_mlock_kb)"
+                "cannot map the buffer of CPU {cpu}: {why}; raise sysctl kernel.perf_event_mlock_kb"
             )));
         }
     }
@@ -403,7 +404,7 @@ fn ioctl(fd: &impl AsRawFd, request: u64, value: i32) -> Result<(), CaptureError
     Ok(())
 }
 
-/// Frequent events on their way into a block.
+/// Collects frequent events into a block.
 struct Block {
     cpu: u32,
     bytes: Vec<u8>,
@@ -445,7 +446,7 @@ impl Block {
     }
 }
 
-/// The head of a rare record.
+/// Returns the head of a rare record.
 fn rare(of: u8, cpu: u32, tid: u32, at: u64) -> Vec<u8> {
     let mut out = vec![wire::KIND_RARE, of];
     out.extend_from_slice(&(cpu as u16).to_ne_bytes());
@@ -454,7 +455,7 @@ fn rare(of: u8, cpu: u32, tid: u32, at: u64) -> Vec<u8> {
     out
 }
 
-/// Appends a text in a field of `size` bytes.
+/// Appends a text as a field of `size` bytes.
 fn put(out: &mut Vec<u8>, text: &[u8], size: usize) {
     let end = text.iter().position(|b| *b == 0).unwrap_or(text.len()).min(size - 1);
     let full = out.len() + size;
@@ -462,11 +463,11 @@ fn put(out: &mut Vec<u8>, text: &[u8], size: usize) {
     out.resize(full, 0);
 }
 
-/// Brings one perf record into wire form.
+/// Translates one perf record to wire format.
 fn translate(points: &HashMap<u16, Point>, record: &[u8], block: &mut Block, take: &mut dyn FnMut(&[u8])) {
     let mut b = wire::Bytes::new(record);
     let (kind, misc, _size) = (b.u32(), b.u16(), b.u16());
-    // The sample's identity stands at the end of what is no sample: tid, time.
+    // Records other than samples end with the sample's identity: tid, time.
     let time = record.len().checked_sub(8).map_or(0, |at| wire::Bytes::new(&record[at..]).u64());
     match kind {
         RECORD_LOST => {
@@ -534,7 +535,7 @@ fn sample(points: &HashMap<u16, Point>, raw: &[u8], tid: u32, at: u64, block: &m
             } else {
                 5
             };
-            // Whom an interrupt came upon woke nobody.
+            // A thread that was interrupted is not the waker.
             let by = if ftrace::in_interrupt(field("common_flags")) { 0 } else { tid };
             block.push(at, kind, word("prio") as u8, cpu_of_event, &[word("pid"), by], take);
         }
@@ -546,7 +547,7 @@ fn sample(points: &HashMap<u16, Point>, raw: &[u8], tid: u32, at: u64, block: &m
             let mut out = rare(wire::EXEC, block.cpu, word("pid"), at);
             out.extend_from_slice(&word("pid").to_ne_bytes());
             out.extend_from_slice(&word("old_pid").to_ne_bytes());
-            // A `__data_loc`: the text's place in the low half.
+            // A `__data_loc`: the text's offset in the low half.
             let text = raw.get((word("filename") & 0xffff) as usize..).unwrap_or_default();
             put(&mut out, text, 256);
             take(&out);
@@ -566,7 +567,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_read() {
+    fn parses_format_files() {
         let text = "name: x\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\
                     \tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t pid;\toffset:24;\tsize:4;";
         let all = fields(text);

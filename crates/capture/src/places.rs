@@ -1,4 +1,4 @@
-//! What lies at the addresses of callchains: `places.json` of a spool.
+//! The functions and files at the addresses of callchains: `places.json` of a spool.
 
 use model::StackFrame;
 use safefs::Dir;
@@ -8,44 +8,44 @@ use std::io::BufRead;
 use std::path::Path;
 use symbols::{SymbolPath, functions};
 
-/// The address space of the kernel; those of programs have the numbers behind it.
+/// The number of the kernel's address space. Those of processes have higher numbers.
 pub const KERNEL: u32 = 0;
-/// An address space of which nobody knows what was mapped there.
+/// The number of an address space with unknown mappings.
 pub const UNKNOWN: u32 = u32::MAX;
 /// The file's name in a spool's folder.
 const FILE: &str = "places.json";
-/// More addresses than this are not named: a bound, for programs that make code without end.
-pub const MOST: usize = 1 << 20;
+/// Maximum number of addresses that are named: a limit for programs that generate code continuously.
+pub const MAX_PLACES: usize = 1 << 20;
 
-/// What lies at an address.
+/// The function and file at an address.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Place {
     /// The address space.
     pub space: u32,
-    /// The address in it: of callers, that of the last byte before the one to which they return.
+    /// The address in it. Of a caller: the last byte before the return address.
     pub address: u64,
     /// The function, by its symbol.
     pub function: Option<String>,
-    /// What was mapped there: a path, or a name in brackets.
+    /// The mapped file: a path, or a name in brackets.
     pub file: Option<String>,
     /// GNU build id of the file, in hexadecimal.
     pub build_id: Option<String>,
-    /// The byte of the file that lay there.
+    /// The offset in the file.
     pub offset: Option<u64>,
 }
 
-/// Writes them into a spool's folder.
+/// Writes the places to a spool's folder.
 ///
 /// # Errors
-/// As the file system says.
+/// If the file cannot be written.
 pub fn store(spool: &Dir, places: &[Place]) -> std::io::Result<()> {
     spool.replace(FILE, &serde_json::to_vec(places)?).map(drop)
 }
 
-/// Those of a spool, in order of space and address; none where its recorder kept no callchains.
+/// Reads the places of a spool, in order of space and address; none if no callchains were recorded.
 ///
 /// # Errors
-/// A sentence, where the file is there and cannot be read.
+/// A sentence, if the file exists and cannot be read.
 pub fn load(spool: &Dir) -> Result<Vec<Place>, String> {
     let path = spool.path().join(FILE);
     match spool.read(FILE) {
@@ -54,16 +54,16 @@ pub fn load(spool: &Dir) -> Result<Vec<Place>, String> {
                 all.sort_unstable_by_key(|place| (place.space, place.address));
                 all
             })
-            .map_err(|e| format!("{}: {e}", path.display())),
+            .map_err(|e| format!("cannot parse {}: {e}", path.display())),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(e) => Err(format!("{}: {e}", path.display())),
+        Err(e) => Err(format!("cannot read {}: {e}", path.display())),
     }
 }
 
-/// Names those of the kernel (the first ones, in order of address) by its list of functions.
+/// Names the kernel's places (the first ones, in order of address) with its list of functions.
 ///
 /// # Errors
-/// The list cannot be read.
+/// If the list cannot be read.
 pub fn name_kernel(all: &mut [Place], list: impl BufRead) -> std::io::Result<()> {
     let end = all.partition_point(|place| place.space == KERNEL);
     let addresses: Vec<u64> = all[..end].iter().map(|place| place.address).collect();
@@ -76,7 +76,7 @@ pub fn name_kernel(all: &mut [Place], list: impl BufRead) -> std::io::Result<()>
     Ok(())
 }
 
-/// Names those of files that are there: of the same build id or, where they have none, the `same` as when they were mapped.
+/// Names the places in files that still exist: with the same build id or, without one, if `same` confirms that the file is unchanged.
 pub fn name_files(all: &mut [Place], same: &dyn Fn(&str) -> bool) {
     let mut by_file: HashMap<_, Vec<(u64, usize)>> = HashMap::new();
     for (at, place) in all.iter().enumerate() {
@@ -90,7 +90,7 @@ pub fn name_files(all: &mut [Place], same: &dyn Fn(&str) -> bool) {
         let bytes: Vec<u64> = wanted.iter().map(|(byte, _)| *byte).collect();
         let found = match id {
             Some(id) => path.functions(file, id, &bytes),
-            // What is no file might never end.
+            // Reading something other than a regular file might never end.
             None if Path::new(file).is_file() && same(file) => {
                 functions::of_file(Path::new(file), None, &bytes).unwrap_or_default()
             }
@@ -113,7 +113,8 @@ mod tests {
         Place { space, address, function: None, file, build_id: build_id.map(str::to_owned), offset }
     }
 
-    /// This very function, by where it is mapped: named by its build id, not by another one, and never of what is no file.
+    /// The address of this test function is named with its file's build id, not with another build id, and never in anything that is not
+    /// a regular file.
     #[test]
     fn files_are_named_by_build_id() {
         let mappings = crate::mappings::of_process(std::process::id().cast_signed()).unwrap();
@@ -139,16 +140,16 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_is_named_by_its_list_and_nothing_else_is() {
+    fn only_kernel_places_are_named_by_the_kernels_list() {
         let mut all = [place(KERNEL, 0x1010, None, None, None), place(1, 0x1010, None, None, None)];
         name_kernel(&mut all, &b"0000000000001000 t schedule\n"[..]).unwrap();
-        let told = [("schedule", "[kernel]")].map(|(f, m)| (Some(f.to_owned()), Some(m.to_owned())));
-        assert_eq!((all[0].function.clone(), all[0].file.clone()), told[0]);
+        let named = (Some("schedule".to_owned()), Some("[kernel]".to_owned()));
+        assert_eq!((all[0].function.clone(), all[0].file.clone()), named);
         assert_eq!((&all[1].function, &all[1].file), (&None, &None));
     }
 
     #[test]
-    fn what_is_stored_is_read_in_order() {
+    fn stored_places_are_read_in_order() {
         let folder = tempfile::tempdir().unwrap();
         let spool = Dir::open(folder.path()).unwrap();
         assert_eq!(load(&spool).unwrap(), []);

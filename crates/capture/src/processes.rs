@@ -1,4 +1,4 @@
-//! Which program each process ran: executable, build id, command line.
+//! The program of each process: executable, build id, command line.
 
 use crate::spool::SPOOL;
 use safefs::Dir;
@@ -7,66 +7,66 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use symbols::build_id;
 
-/// The programs that ran, in a spool and in the trace folder that is made of it.
+/// The file with the programs, in a spool and in the trace folder made from it.
 pub const PROCESSES: &str = "processes.json";
-/// More programs than this are not kept: a bound, for a machine that execs without end.
-const MOST: usize = 50_000;
+/// Maximum number of programs recorded: a limit for machines that start programs continuously.
+const MAX_PROGRAMS: usize = 50_000;
 
 /// A program that a process ran, from `at_ns` on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Process {
     /// The process.
     pub pid: i32,
-    /// When it was seen (after an exec or in a snapshot), ns on the trace's clock.
+    /// When the program was seen (after an exec or in a snapshot), ns on the trace's clock.
     pub at_ns: u64,
-    /// The executable; `None` for kernel threads and where it may not be read.
+    /// The executable; `None` for kernel threads and if it is not readable.
     pub exe: Option<String>,
     /// GNU build id of the executable, in hexadecimal.
     pub build_id: Option<String>,
-    /// Its arguments.
+    /// The arguments.
     pub command_line: Vec<String>,
 }
 
-/// The programs seen in a recording: `processes.json` of its spool.
+/// Reads the programs of a recording from `processes.json` of its spool.
 ///
 /// # Errors
-/// A sentence, where the file is there and cannot be read.
+/// A sentence, if the file exists and cannot be read.
 pub fn processes(dir: &Path) -> Result<Vec<Process>, String> {
     let path = dir.join(SPOOL).join(PROCESSES);
     match Dir::open(dir).and_then(|dir| dir.open_dir(SPOOL)?.read(PROCESSES)) {
-        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|e| format!("{}: {e}", path.display())),
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|e| format!("cannot parse {}: {e}", path.display())),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(e) => Err(format!("{}: {e}", path.display())),
+        Err(e) => Err(format!("cannot read {}: {e}", path.display())),
     }
 }
 
-/// Gathers them while recording.
+/// Collects the programs during a recording.
 #[derive(Default)]
 pub struct Gatherer {
     seen: Vec<Process>,
     known: HashSet<i32>,
     build_ids: HashMap<String, Option<String>>,
-    /// How many programs were seen beyond those that are kept.
+    /// The number of programs beyond the limit.
     pub left_out: u64,
-    /// Whether there is something that was not stored yet.
+    /// Whether there are changes since the last call of [`Self::store`].
     pub changed: bool,
 }
 
 impl Gatherer {
-    /// A process was seen; read what it runs if it is new, or runs something new.
+    /// Notes a process. Reads its program if the process is new, or after an exec.
     pub fn see(&mut self, pid: i32, at_ns: u64, after_exec: bool) {
-        // What is known is not forgotten, so this set is bounded by the numbers that a process may have.
+        // Entries are never removed. The range of PIDs limits the size of this set.
         if !self.known.insert(pid) && !after_exec {
             return;
         }
-        if self.seen.len() >= MOST {
+        if self.seen.len() >= MAX_PROGRAMS {
             self.left_out += 1;
             return;
         }
         let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok().map(|p| p.to_string_lossy().into_owned());
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         if exe.is_none() && line.is_empty() {
-            return; // a kernel thread, or gone already
+            return; // a kernel thread, or already ended
         }
         let build_id = exe.as_ref().and_then(|exe| {
             let ids = &mut self.build_ids;
@@ -81,10 +81,10 @@ impl Gatherer {
         self.changed = true;
     }
 
-    /// Writes what is there into a spool's folder.
+    /// Writes the programs to a spool's folder.
     ///
     /// # Errors
-    /// As the file system says.
+    /// If the file cannot be written.
     pub fn store(&mut self, spool: &Dir) -> std::io::Result<()> {
         self.changed = false;
         spool.replace(PROCESSES, &serde_json::to_vec(&self.seen)?).map(drop)
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_itself() {
+    fn reads_its_own_process() {
         let mut all = Gatherer::default();
         all.see(std::process::id().cast_signed(), 1, false);
         let me = all.seen.first().unwrap();

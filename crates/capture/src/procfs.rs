@@ -1,19 +1,19 @@
-//! Threads by `/proc`, in the same rows as the kernel's task iterator gives them: for the perf backend, and for threads that the
-//! iterator passes over.
+//! Reads threads from `/proc`, in the same rows as the kernel's task iterator: for the perf backend, and for threads that the
+//! iterator leaves out.
 
 use crate::{samples, wire};
 use std::collections::HashSet;
 
-/// The CPUs that are online.
+/// Returns the CPUs that are online.
 pub fn online() -> Vec<u32> {
     let list = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     crate::record::cpu_numbers(&list).into_iter().map(|c| c.0).collect()
 }
 
 struct Thread {
-    /// As the kernel keeps it: bytes, of which nobody says that they are UTF-8.
+    /// The name as the kernel stores it: bytes that need not be UTF-8.
     comm: Vec<u8>,
-    letter: u8,
+    state: u8,
     prio: i32,
     policy: i32,
     nice: i32,
@@ -29,9 +29,9 @@ fn thread(pid: u32, tid: u32) -> Option<Thread> {
     parsed(&read("stat")?, &read("status")?, read("schedstat").as_deref())
 }
 
-/// A thread by its files. Its name stands in two of them, and may hold any byte but NUL.
+/// Parses a thread's files. Its name is in two of them, and may contain any byte except NUL.
 fn parsed(stat: &[u8], status: &[u8], schedstat: Option<&[u8]>) -> Option<Thread> {
-    // The name may hold anything, parentheses too.
+    // The name may contain parentheses.
     let before = stat.iter().position(|b| *b == b'(')?;
     let after = stat.iter().rposition(|b| *b == b')')?;
     let rest = str::from_utf8(stat.get(after + 2..)?).ok()?;
@@ -46,7 +46,7 @@ fn parsed(stat: &[u8], status: &[u8], schedstat: Option<&[u8]>) -> Option<Thread
     let exec = schedstat.and_then(|text| str::from_utf8(text).ok()?.split(' ').next()?.parse().ok());
     Some(Thread {
         comm: stat.get(before + 1..after)?.to_owned(),
-        letter: rest.first()?.as_bytes().first().copied()?,
+        state: rest.first()?.as_bytes().first().copied()?,
         // Field 18 counts from the lowest real-time priority.
         prio: number(15) + 100,
         policy: number(38),
@@ -58,7 +58,7 @@ fn parsed(stat: &[u8], status: &[u8], schedstat: Option<&[u8]>) -> Option<Thread
     })
 }
 
-/// All threads, by their process.
+/// Returns all threads as (process, thread).
 fn listed() -> impl Iterator<Item = (u32, u32)> {
     let inside = |dir: &str| -> Vec<u32> {
         let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
@@ -68,7 +68,7 @@ fn listed() -> impl Iterator<Item = (u32, u32)> {
     inside("/proc").into_iter().flat_map(of)
 }
 
-/// A row for every thread, in wire form one behind the other.
+/// Returns a row for every thread, concatenated in wire format.
 pub fn threads() -> Vec<u8> {
     let mut rows = Vec::new();
     for (pid, tid) in listed() {
@@ -80,14 +80,16 @@ pub fn threads() -> Vec<u8> {
     rows
 }
 
-/// Rows for the threads that these rows lack: some kernels hide a few tasks from their tracers, not from `/proc`. What such a
-/// one was charged is not told, since it may run unheard; nor one that runs or is ready, since which is not known.
+/// Returns rows for the threads that `rows` lacks: some kernels hide a few tasks from tracers, but not from `/proc`. The rows have no
+/// charged CPU time, since such a thread may run unnoticed. Threads in state R are left out, since it is unknown whether they run or
+/// are ready.
 pub fn unlisted(rows: &[u8]) -> Vec<u8> {
-    let there: HashSet<i32> = rows.chunks_exact(wire::ROW).filter_map(|bytes| Some(wire::row(bytes)?.tid)).collect();
+    let listed_tids: HashSet<i32> =
+        rows.chunks_exact(wire::ROW).filter_map(|bytes| Some(wire::row(bytes)?.tid)).collect();
     let mut more = Vec::new();
-    for (pid, tid) in listed().filter(|(_, tid)| !there.contains(&tid.cast_signed())) {
+    for (pid, tid) in listed().filter(|(_, tid)| !listed_tids.contains(&tid.cast_signed())) {
         let at = samples::now();
-        if let Some(t) = thread(pid, tid).filter(|t| t.letter != b'R') {
+        if let Some(t) = thread(pid, tid).filter(|t| t.state != b'R') {
             row(&Thread { exec: u64::MAX, ..t }, pid, tid, at, &mut more);
         }
     }
@@ -107,8 +109,8 @@ fn row(t: &Thread, pid: u32, tid: u32, at: u64, rows: &mut Vec<u8>) {
     for word in [t.prio, t.policy, t.nice] {
         rows.extend_from_slice(&word.to_ne_bytes());
     }
-    // The raw state of a letter, and whether it is an exit state. /proc does not say which runnable thread is on a CPU.
-    let (state, exit) = match t.letter {
+    // The raw state of a state letter, and its exit state. /proc does not show which runnable thread is on a CPU.
+    let (state, exit) = match t.state {
         b'R' => (0, 0),
         b'D' => (2, 0),
         b'T' => (4, 0),
@@ -136,7 +138,7 @@ fn row(t: &Thread, pid: u32, tid: u32, at: u64, rows: &mut Vec<u8>) {
     debug_assert_eq!(rows.len() - start, wire::ROW);
 }
 
-/// The rest of a fork's record: what perf does not tell is read from `/proc`, if the thread is still there.
+/// Completes a fork's record: data that perf does not provide is read from `/proc` if the thread still exists.
 pub fn fork(mut head: Vec<u8>, parent: u32, pid: u32, tid: u32) -> Vec<u8> {
     let t = thread(pid, tid);
     for word in [parent, pid, tid, pid] {
@@ -160,48 +162,53 @@ pub fn fork(mut head: Vec<u8>, parent: u32, pid: u32, tid: u32) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// The rows of a thread that waits.
-    fn of(tid: i32, rows: &[u8]) -> Vec<wire::Row> {
+    /// Returns the rows of a thread.
+    fn rows_of(tid: i32, rows: &[u8]) -> Vec<wire::Row> {
         let rows = rows.chunks_exact(wire::ROW).filter_map(wire::row);
         rows.filter(|row| row.tid == tid).collect()
     }
 
-    /// Its name, as the kernel writes it into both files, is no UTF-8, and holds what ends it elsewhere.
+    /// A name, as the kernel writes it to both files, that is not UTF-8 and contains the delimiters of the format.
     #[test]
-    fn a_name_may_be_any_bytes() {
+    fn a_name_may_contain_any_bytes() {
         let name = b"\xff\xfe) R\xc3(x";
         let stat = [b"7 (", &name[..], b") S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 -5 1 0 0 0 0 0 0 0 0\n"].concat();
         let status = [b"Name:\t", &name[..], b"\nNSpid:\t7\t3\nNStgid:\t7\t3\nCpus_allowed:\t3\n"].concat();
-        let Some(t) = parsed(&stat, &status, Some(b"12 0 1\n")) else { panic!("it is there") };
-        assert_eq!((t.comm.as_slice(), t.letter, t.prio, t.nice), (&name[..], b'S', 120, -5));
+        let Some(t) = parsed(&stat, &status, Some(b"12 0 1\n")) else { panic!("the files cannot be parsed") };
+        assert_eq!((t.comm.as_slice(), t.state, t.prio, t.nice), (&name[..], b'S', 120, -5));
         assert_eq!((t.exec, t.mask, t.inner), (12, vec![3], vec![(3, 3)]));
         let t = parsed(&stat, &status, None);
         let mut rows = Vec::new();
         t.iter().for_each(|t| row(t, 7, 7, 1, &mut rows));
-        assert_eq!(of(7, &rows).iter().map(|r| r.comm.as_str()).collect::<Vec<_>>(), ["\u{fffd}\u{fffd}) R\u{fffd}(x"]);
+        assert_eq!(
+            rows_of(7, &rows).iter().map(|r| r.comm.as_str()).collect::<Vec<_>>(),
+            ["\u{fffd}\u{fffd}) R\u{fffd}(x"]
+        );
     }
 
     #[test]
-    fn only_threads_that_were_passed_over() {
-        let (tell, hear) = std::sync::mpsc::channel();
+    fn adds_only_threads_that_are_not_listed() {
+        let (send_tid, receive_tid) = std::sync::mpsc::channel();
         let (go, wait) = std::sync::mpsc::channel::<()>();
         let waits = std::thread::spawn(move || {
             // SAFETY: no memory is involved.
-            let told = tell.send(unsafe { libc::gettid() });
-            told.is_ok() && wait.recv().is_err()
+            let sent = send_tid.send(unsafe { libc::gettid() });
+            sent.is_ok() && wait.recv().is_err()
         });
-        let Ok(tid) = hear.recv() else { return assert!(waits.join().is_err(), "it tells its number") };
+        let Ok(tid) = receive_tid.recv() else {
+            return assert!(waits.join().is_err(), "the thread ended without sending its TID");
+        };
         let all = loop {
             let all = threads();
-            if of(tid, &all).iter().any(|row| row.state == 1) {
+            if rows_of(tid, &all).iter().any(|row| row.state == 1) {
                 break all;
             }
         };
-        assert!(of(tid, &unlisted(&all)).is_empty());
-        let told = of(tid, &unlisted(&[]));
-        assert_eq!(told.len(), 1);
-        assert_eq!((told[0].pid.cast_unsigned(), told[0].on_rq), (std::process::id(), 0));
-        assert_eq!(told[0].exec, model::Ns::MAX, "what it was charged is not told");
+        assert!(rows_of(tid, &unlisted(&all)).is_empty());
+        let added = rows_of(tid, &unlisted(&[]));
+        assert_eq!(added.len(), 1);
+        assert_eq!((added[0].pid.cast_unsigned(), added[0].on_rq), (std::process::id(), 0));
+        assert_eq!(added[0].exec, model::Ns::MAX, "the charged CPU time must be unknown");
         drop(go);
         assert!(waits.join().is_ok_and(|ended| ended));
     }

@@ -1,63 +1,63 @@
-//! A recording from its first to its last moment.
+//! Runs a recording from start to end.
 
-use crate::book::Book;
 use crate::callchains::Callchains;
 use crate::cgroups::Cgroups;
 use crate::conditions;
 use crate::focus::Focus;
 use crate::kernel::Kernel;
 use crate::mark_point::Found;
-use crate::online::Unrecorded;
+use crate::online::Gap;
 use crate::options::{CaptureError, Ended, Progress, RecordOptions, Recorded};
+use crate::record_writer::RecordWriter;
 use crate::rights;
 use crate::samples;
 use crate::spool::{self, Meta, SPOOL, Writer, frame};
 use crate::target::{Running, Signals};
 use crate::trace_marker::TraceMarker;
-use ingest::{Facts, OwnCost};
+use ingest::{Facts, RecordingOverhead};
 use model::CpuId;
 use safefs::{Dir, Place};
 use std::time::{Duration, Instant};
 
-/// A mark lies this much before the moment at which the blocks were looked at: a store of another CPU is visible by then.
+/// How long before the check of the blocks a mark lies: by then a store by another CPU is visible.
 const MARGIN_NS: u64 = 1_000_000;
-/// A segment is closed at about this size.
+/// Approximate maximum size of a segment.
 const SEGMENT_BYTES: u64 = 64 << 20;
 
-/// Records until the target has ended, the duration is over or the user stops it. Blocks; takes SIGINT and SIGTERM
-/// meanwhile, and gives up this thread's capabilities once everything is attached: threads that it starts later have none, of
-/// those that run already the recording says how many keep theirs. The spool is on disk when it returns.
+/// Records until the target ends, the duration is reached or the user stops the recording. Blocks, and handles SIGINT and SIGTERM
+/// meanwhile. Drops this thread's capabilities once everything is attached: threads that it starts later have none, and the recording
+/// notes how many of the threads that already run keep theirs. When it returns, the spool is synced to disk.
 ///
 /// # Errors
-/// Without rights, where the folder is not empty, where the command cannot be run, or where the spool cannot be written
-/// ([`CaptureError::DiskFull`]: what was spooled until then is whole).
+/// If permissions are missing, the folder is not empty, the command cannot be run, or the spool cannot be written
+/// ([`CaptureError::DiskFull`]: everything spooled until then is intact).
 pub fn record(options: &RecordOptions, progress: &mut dyn FnMut(Progress)) -> Result<Recorded, CaptureError> {
     let dir = &options.dir;
     let made = Place::take(dir, options.access).and_then(|(folder, place)| Ok((folder.make(SPOOL)?, folder, place)));
     let (spool, folder, place) = made.map_err(|why| match why.kind() {
         std::io::ErrorKind::AlreadyExists => CaptureError::Exists(dir.clone()),
-        _ => CaptureError::Io { what: format!("making {}", dir.display()), why },
+        _ => CaptureError::Io { what: format!("cannot create {}", dir.display()), why },
     })?;
     let done = run(options, &folder, &spool, progress);
-    // Of a command that cannot be run nobody wants the recording.
+    // The recording of a command that could not be run is of no use.
     let unwanted = matches!(done, Err(CaptureError::Command { .. }));
     if unwanted || done.is_err() && spool::segments(&spool).is_ok_and(|s| s.is_empty()) {
-        // Nothing was recorded: leave nothing behind.
+        // Nothing was recorded: remove the new files.
         let _ = spool.clear().and_then(|()| folder.remove_dir(SPOOL));
         if let Some(place) = place {
-            place.give_up();
+            place.remove_if_empty();
         }
         return done;
     }
     if done.is_ok() {
-        let around = place.as_ref().map_or(Ok(()), |place| place.around().sync());
+        let around = place.as_ref().map_or(Ok(()), |place| place.parent().sync());
         let synced = spool.sync_all().and_then(|()| folder.sync()).and(around);
         synced.map_err(|why| CaptureError::spool(dir, why))?;
     }
     done
 }
 
-/// CPU time of this process, ns, and its largest resident memory, bytes.
+/// Returns the CPU time of this process, ns, and its maximum resident memory, bytes.
 fn used() -> (i64, i64) {
     // SAFETY: all-zero is a valid rusage, and it is written to.
     let usage = unsafe {
@@ -69,7 +69,7 @@ fn used() -> (i64, i64) {
     (ns(usage.ru_utime) + ns(usage.ru_stime), usage.ru_maxrss * 1024)
 }
 
-/// A CPU list ("0-3,8") as numbers.
+/// Parses a CPU list ("0-3,8").
 pub fn cpu_numbers(list: &str) -> Vec<CpuId> {
     let mut all = Vec::new();
     for part in list.trim().split(',').filter(|p| !p.is_empty()) {
@@ -95,7 +95,7 @@ fn first_facts(options: &RecordOptions, backend: &str, kernel: &Kernel, focus: O
         clock: "CLOCK_MONOTONIC".into(),
         has_waking: Some(true),
         has_wakeup: Some(true),
-        // Its switches tell by themselves who yielded; of those that tell nothing, no call is known that was not one.
+        // The switches themselves record yields, so there are no separate yield events.
         has_yields: false,
         has_charges: kernel.has_charges(),
         whole_machine: true,
@@ -110,130 +110,135 @@ fn first_facts(options: &RecordOptions, backend: &str, kernel: &Kernel, focus: O
     }
 }
 
-/// The recorder at work.
+/// A running recorder.
 struct Recorder {
     tracer: Kernel,
-    /// `None`: this machine does not let it be read.
+    /// `None`: not readable on this machine.
     trace_marker: Option<TraceMarker>,
-    book: Book,
+    records: RecordWriter,
     cgroups: Cgroups,
-    /// Up to here losses were looked for that no block tells of.
-    looked: u64,
+    /// The time up to which losses that no block reports have been counted.
+    losses_checked_until: u64,
     clocks: samples::Clocks,
 }
 
 impl Recorder {
     fn drain(&mut self) -> bool {
-        let book = &mut self.book;
-        self.tracer.drain(&mut |record| book.take(record))
+        let records = &mut self.records;
+        self.tracer.drain(&mut |record| records.take(record))
     }
 
     fn drain_trace_marker(&mut self) {
-        let book = &mut self.book;
+        let records = &mut self.records;
         if let Some(trace_marker) = &mut self.trace_marker {
-            trace_marker.drain(&mut |record| book.take(record));
+            trace_marker.drain(&mut |record| records.take(record));
         }
     }
 
-    fn tell_callchains(&mut self) {
+    fn write_callchains(&mut self) {
         let tracer = &self.tracer;
-        self.book.tell_callchains(&|user, number| tracer.stack(user, number));
+        self.records.write_callchains(&|user, number| tracer.stack(user, number));
     }
 
-    /// CPUs may have gone offline, or come online.
+    /// Handles CPUs that have gone offline or come online.
     fn follow_cpus(&mut self) {
-        let book = &mut self.book;
-        let unrecorded = self.tracer.follow_cpus(&mut |record| book.take(record));
-        unrecorded.into_iter().for_each(|span| self.tell_unrecorded(span));
+        let records = &mut self.records;
+        let unrecorded = self.tracer.follow_cpus(&mut |record| records.take(record));
+        unrecorded.into_iter().for_each(|span| self.write_gap(span));
     }
 
-    fn tell_unrecorded(&mut self, span: Unrecorded) {
-        self.book.lost += span.events.unwrap_or(0);
+    fn write_gap(&mut self, span: Gap) {
+        self.records.lost += span.events.unwrap_or(0);
         let words = [span.from, span.to, span.events.unwrap_or(u64::MAX)].map(u64::to_ne_bytes);
-        self.book.write(&[&[frame::LOSS], words.as_flattened(), &span.cpu.to_ne_bytes()]);
+        self.records.write(&[&[frame::LOSS], words.as_flattened(), &span.cpu.to_ne_bytes()]);
     }
 
-    /// Everything up to a moment ago goes to disk, and a mark behind it.
+    /// Writes everything up to a moment ago to disk, followed by a mark.
     fn tick(&mut self) {
         self.drain();
         self.follow_cpus();
         let until = samples::now().saturating_sub(MARGIN_NS);
         let handed = self.tracer.hand_over(false);
         let drained = self.drain();
-        // Behind the others: whether a thread is the target's is known by then.
+        // After the others, so that it is known which threads belong to the target.
         self.drain_trace_marker();
-        self.tell_callchains();
+        self.write_callchains();
         if drained && handed {
-            self.book.write(&[&[frame::MARK], &until.to_ne_bytes()]);
+            self.records.write(&[&[frame::MARK], &until.to_ne_bytes()]);
         }
-        self.book.flush();
+        self.records.flush();
     }
 
-    /// Rows of all threads and the current task of each CPU. `purpose` is that of the frame.
+    /// Writes rows of all threads and the current task of each CPU. `purpose` is [`frame::OPENING`] or [`frame::CLOSING`].
     fn snapshot(&mut self, purpose: u8) -> Result<u64, CaptureError> {
-        self.book.write(&[&[frame::SNAP_BEGIN, purpose]]);
+        self.records.write(&[&[frame::SNAP_BEGIN, purpose]]);
         let rows = self.tracer.threads()?;
-        if self.tracer.look_for_changes() {
-            self.book.changes(&rows);
+        if self.tracer.polls_settings() {
+            self.records.changes(&rows);
         }
-        self.book.rows(&rows);
-        self.book.rows(&self.tracer.unlisted(&rows));
-        self.tracer.tell_current();
+        self.records.rows(&rows);
+        self.records.rows(&self.tracer.unlisted(&rows));
+        self.tracer.report_current();
         self.drain();
         let at = samples::now();
-        self.book.write(&[&[frame::SNAP_DONE], &at.to_ne_bytes()]);
+        self.records.write(&[&[frame::SNAP_DONE], &at.to_ne_bytes()]);
         Ok(at)
     }
 
     fn begin_segment(&mut self) -> Result<(), CaptureError> {
-        self.book.begin_segment();
-        if self.tracer.tells_throttles() {
-            self.book.write(&[&[frame::THROTTLES], &samples::now().to_ne_bytes()]);
+        self.records.begin_segment();
+        if self.tracer.reports_throttling() {
+            self.records.write(&[&[frame::THROTTLES], &samples::now().to_ne_bytes()]);
         }
-        if self.tracer.tells_parking() {
-            self.book.write(&[&samples::parking_frame()]);
+        if self.tracer.reports_parking() {
+            self.records.write(&[&samples::parking_frame()]);
         }
         self.snapshot(frame::OPENING)?;
         for frame in self.cgroups.all(samples::now()) {
-            self.book.write(&[&frame]);
+            self.records.write(&[&frame]);
         }
         self.sample();
         Ok(())
     }
 
-    /// What is read once a second.
+    /// Writes the data that is read once a second.
     fn sample(&mut self) {
-        self.book.write(&[&samples::steal_frame()]);
-        self.book.write(&[&self.clocks.frame()]);
+        self.records.write(&[&samples::steal_frame()]);
+        self.records.write(&[&self.clocks.frame()]);
         let now = samples::now();
         let missed = self.tracer.newly_missed();
         if missed > 0 {
-            self.book.lost += missed;
-            self.book.write(&[&[frame::LOSS], &self.looked.to_ne_bytes(), &now.to_ne_bytes(), &missed.to_ne_bytes()]);
+            self.records.lost += missed;
+            self.records.write(&[
+                &[frame::LOSS],
+                &self.losses_checked_until.to_ne_bytes(),
+                &now.to_ne_bytes(),
+                &missed.to_ne_bytes(),
+            ]);
         }
-        self.looked = now;
+        self.losses_checked_until = now;
         for frame in self.cgroups.each_second(now) {
-            self.book.write(&[&frame]);
+            self.records.write(&[&frame]);
         }
-        self.book.look_up();
+        self.records.look_up();
     }
 
     fn each_second(&mut self) -> Result<(), CaptureError> {
         self.sample();
-        if self.tracer.look_for_changes() {
+        if self.tracer.polls_settings() {
             let rows = self.tracer.threads()?;
-            self.book.changes(&rows);
+            self.records.changes(&rows);
         }
         Ok(())
     }
 
-    /// The closing snapshot, the last samples, and everything that the kernel still holds.
+    /// Writes the closing snapshot, the last samples, and everything that is still in the kernel's buffers.
     fn close(&mut self) -> Result<(), CaptureError> {
         self.tick();
         self.snapshot(frame::CLOSING)?;
         self.sample();
         let end = samples::now();
-        // Programs that had begun before the end have written by then.
+        // BPF programs that started before the end have finished writing by then.
         std::thread::sleep(Duration::from_millis(2));
         for _ in 0..50 {
             let handed = self.tracer.hand_over(true);
@@ -243,18 +248,18 @@ impl Recorder {
             std::thread::sleep(Duration::from_millis(1));
         }
         self.drain_trace_marker();
-        self.tell_callchains();
+        self.write_callchains();
         let (unrecorded, _, _) = self.tracer.cpus_at_end(end);
-        unrecorded.into_iter().for_each(|span| self.tell_unrecorded(span));
+        unrecorded.into_iter().for_each(|span| self.write_gap(span));
         let mut payload = vec![frame::END];
         payload.extend_from_slice(&end.to_ne_bytes());
-        for (cpu, lost) in self.tracer.untold_losses() {
-            self.book.lost += lost;
+        for (cpu, lost) in self.tracer.unreported_losses() {
+            self.records.lost += lost;
             payload.extend_from_slice(&cpu.to_ne_bytes());
             payload.extend_from_slice(&lost.to_ne_bytes());
         }
-        self.book.write(&[&payload]);
-        self.book.flush();
+        self.records.write(&[&payload]);
+        self.records.flush();
         Ok(())
     }
 }
@@ -276,7 +281,7 @@ fn run(
     let focus = target.focus();
     let (tracer, backend) = Kernel::start(options, &marks)?;
     let trace_marker = TraceMarker::start()
-        .map_err(|why| unmarked.push(format!("What programs write to trace_marker is not kept: {why}.")))
+        .map_err(|why| unmarked.push(format!("Texts that programs write to trace_marker are not recorded: {why}.")))
         .ok();
     let mut meta = Meta {
         version: spool::META_VERSION,
@@ -291,38 +296,46 @@ fn run(
     meta.facts.lacks.append(&mut unmarked);
     meta.store(spool).map_err(failed)?;
     let only = focus.filter(|_| options.only_focus).map(Focus::new);
-    let mut book = Book::new(writer, only, &marks);
-    book.callchains = options.stacks.then(Callchains::start);
+    let mut records = RecordWriter::new(writer, only, &marks);
+    records.callchains = options.stacks.then(Callchains::start);
     let clocks = samples::Clocks::default();
-    let mut recorder =
-        Recorder { tracer, trace_marker, book, cgroups: Cgroups::find(), looked: samples::now(), clocks };
+    let mut recorder = Recorder {
+        tracer,
+        trace_marker,
+        records,
+        cgroups: Cgroups::find(),
+        losses_checked_until: samples::now(),
+        clocks,
+    };
     recorder.begin_segment()?;
     recorder.tick();
-    match rights::drop_all_but_reading(folder, recorder.tracer.opens_later()) {
+    match rights::drop_capabilities(folder, recorder.tracer.opens_events_later()) {
         Ok(0) => {}
-        Ok(n) => meta.facts.lacks.push(format!("{n} other threads of the recorder's program kept their rights.")),
-        Err(why) => meta.facts.lacks.push(format!("The recorder kept its rights: giving them up failed ({why}).")),
+        Ok(n) => meta.facts.lacks.push(format!("{n} other threads of the recording process kept their capabilities.")),
+        Err(why) => {
+            meta.facts.lacks.push(format!("The recorder kept its capabilities: they could not be dropped ({why})."));
+        }
     }
     let begin = Instant::now();
     target.go()?;
     let ended = watch(options, &mut recorder, &mut target, &signals, begin, spool, progress)?;
-    if recorder.book.error.is_none() {
+    if recorder.records.error.is_none() {
         recorder.close()?;
     }
     let elapsed = begin.elapsed();
-    recorder.book.writer.free_reserve();
+    recorder.records.writer.free_reserve();
     meta.exit_code = target.exit_code;
     meta.finished = true;
-    meta.error = recorder.book.error.as_ref().map(|e| format!("writing the spool failed: {e}"));
+    meta.error = recorder.records.error.as_ref().map(|e| format!("cannot write the spool: {e}"));
     meta.facts.conditions = conditions::join(conditions, Some(conditions::read(&options.arguments)));
     let (cpu_after, max_rss) = used();
-    let cost = OwnCost {
+    let cost = RecordingOverhead {
         recorder_cpu_ns: cpu_after - cpu_before,
         bpf_ns: recorder.tracer.run_time_ns(),
         max_rss_bytes: max_rss,
-        spool_bytes: recorder.book.writer.bytes.cast_signed(),
-        events: recorder.book.events.cast_signed(),
-        lost: recorder.book.lost.cast_signed(),
+        spool_bytes: recorder.records.writer.bytes.cast_signed(),
+        events: recorder.records.events.cast_signed(),
+        lost: recorder.records.lost.cast_signed(),
     };
     meta.facts.cost = Some(cost);
     let (_, mut of_cpus, online) = recorder.tracer.cpus_at_end(samples::now());
@@ -330,31 +343,32 @@ fn run(
     meta.facts.online.extend(online.into_iter().map(CpuId));
     meta.facts.online.sort_unstable();
     meta.facts.online.dedup();
-    let [told, open] = recorder.tracer.links();
-    if told > 0 {
-        let told = format!("{told}, of which {open} leave open who left");
-        meta.facts.about.push(("switches_told_by_next".into(), told));
+    let [inferred, prev_unknown] = recorder.tracer.inferred_switches();
+    if inferred > 0 {
+        let counts = format!("{inferred}, of which {prev_unknown} have an unknown previous thread");
+        meta.facts.about.push(("switches_inferred_from_next".into(), counts));
     }
-    let unlinked = recorder.tracer.unlinked();
-    if unlinked > 0 {
+    let missing_switches = recorder.tracer.missing_switches();
+    if missing_switches > 0 {
         meta.facts.lacks.push(format!(
-            "Before {unlinked} switches others are missing: this kernel hides what some tasks do, and they were not inferred."
+            "Before {missing_switches} switches other switches are missing: this kernel hides the events of some tasks, and their \
+             switches were not inferred."
         ));
     }
     if let Some(lost @ 1..) = recorder.trace_marker.as_ref().map(|t| t.lost) {
-        let told =
-            format!("Programs wrote to trace_marker faster than it could be read: at least {lost} texts are lost.");
-        meta.facts.lacks.push(told);
+        meta.facts.lacks.push(format!(
+            "Programs wrote to trace_marker faster than the recorder could read: at least {lost} texts are lost."
+        ));
     }
-    meta.facts.lacks.extend(recorder.book.lacks());
+    meta.facts.lacks.extend(recorder.records.lacks());
     meta.facts.lacks.extend(recorder.cgroups.lacks());
-    let mut stored = recorder.book.processes.store(spool);
-    if let Some(callchains) = &mut recorder.book.callchains {
+    let mut stored = recorder.records.processes.store(spool);
+    if let Some(callchains) = &mut recorder.records.callchains {
         stored = stored.and_then(|()| callchains.store(spool, true));
         meta.facts.lacks.append(&mut callchains.lacks());
     }
     let stored = stored.and_then(|()| meta.store(spool));
-    if let Some(why) = recorder.book.error.take() {
+    if let Some(why) = recorder.records.error.take() {
         return Err(failed(why));
     }
     stored.map_err(failed)?;
@@ -362,14 +376,14 @@ fn run(
     Ok(Recorded { folder: folder.clone(), backend, ended, exit_code: target.exit_code, elapsed, cost, lacks })
 }
 
-/// Looks the marks up in their files; and what of them cannot be told.
+/// Looks up the marks in their files. Returns them, and one sentence for each restriction.
 fn find_marks(options: &RecordOptions) -> Result<(Vec<Found>, Vec<String>), CaptureError> {
     let (mut marks, mut lacks) = (Vec::new(), Vec::new());
     for point in &options.marks {
         let found = point.find().map_err(|why| CaptureError::Mark { name: point.name.clone(), why })?;
         if found.lacks_returns(point) {
             lacks.push(format!(
-                "Marks of {} are moments without an end: {} is a Go program, whose returns cannot be watched.",
+                "Marks of {} have no end: {} is a Go program, in which function returns cannot be recorded.",
                 found.name,
                 found.file.display()
             ));
@@ -379,7 +393,7 @@ fn find_marks(options: &RecordOptions) -> Result<(Vec<Found>, Vec<String>), Capt
     Ok((marks, lacks))
 }
 
-/// Ticks until something ends the recording.
+/// Calls [`Recorder::tick`] until the recording ends. Returns the reason.
 fn watch(
     options: &RecordOptions,
     recorder: &mut Recorder,
@@ -402,16 +416,16 @@ fn watch(
         if now >= second {
             second = (second + Duration::from_secs(1)).max(now);
             recorder.each_second()?;
-            if recorder.book.processes.changed && recorder.book.error.is_none() {
-                let _ = recorder.book.processes.store(spool);
+            if recorder.records.processes.changed && recorder.records.error.is_none() {
+                let _ = recorder.records.processes.store(spool);
             }
-            if let Some(callchains) = recorder.book.callchains.as_mut().filter(|c| c.changed) {
+            if let Some(callchains) = recorder.records.callchains.as_mut().filter(|c| c.changed) {
                 let _ = callchains.store(spool, false);
             }
-            let (events, lost) = (recorder.book.events, recorder.book.lost);
-            progress(Progress { elapsed: begin.elapsed(), events, bytes: recorder.book.writer.bytes, lost });
+            let (events, lost) = (recorder.records.events, recorder.records.lost);
+            progress(Progress { elapsed: begin.elapsed(), events, bytes: recorder.records.writer.bytes, lost });
         }
-        if recorder.book.error.is_some() {
+        if recorder.records.error.is_some() {
             return Ok(Ended::Stopped);
         }
         if signals.stop() {
@@ -424,13 +438,13 @@ fn watch(
             return Ok(Ended::Duration);
         }
         let clock = samples::now();
-        let old = clock.saturating_sub(recorder.book.writer.segment_began()) >= segment_ns;
-        if old || recorder.book.writer.segment_bytes() >= SEGMENT_BYTES {
+        let old = clock.saturating_sub(recorder.records.writer.segment_began()) >= segment_ns;
+        if old || recorder.records.writer.segment_bytes() >= SEGMENT_BYTES {
             recorder.begin_segment()?;
             recorder.tick();
         }
         if let Some(keep) = keep_ns {
-            recorder.book.writer.drop_before(clock.saturating_sub(keep));
+            recorder.records.writer.drop_before(clock.saturating_sub(keep));
         }
     }
 }
@@ -440,7 +454,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpu_lists_are_read() {
+    fn parses_cpu_lists() {
         assert_eq!(cpu_numbers("0-2,5\n"), [0, 1, 2, 5].map(CpuId));
         assert_eq!(cpu_numbers(""), []);
     }

@@ -1,4 +1,4 @@
-//! Which rights this process has, and giving up those that recording no longer needs.
+//! Reads the capabilities of this process, and drops those that recording no longer needs.
 
 use safefs::Dir;
 
@@ -11,7 +11,7 @@ const IPC_LOCK: u32 = 14;
 const PERFMON: u32 = 38;
 const BPF: u32 = 39;
 
-/// The effective capabilities, as bits.
+/// Returns the effective capabilities as bits.
 pub fn effective() -> u64 {
     effective_of("/proc/thread-self/status")
 }
@@ -22,7 +22,7 @@ fn effective_of(status: impl AsRef<std::path::Path>) -> u64 {
     line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Whether this is root.
+/// Whether the effective user is root.
 pub fn is_root() -> bool {
     // SAFETY: no memory is involved.
     unsafe { libc::geteuid() == 0 }
@@ -32,12 +32,12 @@ fn has(bit: u32) -> bool {
     effective() >> bit & 1 == 1
 }
 
-/// Whether BPF programs for tracing may be loaded.
+/// Whether this process may load BPF programs for tracing.
 pub fn may_load() -> bool {
     has(SYS_ADMIN) || (has(BPF) && has(PERFMON))
 }
 
-/// Whether perf events of the whole machine may be opened.
+/// Whether this process may open system-wide perf events.
 pub fn may_perf() -> bool {
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
     has(SYS_ADMIN) || has(PERFMON) || paranoid.is_ok_and(|p| p.trim().parse::<i32>().is_ok_and(|p| p < 0))
@@ -57,14 +57,14 @@ struct Data {
     inheritable: u32,
 }
 
-/// Gives up, for this thread and those that it starts from now on, everything but reading other processes' names and programs, writing
-/// into `dir` and handing it over where these need a capability and, where `opens_events`, opening perf events (and locking their buffers
-/// in memory). Programs that are attached stay attached. Tells how many
-/// other threads of this process have more rights: `corewise` has none then, but who calls this library may have started some.
+/// Drops the capabilities of this thread, and so of threads that it starts later. Keeps those for reading other processes' names and
+/// programs, for writing to `dir` and changing its owner if that needs a capability and, if `opens_events`, for opening perf events
+/// (and locking their buffers in memory). Attached BPF programs stay attached. Returns how many other threads of this process keep
+/// more capabilities: `corewise` has started none by then, but another user of this library may have.
 ///
 /// # Errors
-/// As the kernel says.
-pub fn drop_all_but_reading(dir: &Dir, opens_events: bool) -> std::io::Result<usize> {
+/// If the kernel refuses the change.
+pub fn drop_capabilities(dir: &Dir, opens_events: bool) -> std::io::Result<usize> {
     let mut keep: u64 = 1 << SYS_PTRACE | 1 << DAC_READ_SEARCH;
     if dir.is_foreign() {
         keep |= 1 << DAC_OVERRIDE;
@@ -72,13 +72,13 @@ pub fn drop_all_but_reading(dir: &Dir, opens_events: bool) -> std::io::Result<us
     if opens_events {
         keep |= 1 << PERFMON | 1 << IPC_LOCK;
     }
-    if dir.has_heir() {
+    if dir.has_new_owner() {
         keep |= 1 << CHOWN;
     }
     let left = effective() & keep;
     let data = [left, left >> 32].map(|half| Data { effective: half as u32, permitted: half as u32, inheritable: 0 });
     let header = Header { version: 0x2008_0522, pid: 0 };
-    // SAFETY: header and data are what version 3 of the call wants.
+    // SAFETY: header and data have the layout of version 3 of the call.
     let failed = unsafe { libc::syscall(libc::SYS_capset, &raw const header, data.as_ptr()) };
     if failed != 0 {
         return Err(std::io::Error::last_os_error());

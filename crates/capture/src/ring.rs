@@ -1,7 +1,7 @@
-//! The BPF ring buffer and the block map, as memory of this process.
+//! The BPF ring buffer and the block map, mapped into this process.
 //!
-//! Read here rather than through libbpf because the recorder must know that it has read everything that was handed over
-//! before a certain moment: the producer's position tells.
+//! The ring is read here rather than through libbpf because the recorder must know when it has read everything that was handed over
+//! before a certain time. The producer's position shows this.
 
 use libbpf_rs::libbpf_sys::BPF_RINGBUF_BUSY_BIT;
 use std::io::{Error, Result};
@@ -28,7 +28,7 @@ impl Mapped {
 
     fn u64_at(&self, at: usize) -> &AtomicU64 {
         assert!(at.is_multiple_of(8) && at + 8 <= self.len);
-        // SAFETY: inside the mapping, which lives as long as self; shared with the kernel, hence atomic.
+        // SAFETY: inside the mapping, which is valid as long as self; shared with the kernel, hence atomic.
         unsafe { &*self.at.add(at).cast::<AtomicU64>() }
     }
 
@@ -41,12 +41,12 @@ impl Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours and nothing refers to it any more.
+        // SAFETY: the mapping is ours and no longer used.
         unsafe { libc::munmap(self.at.cast(), self.len) };
     }
 }
 
-/// Size of a page.
+/// Returns the page size, bytes.
 pub fn page() -> usize {
     // SAFETY: no memory is involved.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
@@ -61,22 +61,22 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Maps the ring of `size` bytes behind `fd`.
+    /// Maps the ring buffer `fd` of `size` bytes.
     ///
     /// # Errors
-    /// As mmap says.
+    /// If mmap fails.
     pub fn new(fd: RawFd, size: usize) -> Result<Self> {
         let page = page();
         Ok(Self {
             consumer: Mapped::new(fd, 0, page, true)?,
-            // The data stands there twice in a row, so that a record that wraps can be read in one piece.
+            // The data is mapped twice in a row, so that a record that wraps can be read in one piece.
             producer: Mapped::new(fd, page, page + 2 * size, false)?,
             size,
             page,
         })
     }
 
-    /// Hands every finished record to `take`. `true`: everything that was there when the call began was read.
+    /// Passes every finished record to `take`. Returns `true` if everything that was there when the call began was read.
     pub fn drain(&self, take: &mut dyn FnMut(&[u8])) -> bool {
         let goal = self.producer.u64_at(0).load(Ordering::Acquire);
         let mut at = self.consumer.u64_at(0).load(Ordering::Acquire);
@@ -99,10 +99,10 @@ impl Ring {
     }
 }
 
-/// Where a block has it (`unlinked` of bpf/wire.h).
-const UNLINKED: usize = 108;
+/// Offset of `missing_switches` in a block (bpf/wire.h).
+const MISSING_SWITCHES: usize = 108;
 
-/// The blocks of all CPUs, to see which CPU has something to hand over.
+/// The blocks of all CPUs. They show which CPU has events to hand over.
 pub struct Blocks {
     memory: Mapped,
     value: usize,
@@ -110,37 +110,37 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Maps the block map behind `fd`.
+    /// Maps the block map `fd`.
     ///
     /// # Errors
-    /// As mmap says.
+    /// If mmap fails.
     pub fn new(fd: RawFd, value: usize, entries: usize, levels: usize) -> Result<Self> {
         let value = value.next_multiple_of(8);
         let len = (value * entries).next_multiple_of(page());
         Ok(Self { memory: Mapped::new(fd, 0, len, false)?, value, levels })
     }
 
-    /// Whether a CPU has events that were not handed over, or is writing one.
+    /// Whether a CPU has events that are not handed over, or is writing one.
     pub fn waits(&self, cpu: u32) -> bool {
         let first = cpu as usize * self.levels;
-        // `used` and `busy` in one.
+        // `used` and `busy` in one load.
         (first..first + self.levels).any(|b| self.memory.u64_at(b * self.value).load(Ordering::Acquire) != 0)
     }
 
-    /// How many events a CPU lost since its last delivered block.
+    /// The number of events that a CPU lost since its last delivered block.
     pub fn lost(&self, cpu: u32) -> u64 {
         let first = cpu as usize * self.levels;
         (first..first + self.levels).map(|b| self.memory.u64_at(b * self.value + 8).load(Ordering::Acquire)).sum()
     }
 
-    /// How many switches of a CPU were by another one than who came in last.
-    pub fn unlinked(&self, cpu: u32) -> u64 {
+    /// The number of a CPU's switches whose previous thread is not the one that was switched in last.
+    pub fn missing_switches(&self, cpu: u32) -> u64 {
         let own = cpu as usize * self.levels * self.value;
-        u64::from(self.memory.u32_at(own + UNLINKED).load(Ordering::Relaxed))
+        u64::from(self.memory.u32_at(own + MISSING_SWITCHES).load(Ordering::Relaxed))
     }
 
-    /// Of a CPU's switches: how many were told by the one that came in, and how many of these leave open who left.
-    pub fn links(&self, cpu: u32) -> [u64; 2] {
+    /// The number of a CPU's inferred switches, and the number of these whose previous thread is unknown.
+    pub fn inferred_switches(&self, cpu: u32) -> [u64; 2] {
         let own = cpu as usize * self.levels * self.value;
         [16, 20].map(|at| u64::from(self.memory.u32_at(own + at).load(Ordering::Relaxed)))
     }

@@ -1,4 +1,4 @@
-//! What is read once a second: clocks and steal time; and, at the start, which CPUs are offline.
+//! Data that is read once a second (clocks, steal time) and at the start (offline CPUs).
 
 use crate::perf_clock::PerfClock;
 use crate::spool::frame;
@@ -16,19 +16,19 @@ fn read(clock: libc::clockid_t) -> Option<u64> {
     Some(seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).ok()?)
 }
 
-/// `CLOCK_MONOTONIC`, ns: the trace's clock.
+/// Returns `CLOCK_MONOTONIC`, ns: the trace's clock.
 pub fn now() -> u64 {
     read(libc::CLOCK_MONOTONIC).unwrap_or(0)
 }
 
-/// `CLOCK_REALTIME`, ns since 1970.
+/// Returns `CLOCK_REALTIME`, ns since 1970.
 pub fn realtime() -> u64 {
     read(libc::CLOCK_REALTIME).unwrap_or(0)
 }
 
 #[cfg(target_arch = "x86_64")]
 fn tsc() -> Option<u64> {
-    // SAFETY: every x86-64 has it; where it is forbidden to user space the recorder could not have come this far.
+    // SAFETY: every x86-64 has it; if user space may not read it, the recorder could not have come this far.
     Some(unsafe { core::arch::x86_64::_rdtsc() })
 }
 
@@ -40,15 +40,15 @@ fn tsc() -> Option<u64> {
 /// The machine's clocks.
 #[derive(Default)]
 pub struct Clocks {
-    /// Opened by the thread that reads it, at its first reading; the inner `None`: it cannot be had here.
+    /// Opened by the thread that reads it, at the first reading; inner `None`: not available on this machine.
     perf: Option<Option<PerfClock>>,
 }
 
 impl Clocks {
-    /// A frame with a reading of each, stamped in the middle of two readings of the trace's own clock.
+    /// Returns a frame with a reading of each clock, stamped with the middle of two readings of the trace's clock.
     pub fn frame(&mut self) -> Vec<u8> {
         let mut payload = vec![frame::CLOCK];
-        let mut tell = |which: Clock, reading: &mut dyn FnMut() -> Option<u64>| {
+        let mut add = |which: Clock, reading: &mut dyn FnMut() -> Option<u64>| {
             let before = now();
             let Some(value) = reading() else { return };
             let at = before + (now() - before) / 2;
@@ -56,18 +56,18 @@ impl Clocks {
             payload.push(wire::clock_number(which));
             payload.extend_from_slice(&value.to_ne_bytes());
         };
-        tell(Clock::Boottime, &mut || read(libc::CLOCK_BOOTTIME));
-        tell(Clock::Realtime, &mut || read(libc::CLOCK_REALTIME));
-        tell(Clock::Tsc, &mut tsc);
+        add(Clock::Boottime, &mut || read(libc::CLOCK_BOOTTIME));
+        add(Clock::Realtime, &mut || read(libc::CLOCK_REALTIME));
+        add(Clock::Tsc, &mut tsc);
         if let Some(perf) = self.perf.get_or_insert_with(PerfClock::open) {
-            tell(Clock::Perf, &mut || perf.read());
+            add(Clock::Perf, &mut || perf.read());
         }
-        tell(Clock::Monotonic, &mut || Some(now()));
+        add(Clock::Monotonic, &mut || Some(now()));
         payload
     }
 }
 
-/// Which CPUs of the machine are offline, as a frame.
+/// Returns a frame that states for each CPU of the machine whether it is offline.
 pub fn parking_frame() -> Vec<u8> {
     let list = |which: &str| {
         let text = std::fs::read_to_string(format!("/sys/devices/system/cpu/{which}")).unwrap_or_default();
@@ -76,7 +76,7 @@ pub fn parking_frame() -> Vec<u8> {
     let mut payload = vec![frame::PARKING];
     payload.extend_from_slice(&now().to_ne_bytes());
     let online = list("online");
-    // This runs on one: that none is online means that nobody can say.
+    // This code runs on an online CPU: an empty list means that it is unknown which are online.
     let known = if online.is_empty() { Vec::new() } else { list("present") };
     for cpu in known {
         payload.extend_from_slice(&cpu.0.to_ne_bytes());
@@ -85,7 +85,7 @@ pub fn parking_frame() -> Vec<u8> {
     payload
 }
 
-/// Steal time of each CPU since boot, ns, by `/proc/stat`.
+/// Returns the steal time of each CPU since boot, ns, from `/proc/stat`.
 pub fn steal() -> Vec<(u32, u64)> {
     let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
     // SAFETY: no memory is involved.
@@ -100,7 +100,7 @@ pub fn steal() -> Vec<(u32, u64)> {
         .collect()
 }
 
-/// The same as a frame.
+/// Returns [`steal`] as a frame.
 pub fn steal_frame() -> Vec<u8> {
     let mut payload = vec![frame::STEAL];
     payload.extend_from_slice(&now().to_ne_bytes());

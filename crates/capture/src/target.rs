@@ -1,4 +1,4 @@
-//! The process or command that a recording is made for: started once tracing is attached, watched until it has ended.
+//! The process or command to record: started once everything is attached, watched until it ends.
 
 use crate::options::{CaptureError, Target};
 use std::ffi::CString;
@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 static STOPS: AtomicU32 = AtomicU32::new(0);
 static TERMS: AtomicU32 = AtomicU32::new(0);
-/// The command's descriptor, for Ctrl-C that did not come from its terminal: its number may be another process's once it has
-/// ended. -1: there is none.
+/// The command's pidfd, for a SIGINT that did not come from its terminal. (Its PID may be reused once it has ended.) -1: none.
 static CHILD: AtomicI32 = AtomicI32::new(-1);
 
 extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
@@ -19,8 +18,8 @@ extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, _: *mut libc::c
     }
     let before = STOPS.fetch_add(1, Ordering::Relaxed);
     let child = CHILD.load(Ordering::Relaxed);
-    // From the terminal every process of the foreground group gets it; from `kill` only we do.
-    // SAFETY: the kernel hands in a valid siginfo; a bare system call may be made in a handler.
+    // The terminal sends the signal to every process of the foreground group; `kill` sends it only to us.
+    // SAFETY: the kernel passes a valid siginfo; a bare system call may be made in a handler.
     unsafe {
         if before == 0 && child >= 0 && !info.is_null() && (*info).si_code <= 0 {
             let errno = *libc::__errno_location();
@@ -30,7 +29,7 @@ extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, _: *mut libc::c
     }
 }
 
-/// Takes SIGINT and SIGTERM while it lives.
+/// Handles SIGINT and SIGTERM until it is dropped.
 pub struct Signals {
     before: [(i32, libc::sigaction); 2],
 }
@@ -53,8 +52,8 @@ impl Signals {
         Self { before }
     }
 
-    /// Whether the user wants the recording to end: at once, or where a command runs that gets the first Ctrl-C, the
-    /// second time.
+    /// Whether the user stopped the recording: with the first Ctrl-C, or with the second while a command runs (the first goes to
+    /// the command).
     pub fn stop(&self) -> bool {
         let needed = if CHILD.load(Ordering::Relaxed) >= 0 { 2 } else { 1 };
         TERMS.load(Ordering::Relaxed) > 0 || STOPS.load(Ordering::Relaxed) >= needed
@@ -70,10 +69,10 @@ impl Drop for Signals {
     }
 }
 
-/// The target while it runs.
+/// The running target.
 pub struct Running {
     kind: Kind,
-    /// Exit code of the command.
+    /// The command's exit code.
     pub exit_code: Option<i32>,
 }
 
@@ -83,9 +82,9 @@ enum Kind {
     Command {
         pid: i32,
         watch: Option<OwnedFd>,
-        /// It waits for a byte from here.
+        /// The forked child waits for a byte from this pipe.
         go: Option<std::fs::File>,
-        /// An error number comes from here where it cannot be run.
+        /// The child writes an error number to this pipe if it cannot run the command.
         failed: std::fs::File,
         name: String,
     },
@@ -101,14 +100,14 @@ fn pipe() -> std::io::Result<(std::fs::File, std::fs::File)> {
     Ok(unsafe { (std::fs::File::from_raw_fd(ends[0]), std::fs::File::from_raw_fd(ends[1])) })
 }
 
-/// Waits for our own child, whatever signals come meanwhile.
+/// Waits for our own child, and retries when a signal interrupts the wait.
 fn reap(pid: i32) {
     // SAFETY: no memory is involved.
     let wait = || unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
     while wait() < 0 && Error::last_os_error().raw_os_error() == Some(libc::EINTR) {}
 }
 
-/// A descriptor that becomes readable when a process ends.
+/// Returns a descriptor that becomes readable when the process ends.
 fn watch(pid: i32) -> Option<OwnedFd> {
     // SAFETY: no memory is involved.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
@@ -118,11 +117,11 @@ fn watch(pid: i32) -> Option<OwnedFd> {
 }
 
 impl Running {
-    /// Finds the process, or forks the command, which waits for [`Running::go`] before it becomes the program, with the
-    /// rights that this process has now.
+    /// Finds the process, or forks a child for the command. The child waits for [`Running::go`] before it calls exec, and has the
+    /// capabilities that this process has now.
     ///
     /// # Errors
-    /// Where there is no such process, or no fork.
+    /// If the process does not exist, or the fork fails.
     pub fn prepare(target: &Target) -> Result<Self, CaptureError> {
         let kind = match target {
             Target::All => Kind::All,
@@ -140,10 +139,10 @@ impl Running {
         let mut pointers: Vec<*const libc::c_char> = texts.iter().map(|t| t.as_ptr()).collect();
         pointers.push(std::ptr::null());
         let (wait, go) = pipe().map_err(failed)?;
-        let (told, tell) = pipe().map_err(failed)?;
-        // SAFETY: the child calls only what may be called after fork in a program with threads.
+        let (error_read, error_write) = pipe().map_err(failed)?;
+        // SAFETY: the child calls only functions that are allowed after fork in a program with threads.
         let pid = unsafe {
-            // Grandchildren whose parent ends become ours, so that we can wait for them.
+            // Grandchildren whose parent ends become our children, so that we can wait for them.
             libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
             let pid = libc::fork();
             if pid == 0 {
@@ -161,7 +160,7 @@ impl Running {
                 if got == 1 {
                     libc::execvp(pointers[0], pointers.as_ptr());
                     let errno: i32 = *libc::__errno_location();
-                    libc::write(tell.as_raw_fd(), (&raw const errno).cast(), 4);
+                    libc::write(error_write.as_raw_fd(), (&raw const errno).cast(), 4);
                 }
                 libc::_exit(127);
             }
@@ -170,13 +169,13 @@ impl Running {
         if pid < 0 {
             return Err(failed(Error::last_os_error()));
         }
-        // It is not reaped before this process asks for that: its number is its own until then.
+        // Only this process reaps it, so its PID is not reused before.
         let watch = watch(pid);
         CHILD.store(watch.as_ref().map_or(-1, AsRawFd::as_raw_fd), Ordering::Relaxed);
-        Ok(Kind::Command { pid, watch, go: Some(go), failed: told, name })
+        Ok(Kind::Command { pid, watch, go: Some(go), failed: error_read, name })
     }
 
-    /// The process that the recording is for.
+    /// The process to record; `None`: the whole machine.
     pub fn focus(&self) -> Option<i32> {
         match &self.kind {
             Kind::All => None,
@@ -184,17 +183,17 @@ impl Running {
         }
     }
 
-    /// Lets the command begin.
+    /// Starts the command.
     ///
     /// # Errors
-    /// Where it cannot be run.
+    /// If it cannot be run.
     pub fn go(&mut self) -> Result<(), CaptureError> {
         let Kind::Command { pid, go, failed, name, .. } = &mut self.kind else { return Ok(()) };
-        let told = go.take().map(|mut pipe| pipe.write_all(&[1]));
-        if let Some(Err(why)) = told {
+        let started = go.take().map(|mut pipe| pipe.write_all(&[1]));
+        if let Some(Err(why)) = started {
             return Err(CaptureError::Command { command: name.clone(), why });
         }
-        // The pipe closes when the program begins; it holds an error number where it does not.
+        // Exec closes the pipe. If exec fails, the pipe contains an error number.
         let mut errno = [0; 4];
         if failed.read_exact(&mut errno).is_ok() {
             reap(*pid);
@@ -204,7 +203,7 @@ impl Running {
         Ok(())
     }
 
-    /// Waits until the target ends, a signal comes, or the time is over.
+    /// Waits until the target ends, a signal arrives, or the time has passed.
     pub fn wait(&self, time: std::time::Duration) {
         let fd = match &self.kind {
             Kind::Process(fd, _) => Some(fd),
@@ -255,7 +254,7 @@ impl Drop for Running {
             // SAFETY: no memory is involved.
             unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) };
             if go.take().is_some() {
-                // It never began: its end of the pipe is closed now, and it exits.
+                // The command was never started: our end of the pipe is closed now, so the child exits.
                 reap(*pid);
             }
         }

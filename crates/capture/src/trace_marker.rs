@@ -1,9 +1,9 @@
-//! What programs write to tracefs' `trace_marker` while a recording runs.
+//! Records the texts that programs write to tracefs' `trace_marker`.
 //!
-//! No program can be attached where the kernel takes those texts, and the top-level buffer belongs to everybody. So the recorder
-//! makes an instance of its own, `instances/corewise-PID`, to which the kernel copies them (its option `copy_trace_marker`), on the
-//! recording's clock, and reads its pages. Nothing else in tracefs is touched; the instance goes with the recorder, and what a
-//! killed recorder left goes when the next one starts.
+//! BPF programs cannot be attached where the kernel takes these texts, and the top-level buffer is shared. So the recorder creates a
+//! tracefs instance, `instances/corewise-PID`, to which the kernel copies the texts (its option `copy_trace_marker`), with the
+//! recording's clock, and reads its pages. Nothing else in tracefs is changed. The instance is removed when the recorder ends; the
+//! instance of a killed recorder is removed when the next one starts.
 
 use crate::perf_events::fields;
 use crate::wire;
@@ -14,45 +14,48 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-/// What the instances of recorders are called, before the recorder's process number.
-const OWN: &str = "corewise-";
-/// KB for the texts between two looks, of all CPUs together and of each: some ten thousand texts.
+/// The prefix of the instances' names, before the recorder's PID.
+const PREFIX: &str = "corewise-";
+/// KB for the texts between two readings, of all CPUs together and of each: some ten thousand texts.
 const BUFFERS: usize = 16 << 10;
 const BUFFER: std::ops::RangeInclusive<usize> = 64..=1024;
-/// Pages of a CPU that one look reads at most: twice the buffer, or a program that writes without end would keep us here.
-const MOST_PAGES: usize = 512;
+/// Maximum number of pages of a CPU in one reading: twice the buffer, so that a program that writes continuously cannot block the
+/// recorder.
+const MAX_PAGES: usize = 512;
 
-/// An instance at work.
+/// The tracefs instance of a running recorder.
 pub struct TraceMarker {
     dir: PathBuf,
     cpus: Vec<(u16, File)>,
     layout: PageLayout,
-    /// Number of the tracepoint `print`, and where its thread and its text stand.
+    /// Id of the tracepoint `print`, and the offsets of its thread and its text.
     print: (u16, usize, usize),
     page: Vec<u8>,
-    /// Texts that were lost.
+    /// The number of lost texts.
     pub lost: u64,
 }
 
 impl TraceMarker {
-    /// Makes the instance.
+    /// Creates the instance.
     ///
     /// # Errors
-    /// Why it cannot be done, in words.
+    /// The reason why it cannot be created.
     pub fn start() -> Result<Self, String> {
         let root = TRACEFS.into_iter().map(Path::new).find(|dir| dir.join("instances").exists());
         let root = root.ok_or(if crate::rights::is_root() {
-            "tracefs is not mounted (sudo mount -t tracefs nodev /sys/kernel/tracing)"
+            "tracefs is not mounted (mount it with: sudo mount -t tracefs nodev /sys/kernel/tracing)"
         } else {
-            "only root may read tracefs"
+            "only root may read tracefs (run corewise with sudo)"
         })?;
-        remove_left_behind(&root.join("instances"));
-        let dir = root.join("instances").join(format!("{OWN}{}", std::process::id()));
+        remove_stale_instances(&root.join("instances"));
+        let dir = root.join("instances").join(format!("{PREFIX}{}", std::process::id()));
         std::fs::create_dir(&dir).map_err(|why| match why.kind() {
-            ErrorKind::PermissionDenied => "only root may make an instance of tracefs".to_owned(),
-            _ => format!("{}: {why}", dir.display()),
+            ErrorKind::PermissionDenied => {
+                "only root may create a tracefs instance (run corewise with sudo)".to_owned()
+            }
+            _ => format!("cannot create {}: {why}", dir.display()),
         })?;
-        // From here on dropping it removes the instance.
+        // From here on, dropping it removes the instance.
         let mut made = Self {
             dir,
             cpus: Vec::new(),
@@ -68,7 +71,7 @@ impl TraceMarker {
     fn prepare(&mut self, root: &Path) -> Result<(), String> {
         let copy = self.dir.join("options/copy_trace_marker");
         if !copy.exists() {
-            return Err("this kernel gives them to one reader only (tracefs has no option copy_trace_marker)".into());
+            return Err("this kernel cannot copy them to the recorder (tracefs has no option copy_trace_marker)".into());
         }
         let said = |path: &Path, why: Error| format!("{}: {why}", path.display());
         let read = |path: PathBuf| read_at_once(&path).map_err(|why| said(&path, why));
@@ -78,7 +81,7 @@ impl TraceMarker {
         let fields = fields(&format);
         let at = |name: &str| fields.get(name).map(|field| field.0);
         let print = id.zip(at("common_pid")).zip(at("buf")).map(|((id, pid), text)| (id, pid, text));
-        self.print = print.ok_or("this kernel describes them in a way that is not known")?;
+        self.print = print.ok_or("events/ftrace/print/format of this kernel has an unknown format")?;
         self.page = vec![0; self.layout.size()];
         let write = |path: PathBuf, text: &str| std::fs::write(&path, text).map_err(|why| said(&path, why));
         write(self.dir.join("trace_clock"), "mono")?;
@@ -97,12 +100,12 @@ impl TraceMarker {
         write(copy, "1")
     }
 
-    /// Hands every text that is there to `take`, as a rare record.
+    /// Passes every available text to `take`, as a rare record.
     pub fn drain(&mut self, take: &mut dyn FnMut(&[u8])) {
         let mut record = Vec::new();
         for (cpu, file) in &mut self.cpus {
-            for _ in 0..MOST_PAGES {
-                // Nothing there is an error here (EAGAIN); so is an instance that somebody removed: both end it.
+            for _ in 0..MAX_PAGES {
+                // An empty buffer is an error here (EAGAIN), as is an instance that was removed: both end the loop.
                 let Ok(length @ 1..) = uninterrupted(|| file.read(&mut self.page)) else { break };
                 let Ok(page) = self.layout.open(&self.page[..length]) else { break };
                 self.lost += page.missed.map_or(0, |n| u64::try_from(n).unwrap_or(1));
@@ -127,7 +130,7 @@ impl TraceMarker {
     }
 }
 
-/// Reads a short file of tracefs by one call: Linux hands out `header_page` only as far as the first one asks.
+/// Reads a short file of tracefs with one call: Linux returns `header_page` only to the first read.
 fn read_at_once(path: &Path) -> std::io::Result<String> {
     let mut bytes = [0; 4096];
     let mut file = File::open(path)?;
@@ -135,7 +138,7 @@ fn read_at_once(path: &Path) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes[..length]).into_owned())
 }
 
-/// Does it again where a signal came between.
+/// Repeats a call while signals interrupt it.
 fn uninterrupted<T>(mut call: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
     loop {
         match call() {
@@ -149,17 +152,18 @@ const ORDER: ByteOrder = if cfg!(target_endian = "little") { ByteOrder::Little }
 
 impl Drop for TraceMarker {
     fn drop(&mut self) {
-        // An instance cannot be removed while somebody has a file of it open.
+        // An instance cannot be removed while one of its files is open.
         self.cpus.clear();
         let _ = std::fs::remove_dir(&self.dir);
     }
 }
 
-/// Removes the instances of recorders that are gone. The kernel refuses it where one lives unseen, in another pid namespace.
-fn remove_left_behind(instances: &Path) {
+/// Removes the instances of recorders that have ended. If a recorder still runs in another PID namespace, the kernel refuses to remove
+/// its instance.
+fn remove_stale_instances(instances: &Path) {
     for instance in std::fs::read_dir(instances).into_iter().flatten().flatten() {
         let name = instance.file_name();
-        let recorder = name.to_str().and_then(|name| name.strip_prefix(OWN)?.parse::<u32>().ok());
+        let recorder = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
         if recorder.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
             let _ = std::fs::remove_dir(instance.path());
         }

@@ -1,4 +1,4 @@
-//! The BPF backend: loads and attaches the kernel side, drains it, and takes snapshots.
+//! The BPF backend: loads and attaches the BPF programs, drains their buffers, and takes snapshots.
 
 use crate::conditions;
 use crate::hidden::{self, Switches};
@@ -14,13 +14,13 @@ use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Mutex;
 
-/// The kernel side, compiled by `build.rs`.
+/// The BPF programs, compiled by `build.rs`.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/record.bpf.o"));
 
-/// Without these there is no recording.
+/// Tracepoints without which recording is impossible.
 const NEEDED: [&str; 4] = ["sched_switch", "sched_waking", "sched_wakeup", "sched_wakeup_new"];
 
-/// Programs at tracepoints that a kernel may lack: program (named as its tracepoint), what is then not recorded.
+/// Programs at optional tracepoints: program (named like its tracepoint), and what is not recorded without it.
 const TRACEPOINTS: [(&str, &str); 12] = [
     ("sched_migrate_task", "migrations of waiting threads"),
     ("sched_process_fork", "forks"),
@@ -36,7 +36,7 @@ const TRACEPOINTS: [(&str, &str); 12] = [
     ("sched_wakeup_new", "new threads"),
 ];
 
-/// Programs that follow interrupts and timers: a kernel without one names whom it came upon as the waker.
+/// Programs that follow interrupts and timers. Without one, the interrupted thread is recorded as the waker.
 const INTERRUPTED: [&str; 6] = [
     "irq_handler_entry",
     "irq_handler_exit",
@@ -46,40 +46,41 @@ const INTERRUPTED: [&str; 6] = [
     "timer_expire_exit",
 ];
 
-/// Programs that only tell of interrupts, at tracepoints some of which only x86 has.
+/// Programs that only record interrupts. Some of their tracepoints exist on x86 only.
 const INTERRUPTS: [&str; 5] =
     ["softirq_entry", "softirq_exit", "reschedule_entry", "call_function_entry", "call_function_single_entry"];
 
-/// What those that follow interrupts tell of them (bpf/interrupts.h).
-const TELL_INTERRUPTS: u32 = 1;
-const TELL_TIMERS: u32 = 2;
+/// Which interrupts the programs in [`INTERRUPTED`] record (bpf/interrupts.h).
+const RECORD_INTERRUPTS: u32 = 1;
+const RECORD_TIMERS: u32 = 2;
 
-/// Programs at functions: program, function.
+/// Programs attached to functions: program, function.
 const FUNCTIONS: [(&str, &str); 3] = [
     ("set_user_nice", "set_user_nice"),
     ("sched_setscheduler", "__sched_setscheduler"),
     ("set_cpus_allowed", "__set_cpus_allowed_ptr"),
 ];
 
-/// Programs that infer switches which the kernel hides, at tracepoints; before all others there. And the one that the recorder runs.
+/// Programs that infer switches hidden by the kernel. They run before all others at their tracepoints.
 const INFERRING: [&str; 2] = ["infer_at_switch", "infer_at_idle"];
+/// The program that infers switches for the current task of a CPU; run by the recorder.
 const INFER_CURRENT: &str = "infer_current";
 
-/// Programs at functions and probes of programs: on entry, on return.
+/// Programs at marked functions and probes: on entry, on return.
 const MARKS: [&str; 2] = ["mark_entered", "mark_returned"];
 
-/// What a recording lacks where nothing tells of throttled threads.
-pub const NO_THROTTLES: &str = "Threads that their cgroup's CPU quota holds are not told from others that are ready: the kernel \
-    holds single threads since Linux 6.18.";
+/// The sentence for a recording without throttled threads.
+pub const NO_THROTTLES: &str = "Threads throttled by their cgroup's CPU quota are recorded as ready: distinguishing them needs \
+    Linux 6.18 or later, which throttles single threads.";
 
-/// What a recording lacks where the registers with which a thread entered the kernel cannot be read.
-pub const NO_YIELDS: &str = "Threads that called sched_yield are not told from those that were preempted on their way back to user \
-    mode: that is read from the registers of x86-64, since Linux 5.15.";
+/// The sentence for a recording without yields.
+pub const NO_YIELDS: &str = "Threads that called sched_yield are not distinguished from threads preempted on their way back to \
+    user mode: this needs the registers of x86-64 and Linux 5.15 or later.";
 
-/// Not attached: run by the recorder.
-const OWN: [&str; 3] = ["hand_over_rest", "who_runs", "all_threads"];
+/// Programs that are not attached to tracepoints or functions: the recorder runs them.
+const OWN: [&str; 3] = ["hand_over_rest", "report_current_task", "all_threads"];
 
-/// What libbpf said last.
+/// The last warnings of libbpf.
 static SAID: Mutex<String> = Mutex::new(String::new());
 
 fn listen(level: PrintLevel, text: String) {
@@ -92,56 +93,57 @@ fn listen(level: PrintLevel, text: String) {
     }
 }
 
-/// The kernel side at work.
+/// The loaded and attached BPF programs.
 pub struct Tracer {
     ring: Ring,
     blocks: Blocks,
     /// CPUs that may come online.
     cpus: u32,
     hand_over: RawFd,
-    who: RawFd,
-    /// Where switches are inferred: the program that does it for who runs now.
+    report_current: RawFd,
+    /// If switches are inferred: the program that does it for the current task.
     infer: Option<RawFd>,
-    /// Name and file descriptor of every attached program.
+    /// File descriptor of every attached program.
     programs: Vec<RawFd>,
     missed: u64,
-    /// What this kernel cannot tell.
+    /// What cannot be recorded on this kernel, one sentence each.
     pub lacks: Vec<String>,
     /// Whether the kernel delivers every switch.
     pub switches: Switches,
-    /// Settings of threads must be looked at: no program tells each change.
-    pub look_for_changes: bool,
-    tells_throttles: bool,
-    tells_yields: bool,
-    tells_parking: bool,
+    /// Whether threads' settings must be polled because no program reports each change.
+    pub polls_settings: bool,
+    reports_throttling: bool,
+    reports_yields: bool,
+    reports_parking: bool,
     threads: Link,
-    /// The maps of callchains, the kernel's and the programs', and how many bytes one has there; `None`: none are kept.
+    /// The maps of callchains (kernel, user) and the size of a value, bytes; `None`: callchains are not recorded.
     stacks: Option<[(RawFd, u32); 2]>,
     _links: Vec<Link>,
     _object: Object,
 }
 
-/// The highest CPU number of this machine, plus one.
+/// Returns the highest possible CPU number of this machine plus one.
 pub fn possible_cpus() -> u32 {
     let list = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
     let last = list.trim().rsplit([',', '-']).next().and_then(|n| n.parse::<u32>().ok());
     last.map_or(1, |n| n + 1)
 }
 
-pub fn why(doing: &str, error: &libbpf_rs::Error) -> CaptureError {
+/// Returns the error for a failed step, with libbpf's last warnings.
+pub fn why(step: &str, error: &libbpf_rs::Error) -> CaptureError {
     let said = SAID.lock().map(|mut s| std::mem::take(&mut *s)).unwrap_or_default();
     if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !crate::rights::may_load() {
         return CaptureError::Rights;
     }
-    CaptureError::Bpf(format!("{doing}: {error:#}; {}", said.trim_end_matches("; ")))
+    CaptureError::Bpf(format!("{step}: {error:#}; {}", said.trim_end_matches("; ")))
 }
 
 impl Tracer {
-    /// Loads and attaches everything that this kernel has. `infer`: whether switches are inferred that the kernel hides; `None`: where
-    /// it hides some, and where CPUs are too busy to see whether.
+    /// Loads and attaches every program that this kernel supports. `infer`: whether to infer switches that the kernel hides; `None`: if
+    /// it hides some, or if the CPUs are too busy to find out.
     ///
     /// # Errors
-    /// Without the rights; or what libbpf or the kernel's verifier say.
+    /// If permissions are missing, or if libbpf or the kernel's verifier reports an error.
     pub fn start(
         ring_bytes: u32,
         irq: bool,
@@ -154,27 +156,27 @@ impl Tracer {
             said.clear();
         }
         let btf = Btf::from_vmlinux()
-            .map_err(|e| CaptureError::Bpf(format!("this kernel has no BTF (/sys/kernel/btf/vmlinux): {e}")))?;
+            .map_err(|e| CaptureError::Bpf(format!("cannot read the kernel's BTF (/sys/kernel/btf/vmlinux): {e}")))?;
         let cpus = possible_cpus();
-        let switches = hidden::look(&procfs::online())?;
-        // A virtual machine may hide only what a few threads do that sleep during the look: there, that nothing was seen to be
-        // hidden proves nothing.
+        let switches = hidden::test(&procfs::online())?;
+        // A virtual machine may hide the events of a few threads only, and these may sleep during the test. There, a test without hidden
+        // switches proves nothing.
         let infer = infer.unwrap_or(switches != Switches::Delivered || !conditions::is_bare());
         let attempt = |has: Wanted| {
             let mut lacks = Vec::new();
             let object = open(&btf, cpus, ring_bytes, has, &mut lacks)?
                 .load()
-                .map_err(|e| why("the kernel refused the BPF programs", &e))?;
+                .map_err(|e| why("the kernel rejected the BPF programs", &e))?;
             Self::attach(object, cpus, ring_bytes, has, marks, lacks)
         };
-        // Some kernels do not let programs attach to functions; everything else does not need it.
+        // Some kernels do not let programs attach to functions. Nothing else depends on it.
         let has = Wanted { irq, functions: may_watch_functions(&btf), marks: !marks.is_empty(), stacks, infer };
         let mut tracer = match attempt(has) {
             Err(_) if has.functions => attempt(Wanted { functions: false, ..has }),
             done => done,
         }?;
-        tracer.tells_throttles = holds_threads(&btf);
-        tracer.tells_yields = reads_registers(&btf);
+        tracer.reports_throttling = holds_threads(&btf);
+        tracer.reports_yields = reads_registers(&btf);
         tracer.switches = switches;
         Ok(tracer)
     }
@@ -188,10 +190,10 @@ impl Tracer {
         mut lacks: Vec<String>,
     ) -> Result<Self, CaptureError> {
         let (mut links, mut programs, mut threads) = (Vec::new(), Vec::new(), None);
-        let (mut hand_over, mut who, mut infer) = (-1, -1, None);
-        let look_for_changes = !has.functions;
-        let mut tells_parking = false;
-        // At a tracepoint programs run in the order in which they were attached.
+        let (mut hand_over, mut report_current, mut infer) = (-1, -1, None);
+        let polls_settings = !has.functions;
+        let mut reports_parking = false;
+        // Programs at one tracepoint run in the order in which they were attached.
         let is_first = |p: &ProgramMut<'_>| INFERRING.iter().any(|first| p.name() == *first);
         let (first, others): (Vec<_>, Vec<_>) = object.progs_mut().partition(is_first);
         for program in first.into_iter().chain(others) {
@@ -202,12 +204,12 @@ impl Tracer {
             }
             match name.as_str() {
                 "hand_over_rest" => hand_over = fd,
-                "who_runs" => who = fd,
+                "report_current_task" => report_current = fd,
                 INFER_CURRENT => infer = Some(fd),
                 _ => match program.attach() {
                     Ok(link) if name == "all_threads" => threads = Some(link),
                     Ok(link) => {
-                        tells_parking |= name == "cpuhp_enter";
+                        reports_parking |= name == "cpuhp_enter";
                         links.push(link);
                         programs.push(fd);
                     }
@@ -217,9 +219,9 @@ impl Tracer {
                             || name == INFERRING[0]
                             || FUNCTIONS.iter().any(|(p, _)| *p == name) =>
                     {
-                        return Err(why(&format!("attaching {name}"), &e));
+                        return Err(why(&format!("cannot attach {name}"), &e));
                     }
-                    Err(e) => lacks.push(format!("{name} could not be attached ({e}).")),
+                    Err(e) => lacks.push(format!("The BPF program {name} could not be attached ({e}).")),
                 },
             }
         }
@@ -229,15 +231,15 @@ impl Tracer {
             map.map(|m| (m.as_fd().as_raw_fd(), m.value_size(), m.max_entries()))
         };
         let (Some(ring), Some(blocks), Some(threads)) = (fd_of("ring"), fd_of("blocks"), threads) else {
-            return Err(CaptureError::Bpf("the BPF object lacks a map".into()));
+            return Err(CaptureError::Bpf("a map or the thread iterator is missing in the BPF object".into()));
         };
         let stacks = fd_of("kernel_stacks").zip(fd_of("user_stacks")).filter(|_| has.stacks);
-        let mapped = |e| CaptureError::Bpf(format!("mapping the ring buffer: {e}"));
-        if look_for_changes {
+        let mapped = |e| CaptureError::Bpf(format!("cannot map the ring buffer: {e}"));
+        if polls_settings {
             lacks.push(
-                "This kernel lets no program attach to functions. A change of a thread's affinity is told when the \
-                 thread next switches, is woken or has run for a second, and where it was allowed is unknown between \
-                 this and when the mask before it was seen last; changes of priority are seen once a second."
+                "This kernel does not let programs attach to functions. A change of a thread's affinity is recorded when the \
+                 thread next switches, is woken or has run for a second; the affinity is unknown between the last time the \
+                 old mask was seen and this time. Changes of priority are recorded once a second."
                     .into(),
             );
         }
@@ -246,16 +248,16 @@ impl Tracer {
             blocks: Blocks::new(blocks.0, blocks.1 as usize, blocks.2 as usize, wire::LEVELS).map_err(mapped)?,
             cpus,
             hand_over,
-            who,
+            report_current,
             infer,
             programs,
             missed: 0,
             lacks,
             switches: Switches::NotSeen,
-            look_for_changes,
-            tells_throttles: false,
-            tells_yields: false,
-            tells_parking,
+            polls_settings,
+            reports_throttling: false,
+            reports_yields: false,
+            reports_parking,
             threads,
             stacks: stacks.map(|(kernel, user)| [kernel, user].map(|(fd, bytes, _)| (fd, bytes))),
             _links: links,
@@ -265,74 +267,74 @@ impl Tracer {
         Ok(tracer)
     }
 
-    /// Whether switches tell which threads a CPU quota holds.
-    pub fn tells_throttles(&self) -> bool {
-        self.tells_throttles
+    /// Whether it reports which threads are throttled by a CPU quota.
+    pub fn reports_throttling(&self) -> bool {
+        self.reports_throttling
     }
 
-    /// Whether switches tell who called `sched_yield` from who was preempted on the way back to user mode.
-    pub fn tells_yields(&self) -> bool {
-        self.tells_yields
+    /// Whether switches distinguish calls of `sched_yield` from preemptions on the way back to user mode.
+    pub fn reports_yields(&self) -> bool {
+        self.reports_yields
     }
 
-    /// Whether CPUs that go offline and come online are told.
-    pub fn tells_parking(&self) -> bool {
-        self.tells_parking
+    /// Whether it reports CPUs that go offline and come online.
+    pub fn reports_parking(&self) -> bool {
+        self.reports_parking
     }
 
-    /// Hands every record that is there to `take`; `true`: nothing that was there is left.
+    /// Passes every available record to `take`. Returns `true` if all records that were available have been read.
     pub fn drain(&self, take: &mut dyn FnMut(&[u8])) -> bool {
         self.ring.drain(take)
     }
 
-    /// Makes each CPU that has something hand it over (`all`: every CPU). `false`: one was in the middle of writing.
+    /// Makes each CPU with pending events (`all`: every CPU) hand over its blocks. Returns `false` if a CPU was writing to one.
     pub fn hand_over(&self, all: bool) -> bool {
         let mut done = true;
-        // Where switches go untold, each CPU is asked whom it runs, or one that runs long would tell of it too late.
-        let infer = self.infer.filter(|_| all || self.links()[0] > 0);
+        // If switches are hidden, check the current task of each CPU. A thread that runs long would be noticed too late.
+        let infer = self.infer.filter(|_| all || self.inferred_switches()[0] > 0);
         let all = all || infer.is_some();
         for cpu in 0..self.cpus {
             if let Some(infer) = infer {
                 let _ = run_on(infer, cpu);
             }
             if all || self.blocks.waits(cpu) {
-                // An offline CPU handed over nothing since; what it left is lost with the kernel's buffers only if it
-                // never comes back, and then it is counted as lost.
+                // An offline CPU cannot hand over its events. They are lost only if it never comes back, and are then counted as
+                // lost.
                 done &= run_on(self.hand_over, cpu).unwrap_or(0) == 0;
             }
         }
         done
     }
 
-    /// Lets each CPU tell what it runs.
-    pub fn tell_current(&self) {
+    /// Makes each CPU report its current task.
+    pub fn report_current(&self) {
         for cpu in 0..self.cpus {
-            let _ = run_on(self.who, cpu);
+            let _ = run_on(self.report_current, cpu);
         }
     }
 
-    /// Events of each CPU that were lost and not told with a block.
-    pub fn untold_losses(&self) -> Vec<(u32, u64)> {
+    /// Returns, per CPU, how many lost events no block has reported.
+    pub fn unreported_losses(&self) -> Vec<(u32, u64)> {
         (0..self.cpus).map(|cpu| (cpu, self.blocks.lost(cpu))).filter(|(_, n)| *n > 0).collect()
     }
 
-    /// How many switches were told by the one that came in, because that of the one that left was not delivered; and how
-    /// many of these leave open who left.
-    pub fn links(&self) -> [u64; 2] {
-        (0..self.cpus).map(|cpu| self.blocks.links(cpu)).fold([0; 2], |a, b| [a[0] + b[0], a[1] + b[1]])
+    /// Returns how many switches were inferred from the thread that was switched in, because the kernel did not deliver them, and
+    /// for how many of these the previous thread is unknown.
+    pub fn inferred_switches(&self) -> [u64; 2] {
+        (0..self.cpus).map(|cpu| self.blocks.inferred_switches(cpu)).fold([0; 2], |a, b| [a[0] + b[0], a[1] + b[1]])
     }
 
-    /// How many switches show that others before them were neither delivered nor inferred.
-    pub fn unlinked(&self) -> u64 {
-        (0..self.cpus).map(|cpu| self.blocks.unlinked(cpu)).sum()
+    /// The number of switches after which it was noticed that earlier ones were neither delivered nor inferred.
+    pub fn missing_switches(&self) -> u64 {
+        (0..self.cpus).map(|cpu| self.blocks.missing_switches(cpu)).sum()
     }
 
-    /// A row for every thread, in wire form one behind the other.
+    /// Returns a row for every thread, concatenated in wire format.
     ///
     /// # Errors
-    /// As the kernel says.
+    /// If the kernel's list of threads cannot be read.
     pub fn threads(&self) -> Result<Vec<u8>, CaptureError> {
-        let failed = |e: String| CaptureError::Bpf(format!("reading the list of threads: {e}"));
+        let failed = |e: String| CaptureError::Bpf(format!("cannot read the list of threads: {e}"));
         let mut rows = Vec::with_capacity(1 << 16);
         let mut iter = Iter::new(&self.threads).map_err(|e| failed(e.to_string()))?;
         let mut chunk = vec![0; 1 << 16];
@@ -346,11 +348,11 @@ impl Tracer {
         }
     }
 
-    /// The addresses of a callchain by its number, innermost first: of a program (`user`) or of the kernel.
+    /// Returns the addresses of a callchain by its number, innermost first: in user space (`user`) or in the kernel.
     pub fn stack(&self, user: bool, number: u32) -> Option<Vec<u64>> {
         let (map, bytes) = self.stacks?[usize::from(user)];
         let mut addresses = vec![0u64; bytes as usize / size_of::<u64>()];
-        // SAFETY: the kernel reads a key of four bytes, and writes as many as the map's values have.
+        // SAFETY: the kernel reads a key of four bytes, and writes one value of the map, for which there is room.
         let failed =
             unsafe { libbpf_sys::bpf_map_lookup_elem(map, (&raw const number).cast(), addresses.as_mut_ptr().cast()) };
         let used = addresses.iter().position(|address| *address == 0).unwrap_or(addresses.len());
@@ -358,7 +360,7 @@ impl Tracer {
         (failed == 0).then_some(addresses)
     }
 
-    /// How often a program was not run since the last call, because it was running on that CPU already.
+    /// The number of times since the last call that a program was not run because it was already running on that CPU.
     pub fn newly_missed(&mut self) -> u64 {
         let now = self.recursion_misses();
         now.saturating_sub(std::mem::replace(&mut self.missed, now))
@@ -368,7 +370,7 @@ impl Tracer {
         self.programs.iter().filter_map(|fd| info(*fd)).map(|i| i.recursion_misses).sum()
     }
 
-    /// What the programs ran, ns, where the kernel counts it (`kernel.bpf_stats_enabled`).
+    /// The run time of the programs, ns, if the kernel measures it (`kernel.bpf_stats_enabled`).
     pub fn run_time_ns(&self) -> Option<i64> {
         let sum: u64 = self.programs.iter().filter_map(|fd| info(*fd)).map(|i| i.run_time_ns).sum();
         i64::try_from(sum).ok().filter(|n| *n > 0)
@@ -383,7 +385,7 @@ fn info(fd: RawFd) -> Option<libbpf_sys::bpf_prog_info> {
     (failed == 0).then_some(info)
 }
 
-/// Runs a program on a CPU; what it returned.
+/// Runs a program on a CPU and returns its result.
 fn run_on(program: RawFd, cpu: u32) -> std::io::Result<u32> {
     let mut how = libbpf_sys::bpf_test_run_opts {
         sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
@@ -403,7 +405,7 @@ fn run_on(program: RawFd, cpu: u32) -> std::io::Result<u32> {
     }
 }
 
-/// Attaches the programs of the marks. Returns first: then no entry is told whose return cannot be.
+/// Attaches the programs of the marks. Return probes are attached first, so that every recorded entry has a recorded return.
 fn attach_marks(
     object: &Object,
     marks: &[Found],
@@ -423,13 +425,13 @@ fn attach_marks(
                 };
                 let attach = || program.attach_uprobe_with_opts(-1, &mark.file, site.offset as usize, options());
                 let mut link = attach();
-                // The kernel lets a signal end this where ftrace and perf both watch uprobes.
+                // A signal can interrupt this call if both ftrace and perf use uprobes.
                 while matches!(&link, Err(e) if e.kind() == libbpf_rs::ErrorKind::Interrupted) {
                     link = attach();
                 }
                 links.push(link.map_err(|e| CaptureError::Mark {
                     name: mark.name.clone(),
-                    why: why(&format!("the kernel lets nobody watch {}", mark.file.display()), &e).to_string(),
+                    why: why(&format!("the kernel rejected a probe in {}", mark.file.display()), &e).to_string(),
                 })?);
             }
         }
@@ -437,7 +439,7 @@ fn attach_marks(
     Ok(())
 }
 
-/// What of the kernel side is loaded.
+/// Which optional programs to load.
 #[derive(Clone, Copy)]
 struct Wanted {
     irq: bool,
@@ -447,7 +449,7 @@ struct Wanted {
     infer: bool,
 }
 
-/// Opens the object and leaves out what this kernel does not have.
+/// Opens the BPF object without the programs that this kernel does not support.
 fn open(
     btf: &Btf<'_>,
     cpus: u32,
@@ -455,19 +457,19 @@ fn open(
     wanted: Wanted,
     lacks: &mut Vec<String>,
 ) -> Result<OpenObject, CaptureError> {
-    let mut object = ObjectBuilder::default().open_memory(OBJECT).map_err(|e| why("opening the BPF object", &e))?;
+    let mut object = ObjectBuilder::default().open_memory(OBJECT).map_err(|e| why("cannot open the BPF object", &e))?;
     let has_point = |name: &str| btf.type_by_name::<types::Typedef<'_>>(&format!("btf_trace_{name}")).is_some();
-    let state_is_told = switch_tells_state(btf);
-    let queueing_is_told = has_field(btf, "sched_info", "last_queued") && has_field(btf, "cfs_rq", "rq");
+    let switch_has_state = switch_has_state(btf);
+    let has_queue_time = has_field(btf, "sched_info", "last_queued") && has_field(btf, "cfs_rq", "rq");
     if !holds_threads(btf) {
         lacks.push(NO_THROTTLES.into());
     }
     if !reads_registers(btf) {
         lacks.push(NO_YIELDS.into());
     }
-    let tells_requests = has_point("block_rq_issue") && has_field(btf, "request_queue", "disk");
-    if !tells_requests {
-        lacks.push("Requests to block devices are not told: they are since Linux 5.15.".into());
+    let has_request_disk = has_point("block_rq_issue") && has_field(btf, "request_queue", "disk");
+    if !has_request_disk {
+        lacks.push("Requests to block devices are not recorded: this needs Linux 5.15 or later.".into());
     }
     for mut program in object.progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
@@ -481,7 +483,7 @@ fn open(
         } else if let Some((_, what)) = TRACEPOINTS.iter().find(|(p, _)| *p == name) {
             let there = has_point(name);
             if !there {
-                lacks.push(format!("This kernel does not tell {what} ({name})."));
+                lacks.push(format!("Not recorded: {what} (this kernel has no tracepoint {name})."));
             }
             there
         } else {
@@ -490,28 +492,28 @@ fn open(
                 INFER_CURRENT => wanted.infer,
                 "infer_at_switch" => wanted.infer,
                 "infer_at_idle" => wanted.infer && has_point("cpu_idle"),
-                "sched_switch" => state_is_told,
-                "sched_switch_old" => !state_is_told,
-                "sched_wakeup" => !queueing_is_told,
-                // Before, requests have their device elsewhere, and the tracepoint has them in another place.
-                "block_rq_issue" | "block_rq_complete" if !tells_requests => false,
-                // What needs no words of its own here is loaded where this kernel has it.
+                "sched_switch" => switch_has_state,
+                "sched_switch_old" => !switch_has_state,
+                "sched_wakeup" => !has_queue_time,
+                // Older kernels have the device elsewhere in the request, and other arguments in the tracepoint.
+                "block_rq_issue" | "block_rq_complete" if !has_request_disk => false,
+                // Other tracepoint programs are loaded if this kernel has their tracepoint.
                 name if program.section() == format!("tp_btf/{name}").as_str() => has_point(name),
                 _ => true,
             }
         };
         program.set_autoload(load);
     }
-    // The kernel names timers' functions since 5.13.
+    // The kernel provides the names of timers' functions since 5.13.
     let names_functions = btf.type_by_name::<types::Func<'_>>("bpf_snprintf").is_some();
-    let tell = [(wanted.irq, TELL_INTERRUPTS), (wanted.irq && names_functions, TELL_TIMERS)];
-    // What is set before loading: the last part of its section's name, value.
+    let kinds = [(wanted.irq, RECORD_INTERRUPTS), (wanted.irq && names_functions, RECORD_TIMERS)];
+    // Values set before loading: the last part of the section's name, value.
     let set = [
         (".rodata", cpus.div_ceil(64).min(16)),
         (".stacks", u32::from(wanted.stacks)),
         (".masks", u32::from(!wanted.functions)),
         (".registers", u32::from(reads_registers(btf))),
-        (".interrupts", tell.iter().filter(|(wanted, _)| *wanted).map(|(_, bit)| bit).sum()),
+        (".interrupts", kinds.iter().filter(|(wanted, _)| *wanted).map(|(_, bit)| bit).sum()),
     ];
     for mut map in object.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
@@ -531,13 +533,13 @@ fn open(
                 Ok(())
             }
         };
-        done.map_err(|e| why("sizing the BPF maps", &e))?;
+        done.map_err(|e| why("cannot set the size of the BPF maps", &e))?;
     }
     Ok(object)
 }
 
-/// Whether the kernel takes a program at a function, one that does nothing: the refusal of a whole object comes late, after most
-/// of it has been verified.
+/// Whether the kernel accepts an empty program at a function. Tested separately because the kernel would reject the whole object late,
+/// after most of it has been verified.
 fn may_watch_functions(btf: &Btf<'_>) -> bool {
     let Some(function) = btf.type_by_name::<types::Func<'_>>(FUNCTIONS[0].1) else { return false };
     let mut options = libbpf_sys::bpf_prog_load_opts {
@@ -548,7 +550,7 @@ fn may_watch_functions(btf: &Btf<'_>) -> bool {
     };
     // r0 = 0; exit (opcodes of the UAPI: BPF_ALU64 | BPF_MOV | BPF_K, BPF_JMP | BPF_EXIT).
     let nothing = [0xb7, 0x95].map(|code| libbpf_sys::bpf_insn { code, ..Default::default() });
-    // SAFETY: name and licence end with 0, and there are as many instructions as is said.
+    // SAFETY: name and licence end with 0, and the number of instructions is that of the array.
     let fd = unsafe {
         libbpf_sys::bpf_prog_load(
             libbpf_sys::BPF_PROG_TYPE_TRACING,
@@ -560,7 +562,7 @@ fn may_watch_functions(btf: &Btf<'_>) -> bool {
         )
     };
     if fd >= 0 {
-        // SAFETY: it was opened above, and nobody else knows it.
+        // SAFETY: it was opened above and is not used elsewhere.
         drop(unsafe { OwnedFd::from_raw_fd(fd) });
     }
     fd >= 0
@@ -571,15 +573,15 @@ fn has_field(btf: &Btf<'_>, of: &str, field: &str) -> bool {
     found.is_some_and(|s| s.iter().any(|m| m.name.is_some_and(|name| name == field)))
 }
 
-/// Whether the kernel tells which threads a quota holds, and for how long their group's queue did: see `quota.h`.
+/// Whether the kernel has the fields that show which threads are throttled by a quota, and for how long (`quota.h`).
 fn holds_threads(btf: &Btf<'_>) -> bool {
     has_field(btf, "task_struct", "throttled")
         && has_field(btf, "cfs_rq", "throttled_clock_self_time")
         && has_field(btf, "sched_info", "last_queued")
 }
 
-/// Whether programs may read the registers with which a thread entered the kernel, and these tell of system calls what `yields.h`
-/// wants to know.
+/// Whether programs can read the registers with which a thread entered the kernel, and these contain what `yields.h` needs to know
+/// about system calls.
 fn reads_registers(btf: &Btf<'_>) -> bool {
     cfg!(target_arch = "x86_64")
         && has_field(btf, "pt_regs", "orig_ax")
@@ -587,13 +589,13 @@ fn reads_registers(btf: &Btf<'_>) -> bool {
 }
 
 /// Whether `sched_switch` has the state as its fourth argument (Linux 5.18 and later).
-fn switch_tells_state(btf: &Btf<'_>) -> bool {
+fn switch_has_state(btf: &Btf<'_>) -> bool {
     use libbpf_rs::btf::ReferencesType;
     let arguments = btf
         .type_by_name::<types::Typedef<'_>>("btf_trace_sched_switch")
         .and_then(|t| types::Ptr::try_from(t.referenced_type()).ok())
         .and_then(|p| types::FuncProto::try_from(p.referenced_type()).ok())
         .map(|f| f.iter().count());
-    // The first one is the tracepoint's own data.
+    // The first argument is the tracepoint's own data.
     arguments.is_none_or(|n| n >= 5)
 }

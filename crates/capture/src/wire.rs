@@ -1,8 +1,10 @@
-//! Reads what the kernel side hands over: `src/bpf/wire.h` is the definition.
+//! Decodes the records of the kernel side. `src/bpf/wire.h` defines the format.
 //!
-//! The bytes come back from a disk that may have been cut or have lied, so nothing here trusts a length or a number.
+//! The bytes are read from files that may be truncated or corrupt, so no length or number is trusted.
 
-use model::{Clock, CpuId, Event, IrqKind, NameId, Ns, Prio, StackId, Switch, SwitchOut, Tid, Wake, WakeKind, What};
+use model::{
+    Clock, CpuId, Event, EventKind, IrqKind, NameId, Ns, Prio, StackId, Switch, SwitchOut, Tid, Wake, WakeKind,
+};
 
 /// Several frequent events of one CPU.
 pub const KIND_BLOCK: u8 = 1;
@@ -10,9 +12,9 @@ pub const KIND_BLOCK: u8 = 1;
 pub const KIND_RARE: u8 = 2;
 /// A row of a snapshot.
 pub const KIND_ROW: u8 = 3;
-/// Blocks of each CPU, for programs that interrupt each other.
+/// Number of blocks of each CPU, for programs that interrupt each other.
 pub const LEVELS: usize = 4;
-/// Wakeups of each CPU that wait to be told.
+/// Number of pending wakeups of each CPU.
 pub const PENDING: u32 = 32;
 /// Bytes of a block's head.
 pub const BLOCK_HEAD: usize = 32;
@@ -25,36 +27,36 @@ pub const PRIORITY: u8 = 5;
 pub const AFFINITY: u8 = 6;
 pub const CGROUP: u8 = 7;
 pub const CURRENT: u8 = 8;
-pub const SWITCHED: u8 = 10;
-pub const WOKEN_UNSEEN: u8 = 11;
+pub const INFERRED_SWITCH: u8 = 10;
+pub const MISSED_WAKING: u8 = 11;
 pub const MARKER: u8 = 12;
 pub const ENTERED: u8 = 13;
 pub const RETURNED: u8 = 14;
-pub const HELD: u8 = 20;
-pub const LET_GO: u8 = 21;
+pub const THROTTLED: u8 = 20;
+pub const UNTHROTTLED: u8 = 21;
 pub const PARKED: u8 = 22;
 pub const UNPARKED: u8 = 23;
 pub const FUNCTION: u8 = 24;
-pub const MASK_SEEN: u8 = 25;
+pub const MASK_CHANGED: u8 = 25;
 
-/// Reads numbers one after another; zero behind the end, and `whole` then says so.
+/// Reads numbers one after another. After the end it returns zeros and clears `complete`.
 pub struct Bytes<'a> {
     from: &'a [u8],
     at: usize,
-    /// Whether everything asked for was there.
-    pub whole: bool,
+    /// Whether all bytes that were read existed.
+    pub complete: bool,
 }
 
 impl<'a> Bytes<'a> {
     pub fn new(from: &'a [u8]) -> Self {
-        Self { from, at: 0, whole: true }
+        Self { from, at: 0, complete: true }
     }
 
     pub fn take(&mut self, n: usize) -> &'a [u8] {
-        let got = self.from.get(self.at..self.at.saturating_add(n));
-        self.whole &= got.is_some();
+        let bytes = self.from.get(self.at..self.at.saturating_add(n));
+        self.complete &= bytes.is_some();
         self.at = self.at.saturating_add(n).min(self.from.len());
-        got.unwrap_or_default()
+        bytes.unwrap_or_default()
     }
 
     pub fn u8(&mut self) -> u8 {
@@ -81,7 +83,7 @@ impl<'a> Bytes<'a> {
         ns(self.u64())
     }
 
-    /// A text of at most `n` bytes that ends at its first zero byte.
+    /// Reads a field of `n` bytes as a text that ends at its first zero byte.
     pub fn text(&mut self, n: usize) -> String {
         let bytes = self.take(n);
         let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
@@ -93,12 +95,12 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// A kernel stamp; beyond 292 years it is nonsense and taken as the end of time.
+/// Converts a kernel time stamp. Stamps beyond 292 years are invalid and become the maximum.
 pub fn ns(stamp: u64) -> Ns {
     Ns(i64::try_from(stamp).unwrap_or(i64::MAX))
 }
 
-/// What stands before a block's events.
+/// The head of a block, before its events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockHead {
     pub level: usize,
@@ -109,28 +111,28 @@ pub struct BlockHead {
     pub lost: u64,
 }
 
-/// Reads a block's head (`bytes` begins with the kind).
+/// Decodes a block's head (`bytes` begins with the kind).
 pub fn block_head(bytes: &[u8]) -> Option<BlockHead> {
     let mut b = Bytes::new(bytes);
     let kind = b.u8();
     let level = usize::from(b.u8());
     let head = BlockHead { level, cpu: b.u16(), events: b.u32(), base: b.u64(), last: b.u64(), lost: b.u64() };
-    (b.whole && kind == KIND_BLOCK && level < LEVELS).then_some(head)
+    (b.complete && kind == KIND_BLOCK && level < LEVELS).then_some(head)
 }
 
-/// A dynamic priority in a byte; 255 is −1.
+/// Decodes a dynamic priority from a byte; 255 is −1.
 fn prio(byte: u32) -> Prio {
     Prio::new(if byte & 255 == 255 { -1 } else { (byte & 255) as i16 })
 }
 
-/// The letter, class and number of a state code: what the kernel's own `sched_switch` prints.
+/// Returns the state letter, class and number of a state code, as the kernel's `sched_switch` prints them.
 pub fn state(code: u8) -> (u8, SwitchOut, u32) {
     match code {
         0 => (b'R', SwitchOut::Runnable, 0),
         9 => (b'R', SwitchOut::Preempted, 0x100),
         5 | 6 => (b"XZ"[usize::from(code) - 5], SwitchOut::Exited, 1 << (code - 1)),
         1..=8 => (b"RSDTtXZPI"[usize::from(code)], SwitchOut::Blocked, 1 << (code - 1)),
-        10 => (b'?', SwitchOut::Untold, 0),
+        10 => (b'?', SwitchOut::NotRecorded, 0),
         11 => (b'R', SwitchOut::PreemptedToUser, 0),
         12 => (b'R', SwitchOut::Yielded, 0),
         13 => (b'R', SwitchOut::Throttled, 0),
@@ -140,7 +142,7 @@ pub fn state(code: u8) -> (u8, SwitchOut, u32) {
     }
 }
 
-/// The state code of a task's raw state, as the kernel computes it (`__task_state_index`).
+/// Returns the state code of a task's raw state, as the kernel calculates it (`__task_state_index`).
 pub fn state_code(raw: u32, exit_state: u32) -> u8 {
     let mut bits = (raw | exit_state) & 0x7f;
     if raw & 0x402 == 0x402 {
@@ -152,16 +154,16 @@ pub fn state_code(raw: u32, exit_state: u32) -> u8 {
     (u32::BITS - bits.leading_zeros()) as u8
 }
 
-/// The target of a wakeup that the kernel's queue tells of: its waking, and the migration after it, say where.
+/// The target of a wakeup known from the kernel's queue only: its waking, and the migration after it, record the target.
 const NO_TARGET: u32 = 0xffff;
 
-/// A wakeup told after the fact: `word` holds how long ago it was, and its target.
-fn told(tid: Tid, now: u64, word: u64) -> What {
+/// Returns a wakeup that is reported later: `word` contains how long ago it was, and its target.
+fn late_wakeup(tid: Tid, now: u64, word: u64) -> EventKind {
     let target = (word & 0xffff) as u32;
-    What::Wake(Wake {
+    EventKind::Wake(Wake {
         tid,
         name: NameId::NONE,
-        kind: WakeKind::WakeupTold,
+        kind: WakeKind::WakeupAtSwitchIn,
         target: (target != NO_TARGET).then_some(CpuId(target)),
         waker: Tid::UNKNOWN,
         prio: Prio::UNKNOWN,
@@ -169,26 +171,27 @@ fn told(tid: Tid, now: u64, word: u64) -> What {
     })
 }
 
-/// Of an event's kind: callchains follow.
+/// Flag of an event's kind: callchains follow.
 const WITH_STACKS: u8 = 0x80;
 
-/// The callchains of a switch-out: their numbers in the kernel's maps, below zero where there is none.
+/// The callchains of a switch-out: their numbers in the kernel's maps; negative: none.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Chain {
-    /// The process that was left.
+    /// The process of the thread that was switched out.
     pub pid: i32,
-    /// The kernel's.
+    /// The kernel callchain.
     pub kernel: i32,
-    /// The program's.
+    /// The user callchain.
     pub user: i32,
 }
 
-/// The code that a frame of a callchain stands for: of a caller, the call before the address to which it returns.
+/// Returns the address by which a frame of a callchain is looked up: for a caller, the byte before its return address.
 pub fn code_at(address: u64, innermost: bool) -> u64 {
     if innermost { address } else { address.wrapping_sub(1) }
 }
 
-/// Decodes a block's events in their order; `chain` numbers the callchains that they carry, each with its time. Stops at the first record that makes no sense and says `false`.
+/// Decodes a block's events in order. `chain` returns the id of a callchain, with the event's time. Stops at the first invalid record and
+/// returns `false`.
 pub fn decode_block(
     head: &BlockHead,
     data: &[u8],
@@ -218,17 +221,17 @@ pub fn decode_block(
                         offset: offset + at_byte,
                         cpu,
                         current: Tid::UNKNOWN,
-                        what: told(next, time, b.u64()),
+                        what: late_wakeup(next, time, b.u64()),
                     });
                 }
                 let stack = if stacks {
                     let (kernel, user, pid) = (b.i32(), b.i32(), b.i32());
-                    if b.whole { chain(Chain { pid, kernel, user }, at) } else { StackId::NONE }
+                    if b.complete { chain(Chain { pid, kernel, user }, at) } else { StackId::NONE }
                 } else {
                     StackId::NONE
                 };
-                let (letter, class, number) = state(a);
-                What::Switch(Switch {
+                let (state_letter, class, number) = state(a);
+                EventKind::Switch(Switch {
                     prev,
                     next,
                     prev_name: NameId::NONE,
@@ -237,12 +240,12 @@ pub fn decode_block(
                     prev_prio: prio(u32::from(wide)),
                     next_prio: prio(u32::from(wide) >> 8),
                     out: class,
-                    letter,
+                    state_letter,
                     stack,
                     prev_exec: Some(exec).filter(|exec| prev != Tid::IDLE && *exec != Ns::MAX).into(),
                 })
             }
-            3..=5 => What::Wake(Wake {
+            3..=5 => EventKind::Wake(Wake {
                 tid: Tid(b.i32()),
                 name: NameId::NONE,
                 kind: [WakeKind::Waking, WakeKind::Wakeup, WakeKind::New][usize::from(kind) - 3],
@@ -251,23 +254,25 @@ pub fn decode_block(
                 prio: prio(u32::from(a)),
                 stamp: at,
             }),
-            6 => What::Migrate { tid: Tid(b.i32()), from: CpuId(u32::from(wide)), to: CpuId(b.u32()) },
-            7 => What::Idle { state: if a == 255 { -1 } else { i32::from(a) } },
-            8 => What::Frequency { of: CpuId(b.u32()), khz: b.u32() },
+            6 => EventKind::Migrate { tid: Tid(b.i32()), from: CpuId(u32::from(wide)), to: CpuId(b.u32()) },
+            7 => EventKind::Idle { state: if a == 255 { -1 } else { i32::from(a) } },
+            8 => EventKind::Frequency { of: CpuId(b.u32()), khz: b.u32() },
             9 | 10 => {
-                // Names, here and below, stand in the spool's tables of interrupts and functions: the reader puts them in.
-                What::Irq { kind: IrqKind::Hard, number: b.i32(), begins: kind == 9, name: NameId::NONE }
+                // The reader adds the names, here and below, from the spool's tables of interrupts and functions.
+                EventKind::Irq { kind: IrqKind::Hard, number: b.i32(), begins: kind == 9, name: NameId::NONE }
             }
-            11 | 12 => What::Irq { kind: IrqKind::Soft, number: i32::from(a), begins: kind == 11, name: NameId::NONE },
+            11 | 12 => {
+                EventKind::Irq { kind: IrqKind::Soft, number: i32::from(a), begins: kind == 11, name: NameId::NONE }
+            }
             13 => {
                 let (tid, _) = (Tid(b.i32()), b.u32());
-                told(tid, time, b.u64())
+                late_wakeup(tid, time, b.u64())
             }
-            14 => What::Irq { kind: IrqKind::Timer, number: b.i32(), begins: true, name: NameId::NONE },
-            15 => What::Irq { kind: IrqKind::Ipi, number: i32::from(a), begins: true, name: NameId::NONE },
+            14 => EventKind::Irq { kind: IrqKind::Timer, number: b.i32(), begins: true, name: NameId::NONE },
+            15 => EventKind::Irq { kind: IrqKind::Ipi, number: i32::from(a), begins: true, name: NameId::NONE },
             _ => return false,
         };
-        if !b.whole {
+        if !b.complete {
             return false;
         }
         out(Event { at, offset: offset + at_byte, cpu, current: Tid::UNKNOWN, what });
@@ -285,7 +290,7 @@ pub struct RareHead {
     pub at: Ns,
 }
 
-/// Bytes of it.
+/// Bytes of a [`RareHead`].
 pub const RARE_HEAD: usize = 16;
 
 pub fn rare_head(b: &mut Bytes<'_>) -> RareHead {
@@ -320,11 +325,11 @@ pub struct Row {
 
 /// Bytes of a row.
 pub const ROW: usize = RARE_HEAD + 48 + 16 + 16 + 8 + MASK_WORDS * 8;
-/// Bytes before its name.
+/// Bytes of a row before its name.
 pub const ROW_COMM: usize = RARE_HEAD + 48 + 16;
 const MASK_WORDS: usize = 16;
 
-/// Reads a row.
+/// Decodes a row.
 pub fn row(bytes: &[u8]) -> Option<Row> {
     let mut b = Bytes::new(bytes);
     let head = rare_head(&mut b);
@@ -350,18 +355,18 @@ pub fn row(bytes: &[u8]) -> Option<Row> {
         attr: bytes.get(ROW_COMM + 20..).map_or(0, |rest| Bytes::new(rest).u32()),
         mask: mask(&mut b),
     };
-    (b.whole && head.kind == KIND_ROW).then_some(row)
+    (b.complete && head.kind == KIND_ROW).then_some(row)
 }
 
-/// What a thread is set to beside policy and nice value, where that was read: its own priority, and what it asks of the capacity at
-/// least and at most (where told), as `struct rare_priority` of bpf/wire.h has them.
+/// Decodes a thread's own priority and its utilisation clamps (minimum, maximum; `None` if not recorded), encoded as in
+/// `struct rare_priority` of bpf/wire.h. `None`: not recorded.
 pub fn attr(word: u32) -> Option<(Prio, Option<u16>, Option<u16>)> {
     let bits = |from: u32| Some((word >> from & 2047) as u16);
     let clamps = if word >> 30 & 1 == 1 { (bits(8), bits(19)) } else { (None, None) };
     (word >> 31 == 1).then_some((prio(word), clamps.0, clamps.1))
 }
 
-/// The words of a CPU mask, behind their count.
+/// Decodes a CPU mask: the number of words, then the words.
 pub fn mask(b: &mut Bytes<'_>) -> Vec<u64> {
     let words = (b.u32() as usize).min(MASK_WORDS);
     let _pad = b.u32();
@@ -370,7 +375,7 @@ pub fn mask(b: &mut Bytes<'_>) -> Vec<u64> {
     all
 }
 
-/// A mask as a kernel CPU list ("0-3,8").
+/// Formats a mask as a kernel CPU list ("0-3,8").
 pub fn cpu_list(mask: &[u64]) -> String {
     let mut text = String::new();
     let set = |cpu: usize| mask.get(cpu / 64).is_some_and(|w| w >> (cpu % 64) & 1 == 1);
@@ -397,7 +402,7 @@ pub fn cpu_list(mask: &[u64]) -> String {
     text
 }
 
-/// The number under which the spool keeps a clock.
+/// Returns the number of a clock in the spool.
 pub fn clock_number(which: Clock) -> u8 {
     match which {
         Clock::Monotonic => 0,
@@ -408,7 +413,7 @@ pub fn clock_number(which: Clock) -> u8 {
     }
 }
 
-/// The clock of a number.
+/// Returns the clock with a number.
 pub fn clock_of(number: u8) -> Option<Clock> {
     Some(match number {
         0 => Clock::Monotonic,
@@ -425,17 +430,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_are_the_kernels() {
+    fn states_match_the_kernels() {
         // Interruptible, uninterruptible, idle kernel thread, dead and reaped, zombie, parked, frozen.
         let codes = [(0, 0), (1, 0), (2, 0), (0x402, 0), (0x80, 0x10), (0x80, 0x20), (0x40, 0), (0x8001, 0)];
-        let letters: Vec<u8> = codes.iter().map(|(s, e)| state(state_code(*s, *e)).0).collect();
-        assert_eq!(letters, b"RSDIXZPD");
+        let state_letters: Vec<u8> = codes.iter().map(|(s, e)| state(state_code(*s, *e)).0).collect();
+        assert_eq!(state_letters, b"RSDIXZPD");
         assert_eq!(state(9), (b'R', SwitchOut::Preempted, 0x100));
         assert_eq!(state(6).2, 0x20);
-        // The kernel shows R of all of these.
+        // The kernel prints R for all of these.
         for code in [0, 11, 12, 13, 14] {
-            let (letter, out, raw) = state(code);
-            assert!((letter, raw) == (b'R', 0) && out.is_runnable(), "{code}: {out:?}");
+            let (state_letter, out, raw) = state(code);
+            assert!((state_letter, raw) == (b'R', 0) && out.is_runnable(), "{code}: {out:?}");
         }
     }
 
@@ -447,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_blocks_end_early_and_do_no_harm() {
+    fn invalid_blocks_are_rejected() {
         let head = BlockHead { level: 0, cpu: 1, events: u32::MAX, base: u64::MAX, last: 0, lost: 0 };
         for kind in 0..=255u8 {
             let mut data = vec![255u8; 40];

@@ -1,10 +1,10 @@
-//! Requests to block devices, recorded as a thread reads past the page cache.
+//! Requests to block devices by a thread that reads without the page cache.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 mod support;
 
 use capture::{Backend, RecordOptions};
-use model::{BlockOperation, BlockRequest, What};
+use model::{BlockOperation, BlockRequest, EventKind};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -14,11 +14,11 @@ use support::{alone, gettid, read, recorded_while};
 const READS: usize = 50;
 const SIZE: usize = 4096;
 
-/// Memory as direct reads want it.
+/// Memory with the alignment that direct reads need.
 #[repr(align(4096))]
 struct Page([u8; SIZE]);
 
-/// A folder that lies on a block device: file systems without one have the major number 0.
+/// Returns a folder on a block device: file systems without one have the major number 0.
 fn on_a_disk() -> &'static str {
     let has_device = |folder: &&str| std::fs::metadata(folder).is_ok_and(|m| libc::major(m.dev()) != 0);
     [env!("CARGO_TARGET_TMPDIR"), "/var/tmp", "/root"].into_iter().find(has_device).expect("a folder on a disk")
@@ -26,7 +26,7 @@ fn on_a_disk() -> &'static str {
 
 #[test]
 #[ignore = "needs BPF rights"]
-fn a_thread_that_reads_past_the_cache_issues_its_requests_and_each_is_done() {
+fn direct_reads_are_recorded_as_issued_and_done_requests() {
     let _alone = alone();
     let dir = tempfile::tempdir_in(on_a_disk()).unwrap();
     let path = dir.path().join("data");
@@ -43,11 +43,11 @@ fn a_thread_that_reads_past_the_cache_issues_its_requests_and_each_is_done() {
         direct.rewind().unwrap();
         (0..READS).for_each(|_| direct.read_exact(&mut page.0).unwrap());
     });
-    let told = read(&options.dir);
+    let trace = read(&options.dir);
     let mut under_way = BTreeMap::<_, Vec<i32>>::new();
     let (mut issued, mut done) = (0, 0);
-    for event in &told.events {
-        let What::Block { tid, request } = event.what else { continue };
+    for event in &trace.events {
+        let EventKind::Block { tid, request } = event.what else { continue };
         let BlockRequest { device, sector, bytes, operation, .. } = request;
         let place = (device, sector, operation);
         if !request.done {

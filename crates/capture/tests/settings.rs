@@ -1,10 +1,10 @@
-//! What is told of threads beside their switches: what they are set to, and in whose name they are woken.
+//! Threads' settings, and the wakers of threads.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod support;
 
 use capture::{Backend, RecordOptions};
-use model::{Donor, Event, InheritedPriority, NameId, Ns, Prio, Tid, WakeKind, What};
+use model::{Donor, Event, EventKind, InheritedPriority, NameId, Ns, Prio, Tid, WakeKind};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
@@ -25,10 +25,10 @@ fn spin(ms: u64) {
     }
 }
 
-/// The mask is told when it changes; where that cannot be, it is unknown from before the change until it was seen.
+/// The mask is recorded when it changes, or it is unknown from before the change until the change was seen.
 #[test]
 #[ignore = "needs BPF rights"]
-fn settings_are_told() {
+fn settings_are_recorded() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let mut options = RecordOptions::new(folder.path().join("run.cw"));
@@ -43,7 +43,7 @@ fn settings_are_told() {
         to_cpu(0);
         let after = now();
         spin(20);
-        let _ = begin.iter().count(); // lives until the recording has ended
+        let _ = begin.iter().count(); // runs until the recording has ended
         (gettid(), before, after)
     });
     recorded_while(&options, &mut || {
@@ -52,14 +52,14 @@ fn settings_are_told() {
     drop(attached);
     let (tid, before, after) = worker.join().unwrap();
     let tid = Tid(tid);
-    let told = read(&options.dir);
+    let trace = read(&options.dir);
     let mut nice: HashMap<Tid, Vec<i8>> = HashMap::new();
     let mut cpus = Vec::new();
-    for e in &told.events {
+    for e in &trace.events {
         match e.what {
-            What::Priority { tid, nice: n, .. } => nice.entry(tid).or_default().extend(n),
-            What::Affinity { tid: t, cpus: c } if t == tid => {
-                let list = (c != NameId::NONE).then(|| &*told.names[c.0 as usize - 1]);
+            EventKind::Priority { tid, nice: n, .. } => nice.entry(tid).or_default().extend(n),
+            EventKind::Affinity { tid: t, cpus: c } if t == tid => {
+                let list = (c != NameId::NONE).then(|| &*trace.names[c.0 as usize - 1]);
                 cpus.push((e.at, list));
             }
             _ => {}
@@ -73,31 +73,31 @@ fn settings_are_told() {
     let seen = cpus[change].0;
     let unknown = cpus[..change].last().filter(|(_, list)| list.is_none()).map_or(seen, |(at, _)| *at);
     assert!(unknown <= after && seen >= before, "{before:?} to {after:?}: {cpus:?}");
-    // It switches when it has spun, at the latest.
+    // It switches at the latest when it has stopped spinning.
     assert!(seen < after + Ns(1_000_000_000), "{before:?} to {after:?}: {cpus:?}");
     assert!(cpus[change..].iter().all(|(_, list)| *list == Some("0")), "{cpus:?}");
 }
 
 #[test]
 #[ignore = "needs BPF rights"]
-fn whom_an_interrupt_came_upon_woke_nobody() {
+fn an_interrupted_thread_is_not_the_waker() {
     wakers_of_sleepers_and_readers(Backend::Bpf);
 }
 
 #[test]
 #[ignore = "needs perf events"]
-fn nor_by_perf_events() {
+fn an_interrupted_thread_is_not_the_waker_with_perf_events() {
     wakers_of_sleepers_and_readers(Backend::Perf);
 }
 
-/// A timer that comes upon a thread wakes in nobody's name; who writes to a pipe wakes in its own.
+/// A wakeup by a timer interrupt has no waker; a wakeup by a write to a pipe has the writer as its waker.
 fn wakers_of_sleepers_and_readers(backend: Backend) {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let mut options = RecordOptions::new(folder.path().join("run.cw"));
     options.backend = backend;
     options.duration = Some(Duration::from_millis(1000));
-    let (tell, tids) = std::sync::mpsc::channel();
+    let (send_tids, tids) = std::sync::mpsc::channel();
     let (attached, begun) = std::sync::mpsc::channel::<()>();
     let load = std::thread::spawn(move || {
         let Ok(()) = begun.recv() else { return };
@@ -116,24 +116,24 @@ fn wakers_of_sleepers_and_readers(backend: Backend) {
             while from.read_exact(&mut byte).is_ok() {}
             gettid()
         });
-        // On the CPU of the sleeper's timer nearly always, and now and then it writes.
+        // Runs nearly always on the CPU of the sleeper's timer, and writes from time to time.
         to_cpu(0);
         while before_end() {
             (0..20_000).for_each(|n| _ = std::hint::black_box(n));
             to.write_all(&[0]).unwrap();
         }
         drop(to);
-        tell.send((gettid(), sleeper.join().unwrap(), reader.join().unwrap())).unwrap();
+        send_tids.send((gettid(), sleeper.join().unwrap(), reader.join().unwrap())).unwrap();
     });
     recorded_while(&options, &mut || _ = attached.send(()));
     drop(attached);
     load.join().unwrap();
     let (spinner, sleeper, reader) = tids.recv().unwrap();
-    let told = read(&options.dir);
+    let trace = read(&options.dir);
     let wakers = |of: i32| {
         let mut by = BTreeMap::<i32, usize>::new();
-        for e in &told.events {
-            if let What::Wake(w) = e.what
+        for e in &trace.events {
+            if let EventKind::Wake(w) = e.what
                 && (w.tid, w.kind) == (Tid(of), WakeKind::Waking)
             {
                 *by.entry(w.waker.0).or_default() += 1;
@@ -144,14 +144,14 @@ fn wakers_of_sleepers_and_readers(backend: Backend) {
         move |waker: i32| by.get(&waker).copied().unwrap_or(0) as f64 / all as f64
     };
     let (of_sleeper, of_reader) = (wakers(sleeper), wakers(reader));
-    assert!(of_sleeper(0) >= 0.9, "{} in nobody's name, {} in the spinner's", of_sleeper(0), of_sleeper(spinner));
-    assert!(of_reader(spinner) >= 0.9, "{} in the writer's name, {} in nobody's", of_reader(spinner), of_reader(0));
+    assert!(of_sleeper(0) >= 0.9, "{} without a waker, {} by the spinner", of_sleeper(0), of_sleeper(spinner));
+    assert!(of_reader(spinner) >= 0.9, "{} by the writer, {} without a waker", of_reader(spinner), of_reader(0));
 }
 
-/// A mutex that lends its holder the priority of the thread that waits for it.
+/// A mutex with priority inheritance.
 struct Lending(Box<std::cell::UnsafeCell<libc::pthread_mutex_t>>);
 
-// SAFETY: a mutex is there to be shared.
+// SAFETY: a mutex may be shared between threads.
 unsafe impl Sync for Lending {}
 
 impl Lending {
@@ -169,7 +169,7 @@ impl Lending {
     }
 
     fn lock(&self) {
-        // SAFETY: it was initialised, and stays where it is.
+        // SAFETY: it was initialised, and does not move.
         assert_eq!(unsafe { libc::pthread_mutex_lock(self.0.get()) }, 0);
     }
 
@@ -179,7 +179,8 @@ impl Lending {
     }
 }
 
-/// A SCHED_FIFO thread waits for a lock that a thread of the usual policy holds: from its begin to its end, the boost is recorded, with both.
+/// A SCHED_FIFO thread waits for a lock that a thread with the default policy holds: the beginning and the end of the boost are recorded,
+/// with both threads.
 #[test]
 #[ignore = "needs BPF rights"]
 fn the_thread_that_lends_its_priority_is_recorded() {
@@ -223,30 +224,32 @@ fn the_thread_that_lends_its_priority_is_recorded() {
     let usual = Prio::new(120 + unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) } as i16);
     let lent = Prio::new(89);
     let (holder, waiter) = load.join().unwrap();
-    let told = read(&options.dir);
-    let of_holder = |e: &&Event| matches!(e.what, What::Inherit { tid, .. } if tid == holder);
-    let boosts: Vec<&Event> = told.events.iter().filter(of_holder).collect();
-    let whats: Vec<What> = boosts.iter().map(|e| e.what).collect();
-    let inherits =
-        |donor, old_prio, prio| What::Inherit { tid: holder, priority: InheritedPriority { donor, old_prio, prio } };
+    let trace = read(&options.dir);
+    let of_holder = |e: &&Event| matches!(e.what, EventKind::Inherit { tid, .. } if tid == holder);
+    let boosts: Vec<&Event> = trace.events.iter().filter(of_holder).collect();
+    let whats: Vec<EventKind> = boosts.iter().map(|e| e.what).collect();
+    let inherits = |donor, old_prio, prio| EventKind::Inherit {
+        tid: holder,
+        priority: InheritedPriority { donor, old_prio, prio },
+    };
     assert_eq!(whats, [inherits(Donor::Thread(waiter), usual, lent), inherits(Donor::None, lent, usual)]);
     let took = boosts[1].at - boosts[0].at;
     assert!(took > Ns(10_000_000) && took < Ns(1_000_000_000), "{took:?}");
-    // Whatever it inherits, its own priority stays.
+    // Its own priority does not change with the inherited one.
     let own = |e: &Event| match e.what {
-        What::SchedAttr { tid, prio, .. } if tid == holder => Some(prio),
+        EventKind::SchedAttr { tid, prio, .. } if tid == holder => Some(prio),
         _ => None,
     };
-    let other: Vec<Prio> = told.events.iter().filter_map(own).filter(|prio| *prio != usual).collect();
+    let other: Vec<Prio> = trace.events.iter().filter_map(own).filter(|prio| *prio != usual).collect();
     assert_eq!(other, []);
-    // Its switches carry the lent priority while it is boosted, its own after that.
+    // Its switches have the lent priority during the boost, and its own after it.
     let left_with = |boosted: bool| -> Vec<Prio> {
         let when = |e: &&Event| e.at > boosts[0].at && (e.at < boosts[1].at) == boosted;
         let prio = |e: &Event| match e.what {
-            What::Switch(s) if s.prev == holder => Some(s.prev_prio),
+            EventKind::Switch(s) if s.prev == holder => Some(s.prev_prio),
             _ => None,
         };
-        told.events.iter().filter(when).filter_map(prio).collect()
+        trace.events.iter().filter(when).filter_map(prio).collect()
     };
     let (boosted, after) = (left_with(true), left_with(false));
     assert!(!boosted.is_empty() && boosted.iter().all(|prio| *prio == lent), "{boosted:?}");

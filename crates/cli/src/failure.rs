@@ -1,56 +1,56 @@
-//! An error on its way to the user: one sentence, with where and what to do, and the exit code.
+//! An error as shown to the user: a message (what happened, where, what to do) and the exit code.
 
 use capture::CaptureError;
 use engine::EngineError;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-/// All is well.
+/// Success.
 pub const OK: u8 = 0;
-/// It did not work.
+/// An error.
 pub const ERROR: u8 = 1;
-/// The command line makes no sense.
+/// Invalid arguments.
 pub const USAGE: u8 = 2;
-/// It worked, but a law is broken, printed figures contradict each other, or a recording ended early.
+/// The command ran, but a check failed, printed figures contradict each other, or a recording ended early.
 pub const INCOMPLETE: u8 = 3;
-/// It worked, and something is wrong that was to make it fail (`diagnose --fail-on`).
+/// The command ran and found a problem that `diagnose --fail-on` asked to fail on.
 pub const FOUND: u8 = 4;
 
-/// Why a command did not work.
+/// Why a command failed.
 #[derive(Debug)]
 pub struct Failure {
-    /// A sentence.
-    pub words: String,
+    /// One sentence: what happened, where, and what to do.
+    pub message: String,
     /// The exit code.
     pub code: u8,
 }
 
 impl Failure {
-    /// An error.
-    pub fn new(words: impl Into<String>) -> Self {
-        Self { words: words.into(), code: ERROR }
+    /// Returns an ordinary error.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), code: ERROR }
     }
 
-    /// A command line that makes no sense.
-    pub fn usage(words: impl Into<String>) -> Self {
-        Self { words: words.into(), code: USAGE }
+    /// Returns an error for invalid arguments.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self { message: message.into(), code: USAGE }
     }
 
-    /// A file that the system refuses, for [`Result::map_err`].
+    /// Returns a function for [`Result::map_err`] that adds the path to a system error.
     pub fn at(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         move |error| match error.kind() {
             ErrorKind::AlreadyExists => Self::new(format!(
-                "{}: is there already; nothing is overwritten: choose another name or remove it",
+                "{}: already exists and is not overwritten: choose another name or remove it",
                 path.display()
             )),
             _ => Self::new(format!("{}: {error}", path.display())),
         }
     }
 
-    /// Prints it.
-    pub fn tell(&self) {
+    /// Prints the message to standard error.
+    pub fn print(&self) {
         let mut err = std::io::stderr().lock();
-        let _ = writeln!(err, "corewise: {}", self.words);
+        let _ = writeln!(err, "corewise: {}", self.message);
     }
 }
 
@@ -82,18 +82,21 @@ impl From<CaptureError> for Failure {
     fn from(error: CaptureError) -> Self {
         let code = match &error {
             CaptureError::DiskFull(_) => INCOMPLETE,
-            // As a shell has it.
+            // The exit codes that a shell uses.
             CaptureError::Command { why, .. } if why.kind() == ErrorKind::NotFound => 127,
             CaptureError::Command { .. } => 126,
             _ => ERROR,
         };
-        let words = match &error {
+        let message = match &error {
             CaptureError::DiskFull(dir) => {
-                format!("{error}: `corewise recover {} -o OTHER` with OTHER on a disk with room", dir.display())
+                format!(
+                    "{error}: run `corewise recover {} -o OTHER`, with OTHER on a disk with free space",
+                    dir.display()
+                )
             }
-            CaptureError::NoProcess(_) => format!("{error}: `ps -e` lists those that there are"),
+            CaptureError::NoProcess(_) => format!("{error}: `ps -e` lists the running processes"),
             _ => error.to_string(),
         };
-        Self { words, code }
+        Self { message, code }
     }
 }

@@ -1,17 +1,17 @@
-//! The name of a trace folder that the user did not name.
+//! The default name of a new trace folder.
 
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// `corewise-YYYYMMDD-HHMMSS.cw` (UTC) in the working folder, numbered where that is taken.
-pub fn new(what: &str) -> PathBuf {
+/// Returns an unused `PREFIX-YYYYMMDD-HHMMSS.cw` (UTC) in the working folder, with a number if that name is taken.
+pub fn new(prefix: &str) -> PathBuf {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    let stem = format!("{what}-{}", stamp(seconds.cast_signed()));
+    let stem = format!("{prefix}-{}", stamp(seconds.cast_signed()));
     let name = |n: u32| PathBuf::from(if n == 1 { format!("{stem}.cw") } else { format!("{stem}-{n}.cw") });
     (1..).map(name).find(|path| !path.exists()).unwrap_or_else(|| name(1))
 }
 
-/// Seconds since 1970 as date and time of day.
+/// Formats seconds since 1970 as date and time of day.
 fn stamp(seconds: i64) -> String {
     // SAFETY: all-zero is a valid tm, and the call writes only to it.
     let tm = unsafe {
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_says_when() {
+    fn a_name_has_date_and_time() {
         assert_eq!(stamp(1_795_226_645), "20261121-020405");
         assert!(new("corewise").to_string_lossy().starts_with("corewise-2"));
     }

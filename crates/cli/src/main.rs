@@ -1,4 +1,4 @@
-//! The command line of corewise: words in, words out. What it does is done by the crates below.
+//! The command line of corewise. The crates below it do the work.
 
 mod args;
 mod commands;
@@ -18,10 +18,10 @@ fn main() -> ExitCode {
     let cli = args::Cli::parse();
     match cli.command.run(&cli.global) {
         Ok(code) => ExitCode::from(code),
-        // Who reads our output has seen enough (`| head`).
-        Err(_) if output::reader_left() => ExitCode::SUCCESS,
+        // The reader closed the pipe early (`| head`).
+        Err(_) if output::pipe_was_closed() => ExitCode::SUCCESS,
         Err(failure) => {
-            failure.tell();
+            failure.print();
             ExitCode::from(failure.code)
         }
     }

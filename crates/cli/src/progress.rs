@@ -1,31 +1,31 @@
-//! A line that is written over while something takes long; on a terminal only.
+//! A progress line on standard error, on a terminal only.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// How often the line changes.
-const EVERY: Duration = Duration::from_millis(200);
+/// The interval between updates.
+const INTERVAL: Duration = Duration::from_millis(200);
 
-/// The line.
+/// A progress line, erased when dropped.
 pub struct Line {
     shown: bool,
-    /// When it was written last; `None`: it may not be.
+    /// When it was last written; `None` if standard error is not a terminal.
     last: Option<Instant>,
 }
 
 impl Line {
-    /// A line, if standard error is a terminal.
+    /// Creates a progress line; it stays silent unless standard error is a terminal.
     pub fn new() -> Self {
-        let there = std::io::stderr().is_terminal();
-        Self { shown: false, last: there.then(Instant::now) }
+        let is_terminal = std::io::stderr().is_terminal();
+        Self { shown: false, last: is_terminal.then(Instant::now) }
     }
 
-    /// Shows what `words` says, now and then.
-    pub fn show(&mut self, words: impl FnOnce() -> String) {
-        let Some(last) = self.last.filter(|l| l.elapsed() >= EVERY || !self.shown) else { return };
+    /// Shows the text of `message`, at most once per interval.
+    pub fn show(&mut self, message: impl FnOnce() -> String) {
+        let Some(last) = self.last.filter(|l| l.elapsed() >= INTERVAL || !self.shown) else { return };
         let _ = last;
         let mut err = std::io::stderr().lock();
-        let _ = write!(err, "\r\u{1b}[K{}", words());
+        let _ = write!(err, "\r\u{1b}[K{}", message());
         let _ = err.flush();
         (self.last, self.shown) = (Some(Instant::now()), true);
     }
@@ -39,20 +39,20 @@ impl Drop for Line {
     }
 }
 
-/// What an import shows.
-pub fn of_import(line: &mut Line, p: engine::Progress) {
+/// Shows the progress of an import.
+pub fn show_import(line: &mut Line, p: engine::Progress) {
     line.show(|| match p.stretches {
-        false => format!("reading: {} events", p.events),
-        true => format!("{} events read; writing what each thread did", p.events),
+        false => format!("Reading: {} events", p.events),
+        true => format!("{} events read; writing stretches", p.events),
     });
 }
 
-/// What the making of levels of detail shows.
-pub fn of_levels(line: &mut Line, read: u64) {
-    line.show(|| format!("preparing the trace for all zooms: {read} stretches"));
+/// Shows the progress of building the levels of detail.
+pub fn show_levels(line: &mut Line, read: u64) {
+    line.show(|| format!("Preparing the timeline: {read} stretches"));
 }
 
-/// What an export shows.
-pub fn of_export(line: &mut Line, written: u64) {
-    line.show(|| format!("writing: {written} rows"));
+/// Shows the progress of an export.
+pub fn show_export(line: &mut Line, written: u64) {
+    line.show(|| format!("Writing: {written} rows"));
 }

@@ -1,8 +1,8 @@
-//! A recording's spool: opened as a source, made into a trace folder.
+//! A recording's spool: read as a source and converted to a trace folder.
 
 use crate::failure::Failure;
 use crate::output::say;
-use crate::progress::{Line, of_import};
+use crate::progress::{Line, show_import};
 use capture::{Meta, PROCESSES, SPOOL};
 use engine::{Accounted, EngineError, Fatal, Identity, Opened, PassOptions, Priority, Source, SourceFile, Target};
 use safefs::{Access, Dir};
@@ -17,80 +17,80 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// Looks for one.
+    /// Opens the spool in the folder `dir`.
     ///
     /// # Errors
-    /// There is none.
-    pub fn of(dir: &Path) -> Result<Self, Failure> {
+    /// The folder has no spool.
+    pub fn in_path(dir: &Path) -> Result<Self, Failure> {
         let folder = Dir::open(dir).map_err(|why| match why.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => {
-                Failure::new(format!("{}: there is no such folder", dir.display()))
+                Failure::new(format!("{}: folder not found", dir.display()))
             }
             _ => Failure::at(dir)(why),
         })?;
-        Self::within(folder)
+        Self::in_folder(folder)
     }
 
-    /// Looks for one in a folder that is held open.
+    /// Opens the spool in an open folder.
     ///
     /// # Errors
-    /// There is none.
-    pub fn within(folder: Dir) -> Result<Self, Failure> {
+    /// The folder has no spool.
+    pub fn in_folder(folder: Dir) -> Result<Self, Failure> {
         let dir = folder.path().display();
         let spool = capture::spool_of(&folder).map_err(|_| {
             Failure::new(match folder.has("manifest.json") {
-                true => format!("{dir}: is a whole trace folder already: `corewise report {dir}`"),
-                false => format!("{dir}: holds no spool that a recorder left"),
+                true => format!("{dir}: is already a complete trace folder: use `corewise report {dir}`"),
+                false => format!("{dir}: contains no spool of an unfinished recording"),
             })
         })?;
         let meta = Meta::load(&spool).map_err(Failure::new)?;
         Ok(Self { folder, spool, meta })
     }
 
-    /// How its recorder ended.
+    /// Describes how the recorder ended.
     pub fn ended(&self) -> String {
         match (&self.meta.error, self.meta.finished) {
-            (Some(error), _) => format!("{error}; all that is whole was kept"),
-            (None, true) => "the recording was whole".to_owned(),
-            (None, false) => "the recorder was killed; all that is whole was kept".to_owned(),
+            (Some(error), _) => format!("{error}; all complete data was kept"),
+            (None, true) => "the recording was complete".to_owned(),
+            (None, false) => "the recorder was killed; all complete data was kept".to_owned(),
         }
     }
 
-    /// Makes a trace folder of it in its place, where it goes unless it is to be kept: the trace is on disk by then. Under sudo, the
-    /// folder then goes to who called it.
+    /// Converts the spool to a trace folder in place. The spool is removed once the trace is on disk, unless `keep` is set. Under
+    /// sudo, the folder is then given to the user who called it.
     ///
     /// # Errors
-    /// It cannot be read, or the folder cannot be written.
+    /// The spool cannot be read, or the folder cannot be written.
     pub fn convert(&self, keep: bool, options: &PassOptions) -> Result<Accounted, Failure> {
         let dir = self.folder.path();
         if self.folder.has("manifest.json") {
             let shown = dir.display();
             return Err(Failure::new(format!(
-                "{shown}: is a whole trace folder already: `corewise report {shown}`; its spool is no longer needed"
+                "{shown}: is already a complete trace folder: use `corewise report {shown}`; its spool is no longer needed"
             )));
         }
-        // In another user's, nothing is written at all.
-        self.folder.ours().map_err(Failure::at(dir))?;
-        // Before the manifest, which makes the folder whole.
+        // In another user's folder nothing is written.
+        self.folder.check_owner().map_err(Failure::at(dir))?;
+        // Before the manifest, which marks the folder as complete.
         let copied = self.copy_processes(&self.folder);
         let accounted = self.import(Target::InPlace(&self.folder), options)?;
-        // Where they could not be copied, the spool has the only ones.
+        // If the list could not be copied, the spool has the only one.
         let done = match keep || !copied {
             true => self.spool.hand_over(),
             false => self.spool.clear().and_then(|()| self.folder.remove_dir(SPOOL)).or_else(|why| {
                 let path = self.spool.path().display();
-                say(&format!("corewise: {path} is no longer needed, but cannot be removed: {why}"));
+                say(&format!("corewise: {path} is no longer needed but cannot be removed: {why}"));
                 Ok(())
             }),
         };
-        done.and_then(|()| self.folder.hand_over_itself()).map_err(Failure::at(dir))?;
+        done.and_then(|()| self.folder.hand_over_folder()).map_err(Failure::at(dir))?;
         Ok(accounted)
     }
 
-    /// Makes a trace folder of it elsewhere.
+    /// Converts the spool to a trace folder at another path.
     ///
     /// # Errors
-    /// It cannot be read, or the folder cannot be written.
+    /// The spool cannot be read, or the folder cannot be written.
     pub fn convert_to(&self, other: &Path, access: Access, options: &PassOptions) -> Result<Accounted, Failure> {
         let target = if access == Access::Shared { Target::Shared(other) } else { Target::New(other) };
         let accounted = self.import(target, options)?;
@@ -103,10 +103,10 @@ impl Spool {
 
     fn import(&self, target: Target<'_>, options: &PassOptions) -> Result<Accounted, Failure> {
         let mut line = Line::new();
-        Ok(engine::import(self, target, options, &mut |p| of_import(&mut line, p))?)
+        Ok(engine::import(self, target, options, &mut |p| show_import(&mut line, p))?)
     }
 
-    /// What a recording leaves beside its tables: the programs that ran, for who reads the folder. `false`: it could not be copied.
+    /// Copies the list of processes of the recording into the trace folder. Returns whether that succeeded.
     fn copy_processes(&self, to: &Dir) -> bool {
         let copy = || -> std::io::Result<()> {
             let file = to.replace(PROCESSES, &self.spool.read(PROCESSES)?)?;

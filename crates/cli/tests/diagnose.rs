@@ -6,8 +6,8 @@ mod support;
 use serde_json::Value;
 use support::{Folder, good, run};
 
-/// Urgent (nice 0) is woken at 10 ms and waits 30 ms for the CPU, on which hog (nice 19) runs; it then runs for 10 ms.
-const BEHIND: &str = "# tracer: nop
+/// Urgent (nice 0) is woken at 10 ms, waits 30 ms for the CPU on which hog (nice 19) runs, and then runs for 10 ms.
+const LOW_RAN_INSTEAD: &str = "# tracer: nop
 #
           <idle>-0     [000] d... 100.000000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=hog next_pid=10 next_prio=139
              hog-10    [000] d... 100.010000: sched_waking: comm=urgent pid=11 prio=120 target_cpu=000
@@ -15,53 +15,52 @@ const BEHIND: &str = "# tracer: nop
           urgent-11    [000] d... 100.050000: sched_switch: prev_comm=urgent prev_pid=11 prev_prio=120 prev_state=S ==> next_comm=hog next_pid=10 next_prio=139
 ";
 
-fn behind(folder: &Folder) -> String {
-    std::fs::write(folder.path("run one.txt"), BEHIND).unwrap();
+fn trace_file(folder: &Folder) -> String {
+    std::fs::write(folder.path("run one.txt"), LOW_RAN_INSTEAD).unwrap();
     folder.name("run one.txt")
 }
 
 #[test]
-fn a_finding_has_its_milliseconds_its_rows_and_its_call() {
+fn a_finding_has_its_saving_its_evidence_and_its_fix() {
     let folder = Folder::new();
-    let trace = behind(&folder);
-    let said = good(["diagnose", &trace]);
-    assert!(said.contains("urgent was ready for 30.000 ms while hog, of lower"), "{said}");
-    assert!(said.contains("chrt --idle -p 0 10"), "{said}");
-    let told: Value = serde_json::from_str(&good(["diagnose", &trace, "--format", "json"])).unwrap();
-    let first = &told["findings"][0];
+    let trace = trace_file(&folder);
+    let text = good(["diagnose", &trace]);
+    assert!(text.contains("urgent was ready for 30.000 ms while lower-priority"), "{text}");
+    assert!(text.contains("chrt --idle -p 0 10"), "{text}");
+    let json: Value = serde_json::from_str(&good(["diagnose", &trace, "--format", "json"])).unwrap();
+    let first = &json["findings"][0];
     assert_eq!(first["rule"], "low-priority-ran-while-high-was-ready");
     assert_eq!((&first["severity"], &first["recoverable_ns"]), (&"high".into(), &30_000_000.into()));
     assert_eq!(first["threads"][0]["tid"], 11);
-    assert_eq!(first["evidence"][0]["table"], "ready_by_thief");
+    assert_eq!(first["evidence"][0]["table"], "ran_instead");
     assert_eq!(first["evidence"][0]["cells"]["ready_ns"], 30_000_000);
     assert_eq!(first["change"]["policy"], "idle");
-    let why = told["not_checked"].as_array().unwrap();
-    assert!(why.iter().any(|n| n["rule"] == "throttled-by-quota"), "{told}");
-    assert_eq!((&told["version"], &told["span"]["end"]), (&1.into(), &50_000_000.into()));
+    let why = json["not_checked"].as_array().unwrap();
+    assert!(why.iter().any(|n| n["rule"] == "throttled-by-quota"), "{json}");
+    assert_eq!((&json["version"], &json["span"]["end"]), (&2.into(), &50_000_000.into()));
 }
 
 #[test]
-fn what_is_looked_at_can_be_chosen() {
+fn rules_ranges_and_thresholds_can_be_selected() {
     let folder = Folder::new();
-    let trace = behind(&folder);
+    let trace = trace_file(&folder);
     let rule = "low-priority-ran-while-high-was-ready";
     assert!(
-        good(["diagnose", &trace, "--skip", rule, "--only", "oversubscribed"])
-            .starts_with("Nothing found in 50.000 ms")
+        good(["diagnose", &trace, "--skip", rule, "--only", "oversubscribed"]).starts_with("No findings in 50.000 ms")
     );
-    // Of the first 20 ms, it waited 10.
+    // In the first 20 ms, it waited 10 ms.
     let part = good(["diagnose", &trace, "--only", rule, "--range", "..20ms"]);
     assert!(part.contains("ready for 10.000 ms"), "{part}");
     let high = format!("{rule}.least_share=0.7");
-    assert!(good(["diagnose", &trace, "--only", rule, "--set", &high]).starts_with("Nothing found"));
+    assert!(good(["diagnose", &trace, "--only", rule, "--set", &high]).starts_with("No findings"));
     assert_eq!(run(["diagnose", &trace, "--set", "dance=1"]).code, Some(2));
     assert_eq!(run(["diagnose", &trace, "--only", "dance"]).code, Some(2));
 }
 
 #[test]
-fn ci_fails_on_what_it_is_asked_to() {
+fn fail_on_sets_the_exit_code() {
     let folder = Folder::new();
-    let trace = behind(&folder);
+    let trace = trace_file(&folder);
     assert_eq!(run(["diagnose", &trace, "--fail-on", "high"]).code, Some(4));
     let low = ["diagnose", &trace, "--fail-on", "high", "--set", "severity.high_share=0.9"];
     assert_eq!(run(low).code, Some(0));
@@ -84,7 +83,9 @@ fn every_rule_has_its_page() {
     let list = good(["explain"]);
     for rule in list.lines().filter(|l| !l.starts_with(' ')).filter_map(|l| l.split_whitespace().next()) {
         let page = good(["explain", rule]);
-        for part in ["What it finds", "Why it matters", "How sure it is", "What to do", "Example", "Thresholds"] {
+        for part in
+            ["What it detects", "Why it matters", "Confidence and limits", "How to fix it", "Example", "Thresholds"]
+        {
             assert!(page.contains(part), "{rule}: {part}");
         }
     }

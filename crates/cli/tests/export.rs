@@ -13,14 +13,14 @@ fn a_file_and_its_folder_give_the_same_bytes() {
     let (file, dir) = (fixture("sched.data"), folder.name("run.cw"));
     good(["import", &file, "-o", &dir]);
     for form in FILES {
-        // Where each is read from is told, and differs; what is redacted does not.
+        // The path of the trace differs, so it is redacted.
         let of = |trace: &str, name: &str| {
             let to = folder.name(name);
             assert!(good(["export", trace, "--to", form, "-o", &to, "--redact"]).contains(&to));
             std::fs::read(to).unwrap()
         };
         let (of_file, of_dir) = (of(&file, &format!("{form}-file")), of(&dir, &format!("{form}-dir")));
-        // A folder's names of threads are those that they have then, told or not: only Perfetto's switches show it.
+        // A folder has the names at each time, recorded or not; only Perfetto's switches show the difference.
         assert!(form == "perfetto" || of_file == of_dir, "{form}");
         assert!(of_file.len() > 10_000, "{form}");
     }
@@ -31,7 +31,7 @@ fn a_file_and_its_folder_give_the_same_bytes() {
 }
 
 #[test]
-fn into_a_pipe() {
+fn an_export_can_go_to_a_pipe() {
     let piped = good(["export", &fixture("sched.data"), "--to", "chrome", "-o", "-"]);
     let trace: serde_json::Value = serde_json::from_str(&piped).expect("JSON");
     assert!(trace["traceEvents"].as_array().unwrap().len() > 1000);
@@ -47,28 +47,28 @@ fn a_part_is_smaller() {
 }
 
 #[test]
-fn what_makes_no_sense_is_said() {
+fn invalid_arguments_are_reported() {
     let folder = Folder::new();
-    let (file, there) = (fixture("sched.data"), folder.name("there"));
-    std::fs::write(&there, "mine").unwrap();
+    let (file, existing) = (fixture("sched.data"), folder.name("existing"));
+    std::fs::write(&existing, "mine").unwrap();
     let cases: [(&[&str], i32, &str); 5] = [
         (&["--to", "csv", "-o", "-"], 2, "-o DIR"),
         (&["--to", "dance", "-o", "x"], 2, "perfetto"),
         (&["--to", "chrome", "-o", "x", "--table", "threads"], 2, "--table"),
-        (&["--to", "chrome", "-o", "x", "--range", "5"], 2, "two dots"),
-        (&["--to", "chrome", "-o", &there], 1, "--force"),
+        (&["--to", "chrome", "-o", "x", "--range", "5"], 2, "separated by two dots"),
+        (&["--to", "chrome", "-o", &existing], 1, "--force"),
     ];
-    for (words, code, told) in cases {
+    for (words, code, message) in cases {
         let ran = run([&["export", &file], words].concat());
-        assert!(ran.code == Some(code) && ran.err.contains(told), "{words:?}: {:?} {}", ran.code, ran.err);
+        assert!(ran.code == Some(code) && ran.err.contains(message), "{words:?}: {:?} {}", ran.code, ran.err);
     }
-    assert_eq!(std::fs::read_to_string(&there).unwrap(), "mine");
+    assert_eq!(std::fs::read_to_string(&existing).unwrap(), "mine");
     assert!(!folder.path("new").exists());
 }
 
-/// Of a part, each table is what `corewise table` tells of that part, and sums are of it alone.
+/// For a part, each table is the same as that of `corewise table`, and sums cover the part only.
 #[test]
-fn a_part_has_its_sums() {
+fn a_part_has_its_own_sums() {
     let folder = Folder::new();
     let file = fixture("sched.data");
     let export = |file: &str, part: [&str; 2], to: &str| {
@@ -83,7 +83,7 @@ fn a_part_has_its_sums() {
     let whole = good(["table", &file, "cpus", "--format", "csv"]);
     let part = export(&file, ["--range", "10ms..20ms"], "range");
     assert_ne!(part, whole);
-    // busy, idle and unknown of each CPU tile the ten milliseconds.
+    // The busy, idle and unknown time of each CPU add up to ten milliseconds.
     for line in part.lines().skip(1) {
         let cells: Vec<&str> = line.split(',').collect();
         assert_eq!(cells[2..5].iter().map(|ns| ns.parse::<i64>().unwrap()).sum::<i64>(), 10_000_000, "{line}");

@@ -1,4 +1,4 @@
-//! Files of other tools: opened, imported, their tables in every form.
+//! Files of other tools: opened, imported, and their tables in every format.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod support;
@@ -8,7 +8,7 @@ use std::process::Stdio;
 use support::{Folder, corewise, fixture, good, ran, run};
 
 const FILES: [&str; 4] = ["sched.data", "sched-zstd.data", "sched-pipe.data", "switch.data"];
-/// Every table: what is stored, what follows from sums, and what analyses make when it is asked for.
+/// All tables: stored ones, those computed from sums, and those made by analyses on request.
 fn all_tables() -> impl Iterator<Item = &'static str> {
     model::tables::ALL.iter().map(|def| def.name)
 }
@@ -26,14 +26,14 @@ fn a_file_and_its_folder_have_the_same_tables() {
     let folder = Folder::new();
     for name in FILES {
         let (file, dir) = (fixture(name), folder.name(&format!("{name}.cw")));
-        let said = good(["import", &file, "-o", &dir]);
-        assert!(said.contains("next: corewise report"), "{said}");
+        let output = good(["import", &file, "-o", &dir]);
+        assert!(output.contains("next: corewise report"), "{output}");
         for table in all_tables() {
             let (of_file, of_dir) =
                 (json(&["table", &file, table, "--format", "json"]), json(&["table", &dir, table, "--format", "json"]));
             assert!(of_file == of_dir, "{name} {table}");
         }
-        let (file, dir) = (json(&["check", &file, "--format", "json"]), json(&["check", &dir, "--format", "json"]));
+        let (file, dir) = (json(&["verify", &file, "--format", "json"]), json(&["verify", &dir, "--format", "json"]));
         assert_eq!(file, dir, "{name}");
         assert_eq!(file["holds"], true, "{name}");
         assert!(file["residuals"].as_object().unwrap().values().all(|r| r == 0), "{name}");
@@ -42,9 +42,9 @@ fn a_file_and_its_folder_have_the_same_tables() {
 }
 
 #[test]
-fn what_is_inferred_stands_apart_and_within() {
+fn inferred_time_is_separate_or_included() {
     let folder = Folder::new();
-    let mut inferred_in_all = 0;
+    let mut total_inferred = 0;
     for name in FILES {
         let (file, dir) = (fixture(name), folder.name(&format!("{name}.cw")));
         good(["import", &file, "-o", &dir]);
@@ -52,7 +52,7 @@ fn what_is_inferred_stands_apart_and_within() {
             let words = |of| json(&["table", of, table, "--format", "json", "--inferred"]);
             assert!(words(&file) == words(&dir), "{name} {table}");
         }
-        let check = |of| json(&["check", of, "--format", "json", "--inferred"]);
+        let check = |of| json(&["verify", of, "--format", "json", "--inferred"]);
         assert_eq!(check(&file), check(&dir), "{name}");
         assert_eq!(check(&file)["holds"], true, "{name}");
         let table = |table| json(&["table", &dir, table, "--format", "json"]);
@@ -64,23 +64,23 @@ fn what_is_inferred_stands_apart_and_within() {
         let of_threads = sum(&within("threads"), "inferred_ns");
         assert_eq!(running(&within("threads")) - running(&table("threads")), of_threads, "{name}");
         assert!(table("threads")[0].get("inferred_ns").is_none(), "{name}");
-        // The names of tables stand at its end.
-        let says = |report: String| report.split("\nNext\n").next().unwrap().contains("inferred");
+        // The end of the report lists the names of tables, so it is ignored.
+        let says = |report: String| report.split("\nNext steps\n").next().unwrap().contains("inferred");
         assert!(says(good(["report", &dir, "--inferred"])) && !says(good(["report", &dir])), "{name}");
-        inferred_in_all += apart;
+        total_inferred += apart;
     }
-    assert!(inferred_in_all > 0);
+    assert!(total_inferred > 0);
 }
 
 #[test]
-fn sums_close_in_every_form_of_a_table() {
+fn sums_are_equal_in_every_format_of_a_table() {
     let file = fixture("sched.data");
     let threads = json(&["table", &file, "threads", "--format", "json"]);
     let cpus = json(&["table", &file, "cpus", "--format", "json"]);
     assert_eq!(sum(&threads, "running_ns"), sum(&cpus, "busy_ns"));
     let csv = good(["table", &file, "threads", "--format", "csv"]);
     let head: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
-    assert_eq!(head[..3], ["thread", "tid", "life"]);
+    assert_eq!(head[..3], ["thread", "tid", "instance"]);
     let at = head.iter().position(|c| *c == "running_ns").unwrap();
     let running: i64 = csv.lines().skip(1).map(|l| l.split(',').nth(at).unwrap().parse::<i64>().unwrap()).sum();
     assert_eq!(running, sum(&cpus, "busy_ns"));
@@ -90,7 +90,7 @@ fn sums_close_in_every_form_of_a_table() {
 }
 
 #[test]
-fn names_stand_beside_keys_of_threads() {
+fn names_follow_the_keys_of_threads() {
     let file = fixture("sched.data");
     let threads = json(&["table", &file, "threads", "--format", "json"]);
     let name = |key: &Value| {
@@ -100,7 +100,7 @@ fn names_stand_beside_keys_of_threads() {
     for (table, columns) in [
         ("thread_state", &["thread", "waker"][..]),
         ("cpu_state", &["thread"]),
-        ("ready_by_thief", &["thread", "thief"]),
+        ("ran_instead", &["thread", "ran_instead"]),
         ("wakers", &["waker", "thread"]),
     ] {
         let rows = json(&["table", &file, table, "--format", "json"]);
@@ -139,7 +139,7 @@ fn a_table_goes_into_a_new_file_only() {
     let bytes = std::fs::read(&out).unwrap();
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
     let again = run(["table", &file, "threads", "--format", "csv", "-o", &out]);
-    assert!(again.code == Some(1) && again.err.contains("nothing is overwritten"), "{}", again.err);
+    assert!(again.code == Some(1) && again.err.contains("already exists"), "{}", again.err);
     assert_eq!(std::fs::read(&out).unwrap(), bytes);
     let other = folder.path("other.csv");
     assert_eq!(run(["table", &file, "dance", "-o", &other.display().to_string()]).code, Some(1));
@@ -158,7 +158,7 @@ fn a_folder_is_never_overwritten() {
 }
 
 #[test]
-fn a_pipe_is_a_file_too() {
+fn a_pipe_can_be_read_like_a_file() {
     let piped = |words: &[&str]| {
         let from = std::fs::File::open(fixture("sched-pipe.data")).unwrap();
         ran(corewise(words).stdin(Stdio::from(from)).output().unwrap())
@@ -169,45 +169,47 @@ fn a_pipe_is_a_file_too() {
     let dir = folder.name("run.cw");
     let import = piped(&["import", "-", "-o", &dir]);
     assert_eq!(import.code, Some(0), "{}", import.err);
-    let (of_dir, of_file) =
-        (json(&["check", &dir, "--format", "json"]), json(&["check", &fixture("sched-pipe.data"), "--format", "json"]));
+    let (of_dir, of_file) = (
+        json(&["verify", &dir, "--format", "json"]),
+        json(&["verify", &fixture("sched-pipe.data"), "--format", "json"]),
+    );
     assert_eq!(of_dir, of_file);
 }
 
 #[test]
-fn the_report_tells_how_good_the_recording_is_first() {
+fn the_report_starts_with_the_quality_of_the_recording() {
     let text = good(["report", &fixture("sched.data"), "--top", "3"]);
     let head: String = text.lines().take(2).collect::<Vec<_>>().join(" ");
-    for word in ["on 2 CPUs", "unknown", "lossy", "broken", "unwoken", "losses"] {
+    for word in ["on 2 CPUs", "unknown", "lossy", "inconsistent switches", "missing wakeups", "losses"] {
         assert!(head.contains(word), "{word} in {head}");
     }
-    assert!(text.contains("accounts close: yes"), "{text}");
+    assert!(text.contains("Time accounting: consistent"), "{text}");
     let report = json(&["report", &fixture("sched.data"), "--format", "json"]);
     assert_eq!(sum(&report["threads"], "running_ns"), sum(&report["cpus"], "busy_ns"));
-    assert_eq!(run(["report", &fixture("sched.data"), "--process", "nobody"]).code, Some(1));
+    assert_eq!(run(["report", &fixture("sched.data"), "--process", "no-such-name"]).code, Some(1));
     let one = good(["report", &fixture("sched.data"), "--process", "sched-pipe", "--sort", "name"]);
     assert!(one.contains("Threads of sched-pipe") && !one.contains("sched-messaging"), "{one}");
 }
 
 #[test]
-fn the_report_is_a_page_too() {
+fn the_report_can_be_a_page() {
     let folder = Folder::new();
     let (file, out) = (fixture("sched.data"), folder.name("run.html"));
-    let said = good(["report", &file, "--html", &out]);
-    assert!(said.contains(&out), "{said}");
+    let output = good(["report", &file, "--html", &out]);
+    assert!(output.contains(&out), "{output}");
     let page = std::fs::read_to_string(&out).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"), "{page}");
     assert_eq!(good(["report", &file, "--html", "-"]), page);
     let again = run(["report", &file, "--html", &out]);
     assert!(again.code == Some(1) && again.err.contains(&out), "{}", again.err);
     assert_eq!(run(["report", &file, "--html", "-", "--format", "json"]).code, Some(2));
-    // What is imported says the same, but for what it is called and where to go on.
+    // The report of the imported folder is the same, except for its path and the next steps.
     let dir = folder.name("sched.data");
     good(["import", &file, "-o", &dir]);
     let of_dir = good(["report", &dir, "--html", "-"]);
     let body = |page: &str| {
         let begin = page.find("<main>").unwrap();
-        page[begin..page.rfind(">Next<").unwrap()].to_owned()
+        page[begin..page.rfind(">Next steps<").unwrap()].to_owned()
     };
     assert_eq!(body(&of_dir).replace(&dir, &file), body(&page));
     let redacted = good(["report", &file, "--html", "-", "--redact"]);
@@ -216,11 +218,11 @@ fn the_report_is_a_page_too() {
 }
 
 #[test]
-fn sections_are_asked_for_by_name() {
+fn sections_are_selected_by_name() {
     let file = fixture("sched.data");
     let text = |sections| good(["report", &file, "--sections", sections]);
-    assert!(text("waiting").contains("\nWaited for a CPU") && !text("waiting").contains("\nMigrations"));
-    assert!(text("waiting,migrations").contains("\nMigrations") && !text("none").contains("\nWaited"));
+    assert!(text("waiting").contains("\nWaiting for a CPU") && !text("waiting").contains("\nMigrations"));
+    assert!(text("waiting,migrations").contains("\nMigrations") && !text("none").contains("\nWaiting for"));
     assert_eq!(text("all"), good(["report", &file]));
     let wrong = run(["report", &file, "--sections", "dance"]);
     assert!(wrong.code == Some(2) && wrong.err.contains("placement"), "{}", wrong.err);
@@ -228,8 +230,8 @@ fn sections_are_asked_for_by_name() {
     let some = json(&["report", &file, "--format", "json", "--sections", "waiting"]);
     assert!(none.get("ready_wait").is_none());
     assert_eq!(sum(&some["ready_wait"], "ready_ns"), sum(&none["threads"], "ready_ns"));
-    assert!(some["ready_by_thief"][0].get("thief_name").is_some());
-    // What was made for a folder lies there the next time.
+    assert!(some["ran_instead"][0].get("ran_instead_name").is_some());
+    // Tables made for a folder are stored in it.
     let folder = Folder::new();
     let dir = folder.path("run.cw");
     good(["import", &file, "-o", &dir.display().to_string()]);
@@ -241,17 +243,17 @@ fn sections_are_asked_for_by_name() {
 }
 
 #[test]
-fn what_the_user_tells_of_the_machine_counts_for_files_and_folders() {
+fn a_machine_description_applies_to_files_and_folders() {
     let folder = Folder::new();
-    let (told, dir) = (folder.name("pe.toml"), folder.name("run.cw"));
+    let (machine, dir) = (folder.name("pe.toml"), folder.name("run.cw"));
     std::fs::write(
-        &told,
+        &machine,
         "[[cpus]]\nids = \"0\"\ntype = \"performance\"\n[[cpus]]\nids = \"1\"\ntype = \"efficient\"\n",
     )
     .unwrap();
     good(["import", &fixture("sched.data"), "-o", &dir]);
     for table in ["cpus", "thread_by_core_type", "thread_state"] {
-        let of = |trace: &str| good(["table", trace, table, "--machine", &told, "--format", "csv"]);
+        let of = |trace: &str| good(["table", trace, table, "--machine", &machine, "--format", "csv"]);
         let (of_file, of_dir) = (of(&fixture("sched.data")), of(&dir));
         assert!(of_file == of_dir, "{table}");
         assert!(of_file.contains("performance") && of_file.contains("efficient"), "{table}");
@@ -259,7 +261,7 @@ fn what_the_user_tells_of_the_machine_counts_for_files_and_folders() {
 }
 
 #[test]
-fn the_critical_path_leads_to_whom_the_user_names() {
+fn the_critical_path_ends_with_the_thread_that_the_user_names() {
     let file = fixture("sched.data");
     let of = |words: &[&str]| json(&[&["table", &file, "critical_path", "--format", "json"], words].concat());
     let ends = |path: &Value| path.as_array().unwrap().last().unwrap()["tid"].as_i64();
@@ -269,17 +271,17 @@ fn the_critical_path_leads_to_whom_the_user_names() {
     assert_eq!((ends(&path), sum(&path, "end_ns") - sum(&path, "start_ns")), (Some(782), 10_000_000));
     let sums = json(&[&["table", &file, "critical_by_thread", "--format", "json"], &part[..]].concat());
     assert_eq!(sum(&sums, "path_ns"), 10_000_000);
-    let nobody = run(["table", &file, "critical_path", "--thread", "424242"]);
-    assert!(nobody.code == Some(1) && nobody.err.contains("thread 424242 has no stretch"), "{}", nobody.err);
+    let unknown = run(["table", &file, "critical_path", "--thread", "424242"]);
+    assert!(unknown.code == Some(1) && unknown.err.contains("thread 424242 does not exist"), "{}", unknown.err);
     let other = run(["table", &file, "threads", "--thread", "782"]);
     assert!(other.code == Some(2) && other.err.contains("critical_by_thread"), "{}", other.err);
 }
 
 #[test]
-fn tables_are_explained() {
-    let words = good(["tables"]);
+fn tables_are_described() {
+    let output = good(["tables"]);
     for table in all_tables() {
-        assert!(words.contains(&format!("{table}: ")), "{table} in {words}");
+        assert!(output.contains(&format!("{table}: ")), "{table} in {output}");
     }
     assert!(good(["tables", &fixture("sched.data")]).contains("threads (54 rows)"));
 }

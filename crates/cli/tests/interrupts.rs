@@ -1,4 +1,4 @@
-//! A recording of what ends idle periods (`record --irq`).
+//! Records the causes that end idle periods (`record --irq`).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod support;
@@ -11,8 +11,8 @@ use support::{Folder, good, run};
 
 static ON: AtomicBool = AtomicBool::new(true);
 
-/// Puts this thread on one CPU, under a name.
-fn settle(cpu: usize, name: &std::ffi::CStr) {
+/// Pins this thread to one CPU and names it.
+fn pin_and_name(cpu: usize, name: &std::ffi::CStr) {
     // SAFETY: a valid mask of one CPU, of this thread; the name ends with 0.
     unsafe {
         let mut one: libc::cpu_set_t = std::mem::zeroed();
@@ -22,7 +22,7 @@ fn settle(cpu: usize, name: &std::ffi::CStr) {
     }
 }
 
-/// The CPUs on which this thread may run.
+/// Returns the CPUs on which this thread may run.
 fn allowed() -> Vec<usize> {
     // SAFETY: the kernel writes at most the mask's size.
     let mask = unsafe {
@@ -34,12 +34,12 @@ fn allowed() -> Vec<usize> {
     (0..libc::CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &mask) }).collect()
 }
 
-/// Where a busy machine leaves few idle periods, other causes may be most of them.
+/// On a busy machine with few idle periods, other causes may dominate; this many are tolerated.
 const FEW: i64 = 20;
 
-/// One thread sleeps for 2 ms at a time and then writes to a pipe, on the first CPU; another one reads that, on the second. A timer
-/// takes the first CPU out of idle, whose function is hrtimer_wakeup, and the writer the second one, by an interrupt, or without
-/// one where the idle task looks for work by itself. Other timers and devices end some periods: most is what is asked.
+/// A thread on the first CPU sleeps for 2 ms at a time and then writes to a pipe, which a thread on the second CPU reads. The first CPU
+/// leaves idle by a timer with the function hrtimer_wakeup. The second one is woken by the writer, by an interrupt, or without one if
+/// its idle task polls. Other timers and devices end some periods, so the test requires only a majority.
 #[test]
 #[ignore = "needs BPF rights, two CPUs"]
 fn timers_and_other_cpus_end_idle_periods() {
@@ -47,14 +47,14 @@ fn timers_and_other_cpus_end_idle_periods() {
     let [first, second, ..] = cpus[..] else { panic!("this machine has one CPU") };
     let (mut from, mut into) = std::io::pipe().unwrap();
     let writing = std::thread::spawn(move || {
-        settle(first, c"idle-writer");
+        pin_and_name(first, c"idle-writer");
         while ON.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(2));
             into.write_all(&[0]).unwrap();
         }
     });
     let reading = std::thread::spawn(move || {
-        settle(second, c"idle-reader");
+        pin_and_name(second, c"idle-reader");
         while from.read(&mut [0]).unwrap() > 0 {}
     });
     let folder = Folder::new();
@@ -69,14 +69,14 @@ fn timers_and_other_cpus_end_idle_periods() {
         serde_json::from_str(&good(["table", &dir, name, "--format", "json"])).expect("JSON")
     };
     let rows = table("idle_wakeups");
-    // However busy the machine is: no idle period is longer than the writer's sleep and how late its timer is.
+    // On any load, no idle period is longer than the writer's sleep plus the delay of its timer.
     for (row, cpu) in table("cpus").iter().zip(0..).filter(|(_, cpu)| [first, second].contains(cpu)) {
         let of_cpu = rows.iter().filter(|r| r["cpu"].as_u64() == Some(cpu as u64));
         let (idle, periods) =
             (row["idle_ns"].as_i64().unwrap(), of_cpu.map(|r| r["periods"].as_i64().unwrap()).sum::<i64>());
         assert!(idle <= (periods + 1) * 4_000_000, "CPU {cpu} was idle for {idle} ns in {periods} periods");
     }
-    // Of the periods of a CPU with this cause and waker: all of them, and those that this interrupt ended.
+    // Returns the number of periods of a CPU with this cause and waker, and how many of them such an interrupt ended.
     let periods = |cpu: usize, cause: &str, waker: Option<&str>, ended: &dyn Fn(Option<&str>) -> bool| {
         let ours = |row: &&Value| {
             row["cpu"].as_u64() == Some(cpu as u64) && row["cause"] == cause && row["waker_name"].as_str() == waker
@@ -86,16 +86,16 @@ fn timers_and_other_cpus_end_idle_periods() {
         let such: i64 = rows.iter().filter(ours).filter(|row| ended(row["interrupt"].as_str())).map(count).sum();
         (all, such)
     };
-    // A CPU that is idle often is so between the writer's sleeps: some of these periods have this cause.
+    // A CPU with many idle periods has some with this cause, between the writer's sleeps.
     let is_often = |cpu: usize| {
         let of_cpu = rows.iter().filter(|r| r["cpu"].as_u64() == Some(cpu as u64));
         of_cpu.map(|r| r["periods"].as_i64().unwrap()).sum::<i64>() > 10 * FEW
     };
     let (all, timer) = periods(first, "interrupt", None, &|name| name == Some("timer hrtimer_wakeup"));
-    assert!(all > 0 || !is_often(first), "none was ended by an interrupt: {rows:?}");
+    assert!(all > 0 || !is_often(first), "no period was ended by an interrupt: {rows:?}");
     assert!(timer * 2 + FEW > all, "{timer} of {all} by a timer: {rows:?}");
     let (all, sent) =
         periods(second, "thread", Some("idle-writer"), &|name| name.is_none_or(|name| name.starts_with("ipi ")));
-    assert!(all > 0 || !is_often(second), "none was ended by the writer: {rows:?}");
+    assert!(all > 0 || !is_often(second), "no period was ended by the writer: {rows:?}");
     assert!(sent * 2 + FEW > all, "{sent} of {all} by another CPU: {rows:?}");
 }

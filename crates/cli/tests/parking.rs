@@ -1,4 +1,4 @@
-//! A recording across a CPU's going offline. It changes the machine, so it is ignored unless that is asked for.
+//! Records while a CPU goes offline. This changes the machine, so the test is ignored unless it is requested.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod support;
@@ -9,7 +9,7 @@ use support::{Folder, corewise, good, ran};
 
 const ONLINE: &str = "/sys/devices/system/cpu/cpu1/online";
 
-/// CPU 1, offline until this goes.
+/// A guard that keeps CPU 1 offline until it is dropped.
 struct Offline;
 
 impl Offline {
@@ -24,8 +24,8 @@ impl Drop for Offline {
     }
 }
 
-/// A CPU tells nothing of its last switch, to its idle task, since it counts as offline by then: who ran there last (`migration/1`)
-/// must not be taken to run until it comes back.
+/// The last switch of a CPU to its idle task is not recorded, since the CPU counts as offline by then. The thread that ran last
+/// (`migration/1`) must not be counted as running until the CPU comes back.
 #[test]
 #[ignore = "needs BPF rights, COREWISE_TEST_OFFLINE"]
 fn an_offline_cpu_runs_nothing() {
@@ -46,7 +46,7 @@ fn an_offline_cpu_runs_nothing() {
     };
     let parking = table("parking");
     let row = parking.iter().find(|r| r["cpu"] == 1).unwrap();
-    // Going down and coming up, threads of the kernel run; what lies between is all but nothing of that.
+    // Kernel threads run while the CPU goes down and comes up, but hardly in between.
     let [parked, busy] = ["parked_ns", "busy_ns"].map(|col| row[col].as_i64().unwrap());
     assert!(parked >= 300_000_000 && parked - busy >= 250_000_000, "{row}");
     let idle = |r: &&Value| r["cpu"] == 1 && r["state"] == "idle";

@@ -1,4 +1,4 @@
-//! A recording of a thread that its cgroup's CPU quota holds.
+//! Records a thread that its cgroup's CPU quota throttles.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod support;
@@ -10,20 +10,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use support::{Folder, good, run};
 
-/// In each 100 ms.
+/// The quota period, in ns.
 const PERIOD_NS: i64 = 100_000_000;
 
-/// What the kernel counted as throttled, ns, and when that was read, on the recordings' clock.
+/// The time of a reading on the recordings' clock, and the throttled time that the kernel had counted, in ns.
 type Reading = (i64, i64);
 
-/// A cgroup of its own that may run for 20 ms of each 100; goes with the test.
+/// A temporary cgroup that may run for 20 ms of each 100 ms.
 struct Group {
     folder: PathBuf,
     unified: bool,
 }
 
 impl Group {
-    /// In v2, below the root where the CPU controller is enabled; in v1, in its own hierarchy.
+    /// Creates the group: in v2, below the root if its CPU controller is enabled; in v1, in the hierarchy of that controller.
     fn new() -> Result<Self, String> {
         let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         let mount = |of: fn(&str, &str) -> bool| {
@@ -46,7 +46,7 @@ impl Group {
         let set = |file: &str, text: &str| {
             std::fs::write(group.folder.join(file), text).map_err(|why| format!("{file}: {why}"))
         };
-        // So much weight that it comes to use its quota on a busy machine too.
+        // A high weight, so that the group uses its quota on a busy machine too.
         let files: &[_] = if unified {
             &[("cpu.max", "20000 100000"), ("cpu.weight", "10000")]
         } else {
@@ -56,7 +56,7 @@ impl Group {
         Ok(group)
     }
 
-    /// `None`: it cannot be read.
+    /// Reads the kernel's counter; `None` if that fails.
     fn reading(&self) -> Option<Reading> {
         let stat = std::fs::read_to_string(self.folder.join("cpu.stat")).ok()?;
         let (name, unit) = if self.unified { ("throttled_usec ", 1000) } else { ("throttled_time ", 1) };
@@ -70,7 +70,7 @@ impl Group {
         Some((now.tv_sec * 1_000_000_000 + now.tv_nsec, count * unit))
     }
 
-    /// A shell that joins the group and spins.
+    /// Starts a shell that joins the group and spins.
     fn spin(&self) -> Child {
         let script = format!("echo $$ > {}/cgroup.procs && while :; do :; done", self.folder.display());
         Command::new("sh").args(["-c", &script]).stdout(Stdio::null()).spawn().expect("sh runs")
@@ -79,7 +79,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // The kernel lets go of a killed thread a little later.
+        // The kernel removes a killed thread from the group a little later.
         for _ in 0..100 {
             if std::fs::remove_dir(&self.folder).is_ok() {
                 return;
@@ -91,7 +91,7 @@ impl Drop for Group {
 
 #[test]
 #[ignore = "needs BPF rights, CPU quotas, Linux 6.18"]
-fn what_a_quota_holds_is_throttled() {
+fn a_thread_over_its_quota_is_throttled() {
     let group = Group::new().unwrap();
     let folder = Folder::new();
     let dir = folder.name("run.cw");
@@ -122,10 +122,10 @@ fn what_a_quota_holds_is_throttled() {
     let classes = ["no_cpu_free_ns", "free_same_type_ns", "free_other_type_ns", "wakeup_latency_ns", "free_unknown_ns"];
     let free = classes.iter().map(|column| ns(column)).sum::<i64>() + row["free_not_allowed_ns"].as_i64().unwrap_or(0);
     assert_eq!(free + ns("throttled_ns"), ns("ready_ns"), "{row}");
-    let checked: Value = serde_json::from_str(&good(["check", &dir, "--format", "json"])).expect("JSON");
+    let checked: Value = serde_json::from_str(&good(["verify", &dir, "--format", "json"])).expect("JSON");
     assert_eq!(checked["holds"], true, "{checked}");
 
-    // The kernel counts a hold when it is over: of one at the begin more, of one at the end less than lies in the recording.
+    // The kernel counts throttled time when it ends, so the counter differs from the recording at both ends.
     let manifest = std::fs::read_to_string(Path::new(&dir).join("manifest.json")).unwrap();
     let manifest: Value = serde_json::from_str(&manifest).expect("JSON");
     let (begin, length) = (manifest["origin_ns"].as_i64().unwrap(), manifest["end_ns"].as_i64().unwrap());

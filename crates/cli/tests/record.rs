@@ -1,4 +1,4 @@
-//! Recordings of the machine that the tests run on.
+//! Recordings of the test machine.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod support;
@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use support::{Folder, corewise, good, run};
 
 fn check(dir: &str) -> Value {
-    let checked: Value = serde_json::from_str(&good(["check", dir, "--format", "json"])).expect("JSON");
+    let checked: Value = serde_json::from_str(&good(["verify", dir, "--format", "json"])).expect("JSON");
     assert_eq!(checked["holds"], true, "{checked}");
     assert!(checked["events"].as_i64().is_some_and(|n| n > 0), "{checked}");
     checked
 }
 
-/// Waits until a file of the spool has something in it.
-fn spooling(dir: &str) {
+/// Waits until a file of the spool has data.
+fn wait_for_spool(dir: &str) {
     let end = Instant::now() + Duration::from_secs(20);
     let spool = std::path::Path::new(dir).join("spool");
     let written = || {
@@ -29,7 +29,7 @@ fn spooling(dir: &str) {
         })
     };
     while !written() {
-        assert!(Instant::now() < end, "the recorder writes nothing into {}", spool.display());
+        assert!(Instant::now() < end, "the recorder writes nothing to {}", spool.display());
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -46,18 +46,18 @@ fn a_command_is_recorded_and_its_exit_code_passed_on() {
     let ran = run(["record", "-o", &dir, "--", "sh", "-c", "echo of the command; sleep 0.2; exit 7"]);
     assert_eq!(ran.code, Some(7), "{}", ran.err);
     assert_eq!(ran.out, "of the command\n");
-    assert!(ran.err.contains("next: corewise report") && ran.err.contains("own cost"), "{}", ran.err);
+    assert!(ran.err.contains("next: corewise report") && ran.err.contains("Recording overhead"), "{}", ran.err);
     check(&dir);
     assert!(!folder.path("run.cw/spool").exists());
     let report = good(["report", &dir]);
     assert!(report.contains("Threads of process") && report.contains("(sh)"), "{report}");
     let again = run(["record", "-o", &dir, "--", "true"]);
-    assert!(again.code == Some(1) && again.err.contains("overwrites nothing"), "{}", again.err);
+    assert!(again.code == Some(1) && again.err.contains("does not overwrite"), "{}", again.err);
 }
 
 #[test]
 #[ignore = "needs BPF rights"]
-fn a_command_that_is_not_there() {
+fn a_command_that_does_not_exist_is_reported() {
     let folder = Folder::new();
     let ran = run(["record", "-o", &folder.name("run.cw"), "--", "/no/such/command"]);
     assert_eq!(ran.code, Some(127), "{}", ran.err);
@@ -67,7 +67,7 @@ fn a_command_that_is_not_there() {
 
 #[test]
 #[ignore = "needs BPF rights"]
-fn a_duration_ends_it() {
+fn a_recording_ends_after_its_duration() {
     let folder = Folder::new();
     let dir = folder.name("run.cw");
     let ran = run(["record", "-o", &dir, "--duration", "500ms", "--irq", "--keep-spool"]);
@@ -76,16 +76,16 @@ fn a_duration_ends_it() {
     assert!((400_000_000..2_000_000_000).contains(&span), "{span}");
     assert!(folder.path("run.cw/spool").is_dir());
     let recovered = run(["recover", &dir]);
-    assert_eq!(recovered.code, Some(1), "what is whole is not recovered: {}", recovered.out);
+    assert_eq!(recovered.code, Some(1), "a complete folder is not recovered: {}", recovered.out);
 }
 
 #[test]
 #[ignore = "needs BPF rights"]
-fn ctrl_c_ends_it_well() {
+fn ctrl_c_ends_a_recording_normally() {
     let folder = Folder::new();
     let dir = folder.name("run.cw");
     let child = start(&["record", "-o", &dir]);
-    spooling(&dir);
+    wait_for_spool(&dir);
     // SAFETY: a signal to our own child.
     assert_eq!(unsafe { libc::kill(child.id().cast_signed(), libc::SIGINT) }, 0);
     let ended = support::ran(child.wait_with_output().unwrap());
@@ -95,11 +95,11 @@ fn ctrl_c_ends_it_well() {
 
 #[test]
 #[ignore = "needs BPF rights"]
-fn what_a_killed_recorder_left_is_recovered() {
+fn the_recording_of_a_killed_recorder_can_be_recovered() {
     let folder = Folder::new();
     let (dir, other) = (folder.name("run.cw"), folder.name("other.cw"));
     let mut child = start(&["record", "-o", &dir, "--", "sleep", "30"]);
-    spooling(&dir);
+    wait_for_spool(&dir);
     std::thread::sleep(Duration::from_millis(500));
     child.kill().unwrap();
     child.wait().unwrap();
@@ -107,15 +107,15 @@ fn what_a_killed_recorder_left_is_recovered() {
     assert!(report.code == Some(1) && report.err.contains("corewise recover"), "{}", report.err);
     good(["recover", &dir, "-o", &other]);
     let elsewhere = check(&other);
-    let said = good(["recover", &dir]);
-    assert!(said.contains("killed"), "{said}");
+    let output = good(["recover", &dir]);
+    assert!(output.contains("killed"), "{output}");
     assert_eq!(check(&dir), elsewhere);
     assert!(!folder.path("run.cw/spool").exists());
 }
 
 #[test]
 #[ignore = "needs BPF rights"]
-fn the_demonstration_shows_its_threads() {
+fn the_demo_shows_its_threads() {
     let folder = Folder::new();
     let dir = folder.name("demo.cw");
     let ran = run(["demo", "-o", &dir, "--duration", "1"]);
@@ -127,13 +127,13 @@ fn the_demonstration_shows_its_threads() {
     }
 }
 
-/// The numbers of two threads that want the CPU on which this thread is.
+/// Starts two threads that spin on the CPU of this thread, and returns their TIDs.
 fn spin(on: &'static std::sync::atomic::AtomicBool) -> Vec<i64> {
-    let (tell, told) = std::sync::mpsc::channel();
+    let (send, received) = std::sync::mpsc::channel();
     // SAFETY: no memory is involved.
     let cpu = unsafe { libc::sched_getcpu() } as usize;
     for _ in 0..2 {
-        let tell = tell.clone();
+        let send = send.clone();
         std::thread::spawn(move || {
             // SAFETY: a valid mask of one CPU, of this thread.
             let tid = unsafe {
@@ -142,13 +142,13 @@ fn spin(on: &'static std::sync::atomic::AtomicBool) -> Vec<i64> {
                 libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const one);
                 libc::gettid()
             };
-            tell.send(i64::from(tid)).unwrap();
+            send.send(i64::from(tid)).unwrap();
             while on.load(std::sync::atomic::Ordering::Relaxed) {
                 std::hint::spin_loop();
             }
         });
     }
-    told.iter().take(2).collect()
+    received.iter().take(2).collect()
 }
 
 #[test]
@@ -168,38 +168,38 @@ fn an_idle_cpu_is_not_free_for_threads_that_are_pinned_elsewhere() {
         table("ready_wait").into_iter().filter(|r| tids.contains(&r["tid"].as_i64().unwrap())).collect();
     assert_eq!(waits.len(), 2, "{waits:?}");
     let sum = |col: &str| waits.iter().map(|r| r[col].as_i64().unwrap_or(0)).sum::<i64>();
-    // What came before the snapshot is not known.
+    // Permissions before the snapshot are unknown.
     let unknown = sum("permission_unknown_ns") + sum("unknown_ns") + sum("free_unknown_ns");
     assert!(sum("free_same_type_ns") + sum("free_other_type_ns") <= sum("permission_unknown_ns"), "{waits:?}");
-    // One of the two is always ready; so every other CPU's idle time was there for it to see, and not for it to use.
+    // One of the two is always ready, so all idle time of other CPUs counts as free but not allowed.
     let idle = table("cpus").iter().map(|r| r["idle_ns"].as_i64().unwrap()).max().unwrap();
     assert!(sum("free_not_allowed_ns") >= idle - unknown, "{idle} ns idle: {waits:?}");
     let span = check(&dir)["span_ns"].as_i64().unwrap();
-    assert!(unknown < span, "in {span} ns nothing was told of {waits:?}");
-    // Nobody takes CPUs away or gives them back meanwhile: each is what it was when the recording began, told from there on.
+    assert!(unknown < span, "nothing is known about {span} ns: {waits:?}");
+    // No CPU goes offline or comes online meanwhile: each keeps its state for the whole recording.
     let whole = |r: &Value| [&r["parked_ns"], &r["unparked_ns"]].iter().any(|ns| ns.as_i64() == Some(span));
-    let (parking, said) = (table("parking"), good(["report", &dir]));
+    let (parking, report) = (table("parking"), good(["report", &dir]));
     assert_eq!(
         parking.iter().all(whole),
-        !said.contains("Which CPUs go offline and come online is not told"),
+        !report.contains("CPUs that go offline and come online are not recorded"),
         "{parking:?}"
     );
 }
 
 #[test]
 #[ignore = "needs root"]
-fn without_rights_one_error_says_what_to_do() {
+fn without_permission_the_error_says_what_to_do() {
     let folder = Folder::new();
     let binary = folder.path("corewise");
     std::fs::copy(env!("CARGO_BIN_EXE_corewise"), &binary).unwrap();
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     std::fs::set_permissions(folder.path("."), open).unwrap();
-    let as_nobody = |words: &[&str]| {
+    let as_user = |words: &[&str]| {
         use std::os::unix::process::CommandExt;
         let mut command = std::process::Command::new(&binary);
         support::ran(command.args(words).uid(65534).gid(65534).current_dir(folder.path(".")).output().unwrap())
     };
-    let record = as_nobody(&["record", "-o", "run.cw", "--", "true"]);
+    let record = as_user(&["record", "-o", "run.cw", "--", "true"]);
     assert_eq!(record.code, Some(1), "{}", record.err);
     assert!(
         record.err.contains("CAP_BPF") && record.err.contains("sudo") && record.err.contains("setcap"),
@@ -207,8 +207,8 @@ fn without_rights_one_error_says_what_to_do() {
         record.err
     );
     assert!(!folder.path("run.cw").exists());
-    assert_eq!(as_nobody(&["doctor"]).code, Some(1));
-    let demo = as_nobody(&["demo", "-o", "demo.cw"]);
+    assert_eq!(as_user(&["doctor"]).code, Some(1));
+    let demo = as_user(&["demo", "-o", "demo.cw"]);
     assert_eq!(demo.code, Some(0), "{}", demo.err);
     assert!(demo.err.contains("bundled") && demo.out.contains("Threads"), "{}", demo.err);
 }

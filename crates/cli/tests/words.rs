@@ -7,12 +7,13 @@ use std::io::Read;
 use std::process::Stdio;
 use support::{Folder, corewise, fixture, good, ran, run};
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "record",
     "import",
     "report",
     "diagnose",
     "explain",
+    "verify",
     "check",
     "tables",
     "table",
@@ -25,7 +26,7 @@ const COMMANDS: [&str; 14] = [
 ];
 
 #[test]
-fn help_lists_every_command_and_each_has_its_own() {
+fn help_lists_every_command_and_each_has_its_help() {
     let help = good(["--help"]);
     assert!(help.contains("Examples:") && help.contains("Exit codes:"), "{help}");
     let block = help.split("Commands:\n").nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap();
@@ -38,7 +39,7 @@ fn help_lists_every_command_and_each_has_its_own() {
 }
 
 #[test]
-fn a_command_line_that_makes_no_sense_is_2() {
+fn invalid_arguments_exit_with_code_2() {
     for words in
         [&["dance"][..], &["report"], &[], &["report", "--top", "x", "a"], &["record", "--pid", "1", "--", "ls"]]
     {
@@ -51,7 +52,7 @@ fn a_command_line_that_makes_no_sense_is_2() {
 }
 
 #[test]
-fn errors_are_one_sentence_with_where() {
+fn errors_are_short_and_name_the_place() {
     let folder = Folder::new();
     let text = folder.path("a.txt");
     std::fs::write(&text, "not a recording").unwrap();
@@ -60,9 +61,9 @@ fn errors_are_one_sentence_with_where() {
     let cases = [
         (vec!["report", "/no/such/file"], "/no/such/file"),
         (vec!["report", &text], "perf.data"),
-        (vec!["check", &empty], "neither a trace folder"),
-        (vec!["recover", &empty], "holds no spool"),
-        (vec!["recover", "/no/such/folder"], "no such folder"),
+        (vec!["verify", &empty], "neither a trace folder"),
+        (vec!["recover", &empty], "contains no spool"),
+        (vec!["recover", "/no/such/folder"], "folder not found"),
         (vec!["topo", "--machine", "/no/such/file"], "/no/such/file"),
         (vec!["topo", "--machine", &text], "line 1"),
     ];
@@ -80,18 +81,18 @@ fn errors_are_one_sentence_with_where() {
 }
 
 #[test]
-fn damage_is_told_with_its_place() {
+fn damage_is_reported_with_its_place() {
     let folder = Folder::new();
-    let whole = std::fs::read(fixture("sched.data")).unwrap();
+    let complete = std::fs::read(fixture("sched.data")).unwrap();
     let cut = folder.path("cut.data");
-    std::fs::write(&cut, &whole[..whole.len() / 2]).unwrap();
+    std::fs::write(&cut, &complete[..complete.len() / 2]).unwrap();
     let ran = run(["report", &cut.display().to_string()]);
-    let said = format!("{}{}", ran.out, ran.err);
-    assert!(said.contains("byte ") && ran.code.is_some_and(|c| c <= 1), "{:?} {said}", ran.code);
+    let output = format!("{}{}", ran.out, ran.err);
+    assert!(output.contains("byte ") && ran.code.is_some_and(|c| c <= 1), "{:?} {output}", ran.code);
 }
 
 #[test]
-fn colours_only_where_they_are_wanted() {
+fn colours_are_used_only_when_wanted() {
     let file = fixture("sched.data");
     assert!(!good(["report", &file]).contains('\u{1b}'));
     assert!(good(["report", &file, "--color", "always"]).contains('\u{1b}'));
@@ -100,7 +101,7 @@ fn colours_only_where_they_are_wanted() {
 }
 
 #[test]
-fn who_reads_may_stop_reading() {
+fn a_closed_pipe_is_not_an_error() {
     let mut child = corewise(["table", &fixture("sched.data"), "thread_state", "--format", "csv"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -113,7 +114,7 @@ fn who_reads_may_stop_reading() {
 }
 
 #[test]
-fn completions_and_manual() {
+fn completions_and_manual_are_printed() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(good(["completions", shell]).contains("corewise"), "{shell}");
     }
@@ -122,18 +123,18 @@ fn completions_and_manual() {
 }
 
 #[test]
-fn the_machine_is_drawn() {
+fn the_machine_is_shown() {
     assert!(good(["topo"]).contains("CPU"));
     let json: serde_json::Value = serde_json::from_str(&good(["topo", "--json"])).unwrap();
     assert!(json["cpus"].as_array().is_some_and(|c| !c.is_empty()));
     let folder = Folder::new();
-    let told = folder.path("pe.toml");
+    let machine = folder.path("pe.toml");
     std::fs::write(
-        &told,
+        &machine,
         "[[cpus]]\nids = \"0-1\"\ntype = \"performance\"\n[[cpus]]\nids = \"2\"\ntype = \"efficient\"\n",
     )
     .unwrap();
-    let drawn = good(["topo", "--machine", &told.display().to_string()]);
-    assert_eq!(good(["topo", &told.display().to_string()]), drawn, "a file that describes a machine is no trace");
+    let drawn = good(["topo", "--machine", &machine.display().to_string()]);
+    assert_eq!(good(["topo", &machine.display().to_string()]), drawn, "a file that describes a machine is not a trace");
     assert!(drawn.contains("performance") && drawn.contains("efficient"), "{drawn}");
 }

@@ -1,10 +1,10 @@
-//! All rules over a trace.
+//! Checks all rules on a trace.
 
+use crate::context::{RuleContext, span};
 use crate::finding::{Finding, Subject};
 use crate::folding::ranked;
-use crate::given::{Given, span};
 use crate::pools::Processes;
-use crate::rule::{Looked, Rule};
+use crate::rule::{Rule, RuleOutcome};
 use crate::rules::RULES;
 use crate::settings::Settings;
 use engine::{EngineError, Session};
@@ -12,16 +12,16 @@ use model::{Span, TableDef};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// What is asked for.
+/// Which rules to check on which range.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Options {
-    /// Only this part of the recording.
+    /// The range of the recording to analyse.
     pub part: Option<Span>,
-    /// Only these rules, by name; none: all.
+    /// Only these rules, by id; empty: all.
     pub only: Vec<String>,
-    /// Not these.
+    /// The rules to skip, by id.
     pub skip: Vec<String>,
-    /// The figures that rules go by.
+    /// Threshold values.
     pub settings: Settings,
 }
 
@@ -34,71 +34,71 @@ impl Options {
     }
 }
 
-/// A rule that could not look.
+/// A rule that could not be checked.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct NotChecked {
-    /// Which.
+    /// The rule's id.
     pub rule: &'static str,
-    /// What the data lacks: a sentence.
+    /// Which data is missing: a sentence.
     pub why: String,
 }
 
-/// What was found, what was looked for, and what could not be.
+/// All findings, the rules that were checked, and those that could not be.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Diagnosis {
-    /// The time looked at.
+    /// The analysed range.
     pub span: Span,
-    /// What is wrong, by what it is about ([`Subject`]), and then that first which counts for most ([`Finding::counted_ns`]).
+    /// The findings, ordered by [`Subject`], then by [`Finding::counted_ns`] in descending order.
     pub findings: Vec<Finding>,
-    /// The rules that looked.
+    /// The rules that were checked.
     pub checked: Vec<&'static str>,
-    /// Those that could not.
+    /// The rules that could not be checked.
     pub not_checked: Vec<NotChecked>,
 }
 
 impl Diagnosis {
-    /// What bears on all findings, with their numbers: a sentence each, to be said before them.
+    /// Findings that affect the reliability of all others, one sentence each, to be printed first.
     pub fn caveats(&self) -> impl Iterator<Item = String> {
-        let about = (1..).zip(&self.findings).filter(|(_, f)| f.of != Subject::Program);
+        let about = (1..).zip(&self.findings).filter(|(_, f)| f.subject != Subject::Program);
         about.map(|(at, f): (usize, _)| format!("{} ({at}. {})", f.title, f.rule))
     }
 }
 
-/// Asks every rule that is wanted.
+/// Checks every requested rule.
 ///
 /// # Errors
 /// The trace cannot be read.
 pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, EngineError> {
-    let mut said = Diagnosis {
+    let mut diagnosis = Diagnosis {
         span: span(session, options.part),
         findings: Vec::new(),
         checked: Vec::new(),
         not_checked: Vec::new(),
     };
     if session.summary().is_of_frames() {
-        let why = "a frame log tells of frames, not of threads and CPUs";
-        said.not_checked = options.rules().map(|rule| NotChecked { rule: rule.id, why: why.to_owned() }).collect();
-        return Ok(said);
+        let why = "a frame log records frames, not threads and CPUs";
+        diagnosis.not_checked = options.rules().map(|rule| NotChecked { rule: rule.id, why: why.to_owned() }).collect();
+        return Ok(diagnosis);
     }
-    let of_part = prepared(session, options)?;
+    let part_tables = prepared(session, options)?;
     for rule in options.rules() {
-        let given = Given::new(session, &options.settings, options.part, &of_part, rule)?;
-        match (rule.look)(&given)? {
-            Looked::At(found) => {
-                said.checked.push(rule.id);
-                said.findings.extend(found.into_iter().map(|finding| given.weighed(finding)));
+        let ctx = RuleContext::new(session, &options.settings, options.part, &part_tables, rule)?;
+        match (rule.check)(&ctx)? {
+            RuleOutcome::Findings(found) => {
+                diagnosis.checked.push(rule.id);
+                diagnosis.findings.extend(found.into_iter().map(|finding| ctx.with_final_severity(finding)));
             }
-            Looked::Lacks(why) => said.not_checked.push(NotChecked { rule: rule.id, why }),
+            RuleOutcome::MissingData(why) => diagnosis.not_checked.push(NotChecked { rule: rule.id, why }),
         }
     }
-    if let (Some(rule), true) = (options.rules().next(), said.findings.len() > 1) {
-        let given = Given::new(session, &options.settings, options.part, &of_part, rule)?;
-        said.findings = ranked(said.findings, &Processes::new(&given)?);
+    if let (Some(rule), true) = (options.rules().next(), diagnosis.findings.len() > 1) {
+        let ctx = RuleContext::new(session, &options.settings, options.part, &part_tables, rule)?;
+        diagnosis.findings = ranked(diagnosis.findings, &Processes::new(&ctx)?);
     }
-    Ok(said)
+    Ok(diagnosis)
 }
 
-/// All tables of analyses in one pass: of a part they are handed on, of a whole recording the session keeps them.
+/// Makes all required tables in one pass. Tables of a range are returned; those of a whole recording stay in the session.
 fn prepared(session: &Session, options: &Options) -> Result<Vec<model::Table>, EngineError> {
     let held = |def: &&&'static TableDef| Session::is_of_part(def);
     let names: BTreeSet<&str> = options.rules().flat_map(|rule| rule.tables).filter(held).map(|def| def.name).collect();

@@ -1,53 +1,52 @@
-//! What a rule says.
+//! What a rule finds.
 
-use model::{AnyOf, Declared, Fix, Row, Span, Value};
+use model::{AnyColumn, Fix, Row, Span, TableType, Value};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
-/// How much it matters: by the part of the time looked at that the thread with most to gain could get back
-/// ([`crate::SEVERITY`]). What is of low confidence counts by the lower end of its range ([`Finding::counted_ns`]).
+/// How much a finding matters: the potential saving of the thread with the largest one, as a share of the analysed range
+/// ([`crate::SEVERITY`]). A finding of low confidence counts with the lower bound of its range ([`Finding::counted_ns`]).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// Worth knowing.
     Low,
-    /// Worth mending.
+    /// Worth fixing.
     Medium,
-    /// Mend this first.
+    /// Fix this first.
     High,
 }
 
-/// What a finding is about, those first that whoever has the program can mend. Only of these is it told what they explain of
-/// one another, and only these can cost the time that a severity is of.
+/// What a finding is about, in the order of display. Only findings about the program are nested under one another, and only these
+/// have a potential saving.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
-    /// The program, or how the machine is set up for it.
+    /// The program, or how the machine is configured for it.
     Program,
-    /// The recording: what it lacks may hide other findings, or make them wrong. As severe as what may be missing.
+    /// The recording: missing data may hide other findings, or make them wrong. As severe as what may be missing.
     Recording,
-    /// What happened around the machine meanwhile: it made the run slower, but nothing is wrong with the program, and all that
-    /// happened is known. Never more than low.
+    /// The environment: something outside the program slowed the run down. It is fully known and never more severe than low.
     Conditions,
 }
 
-/// How sure it is that what is named is what happened, and that mending it gives the time back.
+/// How certain it is that the finding is correct and that the fix saves the time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
     /// One of several explanations.
     Low,
-    /// The likely one.
+    /// The likely explanation.
     Medium,
-    /// The trace shows it.
+    /// The trace shows it directly.
     High,
 }
 
-/// A word for the user.
+/// Defines the names of an enum's variants.
 macro_rules! words {
     ($kind:ty: $($variant:ident = $word:literal),+) => {
         impl $kind {
-            /// The word, as in JSON.
+            /// The name, as in JSON.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }
@@ -58,36 +57,36 @@ macro_rules! words {
 words!(Severity: Low = "low", Medium = "medium", High = "high");
 words!(Confidence: Low = "low", Medium = "medium", High = "high");
 
-/// A thread, and by how much sooner it could have been done: what mending gives back to it.
+/// A thread and its potential saving: how much earlier it could have been done.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Claim {
     /// The thread's key.
     pub thread: i64,
-    /// The kernel's number.
+    /// The kernel's thread ID.
     pub tid: i64,
-    /// What it is called.
+    /// The thread's name.
     pub name: String,
-    /// Its time, ns.
+    /// The potential saving, ns.
     pub recoverable_ns: i64,
 }
 
-/// A row of a table that shows it.
+/// A table row that supports a finding.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Evidence {
-    /// The table.
+    /// The table's name.
     pub table: &'static str,
-    /// The columns that tell the row from others, and their values.
+    /// The key columns and their values.
     #[serde(serialize_with = "as_map")]
     pub key: Vec<(&'static str, Value)>,
-    /// The columns that the rule went by.
+    /// The columns that the rule used, and their values.
     #[serde(serialize_with = "as_map")]
     pub cells: Vec<(&'static str, Value)>,
 }
 
 impl Evidence {
-    /// A row, and the columns that matter.
+    /// Takes the key of a row and the given columns.
     #[must_use]
-    pub fn of<T: Declared>(row: &Row<'_, T>, cols: &[&dyn AnyOf<T>]) -> Self {
+    pub fn of<T: TableType>(row: &Row<'_, T>, cols: &[&dyn AnyColumn<T>]) -> Self {
         let cells = row.cells();
         let key = T::DEF.keys().filter_map(|(at, col)| Some((col.name, cells.get(at)?.clone())));
         let own = cols.iter().filter_map(|col| Some((col.name(), col.cell(cells)?.clone())));
@@ -106,55 +105,56 @@ fn as_map<S: Serializer>(cells: &[(&'static str, Value)], to: S) -> Result<S::Ok
     cells.iter().map(|(col, value)| (*col, cell(value))).collect::<BTreeMap<_, _>>().serialize(to)
 }
 
-/// What to do.
+/// What to do about a finding.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Action {
     /// One sentence.
     pub what: String,
-    /// The command, call or change of the program on Linux.
+    /// The command, call or code change on Linux.
     pub linux: String,
     /// The same on Windows.
     pub windows: String,
 }
 
-/// Something that is wrong.
+/// A problem that a rule found.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Finding {
-    /// Which rule says so.
+    /// The rule's id.
     pub rule: &'static str,
     /// What it is about.
-    pub of: Subject,
+    pub subject: Subject,
     /// How much it matters.
     pub severity: Severity,
     /// One sentence, with its figures.
     pub title: String,
-    /// By how much sooner the thread that gains most could be done, ns: the best estimate.
+    /// How much earlier the thread with the largest saving could be done, ns: the best estimate.
     pub recoverable_ns: i64,
-    /// The least and the most that this may be, ns.
+    /// The lower and upper bound of the estimate, ns.
     pub range_ns: [i64; 2],
-    /// The CPU time, of all CPUs together, that mending gives back, ns: the best estimate; none where the rule reckons none. Nobody
-    /// may be done sooner by it, where CPUs were idle beside.
+    /// The CPU time, summed over all CPUs, that the fix saves, ns: the best estimate; `None` where the rule does not estimate it. If
+    /// CPUs were idle, saved CPU time does not end the work earlier.
     pub cpu_ns: Option<i64>,
-    /// How sure it is.
+    /// How certain it is.
     pub confidence: Confidence,
-    /// Who loses the time, those who lose most first.
+    /// The affected threads, those with the largest saving first.
     pub threads: Vec<Claim>,
-    /// When, as far as the tables tell: at worst all of the time looked at.
+    /// When it happened, as far as the tables show; otherwise the whole analysed range.
     pub spans: Vec<Span>,
-    /// The rows that show it.
+    /// The rows that support it.
     pub evidence: Vec<Evidence>,
     /// What to do.
     pub action: Action,
-    /// The same, as a prediction can try it.
+    /// The same as `action`, in a form that a prediction can simulate.
     pub change: Fix,
-    /// What the milliseconds rest on.
+    /// The assumptions of the estimate.
     pub assumptions: Vec<String>,
-    /// Findings that fall away with this one.
+    /// Findings that the same fix resolves.
+    #[serde(rename = "also_resolved")]
     pub also: Vec<Finding>,
 }
 
 impl Finding {
-    /// What it counts for, ns: the best estimate; where that is one of several explanations, what even the least of them gives.
+    /// The time by which findings are ranked, ns: the best estimate, or the lower bound if the confidence is low.
     #[must_use]
     pub fn counted_ns(&self) -> i64 {
         match self.confidence {

@@ -1,26 +1,26 @@
-//! For scripts: a diagnosis as one JSON object, whose names are documented and kept (docs/diagnose.md).
+//! A diagnosis as one JSON object, for scripts. Its names are documented and stable (docs/diagnose.md).
 
 use crate::diagnosis::Diagnosis;
 use engine::Session;
 use serde::Serialize;
 
-/// Counts up when a name goes away or changes its meaning.
-const VERSION: u32 = 1;
+/// Incremented when a name is removed or changes its meaning.
+const VERSION: u32 = 2;
 
 #[derive(Serialize)]
-struct Told<'a> {
+struct Document<'a> {
     version: u32,
     corewise: &'static str,
     path: String,
     #[serde(flatten)]
-    said: &'a Diagnosis,
+    diagnosis: &'a Diagnosis,
 }
 
-/// All of a diagnosis.
+/// Formats a diagnosis as JSON.
 ///
 /// # Errors
-/// It cannot be written as JSON.
-pub fn json(session: &Session, said: &Diagnosis) -> serde_json::Result<String> {
+/// The JSON serialisation failed.
+pub fn json(session: &Session, diagnosis: &Diagnosis) -> serde_json::Result<String> {
     let path = session.path().display().to_string();
-    serde_json::to_string_pretty(&Told { version: VERSION, corewise: env!("CARGO_PKG_VERSION"), path, said })
+    serde_json::to_string_pretty(&Document { version: VERSION, corewise: env!("CARGO_PKG_VERSION"), path, diagnosis })
 }

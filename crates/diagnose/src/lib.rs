@@ -1,13 +1,13 @@
-//! What is wrong with a run: rules read the tables of a trace and give findings, each with its evidence, the time that mending
-//! it could give back, and what to do.
+//! Finds scheduling problems: rules read the tables of a trace and report findings, each with its evidence, its potential saving
+//! and a fix.
 //!
-//! A rule reads tables only, never events, so what it says can be looked up in rows. A new one is a file in `rules/`, a line
-//! in [`RULES`] and a case.
+//! A rule reads only tables, never events, so everything it reports can be looked up in rows. A new rule is a file in `rules/`, a
+//! line in [`RULES`] and a case.
 
+mod context;
 mod diagnosis;
 mod finding;
 mod folding;
-mod given;
 mod json;
 mod pools;
 mod regions;

@@ -1,11 +1,11 @@
-//! Threads that share work: those of one process that are called alike, but for a number at the end.
+//! Thread pools: threads of one process whose names differ only by a number at the end.
 
-use crate::given::Given;
+use crate::context::RuleContext;
 use engine::EngineError;
 use model::tables::threads;
 use std::collections::BTreeMap;
 
-/// Of which process each thread is, where told.
+/// The process of each thread, where recorded.
 #[derive(Default)]
 pub(crate) struct Processes {
     of: BTreeMap<i64, i64>,
@@ -13,57 +13,57 @@ pub(crate) struct Processes {
     focus: Option<i64>,
 }
 
-/// The threads of one name ([`base`]) in one process; of sources that tell no processes, of one name.
+/// The threads of one name ([`base`]) in one process; of one name only, if the source records no processes.
 pub(crate) type Pool = (Option<i64>, String);
 
 impl Processes {
-    pub(crate) fn new(given: &Given<'_>) -> Result<Self, EngineError> {
+    pub(crate) fn new(ctx: &RuleContext<'_>) -> Result<Self, EngineError> {
         let mut of = BTreeMap::new();
-        given.each(threads::Table, |row| {
+        ctx.each_row(threads::Table, |row| {
             if let Some(pid) = row.get(threads::PID) {
                 of.insert(row.get(threads::THREAD), pid);
             }
         })?;
-        Ok(Self { of, focus: given.facts().focus.map(i64::from) })
+        Ok(Self { of, focus: ctx.facts().focus.map(i64::from) })
     }
 
-    /// By threads' keys and their processes.
+    /// Builds it from thread keys and their processes.
     #[cfg(test)]
     pub(crate) fn of<const N: usize>(of: [(i64, i64); N], focus: Option<i64>) -> Self {
         Self { of: of.into(), focus }
     }
 
-    /// The process that the recording was made for, where any thread is of it.
+    /// The process that the recording was made for, if any of its threads is in the trace.
     pub(crate) fn focus(&self) -> Option<i64> {
         self.focus.filter(|focus| self.of.values().any(|pid| pid == focus))
     }
 
-    /// Whether a thread is of the process that the recording was made for.
+    /// Whether a thread belongs to the process that the recording was made for.
     pub(crate) fn is_focus(&self, thread: i64) -> bool {
         self.focus.is_some() && self.of.get(&thread).copied() == self.focus
     }
 
-    /// Whether anything tells of which process threads are.
-    pub(crate) fn are_told(&self) -> bool {
+    /// Whether the source records the processes of threads.
+    pub(crate) fn are_recorded(&self) -> bool {
         !self.of.is_empty()
     }
 
-    /// Whether two threads are of one process; where nobody tells processes at all, they may be.
+    /// Whether two threads are of the same process; assumed if no processes are recorded.
     pub(crate) fn are_one(&self, a: i64, b: i64) -> bool {
         match (self.of.get(&a), self.of.get(&b)) {
             (Some(a), Some(b)) => a == b,
-            _ => !self.are_told(),
+            _ => !self.are_recorded(),
         }
     }
 
-    /// To which pool a thread belongs.
-    pub(crate) fn pool(&self, given: &Given<'_>, thread: i64) -> Pool {
-        (self.of.get(&thread).copied(), base(&given.name(thread)).to_owned())
+    /// The pool of a thread.
+    pub(crate) fn pool(&self, ctx: &RuleContext<'_>, thread: i64) -> Pool {
+        (self.of.get(&thread).copied(), base(&ctx.name(thread)).to_owned())
     }
 }
 
-/// A thread's name without the number that tells it from others of its pool: `worker 3`, `pool-1-thread-7`, `io_thread2`. What is
-/// nothing but a number stays.
+/// A thread's name without the number that distinguishes it within its pool: `worker 3`, `pool-1-thread-7`, `io_thread2`. A name
+/// that is only a number stays unchanged.
 pub(crate) fn base(name: &str) -> &str {
     let word = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let base = word.trim_end_matches([' ', '-', '_', '#', '.', ':', '/']);
@@ -79,7 +79,7 @@ mod tests {
     use super::base;
 
     #[test]
-    fn a_number_at_the_end_is_none_of_the_name() {
+    fn a_number_at_the_end_is_not_part_of_the_pool_name() {
         let names = ["worker 3", "pool-1-thread-7", "io_thread2", "work-", "7042", "#7", "main"];
         assert_eq!(names.map(base), ["worker", "pool-1-thread", "io_thread", "work-", "7042", "#7", "main"]);
     }

@@ -1,87 +1,87 @@
-//! What a rule is.
+//! Definition of a rule.
 
+use crate::context::RuleContext;
 use crate::finding::Finding;
-use crate::given::Given;
 use engine::EngineError;
 use model::TableDef;
 
-/// What a threshold counts in.
+/// The unit of a threshold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
-    /// A part of a whole, 0 to 1; or how many times something is something else.
+    /// A share, 0 to 1, or a ratio.
     Ratio,
     /// Nanoseconds.
     Ns,
-    /// How many.
+    /// A count.
     Count,
-    /// How often in a second.
+    /// Events per second.
     PerSecond,
 }
 
 impl Unit {
-    /// The word behind a value.
+    /// The unit as printed after a value.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ratio => "",
             Self::Ns => "ns",
             Self::Count => "",
-            Self::PerSecond => "a second",
+            Self::PerSecond => "per second",
         }
     }
 }
 
-/// A figure that a rule goes by; `--set rule.name=value` gives another.
+/// A limit that a rule uses; `--set rule.name=value` overrides it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Threshold {
     /// A snake_case noun, with its unit where it has one (`least_share`, `switch_ns`).
     pub name: &'static str,
     /// The unit.
     pub unit: Unit,
-    /// Where nobody says otherwise.
+    /// The default value.
     pub value: f64,
-    /// Why so much.
+    /// Why this default.
     pub reason: &'static str,
 }
 
-/// A rule's page: what `corewise explain RULE` prints.
+/// A rule's documentation: what `corewise explain RULE` prints.
 #[derive(Clone, Copy, Debug)]
 pub struct Page {
-    /// What it finds.
-    pub finds: &'static str,
+    /// What it detects.
+    pub description: &'static str,
     /// Why it matters.
-    pub matters: &'static str,
-    /// How sure it is: what else it could be, and what the milliseconds rest on.
-    pub sure: &'static str,
-    /// What to do.
-    pub mend: &'static str,
-    /// A drawn trace and what is said of it.
+    pub rationale: &'static str,
+    /// How certain a finding is: other explanations, and what the estimate is based on.
+    pub certainty: &'static str,
+    /// How to fix it.
+    pub fix: &'static str,
+    /// A drawn trace and its finding.
     pub example: &'static str,
 }
 
-/// What a rule says of a trace.
+/// The result of checking a rule.
 #[derive(Debug)]
-pub enum Looked {
-    /// It looked, and found these: perhaps nothing.
-    At(Vec<Finding>),
-    /// The data does not tell, and why: a sentence.
-    Lacks(String),
+pub enum RuleOutcome {
+    /// It was checked; the list may be empty.
+    Findings(Vec<Finding>),
+    /// It could not be checked; a sentence says which data is missing.
+    MissingData(String),
 }
 
 /// A rule.
 pub struct Rule {
-    /// Its name: the fault, with hyphens.
+    /// Its id: the fault, in words joined by hyphens.
     pub id: &'static str,
-    /// What it finds, in a line.
+    /// What it detects, in one line.
     pub about: &'static str,
     /// Its page.
     pub page: Page,
     /// The tables that it reads.
     pub tables: &'static [&'static TableDef],
-    /// The figures that it goes by.
+    /// Its thresholds.
     pub thresholds: &'static [&'static Threshold],
-    /// The rules, by name, whose findings follow from the fault that this one names: where both are found, this one's stands.
+    /// The ids of rules whose findings are consequences of this one: if both are found, they are nested under it.
     pub explains: &'static [&'static str],
-    /// Looks.
-    pub(crate) look: fn(&Given<'_>) -> Result<Looked, EngineError>,
+    /// Checks a trace.
+    pub(crate) check: fn(&RuleContext<'_>) -> Result<RuleOutcome, EngineError>,
 }

@@ -1,4 +1,4 @@
-//! For CI: a diagnosis as SARIF 2.1.0 (OASIS, 2020). A finding is a result whose artifact is the trace; threads are its
+//! A diagnosis as SARIF 2.1.0 (OASIS, 2020), for CI. A finding is a result whose artifact is the trace; threads are its
 //! logical locations.
 
 use crate::diagnosis::Diagnosis;
@@ -10,14 +10,14 @@ use std::collections::BTreeSet;
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json";
 
-/// So many threads are locations of a result: readers of SARIF show each.
-const MOST_THREADS: usize = 16;
+/// The maximum number of threads that are locations of a result, as SARIF viewers show each.
+const MAX_THREADS: usize = 16;
 
-/// All of a diagnosis.
+/// Formats a diagnosis as SARIF.
 ///
 /// # Errors
-/// It cannot be written as JSON.
-pub fn sarif(session: &Session, said: &Diagnosis) -> serde_json::Result<String> {
+/// The JSON serialisation failed.
+pub fn sarif(session: &Session, diagnosis: &Diagnosis) -> serde_json::Result<String> {
     let uri = uri(&session.path().display().to_string());
     let rules: Vec<Value> = RULES
         .iter()
@@ -25,17 +25,17 @@ pub fn sarif(session: &Session, said: &Diagnosis) -> serde_json::Result<String> 
             json!({
                 "id": rule.id,
                 "shortDescription": { "text": rule.about },
-                "fullDescription": { "text": format!("{} {}", rule.page.finds, rule.page.matters) },
-                "help": { "text": format!("{} {}", rule.page.mend, rule.page.sure) },
+                "fullDescription": { "text": format!("{} {}", rule.page.description, rule.page.rationale) },
+                "help": { "text": format!("{} {}", rule.page.fix, rule.page.certainty) },
             })
         })
         .collect();
-    let not_checked: Vec<Value> = said
+    let not_checked: Vec<Value> = diagnosis
         .not_checked
         .iter()
         .map(|not| json!({ "level": "note", "message": { "text": format!("{} was not checked: {}", not.rule, not.why) } }))
         .collect();
-    let results = said.findings.iter().map(|finding| result(finding, &uri)).collect::<Result<Vec<_>, _>>()?;
+    let results = diagnosis.findings.iter().map(|finding| result(finding, &uri)).collect::<Result<Vec<_>, _>>()?;
     serde_json::to_string_pretty(&json!({
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -54,13 +54,13 @@ fn result(finding: &Finding, uri: &str) -> serde_json::Result<Value> {
         Severity::Medium => "warning",
         Severity::Low => "note",
     };
-    // Lives of one number are one location: the schema wants them unlike one another.
+    // Thread instances with the same TID are one location: the schema requires unique items.
     let mut named = BTreeSet::new();
     let threads: Vec<Value> = finding
         .threads
         .iter()
         .filter(|c| named.insert((&c.name, c.tid)))
-        .take(MOST_THREADS)
+        .take(MAX_THREADS)
         .map(|c| json!({ "name": c.name, "fullyQualifiedName": format!("{}/{}", c.name, c.tid), "kind": "thread" }))
         .collect();
     let mut location = json!({ "physicalLocation": { "artifactLocation": { "uri": uri, "index": 0 } } });
@@ -77,7 +77,7 @@ fn result(finding: &Finding, uri: &str) -> serde_json::Result<Value> {
     }))
 }
 
-/// A path as a reference of RFC 3986: bytes that are not plain are escaped.
+/// A path as a URI reference of RFC 3986: reserved bytes are escaped.
 fn uri(path: &str) -> String {
     let escaped = path.bytes().map(|b| match b {
         b if b.is_ascii_alphanumeric() || b"/-._~".contains(&b) => char::from(b).to_string(),

@@ -1,133 +1,134 @@
-//! Time on slower cores, and what a faster one would give back of it.
+//! Time on slower cores, and how much of it a faster core would save.
 
+use crate::context::{EvidenceRows, RuleContext};
 use crate::finding::Claim;
-use crate::given::{Given, Shown};
 use crate::rule::{Threshold, Unit};
-use crate::rules::LEAST_SHARE;
+use crate::rules::MIN_SHARE;
 use crate::speeds::{Speed, Speeds};
 use engine::EngineError;
 use model::Column;
 use model::tables::slower_cores;
 
-/// How fast a slower core is taken to be where the kernel's capacities do not tell.
+/// The assumed speed of a slower core, if neither capacities nor bursts show it.
 pub(crate) const SLOWER_SPEED: Threshold = Threshold {
     name: "slower_speed",
     unit: Unit::Ratio,
     value: 0.615,
-    reason: "of a performance core's: six threads of a game on a hybrid desktop did 0.32 to 0.87 of the instructions a second on \
-             efficient cores, in the middle 0.615; where the kernel tells capacities, or what was run on both, these count instead",
+    reason: "relative to a performance core: six threads of a game on a hybrid desktop executed 0.32 to 0.87 of the instructions per second on \
+             efficient cores, with a median of 0.615; kernel capacities, or bursts on both types, are used instead if available",
 };
 
-/// The same threads, those to which the type of core mattered least and most.
+/// The speeds of these threads for which the core type mattered least and most.
 const SLOWER_SPEEDS: [f64; 2] = [0.87, 0.32];
 
-/// What a faster core gives back of time on a slower one.
+/// The time that a faster core saves.
 pub(crate) struct Saving {
     pub(crate) best: i64,
     pub(crate) range: [i64; 2],
-    told: Told,
+    basis: Basis,
 }
 
-/// What tells how much slower a slower core is.
-enum Told {
+/// The source of the speed of a slower core.
+enum Basis {
     /// The kernel's capacities.
     Capacities,
-    /// What the thread itself ran on both.
+    /// The thread's own bursts on both types.
     Own(Speed),
-    /// What other threads ran on both.
+    /// Other threads' bursts on both types.
     Others(f64),
-    Nothing,
+    /// The threshold.
+    Assumed,
 }
 
 impl Saving {
-    /// Of so much time of a thread, `perhaps` of so much more; `costed` is what the capacities say that some of it costs.
+    /// The saving of a thread's known and possible time on slower cores. `costed` is the loss by capacities, and the time that it covers.
     pub(crate) fn of(
-        given: &Given<'_>,
+        ctx: &RuleContext<'_>,
         speeds: &Speeds,
         thread: i64,
-        [certain, perhaps]: [i64; 2],
+        [known, possible]: [i64; 2],
         costed: Option<(i64, i64)>,
     ) -> Self {
         let slower = slower_by;
         let costed = costed.filter(|(_, of)| *of > 0);
-        let told = match (costed, speeds.slower(thread)) {
-            (Some(_), _) => Told::Capacities,
-            (None, Some(own)) => Told::Own(own),
-            (None, None) => speeds.slower_in_general().map_or(Told::Nothing, Told::Others),
+        let basis = match (costed, speeds.slower(thread)) {
+            (Some(_), _) => Basis::Capacities,
+            (None, Some(own)) => Basis::Own(own),
+            (None, None) => speeds.slower_in_general().map_or(Basis::Assumed, Basis::Others),
         };
-        let best = match (&told, costed) {
-            (_, Some((cost, of))) => (certain as f64 * cost as f64 / of as f64).round() as i64,
-            (Told::Own(Speed { best, .. }) | Told::Others(best), _) => slower(*best, certain),
-            _ => slower(given.threshold(&SLOWER_SPEED), certain),
+        let best = match (&basis, costed) {
+            (_, Some((cost, of))) => (known as f64 * cost as f64 / of as f64).round() as i64,
+            (Basis::Own(Speed { best, .. }) | Basis::Others(best), _) => slower(*best, known),
+            _ => slower(ctx.threshold(&SLOWER_SPEED), known),
         };
-        // What it ran on the two may not have been the same work.
-        let [most, least] = match &told {
-            Told::Own(own) => [own.range[1].max(SLOWER_SPEEDS[0]), own.range[0].min(SLOWER_SPEEDS[1])],
+        // The bursts on the two types may not have been the same work.
+        let [fastest, slowest] = match &basis {
+            Basis::Own(own) => [own.range[1].max(SLOWER_SPEEDS[0]), own.range[0].min(SLOWER_SPEEDS[1])],
             _ => SLOWER_SPEEDS,
         };
-        let range = [slower(most, certain).min(best), slower(least, certain.max(perhaps)).max(best)];
-        Self { best, range, told }
+        let range = [slower(fastest, known).min(best), slower(slowest, known.max(possible)).max(best)];
+        Self { best, range, basis }
     }
 
-    /// The most that it may give back of so much time of a thread.
+    /// The maximum saving of some time of a thread.
     pub(crate) fn at_most(speeds: &Speeds, thread: i64, ns: i64) -> i64 {
-        let [_, least] = SLOWER_SPEEDS;
-        slower_by(speeds.slower(thread).map_or(least, |own| own.range[0].min(least)), ns)
+        let [_, slowest] = SLOWER_SPEEDS;
+        slower_by(speeds.slower(thread).map_or(slowest, |own| own.range[0].min(slowest)), ns)
     }
 
-    /// What it rests on.
-    pub(crate) fn words(&self, given: &Given<'_>) -> String {
+    /// The assumption that it is based on.
+    pub(crate) fn words(&self, ctx: &RuleContext<'_>) -> String {
         let [most, least] = SLOWER_SPEEDS;
-        match &self.told {
-            Told::Capacities => format!(
+        match &self.basis {
+            Basis::Capacities => format!(
                 "a slower core is slower by the kernel's capacities (the range: it does {least} to {most} of the work)"
             ),
-            Told::Own(own) => format!(
-                "what it does on a slower core, by what it does on the fastest: by {}, if they were of the same work (the \
+            Basis::Own(own) => format!(
+                "its speed on a slower core, relative to the fastest type, is taken from {}, if they did the same work (the \
                  range, if not: {least} to {most})",
                 own.words()
             ),
-            Told::Others(speed) => format!(
-                "a slower core does {speed:.2} of a faster one's work for it, as for other threads in this recording ({least} to {most})"
+            Basis::Others(speed) => format!(
+                "a slower core does {speed:.2} of a faster core's work, as for other threads in this recording ({least} to {most})"
             ),
-            Told::Nothing => {
-                let speed = given.threshold(&SLOWER_SPEED);
+            Basis::Assumed => {
+                let speed = ctx.threshold(&SLOWER_SPEED);
                 format!(
-                    "without capacities of the kernel, a slower core does {speed} of a faster one's work ({least} to {most})"
+                    "without kernel capacities, a slower core is assumed to do {speed} of a faster core's work ({least} to {most})"
                 )
             }
         }
     }
 }
 
-/// What of some time a core of full speed saves.
+/// The time that a core of full speed saves.
 fn slower_by(speed: f64, ns: i64) -> i64 {
     (ns as f64 * (1.0 - speed).clamp(0.0, 1.0)).round() as i64
 }
 
-/// Who was on slower cores for no good, by one of the reasons that the table slower_cores tells apart.
+/// Threads that ran on slower cores for one of the reasons in the table `slower_cores`.
 pub(crate) struct Slower {
-    /// Those that a faster core would give enough back.
+    /// The threads for which a faster core would save enough.
     pub(crate) claims: Vec<Claim>,
-    pub(crate) shown: Shown,
-    /// The one that loses most, what it would get back, and for how long it was there, ns.
+    pub(crate) evidence: EvidenceRows,
+    /// The thread with the largest saving, the saving, and its time on slower cores, ns.
     pub(crate) most: Option<(i64, Saving, i64)>,
 }
 
-/// Those that lose [`LEAST_SHARE`](crate::rules::LEAST_SHARE) by the time in one column, which costs what another one says;
-/// `counts` says which threads. None where nobody tells on which CPUs threads are allowed.
+/// Finds the threads that lose at least [`MIN_SHARE`] by the time in one column; `cost` is its cost, and `counts` selects
+/// threads. `None` if thread affinity was not recorded.
 pub(crate) fn slower(
-    given: &Given<'_>,
+    ctx: &RuleContext<'_>,
     time: Column<slower_cores::Table, i64>,
     cost: Column<slower_cores::Table, Option<i64>>,
     counts: impl Fn(i64) -> bool,
 ) -> Result<Option<Slower>, EngineError> {
-    let least = given.share(&LEAST_SHARE).max(1);
-    let speeds = Speeds::new(given)?;
-    let (mut ran, mut told) = (0_i64, 0_i64);
-    let mut slower = Slower { claims: Vec::new(), shown: Shown::default(), most: None };
-    given.each(slower_cores::Table, |row| {
-        let [thread, tid, running, untold, ns] = row.all([
+    let least = ctx.share_ns(&MIN_SHARE).max(1);
+    let speeds = Speeds::new(ctx)?;
+    let (mut ran, mut allowed_known) = (0_i64, 0_i64);
+    let mut slower = Slower { claims: Vec::new(), evidence: EvidenceRows::default(), most: None };
+    ctx.each_row(slower_cores::Table, |row| {
+        let [thread, tid, running, not_recorded, ns] = row.all([
             slower_cores::THREAD,
             slower_cores::TID,
             slower_cores::RUNNING_NS,
@@ -135,19 +136,19 @@ pub(crate) fn slower(
             time,
         ]);
         ran = ran.saturating_add(running);
-        told = told.saturating_add(running.saturating_sub(untold));
-        let saving = Saving::of(given, &speeds, thread, [ns, 0], row.get(cost).map(|cost| (cost, ns)));
+        allowed_known = allowed_known.saturating_add(running.saturating_sub(not_recorded));
+        let saving = Saving::of(ctx, &speeds, thread, [ns, 0], row.get(cost).map(|cost| (cost, ns)));
         if saving.best < least || !counts(thread) {
             return;
         }
-        slower.claims.push(given.claim(thread, tid, saving.best));
-        slower.shown.push(ns, row, &[&time, &slower_cores::RUNNING_NS, &cost]);
+        slower.claims.push(ctx.claim(thread, tid, saving.best));
+        slower.evidence.push(ns, row, &[&time, &slower_cores::RUNNING_NS, &cost]);
         if slower.most.as_ref().is_none_or(|(_, of, _)| of.best < saving.best) {
             slower.most = Some((thread, saving, ns));
         }
     })?;
-    Ok((ran == 0 || told > 0).then_some(slower))
+    Ok((ran == 0 || allowed_known > 0).then_some(slower))
 }
 
-/// Why rules of masks do not look.
-pub(crate) const NO_MASKS: &str = "nobody tells on which CPUs threads are allowed: recordings by corewise do";
+/// Why rules about affinity are not checked.
+pub(crate) const NO_MASKS: &str = "thread affinity was not recorded; recordings by corewise include it";

@@ -1,4 +1,4 @@
-//! For people: a diagnosis, and a rule's page.
+//! A diagnosis and a rule's documentation as text.
 
 use crate::diagnosis::Diagnosis;
 use crate::finding::{Evidence, Finding};
@@ -9,30 +9,30 @@ use model::Value;
 use model::words::{TIE, ms, plain, plural, time};
 use std::fmt::Write as _;
 
-/// So many threads, rows and times of each finding are told.
+/// The maximum number of threads, rows and times that are shown per finding.
 const SHOWN: usize = 3;
 
-/// All of a diagnosis, in lines of at most `width` characters.
+/// Formats a diagnosis, in lines of at most `width` characters.
 #[must_use]
-pub fn text(said: &Diagnosis, width: usize) -> String {
+pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
     let mut out = Lines { text: String::new(), width };
-    match said.findings.len() {
-        0 if said.checked.is_empty() => out.line(0, "Nothing could be checked"),
-        0 => out.line(0, &format!("Nothing found in {}", time(said.span.len().0))),
-        n => out.line(0, &format!("{} in {}", plural(n as u64, "finding"), time(said.span.len().0))),
+    match diagnosis.findings.len() {
+        0 if diagnosis.checked.is_empty() => out.line(0, "No rule could be checked"),
+        0 => out.line(0, &format!("No findings in {}", time(diagnosis.span.len().0))),
+        n => out.line(0, &format!("{} in {}", plural(n as u64, "finding"), time(diagnosis.span.len().0))),
     }
-    said.caveats().for_each(|caveat| out.line(0, &format!("Mind: {caveat}")));
-    for (at, finding) in said.findings.iter().enumerate() {
+    diagnosis.caveats().for_each(|caveat| out.line(0, &format!("Note: {caveat}")));
+    for (at, finding) in diagnosis.findings.iter().enumerate() {
         out.blank();
         write(&mut out, at + 1, finding);
     }
     out.blank();
-    if !said.checked.is_empty() {
-        out.line(0, &format!("Checked: {}", said.checked.join(", ")));
+    if !diagnosis.checked.is_empty() {
+        out.line(0, &format!("Checked: {}", diagnosis.checked.join(", ")));
     }
-    if !said.not_checked.is_empty() {
+    if !diagnosis.not_checked.is_empty() {
         out.line(0, "Not checked:");
-        for not in &said.not_checked {
+        for not in &diagnosis.not_checked {
             out.line(2, &format!("{}: {}", not.rule, not.why));
         }
     }
@@ -44,30 +44,34 @@ fn write(out: &mut Lines, at: usize, finding: &Finding) {
     let [from, to] = finding.range_ns;
     if to > 0 {
         let range = format!("{} to {}", ms(from), ms(to));
-        let sure = finding.confidence.as_str();
+        let confidence = finding.confidence.as_str();
         let cpu = finding.cpu_ns.map_or_else(String::new, |ns| format!(", {} ms of CPU time", ms(ns)));
         out.line(
             3,
-            &format!("could be recovered: {} ms ({range}){cpu}, confidence {sure}", ms(finding.recoverable_ns)),
+            &format!("potential saving: {} ms ({range}){cpu}, confidence {confidence}", ms(finding.recoverable_ns)),
         );
     }
-    let who = finding.threads.iter().map(|c| format!("{}{TIE}{}{TIE}{}{TIE}ms", c.name, c.tid, ms(c.recoverable_ns)));
-    listed(out, "threads", who);
+    let claims = finding.threads.iter();
+    let claims = claims.map(|c| format!("{}{TIE}{}{TIE}{}{TIE}ms", c.name, c.tid, ms(c.recoverable_ns)));
+    listed(out, "threads", claims);
     let spans = finding.spans.iter();
     listed(out, "when", spans.map(|s| format!("{}{TIE}to{TIE}{}{TIE}ms", ms(s.start.0), ms(s.end.0))));
     listed(out, "evidence", finding.evidence.iter().map(row));
-    out.line(3, &format!("do: {}", finding.action.what));
+    out.line(3, &format!("fix: {}", finding.action.what));
     out.line(5, &format!("Linux: {}", finding.action.linux));
     out.line(5, &format!("Windows: {}", finding.action.windows));
-    for (at, assumed) in finding.assumptions.iter().enumerate() {
-        out.line(3, &format!("{}{assumed}", if at == 0 { "assumed: " } else { "and: " }));
+    if !finding.assumptions.is_empty() {
+        out.line(3, "assumptions:");
+    }
+    for assumption in &finding.assumptions {
+        out.line(5, &format!("- {assumption}"));
     }
     for also in &finding.also {
-        out.line(3, &format!("falls away with it: {} ({}): {}", also.rule, also.severity.as_str(), also.title));
+        out.line(3, &format!("also resolved: {} ({}): {}", also.rule, also.severity.as_str(), also.title));
     }
 }
 
-/// Some of a list, and how many more there are.
+/// Writes the first items of a list, and how many more there are.
 fn listed(out: &mut Lines, what: &str, all: impl ExactSizeIterator<Item = String>) {
     let count = all.len();
     let mut words: Vec<String> = all.take(SHOWN).collect();
@@ -79,7 +83,7 @@ fn listed(out: &mut Lines, what: &str, all: impl ExactSizeIterator<Item = String
     }
 }
 
-/// `ready_wait[thread=3]`, and what it holds.
+/// Formats an evidence row: `ready_wait[thread=3] ready_ns=…`.
 fn row(evidence: &Evidence) -> String {
     let cell = |(col, value): &(&str, Value)| match value {
         Value::Null => format!("{col}=null"),
@@ -97,7 +101,7 @@ fn row(evidence: &Evidence) -> String {
     )
 }
 
-/// The page of a rule; without one, the list of all.
+/// Formats the documentation of a rule, or the list of all rules.
 #[must_use]
 pub fn explain(rule: Option<&Rule>, width: usize) -> String {
     let mut out = Lines { text: String::new(), width };
@@ -111,10 +115,10 @@ pub fn explain(rule: Option<&Rule>, width: usize) -> String {
     out.line(0, &format!("{}: {}", rule.id, rule.about));
     let page = &rule.page;
     let parts = [
-        ("What it finds", page.finds),
-        ("Why it matters", page.matters),
-        ("How sure it is", page.sure),
-        ("What to do", page.mend),
+        ("What it detects", page.description),
+        ("Why it matters", page.rationale),
+        ("Confidence and limits", page.certainty),
+        ("How to fix it", page.fix),
         ("Example", page.example),
     ];
     for (head, words) in parts {
@@ -126,18 +130,18 @@ pub fn explain(rule: Option<&Rule>, width: usize) -> String {
         out.blank();
         out.line(
             0,
-            &format!("Where it is found, these follow from it and stand under it: {}", rule.explains.join(", ")),
+            &format!("Findings of these rules are listed under it if it is their cause: {}", rule.explains.join(", ")),
         );
     }
     out.blank();
     out.line(0, &format!("Thresholds (--set {}.NAME=VALUE)", rule.id));
     rule.thresholds.iter().for_each(|t| threshold(&mut out, t));
     out.blank();
-    out.line(0, "Severity, by the part of the time looked at (--set severity.NAME=VALUE)");
+    out.line(0, "Severity, by the share of the analysed time (--set severity.NAME=VALUE)");
     SEVERITY.iter().for_each(|t| threshold(&mut out, t));
     out.blank();
     let tables: Vec<&str> = rule.tables.iter().map(|def| def.name).collect();
-    out.line(0, &format!("It reads the tables {}", tables.join(", ")));
+    out.line(0, &format!("Tables read: {}", tables.join(", ")));
     out.text
 }
 
@@ -147,7 +151,7 @@ fn threshold(out: &mut Lines, of: &Threshold) {
     out.text = std::mem::take(&mut out.text).replace(TIE, " ");
 }
 
-/// Lines of a width.
+/// Text wrapped to a width.
 struct Lines {
     text: String,
     width: usize,
@@ -158,13 +162,13 @@ impl Lines {
         self.text.push('\n');
     }
 
-    /// Words behind some blanks; further lines stand two deeper.
+    /// Writes indented text; continuation lines are indented by two more.
     fn line(&mut self, indent: usize, words: &str) {
         let (first, rest) = (" ".repeat(indent), " ".repeat(indent + 2));
         self.wrapped(&first, &rest, words);
     }
 
-    /// Words behind a head; further lines stand under the first.
+    /// Writes text after a head; continuation lines are aligned with its start.
     fn hanging(&mut self, head: &str, words: &str) {
         self.wrapped(head, &" ".repeat(head.chars().count()), words);
     }

@@ -1,24 +1,24 @@
-//! Capabilities 55 to 57: three case studies of a vendor, drawn with their figures. The top finding and what to do are those
-//! that the source gives.
+//! Capabilities 55 to 57: three case studies of a vendor, drawn with their numbers. The top finding and its fix must be those of
+//! the source.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 #[path = "../../report/tests/support/mod.rs"]
 mod support;
 
 use diagnose::{Diagnosis, Finding, Options};
-use model::{CpuId, Event, Pid, Tid, What};
+use model::{CpuId, Event, EventKind, Pid, Tid};
 
-/// All rules, of threads of one process, called as is said of their letters.
+/// Checks all rules on threads of one process with the given names.
 fn diagnosed(drawn: &str, names: &[(u8, &str)]) -> Diagnosis {
     let session = support::drawn(drawn, |_, batch| {
-        for (letter, name) in names {
-            batch.names[usize::from(letter - b'A')] = (*name).into();
+        for (thread, name) in names {
+            batch.names[usize::from(thread - b'A')] = (*name).into();
         }
-        let Some(first) = batch.events.first() else { panic!("nothing is drawn") };
+        let Some(first) = batch.events.first() else { panic!("the drawing is empty") };
         let (at, offset) = (first.at, first.offset);
         let mut threads: Vec<(Tid, model::NameId)> = Vec::new();
         for event in &batch.events {
-            if let What::Switch(switch) = &event.what {
+            if let EventKind::Switch(switch) = &event.what {
                 threads.extend([(switch.prev, switch.prev_name), (switch.next, switch.next_name)]);
             }
         }
@@ -29,7 +29,7 @@ fn diagnosed(drawn: &str, names: &[(u8, &str)]) -> Diagnosis {
             offset,
             cpu: CpuId(0),
             current: Tid::IDLE,
-            what: What::Name { tid: *tid, pid: Pid(7000), name: *name },
+            what: EventKind::Name { tid: *tid, pid: Pid(7000), name: *name },
         };
         let named: Vec<Event> = threads.iter().filter(|(tid, _)| *tid != Tid::IDLE).map(of_one).collect();
         batch.events.splice(0..0, named);
@@ -37,22 +37,22 @@ fn diagnosed(drawn: &str, names: &[(u8, &str)]) -> Diagnosis {
     diagnose::diagnose(&session, &Options::default()).unwrap()
 }
 
-fn top(said: &Diagnosis) -> &Finding {
-    said.findings.first().unwrap_or_else(|| panic!("nothing was found: {said:#?}"))
+fn top(diagnosis: &Diagnosis) -> &Finding {
+    diagnosis.findings.first().unwrap_or_else(|| panic!("no findings: {diagnosis:#?}"))
 }
 
-/// One column is a second of the source's. A is 9404 (ran 29.6 s), B 1948 (18.3, waited 11.6), C 472 and D 6196 (11.9 each,
+/// One column is one second of the source. A is 9404 (ran 29.6 s), B 1948 (18.3, waited 11.6), C 472 and D 6196 (11.9 each,
 /// waited 17.8), F 17784 (11.6, ready 1.0, waited 17.5), E 16832 (26.2, waited 6.1: 32.3 s of 30, an erratum, so 24 here), which
-/// the source shows on an efficient core; G is background that it does not name. Which priority they have the source prints for
-/// the symmetric machine only, where it keeps those of 9 ready for half of their time: 15 for A and B, 11 for E, 9 for the others,
-/// drawn as 115, 119 and 121.
+/// the source shows on an efficient core; G is background work without a name in the source. The source prints priorities
+/// only for the symmetric machine, where threads of priority 9 are ready for half of their time: 15 for A and B, 11 for E, 9 for the
+/// others, drawn as 115, 119 and 121.
 ///
-/// Low work has P1 all the time: E, woken, runs beside it on the efficient core for 24 ms. At 0.615 of the speed (no capacities
-/// are told) that is 24 × 0.385 = 9.24 ms; F alone waits, 1 ms. The source: priority no longer keeps low work out of the way, so
-/// what is urgent and late lands on efficient cores; defer the background work, or mark it as EcoQoS.
+/// Low-priority work always occupies P1: E is woken and runs on the efficient core for 24 ms. At 0.615 of the speed (capacities are not
+/// recorded) that is 24 × 0.385 = 9.24 ms; only F waits, 1 ms. The source: priority no longer keeps low-priority work out of the way, so
+/// urgent threads that wake later run on efficient cores; defer the background work, or mark it as EcoQoS.
 #[test]
-fn cap_55_diagnosed_low_work_has_the_fast_cores() {
-    let said = diagnosed(
+fn cap_55_diagnosed_low_priority_work_on_fast_cores() {
+    let diagnosis = diagnosed(
         "cpu0 P0  A A A A A A A A A A A A A A A A A A A A A A A A A A A A A  A
          cpu1 P1  C C C C C C C C C C C Cs D D D D D D D D D D D Ds G G G G G G
          cpu2 P2  B B B B B B B B B B B B B B B B B Bs F F F F F F F F F F F F
@@ -62,27 +62,27 @@ fn cap_55_diagnosed_low_work_has_the_fast_cores() {
          allowed  A=0-3,B=0-3,C=0-3,D=0-3,E=0-3,F=0-3,G=0-3 . . . . . . . . . . . . . . . . . . . . . . . . . . . . .",
         &[(b'A', "9404"), (b'B', "1948"), (b'C', "472"), (b'D', "6196"), (b'E', "16832"), (b'F', "17784")],
     );
-    let finding = top(&said);
-    assert_eq!(finding.rule, "high-priority-woke-to-efficient-core-behind-low", "{said:#?}");
+    let finding = top(&diagnosis);
+    assert_eq!(finding.rule, "high-priority-woke-to-efficient-core-behind-low", "{diagnosis:#?}");
     assert_eq!((finding.threads[0].name.as_str(), finding.recoverable_ns), ("16832", 9_240_000));
     assert!(finding.action.windows.contains("EcoQoS"), "{}", finding.action.windows);
-    assert!(finding.action.what.contains("is not urgent"), "{}", finding.action.what);
+    assert!(finding.action.what.contains("as not urgent"), "{}", finding.action.what);
 }
 
-/// 13112 (C), of the workers' priority, wakes 5212 (H), of a high one, which has a performance core for itself when it wants;
-/// C itself waits its turn behind workers, each time that it is woken, and half of its running is on efficient cores. 11 is drawn
+/// 13112 (C), with the workers' priority, wakes 5212 (H), with a high one, which has a performance core for itself when it runs.
+/// C is queued behind workers each time that it is woken, and half of its running time is on efficient cores. Priority 11 is drawn
 /// as 119, and 15 as 115.
 ///
 /// ```text
-/// H has woken C | C ready behind workers, 2 ms | C runs for 2 ms, and wakes H in the second | H runs for 1 ms |, four times
+/// H has woken C | C queued behind workers, 2 ms | C runs for 2 ms, and wakes H in the second | H runs for 1 ms |, four times
 /// ```
-/// C is on the path while it is ready and until it wakes H: 3 of each 5 ms, 12 of 21. Its waiting is 8 ms; it may have back no more than
-/// these and what faster cores, which its equals had meanwhile, save of the 2 ms that it ran on efficient ones: 0.68 of them at most,
+/// C is on the path while it is ready and until it wakes H: 3 of each 5 ms, 12 of 21. Its waiting is 8 ms. The upper bound is
+/// this plus what faster cores, which its equals had meanwhile, save of the 2 ms that it ran on efficient ones: at most 0.68 of them,
 /// 1.36 ms. The source: the critical path is unclear, and there are too many workers; raise the priority of the
 /// critical thread, and start fewer workers.
 #[test]
 fn cap_56_diagnosed_the_critical_thread_has_the_workers_priority() {
-    let said = diagnosed(
+    let diagnosis = diagnosed(
         "cpu0 P0  W  W  W  C  Cs W  W  W  W  W  W  W  W  W  W  W  W  W  C  Cs W
          cpu1 P1  Hs V  V  V  .  Hs V  V  V  .  Hs V  V  V  .  Hs V  V  V  .  H
          cpu2 E2  X  X  X  X  X  X  X  X  C  Cs X  X  X  X  X  X  X  X  X  X  X
@@ -92,26 +92,26 @@ fn cap_56_diagnosed_the_critical_thread_has_the_workers_priority() {
          allowed  H=0-3,C=0-3,V=0-3,W=0-3,X=0-3,Y=0-3 . . . . . . . . . . . . . . . . . . . .",
         &[(b'C', "13112"), (b'H', "5212"), (b'V', "worker"), (b'W', "worker"), (b'X', "worker"), (b'Y', "worker")],
     );
-    let finding = top(&said);
-    assert_eq!(finding.rule, "critical-thread-same-priority-as-workers", "{said:#?}");
+    let finding = top(&diagnosis);
+    assert_eq!(finding.rule, "critical-thread-same-priority-as-workers", "{diagnosis:#?}");
     assert_eq!((finding.threads[0].name.as_str(), finding.range_ns), ("13112", [0, 9_360_000]));
-    // Workers ten nice steps below have 110/1024 of its weight, and keep it waiting for so much of the 8 ms.
+    // Workers ten nice levels below have 110/1024 of its weight, so this part of the 8 ms remains.
     assert_eq!(finding.recoverable_ns, 8_000_000 - 859_375);
     assert_eq!(
         finding.action.what,
-        "Let 13112 go before worker: lower worker, or raise 13112 with the needed privilege"
+        "Prioritise 13112 over worker: lower worker, or raise 13112 with the required privilege"
     );
 }
 
 /// The source's seven switches: 2776 (A), 17648 (B), 18168 (C) and 12076 (D) at the end of quanta on CPU 16, 8384 (M) on CPU 0
-/// and 15420 (N) on CPU 8. The four may run on efficient cores only, 16 and up, and their ideal CPUs are others; for the 35 ms
-/// of the stall they take turns on CPU 16, while 17 idles and 18 is parked.
+/// and 15420 (N) on CPU 8. The four may run on efficient cores only, 16 and up, and their ideal CPUs are outside; for the 35 ms
+/// of the stall they share CPU 16, while 17 is idle and 18 is parked.
 ///
-/// A runs to 8, where its quantum ends, and is ready behind the others to the end at 36: 28 ms, most of all. The source: the ideal
-/// CPU is outside the affinity mask, so that the CPU of last time is taken again; SetThreadIdealProcessor.
+/// A runs until 8, where its quantum ends, and is queued behind the others until the end at 36: 28 ms, the longest wait. The source: the
+/// ideal CPU is outside the affinity mask, so the previous CPU is chosen again; SetThreadIdealProcessor.
 #[test]
-fn cap_57_diagnosed_ideal_cpus_outside_the_masks() {
-    let said = diagnosed(
+fn cap_57_diagnosed_ideal_cpus_outside_the_affinity() {
+    let diagnosis = diagnosed(
         "cpu0 P0   M M . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . M
          cpu8 P8   N . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . N
          cpu16 E16 A A A A A A A A B B B B B B B B C C C C C C C C D D D D D D D D D D D Ds
@@ -123,8 +123,8 @@ fn cap_57_diagnosed_ideal_cpus_outside_the_masks() {
          allowed   A=16-18,B=16-18,C=16-18,D=16-18,M=0-8,N=0-8,F=16-18,G=16-18 . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . .",
         &[(b'A', "2776"), (b'B', "17648"), (b'C', "18168"), (b'D', "12076"), (b'M', "8384"), (b'N', "15420")],
     );
-    let finding = top(&said);
-    assert_eq!(finding.rule, "ideal-cpu-outside-affinity", "{said:#?}");
+    let finding = top(&diagnosis);
+    assert_eq!(finding.rule, "ideal-cpu-outside-affinity", "{diagnosis:#?}");
     assert_eq!((finding.threads[0].name.as_str(), finding.recoverable_ns), ("2776", 28_000_000));
     assert!(finding.also.iter().any(|also| also.rule == "serialised-on-one-cpu"), "{:#?}", finding.also);
     assert!(finding.action.windows.contains("SetThreadIdealProcessor"), "{}", finding.action.windows);

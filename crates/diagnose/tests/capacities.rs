@@ -1,4 +1,4 @@
-//! Where the kernel tells capacities, what a slower core costs follows from them: drawn machines of the cases have none.
+//! If the kernel provides capacities, the cost of a slower core is derived from them. The drawn machines of the cases have none.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "../../report/tests/support/mod.rs"]
@@ -7,21 +7,21 @@ mod support;
 use diagnose::{Finding, Options};
 use engine::{PassOptions, Session};
 
-/// The one finding of a rule on a machine whose CPU 0 has the capacity 1024, and CPU 1 that of half of it.
+/// The only finding of a rule on a machine whose CPU 0 has the capacity 1024 and CPU 1 half of it.
 fn found(rule: &str, drawn: &str) -> Finding {
     let mut machine = testkit::machine(drawn);
     machine.cpus.iter_mut().zip([1024, 512]).for_each(|(cpu, capacity)| cpu.capacity = Some(capacity));
     let options = PassOptions { machine: Some(machine), ..PassOptions::default() };
     let session = Session::of_source(support::source_of(testkit::trace(drawn).batch), options).unwrap();
     let options = Options { only: vec![rule.to_owned()], ..Options::default() };
-    let mut said = diagnose::diagnose(&session, &options).unwrap();
-    assert_eq!(said.findings.len(), 1, "{said:#?}");
-    said.findings.remove(0)
+    let mut diagnosis = diagnose::diagnose(&session, &options).unwrap();
+    assert_eq!(diagnosis.findings.len(), 1, "{diagnosis:#?}");
+    diagnosis.findings.remove(0)
 }
 
-/// Of 4 ms at half of the speed, 2 could be had; the range is that of threads to which the type matters least and most.
+/// Of 4 ms at half the speed, 2 ms are saved; the range is that of the threads for which the core type matters least and most.
 #[test]
-fn half_of_the_capacity_is_half_of_the_time() {
+fn half_the_capacity_costs_half_the_time() {
     let alone = "cpu0 P0  B . . . .
                  cpu1 E1  . A A A A
                  waking   . A@1 . . .";

@@ -1,4 +1,4 @@
-//! The cases of `cases/`: a drawn trace, and what a rule says of it.
+//! The cases of `cases/`: a drawn trace and the findings of a rule.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "../../report/tests/support/mod.rs"]
@@ -6,18 +6,18 @@ mod support;
 
 use diagnose::{Options, RULES, Settings};
 use engine::{Condition, IdleState};
-use model::{CpuId, Event, NameId, Pid, Tid, What};
+use model::{CpuId, Event, EventKind, NameId, Pid, Tid};
 use std::path::Path;
 
-/// What a rule says. A line `rule ID` says which, `set RULE.NAME=VALUE` sets a threshold, `condition NAME START | END` is a
-/// condition of the run, `format ID` whose recording it is, `called NAME ABC` what those threads are called, `process PID ABC` of which process they are,
-/// `idle NAME US` the next idle state of all CPUs and how long it must last.
-fn told(block: &str) -> String {
-    let says = ["rule ", "set ", "condition ", "format ", "called ", "process ", "idle "];
-    let (about, drawn): (Vec<&str>, Vec<&str>) = block.lines().partition(|l| says.iter().any(|w| l.starts_with(w)));
+/// Returns the output of a rule. A line `rule ID` names the rule, `set RULE.NAME=VALUE` sets a threshold, `condition NAME START | END` adds
+/// a condition of the run, `format ID` sets the format, `called NAME ABC` the name of these threads, `process PID ABC` their process,
+/// `idle NAME US` the next idle state of all CPUs and its target residency.
+fn rule_output(block: &str) -> String {
+    let keywords = ["rule ", "set ", "condition ", "format ", "called ", "process ", "idle "];
+    let (about, drawn): (Vec<&str>, Vec<&str>) = block.lines().partition(|l| keywords.iter().any(|w| l.starts_with(w)));
     let words = |of: &str| about.iter().filter_map(|l| l.strip_prefix(of)).map(str::to_owned).collect::<Vec<_>>();
     let only = words("rule ");
-    assert!(RULES.iter().any(|r| only == [r.id]), "{only:?} is no rule");
+    assert!(RULES.iter().any(|r| only == [r.id]), "{only:?} is not a rule");
     let mut settings = Settings::default();
     words("set ").iter().for_each(|set| settings.set(set).expect("a threshold"));
     let condition = |line: &String| {
@@ -38,21 +38,21 @@ fn told(block: &str) -> String {
             machine.cpus.iter_mut().for_each(|cpu| cpu.idle_states.push(state.clone()));
         }
         for line in words("called ") {
-            let (name, letters) = line.split_once(' ').expect("a name and threads");
-            // The names of threads are in the order of their letters.
-            letters.bytes().for_each(|letter| batch.names[usize::from(letter - b'A')] = name.into());
+            let (name, threads) = line.split_once(' ').expect("a name and threads");
+            // The names are in the order of the threads A, B, C.
+            threads.bytes().for_each(|thread| batch.names[usize::from(thread - b'A')] = name.into());
         }
         for line in words("process ") {
-            let (pid, letters) = line.split_once(' ').expect("a number and threads");
+            let (pid, threads) = line.split_once(' ').expect("a number and threads");
             let pid = Pid(pid.parse().expect("a number"));
             let first = *batch.events.first().expect("something is drawn");
-            let of = |letter: u8| What::Name {
-                tid: testkit::tid(char::from(letter)),
+            let name_event = |thread: u8| EventKind::Name {
+                tid: testkit::tid(char::from(thread)),
                 pid,
-                name: NameId(u32::from(letter - b'A')),
+                name: NameId(u32::from(thread - b'A')),
             };
-            let told = |letter| Event { cpu: CpuId(0), current: Tid::IDLE, what: of(letter), ..first };
-            batch.events.splice(0..0, letters.bytes().map(told));
+            let event = |thread| Event { cpu: CpuId(0), current: Tid::IDLE, what: name_event(thread), ..first };
+            batch.events.splice(0..0, threads.bytes().map(event));
         }
     });
     let options = Options { only, settings, ..Options::default() };
@@ -60,20 +60,20 @@ fn told(block: &str) -> String {
 }
 
 #[test]
-fn rules_say_what_their_cases_say() {
-    testkit::cases::run(&Path::new(env!("CARGO_MANIFEST_DIR")).join("cases"), told);
+fn rules_match_their_cases() {
+    testkit::cases::run(&Path::new(env!("CARGO_MANIFEST_DIR")).join("cases"), rule_output);
 }
 
-/// Each rule's case shows it finding something, quiet, and without what it needs, where it may lack anything.
+/// Each rule's cases include one with a finding, one without, and one with missing data.
 #[test]
-fn every_case_has_all_that_a_rule_may_say() {
+fn cases_cover_all_outcomes_of_each_rule() {
     for rule in RULES {
         let file = format!("{}/cases/{}.md", env!("CARGO_MANIFEST_DIR"), rule.id.replace('-', "_"));
         let case = std::fs::read_to_string(&file).expect("a case");
-        let fires = format!("1. {} (", rule.id);
-        let lacks = format!("  {}: ", rule.id);
-        assert!(case.contains(&fires), "{file} shows no finding");
-        assert!(case.contains("Nothing found"), "{file} shows no quiet trace");
-        assert!(case.contains(&lacks), "{file} shows none that lacks data");
+        let finding = format!("1. {} (", rule.id);
+        let not_checked = format!("  {}: ", rule.id);
+        assert!(case.contains(&finding), "{file} has no case with a finding");
+        assert!(case.contains("No findings in"), "{file} has no case without findings");
+        assert!(case.contains(&not_checked), "{file} has no case with missing data");
     }
 }

@@ -1,7 +1,6 @@
-//! What is handed to CI, held against the schema of SARIF 2.1.0 (OASIS, sarif-schema-2.1.0.json, in oasis-tcs/sarif-spec under
-//! `Schemata/`): of each kind of object that a diagnosis has, what the schema requires and which of its properties may be there
-//! (`additionalProperties` is false but in a property bag), the values of `level`, the least index, and that no two logical
-//! locations of a location are alike.
+//! Verifies the SARIF output against the schema of SARIF 2.1.0 (OASIS, sarif-schema-2.1.0.json, in oasis-tcs/sarif-spec under
+//! `Schemata/`). For each kind of object that a diagnosis has: the required properties, the allowed ones (`additionalProperties` is
+//! false except in a property bag), the values of `level`, the minimum index, and that logical locations of a location are unique.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "../../report/tests/support/mod.rs"]
@@ -11,8 +10,8 @@ use diagnose::{Options, RULES};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// An object: what it must have, what else it has here, and of what kind these are; `[]` behind a kind: a list of them. Words
-/// without a kind are no objects.
+/// A kind of object: its name, its required properties, and its known properties with their kinds. `[]` marks a list; a property with
+/// an empty kind is not an object.
 type Kind = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
 
 const SCHEMA: &[Kind] = &[
@@ -41,7 +40,7 @@ const SCHEMA: &[Kind] = &[
         &[("executionSuccessful", ""), ("toolExecutionNotifications", "notification[]")],
     ),
     ("notification", &["message"], &[("level", ""), ("message", "message")]),
-    // Or an id; there is none here.
+    // The schema also allows an id, which is not used.
     ("message", &["text"], &[("text", "")]),
     ("artifact", &[], &[("location", "artifactLocation")]),
     ("artifactLocation", &[], &[("uri", ""), ("index", "")]),
@@ -58,30 +57,30 @@ const SCHEMA: &[Kind] = &[
         ],
     ),
     ("location", &[], &[("physicalLocation", "physicalLocation"), ("logicalLocations", "logicalLocation[]")]),
-    // Or an address; there is none here.
+    // The schema also allows an address, which is not used.
     ("physicalLocation", &["artifactLocation"], &[("artifactLocation", "artifactLocation")]),
     ("logicalLocation", &[], &[("name", ""), ("fullyQualifiedName", ""), ("kind", "")]),
 ];
 
-/// Holds an object and all in it against its kind; the kinds that were met are told.
-fn holds(kind: &str, object: &Value, met: &mut BTreeSet<String>) {
+/// Verifies an object and all nested ones against their kinds. Adds the kinds to `met`.
+fn verify(kind: &str, object: &Value, met: &mut BTreeSet<String>) {
     let (_, required, may) = SCHEMA.iter().find(|(name, ..)| *name == kind).unwrap_or_else(|| panic!("no kind {kind}"));
     met.insert(kind.to_owned());
-    let properties = object.as_object().unwrap_or_else(|| panic!("{kind} is no object: {object}"));
+    let properties = object.as_object().unwrap_or_else(|| panic!("{kind} is not an object: {object}"));
     for name in *required {
         assert!(properties.contains_key(*name), "{kind} lacks {name}: {object}");
     }
     for (name, value) in properties {
         let (_, of) = may.iter().find(|(known, _)| known == name).unwrap_or_else(|| panic!("{kind} has no {name}"));
         match of.strip_suffix("[]") {
-            Some(of) => value.as_array().expect("a list").iter().for_each(|item| holds(of, item, met)),
-            None if !of.is_empty() => holds(of, value, met),
+            Some(of) => value.as_array().expect("a list").iter().for_each(|item| verify(of, item, met)),
+            None if !of.is_empty() => verify(of, value, met),
             None => is_fit(name, value),
         }
     }
-    let alike = properties.get("logicalLocations").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    for (at, one) in alike.iter().enumerate() {
-        assert!(!alike[..at].contains(one), "two of {one}");
+    let locations = properties.get("logicalLocations").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    for (at, one) in locations.iter().enumerate() {
+        assert!(!locations[..at].contains(one), "{one} is not unique");
     }
 }
 
@@ -100,13 +99,13 @@ fn is_fit(name: &str, value: &Value) {
 fn sarif(drawn: &str, only: &[&str]) -> Value {
     let session = support::drawn(drawn, |_, _| {});
     let options = Options { only: only.iter().map(|rule| (*rule).to_owned()).collect(), ..Options::default() };
-    let said = diagnose::diagnose(&session, &options).unwrap();
-    serde_json::from_str(&diagnose::sarif(&session, &said).unwrap()).unwrap()
+    let diagnosis = diagnose::diagnose(&session, &options).unwrap();
+    serde_json::from_str(&diagnose::sarif(&session, &diagnosis).unwrap()).unwrap()
 }
 
 #[test]
-fn it_is_as_the_schema_says() {
-    // A and B wait for each other on one CPU; nothing is told of ideal CPUs, of quotas, of frequencies.
+fn the_output_conforms_to_the_schema() {
+    // A and B wait for each other on one CPU; ideal CPUs, quotas and frequencies are not recorded.
     let log = sarif(
         "cpu0 U0  . A A B Bs As
          cpu1 U1  C . . . . .
@@ -115,7 +114,7 @@ fn it_is_as_the_schema_says() {
         &[],
     );
     let mut met = BTreeSet::new();
-    holds("log", &log, &mut met);
+    verify("log", &log, &mut met);
     assert_eq!(met.len(), SCHEMA.len(), "only {met:?} were met");
     assert_eq!(log["version"], "2.1.0");
     let run = &log["runs"][0];
@@ -126,8 +125,8 @@ fn it_is_as_the_schema_says() {
 }
 
 #[test]
-fn two_lives_of_a_number_are_one_logical_location() {
-    // A exits at 4, and another A begins: both wait where they are pinned.
+fn two_instances_of_a_tid_are_one_logical_location() {
+    // A exits at 4, and another thread with the same TID begins: both wait for their pinned CPU.
     let log = sarif(
         "cpu0 U0  . A A B Ax B B As
          cpu1 U1  C . . . . . . .
@@ -141,6 +140,6 @@ fn two_lives_of_a_number_are_one_logical_location() {
         let claims = result["properties"]["threads"].as_array().unwrap();
         claims.iter().filter(|c| c["tid"] == 1).count() > 1
     };
-    assert!(results.iter().any(|result| of_a(&result)), "no finding names both lives: {results:#?}");
-    holds("log", &log, &mut BTreeSet::new());
+    assert!(results.iter().any(|result| of_a(&result)), "no finding names both instances: {results:#?}");
+    verify("log", &log, &mut BTreeSet::new());
 }

@@ -1,4 +1,4 @@
-//! What can go wrong, in a sentence with where and what to do.
+//! Errors, with messages that say what happened, where, and what to do.
 
 use ingest::{Ending, Fatal};
 use std::path::{Path, PathBuf};
@@ -7,55 +7,55 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// The system refuses.
+    /// A system call failed.
     #[error("{}: {error}", path.display())]
     Io {
-        /// Which file or folder.
+        /// The file or folder.
         path: PathBuf,
-        /// As the system says.
+        /// The system's error.
         error: std::io::Error,
     },
     /// The source cannot be read.
     #[error("{}: {fatal}", path.display())]
     Source {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Where in it, and why.
+        /// The place in the file, and the reason.
         fatal: Fatal,
     },
-    /// A later reading of the source ended otherwise than the first: what was found in both cannot be put together.
-    #[error("{}: it changed while it was read: first {first}, then {then}; when nothing writes it any more, try again", path.display())]
+    /// A later reading of the source ended differently from the first, so their results cannot be combined.
+    #[error("{}: the file changed while it was read: first {first}, then {then}; try again when nothing writes to it", path.display())]
     Changed {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// How the first reading ended.
         first: String,
-        /// How the later one did.
+        /// How the later reading ended.
         then: String,
     },
-    /// No importer knows the file.
-    #[error("{}: not a format that corewise reads, from byte 0 on (it reads {known}, and its own trace folders)", path.display())]
+    /// No importer recognises the file.
+    #[error("{}: unknown format, at byte 0 (corewise reads {known}, and its own trace folders)", path.display())]
     UnknownFormat {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// The formats that there are.
+        /// The known formats.
         known: String,
     },
     /// Temporary files cannot be written or read.
-    #[error("temporary files in {}: {error}; set TMPDIR to a folder with room", folder.display())]
+    #[error("temporary files in {}: {error}; set TMPDIR to a folder with free space", folder.display())]
     Temporary {
-        /// Where.
+        /// The folder of the temporary files.
         folder: PathBuf,
-        /// As the system says.
+        /// The system's error.
         error: std::io::Error,
     },
     /// The trace folder cannot be written or read.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// What was asked for cannot be handed out.
+    /// The caller refused the output.
     #[error("cannot write: {0}")]
     Output(std::io::Error),
-    /// Words for anything else.
+    /// Any other error, as a message.
     #[error("{0}")]
     Other(String),
 }
@@ -67,33 +67,33 @@ impl From<account::SpillError> for EngineError {
 }
 
 impl EngineError {
-    /// For [`Result::map_err`].
+    /// Returns a function for [`Result::map_err`] that adds the path.
     pub fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
         move |error| Self::Io { path, error }
     }
 
-    /// For [`Result::map_err`].
+    /// Converts an error of a temporary file; for [`Result::map_err`].
     pub fn temporary(error: std::io::Error) -> Self {
         Self::Temporary { folder: std::env::temp_dir(), error }
     }
 
-    /// Two readings of a source must end alike.
-    pub(crate) fn unless_alike(path: &Path, first: &Ending, then: &Ending) -> Result<(), Self> {
+    /// Returns an error unless two readings of a source ended in the same way.
+    pub(crate) fn check_same_ending(path: &Path, first: &Ending, then: &Ending) -> Result<(), Self> {
         if first == then {
             return Ok(());
         }
-        let words = |ending: &Ending| match &ending.stopped {
+        let describe = |ending: &Ending| match &ending.stopped {
             Some(fatal) => format!("{} events and \"{fatal}\"", ending.events),
             None => format!("{} events", ending.events),
         };
-        Err(Self::Changed { path: path.to_owned(), first: words(first), then: words(then) })
+        Err(Self::Changed { path: path.to_owned(), first: describe(first), then: describe(then) })
     }
 
-    /// A folder lacks a table, or has it as another version defines it.
+    /// A folder lacks a table, or has a version of it with other columns.
     pub(crate) fn outdated(folder: &store::Folder, table: &str) -> Self {
         Self::Other(format!(
-            "{}: the table {table} is not in this folder as this corewise defines it: import the source again",
+            "{}: the table {table} is missing or has other columns than this version of corewise expects: import the source again",
             folder.path().display()
         ))
     }

@@ -1,36 +1,36 @@
-//! From a source to a trace folder.
+//! Imports a source into a trace folder.
 
 use crate::read::{name_frames, stretches};
 use crate::tables::totals::{OF_TOTALS, context, followed};
 use crate::{Accounted, EngineError, Identity, Infer, PassOptions, Priority, Source, Summary, account_with};
-use account::{Collector, InTurn, Sink, SpillError, Stretches};
+use account::{Collector, Sink, SpillError, StretchBatch, Stretches};
 use model::{Batch, CpuStretch, Stacks, Table, ThreadStretch, Timeline, TimelineEvent, tables};
 use safefs::{Access, Dir};
 use std::path::Path;
-use store::{FolderWriter, Making, Manifest};
+use store::{FolderWriter, Manifest, WriterOptions};
 
-/// How far an import has come.
+/// The progress of an import.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
     /// Events read.
     pub events: u64,
-    /// Whether all are read and the stretches are being written.
+    /// Whether all events are read and stretches are being written.
     pub stretches: bool,
 }
 
-/// Where an import goes.
+/// The destination of an import.
 #[derive(Clone, Copy, Debug)]
 pub enum Target<'a> {
-    /// A new folder, for this user alone.
+    /// A new folder that only this user may read.
     New(&'a Path),
     /// A new folder that every user of the machine may read.
     Shared(&'a Path),
-    /// The folder that holds the recording's spool.
+    /// The folder that contains the recording's spool.
     InPlace(&'a Dir),
 }
 
-/// Reads a source into a trace folder: its events, stretches and tables. What can be inferred stands there apart, so that all
-/// of it can be had with that and without.
+/// Reads a source into a trace folder: its events, stretches and tables. Inferred stretches are stored separately, so that the trace
+/// can be read with and without them.
 ///
 /// # Errors
 /// The source cannot be opened, or the folder cannot be written.
@@ -46,30 +46,30 @@ pub fn import(
         Target::Shared(path) => FolderWriter::can_create(path, Access::Shared)?,
         Target::InPlace(_) => {}
     }
-    // The checksum reads all of the file, as the import does.
+    // The checksum reads the whole file, like the import.
     let priority = Priority::spare_time();
     std::thread::scope(|scope| {
         let identity = scope.spawn(|| source.identity(&priority));
-        // An import that fails says so at once.
-        let _wanted = priority.while_held();
+        // If the import fails, the checksum is cancelled.
+        let _cancel = priority.cancel_on_drop();
         let (mut accounted, mut writing) = read(source, target, options, progress)?;
-        // A third of the work is left: what is missing of the checksum takes its share of that, so as not to be left at the end.
+        // A third of the import is left. From here on the checksum gets its share of CPU time, so that it is not finished last.
         priority.raise();
         progress(Progress { events: accounted.totals.events, stretches: true });
         let mut writer = writing.writer;
-        let told = writing.stacks.names.len();
+        let first_new = writing.stacks.names.len();
         accounted.facts.lacks.extend(name_frames(&mut writing.stacks, options));
-        writer.names(&writing.stacks.names[told..])?;
+        writer.names(&writing.stacks.names[first_new..])?;
         writer.stacks(&writing.stacks.chains)?;
-        // While events wait to be written: at the end all else would wait for these.
+        // Written while events wait for the disk; at the end, everything else would wait for these.
         for of in OF_TOTALS {
             let rows = |out: &mut dyn model::Rows| (of.rows)(&accounted.totals, &accounted.machine, out);
-            writer.table_of(of.table, |out| rows(out).map_err(EngineError::from))?;
+            writer.table_rows_from(of.table, |out| rows(out).map_err(EngineError::from))?;
         }
         let stretches = stretches(writing.collector, &accounted, options);
         let tables = stage_two(&stretches, &accounted, writing.stacks.names, &mut writer)?;
-        // Giving their temporary file back takes as long as writing the tables.
-        let _ = std::thread::Builder::new().name("giving back".into()).spawn_scoped(scope, || drop(stretches));
+        // Freeing the temporary file takes as long as writing the tables.
+        let _ = std::thread::Builder::new().name("drop stretches".into()).spawn_scoped(scope, || drop(stretches));
         for table in &tables {
             writer.table(table)?;
         }
@@ -79,12 +79,12 @@ pub fn import(
     })
 }
 
-/// The sink of an import: stretches wait for stage two, events go to the folder as they come.
+/// The sink of an import: keeps stretches for stage two and writes events to the folder immediately.
 struct Writing {
     collector: Collector,
     writer: FolderWriter,
     events: u64,
-    /// Written at the end, when all can be named together.
+    /// Written at the end, when all frames can be named together.
     stacks: Stacks,
 }
 
@@ -105,7 +105,7 @@ impl Sink for Writing {
     fn cpu(&mut self, place: u64, stretch: &CpuStretch) {
         self.collector.cpu(place, stretch);
     }
-    /// They stand in the folder's events; what is made here needs none of them.
+    /// Ignored: the folder already has all events, and the tables made here need none of them.
     #[inline]
     fn event(&mut self, _: TimelineEvent) {}
     fn check(&self) -> Result<(), SpillError> {
@@ -122,11 +122,11 @@ fn read(
     let begin = |facts: &ingest::Facts| {
         let machine = facts.machine.clone().unwrap_or_default();
         let machine = options.machine.as_ref().map_or_else(|| machine.clone(), |m| machine.clone().overlay(m.clone()));
-        let imported = Making { machine: &machine, sources: source.parts() };
+        let imported = WriterOptions { machine: &machine, sources: source.parts() };
         let writer = match target {
             Target::New(path) => FolderWriter::create(path, Access::Private, imported),
             Target::Shared(path) => FolderWriter::create(path, Access::Shared, imported),
-            Target::InPlace(dir) => FolderWriter::create_in_place(dir, Making { machine: &machine, sources: 0 }),
+            Target::InPlace(dir) => FolderWriter::create_in_place(dir, WriterOptions { machine: &machine, sources: 0 }),
         }?;
         Ok(Writing { collector: Collector::default(), writer, events: 0, stacks: Stacks::default() })
     };
@@ -148,16 +148,16 @@ fn stage_two(
     writer: &mut FolderWriter,
 ) -> Result<Vec<Table>, EngineError> {
     let followed = followed(&accounted.totals);
-    // The others are made when they are asked for: together they would take longer than all the rest of an import.
+    // Other tables are made on request: together they would take longer than the rest of the import.
     let tables = [tables::CONCURRENCY.name];
     let mut analyses =
         analysis::Running::start(&tables, &context(&accounted.totals, &followed, &accounted.machine), names);
     stretches.in_turn(|some| {
         match some {
-            InTurn::Threads(threads) => writer.thread_stretches(threads)?,
-            InTurn::Cpus(cpus) => {
+            StretchBatch::Threads(threads) => writer.thread_stretches(threads)?,
+            StretchBatch::Cpus(cpus) => {
                 writer.cpu_stretches(cpus)?;
-                // All that this table is made of; following the threads as well takes several times as long.
+                // This table needs only the CPUs' stretches; processing the threads' too would take several times as long.
                 analyses.push(&Timeline { cpus, ..Timeline::default() });
             }
         }
@@ -172,7 +172,7 @@ fn manifest(accounted: &Accounted, identity: Identity) -> Result<Manifest, Engin
     manifest.sources = identity.files;
     manifest.origin_ns = accounted.ingested.origin.unwrap_or_default().0;
     manifest.end_ns = accounted.totals.end.0;
-    manifest.take_troubles(&accounted.ingested.troubles);
+    manifest.set_anomalies(&accounted.ingested.anomalies);
     let summary = serde_json::to_value(Summary::of(accounted)).map_err(|e| EngineError::Other(e.to_string()))?;
     if let serde_json::Value::Object(summary) = summary {
         manifest.summary = summary;

@@ -1,5 +1,5 @@
-//! The one door for everybody below: open a trace of any kind, account for it, hand out its tables, import it into a
-//! folder. Wiring only.
+//! Opens a trace of any kind, accounts for it, provides its tables, and imports it into a folder. It only connects the crates
+//! below it.
 
 mod critical_path;
 mod error;
@@ -15,16 +15,16 @@ mod tables;
 pub use analysis::BandSteps;
 pub use error::EngineError;
 pub use import::{Progress, Target, import};
-/// For who brings a source of its own.
-pub use ingest::{Capability, Condition, Facts, Fatal, Importer, Offer, Opened, OwnCost, Tells};
+/// For callers that implement their own [`Source`].
+pub use ingest::{Availability, Capability, Condition, Facts, Fatal, Importer, Offer, Opened, RecordingOverhead};
 pub use machine::{is_machine, machine_file};
 pub use read::{Accounted, Infer, PassOptions, account, account_with};
-pub use session::{EachEvents, Session};
-pub use source::{FileSource, Identity, JoinedSource, Part, Priority, Source, formats, open_source};
+pub use session::{EventCallback, Session};
+pub use source::{FileSource, Identity, JoinedPart, JoinedSource, Priority, Source, formats, open_source};
 pub use store::{Format, SourceFile, TableWriter, trace_id_of_recording};
-pub use summary::{LawRow, Summary, TroubleRow};
-/// Where names of functions are looked for.
+pub use summary::{AnomalyRow, LawRow, Summary};
+/// Where symbols are looked up.
 pub use symbols::SymbolPath;
-pub use tables::{Asked, EachRows, Names, Slow, is_called, is_named};
-/// The machine: read from the one that runs, from what the user names, and drawn.
+pub use tables::{RowCallback, SlowFrameOptions, TableRequest, ThreadNames, mark_name_matches, mark_row_matches};
+/// The machine: read from the running system or from a description, and drawn as text.
 pub use topology::{BadMachine, Cpu, IdleState, Machine, draw, live};

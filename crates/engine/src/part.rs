@@ -1,63 +1,63 @@
-//! A part of a recording, asked as if it were all of it.
+//! Limits a session to a part of its recording.
 
 use crate::read::{Accounted, account, rules};
-use crate::session::{Kind, Part};
-use crate::tables::Made;
+use crate::session::{Kind, RangeSums};
+use crate::tables::TableCache;
 use crate::{EngineError, Infer, PassOptions, Session, Summary};
 use account::{Accountant, Laws, Totals};
 use model::{Batch, InferredStretch, Ns, Span};
 
 impl Session {
-    /// The same trace, of which only this part is told: its sums, the tables of its stretches, its frames.
+    /// Limits the trace to a part: its sums, the tables of its stretches, its frames.
     ///
     /// # Errors
-    /// The trace cannot be read, or nothing of it lies there.
-    pub fn of_part(mut self, span: Span) -> Result<Self, EngineError> {
+    /// The trace cannot be read, or the part lies outside of it.
+    pub fn limited_to(mut self, span: Span) -> Result<Self, EngineError> {
         let end = Ns(self.whole.span_ns);
         let Some(span) = span.overlap(Span { start: Ns::ZERO, end }) else {
             let path = self.path().display();
             let seconds = |at: Ns| at.0 as f64 / 1e9;
             return Err(EngineError::Other(format!(
-                "{path}: nothing of it lies in {:.6}s..{:.6}s: it lasts {:.6} s",
+                "{path}: the range {:.6}s..{:.6}s is outside the recording, which lasts {:.6} s",
                 seconds(span.start),
                 seconds(span.end),
                 seconds(end)
             )));
         };
         let totals = self.sums_within(span)?;
-        let laws = Laws::of(&totals)?;
+        let laws = Laws::check(&totals)?;
         let mut summary = self.whole.clone();
-        summary.sums(&totals, &laws);
+        summary.set_sums(&totals, &laws);
         if self.whole.frames > 0 {
             summary.frames = 0;
             self.frames(&mut |frame| summary.frames += u64::from(frame.span().overlap(span).is_some()))?;
         }
-        self.part = Some(Box::new(Part { span, totals, summary }));
-        // What was made so far is of the whole.
-        self.made = Made::default();
+        self.part = Some(Box::new(RangeSums { span, totals, summary }));
+        // The tables made so far are those of the whole recording.
+        self.cache = TableCache::default();
         Ok(self)
     }
 
-    /// Which part is told, where it is not all of the recording.
+    /// The part to which the session is limited; `None` for the whole recording.
     #[must_use]
-    pub fn part(&self) -> Option<Span> {
+    pub fn range(&self) -> Option<Span> {
         self.part.as_ref().map(|part| part.span)
     }
 
-    /// Counts, sums and laws of all of the recording, also where only a part of it is told.
+    /// Counts, sums and laws of the whole recording, even if the session is limited to a part.
     #[must_use]
-    pub fn whole(&self) -> &Summary {
+    pub fn full_summary(&self) -> &Summary {
         &self.whole
     }
 
-    /// The sums of a part: the same accounting of all events, summed only there.
+    /// The sums of a part: all events are accounted for, but only this part is summed.
     pub(crate) fn sums_within(&self, span: Span) -> Result<Totals, EngineError> {
-        // Switches at the very end are of a part that reaches there.
+        // A part that reaches the end includes switches at the very end.
         let end = if span.end.0 >= self.whole.span_ns { Ns::MAX } else { span.end };
         let within = Some(Span { end, ..span });
         match self.kind() {
             Kind::Source(of) => {
-                let options = PassOptions { within, ..of.again(self.options()) };
+                let options = PassOptions { within, ..of.reread_options(self.options()) };
                 account(of.source.as_ref(), &options).map(|Accounted { totals, .. }| totals)
             }
             Kind::Folder(_, filled) => {
@@ -73,17 +73,17 @@ impl Session {
         }
     }
 
-    /// Of a folder, by its events: twice, where some were lost.
+    /// Computes the sums of a folder from its events, which are read twice if some were lost.
     fn sums_of_events(&self, options: &PassOptions) -> Result<Totals, EngineError> {
         let mut losses = None;
         loop {
             let mut accountant = Accountant::new(rules(self.facts(), losses.take(), options));
-            let (mut batch, mut told) = (Batch::default(), 0);
+            let (mut batch, mut names_pushed) = (Batch::default(), 0);
             self.events(&mut |events, names| {
                 batch.clear();
                 batch.events.extend_from_slice(events);
-                batch.names.extend_from_slice(&names[told..]);
-                told = names.len();
+                batch.names.extend_from_slice(&names[names_pushed..]);
+                names_pushed = names.len();
                 accountant.push(&batch, &mut ());
                 Ok(())
             })?;

@@ -1,8 +1,8 @@
-//! A trace of any kind, opened to be asked.
+//! An open trace of any kind.
 
 use crate::read::foreign::Foreign;
 use crate::read::inferred::WithInferred;
-use crate::tables::{Made, Names, Slow};
+use crate::tables::{SlowFrameOptions, TableCache, ThreadNames};
 use crate::{EngineError, Infer, PassOptions, Priority, Source, Summary, open_source};
 use account::Totals;
 use ingest::Facts;
@@ -11,46 +11,56 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use topology::Machine;
 
-/// A trace folder, or a file of another tool that stands in its place.
+/// An open trace folder, or an open file of another tool.
 pub struct Session {
     path: PathBuf,
     options: PassOptions,
     kind: Kind,
     facts: Facts,
     machine: Machine,
-    /// Of all of the recording.
+    /// Of the whole recording.
     pub(crate) whole: Summary,
-    /// What is told, where that is not all of it.
-    pub(crate) part: Option<Box<Part>>,
-    pub(crate) made: Made,
-    pub(crate) names: OnceLock<Names>,
-    /// Whose end the critical path leads to, where it was said.
+    /// The part to which the session is limited.
+    pub(crate) part: Option<Box<RangeSums>>,
+    pub(crate) cache: TableCache,
+    pub(crate) names: OnceLock<ThreadNames>,
+    /// The thread with which the critical path ends, if requested.
     pub(crate) ends: Option<Tid>,
-    pub(crate) slow: Slow,
+    pub(crate) slow: SlowFrameOptions,
 }
 
 /// A part of a recording, and its sums.
-pub(crate) struct Part {
+pub(crate) struct RangeSums {
     pub(crate) span: Span,
     pub(crate) totals: Totals,
     pub(crate) summary: Summary,
 }
 
 pub(crate) enum Kind {
-    /// With what was inferred, where that was asked for.
+    /// With inferred time, if requested.
     Folder(Box<store::Folder>, Option<Box<WithInferred>>),
     Source(Box<Foreign>),
 }
 
-/// Where events go, some thousands at a time, with all texts told so far (the first is [`model::NameId`] 1); `Err` ends the
-/// reading.
-pub type EachEvents<'a> = &'a mut dyn FnMut(&[Event], &[Box<str>]) -> std::io::Result<()>;
+/// A callback for events, a few thousand at a time, with all names read so far (the first is [`model::NameId`] 1); `Err` ends
+/// the reading.
+pub type EventCallback<'a> = &'a mut dyn FnMut(&[Event], &[Box<str>]) -> std::io::Result<()>;
 
 impl Session {
-    /// Opens a trace folder, or a file that an importer knows (`-` is standard input).
+    /// Opens a trace folder, or a file that an importer recognises (`-` is standard input).
+    ///
+    /// ```
+    /// use engine::{PassOptions, Session};
+    ///
+    /// # let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/fixtures/ftrace_text/trace.txt");
+    /// let session = Session::open(&path, PassOptions::default())?;
+    /// assert!(session.summary().laws_hold());
+    /// println!("{} threads on {} CPUs", session.summary().threads, session.summary().cpus);
+    /// # Ok::<(), engine::EngineError>(())
+    /// ```
     ///
     /// # Errors
-    /// In a sentence with where and what to do.
+    /// The trace cannot be read; the message says where and what to do.
     pub fn open(path: &Path, options: PassOptions) -> Result<Self, EngineError> {
         if path.join(store::MANIFEST).exists() || path.join("spool").is_dir() {
             return Self::open_folder(path, options);
@@ -58,10 +68,10 @@ impl Session {
         Self::of_source(open_source(path)?, options)
     }
 
-    /// Any other source.
+    /// Opens any other source.
     ///
     /// # Errors
-    /// In a sentence with where and what to do.
+    /// The trace cannot be read; the message says where and what to do.
     pub fn of_source(source: Box<dyn Source>, options: PassOptions) -> Result<Self, EngineError> {
         let read = Foreign::read(source, &options)?;
         Ok(Self {
@@ -72,10 +82,10 @@ impl Session {
             part: None,
             kind: Kind::Source(Box::new(read)),
             options,
-            made: Made::default(),
+            cache: TableCache::default(),
             names: OnceLock::new(),
             ends: None,
-            slow: Slow::default(),
+            slow: SlowFrameOptions::default(),
         })
     }
 
@@ -95,7 +105,9 @@ impl Session {
         }
         let manifest = folder.manifest();
         let mut summary: Summary = serde_json::from_value(serde_json::Value::Object(manifest.summary.clone()))
-            .map_err(|e| EngineError::Other(format!("{}: the manifest's summary is damaged: {e}", path.display())))?;
+            .map_err(|e| {
+                EngineError::Other(format!("{}: the summary in the manifest is damaged: {e}", path.display()))
+            })?;
         let mut filled = None;
         if options.infer == Infer::Within {
             let with = WithInferred::read(&folder, summary.ready_known)?;
@@ -106,26 +118,26 @@ impl Session {
         let machine = options.machine.as_ref().map_or_else(|| machine.clone(), |m| machine.clone().overlay(m.clone()));
         Ok(Self {
             path: path.to_owned(),
-            facts: manifest.whole_facts(),
+            facts: manifest.all_facts(),
             machine,
             whole: summary,
             part: None,
             kind: Kind::Folder(Box::new(folder), filled),
             options,
-            made: Made::default(),
+            cache: TableCache::default(),
             names: OnceLock::new(),
             ends: None,
-            slow: Slow::default(),
+            slow: SlowFrameOptions::default(),
         })
     }
 
-    /// What was opened.
+    /// The path of the trace.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What the source said of itself.
+    /// Facts about the source.
     #[must_use]
     pub fn facts(&self) -> &Facts {
         &self.facts
@@ -145,27 +157,27 @@ impl Session {
         &self.options
     }
 
-    /// Counts, sums and laws of what is told: the recording, or the part ([`Self::of_part`]).
+    /// Counts, sums and laws of the recording, or of the part to which the session is limited ([`Self::limited_to`]).
     #[must_use]
     pub fn summary(&self) -> &Summary {
         self.part.as_ref().map_or(&self.whole, |part| &part.summary)
     }
 
-    /// Takes command lines, paths and host names out of what it says of itself; names of threads, processes and marks stay.
+    /// Removes command lines, paths and host names; names of threads, processes and marks are kept.
     pub fn redact(&mut self) {
-        let mut told = store::Manifest::new(0, std::mem::take(&mut self.facts));
-        told.machine = std::mem::take(&mut self.machine);
-        store::redact(&mut told);
-        self.facts = told.whole_facts();
-        self.machine = told.machine;
-        // It stands in commands that are shown.
+        let mut manifest = store::Manifest::new(0, std::mem::take(&mut self.facts));
+        manifest.machine = std::mem::take(&mut self.machine);
+        store::redact(&mut manifest);
+        self.facts = manifest.all_facts();
+        self.machine = manifest.machine;
+        // The path is part of commands in the output.
         self.path = PathBuf::from("TRACE");
     }
 
-    /// The trace's id; of a file that was not imported, all of it is read for that.
+    /// The trace's id. For a file that was not imported, this reads the whole file.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The trace cannot be read.
     pub fn trace(&self) -> Result<i64, EngineError> {
         match &self.kind {
             Kind::Folder(folder, _) => Ok(folder.manifest().trace),
@@ -173,13 +185,13 @@ impl Session {
         }
     }
 
-    /// Whether it is a trace folder, so that all tables are there already.
+    /// Returns whether this is a trace folder, which has its tables stored.
     #[must_use]
     pub fn is_folder(&self) -> bool {
         matches!(self.kind, Kind::Folder(..))
     }
 
-    /// Where time 0 is on the source's own clock.
+    /// Time 0 of the trace on the source's clock.
     #[must_use]
     pub fn origin(&self) -> Ns {
         match &self.kind {
@@ -188,11 +200,11 @@ impl Session {
         }
     }
 
-    /// All events in the merged order, their times from the start of the recording; of a file, all of it is read again.
+    /// Passes on all events in merged order, with times from the start of the recording. A file is read again for this.
     ///
     /// # Errors
-    /// The trace cannot be read, its folder was made without events, or `each` refused.
-    pub fn events(&self, each: EachEvents<'_>) -> Result<(), EngineError> {
+    /// The trace cannot be read, its folder has no events, or `each` failed.
+    pub fn events(&self, each: EventCallback<'_>) -> Result<(), EngineError> {
         match &self.kind {
             Kind::Folder(folder, _) => folder.events(|events, names| each(events, names).map_err(EngineError::Output)),
             Kind::Source(of) => {
@@ -205,7 +217,7 @@ impl Session {
         }
     }
 
-    /// All callchains. Empty where none were recorded.
+    /// All callchains; empty if none were recorded.
     ///
     /// # Errors
     /// The trace cannot be read.

@@ -1,31 +1,31 @@
-//! What is told of a recording before any table: its ends, its counts, its laws.
+//! The summary of a recording: its length, counts, sums and laws.
 
 use crate::Accounted;
-use ingest::Trouble;
+use ingest::Anomaly;
 use model::{CpuState, Ns};
 use serde::{Deserialize, Serialize};
 
-/// A law of ACCOUNTING.md and how far the recording is from it.
+/// A check of docs/accounting.md, and by how much the recording violates it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LawRow {
-    /// What must hold.
+    /// The statement of the law.
     pub law: String,
-    /// By how much it does not, ns.
+    /// The deviation, in ns.
     pub residual_ns: i64,
-    /// Whether a residual shows an error of corewise or of the source; otherwise two clocks were compared.
+    /// Whether a deviation means an error of corewise or of the source; otherwise the law compares two clocks.
     pub exact: bool,
 }
 
-/// Trouble of one kind while a source was read.
+/// Anomalies of one kind that occurred while the source was read.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct TroubleRow {
-    /// A short sentence.
+pub struct AnomalyRow {
+    /// A short description.
     pub what: String,
-    /// Whether something was lost by it.
+    /// Whether data was lost.
     pub lost: bool,
-    /// How often.
+    /// How often it occurred.
     pub count: u64,
-    /// Where first, byte offset.
+    /// The byte offset of the first occurrence.
     pub first_offset: u64,
 }
 
@@ -38,12 +38,12 @@ pub struct Summary {
     pub events: u64,
     /// Context switches.
     pub switches: u64,
-    /// Wakings and wakeups.
+    /// Wake events (`sched_waking` and `sched_wakeup`).
     pub wakes: u64,
     /// Frames of frame logs.
     #[serde(default, skip_serializing_if = "is_none")]
     pub frames: u64,
-    /// Lives of threads.
+    /// Thread instances.
     pub threads: u64,
     /// CPUs.
     pub cpus: u64,
@@ -55,51 +55,53 @@ pub struct Summary {
     pub unknown_ns: i64,
     /// All CPUs' lossy time.
     pub lossy_ns: i64,
-    /// What of the busy and idle time was inferred, where that stands in it.
+    /// Inferred time within the busy and idle time, if the sums include it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inferred_ns: Option<i64>,
-    /// Switches that do not link to the one before on their CPU.
-    pub broken: u64,
-    /// Switch-ins of a blocked thread whose waking was never seen.
-    pub unwoken: u64,
-    /// Losses that the source reported.
+    /// Inconsistent switches: the thread switched out is not the one that was running on that CPU.
+    #[serde(rename = "broken")]
+    pub inconsistent_switches: u64,
+    /// Missing wakeups: switch-ins of a blocked thread without a recorded wakeup.
+    #[serde(rename = "unwoken")]
+    pub missing_wakeups: u64,
+    /// Losses reported by the source.
     pub losses: u64,
-    /// Events lost, as far as the source counted them.
+    /// Lost events that the source counted.
     pub lost_events: i64,
-    /// Whether ready time is known (the source has wakings).
+    /// Whether ready time is known (the source records wakeups).
     pub ready_known: bool,
     /// The laws.
     pub laws: Vec<LawRow>,
-    /// What was lost or odd.
-    pub troubles: Vec<TroubleRow>,
-    /// Why reading stopped before the end, if it did.
+    /// Anomalies in the source: lost data and warnings.
+    pub anomalies: Vec<AnomalyRow>,
+    /// Why reading stopped early, if it did.
     pub stopped: Option<String>,
 }
 
 impl Summary {
-    /// From a source just read.
+    /// Creates the summary of a source that was just read.
     #[must_use]
     pub fn of(accounted: &Accounted) -> Self {
         let totals = &accounted.totals;
-        let trouble = |(what, t): (&&'static str, &ingest::TroubleCount)| TroubleRow {
+        let anomaly = |(what, t): (&&'static str, &ingest::AnomalyCount)| AnomalyRow {
             what: (*what).to_owned(),
-            lost: t.what == Trouble::Lost,
+            lost: t.what == Anomaly::Lost,
             count: t.count,
             first_offset: t.first_offset,
         };
         let mut summary = Self {
             frames: totals.frames,
             ready_known: totals.ready_known,
-            troubles: accounted.ingested.troubles.0.iter().map(trouble).collect(),
+            anomalies: accounted.ingested.anomalies.0.iter().map(anomaly).collect(),
             stopped: accounted.ingested.ending.stopped.as_ref().map(ToString::to_string),
             ..Self::default()
         };
-        summary.sums(totals, &accounted.laws);
+        summary.set_sums(totals, &accounted.laws);
         summary
     }
 
-    /// Takes over what sums and laws tell.
-    pub(crate) fn sums(&mut self, totals: &account::Totals, laws: &account::Laws) {
+    /// Sets the fields that come from the sums and laws.
+    pub(crate) fn set_sums(&mut self, totals: &account::Totals, laws: &account::Laws) {
         let sum = |state| totals.cpu_time(state).0;
         self.span_ns = (totals.end - totals.begin).0;
         self.events = totals.events;
@@ -112,26 +114,26 @@ impl Summary {
         self.unknown_ns = sum(CpuState::Unknown);
         self.lossy_ns = totals.cpus.iter().map(|c| c.lossy).sum::<Ns>().0;
         self.inferred_ns = totals.filled.then(|| totals.cpus.iter().map(|c| c.inferred).sum::<Ns>().0);
-        self.broken = totals.broken();
-        self.unwoken = totals.unwoken();
+        self.inconsistent_switches = totals.inconsistent_switches();
+        self.missing_wakeups = totals.missing_wakeups();
         self.losses = totals.losses.len() as u64;
         self.lost_events = totals.losses.iter().map(|l| l.events.get().unwrap_or(0)).fold(0, i64::saturating_add);
         self.laws = laws.0.iter().map(LawRow::from).collect();
     }
 
-    /// Whether this is of frame logs alone, which tell nothing of threads and CPUs.
+    /// Returns whether the trace consists of frame logs only, which have no threads and CPUs.
     #[must_use]
     pub fn is_of_frames(&self) -> bool {
         self.frames > 0 && self.threads == 0 && self.cpus == 0
     }
 
-    /// Whether all exact laws hold.
+    /// Returns whether all exact laws hold.
     #[must_use]
     pub fn laws_hold(&self) -> bool {
         self.laws.iter().all(|l| l.residual_ns == 0 || !l.exact)
     }
 
-    /// All CPUs' time.
+    /// The total time of all CPUs.
     #[must_use]
     pub fn cpu_time_ns(&self) -> i64 {
         self.busy_ns.saturating_add(self.idle_ns).saturating_add(self.unknown_ns)

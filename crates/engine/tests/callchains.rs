@@ -1,4 +1,4 @@
-//! What threads wait for, by the callchains of a perf.data and of ftrace.
+//! The reasons of waits, from the callchains of a perf.data file and of ftrace.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use engine::{PassOptions, Session, SymbolPath};
@@ -7,42 +7,41 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../import/fixtures/perf_data");
-/// Of the kernel that the fixture was recorded on.
+/// The build id of the kernel on which the fixture was recorded.
 const KERNEL: &str = "4a5a9b0affb66c437abcd455d2738af879985fa9";
 
-/// A machine whose perf kept the list of the fixture's kernel, and that knows nothing else.
+/// A symbol path with only perf's cached symbol list of the fixture's kernel.
 fn symbols(folder: &Path) -> SymbolPath {
-    let kept = folder.join(".build-id").join(&KERNEL[..2]).join(&KERNEL[2..]);
-    std::fs::create_dir_all(&kept).unwrap();
-    std::fs::copy(Path::new(FIXTURES).join("chains.kallsyms"), kept.join("kallsyms")).unwrap();
+    let cached = folder.join(".build-id").join(&KERNEL[..2]).join(&KERNEL[2..]);
+    std::fs::create_dir_all(&cached).unwrap();
+    std::fs::copy(Path::new(FIXTURES).join("chains.kallsyms"), cached.join("kallsyms")).unwrap();
     let nowhere = PathBuf::from("/nowhere");
     SymbolPath { cache: Some(folder.to_owned()), debug: nowhere.clone(), notes: nowhere.clone(), list: nowhere }
 }
 
-/// By thread and reason, how many switch-outs in state S or D there are; "" where the reason is not told.
+/// The number of switch-outs in state S or D, by thread and reason; "" without a reason.
 type Reasons = BTreeMap<(i64, String), i64>;
 
-fn told(table: &Table, tids: &Reasons) -> Reasons {
+fn reasons_of(table: &Table, tids: &Reasons) -> Reasons {
     let column = |name: &str| table.def.col(name).unwrap();
-    let [tid, letter, reason, count] = ["tid", "letter", "reason", "count"].map(column);
-    let mut told = Reasons::new();
+    let [tid, letter, reason, count] = ["tid", "state_letter", "reason", "count"].map(column);
+    let mut reasons = Reasons::new();
     for row in &table.rows {
         let text = |at: usize| if let Value::Text(text) = &row[at] { text.as_str() } else { "" };
         let int = |at: usize| if let Value::Int(v) = &row[at] { *v } else { 0 };
         if ["S", "D"].contains(&text(letter)) && tids.keys().any(|(of, _)| *of == int(tid)) {
-            *told.entry((int(tid), text(reason).to_owned())).or_default() += int(count);
+            *reasons.entry((int(tid), text(reason).to_owned())).or_default() += int(count);
         }
     }
-    told
+    reasons
 }
 
-/// The same by what perf itself made of the recording (`chains.script`): of each switch-out of the load, the innermost frame
-/// that is a system call's entry or a page fault. Entries of read and wait4 only go on in ksys_read and kernel_wait4, which then
-/// stand in their place.
+/// The same, computed from the output of perf script (`chains.script`): the innermost frame of each switch-out that is a system call's
+/// entry or a page fault. The entries of read and wait4 may be inlined; ksys_read and kernel_wait4 then appear instead.
 fn by_perf() -> Reasons {
     let text = std::fs::read_to_string(Path::new(FIXTURES).join("chains.script")).unwrap();
     let mut reasons = Reasons::new();
-    // The recording begins with the first one: what it did before is not in it.
+    // The first switch-out does not count: the recording begins with it.
     for sample in text.trim_end().split("\n\n").skip(1) {
         let (head, frames) = sample.split_once('\n').unwrap();
         let field = |name: &str| head.split(name).nth(1).unwrap().split(' ').next().unwrap();
@@ -61,8 +60,8 @@ fn by_perf() -> Reasons {
     reasons
 }
 
-/// Capability 22, from `perf record -g`: of every switch-out that blocks the reason is what perf's own reading of its callchain
-/// says, in the file and in the folder that is made of it.
+/// Capability 22, with `perf record -g`: the reason of every switch-out that blocks matches the callchain as printed by perf, in the
+/// file and in the imported folder.
 #[test]
 fn cap_22_reasons_of_a_perf_data_are_those_of_perf_script() {
     let folder = tempfile::tempdir().unwrap();
@@ -73,20 +72,20 @@ fn cap_22_reasons_of_a_perf_data_are_those_of_perf_script() {
     assert!(calls > 5 && count > 25 && expected.keys().all(|(_, reason)| !reason.is_empty()), "{expected:?}");
 
     let session = Session::of_source(source(), options.clone()).unwrap();
-    assert_eq!(told(&session.table("switch_causes").unwrap(), &expected), expected);
+    assert_eq!(reasons_of(&session.table("switch_causes").unwrap(), &expected), expected);
     let to = folder.path().join("chains.cw");
     engine::import(source().as_ref(), engine::Target::New(&to), &options, &mut |_| ()).unwrap();
     let imported = Session::open(&to, PassOptions::default()).unwrap();
-    assert_eq!(told(&imported.table("switch_causes").unwrap(), &expected), expected);
-    // The kernel's are all named; of programs the recording tells no build id.
+    assert_eq!(reasons_of(&imported.table("switch_causes").unwrap(), &expected), expected);
+    // All kernel functions are named; the recording has no build ids of programs.
     let lacks =
-        |session: &Session| session.facts().lacks.iter().filter(|l| l.contains("have no name")).cloned().collect();
+        |session: &Session| session.facts().lacks.iter().filter(|l| l.contains("without a name")).cloned().collect();
     let (of_file, of_folder): (Vec<String>, Vec<String>) = (lacks(&session), lacks(&imported));
     assert_eq!((of_file.len(), &of_file), (1, &of_folder));
-    assert!(of_file[0].contains("in programs"), "{of_file:?}");
+    assert!(of_file[0].starts_with("Program frames"), "{of_file:?}");
 }
 
-/// Without the list of that very kernel nothing is named, and it is said what would.
+/// Without the symbol list of the recorded kernel, nothing is named, and a note says what is missing.
 #[test]
 fn frames_are_not_named_by_another_kernels_list() {
     let folder = tempfile::tempdir().unwrap();
@@ -99,11 +98,11 @@ fn frames_are_not_named_by_another_kernels_list() {
     let named = stacks.chains.iter().flatten().filter(|frame| frame.function != model::NameId::NONE).count();
     assert_eq!((stacks.chains.is_empty(), named), (false, 0));
     let lacks = &session.facts().lacks;
-    assert!(lacks.iter().any(|l| l.contains("no list of the functions of that very kernel")), "{lacks:?}");
+    assert!(lacks.iter().any(|l| l.contains("no list of the functions of that kernel")), "{lacks:?}");
 }
 
-/// What follows each blocking switch-out of the fixture on its CPU, read by other means: of its lines of callchains, the first that is
-/// a system call's entry, or its body where the dispatcher called that; of kernel threads, the first that is not the scheduler's.
+/// Parses the callchain after each blocking switch-out of the fixture independently: the first system call's entry, or its body if the
+/// dispatcher called that; for kernel threads, the first function outside the scheduler.
 fn by_lines(text: &str) -> Reasons {
     let scheduler = [
         "trace_event_raw_event_sched_switch",
@@ -114,7 +113,7 @@ fn by_lines(text: &str) -> Reasons {
         "do_nanosleep",
     ];
     let mut reasons = Reasons::new();
-    // The recording begins with the first one: what it did before is not in it.
+    // The first switch-out does not count: the recording begins with it.
     for (switch, chain) in text.split("<stack trace>").zip(text.split("<stack trace>").skip(1)).skip(1) {
         let switch = switch.lines().rev().find(|line| line.contains(": sched_switch: ")).unwrap();
         let field = |name: &str| switch.split(name).nth(1).unwrap().split(' ').next().unwrap();
@@ -130,7 +129,7 @@ fn by_lines(text: &str) -> Reasons {
     reasons
 }
 
-/// Capability 22, from ftrace's text with the stacktrace trigger: the reason of every switch-out that blocks is in the lines behind it.
+/// Capability 22, with ftrace's text and the stacktrace trigger: the lines after a blocking switch-out have its reason.
 #[test]
 fn cap_22_reasons_of_ftraces_callchains() {
     let path = Path::new(FIXTURES).join("../ftrace_text/stacks.txt");
@@ -138,5 +137,5 @@ fn cap_22_reasons_of_ftraces_callchains() {
     let total = expected.values().sum::<i64>();
     assert!(expected.len() > 5 && total >= 8 && expected.keys().any(|(_, r)| r == "clock_nanosleep"), "{expected:?}");
     let session = Session::open(&path, PassOptions::default()).unwrap();
-    assert_eq!(told(&session.table("switch_causes").unwrap(), &expected), expected);
+    assert_eq!(reasons_of(&session.table("switch_causes").unwrap(), &expected), expected);
 }

@@ -1,13 +1,13 @@
-//! Capability 40: frames of frame logs, each judged for itself; of a file, a folder, and beside a recording of threads.
+//! Capability 40: frames of frame logs, classified one by one; in a file, in a folder, and together with a recording of threads.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)] // a test fails by panicking
 
-use engine::{JoinedSource, Part, PassOptions, Session, Source, Target, import, open_source};
+use engine::{JoinedPart, JoinedSource, PassOptions, Session, Source, Target, import, open_source};
 use model::{Ns, Span, Table, Value};
 use std::path::{Path, PathBuf};
 use testkit::ByName;
 use testkit::figures::agrees;
 
-const FIGURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/figures");
+const FIGURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/figures");
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../import/fixtures");
 
 fn open(path: &Path) -> Session {
@@ -18,7 +18,7 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(FIXTURES).join(name)
 }
 
-/// Any table, held: those of tests are short.
+/// Reads a whole table.
 fn table(session: &Session, name: &str, span: Option<Span>) -> Table {
     let mut table = Table::new(session.definition(name).unwrap());
     let mut keep = |rows: &[Vec<Value>]| {
@@ -33,7 +33,7 @@ fn ints(table: &Table, col: &str) -> Vec<Option<i64>> {
     (0..table.rows.len()).map(|row| table.int(row, col)).collect()
 }
 
-/// A column that every row has, in milliseconds.
+/// Returns a column without nulls, in milliseconds.
 fn ms(table: &Table, col: &str) -> Vec<f64> {
     ints(table, col).into_iter().map(|ns| ns.unwrap() as f64 / 1e6).collect()
 }
@@ -50,15 +50,14 @@ fn largest(values: impl Iterator<Item = f64>) -> f64 {
     values.map(f64::abs).fold(0.0, f64::max)
 }
 
-/// The printed rows: what bound a frame changes within them.
+/// The printed rows, in which the limiting unit changes.
 #[test]
-#[ignore = "needs ../shared"]
 fn cap_40_seventeen_rows() {
     let path = Path::new(FIGURES).join("presentmon_rows.csv");
     let session = open(&path);
     let frames = table(&session, "frames", None);
     assert_eq!(frames.rows.len(), 17);
-    assert!(session.summary().troubles.is_empty(), "{:?}", session.summary().troubles);
+    assert!(session.summary().anomalies.is_empty(), "{:?}", session.summary().anomalies);
     let (between, gpu) = (ms(&frames, "between_presents_ns"), ms(&frames, "gpu_busy_ns"));
     agrees("40.mean_between", mean(&between));
     agrees("40.fps", 1000.0 / mean(&between));
@@ -74,7 +73,7 @@ fn cap_40_seventeen_rows() {
     agrees("40.gpu_idle_1_7", largest(idle[..7].iter().copied()));
     agrees("40.gpu_idle_8_17", mean(&idle[7..]));
     agrees("40.gpu_idle_share", 100.0 * idle[7..].iter().sum::<f64>() / display[7..].iter().sum::<f64>());
-    // Rows 8 and 12 too, in which the GPU idled for less than 10 us.
+    // Also rows 8 and 12, in which the GPU was idle for less than 10 us.
     assert!(idle[7] < 0.01 && idle[11] < 0.01);
     assert_eq!(bounds(&frames), [["gpu"; 7].as_slice(), &["cpu"; 10]].concat());
     let sums = table(&session, "frame_sums", None);
@@ -83,8 +82,8 @@ fn cap_40_seventeen_rows() {
     agrees("40.fps", fps);
 }
 
-/// Our own log: rows 1, 2 and 6 have the frame before them on the screen as soon as it was rendered. Row 0 has none before it, row
-/// 4 one that was dropped, row 3 was dropped itself, and row 5 has no work of the GPU.
+/// In this log, the frames before rows 1, 2 and 6 were displayed as soon as they were rendered. Row 0 has no frame before it, row 4 has a
+/// dropped one, row 3 was dropped itself, and row 5 has no GPU work.
 #[test]
 fn cap_40_judged_per_frame() {
     let session = open(&fixture("present_mon/v1.csv"));
@@ -93,24 +92,28 @@ fn cap_40_judged_per_frame() {
     assert_eq!(bounds(&frames), ["unknown", "gpu", "cpu", "unknown", "unknown", "unknown", "cpu"]);
     let idle = [None, Some(0), Some(4_000_000), None, None, Some(12_000_000), Some(1_000_000)];
     assert_eq!(ints(&frames, "gpu_idle_ns"), idle);
-    // Of dwm's one frame and six of the game: 10, 10, 12, 8, 10 and 10.5 ms.
+    // One frame of dwm and six of the game: 10, 10, 12, 8, 10 and 10.5 ms.
     let sums = table(&session, "frame_sums", None);
     assert_eq!(ints(&sums, "frames"), [Some(1), Some(6)]);
     assert_eq!(ints(&sums, "frame_ns"), [Some(16_000_000), Some(60_500_000)]);
     assert_eq!(ints(&sums, "median_ns"), [Some(16_000_000), Some(10_000_000)]);
     assert_eq!(ints(&sums, "p99_ns"), [Some(16_000_000), Some(12_000_000)]);
     assert_eq!(ints(&sums, "not_displayed"), [Some(0), Some(1)]);
-    // What does not hold between its columns is counted and named.
-    let odd: Vec<_> = session.summary().troubles.iter().map(|t| (t.what.as_str(), t.count, t.first_offset)).collect();
-    assert_eq!(odd.len(), 2, "{odd:?}");
-    assert!(odd.contains(&("a frame was not handed in MsBetweenPresents after the one before", 1, 1044)), "{odd:?}");
+    // Contradictions between columns are counted as anomalies.
+    let anomalies: Vec<_> =
+        session.summary().anomalies.iter().map(|t| (t.what.as_str(), t.count, t.first_offset)).collect();
+    assert_eq!(anomalies.len(), 2, "{anomalies:?}");
+    assert!(
+        anomalies.contains(&("a frame was not presented MsBetweenPresents after the previous one", 1, 1044)),
+        "{anomalies:?}"
+    );
 }
 
-/// PresentMon 2 does not tell the display interval: it follows from when two frames were shown. Rows 0, 1 and 2 were at 111, 121
-/// and 130 ms, as soon as they were rendered: 10 ms in which the GPU worked for 10, then 9 in which it worked for 5. Row 3 was
-/// dropped, and of row 4, shown at 152 ms, the GPU's work cannot be read.
+/// PresentMon 2 does not record the display interval; it is computed from the times when two frames were displayed. Rows 0, 1 and 2 were
+/// displayed at 111, 121 and 130 ms, as soon as they were rendered: 10 ms with 10 ms of GPU work, then 9 ms with 5 ms. Row 3 was dropped,
+/// and the GPU work of row 4, displayed at 152 ms, is unreadable.
 #[test]
-fn cap_40_display_intervals_that_the_log_does_not_tell() {
+fn cap_40_display_intervals_that_the_log_does_not_record() {
     let frames = table(&open(&fixture("present_mon/v2.csv")), "frames", None);
     let between = [None, Some(10_000_000), Some(9_000_000), None, Some(22_000_000)];
     assert_eq!(ints(&frames, "between_display_change_ns"), between);
@@ -119,10 +122,10 @@ fn cap_40_display_intervals_that_the_log_does_not_tell() {
 }
 
 #[test]
-fn a_folder_tells_what_the_file_does() {
+fn a_folder_has_the_same_frames_as_its_file() {
     let folder = tempfile::tempdir().unwrap();
     let logs = ["present_mon/v1.csv", "present_mon/v2.csv", "present_mon/qpc.csv", "mango_hud/versioned.csv"];
-    // The first frame that is not over after 10 ms: MangoHud's first one took 20.
+    // The first frame that ends after 10 ms: MangoHud's first frame took 20 ms.
     for (name, first) in logs.into_iter().zip([1, 1, 1, 0]) {
         let path = fixture(name);
         let dir = folder.path().join(name.replace('/', "-"));
@@ -141,12 +144,12 @@ fn a_folder_tells_what_the_file_does() {
     }
 }
 
-/// PresentMon's `-multi_csv`: a log a program. They are on one clock, and the recording is from the first begin to the last end:
-/// from 0 in one to 148 ms in the other.
+/// PresentMon's `-multi_csv` writes one log per program. They share a clock, and the recording lasts from the first begin to the last
+/// end: from 0 in one log to 148 ms in the other.
 #[test]
 fn logs_of_several_programs() {
     let logs = ["present_mon/v2.csv", "present_mon/v1.csv"]
-        .map(|name| Part { source: open_source(&fixture(name)).unwrap(), offset: None });
+        .map(|name| JoinedPart { source: open_source(&fixture(name)).unwrap(), offset: None });
     let both = Session::of_source(Box::new(JoinedSource::new(logs.into()).unwrap()), PassOptions::default()).unwrap();
     assert_eq!((both.summary().span_ns, both.summary().frames), (148_000_000, 12));
     let frames = table(&both, "frames", None);
@@ -154,12 +157,12 @@ fn logs_of_several_programs() {
     assert_eq!(ints(&frames, "start_ns")[7..9], [Some(100_000_000), Some(110_000_000)]);
 }
 
-/// Beside a recording of threads, a frame log moves neither its ends nor its sums.
+/// A frame log that is joined with a recording of threads changes neither its ends nor its sums.
 #[test]
-fn beside_a_recording_of_threads() {
+fn a_frame_log_joined_with_a_recording_of_threads() {
     let recorded = fixture("perf_data/sched.data");
     let alone = open(&recorded);
-    let part = |path: &Path, offset| Part { source: open_source(path).unwrap(), offset };
+    let part = |path: &Path, offset| JoinedPart { source: open_source(path).unwrap(), offset };
     let parts = vec![part(&recorded, None), part(&fixture("present_mon/v1.csv"), Some(alone.origin()))];
     let joined: Box<dyn Source> = Box::new(JoinedSource::new(parts).unwrap());
     let both = Session::of_source(joined, PassOptions::default()).unwrap();

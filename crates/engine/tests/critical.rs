@@ -1,9 +1,10 @@
-//! The critical path of files and of the folders made of them.
-#![allow(clippy::unwrap_used, clippy::print_stdout)] // a test fails by panicking, and says what it skips
+//! The critical path in files and in their imported folders.
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // a test fails by panicking, and prints what it skips
 
 use engine::{Infer, PassOptions, Session, Target, import, open_source};
 use model::{Ns, Span, Tid, Value};
 use std::path::Path;
+use testkit::corpus;
 use testkit::{Mode, Random, Rng, perf_script};
 
 const TABLES: [&str; 2] = ["critical_path", "critical_by_thread"];
@@ -20,14 +21,14 @@ fn rows(session: &Session, table: &str, span: Option<Span>) -> Result<Vec<Vec<Va
 fn open(path: &Path, infer: Infer, ends: Option<Tid>) -> Session {
     let session = Session::open(path, PassOptions { infer, ..PassOptions::default() }).unwrap();
     match ends {
-        Some(tid) => session.ending_with(tid),
+        Some(tid) => session.with_path_end(tid),
         None => session,
     }
 }
 
 const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../import/fixtures/perf_data/sched.data");
 
-/// A recording and random traces, some with events missing, over all of them and over parts, to many ends.
+/// A recording and random traces, some with missing events; for whole traces and parts, and for many end threads.
 #[test]
 fn a_file_and_its_folder_have_the_same_path() {
     let place = tempfile::tempdir().unwrap();
@@ -59,7 +60,7 @@ fn a_file_and_its_folder_have_the_same_path() {
                         compared += one.len();
                         inferred += one.iter().filter(|row| row.contains(&"inferred".into())).count();
                     }
-                    _ => assert!(one.unwrap_err().contains("has no stretch") && other.is_err()),
+                    _ => assert!(one.unwrap_err().contains("does not exist") && other.is_err()),
                 }
             }
         }
@@ -68,16 +69,16 @@ fn a_file_and_its_folder_have_the_same_path() {
 }
 
 #[test]
-fn a_thread_that_is_not_there_is_told_of_in_a_sentence() {
+fn an_unknown_thread_is_reported() {
     let file = Path::new(RECORDED);
     let why = rows(&open(file, Infer::No, Some(Tid(424_242))), "critical_path", None).unwrap_err();
-    assert!(why.contains("thread 424242 has no stretch") && why.contains("corewise table"), "{why}");
-    let behind = Span::new(Ns(i64::MAX - 1), Ns::MAX);
-    assert_eq!(rows(&open(file, Infer::No, None), "critical_path", Some(behind)), Ok(Vec::new()));
+    assert!(why.contains("thread 424242 does not exist") && why.contains("corewise table"), "{why}");
+    let after_end = Span::new(Ns(i64::MAX - 1), Ns::MAX);
+    assert_eq!(rows(&open(file, Infer::No, None), "critical_path", Some(after_end)), Ok(Vec::new()));
 }
 
-/// Recorded by others; beside them `guests`, recorded by this project on machines with unequal cores and with siblings, holds a folder
-/// for each.
+/// Recordings by others. In addition, `guests` has a folder for each recording by this project on machines with different core types and
+/// with SMT.
 const COLLECTED: [&str; 7] = [
     "trace-dat/lisa__sched_load_trace.dat",
     "trace-dat/trappy__trace_idle.dat",
@@ -90,14 +91,11 @@ const COLLECTED: [&str; 7] = [
 
 #[test]
 #[ignore = "needs ../shared"]
-fn paths_of_real_recordings_sum_to_the_time_asked_for() {
-    let collection = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces"));
-    let guests = std::fs::read_dir(collection.join("guests")).unwrap();
-    let mut guests: Vec<_> = guests.map(|g| g.unwrap().path().join("trace.dat")).filter(|g| g.exists()).collect();
-    guests.sort();
-    let files: Vec<_> = COLLECTED.iter().map(|file| collection.join(file)).chain(guests.into_iter().take(5)).collect();
+fn paths_of_real_recordings_add_up_to_the_requested_range() {
+    let guests = corpus::list("guests").into_iter().map(|guest| guest.join("trace.dat")).filter(|g| g.exists());
+    let files: Vec<_> = COLLECTED.iter().map(|file| corpus::path(file)).chain(guests.take(5)).collect();
     assert!(files.len() >= 10, "{}", files.len());
-    let (mut wakings, mut frequencies) = (0, 0);
+    let (mut handovers, mut frequencies) = (0, 0);
     for file in files {
         let mut session = open(&file, Infer::No, None);
         let end = session.summary().span_ns;
@@ -110,13 +108,13 @@ fn paths_of_real_recordings_sum_to_the_time_asked_for() {
                 at = int(row, 1).unwrap();
             }
             assert_eq!(at, to, "{}", file.display());
-            wakings += path.windows(2).filter(|w| w[0][2] != w[1][2]).count();
+            handovers += path.windows(2).filter(|w| w[0][2] != w[1][2]).count();
             frequencies += path.iter().filter(|row| int(row, 8).is_some()).count();
             let sums = rows(&session, TABLES[1], Some(Span::new(Ns(from), Ns(to)))).unwrap();
             assert_eq!(sums.iter().map(|row| int(row, 2).unwrap()).sum::<i64>(), to - from, "{}", file.display());
-            // And the second time to the end of whom the first path began with.
-            session = session.ending_with(Tid(i32::try_from(int(&path[0], 3).unwrap()).unwrap()));
+            // The second path ends with the thread with which the first path began.
+            session = session.with_path_end(Tid(i32::try_from(int(&path[0], 3).unwrap()).unwrap()));
         }
     }
-    assert!(wakings > 100 && frequencies > 10, "{wakings} wakings, {frequencies} pieces of a known frequency");
+    assert!(handovers > 100 && frequencies > 10, "{handovers} handovers, {frequencies} pieces with a known frequency");
 }

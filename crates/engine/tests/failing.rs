@@ -1,4 +1,4 @@
-//! A later reading of a source that fails, or ends otherwise than the first, is an error of whatever asked for it.
+//! If a later reading of a source fails, or ends differently from the first, the caller gets an error.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use engine::{EngineError, Fatal, Identity, Opened, PassOptions, Priority, Session, Source, Target, import};
@@ -7,14 +7,14 @@ use model::{Batch, MaybeNs, Ns, Span};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What happens from which reading on.
+/// The fault of later readings.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     /// The file cannot be opened.
     Gone,
-    /// An error of the disk on the way.
+    /// A disk error in the middle.
     Unreadable,
-    /// It ends early, without a word.
+    /// The stream ends early without an error.
     Cut,
     /// The reader panics.
     Panic,
@@ -25,7 +25,7 @@ const FAULTS: [Fault; 4] = [Fault::Gone, Fault::Unreadable, Fault::Cut, Fault::P
 /// A recording whose later readings fail.
 struct Failing {
     fault: Fault,
-    /// The first that does.
+    /// The index of the first reading that fails.
     from: usize,
     readings: AtomicUsize,
     /// Lost events make a second reading necessary.
@@ -38,7 +38,7 @@ impl Failing {
     }
 }
 
-/// The events of a stream, in halves; the second half fails.
+/// A stream that delivers half of its events and then fails.
 struct Half<'a> {
     stream: Box<dyn Stream + Send + 'a>,
     fault: Fault,
@@ -49,7 +49,7 @@ impl Stream for Half<'_> {
     fn next(&mut self, out: &mut Batch, bad: &mut dyn Ledger) -> Result<Reach, Fatal> {
         if self.rest.take().is_some() {
             return match self.fault {
-                Fault::Panic => panic!("a fault of the reader, made on purpose"),
+                Fault::Panic => panic!("a deliberate fault of the reader"),
                 Fault::Cut => Ok(Reach::End),
                 Fault::Gone | Fault::Unreadable => Err(Fatal::new("Input/output error (os error 5)", 4096)),
             };
@@ -91,11 +91,11 @@ impl Source for Failing {
     }
 }
 
-/// Everything for which a file whose stretches were not kept is read again.
+/// All requests for which a file is read again if its stretches were not kept.
 #[test]
-fn a_later_reading_that_fails_is_an_error_of_what_asked_for_it() {
-    type Ask = fn(&Session) -> Result<(), EngineError>;
-    let asks: [(&str, Ask); 6] = [
+fn a_failed_later_reading_is_an_error_of_the_request() {
+    type Request = fn(&Session) -> Result<(), EngineError>;
+    let requests: [(&str, Request); 6] = [
         ("stretches", |s| s.rows("thread_state", &mut |_| Ok(()))),
         ("an analysis", |s| s.rows("ready_wait", &mut |_| Ok(()))),
         ("several in one pass", |s| s.prepare(&["ready_wait", "switch_causes", "migrations", "smt_cores"])),
@@ -104,24 +104,24 @@ fn a_later_reading_that_fails_is_an_error_of_what_asked_for_it() {
         ("events", |s| s.events(&mut |_, _| Ok(()))),
     ];
     for fault in FAULTS {
-        for (what, ask) in asks {
+        for (what, request) in requests {
             let session = Session::of_source(Failing::new(fault, 1, false), PassOptions::default()).unwrap();
-            let asked = ask(&session);
-            assert!(asked.is_err(), "{what} after {fault:?}");
-            let says = asked.unwrap_err().to_string();
-            let words = match fault {
+            let result = request(&session);
+            assert!(result.is_err(), "{what} after {fault:?}");
+            let message = result.unwrap_err().to_string();
+            let expected = match fault {
                 Fault::Gone => "No such file",
                 Fault::Panic => "please report it",
-                Fault::Cut | Fault::Unreadable => "it changed while it was read",
+                Fault::Cut | Fault::Unreadable => "the file changed while it was read",
             };
-            assert!(says.contains(words) && says.contains("run.data"), "{what}: {says}");
+            assert!(message.contains(expected) && message.contains("run.data"), "{what}: {message}");
         }
     }
 }
 
-/// Losses make every command read twice.
+/// Losses require a second reading for every command.
 #[test]
-fn a_second_reading_that_fails_is_an_error_of_opening_and_of_importing() {
+fn a_failed_second_reading_is_an_error_of_opening_and_importing() {
     let folder = tempfile::tempdir().unwrap();
     for fault in FAULTS {
         let opened = Session::of_source(Failing::new(fault, 1, true), PassOptions::default());
@@ -130,15 +130,15 @@ fn a_second_reading_that_fails_is_an_error_of_opening_and_of_importing() {
         let source = Failing::new(fault, 1, true);
         let imported = import(source.as_ref(), Target::New(&to), &PassOptions::default(), &mut |_| ());
         assert!(imported.is_err(), "{fault:?}");
-        assert!(source.readings.load(Ordering::Relaxed) >= 2, "it was not read again");
+        assert!(source.readings.load(Ordering::Relaxed) >= 2, "the source was not read again");
         let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
         assert!(left.is_empty(), "{fault:?}: {left:?}");
     }
 }
 
-/// The same recording without a fault: nothing above fails for another reason.
+/// The same recording without a fault can be read, so nothing above fails for another reason.
 #[test]
-fn without_a_fault_all_of_it_is_read() {
+fn without_a_fault_everything_can_be_read() {
     for lossy in [false, true] {
         let session = Session::of_source(Failing::new(Fault::Cut, 99, lossy), PassOptions::default()).unwrap();
         for table in ["thread_state", "ready_wait", "critical_path", "threads"] {

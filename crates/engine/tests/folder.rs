@@ -1,4 +1,4 @@
-//! What a folder's analyses say is what those of its source said.
+//! The analyses of a folder match those of its source.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
 use engine::{EngineError, Facts, Fatal, Identity, Opened, PassOptions, Priority, Session, Source, Target, import};
@@ -7,13 +7,13 @@ use proptest::prelude::*;
 use std::path::Path;
 use testkit::{Mode, Random, Replay};
 
-/// All that analyses make and that are held.
+/// All tables of analyses that are held in memory.
 fn all() -> Vec<&'static str> {
     let held = tables::ALL.iter().filter(|def| Session::is_of_part(def));
     held.map(|def| def.name).collect()
 }
 
-/// Cores with one and with two CPUs, of three classes; more CPUs than these may be in the trace.
+/// Cores with one and with two CPUs, of three classes; the trace may have more CPUs.
 const MACHINE: &str = "cpu0 P0\ncpu1 P0\ncpu2 E1\ncpu3 M2";
 
 #[derive(Clone)]
@@ -37,7 +37,7 @@ impl Source for Drawn {
     }
 }
 
-/// Whoever reads it has done so in vain.
+/// A source that must not be read.
 struct Unread;
 
 impl Source for Unread {
@@ -59,7 +59,7 @@ impl Source for Unread {
 }
 
 #[test]
-fn what_cannot_be_written_is_told_before_anything_is_read() {
+fn an_unwritable_target_is_reported_before_anything_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let (full, file) = (folder.path().join("full"), folder.path().join("file"));
     std::fs::create_dir(&full).unwrap();
@@ -72,11 +72,11 @@ fn what_cannot_be_written_is_told_before_anything_is_read() {
     }
 }
 
-/// As an older corewise kept it.
+/// The table as stored by an older version.
 const OLDER: TableDef = TableDef { version: 0, ..tables::READY_WAIT };
 
 #[test]
-fn a_kept_analysis_of_another_version_is_made_anew() {
+fn a_stored_table_of_another_version_is_made_again() {
     let source = || Drawn(Random { mode: Mode::Whole, seed: 1, steps: 200 }.batch());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.cw");
@@ -92,7 +92,7 @@ fn a_kept_analysis_of_another_version_is_made_anew() {
 }
 
 #[test]
-fn prepared_tables_lie_in_the_folder_and_in_memory_only_where_it_cannot_be_written() {
+fn prepared_tables_are_stored_in_the_folder_or_else_kept_in_memory() {
     let names = ["ready_wait", "wakers"];
     let source = || Drawn(Random { mode: Mode::Whole, seed: 1, steps: 200 }.batch());
     let of_source = Session::of_source(Box::new(source()), PassOptions::default()).unwrap();
@@ -103,7 +103,7 @@ fn prepared_tables_lie_in_the_folder_and_in_memory_only_where_it_cannot_be_writt
         let kept = path.join("tables");
         let session = Session::open(&path, PassOptions::default()).unwrap();
         if !written {
-            // Folders stand where the files are to be: not even root writes there.
+            // Folders with the names of the files, so that not even root can write them.
             names.iter().for_each(|name| std::fs::create_dir(kept.join(format!("{name}.parquet"))).unwrap());
         }
         session.prepare(&names).unwrap();
@@ -117,7 +117,7 @@ fn prepared_tables_lie_in_the_folder_and_in_memory_only_where_it_cannot_be_writt
             assert_eq!(rows, of_source.table(name).unwrap().rows, "{name}");
             if written {
                 std::fs::remove_file(stored).unwrap();
-                assert!(!session.is_at_hand(def), "{name} is not held in memory too");
+                assert!(!session.is_at_hand(def), "{name} is also held in memory");
             }
         }
     }
@@ -126,20 +126,20 @@ fn prepared_tables_lie_in_the_folder_and_in_memory_only_where_it_cannot_be_writt
 proptest! {
     #![proptest_config(testkit::drawn(24))]
     #[test]
-    fn analyses_of_a_folder_are_those_of_its_source(seed in any::<u64>(), steps in 20usize..400, whole in any::<bool>()) {
+    fn analyses_of_a_folder_match_those_of_its_source(seed in any::<u64>(), steps in 20usize..400, whole in any::<bool>()) {
         let mode = if whole { Mode::Whole } else { Mode::Deleted };
         let batch = Random { mode, seed, steps }.batch();
         let options = PassOptions { machine: Some(testkit::machine(MACHINE)), ..PassOptions::default() };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run.cw");
         let source = Drawn(batch);
-        // A trace without a single sample is none.
+        // A trace without samples cannot be imported.
         prop_assume!(import(&source, Target::New(&path), &options, &mut |_| ()).is_ok());
         let of_source = |options| Session::of_source(Box::new(source.clone()), options).unwrap();
         let kept = of_source(PassOptions { keep: true, ..options.clone() });
         let of_source = of_source(options.clone());
         let of_folder = Session::open(&path, options).unwrap();
-        // Together they are made by several threads, each by itself by one.
+        // All tables together are made by several threads, a single one by one thread.
         let together = |session: &Session| session.analyse(&all(), None).unwrap();
         let made = together(&of_source);
         prop_assert_eq!(made.len(), all().len());

@@ -5,18 +5,20 @@
 mod support;
 
 use engine::{Infer, PassOptions, Session, Target, import};
-use model::{CpuId, Event, MaybeCount, MaybeNs, NameId, Ns, Pid, Seen, SeenState, Span, Table, Tid, What};
+use model::{
+    CpuId, Event, EventKind, MaybeCount, MaybeNs, NameId, Ns, Pid, SnapshotEntry, SnapshotState, Span, Table, Tid,
+};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use testkit::{ByName, Mode, Random, ms};
 
-/// B is woken at 3 ms and gets the CPU of A, which could go on, at 4 ms; A comes back at 6 ms.
+/// B is woken at 3 ms and preempts A at 4 ms; A runs again from 6 ms.
 const TRACE: &str = "
     cpu0 U0  A A A A B B A .
     waking   . . . B . . . .";
 
 fn part(session: Session, from: Ns, to: Ns) -> Session {
-    session.of_part(Span { start: from, end: to }).expect("a part")
+    session.limited_to(Span { start: from, end: to }).expect("a part")
 }
 
 fn rows(session: &Session, table: &str, cols: &[&str]) -> Vec<Vec<Option<i64>>> {
@@ -24,8 +26,8 @@ fn rows(session: &Session, table: &str, cols: &[&str]) -> Vec<Vec<Option<i64>>> 
     (0..table.rows.len()).map(|row| cols.iter().map(|col| table.int(row, col)).collect()).collect()
 }
 
-/// From 2 to 5 ms A runs for 2 ms and waits for 1, a wait that the part cuts; nobody knows what B did before 3 ms, then it
-/// waits and runs for 1 ms each. One switch, at 4 ms.
+/// From 2 to 5 ms, A runs for 2 ms and waits for 1 ms, a wait that the part cuts. B's state before 3 ms is unknown; then it waits and
+/// runs for 1 ms each. There is one switch, at 4 ms.
 #[test]
 fn sums_are_those_of_the_part() {
     let of = |session: &Session| {
@@ -48,36 +50,36 @@ fn sums_are_those_of_the_part() {
     let summary = session.summary();
     assert_eq!((summary.span_ns, summary.switches, summary.wakes, summary.busy_ns), (3_000_000, 1, 1, 3_000_000));
     assert!(summary.laws_hold() && summary.laws.iter().all(|l| l.residual_ns == 0), "{:?}", summary.laws);
-    assert!(session.whole().span_ns > summary.span_ns);
+    assert!(session.full_summary().span_ns > summary.span_ns);
 
-    // A table asked for by its range is the same.
+    // The table requested with a range is the same.
     let whole = support::drawn(TRACE, |_, _| ());
-    let mut asked = Vec::new();
+    let mut requested = Vec::new();
     let take = &mut |rows: &[Vec<model::Value>]| {
-        asked.extend_from_slice(rows);
+        requested.extend_from_slice(rows);
         Ok(())
     };
-    whole.rows_within("threads", session.part(), take).unwrap();
-    assert_eq!(asked, session.table("threads").unwrap().rows);
+    whole.rows_within("threads", session.range(), take).unwrap();
+    assert_eq!(requested, session.table("threads").unwrap().rows);
 }
 
-/// A and D are there when the recording begins, D with its life over: all of it tells of D, and so does a part from its begin on.
+/// A and D exist when the recording begins, and D has exited. D is in the whole recording and in a part that starts at its begin.
 #[test]
-fn who_had_exited_at_the_begin_is_told_of_in_a_part_from_there() {
+fn a_thread_that_exited_before_the_recording_is_in_a_part_from_its_begin() {
     let session = || {
         support::drawn(TRACE, |_, batch| {
             let first = batch.events[0];
-            let (state, letter, cpu) = (SeenState::Exited, b'Z', CpuId(0));
-            let exited = Seen {
+            let (state, state_letter, cpu) = (SnapshotState::Exited, b'Z', CpuId(0));
+            let exited = SnapshotEntry {
                 tid: Tid(77),
                 pid: Pid(77),
                 name: NameId::NONE,
                 state,
-                letter,
+                state_letter,
                 cpu,
                 exec: MaybeNs::new(Ns::ZERO),
             };
-            batch.events.insert(0, Event { what: What::Seen(exited), ..first });
+            batch.events.insert(0, Event { what: EventKind::Snapshot(exited), ..first });
         })
     };
     let tids = |session: &Session| rows(session, "threads", &["tid", "exited_ns"]);
@@ -89,15 +91,15 @@ fn who_had_exited_at_the_begin_is_told_of_in_a_part_from_there() {
 }
 
 #[test]
-fn where_nothing_lies_nothing_is_told() {
-    let none = support::drawn(TRACE, |_, _| ()).of_part(Span { start: ms(20), end: ms(30) });
+fn a_part_outside_the_recording_is_an_error() {
+    let none = support::drawn(TRACE, |_, _| ()).limited_to(Span { start: ms(20), end: ms(30) });
     let why = none.err().expect("no part").to_string();
-    assert!(why.contains("nothing of it lies in 0.020000s..0.030000s: it lasts 0.0"), "{why}");
+    assert!(why.contains("the range 0.020000s..0.030000s is outside the recording, which lasts 0.0"), "{why}");
 }
 
 /// B and C on a machine with two CPUs lose their events from 3 to 4 ms.
 #[test]
-fn what_was_lost_elsewhere_is_none_of_a_part() {
+fn losses_outside_a_part_do_not_count() {
     let lossy = || {
         support::drawn("cpu0 U0 A A B B A A .\ncpu1 U1 C C C C D D .\nwaking . . B . . D .", |_, batch| {
             let last = *batch.events.last().unwrap();
@@ -107,7 +109,7 @@ fn what_was_lost_elsewhere_is_none_of_a_part() {
                 cpu: None,
                 events: MaybeCount::new(5),
             };
-            batch.events.push(model::Event { what: model::What::Loss(loss), ..last });
+            batch.events.push(model::Event { what: model::EventKind::Loss(loss), ..last });
         })
     };
     for (from, to, lossy_ns) in [(0, 3, 0), (2, 5, 2_000_000), (4, 6, 0)] {
@@ -118,7 +120,7 @@ fn what_was_lost_elsewhere_is_none_of_a_part() {
     }
 }
 
-/// What is summed up by key, of all columns that are sums.
+/// Adds up all sum columns of a table by key.
 fn sums(table: &Table, key: &str, cols: &[&str], into: &mut BTreeMap<i64, Vec<i64>>) {
     for row in 0..table.rows.len() {
         let sums = into.entry(table.int(row, key).unwrap()).or_insert_with(|| vec![0; cols.len()]);
@@ -143,7 +145,7 @@ proptest! {
     #![proptest_config(testkit::drawn(48))]
 
     #[test]
-    fn parts_sum_to_the_whole_and_a_folder_tells_the_same(
+    fn parts_add_up_to_the_whole_and_a_folder_gives_the_same(
         seed in any::<u64>(), steps in 1usize..300, whole in any::<bool>(), cuts in (0.0f64..1.0, 0.0f64..1.0), infer in any::<bool>(),
     ) {
         let mode = if whole { Mode::Whole } else { Mode::Deleted };
@@ -162,12 +164,12 @@ proptest! {
         let (mut threads, mut cpus, mut events) = (BTreeMap::new(), BTreeMap::new(), 0);
         for (from, to) in ends.iter().zip(&ends[1..]).filter(|(from, to)| from < to) {
             let span = Span { start: Ns(*from), end: Ns(*to) };
-            let part = open().unwrap().of_part(span).unwrap();
+            let part = open().unwrap().limited_to(span).unwrap();
             prop_assert!(part.summary().laws_hold(), "{:?}", part.summary().laws);
             sums(&part.table("threads").unwrap(), "thread", &OF_THREADS, &mut threads);
             sums(&part.table("cpus").unwrap(), "cpu", &OF_CPUS, &mut cpus);
             events += part.summary().wakes;
-            let stored = Session::open(&path, options()).unwrap().of_part(span).unwrap();
+            let stored = Session::open(&path, options()).unwrap().limited_to(span).unwrap();
             for table in ["threads", "thread_by_cpu", "thread_by_core_type", "cpus", "loss", "inferred_state", "ready_wait"] {
                 prop_assert_eq!(&part.table(table).unwrap().rows, &stored.table(table).unwrap().rows, "{}", table);
             }
@@ -175,7 +177,7 @@ proptest! {
         let (mut of_threads, mut of_cpus) = (BTreeMap::new(), BTreeMap::new());
         sums(&whole.table("threads").unwrap(), "thread", &OF_THREADS, &mut of_threads);
         sums(&whole.table("cpus").unwrap(), "cpu", &OF_CPUS, &mut of_cpus);
-        // Of lives without any time nothing is told in parts.
+        // Thread instances without any time are not in the parts.
         of_threads.retain(|key, sums| threads.contains_key(key) || sums.iter().any(|s| *s != 0));
         if end > 0 {
             prop_assert_eq!(threads, of_threads);
@@ -184,13 +186,13 @@ proptest! {
         }
     }
 
-    /// Times of any size: whatever part is asked for, it is told or refused.
+    /// Any part, with times of any size, is computed or refused.
     #[test]
-    fn any_part_of_any_trace(seed in any::<u64>(), steps in 1usize..200, from in any::<i64>(), length in 0..i64::MAX) {
+    fn any_part_of_any_trace_is_handled(seed in any::<u64>(), steps in 1usize..200, from in any::<i64>(), length in 0..i64::MAX) {
         let batch = Random { mode: Mode::Garbage, seed, steps }.batch();
         let Ok(session) = Session::of_source(support::source_of(batch), PassOptions::default()) else { return Ok(()) };
         let from = if from % 3 == 0 { 0 } else { from };
-        if let Ok(part) = session.of_part(Span { start: Ns(from), end: Ns(from.saturating_add(length)) }) {
+        if let Ok(part) = session.limited_to(Span { start: Ns(from), end: Ns(from.saturating_add(length)) }) {
             for def in part.tables().into_iter().filter(|def| !Session::is_large(def)) {
                 part.table(def.name).unwrap();
             }

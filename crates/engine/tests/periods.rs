@@ -1,11 +1,11 @@
-//! Parts of a recording by what was marked or which frame it was, and rows of one process.
+//! Parts of a recording selected by mark or frame, and rows of one process.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
 #[path = "../../report/tests/support/mod.rs"]
 mod support;
 
-use engine::{Asked, PassOptions, Session, open_source};
-use model::{NameId, Ns, Pid, Span, What};
+use engine::{PassOptions, Session, TableRequest, open_source};
+use model::{EventKind, NameId, Ns, Pid, Span};
 use std::path::Path;
 use testkit::ms;
 
@@ -13,7 +13,7 @@ fn span(from: i64, to: i64) -> Result<Span, String> {
     Ok(Span::new(ms(from), ms(to)))
 }
 
-/// A marks twice, B once within A's first, and C is what B calls another; `A` and `B` are in a process, C is alone.
+/// A has two marks, and B has one during A's first. A and B are one process, C is another.
 const MARKED: &str = "
     cpu0 U0  A A A A A A A A .
     cpu1 U1  B B B B C C C C .
@@ -24,31 +24,31 @@ fn by_mark(session: &Session, mark: &str) -> Result<Span, String> {
 }
 
 #[test]
-fn a_mark_is_the_time_of_one_stretch() {
+fn a_mark_selects_its_time() {
     let session = support::drawn(MARKED, |_, _| ());
     assert_eq!(by_mark(&session, "B"), span(1, 2));
     assert_eq!((by_mark(&session, "A#1"), by_mark(&session, "A#2")), (span(0, 4), span(5, 7)));
-    let which = "2 stretches of it are marked A: say which, from 'A#1' to 'A#2'";
+    let which = "2 marks are named A: select one, from 'A#1' to 'A#2'";
     for wrong in ["A", "A#3"] {
         let why = by_mark(&session, wrong).unwrap_err();
         assert!(why.contains(which) && why.contains("corewise table"), "{why}");
     }
     for wrong in ["Z", "Z#1", "A#0", "A#", "A#x", ""] {
         let why = by_mark(&session, wrong).unwrap_err();
-        assert!(why.contains("there are A, B ("), "{why}");
+        assert!(why.contains("the names are A, B ("), "{why}");
     }
     let none = support::drawn("cpu0 U0 A A .", |_, _| ());
-    assert!(by_mark(&none, "A").unwrap_err().contains("it has no marks"));
+    assert!(by_mark(&none, "A").unwrap_err().contains("the trace has no marks"));
 }
 
-/// A mark that is itself called `A#2` is that, and not the second one of A.
+/// `A#2` selects a mark with exactly this name, if there is one, instead of the second mark named A.
 #[test]
-fn a_name_may_hold_a_number() {
+fn a_name_may_contain_a_number() {
     let session = support::drawn(MARKED, |_, batch| {
         batch.names.push("A#2".into());
         let name = NameId(batch.names.len() as u32);
         for event in &mut batch.events {
-            if let What::Mark(mark) = &mut event.what
+            if let EventKind::Mark(mark) = &mut event.what
                 && mark.name == NameId(2)
             {
                 mark.name = name;
@@ -59,9 +59,9 @@ fn a_name_may_hold_a_number() {
     assert_eq!(by_mark(&session, "A#1"), span(0, 4));
 }
 
-/// MangoHud's first frame takes 20 ms; of PresentMon's log row 2 begins 20 ms after the first.
+/// Row 2 of PresentMon's log begins 20 ms after the first row.
 #[test]
-fn a_frame_is_a_row_of_its_log() {
+fn a_frame_is_selected_by_its_row() {
     let open = |name: &str| {
         let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../import/fixtures")).join(name);
         Session::of_source(open_source(&path).unwrap(), PassOptions::default()).unwrap()
@@ -69,25 +69,26 @@ fn a_frame_is_a_row_of_its_log() {
     let log = open("present_mon/v1.csv");
     assert_eq!(log.frame_span(2).unwrap(), Span::new(ms(20), ms(32)));
     let why = log.frame_span(7).unwrap_err().to_string();
-    assert!(why.contains("no frame is row 7 of its log; the last one is 6"), "{why}");
+    assert!(why.contains("there is no frame 7 in the frame log; the last one is 6"), "{why}");
     let none = support::drawn(MARKED, |_, _| ()).frame_span(0).unwrap_err().to_string();
-    assert!(none.contains("it has no frame log; --mark"), "{none}");
+    assert!(none.contains("the trace has no frame log; use --mark"), "{none}");
 }
 
-/// A and B are process 1, of which A is the first thread; C is process 3, unless nobody tells.
+/// A and B are process 1, with A as its main thread; C is process 3.
 #[test]
 fn rows_of_a_process() {
     let session = support::drawn(MARKED, |_, batch| {
         let first = batch.events[0];
         for (tid, pid) in [(1, 1), (2, 1), (3, 3)] {
-            let what = What::Name { tid: model::Tid(tid), pid: Pid(pid), name: NameId::NONE };
+            let what = EventKind::Name { tid: model::Tid(tid), pid: Pid(pid), name: NameId::NONE };
             batch.events.insert(0, model::Event { at: Ns::ZERO, what, ..first });
         }
     });
     let threads = |table: &str, process: &str| {
-        let (mut threads, asked) = (Vec::new(), Asked { process: Some(process), ..Asked::whole(table) });
+        let (mut threads, request) =
+            (Vec::new(), TableRequest { process: Some(process), ..TableRequest::whole(table) });
         let at = session.definition(table).unwrap().col("thread");
-        let read = asked.rows(&session, &mut |rows| {
+        let read = request.rows(&session, &mut |rows| {
             threads.extend(rows.iter().map(|row| at.map(|at| row[at].clone())));
             Ok(())
         });
@@ -95,14 +96,15 @@ fn rows_of_a_process() {
         read.map(|()| keys()).map_err(|e| e.to_string())
     };
     assert_eq!(threads("threads", "1"), Ok(vec![1, 2]));
-    assert_eq!(threads("threads", "A"), Ok(vec![1, 2]), "by the name of its first thread");
+    assert_eq!(threads("threads", "A"), Ok(vec![1, 2]), "by the name of its main thread");
     assert_eq!(threads("threads", "B"), Ok(vec![2]), "by a thread's name");
     assert_eq!(threads("threads", "3"), Ok(vec![3]));
     assert_eq!(threads("ready_wait", "A"), Ok(vec![1, 2]));
     assert_eq!(threads("marks", "B"), Ok(vec![2]));
-    assert!(
-        threads("threads", "nobody").unwrap_err().contains("no thread of a process called nobody; `corewise table")
-    );
+    assert!(threads("threads", "nothing").unwrap_err().contains("no process or thread nothing; `corewise table"));
     let why = threads("concurrency", "A").unwrap_err();
-    assert!(why.starts_with("concurrency tells nothing of single processes; of one there are threads, "), "{why}");
+    assert!(
+        why.starts_with("the table concurrency has no columns for processes; tables that have are threads, "),
+        "{why}"
+    );
 }

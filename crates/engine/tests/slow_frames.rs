@@ -1,26 +1,26 @@
-//! Slow frames: drawn ones, capability 42 (the list of slow frames to look into), and laws of random ones.
+//! Slow frames: drawn ones, capability 42 (the list of slow frames to investigate), and invariants of random ones.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
 #[path = "../../report/tests/support/mod.rs"]
 mod support;
 
-use engine::{Asked, Format, PassOptions, Session, Slow, Target, import};
+use engine::{Format, PassOptions, Session, SlowFrameOptions, TableRequest, Target, import};
 use model::{
-    Event, FramePart, FrameTime, Mark, MarkEdge, NameId, Ns, Pid, Present, Span, Table, Tid, Value, What, tables,
+    Event, EventKind, FramePart, FrameTime, Mark, MarkEdge, NameId, Ns, Pid, Present, Span, Table, Tid, Value, tables,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
 use testkit::{ByName, Mode, Random, Rng, ms};
 
-/// The table of a session as a user gets it, and as it is.
+/// Returns the table as Markdown and as rows.
 fn slow_frames(session: &Session, span: Option<Span>) -> (String, Table) {
-    let asked = Asked { span, ..Asked::whole("slow_frames") };
+    let request = TableRequest { span, ..TableRequest::whole("slow_frames") };
     let mut out = Vec::new();
-    asked.write(session, Format::Markdown, &mut out).unwrap();
+    request.write(session, Format::Markdown, &mut out).unwrap();
     (String::from_utf8(out).unwrap(), table(session, "slow_frames", span))
 }
 
-/// Any table, held: those of tests are short.
+/// Reads a whole table.
 fn table(session: &Session, name: &str, span: Option<Span>) -> Table {
     let mut table = Table::new(session.definition(name).unwrap());
     let keep = &mut |rows: &[Vec<Value>]| {
@@ -31,33 +31,33 @@ fn table(session: &Session, name: &str, span: Option<Span>) -> Table {
     table
 }
 
-/// The stretches that A marks are frames; lines `budget MS`, `slowest N` and `range FROM TO` (ms) say more.
-fn told(block: &str) -> String {
-    let says = |word: &str| {
+/// Runs a case: the marks named A are frames; the lines `budget MS`, `slowest N` and `range FROM TO` (ms) set options.
+fn run_case(block: &str) -> String {
+    let option = |word: &str| {
         let line = block.lines().find_map(|l| l.strip_prefix(word)).unwrap_or_default();
         line.split_whitespace().map(|w| w.parse().unwrap()).collect::<Vec<i64>>()
     };
     let drawing: Vec<&str> =
         block.lines().filter(|l| !["budget", "slowest", "range"].iter().any(|w| l.starts_with(w))).collect();
-    let slow = Slow {
-        marked: Some("A".to_owned()),
-        budget: says("budget").first().map(|n| ms(*n)),
-        most: says("slowest").first().map_or(10, |n| *n as usize),
+    let slow = SlowFrameOptions {
+        mark_name: Some("A".to_owned()),
+        budget: option("budget").first().map(|n| ms(*n)),
+        max_frames: option("slowest").first().map_or(10, |n| *n as usize),
     };
-    let span = match says("range")[..] {
+    let span = match option("range")[..] {
         [from, to] => Some(Span::new(ms(from), ms(to))),
         _ => None,
     };
-    slow_frames(&support::drawn(&drawing.join("\n"), |_, _| ()).slow(slow), span).0
+    slow_frames(&support::drawn(&drawing.join("\n"), |_, _| ()).with_slow_frames(slow), span).0
 }
 
 #[test]
 fn cases() {
-    testkit::cases::run(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/cases")), told);
+    testkit::cases::run(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/cases")), run_case);
 }
 
-/// A log of frames of process 1 beside threads A and B, of which A is its only one, on a machine of two performance cores. Frame 2
-/// takes 7 ms where others take 2: A is blocked from 5 to 9, and B does not count.
+/// A frame log of process 1, joined with threads A and B on two performance cores; A is the only thread of the process. Frame 2 takes
+/// 7 ms, the others 2 ms: A is blocked from 5 to 9 ms, and B does not count.
 #[test]
 fn cap_42_slow_frames_of_a_log() {
     let drawing = "
@@ -70,9 +70,9 @@ fn cap_42_slow_frames_of_a_log() {
                 let none = NameId::NONE;
                 let present = Present { frame, swap_chain: 1, pid, application: none, mode: none, displayed: None };
                 let time = FrameTime { frame, of: FramePart::Whole, took: ms(took) };
-                let tells = |what| Event { at: ms(at), what, ..batch.events[0] };
-                let told = [What::Present(present), What::FrameTime(time)].map(tells);
-                batch.events.extend(told);
+                let event = |what| Event { at: ms(at), what, ..batch.events[0] };
+                let events = [EventKind::Present(present), EventKind::FrameTime(time)].map(event);
+                batch.events.extend(events);
             }
             batch.events.sort_by_key(|e| e.at);
         })
@@ -80,24 +80,27 @@ fn cap_42_slow_frames_of_a_log() {
     let causes = |session: &Session| {
         let table = slow_frames(session, None).1;
         let cell = |row, col| table.int(row, col).unwrap_or(-1);
-        let whole = |row| (cell(row, "thread"), cell(row, "frame_ns"), cell(row, "over_ns"));
-        let told = |row| (table.text(row, "cause").unwrap_or_default().to_owned(), cell(row, "time_ns") / 1_000_000);
-        ((0..table.rows.len()).map(told).collect::<Vec<_>>(), table.rows.first().map(|_| whole(0)))
+        let frame = |row| (cell(row, "thread"), cell(row, "frame_ns"), cell(row, "over_ns"));
+        let cause = |row| (table.text(row, "cause").unwrap_or_default().to_owned(), cell(row, "time_ns") / 1_000_000);
+        ((0..table.rows.len()).map(cause).collect::<Vec<_>>(), table.rows.first().map(|_| frame(0)))
     };
     let (blocked, running) = (("blocked".to_owned(), 4), ("running".to_owned(), 3));
     let whole = Some((1, 7_000_000, 5_000_000));
     assert_eq!(causes(&log(Pid(1))), (vec![blocked.clone(), running.clone()], whole));
-    // Nobody says whose frames they are, until somebody does.
+    // The process of the frames is unknown, until the user names a thread.
     let unknown = (vec![("unknown".to_owned(), 7)], Some((-1, 7_000_000, 5_000_000)));
     assert_eq!(causes(&log(Pid::UNKNOWN)), unknown);
-    assert_eq!(causes(&log(Pid::UNKNOWN).ending_with(Tid(1))), (vec![blocked, running], whole));
-    assert_eq!(causes(&log(Pid(1)).slow(Slow { budget: Some(ms(7)), ..Slow::default() })), (vec![], None));
+    assert_eq!(causes(&log(Pid::UNKNOWN).with_path_end(Tid(1))), (vec![blocked, running], whole));
+    assert_eq!(
+        causes(&log(Pid(1)).with_slow_frames(SlowFrameOptions { budget: Some(ms(7)), ..SlowFrameOptions::default() })),
+        (vec![], None)
+    );
 }
 
-/// Frames of 2, 2 and 3 ms, with one CPU parked: of these the median is 2 ms, and the same budget holds where frames are slow and
-/// where they are told by what was parked, in a file and in its folder, whichever was asked for before.
+/// Frames of 2, 2 and 3 ms with one CPU parked; the median is 2 ms. The same budget applies to the tables of slow frames and of frames
+/// with parked CPUs, in a file and in its folder, independent of the order of requests.
 #[test]
-fn one_budget_for_slow_frames_and_for_those_beside_parked_cpus() {
+fn slow_frames_and_frames_parked_have_the_same_budget() {
     let drawing = "
         cpu0 P0 A  A A    A A     A A A
         cpu1 P1 .  . .    . .     . . .
@@ -114,27 +117,32 @@ fn one_budget_for_slow_frames_and_for_those_beside_parked_cpus() {
     let open = || Session::open(&dir, PassOptions::default()).unwrap();
     for session in [drawn(), open(), open()] {
         assert_eq!(over(&session), (2, 1));
-        let slow = |budget| Slow { marked: Some("A".to_owned()), budget: Some(ms(budget)), ..Slow::default() };
-        let session = session.slow(slow(1));
+        let slow = |budget| SlowFrameOptions {
+            mark_name: Some("A".to_owned()),
+            budget: Some(ms(budget)),
+            ..SlowFrameOptions::default()
+        };
+        let session = session.with_slow_frames(slow(1));
         assert_eq!(over(&session), (1, 3));
         assert_eq!(slow_frames(&session, None).1.int(0, "budget_ns"), Some(1_000_000));
-        assert_eq!(over(&session.slow(slow(3))), (3, 0));
+        assert_eq!(over(&session.with_slow_frames(slow(3))), (3, 0));
     }
     assert!(drawn().may_have_rows(&tables::FRAMES_PARKED));
-    let unmarked = support::drawn("cpu0 P0 A A\nparked (@0 .", |_, _| ());
-    unmarked.prepare(&["marks"]).unwrap();
-    assert!(!unmarked.may_have_rows(&tables::FRAMES_PARKED));
+    let without_marks = support::drawn("cpu0 P0 A A\nparked (@0 .", |_, _| ());
+    without_marks.prepare(&["marks"]).unwrap();
+    assert!(!without_marks.may_have_rows(&tables::FRAMES_PARKED));
 }
 
 #[test]
-fn a_mark_that_is_not_there_is_told_of_with_those_that_are() {
+fn the_error_for_a_missing_mark_lists_the_marks() {
     let session = support::drawn("cpu0 U0 A A B B .\nmark A( . A),B( . B)", |_, _| ());
-    let session = session.slow(Slow { marked: Some("frame".to_owned()), ..Slow::default() });
+    let session = session
+        .with_slow_frames(SlowFrameOptions { mark_name: Some("frame".to_owned()), ..SlowFrameOptions::default() });
     let why = session.table("slow_frames").unwrap_err().to_string();
-    assert!(why.contains("no stretch of it is marked frame; there are A, B (`corewise table"), "{why}");
+    assert!(why.contains("no mark is named frame; the names are A, B (`corewise table"), "{why}");
 }
 
-/// Random traces, in which threads mark stretches of their own at random, some on top of others'.
+/// Random traces in which threads have random marks, some of which overlap.
 fn random(seed: u64, mode: Mode) -> model::Batch {
     let (mut batch, mut rng) = (Random { mode, seed, steps: 400 }.batch(), Rng(seed));
     let name = NameId(batch.names.len() as u32 + 1);
@@ -146,7 +154,7 @@ fn random(seed: u64, mode: Mode) -> model::Batch {
             _ => return None,
         };
         let mark = Mark { tid: Tid(1 + rng.below(5) as i32), pid: Pid::UNKNOWN, track: 0, name, edge };
-        Some(Event { what: What::Mark(mark), ..*event })
+        Some(Event { what: EventKind::Mark(mark), ..*event })
     };
     batch.events = batch.events.iter().flat_map(|e| [Some(*e), mark(e)]).flatten().collect();
     batch
@@ -154,31 +162,35 @@ fn random(seed: u64, mode: Mode) -> model::Batch {
 
 const MACHINE: &str = "cpu0 P0\ncpu1 P0\ncpu2 E1\ncpu3 M2";
 
-/// The times of causes (with type of core and whom behind), as the table `critical_path` has them of a window by itself.
-fn the_slow_way(path: &Table) -> BTreeMap<[String; 3], i64> {
+/// Sums the causes (with core type and the thread queued behind) of the table `critical_path` for one window.
+fn causes_of(path: &Table) -> BTreeMap<[String; 3], i64> {
     let mut causes = BTreeMap::new();
     for row in 0..path.rows.len() {
-        let (state, beside) = (path.text(row, "state").unwrap(), path.text(row, "sibling") == Some("busy"));
+        let (state, sibling_busy) = (path.text(row, "state").unwrap(), path.text(row, "sibling") == Some("busy"));
         let running = state == "running";
-        let cause = if running && beside { "running_beside_busy" } else { state };
+        let cause = if running && sibling_busy { "running_sibling_busy" } else { state };
         let core_type = path.text(row, "core_type").filter(|_| running).unwrap_or_default();
-        let behind = path.int(row, "behind").map_or(String::new(), |b| b.to_string());
+        let queued_behind = path.int(row, "queued_behind").map_or(String::new(), |b| b.to_string());
         let time = path.int(row, "end_ns").unwrap() - path.int(row, "start_ns").unwrap();
-        *causes.entry([cause.to_owned(), core_type.to_owned(), behind]).or_default() += time;
+        *causes.entry([cause.to_owned(), core_type.to_owned(), queued_behind]).or_default() += time;
     }
     causes
 }
 
-/// Each frame's causes are those that its path has by itself and sum to it, what is typical sums to the same for all, and a folder
-/// tells what the file does; over all of a trace and over parts.
+/// Each frame's causes are those of its own critical path and add up to its time; the typical times add up to the same for all frames;
+/// a folder gives the same as the file. For whole traces and parts.
 #[test]
-fn laws() {
-    let (mut compared, mut overlapping, mut behind, place) = (0, 0, 0, tempfile::tempdir().unwrap());
+fn causes_match_the_critical_path_and_add_up() {
+    let (mut compared, mut overlapping, mut ready, place) = (0, 0, 0, tempfile::tempdir().unwrap());
     for seed in 0..20 {
         let (batch, mut rng) = (random(seed, if seed % 2 == 0 { Mode::Whole } else { Mode::Deleted }), Rng(seed));
         let open = || support::of_events(batch.clone(), MACHINE);
-        let slow = Slow { marked: Some("frame".to_owned()), budget: Some(Ns(rng.below(2) as i64)), most: 40 };
-        let session = open().slow(slow.clone());
+        let slow = SlowFrameOptions {
+            mark_name: Some("frame".to_owned()),
+            budget: Some(Ns(rng.below(2) as i64)),
+            max_frames: 40,
+        };
+        let session = open().with_slow_frames(slow.clone());
         let end = session.summary().span_ns;
         let part = (seed % 4 == 3).then(|| Span::new(Ns(end / 5), Ns(end)));
         let table = slow_frames(&session, part).1;
@@ -194,12 +206,12 @@ fn laws() {
             let frame = int(rows[0], "frame_ns");
             assert_eq!(sum("time_ns"), frame);
             assert_eq!(sum("typical_ns"), ranks[0].iter().map(|row| int(*row, "typical_ns")).sum::<i64>());
-            assert_eq!(sum("more_ns"), frame - sum("typical_ns"));
+            assert_eq!(sum("excess_ns"), frame - sum("typical_ns"));
             assert!(frame > int(rows[0], "budget_ns") && int(rows[0], "over_ns") == frame - int(rows[0], "budget_ns"));
             let window = Span::new(Ns(int(rows[0], "start_ns")), Ns(int(rows[0], "end_ns")));
             let thread = table.int(rows[0], "thread");
             if thread.is_none() {
-                // Nobody knew the thread when it marked.
+                // The thread of the mark was unknown.
                 let all = |row: &usize| table.text(*row, "cause") == Some("unknown") && int(*row, "time_ns") == frame;
                 assert!(rows.iter().any(all), "{seed}");
                 continue;
@@ -207,25 +219,25 @@ fn laws() {
             let threads = self::table(&session, "threads", None);
             let of_key = (0..threads.rows.len()).find(|row| threads.int(*row, "thread") == thread).unwrap();
             let tid = Tid(i32::try_from(threads.int(of_key, "tid").unwrap()).unwrap());
-            let path = self::table(&open().ending_with(tid), "critical_path", Some(window));
+            let path = self::table(&open().with_path_end(tid), "critical_path", Some(window));
             if path.int(path.rows.len() - 1, "thread") != thread {
-                continue; // of a later life of the same number
+                continue; // a later instance of the same TID
             }
             let text = |row: usize, col| table.text(row, col).unwrap_or_default().to_owned();
             let mut causes = BTreeMap::new();
             for row in rows.iter().filter(|row| int(**row, "time_ns") > 0) {
-                let behind = table.int(*row, "behind").map_or(String::new(), |b| b.to_string());
-                causes.insert([text(*row, "cause"), text(*row, "core_type"), behind], int(*row, "time_ns"));
+                let queued_behind = table.int(*row, "queued_behind").map_or(String::new(), |b| b.to_string());
+                causes.insert([text(*row, "cause"), text(*row, "core_type"), queued_behind], int(*row, "time_ns"));
             }
-            assert_eq!(causes, the_slow_way(&path), "{seed}: {window:?}");
-            behind += causes.keys().filter(|[cause, ..]| cause == "ready").count();
+            assert_eq!(causes, causes_of(&path), "{seed}: {window:?}");
+            ready += causes.keys().filter(|[cause, ..]| cause == "ready").count();
             compared += 1;
         }
         let folder = place.path().join(format!("{seed}.cw"));
         let source = support::source_of(batch.clone());
         import(source.as_ref(), Target::New(&folder), &support::options(MACHINE), &mut |_| ()).unwrap();
-        let of_folder = Session::open(&folder, PassOptions::default()).unwrap().slow(slow);
+        let of_folder = Session::open(&folder, PassOptions::default()).unwrap().with_slow_frames(slow);
         assert_eq!(self::table(&of_folder, "slow_frames", part).rows, table.rows, "{seed}");
     }
-    assert!(compared > 200 && overlapping > 50 && behind > 20, "{compared} {overlapping} {behind}");
+    assert!(compared > 200 && overlapping > 50 && ready > 20, "{compared} {overlapping} {ready}");
 }

@@ -1,8 +1,9 @@
-//! Sources as people have them: packed, in folders, several of one run.
+//! Sources: packed, in folders, and several recordings of one run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use engine::{
-    EngineError, JoinedSource, Part, PassOptions, Priority, Source, account, is_machine, machine_file, open_source,
+    EngineError, JoinedPart, JoinedSource, PassOptions, Priority, Source, account, is_machine, machine_file,
+    open_source,
 };
 use model::{Ns, ThreadState};
 use std::io::Write;
@@ -54,7 +55,7 @@ impl Folder {
     }
 }
 
-/// An archive with links, each by what it is called and where it leads.
+/// Returns a tar archive with links, given by name and target.
 fn tarred_with_links(files: &[(&str, &[u8])], links: &[(&str, &str)]) -> Vec<u8> {
     let mut to = tar::Builder::new(Vec::new());
     for (name, target) in links {
@@ -69,23 +70,23 @@ fn tarred_with_links(files: &[(&str, &[u8])], links: &[(&str, &str)]) -> Vec<u8>
     all
 }
 
-/// Of each thread: its number and how long it ran.
+/// Returns the TID and running time of each thread.
 fn ran(source: &dyn Source) -> Vec<(i32, i64)> {
     let accounted = account(source, &PassOptions::default()).unwrap();
-    assert!(accounted.laws.hold());
+    assert!(accounted.laws.all_hold());
     accounted.totals.threads.all().unwrap().iter().map(|t| (t.tid.0, t.time(ThreadState::Running).0)).collect()
 }
 
 fn refused(path: &Path) -> String {
     match open_source(path) {
-        Ok(source) => panic!("{} is taken for {}", path.display(), source.format()),
+        Ok(source) => panic!("{} was opened as {}", path.display(), source.format()),
         Err(EngineError::Other(why)) => why,
         Err(other) => other.to_string(),
     }
 }
 
 #[test]
-fn packed_files_tell_what_plain_ones_do() {
+fn packed_files_give_the_same_as_plain_ones() {
     let plain = ran(open_source(Path::new(RECORDED)).unwrap().as_ref());
     let (folder, bytes) = (Folder::new(), recorded());
     let packed = [
@@ -100,9 +101,9 @@ fn packed_files_tell_what_plain_ones_do() {
     }
 }
 
-/// As `tar -C / -czf sys.tar.gz sys/devices/system/cpu` makes it. The kernel's tree tells a CPU's frequencies through a link.
+/// An archive as made by `tar -C / -czf sys.tar.gz sys/devices/system/cpu`. In sysfs, a CPU's frequencies are behind a link.
 #[test]
-fn a_machine_may_be_an_archive_of_its_sysfs() {
+fn a_machine_description_may_be_an_archive_of_sysfs() {
     let cpu = |name: &str| format!("board/sys/devices/system/cpu/{name}");
     let names = ["present", "cpu1/cpu_capacity", "cpufreq/policy0/cpuinfo_max_freq", "cpu2/none"].map(cpu);
     let bytes: [&[u8]; 4] = [b"0-2\n", b"512\n", b"2400000\n", b""];
@@ -127,32 +128,32 @@ fn a_machine_may_be_an_archive_of_its_sysfs() {
         let linked = if name == "sys.zip" { None } else { Some(2_400_000) };
         assert_eq!(frequencies, [None, linked, None], "{name}");
     }
-    // A trace in an archive is one, whatever it lies in.
+    // An archive that contains a trace is a trace.
     let trace = dir.file("trace.tar", &tarred(&[("a/sched.data", &recorded())]));
     assert!(!is_machine(&trace));
 }
 
 #[test]
-fn what_is_no_trace_is_refused_in_a_sentence() {
+fn files_that_are_not_traces_are_refused_with_a_message() {
     let folder = Folder::new();
     let text = folder.file("a.txt.gz", &gzipped(b"just some words"));
-    assert!(refused(&text).contains("not a format that corewise reads"), "{}", refused(&text));
+    assert!(refused(&text).contains("unknown format"), "{}", refused(&text));
     let cut = folder.file("cut.gz", &gzipped(&recorded())[..20_000]);
-    assert!(refused(&cut).contains("damaged behind"), "{}", refused(&cut));
+    assert!(refused(&cut).contains("damaged after"), "{}", refused(&cut));
     let climbing = folder.file("up.tar", &tarred(&[("deep/trace.txt", b"words")]));
-    assert!(refused(&climbing).contains("nor a folder that an importer knows"), "{}", refused(&climbing));
+    assert!(refused(&climbing).contains("nor a folder in a known format"), "{}", refused(&climbing));
     let xz = folder.file("a.xz", b"\xfd7zXZ\0 and so on");
     assert!(refused(&xz).contains("xz -dk"), "{}", refused(&xz));
     assert!(refused(folder.0.path()).contains("no manifest.json"));
     assert!(refused(Path::new("/nowhere/at/all")).contains("No such file"));
     let sparse = folder.0.path().join("sparse");
     std::fs::File::create(&sparse).unwrap().set_len(4 << 30).unwrap();
-    assert!(refused(&sparse).contains("not a format that corewise reads"));
+    assert!(refused(&sparse).contains("unknown format"));
 }
 
 /// More than a gigabyte of zeros in a megabyte.
 #[test]
-fn a_bomb_is_put_out() {
+fn a_decompression_bomb_is_refused() {
     let mut to = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     let zeros = vec![0; 1 << 20];
     for _ in 0..1200 {
@@ -160,16 +161,16 @@ fn a_bomb_is_put_out() {
     }
     let folder = Folder::new();
     let bomb = folder.file("bomb.gz", &to.finish().unwrap());
-    assert!(refused(&bomb).contains("this is no trace"), "{}", refused(&bomb));
+    assert!(refused(&bomb).contains("this is not expected of a trace"), "{}", refused(&bomb));
 }
 
 fn joined(offsets: [Option<Ns>; 2]) -> Result<JoinedSource, EngineError> {
-    let part = |offset| Part { source: open_source(Path::new(RECORDED)).unwrap(), offset };
+    let part = |offset| JoinedPart { source: open_source(Path::new(RECORDED)).unwrap(), offset };
     JoinedSource::new(offsets.map(part).into())
 }
 
 #[test]
-fn a_second_recording_adds_no_second_chain_of_switches() {
+fn a_second_recording_does_not_duplicate_switches() {
     let plain = ran(open_source(Path::new(RECORDED)).unwrap().as_ref());
     let twice = joined([None, Some(Ns(12_345))]).unwrap();
     assert_eq!(ran(&twice), plain);
@@ -179,13 +180,13 @@ fn a_second_recording_adds_no_second_chain_of_switches() {
 
 const CTF: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../import/fixtures/ctf");
 
-/// The files of some folders of fixtures, each under another name, as an archive holds them.
+/// Returns the files of some fixture folders, each under another folder name.
 fn session(folders: &[(&str, &str)]) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
-    for (fixture, called) in folders {
+    for (fixture, folder) in folders {
         for entry in std::fs::read_dir(Path::new(CTF).join(fixture)).unwrap() {
             let path = entry.unwrap().path();
-            let name = format!("{called}/{}", path.file_name().unwrap().to_str().unwrap());
+            let name = format!("{folder}/{}", path.file_name().unwrap().to_str().unwrap());
             all.push((name, std::fs::read(path).unwrap()));
         }
     }
@@ -203,27 +204,27 @@ fn lay_out(folder: &Path, files: &[(String, Vec<u8>)]) {
     }
 }
 
-/// How many marks a source has.
+/// Counts the marks of a source.
 fn marks(source: &dyn Source) -> usize {
     let (mut marks, mut batch) = (0, model::Batch::default());
     for stream in &mut source.open().unwrap().streams {
-        let mut goes_on = true;
-        while goes_on {
+        let mut more = true;
+        while more {
             batch.clear();
-            goes_on = matches!(stream.next(&mut batch, &mut ingest::Troubles::default()), Ok(ingest::Reach::Until(_)));
-            marks += batch.events.iter().filter(|e| matches!(e.what, model::What::Mark(_))).count();
+            more = matches!(stream.next(&mut batch, &mut ingest::Anomalies::default()), Ok(ingest::Reach::Until(_)));
+            marks += batch.events.iter().filter(|e| matches!(e.what, model::EventKind::Mark(_))).count();
         }
     }
     marks
 }
 
-/// A session of LTTng as its folder, packed by perfcollect (`X.trace.zip`) and by tar: the same, with the kernel's switches and the
+/// An LTTng session gives the same as a folder, packed by perfcollect (`X.trace.zip`) and packed by tar: the kernel's switches and the
 /// programs' marks.
 #[test]
-fn a_packed_session_of_lttng_opens_as_its_folder() {
+fn a_packed_lttng_session_opens_like_its_folder() {
     let at = "mine.trace/lttngTrace/auto-20261123-201500";
     let folders = [("lttng-le", format!("{at}/kernel")), ("lttng-ust", format!("{at}/ust/uid/1000/64-bit"))];
-    let files = session(&folders.each_ref().map(|(fixture, called)| (*fixture, called.as_str())));
+    let files = session(&folders.each_ref().map(|(fixture, folder)| (*fixture, folder.as_str())));
     let plain = ran(open_source(&Path::new(CTF).join("lttng-le")).unwrap().as_ref());
     let written = marks(open_source(&Path::new(CTF).join("lttng-ust")).unwrap().as_ref());
     assert!(plain.len() > 5 && written > 0);
@@ -241,9 +242,9 @@ fn a_packed_session_of_lttng_opens_as_its_folder() {
         let source = open_source(path).unwrap();
         assert_eq!((ran(source.as_ref()), marks(source.as_ref())), (plain.clone(), written), "{}", path.display());
         assert_eq!((source.path(), source.parts()), (path.as_path(), 2));
-        assert!(!source.open().unwrap().facts.lacks.iter().any(|l| l.contains("beside")));
+        assert!(!source.open().unwrap().facts.lacks.iter().any(|l| l.contains("Other recordings")));
     }
-    // Of the kernel, or of programs only.
+    // Only the kernel's trace, or only that of programs.
     for (fixture, folder) in &folders {
         let files = session(&[(fixture, folder.as_str())]);
         let path = dir.file("part.trace.zip", &zipped(&borrowed(&files)));
@@ -254,9 +255,9 @@ fn a_packed_session_of_lttng_opens_as_its_folder() {
     }
 }
 
-/// perfcollect packs what perf wrote beside it: it is another recording, on another clock, so it is named and not read.
+/// perfcollect also packs the file of perf, which is another recording with another clock: it is not read, and a note names it.
 #[test]
-fn what_lies_beside_a_trace_is_told() {
+fn other_recordings_in_the_folder_are_named() {
     let mut files = session(&[("lttng-le", "a.trace/lttngTrace/auto/kernel")]);
     files.insert(0, ("a.trace/perf.data".into(), recorded()));
     files.insert(0, ("a.trace/perfcollect.log".into(), b"started".to_vec()));
@@ -278,7 +279,7 @@ fn what_lies_beside_a_trace_is_told() {
     assert!(refused(&several).contains("(one/kernel, two/kernel): unpack it"), "{}", refused(&several));
 }
 
-/// A name in a tar archive that the crate would not write.
+/// Returns a tar archive with a name that the tar crate refuses to write.
 fn tarred_as(name: &str, bytes: &[u8]) -> Vec<u8> {
     let mut header = tar::Header::new_gnu();
     header.as_mut_bytes()[..name.len()].copy_from_slice(name.as_bytes());
@@ -290,7 +291,7 @@ fn tarred_as(name: &str, bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn archives_that_are_no_traces_are_refused_in_a_sentence() {
+fn archives_that_are_not_traces_are_refused_with_a_message() {
     let dir = Folder::new();
     let deep = format!("{}x", "a/".repeat(40));
     for (name, why) in [("/tmp/x/metadata", "leads out"), ("a/../../metadata", "leads out"), (&deep, "deeper than 32")]
@@ -310,15 +311,15 @@ fn archives_that_are_no_traces_are_refused_in_a_sentence() {
         let path = dir.file("many", &packed);
         assert!(refused(&path).contains("more than 100000 files"), "{}", refused(&path));
     }
-    // One that says it has more than it holds is refused before any of them is looked for.
+    // An archive that states too many members is refused before they are read.
     let mut lies = zipped(&[("a", b"words")]);
     let end = lies.len() - 22;
     assert_eq!(lies[end..end + 4], *b"PK\x05\x06");
-    let said = u64::from(u32::MAX).to_le_bytes();
+    let stated = u64::from(u32::MAX).to_le_bytes();
     let mut big = b"PK\x06\x06".to_vec();
     big.extend(44u64.to_le_bytes());
     big.extend([0; 20]);
-    big.extend(said);
+    big.extend(stated);
     big.extend([0; 16]);
     big.extend(b"PK\x06\x07\0\0\0\0");
     big.extend((end as u64).to_le_bytes());
@@ -329,7 +330,7 @@ fn archives_that_are_no_traces_are_refused_in_a_sentence() {
     lies.extend(tail);
     let path = dir.file("lies.zip", &lies);
     assert!(refused(&path).contains("more than 100000 files"), "{}", refused(&path));
-    // A gigabyte of zeros beside a trace's description.
+    // A gigabyte of zeros next to a trace's metadata.
     let zeros = vec![0; 1 << 20];
     let mut to = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for (name, bytes) in session(&[("lttng-le", "kernel")]) {
@@ -341,17 +342,15 @@ fn archives_that_are_no_traces_are_refused_in_a_sentence() {
         to.write_all(&zeros).unwrap();
     }
     let bomb = dir.file("bomb.trace.zip", &to.finish().unwrap().into_inner());
-    assert!(refused(&bomb).contains("this is no trace"), "{}", refused(&bomb));
+    assert!(refused(&bomb).contains("this is not expected of a trace"), "{}", refused(&bomb));
 }
 
-/// Traces of real tracers: packed, each says what its folder does.
+/// Traces of real tracers give the same packed as in their folder.
 #[test]
 #[ignore = "needs ../shared"]
 fn recorded_ctf_folders_open_packed() {
-    let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces/ctf");
     let dir = Folder::new();
-    for entry in std::fs::read_dir(all).unwrap() {
-        let folder = entry.unwrap().path();
+    for folder in testkit::corpus::list("ctf") {
         let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
         let (mut files, mut level) = (Vec::new(), vec![folder.clone()]);
         while let Some(at) = level.pop() {
@@ -368,7 +367,7 @@ fn recorded_ctf_folders_open_packed() {
         }
         let events = |path: &Path| {
             let accounted = account(open_source(path).unwrap().as_ref(), &PassOptions::default()).unwrap();
-            (accounted.totals.threads.all().unwrap().len(), accounted.totals.cpus.len(), accounted.laws.hold())
+            (accounted.totals.threads.all().unwrap().len(), accounted.totals.cpus.len(), accounted.laws.all_hold())
         };
         let plain = events(&folder);
         for packed in [zipped(&borrowed(&files)), gzipped(&tarred(&borrowed(&files)))] {

@@ -1,11 +1,11 @@
-//! The contract between a format and who asks for it.
+//! The contract between an export format and its caller.
 
 use crate::ExportError;
-use engine::{Asked, Session};
+use engine::{Session, TableRequest};
 use model::{Ns, Span, TableDef};
 use std::io::Write;
 
-/// What an export is made as.
+/// The form of an export's output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
     /// One file.
@@ -14,47 +14,47 @@ pub enum Shape {
     Folder,
 }
 
-/// What an export carries, for the page of formats.
+/// What an export format can and cannot contain, for the page of formats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Offer {
-    /// Which programs read it.
+    /// The programs that read it.
     pub read_by: &'static str,
-    /// What it carries, a sentence each.
+    /// What it contains, one sentence each.
     pub carries: &'static [&'static str],
-    /// What it cannot carry, a sentence each.
+    /// What it cannot contain, one sentence each.
     pub cannot: &'static [&'static str],
 }
 
-/// How to export.
+/// The options of an export.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The tables wanted, by name; none: those that the format writes unasked.
+    /// The names of the requested tables; empty: the format's default tables.
     pub tables: Vec<String>,
-    /// Only this span, from the start of the recording: what overlaps it, and sums over it. Whoever wants several tables of
-    /// sums opens that part ([`Session::of_part`]), so that they are made once.
+    /// Export only this span, in times since the start of the recording: what overlaps it, and sums over it. For several tables of
+    /// sums, open that part of the trace first ([`Session::limited_to`]), so that the sums are calculated once.
     pub span: Option<Span>,
     /// Leave out command lines, paths and host names.
     pub redact: bool,
-    /// Names of threads beside their keys, in tables.
+    /// Whether tables have thread names next to thread keys.
     pub names: bool,
 }
 
 impl Options {
-    /// Whether an instant is wanted.
+    /// Whether the exported span contains an instant.
     #[must_use]
     pub fn has(&self, at: Ns) -> bool {
         self.span.is_none_or(|s| s.start <= at && at < s.end)
     }
 
-    /// A table in the shape that is wanted.
-    pub(crate) fn asked<'a>(&self, table: &'a str) -> Asked<'a> {
-        Asked { span: self.span, names: self.names, ..Asked::whole(table) }
+    /// A request for a table of the exported span.
+    pub(crate) fn request<'a>(&self, table: &'a str) -> TableRequest<'a> {
+        TableRequest { span: self.span, names: self.names, ..TableRequest::whole(table) }
     }
 
-    /// The tables to write.
+    /// Returns the tables to write.
     ///
     /// # Errors
-    /// A table's name is unknown.
+    /// If a table's name is unknown.
     pub fn tables(&self, session: &Session) -> Result<Vec<&'static TableDef>, ExportError> {
         if self.tables.is_empty() {
             return Ok(session.tables());
@@ -63,40 +63,40 @@ impl Options {
     }
 }
 
-/// What is to be exported.
+/// An export to be made.
 pub struct Job<'a> {
     /// The trace.
     pub session: &'a Session,
-    /// How.
+    /// Its options.
     pub options: &'a Options,
-    /// Told now and then how many rows or events are written.
+    /// Called from time to time with the number of rows or events written so far.
     pub progress: &'a mut dyn FnMut(u64),
 }
 
-/// Where an export's files go.
+/// The destination of an export's files.
 pub trait Outputs {
-    /// Begins the next file; one of [`Shape::File`] has one, whatever the name.
+    /// Starts the next file. A [`Shape::File`] has one file, and ignores the name.
     ///
     /// # Errors
-    /// It cannot be made, or the one before cannot be finished.
+    /// If it cannot be created, or the previous file cannot be finished.
     fn next(&mut self, name: &str) -> Result<&mut (dyn Write + Send), ExportError>;
 }
 
-/// A format that traces are written in.
+/// An export format.
 pub trait Exporter: Sync {
     /// Its name on the command line.
     fn id(&self) -> &'static str;
-    /// What it is for, in a line.
+    /// Its purpose, in one line.
     fn about(&self) -> &'static str;
-    /// A file or a folder.
+    /// Whether it is a file or a folder.
     fn shape(&self) -> Shape;
-    /// What names of its files end in.
+    /// The ending of its files' names.
     fn suffix(&self) -> &'static str;
-    /// What it carries.
+    /// What it can and cannot contain.
     fn offer(&self) -> Offer;
-    /// Writes it.
+    /// Writes the export.
     ///
     /// # Errors
-    /// The trace cannot be read, or the output not be written.
+    /// If the trace cannot be read, or the output cannot be written.
     fn write(&self, job: &mut Job<'_>, to: &mut dyn Outputs) -> Result<(), ExportError>;
 }

@@ -1,4 +1,4 @@
-//! Who the keys of threads are: small, one entry a life.
+//! TID, process and name of each thread key; one small entry per thread instance.
 
 use crate::ExportError;
 use engine::Session;
@@ -6,34 +6,34 @@ use model::tables::threads;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// A life of a thread.
+/// A thread instance.
 #[derive(Clone, Debug)]
 pub(crate) struct Thread {
     pub(crate) tid: i64,
-    /// Which life of its number.
-    pub(crate) life: i64,
-    /// Where the source tells it.
+    /// Which instance of its TID: 0, 1, …
+    pub(crate) instance: i64,
+    /// The process; `None` if not recorded.
     pub(crate) pid: Option<i64>,
-    /// The last one seen, where one was.
+    /// The last recorded name.
     pub(crate) name: Option<String>,
     pub(crate) begin_ns: i64,
 }
 
 impl Thread {
-    /// The process it is shown in: its own where none is told.
+    /// The process under which it is shown; the thread itself if its process was not recorded.
     pub(crate) fn process(&self) -> i64 {
         self.pid.unwrap_or(self.tid)
     }
 
-    /// What it is shown as.
+    /// Its name, or a substitute.
     pub(crate) fn shown(&self) -> Cow<'_, str> {
         self.name.as_deref().map_or_else(|| format!("thread {}", self.tid).into(), Cow::Borrowed)
     }
 }
 
-/// All lives of a trace.
+/// All thread instances of a trace.
 pub(crate) struct Directory {
-    /// In the order of their keys.
+    /// Sorted by key.
     pub(crate) threads: Vec<(i64, Thread)>,
     by_key: FxHashMap<i64, usize>,
 }
@@ -42,9 +42,10 @@ impl Directory {
     pub(crate) fn of(session: &Session) -> Result<Self, ExportError> {
         let mut threads: Vec<(i64, Thread)> = Vec::new();
         session.each(threads::Table, |row| {
-            let [key, tid, life, begin_ns] = row.all([threads::THREAD, threads::TID, threads::LIFE, threads::BEGIN_NS]);
+            let [key, tid, instance, begin_ns] =
+                row.all([threads::THREAD, threads::TID, threads::INSTANCE, threads::BEGIN_NS]);
             let (pid, name) = (row.get(threads::PID), row.get(threads::NAME).map(str::to_owned));
-            threads.push((key, Thread { tid, life, pid, name, begin_ns }));
+            threads.push((key, Thread { tid, instance, pid, name, begin_ns }));
         })?;
         threads.sort_by_key(|t| t.0);
         let by_key = threads.iter().enumerate().map(|(at, (key, _))| (*key, at)).collect();
@@ -55,7 +56,7 @@ impl Directory {
         self.by_key.get(&key).and_then(|at| self.threads.get(*at)).map(|(_, t)| t)
     }
 
-    /// What each process is called: as its first thread, or as the first of its threads that is known.
+    /// Returns each process with a name: that of its main thread, or else of its first known thread.
     pub(crate) fn processes(&self) -> Vec<(i64, Cow<'_, str>)> {
         let mut all: Vec<(i64, Cow<'_, str>)> = Vec::new();
         let mut at: FxHashMap<i64, usize> = FxHashMap::default();

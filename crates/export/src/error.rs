@@ -1,4 +1,4 @@
-//! What can go wrong, in a sentence with where and what to do.
+//! Errors of exports.
 
 use engine::EngineError;
 use std::path::{Path, PathBuf};
@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// The trace cannot be read, or a table not be written.
+    /// The trace cannot be read, or a table cannot be written.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The system refuses.
+    /// A system call failed.
     #[error("{}: {error}", path.display())]
     Io {
-        /// Which file or folder.
+        /// The file or folder.
         path: PathBuf,
-        /// As the system says.
+        /// The system's error.
         error: std::io::Error,
     },
-    /// What was written cannot be handed on.
+    /// The output cannot be written.
     #[error("cannot write: {0}")]
     Output(#[from] std::io::Error),
-    /// Words for anything else.
+    /// Any other error, as a message.
     #[error("{0}")]
     Words(String),
 }

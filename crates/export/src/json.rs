@@ -1,8 +1,8 @@
-//! JSON by hand, where it is streamed.
+//! JSON output for streaming.
 
 use std::io::Write as _;
 
-/// A text in quotes.
+/// Writes a quoted text.
 pub(crate) fn text(words: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     for c in words.chars() {
@@ -21,7 +21,7 @@ pub(crate) fn text(words: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Nanoseconds as microseconds, exactly.
+/// Writes nanoseconds as exact microseconds.
 pub(crate) fn micros(ns: i64, out: &mut Vec<u8>) {
     let sign = if ns < 0 { "-" } else { "" };
     let ns = ns.unsigned_abs();

@@ -1,8 +1,8 @@
-//! Traces in other tools' files: the mirror of `import`.
+//! Writes traces as files of other tools; the counterpart of `import`.
 //!
-//! An [`Exporter`] writes what a [`Session`](engine::Session) hands out, streamed: memory is bounded by threads and CPUs,
-//! never by the length of the recording (but for formats whose own files must be built whole; their [`Offer`] says so).
-//! [`write()`] gives the result its name only when it is complete.
+//! An [`Exporter`] streams what a [`Session`](engine::Session) provides. Memory is bounded by the number of threads and CPUs, not by
+//! the length of the recording, except for formats whose files must be built in memory; their [`Offer`] says so.
+//! [`write()`] gives the output its final name only when it is complete.
 
 mod about;
 mod contract;
@@ -20,7 +20,7 @@ pub use place::{Place, write};
 
 use formats::{chrome, csv, firefox, parquet, perfetto, xlsx};
 
-/// What can be written, in the order of `--help`.
+/// All export formats, in the order of `--help`.
 pub const EXPORTS: &[&dyn Exporter] =
     &[&perfetto::Perfetto, &firefox::Firefox, &chrome::Chrome, &csv::Csv, &xlsx::Xlsx, &parquet::Parquet];
 

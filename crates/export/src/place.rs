@@ -1,8 +1,8 @@
-//! Files and folders that get their name only when they are whole.
+//! Output files and folders, which get their final name only when they are complete.
 //!
 //! ```text
-//!   run.pftrace.part-4711     while it is written, beside where it will stand
-//!   run.pftrace               when it is whole; one that was there is replaced only where that is asked for
+//!   run.pftrace.part-4711     while it is being written, next to its final place
+//!   run.pftrace               when it is complete; an existing file is replaced only on request
 //! ```
 
 use crate::{ExportError, Exporter, Job, Outputs, Shape};
@@ -10,24 +10,24 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Where an export goes.
+/// The destination of an export.
 pub enum Place<'a> {
-    /// To a file or folder of this name; whether one that is there is replaced.
+    /// A file or folder with this name, and whether an existing one is replaced.
     Named(&'a Path, bool),
-    /// Into a pipe; only what is one file.
+    /// A pipe, for exports that are one file.
     Pipe(&'a mut (dyn Write + Send)),
 }
 
 /// Writes an export.
 ///
 /// # Errors
-/// In a sentence with where and what to do; then nothing is left behind, and what was there is as it was.
+/// The message says where the error occurred and what to do. Temporary files are removed, and existing files are unchanged.
 pub fn write(exporter: &dyn Exporter, job: &mut Job<'_>, place: Place<'_>) -> Result<(), ExportError> {
     match place {
         Place::Pipe(out) => {
             if exporter.shape() == Shape::Folder {
                 let id = exporter.id();
-                return Err(ExportError::Words(format!("{id} is a folder of files: name it with -o DIR")));
+                return Err(ExportError::Words(format!("{id} is a folder of files: choose a name with -o DIR")));
             }
             let mut pipe = Pipe(out);
             exporter.write(job, &mut pipe)?;
@@ -35,7 +35,7 @@ pub fn write(exporter: &dyn Exporter, job: &mut Job<'_>, place: Place<'_>) -> Re
         }
         Place::Named(path, force) => {
             replaceable(exporter, path, force)?;
-            let part = beside(path, "part");
+            let part = neighbour(path, "part");
             let written = match exporter.shape() {
                 Shape::File => to_file(exporter, job, &part),
                 Shape::Folder => to_folder(exporter, job, &part),
@@ -60,7 +60,7 @@ impl Outputs for Pipe<'_> {
     }
 }
 
-/// Files one after the other: one, or all of a folder.
+/// The files of an export, written one after another.
 struct Files<'a> {
     path: &'a Path,
     shape: Shape,
@@ -99,21 +99,22 @@ fn to_folder(exporter: &dyn Exporter, job: &mut Job<'_>, part: &Path) -> Result<
     files.finish()
 }
 
-/// Whether the name is free, or what stands there may go: a file; a folder only of files such as an export writes.
+/// Verifies that the path is free or can be replaced: a file, or a folder that has only files of such an export.
 fn replaceable(exporter: &dyn Exporter, path: &Path, force: bool) -> Result<(), ExportError> {
     let Ok(there) = std::fs::symlink_metadata(path) else { return Ok(()) };
     let shown = path.display();
     if !force {
         return Err(ExportError::Words(format!(
-            "{shown}: is there already: choose another name, or replace it by --force"
+            "{shown}: already exists; choose another name, or replace it with --force"
         )));
     }
     let fits = match exporter.shape() {
         Shape::File => !there.is_dir(),
         Shape::Folder => there.is_dir() && only_ours(exporter, path).map_err(ExportError::at(path))?,
     };
-    let unlike = || ExportError::Words(format!("{shown}: not replaced, since it is no earlier export of this kind"));
-    if fits { Ok(()) } else { Err(unlike()) }
+    let refused =
+        || ExportError::Words(format!("{shown}: not replaced, as it is not an earlier export of this format"));
+    if fits { Ok(()) } else { Err(refused()) }
 }
 
 fn only_ours(exporter: &dyn Exporter, folder: &Path) -> std::io::Result<bool> {
@@ -121,7 +122,7 @@ fn only_ours(exporter: &dyn Exporter, folder: &Path) -> std::io::Result<bool> {
         let entry = entry?;
         let name = entry.file_name();
         let table = name.to_str().and_then(|n| n.strip_suffix(exporter.suffix()));
-        let known = |table: &str| model::tables::ALL.iter().any(|def| def.name == table);
+        let known = |table: &str| model::tables::renamed::find(table).is_some();
         if !entry.file_type()?.is_file() || !table.is_some_and(known) {
             return Ok(false);
         }
@@ -129,12 +130,12 @@ fn only_ours(exporter: &dyn Exporter, folder: &Path) -> std::io::Result<bool> {
     Ok(true)
 }
 
-/// Gives a part its name; a folder that is there steps aside first, since no folder is renamed onto a full one.
+/// Renames the completed part. An existing folder is renamed first, as a folder cannot be renamed onto one that is not empty.
 fn put(part: &Path, path: &Path) -> Result<(), ExportError> {
     if !path.is_dir() {
         return std::fs::rename(part, path).map_err(ExportError::at(path));
     }
-    let old = beside(path, "old");
+    let old = neighbour(path, "old");
     std::fs::rename(path, &old).map_err(ExportError::at(path))?;
     let done = std::fs::rename(part, path).map_err(ExportError::at(path));
     if done.is_ok() {
@@ -145,14 +146,14 @@ fn put(part: &Path, path: &Path) -> Result<(), ExportError> {
     done
 }
 
-/// A name of this process beside another.
-fn beside(path: &Path, what: &str) -> PathBuf {
+/// A temporary name of this process next to a path.
+fn neighbour(path: &Path, what: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{what}-{}", std::process::id()));
     path.with_file_name(name)
 }
 
-/// What is of no use goes; where that fails there is nothing more to be done.
+/// Removes a file or folder; errors are ignored.
 fn remove(path: &Path) {
     let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
 }

@@ -1,4 +1,4 @@
-//! A row of `thread_state`, read.
+//! Stretches of threads, read from `thread_state`.
 
 use crate::{ExportError, Job};
 use model::Row;
@@ -6,7 +6,7 @@ use model::tables::{self, thread_state};
 
 /// A stretch of a thread.
 pub(crate) struct Stretch<'a> {
-    /// Its key.
+    /// The thread key.
     pub(crate) thread: i64,
     pub(crate) tid: i64,
     pub(crate) start_ns: i64,
@@ -15,14 +15,14 @@ pub(crate) struct Stretch<'a> {
     pub(crate) cpu: Option<i64>,
     pub(crate) core_type: Option<&'a str>,
     pub(crate) reason: Option<&'a str>,
-    /// The key of who woke it.
+    /// The thread key of the waker.
     pub(crate) waker: Option<i64>,
     pub(crate) exec_ns: Option<i64>,
     pub(crate) prio: Option<i64>,
 }
 
 impl<'a> Stretch<'a> {
-    /// Of a row of the table.
+    /// Reads a row of the table.
     fn of(row: Row<'a, thread_state::Table>) -> Self {
         use thread_state::*;
         Self {
@@ -41,7 +41,7 @@ impl<'a> Stretch<'a> {
     }
 }
 
-/// All stretches of the job's span, in order of start; `each` may fail.
+/// Calls `each` for all stretches of the job's span, in order of start; `each` may fail.
 pub(crate) fn each(
     job: &mut Job<'_>,
     mut each: impl FnMut(&Stretch<'_>) -> Result<(), ExportError>,

@@ -1,4 +1,4 @@
-//! The cases of `cases/<format>/`: a drawn trace, and what its export holds.
+//! The cases of `cases/<format>/`: a drawn trace and the contents of its export.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
@@ -10,7 +10,7 @@ use std::io::Read as _;
 use std::path::Path;
 use support::{exported, pftrace, session_with};
 
-/// Exports what a block draws; a line `range FROM TO` (ms) leaves a part of it.
+/// Exports a drawn trace; a line `range FROM TO` (ms) limits it to a part.
 fn export_of(exporter: &dyn Exporter, block: &str, shown: impl Fn(&Path) -> String) -> String {
     let (range, drawn): (Vec<&str>, Vec<&str>) = block.lines().partition(|l| l.starts_with("range "));
     let ms: Vec<i64> = range.iter().flat_map(|l| l.split(' ').skip(1)).map(|w| w.parse().expect("ms")).collect();
@@ -30,12 +30,12 @@ fn export_of(exporter: &dyn Exporter, block: &str, shown: impl Fn(&Path) -> Stri
     let path = folder.path().join("out");
     let mut job = Job { session: &session, options: &options, progress: &mut |_| () };
     export::write(exporter, &mut job, Place::Named(&path, false)).expect("an export");
-    // A pipe gets the same bytes, but for a workbook, which holds the time of its making.
+    // A pipe gets the same bytes, except for a workbook, which contains its creation time.
     if exporter.shape() == Shape::File && exporter.id() != "xlsx" {
         assert_eq!(exported(exporter, &session, &options), std::fs::read(&path).expect("a file"));
     }
     let left: Vec<_> = std::fs::read_dir(folder.path()).expect("a folder").collect();
-    assert_eq!(left.len(), 1, "nothing but the export is left: {left:?}");
+    assert_eq!(left.len(), 1, "only the export is left: {left:?}");
     shown(&path)
 }
 
@@ -46,7 +46,7 @@ fn run(id: &str, shown: impl Fn(&Path) -> String) {
 }
 
 #[test]
-fn every_format_is_whole() {
+fn every_format_is_listed_and_has_a_case() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let files = std::fs::read_dir(root.join("src/formats")).expect("the formats");
     let names = files.map(|f| f.expect("a file").path().file_stem().expect("a name").to_string_lossy().into_owned());
@@ -54,7 +54,7 @@ fn every_format_is_whole() {
     let mut listed: Vec<&str> = EXPORTS.iter().map(|e| e.id()).collect();
     names.sort_unstable();
     listed.sort_unstable();
-    assert_eq!(names, listed, "each file of src/formats/ is in EXPORTS, by the name of its file");
+    assert_eq!(names, listed, "each file of src/formats/ must be in EXPORTS, with the file's name as its id");
     for exporter in EXPORTS {
         assert!(root.join("cases").join(exporter.id()).is_dir(), "{} has no case", exporter.id());
         assert!(exporter.suffix().starts_with('.') && !exporter.about().is_empty());
@@ -151,7 +151,7 @@ fn xlsx() {
     });
 }
 
-/// A cell, with its place where it is no neighbour of the one before: nulls have no cell.
+/// Formats a cell with its position, as nulls have no cell.
 fn cell(cell: &str, shared: &[String]) -> String {
     let place = cell.split('"').nth(1).expect("a place");
     let value = between(cell, "<v", "</v>").pop().unwrap_or_default();
@@ -164,7 +164,7 @@ fn cell(cell: &str, shared: &[String]) -> String {
     }
 }
 
-/// What stands between two marks, without the end of the first mark's tag.
+/// Returns the texts between two marks, without the end of the first mark's tag.
 fn between(text: &str, from: &str, to: &str) -> Vec<String> {
     let inner = |part: &str| {
         Some(part.split_once('>').filter(|_| !from.ends_with(' ')).map_or(part, |p| p.1).split(to).next()?.to_owned())

@@ -1,11 +1,11 @@
-//! Where exports go, and what they leave out when asked to.
+//! Destinations of exports, and redaction.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
 
 use engine::Facts;
 use export::{EXPORTS, ExportError, Exporter, Job, Offer, Options, Outputs, Place, Shape};
-use model::{CpuId, Event, MaybeNs, NameId, Ns, Pid, Span, Tid, What};
+use model::{CpuId, Event, EventKind, MaybeNs, NameId, Ns, Pid, Span, Tid};
 use std::path::Path;
 use support::{exported, session};
 
@@ -21,7 +21,7 @@ fn to(exporter: &dyn Exporter, path: &Path, force: bool) -> Result<(), String> {
 }
 
 #[test]
-fn nothing_is_overwritten_unasked() {
+fn nothing_is_overwritten_without_force() {
     let folder = tempfile::tempdir().unwrap();
     for exporter in EXPORTS {
         let path = folder.path().join(exporter.id());
@@ -30,21 +30,21 @@ fn nothing_is_overwritten_unasked() {
         assert!(refused.contains("--force"), "{refused}");
         to(*exporter, &path, true).unwrap();
     }
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), EXPORTS.len(), "no part is left");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), EXPORTS.len(), "no temporary file is left");
 }
 
 #[test]
 fn only_an_export_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let csv = export::named("csv").unwrap();
-    std::fs::write(folder.path().join("letter.txt"), "dear").unwrap();
-    assert!(to(csv, folder.path(), true).unwrap_err().contains("no earlier export"));
+    std::fs::write(folder.path().join("other.txt"), "dear").unwrap();
+    assert!(to(csv, folder.path(), true).unwrap_err().contains("not an earlier export"));
     let chrome = export::named("chrome").unwrap();
-    assert!(to(chrome, folder.path(), true).unwrap_err().contains("no earlier export"));
+    assert!(to(chrome, folder.path(), true).unwrap_err().contains("not an earlier export"));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
-/// Fails halfway.
+/// An exporter that fails halfway.
 struct Fails;
 
 impl Exporter for Fails {
@@ -70,7 +70,7 @@ impl Exporter for Fails {
 }
 
 #[test]
-fn a_failure_leaves_what_was_there() {
+fn a_failure_leaves_the_existing_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kept");
     std::fs::write(&path, "whole").unwrap();
@@ -88,11 +88,11 @@ fn a_part_has_every_table() {
     let part: Result<_, ExportError> = names(Options { span, ..Options::default() });
     assert_eq!(part.unwrap(), whole.unwrap());
     let options = Options { tables: vec!["thread".into()], ..Options::default() };
-    assert!(options.tables(&session).unwrap_err().to_string().contains("no table is called"));
+    assert!(options.tables(&session).unwrap_err().to_string().contains("there is no table"));
 }
 
 #[test]
-fn what_is_redacted_is_nowhere() {
+fn redacted_text_is_not_in_any_export() {
     let mut trace = testkit::trace("cpu0 A B .\ncpu1 . C C");
     let about = [
         ("hostname", "secrethost"),
@@ -101,15 +101,15 @@ fn what_is_redacted_is_nowhere() {
         ("binary", "/opt/secret"),
         ("kernel_release", "6.18"),
     ];
-    let lacks = vec!["nothing of /home/secret is told".into(), "Ready time is not told.".into()];
+    let lacks = vec!["/home/secret was not recorded".into(), "Ready time is not recorded.".into()];
     let about = about.map(|(n, v)| (n.to_owned(), v.to_owned())).to_vec();
     let facts = Facts { about, lacks, ..trace.facts };
     trace.batch.names.push("/opt/secretgame".into());
     let file = NameId(trace.batch.names.len() as u32);
     let event = |what| Event { at: Ns(2_500_000), offset: 0, cpu: CpuId(1), current: Tid::UNKNOWN, what };
-    trace.batch.events.push(event(What::Exec { tid: Tid(3), pid: Pid(3), file }));
-    trace.batch.events.push(event(What::Cgroup { tid: Tid(3), id: 7, path: file }));
-    let limits = What::CgroupLimits {
+    trace.batch.events.push(event(EventKind::Exec { tid: Tid(3), pid: Pid(3), file }));
+    trace.batch.events.push(event(EventKind::Cgroup { tid: Tid(3), id: 7, path: file }));
+    let limits = EventKind::CgroupLimits {
         id: 7,
         path: file,
         quota: MaybeNs::new(Ns(20_000_000)),
@@ -122,7 +122,7 @@ fn what_is_redacted_is_nowhere() {
     let has = |bytes: &[u8], words: &[u8]| bytes.windows(words.len()).any(|w| w == words);
     for exporter in EXPORTS.iter().filter(|e| e.shape() == Shape::File && e.id() != "xlsx") {
         let redacted = exported(*exporter, &session, &Options { redact: true, ..Options::default() });
-        assert!(!has(&redacted, b"secret") && !has(&redacted, b"somebody"), "{}", exporter.id());
+        assert!(!has(&redacted, b"secret") && !has(&redacted, b"a_user"), "{}", exporter.id());
         assert!(has(&redacted, b"6.18"), "{}", exporter.id());
         if exporter.id() != "firefox" {
             assert!(has(&exported(*exporter, &session, &Options::default()), b"secrethost"), "{}", exporter.id());

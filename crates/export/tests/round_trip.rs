@@ -1,4 +1,4 @@
-//! trace → export perfetto → read back: the same states, to the nanosecond.
+//! Exports a trace to Perfetto and reads it back: the states must be equal, to the nanosecond.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod support;
@@ -11,14 +11,14 @@ use std::path::Path;
 use support::{exported, pftrace, rows, session, session_with};
 use testkit::{Mode, Random};
 
-/// Writes a trace, reads it back, and holds the tables against each other.
-fn comes_back(of: &str, before: &Session) {
+/// Exports a trace, reads it back, and compares the tables.
+fn round_trip(of: &str, before: &Session) {
     let file = exported(&Perfetto, before, &Options::default());
     let read = pftrace::read(&file);
     let mut facts = before.facts().clone();
-    let told =
+    let described =
         |f: &engine::Facts| (f.clock.clone(), f.has_waking, f.has_wakeup, f.has_charges, f.whole_machine, f.focus);
-    assert_eq!(told(&read.facts), told(&facts), "{of}");
+    assert_eq!(described(&read.facts), described(&facts), "{of}");
     assert_eq!(read.facts.online, facts.online, "{of}");
     assert_eq!(read.facts.machine.as_ref(), Some(before.machine()), "{of}");
     facts = read.facts;
@@ -31,10 +31,10 @@ fn comes_back(of: &str, before: &Session) {
     assert_eq!(names(before), names(&after), "{of}");
 }
 
-/// Who each life is: number, process, name.
+/// TID, process and name of each thread instance.
 fn names(session: &Session) -> Vec<Vec<Value>> {
     let table = session.table("threads").expect("threads");
-    let cols = ["thread", "tid", "life", "name"].map(|c| table.def.col(c).expect("a column"));
+    let cols = ["thread", "tid", "instance", "name"].map(|c| table.def.col(c).expect("a column"));
     table.rows.iter().map(|r| cols.iter().map(|c| r[*c].clone()).collect()).collect()
 }
 
@@ -42,28 +42,26 @@ fn names(session: &Session) -> Vec<Vec<Value>> {
 fn recordings() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/fixtures/perf_data");
     for name in ["sched.data", "sched-pipe.data", "sched-zstd.data", "switch.data"] {
-        comes_back(name, &Session::open(&fixtures.join(name), PassOptions::default()).expect("the fixture opens"));
+        round_trip(name, &Session::open(&fixtures.join(name), PassOptions::default()).expect("the fixture opens"));
     }
 }
 
 #[test]
 #[ignore = "needs ../shared"]
-fn recordings_of_others() {
-    let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces/guests");
-    let guests = std::fs::read_dir(&shared).expect("the trace collection");
-    // The small ones: a debug build is slow.
-    let files = guests.filter_map(|g| Some(g.ok()?.path().join("perf.data")));
+fn recordings_of_other_tools() {
+    // Only small ones, as a debug build is slow.
+    let files = testkit::corpus::list("guests").into_iter().map(|guest| guest.join("perf.data"));
     for file in files.filter(|f| f.metadata().is_ok_and(|m| m.len() < 4_000_000)) {
-        comes_back(&file.display().to_string(), &Session::open(&file, PassOptions::default()).expect("it opens"));
+        round_trip(&file.display().to_string(), &Session::open(&file, PassOptions::default()).expect("it opens"));
     }
 }
 
 #[test]
 #[ignore = "needs COREWISE_TRACE"]
-fn a_trace_that_is_named() {
-    let path = std::env::var_os("COREWISE_TRACE").expect("it names a trace");
+fn a_trace_named_by_the_environment() {
+    let path = std::env::var_os("COREWISE_TRACE").expect("COREWISE_TRACE names a trace");
     let path = Path::new(&path);
-    comes_back(&path.display().to_string(), &Session::open(path, PassOptions::default()).expect("it opens"));
+    round_trip(&path.display().to_string(), &Session::open(path, PassOptions::default()).expect("it opens"));
 }
 
 #[test]
@@ -78,7 +76,7 @@ fn every_drawn_case() {
             facts.has_waking = Some(!(trace.says("no_waking") || trace.says("no_wakes")));
             facts.has_wakeup = Some(!trace.says("no_wakes"));
             let options = PassOptions { strict_loss: false, ..PassOptions::default() };
-            comes_back(&format!("{}\n{block}", case.display()), &session_with(facts, trace.batch, options));
+            round_trip(&format!("{}\n{block}", case.display()), &session_with(facts, trace.batch, options));
             drawn += 1;
         }
     }
@@ -87,12 +85,12 @@ fn every_drawn_case() {
 
 #[test]
 fn random_traces() {
-    // Not garbage: its times are of no clock, and Perfetto's are never negative.
+    // Not garbage: its times are not of a clock, and Perfetto's are never negative.
     for mode in [Mode::Whole, Mode::Deleted] {
         for seed in 0..100 {
             let batch = Random { mode, seed, steps: 200 }.batch();
             let facts = engine::Facts { whole_machine: true, ..engine::Facts::default() };
-            comes_back(&format!("{mode:?} {seed}"), &session(facts, batch));
+            round_trip(&format!("{mode:?} {seed}"), &session(facts, batch));
         }
     }
 }
@@ -105,7 +103,7 @@ fn a_part_has_the_states_of_the_whole() {
     let span = Span::new(Ns(from), Ns(to));
     let read = pftrace::read(&exported(&Perfetto, &whole, &Options { span: Some(span), ..Options::default() }));
     let part = session(read.facts, read.batch);
-    // By tid and instant: what ran at the part's begin and in its middle, in both.
+    // By TID and time: which threads run at the part's begin and in its middle, in both.
     for at in [from, 12_345_678, 15_000_000, 19_000_000] {
         let running = |session: &Session, at: i64| {
             let all = rows(session, "thread_state").into_iter();

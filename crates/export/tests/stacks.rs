@@ -1,11 +1,11 @@
-//! Where a thread was switched out, in a Firefox profile.
+//! Callchains of switch-outs in a Firefox profile.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
 
 use export::Options;
 use export::formats::firefox::Firefox;
-use model::{StackFrame, StackId, Tid, What};
+use model::{EventKind, StackFrame, StackId, Tid};
 use support::{exported, session};
 
 #[test]
@@ -13,7 +13,7 @@ fn a_blocked_stretch_has_its_callchain() {
     let mut trace = testkit::trace("cpu0 A As B B");
     trace.batch.stacks.push([0x30, 0x20, u64::MAX - 511, 0x10].map(StackFrame::at).into());
     for event in &mut trace.batch.events {
-        if let What::Switch(switch) = &mut event.what
+        if let EventKind::Switch(switch) = &mut event.what
             && switch.prev == Tid(1)
         {
             switch.stack = StackId(1);

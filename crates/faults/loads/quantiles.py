@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Quantiles of how long threads ran and were blocked at a time, as loads/durations.csv has them.
+"""Prints quantiles of the durations of running and blocked periods, in the format of loads/durations.csv.
 
-    quantiles.py NAME=RUN.cw…      for recordings by `corewise record`, of the command's own threads (not the kernel's)
+    quantiles.py NAME=RUN.cw…      reads recordings of `corewise record`; uses the command's threads, not kernel threads
 
-COREWISE names the binary.
+COREWISE is the path of the binary.
 """
 
 import csv

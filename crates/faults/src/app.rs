@@ -1,10 +1,10 @@
-//! The load: a program that makes frames, with its workers, beside others that come and go.
+//! The load: a program that renders frames with its workers, and other threads that run from time to time.
 //!
 //! ```text
 //! main    |prepare|………waits………|finish|sleep| next frame
 //! workers         |piece|piece|
 //! ```
-//! Everything is drawn before a fault changes it, so that the load with a fault and the one without are the same draw.
+//! Everything is drawn before a fault changes it, so that the loads with and without a fault come from the same draw.
 
 use crate::durations::Durations;
 use crate::kinds::Fault;
@@ -13,60 +13,60 @@ use crate::program::{FRAME, Gate, Habit, Load, Pool, Program, Step};
 use std::ops::Range;
 use testkit::Rng;
 
-/// What pieces of work are marked as.
+/// The name of the marks of pieces of work.
 const PIECE: &str = "piece";
 const POOL: Pool = Pool(0);
-/// Workers that are done with a frame.
+/// Counts workers that have finished a frame.
 const DONE: Gate = Gate(0);
 /// A lock.
 const LOCK: Gate = Gate(1);
-/// The end of a frame, for those that spin.
+/// The end of a frame, for workers that spin.
 const OVER: Gate = Gate(2);
-/// The begin of a frame, for the one that saves.
+/// The beginning of a frame, for the saver.
 const SAVE: Gate = Gate(3);
-/// The first worker's begin; each has one.
+/// The gate for the first worker's start; each worker has one.
 const BEGIN: usize = 4;
-/// What the main thread does when it has slept for the last time.
+/// The main thread's run time after its last sleep, ns.
 const TEARDOWN: i64 = 50_000;
-/// Of threads that compute all the time, where some faults need them.
+/// Nice value of the threads that always compute, which some faults need.
 const HOGS_NICE: i8 = 10;
 
 /// A fault in some of the frames.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Injected {
-    /// Which.
+    /// The fault.
     pub fault: Fault,
-    /// In which frames.
+    /// The frames with the fault.
     pub frames: Range<usize>,
-    /// It is mended: not there, or, where the fault is what a lock does not do, the lock does it.
-    pub mended: bool,
+    /// Whether it is fixed: removed or, if the fault is a missing feature of a lock, the lock has the feature.
+    pub fixed: bool,
 }
 
 impl Injected {
     fn is(&self, fault: Fault) -> bool {
-        self.fault == fault && !self.mended
+        self.fault == fault && !self.fixed
     }
 }
 
-/// What is drawn of a load.
+/// The random part of a load.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Draw {
     /// The machine.
     pub machine: Machine,
     workers: usize,
-    /// Of each frame: prepare, finish, sleep.
+    /// For each frame, the times to prepare, finish and sleep, ns.
     frames: Vec<[i64; 3]>,
-    /// Of each frame, the pieces of work.
+    /// For each frame, the pieces of work, ns.
     pieces: Vec<Vec<i64>>,
-    /// Of each thread beside the program: what it runs and sleeps in turn.
-    beside: Vec<Vec<[i64; 2]>>,
-    /// Which threads keep all CPUs busy, as some faults need: at which nice value, and how many.
+    /// For each thread outside the program, its alternating times of running and sleeping, ns.
+    servers: Vec<Vec<[i64; 2]>>,
+    /// The threads that keep all CPUs busy, which some faults need: nice value and number.
     hogs: Option<(i8, usize)>,
     saver: bool,
 }
 
 impl Draw {
-    /// The load on a machine; some faults need company that the load without the fault has too.
+    /// Draws a load for a machine. Some faults need additional threads, which the load without the fault has too.
     #[must_use]
     pub fn new(machine: Machine, fault: Option<Fault>, rng: &mut Rng) -> Draw {
         let (video, web) = (Durations::of("video", "running"), Durations::of("web", "running"));
@@ -80,25 +80,25 @@ impl Draw {
         let serial = |rng: &mut Rng| 1_500_000 + video.draw(rng, 4_000_000);
         let frames = (0..count).map(|_| [serial(rng), serial(rng), 500_000 + pauses.draw(rng, 3_000_000)]).collect();
         let pieces = (0..count).map(|_| (0..workers * 8).map(|_| 200_000 + web.draw(rng, 600_000)).collect()).collect();
-        let beside = (0..(cpus / 8).max(1))
+        let servers = (0..(cpus / 8).max(1))
             .map(|_| (0..200).map(|_| [web.draw(rng, 1_000_000), 2_000_000 + pauses.draw(rng, 10_000_000)]).collect())
             .collect();
         let hogs = match fault {
             Some(Fault::SamePriority | Fault::LowRuns | Fault::Inversion) => Some((HOGS_NICE, cpus)),
-            // On the fast cores, one on each: their siblings are what a thread should not be woken on.
+            // One on each fast core: a thread should not be woken on their siblings.
             Some(Fault::BusySibling) => Some((0, machine.fast_cores() / 2)),
             _ => None,
         };
-        Draw { machine, workers, frames, pieces, beside, hogs, saver: fault == Some(Fault::Inversion) }
+        Draw { machine, workers, frames, pieces, servers, hogs, saver: fault == Some(Fault::Inversion) }
     }
 
-    /// How many frames there are.
+    /// The number of frames.
     #[must_use]
     pub fn frames(&self) -> usize {
         self.frames.len()
     }
 
-    /// The load with these faults.
+    /// Returns the load with these faults.
     #[must_use]
     pub fn load(&self, faults: &[Injected]) -> Load {
         let mut programs = vec![self.main(faults)];
@@ -110,7 +110,7 @@ impl Draw {
             let hog = |n| program(&format!("batch {n}"), nice, false, vec![Step::Run(20_000_000)], true);
             programs.extend((0..many).map(hog));
         }
-        for (n, turns) in self.beside.iter().enumerate() {
+        for (n, turns) in self.servers.iter().enumerate() {
             let steps = turns.iter().flat_map(|[run, sleep]| [Step::Run(*run), Step::Sleep(*sleep)]).collect();
             programs.push(program(&format!("server {n}"), 0, false, steps, true));
         }
@@ -119,8 +119,8 @@ impl Draw {
         Load { programs, gates, pools: 1 }
     }
 
-    /// How the scheduler treats the program's threads without a fault. Where nice threads keep all CPUs busy, leaving these on a
-    /// slow core behind them is a fault by itself, and none that is injected here.
+    /// How the scheduler treats the program's threads without a fault. If nice threads keep all CPUs busy, leaving the program's threads
+    /// queued behind them on a slow core would be another fault, which is not injected here.
     fn habit(&self) -> Habit {
         if self.hogs.is_some_and(|(nice, _)| nice > 0) { Habit::Taking } else { Habit::Usual }
     }
@@ -129,7 +129,7 @@ impl Draw {
         let mut steps = vec![Step::Treated(self.habit())];
         for (frame, [prepare, finish, sleep]) in self.frames.iter().enumerate() {
             let has = |fault| faults.iter().any(|f| f.is(fault) && f.frames.contains(&frame));
-            for injected in faults.iter().filter(|f| !f.mended) {
+            for injected in faults.iter().filter(|f| !f.fixed) {
                 if frame == injected.frames.start {
                     steps.extend(self.begins(injected.fault));
                 } else if frame == injected.frames.end {
@@ -158,7 +158,7 @@ impl Draw {
         program("main", 0, true, steps, false)
     }
 
-    /// The pieces of a frame as they are handed out.
+    /// The pieces of a frame as they are distributed to the workers.
     fn handed(&self, frame: usize, large: bool) -> Vec<i64> {
         let pieces = &self.pieces[frame];
         if large {
@@ -171,7 +171,7 @@ impl Draw {
     fn begins(&self, fault: Fault) -> Vec<Step> {
         match fault {
             Fault::PinnedToSlow => vec![Step::Allow(self.machine.slow())],
-            // A wait, so that it is placed anew.
+            // A sleep, so that the scheduler places it again.
             Fault::PlacedOnSlow => vec![Step::Treated(Habit::Efficient), Step::Sleep(50_000)],
             Fault::BusySibling => vec![Step::Treated(Habit::Sibling), Step::Sleep(50_000)],
             Fault::LowRuns => vec![Step::Treated(Habit::Late)],
@@ -191,8 +191,8 @@ impl Draw {
         }
     }
 
-    /// Packs what the main thread needs, each frame: with the lock held, which lends priority or does not; or held a moment
-    /// only.
+    /// The thread that packs in each frame the state that the main thread needs: under the lock (with or without priority
+    /// inheritance), or with the lock held only briefly.
     fn saver(&self, faults: &[Injected]) -> Program {
         let mut steps = Vec::new();
         for frame in 0..self.frames.len() {
@@ -200,7 +200,7 @@ impl Draw {
             let (pack, unlock) = (Step::Run(6_000_000), Step::Post(LOCK, 1));
             steps.extend([Step::Wait(SAVE), Step::Wait(LOCK)]);
             steps.extend(match held {
-                Some(held) if held.mended => vec![Step::Borrow(LOCK), pack, unlock],
+                Some(held) if held.fixed => vec![Step::Borrow(LOCK), pack, unlock],
                 Some(_) => vec![pack, unlock],
                 None => vec![unlock, pack],
             });
@@ -221,7 +221,7 @@ impl Draw {
             steps.push(Step::Wait(Gate(BEGIN + number)));
             let own = || pieces.iter().skip(number).step_by(self.workers);
             if has(Fault::StaticPartition) {
-                // The first worker has as much again of every other's share.
+                // The first worker's share is twice that of the others.
                 let all: i64 = pieces.iter().sum();
                 let share = all / (self.workers as i64 + 1);
                 let run = Step::Run(if number == 0 { 2 * share } else { share });

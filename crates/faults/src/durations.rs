@@ -1,4 +1,4 @@
-//! How long threads of real programs ran and were blocked at a time: quantiles of recordings (`loads/`).
+//! Durations of single periods of running and blocking in real programs: quantiles of recordings (`loads/`).
 
 use testkit::Rng;
 
@@ -9,10 +9,10 @@ const RECORDED: &str = include_str!("../loads/durations.csv");
 pub struct Durations(Vec<i64>);
 
 impl Durations {
-    /// Those of `load` (`compile`, `web`, `pipe`, `video`) in `state` (`running`, `blocked`).
+    /// Returns the durations of `load` (`compile`, `web`, `pipe`, `video`) in `state` (`running`, `blocked`).
     ///
     /// # Panics
-    /// Where none were recorded.
+    /// If none were recorded.
     #[must_use]
     pub fn of(load: &str, state: &str) -> Durations {
         let lines = RECORDED.lines().filter_map(|l| l.strip_prefix(&format!("{load},{state},")));
@@ -21,10 +21,10 @@ impl Durations {
         Durations(ns)
     }
 
-    /// One of them: even between two quantiles, and none beyond `most` ns, so that one does not fill a short trace.
-    pub fn draw(&self, rng: &mut Rng, most: i64) -> i64 {
+    /// Draws a duration: uniform between two quantiles, and at most `max` ns, so that one does not fill a short trace.
+    pub fn draw(&self, rng: &mut Rng, max: i64) -> i64 {
         let at = rng.below(self.0.len() - 1);
         let within = (self.0[at + 1] - self.0[at]) * rng.below(1000) as i64 / 1000;
-        (self.0[at] + within).clamp(1000, most)
+        (self.0[at] + within).clamp(1000, max)
     }
 }

@@ -1,46 +1,46 @@
-//! The kinds of fault that are injected. A further one is a line in [`KINDS`] and what it changes in `app`.
+//! The kinds of injected faults. A new one needs a line in [`KINDS`] and its changes in `app`.
 
 use crate::machines::Kind as Make;
 
 /// A fault.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Fault {
-    /// The program's main thread may use slow cores only, while faster ones idle.
+    /// The program's main thread may use only slow cores, while faster ones are idle.
     PinnedToSlow,
     /// The scheduler keeps the main thread on slow cores.
     PlacedOnSlow,
-    /// The main thread is woken beside a busy sibling.
+    /// The main thread is woken on a CPU whose SMT sibling is busy.
     BusySibling,
-    /// Workers may use the same one CPU only.
+    /// All workers may use only the same CPU.
     PinnedToOne,
-    /// Threads with work in hand weigh as much as the main thread.
+    /// Busy threads have the same weight as the main thread.
     SamePriority,
     /// Nice threads keep their CPU while the main thread is ready.
     LowRuns,
-    /// Workers' shares are fixed and unlike.
+    /// Workers' shares are fixed and unequal.
     StaticPartition,
-    /// One piece more than workers.
+    /// There is one piece more than there are workers.
     LargeChunks,
-    /// Pieces are made under one lock.
+    /// All pieces are processed under one lock.
     Convoy,
-    /// A nice thread holds a lock that the main thread needs, and that lends no priority.
+    /// A nice thread holds a lock that the main thread needs, without priority inheritance.
     Inversion,
-    /// Workers spin at the end of a frame, more than there are CPUs.
+    /// Workers spin at the end of a frame, and there are more workers than CPUs.
     SpinningBarrier,
-    /// The program's group may run a part of each 100 ms only.
+    /// The program's group may run for only a part of each 100 ms.
     Throttled,
 }
 
-/// A fault, the rule that names it, whom it holds up, and the machines that can show it.
+/// A fault, the rule that should find it, the threads that it delays, and the machines that can show it.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// Which.
+    /// The fault.
     pub fault: Fault,
     /// The rule's id.
     pub rule: &'static str,
-    /// Whom it holds up: the threads whose names begin so.
+    /// The prefix of the names of the threads that it delays.
     pub threads: &'static str,
-    /// On which machines.
+    /// The machines that can show it.
     pub on: &'static [Make],
 }
 

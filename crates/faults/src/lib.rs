@@ -1,9 +1,9 @@
-//! Traces of simulated machines with injected faults, and what mending each fault gives back.
+//! Traces of simulated machines with injected faults, and the time that fixing each fault saves.
 //!
-//! [`draw`] draws a machine and a load (how long things last is drawn from quantiles of real recordings), injects none, one
-//! or two faults, and simulates a scheduler. What a fault costs is no formula: the same draw is simulated with it mended, and the
-//! difference of when the program's last frame ends is the [`Truth`]. Nothing of the rules is used here, and only tests and
-//! the judge (`examples/confusion.rs`) use this.
+//! [`draw`] draws a machine and a load (durations come from quantiles of real recordings), injects none, one or two faults, and
+//! simulates a scheduler. The cost of a fault is not a formula: the same draw is simulated with the fault fixed, and the
+//! difference between the ends of the program's last frame is the [`Truth`]. This crate does not use the rules, and only tests and
+//! `examples/confusion.rs` use it.
 #![allow(clippy::panic, clippy::expect_used, clippy::unwrap_used)]
 
 pub mod app;
@@ -19,67 +19,67 @@ pub use written::write;
 use app::{Draw, Injected};
 use kinds::Kind;
 use machines::{Kind as Make, Machine};
-use model::{Batch, Tid, What};
+use model::{Batch, EventKind, Tid};
 use program::Program;
 use sim::simulate;
 use testkit::Rng;
 
-/// Seeds that thresholds may be fitted on, and seeds that are reported. No number of one set draws what one of the other does.
+/// Seeds for fitting thresholds, and seeds for reported results. The two sets never give the same draw.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Set {
     /// For fitting.
     Training,
-    /// For the resolution note.
+    /// For reported results.
     Reported,
 }
 
-/// Where the seeds that are reported begin. Those from 0 and from 2^32 on were reported once, and what they showed has been mended
-/// since: only traces that nobody has seen tell how well it was.
+/// The first of the reported seeds. Those from 0 and from 2^32 on were reported before, and the problems that they showed have been
+/// fixed since: only new traces show the quality.
 const REPORTED: u64 = 2 << 32;
 
 /// How much of a fault is injected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dose {
-    /// In a third of the frames or more, and at a cost of a hundredth of the trace or more: a draw that by chance has it for
-    /// less is drawn anew.
+    /// In at least a third of the frames, and at a cost of at least a hundredth of the trace: a draw that costs less by chance is
+    /// repeated.
     Full,
-    /// In one frame. What that costs is still told by the truth.
+    /// In one frame. The truth still states its cost.
     Slight,
 }
 
-/// What is known of an injected fault.
+/// The known facts about an injected fault.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Truth {
-    /// The rule that should name it.
+    /// The rule that should find it.
     pub rule: &'static str,
-    /// The threads that it holds up, by the kernel's numbers.
+    /// The TIDs of the threads that it delays.
     pub threads: Vec<Tid>,
-    /// What mending it gives back: how much earlier the last frame ends in the same draw without it.
+    /// The time that fixing it saves: how much earlier the last frame ends in the same draw without it.
     pub injected_ns: i64,
-    /// From the begin of its first frame to the end of its last.
+    /// From the start of its first frame to the end of its last.
     pub span_ns: (i64, i64),
 }
 
-/// A trace and the truth of it.
+/// A trace and the truth about it.
 #[derive(Clone, Debug)]
 pub struct Drawn {
     /// The machine.
     pub machine: Machine,
     /// The events, in order of time.
     pub batch: Batch,
-    /// The faults, the dearest first.
+    /// The faults, the most expensive first.
     pub truths: Vec<Truth>,
-    /// How long it is.
+    /// The length of the trace.
     pub span_ns: i64,
-    /// How many switches were deleted.
+    /// The number of deleted switches.
     pub deleted: usize,
 }
 
-/// Draws a trace: of these kinds (none for a healthy one, two for two faults in turn), by this seed. In every fourth seed one
-/// switch in a hundred is deleted.
+/// Draws a trace with these kinds of faults (none for a healthy one; two faults are in different frames) from this seed. In every fourth
+/// seed, one switch in a hundred is deleted.
 ///
 /// # Errors
-/// The load does not come to its end, or ten draws by the seed had no fault that cost a hundredth of the trace.
+/// If the load does not end, or in ten draws of the seed no fault cost a hundredth of the trace.
 pub fn draw(kinds: &[&Kind], dose: Dose, set: Set, seed: u64) -> Result<Drawn, String> {
     for attempt in 0..10 {
         let drawn = drawn(kinds, dose, set, seed, attempt)?;
@@ -87,11 +87,11 @@ pub fn draw(kinds: &[&Kind], dose: Dose, set: Set, seed: u64) -> Result<Drawn, S
             return Ok(drawn);
         }
     }
-    Err(format!("seed {seed}: in ten draws no fault that costs a hundredth of the trace"))
+    Err(format!("seed {seed}: in ten draws no fault cost a hundredth of the trace"))
 }
 
 fn drawn(kinds: &[&Kind], dose: Dose, set: Set, seed: u64, attempt: u64) -> Result<Drawn, String> {
-    // Times an odd number, so that no two of these begin alike; of seeds below 2^47.
+    // Multiplied by an odd number, so that no two seeds below 2^47 start with the same state.
     let set = match set {
         Set::Training => seed << 1,
         Set::Reported => (REPORTED + seed) << 1 | 1,
@@ -100,7 +100,7 @@ fn drawn(kinds: &[&Kind], dose: Dose, set: Set, seed: u64, attempt: u64) -> Resu
     let first = kinds.first();
     let makes = first.map_or(&[Make::Uniform, Make::Hybrid, Make::BigLittle][..], |k| k.on);
     let makes: Vec<Make> = makes.iter().copied().filter(|m| kinds.iter().all(|k| k.on.contains(m))).collect();
-    let make = rng.pick(&makes).ok_or("no machine shows all of these kinds")?;
+    let make = rng.pick(&makes).ok_or("no kind of machine can show all of these faults")?;
     let machine = Machine::drawn(make, &mut rng);
     let draw = Draw::new(machine, first.map(|k| k.fault), &mut rng);
     let faults = placed(kinds, dose, draw.frames(), &mut rng);
@@ -108,26 +108,26 @@ fn drawn(kinds: &[&Kind], dose: Dose, set: Set, seed: u64, attempt: u64) -> Resu
     let mut truths = Vec::new();
     for (n, (kind, fault)) in kinds.iter().zip(&faults).enumerate() {
         let mut others = faults.clone();
-        others[n].mended = true;
-        let mended = simulate(&draw.machine, &draw.load(&others))?;
+        others[n].fixed = true;
+        let fixed = simulate(&draw.machine, &draw.load(&others))?;
         let span_ns = (faulty.frames[fault.frames.start].0, faulty.frames[fault.frames.end - 1].1);
         let programs = draw.load(&faults).programs;
-        let held = |(n, p): (usize, &Program)| p.name.starts_with(kind.threads).then(|| sim::tid(n));
-        let threads = programs.iter().enumerate().filter_map(held).collect();
-        truths.push(Truth { rule: kind.rule, threads, injected_ns: faulty.end.0 - mended.end.0, span_ns });
+        let delayed = |(n, p): (usize, &Program)| p.name.starts_with(kind.threads).then(|| sim::tid(n));
+        let threads = programs.iter().enumerate().filter_map(delayed).collect();
+        truths.push(Truth { rule: kind.rule, threads, injected_ns: faulty.end.0 - fixed.end.0, span_ns });
     }
     truths.sort_by_key(|t| std::cmp::Reverse(t.injected_ns));
     let mut events = faulty.events;
     let all = events.len();
     if seed % 4 == 3 {
-        events.retain(|e| !matches!(e.what, What::Switch(_)) || !rng.one_in(100));
+        events.retain(|e| !matches!(e.what, EventKind::Switch(_)) || !rng.one_in(100));
     }
     let deleted = all - events.len();
     let batch = Batch { events, names: faulty.names, stacks: Vec::new(), ..Batch::default() };
     Ok(Drawn { machine: draw.machine, batch, truths, span_ns: faulty.end.0, deleted })
 }
 
-/// Each fault in frames of its own.
+/// Places each fault in different frames.
 fn placed(kinds: &[&Kind], dose: Dose, frames: usize, rng: &mut Rng) -> Vec<Injected> {
     let each = frames / kinds.len().max(1);
     let place = |(n, kind): (usize, &&Kind)| {
@@ -136,7 +136,7 @@ fn placed(kinds: &[&Kind], dose: Dose, frames: usize, rng: &mut Rng) -> Vec<Inje
             Dose::Slight => 1,
         };
         let from = n * each + rng.below(each - long);
-        Injected { fault: kind.fault, frames: from..from + long, mended: false }
+        Injected { fault: kind.fault, frames: from..from + long, fixed: false }
     };
     kinds.iter().enumerate().map(place).collect()
 }

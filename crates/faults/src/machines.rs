@@ -1,4 +1,4 @@
-//! Machines to draw traces of: uniform, P and E cores with SMT on P, big.LITTLE.
+//! Simulated machines: uniform, P and E cores with SMT on P, big.LITTLE.
 
 use crate::program::Cpus;
 use testkit::Rng;
@@ -8,23 +8,23 @@ use testkit::Rng;
 pub struct Place {
     /// Its core; CPUs of one core are siblings.
     pub core: usize,
-    /// What a thread computes here in a second, in thousandths of the fastest, while the sibling idles.
+    /// Its speed while its sibling is idle, in thousandths of the fastest CPU.
     pub speed: i64,
 }
 
-/// What of a machine a scheduler must know.
+/// What a scheduler must know about a machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Machine {
     /// CPUs by number.
     pub places: Vec<Place>,
-    letters: Vec<char>,
-    make: Kind,
+    core_types: Vec<char>,
+    kind: Kind,
 }
 
-/// How a machine is made up.
+/// The kind of a machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// All CPUs alike.
+    /// All CPUs are equal.
     Uniform,
     /// Performance cores with two CPUs each, efficient ones with one.
     Hybrid,
@@ -32,11 +32,11 @@ pub enum Kind {
     BigLittle,
 }
 
-/// Speed of both siblings while both compute, in thousandths of one alone: two together do a quarter more.
+/// Speed of each of two busy siblings, in thousandths of one alone: together they are a quarter faster.
 pub const SHARED: i64 = 625;
 
 impl Machine {
-    /// One of this kind with 4 to 64 CPUs.
+    /// Draws a machine of this kind with 4 to 64 CPUs.
     #[must_use]
     pub fn drawn(kind: Kind, rng: &mut Rng) -> Machine {
         let fours = [4, 8, 12, 16, 24, 32, 64][rng.below(7)];
@@ -46,22 +46,22 @@ impl Machine {
             Kind::BigLittle => (fours, 0, fours / 2),
         };
         let speed = 500 + 10 * rng.below(16) as i64;
-        let mut machine = Machine { places: Vec::new(), letters: Vec::new(), make: kind };
+        let mut machine = Machine { places: Vec::new(), core_types: Vec::new(), kind };
         for core in 0..cores {
-            let (letter, speed) = match (kind, core >= cores - slow) {
+            let (core_type, speed) = match (kind, core >= cores - slow) {
                 (Kind::Uniform, _) => ('U', 1000),
                 (_, false) => ('P', 1000),
                 (_, true) => ('E', speed),
             };
             for _ in 0..1 + usize::from(core < smt) {
                 machine.places.push(Place { core, speed });
-                machine.letters.push(letter);
+                machine.core_types.push(core_type);
             }
         }
         machine
     }
 
-    /// How many CPUs it has.
+    /// The number of CPUs.
     #[must_use]
     pub fn cpus(&self) -> usize {
         self.places.len()
@@ -73,19 +73,19 @@ impl Machine {
         Cpus::MAX >> (64 - self.cpus())
     }
 
-    /// CPUs of the fastest cores.
+    /// The CPUs of the fastest cores.
     #[must_use]
     pub fn fast(&self) -> Cpus {
         self.places.iter().enumerate().filter(|(_, p)| p.speed == 1000).map(|(n, _)| 1 << n).sum()
     }
 
-    /// CPUs of slower cores.
+    /// The CPUs of slower cores.
     #[must_use]
     pub fn slow(&self) -> Cpus {
         self.all() & !self.fast()
     }
 
-    /// The cores of the fastest type.
+    /// The number of cores of the fastest type.
     #[must_use]
     pub fn fast_cores(&self) -> usize {
         let mut cores: Vec<usize> = self.places.iter().filter(|p| p.speed == 1000).map(|p| p.core).collect();
@@ -99,12 +99,13 @@ impl Machine {
         (0..self.cpus()).find(|other| *other != cpu && self.places[*other].core == self.places[cpu].core)
     }
 
-    /// As topology has it: with capacities where Linux has them, which is not on x86 with SMT on (`intel_pstate`).
+    /// Returns the machine as the topology crate describes it: with capacities only if Linux would have them, which it does not on x86
+    /// with SMT (`intel_pstate`).
     #[must_use]
     pub fn described(&self) -> topology::Machine {
-        let line = |(cpu, place): (usize, &Place)| format!("cpu{cpu} {}{}\n", self.letters[cpu], place.core);
+        let line = |(cpu, place): (usize, &Place)| format!("cpu{cpu} {}{}\n", self.core_types[cpu], place.core);
         let mut machine = testkit::machine(&self.places.iter().enumerate().map(line).collect::<String>());
-        if self.make == Kind::BigLittle {
+        if self.kind == Kind::BigLittle {
             let capacities = self.places.iter().map(|p| u32::try_from(p.speed * 1024 / 1000).ok());
             machine.cpus.iter_mut().zip(capacities).for_each(|(cpu, capacity)| cpu.capacity = capacity);
         }

@@ -1,38 +1,38 @@
-//! What a simulated thread does: a list of steps, fixed before the simulation begins.
+//! The program of a simulated thread: a list of steps, fixed before the simulation begins.
 
-/// A counter that threads wait at and post to. One that begins at 1 is a lock.
+/// A counter that threads wait at and post to, like a semaphore. With the initial value 1 it is a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gate(pub usize);
 
-/// A store of pieces of work that threads take from, whoever comes first.
+/// A pool of pieces of work, from which threads take the next one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pool(pub usize);
 
-/// What frames are marked as.
+/// The name of the marks of frames.
 pub const FRAME: &str = "frame";
 
-/// CPUs by bits: bit n is CPU n. No machine here has more than 64.
+/// A set of CPUs: bit n is CPU n. Simulated machines have at most 64.
 pub type Cpus = u64;
 
 /// How the scheduler treats a thread, apart from its weight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Habit {
-    /// As any.
+    /// Like any thread.
     #[default]
     Usual,
-    /// As any, but where no CPU idles, woken onto the fastest whose thread it outweighs rather than onto the shortest queue, and of
-    /// equal queues onto that of the fastest.
+    /// Like any thread, but if no CPU is idle, woken on the fastest CPU whose thread it outweighs rather than on the shortest queue, and
+    /// of equal queues on that of the fastest CPU.
     Taking,
-    /// Woken onto the slowest type of core, and left there.
+    /// Woken on the slowest type of core, and left there.
     Efficient,
-    /// Woken onto an idle CPU whose sibling is busy, where there is one, and left there.
+    /// Woken on an idle CPU whose sibling is busy, if there is one, and left there.
     Sibling,
-    /// Waits until who runs blocks or has had a slice of 12 ms, however much more this one weighs.
+    /// Waits until the running thread blocks or has used a slice of 12 ms, even if this thread weighs more.
     Late,
 }
 
 impl Habit {
-    /// Whether the scheduler moves it to a CPU that falls idle.
+    /// Whether the scheduler moves it to a CPU that becomes idle.
     pub(crate) fn is_moved(self) -> bool {
         matches!(self, Self::Usual | Self::Taking)
     }
@@ -41,25 +41,25 @@ impl Habit {
 /// One step.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Step {
-    /// Computes for so many ns of a CPU of speed 1 with an idle sibling.
+    /// Computes for this time, ns, on a CPU of speed 1 with an idle sibling.
     Run(i64),
-    /// Sleeps for ns.
+    /// Sleeps for this time, ns.
     Sleep(i64),
-    /// Adds to a gate's counter, waking who waits.
+    /// Adds to a gate's counter, and wakes the threads that wait there.
     Post(Gate, u32),
-    /// Takes one from a gate's counter, when there is one.
+    /// Decrements a gate's counter; waits until that is possible.
     Wait(Gate),
-    /// Until it next posts to that gate, who waits there lends this thread its weight: a lock with priority inheritance.
+    /// Until this thread next posts to the gate, threads that wait there lend it their weight: a lock with priority inheritance.
     Borrow(Gate),
-    /// The same, computing in vain meanwhile.
+    /// Like [`Self::Wait`], but spins.
     Spin(Gate),
     /// Puts pieces of ns into a pool.
     Fill(Pool, Vec<i64>),
-    /// Takes pieces from a pool and computes them until it is empty, each in a marked stretch.
+    /// Takes pieces from a pool and computes them until the pool is empty, each in a marked stretch.
     Drain(Pool, &'static str),
     /// Sets the nice value.
     Nice(i8),
-    /// Sets the CPUs that it may use.
+    /// Sets the affinity.
     Allow(Cpus),
     /// Sets how the scheduler treats it.
     Treated(Habit),
@@ -67,35 +67,34 @@ pub enum Step {
     Begin(&'static str),
     /// Ends the marked stretch of this name.
     End(&'static str),
-    /// Sets the quota of the group in this and the following steps' time: ns in each period of 100 ms, none for as much as
-    /// it wants.
+    /// Sets the group's quota from now on: ns in each period of 100 ms; `None`: unlimited.
     Quota(Option<i64>),
     /// Ends the simulation.
     Over,
 }
 
-/// A thread to be simulated.
+/// A thread to simulate.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Program {
     /// Its name.
     pub name: String,
-    /// Nice value at the begin.
+    /// The initial nice value.
     pub nice: i8,
-    /// Whether it is in the group that quotas are set for.
+    /// Whether it is in the group with the quota.
     pub in_group: bool,
-    /// What it does; behind the last step it begins again, if `again`, or exits.
+    /// Its steps. After the last one it starts again if `again`, else it exits.
     pub steps: Vec<Step>,
-    /// Whether it goes on for ever.
+    /// Whether it repeats its steps for ever.
     pub again: bool,
 }
 
-/// All that is to be simulated.
+/// Everything to simulate.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Load {
     /// The threads, by number.
     pub programs: Vec<Program>,
-    /// What the gates' counters are at the begin.
+    /// The initial values of the gates' counters.
     pub gates: Vec<u32>,
-    /// How many pools there are.
+    /// The number of pools.
     pub pools: usize,
 }

@@ -1,47 +1,47 @@
 //! A fair scheduler on a simulated machine, event by event.
 //!
-//! As Linux has it, simplified: each CPU has a queue in order of weighted run time; who wakes is placed on the fastest idle
-//! CPU (a whole core before a sibling), else on the shortest queue; who weighs half as much again as the one that runs
-//! takes its CPU at once, or, if that one woke it, when that has taken the steps that it is at; every 3 ms of running the queue
-//! has its turn; a CPU that falls idle takes from the longest queue; every 4 ms a thread on a slower CPU is moved to a faster
-//! one that idles. Times are whole ns: the same load gives the same events on every machine.
+//! Simplified from Linux: each CPU has a queue in order of weighted run time. A woken thread is placed on the fastest idle CPU (an
+//! idle core before a sibling), else on the shortest queue. A woken thread that weighs more than 1.5 times as much as the running one
+//! takes its CPU immediately or, if the running one woke it, after that one's current steps. After 3 ms of running, the next thread of
+//! the queue runs. A CPU that becomes idle takes a thread from the longest queue. Every 4 ms a thread on a slower CPU is moved to an
+//! idle faster one. Times are integers, ns: the same load gives the same events on every machine.
 
-mod tell;
+mod events;
 mod threads;
 
-pub(crate) use tell::tid;
+pub(crate) use events::tid;
 
 use crate::machines::{Machine, SHARED};
 use crate::program::{Cpus, Gate, Habit, Load};
 use model::{Event, Ns, SwitchOut};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use threads::{Is, Thread};
+use threads::{State, Thread};
 
-/// A turn of who runs, while others are ready.
+/// Time slice of a running thread while others are ready.
 const SLICE: i64 = 3_000_000;
-/// A turn against a thread of [`Habit::Late`].
+/// Time slice while a thread with [`Habit::Late`] is ready.
 const LATE_SLICE: i64 = 12_000_000;
 const TICK: i64 = 1_000_000;
-/// Ticks between two looks for a faster CPU.
+/// Ticks between two attempts to move threads to faster CPUs.
 const BALANCE: i64 = 4;
 /// A quota's period.
 const PERIOD: i64 = 100_000_000;
-/// What a thread computes anew when it comes to a CPU after another: caches and the switch itself.
+/// Extra run time when a thread is switched in after another one: caches and the switch itself.
 const REFILL: i64 = 8_000;
-/// No load here takes as long: what still runs then is stuck.
-const LONGEST: i64 = 60_000_000_000;
+/// Time limit: a load that still runs then is stuck.
+const LIMIT: i64 = 60_000_000_000;
 
-/// What came of a simulation.
+/// The result of a simulation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
     /// Events in order of time.
     pub events: Vec<Event>,
-    /// Texts that the events name: threads' names, and CPU lists.
+    /// Texts of the events: threads' names, and CPU lists.
     pub names: Vec<Box<str>>,
-    /// When the load's end was reached.
+    /// When the load ended.
     pub end: Ns,
-    /// Begin and end of each marked frame.
+    /// Start and end of each marked frame.
     pub frames: Vec<(i64, i64)>,
 }
 
@@ -50,7 +50,7 @@ enum Due {
     Tick,
     /// A thread's sleep is over.
     Wake(usize),
-    /// What a CPU's thread computes is done, if nothing came between.
+    /// The current step of a CPU's thread ends, if `armed` is still the CPU's.
     Done {
         cpu: usize,
         armed: u64,
@@ -61,15 +61,15 @@ enum Due {
 struct Cpu {
     queue: Vec<usize>,
     runs: Option<usize>,
-    /// Until when the progress of who runs is reckoned.
-    reckoned: i64,
-    /// When who runs came.
-    came: i64,
+    /// The time up to which the running thread's progress is accounted.
+    accounted: i64,
+    /// When the running thread was switched in.
+    since: i64,
     last: Option<usize>,
     armed: u64,
-    /// Who runs is to go when it has taken its steps: it woke one that takes its place.
+    /// The running thread woke one that takes its place after the current steps.
     resched: bool,
-    /// Weighted run time below which nobody begins here.
+    /// The minimum weighted run time of threads that are woken here.
     floor: i64,
 }
 
@@ -82,7 +82,7 @@ struct Sim<'a> {
     threads: Vec<Thread>,
     gates: Vec<u32>,
     waiting: Vec<Vec<usize>>,
-    /// To whom those who wait at a gate lend their weight.
+    /// For each gate, the thread that gets the weight of the threads that wait there.
     borrowers: Vec<Option<usize>>,
     pools: Vec<VecDeque<i64>>,
     quota: Option<i64>,
@@ -95,7 +95,7 @@ struct Sim<'a> {
 /// Simulates a load to its end.
 ///
 /// # Errors
-/// It does not come to an end within a minute of simulated time.
+/// If the load does not end within a minute of simulated time.
 pub fn simulate(machine: &Machine, load: &Load) -> Result<Outcome, String> {
     let mut sim = Sim {
         machine,
@@ -114,15 +114,15 @@ pub fn simulate(machine: &Machine, load: &Load) -> Result<Outcome, String> {
         over: false,
         out: Outcome { events: Vec::new(), names: Vec::new(), end: Ns::ZERO, frames: Vec::new() },
     };
-    sim.tell_all();
+    sim.emit_start();
     for thread in 0..sim.threads.len() {
-        // One after the other, as a program starts them.
+        // One after another, as a program starts them.
         sim.after(20_000 * (thread as i64 + 1), Due::Wake(thread));
     }
     sim.after(TICK, Due::Tick);
     while let Some(Reverse((at, _, due))) = sim.due.pop() {
-        if at > LONGEST {
-            return Err(format!("not at its end after {} s", LONGEST / 1_000_000_000));
+        if at > LIMIT {
+            return Err(format!("the simulated load did not end within {} s", LIMIT / 1_000_000_000));
         }
         sim.now = at;
         match due {
@@ -149,16 +149,16 @@ impl Sim<'_> {
         self.cpus[cpu].runs.is_none() && self.cpus[cpu].queue.is_empty()
     }
 
-    /// What a thread would compute on this CPU now, in thousandths.
+    /// The current speed of a CPU, in thousandths.
     fn speed(&self, cpu: usize) -> i64 {
         let busy = self.machine.sibling(cpu).is_some_and(|s| self.cpus[s].runs.is_some());
         self.machine.places[cpu].speed * if busy { SHARED } else { 1000 } / 1000
     }
 
-    /// Brings the progress of who runs up to now. Before its speed changes, and before it leaves.
-    fn reckon(&mut self, cpu: usize) {
-        let ns = self.now - self.cpus[cpu].reckoned;
-        self.cpus[cpu].reckoned = self.now;
+    /// Accounts the running thread's progress up to now. Must be called before its speed changes, and before it is switched out.
+    fn account(&mut self, cpu: usize) {
+        let ns = self.now - self.cpus[cpu].accounted;
+        self.cpus[cpu].accounted = self.now;
         let Some(thread) = self.cpus[cpu].runs else { return };
         let speed = self.speed(cpu);
         let thread = &mut self.threads[thread];
@@ -169,7 +169,7 @@ impl Sim<'_> {
         }
     }
 
-    /// Sets when what runs there is done.
+    /// Schedules the end of the running thread's current step.
     fn arm(&mut self, cpu: usize) {
         self.cpus[cpu].armed += 1;
         let armed = self.cpus[cpu].armed;
@@ -181,58 +181,59 @@ impl Sim<'_> {
         }
     }
 
-    /// Who runs on a CPU changes: its sibling's speed does too.
-    fn change(&mut self, cpu: usize, next: Option<usize>) {
+    /// Sets the running thread of a CPU. This also changes the speed of its sibling.
+    fn set_running(&mut self, cpu: usize, next: Option<usize>) {
         let sibling = self.machine.sibling(cpu);
-        [Some(cpu), sibling].into_iter().flatten().for_each(|c| self.reckon(c));
+        [Some(cpu), sibling].into_iter().flatten().for_each(|c| self.account(c));
         self.cpus[cpu].runs = next;
         [Some(cpu), sibling].into_iter().flatten().for_each(|c| self.arm(c));
     }
 
     fn tick(&mut self) {
         self.after(TICK, Due::Tick);
-        (0..self.cpus.len()).for_each(|cpu| self.reckon(cpu));
+        (0..self.cpus.len()).for_each(|cpu| self.account(cpu));
         self.throttle();
         for cpu in 0..self.cpus.len() {
             let Some(runs) = self.cpus[cpu].runs else { continue };
             let late = self.cpus[cpu].queue.iter().any(|t| self.threads[*t].habit == Habit::Late);
             let slice = if late { LATE_SLICE } else { SLICE };
             let first = self.first(cpu).filter(|t| self.threads[*t].weighed < self.threads[runs].weighed);
-            if first.is_some() && self.now - self.cpus[cpu].came >= slice {
+            if first.is_some() && self.now - self.cpus[cpu].since >= slice {
                 self.preempt(cpu);
             }
         }
         if self.now % (TICK * BALANCE) == 0 {
-            (0..self.cpus.len()).for_each(|cpu| self.take_faster(cpu));
+            (0..self.cpus.len()).for_each(|cpu| self.pull_from_slower(cpu));
         }
     }
 
-    /// Who is next in a CPU's queue.
+    /// The next thread in a CPU's queue.
     fn first(&self, cpu: usize) -> Option<usize> {
-        let able = self.cpus[cpu].queue.iter().copied().filter(|t| !self.held(*t));
+        let able = self.cpus[cpu].queue.iter().copied().filter(|t| !self.is_throttled(*t));
         able.min_by_key(|t| (self.threads[*t].weighed, *t))
     }
 
-    fn held(&self, thread: usize) -> bool {
+    fn is_throttled(&self, thread: usize) -> bool {
         self.throttled && self.threads[thread].in_group
     }
 
-    /// Who runs goes back into the queue, and the next one comes.
+    /// Preempts the running thread.
     fn preempt(&mut self, cpu: usize) {
-        self.take_off(cpu, SwitchOut::Preempted);
+        self.switch_out(cpu, SwitchOut::Preempted);
     }
 
-    fn take_off(&mut self, cpu: usize, out: SwitchOut) {
+    /// Puts the running thread back into the queue, and switches in the next one.
+    fn switch_out(&mut self, cpu: usize, out: SwitchOut) {
         if let Some(runs) = self.cpus[cpu].runs {
-            self.reckon(cpu);
+            self.account(cpu);
             self.cpus[cpu].queue.push(runs);
-            self.threads[runs].is = Is::Ready(cpu);
-            self.come(cpu, out);
+            self.threads[runs].state = State::Ready(cpu);
+            self.switch_next(cpu, out);
         }
     }
 
-    /// The next of the queue comes to a CPU, else one of another queue, else nobody.
-    fn come(&mut self, cpu: usize, out: SwitchOut) {
+    /// Switches in the next thread of the queue, else one from another queue, else none.
+    fn switch_next(&mut self, cpu: usize, out: SwitchOut) {
         if self.first(cpu).is_none() {
             self.steal(cpu);
         }
@@ -240,25 +241,25 @@ impl Sim<'_> {
         let prev = self.cpus[cpu].runs;
         if let Some(thread) = next {
             self.cpus[cpu].queue.retain(|t| *t != thread);
-            self.threads[thread].is = Is::Running(cpu);
+            self.threads[thread].state = State::Running(cpu);
             self.cpus[cpu].floor = self.cpus[cpu].floor.max(self.threads[thread].weighed);
             if self.cpus[cpu].last != Some(thread) && !self.threads[thread].spins {
                 self.threads[thread].left += REFILL * 1000;
             }
             self.cpus[cpu].last = Some(thread);
-            self.cpus[cpu].came = self.now;
+            self.cpus[cpu].since = self.now;
         }
-        self.change(cpu, next);
+        self.set_running(cpu, next);
         if prev != next {
-            self.tell_switch(cpu, prev, next, out);
+            self.emit_switch(cpu, prev, next, out);
         }
     }
 
-    /// Takes the first of the longest queue that may run here.
+    /// Takes the heaviest thread that may run here from the longest queue.
     fn steal(&mut self, cpu: usize) {
         let may = |t: &usize| {
             let thread = &self.threads[*t];
-            thread.allowed & (1 << cpu) != 0 && thread.habit.is_moved() && !self.held(*t)
+            thread.allowed & (1 << cpu) != 0 && thread.habit.is_moved() && !self.is_throttled(*t)
         };
         let from = (0..self.cpus.len()).filter(|c| *c != cpu && self.cpus[*c].runs.is_some());
         let longest = from.filter(|c| self.cpus[*c].queue.iter().any(may)).max_by_key(|c| {
@@ -278,22 +279,22 @@ impl Sim<'_> {
         self.cpus[from].queue.retain(|t| *t != thread);
         self.cpus[to].queue.push(thread);
         self.threads[thread].weighed += self.cpus[to].floor - self.cpus[from].floor;
-        self.threads[thread].is = Is::Ready(to);
-        self.tell_move(thread, from, to);
+        self.threads[thread].state = State::Ready(to);
+        self.emit_move(thread, from, to);
     }
 
-    /// An idle CPU takes over who runs on a slower one.
-    fn take_faster(&mut self, cpu: usize) {
+    /// Moves the running thread of a slower CPU to this one, if this one is idle.
+    fn pull_from_slower(&mut self, cpu: usize) {
         if !self.idle(cpu) {
             return;
         }
-        let here = self.speed(cpu);
+        let own_speed = self.speed(cpu);
         let slower = (0..self.cpus.len()).filter_map(|c| {
             let thread = self.cpus[c].runs?;
             let able = self.threads[thread].allowed & (1 << cpu) != 0 && self.threads[thread].habit.is_moved();
-            // On the sibling of the CPU itself, a move would change nothing.
-            let apart = self.machine.places[c].core != self.machine.places[cpu].core;
-            (able && apart && self.speed(c) < here).then_some((
+            // A move from the CPU's own sibling would change nothing.
+            let other_core = self.machine.places[c].core != self.machine.places[cpu].core;
+            (able && other_core && self.speed(c) < own_speed).then_some((
                 self.threads[thread].weight,
                 Reverse(self.speed(c)),
                 Reverse(c),
@@ -304,23 +305,23 @@ impl Sim<'_> {
         }
     }
 
-    /// Takes who runs off its CPU and to another: to this one, or to where one that wakes would go.
+    /// Moves the running thread to the CPU `to`, or else to where a woken thread would be placed.
     fn move_running(&mut self, from: usize, to: Option<usize>) {
         let Some(thread) = self.cpus[from].runs else { return };
-        self.reckon(from);
+        self.account(from);
         let to = to.unwrap_or_else(|| self.placed(thread));
-        self.threads[thread].is = Is::Ready(from);
+        self.threads[thread].state = State::Ready(from);
         self.cpus[to].queue.push(thread);
         self.threads[thread].weighed += self.cpus[to].floor - self.cpus[from].floor;
-        self.come(from, SwitchOut::Preempted);
-        self.tell_move(thread, from, to);
-        self.threads[thread].is = Is::Ready(to);
+        self.switch_next(from, SwitchOut::Preempted);
+        self.emit_move(thread, from, to);
+        self.threads[thread].state = State::Ready(to);
         if self.cpus[to].runs.is_none() {
-            self.come(to, SwitchOut::Runnable);
+            self.switch_next(to, SwitchOut::Runnable);
         }
     }
 
-    /// The CPU for one that wakes.
+    /// Returns the CPU for a thread that is woken.
     fn placed(&self, thread: usize) -> usize {
         let t = &self.threads[thread];
         let may = (0..self.cpus.len()).filter(|c| t.allowed & (1 << c) != 0);
@@ -335,9 +336,9 @@ impl Sim<'_> {
         let idle = only.filter(|c| self.idle(*c)).max_by_key(|c| (wanted(c), *c == t.last, Reverse(*c)));
         let shortest = || {
             let load = |c: &usize| self.cpus[*c].queue.len() + usize::from(self.cpus[*c].runs.is_some());
-            // Of equal queues the one whose runner weighs least, so that a weightier one can take its place.
+            // Of equal queues, the one whose running thread weighs least, so that a heavier one can take its place.
             let weight = |c: &usize| self.cpus[*c].runs.map_or(0, |r| self.threads[r].weight);
-            // And for one that looks for speed the fastest of these.
+            // Of these the fastest, for a thread with [`Habit::Taking`].
             let speed = |c: &usize| if t.habit == Habit::Taking { -self.speed(*c) } else { 0 };
             may.clone().min_by_key(|c| (load(c), weight(c), speed(c), *c != t.last, *c))
         };
@@ -350,19 +351,19 @@ impl Sim<'_> {
     }
 
     fn wake(&mut self, thread: usize, waker: Option<usize>) {
-        if self.threads[thread].is != Is::Blocked && self.threads[thread].is != Is::New {
+        if self.threads[thread].state != State::Blocked && self.threads[thread].state != State::New {
             return;
         }
         let to = self.placed(thread);
-        self.tell_wake(thread, waker, to);
+        self.emit_wake(thread, waker, to);
         self.threads[thread].weighed = self.cpus[to].floor;
-        self.threads[thread].is = Is::Ready(to);
+        self.threads[thread].state = State::Ready(to);
         self.cpus[to].queue.push(thread);
-        if self.held(thread) {
+        if self.is_throttled(thread) {
             return;
         }
         match self.cpus[to].runs {
-            None => self.come(to, SwitchOut::Runnable),
+            None => self.switch_next(to, SwitchOut::Runnable),
             Some(runs) => {
                 if self.threads[thread].habit != Habit::Late && self.outweighs(thread, runs) {
                     self.threads[thread].weighed -= 1;
@@ -376,13 +377,13 @@ impl Sim<'_> {
         }
     }
 
-    /// Whether a thread that wakes takes the CPU of another.
+    /// Whether a woken thread takes the CPU of a running one.
     fn outweighs(&self, woken: usize, runs: usize) -> bool {
         self.threads[woken].weight * 2 > self.threads[runs].weight * 3
     }
 
     fn runs_at(&self, thread: usize) -> Option<usize> {
-        if let Is::Running(cpu) = self.threads[thread].is { Some(cpu) } else { None }
+        if let State::Running(cpu) = self.threads[thread].state { Some(cpu) } else { None }
     }
 
     /// Begins or ends the throttling of the group.
@@ -396,14 +397,16 @@ impl Sim<'_> {
         }
         self.throttled = throttled;
         for thread in 0..self.threads.len() {
-            if self.threads[thread].in_group && matches!(self.threads[thread].is, Is::Ready(_) | Is::Running(_)) {
-                self.tell_throttle(thread, throttled);
+            if self.threads[thread].in_group
+                && matches!(self.threads[thread].state, State::Ready(_) | State::Running(_))
+            {
+                self.emit_throttle(thread, throttled);
             }
         }
         for cpu in 0..self.cpus.len() {
             match self.cpus[cpu].runs {
-                Some(runs) if self.held(runs) => self.take_off(cpu, SwitchOut::Throttled),
-                None if !throttled && !self.cpus[cpu].queue.is_empty() => self.come(cpu, SwitchOut::Runnable),
+                Some(runs) if self.is_throttled(runs) => self.switch_out(cpu, SwitchOut::Throttled),
+                None if !throttled && !self.cpus[cpu].queue.is_empty() => self.switch_next(cpu, SwitchOut::Runnable),
                 _ => {}
             }
         }
@@ -419,29 +422,29 @@ impl Sim<'_> {
                 self.wake(thread, Some(waker));
                 continue;
             }
-            // It sees the change when it runs: at once, or when it next comes to a CPU.
+            // It sees the change when it runs: immediately, or when it is next switched in.
             self.threads[thread].spins = false;
             self.threads[thread].left = 0;
             self.threads[thread].at += 1;
-            if let Is::Running(cpu) = self.threads[thread].is {
-                self.reckon(cpu);
+            if let State::Running(cpu) = self.threads[thread].state {
+                self.account(cpu);
                 self.threads[thread].left = 0;
                 self.arm(cpu);
             }
         }
     }
 
-    /// Whoever borrows at a gate goes on at the weight of one who waits there, at once where that is enough to take the CPU.
+    /// Gives the gate's borrower the weight of a thread that waits there, and its CPU if the weight is enough for it.
     fn lend(&mut self, gate: Gate, from: usize) {
         let Some(to) = self.borrowers[gate.0].filter(|to| self.threads[*to].weight < self.threads[from].weight) else {
             return;
         };
         if let Some(cpu) = self.runs_at(to) {
-            self.reckon(cpu);
+            self.account(cpu);
         }
         self.threads[to].weight = self.threads[from].weight;
-        self.tell_priority(to, self.threads[from].nice);
-        if let Is::Ready(cpu) = self.threads[to].is {
+        self.emit_priority(to, self.threads[from].nice);
+        if let State::Ready(cpu) = self.threads[to].state {
             self.threads[to].weighed = self.cpus[cpu].floor - 1;
             if self.cpus[cpu].runs.is_some_and(|r| r != from) {
                 self.preempt(cpu);
@@ -455,17 +458,17 @@ impl Sim<'_> {
         }
         self.borrowers[gate.0] = None;
         if let Some(cpu) = self.runs_at(thread) {
-            self.reckon(cpu);
+            self.account(cpu);
         }
         let nice = self.threads[thread].nice;
         if self.threads[thread].weight != threads::weight(nice) {
             self.threads[thread].weight = threads::weight(nice);
-            self.tell_priority(thread, nice);
+            self.emit_priority(thread, nice);
         }
     }
 
     fn allow(&mut self, thread: usize, cpus: Cpus) {
         self.threads[thread].allowed = cpus;
-        self.tell_allowed(thread);
+        self.emit_allowed(thread);
     }
 }

@@ -1,4 +1,4 @@
-//! A drawn trace as a trace folder, which `corewise` opens as any.
+//! Writes a drawn trace as a trace folder that `corewise` can open.
 
 use crate::Drawn;
 use engine::{EngineError, Identity, PassOptions, Priority, Source, SourceFile, Target};
@@ -44,10 +44,10 @@ impl Source for Simulated<'_> {
     }
 }
 
-/// Writes it into a new trace folder.
+/// Writes a drawn trace to a new trace folder.
 ///
 /// # Errors
-/// The folder cannot be written.
+/// If the folder cannot be written.
 pub fn write(drawn: &Drawn, folder: &Path) -> Result<(), EngineError> {
     let source = Simulated { drawn, path: folder };
     engine::import(&source, Target::New(folder), &PassOptions::default(), &mut |_| ()).map(|_| ())

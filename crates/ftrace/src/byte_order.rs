@@ -1,6 +1,6 @@
-//! In which order a number's bytes stand.
+//! Byte order.
 
-/// Byte order of a recording.
+/// The byte order of a recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ByteOrder {
     /// The lowest byte first.
@@ -10,32 +10,32 @@ pub enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// A number of 16 bits.
+    /// Returns a 16-bit number.
     #[must_use]
     pub fn u16(self, b: [u8; 2]) -> u16 {
         if self == Self::Little { u16::from_le_bytes(b) } else { u16::from_be_bytes(b) }
     }
-    /// A number of 32 bits.
+    /// Returns a 32-bit number.
     #[must_use]
     pub fn u32(self, b: [u8; 4]) -> u32 {
         if self == Self::Little { u32::from_le_bytes(b) } else { u32::from_be_bytes(b) }
     }
-    /// A number of 64 bits.
+    /// Returns a 64-bit number.
     #[must_use]
     pub fn u64(self, b: [u8; 8]) -> u64 {
         if self == Self::Little { u64::from_le_bytes(b) } else { u64::from_be_bytes(b) }
     }
-    /// The number at an offset; `None` beyond the end.
+    /// Returns the number at an offset; `None` beyond the end.
     #[must_use]
     pub fn u16_at(self, bytes: &[u8], at: usize) -> Option<u16> {
         Some(self.u16(*bytes.get(at..)?.first_chunk()?))
     }
-    /// The number at an offset; `None` beyond the end.
+    /// Returns the number at an offset; `None` beyond the end.
     #[must_use]
     pub fn u32_at(self, bytes: &[u8], at: usize) -> Option<u32> {
         Some(self.u32(*bytes.get(at..)?.first_chunk()?))
     }
-    /// The number at an offset; `None` beyond the end.
+    /// Returns the number at an offset; `None` beyond the end.
     #[must_use]
     pub fn u64_at(self, bytes: &[u8], at: usize) -> Option<u64> {
         Some(self.u64(*bytes.get(at..)?.first_chunk()?))

@@ -1,5 +1,5 @@
-//! What Linux's own tracer (ftrace) writes, as recorders of it keep it and as corewise reads it live: pages of the kernel's ring
-//! buffer, and the words that programs write into `trace_marker`.
+//! Formats of Linux's tracer ftrace, as stored in its recordings and as read live by corewise: pages of the kernel's ring buffer, and
+//! the texts that programs write to `trace_marker`.
 
 mod byte_order;
 mod marker;
@@ -7,13 +7,13 @@ mod pages;
 
 pub use byte_order::ByteOrder;
 pub use marker::marker;
-pub use pages::{BadPage, Mark, Page, PageLayout, PageRecord, Records};
+pub use pages::{BadPage, Page, PageLayout, PageRecord, Position, Records};
 
-/// Bits of `common_flags` (`enum trace_flag_type` of the kernel): in a hardware interrupt, in one that cannot be masked. Not
-/// those of softirqs, which mostly run in the name of who raised them (a task that sends a packet to its own machine).
+/// Bits of `common_flags` (`enum trace_flag_type` of the kernel): hardware interrupts and NMIs. Not softirqs, which mostly run on
+/// behalf of the task that raised them (such as a task that sends a packet to its own machine).
 const IN_INTERRUPT: u64 = 0x08 | 0x40;
 
-/// Whether a record, by its `common_flags`, was made in an interrupt: whom that came upon did nothing of it.
+/// Whether a record was made in an interrupt according to its `common_flags`, so that the current task did not cause it.
 #[inline]
 #[must_use]
 pub fn in_interrupt(common_flags: u64) -> bool {

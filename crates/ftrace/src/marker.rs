@@ -1,20 +1,20 @@
-//! What programs write into `trace_marker`, in the words that Android's atrace began and others took over:
+//! Texts that programs write to `trace_marker`, in the format of Android's atrace, which others use too:
 //!
 //! ```text
 //!   B|pid|name    E|pid              a stretch of the writing thread: begin, end (the last one begun)
 //!   S|pid|name|cookie   F|pid|name|cookie   a stretch of the process, which may end on another thread
 //!   G|pid|track|name|cookie   H|pid|track|cookie   the same on a track of its own
-//!   I|pid|name    N|pid|track|name   a moment
+//!   I|pid|name    N|pid|track|name   an instant
 //!   C|pid|name|value                 a value
-//!   trace_event_clock_sync: parent_ts=1.5 | realtime_ts=1500000000000      another clock's reading
+//!   trace_event_clock_sync: parent_ts=1.5 | realtime_ts=1500000000000      a reading of another clock
 //! ```
 
-use model::{Clock, Mark, MarkEdge, NameId, Pid, Tid, What};
+use model::{Clock, EventKind, Mark, MarkEdge, NameId, Pid, Tid};
 
-/// What a text written into `trace_marker` by thread `tid` says; `None` where it is in none of the known words.
-/// `pid_default` is the thread's process, for texts that do not name it; `id` numbers the names.
+/// Parses a text written to `trace_marker` by thread `tid`; `None` if the format is unknown. `pid_default` is the thread's process,
+/// for texts without one; `id` returns the ids of names.
 #[must_use]
-pub fn marker(text: &[u8], tid: Tid, pid_default: Pid, id: &mut dyn FnMut(&[u8]) -> NameId) -> Option<What> {
+pub fn marker(text: &[u8], tid: Tid, pid_default: Pid, id: &mut dyn FnMut(&[u8]) -> NameId) -> Option<EventKind> {
     let text = text.split(|b| *b == 0).next().unwrap_or_default().trim_ascii_end();
     let (kind, rest) = text.split_first()?;
     let rest = match rest.split_first() {
@@ -28,8 +28,8 @@ pub fn marker(text: &[u8], tid: Tid, pid_default: Pid, id: &mut dyn FnMut(&[u8])
         None if pid.is_empty() => pid_default,
         None => return None,
     };
-    let of_thread = |name, edge| What::Mark(Mark { tid, pid, track: 0, name, edge });
-    let of_process = |track, name, edge| What::Mark(Mark { tid: Tid::UNKNOWN, pid, track, name, edge });
+    let of_thread = |name, edge| EventKind::Mark(Mark { tid, pid, track: 0, name, edge });
+    let of_process = |track, name, edge| EventKind::Mark(Mark { tid: Tid::UNKNOWN, pid, track, name, edge });
     Some(match kind {
         b'B' => of_thread(id(rest), MarkEdge::Begin),
         b'E' => of_thread(NameId::NONE, MarkEdge::End),
@@ -56,13 +56,13 @@ pub fn marker(text: &[u8], tid: Tid, pid_default: Pid, id: &mut dyn FnMut(&[u8])
         b'C' => {
             let (name, rest) = part(rest);
             let value = std::str::from_utf8(part(rest).0).ok()?.trim().parse::<f64>().ok()?;
-            What::Value { pid, name: id(name), value }
+            EventKind::Value { pid, name: id(name), value }
         }
         _ => return None,
     })
 }
 
-/// Up to the next bar, and what is behind it.
+/// Splits at the first bar.
 fn part(text: &[u8]) -> (&[u8], &[u8]) {
     match text.iter().position(|b| *b == b'|') {
         Some(bar) => (&text[..bar], &text[bar + 1..]),
@@ -70,7 +70,7 @@ fn part(text: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Up to the last bar, and what is behind it: names may hold bars themselves.
+/// Splits at the last bar, because names may contain bars.
 fn last_part(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let bar = text.iter().rposition(|b| *b == b'|')?;
     Some((&text[..bar], &text[bar + 1..]))
@@ -80,31 +80,31 @@ fn integer(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text).ok()?.trim().parse().ok()
 }
 
-/// A number for a track that has a name and a cookie, the same in every stream (FNV-1a).
+/// Returns a number for a track with a name and a cookie, the same in every stream (FNV-1a).
 fn track_of(name: &[u8], cookie: i64) -> i64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     name.iter().chain(&cookie.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325, step) as i64
 }
 
-/// What atrace writes to tell other clocks: seconds with a fraction, or milliseconds since 1970.
-fn clock(text: &[u8]) -> Option<What> {
+/// Parses atrace's readings of other clocks: seconds with a fraction, or milliseconds since 1970.
+fn clock(text: &[u8]) -> Option<EventKind> {
     let text = std::str::from_utf8(text.strip_prefix(b"trace_event_clock_sync: ")?).ok()?;
     if let Some(seconds) = text.strip_prefix("parent_ts=") {
         let (whole, fraction) = seconds.trim().split_once('.').unwrap_or((seconds.trim(), ""));
         let fraction = fraction.get(..fraction.len().min(9))?;
         let nanos = format!("{fraction:0<9}").parse::<i64>().ok()?;
         let reading = whole.parse::<i64>().ok()?.checked_mul(1_000_000_000)?.checked_add(nanos)?;
-        return Some(What::Clock { which: Clock::Monotonic, reading });
+        return Some(EventKind::Clock { which: Clock::Monotonic, reading });
     }
     let reading = text.strip_prefix("realtime_ts=")?.trim().parse::<i64>().ok()?.checked_mul(1_000_000)?;
-    Some(What::Clock { which: Clock::Realtime, reading })
+    Some(EventKind::Clock { which: Clock::Realtime, reading })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> (Option<What>, Vec<String>) {
+    fn parse(text: &str) -> (Option<EventKind>, Vec<String>) {
         let mut names = Vec::new();
         let what = marker(text.as_bytes(), Tid(7), Pid(5), &mut |name| {
             names.push(String::from_utf8_lossy(name).into_owned());
@@ -113,51 +113,51 @@ mod tests {
         (what, names)
     }
 
-    fn mark(tid: Tid, pid: i32, track: i64, name: u32, edge: MarkEdge) -> Option<What> {
-        Some(What::Mark(Mark { tid, pid: Pid(pid), track, name: NameId(name), edge }))
+    fn mark(tid: Tid, pid: i32, track: i64, name: u32, edge: MarkEdge) -> Option<EventKind> {
+        Some(EventKind::Mark(Mark { tid, pid: Pid(pid), track, name: NameId(name), edge }))
     }
 
     #[test]
     fn stretches_of_the_thread() {
         let names = vec!["draw | frame".to_owned()];
-        assert_eq!(told("B|42|draw | frame\n"), (mark(Tid(7), 42, 0, 1, MarkEdge::Begin), names));
-        assert_eq!(told("E|42\n").0, mark(Tid(7), 42, 0, 0, MarkEdge::End));
-        assert_eq!(told("E").0, mark(Tid(7), 5, 0, 0, MarkEdge::End));
-        assert_eq!(told("E|").0, mark(Tid(7), 5, 0, 0, MarkEdge::End));
-        assert_eq!(told("I|42|vsync").0, mark(Tid(7), 42, 0, 1, MarkEdge::Instant));
+        assert_eq!(parse("B|42|draw | frame\n"), (mark(Tid(7), 42, 0, 1, MarkEdge::Begin), names));
+        assert_eq!(parse("E|42\n").0, mark(Tid(7), 42, 0, 0, MarkEdge::End));
+        assert_eq!(parse("E").0, mark(Tid(7), 5, 0, 0, MarkEdge::End));
+        assert_eq!(parse("E|").0, mark(Tid(7), 5, 0, 0, MarkEdge::End));
+        assert_eq!(parse("I|42|vsync").0, mark(Tid(7), 42, 0, 1, MarkEdge::Instant));
     }
 
     #[test]
     fn stretches_of_the_process() {
         let names = vec!["a|b".to_owned()];
-        assert_eq!(told("S|42|a|b|-9").0, mark(Tid::UNKNOWN, 42, -9, 1, MarkEdge::Begin));
-        assert_eq!(told("F|42|a|b|-9"), (mark(Tid::UNKNOWN, 42, -9, 1, MarkEdge::End), names));
+        assert_eq!(parse("S|42|a|b|-9").0, mark(Tid::UNKNOWN, 42, -9, 1, MarkEdge::Begin));
+        assert_eq!(parse("F|42|a|b|-9"), (mark(Tid::UNKNOWN, 42, -9, 1, MarkEdge::End), names));
         let track = |what| match what {
-            Some(What::Mark(m)) => (m.track, m.edge),
+            Some(EventKind::Mark(m)) => (m.track, m.edge),
             other => (0, if other.is_none() { MarkEdge::Instant } else { MarkEdge::Begin }),
         };
-        let (begun, edge) = track(told("G|42|Track|step|3").0);
+        let (begun, edge) = track(parse("G|42|Track|step|3").0);
         assert_eq!(edge, MarkEdge::Begin);
-        assert_eq!(track(told("H|42|Track|3").0), (begun, MarkEdge::End));
-        assert_eq!(track(told("H|42|Track|step|3").0), (begun, MarkEdge::End));
-        assert_ne!(track(told("G|42|Other|step|3").0).0, begun);
-        assert_eq!(told("N|42|Track|now").1, ["now"]);
+        assert_eq!(track(parse("H|42|Track|3").0), (begun, MarkEdge::End));
+        assert_eq!(track(parse("H|42|Track|step|3").0), (begun, MarkEdge::End));
+        assert_ne!(track(parse("G|42|Other|step|3").0).0, begun);
+        assert_eq!(parse("N|42|Track|now").1, ["now"]);
     }
 
     #[test]
     fn values_and_clocks() {
-        let value = |value| Some(What::Value { pid: Pid(42), name: NameId(1), value });
-        assert_eq!(told("C|42|queue|17\n").0, value(17.0));
-        assert_eq!(told("C|42|queue|-0.5|category").0, value(-0.5));
-        let reading = |which, reading| Some(What::Clock { which, reading });
-        assert_eq!(told("trace_event_clock_sync: parent_ts=14.25\n").0, reading(Clock::Monotonic, 14_250_000_000));
-        assert_eq!(told("trace_event_clock_sync: realtime_ts=1500").0, reading(Clock::Realtime, 1_500_000_000));
+        let value = |value| Some(EventKind::Value { pid: Pid(42), name: NameId(1), value });
+        assert_eq!(parse("C|42|queue|17\n").0, value(17.0));
+        assert_eq!(parse("C|42|queue|-0.5|category").0, value(-0.5));
+        let reading = |which, reading| Some(EventKind::Clock { which, reading });
+        assert_eq!(parse("trace_event_clock_sync: parent_ts=14.25\n").0, reading(Clock::Monotonic, 14_250_000_000));
+        assert_eq!(parse("trace_event_clock_sync: realtime_ts=1500").0, reading(Clock::Realtime, 1_500_000_000));
     }
 
     #[test]
-    fn other_words_say_nothing() {
+    fn other_texts_are_ignored() {
         for text in ["", "hello", "B", "Z|1|x", "B|pid|x", "S|1|x", "C|1|x|much", "E|99999999999", "\0B|1|x"] {
-            assert_eq!(told(text), (None, vec![]), "{text:?}");
+            assert_eq!(parse(text), (None, vec![]), "{text:?}");
         }
     }
 }

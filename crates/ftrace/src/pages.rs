@@ -1,7 +1,7 @@
-//! Pages of the kernel's ring buffer, as `trace_pipe_raw` hands them out.
+//! Pages of the kernel's ring buffer, as returned by `trace_pipe_raw`.
 //!
-//! Spec: `kernel/trace/ring_buffer.c` and `include/linux/ring_buffer.h` of the Linux source; the page's own fields are told
-//! by `events/header_page`.
+//! Spec: `kernel/trace/ring_buffer.c` and `include/linux/ring_buffer.h` of the Linux source; `events/header_page` describes the
+//! fields of a page.
 //!
 //! ```text
 //!   page    time (u64) │ commit (long): bytes used, "events were lost before" (bit 31), "and here is how many" (bit 30) │ data
@@ -13,16 +13,16 @@
 
 use crate::ByteOrder;
 
-/// The largest sub-buffer that Linux can be told to use is 128 pages of 64 KiB.
-const LARGEST: usize = 8 << 20;
+/// The maximum size of a sub-buffer in Linux: 128 pages of 64 KiB.
+const MAX_SIZE: usize = 8 << 20;
 /// Bits of `commit`.
 const USED: u64 = (1 << 27) - 1;
 const MISSED: u64 = 1 << 31;
 const MISSED_STORED: u64 = 1 << 30;
-/// Bits of a time that an absolute time stamp (type 31) does not have.
+/// The bits of a time that an absolute timestamp (type 31) does not have.
 const HIGH: u64 = 0xf8 << 56;
 
-/// Where a page's fields lie.
+/// The layout of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageLayout {
     order: ByteOrder,
@@ -33,24 +33,24 @@ pub struct PageLayout {
     size: usize,
 }
 
-/// What is wrong with a page; reading goes on with the next.
+/// An error in a page; reading continues with the next page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BadPage(
-    /// In words.
+    /// The message.
     pub &'static str,
 );
 
 impl PageLayout {
-    /// What 64-bit kernels with pages of 4 KiB write.
+    /// Returns the layout of 64-bit kernels with pages of 4 KiB.
     #[must_use]
     pub fn usual(order: ByteOrder) -> Self {
         Self { order, commit: 8, long: 8, data: 16, size: 4096 }
     }
 
-    /// Reads `header_page`.
+    /// Parses `header_page`.
     ///
     /// # Errors
-    /// A sentence, where it describes no page.
+    /// The description is invalid.
     pub fn parse(text: &str, order: ByteOrder) -> Result<Self, BadPage> {
         let field = |name: &str| {
             let line = text.lines().find(|l| l.split(';').next().is_some_and(|d| d.trim_end().ends_with(name)))?;
@@ -58,26 +58,26 @@ impl PageLayout {
             Some((number("offset:")?, number("size:")?))
         };
         let (commit, data): ((usize, usize), (usize, usize)) =
-            field(" commit").zip(field(" data")).ok_or(BadPage("header_page lacks `commit` or `data`"))?;
+            field(" commit").zip(field(" data")).ok_or(BadPage("header_page has no `commit` or `data`"))?;
         let fits = commit.0 >= 8 && matches!(commit.1, 4 | 8) && data.0 >= commit.0 + commit.1 && data.0 <= 64;
-        let size = data.0.checked_add(data.1).filter(|size| fits && data.1 >= 64 && *size <= LARGEST);
-        let size = size.ok_or(BadPage("header_page tells sizes that no kernel has"))?;
+        let size = data.0.checked_add(data.1).filter(|size| fits && data.1 >= 64 && *size <= MAX_SIZE);
+        let size = size.ok_or(BadPage("header_page has invalid sizes"))?;
         Ok(Self { order, commit: commit.0, long: commit.1, data: data.0, size })
     }
 
-    /// The same, of the other byte order.
+    /// Returns the same layout in another byte order.
     #[must_use]
     pub fn with_order(self, order: ByteOrder) -> Self {
         Self { order, ..self }
     }
 
-    /// The order of the bytes.
+    /// Returns the byte order.
     #[must_use]
     pub fn order(&self) -> ByteOrder {
         self.order
     }
 
-    /// Whether a buffer that begins with these bytes is of this layout: its first page does not hold more than it can.
+    /// Whether a buffer that begins with these bytes has this layout: its first page must not exceed its size.
     #[must_use]
     pub fn is_first(&self, head: &[u8]) -> bool {
         let commit = self.long_at(head, self.commit);
@@ -85,7 +85,7 @@ impl PageLayout {
         used.is_some_and(|used| used <= (self.size - self.data) as u64)
     }
 
-    /// Bytes of a page.
+    /// Returns the size of a page in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.size
@@ -94,7 +94,7 @@ impl PageLayout {
     /// Opens a page.
     ///
     /// # Errors
-    /// Where it is shorter than it says.
+    /// The page is shorter than its header says.
     #[inline]
     pub fn open<'p>(&self, page: &'p [u8]) -> Result<Page<'p>, BadPage> {
         const SHORT: BadPage = BadPage("a ring-buffer page that is cut off");
@@ -102,7 +102,7 @@ impl PageLayout {
         let commit = self.long_at(page, self.commit).ok_or(SHORT)?;
         let data = page.get(self.data..).ok_or(SHORT)?;
         let used = usize::try_from(commit & USED).ok().filter(|used| *used <= data.len());
-        let used = used.ok_or(BadPage("a ring-buffer page that says it holds more than it can"))?;
+        let used = used.ok_or(BadPage("a ring-buffer page whose header says more data than it can hold"))?;
         let count = || self.long_at(data, used).and_then(|n| i64::try_from(n).ok());
         let missed = match (commit & MISSED != 0, commit & MISSED_STORED != 0) {
             (false, _) => None,
@@ -117,7 +117,7 @@ impl PageLayout {
         if self.long == 8 { self.order.u64_at(bytes, at) } else { self.order.u32_at(bytes, at).map(u64::from) }
     }
 
-    /// Where a page's records begin.
+    /// Returns the offset of a page's records.
     #[must_use]
     pub fn data(&self) -> usize {
         self.data
@@ -126,15 +126,15 @@ impl PageLayout {
 
 /// A page.
 pub struct Page<'p> {
-    /// How many events were lost before its first, −1 where the kernel did not count them.
+    /// The number of events lost before its first one, −1 if the kernel did not count them.
     pub missed: Option<i64>,
     /// Its records.
     pub records: Records<'p>,
 }
 
-/// A place on a page.
+/// A position in a page.
 #[derive(Clone, Copy)]
-pub struct Mark {
+pub struct Position {
     at: usize,
     time: u64,
 }
@@ -142,15 +142,15 @@ pub struct Mark {
 /// A record of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageRecord<'p> {
-    /// On the buffer's clock.
+    /// The time on the buffer's clock.
     pub time: u64,
-    /// Where it stands in the page's data.
+    /// The offset in the page's data.
     pub at: usize,
-    /// The tracepoint's bytes.
+    /// The bytes of the tracepoint's record.
     pub raw: &'p [u8],
 }
 
-/// Reads a page's records in turn.
+/// An iterator over the records of a page.
 pub struct Records<'p> {
     order: ByteOrder,
     data: &'p [u8],
@@ -167,7 +167,7 @@ impl<'p> Iterator for Records<'p> {
         loop {
             let at = self.at;
             let word = self.order.u32_at(self.data, at)?;
-            // Bit fields begin at the lowest bit on little machines, at the highest on big ones.
+            // Bit fields begin at the lowest bit on little-endian machines, at the highest on big-endian ones.
             let (kind, delta) = match self.order {
                 ByteOrder::Little => (word & 31, word >> 5),
                 ByteOrder::Big => (word >> 27, word & ((1 << 27) - 1)),
@@ -177,7 +177,7 @@ impl<'p> Iterator for Records<'p> {
                 1..=28 => (at + 4, kind as usize * 4),
                 29 if delta == 0 => return None,
                 _ => {
-                    let Some(next) = self.order.u32_at(self.data, at + 4) else { return self.broken() };
+                    let Some(next) = self.order.u32_at(self.data, at + 4) else { return self.fail() };
                     match kind {
                         30 => {
                             self.time = self.time.wrapping_add(delta + (u64::from(next) << 27));
@@ -191,17 +191,17 @@ impl<'p> Iterator for Records<'p> {
                         }
                         // The kernel writes 1 into a discarded record that had no time of its own (rb_event_discard).
                         29 if delta == 1 && next >= 4 => {
-                            let Some(end) = self.behind(at + 8, next as usize - 4) else { return self.broken() };
+                            let Some(end) = self.next_record(at + 8, next as usize - 4) else { return self.fail() };
                             self.at = end;
                             continue;
                         }
-                        // The length counts its own word.
-                        _ if next < 4 => return self.broken(),
+                        // The length includes its own word.
+                        _ if next < 4 => return self.fail(),
                         _ => (at + 8, next as usize - 4),
                     }
                 }
             };
-            let Some(next) = self.behind(begin, length) else { return self.broken() };
+            let Some(next) = self.next_record(begin, length) else { return self.fail() };
             self.time = self.time.wrapping_add(delta);
             self.at = next;
             if kind != 29 {
@@ -213,30 +213,30 @@ impl<'p> Iterator for Records<'p> {
 }
 
 impl<'p> Records<'p> {
-    /// Where the record behind this one begins, at a multiple of four; `None` where it reaches beyond the page.
-    fn behind(&self, begin: usize, length: usize) -> Option<usize> {
+    /// Returns the begin of the next record, at a multiple of four; `None` if this one exceeds the page.
+    fn next_record(&self, begin: usize, length: usize) -> Option<usize> {
         let end = begin.checked_add(length).filter(|end| *end <= self.data.len())?;
         Some(end.saturating_add(3) & !3)
     }
 
-    /// How far it was read.
+    /// Returns the current position.
     #[must_use]
-    pub fn mark(&self) -> Mark {
-        Mark { at: self.at, time: self.time }
+    pub fn position(&self) -> Position {
+        Position { at: self.at, time: self.time }
     }
 
-    /// Goes on there.
-    pub fn go_on(&mut self, mark: Mark) {
-        (self.at, self.time) = (mark.at, mark.time);
+    /// Continues at a position.
+    pub fn resume(&mut self, position: Position) {
+        (self.at, self.time) = (position.at, position.time);
     }
 
-    fn broken(&mut self) -> Option<<Self as Iterator>::Item> {
+    fn fail(&mut self) -> Option<<Self as Iterator>::Item> {
         self.at = self.data.len();
-        Some(Err(BadPage("a record that reaches beyond its ring-buffer page")))
+        Some(Err(BadPage("a record that exceeds its ring-buffer page")))
     }
 }
 
-/// An absolute time has 59 bits; the rest is that of the time before it.
+/// Returns an absolute time, which has 59 bits; the other bits are those of the time before it.
 fn absolute(before: u64, stamp: u64) -> u64 {
     let time = stamp | (before & HIGH);
     if before & HIGH != 0 && time < before { time.wrapping_add(1 << 59) } else { time }
@@ -255,7 +255,7 @@ mod tests {
         page
     }
 
-    /// A record's first word.
+    /// Returns the first word of a record.
     fn head(order: ByteOrder, kind: u32, delta: u32) -> u32 {
         if order == ByteOrder::Little { kind | delta << 5 } else { kind << 27 | delta }
     }
@@ -272,7 +272,7 @@ mod tests {
                 h(0, 3),
                 12,
                 8,
-                9, // eight bytes behind a length
+                9, // eight bytes after a length
                 h(29, 4),
                 8,
                 0, // discarded, but its time counts
@@ -286,18 +286,18 @@ mod tests {
             let bytes = page(order, 100, words.len() as u64 * 4, &words);
             let mut opened = PageLayout::usual(order).open(&bytes).unwrap();
             assert_eq!(opened.missed, None);
-            let mut told = vec![];
+            let mut records = vec![];
             for record in opened.records.by_ref() {
                 let record = record.unwrap();
                 let first = order.u32_at(record.raw, 0).unwrap();
-                told.push((record.time, record.raw.len(), first));
+                records.push((record.time, record.raw.len(), first));
             }
-            assert_eq!(told, [(105, 4, 7), (109 + (2 << 27), 8, 8), (6 + (40 << 27), 4, 10)]);
+            assert_eq!(records, [(105, 4, 7), (109 + (2 << 27), 8, 8), (6 + (40 << 27), 4, 10)]);
         }
     }
 
     #[test]
-    fn losses_are_counted_where_the_kernel_counted_them() {
+    fn losses_are_counted_if_the_kernel_counted_them() {
         let order = ByteOrder::Little;
         let of = |commit: u64| PageLayout::usual(order).open(&page(order, 1, commit, &[33, 0, 17, 0])).unwrap().missed;
         assert_eq!(of(8), None);
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reaches_beyond_the_page_is_bad() {
+    fn data_beyond_the_page_is_an_error() {
         let order = ByteOrder::Little;
         let layout = PageLayout::usual(order);
         assert!(layout.open(&page(order, 1, 12, &[1, 2])).is_err());

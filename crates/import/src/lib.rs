@@ -1,4 +1,5 @@
-//! Foreign files as streams of events: one file (or folder) a format, found by content and never by extension.
+//! Importers: read foreign files as streams of events. Each format is one file (or folder), detected by its content and
+//! never by its extension.
 
 pub(crate) mod callchains;
 pub mod formats;
@@ -7,7 +8,7 @@ pub(crate) mod tracepoint;
 
 use ingest::{Importer, Sniff};
 
-/// Every format, in the order in which they are asked whether a file is theirs: those with a magic number first.
+/// Every format, in the order in which detection tries them: those with a magic number first.
 pub const FORMATS: &[&dyn Importer] = &[
     &formats::perf_data::PerfData,
     &formats::trace_dat::TraceDat,
@@ -20,14 +21,14 @@ pub const FORMATS: &[&dyn Importer] = &[
     &formats::perf_script::PerfScript,
 ];
 
-/// The format of a folder that holds files of these names.
+/// Returns the format of a folder that contains files with these names.
 #[must_use]
 pub fn detect_folder(names: &[String]) -> Option<&'static dyn Importer> {
     let best = |wanted| FORMATS.iter().copied().find(|f| f.sniff_folder(names) == wanted);
     best(Sniff::Yes).or_else(|| best(Sniff::Maybe))
 }
 
-/// The format of a file that begins with `head` (its first 4 KiB, or all of a shorter one).
+/// Returns the format of a file that begins with `head` (its first 4 KiB, or all of a shorter one).
 #[must_use]
 pub fn detect(head: &[u8]) -> Option<&'static dyn Importer> {
     let best = |wanted| FORMATS.iter().copied().find(|f| f.sniff(head) == wanted);

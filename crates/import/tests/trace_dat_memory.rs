@@ -1,6 +1,6 @@
-//! What a hostile trace.dat may cost in memory: sizes that lie, CPUs without end, bytes packed a thousandfold. Alone in its
-//! process, since it counts what is allocated.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // a test fails by panicking
+//! Tests that a hostile trace.dat costs little memory: wrong sizes, many CPUs, highly compressed bytes. It runs in a process of its
+//! own, since it counts allocations.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // tests fail by panicking
 #![allow(unsafe_code)]
 
 #[path = "support/allocated.rs"]
@@ -20,8 +20,8 @@ use writer::{Ring, Shape, TraceDat};
 
 const MIB: usize = 1 << 20;
 
-/// Reads it; the most that was allocated beyond the bytes themselves must be little.
-fn cost(what: &str, bytes: &[u8]) {
+/// Reads bytes, and checks the peak of allocated memory.
+fn check_cost(what: &str, bytes: &[u8]) {
     let before = Instant::now();
     let held = NOW.load(Ordering::Relaxed);
     PEAK.store(held, Ordering::Relaxed);
@@ -44,21 +44,21 @@ fn hostile_files_cost_little() {
     for cpu in 0..5_000 {
         many.cpu(cpu).switch(1_000, 0, 0, 11).turn().switch(2_000, 11, 1, 0);
     }
-    cost("more CPUs than there are", &many.file());
+    check_cost("more CPUs than possible", &many.file());
 
     let mut bomb = TraceDat::new(seven, 1);
     bomb.formats = vec!["x".repeat(60 * MIB)];
-    cost("a description of 60 MiB", &bomb.file());
+    check_cost("a description of 60 MiB", &bomb.file());
     bomb.formats = vec!["name: x\nID: 7\n".to_owned(); 2_000_000];
-    cost("two million descriptions", &bomb.file());
+    check_cost("two million descriptions", &bomb.file());
 
     let mut names = TraceDat::new(seven, 1);
     let lines: String = (1..2_000_000).map(|n| format!("{n} n{n}\n")).collect();
     names.cmdlines = Box::leak(lines.into_boxed_str());
     names.cpu(0).switch(1_000, 0, 0, 11);
-    cost("two million names", &names.file());
+    check_cost("two million names", &names.file());
 
-    // Full of the shortest records.
+    // Pages full of the shortest records.
     let large = Shape { page: 8 * MIB, ..Shape::SEVEN };
     let mut dense = TraceDat::new(large, 2);
     for cpu in 0..2 {
@@ -67,11 +67,11 @@ fn hostile_files_cost_little() {
             ring.record(at, &[0; 8]);
         }
     }
-    cost("pages of 8 MiB", &dense.file());
+    check_cost("pages of 8 MiB", &dense.file());
 
     let mut empty = TraceDat::new(seven, 1);
     empty.cpu(0).pages = vec![vec![0; 4096]; 40_000];
-    cost("pages with nothing on them", &empty.file());
+    check_cost("empty pages", &empty.file());
     empty.cpu(0).pages = vec![vec![0xff; 4096]; 40_000];
-    cost("pages that cannot be", &empty.file());
+    check_cost("invalid pages", &empty.file());
 }

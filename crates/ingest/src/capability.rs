@@ -1,19 +1,19 @@
-//! What recordings of a format tell.
+//! What recordings of a format provide.
 
-/// Makes [`Capability`] and its lists of one line each.
+/// Defines [`Capability`] and its lists, one line each.
 macro_rules! capabilities {
     ($($(#[$doc:meta])* $capability:ident => $name:literal,)*) => {
-        /// Something that recordings of a format may tell.
+        /// Something that recordings of a format may provide.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Capability {
             $($(#[$doc])* $capability,)*
         }
 
         impl Capability {
-            /// All, in the order of the page of formats.
+            /// All capabilities, in the order of the list of formats.
             pub const ALL: &'static [Self] = &[$(Self::$capability,)*];
 
-            /// What it is called there.
+            /// Returns the name in the list of formats.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -25,29 +25,29 @@ macro_rules! capabilities {
 }
 
 capabilities! {
-    /// Which switch from which thread to which, and why.
+    /// Context switches: the two threads and the cause.
     Switches => "switches",
     /// `sched_waking`.
     Waking => "waking",
     /// `sched_wakeup`.
     Wakeup => "wakeup",
-    /// Which process each thread belongs to.
+    /// The process of each thread.
     Processes => "processes",
     /// Priorities.
     Priority => "priority",
-    /// How threads are set to be scheduled: policy, nice, utilisation clamps, cgroup.
+    /// Scheduling settings of threads: policy, nice, utilisation clamps, cgroup.
     Settings => "settings",
-    /// Which CPU is best for a thread, as programs say.
+    /// Ideal CPUs of threads, as set by programs.
     IdealCpu => "ideal CPU",
     /// Idle states.
     Idle => "idle",
     /// Frequencies.
     Frequency => "frequency",
-    /// Which CPUs are parked, or taken from the scheduler, from when to when.
+    /// When CPUs are parked or offline.
     Parking => "parking",
     /// Interrupts.
     Irq => "interrupts",
-    /// What the kernel charged for running.
+    /// The CPU time that the kernel charged.
     Charges => "charges",
     /// Marks and values of programs.
     Marks => "marks",
@@ -55,38 +55,38 @@ capabilities! {
     Frames => "frames",
     /// Callchains.
     Stacks => "stacks",
-    /// Calls of `sched_yield`, which tell it from a preemption on the way back to user mode.
+    /// Calls of `sched_yield`, which distinguish yields from preemptions on the way back to user mode.
     Yields => "yields",
-    /// That events were lost.
+    /// Reports of lost events.
     Losses => "losses",
     /// The machine: core types, siblings, capacities.
     Topology => "topology",
 }
 
-/// Which recordings of a format tell something.
+/// Which recordings of a format provide a capability.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Tells {
-    /// Every one does.
+pub enum Availability {
+    /// All of them.
     Yes,
-    /// Those that were made so: how.
+    /// Those recorded in a certain way: how.
     If(&'static str),
 }
 
-/// What recordings of a format tell, for the page of formats.
+/// What recordings of a format provide, for the list of formats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Offer {
-    /// Which programs write it, and how it is had of them, in a line.
+    /// Which programs write the format, and how, in one line.
     pub made_by: &'static str,
-    /// What they tell; what is not listed, none does.
-    pub tells: &'static [(Capability, Tells)],
-    /// What corewise therefore cannot say, a sentence each.
+    /// The capabilities; those not listed are never available.
+    pub provides: &'static [(Capability, Availability)],
+    /// The resulting limitations, a sentence each.
     pub cannot: &'static [&'static str],
 }
 
 impl Offer {
-    /// Which of them tell this; `None`: none does.
+    /// Returns which recordings provide this; `None`: none.
     #[must_use]
-    pub fn of(&self, capability: Capability) -> Option<Tells> {
-        self.tells.iter().find(|(c, _)| *c == capability).map(|(_, tells)| *tells)
+    pub fn of(&self, capability: Capability) -> Option<Availability> {
+        self.provides.iter().find(|(c, _)| *c == capability).map(|(_, availability)| *availability)
     }
 }

@@ -1,54 +1,54 @@
-//! The contract between a source and the rest.
+//! The interface between sources and the rest of corewise.
 
 use crate::{Facts, Ledger, Offer};
 use model::{Batch, MaybeNs};
 use std::io::{Read, Seek};
 
-/// Whether a file's first bytes are of a format.
+/// Whether the first bytes of a file match a format.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Sniff {
-    /// They are not.
+    /// They do not.
     No,
-    /// They may be.
+    /// They may.
     Maybe,
-    /// They are.
+    /// They do.
     Yes,
 }
 
-/// A file that may be read anywhere.
+/// A seekable file.
 pub trait ReadSeek: Read + Seek {}
 impl<T: Read + Seek> ReadSeek for T {}
 
-/// A folder of files, so that a parser never touches the file system itself.
+/// A folder of files, so that parsers do not access the file system.
 pub trait Folder {
-    /// The names of its files, sorted.
+    /// Returns the names of its files, sorted.
     fn names(&self) -> Vec<String>;
     /// Opens one of them.
     ///
     /// # Errors
-    /// As the file system says.
+    /// The error of the file system.
     fn open(&self, name: &str) -> std::io::Result<Box<dyn ReadSeek + Send>>;
 }
 
-/// What an importer is handed.
+/// The input of an importer.
 pub enum Input<'a> {
     /// A file.
     File(Box<dyn ReadSeek + Send + 'a>),
-    /// Something that can be read once.
+    /// A pipe, which can be read only once.
     Pipe(Box<dyn Read + Send + 'a>),
     /// A folder of files.
     Folder(Box<dyn Folder + Send + 'a>),
 }
 
-/// The source cannot be read on from here.
+/// An error that ends the reading of a source.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}{}", place(self))]
 pub struct Fatal {
-    /// What is wrong, and where it helps, what to do.
+    /// What is wrong, and what to do if that helps.
     pub what: String,
-    /// Where in the source.
+    /// The offset in the source.
     pub offset: u64,
-    /// Whether what came before is a result.
+    /// Whether the events before are a valid result.
     pub fault: Fault,
 }
 
@@ -59,78 +59,106 @@ fn place(fatal: &Fatal) -> String {
     }
 }
 
-/// Where the fault lies that ended a reading.
+/// The cause of an error that ended a reading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// In the source: it is cut off or damaged. What came before is what it holds.
+    /// The source is cut off or damaged. The events before are valid.
     Source,
-    /// In corewise or in this machine: a reader's panic, a full disk. What came before is no result.
+    /// corewise or this machine failed: a panic in a reader, a full disk. The events before are not a result.
     Reader,
 }
 
 impl Fatal {
-    /// The source is cut off or damaged at an offset.
+    /// Returns an error for a source that is cut off or damaged at an offset.
     pub fn new(what: impl Into<String>, offset: u64) -> Self {
         Self { what: what.into(), offset, fault: Fault::Source }
     }
 
-    /// Reading failed, through no fault of the source.
-    pub fn of_reader(what: impl Into<String>) -> Self {
+    /// Returns an error that is not caused by the source.
+    pub fn in_reader(what: impl Into<String>) -> Self {
         Self { what: what.into(), offset: 0, fault: Fault::Reader }
     }
 }
 
-/// A source that was opened: what it says of itself, and its events.
+/// An open source: its metadata and its events.
 pub struct Opened<'a> {
-    /// What the source says of itself before its first event.
+    /// The metadata of the source.
     pub facts: Facts,
     /// Its events.
     pub streams: Vec<Box<dyn Stream + Send + 'a>>,
 }
 
-/// A format.
+/// An importer of a format.
+///
+/// ```
+/// use ingest::{Facts, Fatal, Importer, Input, Offer, Opened, Sniff};
+///
+/// struct Empty;
+/// impl Importer for Empty {
+///     fn id(&self) -> &'static str { "empty" }
+///     fn offer(&self) -> Offer { Offer { made_by: "no program", provides: &[], cannot: &[] } }
+///     fn sniff(&self, head: &[u8]) -> Sniff { if head == b"EMPTY" { Sniff::Yes } else { Sniff::No } }
+///     fn open<'a>(&self, _: Input<'a>) -> Result<Opened<'a>, Fatal> {
+///         Ok(Opened { facts: Facts::default(), streams: Vec::new() })
+///     }
+/// }
+/// assert_eq!(Empty.sniff(b"EMPTY"), Sniff::Yes);
+/// ```
 pub trait Importer: Sync {
-    /// Its name in lists and manifests.
+    /// Returns the name of the format in lists and manifests.
     fn id(&self) -> &'static str;
-    /// What its recordings tell.
+    /// Returns what its recordings provide.
     fn offer(&self) -> Offer;
     /// Whether its recordings are folders of files.
     fn is_folder(&self) -> bool {
         false
     }
-    /// Whether a folder that holds files of these names is of this format.
+    /// Whether a folder with files of these names is of this format.
     fn sniff_folder(&self, _names: &[String]) -> Sniff {
         Sniff::No
     }
-    /// Whether these first bytes (up to 4 KiB; fewer only where the file is shorter) are of this format.
+    /// Whether these first bytes (up to 4 KiB; fewer only if the file is shorter) are of this format.
     fn sniff(&self, head: &[u8]) -> Sniff;
-    /// Reads what stands before the events.
+    /// Reads the metadata before the events.
     ///
     /// # Errors
-    /// [`Fatal`] where nothing can be read from it.
+    /// [`Fatal`] if nothing can be read.
     fn open<'a>(&self, from: Input<'a>) -> Result<Opened<'a>, Fatal>;
 }
 
-/// Events that a stream hands out at once, about: of 64 bytes each, so that they are still in a core's second cache when they are
-/// put in order.
+/// The approximate number of events in a batch: small enough (64 bytes each) to be in the L2 cache when they are ordered.
 pub const BATCH: usize = 2048;
 
-/// A source of events: usually a CPU's buffer, in time order. A file with round marks is one stream whose [`Reach::Until`]
-/// advances at each round, so that a silent CPU never stalls the merge; between two rounds it may hand out events in any
-/// order across CPUs, but in time order on each.
+/// A stream of events: usually a CPU's buffer, in time order. A file with round marks is one stream whose [`Reach::Until`] advances
+/// at each round, so that a CPU without events never stalls the merge. Between two rounds, events may be in any order across CPUs,
+/// but in time order on each.
+///
+/// ```
+/// use ingest::{Fatal, Ledger, Reach, Stream};
+/// use model::{Batch, CpuId, Event, EventKind, Ns, Tid};
+///
+/// struct One;
+/// impl Stream for One {
+///     fn next(&mut self, out: &mut Batch, _: &mut dyn Ledger) -> Result<Reach, Fatal> {
+///         let (cpu, current) = (CpuId(0), Tid::UNKNOWN);
+///         out.events.push(Event { at: Ns(7), offset: 0, cpu, current, what: EventKind::Sample });
+///         Ok(Reach::End)
+///     }
+/// }
+/// ```
 pub trait Stream {
-    /// Appends some events (about [`BATCH`]) to `out`; what cannot be read is told to `bad`, and reading goes on behind it.
+    /// Appends some events (about [`BATCH`]) to `out`; what cannot be read is reported to `bad` and skipped.
     ///
     /// # Errors
-    /// [`Fatal`] where reading cannot go on: what was delivered before stays good.
+    /// [`Fatal`] if reading cannot continue; events delivered before stay valid.
     fn next(&mut self, out: &mut Batch, bad: &mut dyn Ledger) -> Result<Reach, Fatal>;
 }
 
-/// How far a stream has told everything.
+/// How far a stream is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reach {
-    /// Nothing earlier than this will come; [`MaybeNs::NONE`] says nothing yet.
+    /// No event before this time will follow; [`MaybeNs::NONE`]: not known yet.
     Until(MaybeNs),
-    /// Nothing more will come.
+    /// No event will follow.
     End,
 }

@@ -1,33 +1,33 @@
-//! Events of one CPU that wait for their turn.
+//! A queue of the events of one CPU.
 
 use crate::BATCH;
 use model::Event;
 use std::collections::VecDeque;
 
-/// Events in the order in which they came, in blocks: a batch of one CPU waits in the memory it was read into, and what has left
-/// makes room for what is read next, while caches still hold it.
+/// Events in the order in which they were added, in blocks. A batch of one CPU stays in the memory into which it was read, and memory
+/// of events that left is reused while it is still in the caches.
 #[derive(Default)]
 pub(crate) struct Fifo {
-    /// None is empty.
+    /// The blocks, none of them empty.
     blocks: VecDeque<Vec<Event>>,
-    /// So many of the first block have left.
+    /// The number of events of the first block that have left.
     left: usize,
 }
 
-/// Room for so many at least: a page. A hostile source tells one event each of thousands of CPUs.
-const LEAST: usize = 64;
+/// The minimum size of a block: a page. Limits the memory for a malicious source with one event on each of thousands of CPUs.
+const MIN_BLOCK: usize = 64;
 
-/// Memory to be filled again.
+/// Memory to reuse.
 #[derive(Default)]
 pub(crate) struct Spares {
-    /// Blocks that all have left.
+    /// Unused blocks.
     blocks: Vec<Vec<Event>>,
-    /// Where events are sorted.
+    /// A buffer to sort events.
     sorted: Vec<Event>,
 }
 
 impl Spares {
-    /// One with room for so many, or any that was used before.
+    /// Returns an unused block, or a new one for this many events.
     fn take(&mut self, room: usize) -> Vec<Event> {
         self.blocks.pop().unwrap_or_else(|| Vec::with_capacity(room))
     }
@@ -39,7 +39,7 @@ impl Spares {
 }
 
 impl Fifo {
-    /// The first ones, as far as they lie together; none where none waits.
+    /// Returns the contiguous events at the front; empty if there are none.
     pub(crate) fn waiting(&self) -> &[Event] {
         self.blocks.front().and_then(|block| block.get(self.left..)).unwrap_or_default()
     }
@@ -54,18 +54,18 @@ impl Fifo {
 
     pub(crate) fn extend(&mut self, mut run: &[Event], spares: &mut Spares) {
         while !run.is_empty() {
-            // Growing would move what waits.
+            // Growing a block would move its events.
             let room = self.blocks.back().map_or(0, |block| block.capacity() - block.len());
             let (now, later) = run.split_at(room.min(run.len()));
             match self.blocks.back_mut().filter(|_| room > 0) {
                 Some(block) => block.extend_from_slice(now),
-                None => self.blocks.push_back(spares.take(run.len().max(LEAST))),
+                None => self.blocks.push_back(spares.take(run.len().max(MIN_BLOCK))),
             }
             run = later;
         }
     }
 
-    /// As [`Self::extend`], of a whole batch, which is left empty. Where it fills its memory well, that is taken as it is.
+    /// Like [`Self::extend`] for a whole batch, which is left empty. If the batch uses most of its memory, the memory is taken over.
     pub(crate) fn extend_with(&mut self, batch: &mut Vec<Event>, spares: &mut Spares) {
         if batch.len() * 2 > batch.capacity() {
             self.blocks.push_back(std::mem::replace(batch, spares.take(BATCH)));
@@ -75,7 +75,7 @@ impl Fifo {
         }
     }
 
-    /// So many of those that lie together at the front leave.
+    /// Removes this many of the contiguous events at the front.
     pub(crate) fn leave(&mut self, count: usize, spares: &mut Spares) {
         self.left += count;
         if self.blocks.front().is_some_and(|block| block.len() <= self.left) {
@@ -84,8 +84,8 @@ impl Fifo {
         }
     }
 
-    /// Sorts by time; those of one instant stay in their order. A source without order has this done again and again: the blocks
-    /// stay as they are, and what they hold is sorted apart, in memory that is kept.
+    /// Sorts by time, keeping the order of events at one instant. Unordered sources call this often: events are sorted in a separate
+    /// buffer, which is kept, and the blocks are reused.
     pub(crate) fn sort(&mut self, spares: &mut Spares) {
         let mut sorted = std::mem::take(&mut spares.sorted);
         for block in self.blocks.drain(..) {
@@ -102,10 +102,10 @@ impl Fifo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{CpuId, Ns, Tid, What};
+    use model::{CpuId, EventKind, Ns, Tid};
 
     fn event(at: i64) -> Event {
-        Event { at: Ns(at), offset: 0, cpu: CpuId(0), current: Tid::UNKNOWN, what: What::Sample }
+        Event { at: Ns(at), offset: 0, cpu: CpuId(0), current: Tid::UNKNOWN, what: EventKind::Sample }
     }
 
     fn all(fifo: &mut Fifo, spares: &mut Spares) -> Vec<i64> {
@@ -118,12 +118,12 @@ mod tests {
     }
 
     #[test]
-    fn first_in_is_first_out_and_those_that_left_make_room() {
+    fn first_in_first_out_reuses_memory() {
         let (mut fifo, mut spares) = (Fifo::default(), Spares::default());
         let (mut next, mut left) = (0, 0);
         let mut more = |count: i64| (0..count).map(|_| (next, next += 1).0).map(event).collect::<Vec<_>>();
         for round in 0..2000 {
-            // Long ones, short ones, and batches that use half of their memory or less.
+            // Long runs, short runs, and batches that use half of their memory or less.
             fifo.extend(&more(round % 7), &mut spares);
             let mut batch = more(round * 31 % 3000 + 1);
             batch.reserve_exact(round as usize % 2 * 4000);
@@ -143,18 +143,18 @@ mod tests {
                 assert!(rest.last().is_none_or(|last| last + 1 == left) && rest.is_sorted());
             }
         }
-        // No more memory than the most that waited at once, of which some batches use half of theirs.
+        // No more memory than for the maximum number of queued events; some batches use half of their memory.
         assert!(spares.blocks.len() < 1000, "{}", spares.blocks.len());
     }
 
     #[test]
-    fn sorted_stays_in_order_within_an_instant() {
+    fn sorting_is_stable() {
         let (mut fifo, mut spares) = (Fifo::default(), Spares::default());
-        let told = |at, offset| Event { offset, ..event(at) };
-        fifo.extend_with(&mut vec![told(5, 0), told(9, 1)], &mut spares);
+        let event_at = |at, offset| Event { offset, ..event(at) };
+        fifo.extend_with(&mut vec![event_at(5, 0), event_at(9, 1)], &mut spares);
         fifo.leave(1, &mut spares);
-        fifo.extend_with(&mut vec![told(9, 2), told(3, 3)], &mut spares);
-        fifo.extend(&[told(9, 4), told(1, 5)], &mut spares);
+        fifo.extend_with(&mut vec![event_at(9, 2), event_at(3, 3)], &mut spares);
+        fifo.extend(&[event_at(9, 4), event_at(1, 5)], &mut spares);
         fifo.sort(&mut spares);
         assert_eq!(fifo.waiting().iter().map(|e| e.offset).collect::<Vec<_>>(), [5, 3, 1, 2, 4]);
         assert_eq!(all(&mut fifo, &mut spares), [1, 3, 9, 9, 9]);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn sorted_again_and_again_takes_no_more_memory() {
+    fn repeated_sorting_takes_no_more_memory() {
         let (mut fifo, mut spares) = (Fifo::default(), Spares::default());
         for at in 0..3000 {
             fifo.extend(&[event(at), event(at - 5)], &mut spares);

@@ -1,8 +1,8 @@
-//! What a source of events is, and how sources become one ordered stream.
+//! The interface of event sources, and their merge into one ordered stream.
 //!
-//! An [`Importer`] recognises a format by its content and hands out [`Stream`]s; `ingest` pulls them ([`run`]), puts their
-//! events into one order, places the origin (time 0) at the begin of the recording and keeps the ledger of what was lost
-//! or odd. Nothing after this crate knows a file format.
+//! An [`Importer`] recognises a format by its content and returns [`Stream`]s. [`run`] reads them, puts their events into one
+//! order, sets the origin (time 0) to the begin of the recording and keeps a ledger of losses and other anomalies. Nothing after
+//! this crate depends on a file format.
 
 mod capability;
 mod contract;
@@ -14,9 +14,9 @@ mod order;
 mod run;
 mod spill;
 
-pub use capability::{Capability, Offer, Tells};
+pub use capability::{Availability, Capability, Offer};
 pub use contract::{BATCH, Fatal, Fault, Folder, Importer, Input, Opened, Reach, ReadSeek, Sniff, Stream};
-pub use facts::{Condition, Facts, OwnCost};
-pub use ledger::{Ledger, Trouble, TroubleCount, Troubles};
+pub use facts::{Condition, Facts, RecordingOverhead};
+pub use ledger::{Anomalies, Anomaly, AnomalyCount, Ledger};
 pub use order::{Limits, Ordered};
 pub use run::{Ending, Ingested, RunError, run};

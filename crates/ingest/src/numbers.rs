@@ -1,18 +1,18 @@
-//! Texts and callchains go by number in events. Each stream numbers its own; the recording has one number for each, whoever told it. With one
-//! stream its numbers are used as they are.
+//! Renumbers texts and callchains, which events reference by id. Each stream has its own ids; the recording has one id for each text
+//! and callchain, from whichever stream. With a single stream, its ids are used unchanged.
 
-use model::{Batch, Event, NameId, StackFrame, StackId, What};
+use model::{Batch, Event, EventKind, NameId, StackFrame, StackId};
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
-/// The recording's numbers.
+/// The ids of the recording.
 #[derive(Default)]
 pub(crate) struct Numbers {
     names: Interner<Box<str>>,
     stacks: Interner<Box<[StackFrame]>>,
 }
 
-/// By a stream's own number of a text or callchain, the recording's. 0 is none's.
+/// Maps a stream's own ids of texts and callchains to those of the recording. 0 means none.
 pub(crate) struct OwnNumbers {
     names: Vec<u32>,
     stacks: Vec<u32>,
@@ -25,7 +25,7 @@ impl Default for OwnNumbers {
 }
 
 impl Numbers {
-    /// Takes what a stream told anew, hands on to `out` what the recording had not, and gives the events the recording's numbers.
+    /// Takes new texts and callchains of a stream, adds those that are new in the recording to `out`, and renumbers the events.
     pub(crate) fn renumber(&mut self, incoming: &mut Batch, own: &mut OwnNumbers, out: &mut Batch) {
         for name in incoming.names.drain(..) {
             own.names.push(self.names.intern(name, &mut out.names));
@@ -74,23 +74,25 @@ fn renumber_frame(frame: &mut StackFrame, names: &[u32]) {
 fn renumber(event: &mut Event, own: &OwnNumbers) {
     let name = |id: &mut NameId| rename(id, &own.names);
     match &mut event.what {
-        What::Switch(s) => {
+        EventKind::Switch(s) => {
             name(&mut s.prev_name);
             name(&mut s.next_name);
             s.stack = StackId(own.stacks.get(s.stack.0 as usize).copied().unwrap_or(0));
         }
-        What::Wake(w) => name(&mut w.name),
-        What::Fork { name: n, .. } | What::Name { name: n, .. } | What::Irq { name: n, .. } => name(n),
-        What::Exec { file: n, .. } | What::Affinity { cpus: n, .. } | What::Cgroup { path: n, .. } => name(n),
-        What::CgroupLimits { path, cpus, .. } => {
+        EventKind::Wake(w) => name(&mut w.name),
+        EventKind::Fork { name: n, .. } | EventKind::Name { name: n, .. } | EventKind::Irq { name: n, .. } => name(n),
+        EventKind::Exec { file: n, .. } | EventKind::Affinity { cpus: n, .. } | EventKind::Cgroup { path: n, .. } => {
+            name(n)
+        }
+        EventKind::CgroupLimits { path, cpus, .. } => {
             name(path);
             name(cpus);
         }
-        What::Seen(seen) => name(&mut seen.name),
-        What::Mark(mark) => name(&mut mark.name),
-        What::Value { name: n, .. } => name(n),
-        What::Frame(frame) => name(&mut frame.layer),
-        What::Present(present) => {
+        EventKind::Snapshot(entry) => name(&mut entry.name),
+        EventKind::Mark(mark) => name(&mut mark.name),
+        EventKind::Value { name: n, .. } => name(n),
+        EventKind::Frame(frame) => name(&mut frame.layer),
+        EventKind::Present(present) => {
             name(&mut present.application);
             name(&mut present.mode);
         }

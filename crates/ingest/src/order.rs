@@ -1,45 +1,45 @@
-//! Many streams, one order.
+//! Merges several streams into one order.
 //!
-//! Events of the same nanosecond: on one CPU in the order of the source; across CPUs, of each CPU's next event at that
-//! instant wakings come before switches, then the lower CPU (ACCOUNTING.md). That is a rule for merging queues, not a sort
-//! key, so each CPU keeps a queue of its own:
+//! Events at the same nanosecond are in the order of the source on each CPU. Across CPUs, of the next event of each CPU at that
+//! time, wakeups come before switches, then lower CPUs first (docs/accounting.md). This is a rule for merging queues and not a sort key,
+//! so each CPU has a queue of its own:
 //!
 //! ```text
-//!   stream ──┐   cpu0  e e e e │ e e        │ horizon: the least `Until` of all streams.
-//!   stream ──┼─► cpu1  e e     │ e     ──►  what lies before it is final and leaves in order
-//!   stream ──┘   cpu2  e e e   │            (a silent CPU holds nobody up)
+//!   stream ──┐   cpu0  e e e e │ e e        │ horizon: the minimum `Until` of all streams.
+//!   stream ──┼─► cpu1  e e     │ e     ──►  events before it are final and are emitted in order
+//!   stream ──┘   cpu2  e e e   │            (a CPU without events delays no other)
 //! ```
 //!
-//! Beyond [`Limits::pending`] events the queues go to disk ([`crate::spill`]), so a source without a horizon costs
-//! temporary files, not memory.
+//! Beyond [`Limits::pending`] events, the queues are written to disk ([`crate::spill`]), so a source without a horizon needs
+//! temporary files and not memory.
 
 use crate::fifo::{Fifo, Spares};
 use crate::numbers::{Numbers, OwnNumbers};
 use crate::spill::Spill;
-use crate::{Fatal, Ledger, Opened, Reach, Stream, Trouble, Troubles};
-use model::{Batch, CpuId, Event, Ns, What};
+use crate::{Anomalies, Anomaly, Fatal, Ledger, Opened, Reach, Stream};
+use model::{Batch, CpuId, Event, EventKind, Ns};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-/// How much ingest may hold, and whether it reads ahead.
+/// The memory limits of ingest, and whether it reads ahead.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Events in memory that wait for their turn.
+    /// The maximum number of queued events in memory.
     pub pending: usize,
-    /// Events handed on at once.
+    /// The number of events in a batch.
     pub batch: usize,
-    /// Whether [`crate::run`] reads a lone stream on a thread of its own, beside the one that puts its events in order.
+    /// Whether [`crate::run`] reads a single stream on a thread of its own, in addition to the one that orders its events.
     pub ahead: bool,
 }
 
-/// With no more CPUs than this, a thread more only takes turns with the others, and each batch wakes it.
+/// With no more CPUs than this, another thread only competes with the others, and each batch wakes it.
 const FEW_CPUS: usize = 2;
 
 impl Default for Limits {
     fn default() -> Self {
-        // 64 bytes each: 64 MiB, which two rounds of perf's largest buffers fit in; batches stay in a core's second cache.
+        // 64 MiB, enough for two rounds of perf's largest buffers; batches fit into the L2 cache.
         let ahead = std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > FEW_CPUS);
         Self { pending: 1 << 20, batch: 4096, ahead }
     }
@@ -51,37 +51,37 @@ pub struct Ordered<'a> {
     queues: Vec<Queue>,
     spares: Spares,
     by_cpu: FxHashMap<CpuId, usize>,
-    /// Queues that got events out of order and are not sorted yet.
-    torn: Vec<usize>,
-    /// Whether one of those events is before the horizon.
+    /// Queues with events out of order that are not sorted yet.
+    unsorted: Vec<usize>,
+    /// Whether one of these events is before the horizon.
     late_in_queue: bool,
     heads: BinaryHeap<Reverse<Head>>,
     horizon: Ns,
-    /// Ignore what streams say of their horizon: the source broke its word.
+    /// Ignore the horizons of the streams, because the source violated them.
     sort_all: bool,
     origin: Option<Ns>,
     limits: Limits,
     pending: usize,
-    /// Events that left since more was final than a batch holds, and those read in their place: see [`Self::read_on`].
-    gone: usize,
-    read: usize,
+    /// The events emitted since more were final than a batch holds, and those read to replace them: see [`Self::read_on`].
+    emitted: usize,
+    replaced: usize,
     spill: Option<Spill>,
     numbers: Numbers,
     incoming: Batch,
     late: u64,
-    /// Time of the last event that left: nothing earlier may come after it.
+    /// The time of the last emitted event; no earlier event may follow.
     left: Ns,
     /// Why reading stopped before the end of a stream, if it did.
     pub stopped: Option<Fatal>,
-    /// Trouble met so far.
-    pub troubles: Troubles,
+    /// The anomalies so far.
+    pub anomalies: Anomalies,
 }
 
 struct Source<'a> {
     stream: Box<dyn Stream + Send + 'a>,
     until: Ns,
     ended: bool,
-    /// Where there are several streams.
+    /// Used if there are several streams.
     own: OwnNumbers,
 }
 
@@ -89,11 +89,11 @@ struct Queue {
     cpu: CpuId,
     events: Fifo,
     in_heads: bool,
-    /// It holds events out of order, and stands in [`Ordered::torn`].
-    torn: bool,
+    /// Whether it has events out of order and is listed in [`Ordered::unsorted`].
+    is_unsorted: bool,
 }
 
-/// A queue's next event: its time, whether it is a switch, the CPU, and the queue.
+/// The next event of a queue: its time, whether it is a switch, the CPU, and the index of the queue.
 type Head = (Ns, bool, CpuId, usize);
 
 fn head(queue: &Queue, at: usize) -> Option<Head> {
@@ -102,12 +102,12 @@ fn head(queue: &Queue, at: usize) -> Option<Head> {
 
 #[inline]
 fn head_of(event: &Event, cpu: CpuId, at: usize) -> Head {
-    (event.at, matches!(event.what, What::Switch(_)), cpu, at)
+    (event.at, matches!(event.what, EventKind::Switch(_)), cpu, at)
 }
 
 impl<'a> Ordered<'a> {
-    /// `sort_all`: trust no horizon, sort everything (slower, on disk where it is large); for a source that handed out an
-    /// event after its time had passed (see [`Self::late`]).
+    /// Opens a source. `sort_all`: ignore the horizons and sort everything (slower, on disk if it is large), for a source with late
+    /// events (see [`Self::late`]).
     #[must_use]
     pub fn new(opened: Opened<'a>, sort_all: bool, limits: Limits) -> Self {
         let source = |stream| Source { stream, until: Ns::MIN, ended: false, own: OwnNumbers::default() };
@@ -116,7 +116,7 @@ impl<'a> Ordered<'a> {
             queues: Vec::new(),
             spares: Spares::default(),
             by_cpu: FxHashMap::default(),
-            torn: Vec::new(),
+            unsorted: Vec::new(),
             late_in_queue: false,
             heads: BinaryHeap::new(),
             horizon: Ns::MIN,
@@ -124,38 +124,38 @@ impl<'a> Ordered<'a> {
             origin: opened.facts.begin,
             limits,
             pending: 0,
-            gone: 0,
-            read: 0,
+            emitted: 0,
+            replaced: 0,
             spill: None,
             numbers: Numbers::default(),
             incoming: Batch::default(),
             late: 0,
             left: Ns::MIN,
             stopped: None,
-            troubles: Troubles::default(),
+            anomalies: Anomalies::default(),
         }
     }
 
-    /// Events that came after their time had passed and were left out. Where it is not 0 and the source can be read
-    /// again, read it again with `sort_all`.
+    /// Returns the number of late events, which were dropped because later events had been emitted. If it is not 0 and the source can
+    /// be read again, read it again with `sort_all`.
     #[must_use]
     pub fn late(&self) -> u64 {
         self.late
     }
 
-    /// Time 0 on the source's own clock; `None` before the first sample.
+    /// Returns time 0 on the source's own clock; `None` before the first sample.
     #[must_use]
     pub fn origin(&self) -> Option<Ns> {
         self.origin
     }
 
-    /// Puts the next events into `out` (emptied first) with the texts they are the first to use; `false` at the end.
-    /// A stream that cannot go on ends there ([`Self::stopped`]); what it delivered before stays good.
+    /// Replaces `out` by the next events and the texts that they use first; returns `false` at the end. A stream that fails ends
+    /// there ([`Self::stopped`]); events delivered before stay valid.
     pub fn next(&mut self, out: &mut Batch) -> bool {
         out.clear();
         self.emit(out);
         self.read_on(out);
-        while !self.may_leave(&out.events) {
+        while !self.is_ready(&out.events) {
             if self.room(&out.events) > 0 {
                 let (had, more) = (out.events.len(), self.pull(out));
                 if !more {
@@ -167,7 +167,7 @@ impl<'a> Ordered<'a> {
                 }
             }
             if self.origin.is_none() {
-                // No sample to set the clock by: the first time told is as good as any.
+                // There is no sample to set the origin: use the first time.
                 let first = out.events.iter().find(|e| e.at != Ns::MIN).map_or(Ns::ZERO, |e| e.at);
                 self.begin_at(first, &mut out.events);
             }
@@ -176,38 +176,38 @@ impl<'a> Ordered<'a> {
         !(out.events.is_empty() && out.names.is_empty() && out.stacks.is_empty())
     }
 
-    /// Whether these can leave: what holds from before the begin needs no clock, what is dated waits for the first sample.
-    fn may_leave(&self, some: &[Event]) -> bool {
+    /// Whether these events can be emitted: events before the begin need no clock, dated events wait for the first sample.
+    fn is_ready(&self, some: &[Event]) -> bool {
         let full = some.len() >= self.limits.batch;
         some.last().is_some_and(|last| self.origin.is_some() || full && last.at == Ns::MIN)
     }
 
-    /// How many more may stand beside these: those of a batch, but that what waits for the first sample waits for all before that.
+    /// Returns how many more events the batch can take; events that wait for the first sample may exceed a batch.
     #[inline]
     fn room(&self, some: &[Event]) -> usize {
         let waiting = self.origin.is_none() && some.last().is_some_and(|last| last.at != Ns::MIN);
-        let most = if waiting { self.limits.pending.max(self.limits.batch) } else { self.limits.batch };
-        most.saturating_sub(some.len())
+        let max = if waiting { self.limits.pending.max(self.limits.batch) } else { self.limits.batch };
+        max.saturating_sub(some.len())
     }
 
-    /// Where more is final than a batch holds, as much is read as leaves: whoever takes the batches would otherwise wait while all
-    /// up to the next mark is read, and reading while all of that is taken. So no more waits than did at the mark.
+    /// If more events are final than a batch holds, reads as many as are emitted. Otherwise the consumer would wait while everything up
+    /// to the next mark is read, and the reader while all of it is consumed. The number of queued events does not grow.
     fn read_on(&mut self, out: &mut Batch) {
         if out.events.len() < self.limits.batch {
-            (self.gone, self.read) = (0, 0);
+            (self.emitted, self.replaced) = (0, 0);
             return;
         }
-        self.gone += out.events.len();
-        while self.read < self.gone && self.pending < self.limits.pending {
+        self.emitted += out.events.len();
+        while self.replaced < self.emitted && self.pending < self.limits.pending {
             let before = self.pending;
             if !self.pull(out) {
                 break;
             }
-            self.read += self.pending.saturating_sub(before);
+            self.replaced += self.pending.saturating_sub(before);
         }
     }
 
-    /// The recording begins at its first sample, unless the source said where. What came before it waits in `earlier`.
+    /// Sets the origin to the first sample, unless the source has one. Events before it are in `earlier`.
     fn begin_at(&mut self, origin: Ns, earlier: &mut [Event]) {
         self.origin = Some(origin);
         earlier.iter_mut().for_each(|e| rebase(e, origin));
@@ -224,16 +224,16 @@ impl<'a> Ordered<'a> {
         out.push(event);
     }
 
-    /// Asks the stream that is furthest behind for more; `false` where all have ended.
+    /// Reads from the stream with the earliest horizon; returns `false` if all have ended.
     fn pull(&mut self, out: &mut Batch) -> bool {
         let going = (0..self.streams.len()).filter(|i| !self.streams[*i].ended);
         let Some(at) = going.min_by_key(|i| self.streams[*i].until) else { return false };
         self.incoming.clear();
         let alone = self.streams.len() == 1;
         let source = &mut self.streams[at];
-        let reach = source.stream.next(&mut self.incoming, &mut self.troubles);
+        let reach = source.stream.next(&mut self.incoming, &mut self.anomalies);
         let left_out = std::mem::take(&mut self.incoming.left_out);
-        self.troubles.left_out(left_out, self.incoming.events.first().map_or(0, |e| e.offset));
+        self.anomalies.left_out(left_out, self.incoming.events.first().map_or(0, |e| e.offset));
         match reach {
             Ok(Reach::Until(until)) => source.until = until.get().map_or(source.until, |until| source.until.max(until)),
             Ok(Reach::End) => (source.until, source.ended) = (Ns::MAX, true),
@@ -255,11 +255,11 @@ impl<'a> Ordered<'a> {
         } else if self.streams.iter().all(|s| s.ended) {
             self.horizon = Ns::MAX;
         }
-        // What came lies behind the horizon, so its order matters when that moves on; but for events that came late.
+        // New events are after the horizon, so their order matters only when it advances, except for late events.
         if self.horizon > before || self.late_in_queue {
-            self.mend();
+            self.sort_unsorted();
         }
-        // Once some are on disk, all that follow go there too, final or not.
+        // Once some events are on disk, all further ones are written there too, final or not.
         let stuck = || self.queues.iter().all(|q| q.events.waiting().first().is_none_or(|e| e.at >= self.horizon));
         if self.pending > self.limits.pending && (self.spill.is_some() || stuck()) {
             self.spill_queues();
@@ -269,19 +269,19 @@ impl<'a> Ordered<'a> {
 
     fn queue_of(&mut self, cpu: CpuId) -> usize {
         *self.by_cpu.entry(cpu).or_insert_with(|| {
-            self.queues.push(Queue { cpu, events: Fifo::default(), in_heads: false, torn: false });
+            self.queues.push(Queue { cpu, events: Fifo::default(), in_heads: false, is_unsorted: false });
             self.queues.len() - 1
         })
     }
 
-    /// A buffer's events come in order, many of one CPU at a time, often all.
+    /// Queues the incoming events. They are mostly in order and of one CPU.
     fn enqueue_incoming(&mut self) {
         let mut incoming = std::mem::take(&mut self.incoming.events);
         let in_order = |a: &Event, b: &Event| a.cpu == b.cpu && a.at <= b.at;
         if let Some(at) = self.queue_for(&incoming).filter(|_| incoming.is_sorted_by(in_order)) {
             self.pending += incoming.len();
             self.queues[at].events.extend_with(&mut incoming, &mut self.spares);
-            self.stand_in_heads(at);
+            self.add_to_heads(at);
         } else {
             for run in incoming.chunk_by(in_order) {
                 self.enqueue_run(run);
@@ -291,24 +291,24 @@ impl<'a> Ordered<'a> {
         self.incoming.events = incoming;
     }
 
-    /// Takes events of one CPU that are in order among themselves.
+    /// Queues events of one CPU that are in order.
     fn enqueue_run(&mut self, run: &[Event]) {
         let Some(at) = self.queue_for(run) else {
             return run.iter().for_each(|e| self.enqueue(*e));
         };
         self.pending += run.len();
         self.queues[at].events.extend(run, &mut self.spares);
-        self.stand_in_heads(at);
+        self.add_to_heads(at);
     }
 
-    /// The queue that can take these as they are, where they are of one CPU and in order: none is late, for itself or in its queue.
+    /// Returns the queue that can take these events of one CPU unchanged: none is late, neither overall nor in the queue.
     fn queue_for(&mut self, run: &[Event]) -> Option<usize> {
         let first = run.first().filter(|e| e.at >= self.left.max(self.horizon))?;
         let at = self.queue_of(first.cpu);
         self.queues[at].events.last().is_none_or(|last| last.at <= first.at).then_some(at)
     }
 
-    fn stand_in_heads(&mut self, at: usize) {
+    fn add_to_heads(&mut self, at: usize) {
         let queue = &mut self.queues[at];
         if !queue.in_heads {
             queue.in_heads = true;
@@ -322,34 +322,38 @@ impl<'a> Ordered<'a> {
         if event.at < self.left {
             if event.is_dated() {
                 self.late += 1;
-                self.troubles.trouble("an event came after its time had passed", event.offset, Trouble::Lost);
+                self.anomalies.anomaly(
+                    "an event came too late: later events had been processed, so it was dropped",
+                    event.offset,
+                    Anomaly::Lost,
+                );
                 return;
             }
-            event.at = self.left; // side-band records (names) may come late: they hold from now on
+            event.at = self.left; // side-band records (names) may be late: they apply from now on
         }
         self.pending += 1;
-        if queue.events.last().is_some_and(|last| last.at > event.at) && !queue.torn {
-            queue.torn = true;
-            self.torn.push(at);
+        if queue.events.last().is_some_and(|last| last.at > event.at) && !queue.is_unsorted {
+            queue.is_unsorted = true;
+            self.unsorted.push(at);
         }
-        self.late_in_queue |= queue.torn && event.at < self.horizon;
+        self.late_in_queue |= queue.is_unsorted && event.at < self.horizon;
         queue.events.extend(&[event], &mut self.spares);
-        self.stand_in_heads(at);
+        self.add_to_heads(at);
     }
 
-    /// Sorts the queues that got events out of order: once, since putting each event into its place would take a hostile
-    /// source's time squared.
-    fn mend(&mut self) {
+    /// Sorts the queues with events out of order, all at once, because inserting each event would take quadratic time for a malicious
+    /// source.
+    fn sort_unsorted(&mut self) {
         self.late_in_queue = false;
-        if self.torn.is_empty() {
+        if self.unsorted.is_empty() {
             return;
         }
-        for at in std::mem::take(&mut self.torn) {
+        for at in std::mem::take(&mut self.unsorted) {
             let queue = &mut self.queues[at];
             queue.events.sort(&mut self.spares);
-            queue.torn = false;
+            queue.is_unsorted = false;
         }
-        self.rebuild_heads(); // what stands in the heap for these queues is no longer true
+        self.rebuild_heads(); // the heap entries of these queues are outdated
     }
 
     fn rebuild_heads(&mut self) {
@@ -360,7 +364,7 @@ impl<'a> Ordered<'a> {
         }
     }
 
-    /// Moves what lies before the horizon to `out`, up to a batch.
+    /// Moves the events before the horizon to `out`, up to a batch.
     fn emit(&mut self, out: &mut Batch) {
         if self.spill.is_some() {
             if self.horizon < Ns::MAX {
@@ -378,7 +382,7 @@ impl<'a> Ordered<'a> {
             }
             return merged.into_iter().for_each(|e| self.deliver(e, &mut out.events));
         }
-        // Growing on, what stands there would be moved again and again.
+        // Avoids repeated copies while the vector grows.
         if self.pending >= self.limits.batch {
             out.events.reserve_exact(self.limits.batch.saturating_sub(out.events.len()));
         }
@@ -387,7 +391,7 @@ impl<'a> Ordered<'a> {
             if time >= self.horizon && self.horizon < Ns::MAX {
                 break;
             }
-            // The next best is one of the two below the best.
+            // The second best is one of the two children of the root.
             let next = self.heads.as_slice().get(1..).and_then(|rest| rest.iter().take(2).max()).map(|Reverse(h)| *h);
             self.emit_run(at, next, out);
             let queue = &mut self.queues[at];
@@ -404,8 +408,7 @@ impl<'a> Ordered<'a> {
         }
     }
 
-    /// Moves the events with which this queue is ahead of all others, of which `next` is the first, as far as they lie
-    /// together: its first event at least.
+    /// Moves the contiguous events of this queue that precede those of all other queues, of which `next` is the first; at least one.
     fn emit_run(&mut self, at: usize, next: Option<Head>, out: &mut Batch) {
         let (horizon, room) = (self.horizon, self.room(&out.events).max(1));
         let queue = &mut self.queues[at];
@@ -417,7 +420,7 @@ impl<'a> Ordered<'a> {
         let run = queue.events.waiting();
         let from = out.events.len();
         match self.origin {
-            // Each is looked at, rebased and moved while it is at hand: the events of many buffers are more than caches hold.
+            // Checks, rebases and moves each event while it is in the cache: the events of many buffers do not fit.
             Some(origin) => {
                 for (nth, event) in run.iter().take(room).enumerate() {
                     if nth > 0 && !is_ahead(event) {
@@ -446,7 +449,7 @@ impl<'a> Ordered<'a> {
     }
 
     fn spill_queues(&mut self) {
-        self.mend();
+        self.sort_unsorted();
         let (queues, spares) = (&mut self.queues, &mut self.spares);
         let written = match self.spill.take() {
             Some(spill) => Ok(spill),
@@ -468,25 +471,26 @@ impl<'a> Ordered<'a> {
         });
     }
 
-    /// Without room to sort in, nothing more can be told in order.
+    /// Ends the reading, because events cannot be ordered without temporary files.
     fn stop_spilling(&mut self, error: &std::io::Error) {
         let folder = std::env::temp_dir();
-        let what = format!("cannot sort on disk in {}: {error}; set TMPDIR to a folder with room", folder.display());
-        // Whatever the source said before, this is no result.
-        self.stopped = Some(Fatal::of_reader(what));
+        let what =
+            format!("cannot sort on disk in {}: {error}; set TMPDIR to a folder with free space", folder.display());
+        // Overrides an earlier error, because there is no result.
+        self.stopped = Some(Fatal::in_reader(what));
         self.streams.iter_mut().for_each(|s| s.ended = true);
         self.spill = None;
     }
 }
 
-/// From the source's clock to time since the origin.
+/// Converts times from the source's clock to time since the origin.
 fn rebase(event: &mut Event, origin: Ns) {
-    // The two ends of time stay what they are: "before everything", "after everything".
+    // The minimum and maximum keep their meaning: before and after everything.
     let moved = |t: Ns| if t == Ns::MIN || t == Ns::MAX { t } else { t - origin };
     event.at = moved(event.at);
     match &mut event.what {
-        What::Wake(wake) => wake.stamp = moved(wake.stamp),
-        What::Loss(loss) => {
+        EventKind::Wake(wake) => wake.stamp = moved(wake.stamp),
+        EventKind::Loss(loss) => {
             for end in [&mut loss.from, &mut loss.to] {
                 *end = end.get().map(moved).into();
             }

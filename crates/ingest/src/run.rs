@@ -1,42 +1,41 @@
-//! The pump: a source is read and put in order beside the caller, who works on what came before; on two threads, where there are
-//! CPUs for them ([`Limits::ahead`]).
+//! Reads a source and orders its events in parallel with the caller, which processes earlier batches. Uses two threads if there are
+//! enough CPUs ([`Limits::ahead`]).
 
-use crate::{Fatal, Fault, Ledger, Limits, Opened, Ordered, Reach, Stream, Trouble, Troubles};
+use crate::{Anomalies, Anomaly, Fatal, Fault, Ledger, Limits, Opened, Ordered, Reach, Stream};
 use model::{Batch, Ns};
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Scope;
 
-/// Batches in order between two threads: as many as one makes while the other's CPU is another's, so that they seldom wait for each
-/// other.
+/// The number of ordered batches between two threads: enough that one thread can go on while the other is preempted.
 const AHEAD: usize = 16;
-/// The same of batches as they are read, which are smaller.
+/// The same for batches before ordering, which are smaller.
 const READ_AHEAD: usize = 64;
 
-/// What is known of a source when all of it was read, or as much as was wanted.
+/// The result of reading a source.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Ingested {
-    /// Time 0, on the source's own clock; `None` where it had no event.
+    /// Time 0 on the source's own clock; `None` if it has no event.
     pub origin: Option<Ns>,
-    /// Trouble on the way.
-    pub troubles: Troubles,
-    /// Events that came after their time had passed and were left out: see [`Ordered::late`].
+    /// The anomalies.
+    pub anomalies: Anomalies,
+    /// The number of late events that were dropped: see [`Ordered::late`].
     pub late: u64,
-    /// How reading ended.
+    /// How the reading ended.
     pub ending: Ending,
 }
 
-/// How a reading ended. Two readings of a source that nobody writes end alike, whether or not it was sorted.
+/// How a reading ended. Two readings of an unchanged source end in the same way, whether or not it was sorted.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Ending {
-    /// Events read, those that came late among them.
+    /// The number of events read, including late ones.
     pub events: u64,
     /// Why reading stopped before the end of the source, if it did; what came before is what the source holds.
     pub stopped: Option<Fatal>,
-    /// Whether nobody wanted more.
-    pub broken_off: bool,
+    /// Whether the caller stopped the reading.
+    pub stopped_by_caller: bool,
 }
 
 /// Why there is no result.
@@ -45,25 +44,39 @@ pub enum RunError<E> {
     /// The reader failed ([`Fault::Reader`]).
     Reader(Fatal),
     /// The closure that takes the events failed.
-    Taker(E),
+    Consumer(E),
 }
 
 impl<E> RunError<E> {
-    /// Both as one error.
+    /// Converts both kinds to one error type.
     pub fn either(self, of_reader: impl FnOnce(Fatal) -> E) -> E {
         match self {
             Self::Reader(fatal) => of_reader(fatal),
-            Self::Taker(error) => error,
+            Self::Consumer(error) => error,
         }
     }
 }
 
-/// Reads a source, handing its events on in order, in batches whose memory is used again; a closure that keeps some of it leaves
-/// other memory in its place. `Break` and `Err` end the reading at the next batch.
+/// Reads a source and passes on its events in order, in batches whose memory is reused. A closure that keeps a vector leaves another
+/// one in its place. `Break` and `Err` end the reading at the next batch.
+///
+/// ```
+/// use ingest::{Facts, Limits, Opened, RunError, run};
+/// use std::ops::ControlFlow;
+///
+/// let opened = Opened { facts: Facts::default(), streams: Vec::new() };
+/// let mut events = 0;
+/// let ingested = run(opened, false, Limits::default(), |batch| {
+///     events += batch.events.len();
+///     Ok::<_, std::io::Error>(ControlFlow::Continue(()))
+/// })?;
+/// assert_eq!((events, ingested.ending.events, ingested.ending.stopped), (0, 0, None));
+/// # Ok::<(), RunError<std::io::Error>>(())
+/// ```
 ///
 /// # Errors
-/// `each` failed, a reader panicked on whichever thread, or what waits could not be kept in temporary files. A source that is
-/// cut off is no error, but an [`Ending::stopped`].
+/// `each` failed, a reader panicked on any thread, or temporary files could not be written. A source that is cut off is not an error
+/// but an [`Ending::stopped`].
 pub fn run<E>(
     mut opened: Opened<'_>,
     sort_all: bool,
@@ -71,7 +84,7 @@ pub fn run<E>(
     mut each: impl FnMut(&mut Batch) -> Result<ControlFlow<()>, E>,
 ) -> Result<Ingested, RunError<E>> {
     std::thread::scope(|scope| {
-        // Most sources are one stream. Where there are many, their order tells which is read: one thread does both.
+        // Most sources are one stream. With several streams, the order determines which one is read, so one thread does both.
         if limits.ahead && opened.streams.len() == 1 {
             opened.streams = opened.streams.drain(..).map(|s| Ahead::start(scope, s)).collect();
         }
@@ -87,14 +100,14 @@ pub fn run<E>(
                 }
                 ending.events += batch.events.len() as u64;
                 if full.send(batch).is_err() {
-                    ending.broken_off = true;
+                    ending.stopped_by_caller = true;
                     break;
                 }
             }
             let (origin, late) = (ordered.origin(), ordered.late());
             ending.events += late;
             ending.stopped = ordered.stopped;
-            Ingested { origin, troubles: ordered.troubles, late, ending }
+            Ingested { origin, anomalies: ordered.anomalies, late, ending }
         });
         let mut taken = Ok(ControlFlow::Continue(()));
         for mut batch in &filled {
@@ -102,15 +115,15 @@ pub fn run<E>(
             if !matches!(taken, Ok(ControlFlow::Continue(()))) {
                 break;
             }
-            // A full channel only means that there are spares enough.
+            // If the channel is full, there are enough spare batches.
             let _ = empty.try_send(batch);
         }
-        // The reader finds nobody who takes its next batch, and ends.
+        // Ends the reader at its next batch.
         drop(filled);
         let read = ordering.join();
-        let broken_off = taken.map_err(RunError::Taker)?.is_break();
-        let mut ingested = read.map_err(|_| RunError::Reader(Fatal::of_reader(FAILED)))?;
-        ingested.ending.broken_off |= broken_off;
+        let stopped_by_caller = taken.map_err(RunError::Consumer)?.is_break();
+        let mut ingested = read.map_err(|_| RunError::Reader(Fatal::in_reader(FAILED)))?;
+        ingested.ending.stopped_by_caller |= stopped_by_caller;
         match ingested.ending.stopped {
             Some(fatal) if fatal.fault == Fault::Reader => Err(RunError::Reader(fatal)),
             _ => Ok(ingested),
@@ -118,25 +131,25 @@ pub fn run<E>(
     })
 }
 
-/// What a reader's panic is called.
+/// The message for a reader's panic.
 const FAILED: &str = "the reader of this format failed: please report it";
 
-/// A stream that is read ahead on another thread.
+/// A stream that another thread reads in advance.
 struct Ahead {
     filled: Receiver<Filled>,
     emptied: SyncSender<Batch>,
     ended: bool,
 }
 
-/// What the other thread read.
+/// A batch from the other thread.
 struct Filled {
     batch: Batch,
     reach: Result<Reach, Fatal>,
-    troubles: Vec<(&'static str, u64, Trouble)>,
+    anomalies: Vec<(&'static str, u64, Anomaly)>,
 }
 
-impl Ledger for Vec<(&'static str, u64, Trouble)> {
-    fn trouble(&mut self, code: &'static str, offset: u64, what: Trouble) {
+impl Ledger for Vec<(&'static str, u64, Anomaly)> {
+    fn anomaly(&mut self, code: &'static str, offset: u64, what: Anomaly) {
         self.push((code, offset, what));
     }
 }
@@ -152,12 +165,12 @@ impl Ahead {
             loop {
                 let mut batch = emptied.try_recv().unwrap_or_default();
                 batch.clear();
-                let mut troubles = Vec::new();
-                // A stream that panicked is not asked again.
-                let next = AssertUnwindSafe(|| stream.next(&mut batch, &mut troubles));
-                let reach = catch_unwind(next).unwrap_or_else(|_| Err(Fatal::of_reader(FAILED)));
+                let mut anomalies = Vec::new();
+                // A stream that panicked is not read again.
+                let next = AssertUnwindSafe(|| stream.next(&mut batch, &mut anomalies));
+                let reach = catch_unwind(next).unwrap_or_else(|_| Err(Fatal::in_reader(FAILED)));
                 let goes_on = matches!(reach, Ok(Reach::Until(_)));
-                if full.send(Filled { batch, reach, troubles }).is_err() || !goes_on {
+                if full.send(Filled { batch, reach, anomalies }).is_err() || !goes_on {
                     break;
                 }
             }
@@ -171,13 +184,13 @@ impl Stream for Ahead {
         if self.ended {
             return Ok(Reach::End);
         }
-        let Ok(Filled { mut batch, reach, troubles }) = self.filled.recv() else {
+        let Ok(Filled { mut batch, reach, anomalies }) = self.filled.recv() else {
             // The thread ends only after it has sent an end or an error.
-            return Err(Fatal::of_reader(FAILED));
+            return Err(Fatal::in_reader(FAILED));
         };
         self.ended = !matches!(reach, Ok(Reach::Until(_)));
-        for (code, offset, what) in troubles {
-            bad.trouble(code, offset, what);
+        for (code, offset, what) in anomalies {
+            bad.anomaly(code, offset, what);
         }
         if out.events.is_empty() && out.names.is_empty() && out.stacks.is_empty() {
             std::mem::swap(out, &mut batch);
@@ -187,7 +200,7 @@ impl Stream for Ahead {
             out.stacks.append(&mut batch.stacks);
             out.left_out.take(&mut batch.left_out);
         }
-        // A full return channel only means that the reader has spares enough.
+        // If the channel is full, the reader has enough spare batches.
         let _ = self.emptied.try_send(batch);
         reach
     }

@@ -1,14 +1,13 @@
-//! Events that cannot wait in memory wait on disk: each CPU's queue as a sorted segment of one temporary file, merged once
-//! at the end.
+//! Events that do not fit in memory: each CPU's queue is a sorted segment of one temporary file, merged once at the end.
 
 use crate::fifo::{Fifo, Spares};
-use model::{CpuId, Event, Ns, Tid, What};
+use model::{CpuId, Event, EventKind, Ns, Tid};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::fs::File;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 
-/// Bytes read at once from a segment. Few segments of a CPU overlap in time, so few buffers live at once.
+/// The size of a read from a segment. Few segments of a CPU overlap in time, so there are few buffers at the same time.
 const BUFFER: usize = 64 * 1024;
 
 pub(crate) struct Spill {
@@ -20,7 +19,7 @@ pub(crate) struct Spill {
 
 struct Segment {
     first: Ns,
-    /// Segments of one CPU keep the order in which they came among events of one nanosecond.
+    /// Keeps the order of segments of one CPU for events at one instant.
     number: u64,
     start: u64,
     end: u64,
@@ -28,7 +27,7 @@ struct Segment {
 
 impl Spill {
     pub(crate) fn new() -> std::io::Result<Self> {
-        // By no more at once: larger writes take folios that a virtual machine's host may have taken back (see `account`'s rows).
+        // Not larger: larger writes allocate folios that the host of a virtual machine may have reclaimed (see `account`'s rows).
         let file = BufWriter::with_capacity(1 << 18, tempfile::tempfile()?);
         Ok(Self { file, written: 0, segments: BTreeMap::new(), merge: None })
     }
@@ -76,7 +75,7 @@ impl Merge {
     fn new(segments: BTreeMap<CpuId, Vec<Segment>>, file: &mut File) -> std::io::Result<Self> {
         let mut merge = Self { lanes: Vec::new(), heads: BinaryHeap::new() };
         for (cpu, mut waiting) in segments {
-            waiting.sort_by_key(|s| (Reverse(s.first), Reverse(s.number))); // the first one last, to be popped
+            waiting.sort_by_key(|s| (Reverse(s.first), Reverse(s.number))); // in reverse order, to be popped
             let mut lane = Lane { cpu, waiting, active: Vec::new(), next: None };
             lane.advance(file)?;
             merge.push(lane, None);
@@ -86,7 +85,7 @@ impl Merge {
 
     fn push(&mut self, lane: Lane, at: Option<usize>) {
         let place = at.unwrap_or(self.lanes.len());
-        let head = lane.next.as_ref().map(|e| (e.at, matches!(e.what, What::Switch(_)), lane.cpu, place));
+        let head = lane.next.as_ref().map(|e| (e.at, matches!(e.what, EventKind::Switch(_)), lane.cpu, place));
         self.heads.extend(head.map(Reverse));
         if at.is_none() {
             self.lanes.push(lane);
@@ -99,17 +98,17 @@ impl Merge {
             let lane = &mut self.lanes[at];
             out.extend(lane.next.take());
             lane.advance(file)?;
-            let head = lane.next.as_ref().map(|e| (e.at, matches!(e.what, What::Switch(_)), cpu, at));
+            let head = lane.next.as_ref().map(|e| (e.at, matches!(e.what, EventKind::Switch(_)), cpu, at));
             self.heads.extend(head.map(Reverse));
         }
         Ok(())
     }
 }
 
-/// One CPU's segments, merged by time.
+/// The segments of one CPU, merged by time.
 struct Lane {
     cpu: CpuId,
-    /// Not opened yet, latest first.
+    /// Segments that are not open yet, latest first.
     waiting: Vec<Segment>,
     active: Vec<Reader>,
     next: Option<Event>,
@@ -149,7 +148,7 @@ struct Reader {
 
 impl Reader {
     fn open(segment: &Segment, file: &mut File) -> std::io::Result<Option<Self>> {
-        let nothing = Event { at: Ns::MIN, offset: 0, cpu: CpuId(0), current: Tid::UNKNOWN, what: What::Sample };
+        let nothing = Event { at: Ns::MIN, offset: 0, cpu: CpuId(0), current: Tid::UNKNOWN, what: EventKind::Sample };
         let (at, end, number) = (segment.start, segment.end, segment.number);
         let mut reader = Self { number, head: nothing, at, end, buffer: Vec::new(), used: 0 };
         Ok(reader.advance(file)?.then_some(reader))

@@ -1,8 +1,8 @@
-//! Readings that fail: a panic is an error on whichever thread, and what takes the events can end them.
+//! Failing readings: a panic on any thread is an error, and the consumer of the events can end a reading.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use ingest::{Facts, Fatal, Fault, Ledger, Limits, Opened, Reach, RunError, Stream, run};
-use model::{Batch, CpuId, Event, MaybeNs, Ns, Tid, What};
+use model::{Batch, CpuId, Event, EventKind, MaybeNs, Ns, Tid};
 use std::ops::ControlFlow;
 
 /// How a stream ends after some batches.
@@ -26,7 +26,7 @@ impl Stream for Some {
             return match self.ends {
                 Ends::Well => Ok(Reach::End),
                 Ends::CutOff => Err(Fatal::new("cut off", 7)),
-                Ends::ByPanic => panic!("a fault of the reader, made on purpose"),
+                Ends::ByPanic => panic!("injected panic in the reader"),
             };
         }
         let event = |i| Event {
@@ -34,7 +34,7 @@ impl Stream for Some {
             offset: 0,
             cpu: CpuId(self.cpu),
             current: Tid::UNKNOWN,
-            what: What::Sample,
+            what: EventKind::Sample,
         };
         out.events.extend((0..1000).map(event));
         self.at += 1;
@@ -51,14 +51,14 @@ fn streams(ends: &[Ends], batches: i64) -> Opened<'static> {
 #[derive(Debug, PartialEq)]
 struct Full;
 
-/// One stream read ahead on a thread of its own, one read in turn, and two.
+/// One stream with and without reading ahead, and two streams.
 fn ways() -> [(usize, Limits); 3] {
     let limits = |ahead| Limits { ahead, ..Limits::default() };
     [(1, limits(true)), (1, limits(false)), (2, limits(true))]
 }
 
 #[test]
-fn a_readers_panic_is_an_error_on_any_thread() {
+fn a_panic_in_a_reader_is_an_error_on_any_thread() {
     for (count, limits) in ways() {
         let mut ends = vec![Ends::Well; count];
         ends[count - 1] = Ends::ByPanic;
@@ -70,7 +70,7 @@ fn a_readers_panic_is_an_error_on_any_thread() {
 }
 
 #[test]
-fn a_source_that_is_cut_off_gives_what_it_holds_and_says_so() {
+fn a_source_that_is_cut_off_returns_its_events_and_the_error() {
     for (count, limits) in ways() {
         let mut seen = 0;
         let read = run(streams(&vec![Ends::CutOff; count], 5), false, limits, |batch| {
@@ -84,8 +84,8 @@ fn a_source_that_is_cut_off_gives_what_it_holds_and_says_so() {
 }
 
 #[test]
-fn who_takes_the_events_ends_the_reading() {
-    // So many that reading on to the end would take minutes.
+fn the_consumer_can_end_the_reading() {
+    // So many batches that reading all of them would take minutes.
     let endless = 10_000_000;
     for (count, limits) in ways() {
         let ends = vec![Ends::Well; count];
@@ -95,9 +95,9 @@ fn who_takes_the_events_ends_the_reading() {
             if taken % 3 == 0 { answer } else { Ok(ControlFlow::Continue(())) }
         };
         let read = run(streams(&ends, endless), false, limits, |_| take(Err(Full)));
-        assert!(matches!(read, Err(RunError::Taker(Full))), "{read:?}");
+        assert!(matches!(read, Err(RunError::Consumer(Full))), "{read:?}");
         let read = run(streams(&ends, endless), false, limits, |_| take(Ok(ControlFlow::Break(()))));
-        assert!(read.unwrap().ending.broken_off);
-        assert_eq!(taken, 6, "none was handed over afterwards");
+        assert!(read.unwrap().ending.stopped_by_caller);
+        assert_eq!(taken, 6, "no batch was passed on afterwards");
     }
 }

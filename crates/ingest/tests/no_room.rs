@@ -1,4 +1,4 @@
-//! Without room for temporary files there is no result: what came before was not in order.
+//! Without temporary files there is no result, because earlier events are not in order.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use ingest::{Facts, Limits, Reach, RunError, run};
@@ -6,7 +6,7 @@ use model::{Batch, MaybeNs};
 use std::ops::ControlFlow;
 use testkit::{Mode, Random, Replay};
 
-/// By itself: the folder of temporary files is the process's.
+/// The only test in its process, because the folder of temporary files is set for the process.
 #[test]
 fn sorting_on_disk_without_room_is_an_error() {
     tempfile::env::override_temp_dir(std::path::Path::new("/no/such/folder")).unwrap();

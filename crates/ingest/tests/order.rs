@@ -1,8 +1,8 @@
-//! The order of events is that of ACCOUNTING.md, however a source hands them out: held against a slow merge.
+//! Compares the order of events with a simple merge by the rules of docs/accounting.md, for different ways to deliver them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // a test fails by panicking
 
 use ingest::{Facts, Limits, Opened, Ordered, Reach};
-use model::{Batch, CpuId, Event, MaybeNs, Ns, Switch, Tid, What};
+use model::{Batch, CpuId, Event, EventKind, MaybeNs, Ns, Switch, Tid};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ use testkit::{Mode, Random, Replay, Rng};
 
 const ROOMY: Limits = Limits { pending: 1 << 20, batch: 4096, ahead: false };
 
-/// Of each CPU's next event at the earliest instant: wakings (and whatever else) before switches, then the lower CPU.
+/// Of the next event of each CPU at the earliest time: wakeups (and all others) before switches, then lower CPUs first.
 fn naive(events: &[Event]) -> Vec<u64> {
     let mut of_cpu: BTreeMap<CpuId, Vec<&Event>> = BTreeMap::new();
     events.iter().for_each(|e| of_cpu.entry(e.cpu).or_default().push(e));
@@ -22,19 +22,19 @@ fn naive(events: &[Event]) -> Vec<u64> {
     let mut order = Vec::new();
     loop {
         let next = queues.iter_mut().filter(|q| !q.is_empty());
-        let Some(queue) = next.min_by_key(|q| (q[0].at, matches!(q[0].what, What::Switch(_)), q[0].cpu)) else {
+        let Some(queue) = next.min_by_key(|q| (q[0].at, matches!(q[0].what, EventKind::Switch(_)), q[0].cpu)) else {
             return order;
         };
         order.extend(queue.pop_front().map(|e| e.offset));
     }
 }
 
-/// The offsets tell the events apart.
+/// Returns the offsets, which identify the events.
 fn ordered(opened: Opened<'_>, sort_all: bool, limits: Limits) -> Vec<u64> {
-    told(opened, sort_all, limits).0
+    read(opened, sort_all, limits).0
 }
 
-fn told(opened: Opened<'_>, sort_all: bool, limits: Limits) -> (Vec<u64>, Vec<String>, u64) {
+fn read(opened: Opened<'_>, sort_all: bool, limits: Limits) -> (Vec<u64>, Vec<String>, u64) {
     let mut ordered = Ordered::new(opened, sort_all, limits);
     let (mut batch, mut order, mut texts, mut names) = (Batch::default(), Vec::new(), Vec::new(), vec![String::new()]);
     while ordered.next(&mut batch) {
@@ -42,7 +42,7 @@ fn told(opened: Opened<'_>, sort_all: bool, limits: Limits) -> (Vec<u64>, Vec<St
         assert!(batch.events.len() <= limits.batch + 1, "{} events at once", batch.events.len());
         for event in &batch.events {
             order.push(event.offset);
-            if let What::Switch(Switch { prev_name, next_name, .. }) = event.what {
+            if let EventKind::Switch(Switch { prev_name, next_name, .. }) = event.what {
                 texts.push(format!("{} {}", names[prev_name.0 as usize], names[next_name.0 as usize]));
             }
         }
@@ -55,7 +55,7 @@ fn random(seed: u64, steps: usize) -> Batch {
     Random { mode: if seed.is_multiple_of(2) { Mode::Whole } else { Mode::Deleted }, seed, steps }.batch()
 }
 
-/// The events in rounds: between two marks every CPU's events of some time come, CPU by CPU.
+/// Delivers the events in rounds: between two marks, the events of each CPU in some interval.
 fn in_rounds(batch: &Batch, rng: &mut Rng) -> Replay {
     let end = batch.events.iter().map(|e| e.at.0).max().unwrap_or(0);
     let mut replay = Replay::default();
@@ -71,13 +71,13 @@ fn in_rounds(batch: &Batch, rng: &mut Rng) -> Replay {
     replay
 }
 
-/// A stream for each CPU, each with names of its own numbering.
+/// Delivers a stream for each CPU, each with name ids of its own.
 fn by_cpu(batch: &Batch) -> Opened<'static> {
     let mut streams: BTreeMap<CpuId, Batch> = BTreeMap::new();
     for event in &batch.events {
         let stream = streams.entry(event.cpu).or_default();
         let mut event = *event;
-        if let What::Switch(s) = &mut event.what {
+        if let EventKind::Switch(s) = &mut event.what {
             for name in [&mut s.prev_name, &mut s.next_name].into_iter().filter(|n| n.0 > 0) {
                 let text = &batch.names[name.0 as usize - 1];
                 let at = stream.names.iter().position(|n| n == text).unwrap_or_else(|| {
@@ -97,41 +97,41 @@ proptest! {
     #![proptest_config(testkit::drawn(200))]
 
     #[test]
-    fn as_the_slow_merge_has_it(seed in any::<u64>(), steps in 0_usize..400) {
+    fn order_equals_the_simple_merge(seed in any::<u64>(), steps in 0_usize..400) {
         let batch = random(seed, steps);
         let order = ordered(Replay::all(batch.clone()).opened(Facts::default()), false, ROOMY);
         prop_assert_eq!(order, naive(&batch.events));
     }
 
     #[test]
-    fn in_rounds_as_at_once(seed in any::<u64>(), steps in 0_usize..400, batch_size in 1_usize..50) {
+    fn rounds_give_the_same_order(seed in any::<u64>(), steps in 0_usize..400, batch_size in 1_usize..50) {
         let batch = random(seed, steps);
         let rounds = in_rounds(&batch, &mut Rng(seed));
-        let (order, _, late) = told(rounds.opened(Facts::default()), false, Limits { batch: batch_size, ..ROOMY });
+        let (order, _, late) = read(rounds.opened(Facts::default()), false, Limits { batch: batch_size, ..ROOMY });
         prop_assert_eq!(late, 0);
         prop_assert_eq!(order, naive(&batch.events));
     }
 
     #[test]
-    fn read_ahead_as_in_turn(seed in any::<u64>(), steps in 0_usize..400) {
+    fn reading_ahead_gives_the_same_result(seed in any::<u64>(), steps in 0_usize..400) {
         let batch = random(seed, steps);
-        let [ahead, in_turn] = [true, false].map(|ahead| {
+        let [ahead, sequential] = [true, false].map(|ahead| {
             let (mut events, mut names) = (Vec::new(), Vec::new());
             let rounds = in_rounds(&batch, &mut Rng(seed)).opened(Facts::default());
-            let told = ingest::run(rounds, false, Limits { ahead, ..ROOMY }, |batch| {
+            let ingested = ingest::run(rounds, false, Limits { ahead, ..ROOMY }, |batch| {
                 events.append(&mut batch.events);
                 names.append(&mut batch.names);
                 Ok::<_, std::convert::Infallible>(ControlFlow::Continue(()))
             });
-            let told = told.unwrap();
-            (events, names, told.origin, told.late, told.ending)
+            let ingested = ingested.unwrap();
+            (events, names, ingested.origin, ingested.late, ingested.ending)
         });
         prop_assert_eq!(ahead.0.len(), batch.events.len());
-        prop_assert_eq!(ahead, in_turn);
+        prop_assert_eq!(ahead, sequential);
     }
 
     #[test]
-    fn on_disk_as_in_memory(seed in any::<u64>(), steps in 0_usize..400, pending in 1_usize..60) {
+    fn spilling_to_disk_gives_the_same_order(seed in any::<u64>(), steps in 0_usize..400, pending in 1_usize..60) {
         let batch = random(seed, steps);
         let mut rng = Rng(seed);
         let mut replay = Replay::default();
@@ -141,21 +141,21 @@ proptest! {
             replay.0.push_back((part, Reach::Until(MaybeNs::NONE)));
         }
         let limits = Limits { pending, batch: 1 + rng.below(30), ..ROOMY };
-        let spilled = told(replay.opened(Facts::default()), false, limits);
-        let held = told(Replay::all(batch.clone()).opened(Facts::default()), false, ROOMY);
+        let spilled = read(replay.opened(Facts::default()), false, limits);
+        let held = read(Replay::all(batch.clone()).opened(Facts::default()), false, ROOMY);
         prop_assert_eq!(&spilled, &held);
         prop_assert_eq!(spilled.0, naive(&batch.events));
     }
 
     #[test]
-    fn many_streams_as_one(seed in any::<u64>(), steps in 0_usize..400) {
+    fn several_streams_give_the_same_order(seed in any::<u64>(), steps in 0_usize..400) {
         let batch = random(seed, steps);
-        let one = told(Replay::all(batch.clone()).opened(Facts::default()), false, ROOMY);
-        prop_assert_eq!(told(by_cpu(&batch), false, ROOMY), one);
+        let one = read(Replay::all(batch.clone()).opened(Facts::default()), false, ROOMY);
+        prop_assert_eq!(read(by_cpu(&batch), false, ROOMY), one);
     }
 
     #[test]
-    fn any_order_is_sorted(seed in any::<u64>(), steps in 0_usize..300, pending in 1_usize..100) {
+    fn unordered_events_are_sorted(seed in any::<u64>(), steps in 0_usize..300, pending in 1_usize..100) {
         let batch = Random { mode: Mode::Garbage, seed, steps }.batch();
         let limits = Limits { pending, batch: 7, ..ROOMY };
         let mut times = Vec::new();
@@ -170,35 +170,35 @@ proptest! {
 }
 
 fn event(at: i64, offset: u64, cpu: u32) -> Event {
-    Event { at: Ns(at), offset, cpu: CpuId(cpu), current: Tid::UNKNOWN, what: What::Sample }
+    Event { at: Ns(at), offset, cpu: CpuId(cpu), current: Tid::UNKNOWN, what: EventKind::Sample }
 }
 
-/// A stream that breaks its word: what comes late is counted, and a second reading sorts everything.
+/// A stream that violates its horizon: late events are counted, and a second reading sorts everything.
 #[test]
-fn late_events_are_counted_and_a_second_reading_has_them() {
+fn late_events_are_counted_and_a_second_reading_returns_them() {
     let replay = || {
         let part = |events: Vec<Event>, until| (Batch { events, ..Batch::default() }, until);
         let first = part(vec![event(10, 0, 0), event(50, 1, 0)], Reach::Until(MaybeNs::new(Ns(100))));
         let second = part(vec![event(30, 2, 1), event(120, 3, 0)], Reach::End);
         Replay([first, second].into()).opened(Facts::default())
     };
-    assert_eq!(told(replay(), false, ROOMY), (vec![0, 1, 3], vec![], 1));
-    assert_eq!(told(replay(), true, ROOMY), (vec![0, 2, 1, 3], vec![], 0));
+    assert_eq!(read(replay(), false, ROOMY), (vec![0, 1, 3], vec![], 1));
+    assert_eq!(read(replay(), true, ROOMY), (vec![0, 2, 1, 3], vec![], 0));
 }
 
 #[test]
-fn names_that_come_late_hold_from_now_on() {
-    let name = What::Name { tid: testkit::tid('A'), pid: model::Pid(1), name: model::NameId(1) };
+fn late_names_apply_from_the_next_event() {
+    let name = EventKind::Name { tid: testkit::tid('A'), pid: model::Pid(1), name: model::NameId(1) };
     let first = Batch { events: vec![event(10, 0, 0), event(50, 1, 0)], ..Batch::default() };
     let late = Event { at: Ns(20), offset: 2, cpu: CpuId(0), current: Tid::UNKNOWN, what: name };
     let second = Batch { events: vec![late, event(60, 3, 0)], names: vec!["a".into()], ..Batch::default() };
     let replay = Replay([(first, Reach::Until(MaybeNs::new(Ns(51)))), (second, Reach::End)].into());
-    assert_eq!(told(replay.opened(Facts::default()), false, ROOMY), (vec![0, 1, 2, 3], vec![], 0));
+    assert_eq!(read(replay.opened(Facts::default()), false, ROOMY), (vec![0, 1, 2, 3], vec![], 0));
 }
 
-/// What an attacker would write: each CPU's events from the last to the first, and into the middle.
+/// Worst cases for insertion: the events of each CPU in reverse order, and from both ends to the middle.
 #[test]
-fn the_worst_order_takes_no_worse_than_a_sort() {
+fn the_worst_order_takes_no_longer_than_a_sort() {
     let count = 300_000;
     let backwards = (0..count).map(|i| event(count - i, i as u64, (i % 3) as u32));
     let inside_out = (0..count).map(|i| event(if i % 2 == 0 { i } else { count - i }, i as u64, 0));
@@ -210,11 +210,11 @@ fn the_worst_order_takes_no_worse_than_a_sort() {
     }
 }
 
-/// An origin in the source's own time, and earlier events before it.
+/// The origin is on the source's clock, and earlier events are before it.
 #[test]
 fn the_first_sample_is_time_0() {
     let early = Event {
-        what: What::Name { tid: testkit::tid('A'), pid: model::Pid(1), name: model::NameId::NONE },
+        what: EventKind::Name { tid: testkit::tid('A'), pid: model::Pid(1), name: model::NameId::NONE },
         ..event(900, 0, 0)
     };
     let batch = Batch { events: vec![early, event(1_000, 1, 0), event(1_007, 2, 1)], ..Batch::default() };
@@ -225,16 +225,16 @@ fn the_first_sample_is_time_0() {
     assert_eq!(ordered.origin(), Some(Ns(1_000)));
 }
 
-/// Of a machine with more threads than a batch holds, each has a name before anything happens.
+/// More names than a batch holds come before the first sample, as on a machine with many threads.
 #[test]
-fn time_0_is_found_behind_any_number_of_names() {
+fn time_0_is_found_after_any_number_of_names() {
     let of = |at, offset| Event {
-        what: What::Name { tid: Tid(offset as i32), pid: model::Pid(1), name: model::NameId::NONE },
+        what: EventKind::Name { tid: Tid(offset as i32), pid: model::Pid(1), name: model::NameId::NONE },
         ..event(at, offset, 0)
     };
     let count = 3 * ROOMY.batch as u64 + 5;
     let samples = [event(50_000, count, 0), event(50_007, count + 1, 1)];
-    // Told without a time, with times before the first sample, and both.
+    // Names without a time, with times before the first sample, and both.
     let undated = |n| of(i64::MIN, n);
     let dated = |n| of(n as i64, n);
     let both = |n| if n < count / 2 { undated(n) } else { dated(n) };
@@ -255,41 +255,41 @@ fn time_0_is_found_behind_any_number_of_names() {
             while ordered.next(&mut out) {
                 times.extend(out.events.iter().map(|e| (e.offset, e.at.0)));
             }
-            // Dated ones beyond what may be held are given up on: the first of them is time 0.
+            // If dated names exceed the limit, the first one becomes time 0.
             let gives_up = nth == 1 && pending < count as usize;
             let origin = if gives_up { 0 } else { 50_000 };
             assert_eq!(ordered.origin(), Some(Ns(origin)), "{nth} {sort_all} {pending}");
-            let told = all.iter().map(|e| (e.offset, if e.at == Ns::MIN { i64::MIN } else { e.at.0 - origin }));
-            assert!(times.iter().copied().eq(told), "{nth} {sort_all} {pending}");
+            let expected = all.iter().map(|e| (e.offset, if e.at == Ns::MIN { i64::MIN } else { e.at.0 - origin }));
+            assert!(times.iter().copied().eq(expected), "{nth} {sort_all} {pending}");
         }
     }
 }
 
 #[test]
-fn names_alone_are_told_from_time_0() {
+fn names_without_samples_are_at_time_0() {
     let named = |n| Event {
-        what: What::Name { tid: Tid(n as i32), pid: model::Pid(1), name: model::NameId::NONE },
+        what: EventKind::Name { tid: Tid(n as i32), pid: model::Pid(1), name: model::NameId::NONE },
         ..event(i64::MIN, n, 0)
     };
     let count = 2 * ROOMY.batch as u64 + 1;
     let batch = Batch { events: (0..count).map(named).collect(), ..Batch::default() };
     for sort_all in [false, true] {
         let mut ordered = Ordered::new(Replay::all(batch.clone()).opened(Facts::default()), sort_all, ROOMY);
-        let (mut out, mut told) = (Batch::default(), 0);
+        let (mut out, mut count_read) = (Batch::default(), 0);
         while ordered.next(&mut out) {
-            told += out.events.len() as u64;
+            count_read += out.events.len() as u64;
         }
-        assert_eq!((told, ordered.origin()), (count, Some(Ns(0))));
+        assert_eq!((count_read, ordered.origin()), (count, Some(Ns(0))));
     }
 }
 
-/// A stream that has no room for some texts of each of its two batches.
+/// A stream that drops some texts in each of its two batches.
 struct Full(u64);
 
 impl ingest::Stream for Full {
     fn next(&mut self, out: &mut Batch, _: &mut dyn ingest::Ledger) -> Result<Reach, ingest::Fatal> {
         self.0 += 1;
-        let what = What::Exit { tid: Tid(1), pid: model::Pid(1) };
+        let what = EventKind::Exit { tid: Tid(1), pid: model::Pid(1) };
         out.events.push(Event { at: Ns(self.0 as i64), offset: 10 * self.0, cpu: CpuId(0), current: Tid(1), what });
         out.left_out.texts += 3;
         out.left_out.callchains += self.0 - 1;
@@ -297,9 +297,9 @@ impl ingest::Stream for Full {
     }
 }
 
-/// What a reader leaves out is counted as lost, whichever thread reads.
+/// Dropped data is counted as lost, whichever thread reads.
 #[test]
-fn what_is_left_out_is_counted() {
+fn dropped_data_is_counted() {
     for ahead in [false, true] {
         let opened = Opened { facts: Facts::default(), streams: vec![Box::new(Full(0))] };
         let ingested = ingest::run(opened, false, Limits { ahead, ..ROOMY }, |_| {
@@ -307,10 +307,10 @@ fn what_is_left_out_is_counted() {
         });
         let ingested = ingested.unwrap();
         let counts: Vec<_> =
-            ingested.troubles.0.iter().map(|(code, t)| (*code, t.what, t.count, t.first_offset)).collect();
+            ingested.anomalies.0.iter().map(|(code, t)| (*code, t.what, t.count, t.first_offset)).collect();
         assert_eq!(counts.len(), 2, "{counts:?}");
-        assert!(counts[0].0.starts_with("a callchain") && counts[0].2 == 1, "{counts:?}");
-        let texts = ("a text beyond those that are kept: what it names has no name", ingest::Trouble::Lost, 6, 10);
+        assert!(counts[0].0.starts_with("too many callchains") && counts[0].2 == 1, "{counts:?}");
+        let texts = ("too many texts: one was dropped, and what it names has no name", ingest::Anomaly::Lost, 6, 10);
         assert_eq!(counts[1], texts);
     }
 }

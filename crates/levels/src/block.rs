@@ -1,17 +1,18 @@
-//! A block: some slices in columns, each with the fewest bytes that hold its largest value, then zstd.
+//! Packs slices into a block: columns, each with the fewest bytes per value that fit its largest value, compressed with zstd.
 //!
-//! Most slices are one stretch and begin where the one before ended, so what differs from that is kept: columns of zeros.
+//! Most slices are one stretch and begin where the previous one ended. Only the difference from that is stored, so many columns are
+//! zeros.
 
 use crate::Detail;
-use crate::detail::{folded, unfolded};
+use crate::detail::{unzigzag, zigzag};
 
-/// So many at most: a screen's tracks are found in few blocks, and a block costs little that is not wanted.
+/// The maximum number of slices in a block: a screen's tracks are in few blocks, and a block has few slices that are not needed.
 pub(crate) const ROWS: usize = 2048;
 const COLUMNS: usize = 8;
-/// What a block can be, unpacked: 8 columns of 8 bytes with a byte for the width.
-const MOST_BYTES: usize = COLUMNS * (1 + 8 * ROWS);
+/// The maximum length of an unpacked block: 8 columns of 8-byte values, each with a byte for the width.
+const MAX_BYTES: usize = COLUMNS * (1 + 8 * ROWS);
 
-/// Packs blocks; what that needs is kept from one to the next.
+/// Packs blocks; its memory is reused.
 pub(crate) struct Packer {
     zstd: zstd::bulk::Compressor<'static>,
     columns: [Vec<u64>; COLUMNS],
@@ -24,19 +25,19 @@ impl Packer {
         Ok(Self { zstd: zstd::bulk::Compressor::new(1)?, columns, plain: Vec::new() })
     }
 
-    /// Packs what is drawn in a chapter that began at `from`.
+    /// Packs slices of a chunk that begins at `from`.
     pub(crate) fn pack<D: Detail>(&mut self, drawn: &[D::Drawn], from: i64) -> std::io::Result<Vec<u8>> {
         let Self { zstd, columns, plain } = self;
         let (mut track, mut end) = (0u32, from);
         columns.iter_mut().for_each(Vec::clear);
         plain.clear();
         for d in drawn {
-            let place = D::place(d);
-            let start = folded(place.1.wrapping_sub(if place.0 == track { end } else { from }));
-            let placed = [u64::from(place.0.wrapping_sub(track)), start, place.2.wrapping_sub(place.1) as u64];
-            let values = placed.into_iter().chain(D::columns(d));
+            let extent = D::extent(d);
+            let start = zigzag(extent.1.wrapping_sub(if extent.0 == track { end } else { from }));
+            let position = [u64::from(extent.0.wrapping_sub(track)), start, extent.2.wrapping_sub(extent.1) as u64];
+            let values = position.into_iter().chain(D::columns(d));
             columns.iter_mut().zip(values).for_each(|(column, value)| column.push(value));
-            (track, end) = (place.0, place.2);
+            (track, end) = (extent.0, extent.2);
         }
         for column in columns {
             let widest = column.iter().fold(0, |all, v| all | v);
@@ -49,12 +50,12 @@ impl Packer {
     }
 }
 
-/// Unpacks a block of so many; `None` where it is not one.
+/// Unpacks a block of `rows` slices; `None` if it is invalid.
 pub(crate) fn unpack<D: Detail>(packed: &[u8], rows: usize, from: i64) -> Option<Vec<D::Drawn>> {
     if rows > ROWS {
         return None;
     }
-    let plain = zstd::bulk::decompress(packed, MOST_BYTES).ok()?;
+    let plain = zstd::bulk::decompress(packed, MAX_BYTES).ok()?;
     let mut rest = &plain[..];
     let mut columns: [Vec<u64>; COLUMNS] = std::array::from_fn(|_| Vec::new());
     for column in &mut columns {
@@ -70,7 +71,7 @@ pub(crate) fn unpack<D: Detail>(packed: &[u8], rows: usize, from: i64) -> Option
         let [by, gap, len, own @ ..] = columns.each_ref().map(|column| column[row]);
         let same = by == 0;
         track = track.wrapping_add(u32::try_from(by).ok()?);
-        let start = unfolded(gap).checked_add(if same { end } else { from })?;
+        let start = unzigzag(gap).checked_add(if same { end } else { from })?;
         end = start.checked_add(i64::try_from(len).ok()?)?;
         out.push(D::from_columns((track, start, end), own)?);
     }
@@ -120,25 +121,25 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn what_is_packed_is_unpacked(mut slices in prop::collection::vec(slice(), 0..200), from in 0..i64::MAX / 4) {
+        fn states_round_trip(mut slices in prop::collection::vec(slice(), 0..200), from in 0..i64::MAX / 4) {
             slices.sort_by_key(|s| (s.track, s.start));
             let packed = Packer::new().unwrap().pack::<States>(&slices, from).unwrap();
             prop_assert_eq!(unpack::<States>(&packed, slices.len(), from), Some(slices));
         }
 
         #[test]
-        fn values_too(mut steps in prop::collection::vec((any::<u32>(), 0..i64::MAX / 4, 0..i64::MAX / 4, any::<[f32; 3]>(), 1u32..), 0..200)) {
+        fn values_round_trip(mut steps in prop::collection::vec((any::<u32>(), 0..i64::MAX / 4, 0..i64::MAX / 4, any::<[f32; 3]>(), 1u32..), 0..200)) {
             steps.sort_by_key(|s| (s.0, s.1));
             let steps: Vec<Step> = steps.into_iter().map(|(track, start, len, values, stretches)| {
-                let [least, most, mean] = values.map(f64::from);
-                Step { track, start, end: start + len, least, most, mean, stretches }
+                let [min, max, mean] = values.map(f64::from);
+                Step { track, start, end: start + len, min, max, mean, stretches }
             }).collect();
             let packed = Packer::new().unwrap().pack::<Values>(&steps, 0).unwrap();
             prop_assert_eq!(unpack::<Values>(&packed, steps.len(), 0), Some(steps));
         }
 
         #[test]
-        fn bytes_that_nobody_packed_are_refused_not_believed(plain in prop::collection::vec(any::<u8>(), 0..400), rows in 0usize..3000) {
+        fn arbitrary_bytes_are_refused_or_give_valid_slices(plain in prop::collection::vec(any::<u8>(), 0..400), rows in 0usize..3000) {
             let packed = zstd::bulk::compress(&plain, 1).unwrap();
             for bytes in [&plain[..], &packed[..]] {
                 if let Some(slices) = unpack::<States>(bytes, rows, 0) {

@@ -1,39 +1,40 @@
-//! What levels are made of.
+//! The trait of the two kinds of detail: states and values.
 
-/// A track's number, the first instant, and the first one after it (ns).
-pub type Place = (u32, i64, i64);
+/// The extent of a slice: the track's number, its first instant, and the first instant after it (ns).
+pub type Extent = (u32, i64, i64);
 
-/// A kind of detail: what is told of tracks, the sums that short stretches are put together by, and what is drawn of these.
-/// [`crate::States`] and [`crate::Values`] are all there are.
+/// A kind of detail: the stretches that are written, the sums that merge short stretches, and the slices that are drawn. The kinds
+/// are [`crate::States`] and [`crate::Values`].
 pub trait Detail: Sized + 'static {
-    /// What the writer is told: one stretch.
-    type Told: Copy;
-    /// What is drawn: one stretch, or short ones put together.
+    /// What is written: one stretch.
+    type Input: Copy;
+    /// What is drawn: one stretch, or short ones merged.
     type Drawn: Copy + Send;
 
-    /// Where a stretch stands, and its sums.
-    fn of(told: &Self::Told) -> (Place, Self);
-    /// With those of the stretch that follows.
+    /// Returns the extent of a stretch, and its sums.
+    fn sums_of(input: &Self::Input) -> (Extent, Self);
+    /// Adds the sums of the following stretch.
     fn add(&mut self, next: Self);
-    /// What is drawn of so many stretches with these sums.
-    fn drawn(&self, place: Place, stretches: u32) -> Self::Drawn;
-    /// Where it stands.
-    fn place(drawn: &Self::Drawn) -> Place;
-    /// Of how many stretches it is.
+    /// Returns what is drawn for these sums of `stretches` stretches.
+    fn drawn(&self, extent: Extent, stretches: u32) -> Self::Drawn;
+    /// Returns the extent.
+    fn extent(drawn: &Self::Drawn) -> Extent;
+    /// Returns the number of merged stretches.
     fn stretches(drawn: &Self::Drawn) -> u32;
-    /// The stretch that one drawn alone was.
-    fn again(drawn: &Self::Drawn) -> Self::Told;
-    /// All but its place, as small numbers.
+    /// Converts a slice of a single stretch back to that stretch.
+    fn to_input(drawn: &Self::Drawn) -> Self::Input;
+    /// Returns everything but the extent, as small numbers.
     fn columns(drawn: &Self::Drawn) -> [u64; 5];
-    /// Back; `None` where they are of nothing that can be drawn.
-    fn from_columns(place: Place, columns: [u64; 5]) -> Option<Self::Drawn>;
+    /// The inverse of [`Detail::columns`]; `None` if the numbers are invalid.
+    fn from_columns(extent: Extent, columns: [u64; 5]) -> Option<Self::Drawn>;
 }
 
-/// Small numbers of either sign to small ones without.
-pub(crate) fn folded(v: i64) -> u64 {
+/// Converts signed to unsigned, small magnitudes first.
+pub(crate) fn zigzag(v: i64) -> u64 {
     ((v << 1) ^ (v >> 63)) as u64
 }
 
-pub(crate) fn unfolded(v: u64) -> i64 {
+/// The inverse of [`zigzag`].
+pub(crate) fn unzigzag(v: u64) -> i64 {
     (v >> 1) as i64 ^ -((v & 1) as i64)
 }

@@ -1,31 +1,31 @@
-//! What can go wrong, in a sentence with where and what to do.
+//! Errors. Each message says what happened, where, and what to do.
 
 use std::path::{Path, PathBuf};
 
-/// Why levels cannot be written or read.
+/// Levels could not be written or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system refuses.
+    /// The system reported an error.
     #[error("{}: {doing}: {why}", path.display())]
     Io {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// While doing what.
+        /// The operation that failed.
         doing: &'static str,
-        /// What the system says.
+        /// The system's error.
         why: std::io::Error,
     },
-    /// The file is not what a writer of this version left.
-    #[error("{}: {what}: remove the file, and it is made anew", path.display())]
+    /// The file is damaged or of another version.
+    #[error("{}: {what}: remove the file; it will be created again", path.display())]
     Damaged {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         what: &'static str,
     },
-    /// More was asked for than is answered.
-    #[error("this is more than {0} slices: ask for a shorter time, a coarser width or fewer tracks")]
+    /// The request exceeds the maximum number of slices.
+    #[error("more than {0} slices: request a shorter time, a coarser width or fewer tracks")]
     TooMany(usize),
 }
 

@@ -1,20 +1,20 @@
-//! Stretches at a width.
+//! Merges short stretches at one width.
 
 use crate::Detail;
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 
-/// Puts short stretches of each track together. Memory is bounded by the tracks that are open, and by the CPUs or threads
-/// that share a width's time.
+/// Merges the short stretches of each track. Memory is bounded by the number of open tracks, and by the CPUs or threads that share
+/// the time of one width.
 #[derive(Debug)]
 pub struct Fold<D: Detail> {
     width: i64,
-    /// Nothing is put together over multiples of this, ns.
+    /// Nothing is merged across multiples of this, ns.
     part: i64,
     open: FxHashMap<u32, Piece<D>>,
 }
 
-/// A stretch, or short ones that followed one another, with all their sums: what a narrower fold closes, a wider one goes on with.
+/// A stretch, or consecutive short ones, with all their sums. The output of a narrower fold is the input of a wider one.
 #[derive(Debug)]
 pub(crate) struct Piece<D> {
     start: i64,
@@ -24,33 +24,33 @@ pub(crate) struct Piece<D> {
 }
 
 impl<D: Detail> Fold<D> {
-    /// At a width, ns; up to 1, every stretch stays what it is.
+    /// Merges at a width, ns. Up to 1, no stretches are merged.
     #[must_use]
     pub fn new(width: i64) -> Self {
         Self { width, part: i64::MAX, open: FxHashMap::default() }
     }
 
-    /// At a width, in parts of so many widths each: what reaches over the end of a part stays what it is, and nothing is put
-    /// together over it, so that a part looks the same whichever others are asked for with it.
+    /// Merges at a width, in parts of `widths` widths each. A stretch that crosses the end of a part is kept, and nothing is merged
+    /// across it, so that a part looks the same whichever other parts are requested with it.
     #[must_use]
     pub fn in_parts(width: i64, widths: i64) -> Self {
         Self { part: width.saturating_mul(widths).max(1), ..Self::new(width) }
     }
 
-    /// Takes a stretch, those of a track in order of start. One without length is not drawn and left out.
-    pub fn push(&mut self, told: &D::Told, out: &mut impl FnMut(D::Drawn)) {
-        let (track, piece) = Piece::<D>::of(told);
+    /// Adds a stretch; those of a track must come in order of start. A stretch without length is left out.
+    pub fn push(&mut self, input: &D::Input, out: &mut impl FnMut(D::Drawn)) {
+        let (track, piece) = Piece::<D>::of(input);
         if piece.end > piece.start {
             self.add(track, piece, &mut |track, piece| out(piece.drawn(track)));
         }
     }
 
-    /// Hands out what is open, and forgets the tracks.
+    /// Emits what is open.
     pub fn finish(&mut self, out: &mut impl FnMut(D::Drawn)) {
         self.close(&mut |track, piece| out(piece.drawn(track)));
     }
 
-    /// Takes what a narrower fold closed.
+    /// Adds the output of a narrower fold.
     pub(crate) fn add(&mut self, track: u32, piece: Piece<D>, out: &mut dyn FnMut(u32, Piece<D>)) {
         if self.width <= 1 {
             return out(track, piece);
@@ -80,15 +80,15 @@ impl<D: Detail> Fold<D> {
         }
     }
 
-    /// [`Self::finish`], with all sums.
+    /// Like [`Self::finish`], but emits pieces with all sums.
     pub(crate) fn close(&mut self, out: &mut dyn FnMut(u32, Piece<D>)) {
         self.open.drain().for_each(|(track, piece)| out(track, piece));
     }
 }
 
 impl<D: Detail> Piece<D> {
-    pub(crate) fn of(told: &D::Told) -> (u32, Self) {
-        let ((track, start, end), sums) = D::of(told);
+    pub(crate) fn of(input: &D::Input) -> (u32, Self) {
+        let ((track, start, end), sums) = D::sums_of(input);
         (track, Self { start, end, stretches: 1, sums })
     }
 
@@ -96,14 +96,14 @@ impl<D: Detail> Piece<D> {
         self.end.saturating_sub(self.start)
     }
 
-    /// Goes on with the one that follows it.
+    /// Merges the next piece into this one.
     fn add(&mut self, next: Self) {
         self.end = next.end;
         self.stretches = self.stretches.saturating_add(next.stretches);
         self.sums.add(next.sums);
     }
 
-    /// What is drawn of it.
+    /// Returns what is drawn.
     pub(crate) fn drawn(&self, track: u32) -> D::Drawn {
         self.sums.drawn((track, self.start, self.end), self.stretches)
     }
@@ -133,9 +133,9 @@ mod tests {
     }
 
     #[test]
-    fn short_stretches_are_told_together_by_what_took_most_of_their_own_time() {
-        // At a width of 10: the first is long enough; then 4 + 3 + 4 = 11 reach the width, of which state 1 has 4 + 4 = 8, all
-        // of it on CPU 7; the last 2 are cut off by the long one after them.
+    fn short_stretches_are_merged_under_the_state_with_the_most_time() {
+        // At a width of 10: the first is long enough. Then 4 + 3 + 4 = 11 reach the width; state 1 has 4 + 4 = 8 of it, all on CPU
+        // 7. The last 2 end at the long one after them.
         let all = track(&[(20, 0, 5), (4, 1, 7), (3, 0, 5), (4, 1, 7), (2, 2, -1), (30, 1, 6)]);
         let slice = |start, end, state, state_ns, what, what_ns, stretches| Slice {
             track: 3,
@@ -157,8 +157,8 @@ mod tests {
     }
 
     #[test]
-    fn of_the_state_that_takes_most_the_thread_that_takes_most_is_told() {
-        // State 0 has 3 + 3 = 6 of 10 by two threads, which have less each than the 4 of state 1: the state counts first.
+    fn the_thread_with_the_most_time_in_the_main_state_is_chosen() {
+        // State 0 has 3 + 3 = 6 of 10 by two threads. Each has less than the 4 of state 1, but the state is chosen first.
         let all = track(&[(3, 0, 11), (4, 1, 0), (3, 0, 10)]);
         let one = folded(10, &all)[0];
         assert_eq!((one.state, one.state_ns, one.what, one.what_ns, one.stretches), (0, 6, 10, 3, 3));
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_part_looks_the_same_with_and_without_the_one_before_it() {
-        // Parts of 2 widths of 10: 6 + 6 = 12 are one; 6 and the 6 that reach over 20 stay; in the next part 6 + 6 are one again.
+        // Parts of 2 widths of 10: 6 + 6 = 12 are merged; 6 and the 6 that crosses 20 are kept; in the next part 6 + 6 are merged.
         let all = track(&[(6, 0, 1), (6, 1, 1), (6, 0, 1), (6, 1, 1), (6, 0, 1), (6, 1, 1)]);
         let spans = |stretches: &[Stretch]| {
             let (mut fold, mut out) = (Fold::<States>::in_parts(10, 2), Vec::new());
@@ -176,12 +176,12 @@ mod tests {
             out
         };
         assert_eq!(spans(&all), [(0, 12), (12, 18), (18, 24), (24, 36)]);
-        // From 20 on the first that overlaps is the one that reaches over it.
+        // From 20 on, the first that overlaps is the one that crosses 20.
         assert_eq!(spans(&all[3..]), [(18, 24), (24, 36)]);
     }
 
     #[test]
-    fn at_no_width_every_stretch_stays_and_at_any_a_gap_is_never_filled() {
+    fn without_a_width_nothing_is_merged_and_gaps_are_never_filled() {
         let mut all = track(&[(1, 0, 1), (1, 1, 1), (1, 0, 1)]);
         assert_eq!(folded(1, &all), all.iter().map(|s| Slice::from(*s)).collect::<Vec<_>>());
         all.remove(1);

@@ -1,4 +1,4 @@
-//! Where the blocks of a file lie: the last thing that is written, the first that is read.
+//! The index of the blocks of a file. It is written last and read first.
 //!
 //! ```text
 //!  "corewise levels 1\n"  blocks …  index (postcard, zstd)  length of the index, its CRC-32, "levels end\n"
@@ -6,28 +6,30 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the file begins with; the number counts up with the format, and files of other numbers are made anew.
+/// The start of the file. The number is the format version; files of other versions are created again.
 pub(crate) const HEAD: &[u8] = b"corewise levels 1\n";
 pub(crate) const TAIL: &[u8] = b"levels end\n";
-/// An index beyond this is a damaged length, and would be asked of the memory: 20 million stretches need a hundredth.
-pub(crate) const MOST_INDEX: u64 = 1 << 26;
+/// The maximum length of the index. A larger one means a damaged length and would allocate too much memory; 20 million stretches
+/// need a hundredth of this.
+pub(crate) const MAX_INDEX_BYTES: u64 = 1 << 26;
 
 #[derive(Serialize, Deserialize, Default)]
 pub(crate) struct Index {
-    /// Of which trace, in the caller's words.
-    pub(crate) of: String,
+    /// The trace's identity, as passed by the caller.
+    pub(crate) trace: String,
     pub(crate) levels: Vec<Level>,
 }
 
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Level {
-    /// Stretches shorter than this are told together, ns; 0: none.
+    /// Shorter stretches are merged, ns; 0: none are.
     pub(crate) width: i64,
-    /// In order of time, then of tracks.
+    /// The blocks, in order of time, then of tracks.
     pub(crate) blocks: Vec<Block>,
 }
 
-/// Slices of some tracks within a chapter: the time from `from` to `to`. Those that reach over its begin or end stand in both.
+/// A block: slices of some tracks within a chunk, the time from `from` to `to`. A slice that crosses the begin or end of a chunk is
+/// in both chunks.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Block {
     pub(crate) from: i64,

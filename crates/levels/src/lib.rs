@@ -1,26 +1,27 @@
-//! Levels of detail: what can be drawn of a trace at any zoom, read in the time that a picture may take.
+//! Levels of detail: the slices to draw at any zoom, read fast enough for interactive use.
 //!
-//! A **track** is what one thread or one CPU did; its stretches follow one another. At a **width** (the time of a pixel) every
-//! stretch at least so long stays what it is; shorter ones that follow each other are told together, as one [`Slice`] of
-//! their own interval, which says the state that took most of it, for how long, and how many stretches they were:
+//! A **track** has the stretches of one thread or one CPU, in order. At a **width** (the time of a pixel), every stretch at least
+//! that long is kept. Shorter consecutive ones are merged into one [`Slice`] of their own interval, with the state that took most
+//! of it, the time in that state, and the number of stretches:
 //!
 //! ```text
 //!  stretches   |rrrrrrrrrrr|b|r|b|r|b|bbbbbbbbbbbbb|r|b|r|
 //!  width ──►   |rrrrrrrrrrr|  b: 3 of 5  |bbbbbbbbb| r: 2 of 3
 //! ```
 //!
-//! A track may hold a **value** instead (a frequency, a count): what is drawn of it is a [`Step`], with the least, the most and the mean
+//! A track may have a **value** instead (a frequency, a count). It is drawn as a [`Step`] with the minimum, the maximum and the mean
 //! over its own interval.
 //!
-//! [`Writer`] makes all levels in one pass over stretches in order of start; level 0 holds the stretches themselves, each next
-//! one is of twice the width before. [`Reader`] answers a time, a width and some tracks from the blocks that hold them.
+//! [`Writer`] creates all levels in one pass over stretches in order of start. Level 0 has the stretches themselves; each level
+//! after it has twice the width. [`Reader`] returns the slices of a time range, a width and some tracks.
 //!
-//! The file is corewise's own and no table: Parquet, whose row groups must be thousands of times larger than a screen's row
-//! of pixels to pay for its footer and column headers, costs more to open than a block of ours costs to read. It is made anew
-//! from `states/` whenever it is not there or not of this trace, so no other tool needs to read it.
+//! The file format is corewise's own. Parquet would be slower: its row groups must be thousands of times larger than a screen's row
+//! of pixels to outweigh the footer and the column headers, and to open such a file takes longer than to read one of our blocks. The
+//! file is a cache: it is created again from `states/` when it is missing or belongs to another trace, so no other tool needs to
+//! read it.
 
-mod binder;
 mod block;
+mod block_writer;
 mod detail;
 mod error;
 mod fold;
@@ -33,7 +34,7 @@ mod write;
 pub use detail::Detail;
 pub use error::Error;
 pub use fold::Fold;
-pub use read::{PART, Reader};
+pub use read::{PART_WIDTHS, Reader};
 pub use states::{Slice, States, Stretch};
-pub use values::{Held, Step, Values};
+pub use values::{HeldValue, Step, Values};
 pub use write::Writer;

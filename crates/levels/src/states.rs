@@ -1,41 +1,41 @@
-//! What a thread or a CPU did: states, and the CPU or thread beside them.
+//! The detail of states: the states of a thread with its CPU, or of a CPU with its thread.
 
 use crate::Detail;
-use crate::detail::{Place, folded, unfolded};
+use crate::detail::{Extent, unzigzag, zigzag};
 
-/// What the writer is told: a thread or a CPU was in one state for a while.
+/// The input of the writer: a thread or a CPU was in one state for a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stretch {
-    /// Whose.
+    /// The number of the track.
     pub track: u32,
     /// First instant, ns.
     pub start: i64,
     /// First instant after it, ns.
     pub end: i64,
-    /// Which state; the numbers are the caller's.
+    /// The state; the caller defines the numbers.
     pub state: u8,
-    /// A thread's CPU, a CPU's thread; −1 where there is none.
+    /// A thread's CPU, or a CPU's thread; −1 if there is none.
     pub what: i64,
 }
 
-/// A part of a track that is drawn as one: a stretch, or short stretches that follow one another.
+/// A part of a track that is drawn as one: a stretch, or consecutive short stretches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slice {
-    /// Whose.
+    /// The number of the track.
     pub track: u32,
     /// First instant, ns.
     pub start: i64,
     /// First instant after it, ns.
     pub end: i64,
-    /// The state that takes most of it; of equal ones the lower number.
+    /// The state with the most time; the lower number of equal ones.
     pub state: u8,
-    /// For how long, ns.
+    /// The time in that state, ns.
     pub state_ns: i64,
-    /// The CPU, or the thread, that takes most of that state's time; of equal ones the lower number.
+    /// The CPU or thread with the most time in that state; the lower number of equal ones.
     pub what: i64,
-    /// For how long, ns.
+    /// The time with that CPU or thread, ns.
     pub what_ns: i64,
-    /// Of how many stretches.
+    /// The number of stretches.
     pub stretches: u32,
 }
 
@@ -55,26 +55,26 @@ impl From<Stretch> for Slice {
     }
 }
 
-/// A state, and the CPU or thread beside it.
-type Of = (u8, i64);
+/// A state, and its CPU or thread.
+type Key = (u8, i64);
 
-/// The detail of states: time by state, and by CPU or thread.
+/// The detail of states: the time by state and by CPU or thread.
 #[derive(Debug)]
 pub struct States(Sums);
 
 #[derive(Debug)]
 enum Sums {
-    /// Of one state and CPU or thread, the most common case by far.
-    One(Of, i64),
-    /// In order, each once. Mostly few: a sorted vector is quicker to add to than a map, and to look through.
-    Many(Vec<(Of, i64)>),
+    /// A single state and CPU or thread, by far the most common case.
+    One(Key, i64),
+    /// Sorted by key. There are usually few, and a sorted vector is then faster than a map.
+    Many(Vec<(Key, i64)>),
 }
 
 impl Detail for States {
-    type Told = Stretch;
+    type Input = Stretch;
     type Drawn = Slice;
 
-    fn of(s: &Stretch) -> (Place, Self) {
+    fn sums_of(s: &Stretch) -> (Extent, Self) {
         let len = s.end.saturating_sub(s.start);
         ((s.track, s.start, s.end), Self(Sums::One((s.state, s.what), len)))
     }
@@ -83,15 +83,15 @@ impl Detail for States {
         self.0.add(next.0);
     }
 
-    fn drawn(&self, (track, start, end): Place, stretches: u32) -> Slice {
+    fn drawn(&self, (track, start, end): Extent, stretches: u32) -> Slice {
         let (state, state_ns, what, what_ns) = match &self.0 {
             Sums::One((state, what), ns) => (*state, *ns, *what, *ns),
-            Sums::Many(sums) => most(sums),
+            Sums::Many(sums) => largest(sums),
         };
         Slice { track, start, end, state, state_ns, what, what_ns, stretches }
     }
 
-    fn place(s: &Slice) -> Place {
+    fn extent(s: &Slice) -> Extent {
         (s.track, s.start, s.end)
     }
 
@@ -99,34 +99,34 @@ impl Detail for States {
         s.stretches
     }
 
-    fn again(s: &Slice) -> Stretch {
+    fn to_input(s: &Slice) -> Stretch {
         let Slice { track, start, end, state, what, .. } = *s;
         Stretch { track, start, end, state, what }
     }
 
-    /// Most slices are one stretch: what differs from that is kept.
+    /// Most slices are one stretch, so only the difference from that is stored.
     fn columns(s: &Slice) -> [u64; 5] {
         let len = s.end.wrapping_sub(s.start);
         [
             u64::from(s.state),
-            folded(len.wrapping_sub(s.state_ns)),
-            folded(s.what),
-            folded(s.state_ns.wrapping_sub(s.what_ns)),
+            zigzag(len.wrapping_sub(s.state_ns)),
+            zigzag(s.what),
+            zigzag(s.state_ns.wrapping_sub(s.what_ns)),
             u64::from(s.stretches.wrapping_sub(1)),
         ]
     }
 
-    fn from_columns((track, start, end): Place, columns: [u64; 5]) -> Option<Slice> {
+    fn from_columns((track, start, end): Extent, columns: [u64; 5]) -> Option<Slice> {
         let [state, not_state, what, not_what, more] = columns;
-        let state_ns = end.checked_sub(start)?.checked_sub(unfolded(not_state))?;
+        let state_ns = end.checked_sub(start)?.checked_sub(unzigzag(not_state))?;
         Some(Slice {
             track,
             start,
             end,
             state: u8::try_from(state).ok()?,
             state_ns,
-            what: unfolded(what),
-            what_ns: state_ns.checked_sub(unfolded(not_what))?,
+            what: unzigzag(what),
+            what_ns: state_ns.checked_sub(unzigzag(not_what))?,
             stretches: u32::try_from(more).ok()?.checked_add(1)?,
         })
     }
@@ -135,31 +135,31 @@ impl Detail for States {
 impl Sums {
     fn add(&mut self, next: Self) {
         match (&mut *self, next) {
-            (Self::One(of, sum), Self::One(next, ns)) if *of == next => *sum = sum.saturating_add(ns),
-            (Self::One(of, sum), Self::One(next, ns)) => {
-                let (own, next) = ((*of, *sum), (next, ns));
+            (Self::One(key, sum), Self::One(next, ns)) if *key == next => *sum = sum.saturating_add(ns),
+            (Self::One(key, sum), Self::One(next, ns)) => {
+                let (own, next) = ((*key, *sum), (next, ns));
                 *self = Self::Many(if own < next { vec![own, next] } else { vec![next, own] });
             }
-            (Self::One(of, sum), Self::Many(mut next)) => {
-                put(&mut next, *of, *sum);
+            (Self::One(key, sum), Self::Many(mut next)) => {
+                put(&mut next, *key, *sum);
                 *self = Self::Many(next);
             }
-            (Self::Many(sums), Self::One(of, ns)) => put(sums, of, ns),
+            (Self::Many(sums), Self::One(key, ns)) => put(sums, key, ns),
             (Self::Many(sums), Self::Many(next)) => *sums = merged(sums, &next),
         }
     }
 }
 
-/// Adds one.
-fn put(sums: &mut Vec<(Of, i64)>, of: Of, ns: i64) {
-    match sums.binary_search_by_key(&of, |sum| sum.0) {
+/// Adds the time of one key.
+fn put(sums: &mut Vec<(Key, i64)>, key: Key, ns: i64) {
+    match sums.binary_search_by_key(&key, |sum| sum.0) {
         Ok(at) => sums[at].1 = sums[at].1.saturating_add(ns),
-        Err(at) => sums.insert(at, (of, ns)),
+        Err(at) => sums.insert(at, (key, ns)),
     }
 }
 
-/// Two in order, as one in order.
-fn merged(mut a: &[(Of, i64)], mut b: &[(Of, i64)]) -> Vec<(Of, i64)> {
+/// Merges two sorted lists.
+fn merged(mut a: &[(Key, i64)], mut b: &[(Key, i64)]) -> Vec<(Key, i64)> {
     let mut all = Vec::with_capacity(a.len() + b.len());
     while let ([first, rest @ ..], [other, others @ ..]) = (a, b) {
         if first.0 == other.0 {
@@ -178,16 +178,17 @@ fn merged(mut a: &[(Of, i64)], mut b: &[(Of, i64)]) -> Vec<(Of, i64)> {
     all
 }
 
-/// The state that takes most and for how long, and the CPU or thread that takes most of it; of equal ones the lower number.
-fn most(sums: &[(Of, i64)]) -> (u8, i64, i64, i64) {
-    let mut most = (0, 0, -1, 0);
+/// Returns the state with the most time, its time, the CPU or thread with the most of that, and its time. The lower number of equal
+/// ones is chosen.
+fn largest(sums: &[(Key, i64)]) -> (u8, i64, i64, i64) {
+    let mut largest = (0, 0, -1, 0);
     for of_state in sums.chunk_by(|a, b| a.0.0 == b.0.0) {
         let state_ns = of_state.iter().fold(0i64, |sum, (_, ns)| sum.saturating_add(*ns));
-        if state_ns > most.1 {
-            // From the end, and the last of equal ones: the one of the lowest number.
+        if state_ns > largest.1 {
+            // `max_by_key` returns the last of equal ones: in reverse order, the one with the lowest number.
             let longest = of_state.iter().rev().max_by_key(|(_, ns)| *ns);
-            most = longest.map_or(most, |((state, what), ns)| (*state, state_ns, *what, *ns));
+            largest = longest.map_or(largest, |((state, what), ns)| (*state, state_ns, *what, *ns));
         }
     }
-    most
+    largest
 }

@@ -1,71 +1,71 @@
-//! What is measured: a value that holds for a while.
+//! The detail of values: measured values that stay the same for a time.
 
 use crate::Detail;
-use crate::detail::Place;
+use crate::detail::Extent;
 
-/// What the writer is told: a track's value was this for a while.
+/// The input of the writer: a track had one value for a time.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Held {
-    /// Whose.
+pub struct HeldValue {
+    /// The number of the track.
     pub track: u32,
     /// First instant, ns.
     pub start: i64,
     /// First instant after it, ns.
     pub end: i64,
-    /// How much; a number, not infinite.
+    /// The value; a finite number.
     pub value: f64,
 }
 
-/// A part of a track that is drawn as one: a value, or values that followed one another.
+/// A part of a track that is drawn as one: a value, or consecutive values.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Step {
-    /// Whose.
+    /// The number of the track.
     pub track: u32,
     /// First instant, ns.
     pub start: i64,
     /// First instant after it, ns.
     pub end: i64,
-    /// The least of them.
-    pub least: f64,
-    /// The most.
-    pub most: f64,
-    /// The mean, each weighted by its time.
+    /// The smallest value.
+    pub min: f64,
+    /// The largest value.
+    pub max: f64,
+    /// The mean, weighted by time.
     pub mean: f64,
-    /// Of how many.
+    /// The number of values.
     pub stretches: u32,
 }
 
-/// The detail of values: the least, the most, and the sum of values times their time, ns.
+/// The detail of values: the minimum, the maximum, and the sum of each value times its time in ns.
 #[derive(Debug)]
 pub struct Values {
-    least: f64,
-    most: f64,
+    min: f64,
+    max: f64,
     sum: f64,
 }
 
 impl Detail for Values {
-    type Told = Held;
+    type Input = HeldValue;
     type Drawn = Step;
 
-    fn of(h: &Held) -> (Place, Self) {
+    fn sums_of(h: &HeldValue) -> (Extent, Self) {
         let len = h.end.saturating_sub(h.start) as f64;
-        ((h.track, h.start, h.end), Self { least: h.value, most: h.value, sum: h.value * len })
+        ((h.track, h.start, h.end), Self { min: h.value, max: h.value, sum: h.value * len })
     }
 
     fn add(&mut self, next: Self) {
-        self.least = self.least.min(next.least);
-        self.most = self.most.max(next.most);
+        self.min = self.min.min(next.min);
+        self.max = self.max.max(next.max);
         self.sum += next.sum;
     }
 
-    fn drawn(&self, (track, start, end): Place, stretches: u32) -> Step {
-        let Self { least, most, sum } = *self;
-        // The sum is rounded: a mean beyond what it is the mean of would be none.
-        let mean = (sum / end.saturating_sub(start) as f64).max(least).min(most);
-        Step { track, start, end, least, most, mean, stretches }
+    fn drawn(&self, (track, start, end): Extent, stretches: u32) -> Step {
+        let Self { min, max, sum } = *self;
+        // The sum is rounded, so the mean is limited to the range of the values.
+        let mean = (sum / end.saturating_sub(start) as f64).max(min).min(max);
+        Step { track, start, end, min, max, mean, stretches }
     }
 
-    fn place(s: &Step) -> Place {
+    fn extent(s: &Step) -> Extent {
         (s.track, s.start, s.end)
     }
 
@@ -73,20 +73,20 @@ impl Detail for Values {
         s.stretches
     }
 
-    fn again(s: &Step) -> Held {
-        Held { track: s.track, start: s.start, end: s.end, value: s.least }
+    fn to_input(s: &Step) -> HeldValue {
+        HeldValue { track: s.track, start: s.start, end: s.end, value: s.min }
     }
 
-    /// Most steps are one value, of which only the bits are kept.
+    /// Most steps are one value, for which only its bits are not zero.
     fn columns(s: &Step) -> [u64; 5] {
-        let bits = s.least.to_bits();
-        [bits, s.most.to_bits() ^ bits, s.mean.to_bits() ^ bits, u64::from(s.stretches.wrapping_sub(1)), 0]
+        let bits = s.min.to_bits();
+        [bits, s.max.to_bits() ^ bits, s.mean.to_bits() ^ bits, u64::from(s.stretches.wrapping_sub(1)), 0]
     }
 
-    fn from_columns((track, start, end): Place, columns: [u64; 5]) -> Option<Step> {
-        let [bits, most, mean, more, 0] = columns else { return None };
-        let [least, most, mean] = [bits, most ^ bits, mean ^ bits].map(f64::from_bits);
+    fn from_columns((track, start, end): Extent, columns: [u64; 5]) -> Option<Step> {
+        let [bits, max, mean, more, 0] = columns else { return None };
+        let [min, max, mean] = [bits, max ^ bits, mean ^ bits].map(f64::from_bits);
         let stretches = u32::try_from(more).ok()?.checked_add(1)?;
-        Some(Step { track, start, end, least, most, mean, stretches })
+        Some(Step { track, start, end, min, max, mean, stretches })
     }
 }

@@ -1,84 +1,84 @@
-//! Callchains: where in its code a thread was when it was switched out.
+//! Callchains: the code location of a thread when it was switched out.
 
 use crate::{Batch, NameId};
 use serde::{Deserialize, Serialize};
 
-/// A callchain of this stream; 0 is "none". Ids count from 1 in the order of [`crate::Batch::stacks`].
+/// A callchain of a stream; 0 means none. Ids count from 1 in the order of [`crate::Batch::stacks`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct StackId(pub u32);
 
 impl StackId {
-    /// The source recorded none here.
+    /// No callchain was recorded.
     pub const NONE: Self = Self(0);
 }
 
-/// A frame of a callchain. What of it is not known is [`NameId::NONE`].
+/// A frame of a callchain. Unknown names are [`NameId::NONE`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct StackFrame {
-    /// Where it lay in memory: of the innermost frame the next instruction, of its callers the one to which it returns. Numbers
-    /// from [`Self::CONTEXTS`] on are perf's marks between the kernel's addresses and the program's;
-    /// [`Self::SOMEWHERE_IN_KERNEL`] is no place.
+    /// The address in memory: for the innermost frame the next instruction, for its callers the return address. Values from
+    /// [`Self::CONTEXT_MARKERS`] on are perf's markers between kernel and user addresses; [`Self::UNKNOWN_KERNEL_ADDRESS`] is
+    /// not an address.
     pub address: u64,
-    /// The function, by its symbol.
+    /// The symbol of the function.
     pub function: NameId,
-    /// What was mapped there: a file's path, or a name in brackets (`[kernel]`, `[vdso]`, a module's).
+    /// The mapping at the address: a file path, or a name in brackets (`[kernel]`, `[vdso]`, a module name).
     pub file: NameId,
     /// The file's GNU build id, in hexadecimal.
     pub build_id: NameId,
-    /// The byte of the file that lay there; of the kernel, bytes from the begin of its code (`_text`), and of a module from
-    /// where it was loaded. `u64::MAX` where it is not known.
+    /// The offset in the file; for the kernel, relative to the begin of its code (`_text`), and for a module, to its load
+    /// address. `u64::MAX` if unknown.
     pub offset: u64,
 }
 
 impl StackFrame {
-    /// `PERF_CONTEXT_MAX` (include/uapi/linux/perf_event.h).
-    pub const CONTEXTS: u64 = -4095_i64 as u64;
+    /// The lowest context marker: `PERF_CONTEXT_MAX` (include/uapi/linux/perf_event.h).
+    pub const CONTEXT_MARKERS: u64 = -4095_i64 as u64;
 
-    /// `PERF_CONTEXT_USER`: what follows is the program's. Without frame pointers some of it may be no addresses at all.
-    pub const OF_PROGRAM: u64 = -512_i64 as u64;
+    /// `PERF_CONTEXT_USER`: user addresses follow. In programs without frame pointers, some of them may be invalid.
+    pub const CONTEXT_USER: u64 = -512_i64 as u64;
 
-    /// Where a frame is told to lie that is the kernel's, of which nobody told the address: the least that the kernel has.
-    pub const SOMEWHERE_IN_KERNEL: u64 = 1 << 63;
+    /// Stands for the unknown address of a kernel frame: the lowest kernel address.
+    pub const UNKNOWN_KERNEL_ADDRESS: u64 = 1 << 63;
 
-    /// What the kernel itself is called where files are.
+    /// The file name that stands for the kernel.
     pub const KERNEL: &str = "[kernel]";
 
-    /// A frame of which only the address is known.
+    /// Returns a frame with only an address.
     #[must_use]
     pub const fn at(address: u64) -> Self {
         Self { address, function: NameId::NONE, file: NameId::NONE, build_id: NameId::NONE, offset: u64::MAX }
     }
 
-    /// Whether it lies in the kernel, which has the upper half of the addresses.
+    /// Whether the frame is in the kernel, which has the upper half of the addresses.
     #[must_use]
     pub const fn in_kernel(&self) -> bool {
-        self.address >> 63 == 1 && self.address < Self::CONTEXTS
+        self.address >> 63 == 1 && self.address < Self::CONTEXT_MARKERS
     }
 }
 
-/// Callchains with the texts that they name.
+/// Callchains and the names that they use.
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
-    /// Innermost frame first; the first is [`StackId`] 1.
+    /// The callchains, innermost frame first; the first one is [`StackId`] 1.
     pub chains: Vec<Box<[StackFrame]>>,
-    /// The first is [`NameId`] 1.
+    /// The names; the first one is [`NameId`] 1.
     pub names: Vec<Box<str>>,
 }
 
 impl Stacks {
-    /// Those of a stream's next batch.
+    /// Adds those of the next batch of a stream.
     pub fn add(&mut self, batch: &Batch) {
         self.chains.extend(batch.stacks.iter().cloned());
         self.names.extend(batch.names.iter().cloned());
     }
 
-    /// A text, where it is known.
+    /// Returns the name with this id, if there is one.
     #[must_use]
     pub fn name(&self, id: NameId) -> Option<&str> {
         self.names.get((id.0 as usize).checked_sub(1)?).map(AsRef::as_ref)
     }
 
-    /// A callchain, where there is one of this number.
+    /// Returns the callchain with this id, if there is one.
     #[must_use]
     pub fn chain(&self, id: StackId) -> Option<&[StackFrame]> {
         self.chains.get((id.0 as usize).checked_sub(1)?).map(AsRef::as_ref)

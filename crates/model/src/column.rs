@@ -1,25 +1,25 @@
-//! Columns as constants, by which tables are read ([`Row::get`]).
+//! Typed constants for columns, with which table rows are read ([`Row::get`]).
 
 use crate::table::{Kind, TableDef, Value};
 use std::fmt::{Debug, Formatter};
 use std::marker::PhantomData;
 
-/// A table's declaration as a type (`tables::threads::Table`), which tells its columns and rows from those of others.
-pub trait Declared: Copy + 'static {
-    /// The declaration.
+/// A table as a type (`tables::threads::Table`), so that its columns and rows have types of their own.
+pub trait TableType: Copy + 'static {
+    /// The declaration of the table.
     const DEF: &'static TableDef;
 }
 
-/// What a cell is read as.
+/// A type that a cell can be read as.
 pub trait Cell: Copy + 'static {
-    /// As it is handed out.
+    /// The type of the value.
     type Out<'a>;
 
-    /// Reads it.
+    /// Reads the cell.
     fn read(cell: Option<&Value>) -> Self::Out<'_>;
 }
 
-/// A text, handed out as a `&str`.
+/// A text, read as a `&str`.
 #[derive(Clone, Copy, Debug)]
 pub struct Text;
 
@@ -37,7 +37,7 @@ macro_rules! cells {
             type Out<'a> = $out;
 
             fn read(cell: Option<&Value>) -> Self::Out<'_> {
-                // Lacking is what a column read by `or_zero` or `or_empty` may be; others are never null.
+                // Null only if the column is read with `or_zero` or `or_empty`.
                 <Option<$of> as Cell>::read(cell).unwrap_or($lacking)
             }
         }
@@ -51,7 +51,7 @@ cells! {
     Text, &'a str, Text, v => v.as_str(), "";
 }
 
-/// A column of a table; `V` is what it is read as, an `Option` where a row may lack it.
+/// A column of a table; `V` is the type that it is read as, an `Option` if it may be null.
 pub struct Column<T, V> {
     at: usize,
     name: &'static str,
@@ -73,18 +73,18 @@ impl<T, V> Debug for Column<T, V> {
 }
 
 impl<T, V> Column<T, V> {
-    /// The column at a place of the table's declaration: only declarations make one.
+    /// Returns the column with this index in the declaration of the table. Only declarations call this.
     pub(crate) const fn new(at: usize, name: &'static str) -> Self {
         Self { at, name, of: PhantomData }
     }
 
-    /// What it is called.
+    /// The name of the column.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.name
     }
 
-    /// Its place among the table's columns.
+    /// The index of the column in its table.
     #[must_use]
     pub const fn at(self) -> usize {
         self.at
@@ -96,7 +96,7 @@ impl<T, V> Column<T, V> {
 }
 
 impl<T, V: Cell> Column<T, V> {
-    /// The cell of a row of its table.
+    /// Reads the cell of a row.
     #[must_use]
     pub fn of(self, row: &[Value]) -> V::Out<'_> {
         V::read(row.get(self.at))
@@ -104,7 +104,7 @@ impl<T, V: Cell> Column<T, V> {
 }
 
 impl<T> Column<T, i64> {
-    /// The same column, read as one that a row may lack, beside others that may.
+    /// Returns the same column read as nullable, to be used with nullable columns.
     #[must_use]
     pub const fn or_null(self) -> Column<T, Option<i64>> {
         self.read_as()
@@ -112,7 +112,7 @@ impl<T> Column<T, i64> {
 }
 
 impl<T> Column<T, Option<i64>> {
-    /// The same column, where what is not known counts as nothing.
+    /// Returns the same column with null read as 0.
     #[must_use]
     pub const fn or_zero(self) -> Column<T, i64> {
         self.read_as()
@@ -120,23 +120,23 @@ impl<T> Column<T, Option<i64>> {
 }
 
 impl<T> Column<T, Option<Text>> {
-    /// The same column, where no text and an empty one are the same.
+    /// Returns the same column with null read as an empty text.
     #[must_use]
     pub const fn or_empty(self) -> Column<T, Text> {
         self.read_as()
     }
 }
 
-/// Any column of a table, whatever it holds.
-pub trait AnyOf<T> {
-    /// What it is called.
+/// A column of a table, of any type.
+pub trait AnyColumn<T> {
+    /// The name of the column.
     fn name(&self) -> &'static str;
 
-    /// The cell of a row of the table.
+    /// Returns the cell of a row.
     fn cell<'a>(&self, row: &'a [Value]) -> Option<&'a Value>;
 }
 
-impl<T, V> AnyOf<T> for Column<T, V> {
+impl<T, V> AnyColumn<T> for Column<T, V> {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -146,7 +146,7 @@ impl<T, V> AnyOf<T> for Column<T, V> {
     }
 }
 
-/// A row of a table, read by the table's columns.
+/// A row of a table, read with the columns of the table.
 ///
 /// ```
 /// use model::tables::ready_wait::{self, READY_NS, RUNNING_NS};
@@ -156,9 +156,14 @@ impl<T, V> AnyOf<T> for Column<T, V> {
 ///     let (running, ready): (i64, Option<i64>) = (row.get(RUNNING_NS), row.get(READY_NS));
 ///     Some(ready? as f64 / (running + ready?) as f64)
 /// }
+///
+/// let mut cells = vec![Value::Null; model::tables::READY_WAIT.cols.len()];
+/// cells[RUNNING_NS.at()] = Value::Int(3);
+/// cells[READY_NS.at()] = Value::Int(1);
+/// assert_eq!(share(&Row::new(&cells)), Some(0.25));
 /// ```
 ///
-/// A column that the table does not have does not compile:
+/// Reading a column that the table does not have does not compile:
 ///
 /// ```compile_fail
 /// fn running(row: &model::Row<'_, model::tables::ready_wait::Table>) -> i64 {
@@ -166,7 +171,7 @@ impl<T, V> AnyOf<T> for Column<T, V> {
 /// }
 /// ```
 ///
-/// nor does one of another table,
+/// nor does a column of another table,
 ///
 /// ```compile_fail
 /// fn running(row: &model::Row<'_, model::tables::ready_wait::Table>) -> i64 {
@@ -174,7 +179,7 @@ impl<T, V> AnyOf<T> for Column<T, V> {
 /// }
 /// ```
 ///
-/// nor a null that nobody thought of,
+/// nor a nullable column read as non-null,
 ///
 /// ```compile_fail
 /// fn ready(row: &model::Row<'_, model::tables::ready_wait::Table>) -> i64 {
@@ -182,7 +187,7 @@ impl<T, V> AnyOf<T> for Column<T, V> {
 /// }
 /// ```
 ///
-/// nor one that holds something else.
+/// nor a column of another type.
 ///
 /// ```compile_fail
 /// fn name(row: &model::Row<'_, model::tables::threads::Table>) -> Option<i64> {
@@ -203,46 +208,46 @@ impl<T> Clone for Row<'_, T> {
 
 impl<T> Copy for Row<'_, T> {}
 
-impl<'a, T: Declared> Row<'a, T> {
-    /// A row as the table declares it; there may be more columns behind ([`crate::tables::filled`]).
+impl<'a, T: TableType> Row<'a, T> {
+    /// Returns a row of the table; there may be further columns after the declared ones ([`crate::tables::filled`]).
     #[must_use]
     pub fn new(cells: &'a [Value]) -> Self {
         debug_assert!(cells.len() >= T::DEF.cols.len(), "a row of {}", T::DEF.name);
         Self { cells, of: PhantomData }
     }
 
-    /// All of it.
+    /// Returns all cells.
     #[must_use]
     pub fn cells(&self) -> &'a [Value] {
         self.cells
     }
 
-    /// A cell.
+    /// Reads a cell.
     #[must_use]
     pub fn get<V: Cell>(&self, col: Column<T, V>) -> V::Out<'a> {
         col.of(self.cells)
     }
 
-    /// Some cells that are read alike.
+    /// Reads several cells of the same type.
     #[must_use]
     pub fn all<V: Cell, const N: usize>(&self, cols: [Column<T, V>; N]) -> [V::Out<'a>; N] {
         cols.map(|col| col.of(self.cells))
     }
 }
 
-/// What a column holds, by the word that its declaration has for it.
+/// A column type, as used in table declarations.
 pub trait ColumnType {
-    /// What it is read as.
+    /// The type that it is read as.
     type Value: Cell;
-    /// What it holds.
+    /// The type of its values.
     const KIND: Kind;
-    /// The unit in words of the field.
+    /// The unit.
     const UNIT: &'static str = "";
-    /// Whether a row may lack it.
+    /// Whether its values may be null.
     const NULLABLE: bool = false;
     /// Whether it holds keys of the table `threads`.
-    const OF_THREAD: bool = false;
-    /// What is said of it where the table says nothing else.
+    const IS_THREAD_KEY: bool = false;
+    /// The documentation of columns without one of their own.
     const DOC: &'static str = "";
 }
 
@@ -254,11 +259,11 @@ where
     const KIND: Kind = C::KIND;
     const UNIT: &'static str = C::UNIT;
     const NULLABLE: bool = true;
-    const OF_THREAD: bool = C::OF_THREAD;
+    const IS_THREAD_KEY: bool = C::IS_THREAD_KEY;
     const DOC: &'static str = C::DOC;
 }
 
-/// A constant's name in small letters: what its column is called.
+/// Returns the name of a constant in lower case, which is the name of its column.
 pub(crate) const fn lower<const N: usize>(name: &str) -> [u8; N] {
     let (mut lower, mut at) = ([0; N], 0);
     while at < N {
@@ -268,8 +273,8 @@ pub(crate) const fn lower<const N: usize>(name: &str) -> [u8; N] {
     lower
 }
 
-/// Declares a table once: `tables::NAME` is its declaration, `tables::name::COLUMN` each of its columns, `tables::name::Table` stands for it
-/// where a type is wanted. A column is its constant, what it holds, and a sentence where the word for what it holds has none.
+/// Declares a table: `tables::NAME` is the declaration, `tables::name::COLUMN` are its columns, `tables::name::Table` is its type.
+/// A column has a constant, a column type, and documentation if the column type has none.
 macro_rules! table {
     (
         $(#[$meta:meta])*
@@ -296,25 +301,25 @@ macro_rules! table {
                 kind: <$ty as $crate::column::ColumnType>::KIND,
                 unit: <$ty as $crate::column::ColumnType>::UNIT,
                 nullable: <$ty as $crate::column::ColumnType>::NULLABLE,
-                of_thread: <$ty as $crate::column::ColumnType>::OF_THREAD,
+                is_thread_key: <$ty as $crate::column::ColumnType>::IS_THREAD_KEY,
                 doc: $crate::column::doc_of::<$ty>(&[$($col_doc)?]),
             }),+],
         };
 
         #[doc = concat!("The columns of `", stringify!($DEF), "`.")]
-        #[allow(missing_docs)] // those without a sentence of their own have that of what they hold
+        #[allow(missing_docs)] // columns without documentation have that of their column type
         pub mod $module {
             use super::*;
 
-            /// Stands for the table where a type is wanted.
+            /// The table as a type.
             #[derive(Clone, Copy, PartialEq, Eq, Debug)]
             pub struct Table;
 
-            impl $crate::Declared for Table {
+            impl $crate::TableType for Table {
                 const DEF: &'static $crate::TableDef = &super::$DEF;
             }
 
-            #[allow(non_camel_case_types, clippy::upper_case_acronyms)] // they count the constants below
+            #[allow(non_camel_case_types, clippy::upper_case_acronyms)] // the index of each column
             enum At { $($COL),+ }
 
             $(
@@ -324,7 +329,7 @@ macro_rules! table {
             )+
 
             $(
-                /// Behind the others, in tables that have what was inferred in them.
+                /// The last column, in tables that include inferred time.
                 pub const $INFERRED: $crate::Column<Table, Option<i64>> =
                     $crate::Column::new(super::$DEF.cols.len(), $crate::column::name!($INFERRED));
             )?
@@ -333,7 +338,7 @@ macro_rules! table {
 }
 pub(crate) use table;
 
-/// The name of the column that a constant stands for.
+/// The name of the column of a constant.
 macro_rules! name {
     ($COL:ident) => {{
         const BYTES: [u8; stringify!($COL).len()] = $crate::column::lower(stringify!($COL));
@@ -346,7 +351,7 @@ macro_rules! name {
 }
 pub(crate) use name;
 
-/// What the declaration says of a column, or else the word for what it holds.
+/// Returns the documentation of a column, its own or that of its column type.
 pub(crate) const fn doc_of<C: ColumnType>(own: &[&'static str]) -> &'static str {
     match own {
         [own, ..] => own,

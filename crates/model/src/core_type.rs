@@ -1,25 +1,25 @@
-//! The kinds of core a machine may have.
+//! Core types.
 
 use serde::{Deserialize, Serialize};
 
-/// The name of a class of cores; which class has which name is judged by `topology`, with its sources.
+/// The type of a class of cores, as determined by `topology`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CoreType {
-    /// Of the fastest class of a machine that has several.
+    /// The fastest class of a machine that has several.
     Performance,
-    /// Between the fastest and the slowest class.
+    /// A class between the fastest and the slowest.
     Middle,
-    /// Of the slowest class of a machine that has several.
+    /// The slowest class of a machine that has several.
     Efficient,
-    /// Below efficient; only where a source says so.
+    /// Slower than efficient; only if a source says so.
     LowPower,
-    /// The machine has one class, or nothing tells its classes apart.
+    /// The machine has one class, or its classes are unknown.
     Uniform,
 }
 
 impl CoreType {
-    /// The word in tables.
+    /// Returns the value in tables.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,14 +1,14 @@
-//! What happened: the normalised events that every source is read into.
+//! The normalised events into which every source is read.
 //!
-//! An [`Event`] is small and `Copy`; texts (thread names, masks, paths) stand once per stream in the [`Batch`] that first
-//! uses them and are named by [`NameId`]. 4 million events pass through here in a fraction of a second, so the layout
-//! matters: a test holds the size at 64 bytes.
+//! An [`Event`] is small and `Copy`. Texts (thread names, masks, paths) are stored once per stream, in the [`Batch`] that uses
+//! them first, and referenced by [`NameId`]. Traces have millions of events, so their size matters: a test limits it to
+//! 64 bytes.
 
 use crate::{CpuId, FrameTime, MaybeCount, MaybeNs, Ns, Pid, Present, Prio, StackFrame, StackId, Tid};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroI32;
 
-/// A text of this stream; 0 is "not told". Ids count from 1 in the order of [`Batch::names`].
+/// A text of a stream; 0 means not recorded. Ids count from 1 in the order of [`Batch::names`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct NameId(pub u32);
 
@@ -17,336 +17,338 @@ impl NameId {
     pub const NONE: Self = Self(0);
 }
 
-/// Something that happened at an instant on a CPU.
+/// An event: something that happened at an instant on a CPU.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Event {
-    /// When.
+    /// The time.
     pub at: Ns,
-    /// Where in its source the event was read: a byte offset.
+    /// The byte offset of the event in its source.
     pub offset: u64,
-    /// On which CPU.
+    /// The CPU on which it happened.
     pub cpu: CpuId,
-    /// The task that this CPU ran when the event was recorded, where the event itself tells it (perf's tid, ftrace's
-    /// `common_pid`, LTTng's context); never what another event says of it. [`Tid::UNKNOWN`]: it does not.
+    /// The task that this CPU ran when the event was recorded, if the event itself contains it (perf's tid, ftrace's
+    /// `common_pid`, LTTng's context), never taken from other events; otherwise [`Tid::UNKNOWN`].
     pub current: Tid,
-    /// What.
-    pub what: What,
+    /// The kind of event and its data.
+    pub what: EventKind,
 }
 
-/// The kinds of event.
+/// The kind of an event, and its data.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub enum What {
-    /// The CPU left one thread for another.
+pub enum EventKind {
+    /// The CPU switched from one thread to another.
     Switch(Switch),
     /// A thread was woken.
     Wake(Wake),
-    /// A thread that does not run was moved to another CPU's run queue (`sched_migrate_task`).
+    /// A thread that is not running was moved to another CPU's run queue (`sched_migrate_task`).
     Migrate {
-        /// The thread moved.
+        /// The thread that was moved.
         tid: Tid,
         /// The CPU it left.
         from: CpuId,
-        /// The CPU it goes to.
+        /// The CPU it moved to.
         to: CpuId,
     },
-    /// A thread was made. Not the begin of its life: that is its `WakeKind::New`.
+    /// A thread was created. Its thread instance begins later, with its `WakeKind::New`.
     Fork {
-        /// Who made it.
+        /// The thread that created it.
         parent: Tid,
         /// The new thread.
         tid: Tid,
         /// Its process.
         pid: Pid,
-        /// Its name at birth.
+        /// Its initial name.
         name: NameId,
     },
-    /// A thread became the only one of its process with a new program.
+    /// A thread executed a new program and became the only thread of its process.
     Exec {
-        /// The thread, its number after the exec.
+        /// The thread, with its TID after the exec.
         tid: Tid,
         /// Its process.
         pid: Pid,
         /// The file executed.
         file: NameId,
     },
-    /// A thread began to end (`sched_process_exit`); it may still run until its last switch-out.
+    /// A thread began to exit (`sched_process_exit`); it may still run until its last switch-out.
     Exit {
         /// The thread.
         tid: Tid,
         /// Its process.
         pid: Pid,
     },
-    /// What a thread is called, and in which process it is. [`NameId::NONE`] keeps the name, [`Pid::UNKNOWN`] the process.
+    /// The name and process of a thread. [`NameId::NONE`] keeps the name, [`Pid::UNKNOWN`] keeps the process.
     Name {
         /// The thread.
         tid: Tid,
-        /// Its process, where told.
+        /// Its process, if recorded.
         pid: Pid,
         /// Its name.
         name: NameId,
     },
-    /// A thread's priority, policy and nice value are these from now on.
+    /// The priority, policy and nice value of a thread from now on.
     Priority {
         /// The thread.
         tid: Tid,
         /// Its dynamic priority.
         prio: Prio,
-        /// `SCHED_*` policy number, where told.
+        /// The `SCHED_*` policy number, if recorded.
         policy: Option<i8>,
-        /// Nice value, −20 to 19, where told.
+        /// The nice value, −20 to 19, if recorded.
         nice: Option<i8>,
     },
-    /// A thread's priority is another one from now on since it holds a lock with priority inheritance: a thread that waits for the
-    /// lock lends it its own, or no longer (`sched_pi_setprio`).
+    /// The priority of a thread changes because it holds a lock with priority inheritance: a thread that waits for the lock lends
+    /// its priority, or no longer does (`sched_pi_setprio`).
     Inherit {
         /// The thread that holds the lock.
         tid: Tid,
-        /// Which priority it has, and which thread lends it.
+        /// The priority from now on, and the thread that lends it.
         priority: InheritedPriority,
     },
     /// The CPUs a thread may use from now on.
     Affinity {
         /// The thread.
         tid: Tid,
-        /// As a kernel CPU list ("0-3,8"); none: not known until it is told again.
+        /// A kernel CPU list ("0-3,8"); none: unknown until the next such event.
         cpus: NameId,
     },
-    /// A thread is in this cgroup from now on.
+    /// The cgroup of a thread from now on.
     Cgroup {
         /// The thread.
         tid: Tid,
         /// The kernel's cgroup id (inode number of the v2 hierarchy).
         id: u64,
-        /// Its path, where known.
+        /// Its path, if known.
         path: NameId,
     },
-    /// A thread is throttled from now on, or no longer: its cgroup's CPU quota is used up, and it must not run.
+    /// A thread is throttled from now on, or no longer: its cgroup's CPU quota is used up, so it may not run.
     Throttle {
-        /// The thread; `None`: all of them, with `begins` false; from here on every change is told.
+        /// The thread; `None` (with `begins` false): all threads; from now on, every change is recorded.
         tid: Option<Tid>,
         /// Whether it begins here.
         begins: bool,
     },
-    /// A thread calls `sched_yield`, or returns from it. A switch-out between the two is of its own doing.
+    /// A thread calls `sched_yield`, or returns from it. A switch-out between the two is voluntary.
     Yield {
         /// The thread.
         tid: Tid,
         /// Whether the call begins here.
         begins: bool,
     },
-    /// What a cgroup's CPU controller is set to from now on.
+    /// The settings of a cgroup's CPU controller from now on.
     CgroupLimits {
-        /// The cgroup's id: its folder's inode number.
+        /// The cgroup's id: the inode number of its directory.
         id: u64,
-        /// Its path; behind `cpu:` in the CPU controller's own hierarchy (v1), where the id counts too.
+        /// Its path, prefixed with `cpu:` in the CPU controller's own hierarchy (v1), to which the id belongs too.
         path: NameId,
-        /// How long its threads may run in a period; [`MaybeNs::NONE`]: as long as they want.
+        /// The CPU time that its threads may use in a period; [`MaybeNs::NONE`]: unlimited.
         quota: MaybeNs,
-        /// How long a period is, ns: the kernel allows a second at most.
+        /// The length of a period in ns; the kernel allows one second at most.
         period: u32,
-        /// Its share beside its siblings, 100 by default; where told.
+        /// Its weight relative to its siblings, 100 by default; if recorded.
         weight: Option<u16>,
         /// The CPUs that it may use, as a kernel CPU list.
         cpus: NameId,
     },
-    /// What the kernel counted of a cgroup's quota since it was made (`cpu.stat`).
+    /// The quota statistics of a cgroup since its creation (`cpu.stat`).
     CgroupStat {
-        /// The cgroup, as in [`What::CgroupLimits`].
+        /// The cgroup, as in [`EventKind::CgroupLimits`].
         id: u64,
-        /// Periods in which it had something to run.
+        /// Periods in which it had runnable threads.
         periods: i64,
-        /// Those in which its quota was used up.
+        /// Periods in which its quota was used up.
         throttled: i64,
-        /// For how long it was, over all CPUs.
+        /// The time it was throttled, over all CPUs.
         time: Ns,
     },
-    /// What a thread is set to beside policy and nice value.
+    /// The scheduling attributes of a thread in addition to policy and nice value.
     SchedAttr {
         /// The thread.
         tid: Tid,
-        /// Its own priority, without what a lock's waiters lend it, where told.
+        /// Its own priority, without priority inheritance, if recorded.
         prio: Prio,
-        /// How much of the largest core's capacity it asks for at least, of 1024; where told.
+        /// The minimum utilisation clamp, of 1024 (the largest core's capacity), if recorded.
         uclamp_min: Option<u16>,
-        /// At most.
+        /// The maximum utilisation clamp, if recorded.
         uclamp_max: Option<u16>,
     },
-    /// A thread would best run on this CPU from now on: a hint, no mask.
+    /// The ideal CPU of a thread from now on: a hint, not a mask.
     IdealCpu {
         /// The thread.
         tid: Tid,
-        /// `None`: none any more.
+        /// `None`: no longer set.
         cpu: Option<CpuId>,
     },
-    /// A row of a snapshot of all threads: what the recorder saw, at the event's own time.
-    Seen(Seen),
-    /// A thread's number in its own (innermost) pid namespace, where that differs from the recorder's.
+    /// An entry of a snapshot of all threads, at the event's own time.
+    Snapshot(SnapshotEntry),
+    /// The TID of a thread in its own (innermost) PID namespace, if that is not the recorder's.
     Inner {
-        /// The thread, as the recorder numbers it.
+        /// The TID in the recorder's namespace.
         tid: Tid,
-        /// The thread, as it numbers itself.
+        /// The TID in the thread's own namespace.
         inner_tid: Tid,
-        /// Its process, as it numbers itself.
+        /// The PID in the thread's own namespace.
         inner_pid: Pid,
     },
-    /// The task that the CPU ran at the event's time, as the recorder saw it (0 = idle).
+    /// The task that the CPU ran at the event's time, as determined by the recorder (0 = idle).
     Current {
         /// The task.
         tid: Tid,
     },
     /// The CPU entered an idle state, or left it.
     Idle {
-        /// The state's number; −1 on leaving.
+        /// The number of the idle state; −1 on leaving.
         state: i32,
     },
-    /// A CPU's frequency is this from now on.
+    /// The frequency of a CPU from now on.
     Frequency {
-        /// The CPU meant (not always the one the event was written on).
+        /// The CPU (not always the one on which the event was recorded).
         of: CpuId,
-        /// Kilohertz.
+        /// The frequency in kHz.
         khz: u32,
     },
-    /// A CPU is parked from now on, or no longer: the scheduler puts no threads there but those bound to it. Windows parks cores;
-    /// Linux takes CPUs away by hotplug, some Android kernels by isolation.
+    /// A CPU is parked from now on, or no longer: the scheduler places no threads there except those bound to it. Windows parks
+    /// cores, Linux takes CPUs offline by hotplug, and some Android kernels isolate them.
     Parking {
-        /// The CPU meant.
+        /// The CPU.
         of: CpuId,
-        /// Whether it is.
+        /// Whether it is parked.
         parked: bool,
     },
     /// An interrupt handler began or ended.
     Irq {
-        /// Hard, soft or other.
+        /// The kind of interrupt.
         kind: IrqKind,
-        /// Interrupt number or softirq vector.
+        /// The interrupt number or softirq vector.
         number: i32,
         /// Whether it begins here.
         begins: bool,
         /// The handler's name.
         name: NameId,
     },
-    /// A request to a block device was issued or is done.
+    /// A request to a block device was issued or completed.
     Block {
-        /// The task that was current when it was issued: mostly the one that waits for it, but a kernel thread where it was
-        /// queued before, or written back. [`Tid::UNKNOWN`] once it is done, or where an interrupt issued it.
+        /// The task that was current when it was issued: usually the one that waits for it, but a kernel thread if the request was
+        /// queued before or is a writeback. [`Tid::UNKNOWN`] for a completion, or if an interrupt issued it.
         tid: Tid,
-        /// What was asked.
+        /// The request.
         request: BlockRequest,
     },
     /// The kernel charged a thread for running (`sched_stat_runtime`), since its last charge.
     Charge {
         /// The thread.
         tid: Tid,
-        /// How much.
+        /// The CPU time.
         ns: Ns,
     },
-    /// Time that the hypervisor gave to others, of this CPU, since boot (`/proc/stat`).
+    /// The steal time of this CPU since boot: the time that the hypervisor gave to others (`/proc/stat`).
     Steal {
         /// Cumulative.
         total: Ns,
     },
-    /// A reading of another clock at the event's time; differences between clocks align logs of other programs.
+    /// A reading of another clock at the event's time, used to align the logs of other programs.
     Clock {
-        /// Which clock.
+        /// The clock.
         which: Clock,
-        /// What it showed, ns (ticks for the TSC).
+        /// Its value in ns (ticks for the TSC).
         reading: i64,
     },
-    /// A program marked a moment, or the begin or end of a stretch of its own (atrace, `trace_marker`, track events, ITT).
+    /// A program marked an instant, or the begin or end of a stretch (atrace, `trace_marker`, track events, ITT).
     Mark(Mark),
-    /// What a program or the kernel measures was this from now on.
+    /// The value of a counter of a program or the kernel from now on.
     Value {
-        /// Whose; [`Pid::UNKNOWN`]: nobody's in particular.
+        /// The process; [`Pid::UNKNOWN`]: none in particular.
         pid: Pid,
-        /// What is measured, with its unit where the source tells one.
+        /// The name of the counter, with its unit if the source has one.
         name: NameId,
-        /// How much.
+        /// The value.
         value: f64,
     },
-    /// A picture's way to the screen began or ended.
+    /// A stretch of a frame's way to the screen began or ended.
     Frame(Frame),
-    /// A program handed in a frame to be shown, as a frame log has it.
+    /// A program presented a frame, from a frame log.
     Present(Present),
-    /// What the log tells of that frame.
+    /// A measured time of a frame, from a frame log.
     FrameTime(FrameTime),
     /// The source reports that it lost events.
     Loss(LossSpan),
-    /// Any other sample: it only shows that the recording ran at this time.
+    /// Any other sample, which only shows that the recording was running at this time.
     Sample,
 }
 
 impl Event {
-    /// Whether the event shows that the recording ran: side-band records (names, forks told by perf itself, losses,
-    /// frame logs, and what programs told and clocks showed without a CPU) do not move its ends.
+    /// Whether the event shows that the recording was running. Side-band records (names, forks from perf itself, losses, frame
+    /// logs, and program events and clock readings without a CPU) do not extend the recording.
     #[must_use]
     pub fn is_sample(&self) -> bool {
         match self.what {
-            What::Name { .. } | What::Loss(_) | What::Present(_) | What::FrameTime(_) => false,
-            What::Mark(_) | What::Value { .. } | What::Frame(_) | What::Clock { .. } => self.cpu != CpuId::UNKNOWN,
+            EventKind::Name { .. } | EventKind::Loss(_) | EventKind::Present(_) | EventKind::FrameTime(_) => false,
+            EventKind::Mark(_) | EventKind::Value { .. } | EventKind::Frame(_) | EventKind::Clock { .. } => {
+                self.cpu != CpuId::UNKNOWN
+            }
             _ => true,
         }
     }
 
-    /// Whether it matters when exactly the event was. What is told of threads holds from whenever it is told on.
+    /// Whether the exact time of the event matters. Facts about threads apply from the time they are reported.
     #[must_use]
     pub fn is_dated(&self) -> bool {
-        self.is_sample() || matches!(self.what, What::Present(_) | What::FrameTime(_))
+        self.is_sample() || matches!(self.what, EventKind::Present(_) | EventKind::FrameTime(_))
     }
 }
 
-/// A CPU left `prev` for `next`. A source that tells only one side says [`Tid::UNKNOWN`] of the other.
+/// A context switch from `prev` to `next`. If the source records only one of them, the other is [`Tid::UNKNOWN`].
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Switch {
-    /// Who was switched out.
+    /// The thread switched out.
     pub prev: Tid,
-    /// Who was switched in.
+    /// The thread switched in.
     pub next: Tid,
-    /// The name of the one switched out.
+    /// The name of `prev`.
     pub prev_name: NameId,
-    /// The name of the one switched in.
+    /// The name of `next`.
     pub next_name: NameId,
-    /// The callchain of the one switched out, where it was recorded.
+    /// The callchain of `prev`, if recorded.
     pub stack: StackId,
-    /// The state number as the source recorded it.
+    /// The state number of `prev` as recorded by the source.
     pub prev_state: u32,
-    /// Its dynamic priority.
+    /// The dynamic priority of `prev`.
     pub prev_prio: Prio,
-    /// The next one's dynamic priority.
+    /// The dynamic priority of `next`.
     pub next_prio: Prio,
-    /// What the state number means, by the source's own format.
+    /// The meaning of the state number in the source's format.
     pub out: SwitchOut,
-    /// The state's letter (`R`, `S`, `D`, …), `?` where it has none.
-    pub letter: u8,
-    /// What the kernel has charged `prev` for running in its whole life (`se.sum_exec_runtime`), where told.
+    /// The state letter (`R`, `S`, `D`, …), `?` if it has none.
+    pub state_letter: u8,
+    /// The CPU time charged to `prev` since its creation (`se.sum_exec_runtime`), if recorded.
     pub prev_exec: MaybeNs,
 }
 
-/// What a switch-out makes of a thread.
+/// The state in which a thread is switched out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum SwitchOut {
-    /// R: still runnable, and the source does not say why it left. It was preempted on its way back to user mode, called
-    /// `sched_yield`, was woken before it slept, is a kernel thread that gave way, or is held by a quota.
+    /// R: runnable, and the cause of the switch-out was not recorded. It was preempted on its way back to user mode, called
+    /// `sched_yield`, was woken before it slept, is a kernel thread that gave way, or is throttled.
     Runnable,
-    /// R+: still runnable, it was preempted.
+    /// R+: preempted while runnable.
     Preempted,
-    /// R: it was preempted on its way back to user mode, which bears no mark of the kernel's.
+    /// R: preempted on its way back to user mode, which the kernel does not mark.
     PreemptedToUser,
     /// R: it called `sched_yield`.
     Yielded,
     /// R or R+: its cgroup's CPU quota is used up.
     Throttled,
-    /// R: a kernel thread, which never goes back to user mode: it gave way, or was woken before it slept.
+    /// R: a kernel thread, which never returns to user mode. It gave way, or was woken before it slept.
     GaveWay,
-    /// It waits for something.
+    /// It waits for something other than a CPU.
     Blocked,
     /// X or Z: it will not run again.
     Exited,
-    /// The source does not tell (PERF_RECORD_SWITCH before Linux 4.17).
-    Untold,
+    /// The state was not recorded (PERF_RECORD_SWITCH before Linux 4.17).
+    NotRecorded,
 }
 
 impl SwitchOut {
-    /// Whether the thread can still run: the kernel counts these as involuntary.
+    /// Whether the thread is runnable: the kernel counts these switch-outs as involuntary.
     #[must_use]
     #[inline]
     pub fn is_runnable(self) -> bool {
@@ -357,67 +359,67 @@ impl SwitchOut {
             | Self::Yielded
             | Self::Throttled
             | Self::GaveWay => true,
-            Self::Blocked | Self::Exited | Self::Untold => false,
+            Self::Blocked | Self::Exited | Self::NotRecorded => false,
         }
     }
 }
 
-/// A thread was woken.
+/// A wakeup of a thread.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Wake {
-    /// Who.
+    /// The thread that was woken.
     pub tid: Tid,
-    /// Its name, where the source says.
+    /// Its name, if recorded.
     pub name: NameId,
-    /// Which of the kernel's three events.
+    /// Which of the kernel's wakeup events.
     pub kind: WakeKind,
-    /// The CPU chosen for it; `None` where not told.
+    /// The CPU chosen for it; `None` if not recorded.
     pub target: Option<CpuId>,
-    /// The task that was current where the waking happened, but [`Tid::IDLE`] where the source tells that it was in an interrupt,
-    /// with which the task that it came upon has nothing to do; [`Tid::UNKNOWN`] where not told.
+    /// The task that was current where the wakeup was issued, but [`Tid::IDLE`] if the source marks it as issued by an interrupt,
+    /// which has nothing to do with the current task; [`Tid::UNKNOWN`] if not recorded.
     pub waker: Tid,
     /// Its dynamic priority.
     pub prio: Prio,
-    /// When it happened: the event's time, but for [`WakeKind::WakeupTold`].
+    /// The time of the wakeup: the event's time, except for [`WakeKind::WakeupAtSwitchIn`].
     pub stamp: Ns,
 }
 
-/// The kernel's wake events.
+/// The kernel's wakeup events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum WakeKind {
     /// `sched_waking`: on the waker's CPU, before the target is chosen.
     Waking,
     /// `sched_wakeup`: the thread is on its run queue.
     Wakeup,
-    /// `sched_wakeup_new`: the first of its life.
+    /// `sched_wakeup_new`: the first wakeup of a new thread.
     New,
-    /// A `sched_wakeup` told with the switch-in that followed it: `stamp` is its own time, the event's time is the
-    /// switch's. It changes no state.
-    WakeupTold,
+    /// A `sched_wakeup` recorded with the switch-in that followed it: `stamp` is its own time, the event's time is that of the
+    /// switch. It changes no state.
+    WakeupAtSwitchIn,
 }
 
-/// A row of a snapshot of all threads.
+/// An entry of a snapshot of all threads.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Seen {
+pub struct SnapshotEntry {
     /// The thread.
     pub tid: Tid,
     /// Its process.
     pub pid: Pid,
     /// Its name.
     pub name: NameId,
-    /// What it did.
-    pub state: SeenState,
-    /// The state's letter.
-    pub letter: u8,
-    /// The CPU it was on, or was on last.
+    /// Its state.
+    pub state: SnapshotState,
+    /// The state letter.
+    pub state_letter: u8,
+    /// The CPU it ran on, now or last.
     pub cpu: CpuId,
-    /// What the kernel has charged it for running in its whole life, where told.
+    /// The CPU time charged to it since its creation, if recorded.
     pub exec: MaybeNs,
 }
 
-/// What a thread of a snapshot did.
+/// The state of a thread in a snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum SeenState {
+pub enum SnapshotState {
     /// On its CPU.
     Running,
     /// Runnable, on a run queue.
@@ -428,33 +430,33 @@ pub enum SeenState {
     Exited,
 }
 
-/// A moment, or an end of a stretch, that a program marked. Stretches of one track nest: an end closes the last begin.
+/// An instant, or the begin or end of a stretch, that a program marked. Stretches of one track nest: an end closes the last begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Mark {
-    /// The thread that it is about; [`Tid::UNKNOWN`] where the mark is of a process or of the machine.
+    /// The thread that it is about; [`Tid::UNKNOWN`] if the mark belongs to a process or to the machine.
     pub tid: Tid,
-    /// Its process, where told.
+    /// Its process, if recorded.
     pub pid: Pid,
-    /// 0: the thread's own track; else a number of the source's (an asynchronous stretch's cookie, a track's id).
+    /// 0: the thread's own track; otherwise a number from the source (the cookie of an asynchronous stretch, a track id).
     pub track: i64,
-    /// What the program calls it; [`NameId::NONE`] at most ends.
+    /// The name that the program gave it; [`NameId::NONE`] for most ends.
     pub name: NameId,
-    /// Which end.
+    /// Whether it is a begin, an end or an instant.
     pub edge: MarkEdge,
 }
 
-/// Which part of a marked stretch this is.
+/// Which part of a marked stretch a mark is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum MarkEdge {
-    /// It begins.
+    /// The begin.
     Begin,
-    /// It ends.
+    /// The end.
     End,
-    /// It is a moment.
+    /// An instant.
     Instant,
 }
 
-/// A number that joins what was expected of a frame with what came.
+/// A number that links the expected with the actual stretches of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct FrameToken(pub i64);
 
@@ -463,35 +465,35 @@ impl FrameToken {
     pub const UNKNOWN: Self = Self(-1);
 }
 
-/// A picture's way to the screen: Android's frame timeline, and what other systems tell alike.
+/// A stretch of a frame's way to the screen: Android's frame timeline, and the like from other systems.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Frame {
-    /// Joins begin and end.
+    /// Links begin and end.
     pub cookie: i64,
-    /// Joins what was expected with what came.
+    /// Links expected and actual stretches.
     pub token: FrameToken,
-    /// The process that draws, or shows.
+    /// The process that draws or displays the frame.
     pub pid: Pid,
     /// The layer or window.
     pub layer: NameId,
-    /// Which of its stretches.
+    /// Which stretch of the frame.
     pub stretch: FrameStretch,
     /// Whether it begins here.
     pub begins: bool,
-    /// Why it was late, as the source's bits say, where told; 1: it was not.
+    /// Why it was late, in the source's bits, if recorded; 1: it was not late.
     pub jank: Option<NonZeroI32>,
 }
 
 /// The stretches of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum FrameStretch {
-    /// When the application should draw it.
+    /// When the application was expected to draw it.
     ExpectedSurface,
-    /// When it did.
+    /// When the application drew it.
     ActualSurface,
-    /// When the compositor should show it.
+    /// When the compositor was expected to display it.
     ExpectedDisplay,
-    /// When it did.
+    /// When the compositor displayed it.
     ActualDisplay,
 }
 
@@ -502,9 +504,9 @@ pub enum IrqKind {
     Hard,
     /// A softirq vector.
     Soft,
-    /// A timer that ran out; its name is the function that it calls, where told. It has no number.
+    /// A timer that expired; its name is the function that it calls, if recorded. It has no number.
     Timer,
-    /// What another CPU sent; its name is why, where told. It has no number.
+    /// An inter-processor interrupt; its name is the reason, if recorded. It has no number.
     Ipi,
 }
 
@@ -523,10 +525,10 @@ pub enum Clock {
     Perf,
 }
 
-/// The priority of a thread that holds locks with priority inheritance, on the scale of [`What::Priority`].
+/// The priority of a thread that holds locks with priority inheritance, on the scale of [`EventKind::Priority`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct InheritedPriority {
-    /// Which thread lends it.
+    /// The thread that lends it.
     pub donor: Donor,
     /// The priority until now.
     pub old_prio: Prio,
@@ -534,41 +536,41 @@ pub struct InheritedPriority {
     pub prio: Prio,
 }
 
-/// Which thread lends its priority: the one that waits first in line for a lock.
+/// The thread that lends its priority: the first in the queue of a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Donor {
     /// The source does not record it.
     NotRecorded,
-    /// No thread does any more.
+    /// No thread any more.
     None,
-    /// This one.
+    /// This thread.
     Thread(Tid),
 }
 
-/// A request to a block device was handed to its driver, or is done.
+/// A request to a block device that was issued to its driver or completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BlockRequest {
-    /// Of which device.
+    /// The device.
     pub device: Device,
-    /// Its first sector, of 512 bytes; what is left of a request that was done in part begins behind that part.
+    /// Its first sector, of 512 bytes; the rest of a partly completed request begins after the completed part.
     pub sector: u64,
-    /// How much of the device it is about.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// What for.
+    /// The operation.
     pub operation: BlockOperation,
-    /// Whether it is done; else it was issued.
+    /// Whether it was completed; otherwise it was issued.
     pub done: bool,
 }
 
-/// A block device, as the kernel numbers it.
+/// A block device, by its number in the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Device(pub u32);
 
 impl Device {
-    /// Bits of the minor number (`MINORBITS`, include/linux/kdev_t.h).
+    /// The number of bits of the minor number (`MINORBITS`, include/linux/kdev_t.h).
     const MINOR_BITS: u32 = 20;
 
-    /// By its two numbers.
+    /// Returns the device with these numbers.
     #[must_use]
     pub const fn new(major: u32, minor: u32) -> Self {
         Self(major << Self::MINOR_BITS | minor & ((1 << Self::MINOR_BITS) - 1))
@@ -576,13 +578,13 @@ impl Device {
 }
 
 impl std::fmt::Display for Device {
-    /// As `lsblk` prints them: `254:0`.
+    /// Formats the device as `lsblk` does: `254:0`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}", self.0 >> Self::MINOR_BITS, self.0 & ((1 << Self::MINOR_BITS) - 1))
     }
 }
 
-/// What a request is for.
+/// The operation of a request to a block device.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum BlockOperation {
     /// Data is read.
@@ -598,10 +600,10 @@ pub enum BlockOperation {
 }
 
 impl BlockOperation {
-    /// All of them.
+    /// All operations.
     pub const ALL: [Self; 5] = [Self::Read, Self::Write, Self::Flush, Self::Discard, Self::Other];
 
-    /// The word in tables.
+    /// Returns the value in tables.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -613,11 +615,11 @@ impl BlockOperation {
         }
     }
 
-    /// From the letters that the kernel prints (`blk_fill_rwbs`, block/blk-core.c): `WS` is a synchronous write, `FF` and `F` before
-    /// other letters ask for a flush, which then is part of that request.
+    /// Returns the operation of an `rwbs` field as printed by the kernel (`blk_fill_rwbs`, block/blk-core.c): `WS` is a synchronous
+    /// write, `FF` is a flush, `F` before other characters requests a flush as part of that request.
     #[must_use]
-    pub fn of_letters(letters: &[u8]) -> Self {
-        let after_flush = letters.strip_prefix(b"F").filter(|rest| !rest.is_empty()).unwrap_or(letters);
+    pub fn from_rwbs(rwbs: &[u8]) -> Self {
+        let after_flush = rwbs.strip_prefix(b"F").filter(|rest| !rest.is_empty()).unwrap_or(rwbs);
         match after_flush.first() {
             Some(b'R') => Self::Read,
             Some(b'W') => Self::Write,
@@ -628,21 +630,21 @@ impl BlockOperation {
     }
 }
 
-/// Events were lost. The event's own time is that of the first event after.
+/// A loss of events. The event's own time is that of the first event after the loss.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LossSpan {
-    /// The last event that the buffer delivered before the loss, if any was.
+    /// The time of the last event that the buffer delivered before the loss, if there is one.
     pub from: MaybeNs,
-    /// The first event that it delivered after, if any came.
+    /// The time of the first event that it delivered after the loss, if there is one.
     pub to: MaybeNs,
-    /// The CPU whose buffer it was; `None`: any of them.
+    /// The CPU of the buffer; `None`: any CPU.
     pub cpu: Option<CpuId>,
-    /// How many events, where the source counts them.
+    /// The number of lost events, if the source counts them.
     pub events: MaybeCount,
 }
 
 impl LossSpan {
-    /// Its begin and end, as far as they lie within these times.
+    /// Returns its begin and end, limited to these times.
     #[must_use]
     pub fn within(&self, begin: Ns, end: Ns) -> (Ns, Ns) {
         let (from, to) = (self.from.get(), self.to.get());
@@ -650,35 +652,34 @@ impl LossSpan {
     }
 }
 
-/// Some events of one stream, and the texts that they are the first to use.
+/// A batch of events of one stream, and the texts that they use first.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     /// The events, in the order of the source.
     pub events: Vec<Event>,
-    /// Texts, continuing the numbering of the stream's earlier batches: the first text of a stream is [`NameId`] 1.
+    /// The new texts. The numbering continues from the stream's earlier batches: the first text of a stream is [`NameId`] 1.
     pub names: Vec<Box<str>>,
-    /// Callchains, innermost frame first, numbered as the texts are.
+    /// The new callchains, innermost frame first, numbered like the texts.
     pub stacks: Vec<Box<[StackFrame]>>,
-    /// What the source told and its reader had no room for.
+    /// What the reader dropped because it exceeds a limit.
     pub left_out: LeftOut,
 }
 
-/// What is left out since there is more of it than is kept: the bounds are far above what recordings have, but whatever meets one is
-/// counted.
+/// Counts of data that readers dropped because it exceeds a limit. The limits are far above what recordings contain.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LeftOut {
-    /// Uses of texts: what they name has no name.
+    /// Uses of texts that are missing.
     pub texts: u64,
-    /// Uses of callchains that are missing, or cut off.
+    /// Uses of callchains that are missing or truncated.
     pub callchains: u64,
-    /// Threads whose process is forgotten.
+    /// Threads whose process was dropped.
     pub threads: u64,
     /// Entries of other tables: mappings, tracks, open frames, clocks.
     pub entries: u64,
 }
 
 impl LeftOut {
-    /// Adds another count, which is 0 then.
+    /// Adds another count and resets it.
     pub fn take(&mut self, from: &mut Self) {
         let more = std::mem::take(from);
         self.texts += more.texts;
@@ -689,7 +690,7 @@ impl LeftOut {
 }
 
 impl Batch {
-    /// Empties it, keeping its memory.
+    /// Empties the batch and keeps its memory.
     pub fn clear(&mut self) {
         self.events.clear();
         self.names.clear();
@@ -701,11 +702,11 @@ impl Batch {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn operations_by_their_letters() {
+    fn operations_from_rwbs() {
         use super::BlockOperation;
         let all = [("R", 0), ("RA", 0), ("WS", 1), ("FWFS", 1), ("FF", 2), ("D", 3), ("N", 4), ("", 4)];
-        for (letters, at) in all {
-            assert_eq!(BlockOperation::of_letters(letters.as_bytes()), BlockOperation::ALL[at], "{letters}");
+        for (rwbs, at) in all {
+            assert_eq!(BlockOperation::from_rwbs(rwbs.as_bytes()), BlockOperation::ALL[at], "{rwbs}");
         }
     }
 

@@ -1,20 +1,20 @@
-//! What could be altered of a program, a machine or a recording: told as a person would do it, and kept so that a prediction
-//! can try it.
+//! Fixes: changes to a program, a machine or a recording, described as instructions for the user and stored so that a
+//! prediction can apply them.
 
 use crate::{CoreType, CpuId, Ns};
 use serde::{Deserialize, Serialize};
 
-/// The threads that a change is for.
+/// The threads that a fix applies to.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Threads {
-    /// What they are called: threads of a later run are known by it, since numbers are used again.
+    /// Their name, which identifies the threads in a later run; TIDs change.
     pub name: String,
-    /// The kernel's numbers of those that were seen, in the order of their keys.
+    /// The TIDs of the recorded threads, in the order of their keys.
     pub tids: Vec<i64>,
 }
 
 impl Threads {
-    /// The one number to put into a call; a word to be replaced where there are several.
+    /// Returns the TID for a command, or a placeholder if there are several threads.
     fn tid(&self) -> String {
         match self.tids.as_slice() {
             [one] => one.to_string(),
@@ -22,7 +22,7 @@ impl Threads {
         }
     }
 
-    /// Behind a call: whose number it takes, where it is not one.
+    /// Returns what to append to a command with a placeholder: the threads to run it for.
     fn each(&self) -> String {
         if self.tids.len() == 1 { String::new() } else { format!(" for each TID of {}", self.name) }
     }
@@ -32,186 +32,186 @@ impl Threads {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
-    /// `SCHED_OTHER`: a fair share by nice value.
+    /// `SCHED_OTHER`: fair scheduling by nice value.
     Other,
-    /// `SCHED_BATCH`: the same, preempting less.
+    /// `SCHED_BATCH`: the same with fewer preemptions.
     Batch,
-    /// `SCHED_IDLE`: below every nice value.
+    /// `SCHED_IDLE`: lower than every nice value.
     Idle,
-    /// `SCHED_FIFO`: before all that are fair, until it waits.
+    /// `SCHED_FIFO`: before all fair threads, until it waits.
     Fifo,
 }
 
-/// Something that could be altered.
+/// A fix: a change that avoids a problem.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Fix {
-    /// Another nice value, −20 to 19.
+    /// Change the nice value, −20 to 19.
     Nice {
-        /// Whose.
+        /// The threads.
         threads: Threads,
         /// The new value.
         nice: i8,
     },
-    /// Another scheduling policy.
+    /// Change the scheduling policy.
     Policy {
-        /// Whose.
+        /// The threads.
         threads: Threads,
-        /// The new one.
+        /// The new policy.
         policy: Policy,
     },
-    /// Other CPUs on which threads may run.
+    /// Change the CPUs on which threads may run.
     Affinity {
-        /// Whose.
+        /// The threads.
         threads: Threads,
-        /// In order; none: every CPU.
+        /// The CPUs in ascending order; empty: all CPUs.
         cpus: Vec<CpuId>,
     },
-    /// Another CPU on which a thread is to be put first.
+    /// Change the ideal CPU of a thread.
     IdealCpu {
-        /// Whose.
+        /// The threads.
         threads: Threads,
-        /// Which.
+        /// The new ideal CPU.
         cpu: CpuId,
     },
-    /// A type of core to be preferred.
+    /// Prefer a core type.
     CoreType {
-        /// For whom.
+        /// The threads.
         threads: Threads,
-        /// Which.
+        /// The preferred core type.
         prefer: CoreType,
     },
-    /// How many threads share some work.
+    /// Change the number of threads that share some work.
     PoolSize {
-        /// Which.
+        /// The threads.
         threads: Threads,
-        /// How many there should be.
+        /// The new number of threads.
         size: u32,
     },
-    /// Into how many pieces the work of a parallel region is cut, handed out one by one to whoever is free.
+    /// Divide the work of a parallel region into chunks that free threads take one by one.
     Chunks {
-        /// What the program calls the region.
+        /// The name of the region.
         region: String,
-        /// At least so many.
+        /// The minimum number of chunks.
         chunks: u32,
     },
-    /// How long a thread sleeps at a time.
+    /// Sleep for longer at a time.
     Sleep {
-        /// Who.
+        /// The threads.
         threads: Threads,
-        /// At least.
+        /// The minimum length of a sleep.
         length: Ns,
     },
-    /// By how much a thread's timers may be late, so that they end together.
+    /// Change how late the timers of a thread may expire, so that several expire together.
     TimerSlack {
-        /// Whose.
+        /// The threads.
         threads: Threads,
-        /// At most.
+        /// The maximum delay.
         slack: Ns,
     },
-    /// To wait by blocking instead of spinning.
+    /// Wait by blocking instead of spinning.
     Block {
-        /// Who.
+        /// The threads.
         threads: Threads,
     },
-    /// To wake a thread for several pieces of work at once.
+    /// Wake a thread for several pieces of work at the same time.
     Batch {
-        /// Who is woken.
+        /// The threads that are woken.
         threads: Threads,
-        /// Pieces at a time, at least.
+        /// The minimum number of pieces per wakeup.
         pieces: u32,
     },
-    /// A lock that lends its holder the priority of whoever waits for it.
+    /// Use a lock with priority inheritance.
     PriorityInheritance {
-        /// Who waits.
+        /// The threads that wait for the lock.
         threads: Threads,
     },
-    /// A lock that is held shorter, or is several locks.
+    /// Hold a lock for a shorter time, or split it into several locks.
     SplitLock {
-        /// Who waits for it.
+        /// The threads that wait for the lock.
         threads: Threads,
     },
-    /// So many requests to a device under way at once.
+    /// Keep several requests to a device in flight.
     InFlight {
-        /// Who asks.
+        /// The threads that issue the requests.
         threads: Threads,
-        /// At least.
+        /// The minimum number of requests in flight.
         requests: u32,
     },
-    /// The CPU time that a control group may use in each period.
+    /// Raise the CPU time that a cgroup may use in each period.
     Quota {
-        /// Of whom.
+        /// The threads in the cgroup.
         threads: Threads,
-        /// So much more than it has, in percent.
+        /// The increase, in percent.
         more_percent: u32,
     },
-    /// The weight of a control group beside others, 1 to 10000; 100 is what each has unasked.
+    /// Change the CPU weight of a cgroup, 1 to 10000; the default is 100.
     Weight {
-        /// Of whom.
+        /// The threads in the cgroup.
         threads: Threads,
-        /// The new one.
+        /// The new weight.
         weight: u32,
     },
-    /// Whether sessions share CPUs evenly whatever the nice values in them are (`sched_autogroup_enabled`).
+    /// Turn autogroups on or off (`sched_autogroup_enabled`): sessions share CPUs evenly, whatever the nice values in them are.
     Autogroup {
-        /// Whether they do.
+        /// Whether it should be on.
         on: bool,
     },
-    /// Whether cores run more than one thread at once.
+    /// Turn SMT on or off.
     Smt {
-        /// Whether they do.
+        /// Whether it should be on.
         on: bool,
     },
-    /// An idle state that CPUs may no longer enter, or may again.
+    /// Allow or forbid an idle state.
     IdleState {
-        /// Its number.
+        /// The number of the idle state.
         state: u32,
-        /// Whether they may.
+        /// Whether CPUs may enter it.
         allowed: bool,
     },
-    /// CPUs that are not to be parked.
+    /// Unpark CPUs.
     Unpark {
-        /// Which.
+        /// The CPUs.
         cpus: Vec<CpuId>,
     },
-    /// The least frequency of CPUs.
+    /// Raise the minimum frequency of CPUs.
     LeastFrequency {
-        /// Which CPUs.
+        /// The CPUs.
         cpus: Vec<CpuId>,
-        /// In kHz.
+        /// The minimum frequency, in kHz.
         khz: u64,
     },
-    /// Where a device's interrupts are handled.
+    /// Move the interrupts of a device to other CPUs.
     Interrupts {
-        /// Which, by number, where told.
+        /// The interrupt number, if recorded.
         irq: Option<u32>,
-        /// Where they should be.
+        /// The CPUs that should handle them.
         cpus: Vec<CpuId>,
     },
-    /// How much more work a machine is taken to have room for.
+    /// Correct the expected headroom of a machine.
     Headroom {
-        /// So much more than it does, in percent.
+        /// The maximum of additional work, in percent.
         more_percent: u32,
     },
-    /// CPU time that a hypervisor gives to others.
+    /// Give a virtual machine physical CPUs of its own.
     HostCpus {
-        /// So many physical CPUs should be this machine's own.
+        /// The number of physical CPUs.
         cpus: u32,
     },
-    /// Room for events while recording.
+    /// Record again with larger buffers.
     RecordingBuffer {
-        /// So many times what it was.
+        /// The factor by which to enlarge them.
         times: u32,
     },
 }
 
-/// `0,2,5`, as taskset and the kernel's lists have it.
+/// Formats a CPU list for taskset and the kernel: `0,2,5`.
 fn list(cpus: &[CpuId]) -> String {
     cpus.iter().map(|c| c.0.to_string()).collect::<Vec<_>>().join(",")
 }
 
 impl Fix {
-    /// How it is done on Linux: a command, a call, or what to write in the program.
+    /// Returns the instructions for Linux: a command, a call, or a change to the program.
     #[must_use]
     pub fn linux(&self) -> String {
         match self {
@@ -234,19 +234,16 @@ impl Fix {
                 format!("`taskset -pc {cpus} {}`{} (sched_setaffinity(2))", threads.tid(), threads.each())
             }
             Self::IdealCpu { threads, .. } => {
-                format!(
-                    "nothing to do for {}: Linux has no ideal CPU, it takes the last one that is allowed",
-                    threads.name
-                )
+                format!("nothing to do for {}: Linux has no ideal CPU, it prefers the last allowed CPU", threads.name)
             }
             Self::CoreType { threads, prefer } => {
                 let clamp = if *prefer == CoreType::Performance { "-m 1024" } else { "-M 256" };
                 let (tid, each) = (threads.tid(), threads.each());
                 format!(
-                    "`uclampset {clamp} -p {tid}`{each} (sched_setattr(2), utilisation clamp; heeded where the kernel places by capacity)"
+                    "`uclampset {clamp} -p {tid}`{each} (sched_setattr(2), utilisation clamp; effective if the kernel places threads by capacity)"
                 )
             }
-            Self::PoolSize { threads, size } => format!("start {size} threads called {} instead", threads.name),
+            Self::PoolSize { threads, size } => format!("start {size} threads named {} instead", threads.name),
             Self::Chunks { region, chunks } => {
                 format!(
                     "cut {region} into at least {chunks} pieces, taken one by one from a shared counter (OpenMP: schedule(dynamic))"
@@ -254,7 +251,7 @@ impl Fix {
             }
             Self::Sleep { threads, length } => {
                 format!(
-                    "in {}, wait for what happens (futex(2), epoll_wait(2)) or sleep {} ns or more (clock_nanosleep(2))",
+                    "in {}, wait for the event (futex(2), epoll_wait(2)) or sleep for {} ns or more (clock_nanosleep(2))",
                     threads.name, length.0
                 )
             }
@@ -262,11 +259,11 @@ impl Fix {
                 format!("prctl(PR_SET_TIMERSLACK, {}) in {}", slack.0, threads.name)
             }
             Self::Block { threads } => format!(
-                "in {}, wait with futex(2), pthread_cond_wait(3) or pthread_barrier_wait(3) after at most some microseconds of spinning",
+                "in {}, wait with futex(2), pthread_cond_wait(3) or pthread_barrier_wait(3) after a few microseconds of spinning at most",
                 threads.name
             ),
             Self::Batch { threads, pieces } => format!(
-                "hand {} at least {pieces} pieces of work with each waking (one futex(2) or eventfd(2) write for all of them)",
+                "give {} at least {pieces} pieces of work with each wakeup (one futex(2) or eventfd(2) write for all of them)",
                 threads.name
             ),
             Self::PriorityInheritance { threads } => format!(
@@ -274,18 +271,21 @@ impl Fix {
                 threads.name
             ),
             Self::SplitLock { threads } => {
-                format!("let what {} waits for be held shorter, or make several locks of it", threads.name)
+                format!(
+                    "shorten the critical sections of the lock that {} waits for, or split it into several locks",
+                    threads.name
+                )
             }
             Self::InFlight { threads, requests } => {
-                format!("in {}, keep {requests} requests under way (io_uring(7), or as many threads)", threads.name)
+                format!("in {}, keep {requests} requests in flight (io_uring(7), or as many threads)", threads.name)
             }
             Self::Quota { threads, more_percent } => format!(
-                "raise the quota in `cpu.max` of the control group of {} by {more_percent} % (`cat /proc/{}/cgroup` names it)",
+                "raise the quota in `cpu.max` of the cgroup of {} by {more_percent} % (`cat /proc/{}/cgroup` shows it)",
                 threads.name,
                 threads.tid()
             ),
             Self::Weight { threads, weight } => format!(
-                "write {weight} to `cpu.weight` of the control group of {} (`cat /proc/{}/cgroup` names it)",
+                "write {weight} to `cpu.weight` of the cgroup of {} (`cat /proc/{}/cgroup` shows it)",
                 threads.name,
                 threads.tid()
             ),
@@ -306,7 +306,7 @@ impl Fix {
             Self::Interrupts { irq, cpus } => {
                 let irq = irq.map_or_else(|| "N".to_owned(), |n| n.to_string());
                 format!(
-                    "`echo {} > /proc/irq/{irq}/smp_affinity_list` (/proc/interrupts tells the numbers)",
+                    "`echo {} > /proc/irq/{irq}/smp_affinity_list` (/proc/interrupts lists the numbers)",
                     list(cpus)
                 )
             }
@@ -315,16 +315,16 @@ impl Fix {
             }
             Self::HostCpus { cpus } => {
                 format!(
-                    "on the host, give this machine {cpus} physical CPUs of its own (libvirt: vcpupin), or choose one that shares none"
+                    "on the host, give this machine {cpus} physical CPUs of its own (libvirt: vcpupin), or use a virtual machine with dedicated CPUs"
                 )
             }
             Self::RecordingBuffer { times } => {
-                format!("record again with buffers {times} times as large, or fewer kinds of events")
+                format!("record again with buffers {times} times as large, or with fewer kinds of events")
             }
         }
     }
 
-    /// How it is done on Windows.
+    /// Returns the instructions for Windows.
     #[must_use]
     pub fn windows(&self) -> String {
         match self {
@@ -349,12 +349,12 @@ impl Fix {
                 let mask = cpus.iter().filter(|c| c.0 < 64).fold(0_u64, |mask, c| mask | 1 << c.0);
                 let mask = if cpus.is_empty() { "all CPUs".to_owned() } else { format!("{mask:#x}") };
                 format!(
-                    "SetThreadAffinityMask({mask}) for {}; better no mask, and SetThreadIdealProcessorEx",
+                    "SetThreadAffinityMask({mask}) for {}; preferably use no mask, and SetThreadIdealProcessorEx",
                     threads.name
                 )
             }
             Self::IdealCpu { threads, cpu } => format!(
-                "SetThreadIdealProcessorEx(group {}, number {}) for {}, and another of its mask for each thread beside it",
+                "SetThreadIdealProcessorEx(group {}, number {}) for {}, and another CPU of its mask for each thread with the same mask",
                 cpu.0 / 64,
                 cpu.0 % 64,
                 threads.name
@@ -368,14 +368,14 @@ impl Fix {
                 )
             }
             Self::PoolSize { threads, size } => {
-                format!("SetThreadpoolThreadMaximum({size}), or start {size} threads called {}", threads.name)
+                format!("SetThreadpoolThreadMaximum({size}), or start {size} threads named {}", threads.name)
             }
             Self::Chunks { region, chunks } => {
                 format!("cut {region} into at least {chunks} pieces, taken one by one with InterlockedIncrement")
             }
             Self::Sleep { threads, length } => {
                 format!(
-                    "in {}, wait for what happens (WaitForSingleObject, WaitOnAddress) or for {} ns or more",
+                    "in {}, wait for the event (WaitForSingleObject, WaitOnAddress) or for {} ns or more",
                     threads.name, length.0
                 )
             }
@@ -388,21 +388,24 @@ impl Fix {
             ),
             Self::Batch { threads, pieces } => {
                 format!(
-                    "hand {} at least {pieces} pieces of work with each SetEvent or WakeByAddressSingle",
+                    "give {} at least {pieces} pieces of work with each SetEvent or WakeByAddressSingle",
                     threads.name
                 )
             }
             Self::PriorityInheritance { threads } => {
                 format!(
-                    "no call: Windows boosts starved holders by itself; let the holder run at the priority of {}",
+                    "no call: Windows boosts starved lock holders itself; run the holder at the priority of {}",
                     threads.name
                 )
             }
             Self::SplitLock { threads } => {
-                format!("let what {} waits for be held shorter, or make several SRWLOCKs of it", threads.name)
+                format!(
+                    "shorten the critical sections of the lock that {} waits for, or split it into several SRWLOCKs",
+                    threads.name
+                )
             }
             Self::InFlight { threads, requests } => {
-                format!("in {}, keep {requests} overlapped requests under way (an I/O completion port)", threads.name)
+                format!("in {}, keep {requests} overlapped requests in flight (an I/O completion port)", threads.name)
             }
             Self::Quota { threads, more_percent } => format!(
                 "raise CpuRate of the job object of {} by {more_percent} % (SetInformationJobObject, JobObjectCpuRateControlInformation)",
@@ -412,7 +415,7 @@ impl Fix {
                 "raise Weight of the job object of {} (SetInformationJobObject, JobObjectCpuRateControlInformation)",
                 threads.name
             ),
-            Self::Autogroup { .. } => "nothing to do: priorities count among all threads".to_owned(),
+            Self::Autogroup { .. } => "nothing to do: priorities apply across all threads".to_owned(),
             Self::Smt { on } => {
                 format!(
                     "turn SMT {} in the firmware; for one process, SetProcessDefaultCpuSets",
@@ -433,7 +436,10 @@ impl Fix {
                 "powercfg /setacvalueindex SCHEME_CURRENT SUB_PROCESSOR PROCTHROTTLEMIN 100".to_owned()
             }
             Self::Interrupts { cpus, .. } => {
-                format!("the device's interrupt affinity policy: IrqPolicySpecifiedProcessors, CPUs {}", list(cpus))
+                format!(
+                    "set the device's interrupt affinity policy to IrqPolicySpecifiedProcessors with CPUs {}",
+                    list(cpus)
+                )
             }
             Self::Headroom { more_percent } => {
                 format!(
@@ -455,7 +461,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_can_be_copied() {
+    fn commands_are_complete() {
         let one = Threads { name: "game".to_owned(), tids: vec![42] };
         let nice = Fix::Nice { threads: one.clone(), nice: -5 };
         assert_eq!(nice.linux(), "`renice -n -5 -p 42` (setpriority(2) with PRIO_PROCESS)");
@@ -466,17 +472,17 @@ mod tests {
     }
 
     #[test]
-    fn of_several_threads_the_call_says_for_each() {
+    fn a_command_for_several_threads_says_for_each() {
         let two = Threads { name: "wk".to_owned(), tids: vec![1, 2] };
         let idle = Fix::Policy { threads: two, policy: Policy::Idle };
         assert_eq!(idle.linux(), "`chrt --idle -p 0 TID` for each TID of wk (sched_setscheduler(2) with SCHED_IDLE)");
     }
 
     #[test]
-    fn it_is_kept_and_read_again() {
-        let change = Fix::CoreType { threads: Threads::default(), prefer: CoreType::Performance };
-        let text = serde_json::to_string(&change).unwrap();
+    fn a_fix_round_trips_through_json() {
+        let fix = Fix::CoreType { threads: Threads::default(), prefer: CoreType::Performance };
+        let text = serde_json::to_string(&fix).unwrap();
         assert_eq!(text, r#"{"kind":"core_type","threads":{"name":"","tids":[]},"prefer":"performance"}"#);
-        assert_eq!(serde_json::from_str::<Fix>(&text).unwrap(), change);
+        assert_eq!(serde_json::from_str::<Fix>(&text).unwrap(), fix);
     }
 }

@@ -1,9 +1,9 @@
-//! Nouns and units of corewise.
+//! Shared types and units of corewise.
 //!
-//! Everything that more than one crate speaks of is declared here, once: quantities ([`Ns`], [`Span`]), identities
-//! ([`CpuId`], [`Tid`], [`ThreadKey`]), what happened ([`Event`]), what a thread or CPU did ([`ThreadStretch`],
-//! [`CpuStretch`]) and every table with its columns, units and words ([`tables`]). Nothing here reads a file, a clock or
-//! the machine.
+//! Everything that more than one crate uses is declared here: quantities ([`Ns`], [`Span`]), identities
+//! ([`CpuId`], [`Tid`], [`ThreadKey`]), events ([`Event`]), the states of threads and CPUs ([`ThreadStretch`],
+//! [`CpuStretch`]) and every table with its columns, units and documentation ([`tables`]). Nothing here reads a file, a clock
+//! or the machine.
 
 mod callchain;
 mod column;
@@ -19,7 +19,7 @@ mod units;
 pub mod words;
 
 pub use callchain::{StackFrame, StackId, Stacks};
-pub use column::{AnyOf, Cell, Column, Declared, Row, Text};
+pub use column::{AnyColumn, Cell, Column, Row, TableType, Text};
 pub use core_type::CoreType;
 pub use event::*;
 pub use fix::{Fix, Policy, Threads};

@@ -1,4 +1,4 @@
-//! Frames as a log of frames has them: a row each, with times that were measured on its way to the screen.
+//! Frames of frame logs: one row per frame, with the times measured on its way to the screen.
 //!
 //! ```text
 //!   begin          Present is called                            shown            next one shown
@@ -14,65 +14,65 @@
 use crate::{NameId, Ns, Pid};
 use serde::{Deserialize, Serialize};
 
-/// A frame that a program handed in to be shown. The event's time is when the frame began: when the CPU began to work on it,
-/// or, in logs that tell of presents only, when the frame before it was handed in. What was measured of it follows as
-/// [`FrameTime`]s of the same instant and number.
+/// A frame that a program presented. The event's time is when the frame began: when the CPU began to work on it, or, in logs
+/// that have only present calls, when the previous frame was presented. The measured times follow as [`FrameTime`]s with the
+/// same time and frame number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Present {
-    /// Which row of the log, from 0.
+    /// The row number in the log, from 0.
     pub frame: i64,
-    /// The swap chain's address, its bits as they are; 0 where not told.
+    /// The bits of the swap chain's address; 0 if not recorded.
     pub swap_chain: i64,
-    /// The process; [`Pid::UNKNOWN`] where not told.
+    /// The process; [`Pid::UNKNOWN`] if not recorded.
     pub pid: Pid,
     /// The program.
     pub application: NameId,
-    /// How it came to the screen, in the log's words (PresentMon's PresentMode).
+    /// How it reached the screen, as named in the log (PresentMon's PresentMode).
     pub mode: NameId,
-    /// Whether it was shown; `None` where not told.
+    /// Whether it was displayed; `None` if not recorded.
     pub displayed: Option<bool>,
 }
 
-/// One time that was measured of a frame.
+/// A measured time of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FrameTime {
-    /// Its [`Present::frame`].
+    /// The frame: [`Present::frame`].
     pub frame: i64,
-    /// Which time.
+    /// Which time was measured.
     pub of: FramePart,
-    /// How long.
+    /// The duration.
     pub took: Ns,
 }
 
-/// What is measured of a frame. The names are PresentMon's (`README-ConsoleApplication.md`), whatever program measured.
+/// The measured times of a frame. The names are PresentMon's (`README-ConsoleApplication.md`) for all programs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum FramePart {
-    /// From its begin to the begin of the next one.
+    /// From the begin of the frame to the begin of the next one.
     Whole,
-    /// From its begin to the call of Present.
+    /// From the begin of the frame to the call of Present.
     UntilPresent,
-    /// Of that the CPU worked on it.
+    /// The part of that in which the CPU worked on the frame.
     CpuBusy,
-    /// Within the call of Present.
+    /// In the call of Present.
     InPresent,
-    /// Since the call of Present of the frame before.
+    /// Since the previous call of Present.
     BetweenPresents,
-    /// From the call of Present to the begin of the GPU's work on it; negative where that was earlier.
+    /// From the call of Present until the GPU began to work on the frame; negative if it began earlier.
     UntilRenderStart,
-    /// From the call of Present to the end of the GPU's work on it.
+    /// From the call of Present until the GPU finished the frame.
     UntilRenderComplete,
-    /// For how long the GPU worked on it.
+    /// The time the GPU worked on the frame.
     GpuBusy,
-    /// From the call of Present until it was shown.
+    /// From the call of Present until the frame was displayed.
     UntilDisplayed,
-    /// Since another frame was shown, until this one was.
+    /// From the previous displayed frame until this one was displayed.
     BetweenDisplayChange,
-    /// For how long it was shown.
+    /// The time the frame was displayed.
     DisplayedFor,
 }
 
 impl FramePart {
-    /// All of them.
+    /// All of these times.
     pub const ALL: [Self; 11] = [
         Self::Whole,
         Self::UntilPresent,

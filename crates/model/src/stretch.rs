@@ -1,29 +1,29 @@
-//! What threads and CPUs did: finished stretches of time, each in one state.
+//! Stretches: spans of time in which a thread or a CPU was in one state.
 
 use crate::{CpuId, MaybeNs, Prio, Span, ThreadKey, Tid};
 use serde::{Deserialize, Serialize};
 
-/// What a thread does. The definitions are those of ACCOUNTING.md.
+/// The state of a thread, as defined in docs/accounting.md.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum ThreadState {
     /// On a CPU.
     Running,
-    /// Could run, but does not.
+    /// Runnable, but not running.
     Ready,
-    /// Waits for something.
+    /// Waiting for something other than a CPU.
     Blocked,
-    /// Nobody can say.
+    /// Unknown.
     Unknown,
-    /// Its life is over.
+    /// Exited.
     Exited,
 }
 
 impl ThreadState {
-    /// All of them, in the order of the tables' columns.
+    /// All states, in the order of the tables' columns.
     pub const ALL: [Self; 5] = [Self::Running, Self::Ready, Self::Blocked, Self::Unknown, Self::Exited];
 
-    /// The word in tables.
+    /// Returns the value in tables.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -36,23 +36,23 @@ impl ThreadState {
     }
 }
 
-/// What a CPU does.
+/// The state of a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum CpuState {
-    /// Runs a thread.
+    /// Running a thread.
     Busy,
-    /// Runs its idle task.
+    /// Running its idle task.
     Idle,
-    /// Nobody can say.
+    /// Unknown.
     Unknown,
 }
 
 impl CpuState {
-    /// All of them, in the order of the tables' columns.
+    /// All states, in the order of the tables' columns.
     pub const ALL: [Self; 3] = [Self::Busy, Self::Idle, Self::Unknown];
 
-    /// The word in tables.
+    /// Returns the value in tables.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -63,53 +63,54 @@ impl CpuState {
     }
 }
 
-/// Why a stretch is what it is.
+/// The cause of a thread's state.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Reason {
-    /// Nothing to add.
+    /// No cause.
     None,
-    /// Ready: the kernel took its CPU while it could still run.
+    /// Ready: the kernel took its CPU while it was runnable.
     Preempted,
     /// Ready: it called `sched_yield`.
     Yielded,
     /// Ready: woken.
     Woken,
-    /// Ready: woken for the first time of its life.
+    /// Ready: woken for the first time.
     New,
-    /// Ready from its switch-out, since its waking was recorded just before it.
+    /// Ready since its switch-out, because its wakeup was recorded just before.
     WokenBefore,
-    /// Blocked or exited: the letter of the kernel's state.
+    /// Blocked or exited: the kernel's state letter.
     State(u8),
-    /// As seen in a snapshot.
+    /// From a snapshot.
     Snapshot,
     /// Unknown: before its first event.
     BeforeFirst,
-    /// Unknown: a link of a CPU's chain is broken.
-    Broken,
-    /// Unknown: it was switched in, but its waking was never seen.
+    /// Unknown: an inconsistent switch in the chain of a CPU.
+    InconsistentSwitch,
+    /// Unknown: it was switched in without a recorded wakeup.
     NoWaking,
-    /// Unknown: a new life began with this number, and the end of the former was not seen.
-    LifeLost,
-    /// Unknown: woken while it ran, then switched out blocked, and the recording ended before anything told which won.
+    /// Unknown: a new thread instance began with this TID, and the end of the previous one was not recorded.
+    InstanceLost,
+    /// Unknown: woken while it ran, then switched out as blocked, and the recording ended before an event showed which of
+    /// the two took effect.
     Undecided,
-    /// Unknown: the source does not tell what the switch-out meant.
-    Untold,
-    /// Unknown: the source reports lost events here, and `--strict-loss` was asked for.
+    /// Unknown: the state at the switch-out was not recorded.
+    NotRecorded,
+    /// Unknown: the source reports lost events at this time, and `--strict-loss` is given.
     Lossy,
-    /// Running: no chain tells it, it was inferred, and `--inferred` was asked for.
+    /// Running: not from a chain of switches but inferred, and `--inferred` is given.
     Inferred,
-    /// Ready: it left its CPU while it could still run, and the source does not say why.
+    /// Ready: it left its CPU while it was runnable, and the cause was not recorded.
     LeftRunnable,
-    /// Ready: it left its CPU since its cgroup's CPU quota is used up.
+    /// Ready: it left its CPU because its cgroup's CPU quota was used up.
     Throttled,
     /// Ready: a kernel thread that gave way.
     GaveWay,
-    /// Ready: it was woken on its way to sleep, and left its CPU without having slept.
+    /// Ready: it was woken on its way to sleep, and left its CPU without sleeping.
     NeverSlept,
 }
 
 impl Reason {
-    /// Those that are no letter of the kernel's, in the order of [`Self::number`].
+    /// All causes that are not a kernel state letter, in the order of [`Self::number`].
     pub const NUMBERED: [Self; 19] = [
         Self::None,
         Self::Preempted,
@@ -119,11 +120,11 @@ impl Reason {
         Self::WokenBefore,
         Self::Snapshot,
         Self::BeforeFirst,
-        Self::Broken,
+        Self::InconsistentSwitch,
         Self::NoWaking,
-        Self::LifeLost,
+        Self::InstanceLost,
         Self::Undecided,
-        Self::Untold,
+        Self::NotRecorded,
         Self::Lossy,
         Self::Inferred,
         Self::LeftRunnable,
@@ -132,14 +133,14 @@ impl Reason {
         Self::NeverSlept,
     ];
 
-    /// Its place in [`Self::NUMBERED`], for who keeps it in a byte beside the letters, which are larger.
+    /// Returns its index in [`Self::NUMBERED`]. Kernel state letters have greater values, so that either fits into one byte.
     ///
     /// # Errors
-    /// The letter of the kernel's state, where it is that.
+    /// The state letter, if it is one.
     #[inline]
     pub fn number(self) -> Result<u8, u8> {
         Ok(match self {
-            Self::State(letter) => return Err(letter),
+            Self::State(state_letter) => return Err(state_letter),
             Self::None => 0,
             Self::Preempted => 1,
             Self::Yielded => 2,
@@ -148,11 +149,11 @@ impl Reason {
             Self::WokenBefore => 5,
             Self::Snapshot => 6,
             Self::BeforeFirst => 7,
-            Self::Broken => 8,
+            Self::InconsistentSwitch => 8,
             Self::NoWaking => 9,
-            Self::LifeLost => 10,
+            Self::InstanceLost => 10,
             Self::Undecided => 11,
-            Self::Untold => 12,
+            Self::NotRecorded => 12,
             Self::Lossy => 13,
             Self::Inferred => 14,
             Self::LeftRunnable => 15,
@@ -162,7 +163,7 @@ impl Reason {
         })
     }
 
-    /// Of a ready thread: whether it is so since it left its CPU while it could still run.
+    /// Whether a thread is ready because it left its CPU while it was runnable.
     #[must_use]
     #[inline]
     pub fn left_runnable(self) -> bool {
@@ -172,14 +173,14 @@ impl Reason {
         )
     }
 
-    /// The one of a number, or of a letter.
+    /// Returns the cause of an index or a state letter.
     #[inline]
     #[must_use]
-    pub fn of_number(number: u8) -> Self {
+    pub fn from_number(number: u8) -> Self {
         Self::NUMBERED.get(usize::from(number)).copied().unwrap_or(Self::State(number))
     }
 
-    /// The word in tables: a letter for the kernel's states, else snake_case; `None` for nothing.
+    /// Returns the value in tables: the state letter, otherwise a word in snake_case; `None` for no cause.
     #[must_use]
     pub fn word(self) -> Option<String> {
         Some(
@@ -190,14 +191,14 @@ impl Reason {
                 Self::Woken => "woken",
                 Self::New => "new",
                 Self::WokenBefore => "woken_before",
-                Self::State(letter) => return Some(char::from(letter).to_string()),
+                Self::State(state_letter) => return Some(char::from(state_letter).to_string()),
                 Self::Snapshot => "snapshot",
                 Self::BeforeFirst => "before_first_event",
-                Self::Broken => "broken_chain",
+                Self::InconsistentSwitch => "inconsistent_switch",
                 Self::NoWaking => "no_waking",
-                Self::LifeLost => "life_lost",
+                Self::InstanceLost => "instance_lost",
                 Self::Undecided => "undecided",
-                Self::Untold => "untold",
+                Self::NotRecorded => "not_recorded",
                 Self::Lossy => "lossy",
                 Self::Inferred => "inferred",
                 Self::LeftRunnable => "left_runnable",
@@ -210,57 +211,58 @@ impl Reason {
     }
 }
 
-/// A thread was in one state for a while.
+/// A span of time in which a thread was in one state.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ThreadStretch {
-    /// When.
+    /// The time.
     pub span: Span,
-    /// Who.
+    /// The thread instance.
     pub thread: ThreadKey,
-    /// Its number.
+    /// Its TID.
     pub tid: Tid,
-    /// What it did.
+    /// Its state.
     pub state: ThreadState,
-    /// Why.
+    /// The cause of its state.
     pub reason: Reason,
-    /// Running: where. Ready: on whose run queue it began ([`crate::Change::Queue`] shows the next ones). Else: where it was last.
+    /// Running: the CPU it ran on. Ready: the CPU of the run queue on which it began ([`crate::Change::Queue`] shows the next
+    /// ones). Otherwise: the CPU it ran on last.
     pub cpu: Option<CpuId>,
-    /// Ready: the thread that woke it, where it is known; [`ThreadKey::IDLE`]: an interrupt.
+    /// Ready: the thread that woke it, if known; [`ThreadKey::IDLE`]: an interrupt.
     pub waker_thread: ThreadKey,
-    /// Running: what the kernel charged, where known.
+    /// Running: the CPU time that the kernel charged, if known.
     pub exec: MaybeNs,
-    /// Its dynamic priority, where the source told it last.
+    /// Its last recorded dynamic priority.
     pub prio: Prio,
 }
 
-/// A CPU was in one state for a while.
+/// A span of time in which a CPU was in one state.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CpuStretch {
-    /// When.
+    /// The time.
     pub span: Span,
-    /// Which.
+    /// The CPU.
     pub cpu: CpuId,
-    /// What it did.
+    /// Its state.
     pub state: CpuState,
     /// Busy: the thread. Idle: [`ThreadKey::IDLE`]. Unknown: [`ThreadKey::UNKNOWN`].
     pub thread: ThreadKey,
 }
 
-/// What shows that somebody ran where no chain of switches tells it.
+/// The evidence that a thread ran in time that no chain of switches covers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Basis {
-    /// The CPU's first switch takes it out, and nothing shows another before.
+    /// The CPU's first switch switches it out, and no event shows another thread before.
     FirstSwitch,
-    /// Events on that CPU name it as the task that was current.
+    /// Events on that CPU name it as the current task.
     Named,
 }
 
 impl Basis {
-    /// All of them.
+    /// All kinds of evidence.
     pub const ALL: [Self; 2] = [Self::FirstSwitch, Self::Named];
 
-    /// The word in tables.
+    /// Returns the value in tables.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -270,17 +272,17 @@ impl Basis {
     }
 }
 
-/// Time that is unknown by the chains, for the CPU and for the thread, and in which the one nevertheless ran the other.
+/// A span of time that is unknown from the chains of switches, and in which the CPU is inferred to have run the thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct InferredStretch {
-    /// When.
+    /// The time.
     pub span: Span,
-    /// Where.
+    /// The CPU.
     pub cpu: CpuId,
-    /// Who; [`ThreadKey::IDLE`]: the CPU's idle task.
+    /// The thread instance; [`ThreadKey::IDLE`]: the CPU's idle task.
     pub thread: ThreadKey,
-    /// Its number.
+    /// Its TID.
     pub tid: Tid,
-    /// What shows it.
+    /// The evidence.
     pub basis: Basis,
 }

@@ -1,8 +1,9 @@
-//! A table is declared once: schema, words, units, documentation and the types of other languages come from it.
+//! Table declarations: the schema, units and documentation of a table, from which the types of other languages are generated.
 
-use crate::{Declared, Row};
+use crate::tables::renamed;
+use crate::{Row, TableType};
 
-/// What a column holds.
+/// The type of a column's values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A signed 64-bit integer (Spark reads unsigned ones as decimals).
@@ -11,89 +12,100 @@ pub enum Kind {
     Float,
     /// A text.
     Text,
-    /// Yes or no.
+    /// A truth value.
     Bool,
 }
 
-/// A column.
+/// A column declaration.
 #[derive(Clone, Copy, Debug)]
 pub struct Col {
-    /// snake_case; carries the unit (`running_ns`, `freq_khz`).
+    /// The name in snake_case; it carries the unit (`running_ns`, `freq_khz`).
     pub name: &'static str,
-    /// What it holds.
+    /// The type of its values.
     pub kind: Kind,
-    /// The unit in words of the field (`ns`, `kHz`, `count`), empty where it has none.
+    /// The unit (`ns`, `kHz`, `count`), empty if it has none.
     pub unit: &'static str,
-    /// Whether a row may lack it.
+    /// Whether its values may be null.
     pub nullable: bool,
-    /// Whether it holds keys of the table `threads`, whose names can stand beside them ([`crate::tables::named`]).
-    pub of_thread: bool,
-    /// One sentence for the user.
+    /// Whether it holds keys of the table `threads`, for which a column of names can be added ([`crate::tables::named`]).
+    pub is_thread_key: bool,
+    /// The documentation for the user, in one sentence.
     pub doc: &'static str,
 }
 
 impl Col {
-    /// A column that every row has.
+    /// Returns a column without null values.
     #[must_use]
     pub const fn new(name: &'static str, kind: Kind, unit: &'static str, doc: &'static str) -> Self {
-        Self { name, kind, unit, nullable: false, of_thread: false, doc }
+        Self { name, kind, unit, nullable: false, is_thread_key: false, doc }
     }
 
-    /// The same column, where a row may lack it.
+    /// Returns the same column with null values allowed.
     #[must_use]
     pub const fn or_null(self) -> Self {
         Self { nullable: true, ..self }
     }
 
-    /// The same column, where it holds keys of `threads`.
+    /// Returns the same column as one that holds keys of `threads`.
     #[must_use]
-    pub const fn of_thread(self) -> Self {
-        Self { of_thread: true, ..self }
+    pub const fn thread_key(self) -> Self {
+        Self { is_thread_key: true, ..self }
     }
 }
 
-/// What a table is made from: who makes it, and what it is of a part of a recording.
+/// What a table is made from, which determines how it is made and what it holds for a part of a recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MadeFrom {
-    /// The sums of stage one, which every trace that is opened has.
+    /// The sums of stage one, which are available for every open trace.
     Totals,
-    /// What stage one keeps beside its sums, each with a begin and an end (`start_ns`, `end_ns`): of a part, the rows that overlap it.
+    /// What stage one keeps in addition to its sums, each with a begin and an end (`start_ns`, `end_ns`): for a part, the rows
+    /// that overlap it.
     Spans,
-    /// The stretches, folded in order of time by an analysis.
+    /// The stretches, in order of time, by an analysis.
     Analysis,
-    /// The stretches themselves: of a part, those that overlap it.
+    /// The stretches themselves: for a part, those that overlap it.
     States,
-    /// The stretches, followed back from the end that is asked for.
+    /// The stretches, followed backwards from the requested end.
     CriticalPath,
     /// The critical paths of the slowest frames.
     SlowFrames,
-    /// The frames of a frame log: of a part, those that overlap it.
+    /// The frames of a frame log: for a part, those that overlap it.
     Frames,
-    /// None of these: it is no table that can be asked for, but has its form (a folder's events, an answer of the viewer's server).
+    /// None of these. Not a table that can be requested, but of the same form (events of a trace folder, a response of the
+    /// viewer's server).
     Elsewhere,
 }
 
 /// A table's declaration.
+///
+/// ```
+/// use model::{Kind, tables};
+///
+/// let def = &tables::THREADS;
+/// assert_eq!((def.name, def.key), ("threads", &["thread"][..]));
+/// let ready = def.cols[def.col("ready_ns").expect("a column of this name")];
+/// assert_eq!((ready.kind, ready.unit, ready.nullable), (Kind::Int, "ns", true));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct TableDef {
-    /// A snake_case noun.
+    /// The name, a noun in snake_case.
     pub name: &'static str,
-    /// Counts up when the meaning of a column changes, so that a cached table is not taken for a new one.
+    /// Increases when the meaning of a column changes, so that outdated cached tables are detected.
     pub version: u32,
     /// What it is made from.
     pub made_from: MadeFrom,
-    /// Whether it may be as long as the recording, so that its rows are streamed and never held.
+    /// Whether its length grows with the recording, so that its rows are streamed and not held in memory.
     pub large: bool,
-    /// One sentence for the user.
+    /// The documentation for the user.
     pub doc: &'static str,
-    /// The columns that tell rows apart.
+    /// The columns that identify a row.
     pub key: &'static [&'static str],
     /// The columns.
     pub cols: &'static [Col],
 }
 
 impl TableDef {
-    /// Whether a row is as the columns say.
+    /// Whether a row has the declared columns and types.
     #[must_use]
     pub fn fits(&self, row: &[Value]) -> bool {
         let fits = |(col, value): (&Col, &Value)| match value {
@@ -106,22 +118,24 @@ impl TableDef {
         row.len() == self.cols.len() && self.cols.iter().zip(row).all(fits)
     }
 
-    /// The columns that tell rows apart, with their places.
+    /// Returns the columns that identify a row, with their indices.
     pub fn keys(&self) -> impl Iterator<Item = (usize, &'static Col)> {
         self.key.iter().filter_map(|key| self.cols.iter().enumerate().find(|(_, col)| col.name == *key))
     }
 
-    /// The place of a column that somebody names who may be wrong: a user, a file. Code names it by its constant.
+    /// Returns the index of the column with this name, current or former, for names given by a user or a file. Code uses the column's
+    /// constant.
     #[must_use]
     pub fn col(&self, name: &str) -> Option<usize> {
-        self.cols.iter().position(|c| c.name == name)
+        let position = |name: &str| self.cols.iter().position(|c| c.name == name);
+        position(name).or_else(|| position(renamed::current_column(name)?))
     }
 }
 
-/// One cell.
+/// The value of a cell.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
-    /// Not known, or not applicable.
+    /// Unknown or not applicable.
     Null,
     /// An integer.
     Int(i64),
@@ -129,7 +143,7 @@ pub enum Value {
     Float(f64),
     /// A text.
     Text(String),
-    /// Yes or no.
+    /// A truth value.
     Bool(bool),
 }
 
@@ -169,32 +183,32 @@ impl<T: Into<Value>> From<Option<T>> for Value {
     }
 }
 
-/// Where a table's rows go: memory, Parquet, a terminal.
+/// A destination of table rows: memory, Parquet, a terminal.
 pub trait Rows {
-    /// Takes one row, its values in the order of the definition's columns.
+    /// Takes a row, its values in the order of the declared columns.
     fn row(&mut self, values: &[Value]);
 }
 
-/// A table held in memory; only for tables bounded by threads, CPUs or classes, never by time.
+/// A table in memory; only for tables whose size is bounded by threads, CPUs or classes, not by time.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Its declaration.
+    /// The declaration.
     pub def: &'static TableDef,
-    /// Its rows.
+    /// The rows.
     pub rows: Vec<Vec<Value>>,
 }
 
 impl Table {
-    /// An empty one.
+    /// Returns an empty table.
     #[must_use]
     pub fn new(def: &'static TableDef) -> Self {
         Self { def, rows: Vec::new() }
     }
 
-    /// Its rows, to be read by the columns of a table's declaration; of another table there are none.
-    pub fn rows_of<T: Declared>(&self, of: T) -> impl ExactSizeIterator<Item = Row<'_, T>> {
+    /// Returns the rows, to be read with the columns of the declared table; none if this is another table.
+    pub fn rows_of<T: TableType>(&self, of: T) -> impl ExactSizeIterator<Item = Row<'_, T>> {
         _ = of;
-        debug_assert_eq!(self.def.name, T::DEF.name, "the rows of a table are read as another's");
+        debug_assert_eq!(self.def.name, T::DEF.name, "the rows are read with the columns of another table");
         let rows = if self.def.name == T::DEF.name { self.rows.as_slice() } else { &[] };
         rows.iter().map(|cells| Row::new(cells))
     }

@@ -1,32 +1,43 @@
-//! What happened to threads and CPUs, in order of time: two streams of stretches, and one of everything else.
+//! The timeline: stretches of threads, stretches of CPUs, and all other events, in order of time.
 //!
-//! A new kind of event that analyses follow is a variant of [`Change`] and a line in [`TimelineEvent::of`]. Everything between
-//! (accounting, temporary files, folders, the threads of a pass) hands [`TimelineEvent`]s on without a look at their kind.
+//! A new kind of event that analyses follow needs a variant of [`Change`] and a line in [`TimelineEvent::from_event`].
+//! Everything in between (accounting, temporary files, folders, the threads of a pass) forwards [`TimelineEvent`]s unchanged.
 
 use crate::{
-    BlockRequest, CpuId, CpuStretch, Event, InheritedPriority, IrqKind, Mark, NameId, Ns, Prio, StackId, SwitchOut,
-    ThreadStretch, Tid, What,
+    BlockRequest, CpuId, CpuStretch, Event, EventKind, InheritedPriority, IrqKind, Mark, NameId, Ns, Prio, StackId,
+    SwitchOut, ThreadStretch, Tid,
 };
 use serde::{Deserialize, Serialize};
 
-/// What began up to the same time. Of one instant, stretches never come in a later part than events. At one instant, analyses
-/// see CPUs' stretches first, then threads', then events in the order of [`TimelineEvent::order`].
+/// A part of the timeline: everything that began up to the same time. Stretches that begin at an instant are never in a later
+/// part than events at that instant. At one instant, analyses receive the stretches of CPUs first, then those of threads, then
+/// the events in the order of [`TimelineEvent::order`].
+///
+/// ```
+/// use model::{CpuId, CpuState, CpuStretch, Ns, Span, ThreadKey, Timeline};
+///
+/// let span = Span::new(Ns(0), Ns(5));
+/// let busy = CpuStretch { span, cpu: CpuId(0), state: CpuState::Busy, thread: ThreadKey(1) };
+/// let part = Timeline { cpus: &[busy], ..Timeline::default() };
+/// let time: Ns = part.cpus.iter().filter(|s| s.state == CpuState::Busy).map(|s| s.span.len()).sum();
+/// assert_eq!(time, Ns(5));
+/// ```
 #[derive(Clone, Copy, Default)]
 pub struct Timeline<'a> {
-    /// Threads' stretches.
+    /// Stretches of threads.
     pub threads: &'a [ThreadStretch],
-    /// CPUs' stretches.
+    /// Stretches of CPUs.
     pub cpus: &'a [CpuStretch],
-    /// Everything else.
+    /// All other events.
     pub events: &'a [TimelineEvent],
 }
 
-/// Something that happened at an instant and that no stretch shows.
+/// An event that is not part of a stretch.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TimelineEvent {
-    /// When. What held before the recording began holds from its begin.
+    /// The time. Settings from before the recording are reported at its begin.
     pub at: Ns,
-    /// To which thread or CPU.
+    /// The thread or CPU that it is about.
     pub who: Subject,
     /// What changed.
     pub what: Change,
@@ -35,11 +46,11 @@ pub struct TimelineEvent {
 /// Which threads or CPUs an event is about.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Subject {
-    /// The thread with this number. Where its life is over or has not begun, some kinds are about the number's next life.
+    /// The thread with this TID. If no thread instance with this TID is alive, some kinds are about the next one.
     Thread(Tid),
     /// A CPU.
     Cpu(CpuId),
-    /// All threads: from here on, every change of this kind is reported.
+    /// All threads: from now on, every change of this kind is reported.
     AllThreads,
     /// A process, a cgroup, a device or the machine; the change itself says which.
     Other,
@@ -48,89 +59,89 @@ pub enum Subject {
 /// What changed.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Change {
-    /// The thread is on the run queue of another CPU (`sched_migrate_task`), whatever it did then: whether it was ready its
-    /// stretches say, of which some are known later. The stretch of a thread that was ready goes on; its `cpu` is the queue on
-    /// which it began.
+    /// The thread is on the run queue of another CPU (`sched_migrate_task`), in any state: its stretches, some of which are known
+    /// only later, show whether it was ready. The stretch of a ready thread continues; its `cpu` is the run queue on which it
+    /// began.
     Queue(CpuId),
     /// A program marked something.
     Mark(Mark),
     /// The CPU's idle state, frequency or parking, or an interrupt on it.
     Power(Power),
-    /// The thread may use these CPUs from now on, as a kernel CPU list ("0-3,8"); none: it is not known which.
+    /// The thread may use these CPUs from now on, as a kernel CPU list ("0-3,8"); none: unknown.
     Affinity(NameId),
     /// The thread is throttled from now on, or no longer.
     Throttled(bool),
     /// The thread left its CPU to wait, and its callchain was recorded.
     BlockedAt(StackId),
-    /// How the thread, or a cgroup, is set to be scheduled from now on.
+    /// A scheduling setting of the thread or of a cgroup from now on.
     Setting(SetTo),
-    /// The thread issued a request to a block device, or ([`Subject::Other`]) one is done.
+    /// The thread issued a request to a block device, or ([`Subject::Other`]) a request was completed.
     Block(BlockRequest),
     /// The thread's priority is inherited from now on, or no longer.
     Inherited(InheritedPriority),
 }
 
-/// What power management reports of a CPU, and what takes it out of its idle state or away from its thread.
+/// A power-management event of a CPU, or an interrupt, which ends its idle state or interrupts its thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Power {
-    /// It left its idle state.
+    /// The CPU left its idle state.
     Awake,
-    /// It entered the idle state of this number.
+    /// The CPU entered the idle state with this number.
     Idle(u32),
-    /// Its frequency, kHz.
+    /// The frequency of the CPU, in kHz.
     Frequency(u32),
-    /// It is parked ([`What::Parking`]), or no longer.
+    /// The CPU is parked ([`EventKind::Parking`]), or no longer.
     Parked(bool),
-    /// An interrupt's handler began.
-    Interrupt(Interrupt),
-    /// It ended.
-    Interrupted(Interrupt),
+    /// An interrupt handler began.
+    InterruptBegin(Interrupt),
+    /// An interrupt handler ended.
+    InterruptEnd(Interrupt),
 }
 
-/// An interrupt, by its kind, number and name as in [`What::Irq`].
+/// An interrupt, by its kind, number and name as in [`EventKind::Irq`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Interrupt {
-    /// Which kind.
+    /// The kind.
     pub kind: IrqKind,
-    /// Interrupt number or softirq vector.
+    /// The interrupt number or softirq vector.
     pub number: i32,
-    /// What it is called.
+    /// The name.
     pub name: NameId,
 }
 
-/// What is set.
+/// A scheduling setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum SetTo {
-    /// Policy and nice value, as in [`What::Priority`].
+    /// Policy and nice value, as in [`EventKind::Priority`].
     Policy {
-        /// `SCHED_*` number, where recorded.
+        /// The `SCHED_*` number, if recorded.
         policy: Option<i8>,
-        /// −20 to 19, where recorded.
+        /// −20 to 19, if recorded.
         nice: Option<i8>,
     },
-    /// As in [`What::SchedAttr`].
+    /// As in [`EventKind::SchedAttr`].
     Attr {
-        /// Its own priority, where recorded.
+        /// Its own priority, if recorded.
         prio: Prio,
-        /// Where recorded.
+        /// The minimum utilisation clamp, if recorded.
         uclamp_min: Option<u16>,
-        /// Where recorded.
+        /// The maximum utilisation clamp, if recorded.
         uclamp_max: Option<u16>,
     },
     /// The cgroup that the thread is in.
     Cgroup {
         /// Its id.
         id: u64,
-        /// Its path, where known.
+        /// Its path, if known.
         path: NameId,
     },
-    /// A cgroup's share, relative to its siblings.
+    /// The CPU weight of a cgroup, relative to its siblings.
     Weight {
         /// The cgroup's id.
         id: u64,
-        /// Its path, where known.
+        /// Its path, if known.
         path: NameId,
-        /// 100 by default; where recorded.
+        /// 100 by default; if recorded.
         weight: Option<u16>,
     },
     /// The CPU where the thread would best run, if any.
@@ -138,54 +149,60 @@ pub enum SetTo {
 }
 
 impl TimelineEvent {
-    /// What an event of a source is on the timeline, where analyses follow its kind.
+    /// Returns the timeline event of a source's event, if analyses follow its kind.
     #[inline]
     #[must_use]
-    pub fn of(event: &Event) -> Option<Self> {
+    pub fn from_event(event: &Event) -> Option<Self> {
         use Subject::{AllThreads, Cpu, Other, Thread};
         let thread = |tid: Tid| (tid.0 > 0).then_some(Thread(tid));
         let (who, what) = match event.what {
             // Most events are of these kinds.
-            What::Wake(_) | What::Charge { .. } | What::Name { .. } => return None,
-            What::Switch(switch) => {
+            EventKind::Wake(_) | EventKind::Charge { .. } | EventKind::Name { .. } => return None,
+            EventKind::Switch(switch) => {
                 let blocked = switch.out == SwitchOut::Blocked && switch.stack != StackId::NONE;
                 if !blocked || event.at < Ns::ZERO {
                     return None;
                 }
                 (thread(switch.prev)?, Change::BlockedAt(switch.stack))
             }
-            What::Migrate { tid, to, .. } => (thread(tid)?, Change::Queue(to)),
-            What::Mark(mark) if event.at >= Ns::ZERO => (Thread(mark.tid), Change::Mark(mark)),
-            What::Idle { state } => {
+            EventKind::Migrate { tid, to, .. } => (thread(tid)?, Change::Queue(to)),
+            EventKind::Mark(mark) if event.at >= Ns::ZERO => (Thread(mark.tid), Change::Mark(mark)),
+            EventKind::Idle { state } => {
                 (Cpu(event.cpu), Change::Power(u32::try_from(state).map_or(Power::Awake, Power::Idle)))
             }
-            What::Frequency { of, khz } => (Cpu(of), Change::Power(Power::Frequency(khz))),
-            What::Parking { of, parked } => (Cpu(of), Change::Power(Power::Parked(parked))),
-            What::Irq { kind, number, begins, name } => {
+            EventKind::Frequency { of, khz } => (Cpu(of), Change::Power(Power::Frequency(khz))),
+            EventKind::Parking { of, parked } => (Cpu(of), Change::Power(Power::Parked(parked))),
+            EventKind::Irq { kind, number, begins, name } => {
                 let of = Interrupt { kind, number, name };
-                (Cpu(event.cpu), Change::Power(if begins { Power::Interrupt(of) } else { Power::Interrupted(of) }))
+                (
+                    Cpu(event.cpu),
+                    Change::Power(if begins { Power::InterruptBegin(of) } else { Power::InterruptEnd(of) }),
+                )
             }
-            What::Block { tid, request } => (thread(tid).unwrap_or(Other), Change::Block(request)),
-            What::Inherit { tid, priority } => (thread(tid)?, Change::Inherited(priority)),
-            What::Affinity { tid, cpus } => (thread(tid)?, Change::Affinity(cpus)),
-            What::Throttle { tid: None, begins } => (AllThreads, Change::Throttled(begins)),
-            What::Throttle { tid: Some(tid), begins } => (Thread(tid), Change::Throttled(begins)),
-            What::Priority { policy: None, nice: None, .. } => return None,
-            What::Priority { tid, policy, nice, .. } => (thread(tid)?, Change::Setting(SetTo::Policy { policy, nice })),
-            What::SchedAttr { tid, prio, uclamp_min, uclamp_max } => {
+            EventKind::Block { tid, request } => (thread(tid).unwrap_or(Other), Change::Block(request)),
+            EventKind::Inherit { tid, priority } => (thread(tid)?, Change::Inherited(priority)),
+            EventKind::Affinity { tid, cpus } => (thread(tid)?, Change::Affinity(cpus)),
+            EventKind::Throttle { tid: None, begins } => (AllThreads, Change::Throttled(begins)),
+            EventKind::Throttle { tid: Some(tid), begins } => (Thread(tid), Change::Throttled(begins)),
+            EventKind::Priority { policy: None, nice: None, .. } => return None,
+            EventKind::Priority { tid, policy, nice, .. } => {
+                (thread(tid)?, Change::Setting(SetTo::Policy { policy, nice }))
+            }
+            EventKind::SchedAttr { tid, prio, uclamp_min, uclamp_max } => {
                 (thread(tid)?, Change::Setting(SetTo::Attr { prio, uclamp_min, uclamp_max }))
             }
-            What::Cgroup { tid, id, path } => (thread(tid)?, Change::Setting(SetTo::Cgroup { id, path })),
-            What::CgroupLimits { id, path, weight, .. } => (Other, Change::Setting(SetTo::Weight { id, path, weight })),
-            What::IdealCpu { tid, cpu } => (thread(tid)?, Change::Setting(SetTo::IdealCpu(cpu))),
+            EventKind::Cgroup { tid, id, path } => (thread(tid)?, Change::Setting(SetTo::Cgroup { id, path })),
+            EventKind::CgroupLimits { id, path, weight, .. } => {
+                (Other, Change::Setting(SetTo::Weight { id, path, weight }))
+            }
+            EventKind::IdealCpu { tid, cpu } => (thread(tid)?, Change::Setting(SetTo::IdealCpu(cpu))),
             _ => return None,
         };
         Some(Self { at: event.at.max(Ns::ZERO), who, what })
     }
 
-    /// The order in which events are followed: by time, and at one instant by kind, so that what CPUs' buffers happened to be
-    /// read first makes no difference. A mark finds CPUs as they were until then. Kinds that are not named here come last, in
-    /// the order of the recording.
+    /// Returns the sort key: by time, and at one instant by kind, so that the order in which the CPUs' buffers were read makes no
+    /// difference. A mark comes before changes of CPUs. Kinds that are not named here come last, in the order of the recording.
     #[must_use]
     pub fn order(&self) -> (Ns, u8) {
         let kind = match self.what {
@@ -201,13 +218,13 @@ impl TimelineEvent {
         (self.at, kind)
     }
 
-    /// The number of the thread that it is about.
+    /// Returns the TID of the thread that it is about.
     #[must_use]
     pub fn tid(&self) -> Option<Tid> {
         if let Subject::Thread(tid) = self.who { Some(tid) } else { None }
     }
 
-    /// The CPU and what became of it, where the event is about power.
+    /// Returns the CPU and the power event, if it is one.
     #[must_use]
     pub fn power(&self) -> Option<(CpuId, Power)> {
         match (self.who, self.what) {
@@ -216,7 +233,7 @@ impl TimelineEvent {
         }
     }
 
-    /// What a program marked.
+    /// Returns the mark, if it is one.
     #[must_use]
     pub fn mark(&self) -> Option<&Mark> {
         if let Change::Mark(mark) = &self.what { Some(mark) } else { None }
@@ -226,7 +243,7 @@ impl TimelineEvent {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn an_event_is_less_than_a_cache_line() {
+    fn an_event_is_smaller_than_a_cache_line() {
         assert!(size_of::<super::TimelineEvent>() <= 48, "{} bytes", size_of::<super::TimelineEvent>());
     }
 }

@@ -1,20 +1,19 @@
-//! Quantities and identities as types, so that a nanosecond never meets a microsecond and a thread number never a
-//! process number by accident.
+//! Quantities and identities as types, so that different units and ids cannot be mixed up.
 
 use serde::{Deserialize, Serialize};
 use std::ops::{Add, Sub};
 
-/// Nanoseconds: a point on the trace's clock (counted from the start of the recording once `ingest` has placed the
-/// origin, on the source's own clock before) or a length of time.
+/// Nanoseconds: a duration, or a point in time. Points in time count from the start of the recording once `ingest` has set the
+/// origin; before that, they are on the source's own clock.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Ns(pub i64);
 
 impl Ns {
-    /// No time.
+    /// Zero.
     pub const ZERO: Self = Self(0);
-    /// Later than everything.
+    /// The latest time.
     pub const MAX: Self = Self(i64::MAX);
-    /// Earlier than everything.
+    /// The earliest time.
     pub const MIN: Self = Self(i64::MIN);
 }
 
@@ -38,39 +37,39 @@ impl std::iter::Sum for Ns {
     }
 }
 
-/// A time, where there is one and its source tells it, in the room of [`Ns`]: events and stretches pass by the million.
+/// An optional time in the size of [`Ns`], for the many events and stretches.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MaybeNs(i64);
 
 impl MaybeNs {
-    /// Not told, or there is none.
+    /// Not recorded, or there is none.
     pub const NONE: Self = Self(i64::MIN);
 
-    /// A time that is told; [`Ns::MIN`], which no source tells, is none.
+    /// Returns a known time; [`Ns::MIN`], which no source has, stands for none.
     #[inline]
     #[must_use]
     pub const fn new(time: Ns) -> Self {
         Self(time.0)
     }
 
-    /// The time, where it is told.
+    /// Returns the time, if known.
     #[inline]
     #[must_use]
     pub const fn get(self) -> Option<Ns> {
         if self.0 == Self::NONE.0 { None } else { Some(Ns(self.0)) }
     }
 
-    /// As one number, for rows of fixed size.
+    /// Returns it as a single number, for rows of fixed size.
     #[inline]
     #[must_use]
     pub const fn to_word(self) -> i64 {
         self.0
     }
 
-    /// What [`Self::to_word`] gave.
+    /// Returns the value of a result of [`Self::to_word`].
     #[inline]
     #[must_use]
-    pub const fn of_word(word: i64) -> Self {
+    pub const fn from_word(word: i64) -> Self {
         Self(word)
     }
 }
@@ -88,7 +87,7 @@ impl std::fmt::Debug for MaybeNs {
     }
 }
 
-/// How many, where that was counted, in the room of a number.
+/// An optional count in the size of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MaybeCount(i64);
 
@@ -96,21 +95,21 @@ impl MaybeCount {
     /// Not counted.
     pub const UNKNOWN: Self = Self(-1);
 
-    /// A number that was counted; below 0, none was.
+    /// Returns a known count; a negative number stands for none.
     #[inline]
     #[must_use]
     pub const fn new(count: i64) -> Self {
         Self(if count < 0 { Self::UNKNOWN.0 } else { count })
     }
 
-    /// The number, where it was counted; it is not below 0.
+    /// Returns the count, if known; it is not negative.
     #[inline]
     #[must_use]
     pub const fn get(self) -> Option<i64> {
         if self.0 == Self::UNKNOWN.0 { None } else { Some(self.0) }
     }
 
-    /// As one number, for rows of fixed size. [`Self::new`] takes it back.
+    /// Returns it as a single number, for rows of fixed size. [`Self::new`] is the inverse.
     #[inline]
     #[must_use]
     pub const fn to_word(self) -> i64 {
@@ -130,46 +129,46 @@ impl std::fmt::Debug for MaybeCount {
     }
 }
 
-/// A dynamic priority on the kernel's scale, where its source tells it: 0–99 real time, 100–139 fair (120 = nice 0), −1 deadline.
+/// An optional dynamic priority on the kernel's scale: 0–99 real time, 100–139 fair (120 = nice 0), −1 deadline.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Prio(i16);
 
 impl Prio {
-    /// Not told.
+    /// Not recorded.
     pub const UNKNOWN: Self = Self(i16::MIN);
 
-    /// A priority that is told; `i16::MIN`, which the kernel does not have, is none.
+    /// Returns a known priority; `i16::MIN`, which the kernel does not have, stands for none.
     #[inline]
     #[must_use]
     pub const fn new(number: i16) -> Self {
         Self(number)
     }
 
-    /// Its number, where it is told. The smaller number goes first.
+    /// Returns the number, if known. A smaller number is a higher priority.
     #[inline]
     #[must_use]
     pub const fn get(self) -> Option<i16> {
         if self.0 == Self::UNKNOWN.0 { None } else { Some(self.0) }
     }
 
-    /// This one, or where it is not told the other.
+    /// Returns this priority if it is known, otherwise the other one.
     #[inline]
     #[must_use]
     pub const fn or(self, other: Self) -> Self {
         if self.0 == Self::UNKNOWN.0 { other } else { self }
     }
 
-    /// As one number, for rows of fixed size.
+    /// Returns it as a single number, for rows of fixed size.
     #[inline]
     #[must_use]
     pub const fn to_word(self) -> i16 {
         self.0
     }
 
-    /// What [`Self::to_word`] gave.
+    /// Returns the value of a result of [`Self::to_word`].
     #[inline]
     #[must_use]
-    pub const fn of_word(word: i16) -> Self {
+    pub const fn from_word(word: i16) -> Self {
         Self(word)
     }
 }
@@ -187,41 +186,51 @@ impl std::fmt::Debug for Prio {
     }
 }
 
-/// From `start` to `end`, the end not included.
+/// A time span from `start` to `end`, excluding the end.
+///
+/// ```
+/// use model::{Ns, Span};
+///
+/// let span = Span::new(Ns(10), Ns(30));
+/// assert_eq!(span.len(), Ns(20));
+/// assert!(span.has(Ns(10)) && !span.has(Ns(30)));
+/// assert_eq!(span.overlap(Span::new(Ns(20), Ns(90))), Some(Span::new(Ns(20), Ns(30))));
+/// assert_eq!(span.overlap(Span::new(Ns(30), Ns(90))), None);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Span {
-    /// First instant.
+    /// The start.
     pub start: Ns,
-    /// First instant after it.
+    /// The end, the first instant after the span.
     pub end: Ns,
 }
 
 impl Span {
-    /// A span; an end before the start is taken as the start.
+    /// Returns a span. If the end is before the start, the span is empty.
     #[must_use]
     pub fn new(start: Ns, end: Ns) -> Self {
         Self { start, end: end.max(start) }
     }
 
-    /// How long it is.
+    /// Returns its duration.
     #[must_use]
     pub fn len(self) -> Ns {
         self.end - self.start
     }
 
-    /// Whether it has no length.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.end <= self.start
     }
 
-    /// Whether an instant lies in it; its end does not.
+    /// Whether it contains an instant.
     #[must_use]
     pub fn has(self, at: Ns) -> bool {
         self.start <= at && at < self.end
     }
 
-    /// The part of it that lies in `other` too, if any.
+    /// Returns the intersection with `other`, if it is not empty.
     #[must_use]
     pub fn overlap(self, other: Self) -> Option<Self> {
         let both = Self { start: self.start.max(other.start), end: self.end.min(other.end) };
@@ -229,47 +238,47 @@ impl Span {
     }
 }
 
-/// A logical processor, by the kernel's number.
+/// A CPU (logical processor), by its number in the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct CpuId(pub u32);
 
 impl CpuId {
-    /// The source does not say where (recordings of single threads often do not).
+    /// The CPU was not recorded (as in many recordings of single threads).
     pub const UNKNOWN: Self = Self(u32::MAX);
 }
 
-/// A thread's number in the recorder's namespace. Numbers are used again: [`ThreadKey`] is the identity.
+/// A thread ID in the recorder's PID namespace. TIDs are reused: [`ThreadKey`] identifies a thread instance.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Tid(pub i32);
 
 impl Tid {
-    /// The idle task of whichever CPU.
+    /// The idle task of any CPU.
     pub const IDLE: Self = Self(0);
-    /// A source that tells only one side of a switch says this of the other.
+    /// Not recorded, as for the other thread of a switch if the source records only one.
     pub const UNKNOWN: Self = Self(-1);
 }
 
-/// A process number (thread group) in the recorder's namespace; −1 where unknown.
+/// A process ID (thread group) in the recorder's PID namespace; −1 if unknown.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Pid(pub i32);
 
 impl Pid {
-    /// Not told by the source.
+    /// Not recorded.
     pub const UNKNOWN: Self = Self(-1);
 }
 
-/// One life of one thread: 0 is idle, 1, 2, … by first appearance in the trace.
+/// A thread instance: 0 is the idle task; 1, 2, … by first appearance in the trace.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct ThreadKey(pub i64);
 
 impl ThreadKey {
-    /// The idle task; it is in no thread table.
+    /// The idle task, which is in no thread table.
     pub const IDLE: Self = Self(0);
-    /// Nobody known: the thread of an unknown stretch of a CPU.
+    /// Unknown, as for the thread of an unknown stretch of a CPU.
     pub const UNKNOWN: Self = Self(-1);
 }
 
-/// One process of the trace, by first appearance.
+/// A process, numbered by first appearance in the trace.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct ProcessKey(pub i64);
 
@@ -278,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_untold_has_no_number_and_takes_no_room() {
+    fn optional_values_have_the_size_of_their_numbers() {
         assert_eq!((MaybeNs::NONE.get(), Prio::UNKNOWN.get()), (None, None));
         for time in [Ns(i64::MIN + 1), Ns(-1), Ns::ZERO, Ns::MAX] {
             assert_eq!(MaybeNs::new(time).get(), Some(time));
@@ -293,26 +302,26 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_counted_is_no_number() {
+    fn unknown_counts_have_no_number() {
         let all = [-1, -7, 0, 1, i64::MAX].map(MaybeCount::new);
         assert_eq!(all.map(MaybeCount::get), [None, None, Some(0), Some(1), Some(i64::MAX)]);
         assert_eq!(all.map(|count| MaybeCount::new(count.to_word())), all);
-        let told = [None, Some(0), Some(u64::MAX)].map(MaybeCount::from);
-        assert_eq!(told.map(MaybeCount::get), [None, Some(0), Some(i64::MAX)]);
+        let counts = [None, Some(0), Some(u64::MAX)].map(MaybeCount::from);
+        assert_eq!(counts.map(MaybeCount::get), [None, Some(0), Some(i64::MAX)]);
     }
 
     #[test]
-    fn words_come_back() {
+    fn words_round_trip() {
         for time in [MaybeNs::NONE, MaybeNs::new(Ns(7))] {
-            assert_eq!(MaybeNs::of_word(time.to_word()), time);
+            assert_eq!(MaybeNs::from_word(time.to_word()), time);
         }
         for prio in [Prio::UNKNOWN, Prio::new(-1)] {
-            assert_eq!(Prio::of_word(prio.to_word()), prio);
+            assert_eq!(Prio::from_word(prio.to_word()), prio);
         }
     }
 
     #[test]
-    fn a_priority_that_is_told_goes_before_an_earlier_one() {
+    fn a_known_priority_replaces_an_earlier_one() {
         let (old, new) = (Prio::new(120), Prio::new(100));
         assert_eq!([new.or(old), Prio::UNKNOWN.or(old), new.or(Prio::UNKNOWN)], [new, old, new]);
         assert_eq!(format!("{old:?} {:?}", MaybeNs::NONE), "Some(120) None");

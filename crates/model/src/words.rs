@@ -1,6 +1,6 @@
-//! Figures as people read them.
+//! Number formatting for people.
 
-/// Milliseconds with three decimals, and a space between the thousands.
+/// Formats nanoseconds as milliseconds with three decimals and grouped thousands.
 #[must_use]
 pub fn ms(ns: i64) -> String {
     let micros = (i128::from(ns).abs() + 500) / 1000;
@@ -8,7 +8,7 @@ pub fn ms(ns: i64) -> String {
     format!("{sign}{}.{:03}", grouped((micros / 1000) as i64), micros % 1000)
 }
 
-/// A number with a space between the thousands.
+/// Formats a number with grouped thousands.
 #[must_use]
 pub fn grouped(n: i64) -> String {
     let digits = n.unsigned_abs().to_string();
@@ -22,16 +22,16 @@ pub fn grouped(n: i64) -> String {
     out
 }
 
-/// Stands between words that belong on one line, and is a space in the end.
+/// A no-break space, printed as a space: keeps words on one line.
 pub const TIE: char = '\u{a0}';
 
-/// A share of a whole: `12.3 %`. What is there, but rounds to nothing, is `<0.1 %`.
+/// Formats a share: `12.3 %`. A share that is not 0 but rounds to 0 is `<0.1 %`.
 #[must_use]
 pub fn percent(part: i64, whole: i64) -> String {
     format!("{}{TIE}%", share(part, whole))
 }
 
-/// The same without its sign, for a column.
+/// Formats a share without the percent sign, for a column.
 #[must_use]
 pub fn share(part: i64, whole: i64) -> String {
     if whole <= 0 {
@@ -41,7 +41,7 @@ pub fn share(part: i64, whole: i64) -> String {
     if part > 0 && percent < 0.05 { "<0.1".to_owned() } else { format!("{percent:.1}") }
 }
 
-/// A length of time in the unit that suits it.
+/// Formats a duration in a suitable unit.
 #[must_use]
 pub fn time(ns: i64) -> String {
     match ns {
@@ -52,7 +52,7 @@ pub fn time(ns: i64) -> String {
     }
 }
 
-/// Bytes in the unit that suits them.
+/// Formats a size in a suitable unit.
 #[must_use]
 pub fn bytes(n: i64) -> String {
     match n {
@@ -63,26 +63,26 @@ pub fn bytes(n: i64) -> String {
     }
 }
 
-/// `1 thread`, `2 threads`.
+/// Formats a count and a noun: `1 thread`, `2 threads`.
 #[must_use]
 pub fn plural(n: u64, word: &str) -> String {
     format!("{}{TIE}{word}{}", grouped(n.cast_signed()), if n == 1 { "" } else { "s" })
 }
 
-/// What a terminal could take for a command, or would not show.
+/// Replaces control characters, which a terminal might interpret or not show.
 #[must_use]
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// At most so many characters.
+/// Returns at most `max_chars` characters, without control characters.
 #[must_use]
-pub fn short(text: &str, most: usize) -> String {
+pub fn short(text: &str, max_chars: usize) -> String {
     let text = plain(text);
-    if text.chars().count() <= most {
+    if text.chars().count() <= max_chars {
         return text;
     }
-    let mut out: String = text.chars().take(most.saturating_sub(1)).collect();
+    let mut out: String = text.chars().take(max_chars.saturating_sub(1)).collect();
     out.push('~');
     out
 }

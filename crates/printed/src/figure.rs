@@ -1,26 +1,26 @@
-//! A number as a tool printed it: what stands there, and how far rounding may have moved it.
+//! A printed number with its rounding error.
 
 use std::iter::Sum;
 use std::ops::{Add, Div, Mul, Sub};
 
-/// A number and the most by which rounding may have moved it, both in one unit. Sums, products and ratios carry it on, to first
-/// order and for the worst case: no figure that was rounded well is said to contradict.
+/// A number and its maximum rounding error, in the same unit. Sums, products and ratios propagate the error to first order, for the
+/// worst case, so that correctly rounded figures never count as contradictions.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Figure {
-    /// The number that is printed.
+    /// The printed number.
     pub value: f64,
-    /// Half of its last digit's place; 0 where it is exact.
+    /// Half a unit of its last digit; 0 if it is exact.
     pub rounding: f64,
 }
 
 impl Figure {
-    /// A number that nothing rounded: a count, a constant.
+    /// A number without rounding: a count or a constant.
     #[must_use]
     pub const fn exact(value: f64) -> Self {
         Self { value, rounding: 0.0 }
     }
 
-    /// A printed decimal number, with a percent sign or without; `None` where it is none, or none that is finite.
+    /// Parses a printed decimal number, with or without a percent sign; `None` if it is not a finite number.
     #[must_use]
     pub fn parse(cell: &str) -> Option<Self> {
         let cell = cell.trim().trim_end_matches('%').trim_end();
@@ -34,17 +34,17 @@ impl Figure {
         Some(Self { value, rounding: 0.5 * 10_f64.powi(places) })
     }
 
-    /// The same number in another unit.
+    /// Converts the number to another unit.
     #[must_use]
     pub fn scaled(self, by: f64) -> Self {
         self * Self::exact(by)
     }
 
-    /// The same where the zeros that a whole number ends in may stand for digits that were rounded off: 50 for 51.2.
+    /// Allows for trailing zeros of a whole number to be rounded digits: 50 for 51.2.
     #[must_use]
-    pub fn perhaps_round(self) -> Self {
+    pub fn with_rounded_zeros(self) -> Self {
         let whole = |place: &f64| self.value != 0.0 && (self.value / place).fract() == 0.0;
-        // Doubles have no more digits.
+        // A double has no more digits.
         let place = (0..16).map(|zeros| 10_f64.powi(zeros)).take_while(whole).last().unwrap_or(0.0);
         Self { rounding: self.rounding.max(0.5 * place), ..self }
     }
@@ -72,7 +72,7 @@ impl Mul for Figure {
     }
 }
 
-/// By 0 it is no number, which nothing can be held against.
+/// Division by 0 gives a number that is not finite; nothing is compared with it.
 impl Div for Figure {
     type Output = Self;
     fn div(self, other: Self) -> Self {
@@ -87,7 +87,7 @@ impl Sum for Figure {
     }
 }
 
-/// The mean; `None` of none.
+/// The mean; `None` if there are no figures.
 pub(crate) fn mean(all: &[Figure]) -> Option<Figure> {
     (!all.is_empty()).then(|| all.iter().copied().sum::<Figure>() / Figure::exact(all.len() as f64))
 }
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_tell_how_far_rounding_went() {
+    fn the_rounding_error_follows_from_the_digits() {
         let close = |a: f64, b: f64| (a - b).abs() < 1e-12;
         for (cell, rounding) in [("2.93", 0.005), ("50", 0.5), ("38.50%", 0.005), ("1.2e3", 50.0), ("-7.0", 0.05)] {
             assert!(close(of(cell).rounding, rounding), "{cell}: {:?}", of(cell));
@@ -110,12 +110,14 @@ mod tests {
         for bad in ["", "NA", "1,5", "inf", "nan", "1e400", "0x10", "1e99999999999"] {
             assert_eq!(Figure::parse(bad), None, "{bad}");
         }
-        assert!(close(of("50").perhaps_round().rounding, 5.0) && close(of("76.8").perhaps_round().rounding, 0.05));
-        assert!(close(of("0").perhaps_round().rounding, 0.5));
+        assert!(
+            close(of("50").with_rounded_zeros().rounding, 5.0) && close(of("76.8").with_rounded_zeros().rounding, 0.05)
+        );
+        assert!(close(of("0").with_rounded_zeros().rounding, 0.5));
     }
 
     #[test]
-    fn rounding_is_carried_on() {
+    fn rounding_errors_are_propagated() {
         let ratio = of("1.0") / of("2.0");
         assert!((ratio.value - 0.5).abs() < 1e-12 && (ratio.rounding - 0.0375).abs() < 1e-12, "{ratio:?}");
         let sum: Figure = [of("0.1"), of("0.20")].into_iter().sum();

@@ -1,36 +1,36 @@
-//! Tables that other tools printed: each is known by its head, never by a file's name, and held to the rules of its kind.
+//! Verifies tables that other tools printed. The kind of a table is recognised by its columns, never by the file's name.
 //!
-//! Every rule gives a [`Statement`]: what follows from the table's own figures, what the table prints, by how much the two may
-//! differ (what rounding to the printed digits can do, unless the rule says otherwise), and whether they agree. What nothing is
-//! printed against is a value, and a table of claims holds those against what a document says of them.
+//! Every rule gives [`Statement`]s: the value computed from the table's own figures, the printed value, the tolerance (the rounding of the
+//! printed digits, unless the rule says otherwise), and whether they agree. A value without a printed counterpart can be verified
+//! by a table of claims, which lists the values in a document.
 
 mod figure;
 mod kinds;
 mod limits;
 mod sheet;
-mod told;
+mod statement;
 
 pub use figure::Figure;
-pub use sheet::{Head, MOST_BYTES, Sheet};
-pub use told::{Rule, Statement, Told, Verdict};
+pub use sheet::{Head, MAX_BYTES, Sheet};
+pub use statement::{Rule, Statement, StatementSink, Verdict};
 
 /// A kind of printed table.
 pub trait Kind: Sync {
-    /// A snake_case noun.
+    /// The id, a snake_case noun.
     fn id(&self) -> &'static str;
-    /// One sentence for the user: what it is, and the columns by which it is known.
+    /// One sentence for the user: what it is, and its columns.
     fn doc(&self) -> &'static str;
     /// Whether a table with these columns is of this kind.
-    fn knows(&self, head: &Head) -> bool;
-    /// The names of what its rows are of, by which it is compared with others.
-    fn runs(&self, sheet: &Sheet, _given: &Given<'_>) -> Vec<String> {
+    fn matches(&self, head: &Head) -> bool;
+    /// The names of the runs in the table, by which they are compared with others.
+    fn runs(&self, sheet: &Sheet, _ctx: &CheckContext<'_>) -> Vec<String> {
         vec![sheet.name.clone()]
     }
-    /// Says all that follows from a table, by itself and beside the others that are given.
-    fn check(&self, sheet: &Sheet, given: &Given<'_>, told: &mut Told<'_>);
+    /// Adds all statements about a table, alone and compared with the other tables.
+    fn check(&self, sheet: &Sheet, ctx: &CheckContext<'_>, out: &mut StatementSink<'_>);
 }
 
-/// Every kind, in the order in which they are asked whether a table is theirs.
+/// All kinds, in the order in which they are tried.
 pub const KINDS: &[&dyn Kind] = &[
     &kinds::cpu_specs::CpuSpecs,
     &kinds::priority_shares::PriorityShares,
@@ -50,120 +50,120 @@ pub const KINDS: &[&dyn Kind] = &[
     &kinds::counters_by_system::CountersBySystem,
 ];
 
-/// Why a text is no table that can be checked.
+/// Why a text is not a table that can be checked.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Unread {
-    /// No line holds anything.
-    #[error("no line holds anything")]
+pub enum ReadError {
+    /// There are no lines with content.
+    #[error("the table is empty")]
     Empty,
-    /// Too long to be what a tool printed for people.
-    #[error("longer than {0} MiB, the most that is checked at once: cut it into parts")]
+    /// The text is too long.
+    #[error("longer than {0} MiB, the maximum; split it into parts")]
     Long(usize),
-    /// The same, in rows.
-    #[error("more than {0} rows, the most that are checked at once: cut it into parts")]
+    /// There are too many rows.
+    #[error("more than {0} rows, the maximum; split it into parts")]
     Rows(usize),
-    /// The same, in cells.
-    #[error("more than {0} cells, the most that are checked at once: cut it into parts")]
+    /// There are too many cells.
+    #[error("more than {0} cells, the maximum; split it into parts")]
     Cells(usize),
-    /// The same, in columns.
-    #[error("more than {0} columns: a table that was printed for people has fewer")]
+    /// There are too many columns.
+    #[error("more than {0} columns, the maximum")]
     Columns(usize),
-    /// Its head is none that is known.
-    #[error("no kind of printed table has these columns: `corewise formats` lists those that are known")]
+    /// The columns are not those of a known kind.
+    #[error("unknown columns; `corewise formats` lists the known kinds of printed tables")]
     Unknown,
 }
 
-/// Of two runs or tables, the one that is held against the other.
+/// Two runs or tables to compare.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pair {
-    /// What is compared.
+    /// The compared run or table.
     pub over: String,
-    /// With what.
+    /// The reference.
     pub under: String,
 }
 
-/// What the user says beside the tables.
+/// Options of the user.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Asked {
-    /// For how long what the tables tell of was measured, in seconds, where they do not say.
+pub struct Request {
+    /// The duration of the measurement in seconds, if the tables do not contain it.
     pub span_s: Option<f64>,
-    /// The row of a table of processors that the others are of.
+    /// The row in a table of processors that describes the machine.
     pub processor: Option<String>,
-    /// The highest frequency in GHz of the machine that they are of, where no processor is named.
+    /// The highest frequency of the machine in GHz, if no processor is named.
     pub max_ghz: Option<f64>,
-    /// What is compared with what.
+    /// The runs and tables to compare.
     pub compare: Vec<Pair>,
-    /// The run with SMT on, over the run with SMT off.
+    /// Runs with SMT on, compared with SMT off.
     pub smt: Vec<Pair>,
-    /// CPUs of a core with SMT on; two where nobody says.
+    /// CPUs per core with SMT on; two by default.
     pub siblings: Option<usize>,
 }
 
-/// The tables that are given together, and what is said beside them.
-pub struct Given<'a> {
+/// All tables of a check, and its options.
+pub struct CheckContext<'a> {
     sheets: &'a [Sheet],
-    asked: &'a Asked,
-    /// The highest frequency in GHz; why there is none.
+    request: &'a Request,
+    /// The highest frequency in GHz, or why it is unknown.
     limit: Result<Figure, String>,
 }
 
-impl<'a> Given<'a> {
-    fn new(sheets: &'a [Sheet], asked: &'a Asked) -> Self {
-        Self { sheets, asked, limit: limits::limit(sheets, asked) }
+impl<'a> CheckContext<'a> {
+    fn new(sheets: &'a [Sheet], request: &'a Request) -> Self {
+        Self { sheets, request, limit: limits::limit(sheets, request) }
     }
 
     fn of_kind(&self, id: &str) -> impl Iterator<Item = &'a Sheet> {
         self.sheets.iter().filter(move |s| s.kind.id() == id)
     }
 
-    /// The tables of a sheet's kind that it is to be compared with.
-    fn beside(&self, sheet: &Sheet) -> impl Iterator<Item = &'a Sheet> {
-        let pairs = self.asked.compare.iter().filter(|p| p.over == sheet.name);
+    /// The tables of the same kind with which a table is compared.
+    fn compared_with(&self, sheet: &Sheet) -> impl Iterator<Item = &'a Sheet> {
+        let pairs = self.request.compare.iter().filter(|p| p.over == sheet.name);
         let kind = sheet.kind.id();
         pairs.flat_map(move |p| self.of_kind(kind).filter(move |s| s.name == p.under))
     }
 }
 
-/// Whether a text begins as a printed table does that can be checked; `head` is its first KiBs, or all of a shorter one.
+/// Whether a text starts like a printed table that can be checked; `head` is its first KiBs, or all of a shorter text.
 #[must_use]
 pub fn is_printed(head: &str) -> bool {
     let whole = head.rfind('\n').map_or(head, |end| &head[..end]);
     read("", whole).is_ok()
 }
 
-/// A table, known by its head.
+/// Parses a table; its columns determine the kind.
 ///
 /// # Errors
-/// It is empty, too long, or of no kind that is known.
-pub fn read(name: &str, text: &str) -> Result<Sheet, Unread> {
+/// It is empty, too long, or of an unknown kind.
+pub fn read(name: &str, text: &str) -> Result<Sheet, ReadError> {
     let mut lines = match kinds::perf_stat::lines(text)? {
         Some(lines) => lines,
         None => sheet::lines(text)?,
     }
     .into_iter();
-    let head = Head::of(&lines.next().ok_or(Unread::Empty)?);
-    let kind = KINDS.iter().copied().find(|k| k.knows(&head)).ok_or(Unread::Unknown)?;
+    let head = Head::of(&lines.next().ok_or(ReadError::Empty)?);
+    let kind = KINDS.iter().copied().find(|k| k.matches(&head)).ok_or(ReadError::Unknown)?;
     Ok(Sheet::new(name, kind, head, lines.collect()))
 }
 
 /// The names of the runs and tables that can be compared.
 #[must_use]
-pub fn names(sheets: &[Sheet], asked: &Asked) -> Vec<String> {
-    let given = Given::new(sheets, asked);
-    sheets.iter().flat_map(|s| s.kind.runs(s, &given)).collect()
+pub fn names(sheets: &[Sheet], request: &Request) -> Vec<String> {
+    let ctx = CheckContext::new(sheets, request);
+    sheets.iter().flat_map(|s| s.kind.runs(s, &ctx)).collect()
 }
 
-/// All that follows from these tables, in their order; what documents claim of it comes last.
+/// Checks all tables in order; claims are verified last.
 #[must_use]
-pub fn check(sheets: &[Sheet], asked: &Asked) -> Vec<Statement> {
-    let given = Given::new(sheets, asked);
+pub fn check(sheets: &[Sheet], request: &Request) -> Vec<Statement> {
+    let ctx = CheckContext::new(sheets, request);
     let mut out = Vec::new();
     for sheet in sheets {
-        sheet.kind.check(sheet, &given, &mut Told::new(&sheet.name, &mut out));
+        sheet.kind.check(sheet, &ctx, &mut StatementSink::new(&sheet.name, &mut out));
     }
-    for sheet in given.of_kind("claims") {
-        kinds::claims::hold(sheet, &mut out);
+    for sheet in ctx.of_kind("claims") {
+        kinds::claims::verify(sheet, &mut out);
     }
     out
 }

@@ -1,35 +1,35 @@
-//! A printed table in memory: its columns by what their heads say, its cells as text.
+//! A printed table in memory: its columns, and its cells as text.
 
-use crate::{Figure, Kind, Unread};
+use crate::{Figure, Kind, ReadError};
 use std::collections::HashMap;
 
 /// A table, as text.
 pub struct Sheet {
-    /// How it is named to the user.
+    /// The display name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: &'static dyn Kind,
     /// Its columns.
     pub head: Head,
     rows: Vec<Vec<String>>,
-    /// Of each column.
+    /// Statistics of each column's decimals.
     decimals: Vec<Decimals>,
 }
 
-/// The cells of a column that have decimals.
+/// Statistics of the cells of a column that have decimals.
 #[derive(Clone, Copy, Debug, Default)]
 struct Decimals {
-    /// By how much rounding may have moved one, at most; 0 where there is none.
+    /// The maximum rounding error; 0 if no cell has decimals.
     rounding: f64,
-    /// The greatest of them, without its sign.
-    most: f64,
+    /// The largest absolute value.
+    max: f64,
 }
 
 impl Decimals {
     fn of(cells: impl Iterator<Item = Figure>) -> Self {
         cells.filter(|f| f.rounding < 0.5).fold(Self::default(), |so_far, f| Self {
             rounding: so_far.rounding.max(f.rounding),
-            most: so_far.most.max(f.value.abs()),
+            max: so_far.max.max(f.value.abs()),
         })
     }
 }
@@ -40,19 +40,19 @@ pub struct Head(Vec<Column>);
 
 #[derive(Clone, Debug)]
 struct Column {
-    /// In small letters, with one low line between words.
+    /// The name in lower case, with one underscore between words.
     name: String,
-    /// Its words in alphabetical order, without its unit and those that say nothing: `max wait` of `Waits (µs) Max`.
+    /// The words in alphabetical order, without the unit and without filler words: `max wait` for `Waits (µs) Max`.
     stem: String,
-    /// Milliseconds in its unit, where that is one of time.
+    /// The unit in milliseconds, if it is a unit of time.
     unit_ms: Option<f64>,
 }
 
-/// A column of times, by any of its stems.
+/// A column of times, by its possible stems.
 pub(crate) type Times = &'static [&'static str];
 
-/// What stands in heads and tells no column from another.
-const SILENT: &[&str] = &["in", "view", "sum", "usage", "new"];
+/// Words in headings that do not distinguish columns.
+const FILLER: &[&str] = &["in", "view", "sum", "usage", "new"];
 
 impl Column {
     fn of(head: &str) -> Self {
@@ -60,7 +60,7 @@ impl Column {
         let words: Vec<&str> = head.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty()).collect();
         let unit_ms = words.iter().rev().find_map(|w| ms_in(w));
         let mut stem: Vec<&str> =
-            words.iter().copied().filter(|w| ms_in(w).is_none() && !SILENT.contains(w)).map(singular).collect();
+            words.iter().copied().filter(|w| ms_in(w).is_none() && !FILLER.contains(w)).map(singular).collect();
         stem.sort_unstable();
         Self { name: words.join("_"), stem: stem.join(" "), unit_ms }
     }
@@ -81,18 +81,18 @@ fn ms_in(unit: &str) -> Option<f64> {
 }
 
 impl Head {
-    /// Of the cells of a table's first line.
+    /// Parses the cells of a table's first line.
     pub(crate) fn of(cells: &[String]) -> Self {
         Self(cells.iter().map(|c| Column::of(c)).collect())
     }
 
-    /// Whether all of these columns are there.
+    /// Whether all of these columns exist.
     #[must_use]
     pub fn has(&self, names: &[&str]) -> bool {
         names.iter().all(|name| self.at(name).is_some())
     }
 
-    /// The names of its columns, in their order.
+    /// The names of the columns, in order.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|c| c.name.as_str())
     }
@@ -105,7 +105,7 @@ impl Head {
         self.0.iter().enumerate().find_map(|(at, c)| Some((at, c.unit_ms.filter(|_| of.contains(&c.stem.as_str()))?)))
     }
 
-    /// A column without a unit of time, by any of its stems.
+    /// A column without a unit of time, by its possible stems.
     pub(crate) fn plain(&self, of: &[&str]) -> Option<usize> {
         self.0.iter().position(|c| c.unit_ms.is_none() && of.contains(&c.stem.as_str()))
     }
@@ -118,19 +118,19 @@ impl Sheet {
         Self { name: name.to_owned(), kind, head, rows, decimals }
     }
 
-    /// How many rows there are below the head.
+    /// The number of rows below the head.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// A cell; empty where the row or the column is absent.
+    /// A cell; empty if the row or column does not exist.
     pub(crate) fn text(&self, row: usize, name: &str) -> &str {
         self.head.at(name).map_or("", |at| self.cell(row, at))
     }
@@ -139,37 +139,37 @@ impl Sheet {
         self.rows.get(row).and_then(|r| r.get(at)).map_or("", String::as_str)
     }
 
-    /// A cell that is a rounded number, in a column of alike ones.
+    /// A rounded number in a column of similar ones.
     pub(crate) fn figure(&self, row: usize, name: &str) -> Option<Figure> {
         self.number(row, self.head.at(name)?)
     }
 
-    /// A cell that is a rounded number by itself, where the column holds numbers of several kinds.
+    /// A rounded number in a column with different kinds of numbers.
     pub(crate) fn figure_alone(&self, row: usize, name: &str) -> Option<Figure> {
         Figure::parse(self.text(row, name))
     }
 
-    /// A cell that counts something, which is exact.
+    /// A count, which is exact.
     pub(crate) fn count(&self, row: usize, name: &str) -> Option<Figure> {
         Some(Figure::exact(self.figure_alone(row, name)?.value))
     }
 
-    /// Whole numbers among decimals were printed with decimals too, and lost zeros; but for those that are greater than all that
-    /// have some: these may have as many digits.
+    /// A whole number among decimals was printed with decimals too, and lost its trailing zeros. This does not apply to numbers greater
+    /// than all decimals, as these may have the same number of digits.
     fn number(&self, row: usize, at: usize) -> Option<Figure> {
         let figure = Figure::parse(self.cell(row, at))?;
         let column = self.decimals.get(at).copied().unwrap_or_default();
-        let lost_zeros = figure.rounding == 0.5 && column.rounding > 0.0 && figure.value.abs() <= column.most;
+        let lost_zeros = figure.rounding == 0.5 && column.rounding > 0.0 && figure.value.abs() <= column.max;
         Some(if lost_zeros { Figure { rounding: column.rounding, ..figure } } else { figure })
     }
 
-    /// A cell that is a time, in milliseconds.
+    /// A time in milliseconds.
     pub(crate) fn ms(&self, row: usize, of: Times) -> Option<Figure> {
         let (at, unit) = self.head.times(of)?;
         Some(self.number(row, at)?.scaled(unit))
     }
 
-    /// The rows that have the same text in a column, in the order of the first of each.
+    /// Groups of rows with the same text in a column, in order of first appearance.
     pub(crate) fn groups(&self, column: &str) -> Vec<(&str, Vec<usize>)> {
         let (mut out, mut places) = (Vec::<(&str, Vec<usize>)>::new(), HashMap::new());
         for row in 0..self.len() {
@@ -183,61 +183,61 @@ impl Sheet {
         out
     }
 
-    /// The rows by what a column says.
+    /// The rows by the text in a column.
     pub(crate) fn index(&self, column: &str) -> HashMap<&str, Vec<usize>> {
         self.groups(column).into_iter().collect()
     }
 
-    /// The rows in which a cell is this text.
+    /// The rows with the given text in a column.
     pub(crate) fn rows_where<'s>(&'s self, name: &'s str, is: &'s str) -> impl Iterator<Item = usize> + 's {
         (0..self.len()).filter(move |row| self.text(*row, name) == is)
     }
 }
 
-/// A printed table has this many bytes at most: it is held in memory.
-pub const MOST_BYTES: usize = 8 << 20;
-/// And this many rows and cells, but for counts of perf stat: a cell takes more memory than it has bytes.
-const MOST_ROWS: usize = 100_000;
-const MOST_CELLS: usize = 2_000_000;
-/// And this many columns: they are found by their names.
-const MOST_COLUMNS: usize = 200;
+/// The maximum size of a printed table, as it is held in memory.
+pub const MAX_BYTES: usize = 8 << 20;
+/// The maximum number of rows and cells, except for counts of perf stat: a cell takes more memory than its text.
+const MAX_ROWS: usize = 100_000;
+const MAX_CELLS: usize = 2_000_000;
+/// The maximum number of columns.
+const MAX_COLUMNS: usize = 200;
 
-/// Lines of cells, parted by what parts most cells of the first: commas, tabs, or semicolons (which leave the comma to numbers).
-/// What no terminal should be sent is replaced.
-pub(crate) fn lines(text: &str) -> Result<Vec<Vec<String>>, Unread> {
-    if text.len() > MOST_BYTES {
-        return Err(Unread::Long(MOST_BYTES >> 20));
+/// Splits text into lines of cells. The separator is the most frequent one in the first line: comma, tab, or semicolon (with commas as
+/// decimal separators). Control characters are replaced.
+pub(crate) fn lines(text: &str) -> Result<Vec<Vec<String>>, ReadError> {
+    if text.len() > MAX_BYTES {
+        return Err(ReadError::Long(MAX_BYTES >> 20));
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = || text.lines().filter(|l| !l.trim().is_empty() && !l.starts_with('#'));
-    let first = lines().next().ok_or(Unread::Empty)?;
+    let first = lines().next().ok_or(ReadError::Empty)?;
     let count = |sep: char| first.matches(sep).count();
     let by = [',', '\t', ';'].into_iter().rev().max_by_key(|sep| count(*sep)).unwrap_or(',');
-    if count(by) >= MOST_COLUMNS {
-        return Err(Unread::Columns(MOST_COLUMNS));
+    if count(by) >= MAX_COLUMNS {
+        return Err(ReadError::Columns(MAX_COLUMNS));
     }
-    if text.matches(by).count() > MOST_CELLS {
-        return Err(Unread::Cells(MOST_CELLS));
+    if text.matches(by).count() > MAX_CELLS {
+        return Err(ReadError::Cells(MAX_CELLS));
     }
-    if lines().nth(MOST_ROWS).is_some() {
-        return Err(Unread::Rows(MOST_ROWS));
+    if lines().nth(MAX_ROWS).is_some() {
+        return Err(ReadError::Rows(MAX_ROWS));
     }
     Ok(lines().map(|line| cells(line, by)).collect())
 }
 
 fn cells(line: &str, by: char) -> Vec<String> {
     let (mut quoted, mut out) = (false, vec![String::new()]);
-    let mut signs = line.chars().peekable();
-    while let Some(sign) = signs.next() {
-        let doubled = quoted && sign == '"' && signs.next_if_eq(&'"').is_some();
-        if sign == '"' && !doubled {
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        let doubled = quoted && c == '"' && chars.next_if_eq(&'"').is_some();
+        if c == '"' && !doubled {
             quoted = !quoted;
-        } else if sign == by && !quoted {
+        } else if c == by && !quoted {
             out.push(String::new());
         } else if let Some(cell) = out.last_mut() {
-            let decimal_comma = by == ';' && sign == ',';
-            let sign = if sign.is_control() { char::REPLACEMENT_CHARACTER } else { sign };
-            cell.push(if decimal_comma { '.' } else { sign });
+            let decimal_comma = by == ';' && c == ',';
+            let c = if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+            cell.push(if decimal_comma { '.' } else { c });
         }
     }
     for cell in &mut out {
@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_are_known_by_their_words() {
+    fn headings_are_recognised_by_their_words() {
         for (head, stem, unit) in [
             ("cpu_ms", "cpu", Some(1.0)),
             ("CPU Usage (in view) (ms)", "cpu", Some(1.0)),
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_of_all_three_separators() {
+    fn all_three_separators_are_recognised() {
         assert_eq!(lines("a;b\n1,5;\"x;y\"\n").unwrap()[1], ["1.5", "x;y"]);
         assert_eq!(lines("a\tb,c\tq\n1\t2\t3").unwrap()[1], ["1", "2", "3"]);
         assert_eq!(lines("# note\n\u{feff}a,b\n\"a \"\"b\"\"\",\u{1b}[31m").unwrap()[1], ["a \"b\"", "\u{fffd}[31m"]);

@@ -1,10 +1,10 @@
-//! Capabilities 2, 32, 33 and 35, and errata E1–E4, E6, E15 and E17: what contradicts in printed tables is named, and nothing else
-//! is. The figures themselves are held in derived_expected.rs.
+//! Capabilities 2, 32, 33 and 35, and errata E1–E4, E6, E15 and E17: contradictions in printed tables are found, and nothing else is
+//! reported. The values are verified in derived_expected.rs.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod support;
 
-use printed::{Asked, Statement, Verdict, check};
+use printed::{Request, Statement, Verdict, check};
 use support::{agreeing, contradicted, sheets};
 
 /// The statements of a rule.
@@ -17,7 +17,6 @@ fn values(all: &[Statement], rule: &str) -> Vec<f64> {
 }
 
 #[test]
-#[ignore = "needs ../shared"]
 fn cap_2_processors_e1_and_e1b() {
     let all = support::processors();
     let bandwidths = values(&all, "memory_bandwidth");
@@ -29,56 +28,51 @@ fn cap_2_processors_e1_and_e1b() {
         "within_turbo of symmetric cpu_operating_frequency",
     ];
     assert_eq!(contradicted(&all), wrong);
-    // Three bandwidths, and the processor with one type of cores.
+    // Three bandwidths, and the processor with a single core type.
     assert_eq!(agreeing(&all), 4);
 }
 
-/// On the processor of the next generation, the same frequencies are possible; without one, nobody can say.
+/// The processor of the next generation allows the same frequencies; without a processor, the result is unknown.
 #[test]
-#[ignore = "needs ../shared"]
-fn e1b_is_of_the_processor_that_is_named() {
+fn e1b_depends_on_the_named_processor() {
     let sheets = sheets(&["cpu_specs", "case2_counters"]);
     let turbo = |processor: Option<&str>| {
-        let asked = Asked { processor: processor.map(str::to_owned), ..Asked::default() };
-        of(&check(&sheets, &asked), "within_turbo").iter().map(|s| s.verdict.clone()).collect::<Vec<_>>()
+        let request = Request { processor: processor.map(str::to_owned), ..Request::default() };
+        of(&check(&sheets, &request), "within_turbo").iter().map(|s| s.verdict.clone()).collect::<Vec<_>>()
     };
     assert_eq!(turbo(Some("i9-13900k")), [Verdict::Agrees, Verdict::Agrees]);
-    assert!(turbo(None).iter().all(|v| matches!(v, Verdict::CannotTell(_))));
-    assert!(turbo(Some("i9-14900k")).iter().all(|v| matches!(v, Verdict::CannotTell(_))));
+    assert!(turbo(None).iter().all(|v| matches!(v, Verdict::NotEvaluated(_))));
+    assert!(turbo(Some("i9-14900k")).iter().all(|v| matches!(v, Verdict::NotEvaluated(_))));
 }
 
 #[test]
-#[ignore = "needs ../shared"]
-fn e2_priorities_are_no_whole() {
+fn e2_priorities_do_not_sum_to_the_whole() {
     let all = support::priorities();
     assert_eq!(contradicted(&all), ["priority_parts_of_whole of 5048"]);
-    // One digit would close it, but not in one place only.
-    let closing = of(&all, "priority_sum_if_one_digit_differs");
-    assert!(closing.len() > 1 && closing.iter().any(|s| s.of == "5048: 2.93 of 14 as 6.93"));
+    // One changed digit would fix the sum, but in more than one place.
+    let fixes = of(&all, "priority_sum_if_one_digit_differs");
+    assert!(fixes.len() > 1 && fixes.iter().any(|s| s.of == "5048: 2.93 of 14 as 6.93"));
 }
 
 #[test]
-#[ignore = "needs ../shared"]
 fn e3_one_thread_is_longer_than_the_trace() {
     let all = support::case_1();
     assert_eq!(contradicted(&all), ["thread_time_is_span of 16832"]);
     assert_eq!(agreeing(&all), 7);
-    // By what a stopwatch said of it too.
-    let asked = Asked { span_s: Some(30.1), ..Asked::default() };
-    assert_eq!(contradicted(&check(&sheets(&["case1_hybrid"]), &asked)), contradicted(&all));
+    // Also with a given length.
+    let request = Request { span_s: Some(30.1), ..Request::default() };
+    assert_eq!(contradicted(&check(&sheets(&["case1_hybrid"]), &request)), contradicted(&all));
 }
 
 #[test]
-#[ignore = "needs ../shared"]
-fn tables_15_to_18_of_two_systems_raise_nothing() {
+fn tables_15_to_18_of_two_systems_have_no_contradictions() {
     let all = support::two_systems();
     assert_eq!(contradicted(&all), [""; 0]);
-    // Ten rows that are the trace's length, four sums of a thread by CPU, two threads' sums in two tables, two CPUs within a thread.
+    // Ten rows with the trace's length, four sums of a thread by CPU, two threads' sums in two tables, two CPUs within a thread.
     assert_eq!(agreeing(&all), 10 + 4 + 2 + 1);
 }
 
 #[test]
-#[ignore = "needs ../shared"]
 fn e4_and_e4b_grids_rates_and_clocks() {
     let all = support::core_types();
     let wrong = [
@@ -92,50 +86,46 @@ fn e4_and_e4b_grids_rates_and_clocks() {
         "fitted_is_implied_e_clock of vtune_core_type_grid",
     ];
     assert_eq!(contradicted(&all), wrong);
-    // CPI and top level of 16 rows but two, three threads in the grid, twelve ratios.
+    // CPI and top level of 16 rows except two, three threads in the grid, twelve ratios.
     assert_eq!(agreeing(&all), 14 + 16 + 3 + 12);
 }
 
 #[test]
-#[ignore = "needs ../shared"]
-fn cap_30_tables_of_siblings_raise_nothing() {
+fn cap_30_tables_of_siblings_have_no_contradictions() {
     let all = support::siblings();
     assert_eq!((contradicted(&all), agreeing(&all)), (vec![], 16));
 }
 
 #[test]
-#[ignore = "needs ../shared"]
 fn cap_31_32_utilisation_and_e17() {
     let all = support::utilisation();
     let runs = ["linuxki_double_busy_other", "linuxki_double_busy_same", "other_node_smt_off", "same_node_smt_off"];
     assert_eq!(contradicted(&all), runs.map(|run| format!("fully_busy of {run}")));
-    // 32 pairs and two totals, four means of pairs; 66 rows of CPUs and eight means of theirs.
+    // 32 pairs and two totals, four means of pairs; 66 rows of CPUs and eight means of these.
     assert_eq!(agreeing(&all), 34 + 4 + 66 + 8);
-    // A run that is compared with none says nothing of what its CPUs could do.
-    let alone = check(&sheets(&["linuxki_cpu"]), &Asked::default());
+    // A run that is not compared shows nothing about the capacity of its CPUs.
+    let alone = check(&sheets(&["linuxki_cpu"]), &Request::default());
     assert_eq!(contradicted(&alone), [""; 0]);
     assert_eq!(values(&all, "node_not_cpu_modulo_nodes"), [0.0, 0.0]);
 }
 
 #[test]
-#[ignore = "needs ../shared"]
 fn cap_33_counts_of_smt_on_and_off_and_e15() {
     let all = support::counts();
     let wrong = |run: &str| contradicted(&all).iter().filter(|w| w.contains(run)).count();
-    // Of the first intervals, only the CPUs utilized; of the later ones ten ratios and ten rates too.
+    // In the first intervals only the CPUs utilized; in the later ones also ten ratios and ten rates.
     let runs = ["other_node_smt_on", "other_node_smt_off", "same_node_smt_on", "same_node_smt_off"].map(wrong);
     assert_eq!((runs, runs.iter().sum::<usize>()), ([1, 1, 11, 11], 24));
     assert_eq!(of(&all, "cpus_utilized").len(), 4);
     let divisors = values(&all, "cpus_utilized_divisor");
     assert!(divisors.len() == 4 && divisors.iter().all(|ms| (ms - 705.03).abs() < 0.02), "{divisors:?}");
-    // Without --span nobody says how long the intervals were: one of each run is listed.
-    let unsaid = check(&sheets(&["perf_smt_on_off"]), &Asked::default());
-    assert!(of(&unsaid, "cpus_utilized").iter().all(|s| matches!(s.verdict, Verdict::CannotTell(_))));
-    assert_eq!(contradicted(&unsaid).len(), 20);
+    // Without --span, the length of the intervals is unknown: one of each run is listed.
+    let without_span = check(&sheets(&["perf_smt_on_off"]), &Request::default());
+    assert!(of(&without_span, "cpus_utilized").iter().all(|s| matches!(s.verdict, Verdict::NotEvaluated(_))));
+    assert_eq!(contradicted(&without_span).len(), 20);
 }
 
 #[test]
-#[ignore = "needs ../shared"]
 fn cap_35_two_slow_downs_of_one_program_and_e6() {
     let all = support::contention();
     assert_eq!(contradicted(&all), ["one_slow_down of perf_stat against time"]);

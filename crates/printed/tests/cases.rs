@@ -1,24 +1,23 @@
-//! Every kind of printed table as a file of cases: crates/printed/cases.
+//! The cases of every kind of printed table: crates/printed/cases.
 //!
-//! A block holds lines that a user would say as options (`processor`, `span`, `compare`, `smt`), and tables, each after a line
-//! `table NAME`.
+//! A block has lines for the user's options (`processor`, `span`, `compare`, `smt`), and tables, each after a line `table NAME`.
 #![allow(clippy::unwrap_used, clippy::panic)] // a test fails by panicking
 
 mod support;
 
-use printed::{Asked, KINDS, Sheet, Statement, Verdict, check, read};
+use printed::{KINDS, Request, Sheet, Statement, Verdict, check, read};
 use std::fmt::Write;
 use std::path::Path;
 use support::pair;
 
 #[test]
 fn cases() {
-    testkit::cases::run(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/cases")), told);
+    testkit::cases::run(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/cases")), statements_of);
 }
 
-/// A file is named after the kind of its first table.
+/// Each kind has a case file; the first table in it is of that kind.
 #[test]
-fn every_kind_has_its_file() {
+fn every_kind_has_a_case_file() {
     for kind in KINDS {
         let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/cases")).join(format!("{}.md", kind.id()));
         let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -27,17 +26,17 @@ fn every_kind_has_its_file() {
     }
 }
 
-fn told(block: &str) -> String {
+fn statements_of(block: &str) -> String {
     let (options, tables) = block.split_once("table ").unwrap();
-    let mut asked = Asked::default();
+    let mut request = Request::default();
     for (what, value) in options.lines().filter_map(|l| l.split_once(' ')) {
         let pairs = |value: &str| value.split_once('/').map(|(a, b)| pair(a, b)).unwrap();
         match what {
-            "processor" => asked.processor = Some(value.to_owned()),
-            "span" => asked.span_s = Some(value.parse().unwrap()),
-            "compare" => asked.compare.push(pairs(value)),
-            "smt" => asked.smt.push(pairs(value)),
-            _ => panic!("no option is {what}"),
+            "processor" => request.processor = Some(value.to_owned()),
+            "span" => request.span_s = Some(value.parse().unwrap()),
+            "compare" => request.compare.push(pairs(value)),
+            "smt" => request.smt.push(pairs(value)),
+            _ => panic!("unknown option {what}"),
         }
     }
     let sheet = |text: &str| -> Sheet {
@@ -49,7 +48,7 @@ fn told(block: &str) -> String {
     for sheet in &sheets {
         let _ = writeln!(out, "{}: {}", sheet.name, sheet.kind.id());
     }
-    check(&sheets, &asked).iter().for_each(|s| line(s, &mut out));
+    check(&sheets, &request).iter().for_each(|s| line(s, &mut out));
     out
 }
 
@@ -61,7 +60,7 @@ fn line(s: &Statement, out: &mut String) {
     let what = format!("{} of {}", s.rule.id, s.of);
     let _ = match &s.verdict {
         Verdict::NoClaim => writeln!(out, "value        {what}: {} {}", number(s.computed), s.rule.unit),
-        Verdict::CannotTell(why) => writeln!(out, "cannot tell  {what}: {why}"),
+        Verdict::NotEvaluated(why) => writeln!(out, "not evaluated  {what}: {why}"),
         verdict => {
             let word = if *verdict == Verdict::Agrees { "agrees" } else { "CONTRADICTS" };
             let (printed, computed) = (number(s.printed), number(s.computed));

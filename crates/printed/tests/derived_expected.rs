@@ -1,14 +1,14 @@
-//! Every row of shared/figures/derived_expected.csv that belongs to capabilities 1–10, 15–23, 30–35, 40–42, 55–57, 61, 62, 64–68 and
-//! to errata E1–E6, E15 and E17 is computed by corewise within its tolerance, and judged as it is there.
+//! Every row of testdata/figures/derived_expected.csv of capabilities 1–10, 15–23, 30–35, 40–42, 55–57, 61, 62, 64–68 and
+//! errata E1–E6, E15 and E17 is computed by corewise within its tolerance, with the verdict that it lists.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)] // a test fails by panicking
 
 mod support;
 
-use printed::{Asked, Statement, Verdict, check};
+use printed::{Request, Statement, Verdict, check};
 use support::{pair, sheets, smt_pairs};
 use testkit::figures::{self, Row, number};
 
-/// What all printed tables are held to, in the groups in which they belong together.
+/// The statements about all printed tables, checked in groups that belong together.
 fn everything() -> Vec<Statement> {
     let groups = [
         support::processors(),
@@ -25,7 +25,7 @@ fn everything() -> Vec<Statement> {
     groups.concat()
 }
 
-/// Which table, rule and row tells what an id of the file names, in units of which the file has so many.
+/// The table, rule and row that compute an id of the file, and the factor to the file's unit.
 fn source(id: &str) -> Option<(String, &'static str, String, f64)> {
     let of = |table: &str, rule, of: &str, scale| Some((table.to_owned(), rule, of.to_owned(), scale));
     let job = |word: &str| {
@@ -126,11 +126,11 @@ fn smt_pair(node: &str) -> String {
     format!("{node}_node_smt_on/{node}_node_smt_off")
 }
 
-fn place(letter: &str) -> usize {
-    usize::from(letter.as_bytes()[0] - b'a') + 1
+fn place(name: &str) -> usize {
+    usize::from(name.as_bytes()[0] - b'a') + 1
 }
 
-/// Those that follow from more than one statement, or from how far two figures are apart.
+/// Rows computed from more than one statement, or from the difference of two figures.
 fn combined(id: &str, all: &[Statement]) -> Option<(f64, Verdict)> {
     let of = |table: &str, rule: &str| -> Vec<&Statement> {
         all.iter().filter(|s| s.table == table && s.rule.id == rule).collect()
@@ -142,8 +142,8 @@ fn combined(id: &str, all: &[Statement]) -> Option<(f64, Verdict)> {
         ["E1"] => {
             let bases = of("cpu_specs", "base_frequency_by_core_type");
             let wrong = bases.iter().filter(|s| s.verdict == Verdict::Contradicts).count();
-            let all_said = bases.len() == 3;
-            all_said.then_some((wrong as f64, Verdict::Contradicts))
+            let is_complete = bases.len() == 3;
+            is_complete.then_some((wrong as f64, Verdict::Contradicts))
         }
         ["E1b", system] => {
             let s = one("case2_counters", "within_turbo", &format!("{system} cpu_operating_frequency"))?;
@@ -162,7 +162,7 @@ fn combined(id: &str, all: &[Statement]) -> Option<(f64, Verdict)> {
         }
         ["24", "e_clock_share", which] if which.starts_with("workers") => {
             let shares = of("vtune_core_type_grid", "clocks_on_e");
-            // The process and the two threads that ran on P cores come first.
+            // The process and the two threads on P cores come first.
             extreme(&shares[3..], which)
         }
         ["31", which @ ("row_min" | "row_max")] => {
@@ -174,14 +174,14 @@ fn combined(id: &str, all: &[Statement]) -> Option<(f64, Verdict)> {
     }
 }
 
-/// The least or the greatest value of some statements, and what comes of that one.
+/// The smallest or largest value of some statements, with its verdict.
 fn extreme(all: &[&Statement], which: &str) -> Option<(f64, Verdict)> {
     let by = |a: &&&Statement, b: &&&Statement| a.computed.unwrap().total_cmp(&b.computed.unwrap());
     let one = if which.ends_with("min") { all.iter().min_by(by) } else { all.iter().max_by(by) };
     one.map(|s| (s.computed.unwrap(), s.verdict.clone()))
 }
 
-/// Those that other tests hold against tables of traces; each names its id.
+/// Items that other tests verify with tables of traces; each test names its id.
 const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["3"], include_str!("../../analysis/tests/cap_moves.rs")),
     (&["40"], include_str!("../../engine/tests/cap_frames.rs")),
@@ -201,12 +201,12 @@ const ITEMS: &[&str] = &[
     "E1b", "E2", "E3", "E4", "E4b", "E5", "E6", "E15", "E17",
 ];
 
-/// What comes of claiming what a row prints of a value to which no table holds anything.
+/// The verdict of a claim with the printed value of a row, for a value without a printed counterpart in the tables.
 fn claimed(all: &[Statement], rule: &str, of: &str, row: &Row) -> Verdict {
     let text = format!("rule,of,claimed,tolerance\n{rule},{of},{},{}\n", row["printed"], row["printed_tolerance"]);
     let claim = printed::read("claims", &text).unwrap();
     let computed = all.iter().find(|s| s.rule.id == rule && s.of == of).unwrap();
-    // The table that gives the value is read again, beside the claim: as a user gives both.
+    // The table with the value is read again together with the claim, as for a user.
     let mut names = vec![computed.table.as_str()];
     let partner = match computed.table.as_str() {
         "smt_siblings_hybrid" => Some("smt_siblings_8c16t"),
@@ -215,18 +215,17 @@ fn claimed(all: &[Statement], rule: &str, of: &str, row: &Row) -> Verdict {
     names.extend(partner);
     let mut sheets = sheets(&names);
     sheets.push(claim);
-    let asked = Asked {
+    let request = Request {
         smt: smt_pairs(),
         span_s: Some(5.0).filter(|_| computed.table == "perf_smt_on_off"),
         compare: vec![pair("smt_siblings_hybrid", "smt_siblings_8c16t")],
-        ..Asked::default()
+        ..Request::default()
     };
-    check(&sheets, &asked).pop().unwrap().verdict
+    check(&sheets, &request).pop().unwrap().verdict
 }
 
 #[test]
-#[ignore = "needs ../shared"]
-fn every_row_of_these_items_is_computed_and_judged() {
+fn every_row_of_these_items_is_computed_with_the_expected_verdict() {
     let (rows, all) = (figures::table("derived_expected"), everything());
     let (mut wrong, mut here, mut there, mut listed) = (Vec::new(), 0, 0, 0);
     for row in &rows {
@@ -248,25 +247,25 @@ fn every_row_of_these_items_is_computed_and_judged() {
         });
         let Some((value, verdict)) = combined(id, &all).or(of_source) else {
             if wanted {
-                wrong.push(format!("{id}: nothing computes it"));
+                wrong.push(format!("{id}: not computed"));
             }
             continue;
         };
         here += 1;
         let (expected, tolerance) = (number(row, "expected"), number(row, "tolerance"));
         if (value - expected).abs() > tolerance + 1e-9 {
-            wrong.push(format!("{id}: {value}, not {expected}"));
+            wrong.push(format!("{id}: {value}, expected {expected}"));
         }
         let judged = match (row["status"].as_str(), &verdict) {
             ("contradicts", verdict) => *verdict == Verdict::Contradicts,
-            // What is printed is a direction only, or that rows agree with one another.
+            // The printed text is a direction only, or that rows agree with each other.
             ("agrees", Verdict::NoClaim) => row["printed"].is_empty(),
             ("agrees", verdict) => *verdict == Verdict::Agrees,
-            // Where nothing is printed in the document, no alarm may be raised.
+            // If the document prints nothing, there must be no contradiction.
             (_, verdict) => *verdict != Verdict::Contradicts,
         };
         if !judged {
-            wrong.push(format!("{id}: {verdict:?}, but it {}", row["status"]));
+            wrong.push(format!("{id}: {verdict:?}, expected {}", row["status"]));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

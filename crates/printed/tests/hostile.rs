@@ -1,10 +1,10 @@
-//! Whatever a table holds, it is refused with a sentence or checked: no panic, no number that is none.
+//! Any table is rejected with an error or checked: without panics or non-finite numbers.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
-use printed::{Asked, Pair, check, is_printed, read};
+use printed::{Pair, Request, check, is_printed, read};
 use proptest::prelude::*;
 
-/// Heads of all kinds, and what stands below them in the cases.
+/// Tables of all kinds, from the cases.
 fn heads() -> Vec<String> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/cases");
     let cases = std::fs::read_dir(folder).unwrap().map(|f| std::fs::read_to_string(f.unwrap().path()).unwrap());
@@ -28,14 +28,14 @@ fn cell() -> impl Strategy<Value = String> {
     ]
 }
 
-fn asked() -> Asked {
+fn request() -> Request {
     let pair = Pair { over: "a".into(), under: "b".into() };
-    Asked {
+    Request {
         compare: vec![pair.clone()],
         smt: vec![pair],
         span_s: Some(1.0),
         processor: Some("1".into()),
-        ..Asked::default()
+        ..Request::default()
     }
 }
 
@@ -48,8 +48,8 @@ proptest! {
         let body: String = rows.iter().map(|row| row.join(",") + "\n").collect();
         for text in [format!("{first}\n{body}"), format!("{table}{body}")] {
             if let (Ok(a), Ok(b)) = (read("a", &text), read("b", &text)) {
-                for said in check(&[a, b], &asked()) {
-                    prop_assert!(said.computed.is_none_or(f64::is_finite), "{said:?}");
+                for statement in check(&[a, b], &request()) {
+                    prop_assert!(statement.computed.is_none_or(f64::is_finite), "{statement:?}");
                 }
             }
         }
@@ -60,14 +60,14 @@ proptest! {
         for text in [text, lines.join("\n"), format!(" Performance counter stats for 'x':\n{}", lines.join("\n"))] {
             let _ = is_printed(&text);
             if let Ok(sheet) = read("a", &text) {
-                let _ = check(&[sheet], &asked());
+                let _ = check(&[sheet], &request());
             }
         }
     }
 }
 
 #[test]
-fn what_is_too_long_is_refused() {
+fn too_long_tables_are_rejected() {
     let rows = |head: &str, row: &str, many: usize| format!("{head}\n{}", row.repeat(many));
     let long = read("a", &rows("tid,cpu_ms,ready_ms,wait_ms", "1,1,1,1\n", 100_001)).err().unwrap();
     assert!(long.to_string().contains("100000 rows"), "{long}");
@@ -76,9 +76,9 @@ fn what_is_too_long_is_refused() {
     assert!(read("a", "").is_err() && read("a", "a,b\n1,2\n").is_err());
 }
 
-/// No recording that an importer reads is taken for a printed table.
+/// No recording that an importer reads is recognised as a printed table.
 #[test]
-fn recordings_are_no_tables() {
+fn recordings_are_not_tables() {
     let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../import/fixtures");
     let (mut folders, mut files) = (vec![std::path::PathBuf::from(fixtures)], 0);
     while let Some(folder) = folders.pop() {

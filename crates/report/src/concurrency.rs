@@ -1,4 +1,4 @@
-//! How many CPUs ran at once.
+//! Concurrency: how many CPUs ran threads at the same time.
 
 use crate::grid::{Column, push};
 use crate::page::Page;
@@ -9,11 +9,11 @@ use model::Table;
 use model::tables::concurrency;
 use std::collections::BTreeMap;
 
-/// More rows than this are joined.
-const MOST: usize = 16;
+/// If there are more rows, they are joined.
+const MAX_ROWS: usize = 16;
 const BAR: i64 = 30;
 
-/// For how long how many CPUs ran a thread.
+/// Writes for how long each number of CPUs ran threads.
 pub fn write(page: &mut Page, session: &Session, table: &Table) {
     let mut running: BTreeMap<i64, i64> = BTreeMap::new();
     let (mut unknown, mut whole) = (false, 0);
@@ -26,12 +26,12 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
     if whole == 0 {
         return;
     }
-    let at_least = if unknown { ", or more where others were unknown" } else { "" };
-    page.heading(&format!("CPUs that ran at once{at_least}"));
-    let most = running.keys().max().copied().unwrap_or(0);
-    // Steps of equal width, so that a large machine's rows fit.
-    let step = (most + 1).max(1).div_euclid(MOST as i64) + 1;
-    let step = if most < MOST as i64 { 1 } else { step };
+    let lower_bound = if unknown { ", or more where others were unknown" } else { "" };
+    page.heading(&format!("Concurrency: CPUs running at the same time{lower_bound}"));
+    let max_running = running.keys().max().copied().unwrap_or(0);
+    // Rows of equal width, so that those of a large machine fit.
+    let step = (max_running + 1).max(1).div_euclid(MAX_ROWS as i64) + 1;
+    let step = if max_running < MAX_ROWS as i64 { 1 } else { step };
     let mut joined: BTreeMap<i64, i64> = BTreeMap::new();
     running.iter().for_each(|(n, ns)| add(joined.entry(n / step).or_default(), *ns));
     let mut columns =
@@ -39,7 +39,8 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
     let mut bars = Vec::new();
     for (n, ns) in &joined {
         let first = n * step;
-        let name = if step > 1 { format!("{first}-{}", (first + step - 1).min(most)) } else { first.to_string() };
+        let name =
+            if step > 1 { format!("{first}-{}", (first + step - 1).min(max_running)) } else { first.to_string() };
         let bar = usize::try_from(i128::from(*ns) * i128::from(BAR) / i128::from(whole)).unwrap_or(0).min(BAR as usize);
         let (label, value) =
             (if name == "1" { "1 CPU".to_owned() } else { format!("{name} CPUs") }, percent(*ns, whole));
@@ -48,17 +49,17 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
         push(&mut columns, cells);
     }
     page.picture(Bars {
-        title: "CPUs that ran at once".to_owned(),
+        title: "CPUs running at the same time".to_owned(),
         legend: vec![(Tone::Blue, "share of the time".to_owned())],
         bars,
     });
     page.grid(columns.into(), 0);
     let weighted: i128 = running.iter().map(|(n, ns)| i128::from(*n) * i128::from(*ns)).sum();
     let average = weighted as f64 / whole as f64;
-    page.line(&format!("on average {average:.2} of {}", session.summary().cpus));
+    page.note(&format!("average {average:.2} of {} CPUs", session.summary().cpus));
 }
 
-/// The times of a damaged file may be larger than any sum.
+/// Adds with saturation, as the times of a damaged file may overflow.
 fn add(to: &mut i64, more: i64) {
     *to = to.saturating_add(more);
 }

@@ -1,7 +1,7 @@
-//! What each CPU did.
+//! The CPUs: busy, idle and unknown time.
 
 use crate::grid::Column;
-use crate::page::{Page, Place};
+use crate::page::{Anchor, Page};
 use crate::picture::{Bar, Bars, Tone};
 use crate::words::{grouped, ms, percent, share};
 use engine::Session;
@@ -10,8 +10,8 @@ use model::tables::cpus;
 
 /// Characters of a CPU's bar.
 const BAR: i64 = 24;
-/// More CPUs than this are shown by core type only.
-const MOST: usize = 64;
+/// If there are more CPUs, only core types are shown.
+const MAX_ROWS: usize = 64;
 
 /// A row of the table.
 #[derive(Default)]
@@ -24,7 +24,7 @@ struct Row {
     inferred: i64,
     lossy: i64,
     switches: i64,
-    broken: i64,
+    inconsistent: i64,
 }
 
 impl Row {
@@ -35,7 +35,7 @@ impl Row {
         self.inferred = self.inferred.saturating_add(other.inferred);
         self.lossy = self.lossy.saturating_add(other.lossy);
         self.switches = self.switches.saturating_add(other.switches);
-        self.broken = self.broken.saturating_add(other.broken);
+        self.inconsistent = self.inconsistent.saturating_add(other.inconsistent);
     }
 
     fn whole(&self) -> i64 {
@@ -56,7 +56,7 @@ impl Row {
         }
     }
 
-    /// Busy, idle, unknown.
+    /// A bar of characters: busy, unknown, idle.
     fn bar(&self) -> String {
         let whole = self.whole().max(1);
         let part = |ns: i64| ((i128::from(ns) * i128::from(BAR) * 2 / i128::from(whole) + 1) / 2) as i64;
@@ -67,7 +67,7 @@ impl Row {
     }
 }
 
-/// CPUs and their sum; of a large machine, its core types.
+/// Writes each CPU and the sum; for a large machine, the core types.
 pub fn write(page: &mut Page, session: &Session, table: &Table) {
     let rows = read(table);
     let mut all = Row { name: format!("all {}", rows.len()), ..Row::default() };
@@ -82,11 +82,11 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
     }
     let several = by_type.len() > 1;
     page.heading(&format!("CPUs: {}", rows.len()));
-    if rows.len() > MOST {
+    if rows.len() > MAX_ROWS {
         let path = session.path().display();
-        page.line(&format!("(each of them: corewise table {path} cpus --format md)"));
+        page.note(&format!("(for each CPU: corewise table {path} cpus --format md)"));
     }
-    let mut shown: Vec<&Row> = if rows.len() > MOST { Vec::new() } else { rows.iter().collect() };
+    let mut shown: Vec<&Row> = if rows.len() > MAX_ROWS { Vec::new() } else { rows.iter().collect() };
     if several {
         shown.extend(&by_type);
     }
@@ -97,7 +97,7 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
     type Cell = fn(&Row) -> String;
     let columns: [(Column, bool, Cell); 13] = [
         (Column::numbers("CPU", 0), true, |r| r.name.clone()),
-        (Column::words("type", 0), several, |r| r.core_type.clone()),
+        (Column::text("type", 0), several, |r| r.core_type.clone()),
         (Column::numbers("busy ms", 1), true, |r| ms(r.busy)),
         (Column::numbers("busy %", 0), true, |r| share(r.busy, r.whole())),
         (Column::numbers("idle ms", 3), true, |r| ms(r.idle)),
@@ -107,11 +107,11 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
         (Column::numbers("inferred ms", 2), all.inferred > 0, |r| ms(r.inferred)),
         (Column::numbers("lossy ms", 2), all.lossy > 0, |r| ms(r.lossy)),
         (Column::numbers("switches", 1), true, |r| grouped(r.switches)),
-        (Column::numbers("broken", 2), all.broken > 0, |r| grouped(r.broken)),
+        (Column::numbers("inconsistent", 2), all.inconsistent > 0, |r| grouped(r.inconsistent)),
         (Column::drawn("# busy . idle ? unknown", 4), true, Row::bar),
     ];
     page.picture(Bars {
-        title: "What each CPU did".to_owned(),
+        title: "CPU utilisation".to_owned(),
         legend: [(Tone::Blue, "busy"), (Tone::Idle, "idle"), (Tone::Unknown, "unknown")]
             .map(|(tone, words)| (tone, words.to_owned()))
             .into(),
@@ -123,7 +123,7 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
     });
     let mut columns: Vec<Column> = columns.collect();
     let numbers = shown.iter().map_while(|row| row.name.parse().ok());
-    columns.iter_mut().take(1).for_each(|first| first.places.extend(numbers.clone().map(Place::Cpu)));
+    columns.iter_mut().take(1).for_each(|first| first.places.extend(numbers.clone().map(Anchor::Cpu)));
     page.grid(columns, totals);
 }
 
@@ -137,7 +137,7 @@ fn read(table: &Table) -> Vec<Row> {
         inferred: row.get(cpus::INFERRED_NS.or_zero()),
         lossy: row.get(cpus::LOSSY_NS),
         switches: row.get(cpus::SWITCHES),
-        broken: row.get(cpus::BROKEN),
+        inconsistent: row.get(cpus::BROKEN),
     };
     table.rows_of(cpus::Table).map(row).collect()
 }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_are_of_one_length() {
+    fn all_bars_have_the_same_length() {
         let bar = |busy, idle, unknown| Row { busy, idle, unknown, ..Row::default() }.bar();
         assert_eq!(bar(1, 1, 0), "############............");
         assert_eq!(bar(0, 0, 7), "????????????????????????");

@@ -1,4 +1,4 @@
-//! Frames of frame logs: how long they took, what bound them, and the slowest.
+//! Frames of frame logs: durations, limiting factors, and the slowest frames.
 
 use crate::Options;
 use crate::grid;
@@ -6,53 +6,53 @@ use crate::page::Page;
 use crate::words::{ms, plain, plural, share, short, time};
 use engine::{EngineError, Session};
 use model::tables::{self, frame_sums, frames};
-use model::{Column, Declared, Row, Table, TableDef, Value};
+use model::{Column, Row, Table, TableDef, TableType, Value};
 
-/// So many of the slowest are shown.
+/// The maximum number of slowest frames that are shown.
 const SLOWEST: usize = 10;
-/// So many more than are shown are held, so that sorting is seldom.
+/// The number of rows kept beyond those shown, so that sorting is rare.
 const ROOM: usize = 1000;
 
-/// The rows of a table in which a time is longest.
+/// Collects the rows with the longest time in a column.
 pub struct Slowest<T> {
     by: Column<T, Option<i64>>,
-    most: usize,
-    best: Vec<Vec<Value>>,
+    max_rows: usize,
+    longest_rows: Vec<Vec<Value>>,
 }
 
-impl<T: Declared> Slowest<T> {
-    /// At most so many, and never more than fit on a page.
-    pub fn new(by: Column<T, Option<i64>>, most: usize) -> Self {
-        Self { by, most: most.min(SLOWEST), best: Vec::new() }
+impl<T: TableType> Slowest<T> {
+    /// `max_rows` is limited to the number that fits on a page.
+    pub fn new(by: Column<T, Option<i64>>, max_rows: usize) -> Self {
+        Self { by, max_rows: max_rows.min(SLOWEST), longest_rows: Vec::new() }
     }
 
-    /// More rows; those without that time are none.
+    /// Adds rows; rows without that time are skipped.
     pub fn add<'r>(&mut self, rows: impl Iterator<Item = &'r Vec<Value>>) {
-        self.best.extend(rows.filter(|row| self.by.of(row).is_some()).cloned());
-        if self.best.len() > self.most + ROOM {
+        self.longest_rows.extend(rows.filter(|row| self.by.of(row).is_some()).cloned());
+        if self.longest_rows.len() > self.max_rows + ROOM {
             self.sort_out();
         }
     }
 
-    /// The longest first.
+    /// Returns the rows, longest first.
     pub fn finish(mut self) -> Vec<Vec<Value>> {
         self.sort_out();
-        self.best
+        self.longest_rows
     }
 
     fn sort_out(&mut self) {
-        self.best.sort_by_key(|row| std::cmp::Reverse(self.by.of(row)));
-        self.best.truncate(self.most);
+        self.longest_rows.sort_by_key(|row| std::cmp::Reverse(self.by.of(row)));
+        self.longest_rows.truncate(self.max_rows);
     }
 }
 
-/// The first line of a report of frame logs alone.
+/// Writes the first line of a report of frame logs without a trace.
 pub fn head(page: &mut Page, session: &Session) {
     let s = session.summary();
-    let by = session.facts().about.iter().find(|(name, _)| name == "written_by");
-    let by = by.map_or(String::new(), |(_, who)| format!(" ({})", plain(who)));
-    page.words(&format!(
-        "{}: {} of {}; from {}{by}",
+    let tool = session.facts().about.iter().find(|(name, _)| name == "written_by");
+    let tool = tool.map_or(String::new(), |(_, tool)| format!(" ({})", plain(tool)));
+    page.paragraph(&format!(
+        "{}: {} of {}; from {}{tool}",
         plain(&session.path().display().to_string()),
         time(s.span_ns),
         plural(s.frames, "frame"),
@@ -60,17 +60,17 @@ pub fn head(page: &mut Page, session: &Session) {
     ));
 }
 
-/// Whether a row's frames are of the process that was asked for, by name or number.
+/// Whether a row's frames belong to the requested process, by name or PID.
 pub fn is_of(process: &str, def: &TableDef, row: &[Value]) -> bool {
     let cell = |col: &str| def.col(col).and_then(|at| row.get(at));
     let named = matches!(cell(frames::APPLICATION.name()), Some(Value::Text(name)) if name == process);
     named || matches!(cell(frames::PID.name()), Some(Value::Int(pid)) if process.parse() == Ok(*pid))
 }
 
-/// Each swap chain, and the slowest frames.
+/// Writes each swap chain and the slowest frames.
 ///
 /// # Errors
-/// The log cannot be read, or it has no frame of the process that was asked for.
+/// The log cannot be read, or it has no frames of the requested process.
 pub fn write(page: &mut Page, session: &Session, options: &Options) -> Result<(), EngineError> {
     if session.summary().frames == 0 {
         return Ok(());
@@ -78,19 +78,19 @@ pub fn write(page: &mut Page, session: &Session, options: &Options) -> Result<()
     let mut sums = session.table(tables::FRAME_SUMS.name)?;
     if let Some(process) = &options.process {
         sums.rows.retain(|row| is_of(process, sums.def, row));
-        if sums.rows.is_empty() && session.whole().is_of_frames() {
+        if sums.rows.is_empty() && session.full_summary().is_of_frames() {
             let path = session.path().display();
             return Err(EngineError::Other(format!(
-                "{path}: no frame is of a process called {process}; `corewise report {path}` shows all frames"
+                "{path}: no frames of a process named {process}; `corewise report {path}` shows all frames"
             )));
         }
     }
     if !sums.rows.is_empty() {
         chains(page, &mut sums, options);
-        page.words(
-            "Each frame is judged for itself. GPU-bound: the GPU had no idle time between two frames shown (up to 1 us). \
-             CPU-bound: it had, and each was shown as soon as the GPU had finished it. Unknown: a frame waited for the display, was \
-             dropped, or the log does not tell.",
+        page.paragraph(
+            "GPU-bound: the GPU was not idle between two displayed frames (for more than 1 us). \
+             CPU-bound: it was idle, and each frame was displayed as soon as the GPU had finished it. Unknown: a frame waited for the display \
+             or was dropped, or the log does not include these times.",
 );
         slowest(page, session, options)?;
     }
@@ -101,11 +101,11 @@ fn or_dash(cell: Option<String>) -> String {
     cell.unwrap_or_else(|| "-".to_owned())
 }
 
-/// A row of sums for each swap chain, those with the most frames first.
+/// Writes a row of sums for each swap chain, those with the most frames first.
 fn chains(page: &mut Page, sums: &mut Table, options: &Options) {
     use frame_sums::*;
     sums.rows.sort_by_key(|row| std::cmp::Reverse(FRAMES.of(row)));
-    page.heading("Frames, by swap chain");
+    page.heading("Frames by swap chain");
     let heads = [
         ("pid", 1),
         ("swap chain", 6),
@@ -122,7 +122,7 @@ fn chains(page: &mut Page, sums: &mut Table, options: &Options) {
         ("CPU-bound", 0),
         ("unknown", 0),
     ];
-    let mut columns = vec![grid::Column::words("program", 0)];
+    let mut columns = vec![grid::Column::text("program", 0)];
     columns.extend(heads.map(|(head, rank)| grid::Column::numbers(head, rank)));
     let shown = options.top.min(sums.rows.len());
     for row in sums.rows_of(frame_sums::Table).take(shown) {
@@ -151,42 +151,42 @@ fn chains(page: &mut Page, sums: &mut Table, options: &Options) {
     page.grid(columns, 0);
     let left = sums.rows.len() - shown;
     if left > 0 {
-        page.line(&format!("and {}", plural(left as u64, "further swap chain")));
+        page.note(&format!("and {}", plural(left as u64, "further swap chain")));
     }
     let precision = sums.rows_of(frame_sums::Table).take(shown).map(|row| row.get(PRECISION_NS)).max().unwrap_or(0);
     if precision > 0 {
-        page.line(&format!("median, p99 and p99.9 may be up to {} less than they are told", time(precision)));
+        page.note(&format!("median, p99 and p99.9 may be up to {} higher than shown", time(precision)));
     }
 }
 
-/// The frames that took longest.
+/// Writes the longest frames.
 fn slowest(page: &mut Page, session: &Session, options: &Options) -> Result<(), EngineError> {
     let def = &tables::FRAMES;
-    let mut best = Slowest::new(frames::FRAME_NS, options.top);
+    let mut longest_rows = Slowest::new(frames::FRAME_NS, options.top);
     session.rows(def.name, &mut |rows| {
         let wanted = |row: &&Vec<Value>| options.process.as_ref().is_none_or(|process| is_of(process, def, row));
-        best.add(rows.iter().filter(wanted));
+        longest_rows.add(rows.iter().filter(wanted));
         Ok(())
     })?;
-    let best = best.finish();
-    if best.is_empty() {
+    let longest_rows = longest_rows.finish();
+    if longest_rows.is_empty() {
         return Ok(());
     }
-    page.heading("The slowest frames");
+    page.heading("Slowest frames");
     let mut columns = vec![
         grid::Column::numbers("frame ms", 0),
-        grid::Column::numbers("begins at s", 0),
+        grid::Column::numbers("start s", 0),
         grid::Column::numbers("row", 1),
-        grid::Column::words("program", 0),
+        grid::Column::text("program", 0),
         grid::Column::numbers("pid", 4),
         grid::Column::numbers("CPU ms", 2),
         grid::Column::numbers("in Present", 3),
         grid::Column::numbers("GPU ms", 2),
         grid::Column::numbers("GPU idle", 3),
-        grid::Column::numbers("until shown", 3),
-        grid::Column::words("bound by", 0),
+        grid::Column::numbers("until displayed", 3),
+        grid::Column::text("bound by", 0),
     ];
-    for row in &best {
+    for row in &longest_rows {
         let row = Row::<frames::Table>::new(row);
         let of_ns = |col| or_dash(row.get::<Option<i64>>(col).map(ms));
         let dropped = row.get(frames::DISPLAYED) == Some(false);

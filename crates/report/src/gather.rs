@@ -1,30 +1,30 @@
-//! Threads that are shown together: the first ones in some order, and the sums of the others. There may be far more threads
-//! than anybody wants to see, so no more are held than are shown.
+//! Groups of threads: the first ones in a sort order, and the sums of the others. A trace may have far more threads than are
+//! shown, so no more are kept in memory than that.
 
 use crate::select::Thread;
 use crate::{Options, Sort, words};
 use std::cmp::Reverse;
 
-/// So many more than are shown are held, so that sorting is seldom.
+/// The number of threads kept beyond those shown, so that sorting is rare.
 const ROOM: usize = 1000;
 
-/// Threads that are shown together.
+/// A group of threads.
 pub struct Group {
-    /// What they have in common.
+    /// What the threads have in common.
     pub title: String,
-    /// Those shown, in order.
+    /// The threads that are shown, in order.
     pub shown: Vec<Thread>,
-    /// All others of the group in one row, and how many they are.
+    /// The number of the other threads, and their sum.
     pub others: Option<(usize, Thread)>,
-    /// All of the group.
+    /// The sum of all threads.
     pub all: Thread,
-    /// Whether all are of one process.
+    /// Whether all threads are of one process.
     pub one_process: bool,
-    /// The keys of all of them, where a process was asked for.
+    /// The keys of all threads, if a process was requested.
     pub keys: Vec<i64>,
 }
 
-/// A group while its threads come.
+/// A group that is being collected.
 pub struct Gathering {
     sort: Sort,
     top: usize,
@@ -35,7 +35,7 @@ pub struct Gathering {
     all: Thread,
     pid: Option<i64>,
     one_process: bool,
-    /// Where a process was asked for.
+    /// Collected if a process was requested.
     keys: Option<Vec<i64>>,
 }
 
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_shown_is_summed() {
+    fn threads_that_are_not_shown_are_summed() {
         let all = [thread(1, "a", 1), thread(2, "b", 5), thread(3, "c", 9)];
         let group = gathered(all, &Options { top: 1, ..Options::default() });
         assert_eq!(group.shown[0].name, "c");
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_no_more_are_held_than_are_shown() {
+    fn no_more_threads_are_kept_than_are_shown() {
         let many = 10 * ROOM as i64;
         let all = (0..many).map(|n| thread(n, "t", n * 7919 % many));
         let group = gathered(all, &Options { top: 3, ..Options::default() });

@@ -1,38 +1,38 @@
-//! Columns of a table, as words.
+//! Columns of a text table.
 
-use crate::page::Place;
+use crate::page::Anchor;
 
 /// A column of a table.
 pub struct Column {
-    /// What it holds, with the unit.
+    /// The heading, with the unit.
     pub head: String,
-    /// Numbers, which stand to the right.
+    /// Whether cells are right-aligned, as numbers are.
     pub right: bool,
-    /// 0: always shown. The higher, the sooner left out where there is no room.
+    /// 0: always shown. Columns with higher ranks are left out first if there is no room.
     pub rank: u8,
-    /// Drawn with characters, for where there are no pictures.
+    /// Whether it is drawn with characters; pages have pictures instead.
     pub drawn: bool,
-    /// From the first row to the last.
+    /// The cells, from the first row to the last.
     pub cells: Vec<String>,
-    /// What each of the first rows is, where words can lead to it; of the first column only.
-    pub places: Vec<Place>,
-    /// Where each of the first cells leads to.
-    pub links: Vec<Option<Place>>,
+    /// The anchors of the first rows; only in the first column.
+    pub places: Vec<Anchor>,
+    /// The link targets of the first cells.
+    pub links: Vec<Option<Anchor>>,
 }
 
-/// Adds a row: a cell to each column.
+/// Adds a row: one cell to each column.
 pub fn push(columns: &mut [Column], cells: impl IntoIterator<Item = String>) {
     columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
 }
 
-/// The rows of a table of these.
+/// The number of rows of a table with these columns.
 pub fn rows(columns: &[Column]) -> usize {
     columns.iter().map(|c| c.cells.len()).max().unwrap_or(0)
 }
 
 impl Column {
-    /// Words, to the left.
-    pub fn words(head: &str, rank: u8) -> Self {
+    /// A left-aligned column.
+    pub fn text(head: &str, rank: u8) -> Self {
         Self {
             head: head.to_owned(),
             right: false,
@@ -44,33 +44,33 @@ impl Column {
         }
     }
 
-    /// Numbers, to the right.
+    /// A right-aligned column.
     pub fn numbers(head: &str, rank: u8) -> Self {
-        Self { right: true, ..Self::words(head, rank) }
+        Self { right: true, ..Self::text(head, rank) }
     }
 
-    /// Bars drawn with characters.
+    /// A column of bars drawn with characters.
     pub fn drawn(head: &str, rank: u8) -> Self {
-        Self { drawn: true, ..Self::words(head, rank) }
+        Self { drawn: true, ..Self::text(head, rank) }
     }
 
     pub fn push(&mut self, cell: impl Into<String>) {
         self.cells.push(cell.into());
     }
 
-    /// A cell that leads somewhere; those before it do so too.
-    pub fn leads(&mut self, cell: impl Into<String>, to: Option<Place>) {
+    /// Adds a linked cell; all cells before it must have been added in the same way.
+    pub fn linked_cell(&mut self, cell: impl Into<String>, to: Option<Anchor>) {
         self.cells.push(cell.into());
         self.links.push(to);
     }
 
-    /// Characters of the widest cell.
+    /// The width of the widest cell, in characters.
     pub fn width(&self) -> usize {
         let widest = self.cells.iter().map(|c| c.chars().count()).max().unwrap_or(0);
         widest.max(self.head.chars().count())
     }
 
-    /// A cell, as wide as all.
+    /// Pads a cell to the column's width.
     pub fn padded(&self, cell: &str) -> String {
         let room = " ".repeat(self.width().saturating_sub(cell.chars().count()));
         if self.right { format!("  {room}{cell}") } else { format!("  {cell}{room}") }

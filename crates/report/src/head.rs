@@ -1,4 +1,4 @@
-//! What was recorded, how well, and at which cost; and at the end, what it cannot tell and where to go on.
+//! The head of a report (what was recorded, how completely, at which overhead) and its end (limitations, next steps).
 
 use crate::page::Page;
 use crate::words::{TIE, bytes, grouped, percent, plain, plural, time};
@@ -6,57 +6,57 @@ use crate::{Options, frames};
 use engine::{Session, Summary};
 use model::{Ns, Span};
 
-/// The first lines.
+/// Writes the first lines.
 pub fn write(page: &mut Page, session: &Session, options: &Options) {
     let s = session.summary();
-    if session.whole().is_of_frames() {
+    if session.full_summary().is_of_frames() {
         frames::head(page, session);
     } else {
-        what_was_recorded(page, session);
+        recording_line(page, session);
     }
-    if let Some(part) = session.part() {
-        page.words(&period(session, part, options));
+    if let Some(range) = session.range() {
+        page.paragraph(&range_line(session, range, options));
     }
     if let Some(stopped) = &s.stopped {
-        page.warn(&format!("reading stopped early: {}; everything before that is counted", plain(stopped)));
+        page.warn(&format!("reading stopped early: {}; only events before that are included", plain(stopped)));
     }
-    for t in s.troubles.iter().filter(|t| t.lost) {
-        page.warn(&format!("lost in reading: {} (x {}, first at byte {})", t.what, t.count, t.first_offset));
+    for t in s.anomalies.iter().filter(|t| t.lost) {
+        page.warn(&format!("data lost while reading: {} (x {}, first at byte {})", t.what, t.count, t.first_offset));
     }
-    if !session.whole().is_of_frames() {
-        page.words(&cost(session));
-        page.words(&laws(s));
+    if !session.full_summary().is_of_frames() {
+        page.paragraph(&overhead_line(session));
+        page.paragraph(&accounting_line(s));
     }
 }
 
-/// How long, how much of it is known, and by whom it was recorded.
-fn what_was_recorded(page: &mut Page, session: &Session) {
+/// Writes the duration, how much of it is known, and the recorder.
+fn recording_line(page: &mut Page, session: &Session) {
     let s = session.summary();
     let cpu_time = s.cpu_time_ns();
-    page.words(&format!(
-        "{}: {} on {}; unknown{TIE}{} of CPU time{}, lossy{TIE}{}; broken{TIE}{}, unwoken{TIE}{}, losses{TIE}{}",
+    page.paragraph(&format!(
+        "{}: {} on {}; unknown{TIE}{} of CPU time{}, lossy{TIE}{}; inconsistent switches{TIE}{}, missing wakeups{TIE}{}, losses{TIE}{}",
         plain(&session.path().display().to_string()),
         time(s.span_ns),
         plural(s.cpus, "CPU"),
         percent(s.unknown_ns, cpu_time),
         s.inferred_ns.map_or(String::new(), |ns| format!(", inferred{TIE}{}", percent(ns, cpu_time))),
         percent(s.lossy_ns, cpu_time),
-        s.broken,
-        s.unwoken,
+        s.inconsistent_switches,
+        s.missing_wakeups,
         losses(s),
     ));
-    page.words(&source(session));
+    page.paragraph(&source(session));
 }
 
-/// Which part is told, and what is told of all nevertheless.
-fn period(session: &Session, part: Span, options: &Options) -> String {
+/// Describes the analysed range, and what refers to the whole recording nevertheless.
+fn range_line(session: &Session, part: Span, options: &Options) -> String {
     let seconds = |at: Ns| format!("{:.6}{TIE}s", at.0 as f64 / 1e9);
-    let asked = options.period.as_ref().map_or(String::new(), |asked| format!(" ({})", plain(asked)));
+    let requested = options.period.as_ref().map_or(String::new(), |period| format!(" ({})", plain(period)));
     format!(
-        "period: {} to {} of {}{asked}; what recording cost, what was odd and what cannot be told are of all of it",
+        "Range: {} to {} of {}{requested}; recording overhead, warnings and unavailable data refer to the whole recording",
         seconds(part.start),
         seconds(part.end),
-        time(session.whole().span_ns)
+        time(session.full_summary().span_ns)
     )
 }
 
@@ -68,7 +68,7 @@ fn about<'a>(session: &'a Session, name: &str) -> Option<&'a str> {
     session.facts().about.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
 }
 
-/// Which tool on which machine.
+/// Describes the recorder and the machine.
 fn source(session: &Session) -> String {
     let (facts, s) = (session.facts(), session.summary());
     let mut parts = Vec::new();
@@ -101,64 +101,58 @@ fn source(session: &Session) -> String {
     plain(&parts.join("; "))
 }
 
-/// What recording cost; before any finding, since it is in all of them.
-fn cost(session: &Session) -> String {
-    let s = session.whole();
+/// Describes the recording overhead. It precedes all findings, as it affects them.
+fn overhead_line(session: &Session) -> String {
+    let s = session.full_summary();
     let Some(cost) = session.facts().cost else {
-        return "own cost: this source does not tell what recording it cost".to_owned();
+        return "Recording overhead: unknown".to_owned();
     };
     let cpu_time = s.cpu_time_ns();
     let mut words = format!(
-        "own cost: recorder {} ({} of all CPU time)",
+        "Recording overhead: recorder {} ({} of all CPU time)",
         time(cost.recorder_cpu_ns),
         percent(cost.recorder_cpu_ns, cpu_time)
     );
     if let Some(bpf) = cost.bpf_ns {
-        words.push_str(&format!(", its BPF programs {} ({})", time(bpf), percent(bpf, cpu_time)));
+        words.push_str(&format!(", BPF programs {} ({})", time(bpf), percent(bpf, cpu_time)));
     }
     words.push_str(&format!(", {} of memory, {} written", bytes(cost.max_rss_bytes), bytes(cost.spool_bytes)));
     if cost.events > 0 {
-        words.push_str(&format!(" ({:.1} bytes an event)", cost.spool_bytes as f64 / cost.events as f64));
+        words.push_str(&format!(" ({:.1} bytes per event)", cost.spool_bytes as f64 / cost.events as f64));
     }
     words.push_str(&format!(", {} events lost", grouped(cost.lost)));
     words
 }
 
-fn laws(s: &Summary) -> String {
+fn accounting_line(s: &Summary) -> String {
     let off: Vec<String> = s
         .laws
         .iter()
         .filter(|l| l.residual_ns != 0)
-        .map(|l| {
-            format!("\"{}\" is off by {}{}", l.law, time(l.residual_ns), if l.exact { "" } else { " (two clocks)" })
-        })
+        .map(|l| format!("\"{}\" off by {}{}", l.law, time(l.residual_ns), if l.exact { "" } else { " (two clocks)" }))
         .collect();
-    let verdict = if s.laws_hold() { "yes" } else { "NO" };
-    let detail = if off.is_empty() {
-        format!("{} hold to the nanosecond", plural(s.laws.len() as u64, "law"))
-    } else {
-        off.join("; ")
-    };
-    format!("accounts close: {verdict} ({detail})")
+    let verdict = if s.laws_hold() { "consistent" } else { "INCONSISTENT" };
+    let detail =
+        if off.is_empty() { format!("{}, exact", plural(s.laws.len() as u64, "check")) } else { off.join("; ") };
+    format!("Time accounting: {verdict} ({detail})")
 }
 
-/// What this source cannot tell, and which conditions changed while it ran.
+/// Writes what the source does not provide, and which conditions changed during the recording.
 pub fn write_limits(page: &mut Page, session: &Session) {
     let (facts, s) = (session.facts(), session.summary());
     let mut limits: Vec<String> = facts.lacks.iter().map(|l| plain(l)).collect();
-    if !s.ready_known && !session.whole().is_of_frames() && !limits.iter().any(|l| l.contains("ready time")) {
-        limits.push("It has no wakings, so ready time is not known.".to_owned());
+    if !s.ready_known && !session.full_summary().is_of_frames() && !limits.iter().any(|l| l.contains("ready time")) {
+        limits.push("The source has no wakeups, so ready time is unknown.".to_owned());
     }
-    if s.broken > 0 {
-        let by = if facts.format == "corewise" { "The recorder" } else { "It" };
+    if s.inconsistent_switches > 0 {
+        let source = if facts.format == "corewise" { "the recorder" } else { "the source" };
         limits.push(format!(
-            "{by} was not told what happened while some tasks ran ({} that do not link to the one before on their CPU): \
-             that time is unknown.",
-            plural(s.broken, "switch").replace("switchs", "switches")
+            "{} did not continue from the previous switch on the same CPU, as {source} missed events: the time in between is unknown.",
+            plural(s.inconsistent_switches, "context switch").replace("switchs", "switches")
         ));
     }
-    for t in s.troubles.iter().filter(|t| !t.lost) {
-        limits.push(format!("odd: {} (x {}, first at byte {}).", t.what, t.count, t.first_offset));
+    for t in s.anomalies.iter().filter(|t| !t.lost) {
+        limits.push(format!("Warning: {} (x {}, first at byte {}).", t.what, t.count, t.first_offset));
     }
     let changed = facts.conditions.iter().filter_map(|c| match (&c.start, &c.end) {
         (Ok(start), Ok(end)) if start != end && is_setting(&c.name) => Some(format!("{}: {start} -> {end}", c.name)),
@@ -171,57 +165,59 @@ pub fn write_limits(page: &mut Page, session: &Session) {
     if limits.is_empty() {
         return;
     }
-    page.heading("What this source cannot tell");
+    page.heading("Not available from this source");
     for limit in limits {
         page.item(&limit);
     }
 }
 
-/// Settings stay as they are unless somebody changes them; loads and temperatures always move.
+/// Whether a condition is a setting: settings do not change by themselves, unlike loads and temperatures.
 fn is_setting(name: &str) -> bool {
     const MOVING: [&str; 10] =
         ["psi", "thermal", "temp", "steal", "load", "power", "pressure", "cur_freq", "battery", "uptime"];
     !MOVING.iter().any(|m| name.contains(m))
 }
 
-/// What to ask next.
+/// Writes commands for the next steps.
 pub fn write_next(page: &mut Page, session: &Session, options: &Options, left_out: crate::LeftOut) {
     let path = plain(&session.path().display().to_string());
     let of_part = options.period.as_ref().map_or(String::new(), |period| format!(" {}", plain(period)));
-    page.heading("Next");
+    page.heading("Next steps");
     let mut hints = Vec::new();
     if options.process.is_none() {
-        hints.push((format!("corewise report {path}{of_part} --process NAME"), "one process only, by name or number"));
+        hints.push((format!("corewise report {path}{of_part} --process NAME"), "one process only, by name or PID"));
     }
     if left_out.sections {
         hints.push((
             format!("corewise report {path}{of_part} --sections all"),
-            "siblings, waiting, migrations, …: takes longer",
+            "SMT siblings, waiting, migrations, …: takes longer",
         ));
     }
     if session.summary().frames > 0 {
         hints.push((format!("corewise table {path} frames{of_part} --format csv"), "every frame"));
     }
-    if session.whole().is_of_frames() && session.is_folder() {
-        // Its other tables are empty.
+    if session.full_summary().is_of_frames() && session.is_folder() {
+        // The other tables of a frame log are empty.
     } else if session.is_folder() {
         hints.push((
             format!("corewise table {path} thread_state{of_part} --format csv"),
             "every stretch of every thread",
         ));
     } else {
-        hints.push((format!("corewise import {path} -o run.cw"), "a folder of Parquet that opens at once"));
+        hints.push((format!("corewise import {path} -o run.cw"), "a folder of Parquet files that opens immediately"));
         if left_out.concurrency {
-            hints.push((format!("corewise report {path}{of_part} --concurrency"), "how many CPUs ran at once"));
+            hints
+                .push((format!("corewise report {path}{of_part} --concurrency"), "how many CPUs ran at the same time"));
         }
     }
-    hints.push((format!("corewise tables {path}"), "what else can be asked"));
+    hints.push((format!("corewise tables {path}"), "list all tables"));
     if !options.pictures {
-        hints.push((format!("corewise report {path}{of_part} --html run.html"), "all of it as one page with pictures"));
+        hints
+            .push((format!("corewise report {path}{of_part} --html run.html"), "the report as one page with pictures"));
     }
     page.commands(hints);
-    // The others are empty.
+    // The other tables are empty.
     let names: Vec<&str> =
         session.tables().iter().filter(|def| session.may_have_rows(def)).map(|def| def.name).collect();
-    page.words(&format!("Tables (corewise table {path} NAME{of_part}): {}", names.join(", ")));
+    page.paragraph(&format!("Tables (corewise table {path} NAME{of_part}): {}", names.join(", ")));
 }

@@ -1,9 +1,9 @@
-//! The report as one object, for scripts. There may be more threads than fit in memory twice, so tables are written as they
+//! The report as one JSON object, for scripts. All threads may not fit in memory twice, so tables are written while they
 //! are read.
 
 use crate::{Options, frames, select};
 use diagnose::Diagnosis;
-use engine::{Asked, EngineError, Session};
+use engine::{EngineError, Session, TableRequest};
 use model::{TableDef, Value, tables};
 use serde::ser::{Error as _, SerializeSeq as _};
 use serde::{Serialize, Serializer};
@@ -11,20 +11,20 @@ use serde_json::{Map, Value as Json, json as object};
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 
-/// Writes everything that the text tells, and all threads. Names are those of the tables.
+/// Writes everything that the text has, and all threads. The names are those of the tables.
 ///
 /// # Errors
-/// The trace cannot be read, no thread is of the process that was asked for, or it cannot be written.
+/// The trace cannot be read, no thread is of the requested process, or the output cannot be written.
 pub fn json(session: &Session, options: &Options, out: &mut dyn Write) -> Result<(), EngineError> {
     let mut of: Option<HashSet<i64>> = None;
-    if options.process.is_some() && !session.whole().is_of_frames() {
+    if options.process.is_some() && !session.full_summary().is_of_frames() {
         let all = Options { top: usize::MAX, ..options.clone() };
         let groups = select::groups(session, &all)?;
         of = Some(groups.iter().flat_map(|g| g.shown.iter().map(|t| t.key)).collect());
     }
-    let chosen = crate::prepared(session, options)?;
-    let said = chosen.diagnosis(session)?;
-    let head = head(session, said.as_ref()).map_err(|e| EngineError::Other(e.to_string()))?;
+    let chosen = crate::prepare_sections(session, options)?;
+    let diagnosis = chosen.diagnosis(session)?;
+    let head = head(session, diagnosis.as_ref()).map_err(|e| EngineError::Other(e.to_string()))?;
     let mut parts: BTreeMap<&str, Part<'_>> =
         head.iter().map(|(name, part)| (name.as_str(), Part::Json(part))).collect();
     let mut names = vec![
@@ -46,18 +46,21 @@ pub fn json(session: &Session, options: &Options, out: &mut dyn Write) -> Result
     }
     let (process, frames_of) = (options.process.as_deref(), options.frames_of.as_deref());
     for name in names {
-        let asked = Asked::whole(name);
-        let def = asked.definition(session)?;
-        parts.insert(name, Part::Table(Table { session, asked, def, of: of.as_ref(), process, frames_of }));
+        let request = TableRequest::whole(name);
+        let def = request.definition(session)?;
+        parts.insert(name, Part::Table(Table { session, request, def, of: of.as_ref(), process, frames_of }));
     }
-    let told = |e: serde_json::Error| {
+    let error = |e: serde_json::Error| {
         if e.is_io() { EngineError::Output(e.into()) } else { EngineError::Other(e.to_string()) }
     };
-    parts.serialize(&mut serde_json::Serializer::pretty(out)).map_err(told)
+    parts.serialize(&mut serde_json::Serializer::pretty(out)).map_err(error)
 }
 
-/// All but the tables.
-fn head(session: &Session, said: Option<&Diagnosis>) -> serde_json::Result<Map<String, Json>> {
+/// Everything except the tables.
+/// The version of the JSON: it increases when a name is removed or changes its meaning (docs/renamed.md).
+const VERSION: u32 = 2;
+
+fn head(session: &Session, diagnosis: Option<&Diagnosis>) -> serde_json::Result<Map<String, Json>> {
     let facts = session.facts();
     let about: Map<String, Json> = facts.about.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect();
     let mut summary = serde_json::to_value(session.summary())?;
@@ -75,15 +78,16 @@ fn head(session: &Session, said: Option<&Diagnosis>) -> serde_json::Result<Map<S
         "conditions": serde_json::to_value(&facts.conditions)?,
     });
     let parts = [
+        ("version", VERSION.into()),
         ("path", session.path().display().to_string().into()),
         ("corewise", env!("CARGO_PKG_VERSION").into()),
-        ("part", session.part().map_or(Json::Null, |p| object!({"from_ns": p.start.0, "to_ns": p.end.0}))),
+        ("part", session.range().map_or(Json::Null, |p| object!({"from_ns": p.start.0, "to_ns": p.end.0}))),
         ("summary", summary),
         ("source", source),
         ("machine", serde_json::to_value(session.machine())?),
     ];
-    let said = said.map(serde_json::to_value).transpose()?.map(|said| ("diagnosis", said));
-    Ok(parts.into_iter().chain(said).map(|(name, part)| (name.to_owned(), part)).collect())
+    let diagnosis = diagnosis.map(serde_json::to_value).transpose()?.map(|diagnosis| ("diagnosis", diagnosis));
+    Ok(parts.into_iter().chain(diagnosis).map(|(name, part)| (name.to_owned(), part)).collect())
 }
 
 #[derive(Serialize)]
@@ -93,11 +97,11 @@ enum Part<'a> {
     Table(Table<'a>),
 }
 
-/// The rows of a table, all or those of some threads, of frames those of a process, of marks
-/// those of a name.
+/// The rows of a table: all, or only those of some threads; of frames, those of a process; of marks,
+/// those with a name.
 struct Table<'a> {
     session: &'a Session,
-    asked: Asked<'a>,
+    request: TableRequest<'a>,
     def: &'static TableDef,
     of: Option<&'a HashSet<i64>>,
     process: Option<&'a str>,
@@ -114,7 +118,7 @@ impl Table<'_> {
         let of_process =
             |process| cell(tables::frames::APPLICATION.name()).is_none() || frames::is_of(process, self.def, row);
         let of_marks = [tables::MARKS.name, tables::MARK_STRETCHES.name].contains(&self.def.name);
-        let of_name = |name| !of_marks || engine::is_named(name, self.def, row);
+        let of_name = |name| !of_marks || engine::mark_row_matches(name, self.def, row);
         of_threads && self.process.is_none_or(of_process) && self.frames_of.is_none_or(of_name)
     }
 
@@ -127,7 +131,7 @@ impl Serialize for Table<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut all = serializer.serialize_seq(None)?;
         let mut refused = Ok(());
-        let read = self.asked.rows(self.session, &mut |rows| {
+        let read = self.request.rows(self.session, &mut |rows| {
             let mut shown = rows.iter().filter(|row| self.shows(row));
             refused = shown.try_for_each(|row| all.serialize_element(&self.object(row)));
             if refused.is_ok() { Ok(()) } else { Err(std::io::ErrorKind::BrokenPipe.into()) }

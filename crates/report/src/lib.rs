@@ -1,10 +1,11 @@
-//! What people keep of a trace: text for a terminal or a file, one page with pictures, and the same as one JSON object.
+//! Reports of a trace: text for a terminal or a file, one page with pictures, and one JSON object.
 //!
-//! All tell first what was recorded and how much of it is unknown or lost, then what recording cost, whether the accounts
-//! close, and only then what the threads and CPUs did, and how long frames took. Each part says it once, and the two writers
-//! write that. All of it comes from a [`engine::Session`].
+//! Each report starts with what was recorded, how much of it is unknown or lost, the recording overhead and whether the time accounting
+//! is consistent. Then it shows what the threads and CPUs did and how long frames took. Each part is described once, as blocks, and
+//! the text and the page are written from these. All data comes from an [`engine::Session`].
 
 mod concurrency;
+mod context;
 mod cpus;
 mod frames;
 mod gather;
@@ -18,7 +19,6 @@ mod page;
 mod picture;
 mod places;
 mod sections;
-mod seen;
 mod select;
 mod text;
 mod threads;
@@ -31,31 +31,34 @@ pub use sections::{SECTIONS, Section, Sections};
 use engine::{EngineError, Session};
 use model::{tables, words};
 use page::Page;
-use sections::{Chosen, Findings};
+use sections::{ChosenSections, Findings};
 
-/// The report as text.
+/// Returns the report as text.
 ///
 /// # Errors
-/// The trace cannot be read, or no thread (of a frame log: no frame) is of the process that was asked for.
+/// The trace cannot be read, or it has no thread (in a frame log: no frame) of the requested process.
 pub fn text(session: &Session, options: &Options) -> Result<String, EngineError> {
-    Ok(text::text(&told(session, options)?.blocks, options.width, options.color))
+    Ok(text::text(&page(session, options)?.blocks, options.width, options.color))
 }
 
-/// The report as one HTML page with pictures that needs nothing else: no network, no script.
+/// Returns the report as one self-contained HTML page with pictures, without scripts or network access.
 ///
 /// # Errors
-/// The trace cannot be read, or no thread is of the process that was asked for.
+/// The trace cannot be read, or it has no thread of the requested process.
 pub fn html(session: &Session, options: &Options) -> Result<String, EngineError> {
     let title = session.path().file_name().map_or_else(|| "trace".into(), |name| name.to_string_lossy());
-    Ok(html::page(&words::plain(&title), &told(session, options)?.blocks))
+    Ok(html::page(&words::plain(&title), &page(session, options)?.blocks))
 }
 
-/// All that it says.
-fn told(session: &Session, options: &Options) -> Result<Page, EngineError> {
+/// Builds the whole report.
+fn page(session: &Session, options: &Options) -> Result<Page, EngineError> {
     let mut page = Page::default();
     head::write(&mut page, session, options);
-    let left_out =
-        if session.whole().is_of_frames() { LeftOut::default() } else { scheduled(&mut page, session, options)? };
+    let left_out = if session.full_summary().is_of_frames() {
+        LeftOut::default()
+    } else {
+        write_scheduling(&mut page, session, options)?
+    };
     frames::write(&mut page, session, options)?;
     if let Some(name) = &options.frames_of {
         marked::write(&mut page, session, name, options.top)?;
@@ -65,23 +68,23 @@ fn told(session: &Session, options: &Options) -> Result<Page, EngineError> {
     Ok(page)
 }
 
-/// What the report does not show because it would have taken long.
+/// What the report leaves out because it would take long.
 #[derive(Clone, Copy, Default)]
 struct LeftOut {
     sections: bool,
     concurrency: bool,
 }
 
-/// What the scheduler's events tell.
-fn scheduled(page: &mut Page, session: &Session, options: &Options) -> Result<LeftOut, EngineError> {
+/// Writes the parts that come from scheduler events.
+fn write_scheduling(page: &mut Page, session: &Session, options: &Options) -> Result<LeftOut, EngineError> {
     let groups = select::groups(session, options)?;
-    let chosen = prepared(session, options)?;
-    let said = chosen.diagnosis(session)?;
-    let findings = Findings::of(said.as_ref(), options, &groups);
+    let chosen = prepare_sections(session, options)?;
+    let diagnosis = chosen.diagnosis(session)?;
+    let findings = Findings::select(diagnosis.as_ref(), options, &groups);
     if options.pictures {
         timeline::write(page, session, &findings)?;
     }
-    let [first, rest] = sections::written(&chosen, session, options, &groups, findings)?;
+    let [first, rest] = sections::write_all(&chosen, session, options, &groups, findings)?;
     page.blocks.extend(first.blocks);
     for group in &groups {
         threads::write(page, session, group);
@@ -95,9 +98,9 @@ fn scheduled(page: &mut Page, session: &Session, options: &Options) -> Result<Le
     Ok(LeftOut { sections: chosen.left_out, concurrency: !chosen.concurrency })
 }
 
-/// The sections that the report has, all tables for them made in one pass.
-fn prepared(session: &Session, options: &Options) -> Result<Chosen, EngineError> {
-    let mut chosen = Chosen::of(session, &options.sections);
+/// Selects the sections of the report and makes all their tables in one pass.
+fn prepare_sections(session: &Session, options: &Options) -> Result<ChosenSections, EngineError> {
+    let mut chosen = ChosenSections::select(session, &options.sections);
     let mut needed: Vec<&str> = chosen.tables().into_iter().collect();
     chosen.concurrency = options.concurrency || !needed.is_empty() || session.is_quick(&tables::CONCURRENCY);
     if chosen.concurrency {

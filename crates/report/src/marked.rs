@@ -1,10 +1,10 @@
-//! Stretches that a program marked, as frames: how long they took, what their threads did meanwhile, and the slowest.
+//! Marked stretches as frames: how long they took, what their threads did meanwhile, and the slowest ones.
 
 use crate::frames::Slowest;
 use crate::grid;
 use crate::page::Page;
 use crate::words::{ms, plain, share, short};
-use engine::{EngineError, Session, is_named};
+use engine::{EngineError, Session, mark_row_matches};
 use model::tables::mark_stretches::{
     self, BLOCKED_NS, DURATION_NS, NAME, PID, READY_NS, RUNNING_NS, START_NS, THREAD, UNKNOWN_NS,
 };
@@ -12,24 +12,24 @@ use model::tables::{self, threads};
 use model::{Column, Row};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a thread's stretches sum to.
+/// The sums of a thread's stretches.
 #[derive(Default)]
 struct Sums {
     frames: i64,
     duration: i64,
     longest: i64,
-    /// Running, ready, blocked, unknown; none where that is not known.
+    /// Running, ready, blocked, unknown; `None` if not known.
     states: [Option<i64>; 4],
 }
 
-/// The columns of states.
+/// The columns of these states.
 const STATES: [Column<mark_stretches::Table, Option<i64>>; 4] = [RUNNING_NS, READY_NS, BLOCKED_NS, UNKNOWN_NS];
 
 impl Sums {
     fn add(&mut self, row: Row<'_, mark_stretches::Table>) {
         let duration = row.get(DURATION_NS);
         self.frames += 1;
-        // The times of a damaged file may be larger than any sum.
+        // The times of a damaged file may overflow.
         self.duration = self.duration.saturating_add(duration);
         self.longest = self.longest.max(duration);
         for (sum, ns) in self.states.iter_mut().zip(row.all(STATES)) {
@@ -38,16 +38,16 @@ impl Sums {
     }
 }
 
-/// All stretches marked so.
+/// Writes all stretches with a mark's name.
 ///
 /// # Errors
-/// The trace cannot be read, or nothing is marked so.
+/// The trace cannot be read, or no stretch has that name.
 pub fn write(page: &mut Page, session: &Session, name: &str, top: usize) -> Result<(), EngineError> {
     let def = &tables::MARK_STRETCHES;
     let mut slowest = Slowest::new(DURATION_NS.or_null(), top);
     let mut sums: BTreeMap<(Option<i64>, Option<i64>), Sums> = BTreeMap::new();
     session.rows(def.name, &mut |rows| {
-        for row in rows.iter().filter(|row| is_named(name, def, row)) {
+        for row in rows.iter().filter(|row| mark_row_matches(name, def, row)) {
             slowest.add(std::iter::once(row));
             let row = Row::new(row);
             sums.entry((row.get(THREAD), row.get(PID))).or_default().add(row);
@@ -57,18 +57,18 @@ pub fn write(page: &mut Page, session: &Session, name: &str, top: usize) -> Resu
     if sums.is_empty() {
         let path = session.path().display();
         return Err(EngineError::Other(format!(
-            "{path}: no stretch of it is marked {name}; `corewise table {path} marks` lists what is marked"
+            "{path}: no stretch is marked {name}; `corewise table {path} marks` lists all marks"
         )));
     }
     let threads = names(session, &sums.keys().filter_map(|(thread, _)| *thread).collect())?;
     page.heading(&format!("Frames: stretches marked {}", plain(name)));
     let heads = ["frames", "mean ms", "longest", "running %", "ready", "blocked", "unknown"];
-    let mut columns = vec![grid::Column::words("thread", 0)];
+    let mut columns = vec![grid::Column::text("thread", 0)];
     columns.extend(heads.map(|head| grid::Column::numbers(head, 0)));
     for ((thread, pid), sums) in &sums {
         let part = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), |ns| share(ns, sums.duration));
         let mut cells = vec![
-            whose(&threads, *thread, *pid),
+            owner(&threads, *thread, *pid),
             sums.frames.to_string(),
             ms(sums.duration / sums.frames.max(1)),
             ms(sums.longest),
@@ -77,23 +77,23 @@ pub fn write(page: &mut Page, session: &Session, name: &str, top: usize) -> Resu
         columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
     }
     page.grid(columns, 0);
-    page.heading("The slowest of them");
-    let heads = ["frame ms", "begins at s", "running ms", "ready", "blocked", "unknown"];
+    page.heading("Slowest marked frames");
+    let heads = ["frame ms", "start s", "running ms", "ready", "blocked", "unknown"];
     let mut columns: Vec<grid::Column> = heads.map(|head| grid::Column::numbers(head, 0)).into();
-    columns.extend([grid::Column::words("thread", 0), grid::Column::words("name", 1)]);
+    columns.extend([grid::Column::text("thread", 0), grid::Column::text("name", 1)]);
     for row in slowest.finish() {
         let row = Row::new(&row);
         let mut cells = vec![ms(row.get(DURATION_NS)), format!("{:.6}", row.get(START_NS) as f64 / 1e9)];
         cells.extend(row.all(STATES).map(|ns| ns.map_or_else(|| "-".to_owned(), ms)));
-        let called = row.get(NAME).map(|name| short(name, 24)).unwrap_or_default();
-        cells.extend([whose(&threads, row.get(THREAD), row.get(PID)), called]);
+        let name = row.get(NAME).map(|name| short(name, 24)).unwrap_or_default();
+        cells.extend([owner(&threads, row.get(THREAD), row.get(PID)), name]);
         columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
     }
     page.grid(columns, 0);
     Ok(())
 }
 
-/// What some threads are called, by their keys.
+/// The names of some threads, by key.
 fn names(session: &Session, of: &BTreeSet<i64>) -> Result<BTreeMap<i64, String>, EngineError> {
     let mut names = BTreeMap::new();
     session.each(threads::Table, |row| {
@@ -106,7 +106,7 @@ fn names(session: &Session, of: &BTreeSet<i64>) -> Result<BTreeMap<i64, String>,
     Ok(names)
 }
 
-fn whose(threads: &BTreeMap<i64, String>, thread: Option<i64>, pid: Option<i64>) -> String {
+fn owner(threads: &BTreeMap<i64, String>, thread: Option<i64>, pid: Option<i64>) -> String {
     match (thread.and_then(|key| threads.get(&key)), pid) {
         (Some(thread), _) => thread.clone(),
         (None, Some(pid)) => format!("process {pid}"),

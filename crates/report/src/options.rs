@@ -1,14 +1,14 @@
-//! What a report shows.
+//! Report options.
 
 use crate::sections::Sections;
 
-/// What threads are sorted by; the largest first, names by alphabet.
+/// The sort order of threads: largest first, names alphabetically.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Sort {
     /// Running time.
     #[default]
     Running,
-    /// Time ready, but not running.
+    /// Time ready but not running.
     Ready,
     /// The longest single wait for a CPU.
     MaxReady,
@@ -16,9 +16,9 @@ pub enum Sort {
     Blocked,
     /// Unknown time.
     Unknown,
-    /// Switch-outs of both kinds.
+    /// Voluntary and involuntary switch-outs.
     Switches,
-    /// Switch-ins on another CPU.
+    /// Switch-ins on a different CPU.
     Migrations,
     /// Name.
     Name,
@@ -27,26 +27,26 @@ pub enum Sort {
 /// What a report shows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// So many threads of each group; the others are one row.
+    /// The maximum number of threads in each group; the others are summed in one row.
     pub top: usize,
-    /// Only this process, by number or by the name of its first thread, or threads of this name. Without, the process that
-    /// the recording was made for stands first, and the others after it.
+    /// Show only this process, by PID or by the name of its first thread, or threads of this name. Otherwise, the process for which
+    /// the recording was made comes first.
     pub process: Option<String>,
-    /// How the part of the recording was asked for that is told ([`engine::Session::of_part`]), as options of a command line.
+    /// The requested range ([`engine::Session::limited_to`]), as command-line options.
     pub period: Option<String>,
     /// The order of threads.
     pub sort: Sort,
-    /// Whether to show how many CPUs ran at once also where no section is made: of a file, that takes its stretches.
+    /// Whether to always show concurrency. For a file, this requires its stretches.
     pub concurrency: bool,
-    /// What is told of the analyses.
+    /// The sections to show.
     pub sections: Sections,
-    /// Whether there is room for pictures, and for as many rows as are wanted.
+    /// Whether the output has pictures and room for any number of rows.
     pub pictures: bool,
-    /// Stretches that a program marked so (with `*` at the end: that begin so) are frames.
+    /// Treat stretches with this mark name as frames; a `*` at the end matches any suffix.
     pub frames_of: Option<String>,
-    /// Columns of the terminal.
+    /// The terminal's width in columns.
     pub width: usize,
-    /// Whether to use the terminal's colours.
+    /// Whether to use terminal colours.
     pub color: bool,
 }
 

@@ -1,12 +1,12 @@
-//! A report before it is text or a page: what it says, in order. Each part says it once, for both.
+//! The content of a report as blocks, from which both the text and the HTML page are written.
 
 use crate::grid::Column;
 use crate::picture::{Picture, Tone};
 
-/// What words can lead to in a page.
+/// A link target within a page.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Place {
-    /// What a section tells, by its name.
+pub enum Anchor {
+    /// A section, by its id.
     Section(&'static str),
     /// A thread's row, by its key.
     Thread(i64),
@@ -14,105 +14,105 @@ pub enum Place {
     Cpu(i64),
     /// A finding, by its number.
     Finding(usize),
-    /// The rows that show it.
+    /// The evidence rows of a finding.
     Evidence(usize),
-    /// When it was, on the timeline.
+    /// The time of a finding on the timeline.
     When(usize),
 }
 
-/// Words, and where they lead to.
-pub type Linked = Vec<(String, Option<Place>)>;
+/// Pieces of text, each with its link target.
+pub type Linked = Vec<(String, Option<Anchor>)>;
 
-/// One thing that a report says.
+/// A block of a report.
 pub enum Block {
-    /// A part begins; where words can lead to it, as what.
-    Heading(String, Option<Place>),
-    /// One of several things within a part.
-    Entry(String, Place, Tone),
-    /// Sentences of it, some of which lead to what they rest on; on a terminal they are indented.
+    /// The heading of a section, and its anchor.
+    Heading(String, Option<Anchor>),
+    /// The title of an entry within a section.
+    Entry(String, Anchor, Tone),
+    /// A paragraph with links; on a terminal it is indented.
     Linked(Linked),
-    /// Sentences; on a terminal, lines after the first are indented by so much.
-    Words(String, usize),
-    /// A line that belongs to the table above it.
-    Line(String),
-    /// A line that should be seen.
+    /// A paragraph; on a terminal, lines after the first are indented by this number.
+    Paragraph(String, usize),
+    /// A note on the table above it.
+    Note(String),
+    /// A warning.
     Warning(String),
-    /// One of a list.
+    /// An item of a list.
     Item(String),
-    /// A table; its last rows, so many, are sums.
+    /// A table and the number of its last rows that are sums.
     Grid(Vec<Column>, usize),
-    /// Only pages show it: the table that follows has its numbers.
+    /// A picture of the table that follows, for pages only.
     Picture(Picture),
-    /// Commands, and what each shows.
+    /// Commands, and what each of them shows.
     Commands(Vec<(String, &'static str)>),
 }
 
-/// A report being made.
+/// The blocks of a report.
 #[derive(Default)]
 pub struct Page {
-    /// What it says.
+    /// The blocks, in order.
     pub blocks: Vec<Block>,
 }
 
 impl Page {
-    /// A line of words.
-    pub fn line(&mut self, words: &str) {
-        self.blocks.push(Block::Line(words.to_owned()));
+    /// Adds a note.
+    pub fn note(&mut self, words: &str) {
+        self.blocks.push(Block::Note(words.to_owned()));
     }
 
-    /// A line that should be seen.
+    /// Adds a warning.
     pub fn warn(&mut self, words: &str) {
         self.blocks.push(Block::Warning(words.to_owned()));
     }
 
-    /// A part begins.
+    /// Starts a section.
     pub fn heading(&mut self, words: &str) {
         self.blocks.push(Block::Heading(words.to_owned(), None));
     }
 
-    /// Sentences.
-    pub fn words(&mut self, words: &str) {
-        self.blocks.push(Block::Words(words.to_owned(), 2));
+    /// Adds a paragraph.
+    pub fn paragraph(&mut self, words: &str) {
+        self.blocks.push(Block::Paragraph(words.to_owned(), 2));
     }
 
-    /// One of several things within a part.
-    pub fn entry(&mut self, words: String, place: Place, tone: Tone) {
+    /// Starts an entry within a section.
+    pub fn entry(&mut self, words: String, place: Anchor, tone: Tone) {
         self.blocks.push(Block::Entry(words, place, tone));
     }
 
-    /// Sentences of it, some of which lead to what they rest on.
+    /// Adds a paragraph with links.
     pub fn linked(&mut self, words: Linked) {
         self.blocks.push(Block::Linked(words));
     }
 
-    /// The part that begins first can be led to.
-    pub fn place(&mut self, place: Place) {
+    /// Sets the anchor of the first heading.
+    pub fn set_anchor(&mut self, place: Anchor) {
         if let Some(Block::Heading(_, of)) = self.blocks.iter_mut().find(|b| matches!(b, Block::Heading(..))) {
             *of = Some(place);
         }
     }
 
-    /// One of a list.
+    /// Adds an item to a list.
     pub fn item(&mut self, words: &str) {
         self.blocks.push(Block::Item(words.to_owned()));
     }
 
-    /// A table; its last rows, so many, are sums.
+    /// Adds a table; the last `totals` rows are sums.
     pub fn grid(&mut self, columns: Vec<Column>, totals: usize) {
         self.blocks.push(Block::Grid(columns, totals));
     }
 
-    /// A picture of the table that follows.
+    /// Adds a picture of the table that follows.
     pub fn picture(&mut self, picture: impl Into<Picture>) {
         self.blocks.push(Block::Picture(picture.into()));
     }
 
-    /// Commands, and what each shows.
+    /// Adds commands and what each of them shows.
     pub fn commands(&mut self, commands: Vec<(String, &'static str)>) {
         self.blocks.push(Block::Commands(commands));
     }
 
-    /// Lines on a wide terminal: how long it is.
+    /// The number of lines on a wide terminal.
     pub fn lines(&self) -> usize {
         let lines = |block: &Block| match block {
             Block::Grid(columns, _) => 1 + crate::grid::rows(columns),

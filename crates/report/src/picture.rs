@@ -1,9 +1,9 @@
 //! Pictures as data; the page draws them.
 
-use crate::page::Place;
+use crate::page::Anchor;
 use model::{CoreType, Span};
 
-/// A colour by what it stands for. The first six are those of Okabe and Ito (2008), told apart by the colour-blind too.
+/// Colours. The first six are from Okabe and Ito (2008) and can be distinguished by colour-blind people.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tone {
     /// Blue.
@@ -18,14 +18,14 @@ pub enum Tone {
     Purple,
     /// Sky blue.
     Sky,
-    /// Nothing happened.
+    /// Idle or nothing.
     Idle,
-    /// Nobody can say: hatched.
+    /// Unknown: hatched.
     Unknown,
 }
 
 impl Tone {
-    /// Of a type of core, by its word.
+    /// The colour of a core type, by its name.
     pub fn of_type(word: &str) -> Self {
         const TYPES: [(CoreType, Tone); 4] = [
             (CoreType::Performance, Tone::Blue),
@@ -39,21 +39,21 @@ impl Tone {
 
 /// A picture.
 pub enum Picture {
-    /// Bars of parts.
+    /// Stacked bars.
     Bars(Bars),
     /// CPUs over time.
     Timeline(Timeline),
-    /// From each to each.
+    /// Counts from each row to each column.
     Matrix(Matrix),
     /// Shares over time.
     Stack(Stack),
 }
 
-/// Bars of parts, one above the other.
+/// Stacked bars, one per row.
 pub struct Bars {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// What the parts are, in order from the left.
+    /// The parts, in order from the left.
     pub legend: Vec<(Tone, String)>,
     /// The bars.
     pub bars: Vec<Bar>,
@@ -61,77 +61,77 @@ pub struct Bars {
 
 /// One bar.
 pub struct Bar {
-    /// Whose it is.
+    /// The label on the left.
     pub label: String,
-    /// What stands behind the label.
+    /// The value on the right.
     pub value: String,
-    /// In the order of the legend; negative ones count as nothing.
+    /// The parts in the order of the legend; negative ones count as zero.
     pub parts: Vec<i64>,
-    /// What the whole width stands for; more is cut off.
+    /// The value of the full width; anything above is cut off.
     pub whole: i64,
 }
 
-/// For each CPU and part of the time, how busy it was.
+/// How busy each CPU was over time.
 pub struct Timeline {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// One above the other, each with its name.
+    /// The lanes, from the top.
     pub lanes: Vec<Lane>,
-    /// When it begins, from the start of the recording.
+    /// The begin, from the start of the recording.
     pub begin_ns: i64,
-    /// The length of all of it.
+    /// The duration of the picture.
     pub span_ns: i64,
-    /// What lies within some of the time, below.
+    /// Spans that are marked below the lanes.
     pub ranges: Vec<Range>,
 }
 
-/// Something that lies within some of the time.
+/// Marked spans of time.
 pub struct Range {
     /// Its name.
     pub label: String,
-    /// What it is.
+    /// The subject.
     pub of: String,
-    /// As what words can lead to it.
-    pub place: Place,
-    /// Where its name leads to.
-    pub leads: Place,
-    /// Its colour.
+    /// Its own anchor.
+    pub place: Anchor,
+    /// The link target of its label.
+    pub link: Anchor,
+    /// The colour.
     pub tone: Tone,
-    /// When, from the start of the recording.
+    /// The spans, from the start of the recording.
     pub spans: Vec<Span>,
 }
 
-/// One CPU, or some that stand together.
+/// One CPU, or several that share a lane.
 pub struct Lane {
-    /// Its name.
+    /// The label.
     pub label: String,
-    /// The type of its cores, where the machine has several.
+    /// The core type, if the machine has several.
     pub core_type: String,
-    /// Of each part of the time, from the left: how much was busy and how much is unknown, each 0 to 1.
+    /// For each interval from the left: the busy and the unknown share, each 0 to 1.
     pub cells: Vec<(f64, f64)>,
 }
 
-/// How often anything went from each to each; the numbers of a square table.
+/// Counts from each row to each column of a square table.
 pub struct Matrix {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// Names of rows and columns.
+    /// The names of rows and columns.
     pub labels: Vec<String>,
-    /// From row to column.
+    /// The counts, by row, then column.
     pub cells: Vec<Vec<i64>>,
 }
 
-/// Shares of a whole over time, one above the other.
+/// Stacked shares of a whole over time.
 pub struct Stack {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// What the shares are, in order from the bottom.
+    /// The layers, in order from the bottom.
     pub legend: Vec<(Tone, String)>,
-    /// When it begins and ends, from the start of the recording.
+    /// The begin and end, from the start of the recording.
     pub begin_ns: i64,
     /// See [`Self::begin_ns`].
     pub end_ns: i64,
-    /// Of each part of the time, from the left: the shares, in the order of the legend.
+    /// For each interval from the left: the shares, in the order of the legend.
     pub parts: Vec<Vec<f64>>,
 }
 

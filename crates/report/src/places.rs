@@ -1,4 +1,4 @@
-//! Where each thread ran: by type of core, and by CPU.
+//! Where each thread ran: by core type and by CPU.
 
 use crate::gather::Group;
 use crate::grid::Column;
@@ -10,15 +10,15 @@ use engine::{EngineError, Session};
 use model::tables::{thread_by_core_type, thread_by_cpu};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// More CPUs than this are not a column each.
-const MOST_COLUMNS: usize = 8;
-/// So many CPUs are named in a row, where they have no columns.
+/// If there are more CPUs, they have no columns of their own.
+const MAX_COLUMNS: usize = 8;
+/// The number of CPUs that are named per row if they have no columns.
 const NAMED: usize = 4;
 
-/// Running time by a place, of each thread.
+/// The running time of each thread, by CPU or core type.
 type Places<K> = BTreeMap<i64, BTreeMap<K, i64>>;
 
-/// Shares of running time.
+/// Writes the shares of each thread's running time.
 pub fn write(page: &mut Page, session: &Session, groups: &[Group]) -> Result<(), EngineError> {
     let Some(group) = groups.first().filter(|g| g.all.running > 0) else { return Ok(()) };
     let keys: BTreeSet<i64> = group.shown.iter().map(|t| t.key).collect();
@@ -39,9 +39,9 @@ pub fn write(page: &mut Page, session: &Session, groups: &[Group]) -> Result<(),
         add(&mut by_type, &keys, thread, class, ns);
     })?;
     let threads: Vec<_> = group.shown.iter().filter(|t| t.running > 0).collect();
-    page.heading("Where they ran, % of each one's running time");
+    page.heading("Running time by core, % of each thread's running time");
     let (mut name, mut tid, mut running) =
-        (Column::words("thread", 0), Column::numbers("tid", 1), Column::numbers("running ms", 2));
+        (Column::text("thread", 0), Column::numbers("tid", 1), Column::numbers("running ms", 2));
     for thread in &threads {
         name.push(short(&thread.name, 16));
         tid.push(thread.number());
@@ -50,27 +50,29 @@ pub fn write(page: &mut Page, session: &Session, groups: &[Group]) -> Result<(),
     let mut columns = vec![name, tid, running];
     if types.len() > 1 {
         page.picture(Bars {
-            title: "Running time by type of core".to_owned(),
+            title: "Running time by core type".to_owned(),
             legend: types.iter().rev().map(|(_, word)| (Tone::of_type(word), head_of(word).to_owned())).collect(),
             bars: threads.iter().map(|t| bar(t, &types, &by_type)).collect(),
         });
         for class in types.iter().rev() {
             let mut column = Column::numbers(head_of(&class.1), 0);
-            threads.iter().for_each(|t| column.push(of(&by_type, t.key, class, t.running)));
+            threads.iter().for_each(|t| column.push(share_of(&by_type, t.key, class, t.running)));
             columns.push(column);
         }
     }
     let cpus: BTreeSet<i64> =
         threads.iter().filter_map(|t| by_cpu.get(&t.key)).flat_map(|p| p.keys().copied()).collect();
-    if cpus.len() <= MOST_COLUMNS {
+    if cpus.len() <= MAX_COLUMNS {
         for cpu in cpus {
             let mut column = Column::numbers(&format!("CPU {cpu}"), 3);
-            threads.iter().for_each(|t| column.push(of(&by_cpu, t.key, &cpu, t.running)));
+            threads.iter().for_each(|t| column.push(share_of(&by_cpu, t.key, &cpu, t.running)));
             columns.push(column);
         }
     } else {
-        let mut column = Column::words("CPUs", 0);
-        threads.iter().for_each(|t| column.push(by_cpu.get(&t.key).map(|p| most(p, t.running)).unwrap_or_default()));
+        let mut column = Column::text("CPUs", 0);
+        threads
+            .iter()
+            .for_each(|t| column.push(by_cpu.get(&t.key).map(|p| largest_shares(p, t.running)).unwrap_or_default()));
         columns.push(column);
     }
     page.grid(columns, 0);
@@ -87,7 +89,7 @@ fn bar(thread: &Thread, types: &BTreeSet<(i64, String)>, by_type: &Places<(i64, 
     }
 }
 
-/// Adds the time of a row, if it is of one of the threads.
+/// Adds the time of a row if it belongs to one of the threads.
 fn add<K: Ord>(places: &mut Places<K>, threads: &BTreeSet<i64>, thread: i64, place: K, ns: i64) {
     if threads.contains(&thread) {
         let sum = places.entry(thread).or_default().entry(place).or_default();
@@ -95,13 +97,13 @@ fn add<K: Ord>(places: &mut Places<K>, threads: &BTreeSet<i64>, thread: i64, pla
     }
 }
 
-fn of<K: Ord>(places: &Places<K>, thread: i64, place: &K, running: i64) -> String {
+fn share_of<K: Ord>(places: &Places<K>, thread: i64, place: &K, running: i64) -> String {
     let ns = places.get(&thread).and_then(|p| p.get(place)).copied().unwrap_or(0);
     if ns == 0 { ".".to_owned() } else { share(ns, running) }
 }
 
-/// `3: 61.0  12: 20.4  and 5 more`
-fn most(places: &BTreeMap<i64, i64>, running: i64) -> String {
+/// Formats the CPUs with the largest shares: `3: 61.0  12: 20.4  and 5 more`.
+fn largest_shares(places: &BTreeMap<i64, i64>, running: i64) -> String {
     let mut all: Vec<(i64, i64)> = places.iter().map(|(cpu, ns)| (*cpu, *ns)).filter(|(_, ns)| *ns > 0).collect();
     all.sort_by_key(|(cpu, ns)| (std::cmp::Reverse(*ns), *cpu));
     let mut named: Vec<String> =
@@ -127,8 +129,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cpus_with_most_are_named() {
+    fn the_cpus_with_the_largest_shares_are_named() {
         let places: BTreeMap<i64, i64> = (0..9).map(|cpu| (cpu, cpu * 10)).collect();
-        assert_eq!(most(&places, 360), "8: 22.2  7: 19.4  6: 16.7  5: 13.9  and 4 more");
+        assert_eq!(largest_shares(&places, 360), "8: 22.2  7: 19.4  6: 16.7  5: 13.9  and 4 more");
     }
 }

@@ -1,4 +1,4 @@
-//! Which threads are shown, in which order.
+//! Which threads are shown, and in which order.
 
 use crate::gather::{Gathering, Group};
 use crate::{Options, words};
@@ -12,7 +12,7 @@ use std::collections::HashSet;
 pub struct Thread {
     pub key: i64,
     pub tid: i64,
-    pub life: i64,
+    pub instance: i64,
     pub pid: Option<i64>,
     pub name: String,
     pub running: i64,
@@ -31,12 +31,12 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// Its number, and which of its lives where it had several.
+    /// The TID, with the number of the instance if the TID was reused.
     pub fn number(&self) -> String {
-        if self.life > 0 { format!("{}:{}", self.tid, self.life) } else { self.tid.to_string() }
+        if self.instance > 0 { format!("{}:{}", self.tid, self.instance) } else { self.tid.to_string() }
     }
 
-    /// Another one's sums too. The times of a damaged file may be larger than any sum.
+    /// Adds another thread's sums. The times of a damaged file may overflow.
     pub fn add(&mut self, other: &Self) {
         let add = |to: &mut Option<i64>, more: Option<i64>| {
             if let Some(more) = more {
@@ -64,7 +64,7 @@ impl From<Row<'_, threads::Table>> for Thread {
         Self {
             key: row.get(THREAD),
             tid: row.get(TID),
-            life: row.get(LIFE),
+            instance: row.get(INSTANCE),
             pid: row.get(PID),
             name: words::plain(row.get(NAME).unwrap_or("?")),
             running: row.get(RUNNING_NS),
@@ -82,18 +82,18 @@ impl From<Row<'_, threads::Table>> for Thread {
     }
 }
 
-/// Hands on all threads, each time that it is called.
+/// Calls the given function for all threads, each time that it is called.
 type Threads<'a> = &'a dyn Fn(&mut dyn FnMut(Thread)) -> Result<(), EngineError>;
 
-/// The process asked for, or the one that the recording was made for and then all others, or all.
+/// The groups: the requested process; or the recorded process and all others; or all threads.
 pub fn groups(session: &Session, options: &Options) -> Result<Vec<Group>, EngineError> {
     let threads = |each: &mut dyn FnMut(Thread)| session.each(threads::Table, |row| each(row.into()));
-    if let Some(asked) = &options.process {
-        return of_process(asked, &threads, options)?.map(|group| vec![group]).ok_or_else(|| {
-            let (path, there) =
-                (session.path().display(), if session.part().is_some() { " in this part of it" } else { "" });
+    if let Some(requested) = &options.process {
+        return of_process(requested, &threads, options)?.map(|group| vec![group]).ok_or_else(|| {
+            let (path, place) =
+                (session.path().display(), if session.range().is_some() { " in this range" } else { "" });
             EngineError::Other(format!(
-                "{path}: no thread of a process called {asked}{there}; `corewise report {path}` shows all threads"
+                "{path}: no thread of a process named {requested}{place}; `corewise report {path}` shows all threads"
             ))
         });
     }
@@ -108,7 +108,7 @@ pub fn groups(session: &Session, options: &Options) -> Result<Vec<Group>, Engine
     Ok(groups)
 }
 
-/// The threads of a process known by number.
+/// The threads of a process with a known PID.
 struct OfPid {
     pid: Option<i64>,
     name: Option<String>,
@@ -121,7 +121,7 @@ impl OfPid {
     }
 
     fn add(&mut self, thread: Thread) {
-        // Its first thread, and of that its first life.
+        // The name of its first thread, in the first instance.
         if self.name.is_none() && Some(thread.tid) == self.pid {
             self.name = Some(format!(" ({})", thread.name));
         }
@@ -134,8 +134,8 @@ impl OfPid {
     }
 }
 
-fn of_process(asked: &str, threads: Threads<'_>, options: &Options) -> Result<Option<Group>, EngineError> {
-    if let Ok(pid) = asked.parse::<i64>() {
+fn of_process(requested: &str, threads: Threads<'_>, options: &Options) -> Result<Option<Group>, EngineError> {
+    if let Ok(pid) = requested.parse::<i64>() {
         let mut of = OfPid::new(Some(pid), options);
         threads(&mut |t| {
             if t.pid == Some(pid) || t.tid == pid {
@@ -146,17 +146,17 @@ fn of_process(asked: &str, threads: Threads<'_>, options: &Options) -> Result<Op
     }
     let mut pids = HashSet::new();
     threads(&mut |t| {
-        if t.name == asked && t.pid == Some(t.tid) {
+        if t.name == requested && t.pid == Some(t.tid) {
             pids.insert(t.tid);
         }
     })?;
     let mut of = Gathering::new(options);
     threads(&mut |t| {
-        if t.name == asked || t.pid.is_some_and(|p| pids.contains(&p)) {
+        if t.name == requested || t.pid.is_some_and(|p| pids.contains(&p)) {
             of.add(t);
         }
     })?;
-    Ok((!of.is_empty()).then(|| of.finish(format!("Threads of {asked}"))))
+    Ok((!of.is_empty()).then(|| of.finish(format!("Threads of {requested}"))))
 }
 
 #[cfg(test)]
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_found_by_number_by_its_first_threads_name_or_by_a_threads() {
+    fn a_process_is_found_by_pid_or_by_a_thread_name() {
         let thread =
             |key, pid, name: &str| Thread { key, tid: key, pid: Some(pid), name: name.to_owned(), ..Thread::default() };
         let all = [thread(10, 10, "game"), thread(11, 10, "Render"), thread(12, 12, "hog")];
@@ -173,12 +173,12 @@ mod tests {
             all.iter().cloned().for_each(each);
             Ok(())
         };
-        let group = |asked| of_process(asked, &threads, &Options::default()).unwrap();
-        let keys = |asked| group(asked).unwrap().shown.iter().map(|t| t.key).collect::<Vec<_>>();
+        let group = |requested| of_process(requested, &threads, &Options::default()).unwrap();
+        let keys = |requested| group(requested).unwrap().shown.iter().map(|t| t.key).collect::<Vec<_>>();
         assert_eq!(keys("10"), [10, 11]);
         assert_eq!(keys("game"), [10, 11]);
         assert_eq!(keys("Render"), [11]);
-        assert!(group("nobody").is_none());
+        assert!(group("missing").is_none());
         assert_eq!(group("10").unwrap().title, "Threads of process 10 (game)");
     }
 }

@@ -1,17 +1,17 @@
-//! A report as text that fits a terminal.
+//! A report as text for a terminal.
 
 use crate::grid::{Column, rows};
 use crate::page::Block;
 use crate::words::TIE;
 
-/// The text of a report, for a terminal of so many columns.
+/// Formats a report for a terminal with this number of columns.
 pub fn text(blocks: &[Block], width: usize, color: bool) -> String {
     let mut terminal = Terminal { text: String::new(), width: width.max(60), color };
     blocks.iter().for_each(|block| terminal.block(block));
     terminal.text
 }
 
-/// What is said of one of several things is indented by so much.
+/// The indentation of text below an entry.
 const ENTRY: usize = 5;
 
 struct Terminal {
@@ -27,12 +27,12 @@ impl Terminal {
                 self.text.push('\n');
                 self.line(&self.shown(words, "1"));
             }
-            Block::Words(words, indent) => self.wrapped(words, 0, *indent),
+            Block::Paragraph(words, indent) => self.wrapped(words, 0, *indent),
             Block::Entry(words, ..) => self.wrapped(words, 2, ENTRY),
             Block::Linked(words) => {
                 self.wrapped(&words.iter().map(|(words, _)| words.as_str()).collect::<String>(), ENTRY, ENTRY + 2);
             }
-            Block::Line(words) => self.line(&format!("  {words}")),
+            Block::Note(words) => self.line(&format!("  {words}")),
             Block::Warning(words) => self.line(&self.shown(words, "33")),
             Block::Item(words) => self.wrapped(&format!("- {words}"), 0, 2),
             Block::Grid(columns, totals) => self.grid(columns, *totals),
@@ -50,7 +50,7 @@ impl Terminal {
         self.text.push('\n');
     }
 
-    /// Words, broken at spaces where the line is full; the first line is indented by so much, the others by so much.
+    /// Writes text, wrapped at spaces, with the indentation of the first and of the other lines.
     fn wrapped(&mut self, words: &str, first: usize, indent: usize) {
         let mut line = " ".repeat(first);
         for word in words.split(' ') {
@@ -65,12 +65,12 @@ impl Terminal {
         self.line(&line);
     }
 
-    /// A table. Columns that do not fit are left out, those with the highest number first.
+    /// Writes a table. Columns that do not fit are left out, highest rank first.
     fn grid(&mut self, columns: &[Column], totals: usize) {
         let mut shown: Vec<&Column> = columns.iter().collect();
         while shown.iter().map(|c| c.width() + 2).sum::<usize>() > self.width {
-            let least = shown.iter().map(|c| c.rank).max().unwrap_or(0);
-            let Some(at) = shown.iter().rposition(|c| c.rank == least && least > 0) else { break };
+            let rank = shown.iter().map(|c| c.rank).max().unwrap_or(0);
+            let Some(at) = shown.iter().rposition(|c| c.rank == rank && rank > 0) else { break };
             shown.remove(at);
         }
         let rows = rows(columns);
@@ -102,7 +102,7 @@ mod tests {
 
     fn columns() -> [Column; 3] {
         let (mut a, mut b, mut c) =
-            (Column::words("name", 0), Column::numbers("running ms", 0), Column::numbers("note of no weight", 3));
+            (Column::text("name", 0), Column::numbers("running ms", 0), Column::numbers("note of no weight", 3));
         for (name, ms) in [("Render", "1.5"), ("G", "12.25")] {
             a.push(name);
             b.push(ms);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_aligned_and_those_of_least_weight_give_way() {
+    fn columns_are_aligned_and_those_of_highest_rank_are_left_out() {
         let grid = |totals, width| text(&[Block::Grid(columns().into(), totals)], width, false);
         assert_eq!(
             grid(1, 60),
@@ -123,20 +123,20 @@ mod tests {
 
     #[test]
     fn words_are_wrapped_at_spaces() {
-        let text = text(&[Block::Words("word ".repeat(20), 2)], 60, false);
+        let text = text(&[Block::Paragraph("word ".repeat(20), 2)], 60, false);
         assert!(text.lines().all(|l| l.len() <= 60), "{text}");
         assert!(text.lines().nth(1).unwrap().starts_with("  word"));
     }
 
     #[test]
-    fn colours_only_where_asked_for() {
+    fn colours_only_on_request() {
         let write = |color| {
-            let said = [
+            let blocks = [
                 Block::Heading("Threads".to_owned(), None),
                 Block::Warning("careful".to_owned()),
                 Block::Grid(columns().into(), 0),
             ];
-            text(&said, 80, color)
+            text(&blocks, 80, color)
         };
         assert!(!write(false).contains('\u{1b}'));
         assert!(write(true).contains('\u{1b}'));

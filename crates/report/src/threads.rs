@@ -1,14 +1,14 @@
-//! What each thread did.
+//! The states of each thread.
 
 use crate::gather::Group;
 use crate::grid::Column;
-use crate::page::{Page, Place};
+use crate::page::{Anchor, Page};
 use crate::picture::{Bar, Bars, Tone};
 use crate::select::Thread;
 use crate::words::{grouped, ms, share, short};
 use engine::Session;
 
-/// Threads, the rest of them in one row, and their sum.
+/// Writes the threads, the rest of them in one row, and their sum.
 pub fn write(page: &mut Page, session: &Session, group: &Group) {
     let span = session.summary().span_ns;
     let shown = group.shown.len();
@@ -18,7 +18,7 @@ pub fn write(page: &mut Page, session: &Session, group: &Group) {
     let mut columns = Columns::of(session, group);
     for thread in &group.shown {
         columns.push(thread, &thread.number(), thread.pid, span);
-        columns.words[0].places.push(Place::Thread(thread.key));
+        columns.words[0].places.push(Anchor::Thread(thread.key));
     }
     if let Some((_, others)) = &group.others {
         columns.push(others, "", None, span);
@@ -28,7 +28,7 @@ pub fn write(page: &mut Page, session: &Session, group: &Group) {
         columns.push(&group.all, "", None, span);
     }
     page.picture(Bars {
-        title: format!("{}: the states of each, by the time of the recording", group.title),
+        title: format!("{}: states over the recording", group.title),
         legend: [(Tone::Blue, "running"), (Tone::Orange, "ready"), (Tone::Idle, "blocked"), (Tone::Unknown, "unknown")]
             .map(|(tone, words)| (tone, words.to_owned()))
             .into(),
@@ -46,7 +46,7 @@ fn bar(thread: &Thread, span: i64) -> Bar {
     }
 }
 
-/// The columns that say something about these threads.
+/// The columns that have data for these threads.
 struct Columns {
     words: [Column; 3],
     numbers: Vec<(Column, Cell)>,
@@ -73,7 +73,7 @@ impl Columns {
         ];
         let numbers = all.into_iter().filter(|(_, _, shown, _)| *shown);
         Self {
-            words: [Column::words("thread", 0), Column::numbers("tid", 1), Column::numbers("pid", 6)],
+            words: [Column::text("thread", 0), Column::numbers("tid", 1), Column::numbers("pid", 6)],
             numbers: numbers.map(|(head, rank, _, cell)| (Column::numbers(head, rank), cell)).collect(),
             pid: !group.one_process && group.shown.iter().any(|t| t.pid.is_some()),
         }

@@ -1,4 +1,4 @@
-//! What each CPU did over time, for a picture: the time is cut into parts, so that it is as large for any recording.
+//! CPUs over time, as a picture with a fixed number of intervals.
 
 use crate::page::Page;
 use crate::picture::{Lane, Timeline};
@@ -8,21 +8,21 @@ use model::tables::{self, cpu_state, cpus};
 use model::{CpuId, Ns, Span};
 use std::collections::BTreeMap;
 
-/// Parts of the time.
+/// The number of intervals.
 const PARTS: usize = 200;
-/// More CPUs than this share lanes.
-const MOST: usize = 64;
+/// If there are more CPUs, they share lanes.
+const MAX_LANES: usize = 64;
 
-/// A lane being filled: nanoseconds busy and unknown in each part.
+/// A lane being filled: busy and unknown nanoseconds in each interval.
 type Parts = Vec<[i64; 2]>;
 
-/// How busy each CPU was, from begin to end; all of its stretches are read for that.
+/// Draws how busy each CPU was from begin to end. All of their stretches are read.
 pub fn write(page: &mut Page, session: &Session, findings: &Findings<'_>) -> Result<(), EngineError> {
     let whole = Span { start: Ns::ZERO, end: Ns(session.summary().span_ns) };
-    let Span { start: Ns(begin), end: Ns(end) } = session.part().unwrap_or(whole);
+    let Span { start: Ns(begin), end: Ns(end) } = session.range().unwrap_or(whole);
     let span = end - begin;
     let cpus = session.table(tables::CPUS.name)?;
-    // Fast cores first; of each type, by number.
+    // Fast cores first, then by number.
     let mut order: Vec<(u32, i64)> = cpus
         .rows_of(cpus::Table)
         .map(|row| {
@@ -34,7 +34,7 @@ pub fn write(page: &mut Page, session: &Session, findings: &Findings<'_>) -> Res
     if span <= 0 || order.is_empty() {
         return Ok(());
     }
-    let of_lane = order.len().div_ceil(MOST);
+    let of_lane = order.len().div_ceil(MAX_LANES);
     let lanes: Vec<Vec<i64>> = order.chunks(of_lane).map(|all| all.iter().map(|(_, cpu)| *cpu).collect()).collect();
     let lane_of: BTreeMap<i64, usize> =
         lanes.iter().enumerate().flat_map(|(at, cpus)| cpus.iter().map(move |cpu| (*cpu, at))).collect();
@@ -51,7 +51,7 @@ pub fn write(page: &mut Page, session: &Session, findings: &Findings<'_>) -> Res
     })?;
     page.heading("Timeline");
     page.picture(Timeline {
-        title: "How busy each CPU was over time".to_owned(),
+        title: "CPU utilisation over time".to_owned(),
         lanes: lanes.iter().zip(&filled).map(|(cpus, parts)| lane(session, cpus, parts, &cut)).collect(),
         begin_ns: begin,
         span_ns: span,
@@ -77,7 +77,7 @@ fn lane(session: &Session, cpus: &[i64], parts: &Parts, cut: &Cut) -> Lane {
     Lane { label, core_type, cells: cells.collect() }
 }
 
-/// 0 for busy, 1 for unknown; idle is what is left.
+/// The index of a state: 0 busy, 1 unknown; the rest is idle.
 fn kind(state: &str) -> Option<usize> {
     match state {
         "busy" => Some(0),
@@ -86,15 +86,15 @@ fn kind(state: &str) -> Option<usize> {
     }
 }
 
-/// The time, cut into parts whose lengths differ by a nanosecond at most.
+/// The time, divided into intervals whose lengths differ by at most a nanosecond.
 struct Cut {
     span: i64,
 }
 
 impl Cut {
-    /// Where a part begins.
+    /// The begin of an interval.
     fn begin(&self, part: usize) -> i64 {
-        // At most the span, so it fits.
+        // It is at most the span, so it fits.
         (i128::from(self.span) * part as i128 / PARTS as i128) as i64
     }
 
@@ -102,7 +102,7 @@ impl Cut {
         self.begin(part + 1) - self.begin(part)
     }
 
-    /// How much of a stretch lies in each part.
+    /// Calls `add` with the part of a stretch in each interval.
     fn each(&self, start: i64, end: i64, mut add: impl FnMut(usize, i64)) {
         let (start, end) = (start.clamp(0, self.span), end.clamp(0, self.span));
         let mut part = (i128::from(start) * PARTS as i128 / i128::from(self.span)) as usize;
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_in_parts_is_all_of_it() {
+    fn a_stretch_is_divided_completely() {
         for span in [1, 7, 199, 200, 201, 1_000_003, i64::MAX] {
             let cut = Cut { span };
             assert_eq!((0..PARTS).map(|part| cut.length(part)).sum::<i64>(), span);

@@ -1,4 +1,4 @@
-//! The page: whole, safe whatever a trace holds, and with the numbers of the tables.
+//! The HTML page: self-contained, safe for any trace content, and consistent with the tables.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod support;
@@ -41,14 +41,14 @@ fn words(of: &Node<'_, '_>) -> String {
     of.descendants().filter_map(|n| n.text().filter(|_| n.is_text())).collect()
 }
 
-/// The section whose heading begins so.
+/// The section whose heading starts with `heading`.
 fn section<'a>(page: &'a Document<'a>, heading: &str) -> Node<'a, 'a> {
     let sections = all(&page.root(), "section");
     let found = sections.into_iter().find(|s| words(&all(s, "h2")[0]).starts_with(heading));
     found.unwrap_or_else(|| panic!("no section {heading}"))
 }
 
-/// The rows of a section's first table, by the heads of its columns.
+/// The rows of a section's first table, by column heading.
 fn rows(section: &Node<'_, '_>) -> Vec<BTreeMap<String, String>> {
     let cells = |row: &Node<'_, '_>| row.children().filter(Node::is_element).map(|c| words(&c)).collect::<Vec<_>>();
     let table = all(section, "table")[0];
@@ -57,13 +57,13 @@ fn rows(section: &Node<'_, '_>) -> Vec<BTreeMap<String, String>> {
     body.iter().map(|row| head.iter().cloned().zip(cells(row)).collect()).collect()
 }
 
-/// `1 234.567` milliseconds, in nanoseconds; the page rounds to a thousand of them.
+/// Converts `1 234.567` milliseconds to nanoseconds; the page rounds to microseconds.
 fn ns(ms: &str) -> i64 {
-    ms.replace(['\u{a0}', '.'], "").parse::<i64>().unwrap_or_else(|_| panic!("{ms} is no number")) * 1000
+    ms.replace(['\u{a0}', '.'], "").parse::<i64>().unwrap_or_else(|_| panic!("{ms} is not a number")) * 1000
 }
 
 #[test]
-fn a_page_is_xml_and_needs_nothing_else() {
+fn a_page_is_xml_and_self_contained() {
     let session = support::drawn(TRACE, |_, _| ());
     let page = page(&session);
     let document = parsed(&page);
@@ -77,8 +77,8 @@ fn a_page_is_xml_and_needs_nothing_else() {
         }
     }
     let rest = page.replace("http://www.w3.org/2000/svg", "").replace("http://www.w3.org/1999/xhtml", "");
-    assert!(!rest.contains("://") && !rest.contains("@import"), "an address");
-    // Each link leads to a part, and no two things have one name.
+    assert!(!rest.contains("://") && !rest.contains("@import"), "an external address");
+    // Each link has a target, and ids are unique.
     let ids: Vec<&str> = document.descendants().filter_map(|n| n.attribute("id")).collect();
     let mut distinct = ids.clone();
     distinct.sort_unstable();
@@ -86,7 +86,7 @@ fn a_page_is_xml_and_needs_nothing_else() {
     assert_eq!(ids.len(), distinct.len());
     let links = all(&document.root(), "a");
     assert!(links.len() > 5 && links.iter().all(|a| ids.contains(&&a.attribute("href").unwrap()[1..])));
-    // Each picture says what it shows.
+    // Each picture has a title and a description.
     let pictures = document.descendants().filter(|n| n.attribute("role") == Some("img")).collect::<Vec<_>>();
     assert!(pictures.len() > 8, "{}", pictures.len());
     for picture in pictures {
@@ -105,11 +105,11 @@ fn only_the_pages_own_style_is_allowed() {
     assert!(policy.starts_with("default-src 'none'; ") && !policy.contains("unsafe"), "{policy}");
     let style = page.split_once("<style>").unwrap().1.split_once("</style>").unwrap().0;
     let hash = BASE64_STANDARD.encode(Sha256::digest(style.as_bytes()));
-    assert!(policy.contains(&format!("style-src 'sha256-{hash}'")), "STYLE_HASH of html/mod.rs is to be {hash}");
+    assert!(policy.contains(&format!("style-src 'sha256-{hash}'")), "STYLE_HASH of html/mod.rs must be {hash}");
 }
 
 #[test]
-fn whatever_threads_are_called_a_page_stays_a_page() {
+fn hostile_thread_names_do_not_change_a_page() {
     const NAMES: [&str; 4] =
         ["</title><script>x", "\"'&]]><!--", "\u{202e}\u{0}\u{1b}[2J\u{ffff}\t", "<img src=//x.y/>"];
     let plain = support::drawn(TRACE, |_, _| ());
@@ -120,7 +120,7 @@ fn whatever_threads_are_called_a_page_stays_a_page() {
     });
     let (page, plain) = (page(&session), page(&plain));
     let (document, plain) = (parsed(&page), parsed(&plain));
-    // But for the sentence that it lacks something, the same tags.
+    // The same tags, except for the item about missing data.
     let tags = |of: &Document<'_>| {
         let elements = of.descendants().filter(Node::is_element).map(|n| n.tag_name().name().to_owned());
         elements.fold(BTreeMap::<String, usize>::new(), |mut count, tag| {
@@ -131,11 +131,11 @@ fn whatever_threads_are_called_a_page_stays_a_page() {
     let mut tags_of_plain = tags(&plain);
     *tags_of_plain.get_mut("li").expect("lists") += 1;
     assert_eq!(tags(&document), tags_of_plain);
-    let told = words(&document.root());
+    let text = words(&document.root());
     for shown in ["</title><script~", "\"'&]]><!--", "<img src=//x.y/>", "<b>host</b>", "<i>It lacks</i>"] {
-        assert!(told.contains(shown), "{shown}");
+        assert!(text.contains(shown), "{shown}");
     }
-    assert!(!told.contains(['\u{202e}', '\u{1b}', '\u{ffff}']));
+    assert!(!text.contains(['\u{202e}', '\u{1b}', '\u{ffff}']));
 }
 
 #[test]
@@ -156,8 +156,8 @@ fn a_page_has_the_numbers_of_the_tables() {
     };
     by_tid("Threads", "running ms", "threads", "running_ns");
     by_tid("Threads", "ready ms", "threads", "ready_ns");
-    by_tid("Waited for a CPU", "ready ms", "ready_wait", "ready_ns");
-    by_tid("Waited for a CPU", "longest ms", "ready_wait", "max_ready_ns");
+    by_tid("Waiting for a CPU", "ready ms", "ready_wait", "ready_ns");
+    by_tid("Waiting for a CPU", "longest ms", "ready_wait", "max_ready_ns");
     let (cpus, shown) = (table("cpus"), rows(&section(&document, "CPUs: 3")));
     for row in 0..cpus.rows.len() {
         let cpu = cpus.int(row, "cpu").unwrap().to_string();
@@ -192,52 +192,53 @@ fn pictures_have_the_numbers_of_the_tables() {
             assert!((width(class, &label) - wanted).abs() < 0.001, "{label} {column}: {wanted}");
         }
     }
-    // Over time: what the darkest shade covers is what was busy, where each part is all busy or all idle.
+    // Timeline: each interval is fully busy or fully idle, so the darkest shade covers the busy time.
     let timeline = section(&document, "Timeline");
     let path = all(&timeline, "path").into_iter().find(|p| p.attribute("class") == Some("heat-5")).unwrap();
     let parts = path.attribute("d").unwrap().split('h').skip(1).map(|p| p.split('v').next().unwrap());
     let parts: i64 = parts.filter(|p| !p.starts_with('-')).map(|p| p.parse::<i64>().unwrap()).sum();
     let busy = session.summary().busy_ns;
-    assert_eq!(parts * session.summary().span_ns / 200, busy, "200 parts of the time");
+    assert_eq!(parts * session.summary().span_ns / 200, busy, "200 intervals");
 }
 
 #[test]
-fn a_page_is_no_larger_for_more_cpus_than_it_has_lanes() {
+fn more_cpus_than_lanes_do_not_make_a_page_larger() {
     let lines = |n: usize| (0..n).map(|cpu| format!("cpu{cpu} U{cpu}  . {} .\n", if cpu == 0 { 'A' } else { '.' }));
     let session = support::drawn(&lines(150).collect::<String>(), |_, _| ());
     let page = page(&session);
     let document = parsed(&page);
     let lanes = document.descendants().find(|n| n.attribute("class") == Some("lanes")).unwrap();
-    assert_eq!(all(&lanes, "span").len(), 50, "three CPUs a lane");
+    assert_eq!(all(&lanes, "span").len(), 50, "three CPUs per lane");
     assert!(page.len() < 100_000, "{}", page.len());
 }
 
 #[test]
-fn what_is_redacted_is_nowhere() {
-    let tell = |facts: &mut engine::Facts, _: &mut model::Batch| {
+fn redacted_text_is_not_in_any_report() {
+    let add_facts = |facts: &mut engine::Facts, _: &mut model::Batch| {
         facts.about.push(("hostname".to_owned(), "secret-host".to_owned()));
-        facts.about.push(("command_line".to_owned(), "/home/somebody/secret --run".to_owned()));
+        facts.about.push(("command_line".to_owned(), "/home/user1/secret --run".to_owned()));
         facts.lacks.push("Nothing of secret-host is there.".to_owned());
     };
-    let mut session = support::drawn(TRACE, tell);
+    let mut session = support::drawn(TRACE, add_facts);
     let has = |page: &str, word: &str| page.contains(word);
-    assert!(has(&page(&session), "secret-host") && has(&page(&session), "somebody"));
+    assert!(has(&page(&session), "secret-host") && has(&page(&session), "user1"));
     session.redact();
     let mut json = Vec::new();
     report::json(&session, &Options::default(), &mut json).expect("an object");
-    for told in [page(&session), report::text(&session, &Options::default()).unwrap(), String::from_utf8(json).unwrap()]
+    for output in
+        [page(&session), report::text(&session, &Options::default()).unwrap(), String::from_utf8(json).unwrap()]
     {
-        assert!(!has(&told, "secret") && !has(&told, "somebody"), "{told}");
+        assert!(!has(&output, "secret") && !has(&output, "user1"), "{output}");
     }
 }
 
-/// Cores with none, one and three siblings, of three classes; the last CPUs of a trace are on no list.
+/// Cores with no, one and three siblings, of three classes; the last CPUs of a trace are not listed.
 const MACHINE: &str = "cpu0 P0\ncpu1 P0\ncpu2 E1\ncpu3 M2\ncpu4 P3\ncpu5 P3\ncpu6 P3\ncpu7 P3";
 
 proptest! {
     #![proptest_config(testkit::drawn(60))]
     #[test]
-    fn of_any_trace_a_page_is_xml_and_no_bar_leaves_its_picture(seed in any::<u64>(), steps in 1usize..400, mode in 0usize..3) {
+    fn a_page_of_any_trace_is_xml_and_no_bar_exceeds_its_picture(seed in any::<u64>(), steps in 1usize..400, mode in 0usize..3) {
         let mode = [Mode::Whole, Mode::Deleted, Mode::Garbage][mode];
         let session = support::of_events(Random { mode, seed, steps }.batch(), MACHINE);
         let page = page(&session);
@@ -248,11 +249,11 @@ proptest! {
         }
         let options = Options { sections: Sections::All, ..Options::default() };
         let text = report::text(&session, &options).unwrap();
-        prop_assert!(text.contains("\nNext\n"), "{}", text);
+        prop_assert!(text.contains("\nNext steps\n"), "{}", text);
     }
 }
 
-/// What a browser says on its console about a page.
+/// The console messages of a browser that shows a page.
 fn console(page: &str, width: u32) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("page.html");
@@ -265,23 +266,23 @@ fn console(page: &str, width: u32) -> String {
         .output()
         .expect("chromium runs");
     assert!(String::from_utf8_lossy(&ran.stdout).contains("</main>"), "{}", String::from_utf8_lossy(&ran.stderr));
-    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-    said.lines().filter(|l| l.contains("CONSOLE")).collect::<Vec<_>>().join("\n")
+    let messages = String::from_utf8_lossy(&ran.stderr).into_owned();
+    messages.lines().filter(|l| l.contains("CONSOLE")).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
 #[ignore = "needs chromium"]
-fn a_browser_shows_it_without_a_complaint() {
+fn a_browser_shows_it_without_console_messages() {
     let page = page(&support::drawn(TRACE, |_, _| ()));
     assert_eq!(console(&page, 1280), "");
     assert_eq!(console(&page, 390), "");
-    // It would complain: of a style that is not the page's own.
+    // The browser does report a style that is not the page's own.
     let other = page.replace("<style>", "<style> p { color: red; }");
     assert!(console(&other, 1280).contains("Content Security Policy"));
 }
 
-/// Capabilities 5 and 65: whose the CPU was over time, stacked, and at which priorities a thread ran. Of 20 ms, A has the first 10 at
-/// 120 and the last 5 at 98; B has 5 at 120 between them.
+/// Capabilities 5 and 65: CPU time by priority class over time, stacked, and the priorities of a thread. Of 20 ms, A runs the first 10
+/// at 120 and the last 5 at 98; B runs 5 at 120 in between.
 #[test]
 fn cap_5_65_priorities_over_time_and_of_a_thread() {
     let drawn = "
@@ -291,7 +292,7 @@ prio    . . . . . . . . . . . . . . . A=98 . . . .
 ";
     let page = page(&support::drawn(drawn, |_, _| ()));
     let parsed = parsed(&page);
-    let over_time = section(&parsed, "CPU time by class of priority");
+    let over_time = section(&parsed, "CPU time by priority class");
     let shares = rows(&over_time);
     let of = |class: &str| shares.iter().map(|row| row[class].as_str()).collect::<Vec<_>>();
     assert_eq!(of("real time %"), [vec!["0.0"; 15], vec!["100.0"; 5]].concat());
@@ -300,17 +301,17 @@ prio    . . . . . . . . . . . . . . . A=98 . . . .
     let drawn: Vec<_> = paths.iter().map(|p| (p.attribute("class").unwrap(), p.attribute("d").unwrap())).collect();
     let columns = |from: usize, to: usize| (from..to).map(|x| format!("M{x} 0.0000h1v1.0000h-1z")).collect::<String>();
     assert_eq!(drawn, [("orange", columns(15, 20).as_str()), ("blue", columns(0, 15).as_str())]);
-    let residency = section(&parsed, "Threads of other priorities");
-    let told = rows(&residency);
-    assert_eq!((told.len(), told[0]["% of it at priority"].as_str()), (1, "120: 66.7, 98: 33.3"));
+    let residency = section(&parsed, "Threads with non-default priority");
+    let rows = rows(&residency);
+    assert_eq!((rows.len(), rows[0]["% by priority"].as_str()), (1, "120: 66.7, 98: 33.3"));
     let widths: Vec<_> =
         all(&residency, "rect").iter().filter_map(|r| r.attribute("width")).map(str::to_owned).collect();
     assert!(widths.contains(&"66.667%".to_owned()) && widths.contains(&"33.333%".to_owned()), "{widths:?}");
 }
 
-/// Capability 67: the tail of a region, and what could be recovered (crates/report/cases/parallel_regions.md has the reasons).
+/// Capability 67: the tail of a region, and the potential saving (explained in crates/report/cases/parallel_regions.md).
 #[test]
-fn cap_67_who_waits_for_the_last() {
+fn cap_67_waiting_for_the_last_thread() {
     let drawn = "
 cpu0 P0  A  A            A .  .  . . .  .
 cpu1 P1  B  B            B B  .  . . .  .
@@ -319,14 +320,14 @@ mark     A( A),A(,B(=1,C(=1 . A) B) . . C) .
 ";
     let page = page(&support::drawn(drawn, |_, _| ()));
     let parsed = parsed(&page);
-    let told = &rows(&section(&parsed, "Waiting for the last"))[0];
-    let cells = ["ms", "tail ms", "tail %", "waited ms", "recoverable ms"].map(|head| told[head].as_str());
+    let row = &rows(&section(&parsed, "Parallel regions"))[0];
+    let cells = ["ms", "tail ms", "tail %", "waited ms", "saving ms"].map(|head| row[head].as_str());
     assert_eq!(cells, ["6.000", "4.000", "66.7", "7.000", "2.333–3.000"]);
 }
 
-/// A finding leads to the rows that show it, to its threads and to its time, and back.
+/// A finding links to its evidence, its threads and its time, and these link back.
 #[test]
-fn each_finding_leads_to_what_it_rests_on() {
+fn each_finding_links_to_its_evidence() {
     let session =
         support::drawn("cpu0 U0  A A A . . .\ncpu1 U1  B B B B B .\nmark     . A(=4,B(=4 . A)=4 . B)=4", |_, _| ());
     let page = page(&session);
@@ -337,14 +338,14 @@ fn each_finding_leads_to_what_it_rests_on() {
     assert_eq!(
         links,
         ["evidence-1", "when-1", "thread-1", "thread-2", "section-parallel_regions"],
-        "the rows, the time, the threads that lose it, and the section that shows the table"
+        "the evidence, the time, the threads, and the section of the table"
     );
     let row = words(&named("evidence-1"));
     assert!(row.contains("parallel_regions") && row.contains("recoverable from\u{a0}1.000\u{a0}ms"), "{row}");
     assert!(words(&named("thread-2")).starts_with('B'));
-    assert!(words(&named("section-parallel_regions")).starts_with("\nWaiting for the last"));
+    assert!(words(&named("section-parallel_regions")).starts_with("\nParallel regions"));
     assert_eq!(all(&named("when-1"), "a")[0].attribute("href"), Some("#finding-1"));
-    // From 1 ms of 6 to 5: of 1000 parts 166.7 to 833.3.
+    // 1 to 5 ms of 6 ms: 166.7 to 833.3 of 1000.
     let paths = all(&section(&document, "Timeline"), "path");
     let of_finding = paths.iter().find(|p| p.attribute("class") == Some("red")).expect("a high finding");
     assert_eq!(of_finding.attribute("d"), Some("M166.7 0.2h666.7v.6h-666.7z"));

@@ -1,4 +1,4 @@
-//! The report of small recordings, as text and as an object; the text is kept beside (`cargo xtask bless` rewrites it).
+//! Reports of small recordings as text and JSON. The expected text is in `tests/golden` (`cargo xtask bless` rewrites it).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use engine::{PassOptions, Session};
@@ -9,22 +9,22 @@ fn open(name: &str, options: PassOptions) -> Session {
     Session::open(&Path::new("../import/fixtures/perf_data").join(name), options).expect("the fixture opens")
 }
 
-fn kept(name: &str, got: &str) {
+fn check_golden(name: &str, got: &str) {
     let path = Path::new("tests/golden").join(name);
-    // Which tables there are is none of a report's business: each new one would change every text.
+    // The list of tables is left out, as each new table would change every text.
     let tables = got.find("\nTables (").filter(|_| name != "frames.txt").unwrap_or(got.len());
     let got = &got[..tables];
     if std::env::var_os("COREWISE_BLESS").is_some_and(|v| !v.is_empty() && v != "0") {
         std::fs::write(&path, got).expect("the golden text is written");
         return;
     }
-    let wanted = std::fs::read_to_string(&path).expect("the golden text is there");
+    let wanted = std::fs::read_to_string(&path).expect("the golden text exists");
     assert!(wanted == got, "{} differs (cargo xtask bless):\n{got}", path.display());
 }
 
-fn unlike_cores() -> PassOptions {
-    let told = "model = \"Two unlike cores\"\n[[cpus]]\nids = \"0\"\ntype = \"performance\"\n[[cpus]]\nids = \"1\"\ntype = \"efficient\"\n";
-    let machine = engine::Machine::from_user(told).expect("a machine");
+fn hybrid_cores() -> PassOptions {
+    let machine = "model = \"Two core types\"\n[[cpus]]\nids = \"0\"\ntype = \"performance\"\n[[cpus]]\nids = \"1\"\ntype = \"efficient\"\n";
+    let machine = engine::Machine::from_user(machine).expect("a machine");
     PassOptions { machine: Some(machine), ..PassOptions::default() }
 }
 
@@ -32,33 +32,33 @@ fn unlike_cores() -> PassOptions {
 fn a_recording_with_tracepoints() {
     let session = open("sched.data", PassOptions::default());
     let options = Options { top: 6, concurrency: true, width: 120, ..Options::default() };
-    kept("sched.txt", &report::text(&session, &options).expect("a report"));
+    check_golden("sched.txt", &report::text(&session, &options).expect("a report"));
 }
 
 #[test]
-fn without_wakings_on_a_narrow_terminal() {
+fn a_recording_without_wakeups_on_a_narrow_terminal() {
     let session = open("switch.data", PassOptions::default());
     let options = Options { top: 4, width: 80, sort: Sort::Switches, ..Options::default() };
     let text = report::text(&session, &options).expect("a report");
     assert!(text.lines().all(|l| l.chars().count() <= 80 || l.contains("corewise ")), "{text}");
-    kept("switch.txt", &text);
+    check_golden("switch.txt", &text);
 }
 
 #[test]
-fn one_process_on_unlike_cores() {
-    let session = open("sched.data", unlike_cores());
+fn one_process_on_different_core_types() {
+    let session = open("sched.data", hybrid_cores());
     let options =
         Options { process: Some("sched-messaging".to_owned()), top: 3, sort: Sort::MaxReady, ..Options::default() };
-    kept("process.txt", &report::text(&session, &options).expect("a report"));
+    check_golden("process.txt", &report::text(&session, &options).expect("a report"));
 }
 
-/// Capabilities 41 and 42: what bound the frames comes first, and a list of the slow ones to go on from.
+/// Capabilities 41 and 42: the limiting factors of the frames come first, then a list of the slow ones.
 #[test]
 fn cap_41_42_a_frame_log() {
     let path = Path::new("../import/fixtures/present_mon/v1.csv");
     let session = Session::open(path, PassOptions::default()).expect("the fixture opens");
     let options = Options { width: 120, ..Options::default() };
-    kept("frames.txt", &report::text(&session, &options).expect("a report"));
+    check_golden("frames.txt", &report::text(&session, &options).expect("a report"));
     let one = Options { process: Some("40".to_owned()), ..options.clone() };
     let text = report::text(&session, &one).expect("a report");
     assert!(text.contains("dwm.exe") && !text.contains("game.exe"), "{text}");
@@ -69,14 +69,14 @@ fn cap_41_42_a_frame_log() {
     assert_eq!((programs("frame_sums"), programs("frames")), (vec!["dwm.exe"], vec!["dwm.exe"]));
     let all = object(&session, &options);
     let slow = all["frames"].as_array().expect("rows").iter().max_by_key(|r| r["frame_ns"].as_i64());
-    assert_eq!(slow.expect("a frame")["frame"], 5, "dwm's 16 ms");
-    let nobody = Options { process: Some("nobody".to_owned()), ..options };
-    let error = report::text(&session, &nobody).expect_err("an error").to_string();
-    assert!(error.contains("nobody") && error.contains("corewise report"), "{error}");
+    assert_eq!(slow.expect("a frame")["frame"], 5, "the 16 ms frame of dwm");
+    let missing = Options { process: Some("missing".to_owned()), ..options };
+    let error = report::text(&session, &missing).expect_err("an error").to_string();
+    assert!(error.contains("missing") && error.contains("corewise report"), "{error}");
 }
 
-/// Two frames in milliseconds: 1 from 1 to 6, of which `other` takes 3 to 4 from it, and 2 from 7 to 13, in which it waits from 8 on,
-/// is woken at 10 and runs from 11 on.
+/// Two frames, in milliseconds: frame 1 from 1 to 6, during which `other` runs from 3 to 4; frame 2 from 7 to 13, in which `game` waits
+/// from 8, is woken at 10 and runs from 11.
 const MARKED: &str = "\
 # tracer: nop
 #
@@ -93,7 +93,7 @@ const MARKED: &str = "\
             game-10    [000] d..2.   100.014000: sched_switch: prev_comm=game prev_pid=10 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
 ";
 
-/// Capability 62: a task's time, split into running, ready and blocked, frame by frame.
+/// Capability 62: a thread's time per frame, split into running, ready and blocked.
 #[test]
 fn cap_62_frames_of_marks() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -102,8 +102,8 @@ fn cap_62_frames_of_marks() {
     let session = Session::open(&path, PassOptions::default()).expect("a trace");
     let with = |name: &str| Options { frames_of: Some(name.to_owned()), ..Options::default() };
     let text = report::text(&session, &with("Frame *")).expect("a report");
-    let section = text.split("\nFrames: ").nth(1).and_then(|t| t.split("\n\nWhat").next()).expect("a section");
-    kept("marked.txt", &format!("Frames: {section}\n"));
+    let section = text.split("\nFrames: ").nth(1).and_then(|t| t.split("\n\nN").next()).expect("a section");
+    check_golden("marked.txt", &format!("Frames: {section}\n"));
     let json = object(&session, &with("Frame 2"));
     let [frame] = json["mark_stretches"].as_array().expect("rows").as_slice() else { panic!("{json}") };
     let of = |col: &str| frame[col].as_i64().expect("an integer") / 1_000_000;
@@ -114,11 +114,11 @@ fn cap_62_frames_of_marks() {
 }
 
 #[test]
-fn nobody_of_that_name() {
+fn a_missing_process_is_an_error() {
     let session = open("sched.data", PassOptions::default());
-    let options = Options { process: Some("nobody".to_owned()), ..Options::default() };
+    let options = Options { process: Some("missing".to_owned()), ..Options::default() };
     let error = report::text(&session, &options).expect_err("an error").to_string();
-    assert!(error.contains("nobody") && error.contains("corewise report"), "{error}");
+    assert!(error.contains("missing") && error.contains("corewise report"), "{error}");
 }
 
 fn object(session: &Session, options: &Options) -> serde_json::Value {
@@ -128,7 +128,7 @@ fn object(session: &Session, options: &Options) -> serde_json::Value {
 }
 
 #[test]
-fn the_object_closes() {
+fn the_tables_of_the_json_object_are_consistent() {
     let session = open("sched.data", PassOptions::default());
     let json = object(&session, &Options { concurrency: true, ..Options::default() });
     let sum = |table: &str, of: &dyn Fn(&serde_json::Value) -> i64| -> i64 {

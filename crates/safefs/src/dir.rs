@@ -1,4 +1,4 @@
-//! A folder that is held open.
+//! An open folder.
 
 use crate::Access;
 use crate::owner::{self, Owner};
@@ -12,42 +12,43 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A folder, wherever its name may lead by now.
+/// An open folder, even if its path now leads elsewhere.
 #[derive(Clone, Debug)]
 pub struct Dir {
     fd: Arc<OwnedFd>,
-    /// For words only: nothing is opened by it.
+    /// Only for messages: nothing is opened by it.
     path: PathBuf,
-    /// Permissions of folders that are made in it.
+    /// The permissions of folders created in it.
     bits: u32,
-    /// Whose it becomes at the end.
-    heir: Option<Owner>,
-    /// Whether what is made in it becomes theirs at once.
-    at_once: bool,
+    /// The owner after [`Self::hand_over`].
+    new_owner: Option<Owner>,
+    /// Whether files created in it are handed over immediately.
+    hand_over_now: bool,
 }
 
 impl Dir {
-    /// A folder that is there.
+    /// Opens an existing folder.
     ///
     /// # Errors
-    /// As the file system says; root follows no link of another user.
+    /// The error of the file system; root follows no link of another user.
     pub fn open(path: &Path) -> Result<Self> {
         Self::of(walk::walk(path, None)?, path)
     }
 
-    /// A folder that is there, for what is kept in it to be had again: root writes in no folder of another user than who called sudo,
-    /// whose it is at once.
+    /// Opens an existing folder for cached files. Root writes only to its own folders and to those of the user who called sudo. New
+    /// files are handed over to that user immediately.
     ///
     /// # Errors
-    /// As [`Self::open`]; it is another user's.
+    /// As [`Self::open`]; another user owns the folder.
     pub fn open_for_writing(path: &Path) -> Result<Self> {
         Self::writable(Self::open(path)?)
     }
 
-    /// [`Self::open_for_writing`], made where it is missing; what is made in it is the user's alone, however open it is.
+    /// Like [`Self::open_for_writing`], but creates the folder if it is missing. New files are accessible only to the user, whatever the
+    /// permissions of the folder.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Self::open_for_writing`].
     pub fn make_all(path: &Path) -> Result<Self> {
         let bits = Access::Private.of_folders();
         Ok(Self { bits, ..Self::writable(Self::of(walk::walk(path, Some(bits))?, path)?)? })
@@ -55,24 +56,30 @@ impl Dir {
 
     fn writable(dir: Self) -> Result<Self> {
         if owner::is_root() {
-            owner::ours(&dir.stat()?)?;
+            owner::check_owner(&dir.stat()?)?;
         }
-        Ok(Self { at_once: true, ..dir })
+        Ok(Self { hand_over_now: true, ..dir })
     }
 
-    /// What is made in a folder has its permissions for reading, and goes to who called sudo where it, or the folder around it, is
-    /// theirs.
+    /// Returns a folder for a descriptor. Files created in it have its permissions for reading. They are handed over to the user who
+    /// called sudo if that user owns the folder or its parent.
     pub(crate) fn of(fd: OwnedFd, path: &Path) -> Result<Self> {
         let of = fstat(&fd)?;
-        let around = || folder(&fd, OsStr::new("..")).and_then(fstat).ok();
-        let heir = owner::invoking_owner(&of).or_else(|| owner::invoking_owner(&around()?));
-        Ok(Self { fd: Arc::new(fd), path: path.to_owned(), bits: 0o700 | of.st_mode & 0o055, heir, at_once: false })
+        let parent = || folder(&fd, OsStr::new("..")).and_then(fstat).ok();
+        let new_owner = owner::invoking_owner(&of).or_else(|| owner::invoking_owner(&parent()?));
+        Ok(Self {
+            fd: Arc::new(fd),
+            path: path.to_owned(),
+            bits: 0o700 | of.st_mode & 0o055,
+            new_owner,
+            hand_over_now: false,
+        })
     }
 
-    /// A folder in which one is made: that goes to who called sudo where this one is theirs.
-    pub(crate) fn around(fd: OwnedFd, path: &Path) -> Result<Self> {
-        let heir = owner::invoking_owner(&fstat(&fd)?);
-        Ok(Self { heir, ..Self::of(fd, path)? })
+    /// Returns the parent folder of a new folder, which is handed over to the user who called sudo if that user owns the parent.
+    pub(crate) fn parent(fd: OwnedFd, path: &Path) -> Result<Self> {
+        let new_owner = owner::invoking_owner(&fstat(&fd)?);
+        Ok(Self { new_owner, ..Self::of(fd, path)? })
     }
 
     pub(crate) fn fd(&self) -> &OwnedFd {
@@ -83,58 +90,64 @@ impl Dir {
         Ok(fstat(&self.fd)?)
     }
 
-    /// By which path it was opened; it need not lead there any more.
+    /// Returns the path with which it was opened, which may lead elsewhere now.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it is another user's, so that only rights above its permissions let this process write there.
+    /// Whether another user owns it, so that this process can write there only with elevated rights.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
         self.stat().map_or(true, |of| of.st_uid != rustix::process::geteuid().as_raw())
     }
 
-    /// Whether it will go to another user.
+    /// Whether it will be handed over to another user.
     #[must_use]
-    pub fn has_heir(&self) -> bool {
-        self.heir.is_some()
+    pub fn has_new_owner(&self) -> bool {
+        self.new_owner.is_some()
     }
 
-    /// That this user may put a trace there: it is theirs, or of who called sudo.
+    /// Checks that this user, or the user who called sudo, owns it.
     ///
     /// # Errors
-    /// It is another user's.
-    pub fn ours(&self) -> Result<()> {
-        owner::ours(&self.stat()?)
+    /// Another user owns it.
+    pub fn check_owner(&self) -> Result<()> {
+        owner::check_owner(&self.stat()?)
     }
 
-    /// Whether there is something of this name.
+    /// Whether the name exists.
     #[must_use]
     pub fn has(&self, name: impl AsRef<OsStr>) -> bool {
         statat(&self.fd, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
-    /// What lies in it.
+    /// Returns the names in it.
     ///
     /// # Errors
-    /// As the file system says.
+    /// The error of the file system.
     pub fn names(&self) -> Result<Vec<OsString>> {
         names(&self.fd)
     }
 
     fn within(&self, fd: OwnedFd, name: &OsStr, bits: u32) -> Self {
-        Self { fd: Arc::new(fd), path: self.path.join(name), bits, heir: self.heir, at_once: self.at_once }
+        Self {
+            fd: Arc::new(fd),
+            path: self.path.join(name),
+            bits,
+            new_owner: self.new_owner,
+            hand_over_now: self.hand_over_now,
+        }
     }
 
-    /// A new folder in it.
+    /// Creates a folder in it.
     ///
     /// # Errors
-    /// As the file system says.
+    /// The error of the file system.
     pub fn make(&self, name: impl AsRef<OsStr>) -> Result<Self> {
         let name = name.as_ref();
         let made = self.within(walk::make(&self.fd, name, self.bits)?, name, self.bits);
-        self.given_at_once(&made.fd).map(|()| made)
+        self.hand_over_new(&made.fd).map(|()| made)
     }
 
     pub(crate) fn make_as(&self, name: &OsStr, access: Access) -> Result<Self> {
@@ -142,10 +155,10 @@ impl Dir {
         Ok(self.within(fd, name, access.of_folders()))
     }
 
-    /// A folder in it that is there; never through a link.
+    /// Opens an existing folder in it, never through a link.
     ///
     /// # Errors
-    /// As the file system says.
+    /// The error of the file system.
     pub fn open_dir(&self, name: impl AsRef<OsStr>) -> Result<Self> {
         let name = name.as_ref();
         let fd = folder(&self.fd, name)?;
@@ -153,10 +166,10 @@ impl Dir {
         Ok(self.within(fd, name, bits))
     }
 
-    /// A folder in it, made where it is missing.
+    /// Opens a folder in it, and creates it if it is missing.
     ///
     /// # Errors
-    /// As the file system says.
+    /// The error of the file system.
     pub fn open_or_make(&self, name: &str) -> Result<Self> {
         match self.make(name) {
             Err(why) if why.kind() == ErrorKind::AlreadyExists => Self::writable(self.open_dir(name)?),
@@ -164,79 +177,80 @@ impl Dir {
         }
     }
 
-    /// A new file in it, to be read and written.
+    /// Creates a file in it, for reading and writing.
     ///
     /// # Errors
-    /// As the file system says; something of this name is there.
+    /// The error of the file system; the name exists.
     pub fn create(&self, name: impl AsRef<OsStr>) -> Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let bits = Mode::from_raw_mode(0o600 | self.bits & 0o044);
         let fd = openat(&self.fd, name.as_ref(), flags, bits)?;
         fchmod(&fd, bits)?;
-        self.given_at_once(&fd)?;
+        self.hand_over_new(&fd)?;
         Ok(fd.into())
     }
 
-    fn given_at_once(&self, of: impl std::os::fd::AsFd) -> Result<()> {
-        if self.at_once { self.given(of) } else { Ok(()) }
+    fn hand_over_new(&self, of: impl std::os::fd::AsFd) -> Result<()> {
+        if self.hand_over_now { self.change_owner(of) } else { Ok(()) }
     }
 
-    fn given(&self, of: impl std::os::fd::AsFd) -> Result<()> {
-        self.heir.map_or(Ok(()), |heir| give(of, heir))
+    fn change_owner(&self, of: impl std::os::fd::AsFd) -> Result<()> {
+        self.new_owner.map_or(Ok(()), |new_owner| give(of, new_owner))
     }
 
-    /// A file in it, to be read: never through a link, and nothing but a file.
+    /// Opens a regular file in it for reading, never through a link.
     ///
     /// # Errors
-    /// As the file system says.
+    /// The error of the file system.
     pub fn open_file(&self, name: impl AsRef<OsStr>) -> Result<File> {
-        // A pipe in its place would keep us waiting.
+        // Without NONBLOCK, opening a pipe would block.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = openat(&self.fd, name.as_ref(), flags, Mode::empty()).map_err(|why| match why {
-            Errno::LOOP => {
-                Error::new(ErrorKind::PermissionDenied, "it is a link, and none is followed within a trace folder")
-            }
+            Errno::LOOP => Error::new(
+                ErrorKind::PermissionDenied,
+                "it is a symbolic link, which is not followed in a trace folder",
+            ),
             why => why.into(),
         })?;
         match kind(&fstat(&fd)?) {
             FileType::RegularFile => Ok(fd.into()),
-            _ => Err(Error::new(ErrorKind::InvalidInput, "it is no file")),
+            _ => Err(Error::new(ErrorKind::InvalidInput, "it is not a regular file")),
         }
     }
 
-    /// All that is in a file.
+    /// Reads a file.
     ///
     /// # Errors
-    /// As the file system says.
+    /// The error of the file system.
     pub fn read(&self, name: impl AsRef<OsStr>) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.open_file(name)?.read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// Writes a file so that it is either the old one or the new one, whole; gives it, to be synced or handed over.
+    /// Replaces a file atomically. Returns the new file, to be synced or handed over.
     ///
     /// # Errors
-    /// As the file system says.
+    /// The error of the file system.
     pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<File> {
-        let beside = format!("{name}.new");
-        // Of who was killed before it had its name.
-        let _ = self.remove(&beside);
-        let mut file = self.create(&beside)?;
-        let done = file.write_all(bytes).and_then(|()| self.rename(&beside, self, name));
+        let temporary = format!("{name}.new");
+        // Left over if a process was killed before the rename.
+        let _ = self.remove(&temporary);
+        let mut file = self.create(&temporary)?;
+        let done = file.write_all(bytes).and_then(|()| self.rename(&temporary, self, name));
         match done {
             Ok(()) => Ok(file),
             Err(why) => {
-                let _ = self.remove(&beside);
+                let _ = self.remove(&temporary);
                 Err(why)
             }
         }
     }
 
-    /// Gives what is in it another name, here or in another folder. What has that name is replaced.
+    /// Renames an entry, also to another folder. An entry with the new name is replaced.
     ///
     /// # Errors
-    /// As the file system says.
+    /// The error of the file system.
     pub fn rename(&self, from: impl AsRef<OsStr>, to: &Self, name: impl AsRef<OsStr>) -> Result<()> {
         Ok(renameat(&self.fd, from.as_ref(), &to.fd, name.as_ref())?)
     }
@@ -244,7 +258,7 @@ impl Dir {
     /// Removes a file.
     ///
     /// # Errors
-    /// As the file system says.
+    /// The error of the file system.
     pub fn remove(&self, name: impl AsRef<OsStr>) -> Result<()> {
         Ok(unlinkat(&self.fd, name.as_ref(), AtFlags::empty())?)
     }
@@ -252,15 +266,15 @@ impl Dir {
     /// Removes an empty folder.
     ///
     /// # Errors
-    /// As the file system says.
+    /// The error of the file system.
     pub fn remove_dir(&self, name: impl AsRef<OsStr>) -> Result<()> {
         Ok(unlinkat(&self.fd, name.as_ref(), AtFlags::REMOVEDIR)?)
     }
 
-    /// Removes all that is in it.
+    /// Removes everything in it.
     ///
     /// # Errors
-    /// As the file system says.
+    /// The error of the file system.
     pub fn clear(&self) -> Result<()> {
         for name in self.names()? {
             match self.remove(&name) {
@@ -274,15 +288,15 @@ impl Dir {
         Ok(())
     }
 
-    /// Removes a folder of corewise's own making with all that is in it, if it is there.
+    /// Removes a folder that corewise created, with everything in it, if it exists.
     ///
     /// # Errors
-    /// As the file system says; it is another user's.
+    /// The error of the file system; another user owns it.
     pub fn remove_all(&self, name: impl AsRef<OsStr>) -> Result<()> {
         match self.open_dir(&name) {
-            Ok(there) => {
-                there.ours()?;
-                there.clear()?;
+            Ok(folder) => {
+                folder.check_owner()?;
+                folder.clear()?;
                 self.remove_dir(name)
             }
             Err(why) if matches!(why.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(()),
@@ -290,18 +304,18 @@ impl Dir {
         }
     }
 
-    /// That its names are on disk.
+    /// Syncs the folder itself to disk.
     ///
     /// # Errors
-    /// As the file system says.
+    /// The error of the file system.
     pub fn sync(&self) -> Result<()> {
         Ok(fsync(readable(&self.fd)?)?)
     }
 
-    /// That it is on disk with all that is in it.
+    /// Syncs the folder to disk with everything in it.
     ///
     /// # Errors
-    /// As the file system says.
+    /// The error of the file system.
     pub fn sync_all(&self) -> Result<()> {
         for name in self.names()? {
             match self.open_dir(&name) {
@@ -312,13 +326,13 @@ impl Dir {
         self.sync()
     }
 
-    /// Makes it, with all that is in it, the user's who called sudo, where it is to be theirs. It must be of this process's own making:
-    /// what lies in it is taken for such.
+    /// Hands the folder over to its new owner with everything in it, if it has one. This process must have created the folder and its
+    /// content.
     ///
     /// # Errors
-    /// As the file system says.
+    /// The error of the file system.
     pub fn hand_over(&self) -> Result<()> {
-        if self.heir.is_none() {
+        if self.new_owner.is_none() {
             return Ok(());
         }
         for name in self.names()? {
@@ -327,29 +341,29 @@ impl Dir {
                 Err(_) => self.hand_over_file(&self.open_file(&name)?)?,
             }
         }
-        self.hand_over_itself()
+        self.hand_over_folder()
     }
 
-    /// The same of the folder alone.
+    /// Hands over only the folder itself.
     ///
     /// # Errors
-    /// As the file system says.
-    pub fn hand_over_itself(&self) -> Result<()> {
+    /// The error of the file system.
+    pub fn hand_over_folder(&self) -> Result<()> {
         match is_mine(&self.stat()?) {
-            true => self.given(&self.fd),
+            true => self.change_owner(&self.fd),
             false => Ok(()),
         }
     }
 
-    /// The same of a file that was made in it.
+    /// Hands over a file that was created in it.
     ///
     /// # Errors
-    /// As the file system says.
+    /// The error of the file system.
     pub fn hand_over_file(&self, file: &File) -> Result<()> {
         let of = fstat(file)?;
-        // Of a file with another name elsewhere nobody knows whose it is.
+        // A file with further hard links may belong to another user.
         match is_mine(&of) && of.st_nlink == 1 {
-            true => self.given(file),
+            true => self.change_owner(file),
             false => Ok(()),
         }
     }

@@ -1,16 +1,16 @@
-//! Folders by descriptor, for what recordings, imports and caches write.
+//! File access by folder descriptors, for recordings, imports and caches.
 //!
-//! A recording holds every process's command line and the kernel's addresses, and is often made by root in a folder of somebody
-//! else. So a folder is opened once, and all within it is named relative to its descriptor:
+//! A recording has the command lines of all processes and kernel addresses, and is often made by root in a folder of another user.
+//! So a folder is opened once, and everything in it is accessed relative to its descriptor:
 //!
 //! ```text
-//!   path ── walk: root follows no link of another user ──▶ Dir ── create, make, open: no link, new files only
-//!                                                           │     0700 and 0600 whatever the umask, 0755 and 0644 if shared
-//!                                                           ├── sync_all: on disk before what it replaces is removed
-//!                                                           └── hand_over: by descriptor, to who called sudo
+//!   path ── walk: root follows no link of another user ──▶ Dir ── create, make, open: no links, new files only
+//!                                                           │     0700 and 0600 with any umask, 0755 and 0644 if shared
+//!                                                           ├── sync_all: on disk before the old data is removed
+//!                                                           └── hand_over: by descriptor, to the user who called sudo
 //! ```
 //!
-//! Errors are sentences without the path: who reports them names it.
+//! Error messages do not have the path: the caller adds it.
 
 mod dir;
 mod owner;
@@ -20,18 +20,18 @@ mod walk;
 pub use dir::Dir;
 pub use place::Place;
 
-/// Who may read what is written.
+/// The permissions of written files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Access {
-    /// The owner alone: folders 0700, files 0600.
+    /// Only the owner: folders 0700, files 0600.
     #[default]
     Private,
-    /// Every user of the machine: folders 0755, files 0644.
+    /// All users of the machine: folders 0755, files 0644.
     Shared,
 }
 
 impl Access {
-    /// Of `--shared`.
+    /// Returns the access for `--shared`.
     #[must_use]
     pub fn shared(shared: bool) -> Self {
         if shared { Self::Shared } else { Self::Private }

@@ -1,4 +1,4 @@
-//! Where a new folder will stand.
+//! The place of a new folder.
 
 use crate::walk::{is_empty, permit, walk};
 use crate::{Access, Dir, owner};
@@ -6,65 +6,65 @@ use std::ffi::{OsStr, OsString};
 use std::io::{Error, ErrorKind, Result};
 use std::path::Path;
 
-/// A name in a folder that is held open.
+/// A name in an open folder.
 #[derive(Debug)]
 pub struct Place {
-    around: Dir,
+    parent: Dir,
     name: OsString,
     access: Access,
 }
 
 impl Place {
-    /// The place of a new folder; folders that are missing on the way to it are made.
+    /// Returns the place of a new folder; missing parent folders are created.
     ///
     /// # Errors
-    /// It has no name, or the way is not to be gone.
+    /// The path has no name, or cannot be followed.
     pub fn of(path: &Path, access: Access) -> Result<Self> {
         let name =
-            path.file_name().ok_or_else(|| Error::new(ErrorKind::InvalidInput, "it is no name for a new folder"))?;
-        let around = path.parent().unwrap_or(Path::new(""));
-        let fd = walk(around, Some(access.of_folders()))?;
-        Ok(Self { around: Dir::around(fd, around)?, name: name.to_owned(), access })
+            path.file_name().ok_or_else(|| Error::new(ErrorKind::InvalidInput, "it is not a name for a new folder"))?;
+        let parent = path.parent().unwrap_or(Path::new(""));
+        let fd = walk(parent, Some(access.of_folders()))?;
+        Ok(Self { parent: Dir::parent(fd, parent)?, name: name.to_owned(), access })
     }
 
-    /// The folder in which it is.
+    /// Returns the parent folder.
     #[must_use]
-    pub fn around(&self) -> &Dir {
-        &self.around
+    pub fn parent(&self) -> &Dir {
+        &self.parent
     }
 
-    /// Its name there.
+    /// Returns its name in the parent folder.
     #[must_use]
     pub fn name(&self) -> &OsStr {
         &self.name
     }
 
-    /// Whether a new folder may stand there: nothing is there, or an empty folder of this user or of who called sudo.
+    /// Whether the place is free: it does not exist, or is an empty folder of this user or of the user who called sudo.
     ///
     /// # Errors
-    /// The folder is another user's.
+    /// Another user owns the folder.
     pub fn is_free(&self) -> Result<bool> {
-        if !self.around.has(&self.name) {
+        if !self.parent.has(&self.name) {
             return Ok(true);
         }
-        let Ok(there) = self.around.open_dir(&self.name) else { return Ok(false) };
-        owner::ours(&there.stat()?)?;
+        let Ok(there) = self.parent.open_dir(&self.name) else { return Ok(false) };
+        owner::check_owner(&there.stat()?)?;
         is_empty(there.fd())
     }
 
-    /// Makes a folder of another name beside it, for what will have its name.
+    /// Creates a folder with another name in the same parent, to be renamed later.
     ///
     /// # Errors
-    /// As the file system says.
-    pub fn make_beside(&self, name: &OsStr) -> Result<Dir> {
-        self.around.make_as(name, self.access)
+    /// The error of the file system.
+    pub fn make_sibling(&self, name: &OsStr) -> Result<Dir> {
+        self.parent.make_as(name, self.access)
     }
 
-    /// A new folder, or an empty one that is there already: the folder and, where it was made, its place.
+    /// Creates a folder, or takes an empty one that exists. Returns the folder and, if it was created, its place.
     ///
     /// # Errors
-    /// [`ErrorKind::AlreadyExists`]: something is there that is no empty folder. [`ErrorKind::PermissionDenied`]: it is another
-    /// user's. Else as the file system says.
+    /// [`ErrorKind::AlreadyExists`]: the path exists and is not an empty folder. [`ErrorKind::PermissionDenied`]: another user owns it.
+    /// Otherwise the error of the file system.
     pub fn take(path: &Path, access: Access) -> Result<(Dir, Option<Self>)> {
         match walk(path, None) {
             Ok(fd) => {
@@ -72,13 +72,13 @@ impl Place {
                 if !is_empty(dir.fd())? {
                     return Err(ErrorKind::AlreadyExists.into());
                 }
-                owner::ours(&dir.stat()?)?;
+                owner::check_owner(&dir.stat()?)?;
                 permit(dir.fd(), access.of_folders())?;
-                Ok((Dir::of(walk_again(&dir)?, path)?, None))
+                Ok((Dir::of(reopen(&dir)?, path)?, None))
             }
             Err(why) if why.kind() == ErrorKind::NotFound => {
                 let place = Self::of(path, access)?;
-                let dir = place.around.make_as(&place.name, access)?;
+                let dir = place.parent.make_as(&place.name, access)?;
                 Ok((dir, Some(place)))
             }
             Err(why) if why.kind() == ErrorKind::NotADirectory => Err(ErrorKind::AlreadyExists.into()),
@@ -86,13 +86,13 @@ impl Place {
         }
     }
 
-    /// Removes the folder that was made there, if it is empty.
-    pub fn give_up(&self) {
-        let _ = self.around.remove_dir(&self.name);
+    /// Removes the folder that was created there, if it is empty.
+    pub fn remove_if_empty(&self) {
+        let _ = self.parent.remove_dir(&self.name);
     }
 }
 
-/// The same folder, whose permissions were changed.
-fn walk_again(dir: &Dir) -> Result<std::os::fd::OwnedFd> {
+/// Opens the same folder again, after its permissions were changed.
+fn reopen(dir: &Dir) -> Result<std::os::fd::OwnedFd> {
     Ok(crate::walk::folder(dir.fd(), OsStr::new("."))?)
 }

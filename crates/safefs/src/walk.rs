@@ -1,4 +1,4 @@
-//! From a path to a descriptor.
+//! Opens the folder at a path.
 
 use crate::owner;
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fchmod, fstat, mkdirat, openat, readlinkat};
@@ -10,10 +10,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
-/// As many as the kernel follows.
-const MOST_LINKS: u32 = 40;
+/// The maximum number of links, as in the kernel.
+const MAX_LINKS: u32 = 40;
 
-/// A folder itself, whatever may be done in it; never through a link.
+/// Opens a folder without access rights to its content, never through a link.
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Opens a folder within another one.
@@ -21,7 +21,7 @@ pub(crate) fn folder(at: impl AsFd, name: &OsStr) -> rustix::io::Result<OwnedFd>
     openat(at, name, FOLDER, Mode::empty())
 }
 
-/// The same folder, to be read, synced or changed.
+/// Opens the same folder for reading, syncing or changing it.
 pub(crate) fn readable(of: impl AsFd) -> rustix::io::Result<OwnedFd> {
     openat(of, c".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
@@ -35,7 +35,7 @@ pub(crate) fn is_empty(of: &OwnedFd) -> Result<bool> {
     Ok(names(of)?.is_empty())
 }
 
-/// What lies in a folder.
+/// Returns the names in a folder.
 pub(crate) fn names(of: &OwnedFd) -> Result<Vec<OsString>> {
     let mut all = Vec::new();
     for entry in rustix::fs::Dir::new(readable(of)?)? {
@@ -47,35 +47,36 @@ pub(crate) fn names(of: &OwnedFd) -> Result<Vec<OsString>> {
     Ok(all)
 }
 
-/// Sets a folder's permissions, whatever the umask was.
+/// Sets the permissions of a folder, independent of the umask.
 pub(crate) fn permit(of: &OwnedFd, bits: u32) -> Result<()> {
     Ok(fchmod(readable(of)?, mode(bits))?)
 }
 
-/// Makes a folder that is not there. Where somebody else may write in the one around it, another folder may stand there by
-/// the time that it is opened: it is taken only if it is this user's and empty.
+/// Creates a folder. If another user can write to the parent folder, they may replace the new folder before it is opened: it is used
+/// only if this user owns it and it is empty.
 pub(crate) fn make(at: &OwnedFd, name: &OsStr, bits: u32) -> Result<OwnedFd> {
     mkdirat(at, name, mode(bits))?;
     let made = folder(at, name)?;
     let of = fstat(&made)?;
     if of.st_uid != rustix::process::geteuid().as_raw() {
-        return Err(Error::other("somebody replaced it while it was made"));
+        return Err(Error::other("another process replaced it while it was being created"));
     }
     if of.st_mode & 0o700 != 0o700 && !owner::is_root() {
-        // A umask that takes even the owner's rights: it cannot be opened to be changed. Its name will do, for who is not root.
+        // The umask removed even the owner's rights, so the folder cannot be opened to change it. Changing it by name is safe without
+        // root.
         rustix::fs::chmodat(at, name, mode(bits), rustix::fs::AtFlags::empty())?;
     }
     if !is_empty(&made)? {
-        return Err(Error::other("somebody replaced it while it was made"));
+        return Err(Error::other("another process replaced it while it was being created"));
     }
     permit(&made, bits)?;
     Ok(made)
 }
 
-/// Follows a path to a folder. What is missing on the way is made with `missing` as its mode, and is an error where that is `None`.
+/// Opens the folder at a path. Missing folders are created with the mode `missing`; if it is `None`, they are an error.
 ///
-/// Who is not root may go wherever the system lets them. Root goes through links only that root made, in folders of root's:
-/// another user's could lead anywhere.
+/// Other users than root may follow any link. Root follows only links that root owns, in folders that root owns, because links of
+/// another user could lead anywhere.
 pub(crate) fn walk(path: &Path, missing: Option<u32>) -> Result<OwnedFd> {
     let mut at = start(path)?;
     let mut left: VecDeque<OsString> = steps(path).collect();
@@ -84,11 +85,11 @@ pub(crate) fn walk(path: &Path, missing: Option<u32>) -> Result<OwnedFd> {
         match folder(&at, &name) {
             Ok(next) => at = next,
             Err(Errno::NOENT) if missing.is_some() && name != ".." => {
-                at = missing_one(&at, &name, missing.unwrap_or(0o700))?
+                at = make_missing(&at, &name, missing.unwrap_or(0o700))?
             }
             Err(Errno::NOTDIR | Errno::LOOP) => {
                 links += 1;
-                if links > MOST_LINKS {
+                if links > MAX_LINKS {
                     return Err(Errno::LOOP.into());
                 }
                 let to = link(&at, &name)?;
@@ -117,8 +118,8 @@ fn steps(path: &Path) -> impl Iterator<Item = OsString> {
     })
 }
 
-/// On the way to a new folder: of who called sudo, where the one around it is.
-fn missing_one(at: &OwnedFd, name: &OsStr, bits: u32) -> Result<OwnedFd> {
+/// Creates a missing parent folder; the user who called sudo owns it if they own its parent.
+fn make_missing(at: &OwnedFd, name: &OsStr, bits: u32) -> Result<OwnedFd> {
     let made = make(at, name, bits)?;
     if let Some(owner) = owner::invoking_owner(&fstat(at)?) {
         give(&made, owner)?;
@@ -126,27 +127,27 @@ fn missing_one(at: &OwnedFd, name: &OsStr, bits: u32) -> Result<OwnedFd> {
     Ok(made)
 }
 
-/// Makes what a descriptor leads to another user's.
+/// Changes the owner of an open file or folder.
 pub(crate) fn give(of: impl AsFd, (uid, gid): owner::Owner) -> Result<()> {
     Ok(rustix::fs::chownat(of, c"", Some(uid), Some(gid), rustix::fs::AtFlags::EMPTY_PATH)?)
 }
 
-/// Where a link leads that may be followed.
+/// Returns the target of a link that may be followed.
 fn link(at: &OwnedFd, name: &OsStr) -> Result<PathBuf> {
-    // The link itself: what stands there may be another one a moment later.
+    // Opens the link itself, because the name may lead to another one later.
     let it = openat(at, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     let of = fstat(&it)?;
     if kind(&of) != FileType::Symlink {
         return Err(Errno::NOTDIR.into());
     }
-    let around = fstat(at)?;
-    if owner::is_root() && (of.st_uid != 0 || around.st_uid != 0) {
-        let by = if of.st_uid == 0 { around.st_uid } else { of.st_uid };
-        let words = format!(
-            "{} is a link that uid {by} may change, and root follows none of another user's: name the folder that it leads to",
+    let parent = fstat(at)?;
+    if owner::is_root() && (of.st_uid != 0 || parent.st_uid != 0) {
+        let by = if of.st_uid == 0 { parent.st_uid } else { of.st_uid };
+        let message = format!(
+            "{} is a symbolic link that uid {by} may change; root does not follow links of other users: use the path of the target folder",
             name.display()
         );
-        return Err(Error::new(ErrorKind::PermissionDenied, words));
+        return Err(Error::new(ErrorKind::PermissionDenied, message));
     }
     Ok(PathBuf::from(OsString::from_vec(readlinkat(&it, c"", Vec::new())?.into_bytes())))
 }

@@ -1,4 +1,4 @@
-//! What is made is its owner's, whatever the umask, and no link leads out of a folder.
+//! Permissions are independent of the umask, and no link is followed out of a folder.
 #![allow(clippy::unwrap_used)]
 
 use safefs::{Access, Dir, Place};
@@ -10,7 +10,7 @@ fn mode(path: &Path) -> u32 {
     std::fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
 }
 
-/// The umask is the process's: the tests of this file that make something come one after the other.
+/// The umask applies to the process, so the tests of this file that create files run one after the other.
 fn with_umask(mask: libc::mode_t, test: impl FnOnce()) {
     static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -35,7 +35,7 @@ fn modes_are_the_same_under_every_umask() {
             });
             let modes = ["", "events", "events/switch.parquet", "manifest.json"].map(|name| mode(&path.join(name)));
             assert_eq!(modes, [folder, folder, file, file], "umask {mask:o}");
-            // What is kept there later is as open.
+            // Files cached there later have the same permissions.
             with_umask(mask, || {
                 let kept = Dir::open_for_writing(&path).unwrap().open_or_make("levels").unwrap();
                 kept.create("cpu.levels").unwrap();
@@ -46,7 +46,7 @@ fn modes_are_the_same_under_every_umask() {
 }
 
 #[test]
-fn a_cache_is_the_users_alone_however_open_it_was() {
+fn a_cache_is_private_whatever_its_permissions() {
     let temporary = tempfile::tempdir().unwrap();
     let path = temporary.path().join("cache");
     std::fs::create_dir(&path).unwrap();
@@ -59,7 +59,7 @@ fn a_cache_is_the_users_alone_however_open_it_was() {
 }
 
 #[test]
-fn an_empty_folder_is_taken_and_nothing_else() {
+fn only_an_empty_folder_is_taken() {
     let temporary = tempfile::tempdir().unwrap();
     let at = |name: &str| temporary.path().join(name);
     std::fs::create_dir(at("empty")).unwrap();
@@ -78,7 +78,7 @@ fn an_empty_folder_is_taken_and_nothing_else() {
     assert!(Place::of(&at("new"), Access::Private).unwrap().is_free().unwrap());
 }
 
-/// What stands under a name when it is used may be a link by then.
+/// A name may become a link before it is used.
 #[test]
 fn no_link_is_followed_within_a_folder() {
     let temporary = tempfile::tempdir().unwrap();
@@ -91,7 +91,7 @@ fn no_link_is_followed_within_a_folder() {
     symlink(at("elsewhere/new"), at("run.cw/new")).unwrap();
     assert!(dir.open_dir("events").is_err() && dir.make("events").is_err() && dir.create("new").is_err());
     assert_eq!(dir.read("meta.json").unwrap_err().kind(), ErrorKind::PermissionDenied);
-    // A file takes the link's place; a folder that is removed takes nothing with it that lies elsewhere.
+    // A file replaces the link. Removing a folder removes nothing elsewhere.
     dir.replace("meta.json", b"ours").unwrap();
     let inside = dir.make("inside").unwrap();
     symlink(at("elsewhere"), at("run.cw/inside/link")).unwrap();
@@ -100,14 +100,14 @@ fn no_link_is_followed_within_a_folder() {
     assert_eq!(std::fs::read_to_string(at("elsewhere/secret")).unwrap(), "secret");
     assert_eq!(std::fs::read_to_string(at("run.cw/meta.json")).unwrap(), "ours");
     assert!(!at("elsewhere/new").exists());
-    // A pipe in a file's place keeps nobody waiting.
+    // Opening a pipe instead of a file does not block.
     let pipe = std::ffi::CString::new(at("run.cw/pipe").to_str().unwrap()).unwrap();
     // SAFETY: a path that ends in a zero.
     assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
     assert!(dir.read("pipe").is_err());
 }
 
-/// The descriptor leads to the folder, wherever its name leads by now.
+/// The descriptor refers to the folder, even if its path leads elsewhere now.
 #[test]
 fn a_folder_that_was_swapped_is_not_written_to() {
     let temporary = tempfile::tempdir().unwrap();
@@ -122,7 +122,7 @@ fn a_folder_that_was_swapped_is_not_written_to() {
     dir.sync_all().unwrap();
     assert!(at("moved/spool/000000.seg").exists() && at("moved/manifest.json").exists());
     assert_eq!(std::fs::read_dir(at("elsewhere")).unwrap().count(), 0);
-    place.unwrap().give_up();
+    place.unwrap().remove_if_empty();
     assert!(at("elsewhere").exists());
 }
 
@@ -132,7 +132,7 @@ fn chown(path: &Path, uid: u32) {
 
 #[test]
 #[ignore = "needs root"]
-fn root_goes_through_links_of_root_only() {
+fn root_follows_only_links_of_root() {
     let temporary = tempfile::tempdir().unwrap();
     let at = |name: &str| temporary.path().join(name);
     std::fs::create_dir(at("disk")).unwrap();
@@ -167,7 +167,7 @@ fn root_writes_in_no_folder_of_a_third_user() {
     assert!(Place::of(&theirs, Access::Private).unwrap().is_free().is_err());
     assert!(Dir::open_for_writing(&theirs).is_err() && Dir::open(&theirs).is_ok());
     assert!(Dir::open(temporary.path()).unwrap().remove_all("theirs").is_err() && theirs.exists());
-    // A new folder in theirs is root's, and nobody else's.
+    // A new folder in a folder of another user belongs to root.
     let (dir, _) = Place::take(&theirs.join("run.cw"), Access::Private).unwrap();
     dir.hand_over().unwrap();
     assert_eq!(std::fs::metadata(theirs.join("run.cw")).unwrap().uid(), 0);

@@ -1,4 +1,4 @@
-//! What is answered: rows as Arrow IPC streams.
+//! Answers: rows as Arrow IPC streams.
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray, UInt8Array};
 use arrow_ipc::writer::StreamWriter;
@@ -9,52 +9,52 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;
 
-/// The columns of slices, as the viewer gets them; the numbers of states are those of [`model::ThreadState::ALL`] and
+/// The columns of slices as sent to the viewer. States are numbered as in [`model::ThreadState::ALL`] and
 /// [`model::CpuState::ALL`].
 pub(crate) const SLICES: TableDef = TableDef {
     name: "slices",
     version: 1,
     made_from: MadeFrom::Elsewhere,
     large: false,
-    doc: "What is drawn: a stretch, or short stretches that follow one another, told together.",
+    doc: "Slices as drawn: a stretch, or several short stretches merged into one slice.",
     key: &["track", "start_ns"],
     cols: &[
-        Col::new("track", Kind::Int, "", "Whose: a CPU's number, or a thread's place."),
+        Col::new("track", Kind::Int, "", "The track: a CPU's number, or the index of a thread."),
         Col::new("start_ns", Kind::Int, "ns", "First instant."),
         Col::new("end_ns", Kind::Int, "ns", "First instant after it."),
-        Col::new("state", Kind::Int, "", "The state that takes most of it, by number."),
-        Col::new("state_ns", Kind::Int, "ns", "For how long."),
+        Col::new("state", Kind::Int, "", "The state that takes most of the time, by number."),
+        Col::new("state_ns", Kind::Int, "ns", "The time in that state."),
         Col::new(
             "what",
             Kind::Int,
             "",
-            "A thread's CPU, a CPU's thread (key) that takes most of that state's time; −1: none.",
+            "The CPU of a thread, or the thread (key) on a CPU, that takes most of that state's time; −1 if none.",
         ),
-        Col::new("what_ns", Kind::Int, "ns", "For how long."),
-        Col::new("stretches", Kind::Int, "count", "Of how many stretches."),
+        Col::new("what_ns", Kind::Int, "ns", "The time with that CPU or thread."),
+        Col::new("stretches", Kind::Int, "count", "The number of stretches."),
     ],
 };
 
-/// The columns of what tracks of values are drawn of.
+/// The columns of slices of tracks of values.
 pub(crate) const STEPS: TableDef = TableDef {
     name: "steps",
     version: 1,
     made_from: MadeFrom::Elsewhere,
     large: false,
-    doc: "What is drawn of values: one, or short ones that follow one another, told together.",
+    doc: "Values as drawn: a value, or several short values merged into one slice.",
     key: &["track", "start_ns"],
     cols: &[
-        Col::new("track", Kind::Int, "", "Whose."),
+        Col::new("track", Kind::Int, "", "The track."),
         Col::new("start_ns", Kind::Int, "ns", "First instant."),
         Col::new("end_ns", Kind::Int, "ns", "First instant after it."),
-        Col::new("least", Kind::Float, "", "The least, in the unit of its kind."),
-        Col::new("most", Kind::Float, "", "The most."),
-        Col::new("mean", Kind::Float, "", "The mean, each weighted by its time."),
-        Col::new("stretches", Kind::Int, "count", "Of how many."),
+        Col::new("least", Kind::Float, "", "The minimum, in the unit of the kind of track."),
+        Col::new("most", Kind::Float, "", "The maximum."),
+        Col::new("mean", Kind::Float, "", "The mean, weighted by time."),
+        Col::new("stretches", Kind::Int, "count", "The number of values."),
     ],
 };
 
-/// Steps, as [`STEPS`] declares.
+/// Encodes steps as declared in [`STEPS`].
 pub(crate) fn steps(steps: &[Step]) -> Result<Vec<u8>, ArrowError> {
     let long = |of: fn(&Step) -> i64| Arc::new(Int64Array::from_iter_values(steps.iter().map(of))) as ArrayRef;
     let int = |of: fn(&Step) -> i32| Arc::new(Int32Array::from_iter_values(steps.iter().map(of))) as ArrayRef;
@@ -65,8 +65,8 @@ pub(crate) fn steps(steps: &[Step]) -> Result<Vec<u8>, ArrowError> {
             int(|s| s.track as i32),
             long(|s| s.start),
             long(|s| s.end),
-            float(|s| s.least),
-            float(|s| s.most),
+            float(|s| s.min),
+            float(|s| s.max),
             float(|s| s.mean),
             int(|s| i32::try_from(s.stretches).unwrap_or(i32::MAX)),
         ],
@@ -74,7 +74,7 @@ pub(crate) fn steps(steps: &[Step]) -> Result<Vec<u8>, ArrowError> {
     )
 }
 
-/// Slices, as [`SLICES`] declares, in the fewest bytes that JavaScript reads without copying.
+/// Encodes slices as declared in [`SLICES`], in the smallest types that JavaScript reads without copying.
 pub(crate) fn slices(slices: &[Slice]) -> Result<Vec<u8>, ArrowError> {
     let long = |of: fn(&Slice) -> i64| Arc::new(Int64Array::from_iter_values(slices.iter().map(of))) as ArrayRef;
     let int = |of: fn(&Slice) -> i32| Arc::new(Int32Array::from_iter_values(slices.iter().map(of))) as ArrayRef;
@@ -95,17 +95,21 @@ pub(crate) fn slices(slices: &[Slice]) -> Result<Vec<u8>, ArrowError> {
     )
 }
 
-/// Rows of a table.
+/// Encodes rows of a table.
 pub(crate) fn rows(def: &TableDef, rows: &[Vec<Value>]) -> Result<Vec<u8>, ArrowError> {
-    told(def, rows, &[])
+    rows_with_metadata(def, rows, &[])
 }
 
-/// Rows of a table, and what else is to be known of them, as the schema's metadata.
-pub(crate) fn told(def: &TableDef, rows: &[Vec<Value>], more: &[(&str, String)]) -> Result<Vec<u8>, ArrowError> {
+/// Encodes rows of a table, with metadata in the schema.
+pub(crate) fn rows_with_metadata(
+    def: &TableDef,
+    rows: &[Vec<Value>],
+    more: &[(&str, String)],
+) -> Result<Vec<u8>, ArrowError> {
     written(def, def.cols.iter().enumerate().map(|(at, col)| column(at, col, rows)).collect(), more)
 }
 
-/// A column of rows.
+/// Converts a column of rows.
 fn column(at: usize, col: &Col, rows: &[Vec<Value>]) -> ArrayRef {
     let cells = rows.iter().map(|row| row.get(at));
     match col.kind {
@@ -124,7 +128,7 @@ fn column(at: usize, col: &Col, rows: &[Vec<Value>]) -> ArrayRef {
     }
 }
 
-/// Rows of a table as they come, into a writer: one batch for each part that is pushed.
+/// Writes rows of a table as a stream: one batch per call of [`Self::push`].
 pub(crate) struct Rows<W: Write> {
     def: &'static TableDef,
     schema: Arc<Schema>,
@@ -132,7 +136,7 @@ pub(crate) struct Rows<W: Write> {
 }
 
 impl<W: Write> Rows<W> {
-    /// Begins with the table's columns.
+    /// Starts the stream with the table's columns.
     pub(crate) fn new(def: &'static TableDef, out: W) -> Result<Self, ArrowError> {
         let none: Vec<ArrayRef> = def.cols.iter().map(|col| column(0, col, &[])).collect();
         let schema = schema(def, &none, &[]);
@@ -140,31 +144,31 @@ impl<W: Write> Rows<W> {
         Ok(Self { def, schema, out })
     }
 
-    /// Some more rows.
+    /// Writes more rows.
     pub(crate) fn push(&mut self, rows: &[Vec<Value>]) -> Result<(), ArrowError> {
         let columns = self.def.cols.iter().enumerate().map(|(at, col)| column(at, col, rows)).collect();
         self.out.write(&RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
     }
 
-    /// What they were written to.
+    /// Returns the writer.
     pub(crate) fn to(&self) -> &W {
         self.out.get_ref()
     }
 
-    /// Ends them.
+    /// Ends the stream.
     pub(crate) fn finish(mut self) -> Result<W, ArrowError> {
         self.out.finish()?;
         self.out.into_inner()
     }
 }
 
-/// The columns as Arrow has them, each with its unit and description, so that who shows any table can say them.
+/// Returns the Arrow schema, with the unit and description of each column.
 fn schema(def: &TableDef, columns: &[ArrayRef], more: &[(&str, String)]) -> Arc<Schema> {
     let field = |(col, array): (&Col, &ArrayRef)| {
         let kind: DataType = array.data_type().clone();
-        let told = [("unit", col.unit), ("doc", col.doc), ("thread", if col.of_thread { "key" } else { "" })];
-        let told = told.into_iter().filter(|(_, word)| !word.is_empty()).map(|(k, v)| (k.to_owned(), v.to_owned()));
-        Field::new(col.name, kind, col.nullable).with_metadata(told.collect::<HashMap<_, _>>())
+        let about = [("unit", col.unit), ("doc", col.doc), ("thread", if col.is_thread_key { "key" } else { "" })];
+        let about = about.into_iter().filter(|(_, text)| !text.is_empty()).map(|(k, v)| (k.to_owned(), v.to_owned()));
+        Field::new(col.name, kind, col.nullable).with_metadata(about.collect::<HashMap<_, _>>())
     };
     let more: HashMap<_, _> = more.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
     let fields: Vec<Field> = def.cols.iter().zip(columns).map(field).collect();

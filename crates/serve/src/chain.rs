@@ -1,65 +1,65 @@
-//! How a thread came to run: who woke it, who woke that one before, and so on.
+//! The chain of wakeups that led to a thread: its waker, the waker of that thread, and so on.
 
 use crate::answer;
-use crate::asked::Chain;
-use crate::questions::Unanswered;
+use crate::queries::QueryError;
+use crate::query::Chain;
 use engine::Session;
 use model::tables::thread_state::{END_NS, START_NS, STATE, THREAD, WAKER};
 use model::{Col, Kind, MadeFrom, Ns, Row, Span, TableDef, ThreadState, tables};
 use std::time::{Duration, Instant};
 
-/// The wakings of a chain, the last first.
+/// The wakeups of a chain, the last one first.
 pub(crate) const COLUMNS: TableDef = TableDef {
     name: "wake_chain",
     version: 1,
     made_from: MadeFrom::Elsewhere,
     large: false,
-    doc: "The wakings that led to where a thread was, the last first.",
+    doc: "The chain of wakeups that led to a thread's state, the last one first.",
     key: &["at_ns", "thread"],
     cols: &[
-        Col::new("thread", Kind::Int, "", "Who was woken.").of_thread(),
-        Col::new("waker", Kind::Int, "", "Who woke it; 0: an interrupt did.").of_thread(),
-        Col::new("at_ns", Kind::Int, "ns", "When."),
-        Col::new("ready_ns", Kind::Int, "ns", "How long it was then ready."),
+        Col::new("thread", Kind::Int, "", "The thread that was woken.").thread_key(),
+        Col::new("waker", Kind::Int, "", "The waker; 0 for an interrupt.").thread_key(),
+        Col::new("at_ns", Kind::Int, "ns", "The time of the wakeup."),
+        Col::new("ready_ns", Kind::Int, "ns", "How long the thread was then ready."),
     ],
 };
 
-/// More arrows than these nobody follows.
-const MOST: usize = 8;
-/// A waking is looked for so far back, in steps of which each is [`WIDER`] times the one before.
+/// The maximum length of a chain.
+const MAX_CHAIN: usize = 8;
+/// The length of the first step of the search backwards, in ns; each further step is [`WIDER`] times longer.
 const FIRST: i64 = 1_000_000;
 const WIDER: i64 = 16;
 const STEPS: usize = 4;
-/// What is found by then is told.
+/// The time limit; what was found by then is returned.
 const BUDGET: Duration = Duration::from_secs(2);
 
-/// The chain that led a thread to a time.
-pub(crate) fn chain(session: &Session, asked: &Chain, left: &dyn Fn() -> bool) -> Result<Vec<u8>, Unanswered> {
+/// Finds the chain that led to a thread's state at a time.
+pub(crate) fn chain(session: &Session, query: &Chain, cancelled: &dyn Fn() -> bool) -> Result<Vec<u8>, QueryError> {
     let ends = Instant::now() + BUDGET;
-    let stop = || left() || Instant::now() > ends;
+    let stop = || cancelled() || Instant::now() > ends;
     let mut found = Vec::new();
-    let (mut thread, mut at) = (asked.thread, asked.at.clamp(0, session.summary().span_ns));
-    while found.len() < MOST {
-        let waking = waking(session, thread, at, &stop).map_err(Unanswered::Failed)?;
-        let Some(Waking { waker, start, end }) = waking else { break };
+    let (mut thread, mut at) = (query.thread, query.at.clamp(0, session.summary().span_ns));
+    while found.len() < MAX_CHAIN {
+        let wakeup = last_wakeup(session, thread, at, &stop).map_err(QueryError::Failed)?;
+        let Some(Wakeup { waker, start, end }) = wakeup else { break };
         found.push(vec![thread.into(), waker.into(), start.into(), (end - start).into()]);
-        // An interrupt, or the thread itself by a timer of its own.
+        // Woken by an interrupt, or by the thread's own timer.
         if waker == 0 || waker == thread {
             break;
         }
         (thread, at) = (waker, start);
     }
-    answer::rows(&COLUMNS, &found).map_err(|e| Unanswered::Failed(e.to_string()))
+    answer::rows(&COLUMNS, &found).map_err(|e| QueryError::Failed(e.to_string()))
 }
 
-struct Waking {
+struct Wakeup {
     waker: i64,
     start: i64,
     end: i64,
 }
 
-/// The last waking of a thread at a time or before.
-fn waking(session: &Session, thread: i64, at: i64, stop: &dyn Fn() -> bool) -> Result<Option<Waking>, String> {
+/// Finds the last wakeup of a thread at a time or before.
+fn last_wakeup(session: &Session, thread: i64, at: i64, stop: &dyn Fn() -> bool) -> Result<Option<Wakeup>, String> {
     let (mut last, mut back, mut to) = (None, FIRST, at.saturating_add(1));
     for _ in 0..STEPS {
         let from = to.saturating_sub(back).max(0);
@@ -75,14 +75,14 @@ fn waking(session: &Session, thread: i64, at: i64, stop: &dyn Fn() -> bool) -> R
                 let [start, end] = row.all([START_NS, END_NS]);
                 // Rows come in order of their start.
                 if let (true, Some(waker)) = (ready && start <= at, row.get(WAKER)) {
-                    last = Some(Waking { waker, start, end });
+                    last = Some(Wakeup { waker, start, end });
                 }
             }
             stopped = stop();
             if stopped { Err(std::io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
         });
         if last.is_some() || stopped {
-            // What was stopped has not seen all of that time: it may not be the last.
+            // If reading was stopped, the one found may not be the last.
             return Ok(last.filter(|_| !stopped));
         }
         read.map_err(|e| e.to_string())?;

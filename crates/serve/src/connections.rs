@@ -1,11 +1,11 @@
-//! Connections: a bounded number at once, each for a bounded time.
+//! Connections: limited in number and in time.
 //!
-//! Every user of the machine can connect to a loopback port. So nobody without the token keeps a place for long:
+//! Every user of the machine can connect to a loopback port, so connections without the token are closed soon:
 //!
 //! ```text
-//!   accepted ──▶ a whole request within REQUEST ──▶ with the token: known, kept while it asks again within IDLE
-//!       │                                      └──▶ without: refused and closed
-//!       └── all places taken: the oldest that is not known goes, once it had GRACE to send its request
+//!   accepted ──▶ a complete request within REQUEST ──▶ with the token: known, kept while it sends requests within IDLE
+//!       │                                         └──▶ without: refused and closed
+//!       └── all places taken: the oldest unknown connection is closed, after GRACE for its request
 //! ```
 
 use axum::extract::connect_info::Connected;
@@ -24,30 +24,30 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// At once; a browser opens six. Who finds no place waits in the system's queue behind others that do, so there are as many as a user
-/// may usually open files.
-const MOST: u64 = 1024;
-/// Files that are open beside them.
+/// The maximum number of connections; a browser opens six. Further connections wait in the system's queue, so the maximum is as many
+/// as a user may usually open files.
+const MAX_CONNECTIONS: u64 = 1024;
+/// The number of other open files.
 const OTHER_FILES: u64 = 256;
-/// Where the system lets this process open few files.
-const LEAST: u64 = 64;
-/// For a whole request, from the connection or the first byte of it.
+/// The number of connections if the system allows few open files.
+const MIN_CONNECTIONS: u64 = 64;
+/// The time for a complete request, from the connection or its first byte.
 const REQUEST: Duration = Duration::from_secs(10);
-/// From an answer to the next request, and for the other side to take more of an answer.
+/// The time from an answer to the next request, and for the client to receive more of an answer.
 const IDLE: Duration = Duration::from_secs(60);
-/// Before it is dropped for others. A browser on this machine sends its request at once; and in this time not so many places are
-/// given away that who waits in the system's queue waits for long.
+/// The time before an unknown connection may be closed for another. A browser on this machine sends its request immediately; a longer
+/// time would let connections wait in the system's queue for too long.
 const GRACE: Duration = Duration::from_millis(50);
 
-/// Hands out connections while there are places.
+/// Accepts connections while there are places.
 pub(crate) struct Connections {
     listener: TcpListener,
     places: Arc<Places>,
 }
 
-/// Who is connected, the oldest first.
+/// The open connections, the oldest first.
 struct Places {
-    most: usize,
+    max: usize,
     taken: Mutex<Vec<Taken>>,
     freed: Notify,
 }
@@ -55,11 +55,11 @@ struct Places {
 struct Taken {
     since: Instant,
     caller: Caller,
-    /// When it is dropped, the connection ends.
+    /// Ends the connection when dropped.
     _end: oneshot::Sender<()>,
 }
 
-/// What requests tell of the connection that they came by.
+/// The state of a connection, as set by its requests.
 #[derive(Clone, Default)]
 pub(crate) struct Caller(Arc<State>);
 
@@ -70,24 +70,24 @@ struct State {
 }
 
 impl Caller {
-    /// It has shown the token.
+    /// Records that the connection has sent the token.
     pub(crate) fn has_token(&self) {
         self.0.known.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it has.
+    /// Returns whether the connection has sent the token.
     pub(crate) fn is_known(&self) -> bool {
         self.0.known.load(Ordering::Relaxed)
     }
 
-    /// A request of it is being answered, until what this gives is dropped: as long as that takes, it has not to send anything.
+    /// Marks a request as being answered until the returned guard is dropped; meanwhile the connection does not time out.
     pub(crate) fn answering(&self) -> Answering {
         self.0.answering.store(true, Ordering::Relaxed);
         Answering(self.clone())
     }
 }
 
-/// A request that is being answered.
+/// A guard for a request that is being answered.
 pub(crate) struct Answering(Caller);
 
 impl Drop for Answering {
@@ -107,13 +107,13 @@ impl Places {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until there is a place; drops the oldest that is not known where there is none.
+    /// Waits for a free place; if there is none, closes the oldest unknown connection.
     async fn wait(&self) {
         loop {
             let freed = self.freed.notified();
             let may_go_at = {
                 let mut taken = self.taken();
-                if taken.len() < self.most {
+                if taken.len() < self.max {
                     return;
                 }
                 let oldest = taken.iter().position(|one| !one.caller.is_known());
@@ -140,14 +140,14 @@ impl Places {
 
 impl Connections {
     pub(crate) fn new(listener: TcpListener) -> Self {
-        let places = Places { most: most() as usize, taken: Mutex::default(), freed: Notify::new() };
+        let places = Places { max: max_connections() as usize, taken: Mutex::default(), freed: Notify::new() };
         Self { listener, places: Arc::new(places) }
     }
 }
 
-/// As many as there may be files open for, of which the system lets a process have more than it begins with.
-fn most() -> u64 {
-    let wanted = MOST + OTHER_FILES;
+/// Returns the maximum number of connections, after raising the limit of open files if possible.
+fn max_connections() -> u64 {
+    let wanted = MAX_CONNECTIONS + OTHER_FILES;
     let limit = getrlimit(Resource::Nofile);
     let mut files = limit.current.unwrap_or(u64::MAX);
     if files < wanted {
@@ -156,7 +156,7 @@ fn most() -> u64 {
             files = more;
         }
     }
-    files.saturating_sub(OTHER_FILES).clamp(LEAST, MOST)
+    files.saturating_sub(OTHER_FILES).clamp(MIN_CONNECTIONS, MAX_CONNECTIONS)
 }
 
 impl Listener for Connections {
@@ -166,9 +166,9 @@ impl Listener for Connections {
     async fn accept(&mut self) -> (Connection, SocketAddr) {
         let (stream, from) = Listener::accept(&mut self.listener).await;
         self.places.wait().await;
-        // Who has sent its request is heard before the next one takes a place.
+        // Handle requests that have arrived before another connection takes a place.
         tokio::task::yield_now().await;
-        // Answers are written whole: nothing is gained by waiting for more.
+        // Answers are written at once, so delaying packets gains nothing.
         let _ = stream.set_nodelay(true);
         let (end, ended) = oneshot::channel();
         let (since, caller) = (Instant::now(), Caller::default());
@@ -183,10 +183,10 @@ impl Listener for Connections {
     }
 }
 
-/// A connection; its place is free again when it is dropped.
+/// A connection; dropping it frees its place.
 pub(crate) struct Connection {
     stream: TcpStream,
-    /// None any more once it was seen to end: it may not be asked again.
+    /// `None` after it has completed, since it must not be polled again.
     ended: Option<oneshot::Receiver<()>>,
     until: Pin<Box<Sleep>>,
     phase: Phase,
@@ -194,12 +194,12 @@ pub(crate) struct Connection {
     places: Arc<Places>,
 }
 
-/// What is waited for.
+/// What a connection is waiting for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// The rest of a request; a connection begins with it.
+    /// The rest of a request; the initial phase.
     Request,
-    /// The other side takes an answer, or asks again.
+    /// The client to receive an answer, or to send the next request.
     Answer,
 }
 
@@ -209,7 +209,7 @@ impl Connection {
         self.until.as_mut().reset(Instant::now() + limit);
     }
 
-    /// Ends it when its time is over or its place was given away.
+    /// Ends the connection when its time is over or its place was given to another.
     fn limit<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
         if self.ended.as_mut().is_none_or(|ended| Pin::new(ended).poll(cx).is_ready()) {
             self.ended = None;
@@ -221,7 +221,7 @@ impl Connection {
         Poll::Ready(Err(ErrorKind::TimedOut.into()))
     }
 
-    /// The same of a write: as long as some is taken from time to time it may go on.
+    /// Like [`Self::limit`] for a write: it may continue as long as the client receives data from time to time.
     fn written<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         match written {
             Poll::Pending if self.phase == Phase::Answer => self.limit(cx),
@@ -248,7 +248,7 @@ impl AsyncRead for Connection {
             }
             return Poll::Ready(read);
         }
-        // What is being answered takes its time; then it is written.
+        // While a request is being answered, there is no time limit.
         if self.caller.0.answering.load(Ordering::Relaxed) {
             return Poll::Pending;
         }

@@ -1,9 +1,9 @@
-//! What can go wrong before a server answers, in a sentence with where and what to do.
+//! Errors of starting a server, with messages that say what happened, where, and what to do.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Why there is no server.
+/// Why the server cannot start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
@@ -13,29 +13,29 @@ pub enum ServeError {
     /// The levels of detail cannot be made or read.
     #[error(transparent)]
     Levels(#[from] levels::Error),
-    /// There is no place for the levels of detail.
-    #[error("{}: {why}; neither can levels of detail be written to the trace's folder: set XDG_CACHE_HOME to a folder that can be written", path.display())]
+    /// The levels of detail cannot be written anywhere.
+    #[error("{}: {why}; the trace folder is not writable either: set XDG_CACHE_HOME to a writable folder for the levels of detail", path.display())]
     NoPlace {
         /// The user's cache.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         why: std::io::Error,
     },
-    /// The address is taken, or not ours.
-    #[error("cannot listen on {at}: {why}: choose another --port, or leave it out")]
+    /// The address is in use or does not belong to this machine.
+    #[error("cannot listen on {at}: {why}: choose another --port, or omit it")]
     Listen {
-        /// Which.
+        /// The address.
         at: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         why: std::io::Error,
     },
-    /// A page of one file has no room for what it cannot be without.
-    #[error("{limit} bytes are too few for the coarsest picture of this recording: allow more with --html-limit")]
+    /// The limit of a page is too small for the data that it needs.
+    #[error("{limit} bytes are too few for the coarsest view of this recording: increase --html-limit")]
     Limit {
-        /// How many were allowed.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// The system gives no random numbers, threads or timers.
+    /// The system does not provide random numbers, threads or timers.
     #[error("cannot start the server: {0}")]
     Start(String),
 }

@@ -1,53 +1,53 @@
-//! What is wrong with the recording: diagnosed once, when it is first asked for, while other questions are answered.
+//! The findings: computed once, on the first request, while other requests are answered.
 
-use crate::questions::{Questions, Unanswered};
+use crate::queries::{QueryError, Worker};
 use diagnose::{Options, RULES};
 use engine::Session;
 use serde_json::json;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The diagnosis, or that it is being made.
+/// The diagnosis and its progress.
 #[derive(Default)]
-pub(crate) struct Findings(Arc<Mutex<Made>>);
+pub(crate) struct Findings(Arc<Mutex<State>>);
 
 #[derive(Default)]
-enum Made {
+enum State {
     #[default]
-    No,
-    Being,
-    Told(Result<Arc<str>, String>),
+    NotStarted,
+    Running,
+    Done(Result<Arc<str>, String>),
 }
 
 impl Findings {
-    /// The diagnosis as `corewise diagnose --format json` tells it, with what each rule finds (`rules`); nothing while it is
-    /// being made, which the first question begins.
-    pub(crate) fn told(&self, questions: &Questions) -> Result<Option<Arc<str>>, Unanswered> {
-        let mut made = lock(&self.0);
-        match &*made {
-            Made::Told(told) => return told.clone().map(Some).map_err(Unanswered::Failed),
-            Made::Being => return Ok(None),
-            Made::No => {}
+    /// Returns the diagnosis as printed by `corewise diagnose --format json`, with a description of each rule (`rules`); `None` while
+    /// it is being computed. The first call starts it.
+    pub(crate) fn get(&self, worker: &Worker) -> Result<Option<Arc<str>>, QueryError> {
+        let mut state = lock(&self.0);
+        match &*state {
+            State::Done(result) => return result.clone().map(Some).map_err(QueryError::Failed),
+            State::Running => return Ok(None),
+            State::NotStarted => {}
         }
         let to = Arc::clone(&self.0);
-        questions.later(move |session| {
-            let told = diagnosed(session).map(Arc::from);
-            *lock(&to) = Made::Told(told);
+        worker.queue(move |session| {
+            let result = diagnosed(session).map(Arc::from);
+            *lock(&to) = State::Done(result);
         })?;
-        *made = Made::Being;
+        *state = State::Running;
         Ok(None)
     }
 }
 
-/// What is held is one value, whole at any time: whoever panicked left it so.
-fn lock(made: &Mutex<Made>) -> MutexGuard<'_, Made> {
-    made.lock().unwrap_or_else(PoisonError::into_inner)
+/// Locks the state, which is valid even after a panic: it is replaced as a whole.
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The diagnosis.
+/// Diagnoses the recording.
 pub(crate) fn diagnosed(session: &Session) -> Result<String, String> {
-    let said = diagnose::diagnose(session, &Options::default()).map_err(|e| e.to_string())?;
-    let told = diagnose::json(session, &said).map_err(|e| e.to_string())?;
-    let mut told: serde_json::Value = serde_json::from_str(&told).map_err(|e| e.to_string())?;
-    told["rules"] = RULES.iter().map(|rule| json!({"rule": rule.id, "about": rule.about})).collect();
-    Ok(told.to_string())
+    let diagnosis = diagnose::diagnose(session, &Options::default()).map_err(|e| e.to_string())?;
+    let text = diagnose::json(session, &diagnosis).map_err(|e| e.to_string())?;
+    let mut json: serde_json::Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
+    json["rules"] = RULES.iter().map(|rule| json!({"rule": rule.id, "about": rule.about})).collect();
+    Ok(json.to_string())
 }

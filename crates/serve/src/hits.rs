@@ -1,39 +1,39 @@
-//! Stretches that are searched for.
+//! The search for stretches.
 
 use crate::answer;
-use crate::asked::Hits;
-use crate::questions::Unanswered;
+use crate::queries::QueryError;
+use crate::query::Hits;
 use crate::tracks::Tracks;
 use engine::Session;
 use model::tables::thread_state::{CPU, END_NS, START_NS, STATE, THREAD};
 use model::{CpuId, Row, tables};
 use std::time::{Duration, Instant};
 
-/// So long is looked; who wants more goes on behind what was looked at.
+/// The time limit of an answer; the client continues where it ended.
 const BUDGET: Duration = Duration::from_secs(2);
 
-/// Those of `thread_state` that hold all that is asked for, in order of their start. All that begin before the
-/// metadata's `until_ns` were looked at; from there on there may be more.
+/// Finds rows of `thread_state` that match the query, in order of their start. All that begin before `until_ns` in the metadata were
+/// examined; later ones may match too.
 pub(crate) fn hits(
     session: &Session,
     tracks: &Tracks,
-    asked: &Hits,
-    left: &dyn Fn() -> bool,
-) -> Result<Vec<u8>, Unanswered> {
-    let (span, most) = asked.wanted().map_err(Unanswered::Asked)?;
-    let by_thread = asked.name.is_some() || asked.tid.is_some() || asked.pid.is_some();
-    let threads = by_thread.then(|| tracks.keys(asked.name.as_deref(), asked.tid, asked.pid));
-    let kind = asked.kind.as_deref().map(str::to_lowercase);
+    query: &Hits,
+    cancelled: &dyn Fn() -> bool,
+) -> Result<Vec<u8>, QueryError> {
+    let (span, most) = query.validated().map_err(QueryError::Invalid)?;
+    let by_thread = query.name.is_some() || query.tid.is_some() || query.pid.is_some();
+    let threads = by_thread.then(|| tracks.keys(query.name.as_deref(), query.tid, query.pid));
+    let kind = query.kind.as_deref().map(str::to_lowercase);
     let place = |cpu: Option<i64>| {
         let machine = session.machine();
         let id = cpu.and_then(|cpu| u32::try_from(cpu).ok()).map(CpuId);
-        let here = id.and_then(|id| machine.cpus.iter().find(|c| c.id == id));
-        let vendor = here.and_then(|c| c.vendor_type.as_deref()).unwrap_or("").to_lowercase();
+        let described = id.and_then(|id| machine.cpus.iter().find(|c| c.id == id));
+        let vendor = described.and_then(|c| c.vendor_type.as_deref()).unwrap_or("").to_lowercase();
         let is_kind = |kind: &String| {
             id.is_some_and(|id| machine.core_type(id).as_str().contains(kind.as_str())) || vendor.contains(kind)
         };
-        asked.cpu.is_none_or(|wanted| cpu == Some(wanted))
-            && asked.core.is_none_or(|core| here.and_then(|c| c.core).map(i64::from) == Some(core))
+        query.cpu.is_none_or(|wanted| cpu == Some(wanted))
+            && query.core.is_none_or(|core| described.and_then(|c| c.core).map(i64::from) == Some(core))
             && kind.as_ref().is_none_or(is_kind)
     };
     let ends = Instant::now() + BUDGET;
@@ -43,7 +43,7 @@ pub(crate) fn hits(
         for cells in rows {
             let row = Row::new(cells);
             let [start, end] = row.all([START_NS, END_NS]);
-            // Those that begin together are told together, so that going on behind them misses none.
+            // Stretches with the same start are in the same answer, so that the next one misses none.
             if start > until {
                 until = start;
                 stopped = late || found.len() >= most;
@@ -51,23 +51,23 @@ pub(crate) fn hits(
             if stopped {
                 break;
             }
-            // One that began before was found by who looked there.
+            // A stretch that began before the range belongs to an earlier answer.
             let hit = start >= span.start.0
-                && asked.state.as_deref().is_none_or(|state| row.get(STATE) == state)
-                && asked.longer.is_none_or(|longer| end - start > longer)
+                && query.state.as_deref().is_none_or(|state| row.get(STATE) == state)
+                && query.longer.is_none_or(|longer| end - start > longer)
                 && threads.as_ref().is_none_or(|of| of.contains(&row.get(THREAD)))
                 && place(row.get(CPU));
             if hit {
                 found.push(cells.clone());
             }
         }
-        stopped |= left();
+        stopped |= cancelled();
         if stopped { Err(std::io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
     });
     if !stopped {
-        read.map_err(|e| Unanswered::Failed(e.to_string()))?;
+        read.map_err(|e| QueryError::Failed(e.to_string()))?;
         until = span.end.0;
     }
-    answer::told(&tables::THREAD_STATE, &found, &[("until_ns", until.to_string())])
-        .map_err(|e| Unanswered::Failed(e.to_string()))
+    answer::rows_with_metadata(&tables::THREAD_STATE, &found, &[("until_ns", until.to_string())])
+        .map_err(|e| QueryError::Failed(e.to_string()))
 }

@@ -1,24 +1,24 @@
-//! The viewer's pages, as they were when the binary was built.
+//! The viewer's pages, embedded when the binary was built.
 
-/// Paths as requests name them, and what they hold.
+/// The paths of requests and their contents.
 static PAGES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
 
 const INDEX: &str = "/index.html";
-/// The page that needs no server; the server has another.
+/// The page that needs no server; it is not served.
 const ALONE: &str = "/alone.html";
 
-/// Whether the viewer was built before the binary.
+/// Returns whether the binary contains the viewer.
 #[must_use]
 pub fn are_built() -> bool {
     PAGES.iter().any(|page| page.0 == INDEX)
 }
 
-/// The page to which data is added, where the viewer was built.
+/// Returns the page that needs no server, without data, if the viewer was built.
 pub(crate) fn alone() -> Option<&'static str> {
     PAGES.iter().find(|page| page.0 == ALONE).and_then(|page| std::str::from_utf8(page.1).ok())
 }
 
-/// A page by the whole path of a request: its type and bytes.
+/// Returns the type and contents of a page by the whole path of a request.
 pub(crate) fn page(path: &str) -> Option<(&'static str, &'static [u8])> {
     let path = if path == "/" { INDEX } else { path };
     let (name, bytes) = PAGES.iter().find(|page| page.0 == path && path != ALONE)?;

@@ -1,7 +1,7 @@
-//! What the panels ask: findings, tables of a part, what is searched for, chains of wakings.
+//! The routes for panels: findings, tables for a part, the search, chains of wakeups.
 
-use crate::asked::{Chain, Hits, Part};
-use crate::routes::{App, arrow, no_question, unanswered};
+use crate::query::{Chain, Hits, Part};
+use crate::routes::{App, arrow, bad_request, query_error};
 use crate::{chain, hits, part};
 use axum::Router;
 use axum::extract::rejection::QueryRejection;
@@ -24,44 +24,48 @@ pub(crate) fn routes() -> Router<Arc<App>> {
 }
 
 async fn findings(State(app): State<Arc<App>>) -> Response {
-    match app.findings.told(&app.times) {
-        Ok(Some(told)) => ([(CONTENT_TYPE, JSON)], told.to_string()).into_response(),
-        Ok(None) => (StatusCode::ACCEPTED, "the recording is being diagnosed: ask again\n").into_response(),
-        Err(why) => unanswered(&why),
+    match app.findings.get(&app.computations) {
+        Ok(Some(findings)) => ([(CONTENT_TYPE, JSON)], findings.to_string()).into_response(),
+        Ok(None) => (StatusCode::ACCEPTED, "the recording is being diagnosed: try again\n").into_response(),
+        Err(why) => query_error(&why),
     }
 }
 
 async fn tables(State(app): State<Arc<App>>) -> Response {
-    match app.moments.ask(|session, _| Ok(part::tables(session))).await {
+    match app.lookups.ask(|session, _| Ok(part::tables(session))).await {
         Ok(tables) => ([(CONTENT_TYPE, JSON)], tables.to_string()).into_response(),
-        Err(why) => unanswered(&why),
+        Err(why) => query_error(&why),
     }
 }
 
 async fn part_of(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
-    asked: Result<Query<Part>, QueryRejection>,
+    query: Result<Query<Part>, QueryRejection>,
 ) -> Response {
-    match asked {
-        Ok(Query(asked)) => arrow(app.times.ask(move |session, left| part::part(session, &name, &asked, left)).await),
-        Err(why) => no_question(&why.body_text()),
-    }
-}
-
-async fn hits_of(State(app): State<Arc<App>>, asked: Result<Query<Hits>, QueryRejection>) -> Response {
-    let of = Arc::clone(&app);
-    match asked {
-        Ok(Query(asked)) => {
-            arrow(app.times.ask(move |session, left| hits::hits(session, &of.tracks, &asked, left)).await)
+    match query {
+        Ok(Query(query)) => {
+            arrow(app.computations.ask(move |session, cancelled| part::part(session, &name, &query, cancelled)).await)
         }
-        Err(why) => no_question(&why.body_text()),
+        Err(why) => bad_request(&why.body_text()),
     }
 }
 
-async fn chain_of(State(app): State<Arc<App>>, asked: Result<Query<Chain>, QueryRejection>) -> Response {
-    match asked {
-        Ok(Query(asked)) => arrow(app.moments.ask(move |session, left| chain::chain(session, &asked, left)).await),
-        Err(why) => no_question(&why.body_text()),
+async fn hits_of(State(app): State<Arc<App>>, query: Result<Query<Hits>, QueryRejection>) -> Response {
+    let of = Arc::clone(&app);
+    match query {
+        Ok(Query(query)) => arrow(
+            app.computations.ask(move |session, cancelled| hits::hits(session, &of.tracks, &query, cancelled)).await,
+        ),
+        Err(why) => bad_request(&why.body_text()),
+    }
+}
+
+async fn chain_of(State(app): State<Arc<App>>, query: Result<Query<Chain>, QueryRejection>) -> Response {
+    match query {
+        Ok(Query(query)) => {
+            arrow(app.lookups.ask(move |session, cancelled| chain::chain(session, &query, cancelled)).await)
+        }
+        Err(why) => bad_request(&why.body_text()),
     }
 }

@@ -1,61 +1,62 @@
-//! The tables of a part of the recording, as `corewise report` and `corewise table` with `--range` tell them: the same
-//! question to the engine. What is answered are the first rows by a column, and how many there are.
+//! Tables for a part of the recording, the same as with `--range` of `corewise report` and `corewise table`. The answer has the first
+//! rows sorted by a column, and the total number of rows.
 
 use crate::answer;
-use crate::asked::Part;
-use crate::questions::Unanswered;
-use engine::{Asked, Session};
+use crate::queries::QueryError;
+use crate::query::Part;
+use engine::{Session, TableRequest};
 use model::{Ns, Span, TableDef, Value};
 use serde_json::{Value as Json, json};
 use std::cmp::Ordering;
 
-/// The tables that have rows here, with what they hold: the list to choose from.
+/// Lists the tables that can have rows in this trace, with their descriptions.
 pub(crate) fn tables(session: &Session) -> Json {
     let all: Vec<_> = session.tables().into_iter().filter(|def| session.may_have_rows(def)).collect();
     list(&all)
 }
 
-/// Tables to choose from.
+/// Converts a list of tables to JSON.
 pub(crate) fn list(tables: &[&TableDef]) -> Json {
     tables.iter().map(|def| json!({"name": def.name, "doc": def.doc})).collect()
 }
 
-/// The first rows of a table of a part.
+/// Returns the first rows of a table for a part.
 pub(crate) fn part(
     session: &Session,
     table: &str,
-    asked: &Part,
-    left: &dyn Fn() -> bool,
-) -> Result<Vec<u8>, Unanswered> {
-    let (span, most) = asked.wanted().map_err(Unanswered::Asked)?;
+    query: &Part,
+    cancelled: &dyn Fn() -> bool,
+) -> Result<Vec<u8>, QueryError> {
+    let (span, most) = query.validated().map_err(QueryError::Invalid)?;
     let whole = Span { start: Ns::ZERO, end: Ns(session.summary().span_ns) };
-    let span = span.overlap(whole).ok_or_else(|| Unanswered::Asked("nothing was recorded then".into()))?;
-    first(session, table, Some(span), most, (asked.by.as_deref(), asked.down), left)
+    let span = span.overlap(whole).ok_or_else(|| QueryError::Invalid("this time is outside the recording".into()))?;
+    first(session, table, Some(span), most, (query.by.as_deref(), query.down), cancelled)
 }
 
-/// The first rows of a table of a part or of all, by a column or in the table's order; down: the largest first.
+/// Returns the first rows of a table for a part or the whole recording, sorted by a column or in the table's order; `down` sorts in
+/// descending order.
 pub(crate) fn first(
     session: &Session,
     table: &str,
     span: Option<Span>,
     most: usize,
     (by, down): (Option<&str>, bool),
-    left: &dyn Fn() -> bool,
-) -> Result<Vec<u8>, Unanswered> {
-    let question = Asked { span, ..Asked::whole(table) };
-    let def = question.definition(session).map_err(|e| Unanswered::Asked(e.to_string()))?;
-    let column = |by| def.col(by).ok_or_else(|| Unanswered::Asked(format!("{table} has no column {by}")));
+    cancelled: &dyn Fn() -> bool,
+) -> Result<Vec<u8>, QueryError> {
+    let request = TableRequest { span, ..TableRequest::whole(table) };
+    let def = request.definition(session).map_err(|e| QueryError::Invalid(e.to_string()))?;
+    let column = |by| def.col(by).ok_or_else(|| QueryError::Invalid(format!("{table} has no column {by}")));
     let mut first = First { by: by.map(column).transpose()?, down, most, rows: Vec::new(), all: 0 };
-    let read = question.rows(session, &mut |rows| {
+    let read = request.rows(session, &mut |rows| {
         first.push(rows);
-        if left() { Err(std::io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+        if cancelled() { Err(std::io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
     });
-    read.map_err(|e| Unanswered::Failed(e.to_string()))?;
+    read.map_err(|e| QueryError::Failed(e.to_string()))?;
     let (rows, all) = first.finish();
-    answer::told(def, &rows, &[("rows", all.to_string())]).map_err(|e| Unanswered::Failed(e.to_string()))
+    answer::rows_with_metadata(def, &rows, &[("rows", all.to_string())]).map_err(|e| QueryError::Failed(e.to_string()))
 }
 
-/// The first rows by a column, in memory for twice as many.
+/// Collects the first rows by a column, with memory for twice as many.
 struct First {
     by: Option<usize>,
     down: bool,
@@ -68,7 +69,7 @@ impl First {
     fn push(&mut self, rows: &[Vec<Value>]) {
         self.all += rows.len() as u64;
         for row in rows {
-            // In the order of the table the first are those that come first.
+            // Without sorting, further rows are not needed.
             if self.by.is_none() && self.rows.len() >= self.most {
                 return;
             }
@@ -82,7 +83,7 @@ impl First {
     fn cut(&mut self) {
         if let Some(by) = self.by {
             let down = self.down;
-            // Stable: what is alike stays in the order of the table.
+            // The sort is stable: equal rows stay in the order of the table.
             self.rows.sort_by(|a, b| order(a.get(by), b.get(by), down));
         }
         self.rows.truncate(self.most);
@@ -94,7 +95,7 @@ impl First {
     }
 }
 
-/// What is not known stands last either way.
+/// Compares cells; null is last in both directions.
 fn order(a: Option<&Value>, b: Option<&Value>, down: bool) -> Ordering {
     let turned = |order: Ordering| if down { order.reverse() } else { order };
     match (a, b) {
@@ -105,7 +106,7 @@ fn order(a: Option<&Value>, b: Option<&Value>, down: bool) -> Ordering {
         (None | Some(Value::Null), None | Some(Value::Null)) => Ordering::Equal,
         (None | Some(Value::Null), _) => Ordering::Greater,
         (_, None | Some(Value::Null)) => Ordering::Less,
-        // A column holds values of one kind.
+        // The values of a column have one type.
         _ => Ordering::Equal,
     }
 }
@@ -115,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_rows_by_a_column_whatever_their_order_and_unknown_last() {
+    fn first_rows_are_sorted_by_a_column_with_null_last() {
         let rows: Vec<Vec<Value>> = [Some(3), None, Some(9), Some(1), Some(9), Some(4)]
             .into_iter()
             .zip(0..)
@@ -128,7 +129,7 @@ mod tests {
             let places = rows.iter().map(|row| if let Value::Int(at) = row[1] { at } else { -1 });
             (places.collect::<Vec<_>>(), all)
         };
-        // 9 twice, in the order of the table, then 4; upwards 1 and 3; all of them with the unknown one last either way.
+        // Descending: 9 twice, in the order of the table, then 4. Ascending: 1 and 3. Null is last in both directions.
         assert_eq!(first(Some(0), true, 3), (vec![2, 4, 5], 6));
         assert_eq!(first(Some(0), false, 2), (vec![3, 0], 6));
         assert_eq!(first(Some(0), true, 9), (vec![2, 4, 5, 0, 3, 1], 6));

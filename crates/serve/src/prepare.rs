@@ -1,7 +1,7 @@
-//! Levels of detail: found in the trace folder or the user's cache, or made there.
+//! Levels of detail: opened from the trace folder or the user's cache, or built there.
 
-use crate::kinds::{KINDS, Shown};
-use crate::making::{CPUS, KEPT, Kept, PART, THREADS, file_of, make, part};
+use crate::build_levels::{CPUS, KINDS_FILE, KindsFile, PART, THREADS, file_of, make, part_name};
+use crate::kinds::{KINDS, KindInfo};
 use crate::{ServeError, Tracks};
 use engine::Session;
 use levels::{Detail, Reader, States, Values};
@@ -10,31 +10,31 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// Their folder in a trace folder.
+/// The name of their folder in a trace folder.
 const LEVELS: &str = "levels";
-/// Counts up when the order of tracks, or what a slice holds, changes.
+/// The version of the order of tracks and the contents of slices.
 const LAYOUT: u32 = 3;
 
 /// The levels of detail of a trace.
 pub struct Prepared {
     pub(crate) threads: Reader<States>,
     pub(crate) cpus: Reader<States>,
-    pub(crate) kinds: Vec<(Shown, Levels)>,
-    /// Whether they were made now.
+    pub(crate) kinds: Vec<(KindInfo, Levels)>,
+    /// Whether they were built now.
     pub made: bool,
 }
 
-/// Of one kind.
+/// The levels of one kind.
 pub(crate) enum Levels {
     States(Reader<States>),
     Values(Reader<Values>),
 }
 
-/// Opens the levels of detail of a trace folder; makes them first where there are none, or none of this trace, in
-/// `run.cw/levels/`, or in the user's cache where that cannot be written. `progress` is told of the stretches read so far.
+/// Opens the levels of detail of a trace folder. If there are none for this trace, builds them in `run.cw/levels/`, or in the user's
+/// cache if that is not writable. `progress` is called with the number of stretches read so far.
 ///
 /// # Errors
-/// It is no trace folder, is damaged, or there is no place to write.
+/// It is not a trace folder, it is damaged, or the levels cannot be written anywhere.
 pub fn prepare(session: &Session, tracks: &Tracks, progress: &mut dyn FnMut(u64)) -> Result<Prepared, ServeError> {
     let stamp = format!("layout {LAYOUT} trace {}", session.states_stamp()?);
     let places = [Some(session.path().join(LEVELS)), cache(&stamp)];
@@ -45,7 +45,7 @@ pub fn prepare(session: &Session, tracks: &Tracks, progress: &mut dyn FnMut(u64)
     }
     let mut refused = None;
     for place in places.iter().flatten() {
-        // What cannot be made here may be made in the next place.
+        // If this place is not writable, try the next one.
         let made = match writable(session, place) {
             Ok(made) => made,
             Err(why) => {
@@ -55,40 +55,43 @@ pub fn prepare(session: &Session, tracks: &Tracks, progress: &mut dyn FnMut(u64)
         };
         clear(&made);
         make(session, tracks, &made, &stamp, progress)?;
-        let unread =
-            || ServeError::Start(format!("{}: levels of detail that were just made cannot be read", place.display()));
+        let unread = || {
+            ServeError::Start(format!("{}: the levels of detail that were just built cannot be read", place.display()))
+        };
         return Ok(Prepared { made: true, ..open(place, &stamp).ok_or_else(unread)? });
     }
-    Err(refused.unwrap_or_else(|| ServeError::Start("there is no place for levels of detail".into())))
+    Err(refused.unwrap_or_else(|| ServeError::Start("there is no writable place for the levels of detail".into())))
 }
 
-/// Those of another trace, of another version or damaged are as none.
+/// Opens the levels in a folder; `None` if they are missing, damaged, or of another trace or version.
 fn open(place: &Path, stamp: &str) -> Option<Prepared> {
-    let kept: Kept =
-        serde_json::from_reader(std::io::BufReader::new(File::open(place.join(KEPT)).ok()?.take(MOST_KEPT))).ok()?;
-    let kinds = kept.kinds.into_iter().map(|shown| {
-        // Names of files are ours, not the cache's.
-        let listed = KINDS.iter().find(|listed| listed.name == shown.kind)?;
+    let file: KindsFile = serde_json::from_reader(std::io::BufReader::new(
+        File::open(place.join(KINDS_FILE)).ok()?.take(MAX_KINDS_BYTES),
+    ))
+    .ok()?;
+    let kinds = file.kinds.into_iter().map(|info| {
+        // File names come from the program, not from the cache.
+        let listed = KINDS.iter().find(|listed| listed.name == info.kind)?;
         let path = place.join(file_of(listed.name));
         let levels = match listed.values {
             true => Levels::Values(of(&path, stamp)?),
             false => Levels::States(of(&path, stamp)?),
         };
-        Some((shown, levels))
+        Some((info, levels))
     });
     let kinds = kinds.collect::<Option<_>>()?;
     let open = |name| of(&place.join(name), stamp);
-    (kept.of == stamp).then_some(Prepared { threads: open(THREADS)?, cpus: open(CPUS)?, kinds, made: false })
+    (file.of == stamp).then_some(Prepared { threads: open(THREADS)?, cpus: open(CPUS)?, kinds, made: false })
 }
 
-/// What is kept of kinds is some hundred bytes a track, and tracks are bounded.
-const MOST_KEPT: u64 = 1 << 26;
+/// The maximum size of `kinds.json`: a few hundred bytes per track, and the number of tracks is limited.
+const MAX_KINDS_BYTES: u64 = 1 << 26;
 
 fn of<D: Detail>(path: &Path, stamp: &str) -> Option<Reader<D>> {
-    Reader::open(path).ok().filter(|r| r.of() == stamp)
+    Reader::open(path).ok().filter(|r| r.trace() == stamp)
 }
 
-/// The user's cache, a folder for each trace.
+/// Returns the trace's folder in the user's cache.
 fn cache(stamp: &str) -> Option<PathBuf> {
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
@@ -96,26 +99,26 @@ fn cache(stamp: &str) -> Option<PathBuf> {
     Some(cache.join("corewise").join("levels").join(name))
 }
 
-/// The folder, if a file can be made there: its mode does not tell that a file system is read-only. In a trace folder it is as open as
-/// that, in the cache it is the user's alone.
+/// Returns the folder if a file can be created in it; its mode does not show whether the file system is read-only. In a trace folder it
+/// has the permissions of that folder, in the cache only the user can access it.
 fn writable(session: &Session, place: &Path) -> std::io::Result<Dir> {
     let folder = match place == session.path().join(LEVELS) {
         true => Dir::open_for_writing(session.path())?.open_or_make(LEVELS)?,
         false => Dir::make_all(place)?,
     };
-    let probe = part("probe");
+    let probe = part_name("probe");
     let _ = folder.remove(&probe);
     folder.create(&probe)?;
     folder.remove(&probe).map(|()| folder)
 }
 
-/// Removes what processes left that were ended while they made levels.
+/// Removes files left by processes that ended while they built levels.
 fn clear(place: &Dir) {
     for name in place.names().unwrap_or_default() {
         let name = name.into_string().unwrap_or_default();
-        let left_by = name.split_once(PART).and_then(|(_, process)| process.parse::<u32>().ok());
-        if left_by.is_some_and(|process| !Path::new("/proc").join(process.to_string()).exists()) {
-            // One that stays costs room, nothing else.
+        let owner = name.split_once(PART).and_then(|(_, process)| process.parse::<u32>().ok());
+        if owner.is_some_and(|process| !Path::new("/proc").join(process.to_string()).exists()) {
+            // A file that cannot be removed only takes space.
             let _ = place.remove(&name);
         }
     }

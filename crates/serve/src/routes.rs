@@ -1,11 +1,11 @@
-//! Requests and answers.
+//! The routes of requests.
 
-use crate::asked::{Rows, Slices, Threads};
 use crate::connections::Caller;
 use crate::findings::Findings;
 use crate::guard::{Guard, HEADERS};
 use crate::prepare::Levels;
-use crate::questions::{Questions, Unanswered};
+use crate::queries::{QueryError, Worker};
+use crate::query::{Rows, Slices, Threads};
 use crate::{Prepared, Tracks, answer, pages, panels, rows, tracks};
 use axum::Router;
 use axum::extract::rejection::QueryRejection;
@@ -19,38 +19,38 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Of an answer: [`Slices::wanted`] bounds what is drawn to half of it.
-const MOST_SLICES: usize = 1 << 20;
-/// Threads of an answer.
-const MOST_THREADS: usize = 100_000;
+/// The maximum number of slices in an answer; [`Slices::validated`] limits requests to half of it.
+const MAX_SLICES: usize = 1 << 20;
+/// The maximum number of threads in an answer.
+const MAX_THREADS: usize = 100_000;
 
-/// Who may ask, and when somebody did.
-pub(crate) struct Door {
+/// Access control, and the time of the last request.
+pub(crate) struct Access {
     pub(crate) guard: Guard,
-    pub(crate) seen: Seen,
+    pub(crate) activity: Activity,
 }
 
-/// What requests about a trace are answered from.
+/// The data from which requests about a trace are answered.
 pub(crate) struct App {
     pub(crate) levels: Prepared,
     pub(crate) tracks: Tracks,
     pub(crate) about: String,
-    /// For what is told of a moment.
-    pub(crate) moments: Questions,
-    /// For what is reckoned of a time.
-    pub(crate) times: Questions,
+    /// For short lookups.
+    pub(crate) lookups: Worker,
+    /// For computations over a time range.
+    pub(crate) computations: Worker,
     pub(crate) findings: Findings,
 }
 
-/// When somebody asked last.
-pub(crate) struct Seen {
+/// The time of the last request.
+pub(crate) struct Activity {
     began: Instant,
     last_ms: AtomicU64,
     being_answered: AtomicU64,
 }
 
-/// A request that is being answered, until it is dropped.
-struct Answering<'a>(&'a Seen);
+/// A guard for a request that is being answered.
+struct Answering<'a>(&'a Activity);
 
 impl Drop for Answering<'_> {
     fn drop(&mut self) {
@@ -59,7 +59,7 @@ impl Drop for Answering<'_> {
     }
 }
 
-impl Seen {
+impl Activity {
     pub(crate) fn new() -> Self {
         Self { began: Instant::now(), last_ms: AtomicU64::new(0), being_answered: AtomicU64::new(0) }
     }
@@ -73,8 +73,8 @@ impl Seen {
         self.last_ms.store(self.began.elapsed().as_millis() as u64, Ordering::Relaxed);
     }
 
-    /// Milliseconds since the last answer; 0 while one is being made.
-    pub(crate) fn ago_ms(&self) -> u64 {
+    /// Returns the milliseconds since the last answer; 0 while a request is being answered.
+    pub(crate) fn idle_ms(&self) -> u64 {
         if self.being_answered.load(Ordering::Relaxed) > 0 {
             return 0;
         }
@@ -82,13 +82,13 @@ impl Seen {
     }
 }
 
-/// All that can be asked, of one trace or of two.
-pub(crate) fn routes(door: Arc<Door>, first: Arc<App>, beside: Option<Arc<App>>) -> Router {
+/// Returns all routes, for one trace or two.
+pub(crate) fn routes(access: Arc<Access>, first: Arc<App>, second: Option<Arc<App>>) -> Router {
     let mut all = answers(first);
-    if let Some(beside) = beside {
-        all = all.nest("/beside", answers(beside));
+    if let Some(second) = second {
+        all = all.nest("/second", answers(second));
     }
-    all.fallback(page).layer(from_fn_with_state(door, guarded))
+    all.fallback(page).layer(from_fn_with_state(access, guarded))
 }
 
 fn answers(app: Arc<App>) -> Router {
@@ -101,16 +101,16 @@ fn answers(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-/// Lets through who may ask, and gives every answer the headers. Who may not keeps no connection.
+/// Checks a request and adds the headers to every answer. The connection of a refused request is closed.
 async fn guarded(
-    State(door): State<Arc<Door>>,
+    State(access): State<Arc<Access>>,
     ConnectInfo(caller): ConnectInfo<Caller>,
     request: Request,
     next: Next,
 ) -> Response {
-    let mut response = match allowed(&door, &caller, &request) {
+    let mut response = match allowed(&access, &caller, &request) {
         Ok(()) => {
-            let _answering = (door.seen.answering(), caller.answering());
+            let _answering = (access.activity.answering(), caller.answering());
             next.run(request).await
         }
         Err(answer) => answer,
@@ -122,20 +122,20 @@ async fn guarded(
     response
 }
 
-#[allow(clippy::result_large_err)] // an answer is made once a request
-fn allowed(door: &Door, caller: &Caller, request: &Request) -> Result<(), Response> {
-    door.guard.place(request.headers()).map_err(IntoResponse::into_response)?;
+#[allow(clippy::result_large_err)] // made once per request
+fn allowed(access: &Access, caller: &Caller, request: &Request) -> Result<(), Response> {
+    access.guard.place(request.headers()).map_err(IntoResponse::into_response)?;
     if request.method() != Method::GET && request.method() != Method::HEAD {
-        return Err((StatusCode::METHOD_NOT_ALLOWED, "nothing can be changed here\n").into_response());
+        return Err((StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are allowed\n").into_response());
     }
     let token = request.uri().query().filter(|_| request.uri().path() == "/").and_then(|q| q.strip_prefix("token="));
-    if token.is_some_and(|told| door.guard.is_token(told)) {
+    if token.is_some_and(|token| access.guard.is_token(token)) {
         caller.has_token();
-        // Out of the address, so that it is in no history and on no screenshot.
-        let headers = [(LOCATION, "/".to_owned()), (SET_COOKIE, door.guard.set_cookie())];
+        // Redirect without the token, so that it is not in the history or on screenshots.
+        let headers = [(LOCATION, "/".to_owned()), (SET_COOKIE, access.guard.set_cookie())];
         return Err((StatusCode::SEE_OTHER, headers).into_response());
     }
-    door.guard.cookie(request.headers()).map_err(IntoResponse::into_response)?;
+    access.guard.cookie(request.headers()).map_err(IntoResponse::into_response)?;
     caller.has_token();
     Ok(())
 }
@@ -144,92 +144,94 @@ async fn page(request: Request) -> Response {
     match pages::page(request.uri().path()) {
         Some((kind, bytes)) => ([(CONTENT_TYPE, kind)], bytes).into_response(),
         None if request.uri().path() == "/" => (StatusCode::NOT_FOUND, NOT_BUILT).into_response(),
-        None => (StatusCode::NOT_FOUND, "there is no such page\n").into_response(),
+        None => (StatusCode::NOT_FOUND, "page not found\n").into_response(),
     }
 }
 
-const NOT_BUILT: &str = "corewise was built without the viewer's pages: run `make` in its folder, where npm is\n";
+const NOT_BUILT: &str = "this build of corewise has no viewer: run `make` in its source folder, with npm installed\n";
 
 async fn about(State(app): State<Arc<App>>) -> Response {
     ([(CONTENT_TYPE, "application/json")], app.about.clone()).into_response()
 }
 
-async fn threads(State(app): State<Arc<App>>, asked: Result<Query<Threads>, QueryRejection>) -> Response {
-    let Query(asked) = match asked {
-        Ok(asked) => asked,
-        Err(why) => return no_question(&why.body_text()),
+async fn threads(State(app): State<Arc<App>>, query: Result<Query<Threads>, QueryRejection>) -> Response {
+    let Query(query) = match query {
+        Ok(query) => query,
+        Err(why) => return bad_request(&why.body_text()),
     };
-    if asked.last.saturating_sub(asked.first) >= MOST_THREADS {
-        return no_question(&format!("ask for {MOST_THREADS} threads at most"));
+    if query.last.saturating_sub(query.first) >= MAX_THREADS {
+        return bad_request(&format!("the maximum number of threads is {MAX_THREADS}"));
     }
-    let rows = app.tracks.rows(asked.first, asked.last);
-    arrow(answer::rows(&tracks::COLUMNS, &rows).map_err(|e| Unanswered::Failed(e.to_string())))
+    let rows = app.tracks.rows(query.first, query.last);
+    arrow(answer::rows(&tracks::COLUMNS, &rows).map_err(|e| QueryError::Failed(e.to_string())))
 }
 
-async fn slices(State(app): State<Arc<App>>, asked: Result<Query<Slices>, QueryRejection>) -> Response {
-    let Query(asked) = match asked {
-        Ok(asked) => asked,
-        Err(why) => return no_question(&why.body_text()),
+async fn slices(State(app): State<Arc<App>>, query: Result<Query<Slices>, QueryRejection>) -> Response {
+    let Query(query) = match query {
+        Ok(query) => query,
+        Err(why) => return bad_request(&why.body_text()),
     };
-    let (span, tracks) = match asked.wanted() {
+    let (span, tracks) = match query.validated() {
         Ok(wanted) => wanted,
-        Err(why) => return no_question(&why),
+        Err(why) => return bad_request(&why),
     };
     let read = tokio::task::spawn_blocking(move || {
-        let (time, width) = (span.start.0..span.end.0, asked.width);
+        let (time, width) = (span.start.0..span.end.0, query.width);
         let levels = &app.levels;
-        let of_kind = || levels.kinds.iter().find(|(shown, _)| shown.kind == asked.kind).map(|(_, levels)| levels);
-        let states = match asked.kind.as_str() {
+        let of_kind = || levels.kinds.iter().find(|(shown, _)| shown.kind == query.kind).map(|(_, levels)| levels);
+        let states = match query.kind.as_str() {
             "thread" => &levels.threads,
             "cpu" => &levels.cpus,
             _ => match of_kind() {
                 Some(Levels::States(states)) => states,
                 Some(Levels::Values(values)) => {
-                    let steps = values.slices(time, width, tracks, MOST_SLICES).map_err(unread)?;
-                    return answer::steps(&steps).map_err(|e| Unanswered::Failed(e.to_string()));
+                    let steps = values.slices(time, width, tracks, MAX_SLICES).map_err(unread)?;
+                    return answer::steps(&steps).map_err(|e| QueryError::Failed(e.to_string()));
                 }
-                None => return Err(Unanswered::Asked("this recording has no tracks of such a kind".into())),
+                None => return Err(QueryError::Invalid("this recording has no tracks of this kind".into())),
             },
         };
-        let slices = states.slices(time, width, tracks, MOST_SLICES).map_err(unread)?;
-        answer::slices(&slices).map_err(|e| Unanswered::Failed(e.to_string()))
+        let slices = states.slices(time, width, tracks, MAX_SLICES).map_err(unread)?;
+        answer::slices(&slices).map_err(|e| QueryError::Failed(e.to_string()))
     });
-    arrow(read.await.unwrap_or_else(|e| Err(Unanswered::Failed(e.to_string()))))
+    arrow(read.await.unwrap_or_else(|e| Err(QueryError::Failed(e.to_string()))))
 }
 
-fn unread(why: levels::Error) -> Unanswered {
+fn unread(why: levels::Error) -> QueryError {
     match why {
-        levels::Error::TooMany(_) => Unanswered::Asked(why.to_string()),
-        _ => Unanswered::Failed(why.to_string()),
+        levels::Error::TooMany(_) => QueryError::Invalid(why.to_string()),
+        _ => QueryError::Failed(why.to_string()),
     }
 }
 
 async fn table(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
-    asked: Result<Query<Rows>, QueryRejection>,
+    query: Result<Query<Rows>, QueryRejection>,
 ) -> Response {
-    match asked {
-        Ok(Query(asked)) => arrow(app.moments.ask(move |session, left| rows::rows(session, &name, &asked, left)).await),
-        Err(why) => no_question(&why.body_text()),
+    match query {
+        Ok(Query(query)) => {
+            arrow(app.lookups.ask(move |session, cancelled| rows::rows(session, &name, &query, cancelled)).await)
+        }
+        Err(why) => bad_request(&why.body_text()),
     }
 }
 
-pub(crate) fn arrow(answer: Result<Vec<u8>, Unanswered>) -> Response {
+pub(crate) fn arrow(answer: Result<Vec<u8>, QueryError>) -> Response {
     match answer {
         Ok(bytes) => ([(CONTENT_TYPE, "application/vnd.apache.arrow.stream")], bytes).into_response(),
-        Err(why) => unanswered(&why),
+        Err(why) => query_error(&why),
     }
 }
 
-pub(crate) fn unanswered(why: &Unanswered) -> Response {
+pub(crate) fn query_error(why: &QueryError) -> Response {
     match why {
-        Unanswered::Asked(why) => no_question(why),
-        Unanswered::Busy => (StatusCode::SERVICE_UNAVAILABLE, "too much is asked at once: ask again\n").into_response(),
-        Unanswered::Failed(why) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{why}\n")).into_response(),
+        QueryError::Invalid(why) => bad_request(why),
+        QueryError::Busy => (StatusCode::SERVICE_UNAVAILABLE, "the server is busy: try again\n").into_response(),
+        QueryError::Failed(why) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{why}\n")).into_response(),
     }
 }
 
-pub(crate) fn no_question(why: &str) -> Response {
+pub(crate) fn bad_request(why: &str) -> Response {
     (StatusCode::BAD_REQUEST, format!("{why}\n")).into_response()
 }

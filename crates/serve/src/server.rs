@@ -1,11 +1,11 @@
-//! The server: where it listens, how long, and what it says of the recording.
+//! The server: its address, its lifetime, and its description of the recording.
 
 use crate::connections::{Caller, Connections};
 use crate::findings::Findings;
 use crate::guard::Guard;
 use crate::kinds;
-use crate::questions::Questions;
-use crate::routes::{App, Door, Seen, routes};
+use crate::queries::Worker;
+use crate::routes::{Access, Activity, App, routes};
 use crate::{Prepared, ServeError, Tracks};
 use engine::{Machine, Session};
 use model::{CpuState, ThreadState};
@@ -16,56 +16,56 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::Runtime;
 
-/// Where it listens and how long.
+/// Options of the server.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// On which address; others than loopback only where the user asked for it.
+    /// The address to listen on; not loopback only if the user requested it.
     pub listen: IpAddr,
-    /// 0: any that is free.
+    /// The port; 0 for any free port.
     pub port: u16,
-    /// Ends when nobody asked for so long.
+    /// Exit after this time without requests.
     pub idle: Option<Duration>,
 }
 
-/// A trace, ready to be shown.
+/// A trace with everything needed to show it.
 pub struct Trace {
-    /// To ask.
+    /// The open trace.
     pub session: Session,
-    /// Which thread is where.
+    /// The order of the threads' tracks.
     pub tracks: Tracks,
-    /// What is drawn.
+    /// The levels of detail.
     pub levels: Prepared,
 }
 
-/// A server that listens already, and answers once it runs.
+/// A server that is listening; it answers once [`Self::run`] is called.
 pub struct Server {
     runtime: Runtime,
     listener: TcpListener,
     at: SocketAddr,
-    door: Arc<Door>,
+    access: Arc<Access>,
     first: Arc<App>,
-    beside: Option<Arc<App>>,
+    second: Option<Arc<App>>,
     idle: Option<Duration>,
 }
 
 impl Server {
-    /// Listens.
+    /// Starts listening.
     ///
     /// # Errors
-    /// The address is taken or not ours, or the system gives no threads or random numbers.
+    /// The address is in use or does not belong to this machine, or the system does not provide threads or random numbers.
     pub fn bind(session: Session, tracks: Tracks, levels: Prepared, options: &Options) -> Result<Self, ServeError> {
-        Self::of(Trace { session, tracks, levels }, None, options)
+        Self::new(Trace { session, tracks, levels }, None, options)
     }
 
-    /// Listens for two traces, side by side.
+    /// Starts listening, for two traces.
     ///
     /// # Errors
     /// As [`Self::bind`].
     pub fn bind_two(first: Trace, second: Trace, options: &Options) -> Result<Self, ServeError> {
-        Self::of(first, Some(second), options)
+        Self::new(first, Some(second), options)
     }
 
-    fn of(first: Trace, beside: Option<Trace>, options: &Options) -> Result<Self, ServeError> {
+    fn new(first: Trace, second: Option<Trace>, options: &Options) -> Result<Self, ServeError> {
         let start = |e: &dyn std::fmt::Display| ServeError::Start(e.to_string());
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().max_blocking_threads(2).build().map_err(|e| start(&e))?;
@@ -73,14 +73,14 @@ impl Server {
         let listener = runtime.block_on(async { listen(at) }).map_err(|why| ServeError::Listen { at, why })?;
         let at = listener.local_addr().map_err(|e| start(&e))?;
         let guard = Guard::new(at.port(), !at.ip().is_loopback()).map_err(|e| start(&e))?;
-        let door = Arc::new(Door { guard, seen: Seen::new() });
-        let two = beside.is_some();
+        let access = Arc::new(Access { guard, activity: Activity::new() });
+        let two = second.is_some();
         let first = Arc::new(app(first, two).map_err(|e| start(&e))?);
-        let beside = beside.map(|trace| app(trace, two)).transpose().map_err(|e| start(&e))?.map(Arc::new);
-        Ok(Self { runtime, listener, at, door, first, beside, idle: options.idle })
+        let second = second.map(|trace| app(trace, two)).transpose().map_err(|e| start(&e))?.map(Arc::new);
+        Ok(Self { runtime, listener, at, access, first, second, idle: options.idle })
     }
 
-    /// Where it listens.
+    /// The address on which the server listens.
     #[must_use]
     pub fn at(&self) -> SocketAddr {
         self.at
@@ -90,30 +90,30 @@ impl Server {
     #[must_use]
     pub fn address(&self) -> String {
         let at = match self.at.ip() {
-            // All addresses of the machine: from here it is reached by this one.
+            // If it listens on all addresses, use loopback.
             IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::new(IpAddr::from([127, 0, 0, 1]), self.at.port()),
             IpAddr::V6(ip) if ip.is_unspecified() => {
                 SocketAddr::new(IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1]), self.at.port())
             }
             _ => self.at,
         };
-        format!("http://{at}/?token={}", self.door.guard.token())
+        format!("http://{at}/?token={}", self.access.guard.token())
     }
 
-    /// Answers until nobody asked for as long as was said, else for ever.
+    /// Answers requests until the idle time is reached, or forever.
     ///
     /// # Errors
-    /// The system does not let it.
+    /// The system does not allow it.
     pub fn run(self) -> Result<(), ServeError> {
-        let Self { runtime, listener, door, first, beside, idle, .. } = self;
+        let Self { runtime, listener, access, first, second, idle, .. } = self;
         runtime.block_on(async move {
-            let routes = routes(Arc::clone(&door), first, beside).into_make_service_with_connect_info::<Caller>();
+            let routes = routes(Arc::clone(&access), first, second).into_make_service_with_connect_info::<Caller>();
             let served = axum::serve(Connections::new(listener), routes);
             let ended = async {
                 match idle.map(|idle| idle.as_millis() as u64) {
                     None => std::future::pending().await,
                     Some(idle) => loop {
-                        let ago = door.seen.ago_ms();
+                        let ago = access.activity.idle_ms();
                         if ago >= idle {
                             break;
                         }
@@ -129,28 +129,28 @@ impl Server {
     }
 }
 
-/// So many may wait to be accepted. Whose place there is taken by others tries again after a second, then after three.
+/// The number of connections that may wait to be accepted. If the queue is full, a client retries after one second, then three.
 const WAITING: u32 = 4096;
 
 fn listen(at: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = if at.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // Connections of the last run that still end do not keep its port.
+    // The port can be reused while connections of an earlier run are still closing.
     socket.set_reuseaddr(true)?;
     socket.bind(at)?;
     socket.listen(WAITING)
 }
 
-/// What answers for a trace, with threads of its own.
+/// Creates the data and threads that answer for a trace.
 fn app(trace: Trace, two: bool) -> std::io::Result<App> {
     let Trace { session, tracks, levels } = trace;
     let about = about(&session, &tracks, &levels, two).to_string();
     let session = Arc::new(session);
-    let moments = Questions::of(Arc::clone(&session), "moments", 32)?;
-    let times = Questions::of(session, "times", 8)?;
-    Ok(App { levels, tracks, about, moments, times, findings: Findings::default() })
+    let lookups = Worker::start(Arc::clone(&session), "lookups", 32)?;
+    let computations = Worker::start(session, "computations", 8)?;
+    Ok(App { levels, tracks, about, lookups, computations, findings: Findings::default() })
 }
 
-/// What the page must know first; `two`: of two traces it is one.
+/// Returns the description of the recording; `two` means that two traces are shown.
 pub(crate) fn about(session: &Session, tracks: &Tracks, levels: &Prepared, two: bool) -> Json {
     let summary = session.summary();
     let name = session.path().canonicalize().ok();
@@ -168,27 +168,27 @@ pub(crate) fn about(session: &Session, tracks: &Tracks, levels: &Prepared, two: 
         "cpus": cpus(session.machine()),
         "thread_states": ThreadState::ALL.map(ThreadState::as_str),
         "cpu_states": CpuState::ALL.map(CpuState::as_str),
-        "kinds": kinds_shown(session, levels),
+        "kinds": kind_infos(session, levels),
         "widths_ns": levels.threads.widths().collect::<Vec<_>>(),
     })
 }
 
-/// What the page must know of the kinds of track; frames stand against their budget where one was said.
-fn kinds_shown(session: &Session, levels: &Prepared) -> Vec<Json> {
+/// Returns the descriptions of the additional tracks, with the frame budget if one is set.
+fn kind_infos(session: &Session, levels: &Prepared) -> Vec<Json> {
     let frames = session.budget().filter(|_| session.frames_of().is_none());
-    let told = levels.kinds.iter().map(|(shown, _)| match frames {
-        Some(budget) if shown.kind == "frames" => json!(kinds::frames::against(shown, budget.0)),
+    let all = levels.kinds.iter().map(|(shown, _)| match frames {
+        Some(budget) if shown.kind == "frames" => json!(kinds::frames::with_budget(shown, budget.0)),
         _ => json!(shown),
     });
-    told.collect()
+    all.collect()
 }
 
-/// The CPUs in the order of their tracks: what shares a package, a cluster and a core stands together, the fastest cores first.
+/// Returns the CPUs in the order of their tracks, grouped by package, cluster and core, the fastest cores first.
 fn cpus(machine: &Machine) -> Vec<Json> {
     let mut cpus: Vec<_> = machine.cpus.iter().collect();
     cpus.sort_by_key(|c| {
         let class = std::cmp::Reverse(machine.core_class(c.id));
-        // A machine may tell who shares a core, and no number of it.
+        // A machine may have siblings without core numbers.
         let first = c.siblings.iter().copied().min().map_or(c.id, |sibling| sibling.min(c.id));
         (c.package, class, c.die, c.cluster, c.core, first, c.id)
     });

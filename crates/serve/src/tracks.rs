@@ -1,11 +1,11 @@
-//! Which thread is on which track: those of the busiest process first, in a process the busiest first.
+//! The order of the threads' tracks: the busiest process first, and the busiest thread first within a process.
 
 use engine::{EngineError, Session};
 use model::{Col, Kind, MadeFrom, TableDef, Value, tables};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The order of the threads, which is also that of their levels of detail: what stands together on a screen lies together in
-/// the file. A few dozen bytes a life.
+/// The order of the threads, which is also that of their levels of detail, so that adjacent tracks are adjacent in the file. Takes a few
+/// dozen bytes per thread instance.
 pub struct Tracks {
     threads: Vec<Thread>,
     by_key: FxHashMap<i64, u32>,
@@ -22,7 +22,7 @@ struct Thread {
     begin_ns: i64,
 }
 
-/// What the viewer is told of each track.
+/// The columns of the threads' tracks.
 pub(crate) const COLUMNS: TableDef = TableDef {
     name: "thread_tracks",
     version: 1,
@@ -31,19 +31,19 @@ pub(crate) const COLUMNS: TableDef = TableDef {
     doc: "The threads in the order of their tracks.",
     key: &["track"],
     cols: &[
-        Col::new("track", Kind::Int, "", "Its place."),
+        Col::new("track", Kind::Int, "", "The index of the track."),
         Col::new("thread", Kind::Int, "", "The thread's key."),
-        Col::new("tid", Kind::Int, "", "The kernel's number."),
-        Col::new("pid", Kind::Int, "", "The process, where the source tells it.").or_null(),
+        Col::new("tid", Kind::Int, "", "The thread's TID."),
+        Col::new("pid", Kind::Int, "", "The process; null if not recorded.").or_null(),
         Col::new("name", Kind::Text, "", "The last name seen.").or_null(),
-        Col::new("running_ns", Kind::Int, "ns", "On a CPU, over the recording."),
-        Col::new("ready_ns", Kind::Int, "ns", "Could run, but did not; null where the source has no wakings.")
+        Col::new("running_ns", Kind::Int, "ns", "Running time over the recording."),
+        Col::new("ready_ns", Kind::Int, "ns", "Ready time over the recording; null if the source records no wakeups.")
             .or_null(),
-        Col::new("begin_ns", Kind::Int, "ns", "When its life began, as far as it was recorded."),
+        Col::new("begin_ns", Kind::Int, "ns", "The begin of the thread instance, or of the recording."),
     ],
 };
 impl Tracks {
-    /// The threads of a trace.
+    /// Reads the threads of a trace.
     ///
     /// # Errors
     /// The trace cannot be read.
@@ -72,7 +72,7 @@ impl Tracks {
                 begin_ns: row.get(BEGIN_NS),
             });
         })?;
-        // Those of which nobody tells the process stand together.
+        // Threads whose process is unknown are one group.
         let of = |t: &Thread| t.pid;
         let mut busy: FxHashMap<Option<i32>, i64> = FxHashMap::default();
         for thread in &threads {
@@ -88,39 +88,39 @@ impl Tracks {
         Ok(Self { threads, by_key, names })
     }
 
-    /// How many there are.
+    /// The number of threads.
     #[must_use]
     pub fn len(&self) -> usize {
         self.threads.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no threads.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.threads.is_empty()
     }
 
-    /// The track of a thread.
+    /// Returns the track of a thread.
     #[must_use]
     pub fn of_thread(&self, key: i64) -> Option<u32> {
         self.by_key.get(&key).copied()
     }
 
-    /// The keys of threads by name and number, as far as these are told.
+    /// Returns the keys of threads that match a name, TID and PID, where given.
     pub(crate) fn keys(&self, name: Option<&str>, tid: Option<i64>, pid: Option<i64>) -> FxHashSet<i64> {
         let name = name.map(str::to_lowercase);
-        let called = |t: &Thread, wanted: &String| {
+        let has_name = |t: &Thread, wanted: &String| {
             self.names.get(t.name as usize).is_some_and(|name| name.to_lowercase().contains(wanted.as_str()))
         };
         let is = |t: &&Thread| {
-            name.as_ref().is_none_or(|name| called(t, name))
+            name.as_ref().is_none_or(|name| has_name(t, name))
                 && tid.is_none_or(|tid| i64::from(t.tid) == tid)
                 && pid.is_none_or(|pid| t.pid.map(i64::from) == Some(pid))
         };
         self.threads.iter().filter(is).map(|t| t.key).collect()
     }
 
-    /// Some of them, as [`COLUMNS`] declares.
+    /// Returns a range of rows as declared in [`COLUMNS`].
     pub(crate) fn rows(&self, first: usize, last: usize) -> Vec<Vec<Value>> {
         let row = |(at, t): (usize, &Thread)| {
             let name = self.names.get(t.name as usize).filter(|name| !name.is_empty());

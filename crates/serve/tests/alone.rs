@@ -1,4 +1,4 @@
-//! A trace as one page, held against what the server answers.
+//! A trace as one page, compared with the server's answers.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 mod support;
@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use support::{Trace, arrow, longs, texts};
 
-/// 400 turns of 10 and 20 µs of two threads on a CPU, and one of 4 ms: levels differ. Recorded for 10 ms.
+/// Two threads alternate on a CPU, 10 and 20 µs each, 400 times, then one runs for 4 ms, so that the levels differ. The recording
+/// lasts 10 ms.
 fn drawn() -> Trace {
     let mut text = String::from("# tracer: nop\n#\n");
     let mut at = 100_000_000_u64;
@@ -27,16 +28,16 @@ fn drawn() -> Trace {
             to.1,
         );
     };
-    change(0, ("swapper/0", 0), ("even", 10));
+    change(0, ("swapper/0", 0), ("short", 10));
     for _ in 0..200 {
-        change(10, ("even", 10), ("odd", 11));
-        change(20, ("odd", 11), ("even", 10));
+        change(10, ("short", 10), ("long", 11));
+        change(20, ("long", 11), ("short", 10));
     }
-    change(4000, ("even", 10), ("swapper/0", 0));
+    change(4000, ("short", 10), ("swapper/0", 0));
     Trace::printed(&text)
 }
 
-/// The blocks of a page, unpacked.
+/// Returns the blocks of a page, decoded.
 fn blocks(trace: &serve::Trace, limit: usize) -> (serve::Page, BTreeMap<String, Vec<u8>>) {
     let page = serve::page(trace, limit).unwrap();
     let data = page.html.lines().filter_map(|line| line.trim().strip_prefix("<script type=\"text/plain\" id=\"data-"));
@@ -49,19 +50,19 @@ fn blocks(trace: &serve::Trace, limit: usize) -> (serve::Page, BTreeMap<String, 
     (page, blocks)
 }
 
-/// Of https://www.rfc-editor.org/rfc/rfc4648#section-4, and gzip within it.
+/// Decodes base64 (https://www.rfc-editor.org/rfc/rfc4648#section-4) and gzip.
 fn unpacked(text: &str) -> Vec<u8> {
-    let six = |letter: u8| match letter {
-        b'A'..=b'Z' => letter - b'A',
-        b'a'..=b'z' => letter - b'a' + 26,
-        b'0'..=b'9' => letter - b'0' + 52,
+    let six = |char: u8| match char {
+        b'A'..=b'Z' => char - b'A',
+        b'a'..=b'z' => char - b'a' + 26,
+        b'0'..=b'9' => char - b'0' + 52,
         b'+' => 62,
         b'/' => 63,
-        _ => panic!("{letter} is none of the 64"),
+        _ => panic!("{char} is not a base64 character"),
     };
-    let letters: Vec<u8> = text.bytes().filter(|letter| *letter != b'=').map(six).collect();
+    let digits: Vec<u8> = text.bytes().filter(|char| *char != b'=').map(six).collect();
     let mut packed = Vec::new();
-    for four in letters.chunks(4) {
+    for four in digits.chunks(4) {
         let all = four.iter().fold(0_u32, |all, six| all << 6 | u32::from(*six)) << (6 * (4 - four.len()));
         packed.extend_from_slice(&all.to_be_bytes()[1..four.len()]);
     }
@@ -70,7 +71,7 @@ fn unpacked(text: &str) -> Vec<u8> {
     plain
 }
 
-/// A slice in numbers: its track first, then its time, then the rest.
+/// A slice: its track, its start and end, and the remaining columns.
 type Slice = (i32, i64, i64, Vec<i64>);
 
 fn slices(batch: &RecordBatch) -> Vec<Slice> {
@@ -86,15 +87,15 @@ fn batch(ipc: &[u8]) -> RecordBatch {
 
 #[test]
 #[ignore = "needs the viewer"]
-fn each_level_has_what_the_coarser_one_has_not_and_together_they_are_the_servers() {
+fn levels_add_what_the_coarser_one_lacks_and_together_match_the_server() {
     let trace = drawn();
     let (page, blocks) = blocks(&trace.prepared(), 1_000_000);
     assert!(page.finest_ns == 0 && page.has_rows);
     let held: serde_json::Value = serde_json::from_slice(&blocks["held"]).unwrap();
     let (coarsest, finest) = (held["coarsest"].as_u64().unwrap(), held["finest"]["thread"].as_u64().unwrap());
     assert_eq!(held["finest"]["cpu"], finest);
-    // 10 ms over 64 pixels are 156,250 ns: 2 to 17 is the power below. At 2 to 14 ns the stretches of 20,000 ns are long, and those
-    // of 10,000 stand alone between them; at 2 to 15 ns both are short.
+    // 10 ms over 64 pixels are 156,250 ns per pixel; the next lower power of two is 17. At 2 to 14 ns the stretches of 20,000 ns are
+    // long and those of 10,000 ns are single between them; at 2 to 15 ns both are short.
     assert_eq!((coarsest, finest), (17, 14));
     let client = trace.served();
     for kind in ["cpu", "thread"] {
@@ -112,7 +113,7 @@ fn each_level_has_what_the_coarser_one_has_not_and_together_they_are_the_servers
         // Each level has about half the slices of the next finer one: all together twice those of the finest.
         assert!(now.len() > 400 && own_in_all <= 2 * now.len(), "{own_in_all} for {} of {kind}", now.len());
     }
-    // The rows of every stretch, and the tables of all of the recording.
+    // The rows of all stretches, and the tables of the whole recording.
     let rows = batch(&blocks["thread_state"]);
     let served = arrow(&client, "/api/table/thread_state?from=0&to=10000000");
     assert_eq!(longs(&rows, "start_ns"), longs(&served, "start_ns"));
@@ -125,7 +126,7 @@ fn each_level_has_what_the_coarser_one_has_not_and_together_they_are_the_servers
 
 #[test]
 #[ignore = "needs the viewer"]
-fn a_smaller_limit_leaves_the_finer_levels_out_and_says_so_until_nothing_fits() {
+fn a_smaller_limit_drops_finer_levels_until_nothing_fits() {
     let trace = drawn();
     let (whole, all) = blocks(&trace.prepared(), 1_000_000);
     let size =
@@ -137,24 +138,27 @@ fn a_smaller_limit_leaves_the_finer_levels_out_and_says_so_until_nothing_fits() 
         let page = match serve::page(&trace.prepared(), limit) {
             Ok(page) => page,
             Err(why) => {
-                assert!(why.to_string().contains("too few for the coarsest picture"), "{why}");
+                assert!(why.to_string().contains("too few for the coarsest view"), "{why}");
                 break;
             }
         };
-        // What stands around each block is not counted.
-        let around = 60 * page.html.matches("id=\"data-").count();
+        // The markup around each block is not counted.
+        let around = 80 * page.html.matches("id=\"data-").count();
         assert!(size(&page.html) <= limit + around, "{} at {limit}", size(&page.html));
         assert!(page.finest_ns == 0 || !page.has_rows);
         seen.push((page.finest_ns, page.has_rows));
     }
     seen.dedup();
-    assert!(all.contains_key("thread_state") && seen.contains(&(0, false)), "first the rows of stretches: {seen:?}");
-    assert!(seen.contains(&(1 << 15, false)), "then the finest level: {seen:?}");
+    assert!(
+        all.contains_key("thread_state") && seen.contains(&(0, false)),
+        "first without the rows of stretches: {seen:?}"
+    );
+    assert!(seen.contains(&(1 << 15, false)), "then without the finest level: {seen:?}");
 }
 
 #[test]
 #[ignore = "needs the viewer"]
-fn redacted_it_does_not_say_where_the_trace_was() {
+fn a_redacted_page_does_not_contain_the_path_of_the_trace() {
     let drawn = drawn();
     let mut trace = drawn.prepared();
     trace.session.redact();

@@ -1,4 +1,4 @@
-//! What is answered, held against the tables.
+//! Answers compared with the tables.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
@@ -12,8 +12,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use support::{Trace, arrow, longs, session, texts};
 
-/// A runs 2 ms on CPU 0 and is preempted by B for 1 ms; C runs from 1 ms to 3 ms on CPU 1, then A, which waited 1 ms. What perf prints
-/// ends with its last event, so the recording does at 3 ms.
+/// A runs 2 ms on CPU 0 and is preempted by B for 1 ms; C runs from 1 ms to 3 ms on CPU 1, then A, which waited 1 ms. Output of perf
+/// ends with its last event, so the recording ends at 3 ms.
 const DRAWN: &str = "cpu0 A A+ B .\ncpu1 . C C A\nwaking C C . .";
 
 fn states(batch: &RecordBatch) -> Vec<u8> {
@@ -59,10 +59,10 @@ fn at_a_narrow_width_slices_are_the_stretches_of_the_table() {
 }
 
 #[test]
-fn at_a_wide_one_what_took_most_of_its_own_time_is_told() {
+fn at_a_wide_width_slices_have_the_state_that_took_most_of_the_time() {
     let trace = Trace::drawn(DRAWN);
     let client = trace.served();
-    // At 4 ms a pixel CPU 0's stretches are one slice: busy for all of its 3 ms, with A for 2 ms of these and B for 1.
+    // At 4 ms per pixel, CPU 0's stretches are one slice: busy for its 3 ms, of which A ran 2 ms and B 1 ms.
     let batch = arrow(&client, "/api/slices?kind=cpu&first=0&last=0&from=0&to=4000000&width=4000001");
     assert_eq!((longs(&batch, "start_ns")[0], longs(&batch, "end_ns")[0]), (0, 3_000_000));
     assert_eq!((states(&batch)[0], longs(&batch, "state_ns")[0]), (CpuState::Busy as u8, 3_000_000));
@@ -75,7 +75,7 @@ fn at_a_wide_one_what_took_most_of_its_own_time_is_told() {
 }
 
 #[test]
-fn a_table_is_told_of_the_time_and_the_thread_asked_for() {
+fn a_table_has_the_rows_of_the_requested_time_and_thread() {
     let trace = Trace::drawn(DRAWN);
     let client = trace.served();
     let threads = arrow(&client, "/api/threads?first=0&last=9");
@@ -90,20 +90,20 @@ fn a_table_is_told_of_the_time_and_the_thread_asked_for() {
     let rows = arrow(&client, "/api/table/cpu_state?from=2000000&to=3000000&cpu=0");
     assert_eq!((longs(&rows, "start_ns"), longs(&rows, "end_ns")), (vec![2_000_000], vec![3_000_000]));
     let refused = client.get("/api/table/cpu_state?from=0&to=1&thread=1&cpu=0");
-    assert!(refused.code == 200 || refused.words().contains("no column"), "{}", refused.words());
+    assert!(refused.code == 200 || refused.text().contains("no column"), "{}", refused.text());
     let refused = client.get("/api/table/cpus?from=0&to=1&thread=1");
-    assert_eq!((refused.code, refused.words().contains("no column thread")), (400, true));
+    assert_eq!((refused.code, refused.text().contains("no column thread")), (400, true));
 }
 
 #[test]
-fn it_ends_when_nobody_asks_for_as_long_as_was_said() {
+fn the_server_exits_after_the_idle_time() {
     let trace = Trace::drawn(DRAWN);
     let session = trace.session();
     let tracks = serve::Tracks::of(&session).unwrap();
     let levels = serve::prepare(&session, &tracks, &mut |_| ()).unwrap();
     let idle = Some(Duration::from_millis(300));
     let options = serve::Options { listen: IpAddr::V4(Ipv4Addr::LOCALHOST), port: 0, idle };
-    // It counts from when it may first be asked.
+    // The idle time starts when the server starts listening.
     let began = Instant::now();
     let server = serve::Server::bind(session, tracks, levels, &options).unwrap();
     server.run().unwrap();
@@ -111,7 +111,7 @@ fn it_ends_when_nobody_asks_for_as_long_as_was_said() {
 }
 
 #[test]
-fn levels_are_made_once_and_anew_when_the_trace_is_another() {
+fn levels_are_built_once_and_again_for_another_trace() {
     let trace = Trace::drawn(DRAWN);
     let prepare = |path: &Path| {
         let session = session(path);
@@ -121,16 +121,16 @@ fn levels_are_made_once_and_anew_when_the_trace_is_another() {
     assert!(prepare(&trace.path()));
     assert!(!prepare(&trace.path()));
     let levels = trace.path().join("levels");
-    assert_eq!(std::fs::read_dir(&levels).unwrap().count(), 4, "no part is left");
+    assert_eq!(std::fs::read_dir(&levels).unwrap().count(), 4, "no incomplete file is left");
     let other = Trace::drawn("cpu0 A B C D\ncpu1 . . . .");
     for file in ["thread.levels", "cpu.levels", "concurrency.levels", "kinds.json"] {
         std::fs::create_dir_all(other.path().join("levels")).unwrap();
         std::fs::copy(levels.join(file), other.path().join("levels").join(file)).unwrap();
     }
-    assert!(prepare(&other.path()), "those of another trace are not taken");
-    std::fs::write(levels.join("cpu.levels"), "not whole").unwrap();
-    // No process has this number: they end below 4,194,304.
+    assert!(prepare(&other.path()), "levels of another trace are not used");
+    std::fs::write(levels.join("cpu.levels"), "damaged").unwrap();
+    // No process has this PID: the maximum is below 4,194,304.
     std::fs::write(levels.join("cpu.levels.part-4194305"), "left").unwrap();
-    assert!(prepare(&trace.path()), "a damaged file is made anew");
-    assert_eq!(std::fs::read_dir(&levels).unwrap().count(), 4, "what an ended process left is gone");
+    assert!(prepare(&trace.path()), "a damaged file is built again");
+    assert_eq!(std::fs::read_dir(&levels).unwrap().count(), 4, "files of an ended process are removed");
 }

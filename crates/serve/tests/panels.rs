@@ -1,4 +1,4 @@
-//! What the panels are answered, held against the engine and the rules, and what nobody can make of it.
+//! Answers for the panels, compared with the engine and the rules, and invalid requests.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use support::{Client, Trace, arrow, longs, texts};
 
 /// A runs for 2 ms and wakes B at 1 ms, which runs on CPU 1 from 2 ms to 4 ms and wakes C at 3 ms, which runs on CPU 0 from 4 ms on.
-/// What perf prints ends with its last event: C's end at 5 ms.
+/// Output of perf ends with its last event: C's end at 5 ms.
 const DRAWN: &str = "cpu0 A As . . C .\ncpu1 . . B Bs . .\nwaking . B@1 . C@1 . .";
 
-/// The same as perf prints it, which tells who woke whom: a line's first words are who ran there.
+/// The same trace as perf output, which records wakers: the first words of a line name the thread that ran.
 const PRINTED: &str = "\
 swapper 0 [000] 0.000000000: sched:sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=A next_pid=1 next_prio=120
 A 1 [000] 0.001000000: sched:sched_waking: comm=B pid=2 prio=120 target_cpu=001
@@ -28,12 +28,12 @@ fn key(client: &Client, name: &str) -> i64 {
     longs(&threads, "thread")[at]
 }
 
-fn told(batch: &arrow_array::RecordBatch, name: &str) -> i64 {
+fn metadata(batch: &arrow_array::RecordBatch, name: &str) -> i64 {
     batch.schema().metadata()[name].parse().unwrap()
 }
 
 #[test]
-fn a_table_of_a_part_is_the_engines_its_first_rows_by_a_column_and_how_many_there_are() {
+fn a_table_of_a_part_has_the_first_rows_by_a_column_and_the_number_of_rows() {
     let trace = Trace::drawn(DRAWN);
     let client = trace.served();
     // Up to 3 ms A ran 2 ms and B 1 ms; C was woken only then.
@@ -42,29 +42,29 @@ fn a_table_of_a_part_is_the_engines_its_first_rows_by_a_column_and_how_many_ther
     assert_eq!(longs(&rows, "running_ns"), [2_000_000, 1_000_000]);
     let mut all = Vec::new();
     let span = model::Span::new(model::Ns(0), model::Ns(3_000_000));
-    let asked = engine::Asked { span: Some(span), ..engine::Asked::whole("threads") };
-    asked
+    let request = engine::TableRequest { span: Some(span), ..engine::TableRequest::whole("threads") };
+    request
         .rows(&trace.session(), &mut |rows| {
             all.extend_from_slice(rows);
             Ok(())
         })
         .unwrap();
-    assert_eq!(told(&rows, "rows"), all.len() as i64);
+    assert_eq!(metadata(&rows, "rows"), all.len() as i64);
     let unit = |col: &str| rows.schema().field_with_name(col).unwrap().metadata().get("unit").cloned();
     assert_eq!((unit("running_ns").as_deref(), unit("name")), (Some("ns"), None));
-    // Names stand beside keys, and a column says that it holds such.
+    // Names follow keys, and the schema marks columns of thread keys.
     let path = arrow(&client, "/api/part/critical_path?from=0&to=5000000&most=100");
-    let who: Vec<_> = texts(&path, "thread_name").into_iter().flatten().collect();
+    let names: Vec<_> = texts(&path, "thread_name").into_iter().flatten().collect();
     assert_eq!(longs(&path, "start_ns").first(), Some(&0));
-    assert_eq!((who.first().map(String::as_str), who.last().map(String::as_str)), (Some("A"), Some("C")));
+    assert_eq!((names.first().map(String::as_str), names.last().map(String::as_str)), (Some("A"), Some("C")));
     let schema = path.schema();
     assert_eq!(schema.field_with_name("thread").unwrap().metadata()["thread"], "key");
-    let tables = client.get("/api/tables").words();
+    let tables = client.get("/api/tables").text();
     assert!(tables.contains("\"critical_path\"") && !tables.contains("\"frames\""), "{tables}");
 }
 
 #[test]
-fn a_chain_goes_from_who_was_woken_to_who_woke_it() {
+fn a_chain_goes_from_a_woken_thread_to_its_waker() {
     let trace = Trace::printed(PRINTED);
     let client = trace.served();
     let [a, b, c] = ["A", "B", "C"].map(|name| key(&client, name));
@@ -74,64 +74,64 @@ fn a_chain_goes_from_who_was_woken_to_who_woke_it() {
     assert_eq!(longs(&chain, "at_ns"), [3_000_000, 1_000_000]);
     assert_eq!(longs(&chain, "ready_ns"), [1_000_000, 1_000_000]);
     assert_eq!(arrow(&client, &format!("/api/chain?thread={a}&at=1500000")).num_rows(), 0);
-    // Whom B woke: those that were ready from then on.
+    // The threads that B woke.
     let woken = arrow(&client, &format!("/api/table/thread_state?from=2000000&to=4000000&waker={b}"));
     assert_eq!((longs(&woken, "thread"), longs(&woken, "start_ns")), (vec![c], vec![3_000_000]));
 }
 
 #[test]
-fn stretches_are_found_by_all_that_is_said_of_them_and_in_pieces_that_miss_none() {
+fn stretches_match_all_conditions_and_partial_answers_miss_none() {
     let trace = Trace::drawn(DRAWN);
     let client = trace.served();
     let [a, b, c] = ["A", "B", "C"].map(|name| key(&client, name));
-    let hits = |words: &str| arrow(&client, &format!("/api/hits?to=5000000&{words}"));
+    let hits = |query: &str| arrow(&client, &format!("/api/hits?to=5000000&{query}"));
     let ready = hits("from=0&most=9&state=ready");
     assert_eq!((longs(&ready, "thread"), longs(&ready, "start_ns")), (vec![b, c], vec![1_000_000, 3_000_000]));
-    assert_eq!(told(&ready, "until_ns"), 5_000_000);
+    assert_eq!(metadata(&ready, "until_ns"), 5_000_000);
     assert_eq!(hits("from=0&most=9&state=ready&longer=999999").num_rows(), 2);
-    assert_eq!(hits("from=0&most=9&state=ready&longer=1000000").num_rows(), 0, "longer, not as long");
+    assert_eq!(hits("from=0&most=9&state=ready&longer=1000000").num_rows(), 0, "longer means strictly longer");
     assert_eq!(longs(&hits("from=0&most=9&state=ready&name=c"), "thread"), [c]);
     assert_eq!(longs(&hits("from=0&most=9&state=ready&tid=2"), "thread"), [b]);
-    // Both were woken to the queue of CPU 1; only C then ran on CPU 0, behind A.
+    // Both were queued on CPU 1; only C then ran on CPU 0, after A.
     assert_eq!(longs(&hits("from=0&most=9&state=ready&cpu=1"), "thread"), [b, c]);
     assert_eq!(longs(&hits("from=0&most=9&state=running&cpu=0"), "thread"), [a, c]);
     assert_eq!(hits("from=0&most=9&state=ready&type=uniform").num_rows(), 2);
     assert_eq!(hits("from=0&most=9&state=ready&type=efficient").num_rows(), 0);
-    // One at a time, each going on where the one before looked up to.
+    // One at a time, each from where the previous answer ended.
     let one = hits("from=0&most=1&state=ready");
     assert_eq!(longs(&one, "thread"), [b]);
-    let next = hits(&format!("from={}&most=1&state=ready", told(&one, "until_ns")));
+    let next = hits(&format!("from={}&most=1&state=ready", metadata(&one, "until_ns")));
     assert_eq!(longs(&next, "thread"), [c]);
 }
 
 #[test]
-fn the_diagnosis_is_made_once_beside_other_answers_and_says_what_the_rules_say() {
+fn the_diagnosis_is_computed_once_while_other_requests_are_answered() {
     let trace = Trace::drawn(DRAWN);
     let client = trace.served();
     let began = Instant::now();
-    let told = loop {
+    let answer = loop {
         let answer = client.get("/api/findings");
         if answer.code == 200 {
-            break answer.words();
+            break answer.text();
         }
-        assert_eq!(answer.code, 202, "{}", answer.words());
+        assert_eq!(answer.code, 202, "{}", answer.text());
         assert!(began.elapsed() < Duration::from_secs(60));
         assert_eq!(client.get("/api/about").code, 200);
         std::thread::sleep(Duration::from_millis(5));
     };
     let session = trace.session();
-    let said = diagnose::diagnose(&session, &diagnose::Options::default()).unwrap();
-    let (told, said): (serde_json::Value, _) =
-        (serde_json::from_str(&told).unwrap(), serde_json::to_value(&said).unwrap());
+    let expected = diagnose::diagnose(&session, &diagnose::Options::default()).unwrap();
+    let (answer, expected): (serde_json::Value, _) =
+        (serde_json::from_str(&answer).unwrap(), serde_json::to_value(&expected).unwrap());
     for part in ["span", "findings", "checked", "not_checked"] {
-        assert_eq!(told[part], said[part]);
+        assert_eq!(answer[part], expected[part]);
     }
-    assert_eq!(told["rules"].as_array().unwrap().len(), diagnose::RULES.len());
+    assert_eq!(answer["rules"].as_array().unwrap().len(), diagnose::RULES.len());
     assert_eq!(client.get("/api/findings").code, 200);
 }
 
 #[test]
-fn what_is_too_much_or_makes_no_sense_is_refused_with_words() {
+fn invalid_or_too_large_requests_are_refused_with_a_message() {
     let trace = Trace::drawn(DRAWN);
     let client = trace.served();
     let refused = [
@@ -139,13 +139,13 @@ fn what_is_too_much_or_makes_no_sense_is_refused_with_words() {
         ("/api/part/threads?from=0&to=1000&most=10001", "most"),
         ("/api/part/threads?from=0&to=1000&most=18446744073709551616", "most"),
         ("/api/part/threads?from=0&to=1000", "most"),
-        ("/api/part/threads?from=9&to=9&most=1", "behind"),
-        ("/api/part/threads?from=9223372036854775806&to=9223372036854775807&most=1", "nothing was recorded"),
-        ("/api/part/threads?from=-9&to=-1&most=1", "nothing was recorded"),
+        ("/api/part/threads?from=9&to=9&most=1", "greater"),
+        ("/api/part/threads?from=9223372036854775806&to=9223372036854775807&most=1", "outside the recording"),
+        ("/api/part/threads?from=-9&to=-1&most=1", "outside the recording"),
         ("/api/part/threads?from=0&to=9&most=1&by=colour", "no column colour"),
         ("/api/part/threads?from=0&to=9&most=1&down=perhaps", "down"),
-        ("/api/part/..%2fmanifest.json?from=0&to=9&most=1", "no table is called"),
-        ("/api/hits?from=0&to=9&most=1&state=asleep", "no state is called asleep"),
+        ("/api/part/..%2fmanifest.json?from=0&to=9&most=1", "there is no table"),
+        ("/api/hits?from=0&to=9&most=1&state=asleep", "unknown state asleep"),
         ("/api/hits?from=0&to=9&most=0", "most"),
         ("/api/hits?from=0&to=9&most=1&tid=x", "tid"),
         ("/api/hits?from=0&to=9&most=1&colour=red", "colour"),
@@ -154,9 +154,9 @@ fn what_is_too_much_or_makes_no_sense_is_refused_with_words() {
     ];
     for (path, word) in refused {
         let answer = client.get(path);
-        assert!(answer.code == 400 && answer.words().contains(word), "{path}: {} {}", answer.code, answer.words());
+        assert!(answer.code == 400 && answer.text().contains(word), "{path}: {} {}", answer.code, answer.text());
     }
-    // All of time, and threads that are none: answered.
+    // The whole range of time and unknown threads are answered.
     let all = "from=-9223372036854775808&to=9223372036854775807&most=10000";
     assert_eq!(client.get(&format!("/api/part/critical_path?{all}")).code, 200);
     assert_eq!(arrow(&client, &format!("/api/hits?{all}&name=%00%ff")).num_rows(), 0);
@@ -166,11 +166,11 @@ fn what_is_too_much_or_makes_no_sense_is_refused_with_words() {
         assert_eq!(answer.num_rows(), 0);
     }
     let without = client.ask("GET /api/findings", &[&client.host()]);
-    assert_eq!((without.code, without.words().contains("rule")), (401, false));
+    assert_eq!((without.code, without.text().contains("rule")), (401, false));
 }
 
 #[test]
-fn many_who_ask_for_parts_or_leave_hold_nobody_else_up() {
+fn many_requests_and_disconnects_do_not_block_other_clients() {
     let trace = Trace::drawn(DRAWN);
     let client = trace.served();
     let answers = std::sync::Mutex::new([0_u32; 2]);
@@ -181,20 +181,20 @@ fn many_who_ask_for_parts_or_leave_hold_nobody_else_up() {
                 for n in 0..10 {
                     let path = format!("/api/part/threads?from={worker}&to={}&most=100&by=running_ns", 4_000_000 + n);
                     if n % 3 == 0 {
-                        // Leaves at once.
+                        // Disconnects immediately.
                         let mut stream = std::net::TcpStream::connect(client.at).unwrap();
                         let head = format!("GET {path} HTTP/1.1\r\n{}\r\n{}\r\n\r\n", client.host(), client.cookie());
                         std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
                         continue;
                     }
                     let answer = client.get(&path);
-                    let words = answer.words();
-                    assert!(answer.code == 200 || (answer.code == 503 && words.contains("ask again")), "{words}");
+                    let text = answer.text();
+                    assert!(answer.code == 200 || (answer.code == 503 && text.contains("try again")), "{text}");
                     answers.lock().unwrap()[usize::from(answer.code == 503)] += 1;
                 }
             });
         }
-        // What is told of a moment goes on meanwhile.
+        // Short lookups are answered meanwhile.
         for _ in 0..20 {
             assert_eq!(client.get("/api/table/thread_state?from=0&to=1").code, 200);
         }

@@ -1,4 +1,4 @@
-//! Who may ask, and what nobody gets.
+//! Access control and resource limits.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -12,11 +12,11 @@ use support::{Answer, Client, Trace};
 const DRAWN: &str = "cpu0 A A B .\ncpu1 . C C A\nwaking . A";
 const SLICES: &str = "/api/slices?kind=cpu&first=0&last=1&from=0&to=4000000&width=1000000";
 
-/// A refusal tells a sentence and nothing of the trace.
+/// A refusal has a short message and no data of the trace.
 fn is_refused(answer: &Answer, code: u16) {
     assert_eq!(answer.code, code, "{}", answer.head);
-    assert!(answer.body.len() < 300, "{}", answer.words());
-    assert!(!answer.words().contains("span_ns"));
+    assert!(answer.body.len() < 300, "{}", answer.text());
+    assert!(!answer.text().contains("span_ns"));
     assert!(answer.header("content-security-policy").is_some());
 }
 
@@ -25,34 +25,34 @@ fn still_answers(client: &Client) {
 }
 
 #[test]
-fn who_names_another_host_is_refused() {
+fn requests_for_other_host_names_are_refused() {
     let client = Trace::drawn(DRAWN).served();
-    let asked = |host: &str| client.ask("GET /api/about", &[host, &client.cookie()]);
+    let request = |host: &str| client.ask("GET /api/about", &[host, &client.cookie()]);
     for host in ["Host: evil.example", "Host: 127.0.0.1.evil.example", "Host: 192.168.0.1", "Host:"] {
-        is_refused(&asked(host), 403);
+        is_refused(&request(host), 403);
     }
-    // A page's name that was made to point here would be named twice, or not at all.
+    // Two host headers, or none.
     is_refused(&client.ask("GET /api/about", &[&client.host(), "Host: evil.example", &client.cookie()]), 403);
     let none = client.ask("GET /api/about", &[&client.cookie()]);
     assert!(none.code == 400 || none.code == 403, "{}", none.head);
-    assert_eq!(asked(&format!("Host: localhost:{}", client.at.port())).code, 200);
-    assert_eq!(asked("Host: [::1]:99").code, 200);
+    assert_eq!(request(&format!("Host: localhost:{}", client.at.port())).code, 200);
+    assert_eq!(request("Host: [::1]:99").code, 200);
 }
 
 #[test]
-fn pages_of_other_origins_are_refused() {
+fn requests_from_other_origins_are_refused() {
     let client = Trace::drawn(DRAWN).served();
-    let asked = |origin: &str| client.ask("GET /api/about", &[&client.host(), &client.cookie(), origin]);
+    let request = |origin: &str| client.ask("GET /api/about", &[&client.host(), &client.cookie(), origin]);
     let other_port = format!("Origin: http://127.0.0.1:{}", client.at.port() ^ 1);
     for origin in ["Origin: http://evil.example", "Origin: null", "Origin: ", &other_port] {
-        is_refused(&asked(origin), 403);
+        is_refused(&request(origin), 403);
     }
-    is_refused(&asked(&format!("Origin: https://{}", client.at)), 403);
-    assert_eq!(asked(&format!("Origin: http://{}", client.at)).code, 200);
+    is_refused(&request(&format!("Origin: https://{}", client.at)), 403);
+    assert_eq!(request(&format!("Origin: http://{}", client.at)).code, 200);
 }
 
 #[test]
-fn without_the_token_there_is_nothing() {
+fn without_the_token_everything_is_refused() {
     let client = Trace::drawn(DRAWN).served();
     let wrong = format!("Cookie: corewise_{}={}", client.at.port(), "0".repeat(32));
     for path in
@@ -61,13 +61,13 @@ fn without_the_token_there_is_nothing() {
         is_refused(&client.ask(&format!("GET {path}"), &[&client.host()]), 401);
         is_refused(&client.ask(&format!("GET {path}"), &[&client.host(), &wrong]), 401);
     }
-    // In the address it is of use for the page only, and only when it is right.
+    // In the address, the token works only for the page, and only if it is right.
     is_refused(&client.ask(&format!("GET /api/about?token={}", client.token), &[&client.host()]), 401);
     is_refused(&client.ask(&format!("GET /?token={}", "0".repeat(32)), &[&client.host()]), 401);
 }
 
 #[test]
-fn the_token_becomes_a_cookie_that_scripts_and_other_sites_do_not_have() {
+fn the_token_becomes_a_cookie_that_scripts_and_other_sites_cannot_use() {
     let client = Trace::drawn(DRAWN).served();
     let traded = client.ask(&format!("GET /?token={}", client.token), &[&client.host()]);
     assert_eq!((traded.code, traded.header("location")), (303, Some("/")));
@@ -78,7 +78,7 @@ fn the_token_becomes_a_cookie_that_scripts_and_other_sites_do_not_have() {
 }
 
 #[test]
-fn nothing_can_be_written() {
+fn only_reading_requests_are_allowed() {
     let client = Trace::drawn(DRAWN).served();
     for method in ["POST", "PUT", "DELETE", "OPTIONS", "PATCH"] {
         is_refused(&client.ask(&format!("{method} /api/about"), &[&client.host(), &client.cookie()]), 405);
@@ -101,25 +101,25 @@ fn no_path_reaches_the_file_system() {
     for path in paths {
         let answer = client.get(path);
         assert!(answer.code == 404 || answer.code == 400, "{path}: {}", answer.head);
-        assert!(!answer.words().contains("root:") && !answer.words().contains("origin_ns"), "{path}");
+        assert!(!answer.text().contains("root:") && !answer.text().contains("origin_ns"), "{path}");
     }
     for name in ["..", "..%2f..%2fmanifest.json", "threads.parquet", "%2fetc%2fpasswd"] {
         let answer = client.get(&format!("/api/table/{name}?from=0&to=1"));
-        assert!(answer.code == 404 || answer.words().contains("no table is called"), "{name}: {}", answer.words());
+        assert!(answer.code == 404 || answer.text().contains("there is no table"), "{name}: {}", answer.text());
     }
     still_answers(&client);
 }
 
 #[test]
-fn what_is_too_much_is_refused_with_words() {
+fn too_large_requests_are_refused_with_a_message() {
     let client = Trace::drawn(DRAWN).served();
     let refused = [
         ("kind=thread&first=0&last=4294967295&from=0&to=1000&width=1", "tracks"),
         ("kind=thread&first=0&last=0&from=0&to=9223372036854775807&width=1", "pixels"),
-        ("kind=thread&first=0&last=511&from=0&to=1000000&width=100", "in all"),
-        ("kind=thread&first=0&last=0&from=-9223372036854775808&to=9223372036854775807&width=1", "behind"),
-        ("kind=thread&first=0&last=0&from=10&to=10&width=1", "behind"),
-        ("kind=thread&first=2&last=1&from=0&to=10&width=1", "before"),
+        ("kind=thread&first=0&last=511&from=0&to=1000000&width=100", "in total"),
+        ("kind=thread&first=0&last=0&from=-9223372036854775808&to=9223372036854775807&width=1", "greater"),
+        ("kind=thread&first=0&last=0&from=10&to=10&width=1", "greater"),
+        ("kind=thread&first=2&last=1&from=0&to=10&width=1", "less"),
         ("kind=thread&first=0&last=0&from=0&to=10&width=0", "width"),
         ("kind=thread&first=0&last=0&from=0&to=10&width=-1", "width"),
         ("kind=thread&first=0&last=0&from=0&to=99999999999999999999&width=1", "to"),
@@ -129,12 +129,12 @@ fn what_is_too_much_is_refused_with_words() {
     ];
     for (query, word) in refused {
         let answer = client.get(&format!("/api/slices?{query}"));
-        assert!(answer.code == 400 && answer.words().contains(word), "{query}: {} {}", answer.code, answer.words());
+        assert!(answer.code == 400 && answer.text().contains(word), "{query}: {} {}", answer.code, answer.text());
     }
     assert_eq!(client.get("/api/threads?first=0&last=18446744073709551615").code, 400);
     let long = client.get(&format!("/api/slices?{}", "x".repeat(1 << 20)));
     assert!((400..500).contains(&long.code), "{}", long.head);
-    // As wide as time is, but few pixels: answered.
+    // The whole range of time at few pixels is answered.
     assert_eq!(
         client
             .get("/api/slices?kind=cpu&first=0&last=511&from=0&to=9223372036854775807&width=9223372036854775807")
@@ -145,7 +145,7 @@ fn what_is_too_much_is_refused_with_words() {
 }
 
 #[test]
-fn ten_thousand_quick_requests_do_not_end_it() {
+fn the_server_survives_ten_thousand_quick_requests() {
     let client = Trace::drawn(DRAWN).served();
     let began = Instant::now();
     std::thread::scope(|scope| {
@@ -153,7 +153,7 @@ fn ten_thousand_quick_requests_do_not_end_it() {
             let client = &client;
             scope.spawn(move || {
                 for n in 0..500 {
-                    // Some leave before they are answered, some talk nonsense.
+                    // Some disconnect before the answer, some send invalid data.
                     match (worker + n) % 4 {
                         0 => drop(std::net::TcpStream::connect(client.at)),
                         1 => assert_eq!(client.send(b"\x00\xff nonsense\r\n\r\n").code, 400),
@@ -168,7 +168,7 @@ fn ten_thousand_quick_requests_do_not_end_it() {
     still_answers(&client);
 }
 
-/// Files for both ends of some thousand connections.
+/// Raises the limit of open files, for both ends of a few thousand connections.
 fn many_files() {
     // SAFETY: a valid limit is read, changed and written.
     unsafe {
@@ -179,14 +179,14 @@ fn many_files() {
     }
 }
 
-/// Another user of the machine, who has no token, holds connections open, many at once: those that are closed it opens anew.
+/// Simulates another user of the machine without a token who holds many connections open and reopens those that are closed.
 fn crowd(at: std::net::SocketAddr, how_many: usize, done: &AtomicBool) -> u64 {
     use std::os::fd::AsRawFd;
     let (mut held, mut opened): (Vec<TcpStream>, u64) = (Vec::new(), 0);
     while !done.load(Ordering::Relaxed) {
         held.retain(|one| {
             let mut poll = libc::pollfd { fd: one.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-            // SAFETY: one valid pollfd. What is readable was ended: nothing is answered to who asks nothing.
+            // SAFETY: one valid pollfd. A readable connection was closed, since no request was completed.
             unsafe { libc::poll(&raw mut poll, 1, 0) == 0 }
         });
         while held.len() < how_many && !done.load(Ordering::Relaxed) {
@@ -202,8 +202,9 @@ fn crowd(at: std::net::SocketAddr, how_many: usize, done: &AtomicBool) -> u64 {
     opened
 }
 
-/// The slowest of some answers to who has the token, each by a connection of its own, while others without it crowd the server.
-fn slowest_within(how_many: usize, questions: u32) -> (Duration, u64) {
+/// Returns the slowest of some answers to a client with the token, each with a new connection, while another client without it opens
+/// many connections.
+fn slowest_within(how_many: usize, requests: u32) -> (Duration, u64) {
     many_files();
     let client = Trace::drawn(DRAWN).served();
     let done = AtomicBool::new(false);
@@ -211,13 +212,13 @@ fn slowest_within(how_many: usize, questions: u32) -> (Duration, u64) {
         let crowd = scope.spawn(|| crowd(client.at, how_many, &done));
         std::thread::sleep(Duration::from_secs(1));
         let mut slowest = Duration::ZERO;
-        for _ in 0..questions {
+        for _ in 0..requests {
             let began = Instant::now();
             assert_eq!(client.get(SLICES).code, 200);
             slowest = slowest.max(began.elapsed());
             std::thread::sleep(Duration::from_millis(50));
         }
-        // One that is kept open and asks now and then is not dropped for the others.
+        // A connection that is kept open and sends requests from time to time is not closed.
         let mut kept = TcpStream::connect(client.at).unwrap();
         for _ in 0..5 {
             write!(kept, "GET /api/about HTTP/1.1\r\n{}\r\n{}\r\n\r\n", client.host(), client.cookie()).unwrap();
@@ -235,24 +236,24 @@ fn slowest_within(how_many: usize, questions: u32) -> (Duration, u64) {
 }
 
 #[test]
-fn a_thousand_connections_without_the_token_do_not_lock_its_owner_out() {
-    // For longer than half a request is waited for: all of them are closed, and opened anew.
+fn a_thousand_connections_without_the_token_do_not_block_the_owner() {
+    // Longer than the time for a request, so that all of them are closed and reopened.
     let (slowest, opened) = slowest_within(1000, 240);
     println!("slowest answer {slowest:?}; {opened} connections were opened meanwhile");
-    assert!(opened > 1500, "{opened} connections: nobody had to open one anew");
+    assert!(opened > 1500, "{opened} connections: none had to be reopened");
     assert!(slowest <= Duration::from_secs(1), "{slowest:?}");
 }
 
 #[test]
-fn more_than_there_are_places_for_only_slow_it_down() {
+fn more_connections_than_places_only_slow_the_server_down() {
     let (slowest, opened) = slowest_within(1500, 20);
     println!("slowest answer {slowest:?}; {opened} connections were opened meanwhile");
-    assert!(opened > 3000, "{opened} connections: nobody was dropped for another");
+    assert!(opened > 3000, "{opened} connections: none was closed for another");
     assert!(slowest <= Duration::from_secs(10), "{slowest:?}");
 }
 
 #[test]
-fn half_a_request_is_waited_for_only_so_long() {
+fn an_incomplete_request_times_out() {
     let client = Trace::drawn(DRAWN).served();
     let began = Instant::now();
     let mut waiting: Vec<TcpStream> = ["", "GET / HT", "GET /api/about HTTP/1.1\r\nHost: a\r\n"]
@@ -263,7 +264,7 @@ fn half_a_request_is_waited_for_only_so_long() {
             one
         })
         .collect();
-    // A byte now and then does not help.
+    // Sending a byte from time to time does not extend the time.
     for _ in 0..20 {
         std::thread::sleep(Duration::from_millis(400));
         let _ = waiting[2].write_all(b"X");
@@ -280,7 +281,7 @@ fn half_a_request_is_waited_for_only_so_long() {
 }
 
 #[test]
-fn who_has_no_token_keeps_no_connection() {
+fn connections_without_the_token_are_closed() {
     let client = Trace::drawn(DRAWN).served();
     let mut one = TcpStream::connect(client.at).unwrap();
     write!(one, "GET /api/about HTTP/1.1\r\n{}\r\n\r\n", client.host()).unwrap();
@@ -291,7 +292,7 @@ fn who_has_no_token_keeps_no_connection() {
 }
 
 #[test]
-fn what_is_prepared_is_as_open_as_the_folder() {
+fn levels_have_the_permissions_of_the_trace_folder() {
     use std::os::unix::fs::PermissionsExt;
     for (open, folder, file) in [(false, 0o700, 0o600), (true, 0o755, 0o644)] {
         let trace = Trace::drawn(DRAWN);

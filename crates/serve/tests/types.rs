@@ -1,11 +1,11 @@
-//! The viewer's types are made of the declarations of the tables, and of the words for states.
+//! The viewer's types are generated from the definitions of the tables and the names of states.
 #![allow(clippy::unwrap_used)]
 
 use model::{CpuState, Kind, TableDef, ThreadState};
 use std::fmt::Write;
 use std::path::Path;
 
-/// A table as an interface: a row, integers as numbers.
+/// Generates an interface for the rows of a table, with integers as numbers.
 fn interface(def: &TableDef) -> String {
     let camel: String = def.name.split('_').map(|word| word[..1].to_uppercase() + &word[1..]).collect();
     let mut out = format!("/** {} */\nexport interface {camel} {{\n", def.doc);
@@ -23,12 +23,12 @@ fn interface(def: &TableDef) -> String {
 
 fn words(name: &str, words: &[&str]) -> String {
     let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
-    format!("/** By their numbers. */\nexport const {name} = [{}] as const;\n", words.join(", "))
+    format!("/** The names of the states, by number. */\nexport const {name} = [{}] as const;\n", words.join(", "))
 }
 
 #[test]
-fn the_viewers_types_are_those_of_the_tables() {
-    let mut made = String::from("// @generated from the declarations of the tables by `cargo xtask bless`.\n\n");
+fn the_viewers_types_match_the_tables() {
+    let mut made = String::from("// @generated from the definitions of the tables by `cargo xtask bless`.\n\n");
     made += &words("THREAD_STATES", &ThreadState::ALL.map(ThreadState::as_str));
     made += &words("CPU_STATES", &CpuState::ALL.map(CpuState::as_str));
     for def in serve::ANSWERS.iter().chain(model::tables::ALL) {
@@ -40,5 +40,5 @@ fn the_viewers_types_are_those_of_the_tables() {
         std::fs::write(&path, &made).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(kept == made, "{} is not what the tables declare: run `cargo xtask bless`", path.display());
+    assert!(kept == made, "{} is out of date: run `cargo xtask bless`", path.display());
 }

@@ -1,12 +1,12 @@
-//! How fast a trace folder is written, and how many bytes a row takes: `write_speed [events] [pipe|messaging]`.
+//! Measures how fast a trace folder is written, and the bytes per row: `write_speed [events] [pipe|messaging]`.
 //!
-//! Events and stretches are made beforehand by a small simulation of threads that wake each other on a few CPUs, so that
-//! only the writing is timed.
+//! A small simulation of threads that wake each other on a few CPUs creates the events and stretches beforehand, so that only the
+//! writing is measured.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
 
 use model::{
-    CpuId, CpuState, CpuStretch, Event, MaybeNs, NameId, Ns, Prio, Reason, Span, Switch, SwitchOut, ThreadKey,
-    ThreadState, ThreadStretch, Tid, Wake, WakeKind, What,
+    CpuId, CpuState, CpuStretch, Event, EventKind, MaybeNs, NameId, Ns, Prio, Reason, Span, Switch, SwitchOut,
+    ThreadKey, ThreadState, ThreadStretch, Tid, Wake, WakeKind,
 };
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -23,7 +23,7 @@ impl Rng {
 }
 
 #[derive(Default)]
-struct Made {
+struct Simulated {
     events: Vec<Event>,
     threads: Vec<ThreadStretch>,
     cpus: Vec<CpuStretch>,
@@ -40,9 +40,9 @@ struct Thread {
 
 const CPUS: usize = 2;
 
-fn simulate(wanted: usize, threads: usize, step: (u64, u64), imported: bool) -> Made {
+fn simulate(wanted: usize, threads: usize, step: (u64, u64), imported: bool) -> Simulated {
     let mut rng = Rng(0x9e37_79b9_7f4a_7c15);
-    let mut made = Made::default();
+    let mut simulated = Simulated::default();
     let mut all: Vec<Thread> = (0..threads)
         .map(|i| Thread {
             since: 0,
@@ -59,17 +59,17 @@ fn simulate(wanted: usize, threads: usize, step: (u64, u64), imported: bool) -> 
     let mut offsets = [4096u64, 1 << 20];
     let mut now = 0i64;
     let tid = |t: Option<usize>| t.map_or(Tid::IDLE, |t| Tid(100_000 + 3 * t as i32));
-    while made.events.len() < wanted {
+    while simulated.events.len() < wanted {
         now += (step.0 + rng.below(step.1)) as i64;
         let cpu = rng.below(CPUS as u64) as usize;
         let at = Ns(now);
         let id = CpuId(cpu as u32);
-        let push = |made: &mut Made, offsets: &mut [u64; 2], what| {
-            offsets[cpu] += if matches!(what, What::Switch(_)) { 112 } else { 88 };
+        let push = |simulated: &mut Simulated, offsets: &mut [u64; 2], what| {
+            offsets[cpu] += if matches!(what, EventKind::Switch(_)) { 112 } else { 88 };
             if offsets[cpu] % (1 << 20) < 112 {
                 offsets[cpu] += 1 << 20;
             }
-            made.events.push(Event {
+            simulated.events.push(Event {
                 at,
                 offset: if imported { offsets[cpu] } else { 0 },
                 cpu: id,
@@ -77,11 +77,11 @@ fn simulate(wanted: usize, threads: usize, step: (u64, u64), imported: bool) -> 
                 what,
             });
         };
-        let close = |made: &mut Made, all: &mut Vec<Thread>, t: usize, state, reason, on: u32| {
+        let close = |simulated: &mut Simulated, all: &mut Vec<Thread>, t: usize, state, reason, on: u32| {
             let th = &mut all[t];
             let start = th.since;
             let running = th.state == ThreadState::Running;
-            made.threads.push(ThreadStretch {
+            simulated.threads.push(ThreadStretch {
                 span: Span { start: Ns(start), end: at },
                 thread: ThreadKey(t as i64 + 1),
                 tid: tid(Some(t)),
@@ -97,7 +97,7 @@ fn simulate(wanted: usize, threads: usize, step: (u64, u64), imported: bool) -> 
             }
             (th.since, th.state, th.reason, th.cpu) = (now, state, reason, on);
         };
-        // Who runs wakes one who sleeps, then most often sleeps itself.
+        // The running thread wakes a sleeping one, and then usually sleeps itself.
         let wakes = current[cpu].is_some() && rng.below(2) == 0 || current.iter().all(Option::is_none);
         let sleeper =
             (0..8).map(|_| rng.below(threads as u64) as usize).find(|t| all[*t].state == ThreadState::Blocked);
@@ -105,13 +105,13 @@ fn simulate(wanted: usize, threads: usize, step: (u64, u64), imported: bool) -> 
             let waker = tid(current[cpu]);
             let wake = |kind, target| {
                 let (name, prio) = (NameId(t as u32 + 1), Prio::new(120));
-                What::Wake(Wake { tid: tid(Some(t)), name, kind, target, waker, prio, stamp: at })
+                EventKind::Wake(Wake { tid: tid(Some(t)), name, kind, target, waker, prio, stamp: at })
             };
             let target = all[t].cpu;
-            push(&mut made, &mut offsets, wake(WakeKind::Waking, Some(CpuId(target))));
+            push(&mut simulated, &mut offsets, wake(WakeKind::Waking, Some(CpuId(target))));
             all[t].waker = current[cpu].map_or(0, |w| w as i64 + 1);
             let waker = all[t].waker;
-            close(&mut made, &mut all, t, ThreadState::Ready, Reason::Woken, target);
+            close(&mut simulated, &mut all, t, ThreadState::Ready, Reason::Woken, target);
             all[t].waker = waker;
             ready[target as usize].push_back(t);
             continue;
@@ -126,9 +126,9 @@ fn simulate(wanted: usize, threads: usize, step: (u64, u64), imported: bool) -> 
         let name = |t: Option<usize>| NameId(t.map_or(0, |t| t as u32 + 1));
         let out = if preempted || prev.is_none() { SwitchOut::Preempted } else { SwitchOut::Blocked };
         push(
-            &mut made,
+            &mut simulated,
             &mut offsets,
-            What::Switch(Switch {
+            EventKind::Switch(Switch {
                 prev: tid(prev),
                 next: tid(next),
                 prev_name: name(prev),
@@ -138,19 +138,19 @@ fn simulate(wanted: usize, threads: usize, step: (u64, u64), imported: bool) -> 
                 prev_prio: Prio::new(120),
                 next_prio: Prio::new(120),
                 out,
-                letter: if out == SwitchOut::Blocked { b'S' } else { b'R' },
+                state_letter: if out == SwitchOut::Blocked { b'S' } else { b'R' },
                 prev_exec: if imported { MaybeNs::NONE } else { exec },
             }),
         );
         if let Some(t) = prev {
             if preempted {
-                close(&mut made, &mut all, t, ThreadState::Ready, Reason::Preempted, cpu as u32);
+                close(&mut simulated, &mut all, t, ThreadState::Ready, Reason::Preempted, cpu as u32);
                 ready[cpu].push_back(t);
             } else {
-                close(&mut made, &mut all, t, ThreadState::Blocked, Reason::State(b'S'), cpu as u32);
+                close(&mut simulated, &mut all, t, ThreadState::Blocked, Reason::State(b'S'), cpu as u32);
             }
         }
-        made.cpus.push(CpuStretch {
+        simulated.cpus.push(CpuStretch {
             span: Span { start: Ns(since[cpu]), end: at },
             cpu: id,
             state: if prev.is_some() { CpuState::Busy } else { CpuState::Idle },
@@ -158,16 +158,16 @@ fn simulate(wanted: usize, threads: usize, step: (u64, u64), imported: bool) -> 
         });
         since[cpu] = now;
         if let Some(t) = next {
-            close(&mut made, &mut all, t, ThreadState::Running, Reason::None, cpu as u32);
+            close(&mut simulated, &mut all, t, ThreadState::Running, Reason::None, cpu as u32);
         }
         current[cpu] = next;
     }
-    made.threads.sort_by_key(|s| s.span.start);
-    made.cpus.sort_by_key(|s| s.span.start);
-    made
+    simulated.threads.sort_by_key(|s| s.span.start);
+    simulated.cpus.sort_by_key(|s| s.span.start);
+    simulated
 }
 
-/// CPU time of this process, seconds.
+/// Returns the CPU time of this process in seconds.
 fn cpu_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap();
     let after = text.rsplit_once(')').unwrap().1;
@@ -175,7 +175,7 @@ fn cpu_seconds() -> f64 {
     ticks as f64 / 100.0
 }
 
-/// How long reading it all back takes, and the checksum of its largest file.
+/// Measures reading everything back, and the checksum of the largest file.
 fn read_back(target: &std::path::Path) {
     let time = |what: &str, run: &mut dyn FnMut() -> i64| {
         let (wall, cpu) = (Instant::now(), cpu_seconds());
@@ -216,7 +216,7 @@ fn main() {
     let mut args = std::env::args().skip(1);
     let wanted = args.next().map_or(4_000_000, |n| n.parse().expect("a number of events"));
     let kind = args.next().unwrap_or_else(|| "messaging".into());
-    let made = match kind.as_str() {
+    let simulated = match kind.as_str() {
         "pipe" => simulate(wanted, 3, (700, 900), false),
         _ => simulate(wanted, 400, (200, 2500), true),
     };
@@ -228,18 +228,18 @@ fn main() {
     let mut folder = store::FolderWriter::create(
         &target,
         safefs::Access::Private,
-        store::Making { machine: &machine, sources: usize::from(imported) },
+        store::WriterOptions { machine: &machine, sources: usize::from(imported) },
     )
     .unwrap();
     folder.names(&names).unwrap();
-    let chunks = made.events.len().div_ceil(4096);
+    let chunks = simulated.events.len().div_ceil(4096);
     let part = |i: usize, len: usize| (i * len / chunks)..((i + 1) * len / chunks);
     let mut events = Vec::new();
     for i in 0..chunks {
-        events.extend_from_slice(&made.events[part(i, made.events.len())]);
+        events.extend_from_slice(&simulated.events[part(i, simulated.events.len())]);
         folder.events(&mut events).unwrap();
-        folder.thread_stretches(&mut made.threads[part(i, made.threads.len())].to_vec()).unwrap();
-        folder.cpu_stretches(&made.cpus[part(i, made.cpus.len())]).unwrap();
+        folder.thread_stretches(&mut simulated.threads[part(i, simulated.threads.len())].to_vec()).unwrap();
+        folder.cpu_stretches(&simulated.cpus[part(i, simulated.cpus.len())]).unwrap();
     }
     let manifest = folder.finish(store::Manifest::new(-42, ingest::Facts::default())).unwrap();
     let (wall, cpu) = (wall.elapsed().as_secs_f64(), cpu_seconds() - cpu);
@@ -255,9 +255,9 @@ fn main() {
     }
     println!(
         "{kind}: {} events, {rows} rows: {wall:.2} s, {cpu:.2} CPU-s, {:.1} million rows/s, {:.2} bytes/event",
-        made.events.len(),
+        simulated.events.len(),
         rows as f64 / cpu / 1e6,
-        bytes as f64 / made.events.len() as f64
+        bytes as f64 / simulated.events.len() as f64
     );
     read_back(&target);
     if std::env::var_os("KEEP").is_some() {

@@ -1,47 +1,50 @@
-//! Threads' stretches with no more than a picture shows of them: the columns that it does not need are not read.
+//! Thread stretches with only the fields that a timeline draws; the other columns are not read.
 
 use crate::error::Error;
-use crate::folder::{Folder, all_of};
+use crate::folder::{Folder, stored_columns};
 use crate::states_out::THREAD_STORES;
 use crate::values::Values;
 use crate::words as w;
 use model::{Ns, Span, ThreadKey, ThreadState, tables};
 
-/// A stretch of a thread.
+/// A stretch of a thread, reduced to what a timeline draws.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Brief {
-    /// Whose.
+pub struct BriefStretch {
+    /// The thread.
     pub thread: ThreadKey,
-    /// From when to when.
+    /// The time of the stretch.
     pub span: Span,
-    /// In which state.
+    /// The state of the thread.
     pub state: ThreadState,
-    /// On which CPU, or last on which; −1: not told.
+    /// The CPU it is on or was last on; −1 if not recorded.
     pub cpu: i64,
 }
 
 const COLUMNS: [&str; 5] = ["thread", "start_ns", "end_ns", "state", "cpu"];
 
 impl Folder {
-    /// The stretches of all threads, in order of start, some thousands at a time, until `each` fails.
+    /// Passes the stretches of all threads to `each`, in order of start, some thousands at a time, until `each` fails.
     ///
     /// # Errors
-    /// The folder is damaged, or `each` failed.
-    pub fn threads_in_brief<E: From<Error>>(&self, mut each: impl FnMut(&[Brief]) -> Result<(), E>) -> Result<(), E> {
+    /// If the folder is damaged, or `each` fails.
+    pub fn brief_thread_stretches<E: From<Error>>(
+        &self,
+        mut each: impl FnMut(&[BriefStretch]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let def = &tables::THREAD_STATE;
-        let all = all_of(def, THREAD_STORES).into_iter();
+        let all = stored_columns(def, THREAD_STORES).into_iter();
         let columns: Vec<_> = all.filter(|c| COLUMNS.contains(&c.col.name)).collect();
         self.stretches(def, &columns, None, rows, |stretches| each(&stretches))
     }
 }
 
-fn rows(rows: usize, cols: &[Values]) -> Option<Vec<Brief>> {
+fn rows(rows: usize, cols: &[Values]) -> Option<Vec<BriefStretch>> {
     let [Values::Key(thread), Values::Long(start), Values::Long(end), Values::Word(state, _), Values::Int(cpu)] = cols
     else {
         return None;
     };
     let row = |i: usize| {
-        Some(Brief {
+        Some(BriefStretch {
             thread: ThreadKey(*thread.get(i)?),
             span: Span { start: Ns(*start.get(i)?), end: Ns(*end.get(i)?) },
             state: w::thread_state(*state.get(i)?)?,

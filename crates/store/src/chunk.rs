@@ -1,4 +1,4 @@
-//! One column of one row group as bytes: dictionary page, data page, their headers and checksums.
+//! Encodes one column of one row group: dictionary page, data page, their headers and checksums.
 
 use crate::dictionary::{Entries, Index, ranks};
 use crate::encode::{Bounds, Number, bounds, compact, hybrid, index_width, run, varint, zigzag};
@@ -12,10 +12,10 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnDescPtr;
 
-/// A column's part of a row group, and what the footer says of it.
+/// An encoded column of a row group, and its entry for the footer.
 pub(crate) type Chunk = (Bytes, ColumnCloseResult);
 
-/// What a chunk is made with; kept from chunk to chunk for its memory.
+/// Encodes chunks; its memory is reused.
 pub(crate) struct Chunker {
     zstd: zstd::bulk::Compressor<'static>,
     page: Vec<u8>,
@@ -24,38 +24,38 @@ pub(crate) struct Chunker {
     index: Index,
     longs: Vec<i64>,
     ints: Vec<i32>,
-    /// Which rows have a value.
-    there: Vec<u8>,
+    /// For each row, 1 if it has a value.
+    present: Vec<u8>,
 }
 
-/// A column of numbers, as the footer and a [`Chunker`] know it.
+/// The type of a number column, with its footer statistics and buffer.
 trait Numbers: Number {
-    fn stats(least: Self, most: Self) -> Statistics;
-    /// Memory for those that are no null.
-    fn own(chunker: &mut Chunker) -> &mut Vec<Self>;
+    fn stats(min: Self, max: Self) -> Statistics;
+    /// Returns the buffer for values that are not null.
+    fn buffer(chunker: &mut Chunker) -> &mut Vec<Self>;
 }
 
 impl Numbers for i64 {
-    fn stats(least: Self, most: Self) -> Statistics {
-        Statistics::int64(Some(least), Some(most), None, None, false)
+    fn stats(min: Self, max: Self) -> Statistics {
+        Statistics::int64(Some(min), Some(max), None, None, false)
     }
-    fn own(chunker: &mut Chunker) -> &mut Vec<Self> {
+    fn buffer(chunker: &mut Chunker) -> &mut Vec<Self> {
         &mut chunker.longs
     }
 }
 
 impl Numbers for i32 {
-    fn stats(least: Self, most: Self) -> Statistics {
-        Statistics::int32(Some(least), Some(most), None, None, false)
+    fn stats(min: Self, max: Self) -> Statistics {
+        Statistics::int32(Some(min), Some(max), None, None, false)
     }
-    fn own(chunker: &mut Chunker) -> &mut Vec<Self> {
+    fn buffer(chunker: &mut Chunker) -> &mut Vec<Self> {
         &mut chunker.ints
     }
 }
 
-/// What the encoding of a page's values came to.
+/// The properties of an encoded page.
 struct Page {
-    /// Entries of the dictionary in `Chunker::dict`.
+    /// The number of entries of the dictionary in `Chunker::dict`.
     dict: Option<usize>,
     encoding: Encoding,
     stats: Option<Statistics>,
@@ -71,12 +71,12 @@ impl Chunker {
             index: Index::default(),
             longs: Vec::new(),
             ints: Vec::new(),
-            there: Vec::new(),
+            present: Vec::new(),
         })
     }
 
-    /// Encodes a column of `rows` rows; `names` are the texts that [`Values::Text`] names, the first of them number 1. `zstd`:
-    /// whether to try what that makes of it.
+    /// Encodes a column of `rows` rows. `names` are the texts that [`Values::Text`] refers to; the first has number 1. `zstd`:
+    /// whether to try compression.
     pub(crate) fn chunk(
         &mut self,
         descr: ColumnDescPtr,
@@ -92,34 +92,33 @@ impl Chunker {
         self.finish(descr, page, rows, zstd)
     }
 
-    /// Encodes a column's values with what the processor at hand has: with vectors of 256 bits the loops over them take three
-    /// quarters of the time.
+    /// Encodes a column's values with the instructions that the processor has: 256-bit vectors reduce the time to three quarters.
     fn page(&mut self, values: &Values, rows: usize, names: &[Box<str>], nullable: bool) -> Page {
         #[cfg(target_arch = "x86_64")]
         {
             use std::arch::is_x86_feature_detected as has;
             if has!("avx2") && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt") {
-                // SAFETY: it has all that the function is compiled for.
+                // SAFETY: the processor has all features that the function is compiled for.
                 return unsafe { self.page_avx2(values, rows, names, nullable) };
             }
         }
-        self.page_anywhere(values, rows, names, nullable)
+        self.page_portable(values, rows, names, nullable)
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     fn page_avx2(&mut self, values: &Values, rows: usize, names: &[Box<str>], nullable: bool) -> Page {
-        self.page_anywhere(values, rows, names, nullable)
+        self.page_portable(values, rows, names, nullable)
     }
 
-    // Whoever is inlined here is compiled for the processor of whom it is inlined into.
+    // Functions inlined here are compiled for the instructions of the caller.
     #[inline(always)]
-    fn page_anywhere(&mut self, values: &Values, rows: usize, names: &[Box<str>], nullable: bool) -> Page {
+    fn page_portable(&mut self, values: &Values, rows: usize, names: &[Box<str>], nullable: bool) -> Page {
         match values {
-            Values::Alike { value, of, .. } if matches!(**of, Values::Int(_)) => {
+            Values::Constant { value, of, .. } if matches!(**of, Values::Int(_)) => {
                 self.one_number(*value as i32, rows, nullable)
             }
-            Values::Alike { value, .. } => self.one_number(*value, rows, nullable),
+            Values::Constant { value, .. } => self.one_number(*value, rows, nullable),
             Values::Long(v) => self.numbers(v, nullable, false),
             Values::Key(v) => self.numbers(v, nullable, true),
             Values::Int(v) => self.numbers(v, nullable, true),
@@ -130,77 +129,77 @@ impl Chunker {
         }
     }
 
-    /// Definition levels: which rows have a value. Gives how many do.
+    /// Writes the definition levels, which mark the rows with a value. Returns the number of these rows.
     #[inline(always)]
-    fn levels<T: Copy>(&mut self, values: &[T], nullable: bool, there: impl Fn(T) -> bool) -> usize {
+    fn levels<T: Copy>(&mut self, values: &[T], nullable: bool, present: impl Fn(T) -> bool) -> usize {
         if !nullable {
             return values.len();
         }
-        let count = values.iter().filter(|v| there(**v)).count();
-        self.counted_levels(values, count, there);
+        let count = values.iter().filter(|v| present(**v)).count();
+        self.counted_levels(values, count, present);
         count
     }
 
-    /// The same, where `count` of them are known to have one.
+    /// Writes the definition levels of a column with `count` values that are not null.
     #[inline(always)]
-    fn counted_levels<T: Copy>(&mut self, values: &[T], count: usize, there: impl Fn(T) -> bool) {
+    fn counted_levels<T: Copy>(&mut self, values: &[T], count: usize, present: impl Fn(T) -> bool) {
         if !values.is_empty() && (count == 0 || count == values.len()) {
             return self.same_levels(count > 0, values.len());
         }
         let at = self.page.len();
         self.page.extend_from_slice(&[0; 4]);
-        self.there.clear();
-        self.there.extend(values.iter().map(|v| u8::from(there(*v))));
-        hybrid(&self.there, 1, &mut self.page);
+        self.present.clear();
+        self.present.extend(values.iter().map(|v| u8::from(present(*v))));
+        hybrid(&self.present, 1, &mut self.page);
         self.put_length(at);
     }
 
-    /// The same, where all rows have one, or none.
-    fn same_levels(&mut self, there: bool, rows: usize) {
+    /// Writes the definition levels of a column in which all rows have a value, or none.
+    fn same_levels(&mut self, present: bool, rows: usize) {
         let at = self.page.len();
         self.page.extend_from_slice(&[0; 4]);
-        run(u64::from(there), rows, 1, &mut self.page);
+        run(u64::from(present), rows, 1, &mut self.page);
         self.put_length(at);
     }
 
-    /// Puts the length of the levels before them, where they begin.
+    /// Writes the length of the levels in front of them.
     fn put_length(&mut self, at: usize) {
         let length = (self.page.len() - at - 4) as u32;
         self.page[at..at + 4].copy_from_slice(&length.to_le_bytes());
     }
 
-    /// The same number in every row, or none in any.
+    /// Encodes a column with the same number, or null, in every row.
     fn one_number<T: Numbers>(&mut self, value: T, rows: usize, nullable: bool) -> Page {
-        let there = if nullable && value == T::NULL { 0 } else { rows };
+        let present = if nullable && value == T::NULL { 0 } else { rows };
         if nullable {
-            self.same_levels(there > 0, rows);
+            self.same_levels(present > 0, rows);
         }
-        if there == 0 {
+        if present == 0 {
             return self.indices::<u8>(&[], 0);
         }
         T::put(value.into(), &mut self.dict);
-        Page { stats: Some(T::stats(value, value)), ..self.alike(rows) }
+        Page { stats: Some(T::stats(value, value)), ..self.single_entry(rows) }
     }
 
-    /// `few`: there may be few distinct ones.
+    /// Encodes a column of numbers. `few`: try a dictionary, since present may be few distinct numbers.
     #[inline(always)]
     fn numbers<T: Numbers>(&mut self, values: &[T], nullable: bool, few: bool) -> Page {
-        let Bounds { there, range } = bounds(values, nullable);
+        let Bounds { present, range } = bounds(values, nullable);
         if nullable {
-            self.counted_levels(values, there, |v| v != T::NULL);
+            self.counted_levels(values, present, |v| v != T::NULL);
         }
-        let mut own = std::mem::take(T::own(self));
-        let values = if there == values.len() {
+        let mut buffer = std::mem::take(T::buffer(self));
+        let values = if present == values.len() {
             values
         } else {
-            compact(values, there, |v| v != T::NULL, &mut own);
-            &own
+            compact(values, present, |v| v != T::NULL, &mut buffer);
+            &buffer
         };
         let mut index = std::mem::take(&mut self.index);
-        let page = match few.then(|| index.of(values, range)).flatten() {
+        let page = match few.then(|| index.build(values, range)).flatten() {
             Some(Entries::One(value)) => {
                 T::put(value, &mut self.dict);
-                self.alike(there)
+                self.single_entry(present)
             }
             Some(Entries::Bytes(entries)) => {
                 entries.iter().for_each(|value| T::put(*value, &mut self.dict));
@@ -216,18 +215,18 @@ impl Chunker {
             }
         };
         self.index = index;
-        *T::own(self) = own;
-        Page { stats: range.map(|(least, most)| T::stats(least, most)), ..page }
+        *T::buffer(self) = buffer;
+        Page { stats: range.map(|(min, max)| T::stats(min, max)), ..page }
     }
 
-    /// So many rows that all have the dictionary's only value.
-    fn alike(&mut self, rows: usize) -> Page {
+    /// Writes the index of rows that all have the dictionary's only value.
+    fn single_entry(&mut self, rows: usize) -> Page {
         self.page.push(1);
         run(0, rows, 1, &mut self.page);
         Page { dict: Some(1), encoding: Encoding::RLE_DICTIONARY, stats: None }
     }
 
-    /// Writes an index behind the levels, for a dictionary of so many entries.
+    /// Writes an index into a dictionary of `entries` entries after the levels.
     #[inline(always)]
     fn indices<T: Code>(&mut self, index: &[T], entries: usize) -> Page {
         let width = index_width(entries);
@@ -238,13 +237,13 @@ impl Chunker {
 
     #[inline(always)]
     fn word(&mut self, values: &[u8], word: fn(u8) -> String, nullable: bool) -> Page {
-        let there = self.levels(values, nullable, |v| v != NO_WORD);
+        let present = self.levels(values, nullable, |v| v != NO_WORD);
         let mut index = std::mem::take(&mut self.index);
-        if there == values.len() {
+        if present == values.len() {
             index.bytes.clear();
             index.bytes.extend_from_slice(values);
         } else {
-            compact(values, there, |v| v != NO_WORD, &mut index.bytes);
+            compact(values, present, |v| v != NO_WORD, &mut index.bytes);
         }
         let entries = ranks(&mut index.bytes);
         entries.iter().for_each(|code| put_text(&mut self.dict, &word(*code)));
@@ -276,23 +275,23 @@ impl Chunker {
 
     fn bool(&mut self, values: &[Option<bool>], nullable: bool) -> Page {
         self.levels(values, nullable, |v| v.is_some());
-        let there: Vec<bool> = values.iter().flatten().copied().collect();
-        for eight in there.chunks(8) {
+        let present: Vec<bool> = values.iter().flatten().copied().collect();
+        for eight in present.chunks(8) {
             self.page.push(eight.iter().enumerate().fold(0, |byte, (i, v)| byte | (u8::from(*v) << i)));
         }
         Page { dict: None, encoding: Encoding::PLAIN, stats: None }
     }
 
-    /// Compresses the pages and puts headers before them.
+    /// Compresses the pages and writes their headers.
     fn finish(&mut self, descr: ColumnDescPtr, page: Page, rows: usize, zstd: bool) -> Result<Chunk> {
-        // A page that zstd does not shrink is not worth unpacking; the codec is the whole chunk's.
+        // If zstd hardly shrinks the data page, decompression is not worth it. All pages of a chunk have the same codec.
         let data = std::mem::take(&mut self.page);
         let mut packed = std::mem::take(&mut self.packed);
         let mut length = data.len();
         if zstd {
-            let most = zstd::zstd_safe::compress_bound(data.len());
-            if packed.len() < most {
-                packed.resize(most, 0);
+            let bound = zstd::zstd_safe::compress_bound(data.len());
+            if packed.len() < bound {
+                packed.resize(bound, 0);
             }
             length = self.zstd.compress_to_buffer(&data, packed.as_mut_slice())?;
         }
@@ -340,7 +339,7 @@ impl Chunker {
     }
 }
 
-/// A text as PLAIN stores it.
+/// Appends a text in PLAIN encoding.
 fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(&(text.len() as u32).to_le_bytes());
     out.extend_from_slice(text.as_bytes());
@@ -351,7 +350,7 @@ enum Kind {
     Data { rows: usize, encoding: Encoding },
 }
 
-/// A page header in Thrift's compact protocol (parquet.thrift, `PageHeader`), with the checksum that the parquet crate's
+/// Returns a page header in Thrift's compact protocol (parquet.thrift, `PageHeader`). It has a checksum, which the parquet crate's
 /// own writer leaves out: a flipped bit in a stored trace must be an error, not another number.
 fn header(kind: Kind, uncompressed: usize, bytes: &[u8]) -> Vec<u8> {
     const I32: u8 = 5;
@@ -364,7 +363,7 @@ fn header(kind: Kind, uncompressed: usize, bytes: &[u8]) -> Vec<u8> {
     field(1, if matches!(kind, Kind::Data { .. }) { 0 } else { 2 });
     field(1, uncompressed);
     field(1, bytes.len());
-    // The checksum's 32 bits stand in a signed field.
+    // The checksum's 32 bits are stored in a signed field.
     out.push((1 << 4) | I32);
     varint(&mut out, zigzag(i64::from(crc32fast::hash(bytes) as i32)));
     let mut inner = |step: u8, values: &[usize]| {
@@ -391,21 +390,22 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// Whatever processor the tests run on, both ways are held to each other where it has both.
+    /// Compares both code paths, if the processor has the instructions for both.
     #[test]
-    fn vectors_make_no_difference() {
-        let mut drawn = 7_u64;
-        let mut draw = |below: u64| {
-            drawn = drawn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (drawn >> 33) % below
+    fn vector_and_portable_encoding_are_equal() {
+        let mut state = 7_u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
         };
         for (rows, nulls, range) in
             [(0, 2, 9), (1, 2, 9), (1000, 2, 9), (1000, 1, 9), (5000, 9, 1 << 30), (5000, 1000, 1)]
         {
-            let there: Vec<Option<i64>> = (0..rows).map(|_| (draw(nulls) != 0).then(|| draw(range) as i64)).collect();
-            let longs = || there.iter().map(|v| v.unwrap_or(i64::MIN)).collect();
-            let ints = there.iter().map(|v| v.map_or(i32::MIN, |v| v as i32)).collect();
-            let words = there.iter().map(|v| v.map_or(NO_WORD, |v| (v % 5) as u8)).collect();
+            let optional: Vec<Option<i64>> =
+                (0..rows).map(|_| (random(nulls) != 0).then(|| random(range) as i64)).collect();
+            let longs = || optional.iter().map(|v| v.unwrap_or(i64::MIN)).collect();
+            let ints = optional.iter().map(|v| v.map_or(i32::MIN, |v| v as i32)).collect();
+            let words = optional.iter().map(|v| v.map_or(NO_WORD, |v| (v % 5) as u8)).collect();
             let all = [
                 Values::Long(longs()),
                 Values::Key(longs()),
@@ -413,7 +413,7 @@ mod tests {
                 Values::Word(words, |w| w.to_string()),
             ];
             for values in &all {
-                let [one, other] = [Chunker::page, Chunker::page_anywhere].map(|encode| {
+                let [one, other] = [Chunker::page, Chunker::page_portable].map(|encode| {
                     let mut with = Chunker::new().unwrap();
                     let page = encode(&mut with, values, rows, &[], true);
                     (with.page, with.dict, page.dict, page.encoding)
@@ -423,19 +423,19 @@ mod tests {
         }
     }
 
-    /// Counted or written out, the same bytes come of it.
+    /// A counted column gives the same bytes as one with a value per row.
     #[test]
-    fn a_column_of_one_number_is_stored_as_its_rows_are() {
+    fn a_constant_column_is_stored_like_separate_rows() {
         for (number, null) in [(7, false), (-1, true), (i32::MIN, true), (i32::MIN, false)] {
             let long = if null && number == i32::MIN { i64::MIN } else { number.into() };
-            for mut alike in [Values::Key(Vec::new()), Values::Int(Vec::new())] {
-                alike.longs(std::iter::repeat_n(long, 300));
-                alike.ints(std::iter::repeat_n(number, 300));
-                assert!(matches!(alike, Values::Alike { rows: 300, .. }));
+            for mut column in [Values::Key(Vec::new()), Values::Int(Vec::new())] {
+                column.longs(std::iter::repeat_n(long, 300));
+                column.ints(std::iter::repeat_n(number, 300));
+                assert!(matches!(column, Values::Constant { rows: 300, .. }));
                 let mut page = || {
                     let mut with = Chunker::new().unwrap();
-                    let page = with.page(&alike, 300, &[], null);
-                    alike.each();
+                    let page = with.page(&column, 300, &[], null);
+                    column.expand();
                     (with.page, with.dict, page.dict, page.encoding, page.stats)
                 };
                 assert_eq!(page(), page(), "{number} {null}");

@@ -1,73 +1,73 @@
-//! What can go wrong with a trace folder, in words that say where and what to do.
+//! Errors of a trace folder. Each message says what happened, where, and what to do.
 
 use std::path::{Path, PathBuf};
 
 /// A trace folder could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file system refused.
+    /// The file system reported an error.
     #[error("{}: {what}: {source}", path.display())]
     Io {
-        /// Which file or folder.
+        /// The file or folder.
         path: PathBuf,
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The folder is there already and is not empty.
-    #[error("{}: is there already and not empty; nothing is overwritten: choose another folder or remove it", .0.display())]
+    /// The folder exists and is not empty.
+    #[error("{}: already exists and is not empty; nothing was overwritten: choose another folder or remove it", .0.display())]
     Exists(PathBuf),
     /// Not a trace folder.
     #[error("{}: is not a trace folder: {why}", path.display())]
     NotATrace {
-        /// Which path.
+        /// The path.
         path: PathBuf,
         /// What is missing.
         why: String,
     },
-    /// The folder is of a format that this corewise does not know yet.
+    /// The folder was written in a newer format than this corewise can read.
     #[error(
         "{}: written by a newer corewise (format {found}, this one reads up to {known}): please update corewise",
         path.display()
     )]
     Newer {
-        /// Which manifest.
+        /// The manifest.
         path: PathBuf,
-        /// The format found.
+        /// The format version of the folder.
         found: u32,
-        /// The newest known.
+        /// The newest version that can be read.
         known: u32,
     },
     /// A file of the folder is damaged.
     #[error("{}: damaged: {what}; {todo}", path.display())]
     Damaged {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong, and where in it.
+        /// The damage, and its place in the file.
         what: String,
-        /// What to do.
+        /// What the user can do.
         todo: &'static str,
     },
     /// The folder does not have this table.
     #[error("{}: has no table {name}; it has: {has}", path.display())]
     NoTable {
-        /// Which folder.
+        /// The folder.
         path: PathBuf,
-        /// The table asked for.
+        /// The requested table.
         name: String,
-        /// Those it has.
+        /// The tables that the folder has.
         has: String,
     },
-    /// A fault of corewise itself.
+    /// A bug in corewise.
     #[error("a bug in corewise, please report it: {0}")]
     Bug(String),
-    /// Rows could not be written out.
+    /// Rows could not be written to the output.
     #[error("writing {format}: {source}")]
     Output {
         /// csv, json, md or parquet.
         format: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }
@@ -84,7 +84,7 @@ impl Error {
     }
 
     pub(crate) fn damaged(path: &Path, what: impl std::fmt::Display, todo: &'static str) -> Self {
-        // Messages of the parquet crate begin with its own words for the kind of error, of no use here.
+        // Messages of the parquet crate begin with the kind of error, which is of no use here.
         let what = what.to_string();
         let what = what.strip_prefix("Parquet error: ").unwrap_or(&what).to_owned();
         Self::Damaged { path: path.to_owned(), what, todo }

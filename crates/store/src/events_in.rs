@@ -1,22 +1,25 @@
-//! Reading the events back in the merged order, to run an analysis again.
+//! Reads the stored events in the merged order, to run an analysis again.
 
 use crate::error::Error;
-use crate::event_tables::{self, EventKind, STACK_STORES, STACKS, TABLES, origin};
+use crate::event_tables::{self, EventTableId, STACK_STORES, STACKS, TABLES, origin};
 use crate::folder::Folder;
 use crate::read::{Reader, Texts};
 use crate::sheet::{Column, columns};
 use crate::values::{NO_WORD, Values};
 use crate::words::{self as w, ThreadNote};
-use model::{CpuId, Event, MaybeNs, NameId, Ns, Pid, Prio, Seen, StackFrame, StackId, Stacks, Switch, Tid, Wake, What};
+use model::{
+    CpuId, Event, EventKind, MaybeNs, NameId, Ns, Pid, Prio, SnapshotEntry, StackFrame, StackId, Stacks, Switch, Tid,
+    Wake,
+};
 use rustc_hash::FxHashMap;
 
-/// Columns of the callchains that folders have always had.
-const BARE: usize = 3;
+/// The number of callchain columns that all folders have; older ones have no more.
+const ADDRESS_COLUMNS: usize = 3;
 
-/// So many events are handed out at once.
+/// The number of events passed on at a time.
 const BATCH: usize = 4096;
 
-/// One row group of one kind, and where in it reading stands.
+/// The reading position in the file of one kind of event.
 pub(crate) struct Cursor {
     kind: usize,
     reader: Reader,
@@ -24,14 +27,14 @@ pub(crate) struct Cursor {
     rows: usize,
     row: usize,
     cols: Vec<Values>,
-    /// Row groups that end before this time are passed over.
+    /// Row groups that end before this time are skipped.
     from: Ns,
-    /// The event of the row; none behind the last.
+    /// The event of the row; `None` after the last.
     event: Option<i64>,
 }
 
 impl Cursor {
-    /// Goes to the next row, reading the next group where this one ends.
+    /// Moves to the next row, and reads the next group if this one ends.
     fn step(&mut self, texts: &mut Texts) -> Result<(), Error> {
         self.row += 1;
         while self.row >= self.rows {
@@ -39,8 +42,8 @@ impl Cursor {
                 self.event = None;
                 return Ok(());
             }
-            // Of all columns the second is the time.
-            if self.reader.range(self.group, 1).is_some_and(|(_, most)| most < self.from.0) {
+            // In all tables, column 1 is the time.
+            if self.reader.range(self.group, 1).is_some_and(|(_, max)| max < self.from.0) {
                 self.group += 1;
                 continue;
             }
@@ -99,31 +102,32 @@ impl Cursor {
         (self.int(at) != i32::MIN).then(|| CpuId(self.int(at) as u32))
     }
 
-    /// A priority, where told.
+    /// Returns a priority, which may be unknown.
     pub(crate) fn prio(&self, at: usize) -> Prio {
         i16::try_from(self.int(at)).ok().into()
     }
 }
 
-/// What is known of the threads so far, to undo what the writer saved.
+/// The last name and total runtime of each thread, to restore what the writer left out.
 #[derive(Default)]
-struct Known {
+struct ThreadHistory {
     names: FxHashMap<i32, NameId>,
     execs: FxHashMap<i32, i64>,
 }
 
 impl Folder {
-    /// All events in the merged order, some thousands at a time, with all texts so far (the first is [`NameId`] 1), until `each`
-    /// fails. Names in switches and wakes are those that the thread has then, whether or not the source told them there.
+    /// Passes all events to `each` in the merged order, some thousands at a time, with all texts so far (the first is [`NameId`] 1),
+    /// until `each` fails. Switches and wakeups have the names of the threads at that time, whether or not the source recorded them
+    /// there.
     ///
     /// # Errors
-    /// The folder is damaged, or was made without events, or `each` failed.
+    /// If the folder is damaged, or was written without events, or `each` fails.
     pub fn events<E: From<Error>>(&self, each: impl FnMut(&[Event], &[Box<str>]) -> Result<(), E>) -> Result<(), E> {
         self.merged(|_| Some(Ns::MIN), each)
     }
 
-    /// The same without those that only stretches are made of: what is left is little beside them. Switches are there where
-    /// any was recorded with its callchain; what they are named is not told.
+    /// Like [`Self::events`], without the events that are only needed to compute stretches, which are most of them. Switches are
+    /// included if any was recorded with a callchain, and have no thread names.
     ///
     /// # Errors
     /// As [`Self::events`].
@@ -132,13 +136,13 @@ impl Folder {
         each: impl FnMut(&[Event], &[Box<str>]) -> Result<(), E>,
     ) -> Result<(), E> {
         let chains = self.manifest().files.contains_key("events/stack.parquet");
-        let of_stretches = [EventKind::Wake, EventKind::Thread, EventKind::Charge].map(|kind| kind as usize);
-        let wanted = |kind| !of_stretches.contains(&kind) && (chains || kind != EventKind::Switch as usize);
+        let of_stretches = [EventTableId::Wake, EventTableId::Thread, EventTableId::Charge].map(|kind| kind as usize);
+        let wanted = |kind| !of_stretches.contains(&kind) && (chains || kind != EventTableId::Switch as usize);
         self.merged(|kind| wanted(kind).then_some(Ns::MIN), each)
     }
 
-    /// Only those that a critical path asks for: which run queue threads are on (from a time on), CPUs' frequencies and parking,
-    /// and which threads are throttled (from the begin of the recording). Empty where the folder was made without events.
+    /// Passes the events that a critical path needs: migrations (from a given time on), and CPU frequencies, parking and throttling
+    /// (from the start of the recording). None if the folder was written without events.
     ///
     /// # Errors
     /// As [`Self::events`].
@@ -147,15 +151,16 @@ impl Folder {
         from: Ns,
         mut each: impl FnMut(&[Event]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let of_state = [EventKind::Frequency, EventKind::Parking, EventKind::Throttle].map(|kind| kind as usize);
+        let of_state =
+            [EventTableId::Frequency, EventTableId::Parking, EventTableId::Throttle].map(|kind| kind as usize);
         let wanted = |kind| match kind {
-            kind if kind == EventKind::Migrate as usize => Some(from),
+            kind if kind == EventTableId::Migrate as usize => Some(from),
             kind => of_state.contains(&kind).then_some(Ns::MIN),
         };
         self.merged(wanted, |events, _| each(events))
     }
 
-    /// Events of the kinds that are wanted, each from which time on.
+    /// Passes the events of the requested kinds in the merged order. `wanted` returns the time from which to read a kind.
     fn merged<E: From<Error>>(
         &self,
         wanted: impl Fn(usize) -> Option<Ns>,
@@ -177,16 +182,16 @@ impl Folder {
             cursor.step(&mut texts)?;
             cursors.push(cursor);
         }
-        let mut known = Known::default();
+        let mut history = ThreadHistory::default();
         let mut out: Vec<Event> = Vec::with_capacity(BATCH);
-        // Notes on threads come before the event of the same number, whose name they tell.
-        let thread_first = |c: &Cursor| c.kind != EventKind::Thread as usize;
+        // Rows of `thread` come before the event of the same number, since they may have its thread's name.
+        let thread_first = |c: &Cursor| c.kind != EventTableId::Thread as usize;
         while let Some(at) = (0..cursors.len())
             .filter_map(|i| Some((cursors[i].event?, thread_first(&cursors[i]), i)))
             .min()
             .map(|(.., i)| i)
         {
-            // Of this kind, all that come before the next of any other.
+            // Take all events of this kind that come before the next of any other kind.
             let others = cursors.iter().enumerate().filter(|(i, _)| *i != at);
             let until = others.filter_map(|(_, c)| Some((c.event?, thread_first(c)))).min();
             let first = thread_first(&cursors[at]);
@@ -195,7 +200,7 @@ impl Folder {
                 && until.is_none_or(|u| (event, first) <= u)
             {
                 let bad = || cursor.reader.damaged(format!("event {event}: a word that this corewise does not know"));
-                out.extend(known.event(cursor).ok_or_else(bad)?);
+                out.extend(history.event(cursor).ok_or_else(bad)?);
                 cursor.step(&mut texts)?;
                 if out.len() >= BATCH {
                     each(&out, &texts.names)?;
@@ -206,16 +211,16 @@ impl Folder {
         if out.is_empty() { Ok(()) } else { each(&out, &texts.names) }
     }
 
-    /// All callchains; of folders made before names were kept, as addresses. Empty where none were recorded.
+    /// Returns all callchains; only addresses in older folders, which have no names. Empty if none were recorded.
     ///
     /// # Errors
-    /// Where the folder is damaged.
+    /// If the folder is damaged.
     pub fn stacks(&self) -> Result<Stacks, Error> {
         let (path, all) = ("events/stack.parquet", columns(&STACKS, STACK_STORES, &[]));
-        let Some(mut reader) = self.reader(path, &all[..BARE])? else { return Ok(Stacks::default()) };
+        let Some(mut reader) = self.reader(path, &all[..ADDRESS_COLUMNS])? else { return Ok(Stacks::default()) };
         let named = reader.about("corewise.version").is_none_or(|version| version != "1");
-        if named && let Some(whole) = self.reader(path, &all)? {
-            reader = whole;
+        if named && let Some(with_names) = self.reader(path, &all)? {
+            reader = with_names;
         }
         let mut texts = Texts::default();
         let mut stacks: Vec<Box<[StackFrame]>> = Vec::new();
@@ -223,11 +228,13 @@ impl Folder {
         let mut now = 1;
         for group in 0..reader.groups() {
             let (_, cols) = reader.group(group, &mut texts)?;
-            let Some(([Values::Long(ids), _, Values::Key(addresses)], more)) = cols.split_first_chunk::<BARE>() else {
+            let Some(([Values::Long(ids), _, Values::Key(addresses)], more)) =
+                cols.split_first_chunk::<ADDRESS_COLUMNS>()
+            else {
                 continue;
             };
             for (row, (id, address)) in ids.iter().zip(addresses).enumerate() {
-                // An empty chain has no rows, but a number; a number far ahead would be asked of the memory.
+                // An empty chain has a number but no rows. A number far ahead would allocate too much memory.
                 if *id < now || *id - now > 1 << 20 {
                     return Err(reader.damaged(format!("callchain {id} after {now}")));
                 }
@@ -252,8 +259,8 @@ impl Folder {
     }
 }
 
-impl Known {
-    /// The event of a cursor's row: none for a row that only tells a name; `None` for what no corewise writes.
+impl ThreadHistory {
+    /// Returns the event of a cursor's row: `Some(None)` for a row that only has a name, `None` for an invalid row.
     #[allow(clippy::option_option)]
     fn event(&mut self, c: &Cursor) -> Option<Option<Event>> {
         let at = Ns(c.long(1));
@@ -262,12 +269,12 @@ impl Known {
         let origin = c.long(table.stores.len());
         let offset = if origin == i64::MIN { 0 } else { origin as u64 };
         let what = match c.kind {
-            k if k == EventKind::Switch as usize => self.switch(c)?,
-            k if k == EventKind::Thread as usize => match self.note(c)? {
+            k if k == EventTableId::Switch as usize => self.switch(c)?,
+            k if k == EventTableId::Thread as usize => match self.note(c)? {
                 Some(what) => what,
                 None => return Some(None),
             },
-            k if k == EventKind::Wake as usize => What::Wake(Wake {
+            k if k == EventTableId::Wake as usize => EventKind::Wake(Wake {
                 tid: c.tid(3),
                 name: self.name(c.tid(3)),
                 kind: w::wake_kind(c.word(4))?,
@@ -285,7 +292,7 @@ impl Known {
         self.names.get(&tid.0).copied().unwrap_or(NameId::NONE)
     }
 
-    fn switch(&mut self, c: &Cursor) -> Option<What> {
+    fn switch(&mut self, c: &Cursor) -> Option<EventKind> {
         let (prev, next) = (c.tid(3), c.tid(4));
         let prev_exec = match (c.long(10), c.long(11)) {
             (i64::MIN, i64::MIN) => i64::MIN,
@@ -295,23 +302,23 @@ impl Known {
         if prev_exec != i64::MIN {
             self.execs.insert(prev.0, prev_exec);
         }
-        Some(What::Switch(Switch {
+        Some(EventKind::Switch(Switch {
             prev,
             next,
             prev_name: self.name(prev),
             next_name: self.name(next),
             stack: StackId(if c.int(12) == i32::MIN { 0 } else { c.int(12) as u32 }),
             prev_state: c.int(5) as u32,
-            prev_prio: Prio::of_word(c.int(8) as i16),
-            next_prio: Prio::of_word(c.int(9) as i16),
+            prev_prio: Prio::from_word(c.int(8) as i16),
+            next_prio: Prio::from_word(c.int(9) as i16),
             out: w::switch_out(c.word(7))?,
-            letter: c.word(6),
-            prev_exec: MaybeNs::of_word(prev_exec),
+            state_letter: c.word(6),
+            prev_exec: MaybeNs::from_word(prev_exec),
         }))
     }
 
     #[allow(clippy::option_option)]
-    fn note(&mut self, c: &Cursor) -> Option<Option<What>> {
+    fn note(&mut self, c: &Cursor) -> Option<Option<EventKind>> {
         let (tid, pid, name) = (c.tid(3), c.pid(5), c.name(7));
         let note = w::thread_note(c.word(4))?;
         if name != NameId::NONE && note != ThreadNote::Exec {
@@ -319,23 +326,23 @@ impl Known {
         }
         Some(Some(match note {
             ThreadNote::Called => return Some(None),
-            ThreadNote::Fork => What::Fork { parent: c.tid(6), tid, pid, name },
-            ThreadNote::Exec => What::Exec { tid, pid, file: name },
-            ThreadNote::Exit => What::Exit { tid, pid },
-            ThreadNote::Name => What::Name { tid, pid, name },
-            ThreadNote::Seen => What::Seen(Seen {
+            ThreadNote::Fork => EventKind::Fork { parent: c.tid(6), tid, pid, name },
+            ThreadNote::Exec => EventKind::Exec { tid, pid, file: name },
+            ThreadNote::Exit => EventKind::Exit { tid, pid },
+            ThreadNote::Name => EventKind::Name { tid, pid, name },
+            ThreadNote::Seen => EventKind::Snapshot(SnapshotEntry {
                 tid,
                 pid,
                 name,
                 state: w::seen_state(c.word(8))?,
-                letter: c.word(9),
+                state_letter: c.word(9),
                 cpu: CpuId(c.int(10) as u32),
-                exec: MaybeNs::of_word(c.long(11)),
+                exec: MaybeNs::from_word(c.long(11)),
             }),
-            ThreadNote::Inner => What::Inner { tid, inner_tid: c.tid(12), inner_pid: c.pid(13) },
-            ThreadNote::Current => What::Current { tid },
-            ThreadNote::Yields => What::Yield { tid, begins: true },
-            ThreadNote::Yielded => What::Yield { tid, begins: false },
+            ThreadNote::Inner => EventKind::Inner { tid, inner_tid: c.tid(12), inner_pid: c.pid(13) },
+            ThreadNote::Current => EventKind::Current { tid },
+            ThreadNote::Yields => EventKind::Yield { tid, begins: true },
+            ThreadNote::Yielded => EventKind::Yield { tid, begins: false },
         }))
     }
 }

@@ -1,54 +1,53 @@
-//! `events/<kind>.parquet`: events split by kind.
+//! Writes `events/<kind>.parquet`: the events, split by kind.
 //!
-//! A switch has two names in some sources, the same ones over and over: they are kept once, as a row of `thread` where a
-//! name first appears or changes (`called`). What the kernel has charged a thread in its whole life stands with each
-//! switch; between the switches of different threads it jumps to and fro and would take more bytes than all the rest, so
-//! it is kept as the difference to the same thread's last.
+//! In some sources each switch has the names of both threads. A name is stored once, as a row of `thread`, when it first appears
+//! or changes (`called`). Each switch also has the total runtime charged to a thread. From one switch to the next the total belongs
+//! to another thread and would take more bytes than all other columns, so the difference to the thread's previous total is stored.
 
 use crate::encoder::Encoder;
 use crate::error::Error;
-use crate::event_tables::{self, EventKind, STACK_STORES, STACKS, TABLES, origin};
+use crate::event_tables::{self, EventTableId, STACK_STORES, STACKS, TABLES, origin};
 use crate::sheet::{Disk, Done, Sheet, columns};
-use crate::states_out::{GROUP_LEAST, GROUP_NS, GROUP_ROWS, ROWS_AT_ONCE};
+use crate::states_out::{GROUP_NS, GROUP_ROWS, MIN_GROUP_ROWS, ROWS_AT_ONCE};
 use crate::values::{NO_WORD, Values};
 use crate::words::{self as w, ThreadNote};
 use crate::writer::PART_SHIFT;
-use model::{Event, MaybeNs, NameId, Ns, Pid, StackFrame, StackId, Switch, Tid, Wake, What};
+use model::{Event, EventKind, MaybeNs, NameId, Ns, Pid, StackFrame, StackId, Switch, Tid, Wake};
 use rustc_hash::FxHashMap;
 use safefs::Dir;
 
 const NONE: i32 = i32::MIN;
 
-/// What was told of a thread number last.
+/// The last recorded name and runtime of a TID.
 #[derive(Clone, Copy)]
-struct Last {
+struct ThreadLast {
     name: NameId,
     exec: i64,
 }
 
-/// That of all thread numbers.
+/// The last recorded values of all TIDs.
 #[derive(Default)]
-struct Lasts {
-    /// By place, for numbers below [`NEAR`]: nearly every event asks.
-    near: Vec<Last>,
-    far: FxHashMap<i32, Last>,
+struct LastByTid {
+    /// Indexed by TID, for those below [`LOW_TIDS`], since nearly every event looks one up.
+    low: Vec<ThreadLast>,
+    high: FxHashMap<i32, ThreadLast>,
 }
 
-/// Twice as many numbers as Linux gives out where nobody raised `kernel.pid_max`; larger ones are looked up in a map.
-const NEAR: usize = 1 << 16;
+/// Twice the default of `kernel.pid_max`. Larger TIDs are looked up in a map.
+const LOW_TIDS: usize = 1 << 16;
 
-impl Lasts {
+impl LastByTid {
     #[inline]
-    fn of(&mut self, tid: Tid) -> &mut Last {
-        const NOTHING: Last = Last { name: NameId::NONE, exec: i64::MIN };
+    fn get_mut(&mut self, tid: Tid) -> &mut ThreadLast {
+        const NOTHING: ThreadLast = ThreadLast { name: NameId::NONE, exec: i64::MIN };
         let at = tid.0 as usize;
-        if at >= NEAR {
-            return self.far.entry(tid.0).or_insert(NOTHING);
+        if at >= LOW_TIDS {
+            return self.high.entry(tid.0).or_insert(NOTHING);
         }
-        if self.near.len() <= at {
-            self.near.resize((at + 1).next_power_of_two(), NOTHING);
+        if self.low.len() <= at {
+            self.low.resize((at + 1).next_power_of_two(), NOTHING);
         }
-        &mut self.near[at]
+        &mut self.low[at]
     }
 }
 
@@ -62,7 +61,7 @@ struct Note {
     parent: i32,
     name: NameId,
     state: u8,
-    letter: u8,
+    state_letter: u8,
     on_cpu: i32,
     exec: i64,
     inner: (i32, i32),
@@ -79,7 +78,7 @@ impl Note {
             parent: NONE,
             name,
             state: NO_WORD,
-            letter: NO_WORD,
+            state_letter: NO_WORD,
             on_cpu: NONE,
             exec: i64::MIN,
             inner,
@@ -87,21 +86,21 @@ impl Note {
     }
 }
 
-/// The files of `events/`, made when their first row comes.
+/// The files of `events/`; each is created with its first row.
 pub(crate) struct EventSheets {
     folder: Dir,
     sources: usize,
     sheets: Vec<Option<Sheet<Disk>>>,
-    /// Places in the batch of the events of each kind.
+    /// For each table, the positions in the batch of its events.
     picks: Vec<Vec<u32>>,
     notes: Vec<Note>,
     /// The batch's switches, and their `prev_exec_ns` and `prev_ran_ns`.
     switches: Vec<Switch>,
     execs: Vec<(i64, i64)>,
-    /// The batch's wakings, with their times.
+    /// The batch's wakeups, with their times.
     wakes: Vec<(Ns, Wake)>,
-    last: Lasts,
-    /// All texts told so far.
+    last: LastByTid,
+    /// All texts so far.
     names: Vec<Box<str>>,
     stacks: Option<Sheet<Disk>>,
     next_stack: i64,
@@ -119,7 +118,7 @@ impl EventSheets {
             switches: Vec::new(),
             execs: Vec::new(),
             wakes: Vec::new(),
-            last: Lasts::default(),
+            last: LastByTid::default(),
             names: Vec::new(),
             stacks: None,
             next_stack: 1,
@@ -127,12 +126,12 @@ impl EventSheets {
         }
     }
 
-    /// More texts, numbered on from the last.
+    /// Adds texts; their numbers continue after the last one.
     pub(crate) fn names(&mut self, more: Vec<Box<str>>) {
         self.names.extend(more);
     }
 
-    /// More callchains, numbered on from the last.
+    /// Adds callchains; their numbers continue after the last one.
     pub(crate) fn stacks(&mut self, more: &[Box<[StackFrame]>], with: &mut Encoder) -> Result<(), Error> {
         let mut sheet = match self.stacks.take() {
             Some(sheet) => sheet,
@@ -155,7 +154,7 @@ impl EventSheets {
         Ok(())
     }
 
-    /// Some events, in the merged order.
+    /// Adds events, in the merged order.
     pub(crate) fn take(&mut self, events: &[Event], with: &mut Encoder) -> Result<(), Error> {
         events.chunks(ROWS_AT_ONCE).try_for_each(|events| self.take_some(events, with))
     }
@@ -168,19 +167,19 @@ impl EventSheets {
         self.wakes.clear();
         for (i, e) in (0u32..).zip(events) {
             let kind = self.pick(i, e);
-            if kind != EventKind::Thread
+            if kind != EventTableId::Thread
                 && let Some(pick) = self.picks.get_mut(kind as usize)
             {
                 pick.push(i);
             }
         }
-        if let Some(pick) = self.picks.get_mut(EventKind::Thread as usize) {
+        if let Some(pick) = self.picks.get_mut(EventTableId::Thread as usize) {
             pick.extend(self.notes.iter().map(|n| n.event));
         }
         for kind in 0..TABLES.len() {
             let picks = std::mem::take(&mut self.picks[kind]);
             if !picks.is_empty() {
-                self.kind(kind, events, &picks, with)?;
+                self.write_table(kind, events, &picks, with)?;
             }
             self.picks[kind] = picks;
         }
@@ -188,102 +187,104 @@ impl EventSheets {
         Ok(())
     }
 
-    /// The kind of an event, and what it tells of threads.
-    fn pick(&mut self, i: u32, e: &Event) -> EventKind {
+    /// Returns the table of an event, and collects the facts about threads in it.
+    fn pick(&mut self, i: u32, e: &Event) -> EventTableId {
         let note = |tid, what| Note::new(i, tid, what);
-        let told = |p: Pid| if p == Pid::UNKNOWN { NONE } else { p.0 };
+        let pid_or_none = |p: Pid| if p == Pid::UNKNOWN { NONE } else { p.0 };
         if let Some(kind) = event_tables::kind_of(&e.what) {
             return kind;
         }
         match e.what {
-            What::Switch(s) => {
-                self.called(i, s.prev, s.prev_name);
-                self.called(i, s.next, s.next_name);
-                let exec = self.ran(s.prev, s.prev_exec);
+            EventKind::Switch(s) => {
+                self.note_name(i, s.prev, s.prev_name);
+                self.note_name(i, s.next, s.next_name);
+                let exec = self.runtime_columns(s.prev, s.prev_exec);
                 self.execs.push(exec);
                 self.switches.push(s);
-                return EventKind::Switch;
+                return EventTableId::Switch;
             }
-            What::Wake(wake) => {
-                self.called(i, wake.tid, wake.name);
+            EventKind::Wake(wake) => {
+                self.note_name(i, wake.tid, wake.name);
                 self.wakes.push((e.at, wake));
-                return EventKind::Wake;
+                return EventTableId::Wake;
             }
-            What::Fork { parent, tid, pid, name } => {
-                self.named(tid, name);
-                self.notes.push(Note { parent: parent.0, pid: told(pid), name, ..note(tid, ThreadNote::Fork) });
+            EventKind::Fork { parent, tid, pid, name } => {
+                self.set_name(tid, name);
+                self.notes.push(Note { parent: parent.0, pid: pid_or_none(pid), name, ..note(tid, ThreadNote::Fork) });
             }
-            What::Exec { tid, pid, file } => {
-                self.notes.push(Note { pid: told(pid), name: file, ..note(tid, ThreadNote::Exec) });
+            EventKind::Exec { tid, pid, file } => {
+                self.notes.push(Note { pid: pid_or_none(pid), name: file, ..note(tid, ThreadNote::Exec) });
             }
-            What::Exit { tid, pid } => self.notes.push(Note { pid: told(pid), ..note(tid, ThreadNote::Exit) }),
-            What::Name { tid, pid, name } => {
-                self.named(tid, name);
-                self.notes.push(Note { pid: told(pid), name, ..note(tid, ThreadNote::Name) });
+            EventKind::Exit { tid, pid } => {
+                self.notes.push(Note { pid: pid_or_none(pid), ..note(tid, ThreadNote::Exit) })
             }
-            What::Seen(s) => {
-                self.named(s.tid, s.name);
+            EventKind::Name { tid, pid, name } => {
+                self.set_name(tid, name);
+                self.notes.push(Note { pid: pid_or_none(pid), name, ..note(tid, ThreadNote::Name) });
+            }
+            EventKind::Snapshot(s) => {
+                self.set_name(s.tid, s.name);
                 self.notes.push(Note {
-                    pid: told(s.pid),
+                    pid: pid_or_none(s.pid),
                     name: s.name,
                     state: w::seen_state_code(s.state),
-                    letter: w::letter_code(s.letter),
+                    state_letter: w::state_letter_code(s.state_letter),
                     on_cpu: s.cpu.0 as i32,
                     exec: s.exec.to_word(),
                     ..note(s.tid, ThreadNote::Seen)
                 });
             }
-            What::Inner { tid, inner_tid, inner_pid } => {
+            EventKind::Inner { tid, inner_tid, inner_pid } => {
                 self.notes.push(Note { inner: (inner_tid.0, inner_pid.0), ..note(tid, ThreadNote::Inner) });
             }
-            What::Current { tid } => self.notes.push(note(tid, ThreadNote::Current)),
-            What::Yield { tid, begins } => {
+            EventKind::Current { tid } => self.notes.push(note(tid, ThreadNote::Current)),
+            EventKind::Yield { tid, begins } => {
                 self.notes.push(note(tid, if begins { ThreadNote::Yields } else { ThreadNote::Yielded }));
             }
-            // They have a table of their own.
+            // These have a table of their own, see `kind_of`.
             _ => {}
         }
-        EventKind::Thread
+        EventTableId::Thread
     }
 
-    /// A row that tells a name of its own.
-    fn named(&mut self, tid: Tid, name: NameId) {
+    /// Sets the name of a thread that a `thread` row of its own records.
+    fn set_name(&mut self, tid: Tid, name: NameId) {
         if name != NameId::NONE {
-            self.last.of(tid).name = name;
+            self.last.get_mut(tid).name = name;
         }
     }
 
-    /// A name told by the way. Idle has another name on each CPU, and needs none.
+    /// Notes the name of a thread in a switch or wakeup. Idle has another name on each CPU, and needs none.
     #[inline]
-    fn called(&mut self, event: u32, tid: Tid, name: NameId) {
+    fn note_name(&mut self, event: u32, tid: Tid, name: NameId) {
         if tid.0 <= 0 || name == NameId::NONE {
             return;
         }
-        let last = self.last.of(tid);
+        let last = self.last.get_mut(tid);
         if last.name == name {
             return;
         }
         let before = std::mem::replace(&mut last.name, name);
-        // The same text may have come again under another number.
+        // The same text may have several numbers.
         let text = |id: NameId| self.names.get((id.0 as usize).wrapping_sub(1));
         if before == NameId::NONE || text(before) != text(name) {
             self.notes.push(Note { name, ..Note::new(event, tid, ThreadNote::Called) });
         }
     }
 
-    /// What to store of the kernel's charge: in all at first, then the difference.
+    /// Returns the columns for the charged runtime: the total at first, then the difference.
     #[inline]
-    fn ran(&mut self, tid: Tid, exec: MaybeNs) -> (i64, i64) {
+    fn runtime_columns(&mut self, tid: Tid, exec: MaybeNs) -> (i64, i64) {
         let Some(exec) = exec.get() else { return (i64::MIN, i64::MIN) };
-        let last = &mut self.last.of(tid).exec;
+        let last = &mut self.last.get_mut(tid).exec;
         match std::mem::replace(last, exec.0) {
             i64::MIN => (exec.0, i64::MIN),
             before => (i64::MIN, exec.0.wrapping_sub(before)),
         }
     }
 
-    /// Adds the picked events to their kind's file.
-    fn kind(&mut self, kind: usize, events: &[Event], picks: &[u32], with: &mut Encoder) -> Result<(), Error> {
+    /// Adds the picked events to the file of their table.
+    fn write_table(&mut self, kind: usize, events: &[Event], picks: &[u32], with: &mut Encoder) -> Result<(), Error> {
         let table = &TABLES[kind];
         let mut sheet = match self.sheets[kind].take() {
             Some(sheet) => sheet,
@@ -300,10 +301,10 @@ impl EventSheets {
         to.longs(1, own.clone().map(|e| e.at.0));
         to.ints(2, own.clone().map(|e| e.cpu.0 as i32));
         match kind {
-            k if k == EventKind::Switch as usize => switches(to, &self.switches, &self.execs),
-            k if k == EventKind::Wake as usize => wakes(to, &self.wakes),
-            k if k == EventKind::Thread as usize => note_rows(to, &self.notes),
-            k if k == EventKind::Charge as usize => charges(to, own.clone()),
+            k if k == EventTableId::Switch as usize => switches(to, &self.switches, &self.execs),
+            k if k == EventTableId::Wake as usize => wakes(to, &self.wakes),
+            k if k == EventTableId::Thread as usize => note_rows(to, &self.notes),
+            k if k == EventTableId::Charge as usize => charges(to, own.clone()),
             _ => own.clone().for_each(|e| event_tables::write(to, e)),
         }
         if self.sources > 0 {
@@ -319,22 +320,22 @@ impl EventSheets {
             Values::Long(at) => at.last().zip(at.first()).map_or(0, |(l, f)| l.saturating_sub(*f)),
             _ => 0,
         };
-        if to.rows() >= GROUP_ROWS || (to.rows() >= GROUP_LEAST && span >= GROUP_NS) {
+        if to.rows() >= GROUP_ROWS || (to.rows() >= MIN_GROUP_ROWS && span >= GROUP_NS) {
             to.flush(with, &self.names)?;
         }
         self.sheets[kind] = Some(sheet);
         Ok(())
     }
 
-    /// Writes what is left, since no more will come; others may use its memory then.
-    pub(crate) fn rest(&mut self, with: &mut Encoder) -> Result<(), Error> {
+    /// Writes the remaining rows after the last event, and frees the memory.
+    pub(crate) fn flush_all(&mut self, with: &mut Encoder) -> Result<(), Error> {
         let mut sheets: Vec<_> = self.sheets.iter_mut().chain([&mut self.stacks]).flatten().collect();
-        // All are begun before any is waited for.
+        // Encoding of all starts before the first wait.
         sheets.iter_mut().try_for_each(|s| s.flush(with, &self.names))?;
-        sheets.into_iter().try_for_each(Sheet::rest)
+        sheets.into_iter().try_for_each(Sheet::flush_pending)
     }
 
-    /// Writes what is left; name, rows and bytes of each file.
+    /// Writes the remaining rows and closes the files; returns the name, rows and bytes of each.
     pub(crate) fn close(self, trace: i64, with: &mut Encoder) -> Result<Vec<(&'static str, Done)>, Error> {
         let stacks = self.stacks.map(|s| (STACKS.name, s));
         let sheets = TABLES.iter().zip(self.sheets).filter_map(|(t, s)| Some((t.def.name, s?))).chain(stacks);
@@ -346,7 +347,7 @@ fn switches(to: &mut Sheet<Disk>, all: &[Switch], execs: &[(i64, i64)]) {
     to.ints(3, all.iter().map(|s| s.prev.0));
     to.ints(4, all.iter().map(|s| s.next.0));
     to.ints(5, all.iter().map(|s| s.prev_state as i32));
-    to.words(6, all.iter().map(|s| w::letter_code(s.letter)));
+    to.words(6, all.iter().map(|s| w::state_letter_code(s.state_letter)));
     to.words(7, all.iter().map(|s| w::switch_out_code(s.out)));
     to.ints(8, all.iter().map(|s| s.prev_prio.to_word().into()));
     to.ints(9, all.iter().map(|s| s.next_prio.to_word().into()));
@@ -365,7 +366,7 @@ fn wakes(to: &mut Sheet<Disk>, all: &[(Ns, Wake)]) {
 }
 
 fn charges<'a>(to: &mut Sheet<Disk>, all: impl Iterator<Item = &'a Event> + Clone) {
-    let all = all.map(|e| if let What::Charge { tid, ns } = e.what { (tid.0, ns.0) } else { (NONE, i64::MIN) });
+    let all = all.map(|e| if let EventKind::Charge { tid, ns } = e.what { (tid.0, ns.0) } else { (NONE, i64::MIN) });
     to.ints(3, all.clone().map(|(tid, _)| tid));
     to.longs(4, all.map(|(_, ns)| ns));
 }
@@ -377,7 +378,7 @@ fn note_rows(to: &mut Sheet<Disk>, notes: &[Note]) {
     to.ints(6, notes.iter().map(|n| n.parent));
     to.texts(7, notes.iter().map(|n| n.name.0));
     to.words(8, notes.iter().map(|n| n.state));
-    to.words(9, notes.iter().map(|n| n.letter));
+    to.words(9, notes.iter().map(|n| n.state_letter));
     to.ints(10, notes.iter().map(|n| n.on_cpu));
     to.longs(11, notes.iter().map(|n| n.exec));
     to.ints(12, notes.iter().map(|n| n.inner.0));

@@ -1,4 +1,4 @@
-//! Opening a trace folder and reading its tables and stretches.
+//! Opens a trace folder and reads its tables and stretches.
 
 use crate::encoder::Encoder;
 use crate::error::{AGAIN, Error, RECOMPUTE};
@@ -23,20 +23,20 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 pub struct Folder {
     path: PathBuf,
     manifest: Manifest,
-    /// The format of the manifest on disk.
+    /// The format version of the manifest on disk.
     stored_format: AtomicU32,
 }
 
 impl Folder {
-    /// Opens a folder; its manifest is brought to this version's form, on disk only when something of this form is stored there.
+    /// Opens a folder. An older manifest is upgraded in memory, and on disk only when a table is written.
     ///
     /// # Errors
-    /// Where it is none, is damaged, or of a newer format.
+    /// If it is not a trace folder, is damaged, or is of a newer format.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let file = path.join(MANIFEST);
         let text = std::fs::read(&file).map_err(|e| match e.kind() {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
-                let why = if path.exists() { "it has no manifest.json" } else { "it is not there" };
+                let why = if path.exists() { "it has no manifest.json" } else { "it does not exist" };
                 Error::NotATrace { path: path.to_owned(), why: why.into() }
             }
             _ => Error::io(&file, "reading it")(e),
@@ -45,69 +45,69 @@ impl Folder {
         Ok(Self { path: path.to_owned(), manifest, stored_format: stored_format.into() })
     }
 
-    /// What the folder says of itself.
+    /// Returns the manifest.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Where it is.
+    /// Returns the path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The tables it can hand out at once, in the order in which tables are listed to the user: those computed before, and
-    /// the stretches.
+    /// Returns the tables that are stored, in the order in which the user sees them: the tables computed before, and the
+    /// stretches.
     #[must_use]
     pub fn tables(&self) -> Vec<&'static TableDef> {
-        let there = |def: &&&'static TableDef| match self.states_of(def) {
+        let is_stored = |def: &&&'static TableDef| match self.states_of(def) {
             Some(name) => self.path.join(name).exists(),
             None => self.table_path(def.name).exists(),
         };
-        tables::ALL.iter().filter(there).copied().collect()
+        tables::ALL.iter().filter(is_stored).copied().collect()
     }
 
-    /// Reads a small table. A table computed by another version of its definition, or none, is `Ok(None)`: it is to be
-    /// computed.
+    /// Reads a small table. Returns `Ok(None)` if it is missing or was computed by another version of its definition; the
+    /// caller then computes it.
     ///
     /// # Errors
-    /// Where the name is of no table, or the file is damaged.
+    /// If there is no table of this name, or the file is damaged.
     pub fn read_table(&self, name: &str) -> Result<Option<Table>, Error> {
         let def = self.small(name)?;
         let mut table = Table::new(def);
-        let there = self.table_rows(name, &mut |rows| {
+        let found = self.table_rows(name, &mut |rows| {
             table.rows.extend_from_slice(rows);
             Ok(())
         })?;
-        Ok(there.then_some(table))
+        Ok(found.then_some(table))
     }
 
-    /// [`Self::read_table`], some thousand rows at a time; tells whether the table is there.
+    /// Like [`Self::read_table`], some thousand rows at a time. Returns whether the table was found.
     ///
     /// # Errors
-    /// Where the name is of no table, the file is damaged, or what `each` says.
+    /// If there is no table of this name, the file is damaged, or `each` fails.
     pub fn table_rows(&self, name: &str, each: EachRows<'_>) -> Result<bool, Error> {
         let def = self.small(name)?;
         let path = self.table_path(name);
         if !path.exists() {
             return Ok(false);
         }
-        // Which version it is must be known before its columns are asked for.
+        // Another version may have other columns, so check the version first.
         if !is_of_version(&path, def)? {
             return Ok(false);
         }
         let stores = small::stores(def);
         let reader = Reader::open(&path, &columns(def, &stores, &[]), None, RECOMPUTE)?;
-        // Tables of format 1 have it as a column instead.
+        // In format 1 the trace's id is a column instead.
         if reader.about(TRACE_KEY).is_some_and(|trace| trace != self.manifest.trace.to_string()) {
-            return Err(reader.damaged("it is of another trace"));
+            return Err(reader.damaged("it belongs to another trace"));
         }
         let mut texts = Texts::default();
         for group in 0..reader.groups() {
             texts.clear();
             let (rows, cols) = reader.group(group, &mut texts)?;
-            in_cells(rows, &cols, &texts.names, each)?;
+            rows_as_cells(rows, &cols, &texts.names, each)?;
         }
         Ok(true)
     }
@@ -119,17 +119,17 @@ impl Folder {
         })
     }
 
-    /// Whether a small table is there as this version defines it.
+    /// Returns whether a small table is stored with the current version of its definition.
     #[must_use]
     pub fn has(&self, def: &TableDef) -> bool {
         let path = self.table_path(def.name);
         path.exists() && is_of_version(&path, def).unwrap_or(false)
     }
 
-    /// Keeps a table that was computed later; one that is there is replaced.
+    /// Stores a computed table; an existing one is replaced.
     ///
     /// # Errors
-    /// Where it cannot be written (the folder may be read-only).
+    /// If it cannot be written (the folder may be read-only).
     pub fn write_table(&self, table: &Table) -> Result<(), Error> {
         let path = self.table_path(table.def.name);
         let name = format!("{}.parquet", table.def.name);
@@ -145,16 +145,15 @@ impl Folder {
         };
         self.store_upgrade()?;
         let done = write();
-        let done =
-            done.and_then(|_| tables.rename(&part, &tables, &name).map_err(Error::io(&path, "giving it its name")));
+        let done = done.and_then(|_| tables.rename(&part, &tables, &name).map_err(Error::io(&path, "renaming it")));
         if done.is_err() {
             let _ = tables.remove(&part);
         }
         done
     }
 
-    /// Stores the manifest in this version's form, where it was of an earlier one. Else an earlier corewise would take the files that
-    /// are written beside it for damaged.
+    /// Upgrades the manifest on disk if it is of an earlier format. Otherwise an earlier corewise would report the new files as
+    /// damaged.
     fn store_upgrade(&self) -> Result<(), Error> {
         if self.stored_format.load(Ordering::Relaxed) == FORMAT_VERSION {
             return Ok(());
@@ -166,21 +165,21 @@ impl Folder {
         Ok(())
     }
 
-    /// The stretches of all threads that overlap the span (or all), in order of start, some thousands at a time, until `each`
-    /// fails.
+    /// Passes the stretches of all threads that overlap the span (or all) to `each`, in order of start, some thousands at a time,
+    /// until `each` fails.
     ///
     /// # Errors
-    /// The folder is damaged, or `each` failed.
+    /// If the folder is damaged, or `each` fails.
     pub fn thread_stretches<E: From<Error>>(
         &self,
         span: Option<Span>,
         mut each: impl FnMut(&[ThreadStretch]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let columns = known(&tables::THREAD_STATE, THREAD_STORES);
+        let columns = stretch_columns(&tables::THREAD_STATE, THREAD_STORES);
         self.stretches(&tables::THREAD_STATE, &columns, span, thread_rows, |stretches| each(&stretches))
     }
 
-    /// [`Self::thread_stretches`] from the last to the first, until `each` breaks off or fails.
+    /// Like [`Self::thread_stretches`], from the last to the first, until `each` breaks or fails.
     ///
     /// # Errors
     /// As [`Self::thread_stretches`].
@@ -189,7 +188,8 @@ impl Folder {
         span: Option<Span>,
         mut each: impl FnMut(&ThreadStretch) -> Result<ControlFlow<()>, E>,
     ) -> Result<(), E> {
-        let groups = self.groups(&tables::THREAD_STATE, &known(&tables::THREAD_STATE, THREAD_STORES), span)?;
+        let groups =
+            self.groups(&tables::THREAD_STATE, &stretch_columns(&tables::THREAD_STATE, THREAD_STORES), span)?;
         for part in groups.parts().rev() {
             for stretch in groups.read(part, thread_rows)?.iter().rev() {
                 if each(stretch)?.is_break() {
@@ -200,7 +200,7 @@ impl Folder {
         Ok(())
     }
 
-    /// The stretches of all CPUs that overlap the span (or all), in order of start, until `each` fails.
+    /// Passes the stretches of all CPUs that overlap the span (or all) to `each`, in order of start, until `each` fails.
     ///
     /// # Errors
     /// As [`Self::thread_stretches`].
@@ -209,14 +209,14 @@ impl Folder {
         span: Option<Span>,
         mut each: impl FnMut(&[CpuStretch]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let columns = known(&tables::CPU_STATE, CPU_STORES);
+        let columns = stretch_columns(&tables::CPU_STATE, CPU_STORES);
         self.stretches(&tables::CPU_STATE, &columns, span, cpu_rows, |stretches| each(&stretches))
     }
 
-    /// The stretches as rows of their table (`thread_state` or `cpu_state`), a row group at a time.
+    /// Passes the stretches to `each` as rows of their table (`thread_state` or `cpu_state`), some thousands at a time.
     ///
     /// # Errors
-    /// Where the folder is damaged, or the table is not one of stretches.
+    /// If the folder is damaged, the table is not one of stretches, or `each` fails.
     pub fn state_rows(
         &self,
         def: &'static TableDef,
@@ -224,10 +224,10 @@ impl Folder {
         mut each: impl FnMut(&[Vec<Value>]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let stores = if def.name == tables::THREAD_STATE.name { THREAD_STORES } else { CPU_STORES };
-        let groups = self.groups(def, &all_of(def, stores), span)?;
+        let groups = self.groups(def, &stored_columns(def, stores), span)?;
         groups
             .parts()
-            .try_for_each(|part| groups.read(part, |rows, cols| Some(in_cells(rows, cols, &[], &mut each)))?)
+            .try_for_each(|part| groups.read(part, |rows, cols| Some(rows_as_cells(rows, cols, &[], &mut each)))?)
     }
 
     pub(crate) fn states_of(&self, def: &TableDef) -> Option<&'static str> {
@@ -242,8 +242,7 @@ impl Folder {
         self.path.join("tables").join(format!("{name}.parquet"))
     }
 
-    /// A file of `events/` or `states/`, checked against what the manifest says of it; `None` where the folder was made
-    /// without.
+    /// Opens a file of `events/` or `states/` and verifies it against the manifest; `None` if the folder was written without it.
     pub(crate) fn reader(&self, name: &str, columns: &[Column]) -> Result<Option<Reader>, Error> {
         let Some(FileInfo { bytes, footer_crc32, .. }) = self.manifest.files.get(name).copied() else {
             return Ok(None);
@@ -252,8 +251,8 @@ impl Folder {
         Reader::open(&self.path.join(name), columns, Some(expected), AGAIN).map(Some)
     }
 
-    /// What `make` makes of each row group of stretches, cut to those rows that overlap the span. To decode one takes longer than
-    /// most that is done with it, so several threads do so in turn.
+    /// Converts each row group of stretches with `make`, reduced to the rows that overlap the span, and passes the results to `each`.
+    /// Decoding usually takes longer than `each`, so several threads decode in turn.
     pub(crate) fn stretches<T: Send, E: From<Error>>(
         &self,
         def: &'static TableDef,
@@ -262,11 +261,11 @@ impl Folder {
         make: impl Fn(usize, &[Values]) -> Option<T> + Sync,
         mut each: impl FnMut(T) -> Result<(), E>,
     ) -> Result<(), E> {
-        let read = |first: usize, tell: &SyncSender<Result<T, Error>>| {
+        let read = |first: usize, results: &SyncSender<Result<T, Error>>| {
             let groups = self.groups(def, columns, span)?;
             for part in groups.parts().skip(first).step_by(READERS) {
-                if tell.send(Ok(groups.read(part, &make)?)).is_err() {
-                    break; // nobody listens any more: another thread failed
+                if results.send(Ok(groups.read(part, &make)?)).is_err() {
+                    break; // the receiver is gone: another thread failed
                 }
             }
             Ok(())
@@ -274,26 +273,27 @@ impl Folder {
         std::thread::scope(|scope| {
             let readers = [(); READERS].map(|()| sync_channel(1));
             let read = &read;
-            let told = readers.into_iter().enumerate().map(|(first, (tell, told))| {
-                scope.spawn(move || read(first, &tell).or_else(|error| tell.send(Err(error))));
-                told
+            let results = readers.into_iter().enumerate().map(|(first, (sender, receiver))| {
+                scope.spawn(move || read(first, &sender).or_else(|error| sender.send(Err(error))));
+                receiver
             });
-            let told: Vec<_> = told.collect();
-            // Whose turn it is and has none left had the last one before.
-            told.iter().cycle().map_while(|told| told.recv().ok()).try_for_each(|made| each(made?))
+            let results: Vec<_> = results.collect();
+            // The first thread in turn without a row group marks the end: the one before had the last.
+            results.iter().cycle().map_while(|receiver| receiver.recv().ok()).try_for_each(|made| each(made?))
         })
     }
 
-    /// The row groups in which the stretches of a span stand.
+    /// Returns the row groups that contain the stretches of a span.
     fn groups(&self, def: &'static TableDef, columns: &[Column], span: Option<Span>) -> Result<Groups, Error> {
-        let name = self.states_of(def).ok_or_else(|| Error::Bug(format!("{} has no stretches", def.name)))?;
+        let name =
+            self.states_of(def).ok_or_else(|| Error::Bug(format!("{} is not a table of stretches", def.name)))?;
         let missing = || Error::damaged(&self.path.join(MANIFEST), format!("it does not list {name}"), AGAIN);
         let main = self.reader(name, columns)?.ok_or_else(missing)?;
         let start = columns.iter().position(|c| c.col.name == "start_ns").unwrap_or(0);
         let (mut within, mut index) = (0..main.groups(), None);
         if let Some(span) = span {
-            // The last group that begins at or before the span; what is open at its begin stands in the index.
-            let begins = |g: usize| main.range(g, start).map_or(i64::MIN, |(least, _)| least);
+            // Start with the last group that begins at or before the span; the index has the rows open at its begin.
+            let begins = |g: usize| main.range(g, start).map_or(i64::MIN, |(min, _)| min);
             within.start = within.clone().rev().find(|g| begins(*g) <= span.start.0).unwrap_or(0);
             within.end = within.clone().find(|g| begins(*g) >= span.end.0).unwrap_or(within.end);
             if within.start > 0 {
@@ -302,37 +302,37 @@ impl Folder {
                 index = Some(self.reader(&file, &with_group)?.ok_or_else(missing)?);
             }
         }
-        let before_yields = main.about("corewise.version").is_some_and(|version| version == "1");
-        let reason = columns.iter().position(|c| c.col.name == "reason").filter(|_| before_yields);
-        Ok(Groups { main, index, within, of_group: columns.len(), start, reason_before_yields: reason, span })
+        let false_yields = main.about("corewise.version").is_some_and(|version| version == "1");
+        let reason = columns.iter().position(|c| c.col.name == "reason").filter(|_| false_yields);
+        Ok(Groups { main, index, within, group_column: columns.len(), start, false_yields_column: reason, span })
     }
 }
 
 const UNKNOWN_WORD: &str = "a word that this corewise does not know";
 
-/// Threads that decode row groups.
+/// The number of threads that decode row groups.
 const READERS: usize = 2;
 
-/// Those that a stretch has; its core type is its CPU's.
-fn known(def: &TableDef, stores: &[Store]) -> Vec<Column> {
-    all_of(def, stores).into_iter().filter(|c| c.col.name != "core_type").collect()
+/// Returns the columns of a stretch, without the core type, which follows from the CPU.
+fn stretch_columns(def: &TableDef, stores: &[Store]) -> Vec<Column> {
+    stored_columns(def, stores).into_iter().filter(|c| c.col.name != "core_type").collect()
 }
 
-/// The row groups of a file of stretches that are wanted, and the rows that were open at their begin.
+/// The requested row groups of a file of stretches, and the index of rows that were open at their begin.
 struct Groups {
     main: Reader,
     index: Option<Reader>,
     within: std::ops::Range<usize>,
-    /// The index's column that says before which row group a row was open.
-    of_group: usize,
-    /// Where `start_ns` is, and `end_ns` behind it.
+    /// The column of the index with the row group before whose begin the row began.
+    group_column: usize,
+    /// The column of `start_ns`; `end_ns` is the next.
     start: usize,
-    /// Where the reason is, of a file that calls all of them "yielded" that left runnable without a mark.
-    reason_before_yields: Option<usize>,
+    /// The column of the reason, if the file stores "yielded" for every thread that left its CPU runnable without a preemption mark.
+    false_yields_column: Option<usize>,
     span: Option<Span>,
 }
 
-/// One of them.
+/// A row group of the index or of the main file.
 #[derive(Clone, Copy)]
 enum Part {
     Index(usize),
@@ -340,44 +340,46 @@ enum Part {
 }
 
 impl Groups {
-    /// All of them, in order of start.
+    /// Returns all row groups, in order of start.
     fn parts(&self) -> impl DoubleEndedIterator<Item = Part> {
         let wanted = self.within.start as i64;
         let index = self.index.iter().flat_map(move |index| {
-            let has = move |g: &usize| index.range(*g, self.of_group).is_none_or(|(l, m)| l <= wanted && wanted <= m);
+            let has = move |g: &usize| {
+                index.range(*g, self.group_column).is_none_or(|(min, max)| min <= wanted && wanted <= max)
+            };
             (0..index.groups()).filter(has)
         });
         index.map(Part::Index).chain(self.within.clone().map(Part::Main))
     }
 
-    /// What `each` makes of the rows of one that overlap the span.
-    fn read<T>(&self, part: Part, each: impl FnOnce(usize, &[Values]) -> Option<T>) -> Result<T, Error> {
+    /// Reads a row group and converts its rows that overlap the span.
+    fn read<T>(&self, part: Part, convert: impl FnOnce(usize, &[Values]) -> Option<T>) -> Result<T, Error> {
         let (reader, group) = match (part, &self.index) {
             (Part::Index(group), Some(index)) => (index, group),
             (Part::Index(group) | Part::Main(group), _) => (&self.main, group),
         };
         let (rows, mut cols) = reader.group(group, &mut Texts::default())?;
-        if let Some(Values::Word(codes, _)) = self.reason_before_yields.and_then(|at| cols.get_mut(at)) {
-            codes.iter_mut().for_each(|code| *code = w::before_yields(*code));
+        if let Some(Values::Word(codes, _)) = self.false_yields_column.and_then(|at| cols.get_mut(at)) {
+            codes.iter_mut().for_each(|code| *code = w::without_false_yields(*code));
         }
-        let open_before = if cols.len() > self.of_group { cols.pop() } else { None };
+        let open_before = if cols.len() > self.group_column { cols.pop() } else { None };
         if open_before.is_none() && self.span.is_none() {
-            return each(rows, &cols).ok_or_else(|| reader.damaged(UNKNOWN_WORD));
+            return convert(rows, &cols).ok_or_else(|| reader.damaged(UNKNOWN_WORD));
         }
         let wanted = self.within.start as i64;
         let (rows, cols) = cut(rows, cols, self.start, &|s, e, row| {
-            let of_group = match &open_before {
+            let in_group = match &open_before {
                 Some(Values::Key(of)) => of.get(row) == Some(&wanted),
                 _ => true,
             };
-            of_group && self.span.is_none_or(|span| s < span.end.0 && e > span.start.0)
+            in_group && self.span.is_none_or(|span| s < span.end.0 && e > span.start.0)
         });
-        each(rows, &cols).ok_or_else(|| reader.damaged(UNKNOWN_WORD))
+        convert(rows, &cols).ok_or_else(|| reader.damaged(UNKNOWN_WORD))
     }
 }
 
-/// The columns of a table, as they are stored.
-pub(crate) fn all_of(def: &TableDef, stores: &[Store]) -> Vec<Column> {
+/// Returns the columns of a table, as they are stored.
+pub(crate) fn stored_columns(def: &TableDef, stores: &[Store]) -> Vec<Column> {
     def.cols.iter().zip(stores).map(|(c, s)| Column { col: *c, store: *s }).collect()
 }
 
@@ -386,7 +388,7 @@ fn is_of_version(path: &Path, def: &TableDef) -> Result<bool, Error> {
     Ok(version == Some(def.version.to_string()))
 }
 
-/// Keeps the rows wanted, by start, end and place.
+/// Keeps the rows for which `keep` (start, end, row) returns true.
 fn cut(rows: usize, cols: Vec<Values>, start: usize, keep: &dyn Fn(i64, i64, usize) -> bool) -> (usize, Vec<Values>) {
     let (Some(Values::Long(starts)), Some(Values::Long(ends))) = (cols.get(start), cols.get(start + 1)) else {
         return (rows, cols);
@@ -404,8 +406,8 @@ fn cut(rows: usize, cols: Vec<Values>, start: usize, keep: &dyn Fn(i64, i64, usi
     (kept.len(), taken.collect())
 }
 
-/// Hands on columns as rows. Boxed cells take far more room than columns: some at a time.
-fn in_cells(rows: usize, cols: &[Values], names: &[Box<str>], each: EachRows<'_>) -> Result<(), Error> {
+/// Passes columns on as rows of cells, some at a time, since cells take far more memory than columns.
+fn rows_as_cells(rows: usize, cols: &[Values], names: &[Box<str>], each: EachRows<'_>) -> Result<(), Error> {
     for from in (0..rows).step_by(4096) {
         let part = from..rows.min(from + 4096);
         let cells: Vec<Vec<Value>> = part.map(|r| cols.iter().map(|c| cell(c, r, names)).collect()).collect();
@@ -414,10 +416,10 @@ fn in_cells(rows: usize, cols: &[Values], names: &[Box<str>], each: EachRows<'_>
     Ok(())
 }
 
-/// One cell of columns read.
+/// Returns one cell of a column.
 pub(crate) fn cell(values: &Values, row: usize, names: &[Box<str>]) -> Value {
-    let known = match values {
-        Values::Alike { value, of, .. } => {
+    let value = match values {
+        Values::Constant { value, of, .. } => {
             let null = if matches!(**of, Values::Int(_)) { i32::MIN.into() } else { i64::MIN };
             (*value != null).then_some(Value::Int(*value))
         }
@@ -431,7 +433,7 @@ pub(crate) fn cell(values: &Values, row: usize, names: &[Box<str>]) -> Value {
         Values::Float(v) => v.get(row).copied().flatten().map(Value::Float),
         Values::Bool(v) => v.get(row).copied().flatten().map(Value::Bool),
     };
-    known.unwrap_or(Value::Null)
+    value.unwrap_or(Value::Null)
 }
 
 fn thread_rows(rows: usize, cols: &[Values]) -> Option<Vec<ThreadStretch>> {
@@ -459,7 +461,7 @@ fn thread_rows(rows: usize, cols: &[Values]) -> Option<Vec<ThreadStretch>> {
             reason: w::reason(*reason.get(i)?)?,
             cpu: cpu.get(i).filter(|c| **c != i32::MIN).map(|c| CpuId(*c as u32)),
             waker_thread: waker.get(i).filter(|k| **k != i64::MIN).map_or(ThreadKey::UNKNOWN, |k| ThreadKey(*k)),
-            exec: MaybeNs::of_word(*exec.get(i)?),
+            exec: MaybeNs::from_word(*exec.get(i)?),
             prio: i16::try_from(*prio.get(i)?).ok().into(),
         })
     };

@@ -1,4 +1,4 @@
-//! Tables for people and other tools: csv, json, Markdown, Parquet, a row at a time.
+//! Writes tables as csv, json, Markdown or Parquet, row by row.
 
 use crate::encoder::Encoder;
 use crate::error::Error;
@@ -10,24 +10,24 @@ use model::{Rows, Span, Table, TableDef, Value};
 use std::io::Write;
 use std::path::Path;
 
-/// The forms a table can be written in.
+/// The formats that a table can be written in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
-    /// A table of Markdown, with units in its head.
+    /// A Markdown table, with units in its header.
     Markdown,
     /// Comma-separated values (RFC 4180), the column names in the first record.
     Csv,
-    /// An array of objects.
+    /// A JSON array of objects.
     Json,
-    /// Parquet, as in the folder.
+    /// Parquet, as in the trace folder.
     Parquet,
 }
 
 impl Format {
-    /// All of them, in the order of `--help`.
+    /// All formats, in the order of `--help`.
     pub const ALL: [Self; 4] = [Self::Markdown, Self::Csv, Self::Json, Self::Parquet];
 
-    /// Its word on the command line.
+    /// Returns the format's name on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -38,24 +38,24 @@ impl Format {
         }
     }
 
-    /// The form of this name.
+    /// Returns the format of this name.
     #[must_use]
     pub fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|f| f.as_str() == word)
     }
 }
 
-/// Takes some rows.
+/// A callback that takes some rows.
 pub type EachRows<'a> = &'a mut dyn FnMut(&[Vec<Value>]) -> Result<(), Error>;
 
-/// A table's rows, from wherever they are.
+/// A table whose rows can be read in order.
 pub trait RowsSource {
-    /// Its declaration.
+    /// Returns the table's definition.
     fn def(&self) -> &'static TableDef;
-    /// Hands out all rows in order, some at a time.
+    /// Passes all rows to `each` in order, some at a time.
     ///
     /// # Errors
-    /// Where they cannot be read, or what `each` says.
+    /// If the rows cannot be read, or `each` fails.
     fn rows(&mut self, each: EachRows<'_>) -> Result<(), Error>;
 }
 
@@ -75,7 +75,7 @@ pub struct StateRows<'a> {
     pub folder: &'a Folder,
     /// Which of the two tables.
     pub def: &'static TableDef,
-    /// Only those that overlap it.
+    /// Only the stretches that overlap this span; `None` for all.
     pub span: Option<Span>,
 }
 
@@ -89,10 +89,10 @@ impl RowsSource for StateRows<'_> {
     }
 }
 
-/// Writes a table in a form. Parquet has the trace's id in its metadata, where it is given; text forms have it nowhere.
+/// Writes a table in a format. Parquet gets the trace's id in its metadata, if given; the text formats do not contain it.
 ///
 /// # Errors
-/// Where rows cannot be read or written.
+/// If rows cannot be read or written.
 pub fn write_table(
     source: &mut dyn RowsSource,
     trace: Option<i64>,
@@ -104,44 +104,44 @@ pub fn write_table(
     writer.finish()
 }
 
-/// A table being written in a form, for who makes its rows one by one.
+/// Writes a table in a format, row by row.
 pub struct TableWriter<'a> {
     def: &'static TableDef,
     format: Format,
-    to: To<'a>,
-    /// What went wrong in [`Rows::row`], which cannot tell.
+    output: Output<'a>,
+    /// The first error in [`Rows::row`], which cannot return one.
     failed: Option<Error>,
     rows: usize,
     line: Vec<u8>,
 }
 
-enum To<'a> {
+enum Output<'a> {
     Text(&'a mut (dyn Write + Send)),
     Parquet { sheet: Box<RowSheet<&'a mut (dyn Write + Send)>>, encoder: Box<Encoder>, trace: Option<i64> },
 }
 
 impl<'a> TableWriter<'a> {
-    /// Begins a table; Parquet has the trace's id in its metadata, where it is given.
+    /// Writes the start of a table. Parquet gets the trace's id in its metadata, if given.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If it cannot be written.
     pub fn new(
         def: &'static TableDef,
         trace: Option<i64>,
         format: Format,
         out: &'a mut (dyn Write + Send),
     ) -> Result<Self, Error> {
-        let to = if format == Format::Parquet {
+        let output = if format == Format::Parquet {
             let columns = columns(def, &stores(def), &[]);
-            To::Parquet {
+            Output::Parquet {
                 trace,
                 sheet: Box::new(RowSheet::new(Sheet::new(out, Path::new("output"), def, &columns)?, def)),
                 encoder: Box::new(Encoder::new().map_err(|e| Error::Bug(format!("zstd: {e}")))?),
             }
         } else {
-            To::Text(out)
+            Output::Text(out)
         };
-        let mut this = Self { def, format, to, failed: None, rows: 0, line: Vec::new() };
+        let mut this = Self { def, format, output, failed: None, rows: 0, line: Vec::new() };
         match format {
             Format::Markdown => format_md::head(def, &mut this.line),
             Format::Csv => format_csv::head(def, &mut this.line),
@@ -155,7 +155,7 @@ impl<'a> TableWriter<'a> {
     /// Writes a row, its values in the order of the definition's columns.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If it cannot be written.
     pub fn push(&mut self, row: &[Value]) -> Result<(), Error> {
         match self.format {
             Format::Markdown => format_md::row(row, &mut self.line),
@@ -164,16 +164,16 @@ impl<'a> TableWriter<'a> {
             Format::Parquet => {}
         }
         self.rows += 1;
-        if let To::Parquet { sheet, encoder, .. } = &mut self.to {
+        if let Output::Parquet { sheet, encoder, .. } = &mut self.output {
             return sheet.push(row, encoder);
         }
         self.put()
     }
 
-    /// Writes the end.
+    /// Writes the end of the table.
     ///
     /// # Errors
-    /// Where it cannot be written, or what went wrong before.
+    /// If it cannot be written, or an earlier row failed.
     pub fn finish(mut self) -> Result<(), Error> {
         if let Some(error) = self.failed.take() {
             return Err(error);
@@ -183,16 +183,18 @@ impl<'a> TableWriter<'a> {
             self.put()?;
         }
         let format = self.format.as_str();
-        let out = match self.to {
-            To::Text(out) => out,
-            To::Parquet { sheet, mut encoder, trace } => sheet.finish(&mut encoder)?.close(trace, &mut encoder, &[])?.0,
+        let out = match self.output {
+            Output::Text(out) => out,
+            Output::Parquet { sheet, mut encoder, trace } => {
+                sheet.finish(&mut encoder)?.close(trace, &mut encoder, &[])?.0
+            }
         };
         out.flush().map_err(|source| Error::Output { format, source })
     }
 
     fn put(&mut self) -> Result<(), Error> {
         let format = self.format.as_str();
-        if let To::Text(out) = &mut self.to {
+        if let Output::Text(out) = &mut self.output {
             out.write_all(&self.line).map_err(|source| Error::Output { format, source })?;
         }
         self.line.clear();

@@ -1,4 +1,4 @@
-//! Comma-separated values as RFC 4180 has them: records end in CR LF; a field with a comma, quote or line break is quoted.
+//! Comma-separated values (RFC 4180): records end in CR LF; a field with a comma, quote or line break is quoted.
 
 use model::{TableDef, Value};
 
@@ -14,7 +14,7 @@ pub(crate) fn row(row: &[Value], out: &mut Vec<u8>) {
     for (i, value) in row.iter().enumerate() {
         comma(i, out);
         match value {
-            // Nothing between the commas; an empty text is two quotes, so that the two can be told apart.
+            // Null is an empty field, and an empty text is two quotes, so that they differ.
             Value::Null => {}
             Value::Text(v) if v.is_empty() => out.extend_from_slice(b"\"\""),
             Value::Text(v) => text(v, out),

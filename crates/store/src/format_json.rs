@@ -1,4 +1,4 @@
-//! An array of objects, one a line.
+//! JSON: an array of objects, one per line.
 
 use model::{TableDef, Value};
 
@@ -14,7 +14,7 @@ pub(crate) fn row(def: &TableDef, row: &[Value], first: bool, out: &mut Vec<u8>)
             &match value {
                 Value::Null => serde_json::Value::Null,
                 Value::Int(v) => (*v).into(),
-                // JSON has no infinity: null.
+                // JSON has no infinity; it becomes null.
                 Value::Float(v) => (*v).into(),
                 Value::Text(v) => v.as_str().into(),
                 Value::Bool(v) => (*v).into(),

@@ -1,4 +1,4 @@
-//! A table of Markdown; units stand in its head, numbers are aligned right.
+//! A Markdown table; units are in the header, numbers are aligned right.
 
 use model::{Col, Kind, TableDef, Value};
 
@@ -31,7 +31,7 @@ pub(crate) fn row(row: &[Value], out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// What would end the cell or the row, or begin a tag or an emphasis.
+/// Writes a text, and escapes what would end the cell or the row, or start a tag or emphasis.
 fn text(text: &str, out: &mut Vec<u8>) {
     for c in text.chars() {
         match c {

@@ -1,17 +1,17 @@
 //! The trace folder: Parquet and a manifest.
 //!
 //! ```text
-//! run.cw/manifest.json                 what it is, where it came from, under which conditions
-//!        events/<kind>.parquet         what happened, by kind; `event` is the place in the merged order
-//!        states/thread.parquet         what each thread did: whole stretches in order of start
-//!        states/cpu.parquet            what each CPU did
-//!        states/*.index.parquet        for each row group, copies of the rows that began before it and are still open
-//!        tables/<table>.parquet        analyses, kept by the version of their definition
+//! run.cw/manifest.json                 the sources, the machine, and the conditions of the recording
+//!        events/<kind>.parquet         the events of each kind; `event` is the position in the merged order
+//!        states/thread.parquet         the stretches of threads, in order of start
+//!        states/cpu.parquet            the stretches of CPUs, in order of start
+//!        states/*.index.parquet        for each row group, copies of the earlier rows that are still open when it begins
+//!        tables/<table>.parquet        cached analysis tables, with the version of their definition
 //! ```
 //!
-//! [`FolderWriter`] writes one while events and stretches stream by, [`Folder`] reads it, [`write_table`] hands a table to
-//! other tools. Any engine that reads Parquet can read the files: integers are signed, units and documentation stand in
-//! the Arrow schema's field metadata, and each file's own metadata has the trace's id (`corewise.trace`).
+//! [`FolderWriter`] writes a folder from a stream of events and stretches, [`Folder`] reads it, and [`write_table`] writes one
+//! table in a format for other tools. Any engine that reads Parquet can read the files: integers are signed, units and
+//! documentation are in the Arrow schema's field metadata, and the metadata of each file has the trace's id (`corewise.trace`).
 
 mod brief;
 mod chunk;
@@ -38,14 +38,14 @@ mod values;
 mod words;
 mod writer;
 
-pub use brief::Brief;
+pub use brief::BriefStretch;
 pub use error::Error;
 pub use event_tables::{EVENT_TABLES, STACKS};
 pub use folder::Folder;
 pub use format::{EachRows, Format, RowsSource, StateRows, TableWriter, write_table};
 pub use manifest::{
-    ContentHash, FORMAT_VERSION, FileInfo, MANIFEST, Manifest, REDACTED, SourceFile, TroubleRow, UPGRADES, redact,
+    AnomalyRow, ContentHash, FORMAT_VERSION, FileInfo, MANIFEST, Manifest, REDACTED, SourceFile, UPGRADES, redact,
 };
 pub use sheet::TRACE_KEY;
 pub use source::{Checksum, SourceId, source_id_of_files, trace_id_of_recording, trace_id_of_sources};
-pub use writer::{FolderWriter, Making, PART_SHIFT};
+pub use writer::{FolderWriter, PART_SHIFT, WriterOptions};

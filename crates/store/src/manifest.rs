@@ -1,24 +1,24 @@
-//! `manifest.json`: what the folder is, where it came from and under which conditions it was recorded.
+//! `manifest.json`: the sources of a trace folder, the machine, and the conditions of the recording.
 
 use crate::error::Error;
-use ingest::{Condition, Facts, OwnCost, Trouble, Troubles};
+use ingest::{Anomalies, Anomaly, Condition, Facts, RecordingOverhead};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::path::Path;
 use topology::Machine;
 
-/// Its name in the folder.
+/// The name of the manifest in the folder.
 pub const MANIFEST: &str = "manifest.json";
 
-/// The version of the format that this corewise writes; it reads this and all before it.
+/// The format version that this corewise writes. It reads this version and all earlier ones.
 pub const FORMAT_VERSION: u32 = 1 + UPGRADES.len() as u32;
 
-/// Step `n` makes a manifest of version `n + 1` one of version `n + 2`. Append only.
-pub const UPGRADES: &[fn(&mut Json)] = &[trace_in_metadata];
+/// The upgrade steps: step `n` turns a manifest of version `n + 1` into one of version `n + 2`. Append only.
+pub const UPGRADES: &[fn(&mut Json)] = &[trace_in_metadata, renamed_keys];
 
-/// Format 1 had the trace's id in the first column of every file, where readers of format 2 do not look, and an empty sha256 where a
-/// source has no hash.
+/// Upgrades format 1. It had the trace's id in the first column of every file, which readers of format 2 ignore, and an empty
+/// sha256 for a source without a hash.
 fn trace_in_metadata(manifest: &mut Json) {
     let sources = manifest.get_mut("sources").and_then(Json::as_array_mut);
     for source in sources.into_iter().flatten().filter_map(Json::as_object_mut) {
@@ -28,15 +28,39 @@ fn trace_in_metadata(manifest: &mut Json) {
     }
 }
 
+/// Upgrades format 2, which had former names of keys. Its tables have former names of columns and values, which are found when they are
+/// read ([`model::tables::renamed`]).
+fn renamed_keys(manifest: &mut Json) {
+    if let Some(summary) = manifest.get_mut("summary").and_then(Json::as_object_mut) {
+        rename(summary, "troubles", "anomalies"); // former name
+    }
+    if let Some(manifest) = manifest.as_object_mut() {
+        rename(manifest, "troubles", "anomalies"); // former name
+    }
+    let anomalies = manifest.get_mut("anomalies").and_then(Json::as_array_mut);
+    for anomaly in anomalies.into_iter().flatten() {
+        let is_odd = |what: &&mut Json| **what == "odd"; // former name
+        if let Some(what) = anomaly.get_mut("what").filter(is_odd) {
+            *what = "warning".into();
+        }
+    }
+}
+
+fn rename(object: &mut serde_json::Map<String, Json>, former: &str, current: &str) {
+    if let Some(value) = object.remove(former) {
+        object.insert(current.to_owned(), value);
+    }
+}
+
 /// A file that the trace was made from.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SourceFile {
-    /// Where it was.
+    /// The path of the file.
     pub path: String,
-    /// The hash of its content; none for corewise's own recordings.
+    /// The hash of its content; `None` for corewise's own recordings.
     #[serde(flatten)]
     pub hash: Option<ContentHash>,
-    /// Its length.
+    /// The length of the file.
     pub bytes: i64,
     /// The importer's id.
     pub format: String,
@@ -48,71 +72,71 @@ pub struct SourceFile {
 pub enum ContentHash {
     /// BLAKE3.
     Blake3(String),
-    /// SHA-256, of folders of format 1.
+    /// SHA-256, in folders of format 1.
     Sha256(String),
 }
 
-/// All trouble of one kind in the sources.
+/// The anomalies of one kind in the sources.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct TroubleRow {
-    /// A short sentence.
+pub struct AnomalyRow {
+    /// A short description.
     pub code: String,
-    /// `lost` or `odd`.
+    /// `lost` (data is missing) or `odd` (stored for a warning).
     pub what: String,
-    /// How often.
+    /// The number of occurrences.
     pub count: i64,
-    /// Where first, a byte offset.
+    /// The byte offset of the first occurrence.
     pub first_offset: i64,
 }
 
-/// A file of the folder, as it was when the folder was finished.
+/// The state of a file when the folder was finished.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FileInfo {
-    /// Its rows.
+    /// The number of rows.
     pub rows: i64,
-    /// Its length.
+    /// The length of the file.
     pub bytes: i64,
-    /// CRC-32 of its Parquet footer (the pages have their own).
+    /// CRC-32 of its Parquet footer (each page has its own checksum).
     pub footer_crc32: u32,
 }
 
-/// What a trace folder says of itself.
+/// The metadata of a trace folder.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The format of the folder.
+    /// The format version of the folder.
     pub format_version: u32,
-    /// The corewise that wrote it.
+    /// The version of corewise that wrote it.
     pub corewise: String,
-    /// The trace's id, which each Parquet file's metadata has too.
+    /// The trace's id, which is also in the metadata of each Parquet file.
     pub trace: i64,
-    /// Time 0 of the stored times, on the source's clock.
+    /// The time on the source's clock that is time 0 of the stored times.
     pub origin_ns: i64,
-    /// The end of the recording, on the stored times.
+    /// The end of the recording, as a stored time.
     pub end_ns: i64,
     /// The source's clock.
     pub clock: String,
-    /// The machine, with who says what of it.
+    /// The machine, with the source of each fact.
     pub machine: Machine,
-    /// What the source says of itself; without those parts that stand here beside it.
+    /// Other facts about the source; without those that have a field of their own here.
     pub facts: Facts,
     /// The sources.
     pub sources: Vec<SourceFile>,
-    /// The conditions of the run.
+    /// The conditions at the start and the end of the recording.
     pub conditions: Vec<Condition>,
-    /// What recording cost.
-    pub cost: Option<OwnCost>,
-    /// The process that the recording was made for.
+    /// The recording overhead.
+    pub cost: Option<RecordingOverhead>,
+    /// The process that was recorded, if only one was requested.
     pub focus: Option<i32>,
-    /// What was lost or odd in the sources.
-    pub troubles: Vec<TroubleRow>,
-    /// The laws of ACCOUNTING.md and what was counted, as the analysis told them.
+    /// The anomalies found in the sources.
+    pub anomalies: Vec<AnomalyRow>,
+    /// The checks of docs/accounting.md and the counts of the analysis.
     pub summary: serde_json::Map<String, Json>,
     /// The files of `events/` and `states/`; set when the folder is finished.
     pub files: BTreeMap<String, FileInfo>,
 }
 
 impl Manifest {
-    /// The manifest of a trace, from what its source says.
+    /// Returns the manifest of a trace, from the facts about its source.
     #[must_use]
     pub fn new(trace: i64, facts: Facts) -> Self {
         let mut facts = facts;
@@ -129,15 +153,15 @@ impl Manifest {
             focus: facts.focus.take(),
             facts,
             sources: Vec::new(),
-            troubles: Vec::new(),
+            anomalies: Vec::new(),
             summary: serde_json::Map::new(),
             files: BTreeMap::new(),
         }
     }
 
-    /// All that the source said of itself, put together again.
+    /// Returns all facts about the source, those with a field of their own included.
     #[must_use]
-    pub fn whole_facts(&self) -> Facts {
+    pub fn all_facts(&self) -> Facts {
         Facts {
             clock: self.clock.clone(),
             machine: Some(self.machine.clone()),
@@ -148,30 +172,30 @@ impl Manifest {
         }
     }
 
-    /// Takes over the ledger of ingest.
-    pub fn take_troubles(&mut self, troubles: &Troubles) {
-        let rows = troubles.0.iter().map(|(code, t)| TroubleRow {
+    /// Sets the anomalies from those that ingest counted.
+    pub fn set_anomalies(&mut self, anomalies: &Anomalies) {
+        let rows = anomalies.0.iter().map(|(code, t)| AnomalyRow {
             code: (*code).to_owned(),
             what: match t.what {
-                Trouble::Lost => "lost",
-                Trouble::Odd => "odd",
+                Anomaly::Lost => "lost",
+                Anomaly::Warning => "warning",
             }
             .to_owned(),
             count: t.count as i64,
             first_offset: t.first_offset as i64,
         });
-        self.troubles = rows.collect();
+        self.anomalies = rows.collect();
     }
 
     /// Reads a manifest of this or an earlier format.
     ///
     /// # Errors
-    /// Where it is no manifest, or of a newer format.
+    /// If it is not a manifest, or is of a newer format.
     pub fn parse(text: &[u8], path: &Path) -> Result<Self, Error> {
         Self::upgraded(text, path).map(|(manifest, _)| manifest)
     }
 
-    /// [`Self::parse`]; tells which format it was of.
+    /// Like [`Self::parse`], and also returns the format version that was found.
     pub(crate) fn upgraded(text: &[u8], path: &Path) -> Result<(Self, u32), Error> {
         const TODO: &str = "copy the folder again, or import the source again";
         let damaged = |e: serde_json::Error| Error::damaged(path, e, TODO);
@@ -191,10 +215,10 @@ impl Manifest {
         Ok((serde_json::from_value(json).map_err(damaged)?, found))
     }
 
-    /// As it is stored.
+    /// Returns the manifest as it is stored.
     ///
     /// # Errors
-    /// None that is known; serde says it may.
+    /// If serde fails; no such case is known.
     pub fn to_json(&self) -> Result<Vec<u8>, Error> {
         let mut text = serde_json::to_vec_pretty(self).map_err(|e| Error::Bug(e.to_string()))?;
         text.push(b'\n');
@@ -202,14 +226,14 @@ impl Manifest {
     }
 }
 
-/// What stands in place of what was redacted.
+/// The text that replaces what was redacted.
 pub const REDACTED: &str = "redacted";
 
-/// Parts of the names of facts and conditions that tell who, where or what was run.
-const TELLING: [&str; 12] =
+/// Parts of the names of facts and conditions whose values identify a user, a host, a path or a program.
+const SENSITIVE: [&str; 12] =
     ["host", "node_name", "nodename", "command", "cmd", "path", "exe", "arg", "user", "build_id", "file", "cgroup"];
 
-/// Takes command lines, paths and host names out of a manifest; the numbers stay.
+/// Removes command lines, paths and host names from a manifest. Numbers are kept.
 pub fn redact(manifest: &mut Manifest) {
     let hosts: Vec<String> = manifest
         .facts
@@ -218,13 +242,13 @@ pub fn redact(manifest: &mut Manifest) {
         .filter(|(name, value)| name.to_lowercase().contains("host") && !value.is_empty())
         .map(|(_, value)| value.clone())
         .collect();
-    // A value may name a path or the host under any name.
-    let telling = |name: &str, value: &str| {
+    // The value of any entry may contain a path or the host name.
+    let sensitive = |name: &str, value: &str| {
         let name = name.to_lowercase();
-        TELLING.iter().any(|t| name.contains(t)) || value.contains('/') || hosts.iter().any(|h| value.contains(h))
+        SENSITIVE.iter().any(|t| name.contains(t)) || value.contains('/') || hosts.iter().any(|h| value.contains(h))
     };
     for (name, value) in &mut manifest.facts.about {
-        if telling(name, value) {
+        if sensitive(name, value) {
             REDACTED.clone_into(value);
         }
     }
@@ -232,13 +256,13 @@ pub fn redact(manifest: &mut Manifest) {
         let name = condition.name.clone();
         for side in [&mut condition.start, &mut condition.end] {
             let (Ok(text) | Err(text)) = side;
-            if telling(&name, text) {
+            if sensitive(&name, text) {
                 REDACTED.clone_into(text);
             }
         }
     }
     for text in manifest.facts.lacks.iter_mut().chain(&mut manifest.machine.unknown) {
-        // Sentences of corewise itself; a path of sysfs in them tells nothing, another may.
+        // Sentences of corewise itself: a sysfs path in them identifies nothing, another path may.
         if hosts.iter().any(|h| text.contains(h)) || (text.contains('/') && !text.contains("/sys/")) {
             REDACTED.clone_into(text);
         }
@@ -247,15 +271,15 @@ pub fn redact(manifest: &mut Manifest) {
         REDACTED.clone_into(&mut source.path);
     }
     for (name, value) in &mut manifest.summary {
-        redact_json(name, value, &telling);
+        redact_json(name, value, &sensitive);
     }
 }
 
-fn redact_json(name: &str, value: &mut Json, telling: &impl Fn(&str, &str) -> bool) {
+fn redact_json(name: &str, value: &mut Json, sensitive: &impl Fn(&str, &str) -> bool) {
     match value {
-        Json::String(text) if telling(name, text) => REDACTED.clone_into(text),
-        Json::Array(all) => all.iter_mut().for_each(|v| redact_json(name, v, telling)),
-        Json::Object(all) => all.iter_mut().for_each(|(k, v)| redact_json(k, v, telling)),
+        Json::String(text) if sensitive(name, text) => REDACTED.clone_into(text),
+        Json::Array(all) => all.iter_mut().for_each(|v| redact_json(name, v, sensitive)),
+        Json::Object(all) => all.iter_mut().for_each(|(k, v)| redact_json(k, v, sensitive)),
         _ => {}
     }
 }
@@ -265,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_newer_format_is_refused_with_words() {
+    fn a_newer_format_is_refused_with_a_message() {
         let mut manifest = Manifest::new(7, Facts::default());
         manifest.format_version = FORMAT_VERSION + 1;
         let text = manifest.to_json().unwrap();
@@ -274,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_an_error_with_a_place() {
+    fn garbage_is_an_error_that_names_the_file() {
         for text in [&b""[..], b"{", b"[]", b"{\"format_version\":0}", b"{\"format_version\":1}", b"\xff\xfe"] {
             let error = Manifest::parse(text, Path::new("run.cw/manifest.json")).unwrap_err().to_string();
             assert!(error.starts_with("run.cw/manifest.json: damaged: "), "{error}");
@@ -282,11 +306,11 @@ mod tests {
     }
 
     #[test]
-    fn facts_come_back_whole() {
+    fn all_facts_are_restored() {
         let facts = Facts {
             clock: "perf".into(),
             focus: Some(3),
-            cost: Some(OwnCost { events: 9, ..OwnCost::default() }),
+            cost: Some(RecordingOverhead { events: 9, ..RecordingOverhead::default() }),
             machine: Some(Machine::default()),
             about: vec![("hostname".into(), "h".into())],
             ..Facts::default()
@@ -294,11 +318,11 @@ mod tests {
         let manifest = Manifest::new(1, facts.clone());
         let back = Manifest::parse(&manifest.to_json().unwrap(), Path::new("m")).unwrap();
         assert_eq!(back, manifest);
-        assert_eq!(back.whole_facts(), facts);
+        assert_eq!(back.all_facts(), facts);
     }
 
     #[test]
-    fn a_source_says_by_which_hash_it_is_known() {
+    fn the_key_of_a_hash_names_its_algorithm() {
         let stored = |hash: &str| format!(r#"{{"path":"p",{hash}"bytes":9,"format":"perf"}}"#);
         let all = [
             (Some(ContentHash::Blake3("ab".into())), stored(r#""blake3":"ab","#)),
@@ -313,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_without_hash_comes_from_format_1_as_one() {
+    fn an_empty_hash_of_format_1_becomes_none() {
         let mut manifest = serde_json::to_value(Manifest::new(1, Facts::default())).unwrap();
         manifest["format_version"] = 1.into();
         manifest["sources"] = serde_json::json!([

@@ -1,14 +1,14 @@
-//! Numbers of a few bits each in a row, least significant bit first, as both of Parquet's packed encodings want them.
+//! Bit packing, least significant bit first, as both of Parquet's packed encodings require.
 
-/// Values packed at once where differences are packed: a miniblock's.
+/// The number of values in a miniblock of `DELTA_BINARY_PACKED`, which are packed together.
 pub(crate) const MINI: usize = 32;
 
-/// Bits that the value needs.
+/// Returns the number of bits that the value needs.
 pub(crate) fn bits(v: u64) -> u32 {
     64 - v.leading_zeros()
 }
 
-/// Packs one value after the other.
+/// Packs values one by one.
 struct Packer<'a> {
     out: &'a mut Vec<u8>,
     word: u64,
@@ -28,19 +28,19 @@ impl<'a> Packer<'a> {
         if self.used >= 64 {
             self.out.extend_from_slice(&self.word.to_le_bytes());
             self.used -= 64;
-            // What did not fit; nothing where the value ended with the word.
+            // The bits that did not fit; none if the value ended with the word.
             self.word = if self.used == 0 { 0 } else { v >> (width - self.used) };
         }
     }
 
-    /// Writes the bytes begun.
+    /// Writes the remaining bytes.
     fn finish(self) {
         let bytes = self.used.div_ceil(8) as usize;
         self.out.extend(self.word.to_le_bytes().iter().take(bytes));
     }
 }
 
-/// Packs [`MINI`] values of `W` bits, 64 at most. What the compiler knows of the shifts makes it several times as quick as [`Packer`].
+/// Packs [`MINI`] values of `W` bits, 64 at most. The shifts are constants, which makes it several times as fast as [`Packer`].
 fn pack<const W: usize>(values: &[u64; MINI], out: &mut Vec<u8>) {
     let mut words = [0u64; MINI];
     for (i, v) in values.iter().enumerate() {
@@ -63,7 +63,7 @@ macro_rules! packs {
 
 type Pack = fn(&[u64; MINI], &mut Vec<u8>);
 
-/// [`pack`] of each width.
+/// [`pack`] for each width.
 #[rustfmt::skip]
 pub(crate) const PACKS: [Pack; 65] = packs![
     0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
@@ -72,7 +72,7 @@ pub(crate) const PACKS: [Pack; 65] = packs![
 
 /// An index into a dictionary, or a definition level.
 pub(crate) trait Code: Copy + PartialEq + Into<u64> {
-    /// Appends groups of eight, each value in `width` bits, as many as it has.
+    /// Appends the values in groups of eight, each value in `width` bits.
     fn pack(values: &[Self], width: u32, out: &mut Vec<u8>);
 }
 
@@ -109,7 +109,7 @@ impl Code for u32 {
     }
 }
 
-/// Of a word's lanes of `lane` bits, of which the lowest `count` count, each two become one.
+/// Joins each two neighbouring lanes of a word into one. A lane has `lane` bits, of which the lowest `count` are used.
 #[inline(always)]
 fn join(word: u64, lane: u32, count: u32) -> u64 {
     let one_in_each_two = u64::MAX / (u64::MAX >> (64 - 2 * lane));
@@ -117,13 +117,13 @@ fn join(word: u64, lane: u32, count: u32) -> u64 {
     (word & lower) | (word >> (lane - count) & (lower << count))
 }
 
-/// Appends what `pack` makes of each eight values, of which 8 × `width` bits count.
+/// Appends the result of `pack` for each eight values, of which 8 × `width` bits are used.
 #[inline(always)]
 fn groups<T: Copy + Default>(values: &[T], width: u32, out: &mut Vec<u8>, pack: impl Fn(&[T; 8]) -> u128) {
     let (eights, rest) = values.as_chunks::<8>();
     let (from, step) = (out.len(), width as usize);
     let end = from + values.len().div_ceil(8) * step;
-    // Each is written as 16 bytes, of which the next one overwrites what is not its own.
+    // Each result is written as 16 bytes; the next one overwrites the unused ones.
     out.resize(end + 16, 0);
     let mut at = from;
     let mut put = |eight: &[T; 8]| {
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn widths_up_to_a_word_cross_its_border() {
+    fn values_of_every_width_cross_word_boundaries() {
         for width in 1..=64u32 {
             let top = if width == 64 { u64::MAX } else { (1 << width) - 1 };
             let mut out = Vec::new();
@@ -154,8 +154,8 @@ mod tests {
             assert_eq!(out.len(), 4 * width as usize);
             let bit = |n: usize| u64::from(out[n / 8] >> (n % 8) & 1);
             for i in 0..32 {
-                let got = (0..width as usize).map(|b| bit(i * width as usize + b) << b).sum::<u64>();
-                assert_eq!(got, if i % 2 == 0 { top } else { 1 }, "width {width}, value {i}");
+                let unpacked = (0..width as usize).map(|b| bit(i * width as usize + b) << b).sum::<u64>();
+                assert_eq!(unpacked, if i % 2 == 0 { top } else { 1 }, "width {width}, value {i}");
             }
         }
     }
@@ -165,17 +165,17 @@ mod tests {
         for width in 1..=64u32 {
             let value = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - width);
             let values: [u64; MINI] = std::array::from_fn(|i| value(i as u64 + 1));
-            let (mut one_by_one, mut at_once) = (Vec::new(), Vec::new());
+            let (mut one_by_one, mut together) = (Vec::new(), Vec::new());
             let mut packer = Packer::new(&mut one_by_one);
             values.iter().for_each(|v| packer.put(*v, width));
             packer.finish();
-            PACKS[width as usize](&values, &mut at_once);
-            assert_eq!(at_once, one_by_one, "{width} bits");
+            PACKS[width as usize](&values, &mut together);
+            assert_eq!(together, one_by_one, "{width} bits");
         }
     }
 
     #[test]
-    fn eights_pack_as_one_by_one() {
+    fn groups_of_eight_pack_like_single_values() {
         fn check<T: Code + TryFrom<u64>>(widths: std::ops::RangeInclusive<u32>) {
             for width in widths {
                 for count in [1, 7, 8, 9, 64, 77] {

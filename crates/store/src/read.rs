@@ -1,11 +1,12 @@
-//! Reading one Parquet file of the folder back into columns, a row group at a time.
+//! Reads one Parquet file of the folder into columns, a row group at a time.
 //!
-//! Nothing in a file is believed: columns are looked up by name and type, a row group has a bound, pages have checksums,
-//! and should the parquet crate panic on what it reads, that is an error as any other.
+//! Files are not trusted: columns are looked up by name and type, the size of a row group is limited, pages have checksums, and a
+//! panic of the parquet crate is reported as an error.
 
 use crate::error::Error;
 use crate::sheet::{Column, Store, footer};
 use crate::values::Values;
+use model::tables::renamed;
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::ByteArray;
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -15,32 +16,32 @@ use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-/// No writer makes larger row groups; a number beyond is a damaged footer, and would be asked of the memory.
-const MOST_ROWS: i64 = 1 << 22;
+/// The maximum number of rows in a row group. A larger number means a damaged footer, and would allocate too much memory.
+const MAX_GROUP_ROWS: i64 = 1 << 22;
 
 /// A Parquet file being read.
 pub(crate) struct Reader {
     path: PathBuf,
     todo: &'static str,
     file: SerializedFileReader<File>,
-    /// Where each column asked for stands in the file, and how it is stored.
+    /// The position in the file of each requested column, and how it is stored.
     columns: Vec<(usize, Store)>,
 }
 
-/// What a file must be to be believed.
+/// The expected length and footer checksum of a file.
 #[derive(Clone, Copy)]
 pub(crate) struct Expected {
     pub(crate) bytes: i64,
     pub(crate) footer: u32,
 }
 
-/// Runs what reads a file of others; a panic becomes an error.
+/// Runs `read` and turns a panic into an error.
 pub(crate) fn guarded<T>(path: &Path, todo: &'static str, read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(Error::damaged(path, "it cannot be decoded", todo)))
 }
 
 impl Reader {
-    /// Opens a file that must have these columns.
+    /// Opens a file, which must have these columns.
     pub(crate) fn open(
         path: &Path,
         columns: &[Column],
@@ -54,24 +55,25 @@ impl Reader {
         if let Some(expected) = expected {
             let (bytes, crc) = footer(&mut file).map_err(|e| Error::damaged(path, e, todo))?;
             if bytes as i64 != expected.bytes {
-                let what = format!("it has {bytes} bytes instead of {}", expected.bytes);
+                let what = format!("it has {bytes} bytes, the manifest lists {}", expected.bytes);
                 return Err(Error::damaged(path, what, todo));
             }
             if crc != expected.footer {
-                return Err(Error::damaged(path, "its footer has another checksum than the manifest says", todo));
+                return Err(Error::damaged(path, "the checksum of its footer differs from the manifest", todo));
             }
         }
         guarded(path, todo, || {
             let file = SerializedFileReader::new(file).map_err(|e| Error::damaged(path, e, todo))?;
             let schema = file.metadata().file_metadata().schema_descr();
             let find = |c: &Column| {
-                let at = schema.columns().iter().position(|d| d.name() == c.col.name);
+                let position = |name: &str| schema.columns().iter().position(|d| d.name() == name);
+                let at = position(c.col.name).or_else(|| position(renamed::former_column(c.col.name)?));
                 let at = at.ok_or_else(|| Error::damaged(path, format!("it has no column {}", c.col.name), todo))?;
                 let descr = schema.column(at);
                 let physical = c.store.types().0;
                 let flat = descr.max_rep_level() == 0 && descr.max_def_level() <= 1;
                 if descr.physical_type() != physical || !flat || (descr.max_def_level() == 1) != c.col.nullable {
-                    return Err(Error::damaged(path, format!("its column {} is of another type", c.col.name), todo));
+                    return Err(Error::damaged(path, format!("its column {} has another type", c.col.name), todo));
                 }
                 Ok((at, c.store))
             };
@@ -80,7 +82,7 @@ impl Reader {
         })
     }
 
-    /// A value of the file's own key-value metadata.
+    /// Returns a value of the file's key-value metadata.
     pub(crate) fn about(&self, key: &str) -> Option<String> {
         let all = self.file.metadata().file_metadata().key_value_metadata()?;
         all.iter().find(|kv| kv.key == key)?.value.clone()
@@ -94,7 +96,7 @@ impl Reader {
         Error::damaged(&self.path, what, self.todo)
     }
 
-    /// Smallest and largest value of a 64-bit column in a row group, where the file tells.
+    /// Returns the smallest and largest value of a 64-bit column in a row group, if the file has them.
     pub(crate) fn range(&self, group: usize, column: usize) -> Option<(i64, i64)> {
         let at = self.columns.get(column)?.0;
         let group = self.file.metadata().row_groups().get(group)?;
@@ -104,14 +106,14 @@ impl Reader {
         }
     }
 
-    /// All columns asked for of a row group; texts that are new are added to `texts`.
+    /// Reads the requested columns of a row group; new texts are added to `texts`.
     pub(crate) fn group(&self, group: usize, texts: &mut Texts) -> Result<(usize, Vec<Values>), Error> {
         guarded(&self.path, self.todo, || {
             let place = |e: &dyn std::fmt::Display| self.damaged(format!("row group {group}: {e}"));
             let reader = self.file.get_row_group(group).map_err(|e| place(&e))?;
             let rows = reader.metadata().num_rows();
-            if !(0..=MOST_ROWS).contains(&rows) {
-                return Err(place(&format!("it says it has {rows} rows")));
+            if !(0..=MAX_GROUP_ROWS).contains(&rows) {
+                return Err(place(&format!("it claims to have {rows} rows")));
             }
             let rows = rows as usize;
             let mut columns = Vec::with_capacity(self.columns.len());
@@ -126,10 +128,10 @@ impl Reader {
     }
 }
 
-/// Texts read so far, each once, whichever row group or column it came from: their numbers can be compared.
+/// The distinct texts read so far, over all row groups and columns, so that their numbers can be compared.
 #[derive(Default)]
 pub(crate) struct Texts {
-    /// By number, the first of them number 1.
+    /// The texts by number; the first has number 1.
     pub(crate) names: Vec<Box<str>>,
     known: FxHashMap<Vec<u8>, u32>,
 }
@@ -148,14 +150,14 @@ fn column_values(
         ($reader:expr) => {{
             let mut reader = $reader;
             let (mut values, mut levels) = (Vec::new(), Vec::new());
-            let mut got = 0;
-            while got < rows {
+            let mut read = 0;
+            while read < rows {
                 let levels = nullable.then_some(&mut levels);
-                let (n, _, _) = reader.read_records(rows - got, levels, None, &mut values).map_err(|e| bad(&e))?;
+                let (n, _, _) = reader.read_records(rows - read, levels, None, &mut values).map_err(|e| bad(&e))?;
                 if n == 0 {
-                    return Err(bad(&format!("it ends after {got} of {rows} rows")));
+                    return Err(bad(&format!("it ends after {read} of {rows} rows")));
                 }
-                got += n;
+                read += n;
             }
             (values, levels)
         }};
@@ -183,18 +185,18 @@ fn column_values(
         (ColumnReader::ByteArrayColumnReader(mut r), Values::Word(_, word)) => {
             let (mut found, mut levels) = (Vec::with_capacity(rows), Vec::new());
             let (mut values, known) = (Vec::new(), Codes::of(word));
-            let mut got = 0;
-            while got < rows {
-                // A text takes far more room than its code: some at a time.
-                let some = (rows - got).min(4096);
+            let mut read = 0;
+            while read < rows {
+                // Read some at a time, since a text takes far more memory than its code.
+                let some = (rows - read).min(4096);
                 let levels = nullable.then_some(&mut levels);
                 values.clear();
                 let (n, _, _) = r.read_records(some, levels, None, &mut values).map_err(|e| bad(&e))?;
                 if n == 0 {
-                    return Err(bad(&format!("it ends after {got} of {rows} rows")));
+                    return Err(bad(&format!("it ends after {read} of {rows} rows")));
                 }
                 known.codes(&values, &mut found, bad)?;
-                got += n;
+                read += n;
             }
             Values::Word(spread(found, &levels, nullable, crate::values::NO_WORD), word)
         }
@@ -202,11 +204,11 @@ fn column_values(
             let (values, levels) = all!(r);
             Values::Text(spread(texts.ids(&values, bad)?, &levels, nullable, 0))
         }
-        _ => return Err(bad(&"it is of another type")),
+        _ => return Err(bad(&"it has another type")),
     })
 }
 
-/// Puts the null back where the levels say that there is no value.
+/// Inserts the null value where the levels mark a row without a value.
 fn spread<T: Copy>(values: Vec<T>, levels: &[i16], nullable: bool, null: T) -> Vec<T> {
     if !nullable || values.len() == levels.len() {
         return values;
@@ -215,7 +217,7 @@ fn spread<T: Copy>(values: Vec<T>, levels: &[i16], nullable: bool, null: T) -> V
     levels.iter().map(|l| if *l == 0 { null } else { values.next().unwrap_or(null) }).collect()
 }
 
-/// Words back to their codes.
+/// Converts words to their codes.
 struct Codes(FxHashMap<Vec<u8>, u8>);
 
 impl Codes {
@@ -224,6 +226,11 @@ impl Codes {
         for code in 0..=255u8 {
             known.entry(word(code).into_bytes()).or_insert(code);
         }
+        for (former, current) in renamed::VALUES {
+            if let Some(code) = known.get(current.as_bytes()).copied() {
+                known.entry(former.as_bytes().to_vec()).or_insert(code);
+            }
+        }
         Self(known)
     }
 
@@ -231,7 +238,7 @@ impl Codes {
         let mut last: (&[u8], u8) = (&[], 0);
         for value in values {
             let text: &[u8] = value.data();
-            // Values of a dictionary share its memory: mostly no text need be compared.
+            // Values of a dictionary share its memory, so most texts need no comparison.
             if text.is_empty() || !std::ptr::eq(text, last.0) {
                 let found = self.0.get(text).copied();
                 last = (text, found.ok_or_else(|| bad(&format!("unknown word {:?}", String::from_utf8_lossy(text))))?);
@@ -243,13 +250,13 @@ impl Codes {
 }
 
 impl Texts {
-    /// Forgets them, where nobody holds a number of one any more.
+    /// Removes all texts; their numbers become invalid.
     pub(crate) fn clear(&mut self) {
         self.names.clear();
         self.known.clear();
     }
 
-    /// Texts by number, counted from 1.
+    /// Returns the numbers of texts, counted from 1.
     fn ids(&mut self, values: &[ByteArray], bad: Bad<'_>) -> Result<Vec<u32>, Error> {
         let id = |v: &ByteArray| {
             if let Some(id) = self.known.get(v.data()) {

@@ -1,9 +1,9 @@
 //! One Parquet file that grows by row groups: the columns of a [`TableDef`].
 
-use crate::encoder::{Columns, Encoder, UnderWay};
+use crate::encoder::{Columns, Encoder, PendingGroup};
 use crate::error::Error;
 use crate::manifest::FileInfo;
-use crate::values::{Values, roomy};
+use crate::values::{Values, reserved};
 use arrow_schema::{DataType, Field, Schema};
 use model::{Col, Kind, TableDef};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
@@ -18,30 +18,30 @@ use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Under this key a file's metadata has the trace's id, as a decimal number.
+/// The metadata key of the trace's id, a decimal number.
 pub const TRACE_KEY: &str = "corewise.trace";
 
 /// How a column of a definition is stored.
 #[derive(Clone, Copy)]
 pub(crate) enum Store {
-    /// Times and other numbers near their neighbours', 64 bits.
+    /// Times and other numbers close to their neighbours, 64 bits.
     Long,
-    /// Few distinct numbers, 64 bits.
+    /// 64-bit numbers with few distinct values.
     Key,
-    /// Numbers of 32 bits.
+    /// 32-bit numbers.
     Int,
-    /// Words of a fixed list.
+    /// Words from a fixed list.
     Word(fn(u8) -> String),
     /// Texts.
     Text,
     /// Doubles.
     Float,
-    /// Yes or no.
+    /// Booleans.
     Bool,
 }
 
 impl Store {
-    /// How a column of a small table is stored.
+    /// Returns how a column of a small table is stored.
     pub(crate) fn of(kind: Kind) -> Self {
         match kind {
             Kind::Int => Self::Key,
@@ -81,19 +81,19 @@ pub(crate) struct Column {
     pub(crate) store: Store,
 }
 
-/// The columns of a file: those of the definition, then more.
+/// Returns the columns of a file: those of the definition, then `more`.
 pub(crate) fn columns(def: &TableDef, stores: &[Store], more: &[Column]) -> Vec<Column> {
     let own = def.cols.iter().zip(stores).map(|(col, store)| Column { col: *col, store: *store });
     own.chain(more.iter().copied()).collect()
 }
 
-/// Row groups after one that zstd did not shrink, until it is tried again: to try costs as much as to encode.
+/// If zstd did not shrink a column, it is skipped for this many row groups, since a try takes as long as the encoding.
 const DENSE: u8 = 7;
 
-/// The parquet crate writes 8 KiB at a time; more than this at once is slower again (see `account`'s rows).
-const WRITTEN: usize = 256 << 10;
+/// The size of the write buffer. The parquet crate writes 8 KiB at a time; a larger buffer is slower (see `account`'s rows).
+const WRITE_BUFFER: usize = 256 << 10;
 
-/// A file that is written a part at a time.
+/// A buffered file.
 pub(crate) type Disk = BufWriter<File>;
 
 /// A Parquet file being written.
@@ -102,23 +102,23 @@ pub(crate) struct Sheet<W: Write + Send> {
     writer: SerializedFileWriter<W>,
     about: About,
     columns: Vec<Values>,
-    /// The row group before.
-    under_way: Option<UnderWay>,
+    /// The previous row group, still being encoded.
+    pending: Option<PendingGroup>,
     stray: Values,
     rows_written: i64,
-    /// Row groups for which each column is not compressed: where zstd did not shrink the last, it will hardly shrink the next.
+    /// For each column, the number of row groups for which zstd is still skipped.
     dense: Vec<u8>,
 }
 
 impl Sheet<Disk> {
-    /// A new file in a folder; one that is there already is an error.
+    /// Creates a file in a folder; an existing file is an error.
     pub(crate) fn create(folder: &Dir, name: &str, def: &TableDef, columns: &[Column]) -> Result<Self, Error> {
         let path = folder.path().join(name);
         let file = folder.create(name).map_err(Error::io(&path, "creating it"))?;
-        Self::new(BufWriter::with_capacity(WRITTEN, file), &path, def, columns)
+        Self::new(BufWriter::with_capacity(WRITE_BUFFER, file), &path, def, columns)
     }
 
-    /// [`Sheet::close`]; tells what the file came to.
+    /// Like [`Sheet::close`], and returns the rows, length and checksum of the file.
     pub(crate) fn close_file(self, trace: i64, encoder: &mut Encoder, names: &[Box<str>]) -> Result<Done, Error> {
         let path = self.path.clone();
         let (file, rows) = self.close(Some(trace), encoder, names)?;
@@ -128,7 +128,7 @@ impl Sheet<Disk> {
     }
 }
 
-/// A file that is whole.
+/// A finished file.
 pub(crate) struct Done {
     pub(crate) rows: i64,
     pub(crate) bytes: i64,
@@ -142,7 +142,7 @@ impl From<Done> for FileInfo {
     }
 }
 
-/// Length of a Parquet file and the CRC-32 of its footer, which has no checksum of its own.
+/// Returns the length of a Parquet file and the CRC-32 of its footer, which has no checksum of its own.
 pub(crate) fn footer(file: &mut File) -> std::io::Result<(u64, u32)> {
     let bytes = file.seek(SeekFrom::End(0))?;
     let mut tail = [0; 8];
@@ -157,7 +157,7 @@ pub(crate) fn footer(file: &mut File) -> std::io::Result<(u64, u32)> {
 }
 
 impl<W: Write + Send> Sheet<W> {
-    /// A file written to `out`; `path` only names it in errors.
+    /// Starts a file written to `out`; `path` is only used in errors.
     pub(crate) fn new(out: W, path: &Path, def: &TableDef, columns: &[Column]) -> Result<Self, Error> {
         let properties = WriterProperties::builder()
             .set_created_by(concat!("corewise ", env!("CARGO_PKG_VERSION")).to_owned())
@@ -174,27 +174,27 @@ impl<W: Write + Send> Sheet<W> {
             about,
             dense: vec![0; columns.len()],
             columns,
-            under_way: None,
+            pending: None,
             stray: Values::Bool(Vec::new()),
             rows_written: 0,
         })
     }
 
-    /// The values not yet written of a column.
+    /// Returns the values of a column that are not written yet.
     pub(crate) fn col(&mut self, at: usize) -> &mut Values {
         self.columns.get_mut(at).unwrap_or(&mut self.stray)
     }
 
-    /// Rows not yet written.
+    /// Returns the number of rows that are not written yet.
     pub(crate) fn rows(&self) -> usize {
         self.columns.first().map_or(0, Values::len)
     }
 
-    /// Begins to write the rows taken so far as one row group.
+    /// Starts to write the rows added so far as one row group.
     pub(crate) fn flush(&mut self, encoder: &mut Encoder, names: &[Box<str>]) -> Result<(), Error> {
         let rows = self.rows();
         if self.columns.iter().any(|column| column.len() != rows) {
-            return Err(Error::Bug(format!("columns of unlike length in {}", self.path.display())));
+            return Err(Error::Bug(format!("columns of different lengths in {}", self.path.display())));
         }
         if rows == 0 {
             return Ok(());
@@ -205,15 +205,15 @@ impl<W: Write + Send> Sheet<W> {
         let descr = self.writer.schema_descr().columns();
         let begun = encoder.begin(Columns { descr, values, rows, names, zstd: &zstd });
         self.rows_written += rows as i64;
-        // Who encodes has the next to do while the one before is written.
-        match self.under_way.replace(begun) {
+        // The next row group is encoded while the previous one is written.
+        match self.pending.replace(begun) {
             Some(before) => self.write(before),
             None => Ok(()),
         }
     }
 
-    /// Writes a row group when it is encoded; its columns are filled again.
-    fn write(&mut self, encoded: UnderWay) -> Result<(), Error> {
+    /// Waits for a row group to be encoded and writes it; its columns are reused.
+    fn write(&mut self, encoded: PendingGroup) -> Result<(), Error> {
         let write = || {
             let (chunks, mut values) = encoded.finish()?;
             values.iter_mut().for_each(Values::clear);
@@ -229,16 +229,16 @@ impl<W: Write + Send> Sheet<W> {
         write().map(drop).map_err(|e| wrote(&self.path, e))
     }
 
-    /// Writes what is under way, and gives back its memory and that of its columns: no more rows will come.
-    pub(crate) fn rest(&mut self) -> Result<(), Error> {
-        if let Some(last) = self.under_way.take() {
+    /// Writes the pending row group after the last row, and frees the memory of all columns.
+    pub(crate) fn flush_pending(&mut self) -> Result<(), Error> {
+        if let Some(last) = self.pending.take() {
             self.write(last)?;
         }
         self.columns = self.columns.iter().map(Values::empty).collect();
         Ok(())
     }
 
-    /// Writes what is left and the footer, with the trace's id where it is known; tells how many rows the file has.
+    /// Writes the remaining rows and the footer, with the trace's id if given; returns the number of rows of the file.
     pub(crate) fn close(
         mut self,
         trace: Option<i64>,
@@ -246,7 +246,7 @@ impl<W: Write + Send> Sheet<W> {
         names: &[Box<str>],
     ) -> Result<(W, i64), Error> {
         self.flush(encoder, names)?;
-        self.rest()?;
+        self.flush_pending()?;
         for entry in self.about.entries(trace) {
             self.writer.append_key_value_metadata(entry);
         }
@@ -255,8 +255,8 @@ impl<W: Write + Send> Sheet<W> {
     }
 }
 
-/// Column setters: each takes the column's place and adds values; values of another kind than the column's are not taken,
-/// and [`Sheet::flush`] then reports the unlike lengths.
+/// Column setters: each adds values to the column at `at`. Values of another kind than the column's are ignored, and
+/// [`Sheet::flush`] then reports the different lengths.
 impl<W: Write + Send> Sheet<W> {
     /// Adds to a 64-bit column.
     #[inline]
@@ -274,7 +274,7 @@ impl<W: Write + Send> Sheet<W> {
     #[inline]
     pub(crate) fn words(&mut self, at: usize, values: impl Iterator<Item = u8>) {
         if let Values::Word(v, _) = self.col(at) {
-            roomy(v).extend(values);
+            reserved(v).extend(values);
         }
     }
 
@@ -289,12 +289,12 @@ impl<W: Write + Send> Sheet<W> {
     #[inline]
     pub(crate) fn texts(&mut self, at: usize, values: impl Iterator<Item = u32>) {
         if let Values::Text(v) = self.col(at) {
-            roomy(v).extend(values);
+            reserved(v).extend(values);
         }
     }
 }
 
-/// An error of the parquet crate while writing is nearly always the file system's.
+/// Converts an error of the parquet crate while writing, which is nearly always the file system's.
 fn wrote(path: &Path, error: parquet::errors::ParquetError) -> Error {
     Error::Io { path: path.to_owned(), what: "writing it", source: std::io::Error::other(error) }
 }
@@ -314,8 +314,8 @@ fn schema(def: &TableDef, columns: &[Column]) -> parquet::errors::Result<TypePtr
     Ok(Arc::new(Type::group_type_builder(def.name).with_fields(fields).build()?))
 }
 
-/// What the file says of itself: the table's documentation, and the Arrow schema, which carries each column's. It is written as the file
-/// is closed: the trace's id comes from all of its source.
+/// The metadata of a file: the table's documentation, and the Arrow schema with the documentation of each column. It is written when
+/// the file is closed, because the trace's id depends on the whole source.
 struct About {
     fields: Vec<Field>,
     entries: Vec<(&'static str, String)>,
@@ -340,7 +340,7 @@ impl About {
     fn entries(self, trace: Option<i64>) -> impl Iterator<Item = KeyValue> {
         let trace = trace.map(|trace| (TRACE_KEY, trace.to_string()));
         let own: Vec<_> = self.entries.into_iter().chain(trace).collect();
-        // Some readers hand on what stands in the schema, and nothing else.
+        // Some readers only provide what is in the schema.
         let all: HashMap<String, String> = own.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
         let arrow = parquet::arrow::encode_arrow_schema(&Schema::new_with_metadata(self.fields, all));
         let own = own.into_iter().map(|(k, v)| KeyValue::new(k.to_owned(), v));

@@ -1,4 +1,4 @@
-//! `tables/<table>.parquet`: tables that follow from sums, a row at a time.
+//! `tables/<table>.parquet`: small tables, written row by row.
 
 use crate::encoder::Encoder;
 use crate::error::Error;
@@ -9,10 +9,10 @@ use rustc_hash::FxHashMap;
 use safefs::Dir;
 use std::io::Write;
 
-/// Rows of a row group.
-const GROUP: usize = 1 << 14;
+/// The number of rows in a row group.
+const GROUP_ROWS: usize = 1 << 14;
 
-/// How the columns of a small table are stored.
+/// Returns how the columns of a small table are stored.
 pub(crate) fn stores(def: &TableDef) -> Vec<Store> {
     def.cols.iter().map(|c| Store::of(c.kind)).collect()
 }
@@ -22,20 +22,20 @@ pub(crate) struct RowSheet<W: Write + Send> {
     sheet: Sheet<W>,
     def: &'static TableDef,
     rows: usize,
-    /// The texts of this row group.
+    /// The distinct texts of this row group.
     names: Vec<Box<str>>,
     known: FxHashMap<Box<str>, u32>,
 }
 
 impl RowSheet<Disk> {
-    /// A new file.
+    /// Creates a new file.
     pub(crate) fn create(folder: &Dir, name: &str, def: &'static TableDef) -> Result<Self, Error> {
         Ok(Self::new(Sheet::create(folder, name, def, &columns(def, &stores(def), &[]))?, def))
     }
 }
 
 impl<W: Write + Send> RowSheet<W> {
-    /// Rows go to this sheet.
+    /// Returns a writer of rows to this sheet.
     pub(crate) fn new(sheet: Sheet<W>, def: &'static TableDef) -> Self {
         Self { sheet, def, rows: 0, names: Vec::new(), known: FxHashMap::default() }
     }
@@ -57,16 +57,16 @@ impl<W: Write + Send> RowSheet<W> {
                 (Values::Long(to) | Values::Key(to), _) => to.push(i64::MIN),
                 (Values::Float(to), value) => to.push(if let Value::Float(v) = value { Some(*v) } else { None }),
                 (Values::Bool(to), value) => to.push(if let Value::Bool(v) = value { Some(*v) } else { None }),
-                (Values::Text(to), Value::Text(text)) => to.push(number(text, &mut self.names, &mut self.known)),
+                (Values::Text(to), Value::Text(text)) => to.push(text_number(text, &mut self.names, &mut self.known)),
                 (Values::Text(to), _) => to.push(0),
                 _ => {}
             }
         }
         self.rows += 1;
-        if self.sheet.rows() >= GROUP { self.flush(with) } else { Ok(()) }
+        if self.sheet.rows() >= GROUP_ROWS { self.flush(with) } else { Ok(()) }
     }
 
-    /// The sheet, of which only the end is left to write.
+    /// Writes the remaining rows and returns the sheet, which is still to be closed.
     pub(crate) fn finish(mut self, with: &mut Encoder) -> Result<Sheet<W>, Error> {
         self.flush(with)?;
         Ok(self.sheet)
@@ -80,14 +80,14 @@ impl<W: Write + Send> RowSheet<W> {
     }
 }
 
-/// Takes rows from who cannot be told that they cannot be written.
-pub(crate) struct Filling<'a> {
+/// Writes rows and keeps the first error, because [`Rows::row`] cannot return one.
+pub(crate) struct RowSink<'a> {
     pub(crate) sheet: RowSheet<Disk>,
     pub(crate) encoder: &'a mut Encoder,
     pub(crate) failed: Result<(), Error>,
 }
 
-impl Rows for Filling<'_> {
+impl Rows for RowSink<'_> {
     fn row(&mut self, values: &[Value]) {
         if self.failed.is_ok() {
             self.failed = self.sheet.push(values, self.encoder);
@@ -95,8 +95,8 @@ impl Rows for Filling<'_> {
     }
 }
 
-/// Texts count from 1.
-fn number(text: &str, names: &mut Vec<Box<str>>, known: &mut FxHashMap<Box<str>, u32>) -> u32 {
+/// Returns the number of a text, counted from 1; a new text is added to `names`.
+fn text_number(text: &str, names: &mut Vec<Box<str>>, known: &mut FxHashMap<Box<str>, u32>) -> u32 {
     if let Some(number) = known.get(text) {
         return *number;
     }

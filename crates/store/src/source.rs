@@ -1,4 +1,4 @@
-//! What a trace is known by.
+//! The identity of a source and of a trace.
 
 use blake3::Hasher;
 use std::io::Read;
@@ -8,15 +8,15 @@ use std::io::Read;
 pub struct SourceId {
     /// BLAKE3, in hexadecimal.
     pub blake3: String,
-    /// How long the source is.
+    /// The length of the source.
     pub bytes: i64,
 }
 
-/// So much is read at once: it stays in the cache until it is part of the checksum.
-const READ: usize = 1 << 18;
+/// Bytes read at a time: few enough to stay in the cache until they are hashed.
+const READ_BYTES: usize = 1 << 18;
 
-/// A source's checksum while the source is read: BLAKE3, which takes a quarter of the time of SHA-256 where the processor has vectors of
-/// 512 bits.
+/// Calculates a source's checksum while the source is read. BLAKE3 takes a quarter of the time of SHA-256 on a processor with
+/// 512-bit vectors.
 #[derive(Default)]
 pub struct Checksum {
     hash: Hasher,
@@ -25,12 +25,12 @@ pub struct Checksum {
 }
 
 impl Checksum {
-    /// Reads on from where the last call stopped: to the end (then it says so), or for as long as it is to go on.
+    /// Continues to read where the last call stopped, while `go_on` returns true. Returns true at the end of the source.
     ///
     /// # Errors
-    /// The source cannot be read.
+    /// If the source cannot be read.
     pub fn read(&mut self, from: &mut dyn Read, go_on: impl Fn() -> bool) -> std::io::Result<bool> {
-        self.buffer.resize(READ, 0);
+        self.buffer.resize(READ_BYTES, 0);
         while go_on() {
             match from.read(&mut self.buffer) {
                 Ok(0) => return Ok(true),
@@ -45,30 +45,30 @@ impl Checksum {
         Ok(false)
     }
 
-    /// Of all that was read.
+    /// Returns the checksum of everything that was read.
     #[must_use]
     pub fn finish(self) -> SourceId {
         SourceId { blake3: hex(&self.hash), bytes: self.bytes }
     }
 }
 
-/// A folder's files as one source: the hash of their hashes.
+/// Returns the identity of a folder's files as one source: the hash of their hashes.
 #[must_use]
 pub fn source_id_of_files(files: &[SourceId]) -> SourceId {
     SourceId { blake3: hash_of_hashes(files), bytes: files.iter().map(|f| f.bytes).sum() }
 }
 
-/// The id of a trace made from these sources, in their order: the same files have the same id everywhere.
+/// Returns the id of a trace made from these sources, in their order. The same files always have the same id.
 #[must_use]
 pub fn trace_id_of_sources(sources: &[SourceId]) -> i64 {
     match sources {
-        // Of one file, the beginning of its own hash, so that it can be told with the tools at hand (`b3sum`).
+        // For one file, the start of its own hash, so that a standard tool (`b3sum`) can verify it.
         [one] => first_bytes(&one.blake3),
         all => first_bytes(&hash_of_hashes(all)),
     }
 }
 
-/// The id of a recording of corewise's own, which has no source file.
+/// Returns the id of corewise's own recording, which has no source file.
 #[must_use]
 pub fn trace_id_of_recording(boot_id: &str, start_ns: i64) -> i64 {
     let mut hash = Hasher::new();
@@ -86,7 +86,7 @@ fn hash_of_hashes(all: &[SourceId]) -> String {
     hex(&hash)
 }
 
-/// The first 64 bits of a hash, as a signed number.
+/// Returns the first 64 bits of a hash, as a signed number.
 fn first_bytes(hash: &str) -> i64 {
     let digits = hash.get(..16).unwrap_or_default();
     u64::from_str_radix(digits, 16).map_or(0, u64::cast_signed)
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hash_is_that_of_the_specification() {
+    fn the_hash_matches_the_specification() {
         let mut checksum = Checksum::default();
         assert!(checksum.read(&mut &b"abc"[..], || true).unwrap());
         let id = checksum.finish();
@@ -113,19 +113,19 @@ mod tests {
     }
 
     #[test]
-    fn a_checksum_that_was_interrupted_goes_on() {
-        let bytes: Vec<u8> = (0..3 * READ + 5).map(|n| (n % 251) as u8).collect();
-        let (mut at_once, mut in_parts) = (Checksum::default(), Checksum::default());
-        assert!(at_once.read(&mut &bytes[..], || true).unwrap());
+    fn an_interrupted_checksum_continues() {
+        let bytes: Vec<u8> = (0..3 * READ_BYTES + 5).map(|n| (n % 251) as u8).collect();
+        let (mut in_one_call, mut in_parts) = (Checksum::default(), Checksum::default());
+        assert!(in_one_call.read(&mut &bytes[..], || true).unwrap());
         let (mut rest, mut parts) = (&bytes[..], 0);
         loop {
-            let asked = std::cell::Cell::new(0);
-            let twice = || asked.replace(asked.get() + 1) < 2;
+            let calls = std::cell::Cell::new(0);
+            let twice = || calls.replace(calls.get() + 1) < 2;
             if in_parts.read(&mut rest, twice).unwrap() {
                 break;
             }
             parts += 1;
         }
-        assert_eq!((in_parts.finish(), parts), (at_once.finish(), 2));
+        assert_eq!((in_parts.finish(), parts), (in_one_call.finish(), 2));
     }
 }

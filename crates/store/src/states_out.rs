@@ -1,8 +1,8 @@
-//! `states/{thread,cpu}.parquet`: the stretches in order of start, and beside each the index of those still open.
+//! Writes `states/{thread,cpu}.parquet`, the stretches in order of start, and an index of open stretches for each.
 //!
-//! A reader of a range starts at the row group in which the range begins. What began in earlier groups and goes on
-//! (a thread that sleeps for an hour) would be missed, so the index holds, for each row group, copies of the rows that
-//! began before it and end after its begin: never more than threads and CPUs.
+//! A reader of a range starts at the row group in which the range begins. It would miss stretches that began in earlier groups and
+//! continue (a thread that sleeps for an hour). Therefore the index has, for each row group, copies of the rows that began before it
+//! and end after its begin: at most one per thread or CPU.
 
 use crate::encoder::Encoder;
 use crate::error::Error;
@@ -14,14 +14,14 @@ use model::{Col, CpuStretch, Kind, Ns, TableDef, ThreadKey, ThreadState, ThreadS
 use safefs::Dir;
 use topology::Machine;
 
-/// Rows of a row group. With twice as many a folder is 0.9 % smaller, and an import takes 30 MB more.
+/// The number of rows in a row group. With twice as many, a folder is 0.9 % smaller and an import needs 30 MB more memory.
 pub(crate) const GROUP_ROWS: usize = 1 << 16;
-/// Rows whose columns are filled one after the other: few enough that each is in a core's first cache when the next column reads it.
+/// The number of rows whose columns are filled in turn: few enough to stay in a core's L1 cache from column to column.
 pub(crate) const ROWS_AT_ONCE: usize = 256;
-/// A row group that spans so much time is closed early, if it has [`GROUP_LEAST`] rows.
+/// A row group that spans this much time is closed early, if it has [`MIN_GROUP_ROWS`] rows.
 pub(crate) const GROUP_NS: i64 = 60_000_000_000;
-/// Fewer are not worth a row group of their own.
-pub(crate) const GROUP_LEAST: usize = 1 << 14;
+/// The minimum number of rows in a row group that is closed early.
+pub(crate) const MIN_GROUP_ROWS: usize = 1 << 14;
 
 pub(crate) const THREAD_STORES: &[Store] = &[
     Store::Key,
@@ -40,17 +40,18 @@ pub(crate) const THREAD_STORES: &[Store] = &[
 pub(crate) const CPU_STORES: &[Store] =
     &[Store::Int, Store::Long, Store::Long, Store::Word(w::cpu_state_word), Store::Key];
 
-/// The column that the index has behind those of its table.
-pub(crate) const GROUP: Col = Col::new("row_group", Kind::Int, "", "The row group before whose begin this row began.");
+/// The last column of the index, after the columns of its table.
+pub(crate) const GROUP: Col =
+    Col::new("row_group", Kind::Int, "", "The row group at whose begin this row is still open.");
 
 /// The core type of each CPU, as the code of its word.
 pub(crate) struct CoreTypes(Vec<u8>);
 
 impl CoreTypes {
     pub(crate) fn of(machine: &Machine) -> Self {
-        // A machine file may name any number; no kernel counts further than this.
-        let most = machine.cpus.iter().map(|c| c.id.0).filter(|c| *c < 1 << 16).max();
-        let all = 0..most.map_or(0, |m| m + 1);
+        // A machine file may contain any number; no kernel supports more CPUs than this.
+        let max = machine.cpus.iter().map(|c| c.id.0).filter(|c| *c < 1 << 16).max();
+        let all = 0..max.map_or(0, |m| m + 1);
         Self(all.map(|c| w::core_type_code(machine.core_type(model::CpuId(c)))).collect())
     }
 
@@ -64,9 +65,9 @@ impl CoreTypes {
 pub(crate) struct StateSheets {
     main: Sheet<Disk>,
     index: Sheet<Disk>,
-    /// Rows of closed groups that may still be open.
+    /// Rows of closed groups that may still be open, by column.
     open: Vec<Values>,
-    /// Where `start_ns` and `end_ns` are.
+    /// The column of `start_ns`; `end_ns` is the next.
     start: usize,
     groups: i64,
     last: i64,
@@ -142,7 +143,7 @@ impl StateSheets {
         self.end(with)
     }
 
-    /// Before rows are added: they must go on where the last ended, and a new group gets its index.
+    /// Prepares for new rows: checks their order, and writes the index of a new group.
     fn begin(&mut self, starts: impl Iterator<Item = Ns>, with: &mut Encoder) -> Result<(), Error> {
         let mut first = None;
         for start in starts {
@@ -171,16 +172,16 @@ impl StateSheets {
         Ok(())
     }
 
-    /// Closes the group if it is large enough.
+    /// Closes the row group if it is large enough.
     fn end(&mut self, with: &mut Encoder) -> Result<(), Error> {
         let rows = self.main.rows();
-        let Values::Long(starts) = self.main.col(self.start).each() else { return Ok(()) };
+        let Values::Long(starts) = self.main.col(self.start).expand() else { return Ok(()) };
         let (Some(first), Some(last)) = (starts.first().copied(), starts.last().copied()) else { return Ok(()) };
-        if rows < GROUP_ROWS && !(rows >= GROUP_LEAST && last - first >= GROUP_NS) {
+        if rows < GROUP_ROWS && !(rows >= MIN_GROUP_ROWS && last - first >= GROUP_NS) {
             return Ok(());
         }
         self.keep_open(last);
-        let Values::Long(ends) = self.main.col(self.start + 1).each() else { return Ok(()) };
+        let Values::Long(ends) = self.main.col(self.start + 1).expand() else { return Ok(()) };
         let still: Vec<u32> = (0u32..).zip(ends.iter()).filter(|(_, end)| **end > last).map(|(i, _)| i).collect();
         for (i, open) in self.open.iter_mut().enumerate() {
             open.take(self.main.col(i), &still);
@@ -190,7 +191,7 @@ impl StateSheets {
         Ok(())
     }
 
-    /// Drops the open rows that end before or at this.
+    /// Drops the open rows that end at or before `at`.
     fn keep_open(&mut self, at: i64) {
         let Some(Values::Long(ends)) = self.open.get(self.start + 1) else { return };
         let still: Vec<u32> = (0u32..).zip(ends).filter(|(_, end)| **end > at).map(|(i, _)| i).collect();
@@ -204,17 +205,17 @@ impl StateSheets {
         }
     }
 
-    /// Begins to write what is left.
+    /// Starts to write the remaining rows.
     pub(crate) fn flush(&mut self, with: &mut Encoder) -> Result<(), Error> {
         self.main.flush(with, &[]).and_then(|()| self.index.flush(with, &[]))
     }
 
-    /// Writes what is left; what the file came to, and its index.
+    /// Writes the remaining rows and closes both files; returns the result of the file and of its index.
     pub(crate) fn close(self, trace: i64, with: &mut Encoder) -> Result<[Done; 2], Error> {
         Ok([self.main.close_file(trace, with, &[])?, self.index.close_file(trace, with, &[])?])
     }
 
-    /// The files as the manifest lists them.
+    /// Returns the files as the manifest lists them.
     pub(crate) fn files(name: &str, [rows, index]: [Done; 2]) -> [(String, FileInfo); 2] {
         [(format!("states/{name}.parquet"), rows.into()), (format!("states/{name}.index.parquet"), index.into())]
     }

@@ -1,41 +1,41 @@
-//! The values of a column of one row group, as they are filled and as they are read.
+//! The values of one column of a row group, while it is written and after it is read.
 
 use crate::states_out::GROUP_ROWS;
 use crate::writer::BATCH;
 
-/// A column's values; nulls by a value of their own, since a flag beside each would cost as much as the value.
+/// A column's values. A reserved value stands for null, since a flag with each would take as much memory as the value.
 #[derive(Debug)]
 pub(crate) enum Values {
-    /// So many rows of the same number so far, of a column that is empty else ([`Values::longs`]): what a source does not tell has
-    /// no memory for every row, and nobody looks through it.
-    Alike { value: i64, rows: usize, of: Box<Values> },
-    /// Mostly unlike its neighbours' values, but near them: times. Null: `i64::MIN`.
+    /// A column with the same number in all rows so far ([`Values::longs`]). What a source does not record needs no memory per row,
+    /// and no pass over the rows.
+    Constant { value: i64, rows: usize, of: Box<Values> },
+    /// Values close to their neighbours, usually different: times. Null: `i64::MIN`.
     Long(Vec<i64>),
-    /// Few distinct ones. Null: `i64::MIN`.
+    /// Few distinct values. Null: `i64::MIN`.
     Key(Vec<i64>),
-    /// Small numbers, often few distinct ones. Null: `i32::MIN`.
+    /// Small numbers, often with few distinct values. Null: `i32::MIN`.
     Int(Vec<i32>),
-    /// Words out of a fixed list. Null: 255.
+    /// Words from a fixed list. Null: 255.
     Word(Vec<u8>, fn(u8) -> String),
     /// Texts by number, counted from 1. Null: 0.
     Text(Vec<u32>),
     /// Doubles.
     Float(Vec<Option<f64>>),
-    /// Yes or no.
+    /// Booleans.
     Bool(Vec<Option<bool>>),
 }
 
 /// The null of [`Values::Word`].
 pub(crate) const NO_WORD: u8 = 255;
 
-/// Stands in place of a column that is being made another.
+/// A placeholder while a column is replaced.
 const NO_ROWS: Values = Values::Bool(Vec::new());
 
 impl Values {
-    /// How many.
+    /// Returns the number of rows.
     pub(crate) fn len(&self) -> usize {
         match self {
-            Self::Alike { rows, .. } => *rows,
+            Self::Constant { rows, .. } => *rows,
             Self::Long(v) | Self::Key(v) => v.len(),
             Self::Int(v) => v.len(),
             Self::Word(v, _) => v.len(),
@@ -45,10 +45,10 @@ impl Values {
         }
     }
 
-    /// A column of the same kind without rows.
+    /// Returns a column of the same kind without rows.
     pub(crate) fn empty(&self) -> Self {
         match self {
-            Self::Alike { of, .. } => of.empty(),
+            Self::Constant { of, .. } => of.empty(),
             Self::Long(_) => Self::Long(Vec::new()),
             Self::Key(_) => Self::Key(Vec::new()),
             Self::Int(_) => Self::Int(Vec::new()),
@@ -64,9 +64,9 @@ impl Values {
         fn copy<T: Copy>(to: &mut Vec<T>, from: &[T], rows: &[u32]) {
             to.extend(rows.iter().filter_map(|r| from.get(*r as usize)));
         }
-        match (self.each(), from) {
-            (Self::Long(to) | Self::Key(to), Self::Alike { value, .. }) => to.resize(to.len() + rows.len(), *value),
-            (Self::Int(to), Self::Alike { value, .. }) => to.resize(to.len() + rows.len(), *value as i32),
+        match (self.expand(), from) {
+            (Self::Long(to) | Self::Key(to), Self::Constant { value, .. }) => to.resize(to.len() + rows.len(), *value),
+            (Self::Int(to), Self::Constant { value, .. }) => to.resize(to.len() + rows.len(), *value as i32),
             (Self::Long(to) | Self::Key(to), Self::Long(from) | Self::Key(from)) => copy(to, from, rows),
             (Self::Int(to), Self::Int(from)) => copy(to, from, rows),
             (Self::Word(to, _), Self::Word(from, _)) => copy(to, from, rows),
@@ -77,10 +77,10 @@ impl Values {
         }
     }
 
-    /// Forgets them, keeping the memory.
+    /// Removes all values and keeps the memory.
     pub(crate) fn clear(&mut self) {
         match self {
-            Self::Alike { of, .. } => *self = std::mem::replace(of, NO_ROWS),
+            Self::Constant { of, .. } => *self = std::mem::replace(of, NO_ROWS),
             Self::Long(v) | Self::Key(v) => v.clear(),
             Self::Int(v) => v.clear(),
             Self::Word(v, _) => v.clear(),
@@ -90,68 +90,68 @@ impl Values {
         }
     }
 
-    /// Adds to a column of 64-bit numbers; to others it adds nothing.
+    /// Adds values to a column of 64-bit numbers; does nothing for other columns.
     #[inline]
     pub(crate) fn longs(&mut self, more: impl Iterator<Item = i64>) {
-        let turned = match self {
-            Self::Long(v) | Self::Key(v) => begin(v, more).map(Some),
-            Self::Alike { value, rows, of } => match &mut **of {
-                Self::Long(v) | Self::Key(v) => differs(v, *value, rows, more).then_some(None),
+        let changed = match self {
+            Self::Long(v) | Self::Key(v) => extend_or_fold(v, more).map(Some),
+            Self::Constant { value, rows, of } => match &mut **of {
+                Self::Long(v) | Self::Key(v) => extend_constant(v, *value, rows, more).then_some(None),
                 _ => None,
             },
             _ => None,
         };
-        turned.into_iter().for_each(|alike| self.turn(alike));
+        changed.into_iter().for_each(|constant| self.set_constant(constant));
     }
 
-    /// The same of 32 bits.
+    /// Adds values to a column of 32-bit numbers; does nothing for other columns.
     #[inline]
     pub(crate) fn ints(&mut self, more: impl Iterator<Item = i32>) {
-        let turned = match self {
-            Self::Int(v) => begin(v, more).map(|(value, rows)| Some((value.into(), rows))),
-            Self::Alike { value, rows, of } => match &mut **of {
-                Self::Int(v) => differs(v, *value as i32, rows, more).then_some(None),
+        let changed = match self {
+            Self::Int(v) => extend_or_fold(v, more).map(|(value, rows)| Some((value.into(), rows))),
+            Self::Constant { value, rows, of } => match &mut **of {
+                Self::Int(v) => extend_constant(v, *value as i32, rows, more).then_some(None),
                 _ => None,
             },
             _ => None,
         };
-        turned.into_iter().for_each(|alike| self.turn(alike));
+        changed.into_iter().for_each(|constant| self.set_constant(constant));
     }
 
-    /// Writes each row's value out, for who looks at single ones.
-    pub(crate) fn each(&mut self) -> &mut Self {
-        if let Self::Alike { value, rows, of } = self {
+    /// Stores a value for each row, so that single values can be accessed.
+    pub(crate) fn expand(&mut self) -> &mut Self {
+        if let Self::Constant { value, rows, of } = self {
             match &mut **of {
                 Self::Long(v) | Self::Key(v) => v.resize(*rows, *value),
                 Self::Int(v) => v.resize(*rows, *value as i32),
                 _ => {}
             }
-            self.turn(None);
+            self.set_constant(None);
         }
         self
     }
 
-    /// From now on it is of one number in so many rows, or no longer.
+    /// Makes the column constant with this number and row count, or no longer constant.
     #[cold]
-    fn turn(&mut self, alike: Option<(i64, usize)>) {
+    fn set_constant(&mut self, constant: Option<(i64, usize)>) {
         let of = std::mem::replace(self, NO_ROWS);
-        *self = match (alike, of) {
-            (Some((value, rows)), of) => Self::Alike { value, rows, of: Box::new(of) },
-            (None, Self::Alike { of, .. }) => *of,
+        *self = match (constant, of) {
+            (Some((value, rows)), of) => Self::Constant { value, rows, of: Box::new(of) },
+            (None, Self::Constant { of, .. }) => *of,
             (None, of) => of,
         };
     }
 }
 
-/// Fewer rows alike are no sign that more will be.
-const ALIKE: usize = 64;
+/// The minimum number of equal rows for which a column is treated as constant.
+const MIN_CONSTANT_ROWS: usize = 64;
 
-/// Adds to a column. Where these are its first and they are alike: their number, and how many; they are left out then.
+/// Adds values to a column. If they are its first and all equal, returns the number and the row count, and stores nothing.
 #[inline]
-fn begin<T: Copy + PartialEq>(v: &mut Vec<T>, more: impl Iterator<Item = T>) -> Option<(T, usize)> {
+fn extend_or_fold<T: Copy + PartialEq>(v: &mut Vec<T>, more: impl Iterator<Item = T>) -> Option<(T, usize)> {
     let first = v.is_empty();
-    roomy(v).extend(more);
-    if !first || v.len() < ALIKE {
+    reserved(v).extend(more);
+    if !first || v.len() < MIN_CONSTANT_ROWS {
         return None;
     }
     let (value, rows) = (*v.first()?, v.len());
@@ -160,19 +160,24 @@ fn begin<T: Copy + PartialEq>(v: &mut Vec<T>, more: impl Iterator<Item = T>) -> 
     alike.then_some((value, rows))
 }
 
-/// Adds to a column that had the same value in all its `rows`, which are left out. `true`: in these it has others, and all are there now.
+/// Adds values to a constant column of `rows` rows, which are not stored. Returns true if a value differs; then all rows are stored.
 #[inline]
-fn differs<T: Copy + PartialEq>(v: &mut Vec<T>, value: T, rows: &mut usize, more: impl Iterator<Item = T>) -> bool {
+fn extend_constant<T: Copy + PartialEq>(
+    v: &mut Vec<T>,
+    value: T,
+    rows: &mut usize,
+    more: impl Iterator<Item = T>,
+) -> bool {
     v.extend(more);
-    // Without a way out of the loop it is done by vectors.
+    // Without an early exit the loop is vectorised.
     if v.iter().fold(true, |alike, other| alike & (*other == value)) {
         *rows += v.len();
         v.clear();
         return false;
     }
     let others = v.len();
-    if *rows >= MANY {
-        v.reserve_exact(ROOM.saturating_sub(others));
+    if *rows >= LARGE_COLUMN_ROWS {
+        v.reserve_exact(COLUMN_CAPACITY.saturating_sub(others));
     }
     v.resize(*rows + others, value);
     v.copy_within(..others, *rows);
@@ -180,16 +185,16 @@ fn differs<T: Copy + PartialEq>(v: &mut Vec<T>, value: T, rows: &mut usize, more
     true
 }
 
-/// Columns of so many rows get room for a whole row group at once: growing on, each would be copied four times.
-const MANY: usize = GROUP_ROWS / 16;
-/// A row group is closed when it has its rows, at the end of what was handed over at once.
-const ROOM: usize = GROUP_ROWS + BATCH;
+/// A column of this many rows reserves memory for a whole row group; otherwise it would be copied four times while it grows.
+const LARGE_COLUMN_ROWS: usize = GROUP_ROWS / 16;
+/// The capacity for a row group, which is closed at the end of the batch that fills it.
+const COLUMN_CAPACITY: usize = GROUP_ROWS + BATCH;
 
-/// The column, with room for what is likely to come.
+/// Returns the column, with memory reserved for a whole row group if it is large.
 #[inline]
-pub(crate) fn roomy<T>(column: &mut Vec<T>) -> &mut Vec<T> {
-    if column.len() >= MANY && column.capacity() < ROOM {
-        column.reserve_exact(ROOM - column.len());
+pub(crate) fn reserved<T>(column: &mut Vec<T>) -> &mut Vec<T> {
+    if column.len() >= LARGE_COLUMN_ROWS && column.capacity() < COLUMN_CAPACITY {
+        column.reserve_exact(COLUMN_CAPACITY - column.len());
     }
     column
 }
@@ -198,9 +203,8 @@ pub(crate) fn roomy<T>(column: &mut Vec<T>) -> &mut Vec<T> {
 mod tests {
     use super::*;
 
-    /// However a column is filled, it holds what it was filled with.
     #[test]
-    fn alike_or_not_a_column_holds_what_it_was_given() {
+    fn a_column_keeps_its_values_constant_or_not() {
         let parts: [&[(i64, usize)]; 6] = [
             &[(5, 10)],
             &[(i64::MIN, 300), (i64::MIN, 3000)],
@@ -224,10 +228,10 @@ mod tests {
                 let some: Vec<u32> = (0..all.len() as u32).step_by(7).collect();
                 let mut taken = long.empty();
                 taken.take(&long, &some);
-                let step: Vec<i64> = all.iter().step_by(7).copied().collect();
-                assert!(matches!(&taken, Values::Key(v) if *v == step), "{parts:?} {again}");
-                assert!(matches!(long.each(), Values::Key(v) if *v == all), "{parts:?} {again}");
-                assert!(matches!(int.each(), Values::Int(v) if v.iter().copied().eq(ints())), "{parts:?} {again}");
+                let expected: Vec<i64> = all.iter().step_by(7).copied().collect();
+                assert!(matches!(&taken, Values::Key(v) if *v == expected), "{parts:?} {again}");
+                assert!(matches!(long.expand(), Values::Key(v) if *v == all), "{parts:?} {again}");
+                assert!(matches!(int.expand(), Values::Int(v) if v.iter().copied().eq(ints())), "{parts:?} {again}");
                 long.clear();
                 int.clear();
                 assert_eq!((long.len(), int.len()), (0, 0));

@@ -1,12 +1,12 @@
-//! The words that tables store for the model's enumerations, as one byte each, and back.
+//! Conversion between the model's enumerations, one-byte codes, and the words that tables store for them.
 
 use crate::values::NO_WORD;
 use model::{
-    Clock, CoreType, CpuState, FramePart, FrameStretch, IrqKind, MarkEdge, Reason, SeenState, SwitchOut, ThreadState,
-    WakeKind,
+    Clock, CoreType, CpuState, FramePart, FrameStretch, IrqKind, MarkEdge, Reason, SnapshotState, SwitchOut,
+    ThreadState, WakeKind,
 };
 
-/// A list of values and the word of each; the place in the list is the code.
+/// Declares the values of an enumeration with their words. The position in the list is the code.
 macro_rules! words {
     ($list:ident: $type:ty, $word:ident, $code:ident, $back:ident, [$($value:path => $text:literal),+ $(,)?]) => {
         const $list: &[($type, &str)] = &[$(($value, $text)),+];
@@ -15,7 +15,7 @@ macro_rules! words {
         }
         #[inline]
         pub(crate) fn $code(value: $type) -> u8 {
-            match value { $($value => const { place($list, $text) }),+ }
+            match value { $($value => const { position($list, $text) }),+ }
         }
         #[allow(dead_code, reason = "no reader needs core types back: they follow from the CPU")]
         pub(crate) fn $back(code: u8) -> Option<$type> {
@@ -24,8 +24,8 @@ macro_rules! words {
     };
 }
 
-/// Where a word stands in its list.
-const fn place<T>(list: &[(T, &str)], word: &str) -> u8 {
+/// Returns the position of a word in its list.
+const fn position<T>(list: &[(T, &str)], word: &str) -> u8 {
     let mut at = 0;
     while at < list.len() {
         if same(list[at].1.as_bytes(), word.as_bytes()) {
@@ -57,17 +57,17 @@ words!(CORE_TYPES: CoreType, core_type_word, core_type_code, core_type, [
 ]);
 words!(SWITCH_OUTS: SwitchOut, switch_out_word, switch_out_code, switch_out, [
     SwitchOut::Runnable => "runnable", SwitchOut::Preempted => "preempted", SwitchOut::Blocked => "blocked",
-    SwitchOut::Exited => "exited", SwitchOut::Untold => "untold",
+    SwitchOut::Exited => "exited", SwitchOut::NotRecorded => "not_recorded",
     SwitchOut::PreemptedToUser => "preempted_to_user", SwitchOut::Yielded => "yielded",
     SwitchOut::Throttled => "throttled", SwitchOut::GaveWay => "gave_way",
 ]);
 words!(WAKE_KINDS: WakeKind, wake_kind_word, wake_kind_code, wake_kind, [
     WakeKind::Waking => "waking", WakeKind::Wakeup => "wakeup", WakeKind::New => "new",
-    WakeKind::WakeupTold => "wakeup_told",
+    WakeKind::WakeupAtSwitchIn => "wakeup_at_switch_in",
 ]);
-words!(SEEN_STATES: SeenState, seen_state_word, seen_state_code, seen_state, [
-    SeenState::Running => "running", SeenState::Ready => "ready", SeenState::Blocked => "blocked",
-    SeenState::Exited => "exited",
+words!(SEEN_STATES: SnapshotState, seen_state_word, seen_state_code, seen_state, [
+    SnapshotState::Running => "running", SnapshotState::Ready => "ready", SnapshotState::Blocked => "blocked",
+    SnapshotState::Exited => "exited",
 ]);
 words!(IRQ_KINDS: IrqKind, irq_kind_word, irq_kind_code, irq_kind, [
     IrqKind::Hard => "hard", IrqKind::Soft => "soft", IrqKind::Timer => "timer", IrqKind::Ipi => "ipi",
@@ -92,7 +92,7 @@ words!(FRAME_PARTS: FramePart, frame_part_word, frame_part_code, frame_part, [
     FramePart::BetweenDisplayChange => "between_display_change", FramePart::DisplayedFor => "displayed_for",
 ]);
 
-/// What a row of the table `thread` tells.
+/// What a row of the table `thread` records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ThreadNote {
     Fork,
@@ -113,12 +113,12 @@ words!(THREAD_NOTES: ThreadNote, thread_note_word, thread_note_code, thread_note
     ThreadNote::Current => "current", ThreadNote::Yields => "yields", ThreadNote::Yielded => "yielded",
 ]);
 
-/// A reason's number, but for none, which is no word; a kernel state letter is its own code.
+/// Returns the code of a reason: its number, or [`NO_WORD`] for no reason. A kernel state letter is its own code.
 #[inline]
 pub(crate) fn reason_code(reason: Reason) -> u8 {
     match reason.number() {
         Ok(number) => number.checked_sub(1).unwrap_or(NO_WORD),
-        // No letter of any kernel lies outside of printable ASCII; from a damaged file, one may.
+        // All state letters of the kernel are printable ASCII; a damaged file may have another byte.
         Err(letter) => {
             if (32..127).contains(&letter) {
                 letter
@@ -133,8 +133,8 @@ fn reason_of(code: u8) -> Reason {
     Reason::NUMBERED.get(usize::from(code) + 1).copied().unwrap_or(Reason::State(code))
 }
 
-/// Folders of before there was a word for it called "yielded" whatever left its CPU runnable without the mark of a preemption.
-pub(crate) fn before_yields(code: u8) -> u8 {
+/// Corrects a reason of an older folder, which stored "yielded" for every thread that left its CPU runnable without a preemption mark.
+pub(crate) fn without_false_yields(code: u8) -> u8 {
     if code == reason_code(Reason::Yielded) { reason_code(Reason::LeftRunnable) } else { code }
 }
 
@@ -146,13 +146,13 @@ pub(crate) fn reason(code: u8) -> Option<Reason> {
     Some(if code == NO_WORD { Reason::None } else { reason_of(code) })
 }
 
-/// A letter is its own code; one that is no ASCII is not kept.
+/// Returns the code of a state letter, which is the letter itself; `?` if it is not ASCII.
 #[inline]
-pub(crate) fn letter_code(letter: u8) -> u8 {
+pub(crate) fn state_letter_code(letter: u8) -> u8 {
     if letter.is_ascii() { letter } else { b'?' }
 }
 
-pub(crate) fn letter_word(code: u8) -> String {
+pub(crate) fn state_letter_word(code: u8) -> String {
     char::from(code).to_string()
 }
 
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_reason_comes_back() {
+    fn every_reason_round_trips() {
         for r in Reason::NUMBERED.into_iter().chain([Reason::State(b'S'), Reason::State(b'D')]) {
             assert_eq!(reason(reason_code(r)), Some(r));
         }
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_those_of_the_model() {
+    fn words_match_the_model() {
         for s in ThreadState::ALL {
             assert_eq!(thread_state_word(thread_state_code(s)), s.as_str());
             assert_eq!(thread_state(thread_state_code(s)), Some(s));

@@ -1,11 +1,11 @@
-//! Writing a trace folder while its events and stretches stream by.
+//! Writes a trace folder from a stream of events and stretches.
 
 use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::events_out::EventSheets;
 use crate::manifest::{FileInfo, MANIFEST, Manifest};
 use crate::sheet::{Disk, Sheet};
-use crate::small::{Filling, RowSheet};
+use crate::small::{RowSheet, RowSink};
 use crate::states_out::{CoreTypes, StateSheets};
 use model::{CpuStretch, Event, Rows, StackFrame, Table, TableDef, ThreadStretch};
 use safefs::{Access, Dir, Place};
@@ -17,11 +17,11 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use topology::Machine;
 
-/// So many rows are taken at once, about: enough that the handing over costs nothing, few enough to stay in the cache.
+/// The approximate number of rows in a batch: enough that the handover costs nothing, few enough to stay in the cache.
 pub(crate) const BATCH: usize = 4096;
-/// So many batches may wait for it, before who makes them waits: as many as are made while another thread has its CPU. Where they are few,
-/// both wait and wake in turn, and of two CPUs one idles while the other has all that is ready.
-const WAITING: usize = 32;
+/// The capacity of the queue to the writing thread, in batches: as many as are produced while another thread has its CPU. With a
+/// shorter queue, both threads wait and wake in turn, and one of two CPUs idles while the other has all ready threads.
+const QUEUE_BATCHES: usize = 32;
 
 enum Job {
     Names(Vec<Box<str>>),
@@ -31,7 +31,7 @@ enum Job {
     Finish(i64),
 }
 
-/// Batches written, to be filled again.
+/// Batches that were written and can be reused.
 enum Empty {
     Events(Vec<Event>),
     Threads(Vec<ThreadStretch>),
@@ -39,129 +39,129 @@ enum Empty {
 
 type Files = BTreeMap<String, FileInfo>;
 
-/// A trace folder being written. Events and the stretches of threads are taken by a thread of its own; those of CPUs, which are fewer,
-/// by who hands them on, so that two share the work. Until [`FolderWriter::finish`], what
-/// is written stands under another name; dropped before, it is removed again.
+/// Writes a trace folder. A thread of its own writes events and thread stretches; the caller's thread writes the CPU stretches,
+/// which are fewer, so that two threads share the work. Until [`FolderWriter::finish`] the folder has a temporary name; if the
+/// writer is dropped before, the folder is removed.
 pub struct FolderWriter {
-    home: Home,
-    /// Until it is finished.
+    target: Target,
+    /// The unfinished folder.
     part: Dir,
     part_name: OsString,
     tables_folder: Dir,
     jobs: Option<SyncSender<Job>>,
     empty: Receiver<Empty>,
     worker: Option<JoinHandle<Result<Files, Error>>>,
-    /// Batches to be filled.
+    /// Batches to reuse.
     spare_events: Vec<Vec<Event>>,
     spare_threads: Vec<Vec<ThreadStretch>>,
-    /// Until they are closed.
+    /// The CPU stretches; `None` when they are closed.
     cpus: Option<StateSheets>,
     tables: Vec<Sheet<Disk>>,
     encoder: Encoder,
     finished: bool,
 }
 
-/// Where the folder will stand.
-enum Home {
-    /// A new one, with its path for words.
+/// Where the finished folder will be.
+enum Target {
+    /// A new folder, with its path for messages.
     New(Place, PathBuf),
-    /// That of a recording's spool.
+    /// The folder of a recording's spool.
     Spool(Dir),
 }
 
-impl Home {
-    /// The folder in which the unfinished one stands.
-    fn around(&self) -> &Dir {
+impl Target {
+    /// Returns the folder that contains the unfinished one.
+    fn parent(&self) -> &Dir {
         match self {
-            Self::New(place, _) => place.around(),
+            Self::New(place, _) => place.parent(),
             Self::Spool(dir) => dir,
         }
     }
 }
 
-/// The folders of a trace folder.
-const KINDS: [&str; 3] = ["events", "states", "tables"];
+/// The subfolders of a trace folder.
+const SUBFOLDERS: [&str; 3] = ["events", "states", "tables"];
 
-/// In an event's offset, the number of its source stands above so many bits of its place there.
+/// The number of bits of an event's offset that hold its place in its source. The bits above hold the number of the source.
 pub const PART_SHIFT: u32 = 48;
 
-/// What a folder is made for.
+/// Options of a [`FolderWriter`].
 #[derive(Clone, Copy, Debug)]
-pub struct Making<'a> {
-    /// Tells the core types of the stretches.
+pub struct WriterOptions<'a> {
+    /// The machine, for the core types of the stretches.
     pub machine: &'a Machine,
-    /// Of how many sources the events are: each keeps its place there. 0: corewise's own recording. Where there are more than
-    /// one, [`PART_SHIFT`] tells how an event's offset names its source.
+    /// The number of sources that the events come from; each event keeps its place in its source. 0: corewise's own recording.
+    /// With more than one source, an event's offset also names its source, see [`PART_SHIFT`].
     pub sources: usize,
 }
 
 impl FolderWriter {
-    /// A new folder; written beside it first and renamed at the end, so that an interrupted import leaves none that looks
-    /// whole.
+    /// Creates a new folder. It is written next to the final path and renamed at the end, so that an interrupted import leaves no
+    /// folder that looks complete.
     ///
     /// # Errors
-    /// Where something is there already, or cannot be written.
-    pub fn create(path: &Path, access: Access, making: Making<'_>) -> Result<Self, Error> {
+    /// If the path exists, or cannot be written.
+    pub fn create(path: &Path, access: Access, options: WriterOptions<'_>) -> Result<Self, Error> {
         let (place, part_name) = part_of(path, access)?;
-        let part = place.make_beside(&part_name).map_err(Error::io(path, "creating it"))?;
-        let around = place.around().clone();
-        let started = Self::start(Home::New(place, path.to_owned()), part, part_name.clone(), making);
+        let part = place.make_sibling(&part_name).map_err(Error::io(path, "creating it"))?;
+        let parent = place.parent().clone();
+        let started = Self::start(Target::New(place, path.to_owned()), part, part_name.clone(), options);
         if started.is_err() {
-            let _ = around.remove_all(&part_name);
+            let _ = parent.remove_all(&part_name);
         }
         started
     }
 
-    /// Whether a new folder can be written there, before a long reading of what it is made of.
+    /// Checks that a new folder can be created at the path, before a long import.
     ///
     /// # Errors
-    /// As of [`FolderWriter::create`].
+    /// As [`FolderWriter::create`].
     pub fn can_create(path: &Path, access: Access) -> Result<(), Error> {
         let (place, part_name) = part_of(path, access)?;
-        let made = place.make_beside(&part_name).and_then(|_| place.around().remove_dir(&part_name));
+        let made = place.make_sibling(&part_name).and_then(|_| place.parent().remove_dir(&part_name));
         made.map_err(Error::io(path, "creating it"))
     }
 
-    /// Into a folder that is there and holds a recording's spool.
+    /// Writes into an existing folder that contains a recording's spool.
     ///
     /// # Errors
-    /// Where it holds a finished trace already, is another user's, or cannot be written.
-    pub fn create_in_place(dir: &Dir, making: Making<'_>) -> Result<Self, Error> {
+    /// If it already contains a finished trace, belongs to another user, or cannot be written.
+    pub fn create_in_place(dir: &Dir, options: WriterOptions<'_>) -> Result<Self, Error> {
         let path = dir.path();
         if dir.has(MANIFEST) {
             return Err(Error::Exists(path.to_owned()));
         }
-        dir.ours().map_err(Error::io(path, "writing into it"))?;
+        dir.check_owner().map_err(Error::io(path, "writing into it"))?;
         let part_name = OsString::from(".part");
         remove(dir, &part_name)?;
-        for kind in KINDS {
-            // Of an attempt interrupted between two renames; without a manifest they belong to no trace.
+        for kind in SUBFOLDERS {
+            // Left by an attempt interrupted between two renames; without a manifest they belong to no trace.
             remove(dir, kind)?;
         }
         let part = dir.make(&part_name).map_err(Error::io(path, "writing into it"))?;
-        Self::start(Home::Spool(dir.clone()), part, part_name, making)
+        Self::start(Target::Spool(dir.clone()), part, part_name, options)
     }
 
-    fn start(home: Home, part: Dir, part_name: OsString, making: Making<'_>) -> Result<Self, Error> {
+    fn start(target: Target, part: Dir, part_name: OsString, options: WriterOptions<'_>) -> Result<Self, Error> {
         let make = |kind: &str| part.make(kind).map_err(Error::io(&part.path().join(kind), "creating it"));
-        let [events, states, tables_folder] = KINDS.map(make);
+        let [events, states, tables_folder] = SUBFOLDERS.map(make);
         let (events, states, tables_folder) = (events?, states?, tables_folder?);
         let zstd = || Encoder::new().map_err(|e| Error::Bug(format!("zstd: {e}")));
-        let (jobs, todo) = sync_channel(WAITING);
-        // As many batches as can be under way, so that handing them back never waits.
-        let (done, empty) = sync_channel(2 * WAITING);
-        let desk = Desk {
-            events: EventSheets::new(events, making.sources),
+        let (jobs, todo) = sync_channel(QUEUE_BATCHES);
+        // Room for all batches that can be in use, so that returning one never waits.
+        let (done, empty) = sync_channel(2 * QUEUE_BATCHES);
+        let writer = WriterThread {
+            events: EventSheets::new(events, options.sources),
             all_events: false,
             threads: StateSheets::threads(&states)?,
-            types: CoreTypes::of(making.machine),
+            types: CoreTypes::of(options.machine),
             encoder: zstd()?,
         };
-        let worker = std::thread::Builder::new().name("store".into()).spawn(move || desk.work(&todo, &done));
+        let worker = std::thread::Builder::new().name("store".into()).spawn(move || writer.run(&todo, &done));
         Ok(Self {
             worker: Some(worker.map_err(Error::io(part.path(), "starting a thread to write it"))?),
             cpus: Some(StateSheets::cpus(&states)?),
-            home,
+            target,
             part,
             part_name,
             tables_folder,
@@ -175,27 +175,27 @@ impl FolderWriter {
         })
     }
 
-    /// More texts, numbered on from the last: the first text of a trace is [`model::NameId`] 1. They must be told before
-    /// the events that use them.
+    /// Adds texts; their numbers continue after the last one. The first text of a trace is [`model::NameId`] 1. Texts must be
+    /// added before the events that use them.
     ///
     /// # Errors
-    /// What went wrong on the writing thread.
+    /// If the writing thread failed.
     pub fn names(&mut self, more: &[Box<str>]) -> Result<(), Error> {
         if more.is_empty() { Ok(()) } else { self.send(Job::Names(more.to_vec())) }
     }
 
-    /// More callchains, numbered as the texts are; told before the events that use them.
+    /// Adds callchains, numbered as the texts are. They must be added before the events that use them.
     ///
     /// # Errors
-    /// What went wrong on the writing thread.
+    /// If the writing thread failed.
     pub fn stacks(&mut self, more: &[Box<[StackFrame]>]) -> Result<(), Error> {
         if more.is_empty() { Ok(()) } else { self.send(Job::Stacks(more.to_vec())) }
     }
 
-    /// Events, in the merged order. They are taken with their memory, in whose place other memory is given.
+    /// Adds events, in the merged order. The vector is taken and replaced by an empty one with memory to reuse.
     ///
     /// # Errors
-    /// What went wrong on the writing thread.
+    /// If the writing thread failed.
     pub fn events(&mut self, events: &mut Vec<Event>) -> Result<(), Error> {
         if events.is_empty() {
             return Ok(());
@@ -204,61 +204,61 @@ impl FolderWriter {
         self.send(Job::Events(taken))
     }
 
-    /// Stretches of threads, in order of start. They are taken with their memory, in whose place other memory is given.
+    /// Adds thread stretches, in order of start. The vector is taken and replaced by an empty one with memory to reuse.
     ///
     /// # Errors
-    /// What went wrong on the writing thread.
+    /// If the writing thread failed.
     pub fn thread_stretches(&mut self, rows: &mut Vec<ThreadStretch>) -> Result<(), Error> {
         if rows.is_empty() {
             return Ok(());
         }
-        // Events come no more: others may use their memory.
+        // No more events will come: free their memory.
         self.spare_events.clear();
         let taken = std::mem::replace(rows, self.spare_threads.pop().unwrap_or_default());
         self.send(Job::Threads(taken))
     }
 
-    /// Stretches of CPUs, in order of start.
+    /// Adds CPU stretches, in order of start.
     ///
     /// # Errors
-    /// Where they cannot be written.
+    /// If they cannot be written.
     pub fn cpu_stretches(&mut self, rows: &[CpuStretch]) -> Result<(), Error> {
         let cpus = self.cpus.as_mut().ok_or_else(closed)?;
         rows.chunks(BATCH).try_for_each(|rows| cpus.take_cpus(rows, &mut self.encoder))
     }
 
-    /// A small table, once.
+    /// Writes a small table; call it once per table.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If it cannot be written.
     pub fn table(&mut self, table: &Table) -> Result<(), Error> {
-        self.table_of(table.def, |out| {
+        self.table_rows_from(table.def, |out| {
             table.rows.iter().for_each(|row| out.row(row));
             Ok(())
         })
     }
 
-    /// A table that `fill` makes row by row, once.
+    /// Writes a small table whose rows `fill` produces; call it once per table.
     ///
     /// # Errors
-    /// Where it cannot be written, or what `fill` says.
-    pub fn table_of<E: From<Error>>(
+    /// If it cannot be written, or `fill` fails.
+    pub fn table_rows_from<E: From<Error>>(
         &mut self,
         def: &'static TableDef,
         fill: impl FnOnce(&mut dyn Rows) -> Result<(), E>,
     ) -> Result<(), E> {
         let sheet = RowSheet::create(&self.tables_folder, &format!("{}.parquet", def.name), def)?;
-        let mut filling = Filling { sheet, encoder: &mut self.encoder, failed: Ok(()) };
-        fill(&mut filling)?;
-        filling.failed?;
-        self.tables.push(filling.sheet.finish(&mut self.encoder)?);
+        let mut sink = RowSink { sheet, encoder: &mut self.encoder, failed: Ok(()) };
+        fill(&mut sink)?;
+        sink.failed?;
+        self.tables.push(sink.sheet.finish(&mut self.encoder)?);
         Ok(())
     }
 
-    /// Writes what is left and the manifest (its `files` are set here), and gives the folder its name.
+    /// Writes the remaining rows and the manifest, whose `files` are set here, and gives the folder its final name.
     ///
     /// # Errors
-    /// Where something cannot be written.
+    /// If something cannot be written.
     pub fn finish(mut self, manifest: Manifest) -> Result<Manifest, Error> {
         let trace = manifest.trace;
         self.send(Job::Finish(trace))?;
@@ -272,46 +272,46 @@ impl FolderWriter {
         let text = manifest.to_json()?;
         let file = self.part.create(MANIFEST).and_then(|mut file| file.write_all(text.as_ref()).map(|()| file));
         let file = file.map_err(Error::io(&self.part.path().join(MANIFEST), "writing it"))?;
-        match &self.home {
-            Home::Spool(dir) => self.replace_spool(dir, &file)?,
-            Home::New(place, path) => {
-                // On Linux an empty folder is replaced by the renamed one; a full one, made meanwhile, is not.
-                let renamed = place.around().rename(&self.part_name, place.around(), place.name());
-                renamed.map_err(Error::io(path, "giving it its name"))?;
+        match &self.target {
+            Target::Spool(dir) => self.replace_spool(dir, &file)?,
+            Target::New(place, path) => {
+                // On Linux a rename replaces an empty folder, but not a full one that was created in the meantime.
+                let renamed = place.parent().rename(&self.part_name, place.parent(), place.name());
+                renamed.map_err(Error::io(path, "renaming it"))?;
                 self.finished = true;
-                self.part.hand_over().map_err(Error::io(path, "handing it over to who called sudo"))?;
+                self.part.hand_over().map_err(Error::io(path, "giving it to the user who ran sudo"))?;
             }
         }
         self.finished = true;
         Ok(manifest)
     }
 
-    /// What was written takes its place beside the spool, which may go once this returns: at every moment, that of a power cut too,
-    /// the spool is whole or the folder is. The manifest, which makes it a trace folder, comes when all else is on disk.
+    /// Moves the written files next to the spool, which can be deleted once this returns. At every moment, even after a power cut,
+    /// either the spool or the folder is complete. The manifest, which makes it a trace folder, is moved last, when all else is on disk.
     fn replace_spool(&self, dir: &Dir, manifest: &std::fs::File) -> Result<(), Error> {
         let path = dir.path();
-        // Held by descriptor: under their names something else may stand by the time that they are handed over.
-        let folders = KINDS.iter().map(|kind| self.part.open_dir(kind)).collect::<std::io::Result<Vec<_>>>();
+        // Keep descriptors: by the time of the handover, the names may refer to something else.
+        let folders = SUBFOLDERS.iter().map(|kind| self.part.open_dir(kind)).collect::<std::io::Result<Vec<_>>>();
         let folders = folders.map_err(Error::io(path, "reading it"))?;
-        self.part.sync_all().map_err(Error::io(path, "bringing it to disk"))?;
-        for names in [&KINDS[..], &[MANIFEST]] {
+        self.part.sync_all().map_err(Error::io(path, "syncing it to disk"))?;
+        for names in [&SUBFOLDERS[..], &[MANIFEST]] {
             for name in names {
                 let renamed = self.part.rename(name, dir, name);
-                renamed.map_err(Error::io(&path.join(name), "giving it its name"))?;
+                renamed.map_err(Error::io(&path.join(name), "renaming it"))?;
             }
-            dir.sync().map_err(Error::io(path, "bringing it to disk"))?;
+            dir.sync().map_err(Error::io(path, "syncing it to disk"))?;
         }
         remove(dir, &self.part_name)?;
         let given = folders.iter().try_for_each(Dir::hand_over).and_then(|()| dir.hand_over_file(manifest));
-        given.map_err(Error::io(path, "handing it over to who called sudo"))
+        given.map_err(Error::io(path, "giving it to the user who ran sudo"))
     }
 
     fn send(&mut self, job: Job) -> Result<(), Error> {
         if self.jobs.as_ref().is_none_or(|jobs| jobs.send(job).is_err()) {
-            // The thread has ended, and its result says why.
+            // The thread has ended; its result has the reason.
             return self.join().and(Err(Error::Bug("the folder's writer ended early".into())));
         }
-        // Batches that came back are filled again.
+        // Collect the batches to reuse.
         while let Ok(empty) = self.empty.try_recv() {
             match empty {
                 Empty::Events(v) => self.spare_events.push(v),
@@ -323,7 +323,7 @@ impl FolderWriter {
 
     fn join(&mut self) -> Result<Files, Error> {
         self.jobs = None;
-        let worker = self.worker.take().ok_or_else(|| Error::Bug("the folder's writer was asked twice".into()))?;
+        let worker = self.worker.take().ok_or_else(|| Error::Bug("the folder's writer was joined twice".into()))?;
         worker.join().unwrap_or_else(|_| Err(Error::Bug("the folder's writer panicked".into())))
     }
 }
@@ -334,29 +334,29 @@ impl Drop for FolderWriter {
             let _ = self.join();
         }
         if !self.finished {
-            // By descriptor: by now its name may be another folder's.
-            let _ = self.part.clear().and_then(|()| self.home.around().remove_dir(&self.part_name));
+            // By descriptor: the name may belong to another folder by now.
+            let _ = self.part.clear().and_then(|()| self.target.parent().remove_dir(&self.part_name));
         }
     }
 }
 
-/// Nothing can be added to a folder that is finished: whoever could has given it away.
+/// Returns the error for rows that are added to a finished folder.
 fn closed() -> Error {
     Error::Bug("the folder is finished".into())
 }
 
-/// The writing thread's side.
-struct Desk {
+/// The state of the writing thread.
+struct WriterThread {
     events: EventSheets,
-    /// Whether no more of them will come.
+    /// Whether all events have been received.
     all_events: bool,
     threads: StateSheets,
     types: CoreTypes,
     encoder: Encoder,
 }
 
-impl Desk {
-    fn work(mut self, todo: &Receiver<Job>, done: &SyncSender<Empty>) -> Result<Files, Error> {
+impl WriterThread {
+    fn run(mut self, todo: &Receiver<Job>, done: &SyncSender<Empty>) -> Result<Files, Error> {
         while let Ok(job) = todo.recv() {
             let empty = match job {
                 Job::Names(names) => {
@@ -373,9 +373,9 @@ impl Desk {
                     Empty::Events(rows)
                 }
                 Job::Threads(mut rows) => {
-                    // They come when all events are known.
+                    // Stretches follow the last event.
                     if !std::mem::replace(&mut self.all_events, true) {
-                        self.events.rest(&mut self.encoder)?;
+                        self.events.flush_all(&mut self.encoder)?;
                     }
                     self.threads.take_threads(&rows, &self.types, &mut self.encoder)?;
                     rows.clear();
@@ -385,14 +385,14 @@ impl Desk {
             };
             let _ = done.try_send(empty);
         }
-        // Nobody will finish this folder.
+        // The writer was dropped without `finish`.
         Ok(Files::new())
     }
 
     fn finish(mut self, trace: i64) -> Result<Files, Error> {
-        // All are begun before any is waited for.
+        // Encoding of all starts before the first wait.
         self.threads.flush(&mut self.encoder)?;
-        self.events.rest(&mut self.encoder)?;
+        self.events.flush_all(&mut self.encoder)?;
         let events = self.events.close(trace, &mut self.encoder)?;
         let events = events.into_iter().map(|(name, done)| (format!("events/{name}.parquet"), done.into()));
         let threads = self.threads.close(trace, &mut self.encoder)?;
@@ -400,8 +400,7 @@ impl Desk {
     }
 }
 
-/// Where a new folder will stand, and the name of what is written until it is whole. What a killed process of the same number left
-/// there is removed.
+/// Returns the place of a new folder and its temporary name. Removes what a killed process with the same PID left under that name.
 fn part_of(path: &Path, access: Access) -> Result<(Place, OsString), Error> {
     let place = Place::of(path, access).map_err(Error::io(path, "creating it"))?;
     if !place.is_free().map_err(Error::io(path, "creating it"))? {
@@ -410,12 +409,12 @@ fn part_of(path: &Path, access: Access) -> Result<(Place, OsString), Error> {
     let mut part = OsString::from(".");
     part.push(place.name());
     part.push(format!(".part-{}", std::process::id()));
-    remove(place.around(), &part)?;
+    remove(place.parent(), &part)?;
     Ok((place, part))
 }
 
-/// Removes a folder of corewise's own making, if it is there.
+/// Removes a folder that corewise created, if it exists.
 fn remove(from: &Dir, name: impl AsRef<OsStr>) -> Result<(), Error> {
     let name = name.as_ref();
-    from.remove_all(name).map_err(Error::io(&from.path().join(name), "removing what is left of it"))
+    from.remove_all(name).map_err(Error::io(&from.path().join(name), "removing the remains of an interrupted run"))
 }

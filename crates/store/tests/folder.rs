@@ -1,24 +1,25 @@
-//! A folder written is the folder read, and what is wrong with one is said in words.
-#![allow(clippy::unit_arg, clippy::unwrap_used)] // what these tests read, they have made
+//! Tests that a folder reads back as it was written, and that damage is reported.
+#![allow(clippy::unit_arg, clippy::unwrap_used)] // the tests create the data they read
 
 use ingest::Facts;
 use model::{
-    BlockOperation, BlockRequest, Clock, Col, CpuId, CpuState, CpuStretch, Device, Donor, Event, Frame, FramePart,
-    FrameStretch, FrameTime, FrameToken, InheritedPriority, IrqKind, Kind, LossSpan, Mark, MarkEdge, MaybeCount,
-    MaybeNs, NameId, Ns, Pid, Present, Prio, Reason, Seen, SeenState, Span, StackFrame, StackId, Stacks, Switch,
-    SwitchOut, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Value, Wake, WakeKind, What, tables,
+    BlockOperation, BlockRequest, Clock, Col, CpuId, CpuState, CpuStretch, Device, Donor, Event, EventKind, Frame,
+    FramePart, FrameStretch, FrameTime, FrameToken, InheritedPriority, IrqKind, Kind, LossSpan, Mark, MarkEdge,
+    MaybeCount, MaybeNs, NameId, Ns, Pid, Present, Prio, Reason, SnapshotEntry, SnapshotState, Span, StackFrame,
+    StackId, Stacks, Switch, SwitchOut, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Value, Wake, WakeKind,
+    tables,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use safefs::{Access, Dir};
 use std::num::NonZeroI32;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use store::{ContentHash, Folder, FolderWriter, Making, Manifest, SourceFile, TRACE_KEY};
+use store::{ContentHash, Folder, FolderWriter, Manifest, SourceFile, TRACE_KEY, WriterOptions};
 use topology::Machine;
 
 const NAMES: usize = 20;
 
-/// Numbers that are the same in every run.
+/// A random generator with the same numbers in every run.
 struct Rng(u64);
 
 impl Rng {
@@ -47,65 +48,70 @@ fn ok<T>(of: T) -> Result<T, store::Error> {
     Ok(of)
 }
 
-/// Each thread has the one name of its number, so that what the reader fills in is what was told.
+/// Returns the name of a thread, which follows from its TID, so that the names that the reader fills in are the written ones.
 fn name(tid: Tid) -> NameId {
     NameId(1 + tid.0 as u32 % NAMES as u32)
 }
 
-fn what(r: &mut Rng, at: Ns) -> What {
+fn what(r: &mut Rng, at: Ns) -> EventKind {
     let (tid, pid) = (r.tid(), Pid(r.below(50) as i32 - 1));
     match r.below(42) {
-        0 => What::Migrate { tid, from: r.cpu(), to: r.cpu() },
-        1 => What::Fork { parent: r.tid(), tid, pid, name: name(tid) },
-        2 => What::Exec { tid, pid, file: NameId(3) },
-        3 => What::Exit { tid, pid },
-        4 => What::Name { tid, pid, name: name(tid) },
-        5 => What::Priority {
+        0 => EventKind::Migrate { tid, from: r.cpu(), to: r.cpu() },
+        1 => EventKind::Fork { parent: r.tid(), tid, pid, name: name(tid) },
+        2 => EventKind::Exec { tid, pid, file: NameId(3) },
+        3 => EventKind::Exit { tid, pid },
+        4 => EventKind::Name { tid, pid, name: name(tid) },
+        5 => EventKind::Priority {
             tid,
             prio: Prio::new(r.below(140) as i16 - 1),
             policy: Some(r.below(8) as i8 - 1).filter(|policy| *policy >= 0),
             nice: r.one(&[None, Some(-20), Some(-1), Some(0), Some(19)]),
         },
-        6 => What::Affinity { tid, cpus: NameId(5) },
-        7 => What::Cgroup { tid, id: u64::MAX - r.below(9), path: NameId(r.below(4) as u32) },
-        8 => What::Seen(Seen {
+        6 => EventKind::Affinity { tid, cpus: NameId(5) },
+        7 => EventKind::Cgroup { tid, id: u64::MAX - r.below(9), path: NameId(r.below(4) as u32) },
+        8 => EventKind::Snapshot(SnapshotEntry {
             tid,
             pid,
             name: name(tid),
-            state: r.one(&[SeenState::Running, SeenState::Ready, SeenState::Blocked, SeenState::Exited]),
-            letter: b'S',
+            state: r.one(&[
+                SnapshotState::Running,
+                SnapshotState::Ready,
+                SnapshotState::Blocked,
+                SnapshotState::Exited,
+            ]),
+            state_letter: b'S',
             cpu: r.cpu(),
             exec: MaybeNs::new(Ns(r.ns())),
         }),
-        9 => What::Inner { tid, inner_tid: r.tid(), inner_pid: Pid(7) },
-        10 => What::Current { tid },
-        11 => What::Idle { state: r.below(5) as i32 - 1 },
-        12 => What::Frequency { of: r.cpu(), khz: r.below(1 << 32) as u32 },
-        13 => What::Irq {
+        9 => EventKind::Inner { tid, inner_tid: r.tid(), inner_pid: Pid(7) },
+        10 => EventKind::Current { tid },
+        11 => EventKind::Idle { state: r.below(5) as i32 - 1 },
+        12 => EventKind::Frequency { of: r.cpu(), khz: r.below(1 << 32) as u32 },
+        13 => EventKind::Irq {
             kind: r.one(&[IrqKind::Hard, IrqKind::Soft]),
             number: 9,
             begins: r.below(2) == 0,
             name: NameId(2),
         },
-        14 => What::Charge { tid, ns: Ns(r.ns()) },
-        15 => What::Steal { total: Ns(r.ns()) },
-        16 => What::Clock { which: r.one(&[Clock::Monotonic, Clock::Realtime, Clock::Tsc]), reading: r.ns() },
-        17 => What::Loss(LossSpan {
+        14 => EventKind::Charge { tid, ns: Ns(r.ns()) },
+        15 => EventKind::Steal { total: Ns(r.ns()) },
+        16 => EventKind::Clock { which: r.one(&[Clock::Monotonic, Clock::Realtime, Clock::Tsc]), reading: r.ns() },
+        17 => EventKind::Loss(LossSpan {
             from: r.one(&[MaybeNs::NONE, MaybeNs::new(at)]),
             to: r.one(&[MaybeNs::NONE, MaybeNs::new(at)]),
             cpu: r.one(&[None, Some(CpuId(3))]),
             events: MaybeCount::new(r.below(9) as i64 - 1),
         }),
-        18 => What::Sample,
-        24 => What::Mark(Mark {
+        18 => EventKind::Sample,
+        24 => EventKind::Mark(Mark {
             tid: r.one(&[Tid::UNKNOWN, tid]),
             pid: r.one(&[Pid::UNKNOWN, Pid(7)]),
             track: r.one(&[0, i64::MAX]),
             name: NameId(r.below(4) as u32),
             edge: r.one(&[MarkEdge::Begin, MarkEdge::End, MarkEdge::Instant]),
         }),
-        25 => What::Value { pid: Pid(7), name: NameId(3), value: r.ns() as f64 / 3.0 },
-        26 => What::Frame(Frame {
+        25 => EventKind::Value { pid: Pid(7), name: NameId(3), value: r.ns() as f64 / 3.0 },
+        26 => EventKind::Frame(Frame {
             cookie: r.ns(),
             token: FrameToken::UNKNOWN,
             pid: Pid(7),
@@ -114,7 +120,7 @@ fn what(r: &mut Rng, at: Ns) -> What {
             begins: r.below(2) == 0,
             jank: NonZeroI32::new(r.below(9) as i32),
         }),
-        27 => What::Present(Present {
+        27 => EventKind::Present(Present {
             frame: r.ns(),
             swap_chain: r.one(&[0, i64::MIN, 0x0201_9D77_77C0]),
             pid: r.one(&[Pid::UNKNOWN, Pid(7)]),
@@ -122,7 +128,7 @@ fn what(r: &mut Rng, at: Ns) -> What {
             mode: NameId(r.below(4) as u32),
             displayed: r.one(&[None, Some(false), Some(true)]),
         }),
-        41 => What::Inherit {
+        41 => EventKind::Inherit {
             tid,
             priority: InheritedPriority {
                 donor: r.one(&[Donor::NotRecorded, Donor::None, Donor::Thread(Tid(7))]),
@@ -130,8 +136,8 @@ fn what(r: &mut Rng, at: Ns) -> What {
                 prio: Prio::new(r.below(140) as i16 - 1),
             },
         },
-        28 => What::FrameTime(FrameTime { frame: 5, of: r.one(&FramePart::ALL), took: Ns(-r.ns()) }),
-        29 => What::CgroupLimits {
+        28 => EventKind::FrameTime(FrameTime { frame: 5, of: r.one(&FramePart::ALL), took: Ns(-r.ns()) }),
+        29 => EventKind::CgroupLimits {
             id: u64::MAX - r.below(9),
             path: NameId(r.below(4) as u32),
             quota: r.one(&[MaybeNs::NONE, MaybeNs::new(Ns(20_000_000))]),
@@ -139,15 +145,15 @@ fn what(r: &mut Rng, at: Ns) -> What {
             weight: r.one(&[None, Some(100)]),
             cpus: NameId(r.below(4) as u32),
         },
-        30 => What::CgroupStat { id: 7, periods: r.ns(), throttled: r.ns(), time: Ns(r.ns()) },
-        31 => What::Throttle { tid: r.one(&[None, Some(tid)]), begins: r.below(2) == 0 },
-        32 => What::SchedAttr {
+        30 => EventKind::CgroupStat { id: 7, periods: r.ns(), throttled: r.ns(), time: Ns(r.ns()) },
+        31 => EventKind::Throttle { tid: r.one(&[None, Some(tid)]), begins: r.below(2) == 0 },
+        32 => EventKind::SchedAttr {
             tid,
             prio: r.one(&[Prio::UNKNOWN, Prio::new(-1), Prio::new(89)]),
             uclamp_min: r.one(&[None, Some(0)]),
             uclamp_max: r.one(&[None, Some(1024)]),
         },
-        36 => What::Block {
+        36 => EventKind::Block {
             tid: r.one(&[Tid::UNKNOWN, tid]),
             request: BlockRequest {
                 device: Device(r.below(1 << 32) as u32),
@@ -157,13 +163,13 @@ fn what(r: &mut Rng, at: Ns) -> What {
                 done: r.below(2) == 0,
             },
         },
-        35 => What::Yield { tid, begins: r.below(2) == 0 },
-        34 => What::Parking { of: r.cpu(), parked: r.below(2) == 0 },
-        33 => What::IdealCpu { tid, cpu: r.one(&[None, Some(CpuId(3))]) },
-        19..24 => What::Wake(Wake {
+        35 => EventKind::Yield { tid, begins: r.below(2) == 0 },
+        34 => EventKind::Parking { of: r.cpu(), parked: r.below(2) == 0 },
+        33 => EventKind::IdealCpu { tid, cpu: r.one(&[None, Some(CpuId(3))]) },
+        19..24 => EventKind::Wake(Wake {
             tid,
             name: name(tid),
-            kind: r.one(&[WakeKind::Waking, WakeKind::Wakeup, WakeKind::New, WakeKind::WakeupTold]),
+            kind: r.one(&[WakeKind::Waking, WakeKind::Wakeup, WakeKind::New, WakeKind::WakeupAtSwitchIn]),
             target: r.one(&[None, Some(CpuId(1))]),
             waker: r.one(&[Tid::UNKNOWN, Tid(4), Tid::IDLE]),
             prio: r.one(&[Prio::UNKNOWN, Prio::new(120)]),
@@ -171,7 +177,7 @@ fn what(r: &mut Rng, at: Ns) -> What {
         }),
         _ => {
             let next = r.tid();
-            What::Switch(Switch {
+            EventKind::Switch(Switch {
                 prev: tid,
                 next,
                 prev_name: name(tid),
@@ -185,13 +191,13 @@ fn what(r: &mut Rng, at: Ns) -> What {
                     SwitchOut::Preempted,
                     SwitchOut::Blocked,
                     SwitchOut::Exited,
-                    SwitchOut::Untold,
+                    SwitchOut::NotRecorded,
                     SwitchOut::PreemptedToUser,
                     SwitchOut::Yielded,
                     SwitchOut::Throttled,
                     SwitchOut::GaveWay,
                 ]),
-                letter: r.one(b"RSDX?"),
+                state_letter: r.one(b"RSDX?"),
                 prev_exec: if r.below(3) == 0 { MaybeNs::NONE } else { MaybeNs::new(Ns(r.ns())) },
             })
         }
@@ -216,12 +222,18 @@ fn random_stretches(n: usize, seed: u64) -> (Vec<ThreadStretch>, Vec<CpuStretch>
     let mut cpus = Vec::new();
     for _ in 0..n {
         start += r.below(2000) as i64;
-        // Some go on for very long, over many row groups.
+        // Some last very long, over many row groups.
         let length = if r.below(500) == 0 { r.below(1 << 32) } else { r.below(100_000) };
         let span = Span { start: Ns(start), end: Ns(start + length as i64) };
         let state = r.one(&ThreadState::ALL);
-        let reasons =
-            [Reason::None, Reason::Woken, Reason::State(b'S'), Reason::State(b'D'), Reason::Broken, Reason::Lossy];
+        let reasons = [
+            Reason::None,
+            Reason::Woken,
+            Reason::State(b'S'),
+            Reason::State(b'D'),
+            Reason::InconsistentSwitch,
+            Reason::Lossy,
+        ];
         threads.push(ThreadStretch {
             span,
             thread: ThreadKey(r.below(400) as i64 + 1),
@@ -255,7 +267,7 @@ fn manifest(imported: bool) -> Manifest {
     manifest
 }
 
-/// One of a frame that is known and one that is not, and another.
+/// Returns a chain with a known and an unknown frame, and a second chain.
 fn chains() -> [Box<[StackFrame]>; 2] {
     let (function, file, build_id) = (NameId(2), NameId(3), NameId(1));
     let known = StackFrame { address: 1, function, file, build_id, offset: 0x1234 };
@@ -277,8 +289,9 @@ fn threads_table() -> Table {
 
 fn write(at: &Path, events: &[Event], threads: &[ThreadStretch], cpus: &[CpuStretch], imported: bool) {
     let machine = Machine::default();
-    let mut w = FolderWriter::create(at, Access::Private, Making { machine: &machine, sources: usize::from(imported) })
-        .unwrap();
+    let mut w =
+        FolderWriter::create(at, Access::Private, WriterOptions { machine: &machine, sources: usize::from(imported) })
+            .unwrap();
     let all = names();
     w.names(&all[..7]).unwrap();
     w.names(&all[7..]).unwrap();
@@ -298,7 +311,7 @@ fn small_folder(dir: &Path) -> PathBuf {
 }
 
 #[test]
-fn events_come_back_in_order_whole() {
+fn events_round_trip_in_order() {
     for imported in [true, false] {
         let dir = tempfile::tempdir().unwrap();
         let at = dir.path().join("run.cw");
@@ -310,30 +323,30 @@ fn events_come_back_in_order_whole() {
         let folder = Folder::open(&at).unwrap();
         let all = names();
         let text = |id: NameId, of: &[Box<str>]| (id != NameId::NONE).then(|| of[id.0 as usize - 1].clone());
-        // Texts have other numbers in the folder; they are compared as texts, the rest as it is.
+        // Texts have other numbers in the folder, so compare names as texts and everything else unchanged.
         let split = |e: &Event, of: &[Box<str>]| {
             let mut e = *e;
             let mut texts = Vec::new();
             let mut take = |id: &mut NameId| texts.push(text(std::mem::take(id), of));
             match &mut e.what {
-                What::Switch(s) => {
+                EventKind::Switch(s) => {
                     take(&mut s.prev_name);
                     take(&mut s.next_name);
                 }
-                What::Wake(w) => take(&mut w.name),
-                What::Fork { name, .. } | What::Name { name, .. } | What::Irq { name, .. } => take(name),
-                What::Exec { file: name, .. } | What::Affinity { cpus: name, .. } | What::Cgroup { path: name, .. } => {
-                    take(name)
-                }
-                What::CgroupLimits { path, cpus, .. } => {
+                EventKind::Wake(w) => take(&mut w.name),
+                EventKind::Fork { name, .. } | EventKind::Name { name, .. } | EventKind::Irq { name, .. } => take(name),
+                EventKind::Exec { file: name, .. }
+                | EventKind::Affinity { cpus: name, .. }
+                | EventKind::Cgroup { path: name, .. } => take(name),
+                EventKind::CgroupLimits { path, cpus, .. } => {
                     take(path);
                     take(cpus);
                 }
-                What::Seen(s) => take(&mut s.name),
-                What::Mark(m) => take(&mut m.name),
-                What::Value { name, .. } => take(name),
-                What::Frame(f) => take(&mut f.layer),
-                What::Present(p) => {
+                EventKind::Snapshot(s) => take(&mut s.name),
+                EventKind::Mark(m) => take(&mut m.name),
+                EventKind::Value { name, .. } => take(name),
+                EventKind::Frame(f) => take(&mut f.layer),
+                EventKind::Present(p) => {
                     take(&mut p.mode);
                     take(&mut p.application);
                 }
@@ -353,22 +366,22 @@ fn events_come_back_in_order_whole() {
             .unwrap();
         assert_eq!(n, events.len());
         let stacks = folder.stacks().unwrap();
-        let told = |frame: &StackFrame, of: &Stacks| {
+        let fields = |frame: &StackFrame, of: &Stacks| {
             let [function, file, build_id] =
                 [frame.function, frame.file, frame.build_id].map(|id| of.name(id).map(str::to_owned));
             (frame.address, function, file, build_id, frame.offset)
         };
         let written = Stacks { chains: chains().into(), names: all.clone() };
         assert_eq!(stacks.chains.len(), 2);
-        for (got, expected) in stacks.chains.iter().flatten().zip(written.chains.iter().flatten()) {
-            assert_eq!(told(got, &stacks), told(expected, &written));
+        for (read, expected) in stacks.chains.iter().flatten().zip(written.chains.iter().flatten()) {
+            assert_eq!(fields(read, &stacks), fields(expected, &written));
         }
         assert_eq!(stacks.chains.iter().map(|c| c.len()).collect::<Vec<_>>(), [2, 1]);
     }
 }
 
-/// 40,000 marks of two names, one each 4 ms: a row group is closed after 60 s if it has 16,384 rows (65.5 s here), so there are
-/// three. What adds up by name needs one number for each.
+/// Writes 40,000 marks with two names, one every 4 ms. A row group is closed after 60 s if it has 16,384 rows (65.5 s here), so
+/// there are three. Sums by name need the same number for a name in all of them.
 #[test]
 fn a_text_has_one_number_in_all_row_groups() {
     let dir = tempfile::tempdir().unwrap();
@@ -377,13 +390,13 @@ fn a_text_has_one_number_in_all_row_groups() {
         let name = NameId(1 + (n % 2) as u32);
         let mark = Mark { tid: Tid(7), pid: Pid(5), track: 0, name, edge: MarkEdge::Instant };
         let at = Ns(n * 4_000_000);
-        Event { at, offset: 0, cpu: CpuId(0), current: Tid::UNKNOWN, what: What::Mark(mark) }
+        Event { at, offset: 0, cpu: CpuId(0), current: Tid::UNKNOWN, what: EventKind::Mark(mark) }
     };
     write(&at, &(0..40_000).map(mark).collect::<Vec<_>>(), &[], &[], false);
     let mut seen = std::collections::BTreeMap::new();
     let read = Folder::open(&at).unwrap().events(|batch, texts| {
         for e in batch {
-            let What::Mark(m) = e.what else { panic!("{e:?}") };
+            let EventKind::Mark(m) = e.what else { panic!("{e:?}") };
             *seen.entry((texts[m.name.0 as usize - 1].clone(), m.name)).or_insert(0) += 1;
         }
         ok(())
@@ -393,7 +406,7 @@ fn a_text_has_one_number_in_all_row_groups() {
 }
 
 #[test]
-fn stretches_come_back_and_a_range_is_all_that_overlaps_it() {
+fn stretches_round_trip_and_a_range_returns_all_that_overlap_it() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path().join("run.cw");
     let (threads, cpus) = random_stretches(500_000, 2);
@@ -410,29 +423,29 @@ fn stretches_come_back_and_a_range_is_all_that_overlaps_it() {
     ];
     for span in spans.map(|s| s.map(|(a, b)| Span { start: Ns(a), end: Ns(b) })) {
         let overlaps = |s: Span| span.is_none_or(|w| s.start < w.end && s.end > w.start);
-        let mut got = Vec::new();
-        folder.thread_stretches(span, |s| ok(got.extend_from_slice(s))).unwrap();
+        let mut read = Vec::new();
+        folder.thread_stretches(span, |s| ok(read.extend_from_slice(s))).unwrap();
         let want: Vec<_> = threads.iter().filter(|s| overlaps(s.span)).copied().collect();
-        assert!(got == want, "{span:?}: {} of {} threads' stretches", got.len(), want.len());
-        // And backwards: all, or the last ones.
-        for most in [want.len() + 1, 1000] {
-            let mut got = Vec::new();
+        assert!(read == want, "{span:?}: {} of {} threads' stretches", read.len(), want.len());
+        // Backwards: all, or only the last ones.
+        for max in [want.len() + 1, 1000] {
+            let mut read = Vec::new();
             let each = |s: &_| {
-                got.push(*s);
-                ok(if got.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+                read.push(*s);
+                ok(if read.len() < max { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
             };
             folder.thread_stretches_back(span, each).unwrap();
-            assert!(got.iter().eq(want.iter().rev().take(most)), "{span:?}: the last {most} of {}", want.len());
+            assert!(read.iter().eq(want.iter().rev().take(max)), "{span:?}: the last {max} of {}", want.len());
         }
-        let mut got = Vec::new();
-        folder.cpu_stretches(span, |s| ok(got.extend_from_slice(s))).unwrap();
+        let mut read = Vec::new();
+        folder.cpu_stretches(span, |s| ok(read.extend_from_slice(s))).unwrap();
         let want: Vec<_> = cpus.iter().filter(|s| overlaps(s.span)).copied().collect();
-        assert!(got == want, "{span:?}: {} of {} CPUs' stretches", got.len(), want.len());
+        assert!(read == want, "{span:?}: {} of {} CPUs' stretches", read.len(), want.len());
     }
 }
 
 #[test]
-fn the_files_have_the_columns_of_the_definitions() {
+fn files_have_the_columns_of_their_definitions() {
     let dir = tempfile::tempdir().unwrap();
     let at = small_folder(dir.path());
     let mut files = vec![
@@ -456,7 +469,7 @@ fn the_files_have_the_columns_of_the_definitions() {
 }
 
 #[test]
-fn a_table_comes_back_and_of_another_version_does_not() {
+fn a_table_is_read_only_with_its_current_version() {
     let dir = tempfile::tempdir().unwrap();
     let folder = Folder::open(&small_folder(dir.path())).unwrap();
     let table = folder.read_table("threads").unwrap().unwrap();
@@ -472,32 +485,32 @@ fn a_table_comes_back_and_of_another_version_does_not() {
 }
 
 #[test]
-fn nothing_is_overwritten_and_nothing_half_is_left() {
+fn nothing_is_overwritten_and_no_partial_folder_is_left() {
     let dir = tempfile::tempdir().unwrap();
     let at = small_folder(dir.path());
     let machine = Machine::default();
-    let making = Making { machine: &machine, sources: 1 };
-    let error = FolderWriter::create(&at, Access::Private, making).err().unwrap().to_string();
-    assert!(error.contains("already and not empty"), "{error}");
+    let options = WriterOptions { machine: &machine, sources: 1 };
+    let error = FolderWriter::create(&at, Access::Private, options).err().unwrap().to_string();
+    assert!(error.contains("already exists and is not empty"), "{error}");
     assert_eq!(FolderWriter::can_create(&at, Access::Private).unwrap_err().to_string(), error);
-    assert!(FolderWriter::create_in_place(&Dir::open(&at).unwrap(), making).is_err());
+    assert!(FolderWriter::create_in_place(&Dir::open(&at).unwrap(), options).is_err());
     FolderWriter::can_create(&dir.path().join("could be"), Access::Private).unwrap();
     let empty = dir.path().join("empty");
     std::fs::create_dir(&empty).unwrap();
-    drop(FolderWriter::create(&dir.path().join("dropped"), Access::Private, making).unwrap());
-    FolderWriter::create(&empty, Access::Private, making).unwrap().finish(manifest(true)).unwrap();
+    drop(FolderWriter::create(&dir.path().join("dropped"), Access::Private, options).unwrap());
+    FolderWriter::create(&empty, Access::Private, options).unwrap().finish(manifest(true)).unwrap();
     let mut left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     left.sort();
     assert_eq!(left, ["empty", "run.cw"]);
-    // Beside a spool.
+    // In the folder of a spool.
     let spool = dir.path().join("spool");
     std::fs::create_dir(&spool).unwrap();
     std::fs::write(spool.join("segment"), "x").unwrap();
-    FolderWriter::create_in_place(&Dir::open(&spool).unwrap(), making).unwrap().finish(manifest(false)).unwrap();
+    FolderWriter::create_in_place(&Dir::open(&spool).unwrap(), options).unwrap().finish(manifest(false)).unwrap();
     assert!(Folder::open(&spool).is_ok() && spool.join("segment").exists() && !spool.join(".part").exists());
 }
 
-/// Reads everything there is.
+/// Reads the whole folder.
 fn read_all(at: &Path) -> Result<u64, store::Error> {
     let folder = Folder::open(at)?;
     let mut sum = 0;
@@ -511,10 +524,10 @@ fn read_all(at: &Path) -> Result<u64, store::Error> {
 }
 
 #[test]
-fn a_damaged_folder_is_an_error_with_a_place_never_a_panic() {
+fn a_damaged_folder_is_an_error_that_names_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let at = small_folder(dir.path());
-    let whole = read_all(&at).unwrap();
+    let undamaged = read_all(&at).unwrap();
     let files = [
         "states/thread.parquet",
         "states/cpu.parquet",
@@ -526,8 +539,8 @@ fn a_damaged_folder_is_an_error_with_a_place_never_a_panic() {
     for name in files {
         let file = at.join(name);
         let good = std::fs::read(&file).unwrap();
-        let told = |what: &str| match read_all(&at) {
-            Ok(sum) => assert_eq!(sum, whole, "{name} {what}"),
+        let check = |what: &str| match read_all(&at) {
+            Ok(sum) => assert_eq!(sum, undamaged, "{name} {what}"),
             Err(e) => {
                 let text = e.to_string();
                 assert!(text.contains(name) && text.contains("damaged"), "{what}: {text}");
@@ -536,14 +549,14 @@ fn a_damaged_folder_is_an_error_with_a_place_never_a_panic() {
         for n in [0, 3, 8, good.len() / 2, good.len() - 1] {
             std::fs::write(&file, &good[..n]).unwrap();
             assert!(read_all(&at).is_err(), "{name} cut to {n}");
-            told("cut");
+            check("cut");
         }
         for _ in 0..150 {
             let mut bad = good.clone();
             let place = r.below(good.len() as u64) as usize;
             bad[place] ^= 1 << r.below(8);
             std::fs::write(&file, &bad).unwrap();
-            told(&format!("with byte {place} flipped"));
+            check(&format!("with byte {place} flipped"));
         }
         std::fs::remove_file(&file).unwrap();
         if !name.starts_with("tables") {
@@ -569,8 +582,8 @@ for f in sorted(glob.glob(sys.argv[1] + "/*/*.parquet")):
     t = pq.read_table(f, page_checksum_verification=True)
     t.validate(full=True)
     assert "trace" not in t.schema.names, f
-    for told in pq.read_metadata(f).metadata, t.schema.metadata:
-        assert told[b"corewise.trace"] == b"%d" % -0x0123456789abcdef, f
+    for metadata in pq.read_metadata(f).metadata, t.schema.metadata:
+        assert metadata[b"corewise.trace"] == b"%d" % -0x0123456789abcdef, f
 t = pq.read_table(sys.argv[1] + "/states/thread.parquet")
 assert t.schema.field("start_ns").metadata[b"unit"] == b"ns"
 print(t.num_rows, sum(t["end_ns"].to_pylist()) - sum(t["start_ns"].to_pylist()))
@@ -581,10 +594,10 @@ print(t.num_rows, sum(t["end_ns"].to_pylist()) - sum(t["start_ns"].to_pylist()))
     assert_eq!(String::from_utf8_lossy(&out.stdout).trim(), format!("3000 {sum}"));
 }
 
-/// A folder of before there was a word for what nobody knows: R of a and R+ of b, by `corewise import` of format 1. What it calls
-/// "yielded" may have been preempted.
+/// A folder of format 1 stored "yielded" for every thread that left its CPU runnable without a preemption mark (here R of a and R+
+/// of b), although it may have been preempted.
 #[test]
-fn an_old_folder_does_not_say_who_yielded() {
+fn false_yields_of_an_old_folder_are_corrected() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/before_yields");
     let folder = Folder::open(&path).unwrap();
     let wanted = [(7, 1, Reason::LeftRunnable), (8, 2, Reason::Preempted), (7, 3, Reason::LeftRunnable)];

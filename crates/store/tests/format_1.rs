@@ -1,10 +1,10 @@
-//! Folders of format 1 (`fixtures/format-1`) are read, and upgraded when something is stored in them.
-#![allow(clippy::unwrap_used, clippy::unit_arg)] // what these tests read, they have made
+//! Tests that folders of format 1 (`fixtures/format-1`) can be read, and are upgraded when a table is stored in them.
+#![allow(clippy::unwrap_used, clippy::unit_arg)] // the tests create the data they read
 
 use std::path::{Path, PathBuf};
 use store::{ContentHash, FORMAT_VERSION, Folder, MANIFEST};
 
-/// Each folder, its trace's id, its source's sha256 and its events as format 1 had them.
+/// The folders, each with its trace's id, its source's sha256 and its number of events in format 1.
 const FOLDERS: [(&str, i64, &str, usize); 2] = [
     ("chains", -949_814_185_733_254_887, "f2d19507c8be1119a3c0cfcbe5e0e0a328faf0cd22c379a47132f7c9eaf172c8", 84),
     ("ftrace", 6_267_102_039_182_712_673, "56f93819a09c9f61a2cf46478f6c97d33795b5068b87e02086068894e206663a", 344),
@@ -19,7 +19,7 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1").join(name)
 }
 
-/// A copy, in which something can be stored.
+/// Makes a writable copy of a folder.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
@@ -38,7 +38,7 @@ fn stored_format(folder: &Path) -> serde_json::Value {
 }
 
 #[test]
-fn a_folder_of_format_1_is_read_whole_and_keeps_its_id() {
+fn a_folder_of_format_1_is_read_completely_and_keeps_its_id() {
     for (name, trace, sha256, events) in FOLDERS {
         let folder = Folder::open(&fixture(name)).unwrap();
         let manifest = folder.manifest();
@@ -52,7 +52,7 @@ fn a_folder_of_format_1_is_read_whole_and_keeps_its_id() {
                 ok(())
             })
             .unwrap();
-        // What a header tells, as a snapshot, was read nowhere else.
+        // Events from a header, such as a snapshot, have no place.
         assert!(read == events && offsets > events / 2, "{name}: {read} events, {offsets} of them with a place");
         folder.thread_stretches(None, |some| ok(threads += some.len())).unwrap();
         folder.cpu_stretches(None, |some| ok(cpus += some.len())).unwrap();
@@ -63,14 +63,14 @@ fn a_folder_of_format_1_is_read_whole_and_keeps_its_id() {
             let table = folder.read_table(table).unwrap();
             assert!(table.is_none_or(|t| t.rows.iter().all(|row| row.len() == t.def.cols.len())), "{name}");
         }
-        // To read it changes nothing.
+        // Reading changes nothing.
         assert_eq!(stored_format(&fixture(name)), 1);
     }
 }
 
-/// An earlier corewise would take a table of this format for damaged; so it is told that the folder is of a newer one.
+/// An earlier corewise would report a table of this format as damaged; with the upgrade it reports a newer format.
 #[test]
-fn what_is_stored_in_a_folder_of_format_1_upgrades_it() {
+fn storing_a_table_upgrades_a_folder_of_format_1() {
     let dir = tempfile::tempdir().unwrap();
     for (name, trace, ..) in FOLDERS {
         let path = dir.path().join(name);
@@ -88,9 +88,9 @@ fn what_is_stored_in_a_folder_of_format_1_upgrades_it() {
         left.sort();
         assert_eq!(left, ["events", MANIFEST, "states", "tables"]);
     }
-    // Its metadata tells that a table is of another trace.
+    // A table of another trace is detected by its metadata.
     let [one, other] = ["chains", "ftrace"].map(|name| dir.path().join(name));
     std::fs::copy(one.join("tables/cpus.parquet"), other.join("tables/cpus.parquet")).unwrap();
     let error = Folder::open(&other).unwrap().read_table("cpus").unwrap_err().to_string();
-    assert!(error.contains("it is of another trace"), "{error}");
+    assert!(error.contains("it belongs to another trace"), "{error}");
 }

@@ -1,5 +1,5 @@
-//! Tables in the forms that `corewise table` writes.
-#![allow(clippy::unwrap_used)] // what these tests read, they have made
+//! Tests of the formats that `corewise table` writes.
+#![allow(clippy::unwrap_used)] // the tests create the data they read
 
 use model::{Col, Kind, MadeFrom, Rows, Table, TableDef, Value};
 use store::{Format, TableWriter, write_table};
@@ -38,7 +38,7 @@ fn text(format: Format) -> String {
 }
 
 #[test]
-fn csv_is_quoted_as_the_rfc_says() {
+fn csv_is_quoted_as_in_the_rfc() {
     let want = "a_ns,b,c,d\r\n1,plain,0.5,true\r\n-2,\"say \"\"x\"\", y\r\n|\",,false\r\n";
     assert!(text(Format::Csv).starts_with(want), "{}", text(Format::Csv));
 }
@@ -55,7 +55,7 @@ fn json_is_an_array_of_objects() {
 }
 
 #[test]
-fn markdown_has_units_and_one_line_a_row() {
+fn markdown_has_units_and_one_line_per_row() {
     let text = text(Format::Markdown);
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines[0], "| a_ns (ns) | b | c (ratio) | d |");
@@ -65,7 +65,7 @@ fn markdown_has_units_and_one_line_a_row() {
 }
 
 #[test]
-fn parquet_is_that_of_the_folder() {
+fn parquet_output_matches_the_folder() {
     use parquet::file::reader::{FileReader, SerializedFileReader};
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("t.parquet");
@@ -85,7 +85,7 @@ fn parquet_is_that_of_the_folder() {
 }
 
 #[test]
-fn a_pipe_that_closes_is_an_error() {
+fn a_closed_pipe_is_an_error() {
     struct Closed;
     impl std::io::Write for Closed {
         fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {

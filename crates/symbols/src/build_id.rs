@@ -1,12 +1,12 @@
-//! GNU build ids: the hash by which a linker tells one program from every other.
+//! GNU build ids: the hash with which a linker identifies a program.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// No notes are larger.
-const LARGEST_NOTES: u64 = 64 << 10;
+/// The maximum size of notes.
+const MAX_NOTES_SIZE: u64 = 64 << 10;
 
-/// A number of this machine's byte order.
+/// Reads a number in this machine's byte order.
 fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
     let mut value = [0; 8];
     let from = bytes.get(at..at.checked_add(size)?)?;
@@ -18,7 +18,7 @@ fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(value))
 }
 
-/// The build id in an ELF file's notes, in hexadecimal.
+/// Returns the build id in the notes of an ELF file, in hexadecimal.
 #[must_use]
 pub fn of_file(path: &Path) -> Option<String> {
     let mut file = std::fs::File::open(path).ok()?;
@@ -44,7 +44,7 @@ pub fn of_file(path: &Path) -> Option<String> {
             continue; // not PT_NOTE
         }
         let at = number(header, if wide { 8 } else { 4 }, word)?;
-        let length = number(header, if wide { 32 } else { 16 }, word)?.min(LARGEST_NOTES) as usize;
+        let length = number(header, if wide { 32 } else { 16 }, word)?.min(MAX_NOTES_SIZE) as usize;
         let mut notes = vec![0; length];
         file.seek(SeekFrom::Start(at)).ok()?;
         file.read_exact(&mut notes).ok()?;
@@ -55,7 +55,7 @@ pub fn of_file(path: &Path) -> Option<String> {
     None
 }
 
-/// The build id among ELF notes (those of a running kernel: `/sys/kernel/notes`), in hexadecimal.
+/// Returns the build id in ELF notes (those of a running kernel: `/sys/kernel/notes`), in hexadecimal.
 #[must_use]
 pub fn of_notes(mut rest: &[u8]) -> Option<String> {
     while rest.len() >= 12 {
@@ -71,7 +71,7 @@ pub fn of_notes(mut rest: &[u8]) -> Option<String> {
     None
 }
 
-/// As build ids are written.
+/// Formats a build id.
 #[must_use]
 pub fn hexadecimal(id: &[u8]) -> String {
     id.iter().map(|b| format!("{b:02x}")).collect()
@@ -82,13 +82,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_elf_has_no_build_id() {
+    fn other_files_have_no_build_id() {
         assert_eq!(of_file(Path::new("/proc/self/status")), None);
         assert_eq!(of_file(Path::new("/nowhere")), None);
     }
 
     #[test]
-    fn notes_are_gone_through_to_the_build_id() {
+    fn the_build_id_is_found_after_other_notes() {
         let note = |kind: u32, name: &[u8; 4], text: &[u8]| {
             let sizes = [4, text.len() as u32, kind].map(u32::to_ne_bytes).concat();
             [&sizes[..], name, text].concat()

@@ -1,4 +1,4 @@
-//! Functions at addresses: of the kernel by its own list, of files by their tables of symbols.
+//! Functions at addresses: of the kernel from its list of functions, of files from their symbol tables.
 
 use object::{Object, ObjectSegment, ObjectSymbol, ReadCache, SymbolKind};
 use std::collections::HashMap;
@@ -6,11 +6,12 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-/// A function of the kernel, and the module that it is of.
+/// A function of the kernel, and its module.
 pub type KernelFunction = (String, Option<String>);
 
-/// The kernel's functions at some addresses (in order), by a list as /proc/kallsyms has it: each the last that begins before or
-/// there. `None`: nothing begins before it, or the list does not tell where anything is (kernel.kptr_restrict).
+/// Returns the kernel's functions at some addresses (in ascending order), from a list in the format of /proc/kallsyms: the last
+/// function that begins at or before each address. `None`: no function begins there, or the list has no addresses
+/// (kernel.kptr_restrict).
 ///
 /// # Errors
 /// The list cannot be read.
@@ -19,7 +20,7 @@ pub fn of_kernel(mut list: impl BufRead, addresses: &[u64]) -> std::io::Result<V
     let mut line = Vec::new();
     while list.read_until(b'\n', &mut line)? > 0 {
         if let Some((begin, name, module)) = kernel_line(&line) {
-            // The first address that it may hold; those behind are of a later one, or take it over below.
+            // The first address that the function may contain; later ones belong to a later function, or inherit this one below.
             let first = addresses.partition_point(|a| *a < begin);
             if let Some(best) = best.get_mut(first).filter(|b| begin > b.0) {
                 *best = (begin, Some((name.to_owned(), module.map(str::to_owned))));
@@ -37,7 +38,7 @@ pub fn of_kernel(mut list: impl BufRead, addresses: &[u64]) -> std::io::Result<V
         .collect())
 }
 
-/// Where a list has the kernel and its modules.
+/// The location of the kernel and its modules in a list.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Layout {
     /// The address of `_text`, where the kernel's code begins.
@@ -46,7 +47,7 @@ pub struct Layout {
     pub modules: HashMap<String, u64>,
 }
 
-/// Where a list as /proc/kallsyms has the kernel and its modules.
+/// Returns the location of the kernel and its modules in a list in the format of /proc/kallsyms.
 ///
 /// # Errors
 /// The list cannot be read.
@@ -67,7 +68,7 @@ pub fn layout(mut list: impl BufRead) -> std::io::Result<Layout> {
     Ok(layout)
 }
 
-/// `ffffffff81000000 t name\t[module]`, of code.
+/// Parses a line of a code symbol: `ffffffff81000000 t name\t[module]`.
 fn kernel_line(line: &[u8]) -> Option<(u64, &str, Option<&str>)> {
     let mut words = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
     let begin = u64::from_str_radix(words.next()?, 16).ok().filter(|begin| *begin > 0)?;
@@ -76,16 +77,16 @@ fn kernel_line(line: &[u8]) -> Option<(u64, &str, Option<&str>)> {
     matches!(kind, "t" | "T" | "w" | "W").then_some((begin, name, words.next()))
 }
 
-/// The functions of a program or library at some bytes of it; `symbols`: another file that has its symbols, if not itself.
+/// Returns the functions of a program or library at some offsets; `symbols`: another file that has its symbols.
 ///
 /// # Errors
-/// A word, where one of them is no ELF.
+/// A message, if one of them is not an ELF file.
 pub fn of_file(path: &Path, symbols: Option<&Path>, offsets: &[u64]) -> Result<Vec<Option<String>>, &'static str> {
-    const NO_ELF: &str = "is no ELF file that can be read";
+    const NO_ELF: &str = "is not a readable ELF file";
     let open = |path: &Path| File::open(path).map(|file| ReadCache::new(BufReader::new(file)));
     let data = open(path).map_err(|_| "cannot be opened")?;
     let file = object::File::parse(&data).map_err(|_| NO_ELF)?;
-    // Where they are loaded, in order of address.
+    // The load addresses, in ascending order.
     let mut wanted: Vec<(u64, usize)> =
         offsets.iter().enumerate().filter_map(|(at, offset)| Some((address_of(&file, *offset)?, at))).collect();
     wanted.sort_unstable();
@@ -100,7 +101,7 @@ pub fn of_file(path: &Path, symbols: Option<&Path>, offsets: &[u64]) -> Result<V
     Ok(found.names.into_iter().map(|name| name.map(|(_, name)| name)).collect())
 }
 
-/// Where a byte of a file is loaded.
+/// Returns the load address of an offset in a file.
 fn address_of<'d>(file: &impl Object<'d>, offset: u64) -> Option<u64> {
     file.segments().find_map(|segment| {
         let (from, size) = segment.file_range();
@@ -110,9 +111,9 @@ fn address_of<'d>(file: &impl Object<'d>, offset: u64) -> Option<u64> {
 }
 
 struct Found {
-    /// Address, and which of those asked for.
+    /// The address, and the index of the requested offset.
     wanted: Vec<(u64, usize)>,
-    /// Where the function begins, and its name.
+    /// The begin of the function, and its name.
     names: Vec<Option<(u64, String)>>,
 }
 
@@ -125,10 +126,11 @@ impl Found {
             }
             let first = self.wanted.partition_point(|(address, _)| *address < begin);
             for (_, at) in self.wanted[first..].iter().take_while(|(address, _)| *address < end) {
-                // What follows is a version of a library's symbol.
+                // A symbol version of a library follows `@`.
                 let Ok(name) = symbol.name().map(|n| n.split_once('@').map_or(n, |(name, _)| name)) else { continue };
                 let place = &mut self.names[*at];
-                let better = |old: &(u64, String)| begin > old.0 || (begin == old.0 && plain(name) < plain(&old.1));
+                let better =
+                    |old: &(u64, String)| begin > old.0 || (begin == old.0 && simplicity(name) < simplicity(&old.1));
                 if !name.is_empty() && place.as_ref().is_none_or(better) {
                     *place = Some((begin, name.to_owned()));
                 }
@@ -137,8 +139,8 @@ impl Found {
     }
 }
 
-/// Of several names of a function the plainest: `read` rather than `__libc_read`.
-fn plain(name: &str) -> (usize, usize, &str) {
+/// The sort key of several names of a function, the simplest first: `read` before `__libc_read`.
+fn simplicity(name: &str) -> (usize, usize, &str) {
     (name.len() - name.trim_start_matches('_').len(), name.len(), name)
 }
 
@@ -148,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_function_of_the_kernel_lasts_to_the_next() {
+    fn a_kernel_function_extends_to_the_next() {
         let list = "0000000000000000 A fixed_percpu_data\n\
                     ffffffff81000300 T third\n\
                     ffffffff81000100 T first\n\
@@ -156,31 +158,31 @@ mod tests {
                     ffffffff81000200 t second.isra.0\n\
                     ffffffffc0000000 t of_module\t[ext4]\n\
                     nonsense\n";
-        let asked = [0xffff_ffff_8100_00ff, 0xffff_ffff_8100_0100, 0xffff_ffff_8100_01ff, 0xffff_ffff_8100_0200];
+        let addresses = [0xffff_ffff_8100_00ff, 0xffff_ffff_8100_0100, 0xffff_ffff_8100_01ff, 0xffff_ffff_8100_0200];
         let more = [0xffff_ffff_8100_0210, 0xffff_ffff_c000_0001];
-        let all: Vec<u64> = asked.into_iter().chain(more).collect();
+        let all: Vec<u64> = addresses.into_iter().chain(more).collect();
         let names = of_kernel(list.as_bytes(), &all).unwrap();
-        let told: Vec<String> = names
+        let found: Vec<String> = names
             .into_iter()
             .map(|n| n.map_or("-".into(), |(name, module)| format!("{name} {}", module.unwrap_or_default())))
             .collect();
-        assert_eq!(told, ["-", "first ", "first ", "second.isra.0 ", "second.isra.0 ", "of_module [ext4]"]);
+        assert_eq!(found, ["-", "first ", "first ", "second.isra.0 ", "second.isra.0 ", "of_module [ext4]"]);
         let hidden = "0000000000000000 T first\n0000000000000000 T second\n";
-        assert_eq!(of_kernel(hidden.as_bytes(), &asked).unwrap(), vec![None; 4]);
+        assert_eq!(of_kernel(hidden.as_bytes(), &addresses).unwrap(), vec![None; 4]);
     }
 
     #[test]
-    fn a_list_tells_where_the_kernel_and_its_modules_are() {
+    fn the_layout_is_read_from_a_list() {
         let list = "0000000000000000 A fixed_percpu_data\nffffffff81000000 T _stext\nffffffff81000000 T _text\n\
                     ffffffffc0000010 t second\t[ext4]\nffffffffc0000000 t first\t[ext4]\n";
-        let told = layout(list.as_bytes()).unwrap();
-        assert_eq!(told.text, Some(0xffff_ffff_8100_0000));
-        assert_eq!(told.modules, HashMap::from([("[ext4]".to_owned(), 0xffff_ffff_c000_0000)]));
+        let found = layout(list.as_bytes()).unwrap();
+        assert_eq!(found.text, Some(0xffff_ffff_8100_0000));
+        assert_eq!(found.modules, HashMap::from([("[ext4]".to_owned(), 0xffff_ffff_c000_0000)]));
     }
 
-    /// By this program's own code, which lies in memory as its file says.
+    /// Uses the code of this program, which is mapped from its file.
     #[test]
-    fn a_function_of_this_program_is_found_where_it_is_mapped() {
+    fn a_function_of_this_program_is_found_by_its_offset() {
         let address = kernel_line as *const () as u64;
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let hexadecimal = |text: &str| u64::from_str_radix(text, 16).unwrap();
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_program_has_no_functions() {
+    fn other_files_have_no_functions() {
         assert!(of_file(Path::new("Cargo.toml"), None, &[0]).is_err());
         assert!(of_file(Path::new("/nowhere"), None, &[0]).is_err());
     }

@@ -1,6 +1,6 @@
-//! Names of functions: where a machine keeps them, and which of those are of the very code that was recorded.
+//! Function names: where a machine stores them, and which of them belong to the recorded code.
 //!
-//! A name is told only where the build ids are the same; what else lies at a path, or was the kernel then, is nobody's guess.
+//! A name is used only if the build ids are equal. A different file at the same path, or another kernel, is never used.
 
 pub mod build_id;
 pub mod functions;

@@ -1,4 +1,4 @@
-//! The names of callchains whose source kept where their code lies, but not what it is called.
+//! Function names for callchains whose source has code locations but no names.
 
 use crate::{SymbolPath, functions};
 use model::{NameId, StackFrame, Stacks};
@@ -6,101 +6,101 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek};
 
-/// Modules are loaded at pages of their own.
+/// The page size; modules are loaded on pages of their own.
 const PAGE: u64 = 4096;
 
-/// How many different frames have no name.
+/// The number of distinct frames without a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Nameless {
-    /// Of the kernel and its modules: all, and those without a name.
+    /// Frames of the kernel and its modules: all, and those without a name.
     pub kernel: [u64; 2],
-    /// Of programs and libraries, likewise.
+    /// Frames of programs and libraries: all, and those without a name.
     pub programs: [u64; 2],
-    /// Whether the source told the kernel's build id.
+    /// Whether the source has the kernel's build id.
     pub kernel_known: bool,
-    /// Whether a list of its functions was found.
+    /// Whether a list of the kernel's functions was found.
     pub kernel_listed: bool,
 }
 
 impl Nameless {
-    /// What a user should know of it, a sentence each.
+    /// Returns messages for the user, a sentence each.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
-        let mut told = Vec::new();
+        let mut sentences = Vec::new();
         let [all, without] = self.kernel;
         if without > 0 {
             let why = match (self.kernel_known, self.kernel_listed) {
-                (_, true) => "they are not in its list of functions, as code that it made while it ran is not",
+                (_, true) => "they are not in its list of functions (for example code generated at run time)",
                 (true, false) => {
-                    "no list of the functions of that very kernel is here: read the recording while that kernel runs, as root, or \
-                     bring ~/.debug from the machine that made it (perf archive)"
+                    "no list of the functions of that kernel was found: read the recording as root while that kernel is running, or \
+                     copy ~/.debug from the machine that made it (perf archive)"
                 }
-                (false, false) => "the recording does not tell the kernel's build id (perf record -B leaves it out)",
+                (false, false) => "the recording does not have the kernel's build id (perf record -B omits it)",
             };
-            told.push(format!("Frames of callchains in the kernel that have no name: {without} of {all}; {why}."));
+            sentences.push(format!("Kernel frames of callchains without a name: {without} of {all}; {why}."));
         }
         let [all, without] = self.programs;
         if without > 0 {
-            told.push(format!(
-                "Frames of callchains in programs that have no name: {without} of {all}; names need build ids in the recording \
-                 (perf record --buildid-mmap) and here the same files, with their symbols."
+            sentences.push(format!(
+                "Program frames of callchains without a name: {without} of {all}; names require build ids in the recording \
+                 (perf record --buildid-mmap) and the same files with their symbols on this machine."
             ));
         }
-        told
+        sentences
     }
 }
 
-/// The byte of code that a frame is at: of callers, the last one before that to which they return.
+/// The code location of a frame; for callers, the last byte before the return address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Code {
     in_kernel: bool,
     file: NameId,
     build_id: NameId,
     byte: u64,
-    /// Where it lay: of the kernel's modules, whose list has addresses.
+    /// The address in memory, for kernel modules, whose list has addresses.
     address: u64,
 }
 
 impl Code {
-    fn of(frame: &StackFrame, at: At) -> Self {
+    fn of(frame: &StackFrame, at: Position) -> Self {
         let back = u64::from(!at.innermost);
-        let in_kernel = frame.in_kernel() && !at.of_program;
+        let in_kernel = frame.in_kernel() && !at.in_program;
         Self {
             in_kernel,
             file: frame.file,
             build_id: frame.build_id,
             byte: if frame.offset == u64::MAX { u64::MAX } else { frame.offset.saturating_sub(back) },
-            // Programs are loaded anywhere.
+            // Programs are loaded at varying addresses.
             address: if in_kernel || frame.offset == u64::MAX { frame.address.saturating_sub(back) } else { 0 },
         }
     }
 }
 
-/// Where in a callchain a frame stands.
+/// The position of a frame in a callchain.
 #[derive(Clone, Copy)]
-struct At {
-    /// Of the kernel or the program.
+struct Position {
+    /// The innermost frame of the kernel or the program.
     innermost: bool,
-    /// Behind the mark of the program's.
-    of_program: bool,
+    /// After the marker of user addresses.
+    in_program: bool,
 }
 
-/// Each frame of a chain, but for perf's marks.
-fn each(chain: &mut [StackFrame]) -> impl Iterator<Item = (&mut StackFrame, At)> {
-    let mut next = At { innermost: true, of_program: false };
+/// Returns each frame of a chain, except perf's markers.
+fn each(chain: &mut [StackFrame]) -> impl Iterator<Item = (&mut StackFrame, Position)> {
+    let mut next = Position { innermost: true, in_program: false };
     chain.iter_mut().filter_map(move |frame| {
         let at = next;
-        next.innermost = frame.address >= StackFrame::CONTEXTS;
+        next.innermost = frame.address >= StackFrame::CONTEXT_MARKERS;
         if next.innermost {
-            next.of_program = frame.address == StackFrame::OF_PROGRAM;
+            next.in_program = frame.address == StackFrame::CONTEXT_USER;
             return None;
         }
         Some((frame, at))
     })
 }
 
-/// Names the frames that have a place in code but no function. Gives how many stay without; none where the sources named all
-/// that they could themselves.
+/// Names the frames that have a code location but no function. Returns how many remain without a name; none if the sources named all
+/// they could.
 #[must_use]
 pub fn name(stacks: &mut Stacks, path: &SymbolPath) -> Nameless {
     let mut codes: BTreeMap<Code, Option<NameId>> = BTreeMap::new();
@@ -135,24 +135,24 @@ pub fn name(stacks: &mut Stacks, path: &SymbolPath) -> Nameless {
     nameless
 }
 
-/// The build id of the kernel.
+/// Returns the build id of the kernel.
 fn kernel_id<'a>(stacks: &'a Stacks, codes: &BTreeMap<Code, Option<NameId>>) -> Option<&'a str> {
     let of_kernel = |code: &&Code| code.in_kernel && stacks.name(code.file) == Some(StackFrame::KERNEL);
     codes.keys().filter(of_kernel).find_map(|code| stacks.name(code.build_id))
 }
 
-/// Those of programs, or of the kernel, that have no function but a place in a file.
-fn asked(codes: &BTreeMap<Code, Option<NameId>>, in_kernel: bool) -> impl Iterator<Item = Code> {
-    let asked = move |(code, function): &(&Code, &Option<NameId>)| {
+/// Returns the locations in programs, or in the kernel, that have a place in a file but no function.
+fn unnamed(codes: &BTreeMap<Code, Option<NameId>>, in_kernel: bool) -> impl Iterator<Item = Code> {
+    let is_unnamed = move |(code, function): &(&Code, &Option<NameId>)| {
         function.is_none() && code.byte != u64::MAX && code.in_kernel == in_kernel
     };
-    codes.iter().filter(asked).map(|(code, _)| *code)
+    codes.iter().filter(is_unnamed).map(|(code, _)| *code)
 }
 
-/// The functions of programs and libraries.
+/// Returns the functions of programs and libraries.
 fn of_programs(stacks: &Stacks, path: &SymbolPath, codes: &BTreeMap<Code, Option<NameId>>) -> Vec<(Code, String)> {
     let mut files: BTreeMap<(NameId, NameId), Vec<Code>> = BTreeMap::new();
-    asked(codes, false).for_each(|code| files.entry((code.file, code.build_id)).or_default().push(code));
+    unnamed(codes, false).for_each(|code| files.entry((code.file, code.build_id)).or_default().push(code));
     let mut found = Vec::new();
     for ((file, id), codes) in files {
         let (Some(file), Some(id)) = (stacks.name(file), stacks.name(id)) else { continue };
@@ -163,24 +163,24 @@ fn of_programs(stacks: &Stacks, path: &SymbolPath, codes: &BTreeMap<Code, Option
     found
 }
 
-/// The functions of the kernel; `None` where no list of that kernel's is to be found.
+/// Returns the functions of the kernel; `None` if no list of that kernel is found.
 fn of_kernel(
     stacks: &Stacks,
     path: &SymbolPath,
     codes: &BTreeMap<Code, Option<NameId>>,
 ) -> Option<Vec<(Code, String)>> {
-    let asked: Vec<Code> = asked(codes, true).collect();
-    if asked.is_empty() {
+    let wanted: Vec<Code> = unnamed(codes, true).collect();
+    if wanted.is_empty() {
         return None;
     }
     path.kernel_lists(kernel_id(stacks, codes)?).into_iter().find_map(|list| {
         let list = File::open(list).map(|file| BufReader::with_capacity(1 << 16, file)).ok()?;
-        by_list(stacks, list, &asked).ok()?
+        by_list(stacks, list, &wanted).ok()?
     })
 }
 
-/// The functions of the kernel by a list; `None` where it does not tell where the kernel is (kernel.kptr_restrict). The kernel
-/// may lie elsewhere now than when it was recorded; its modules are named only where they lie as they did.
+/// Returns the functions of the kernel from a list; `None` if the list has no addresses (kernel.kptr_restrict). The kernel may be at
+/// another address than in the recording; functions of a module are named only if the module is at the same address.
 fn by_list(
     stacks: &Stacks,
     mut list: impl BufRead + Seek,
@@ -188,31 +188,31 @@ fn by_list(
 ) -> std::io::Result<Option<Vec<(Code, String)>>> {
     let layout = functions::layout(&mut list)?;
     let Some(text) = layout.text else { return Ok(None) };
-    let mut asked: Vec<(u64, Code, Option<String>)> = Vec::new();
+    let mut wanted: Vec<(u64, Code, Option<String>)> = Vec::new();
     for code in codes {
         let file = stacks.name(code.file).unwrap_or_default();
         if file == StackFrame::KERNEL {
-            asked.push((text.wrapping_add(code.byte), *code, None));
+            wanted.push((text.wrapping_add(code.byte), *code, None));
         } else {
             let module = module(file);
             let begin = code.address.wrapping_sub(code.byte);
             if layout.modules.get(&module).is_some_and(|first| first / PAGE == begin / PAGE) {
-                asked.push((code.address, *code, Some(module)));
+                wanted.push((code.address, *code, Some(module)));
             }
         }
     }
-    asked.sort_unstable();
-    let addresses: Vec<u64> = asked.iter().map(|(address, ..)| *address).collect();
+    wanted.sort_unstable();
+    let addresses: Vec<u64> = wanted.iter().map(|(address, ..)| *address).collect();
     list.rewind()?;
     let names = functions::of_kernel(list, &addresses)?;
-    let named = asked.into_iter().zip(names).filter_map(|((_, code, module), function)| {
+    let named = wanted.into_iter().zip(names).filter_map(|((_, code, module), function)| {
         let (function, of) = function?;
         (of == module).then_some((code, function))
     });
     Ok(Some(named.collect()))
 }
 
-/// What the kernel's list calls the module of a file: `[nf_tables]` of `/lib/modules/6.1/kernel/net/netfilter/nf-tables.ko.xz`.
+/// Returns the name of a file's module in the kernel's list: `[nf_tables]` for `/lib/modules/6.1/kernel/net/netfilter/nf-tables.ko.xz`.
 fn module(file: &str) -> String {
     if file.starts_with('[') {
         return file.to_owned();
@@ -229,17 +229,17 @@ mod tests {
     const ID: &str = "4a5a9b0affb66c437abcd455d2738af879985fa9";
     const TEXT: u64 = 0xffff_ffff_8100_0000;
 
-    /// A machine whose perf kept this list of the kernel's functions, and that runs none of these kernels itself.
+    /// Returns the paths of a machine whose perf cache has this list of kernel functions, and whose running kernel is unknown.
     fn machine(folder: &std::path::Path, list: &str) -> SymbolPath {
-        let kept = folder.join(".build-id").join(&ID[..2]).join(&ID[2..]);
-        std::fs::create_dir_all(&kept).unwrap();
-        std::fs::write(kept.join("kallsyms"), list).unwrap();
+        let cached = folder.join(".build-id").join(&ID[..2]).join(&ID[2..]);
+        std::fs::create_dir_all(&cached).unwrap();
+        std::fs::write(cached.join("kallsyms"), list).unwrap();
         let nowhere = folder.join("nowhere");
         SymbolPath { cache: Some(folder.to_owned()), debug: nowhere.clone(), notes: nowhere.clone(), list: nowhere }
     }
 
-    /// Frames of the kernel, of a module that begins at 0xffff_ffff_c000_0000, of what nobody knows, and of a program, whose last
-    /// one looks like one of the kernel's.
+    /// Returns frames of the kernel, of a module that begins at 0xffff_ffff_c000_0000, of an unknown location, and of a program, the last
+    /// of which looks like a kernel frame.
     fn stacks(id: &str) -> Stacks {
         let names: Vec<Box<str>> =
             [StackFrame::KERNEL, id, "/lib/modules/6.1/kernel/fs/my-fs.ko.xz"].map(Into::into).into();
@@ -255,46 +255,46 @@ mod tests {
             of(TEXT + 0x200, 0x200, 1, 2),
             of(0xffff_ffff_c000_0024, 0x24, 3, 0),
             StackFrame::at(0xffff_ffff_d000_0000),
-            StackFrame::at(StackFrame::OF_PROGRAM),
+            StackFrame::at(StackFrame::CONTEXT_USER),
             StackFrame::at(0x40_0000),
             StackFrame::at(0xf2f2_f2f2_f2f2_f2f2),
         ];
         Stacks { chains: vec![chain.into()], names }
     }
 
-    fn told(stacks: &Stacks) -> Vec<&str> {
+    fn functions_of(stacks: &Stacks) -> Vec<&str> {
         stacks.chains[0].iter().map(|frame| stacks.name(frame.function).unwrap_or("-")).collect()
     }
 
-    /// The list is of another start of the same kernel, which lay a MiB higher then. The innermost frame is at a function's
-    /// first byte; its caller returns to the first byte of the next function, and is still in the one before.
+    /// The list is from another boot of the same kernel, which was a MiB higher. The innermost frame is at the first byte of a
+    /// function; its caller returns to the first byte of the next function, and is still in the one before.
     #[test]
-    fn the_kernel_is_named_wherever_it_lies_and_a_module_only_where_it_lay() {
+    fn the_kernel_is_named_at_any_address_and_a_module_only_at_the_same_address() {
         let list = "ffffffff81100000 T _text\nffffffff81100100 T first\nffffffff81100200 t second\n\
                     ffffffffc0000010 t of_module\t[my_fs]\n";
         let folder = tempfile::tempdir().unwrap();
         let path = machine(folder.path(), list);
         let mut all = stacks(ID);
         let nameless = name(&mut all, &path);
-        assert_eq!(told(&all), ["-", "first", "first", "of_module", "-", "-", "-", "-"]);
+        assert_eq!(functions_of(&all), ["-", "first", "first", "of_module", "-", "-", "-", "-"]);
         assert_eq!((nameless.kernel, nameless.programs, nameless.kernel_known), ([4, 1], [2, 2], true));
         assert_eq!(nameless.sentences().len(), 2);
         std::fs::write(path.kernel_lists(ID).first().unwrap(), list.replace("ffffffffc0000010", "ffffffffc0001010"))
             .unwrap();
         let mut all = stacks(ID);
         assert_eq!(name(&mut all, &path).kernel, [4, 2]);
-        assert_eq!(told(&all)[3], "-");
+        assert_eq!(functions_of(&all)[3], "-");
     }
 
     #[test]
-    fn another_kernel_and_a_list_without_addresses_name_nothing() {
+    fn other_kernels_and_lists_without_addresses_name_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = machine(folder.path(), "ffffffff81000000 T _text\nffffffff81000100 T first\n");
         for id in ["0011223344556677", "", "../../etc"] {
             let mut all = stacks(id);
             let nameless = name(&mut all, &path);
-            let told = (nameless.kernel, nameless.kernel_known, nameless.kernel_listed);
-            assert_eq!(told, ([4, 4], !id.is_empty(), false), "{id:?}");
+            let result = (nameless.kernel, nameless.kernel_known, nameless.kernel_listed);
+            assert_eq!(result, ([4, 4], !id.is_empty(), false), "{id:?}");
         }
         let path = machine(folder.path(), "0000000000000000 T _text\n0000000000000000 T first\n");
         assert_eq!(name(&mut stacks(ID), &path).kernel, [4, 4]);

@@ -1,16 +1,16 @@
-//! Cells by the names of their columns, as tests say what a table holds.
+//! Access to table cells by column name, for tests.
 
 use model::{Table, Value};
 
-/// A table's cells, by column names.
+/// Access to the cells of a table by column name.
 pub trait ByName {
-    /// An integer cell; `None` where it is null.
+    /// Returns an integer cell; `None` if it is null.
     ///
     /// # Panics
     /// The table has no such column, or no such row.
     fn int(&self, row: usize, col: &str) -> Option<i64>;
 
-    /// A text cell; `None` where it is null.
+    /// Returns a text cell; `None` if it is null.
     ///
     /// # Panics
     /// The table has no such column, or no such row.
@@ -27,7 +27,7 @@ impl ByName for Table {
         match cell(self, row, col) {
             Value::Int(v) => Some(*v),
             Value::Null => None,
-            other => panic!("{col} of {} is no integer: {other:?}", self.def.name),
+            other => panic!("{col} of {} is not an integer: {other:?}", self.def.name),
         }
     }
 
@@ -35,7 +35,7 @@ impl ByName for Table {
         match cell(self, row, col) {
             Value::Text(v) => Some(v),
             Value::Null => None,
-            other => panic!("{col} of {} is no text: {other:?}", self.def.name),
+            other => panic!("{col} of {} is not a text: {other:?}", self.def.name),
         }
     }
 }

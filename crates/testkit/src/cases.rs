@@ -1,4 +1,4 @@
-//! Cases in Markdown: prose, a drawn trace, and the tables that come of it.
+//! Cases in Markdown: prose, a drawn trace, and the expected tables.
 //!
 //! ~~~markdown
 //! # What this shows
@@ -10,18 +10,18 @@
 //! ```
 //! ~~~
 //!
-//! Printed tables stand in blocks of `tables`. A file may hold several such pairs. `cargo xtask bless` (or the tests with
-//! `COREWISE_BLESS=1`) rewrites the `expected` blocks, and a person reads the difference.
+//! Printed tables are in blocks of `tables`. A file may have several such pairs. `cargo xtask bless` (or the tests with
+//! `COREWISE_BLESS=1`) rewrites the `expected` blocks; review the differences.
 
 use std::path::Path;
 
-/// How a block begins of which something is made.
+/// The first lines of input blocks.
 const INPUTS: [&str; 2] = ["```trace", "```tables"];
 
-/// Runs every case of a folder: `make` gets each `trace` or `tables` block and says what the `expected` block after it must hold.
+/// Runs every case of a folder: `make` takes each `trace` or `tables` block and returns the content of the `expected` block after it.
 ///
 /// # Panics
-/// Where the folder has no case, or one differs, after telling how.
+/// If the folder has no case, or a case differs; the message has the differences.
 pub fn run(folder: &Path, make: impl Fn(&str) -> String) {
     let files = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
     let mut files: Vec<_> =
@@ -42,10 +42,10 @@ pub fn run(folder: &Path, make: impl Fn(&str) -> String) {
             wrong.push(format!("{}\n{}", file.display(), difference(&before, &after)));
         }
     }
-    assert!(wrong.is_empty(), "\n{}\n`cargo xtask bless` writes what came out", wrong.join("\n"));
+    assert!(wrong.is_empty(), "\n{}\n`cargo xtask bless` accepts these results", wrong.join("\n"));
 }
 
-/// The file with what `make` says in its expected blocks.
+/// Returns the file with the results of `make` in its expected blocks.
 fn rewritten(text: &str, make: &impl Fn(&str) -> String) -> String {
     let mut out = String::new();
     let mut made = None;
@@ -61,7 +61,7 @@ fn rewritten(text: &str, make: &impl Fn(&str) -> String) -> String {
             out += &block;
             made = Some(make(&block));
         } else {
-            out += made.take().expect("an expected block stands behind its trace").trim_end();
+            out += made.take().expect("an expected block follows its trace").trim_end();
             out += "\n";
         }
         out += "```\n";
@@ -70,17 +70,17 @@ fn rewritten(text: &str, make: &impl Fn(&str) -> String) -> String {
     out
 }
 
-/// The lines that differ.
+/// Returns the lines that differ.
 fn difference(before: &str, after: &str) -> String {
     let (mut old, mut new) = (before.lines(), after.lines());
-    let mut told = String::new();
+    let mut lines = String::new();
     loop {
         match (old.next(), new.next()) {
-            (None, None) => return told,
+            (None, None) => return lines,
             (a, b) if a == b => {}
             (a, b) => {
-                told += &a.map(|l| format!("  expected  {l}\n")).unwrap_or_default();
-                told += &b.map(|l| format!("  got       {l}\n")).unwrap_or_default();
+                lines += &a.map(|l| format!("  expected  {l}\n")).unwrap_or_default();
+                lines += &b.map(|l| format!("  got       {l}\n")).unwrap_or_default();
             }
         }
     }

@@ -1,78 +1,79 @@
 //! Traces drawn as text: one column is one millisecond, one row a CPU or a kind of event.
 //!
 //! ```text
-//!   cpu0    A A As .  B        a letter: this thread runs        .  idle
-//!   cpu1    .  w B B+ C        w: idle, and who runs next in this row is woken here
-//!   cpu2    A A ? d D          ?, or a small letter: idle (or that thread) runs, but the switch to it was not delivered
+//!   cpu0    A A As .  B        A to Z: this thread runs          .  idle
+//!   cpu1    .  w B B+ C        w: idle, and the next thread in this row is woken
+//!   cpu2    A A ? d D          ? or lower case: idle (or that thread) runs, but the switch to it was not recorded
 //!   waking  .  .  A
 //! ```
 //!
-//! **Rows of CPUs**, `cpu0`, `cpu1`, …, perhaps with a core (`cpu0 P0`, see [`crate::machine`]). Where a cell differs from
-//! the one before, there is a switch at its begin. A letter behind a thread says how it leaves at the end of its cell: `As`
-//! sleeps, `Ad`, `At`, … with that state, `Ax` and `Az` exit, `A+` is preempted (R+). `Ar` leaves runnable (R), and nothing says why;
-//! where that is told with the switch, `Au` is preempted on its way back to user mode, `Ay` yields, `Aq` is held by a quota, and
-//! `Ak` is a kernel thread that gives way. Without a letter it is preempted by a thread, and sleeps where the CPU goes idle. A thread in the first column is switched in at 0 from idle; of
-//! idle in the first column no event tells. The recording ends with the last column.
+//! **Rows of CPUs**, `cpu0`, `cpu1`, …, optionally with a core (`cpu0 P0`, see [`crate::machine`]). There is a switch at the begin of
+//! each cell that differs from the one before. A suffix of a thread is the state of its switch-out at the end of the cell: `As`
+//! sleeps, `Ad`, `At`, … have that state, `Ax` and `Az` exit, `A+` is preempted (R+), `Ar` is runnable (R) without a recorded cause.
+//! With a recorded cause, `Au` is preempted on its way back to user mode, `Ay` yields, `Aq` is throttled, and `Ak` is a kernel thread
+//! that gives way. Without a suffix, it is preempted if another thread follows, and sleeps if the CPU becomes idle. A thread in the
+//! first column is switched in at 0 from idle; idle in the first column has no event. The recording ends with the last column.
 //!
-//! **Rows of events**: in each cell `.`, or what happens at its begin. Threads may be followed by `@1`, the CPU meant (on
-//! which the event is recorded too; else that is the first CPU), and by `!`, which puts a waking behind the switches of its
-//! instant. Several stand together with commas: `A,B@1`.
+//! **Rows of events**: each cell is `.` or an event at its begin. Threads may be followed by `@1`, the CPU of the event (which is also
+//! recorded there; otherwise, on the first CPU), and by `!`, which puts a wakeup after the switches at the same time. Several events
+//! are separated by commas: `A,B@1`.
 //!
 //! | row | cell |
 //! | --- | --- |
 //! | `waking`, `wakeup`, `new` | the threads woken: `sched_waking`, `sched_wakeup`, `sched_wakeup_new`; `A<B`: by B |
 //! | `migrate` | `A@1`: A is moved to the run queue of CPU 1 |
 //! | `charge` | `A=3`: the kernel charges A 3 ms |
-//! | `exec` | `A=3`: the switch in which A leaves says that it was charged 3 ms in its whole life |
-//! | `mark` | `A(`, `A)`: A marks a stretch, named as A is, that begins or ends here; `A`: a moment; `B(=1`: named as the first letter is |
+//! | `exec` | `A=3`: the switch-out of A records that it was charged 3 ms since its creation |
+//! | `mark` | `A(`, `A)`: A marks the begin or end of a stretch with the name of A; `A`: an instant; `B(=1`: with the name of the first thread |
 //! | `cstate` | `2@1`: CPU 1 enters idle state 2; `-@1`: it leaves it |
 //! | `irq` | `disk@1`: a device's interrupt of this name begins on CPU 1; `soft:3@1` a softirq, `timer:f@1` a timer, `ipi:r@1`; `disk)@1` ends |
-//! | `io` | `Ar=8`: A issues a read of 4 KiB from sector 8 of device 8:0 on; `Aw=8` a write, `Af=8` a flush, `Ad=8` a discard; `r=8`: that read is done |
-//! | `freq` | `=2@1`: the frequency of CPU 1 is 2 GHz from here on |
-//! | `parked` | `(@1`, `)@1`: CPU 1 is parked from here on, or no longer |
-//! | `prio` | `A=98`: from here on, switches and wakings tell A's dynamic priority as 98; 120 where no row says so |
-//! | `inherit` | `A<B=98`: from here on, B lends A its priority, and A's is 98; `A=98`: who lends it is not told; `A<.=120`: nobody does any more. Below the row `prio` |
+//! | `io` | `Ar=8`: A issues a read of 4 KiB at sector 8 of device 8:0; `Aw=8` a write, `Af=8` a flush, `Ad=8` a discard; `r=8`: that read is completed |
+//! | `freq` | `=2@1`: the frequency of CPU 1 is 2 GHz from now on |
+//! | `parked` | `(@1`, `)@1`: CPU 1 is parked from now on, or no longer |
+//! | `prio` | `A=98`: from now on, switches and wakeups record 98 as A's dynamic priority; the default is 120 |
+//! | `inherit` | `A<B=98`: from now on, A inherits priority 98 from B; `A=98`: the donor is not recorded; `A<.=120`: no longer inherited. Below the row `prio` |
 //! | `seen` | `As@1`: a snapshot shows A sleeping, last on CPU 1; `A@1` running, `A+@1` ready |
 //! | `current` | `A@1`, `.@1`: a snapshot shows that CPU 1 runs A, or its idle task |
-//! | `named` | `A@1`: an event on CPU 1, behind the switches of its instant, tells that A was current; `.@1` the idle task |
-//! | `lost`, `lost0` | `x`: lost events are reported, of any CPU or of CPU 0, from the first x of a run to the end of its last |
-//! | `allowed` | `A=0-1+3`: from here on A is allowed on CPUs 0, 1 and 3; `A=`: nobody can say where |
-//! | `throttle` | `A(`, `A)`: A is throttled from here on, or no longer; with this row, every change is told |
-//! | `yield` | `A(`, `A)`: A calls sched_yield just before the switches of its instant, or returns from it |
-//! | `nice` | `A=7`: from here on A is of the usual policy, with this nice value |
-//! | `fifo` | `A=10`: A is of policy fifo, with this real-time priority (99 is the best) |
-//! | `uclamp` | `A=512`: A asks for 512 of 1024 at least, and 1024 at most |
+//! | `named` | `A@1`: an event on CPU 1, after the switches at the same time, names A as the current task; `.@1` the idle task |
+//! | `lost`, `lost0` | `x`: lost events are reported, on any CPU or on CPU 0, from the begin of the first `x` of a run to the end of the last one |
+//! | `allowed` | `A=0-1+3`: A is allowed on CPUs 0, 1 and 3 from now on; `A=`: unknown |
+//! | `throttle` | `A(`, `A)`: A is throttled from now on, or no longer; with this row, every change is recorded |
+//! | `yield` | `A(`, `A)`: A calls sched_yield just before the switches at the same time, or returns from it |
+//! | `nice` | `A=7`: A has the default policy with this nice value from now on |
+//! | `fifo` | `A=10`: A has the policy fifo with this real-time priority (99 is the highest) |
+//! | `uclamp` | `A=512`: the utilisation clamps of A are 512 and 1024, of 1024 |
 //! | `cgroup` | `A=7`: A is in cgroup 7 |
 //! | `weight` | `7=200`: the weight of cgroup 7 is 200, and its path `/7` |
-//! | `ideal` | `A@1`: A would best run on CPU 1; `A`: nobody can say where |
-//! | `stack` | `A=schedule<__x64_sys_read`: the switch in which A leaves tells its callchain in the kernel, innermost first |
-//! | `begin` | `x`: the recording begins here, what comes before only tells the states at its begin |
+//! | `ideal` | `A@1`: the ideal CPU of A is CPU 1; `A`: unknown |
+//! | `stack` | `A=schedule<__x64_sys_read`: the switch-out of A records its callchain in the kernel, innermost first |
+//! | `begin` | `x`: the recording begins here; earlier events only set the states at its begin |
 //!
-//! **`source`** and words: `no_waking` (only wakeups are recorded), `no_wakes`, `one_sided` (each side of a switch is an
-//! event of its own, as in PERF_RECORD_SWITCH), `yields` (calls of sched_yield are recorded), `untold` (and nothing says what a switch-out meant, as before Linux 4.17),
-//! `strict` (lossy time is unknown), `inferred` (what can be inferred is in the tables). `#` begins a comment.
+//! **`source`** and words: `no_waking` (only `sched_wakeup` is recorded), `no_wakes`, `one_sided` (each side of a switch is an event of
+//! its own, as in PERF_RECORD_SWITCH), `yields` (calls of sched_yield are recorded), `no_state` (the state at a switch-out is not
+//! recorded, as before Linux 4.17), `strict` (lossy time is unknown), `inferred` (the tables include inferred time). `#` begins a
+//! comment.
 
 use crate::{Replay, cpu, machine, ms, tid};
 use ingest::{Facts, Opened};
 use model::{
-    Batch, BlockOperation, BlockRequest, CpuId, Device, Donor, Event, InheritedPriority, IrqKind, LossSpan, Mark,
-    MarkEdge, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio, Seen, SeenState, StackFrame, StackId, Switch, SwitchOut, Tid,
-    Wake, WakeKind, What,
+    Batch, BlockOperation, BlockRequest, CpuId, Device, Donor, Event, EventKind, InheritedPriority, IrqKind, LossSpan,
+    Mark, MarkEdge, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio, SnapshotEntry, SnapshotState, StackFrame, StackId,
+    Switch, SwitchOut, Tid, Wake, WakeKind,
 };
 
-/// A trace that was drawn.
+/// A drawn trace.
 #[derive(Clone, Debug, Default)]
 pub struct Drawn {
-    /// What it says of itself.
+    /// Its metadata.
     pub facts: Facts,
-    /// Its events, in the order of time, and the threads' names.
+    /// Its events, in order of time, and the names of threads.
     pub batch: Batch,
-    /// The words behind `source`.
+    /// The words after `source`.
     pub words: Vec<String>,
 }
 
 impl Drawn {
-    /// As a source that hands out everything at once.
+    /// Returns the trace as a source with one batch.
     #[must_use]
     pub fn opened(&self) -> Opened<'static> {
         Replay::all(self.batch.clone()).opened(self.facts.clone())
@@ -88,7 +89,7 @@ impl Drawn {
 /// Reads a drawing.
 ///
 /// # Panics
-/// Where it cannot be read, with the row.
+/// If a row is invalid.
 #[must_use]
 pub fn trace(text: &str) -> Drawn {
     let mut pen = Pen::default();
@@ -97,24 +98,24 @@ pub fn trace(text: &str) -> Drawn {
         .map(|line| line.split('#').next().unwrap_or_default().split_whitespace().collect())
         .filter(|row: &Vec<&str>| !row.is_empty())
         .collect();
-    // How switches are told must be known before any is drawn, and charges and priorities before those that tell them.
+    // The kind of switches must be known before any is drawn, and charges and priorities before the switches that record them.
     let rank = |row: &[&str]| match row[0] {
         "source" => 0,
         "exec" | "prio" | "stack" => 1,
         _ => 2,
     };
-    let mut in_turn: Vec<&Vec<&str>> = rows.iter().collect();
-    in_turn.sort_by_key(|row| rank(row));
-    for row in in_turn {
+    let mut in_order: Vec<&Vec<&str>> = rows.iter().collect();
+    in_order.sort_by_key(|row| rank(row));
+    for row in in_order {
         pen.row(row[0], &row[1..]);
     }
     pen.finish()
 }
 
-/// Of threads.
-const LETTERS: std::ops::RangeInclusive<char> = 'A'..='Z';
+/// The names of threads.
+const THREAD_NAMES: std::ops::RangeInclusive<char> = 'A'..='Z';
 
-/// Order of events of one instant: what a switch sums up, wakings, switches, the rest.
+/// The order of events at the same time: before wakeups, wakeups, switches, all others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Phase {
     Before,
@@ -129,35 +130,35 @@ struct Pen {
     events: Vec<(Phase, Event)>,
     cpus: Vec<CpuId>,
     columns: usize,
-    /// Cumulative charges: at which switch (column) of whom.
+    /// Cumulative charges: the column of the switch, and the thread.
     charged: Vec<(usize, Tid, Ns)>,
-    /// Dynamic priorities: from which column on whose.
+    /// Dynamic priorities: the first column, and the thread.
     prios: Vec<(usize, Tid, i16)>,
-    /// Callchains: at which switch (column) of whom; they are numbered as they are drawn.
+    /// Callchains: the column of the switch, and the thread; they are numbered as they are drawn.
     stacks: Vec<(usize, Tid)>,
-    /// Lists of CPUs and functions; their names follow the threads'.
+    /// CPU lists and functions; their names follow those of the threads.
     texts: Vec<String>,
 }
 
-/// A thread in a cell, with what stands behind it.
+/// A thread in a cell, with its suffix.
 struct Cell {
     tid: Tid,
-    letter: Option<char>,
-    /// Its switch-in was not delivered.
-    unseen: bool,
+    suffix: Option<char>,
+    /// Whether its switch-in was not recorded.
+    unrecorded: bool,
 }
 
 impl Cell {
-    const IDLE: Self = Self { tid: Tid::IDLE, letter: None, unseen: false };
+    const IDLE: Self = Self { tid: Tid::IDLE, suffix: None, unrecorded: false };
 
     fn read(text: &str) -> Self {
         let mut signs = text.chars();
-        let (first, letter) = (signs.next().unwrap_or('.'), signs.next());
-        assert!(signs.next().is_none(), "a cell has two signs at most, not {text:?}");
+        let (first, suffix) = (signs.next().unwrap_or('.'), signs.next());
+        assert!(signs.next().is_none(), "a cell has two characters at most, not {text:?}");
         match first {
             '.' | 'w' => Self::IDLE,
-            '?' => Self { unseen: true, ..Self::IDLE },
-            c => Self { tid: tid(c), letter, unseen: c.is_ascii_lowercase() },
+            '?' => Self { unrecorded: true, ..Self::IDLE },
+            c => Self { tid: tid(c), suffix, unrecorded: c.is_ascii_lowercase() },
         }
     }
 }
@@ -165,7 +166,7 @@ impl Cell {
 impl Pen {
     fn row(&mut self, name: &str, cells: &[&str]) {
         if let Some(number) = name.strip_prefix("cpu") {
-            let number = cpu(number.parse().unwrap_or_else(|_| panic!("no CPU's number: {name}")));
+            let number = cpu(number.parse().unwrap_or_else(|_| panic!("invalid CPU number: {name}")));
             let cells = if cells.first().is_some_and(|w| machine::is_core(w)) { &cells[1..] } else { cells };
             return self.cpu(number, cells);
         }
@@ -173,14 +174,14 @@ impl Pen {
             "source" => self.drawn.words = cells.iter().map(ToString::to_string).collect(),
             "lost" => self.lost(None, cells),
             _ if name.starts_with("lost") => {
-                let number = name[4..].parse().unwrap_or_else(|_| panic!("no CPU's number: {name}"));
+                let number = name[4..].parse().unwrap_or_else(|_| panic!("invalid CPU number: {name}"));
                 self.lost(Some(cpu(number)), cells);
             }
             "begin" => self.drawn.facts.begin = cells.iter().position(|c| *c == "x").map(|at| ms(at as i64)),
             _ => {
                 if name == "throttle" {
-                    let told = What::Throttle { tid: None, begins: false };
-                    self.push(Phase::Before, Ns::ZERO, cpu(0), told);
+                    let all = EventKind::Throttle { tid: None, begins: false };
+                    self.push(Phase::Before, Ns::ZERO, cpu(0), all);
                 }
                 for (column, cell) in cells.iter().enumerate().filter(|(_, c)| **c != ".") {
                     cell.split(',').for_each(|word| self.happens(name, column, word));
@@ -189,46 +190,48 @@ impl Pen {
         }
     }
 
-    fn push(&mut self, phase: Phase, at: Ns, cpu: CpuId, what: What) {
+    fn push(&mut self, phase: Phase, at: Ns, cpu: CpuId, what: EventKind) {
         self.push_of(Tid::UNKNOWN, phase, at, cpu, what);
     }
 
-    fn push_of(&mut self, current: Tid, phase: Phase, at: Ns, cpu: CpuId, what: What) {
+    fn push_of(&mut self, current: Tid, phase: Phase, at: Ns, cpu: CpuId, what: EventKind) {
         self.events.push((phase, Event { at, offset: 0, cpu, current, what }));
     }
 
-    /// A request to a block device, issued or done.
-    fn block(&mut self, column: usize, word: &str, here: CpuId) {
+    /// Adds a request to a block device, issued or completed.
+    fn block(&mut self, column: usize, word: &str, on: CpuId) {
         let (who, sector) = word.split_once('=').unwrap_or_else(|| panic!("which sector? {word}"));
         let (thread, operation) = who.split_at(who.len() - 1);
-        let operation = BlockOperation::of_letters(operation.to_uppercase().as_bytes());
+        let operation = BlockOperation::from_rwbs(operation.to_uppercase().as_bytes());
         let (done, tid) = if thread.is_empty() { (true, Tid::UNKNOWN) } else { (false, Cell::read(thread).tid) };
         let (device, sector) = (Device::new(8, 0), sector.parse().unwrap_or_else(|_| panic!("no sector: {word}")));
         let request = BlockRequest { device, sector, bytes: 4096, operation, done };
-        self.push_of(tid, Phase::After, ms(column as i64), here, What::Block { tid, request });
+        self.push_of(tid, Phase::After, ms(column as i64), on, EventKind::Block { tid, request });
     }
 
-    fn cpu(&mut self, here: CpuId, cells: &[&str]) {
-        self.cpus.push(here);
+    fn cpu(&mut self, on: CpuId, cells: &[&str]) {
+        self.cpus.push(on);
         self.columns = self.columns.max(cells.len());
         let mut before = Cell::IDLE;
         for (column, text) in cells.iter().enumerate() {
             if *text == "w" {
-                let next =
-                    cells[column..].iter().find(|c| **c != "w").unwrap_or_else(|| panic!("nobody to wake: {cells:?}"));
-                self.wake(WakeKind::Waking, column, Cell::read(next).tid, Some(here), Tid::UNKNOWN, false);
+                let next = cells[column..]
+                    .iter()
+                    .find(|c| **c != "w")
+                    .unwrap_or_else(|| panic!("no thread to wake: {cells:?}"));
+                self.wake(WakeKind::Waking, column, Cell::read(next).tid, Some(on), Tid::UNKNOWN, false);
             }
             let now = Cell::read(text);
-            if before.tid != now.tid && !now.unseen {
-                self.switch(column, here, &before, &now);
+            if before.tid != now.tid && !now.unrecorded {
+                self.switch(column, on, &before, &now);
             }
             before = now;
         }
     }
 
-    fn switch(&mut self, column: usize, here: CpuId, before: &Cell, now: &Cell) {
+    fn switch(&mut self, column: usize, on: CpuId, before: &Cell, now: &Cell) {
         let usual = if now.tid == Tid::IDLE { 's' } else { '+' };
-        let sign = if before.tid == Tid::IDLE { 'r' } else { before.letter.unwrap_or(usual) };
+        let sign = if before.tid == Tid::IDLE { 'r' } else { before.suffix.unwrap_or(usual) };
         let (out, prev_state) = match sign {
             'r' => (SwitchOut::Runnable, 0),
             'u' => (SwitchOut::PreemptedToUser, 0),
@@ -241,8 +244,8 @@ impl Pen {
             'd' => (SwitchOut::Blocked, 2),
             _ => (SwitchOut::Blocked, 1),
         };
-        let letter = if out.is_runnable() { b'R' } else { sign.to_ascii_uppercase() as u8 };
-        let told = self.charged.iter().find(|(at, tid, _)| *at == column && *tid == before.tid);
+        let state_letter = if out.is_runnable() { b'R' } else { sign.to_ascii_uppercase() as u8 };
+        let charged = self.charged.iter().find(|(at, tid, _)| *at == column && *tid == before.tid);
         let mut switch = Switch {
             prev: before.tid,
             next: now.tid,
@@ -253,38 +256,38 @@ impl Pen {
             prev_prio: self.prio(column, before.tid),
             next_prio: self.prio(column, now.tid),
             out,
-            letter,
-            prev_exec: told.map(|t| t.2).into(),
+            state_letter,
+            prev_exec: charged.map(|t| t.2).into(),
         };
-        if self.drawn.says("untold") {
-            (switch.out, switch.letter, switch.prev_state) = (SwitchOut::Untold, b'?', 0);
+        if self.drawn.says("no_state") {
+            (switch.out, switch.state_letter, switch.prev_state) = (SwitchOut::NotRecorded, b'?', 0);
         }
         let at = ms(column as i64);
         if self.drawn.says("one_sided") {
             self.push(
                 Phase::Switch,
                 at,
-                here,
-                What::Switch(Switch { next: Tid::UNKNOWN, next_name: NameId::NONE, ..switch }),
+                on,
+                EventKind::Switch(Switch { next: Tid::UNKNOWN, next_name: NameId::NONE, ..switch }),
             );
             self.push(
                 Phase::Switch,
                 at,
-                here,
-                What::Switch(Switch { prev: Tid::UNKNOWN, prev_name: NameId::NONE, ..switch }),
+                on,
+                EventKind::Switch(Switch { prev: Tid::UNKNOWN, prev_name: NameId::NONE, ..switch }),
             );
         } else {
-            self.push(Phase::Switch, at, here, What::Switch(switch));
+            self.push(Phase::Switch, at, on, EventKind::Switch(switch));
         }
     }
 
     fn text(&mut self, text: String) -> NameId {
         self.texts.push(text);
-        NameId(LETTERS.count() as u32 + self.texts.len() as u32)
+        NameId(THREAD_NAMES.count() as u32 + self.texts.len() as u32)
     }
 
-    fn left_in(&mut self, column: usize, word: &str) {
-        let (thread, functions) = word.split_once('=').unwrap_or_else(|| panic!("left in what? {word}"));
+    fn callchain(&mut self, column: usize, word: &str) {
+        let (thread, functions) = word.split_once('=').unwrap_or_else(|| panic!("which callchain? {word}"));
         let mut frame = |name: &str| StackFrame { function: self.text(name.to_owned()), ..StackFrame::at(1 << 63) };
         let chain = functions.split('<').map(&mut frame).collect();
         self.drawn.batch.stacks.push(chain);
@@ -299,7 +302,7 @@ impl Pen {
     fn allowed(&mut self, column: usize, word: &str) {
         let (thread, list) = word.split_once('=').unwrap_or_else(|| panic!("allowed where? {word}"));
         let cpus = if list.is_empty() { NameId::NONE } else { self.text(list.replace('+', ",")) };
-        self.push(Phase::After, ms(column as i64), cpu(0), What::Affinity { tid: Cell::read(thread).tid, cpus });
+        self.push(Phase::After, ms(column as i64), cpu(0), EventKind::Affinity { tid: Cell::read(thread).tid, cpus });
     }
 
     fn weight(&mut self, column: usize, word: &str) {
@@ -307,7 +310,7 @@ impl Pen {
         let path = self.text(format!("/{id}"));
         let (id, weight) = (id.parse().unwrap(), Some(weight.parse().unwrap()));
         let quota = MaybeNs::NONE;
-        let limits = What::CgroupLimits { id, path, quota, period: 100_000_000, weight, cpus: NameId::NONE };
+        let limits = EventKind::CgroupLimits { id, path, quota, period: 100_000_000, weight, cpus: NameId::NONE };
         self.push(Phase::After, ms(column as i64), cpu(0), limits);
     }
 
@@ -321,7 +324,7 @@ impl Pen {
             _ => (IrqKind::Hard, 9, name),
         };
         let name = if name.is_empty() { NameId::NONE } else { self.text(name.to_owned()) };
-        self.push(Phase::After, ms(column as i64), on, What::Irq { kind, number, begins, name });
+        self.push(Phase::After, ms(column as i64), on, EventKind::Irq { kind, number, begins, name });
     }
 
     fn happens(&mut self, row: &str, column: usize, word: &str) {
@@ -329,7 +332,7 @@ impl Pen {
             return self.allowed(column, word);
         }
         if row == "stack" {
-            return self.left_in(column, word);
+            return self.callchain(column, word);
         }
         if row == "weight" {
             return self.weight(column, word);
@@ -338,7 +341,7 @@ impl Pen {
         let (word, place) = word.split_once('@').map_or((word, None), |(w, n)| (w, Some(cpu(n.parse().unwrap()))));
         if row == "cstate" {
             let state = if word == "-" { -1 } else { word.parse().unwrap_or_else(|_| panic!("no state: {word}")) };
-            return self.push(Phase::After, ms(column as i64), place.unwrap_or(cpu(0)), What::Idle { state });
+            return self.push(Phase::After, ms(column as i64), place.unwrap_or(cpu(0)), EventKind::Idle { state });
         }
         if row == "irq" {
             return self.interrupt(column, word, place.unwrap_or(cpu(0)));
@@ -348,34 +351,34 @@ impl Pen {
         }
         if row == "parked" {
             let of = place.unwrap_or_else(|| panic!("which CPU is parked? {word}"));
-            assert!(matches!(word, "(" | ")"), "parked from here on, or no longer? {word}");
-            return self.push(Phase::After, ms(column as i64), of, What::Parking { of, parked: word == "(" });
+            assert!(matches!(word, "(" | ")"), "use ( or ) for parked: {word}");
+            return self.push(Phase::After, ms(column as i64), of, EventKind::Parking { of, parked: word == "(" });
         }
         let (word, number) = word.split_once('=').map_or((word, 0), |(w, n)| (w, n.parse().unwrap()));
         let amount = ms(number);
         let (word, waker) = word.split_once('<').map_or((word, Tid::UNKNOWN), |(w, by)| (w, Cell::read(by).tid));
-        let Cell { tid, letter, .. } = Cell::read(word);
-        let (at, here) = (ms(column as i64), place.unwrap_or(cpu(0)));
+        let Cell { tid, suffix, .. } = Cell::read(word);
+        let (at, on) = (ms(column as i64), place.unwrap_or(cpu(0)));
         match row {
             "waking" => self.wake(WakeKind::Waking, column, tid, place, waker, late),
             "wakeup" => self.wake(WakeKind::Wakeup, column, tid, place, waker, late),
             "new" => self.wake(WakeKind::New, column, tid, place, waker, late),
-            "migrate" => self.push(Phase::Before, at, here, What::Migrate { tid, from: cpu(0), to: here }),
-            "charge" => self.push(Phase::Before, at, here, What::Charge { tid, ns: amount }),
+            "migrate" => self.push(Phase::Before, at, on, EventKind::Migrate { tid, from: cpu(0), to: on }),
+            "charge" => self.push(Phase::Before, at, on, EventKind::Charge { tid, ns: amount }),
             "freq" => {
                 let khz = u32::try_from(number * 1_000_000).unwrap();
-                self.push(Phase::Before, at, here, What::Frequency { of: here, khz });
+                self.push(Phase::Before, at, on, EventKind::Frequency { of: on, khz });
             }
             "exec" => self.charged.push((column, tid, amount)),
             "mark" => {
-                let edge = match letter {
+                let edge = match suffix {
                     Some('(') => MarkEdge::Begin,
                     Some(')') => MarkEdge::End,
                     _ => MarkEdge::Instant,
                 };
                 let name = if number > 0 { NameId(u32::try_from(number).unwrap()) } else { name(tid) };
                 let mark = Mark { tid, pid: Pid::UNKNOWN, track: 0, name, edge };
-                self.push_of(tid, Phase::After, at, here, What::Mark(mark));
+                self.push_of(tid, Phase::After, at, on, EventKind::Mark(mark));
             }
             "prio" => self.prios.push((column, tid, number.try_into().unwrap())),
             "inherit" => {
@@ -387,67 +390,72 @@ impl Pen {
                 let (old_prio, prio) = (self.prio(column, tid), Prio::new(number.try_into().unwrap()));
                 self.prios.push((column, tid, number.try_into().unwrap()));
                 let priority = InheritedPriority { donor, old_prio, prio };
-                self.push(Phase::After, at, here, What::Inherit { tid, priority });
+                self.push(Phase::After, at, on, EventKind::Inherit { tid, priority });
             }
             "nice" | "fifo" => {
                 let is_fair = row == "nice";
                 let base = if is_fair { 120 + number } else { 99 - number };
                 let (prio, policy) = (Prio::new(base.try_into().unwrap()), i8::from(!is_fair));
                 let nice = if is_fair { i8::try_from(number).unwrap() } else { 0 };
-                self.push(Phase::After, at, here, What::Priority { tid, prio, policy: Some(policy), nice: Some(nice) });
-                self.push(Phase::After, at, here, What::SchedAttr { tid, prio, uclamp_min: None, uclamp_max: None });
+                self.push(
+                    Phase::After,
+                    at,
+                    on,
+                    EventKind::Priority { tid, prio, policy: Some(policy), nice: Some(nice) },
+                );
+                self.push(Phase::After, at, on, EventKind::SchedAttr { tid, prio, uclamp_min: None, uclamp_max: None });
             }
             "uclamp" => {
                 let uclamp_min = Some(u16::try_from(number).unwrap());
-                let attr = What::SchedAttr { tid, prio: Prio::UNKNOWN, uclamp_min, uclamp_max: Some(1024) };
-                self.push(Phase::After, at, here, attr);
+                let attr = EventKind::SchedAttr { tid, prio: Prio::UNKNOWN, uclamp_min, uclamp_max: Some(1024) };
+                self.push(Phase::After, at, on, attr);
             }
             "cgroup" => {
                 let id = u64::try_from(number).unwrap();
-                self.push(Phase::After, at, here, What::Cgroup { tid, id, path: NameId::NONE });
+                self.push(Phase::After, at, on, EventKind::Cgroup { tid, id, path: NameId::NONE });
             }
             "ideal" => {
-                self.push(Phase::After, at, cpu(0), What::IdealCpu { tid, cpu: place });
+                self.push(Phase::After, at, cpu(0), EventKind::IdealCpu { tid, cpu: place });
             }
             "throttle" => {
-                let begins = letter == Some('(');
-                self.push(Phase::After, at, here, What::Throttle { tid: Some(tid), begins });
+                let begins = suffix == Some('(');
+                self.push(Phase::After, at, on, EventKind::Throttle { tid: Some(tid), begins });
             }
-            "yield" => self.push(Phase::Before, at, here, What::Yield { tid, begins: letter == Some('(') }),
-            "named" => self.push_of(tid, Phase::After, at, here, What::Sample),
-            "current" => self.push(Phase::After, at, here, What::Current { tid }),
+            "yield" => self.push(Phase::Before, at, on, EventKind::Yield { tid, begins: suffix == Some('(') }),
+            "named" => self.push_of(tid, Phase::After, at, on, EventKind::Sample),
+            "current" => self.push(Phase::After, at, on, EventKind::Current { tid }),
             "seen" => {
-                let (state, letter) = match letter {
-                    None => (SeenState::Running, b'R'),
-                    Some('+' | 'r') => (SeenState::Ready, b'R'),
-                    Some(c @ ('x' | 'z')) => (SeenState::Exited, c.to_ascii_uppercase() as u8),
-                    Some(c) => (SeenState::Blocked, c.to_ascii_uppercase() as u8),
+                let (state, state_letter) = match suffix {
+                    None => (SnapshotState::Running, b'R'),
+                    Some('+' | 'r') => (SnapshotState::Ready, b'R'),
+                    Some(c @ ('x' | 'z')) => (SnapshotState::Exited, c.to_ascii_uppercase() as u8),
+                    Some(c) => (SnapshotState::Blocked, c.to_ascii_uppercase() as u8),
                 };
-                let seen = Seen {
+                let entry = SnapshotEntry {
                     tid,
                     pid: Pid::UNKNOWN,
                     name: name(tid),
                     state,
-                    letter,
-                    cpu: here,
+                    state_letter,
+                    cpu: on,
                     exec: MaybeNs::new(amount),
                 };
-                self.push(Phase::After, at, here, What::Seen(seen));
+                self.push(Phase::After, at, on, EventKind::Snapshot(entry));
             }
             _ => panic!("no row is called {row}"),
         }
     }
 
     fn prio(&self, column: usize, of: Tid) -> Prio {
-        let told = self.prios.iter().filter(|(from, tid, _)| *from <= column && *tid == of);
-        Prio::new(told.max_by_key(|(from, ..)| *from).map_or(120, |(.., prio)| *prio))
+        let set = self.prios.iter().filter(|(from, tid, _)| *from <= column && *tid == of);
+        Prio::new(set.max_by_key(|(from, ..)| *from).map_or(120, |(.., prio)| *prio))
     }
 
     fn wake(&mut self, kind: WakeKind, column: usize, tid: Tid, target: Option<CpuId>, waker: Tid, late: bool) {
         let (at, phase) = (ms(column as i64), if late { Phase::After } else { Phase::Wake });
         let prio = self.prio(column, tid);
         let wake = Wake { tid, name: name(tid), kind, target, waker, prio, stamp: at };
-        self.push(phase, at, target.unwrap_or(cpu(0)), What::Wake(wake));
+        self.push(phase, at, target.unwrap_or(cpu(0)), EventKind::Wake(wake));
     }
 
     fn lost(&mut self, of: Option<CpuId>, cells: &[&str]) {
@@ -459,19 +467,19 @@ impl Pen {
             let (from, to) = (ms(column as i64), ms((column + run) as i64));
             let (from, events) = (MaybeNs::new(from), MaybeCount::UNKNOWN);
             let span = LossSpan { from, to: MaybeNs::new(to), cpu: of, events };
-            self.push(Phase::After, to, of.unwrap_or(cpu(0)), What::Loss(span));
+            self.push(Phase::After, to, of.unwrap_or(cpu(0)), EventKind::Loss(span));
         }
     }
 
     fn finish(mut self) -> Drawn {
         assert!(!self.cpus.is_empty(), "a trace has at least one row of a CPU");
         self.cpus.sort_unstable();
-        self.push(Phase::After, ms(self.columns as i64), self.cpus[0], What::Sample);
+        self.push(Phase::After, ms(self.columns as i64), self.cpus[0], EventKind::Sample);
         self.events.sort_by_key(|(phase, event)| (event.at, *phase, event.cpu));
         let mut drawn = self.drawn;
         drawn.batch.events = self.events.into_iter().map(|(_, event)| event).collect();
         drawn.batch.names =
-            LETTERS.map(|c| c.to_string().into()).chain(self.texts.into_iter().map(Into::into)).collect();
+            THREAD_NAMES.map(|c| c.to_string().into()).chain(self.texts.into_iter().map(Into::into)).collect();
         let wakes = !drawn.says("no_wakes") && !drawn.says("one_sided");
         drawn.facts.has_waking = Some(wakes && !drawn.says("no_waking"));
         drawn.facts.has_wakeup = Some(wakes);
@@ -482,7 +490,7 @@ impl Pen {
     }
 }
 
-/// A thread's name is its letter, and the names are numbered as the threads are.
+/// Returns the name of a thread; names are numbered like the threads.
 fn name(tid: Tid) -> NameId {
     NameId(u32::try_from(tid.0).unwrap_or(0))
 }
@@ -493,14 +501,14 @@ mod tests {
 
     fn switches(drawn: &Drawn) -> Vec<(i64, u32, i32, i32, SwitchOut)> {
         let of = |e: &Event| match e.what {
-            What::Switch(s) => Some((e.at.0 / 1_000_000, e.cpu.0, s.prev.0, s.next.0, s.out)),
+            EventKind::Switch(s) => Some((e.at.0 / 1_000_000, e.cpu.0, s.prev.0, s.next.0, s.out)),
             _ => None,
         };
         drawn.batch.events.iter().filter_map(of).collect()
     }
 
     #[test]
-    fn switches_wakings_and_losses() {
+    fn switches_wakeups_and_losses() {
         let t = trace(
             "cpu0 P0  A A B .
              cpu1 P0  . w C Cx .
@@ -519,16 +527,16 @@ mod tests {
                 (4, 1, 3, 0, SwitchOut::Exited),
             ]
         );
-        let wakes: Vec<_> = t.batch.events.iter().filter(|e| matches!(e.what, What::Wake(_))).collect();
+        let wakes: Vec<_> = t.batch.events.iter().filter(|e| matches!(e.what, EventKind::Wake(_))).collect();
         assert!(matches!(wakes[..], [Event { at: Ns(1_000_000), cpu: CpuId(1), .. }]));
         let (from, to) = (MaybeNs::new(ms(1)), MaybeNs::new(ms(3)));
         let span = LossSpan { from, to, cpu: Some(cpu(1)), events: MaybeCount::UNKNOWN };
-        assert!(t.batch.events.iter().any(|e| e.what == What::Loss(span) && e.at == ms(3)));
-        assert_eq!(t.batch.events.last().map(|e| (e.at, e.what)), Some((ms(5), What::Sample)));
+        assert!(t.batch.events.iter().any(|e| e.what == EventKind::Loss(span) && e.at == ms(3)));
+        assert_eq!(t.batch.events.last().map(|e| (e.at, e.what)), Some((ms(5), EventKind::Sample)));
     }
 
     #[test]
-    fn one_side_at_a_time() {
+    fn one_sided_switches() {
         let t = trace("source one_sided\ncpu0 A B");
         assert_eq!(switches(&t)[2..], [(1, 0, 1, -1, SwitchOut::Preempted), (1, 0, -1, 2, SwitchOut::Preempted)]);
     }

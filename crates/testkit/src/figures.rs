@@ -1,55 +1,55 @@
-//! `shared/figures`: printed tables and what is recomputed of them, which capabilities are held against.
+//! `testdata/figures`: printed tables and values recomputed from them, with which capabilities are checked.
 
 use std::collections::BTreeMap;
 
-/// A row, its cells by the names of their columns.
+/// A row: its cells by column name.
 pub type Row = BTreeMap<String, String>;
 
-/// A table as its file has it. It is not part of the repository: tests that read it are ignored with "needs ../shared".
+/// Returns the text of a table's file.
 ///
 /// # Panics
-/// Where it is absent.
+/// If it is missing.
 #[must_use]
 pub fn text(name: &str) -> String {
-    let path = format!("{}/../../../shared/figures/{name}.csv", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/../../testdata/figures/{name}.csv", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{path}: {why}"))
 }
 
-/// A table.
+/// Returns the rows of a table.
 ///
 /// # Panics
-/// Where it is absent or has no head.
+/// If it is missing or has no header.
 #[must_use]
 pub fn table(name: &str) -> Vec<Row> {
     let text = text(name);
     let mut lines = text.lines().map(cells);
-    let head = lines.next().expect("a table has a head");
+    let head = lines.next().expect("a table has a header");
     lines.map(|row| head.iter().cloned().zip(row).collect()).collect()
 }
 
-/// The cells of a line; between quotes, commas are none's ends.
+/// Returns the cells of a line; commas between quotes do not separate cells.
 fn cells(line: &str) -> Vec<String> {
     let (mut quoted, mut cells) = (false, vec![String::new()]);
     for sign in line.chars() {
         match sign {
             '"' => quoted = !quoted,
             ',' if !quoted => cells.push(String::new()),
-            _ => cells.last_mut().expect("there is one from the begin on").push(sign),
+            _ => cells.last_mut().expect("there is at least one cell").push(sign),
         }
     }
     cells
 }
 
-/// A cell that is a number.
+/// Returns the number in a cell.
 ///
 /// # Panics
-/// Where it is none.
+/// If it is not a number.
 #[must_use]
 pub fn number(row: &Row, col: &str) -> f64 {
-    row[col].parse().unwrap_or_else(|_| panic!("{col}: {:?} is no number", row[col]))
+    row[col].parse().unwrap_or_else(|_| panic!("{col}: {:?} is not a number", row[col]))
 }
 
-/// What `derived_expected.csv` expects under ids that begin so: the rest of the id, the value, and its tolerance.
+/// Returns the entries of `derived_expected.csv` whose ids have a prefix: the rest of the id, the value, and its tolerance.
 #[must_use]
 pub fn expected(prefix: &str) -> Vec<(String, f64, f64)> {
     let rows = table("derived_expected");
@@ -60,10 +60,10 @@ pub fn expected(prefix: &str) -> Vec<(String, f64, f64)> {
     rows.iter().filter_map(of).collect()
 }
 
-/// Whether a recomputed figure is what `derived_expected.csv` expects under an id.
+/// Checks a recomputed value against the entry of `derived_expected.csv` with an id.
 ///
 /// # Panics
-/// Where it is not, or the id is unknown.
+/// If it differs, or the id is unknown.
 pub fn agrees(id: &str, got: f64) {
     let all = expected(id);
     let (_, expected, tolerance) =

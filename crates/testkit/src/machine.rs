@@ -2,11 +2,11 @@
 
 use topology::Machine;
 
-/// Reads lines such as `cpu0 P0`: a CPU's number, then its core's letter (P performance, M middle, E efficient, L low
-/// power, U uniform) and number. CPUs of one core are siblings. What stands behind that (a drawn trace) is not looked at.
+/// Reads lines such as `cpu0 P0`: the number of a CPU, then the type (P performance, M middle, E efficient, L low power, U uniform) and
+/// number of its core. CPUs of one core are siblings. The rest of a line (a drawn trace) is ignored.
 ///
 /// # Panics
-/// At a line that is none of these.
+/// If a line is invalid.
 #[must_use]
 pub fn machine(text: &str) -> Machine {
     let rows: Vec<(u32, String)> = text.lines().filter_map(row).collect();
@@ -18,7 +18,7 @@ pub fn machine(text: &str) -> Machine {
             "E" => "efficient",
             "L" => "low_power",
             "U" => "uniform",
-            other => panic!("no core is of type {other}: P, M, E, L or U"),
+            other => panic!("unknown core type {other}: use P, M, E, L or U"),
         };
         toml += &format!("[[cpus]]\nids = \"{cpu}\"\ntype = \"{kind}\"\n");
     }
@@ -33,15 +33,15 @@ pub fn machine(text: &str) -> Machine {
     Machine::from_user(&toml).unwrap_or_else(|e| panic!("{e} in\n{toml}"))
 }
 
-/// The CPU and the core of a line that draws a CPU.
+/// Returns the CPU and the core of a line that draws a CPU.
 fn row(line: &str) -> Option<(u32, String)> {
     let mut words = line.split('#').next()?.split_whitespace();
     let cpu = words.next()?.strip_prefix("cpu")?;
-    let cpu = cpu.parse().unwrap_or_else(|_| panic!("no CPU's number: cpu{cpu}"));
+    let cpu = cpu.parse().unwrap_or_else(|_| panic!("invalid CPU number: cpu{cpu}"));
     words.next().filter(|w| is_core(w)).map(|core| (cpu, core.to_owned()))
 }
 
-/// `P0`: a letter and a number.
+/// Whether a word is a core, such as `P0`.
 pub(crate) fn is_core(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_uppercase())
         && word.len() > 1
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn a_hybrid_machine() {
         let machine = super::machine(
-            "cpu0 P0  A A A   # with a trace beside it
+            "cpu0 P0  A A A   # followed by a trace
              cpu1 P0  . . .
              cpu2 E1",
         );

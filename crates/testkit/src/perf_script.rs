@@ -1,9 +1,9 @@
 //! Events as the text of `perf script -F comm,tid,cpu,time,event,trace --ns`, which the referee reads.
 
-use model::{Batch, Event, NameId, SwitchOut, Tid, WakeKind, What};
+use model::{Batch, Event, EventKind, NameId, SwitchOut, Tid, WakeKind};
 use std::fmt::Write;
 
-/// A line for each event that a tracepoint would have written. Times must not be negative.
+/// Renders a line for each event that has a tracepoint. Times must not be negative.
 #[must_use]
 pub fn render(batch: &Batch) -> String {
     let mut text = String::new();
@@ -23,7 +23,7 @@ fn line(event: &Event, batch: &Batch) -> Option<String> {
         None => String::new(),
     };
     Some(match &event.what {
-        What::Switch(s) => {
+        EventKind::Switch(s) => {
             let state = match s.out {
                 SwitchOut::Runnable
                 | SwitchOut::PreemptedToUser
@@ -32,7 +32,7 @@ fn line(event: &Event, batch: &Batch) -> Option<String> {
                 | SwitchOut::GaveWay => "R",
                 SwitchOut::Preempted => "R+",
                 SwitchOut::Exited => "X",
-                SwitchOut::Blocked | SwitchOut::Untold => "S",
+                SwitchOut::Blocked | SwitchOut::NotRecorded => "S",
             };
             let (prev, next) = (name(s.prev_name, s.prev), name(s.next_name, s.next));
             format!(
@@ -40,23 +40,23 @@ fn line(event: &Event, batch: &Batch) -> Option<String> {
                 s.prev.0, s.next.0
             )
         }
-        What::Wake(w) => {
+        EventKind::Wake(w) => {
             let kind = match w.kind {
                 WakeKind::Waking => "sched_waking",
                 WakeKind::Wakeup => "sched_wakeup",
                 WakeKind::New => "sched_wakeup_new",
-                WakeKind::WakeupTold => return None,
+                WakeKind::WakeupAtSwitchIn => return None,
             };
             let target = w.target.unwrap_or(event.cpu).0;
             format!("sched:{kind}: comm={} pid={} prio=120 target_cpu={target:03}", name(w.name, w.tid), w.tid.0)
         }
-        What::Migrate { tid, from, to } => {
+        EventKind::Migrate { tid, from, to } => {
             format!("sched:sched_migrate_task: comm=x pid={} prio=120 orig_cpu={} dest_cpu={}", tid.0, from.0, to.0)
         }
-        What::Affinity { tid, .. } => {
+        EventKind::Affinity { tid, .. } => {
             format!("syscalls:sys_enter_sched_setaffinity: pid: {}, len: 0x00000008, user_mask_ptr: 0x00000000", tid.0)
         }
-        What::Sample | What::Throttle { .. } => format!("power:cpu_idle: state=1 cpu_id={}", event.cpu.0),
+        EventKind::Sample | EventKind::Throttle { .. } => format!("power:cpu_idle: state=1 cpu_id={}", event.cpu.0),
         _ => return None,
     })
 }

@@ -1,11 +1,11 @@
-//! `shared/bin/oracle.py`, the slow and separate reader of the same definitions.
+//! `testdata/referee/oracle.py`, a slow and independent implementation of the same definitions.
 
 use serde_json::Value;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Reads many texts in one process: each comes on a line of its own, as JSON.
+/// Processes many texts in one process, each on a line of its own as JSON.
 const DRIVER: &str = "
 import json, sys
 sys.path.insert(0, sys.argv[1])
@@ -14,14 +14,14 @@ for line in sys.stdin:
     print(json.dumps(oracle.run(json.loads(line).splitlines())), flush=True)
 ";
 
-/// What the referee makes of each text of scheduler events. It is not part of the repository, and needs Python: tests that ask it
-/// are ignored with "needs ../shared, python3".
+/// Returns the referee's results for texts of scheduler events. It needs Python: tests that run it are
+/// ignored with "needs python3".
 ///
 /// # Panics
-/// Where it is absent, or fails on a text.
+/// If it is missing or fails.
 #[must_use]
 pub fn ask(texts: &[String]) -> Vec<Value> {
-    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/bin"));
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/referee"));
     let mut python = Command::new("python3");
     python.args(["-B", "-c", DRIVER]).arg(&folder).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = python.spawn().expect("python3 runs");

@@ -1,21 +1,21 @@
-//! Events that are at hand, as a stream.
+//! A stream of prepared events.
 
 use ingest::{Facts, Fatal, Ledger, Opened, Reach, Stream};
 use model::Batch;
 use std::collections::VecDeque;
 
-/// Hands out prepared batches, each with what the stream then says of its reach; the last one ends it.
+/// Returns prepared batches, each with the reach of the stream after it; the last one ends it.
 #[derive(Clone, Debug, Default)]
 pub struct Replay(pub VecDeque<(Batch, Reach)>);
 
 impl Replay {
-    /// All at once, with no word of its reach before the end.
+    /// Returns all events in one batch.
     #[must_use]
     pub fn all(batch: Batch) -> Self {
         Self([(batch, Reach::End)].into())
     }
 
-    /// As a source.
+    /// Returns the stream as a source.
     #[must_use]
     pub fn opened(self, facts: Facts) -> Opened<'static> {
         Opened { facts, streams: vec![Box::new(self)] }

@@ -1,40 +1,40 @@
-//! `/proc/cpuinfo`: the model, the architecture; on x86 each CPU's package and core, on Arm the name of its core.
+//! Reads `/proc/cpuinfo`: the model, the architecture, on x86 each CPU's package and core, on Arm the name of its core.
 
 use crate::cpulist::MAX_CPUS;
 use model::CpuId;
 use std::collections::BTreeMap;
 
-/// What `/proc/cpuinfo` tells.
+/// The contents of `/proc/cpuinfo`.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct CpuInfo {
     pub model_name: Option<String>,
     pub arch: Option<String>,
-    /// The CPUs it lists: the online ones.
-    pub cpus: BTreeMap<CpuId, ToldCpu>,
-    /// Why the threads of a core are not concluded from `cpus`, where they are not.
+    /// The listed CPUs: those online.
+    pub cpus: BTreeMap<CpuId, CpuInfoEntry>,
+    /// Why [`CpuInfo::siblings`] cannot determine the threads of each core, if so.
     pub unknown: Option<String>,
 }
 
-/// What it tells of a CPU.
+/// The facts about a CPU.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ToldCpu {
-    /// The vendor's word for its core.
+pub(crate) struct CpuInfoEntry {
+    /// The vendor's name for the core.
     pub core_name: Option<String>,
     /// `physical id`.
     pub package: Option<u32>,
     /// `core id`.
     pub core: Option<u32>,
-    /// `cpu cores`: how many cores its package has.
+    /// `cpu cores`: the number of cores of its package.
     pub cores: Option<u32>,
 }
 
-impl Told {
-    fn cpu(&mut self, id: Option<CpuId>) -> Option<&mut ToldCpu> {
+impl CpuInfo {
+    fn cpu(&mut self, id: Option<CpuId>) -> Option<&mut CpuInfoEntry> {
         self.cpus.get_mut(&id?)
     }
 
-    /// The threads of each core: CPUs of one package and one core number. Core numbers may be used again within a package
-    /// (by its dies, on older kernels); then the package has more cores than there are numbers, and nothing is concluded.
+    /// Returns the threads of each core: the CPUs with the same package and core number. Older kernels may use a core number in
+    /// several dies of a package. The package then has more cores than numbers, and the result is empty.
     pub(crate) fn siblings(&mut self) -> Vec<Vec<CpuId>> {
         let mut cores: BTreeMap<(u32, u32), Vec<CpuId>> = BTreeMap::new();
         let mut counts: BTreeMap<u32, (usize, u32)> = BTreeMap::new();
@@ -48,8 +48,8 @@ impl Told {
         for (package, (numbers, cores)) in counts {
             if numbers < cores as usize {
                 self.unknown = Some(format!(
-                    "/proc/cpuinfo: package {package} has {cores} cores with {numbers} numbers, so whose threads are of one \
-                     core is not known"
+                    "/proc/cpuinfo: package {package} has {cores} cores but only {numbers} core numbers, so the threads of \
+                     each core are unknown"
                 ));
                 return Vec::new();
             }
@@ -58,8 +58,8 @@ impl Told {
     }
 }
 
-/// Part numbers of Arm Ltd's own cores (implementer 0x41): MIDR_EL1.PartNum as listed in each core's Technical Reference
-/// Manual; checked against what util-linux's `lscpu` prints.
+/// Part numbers of Arm Ltd's own cores (implementer 0x41): MIDR_EL1.PartNum from each core's Technical Reference Manual, checked
+/// against the output of util-linux's `lscpu`.
 const ARM_PARTS: [(u32, &str); 52] = [
     (0xc05, "Cortex-A5"),
     (0xc07, "Cortex-A7"),
@@ -115,7 +115,7 @@ const ARM_PARTS: [(u32, &str); 52] = [
     (0xd90, "C1-Premium"),
 ];
 
-/// Parts of other implementers, by the names that util-linux's `lscpu` prints for them.
+/// Parts of other implementers, with the names that util-linux's `lscpu` prints.
 const OTHER_PARTS: [(u32, u32, &str); 47] = [
     (0x42, 0x0516, "Vulcan"),
     (0x43, 0x0a1, "ThunderX-88XX"),
@@ -166,7 +166,7 @@ const OTHER_PARTS: [(u32, u32, &str); 47] = [
     (0xc0, 0xac3, "Ampere-1"),
 ];
 
-/// Implementers whose other parts are named by their number alone: `Apple 0x050`.
+/// Implementers whose other parts are named by number: `Apple 0x050`.
 const IMPLEMENTERS: [(u32, &str); 9] = [
     (0x42, "Broadcom"),
     (0x43, "Cavium"),
@@ -179,9 +179,9 @@ const IMPLEMENTERS: [(u32, &str); 9] = [
     (0xc0, "Ampere"),
 ];
 
-/// Reads it; what is not understood is left out.
-pub(crate) fn read(text: &str) -> Told {
-    let mut told = Told::default();
+/// Parses the file; unknown lines are ignored.
+pub(crate) fn read(text: &str) -> CpuInfo {
+    let mut info = CpuInfo::default();
     let mut cpu = None;
     let mut implementer = None;
     let mut hardware = None;
@@ -190,47 +190,47 @@ pub(crate) fn read(text: &str) -> Told {
         let (key, value) = (key.trim(), value.trim());
         match key {
             "processor" => {
-                // 32-bit Arm kernels also say `Processor : ARMv7 …`, which is no number.
+                // 32-bit Arm kernels also print `Processor : ARMv7 …`, which is not a number.
                 cpu = processor(line).filter(|n| *n < MAX_CPUS).map(CpuId);
                 implementer = None;
                 if let Some(id) = cpu {
-                    told.cpus.entry(id).or_default();
+                    info.cpus.entry(id).or_default();
                 }
             }
             "model name" | "cpu model" if !value.is_empty() => {
-                told.model_name.get_or_insert_with(|| value.to_owned());
+                info.model_name.get_or_insert_with(|| value.to_owned());
             }
             "Hardware" | "Model" if !value.is_empty() => hardware = Some(value.to_owned()),
-            "vendor_id" if value.starts_with("IBM/S390") => told.arch = Some("s390x".to_owned()),
-            "vendor_id" => told.arch = told.arch.or_else(|| Some("x86".to_owned())),
-            "flags" if told.arch.as_deref() == Some("x86") && value.split(' ').any(|f| f == "lm") => {
-                told.arch = Some("x86_64".to_owned());
+            "vendor_id" if value.starts_with("IBM/S390") => info.arch = Some("s390x".to_owned()),
+            "vendor_id" => info.arch = info.arch.or_else(|| Some("x86".to_owned())),
+            "flags" if info.arch.as_deref() == Some("x86") && value.split(' ').any(|f| f == "lm") => {
+                info.arch = Some("x86_64".to_owned());
             }
-            "Features" if told.arch.is_none() => {
-                // The 64-bit kernel's word for it; the 32-bit one says "neon".
+            "Features" if info.arch.is_none() => {
+                // The 64-bit kernel prints "asimd", the 32-bit one "neon".
                 let wide = value.split(' ').any(|f| f == "asimd");
-                told.arch = Some(if wide { "aarch64" } else { "arm" }.to_owned());
+                info.arch = Some(if wide { "aarch64" } else { "arm" }.to_owned());
             }
-            "isa" if told.arch.is_none() => told.arch = value.get(..4).map(|rv| rv.replace("rv", "riscv")),
+            "isa" if info.arch.is_none() => info.arch = value.get(..4).map(|rv| rv.replace("rv", "riscv")),
             "CPU implementer" => implementer = hex(value),
             "CPU part" => {
                 // An emulated CPU has implementer 0, "reserved for software use".
                 let implementer = implementer.filter(|n| *n != 0);
-                if let (Some(cpu), Some(implementer), Some(part)) = (told.cpu(cpu), implementer, hex(value)) {
+                if let (Some(cpu), Some(implementer), Some(part)) = (info.cpu(cpu), implementer, hex(value)) {
                     cpu.core_name = Some(core_name(implementer, part));
                 }
             }
-            "physical id" => told.cpu(cpu).into_iter().for_each(|c| c.package = value.parse().ok()),
-            "core id" => told.cpu(cpu).into_iter().for_each(|c| c.core = value.parse().ok()),
-            "cpu cores" => told.cpu(cpu).into_iter().for_each(|c| c.cores = value.parse().ok()),
+            "physical id" => info.cpu(cpu).into_iter().for_each(|c| c.package = value.parse().ok()),
+            "core id" => info.cpu(cpu).into_iter().for_each(|c| c.core = value.parse().ok()),
+            "cpu cores" => info.cpu(cpu).into_iter().for_each(|c| c.cores = value.parse().ok()),
             _ => {}
         }
     }
-    told.model_name = told.model_name.or(hardware);
-    told
+    info.model_name = info.model_name.or(hardware);
+    info
 }
 
-/// The number of a line `processor : 3`.
+/// Returns the number in a line `processor : 3`.
 pub(crate) fn processor(line: &str) -> Option<u32> {
     let (key, value) = line.split_once(':')?;
     (key.trim() == "processor").then_some(())?;
@@ -259,39 +259,39 @@ mod tests {
 
     #[test]
     fn arm_cores_have_names() {
-        let told = read(
+        let info = read(
             "processor\t: 0\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd05\n\nprocessor : 1\n\
             CPU implementer : 0x61\nCPU part : 0x032\nprocessor : 2\nCPU implementer : 0xff\nCPU part : 0x1\n",
         );
-        assert_eq!(told.arch.as_deref(), Some("aarch64"));
-        let names: Vec<_> = told.cpus.values().filter_map(|c| c.core_name.clone()).collect();
+        assert_eq!(info.arch.as_deref(), Some("aarch64"));
+        let names: Vec<_> = info.cpus.values().filter_map(|c| c.core_name.clone()).collect();
         assert_eq!(names, ["Cortex-A55", "Blizzard-M2", "0xff/0x001"]);
     }
 
     #[test]
     fn x86_has_one_model() {
-        let told = read("processor : 0\nvendor_id : GenuineIntel\nmodel name : A CPU\nflags : fpu lm\n");
-        assert_eq!((told.model_name.as_deref(), told.arch.as_deref()), (Some("A CPU"), Some("x86_64")));
-        assert_eq!(told.cpus.len(), 1);
+        let info = read("processor : 0\nvendor_id : GenuineIntel\nmodel name : A CPU\nflags : fpu lm\n");
+        assert_eq!((info.model_name.as_deref(), info.arch.as_deref()), (Some("A CPU"), Some("x86_64")));
+        assert_eq!(info.cpus.len(), 1);
     }
 
     #[test]
-    fn threads_of_x86_cores() {
+    fn threads_of_x86_cores_are_found() {
         let cpu = |id, core, cores| {
             format!(
                 "processor : {id}\nvendor_id : AuthenticAMD\nphysical id : 0\ncore id : {core}\ncpu cores : {cores}\n"
             )
         };
-        let mut told = read(&[cpu(0, 0, 2), cpu(1, 4, 2), cpu(2, 0, 2), cpu(3, 4, 2)].concat());
-        assert_eq!(told.siblings(), [[CpuId(0), CpuId(2)], [CpuId(1), CpuId(3)]]);
-        // Two dies that number their cores alike: four cores with two numbers.
-        let mut told = read(&[cpu(0, 0, 4), cpu(1, 4, 4), cpu(2, 0, 4), cpu(3, 4, 4)].concat());
-        assert!(told.siblings().is_empty() && told.unknown.is_some());
+        let mut info = read(&[cpu(0, 0, 2), cpu(1, 4, 2), cpu(2, 0, 2), cpu(3, 4, 2)].concat());
+        assert_eq!(info.siblings(), [[CpuId(0), CpuId(2)], [CpuId(1), CpuId(3)]]);
+        // Two dies with the same core numbers: four cores with two numbers.
+        let mut info = read(&[cpu(0, 0, 4), cpu(1, 4, 4), cpu(2, 0, 4), cpu(3, 4, 4)].concat());
+        assert!(info.siblings().is_empty() && info.unknown.is_some());
     }
 
     #[test]
-    fn garbage_is_left_out() {
-        let told = read("processor : 4294967295\nCPU part : 0xd05\nprocessor : x\n: :\nisa : \u{e9}\u{e9}\u{e9}\n");
-        assert!(told.cpus.is_empty());
+    fn garbage_is_ignored() {
+        let info = read("processor : 4294967295\nCPU part : 0xd05\nprocessor : x\n: :\nisa : \u{e9}\u{e9}\u{e9}\n");
+        assert!(info.cpus.is_empty());
     }
 }

@@ -1,13 +1,13 @@
-//! CPU lists as the kernel writes them (`0-3,8,10-11`), read without trust and written back.
+//! Parses and formats CPU lists in the kernel's format (`0-3,8,10-11`). The input is not trusted.
 
 use model::CpuId;
 use std::fmt::Write;
 
-/// CPU numbers from here on are refused: more than any Linux can be built for (`CONFIG_NR_CPUS` ends at 8192).
+/// CPU numbers from here on are refused: Linux cannot be built for more (the maximum of `CONFIG_NR_CPUS` is 8192).
 pub const MAX_CPUS: u32 = 8192;
 
-/// A group that shares a core or cache is not believed to be larger, so that hostile groups stay small in memory: each of
-/// its CPUs holds the whole group.
+/// The maximum size of a group that shares a core or cache. It limits the memory for hostile input, since each CPU of a group stores
+/// the whole group.
 pub(crate) const MAX_GROUP: usize = 2048;
 
 /// Why a text is not a CPU list.
@@ -16,7 +16,7 @@ pub enum BadList {
     /// Not numbers and ranges.
     #[error("`{0}` is not a CPU list such as 0-3,8")]
     Garbage(String),
-    /// A number beyond [`MAX_CPUS`].
+    /// A number of at least [`MAX_CPUS`].
     #[error("`{0}` names a CPU beyond {last}", last = MAX_CPUS - 1)]
     TooBig(String),
     /// A range that ends before it starts.
@@ -24,12 +24,11 @@ pub enum BadList {
     Backwards(String),
 }
 
-/// Reads a list such as `0-3,8`, also with blanks between (`0 1 2`, as cpufreq writes them). The empty text is the empty
-/// list. The answer is sorted and has no double.
+/// Parses a list such as `0-3,8`, or with blanks (`0 1 2`, as cpufreq writes it). An empty text is an empty list. The result is
+/// sorted and has no duplicates.
 ///
 /// # Errors
-/// With the part that is not understood. Nothing is built from a part before it is checked, so a hostile range costs
-/// nothing.
+/// Returns the invalid part. Each part is checked before it is expanded, so a hostile range costs nothing.
 pub fn parse(text: &str) -> Result<Vec<CpuId>, BadList> {
     let mut ids = Vec::new();
     for part in text.split([',', ' ', '\t', '\n']).map(str::trim).filter(|p| !p.is_empty()) {
@@ -39,7 +38,7 @@ pub fn parse(text: &str) -> Result<Vec<CpuId>, BadList> {
             return Err(BadList::Backwards(shortened(part)));
         }
         ids.extend((first..=last).map(CpuId));
-        // A list may name a CPU many times over; it never needs more room than there are CPUs.
+        // A list may repeat CPUs; limit its memory.
         if ids.len() > 4 * MAX_CPUS as usize {
             ids.sort_unstable();
             ids.dedup();
@@ -57,13 +56,13 @@ fn number(text: &str, part: &str) -> Result<u32, BadList> {
     text.parse().ok().filter(|n| *n < MAX_CPUS).ok_or_else(|| BadList::TooBig(shortened(part)))
 }
 
-/// At most 40 characters, for messages.
+/// Shortens a text to 40 characters, for messages.
 pub(crate) fn shortened(text: &str) -> String {
     let short: String = text.chars().take(40).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if short.len() < text.len() && text.chars().count() > 40 { format!("{short}...") } else { short }
 }
 
-/// Writes CPU numbers as the kernel does; they need not be sorted.
+/// Formats CPU numbers as the kernel does; they need not be sorted.
 #[must_use]
 pub fn format(ids: impl IntoIterator<Item = CpuId>) -> String {
     let mut ids: Vec<u32> = ids.into_iter().map(|id| id.0).collect();
@@ -91,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_the_kernel() {
+    fn lists_of_the_kernel_are_parsed() {
         assert_eq!(parse("0-3,8\n"), Ok(ids(&[0, 1, 2, 3, 8])));
         assert_eq!(parse("0 1 2\n"), Ok(ids(&[0, 1, 2])));
         assert_eq!(parse("\n"), Ok(vec![]));
@@ -112,7 +111,7 @@ mod tests {
     proptest! {
         #![proptest_config(testkit::drawn(256))]
         #[test]
-        fn written_lists_read_back(set in proptest::collection::btree_set(0..MAX_CPUS, 0..64)) {
+        fn formatted_lists_round_trip(set in proptest::collection::btree_set(0..MAX_CPUS, 0..64)) {
             let list: Vec<CpuId> = set.into_iter().map(CpuId).collect();
             prop_assert_eq!(parse(&format(list.iter().copied())), Ok(list));
         }

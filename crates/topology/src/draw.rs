@@ -1,4 +1,4 @@
-//! What `corewise topo` prints: the machine as a tree, and beneath it who says so.
+//! Draws the output of `corewise topo`: the machine as a tree, followed by the sources of the facts.
 //!
 //! ```text
 //! package 0, node 0
@@ -8,20 +8,20 @@
 //! ```
 
 mod cells;
-mod words;
+mod text;
 
 use crate::cpulist;
 use crate::machine::{Cpu, Machine};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// A branch: its label, and what hangs below. A leaf has lines instead of branches.
+/// A branch of the tree: its label and the branches below. A leaf has none.
 struct Branch {
     label: String,
     below: Vec<Branch>,
 }
 
-/// Where a tree may branch, outermost first.
+/// The levels of the tree, outermost first.
 #[derive(Clone, Copy)]
 enum Level {
     Package,
@@ -33,11 +33,11 @@ enum Level {
 
 impl Level {
     const ALL: [Self; 5] = [Self::Package, Self::Die, Self::Node, Self::L3, Self::Cluster];
-    /// Old Arm kernels call each cluster a package, though they share an L3.
+    /// The order for old Arm kernels, which report each cluster as a package although they share an L3.
     const ARM: [Self; 5] = [Self::L3, Self::Package, Self::Die, Self::Node, Self::Cluster];
 
-    /// What CPUs of one branch have in common, and its label.
-    fn of(self, cpu: &Cpu) -> Option<(u32, String)> {
+    /// Returns the key of a CPU's branch, and its label.
+    fn key(self, cpu: &Cpu) -> Option<(u32, String)> {
         let numbered = |word: &str, n: Option<u32>| n.map(|n| (n, format!("{word} {n}")));
         match self {
             Self::Package => numbered("package", cpu.package),
@@ -50,12 +50,12 @@ impl Level {
         }
     }
 
-    /// Whether a branch that has no fellow is worth a line.
+    /// Returns whether a level with only one branch is drawn.
     fn shown_alone(self) -> bool {
         matches!(self, Self::Package | Self::L3)
     }
 
-    /// Clusters that are just the CPUs of one core or L2 are drawn as such already.
+    /// Returns whether the group is already visible as the CPUs of one core or L2, as a cluster may be.
     fn drawn_anyway(self, group: &[&Cpu]) -> bool {
         let first = group.first();
         let all_of = |list: &[model::CpuId]| group.iter().all(|c| list.contains(&c.id));
@@ -66,7 +66,7 @@ impl Level {
 /// Draws a machine for a terminal of 100 columns, in plain ASCII.
 #[must_use]
 pub fn draw(machine: &Machine) -> String {
-    let mut out = words::head(machine);
+    let mut out = text::head(machine);
     let online: Vec<&Cpu> = machine.cpus.iter().filter(|c| c.online).collect();
     out.push('\n');
     let package = |id: &model::CpuId| machine.cpu(*id).and_then(|c| c.package);
@@ -76,11 +76,11 @@ pub fn draw(machine: &Machine) -> String {
         for line in cells::wrapped(&root.label, 0) {
             let _ = writeln!(out, "{line}");
         }
-        hang(&mut out, &root.below, "");
+        write_branches(&mut out, &root.below, "");
     }
-    out.push_str(&words::legend(&online));
+    out.push_str(&text::legend(&online));
     out.push('\n');
-    out.push_str(&words::foot(machine));
+    out.push_str(&text::sources(machine));
     out
 }
 
@@ -90,11 +90,11 @@ fn branches(machine: &Machine, cpus: &[&Cpu], levels: &[Level]) -> Vec<Branch> {
     };
     let mut groups: BTreeMap<Option<(u32, String)>, Vec<&Cpu>> = BTreeMap::new();
     for cpu in cpus {
-        groups.entry(level.of(cpu)).or_default().push(cpu);
+        groups.entry(level.key(cpu)).or_default().push(cpu);
     }
-    let worth = if groups.len() == 1 { level.shown_alone() } else { !groups.values().all(|g| level.drawn_anyway(g)) };
-    let told = groups.keys().any(Option::is_some);
-    if !(worth && told) {
+    let useful = if groups.len() == 1 { level.shown_alone() } else { !groups.values().all(|g| level.drawn_anyway(g)) };
+    let known = groups.keys().any(Option::is_some);
+    if !(useful && known) {
         return branches(machine, cpus, inner);
     }
     let mut all = Vec::new();
@@ -112,19 +112,19 @@ fn branches(machine: &Machine, cpus: &[&Cpu], levels: &[Level]) -> Vec<Branch> {
                 }
                 all.push(Branch { label, below });
             }
-            // CPUs without an L3 hang where the L3s do (the low-power cores of Meteor Lake).
+            // CPUs without an L3 are drawn next to the L3s (the low-power cores of Meteor Lake).
             (None, Level::L3 | Level::Cluster) => all.extend(below),
-            (None, _) => all.push(Branch { label: "place unknown".to_owned(), below }),
+            (None, _) => all.push(Branch { label: "position unknown".to_owned(), below }),
         }
     }
     if matches!(level, Level::L3 | Level::Cluster) {
-        join(&mut all);
+        join_single_leaves(&mut all);
     }
     all
 }
 
-/// A cache with one type of core is one line, not two: a server has dozens.
-fn join(all: &mut [Branch]) {
+/// Puts a branch with a single leaf on one line: a server has dozens of caches with one type of core.
+fn join_single_leaves(all: &mut [Branch]) {
     let only = |b: &Branch| matches!(b.below.as_slice(), [leaf] if leaf.below.is_empty());
     let width = all.iter().filter(|b| only(b)).map(|b| b.label.len()).max().unwrap_or(0);
     for branch in all.iter_mut().filter(|b| only(b)) {
@@ -134,7 +134,7 @@ fn join(all: &mut [Branch]) {
     }
 }
 
-fn hang(out: &mut String, below: &[Branch], indent: &str) {
+fn write_branches(out: &mut String, below: &[Branch], indent: &str) {
     for (i, branch) in below.iter().enumerate() {
         let last = i + 1 == below.len();
         let (mark, next) = if last { ("`-- ", "    ") } else { ("|-- ", "|   ") };
@@ -143,6 +143,6 @@ fn hang(out: &mut String, below: &[Branch], indent: &str) {
             let start = if n == 0 { format!("{indent}{mark}") } else { next.clone() };
             let _ = writeln!(out, "{start}{line}");
         }
-        hang(out, &branch.below, &next);
+        write_branches(out, &branch.below, &next);
     }
 }

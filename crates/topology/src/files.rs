@@ -1,4 +1,4 @@
-//! The one seam to the outside: whoever describes a machine is handed its files.
+//! Access to the files of a machine, which the caller provides.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -7,23 +7,23 @@ use std::ops::Bound;
 
 /// Text files by absolute path (`/sys/devices/system/cpu/online`).
 ///
-/// `NotFound` is a normal answer (virtual machine, container, offline CPU) and differs from `PermissionDenied`: the first
-/// is silence, the second is recorded in [`crate::Machine::unknown`].
+/// `NotFound` is a normal result (virtual machine, container, offline CPU) and is ignored; `PermissionDenied` is recorded in
+/// [`crate::Machine::unknown`].
 pub trait Files {
-    /// The content of a file.
+    /// Returns the contents of a file.
     ///
     /// # Errors
-    /// Whatever the outside answers.
+    /// If the file cannot be read.
     fn read(&self, path: &str) -> io::Result<String>;
 
-    /// The names in a folder, sorted, without their path.
+    /// Returns the names in a folder, sorted, without their path.
     ///
     /// # Errors
-    /// Whatever the outside answers.
+    /// If the folder cannot be read.
     fn list(&self, path: &str) -> io::Result<Vec<String>>;
 }
 
-/// A machine drawn by hand, or unpacked from an archive into memory.
+/// A machine's files in memory, for tests and unpacked archives.
 impl<K, V> Files for BTreeMap<K, V>
 where
     K: Borrow<str> + Ord,
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_map_is_a_tree() {
+    fn a_map_works_as_a_file_tree() {
         let files = BTreeMap::from([("/a/b/c", "1\n"), ("/a/b/d/e", "2"), ("/ab", "3")]);
         assert_eq!(files.read("/a/b/c").unwrap(), "1\n");
         assert_eq!(files.read("/a/b").unwrap_err().kind(), io::ErrorKind::NotFound);

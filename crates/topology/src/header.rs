@@ -1,4 +1,4 @@
-//! A machine from what a recording tool stored with its trace.
+//! Creates a machine from the topology that a recording tool stored with its trace.
 
 use crate::cpulist;
 use crate::judge::Pmu;
@@ -6,7 +6,7 @@ use crate::machine::{Cpu, Fact, Machine, Source};
 use model::CpuId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the headers of a perf.data say of the machine, in their own words; what a file lacks stays empty.
+/// The facts about a machine in the headers of a perf.data, in its own terms; missing facts stay empty.
 ///
 /// | field | header of perf.data |
 /// |---|---|
@@ -22,15 +22,15 @@ pub struct HeaderTopology {
     pub arch: Option<String>,
     /// Processor model.
     pub cpudesc: Option<String>,
-    /// How many CPUs were online.
+    /// The number of CPUs online.
     pub online: Option<u32>,
-    /// How many CPUs the kernel could have; their numbers are `0..available`.
+    /// The number of CPUs that the kernel can have; their numbers are `0..available`.
     pub available: Option<u32>,
-    /// A list per package: the CPUs in it (`0-7`). perf calls these sibling cores.
+    /// For each package, the list of its CPUs (`0-7`). perf calls these sibling cores.
     pub core_siblings: Vec<String>,
-    /// A list per core: the CPUs that are its threads (`0-1`).
+    /// For each core, the list of its threads (`0-1`).
     pub thread_siblings: Vec<String>,
-    /// By CPU number: its core, package and die.
+    /// The core, package and die by CPU number.
     pub cpus: Vec<HeaderCpu>,
     /// Caches of all levels.
     pub caches: Vec<HeaderCache>,
@@ -40,7 +40,7 @@ pub struct HeaderTopology {
     pub hybrid_pmus: Vec<(String, String)>,
 }
 
-/// A CPU's place, as perf stores it: `u32::MAX` (-1) where it knows none, as for an offline CPU.
+/// A CPU's position, as perf stores it: `u32::MAX` (-1) if unknown, as for an offline CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HeaderCpu {
     /// Core within the package.
@@ -51,7 +51,7 @@ pub struct HeaderCpu {
     pub die: Option<u32>,
 }
 
-/// A cache and who shares it.
+/// A cache and the CPUs that share it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct HeaderCache {
     /// 1, 2, 3, …
@@ -63,12 +63,12 @@ pub struct HeaderCache {
 }
 
 impl Machine {
-    /// Describes the machine of a recording. Lists that are not lists are noted in [`Machine::unknown`] and left out.
+    /// Creates the machine of a recording. Invalid lists are noted in [`Machine::unknown`] and ignored.
     #[must_use]
     pub fn from_trace_header(header: &HeaderTopology) -> Self {
         let mut unknown = Vec::new();
-        // No machine has more lists of a kind than CPUs, and nobody reads a note for each of thousands.
-        let most = cpulist::MAX_CPUS as usize;
+        // No machine has more lists of a kind than CPUs. The number of notes is limited.
+        let max_lists = cpulist::MAX_CPUS as usize;
         let mut list = |what: &str, text: &str| {
             cpulist::parse(text).unwrap_or_else(|why| {
                 if unknown.len() < 50 {
@@ -77,42 +77,43 @@ impl Machine {
                 Vec::new()
             })
         };
-        let packages: Vec<_> = header.core_siblings.iter().take(most).map(|t| list("sibling cores", t)).collect();
-        let cores: Vec<_> = header.thread_siblings.iter().take(most).map(|t| list("sibling threads", t)).collect();
+        let packages: Vec<_> = header.core_siblings.iter().take(max_lists).map(|t| list("sibling cores", t)).collect();
+        let cores: Vec<_> = header.thread_siblings.iter().take(max_lists).map(|t| list("sibling threads", t)).collect();
         let pmus: Vec<_> = header.hybrid_pmus.iter().take(16).map(|(name, t)| (name, list(name, t))).collect();
-        let nodes: Vec<_> = header.nodes.iter().take(most).map(|(node, t)| (*node, list("NUMA node", t))).collect();
+        let nodes: Vec<_> =
+            header.nodes.iter().take(max_lists).map(|(node, t)| (*node, list("NUMA node", t))).collect();
         let caches: Vec<_> = header
             .caches
             .iter()
             .filter(|c| c.kind != "Instruction" && (c.level == 2 || c.level == 3))
-            .take(2 * most)
+            .take(2 * max_lists)
             .map(|c| (c.level, list("cache", &c.cpus)))
             .collect();
 
-        // The lists name online CPUs only; the counts say how many there are, whatever their numbers.
+        // The lists only have online CPUs; the counts give the number of all CPUs.
         let named: BTreeSet<CpuId> = packages.iter().chain(&cores).flatten().copied().collect();
-        let most = header.available.or(header.online).unwrap_or(0);
-        let most = most.max(u32::try_from(header.cpus.len()).unwrap_or(u32::MAX));
-        if most > cpulist::MAX_CPUS {
-            unknown.push(format!("trace header: {most} CPUs are too many to be believed"));
+        let count = header.available.or(header.online).unwrap_or(0);
+        let count = count.max(u32::try_from(header.cpus.len()).unwrap_or(u32::MAX));
+        if count > cpulist::MAX_CPUS {
+            unknown.push(format!("trace header: {count} CPUs are more than possible"));
         }
-        let numbered = if most > cpulist::MAX_CPUS { 0..0 } else { 0..most };
+        let numbered = if count > cpulist::MAX_CPUS { 0..0 } else { 0..count };
         let ids: BTreeSet<CpuId> = numbered.map(CpuId).chain(named.iter().copied()).collect();
-        if named.is_empty() && header.online.is_some_and(|n| n < most) {
-            unknown.push(format!("which {} of {most} CPUs were online", header.online.unwrap_or(0)));
+        if named.is_empty() && header.online.is_some_and(|n| n < count) {
+            unknown.push(format!("which {} of {count} CPUs were online", header.online.unwrap_or(0)));
         }
 
         let mut cpus: Vec<Cpu> = ids.into_iter().map(Cpu::new).collect();
         for cpu in &mut cpus {
             cpu.online = named.is_empty() || named.contains(&cpu.id);
-            if let Some(place) = header.cpus.get(cpu.id.0 as usize) {
+            if let Some(position) = header.cpus.get(cpu.id.0 as usize) {
                 let known = |n: Option<u32>| n.filter(|n| *n < u32::from(u16::MAX));
-                (cpu.core, cpu.package, cpu.die) = (known(place.core), known(place.socket), known(place.die));
+                (cpu.core, cpu.package, cpu.die) = (known(position.core), known(position.socket), known(position.die));
             }
         }
-        spread(&mut cpus, &cores, |cpu| &mut cpu.siblings);
+        set_groups(&mut cpus, &cores, |cpu| &mut cpu.siblings);
         for (level, of) in caches {
-            spread(&mut cpus, &[of], |cpu| if level == 2 { &mut cpu.l2 } else { &mut cpu.l3 });
+            set_groups(&mut cpus, &[of], |cpu| if level == 2 { &mut cpu.l2 } else { &mut cpu.l3 });
         }
         if cpus.iter().all(|c| c.package.is_none()) {
             for (number, package) in (0..).zip(&packages) {
@@ -125,12 +126,12 @@ impl Machine {
         let mut pmu: Vec<Option<Pmu>> = vec![None; if pmus.is_empty() { 0 } else { cpus.len() }];
         for (name, of) in pmus {
             for (cpu, slot) in cpus.iter_mut().zip(&mut pmu).filter(|(c, _)| of.binary_search(&c.id).is_ok()) {
-                *slot = slot.or(Pmu::of_name(name));
+                *slot = slot.or(Pmu::from_name(name));
                 cpu.vendor_type.get_or_insert_with(|| name.clone());
             }
         }
         let source = |fact| if fact == Fact::VendorType { Source::PmuCpuList } else { Source::TraceHeader };
-        let known = |fact: &Fact| cpus.iter().any(|c| c.knows(*fact));
+        let known = |fact: &Fact| cpus.iter().any(|c| c.has(*fact));
         let sources: BTreeMap<_, _> = Fact::ALL.into_iter().filter(known).map(|f| (f, source(f))).collect();
         let (arch, model_name) = (header.arch.clone(), header.cpudesc.clone());
         Self { model_name, arch, cpus, sources, unknown, ..Self::default() }.judged(&pmu)
@@ -138,20 +139,20 @@ impl Machine {
 }
 
 impl Machine {
-    /// Describes the machine of a recording that tells of each CPU by itself (capacity, highest frequency, type).
+    /// Creates the machine of a recording that has separate facts for each CPU (capacity, highest frequency, type).
     #[must_use]
     pub fn of_trace(mut cpus: Vec<Cpu>, arch: Option<String>) -> Self {
         cpus.sort_by_key(|c| c.id);
         cpus.dedup_by_key(|c| c.id);
-        let known = |fact: &Fact| cpus.iter().any(|c| c.knows(*fact));
+        let known = |fact: &Fact| cpus.iter().any(|c| c.has(*fact));
         let sources = Fact::ALL.into_iter().filter(known).map(|f| (f, Source::TraceHeader)).collect();
         Self { arch, cpus, sources, ..Self::default() }.judged(&[])
     }
 }
 
-/// Gives each CPU of a group the whole group; a CPU that has one already keeps it, so that groups that overlap cannot grow,
-/// and a group beyond belief is nobody's.
-pub(crate) fn spread(cpus: &mut [Cpu], groups: &[Vec<CpuId>], field: impl Fn(&mut Cpu) -> &mut Vec<CpuId>) {
+/// Sets the group of each CPU in a group. A CPU that already has a group keeps it, so that overlapping groups cannot grow. Groups
+/// larger than possible are ignored.
+pub(crate) fn set_groups(cpus: &mut [Cpu], groups: &[Vec<CpuId>], field: impl Fn(&mut Cpu) -> &mut Vec<CpuId>) {
     for group in groups.iter().filter(|g| g.len() <= cpulist::MAX_GROUP) {
         for id in group {
             let Ok(at) = cpus.binary_search_by_key(id, |c| c.id) else { continue };

@@ -1,14 +1,14 @@
-//! Which class each core is of, from sources that may be absent, partial, or at odds.
+//! Determines the class of each core from sources that may be missing, partial, or contradictory.
 //!
-//! Each source is asked by itself for an ordered partition of the CPUs. The first in the order of [`Source`] that tells at
-//! least two classes apart for every online CPU decides; a source that finds all CPUs equal is silent, because equal
-//! numbers are also what a kernel shows that knows nothing (`cpu_capacity` is 1024 everywhere by default). The other
-//! sources' partitions are put into the numbering of the one that decided and kept where they differ.
+//! Each source gives an ordered partition of the CPUs. The first source, in the order of [`Source`], that has at least two classes
+//! and covers every online CPU decides. A source in which all CPUs are equal is ignored, because a kernel without information also
+//! shows equal numbers (`cpu_capacity` is 1024 everywhere by default). The partitions of the other sources are converted to the
+//! numbering of the deciding one, and kept where they differ.
 //!
 //! ```text
 //!   PMU lists     atom atom | core core        decides:  0 0 1 1
-//!   cpu_capacity  1024 1024 | 1024 1024        silent
-//!   CPPC            20   38 |   60   63        0 | 1 | 2 2, put into 0 0 1 1: agrees, and sees one border more (a note)
+//!   cpu_capacity  1024 1024 | 1024 1024        ignored
+//!   CPPC            20   38 |   60   63        0 | 1 | 2 2, converted to 0 0 1 1: agrees, with one more class (a note)
 //! ```
 
 use crate::cpulist;
@@ -16,10 +16,10 @@ use crate::machine::{Claim, Cpu, Judged, Machine, Source};
 use model::{CoreType, CpuId};
 use std::collections::BTreeSet;
 
-/// More classes than any machine has (4 are known): a source that sees more is not telling types apart.
+/// The maximum number of classes (machines with 4 are known). A source with more does not describe core types.
 const MAX_CLASSES: usize = 8;
 
-/// What the hybrid PMUs say of a CPU.
+/// The hybrid PMU of a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Pmu {
     LowPower,
@@ -31,17 +31,17 @@ impl Pmu {
     pub(crate) const ALL: [(&'static str, Self); 3] =
         [("cpu_core", Self::Core), ("cpu_atom", Self::Atom), ("cpu_lowpower", Self::LowPower)];
 
-    pub(crate) fn of_name(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(n, _)| *n == name).map(|(_, pmu)| *pmu)
     }
 }
 
-/// One source's partition: for each CPU, by place, its class (0 = slowest) or silence.
+/// One source's partition: for each CPU, by index, its class (0 = slowest) if known.
 struct Partition {
     source: Source,
     class: Vec<Option<u32>>,
     classes: u32,
-    /// The class that the source calls low power; always the slowest where there is one.
+    /// Whether the slowest class is a low-power class.
     low_power: bool,
 }
 
@@ -55,51 +55,51 @@ impl Partition {
     }
 }
 
-/// Classes by a source that tells kinds of core, and not numbers of each.
+/// The classes of a source that lists kinds of core instead of a number per CPU.
 pub(crate) struct Ranked {
-    /// Whether it knows the kinds, or itself concluded them from numbers: then it is heard behind these.
-    pub(crate) known: bool,
+    /// Whether the source has the kinds from the vendor. If it derived them from numbers, those numbers take precedence.
+    pub(crate) from_vendor: bool,
     pub(crate) source: Source,
-    /// By place; 0 = slowest.
+    /// The class by CPU index; 0 = slowest.
     pub(crate) rank: Vec<Option<u32>>,
     pub(crate) classes: u32,
-    /// Whether the slowest class is a low-power one.
+    /// Whether the slowest class is a low-power class.
     pub(crate) low_power: bool,
 }
 
 impl Machine {
-    /// Fills `class`, `class_names` and the notes about them from the facts of `cpus`; `pmu` is by place, or empty.
+    /// Sets `class`, `class_names` and the notes about them from the facts of `cpus`. `pmu` is by CPU index, or empty.
     #[must_use]
     pub(crate) fn judged(self, pmu: &[Option<Pmu>]) -> Self {
         let ranked = by_pmu(&self.cpus, pmu);
         self.judged_by(ranked)
     }
 
-    /// The same, with the ranks that a source tells.
+    /// Like [`Self::judged`], with the ranks of a source.
     #[must_use]
     pub(crate) fn judged_by(mut self, ranked: Option<Ranked>) -> Self {
         let mut found: Vec<Partition> = Vec::new();
-        let mut concluded = None;
+        let mut derived = None;
         match ranked {
-            Some(told) if told.classes as usize > MAX_CLASSES => {
-                let (source, classes) = (told.source.as_str(), told.classes);
-                self.notes.push(format!("{source} tells {classes} kinds: too many to be core types, set aside"));
+            Some(ranked) if ranked.classes as usize > MAX_CLASSES => {
+                let (source, classes) = (ranked.source.as_str(), ranked.classes);
+                self.notes.push(format!("{source} has {classes} kinds of core: too many to be core types, ignored"));
             }
-            Some(Ranked { source, rank, classes, low_power, known }) => {
-                let told = Partition { source, class: rank, classes, low_power };
-                if known { found.push(told) } else { concluded = Some(told) }
+            Some(Ranked { source, rank, classes, low_power, from_vendor }) => {
+                let partition = Partition { source, class: rank, classes, low_power };
+                if from_vendor { found.push(partition) } else { derived = Some(partition) }
             }
             None => {}
         }
         let x86 =
             self.arch.as_deref().is_some_and(|a| a.starts_with("x86") || (a.starts_with('i') && a.ends_with("86")));
         for (source, value) in NUMBERS {
-            // On x86 the kernel derives cpu_capacity from CPPC, so that it shows favoured turbo cores as CPPC does.
+            // On x86 the kernel derives cpu_capacity from CPPC, so it also shows favoured turbo cores.
             let direct = source == Source::CpuCapacity && !x86;
             let values: Vec<Option<u32>> = self.cpus.iter().map(value).collect();
             found.extend(by_numbers(source, &self.cpus, &values, direct, &mut self.notes));
         }
-        found.extend(concluded);
+        found.extend(derived);
         let decides = found.iter().position(|p| p.covers_online(&self.cpus)).or((!found.is_empty()).then_some(0));
         let Some(decides) = decides else {
             let none = Judged { best: Claim { value: 0, source: Source::Assumed }, against: Vec::new() };
@@ -109,11 +109,13 @@ impl Machine {
         };
         let best = found.remove(decides);
         if !best.covers_online(&self.cpus) {
-            self.notes
-                .push(format!("{} decides the core types although it is silent on some CPUs", best.source.as_str()));
+            self.notes.push(format!(
+                "the core types are from {}, which does not cover all online CPUs",
+                best.source.as_str()
+            ));
         }
         if best.source == Source::MaxFrequency {
-            self.notes.push("only the maximum frequency tells core types apart: evidence, not proof".to_owned());
+            self.notes.push("the core types are inferred from the maximum frequency only".to_owned());
         }
         let others: Vec<(Source, Vec<Option<u32>>)> = found
             .iter()
@@ -122,7 +124,7 @@ impl Machine {
                 (other.source, in_numbering_of(&best, other))
             })
             .collect();
-        let mut silent = Vec::new();
+        let mut without_type = Vec::new();
         self.class = (0..self.cpus.len())
             .map(|i| {
                 let claims = others.iter().filter_map(|(source, class)| {
@@ -131,23 +133,25 @@ impl Machine {
                 let own = best.class.get(i).copied().flatten().map(|value| Claim { value, source: best.source });
                 let mut all = own.into_iter().chain(claims);
                 let first = all.next().unwrap_or_else(|| {
-                    silent.extend(self.cpus.get(i).map(|c| c.id));
+                    without_type.extend(self.cpus.get(i).map(|c| c.id));
                     Claim { value: 0, source: Source::Assumed }
                 });
                 let against = all.filter(|c| c.value != first.value).collect();
                 Judged { best: first, against }
             })
             .collect();
-        if !silent.is_empty() {
-            self.unknown
-                .push(format!("core type of CPU {}: no source tells, taken as the slowest", cpulist::format(silent)));
+        if !without_type.is_empty() {
+            self.unknown.push(format!(
+                "core type of CPU {}: not recorded, assumed to be the slowest",
+                cpulist::format(without_type)
+            ));
         }
         self.class_names = names(best.classes, best.low_power);
         self
     }
 }
 
-/// Names of `classes` classes, slowest first.
+/// Returns the names of `classes` classes, slowest first.
 pub(crate) fn names(classes: u32, low_power: bool) -> Vec<CoreType> {
     if classes <= 1 {
         return vec![CoreType::Uniform];
@@ -167,7 +171,13 @@ fn by_pmu(cpus: &[Cpu], pmu: &[Option<Pmu>]) -> Option<Ranked> {
     let rank = |p: Pmu| kinds.iter().position(|k| *k == p).and_then(|r| u32::try_from(r).ok());
     let rank = (0..cpus.len()).map(|i| rank(pmu.get(i).copied().flatten()?)).collect();
     let classes = u32::try_from(kinds.len()).ok().filter(|n| *n > 1)?;
-    Some(Ranked { known: true, source: Source::PmuCpuList, rank, classes, low_power: kinds.contains(&Pmu::LowPower) })
+    Some(Ranked {
+        from_vendor: true,
+        source: Source::PmuCpuList,
+        rank,
+        classes,
+        low_power: kinds.contains(&Pmu::LowPower),
+    })
 }
 
 type Value = fn(&Cpu) -> Option<u32>;
@@ -177,19 +187,20 @@ const NUMBERS: [(Source, Value); 3] = [
     (Source::MaxFrequency, |c| c.max_khz),
 ];
 
-/// The share by which the kernel itself calls one capacity greater than another.
+/// Returns whether two capacities differ by more than 5 %, the margin at which the kernel treats one as greater.
 fn differs(low: u32, high: u32) -> bool {
     u64::from(high) * 100 > u64::from(low) * 105
 }
 
-/// Beyond the reach of favoured turbo cores. The best cores of one type were sold up to 14 % above its others (Turbo Boost
-/// Max 3.0: 4.0 against 3.5 GHz), while the types of hybrid machines lie as near as 10 % (Arrow Lake: 4.9 against 4.4 GHz):
-/// between 5 % and this, only the shape of the cores tells which it is.
+/// Returns whether two values differ by more than favoured turbo cores can explain. The best cores of one type are up to 14 % above
+/// the others (Turbo Boost Max 3.0: 4.0 GHz and 3.5 GHz), while the core types of hybrid machines may differ by only 10 % (Arrow Lake:
+/// 4.9 GHz and 4.4 GHz). Between 5 % and this limit, the shape of the cores decides.
 fn differs_widely(low: u32, high: u32) -> bool {
     u64::from(high) * 100 > u64::from(low) * 125
 }
 
-/// What tells two types of core apart beside their speed: threads, CPUs that share an L2, and the vendor's word.
+/// Returns the properties, other than speed, that distinguish core types: number of threads, number of CPUs that share the L2, and
+/// the vendor's name.
 fn shape(cpu: &Cpu) -> Option<(usize, usize, Option<&str>)> {
     let known = !cpu.siblings.is_empty() || cpu.vendor_type.is_some();
     known.then_some((cpu.siblings.len(), cpu.l2.len(), cpu.vendor_type.as_deref()))
@@ -204,18 +215,18 @@ fn by_numbers(
 ) -> Option<Partition> {
     let distinct: BTreeSet<u32> = values.iter().flatten().copied().filter(|v| *v > 0).collect();
     let distinct: Vec<u32> = distinct.into_iter().collect();
-    // Groups of values with a border between them; the steps within a group are small, however wide the group is:
-    // AMD ranks its preferred cores in steps of some per cent each.
+    // Split the values where neighbours differ. The steps within a group are small, but the group may be wide: AMD ranks its
+    // preferred cores in steps of a few per cent.
     let mut groups: Vec<&[u32]> = distinct.chunk_by(|a, b| !differs(*a, *b)).collect();
     if groups.len() > MAX_CLASSES {
-        notes.push(format!("{} shows {} levels: too many to be core types, set aside", source.as_str(), groups.len()));
+        notes.push(format!("{} has {} levels: too many to be core types, ignored", source.as_str(), groups.len()));
         return None;
     }
     let members = |group: &[u32]| {
         let (low, high) = (group.first().copied().unwrap_or(0), group.last().copied().unwrap_or(0));
         cpus.iter().zip(values).filter(move |(_, v)| v.is_some_and(|v| v >= low && v <= high)).map(|(cpu, _)| cpu)
     };
-    // The top of each class.
+    // The highest value of each class.
     let mut tops: Vec<u32> = Vec::new();
     while let Some(group) = groups.first().copied() {
         groups.remove(0);
@@ -226,10 +237,10 @@ fn by_numbers(
         {
             let ours: BTreeSet<_> = members(group).map(shape).collect();
             let theirs: BTreeSet<_> = members(above).map(shape).collect();
-            let unlike = !ours.contains(&None) && !theirs.contains(&None) && ours.is_disjoint(&theirs);
-            if !unlike {
+            let different = !ours.contains(&None) && !theirs.contains(&None) && ours.is_disjoint(&theirs);
+            if !different {
                 notes.push(format!(
-                    "{}: CPU {} ({}) stand above {} ({}) with nothing else to tell them apart: favoured cores, not a class",
+                    "{}: CPU {} ({}) higher than {} ({}) but otherwise equal: treated as favoured cores, not as a core type",
                     source.as_str(),
                     cpulist::format(members(above).map(|c| c.id)),
                     range(above),
@@ -255,9 +266,9 @@ fn range(values: &[u32]) -> String {
     }
 }
 
-/// Another source's classes in the believed one's numbering. As many classes: number for number, so that a source with the
-/// order reversed is seen to contradict. Otherwise the order-keeping assignment that agrees on most CPUs: a source that
-/// only sees one border more or less does not contradict.
+/// Converts another source's classes to the numbering of the deciding one. With the same number of classes, the numbers are kept, so
+/// that a source with reversed order contradicts. Otherwise the order-preserving assignment that agrees on most CPUs is used, so that
+/// a source with one class more or less does not contradict.
 fn in_numbering_of(best: &Partition, other: &Partition) -> Vec<Option<u32>> {
     if best.classes == other.classes {
         return other.class.clone();
@@ -271,7 +282,7 @@ fn in_numbering_of(best: &Partition, other: &Partition) -> Vec<Option<u32>> {
             *n += 1;
         }
     }
-    // For each column: the best assignment of the rows so far that ends there.
+    // For each column, the best assignment of the rows so far that ends in it.
     let mut ways: Vec<(usize, Vec<u32>)> = vec![(0, Vec::new()); columns];
     for row in &agree {
         let mut upto: Option<(usize, Vec<u32>)> = None;
@@ -289,7 +300,7 @@ fn in_numbering_of(best: &Partition, other: &Partition) -> Vec<Option<u32>> {
     other.class.iter().map(|c| c.and_then(|c| map.get(c as usize).copied())).collect()
 }
 
-/// A source that splits one believed class has seen something; it is told, not followed.
+/// Adds a note if another source splits one class of the deciding source.
 fn note_finer(cpus: &[Cpu], best: &Partition, other: &Partition, notes: &mut Vec<String>) {
     for class in 0..best.classes {
         let inside = |c: u32| {
@@ -302,16 +313,16 @@ fn note_finer(cpus: &[Cpu], best: &Partition, other: &Partition, notes: &mut Vec
             (!of.is_empty()).then(|| cpulist::format(of))
         };
         let parts: Vec<String> = (0..other.classes).filter_map(inside).collect();
-        // Whole classes only: where the other's classes reach over the border it contradicts, and that is kept elsewhere.
-        let whole = (0..other.classes).filter(|c| {
+        // Only if the other's classes are within this one; otherwise it contradicts, which `against` records.
+        let inner = (0..other.classes).filter(|c| {
             let mut of = other.of_class(cpus, *c).peekable();
             let ours: BTreeSet<CpuId> = best.of_class(cpus, class).collect();
             of.peek().is_some() && of.all(|id| ours.contains(&id))
         });
-        if parts.len() > 1 && whole.count() == parts.len() {
+        if parts.len() > 1 && inner.count() == parts.len() {
             let name = names(best.classes, best.low_power).get(class as usize).map_or("", |n| n.as_str());
             notes.push(format!(
-                "{} sees {} kinds within {name}, slowest first: {}",
+                "{} splits {name} into {} kinds, slowest first: {}",
                 other.source.as_str(),
                 parts.len(),
                 parts.join(" | ")

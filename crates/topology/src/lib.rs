@@ -1,13 +1,13 @@
-//! One read-only model of a machine: CPUs, cores, siblings, caches, core types. Every fact names its source, and sources
-//! that disagree are kept side by side.
+//! A read-only model of a machine: CPUs, cores, siblings, caches, core types. Every fact has its source, and the claims of sources
+//! that disagree are all kept.
 //!
-//! A [`Machine`] comes from the kernel's files ([`Machine::from_sysfs`], [`live()`]), from what a recording tool stored with
-//! its trace ([`Machine::from_trace_header`]), from the user ([`Machine::from_user`], [`machine_file`]), from another tool's
-//! description such as hwloc's XML or `lscpu`'s output ([`Machine::from_text`]), or, where only CPU numbers are known, from
-//! those ([`Machine::of_cpus`]). [`Machine::overlay`] lays one over another, [`draw()`] shows it.
+//! A [`Machine`] is created from the kernel's files ([`Machine::from_sysfs`], [`live()`]), from the topology that a recording tool
+//! stored with its trace ([`Machine::from_trace_header`]), from the user ([`Machine::from_user`], [`machine_file`]), from another
+//! tool's description such as hwloc's XML or `lscpu`'s output ([`Machine::from_text`]), or from CPU numbers alone
+//! ([`Machine::of_cpus`]). [`Machine::overlay`] merges two descriptions, [`draw()`] prints one.
 //!
-//! Which cores are fast and which are slow is judged from all sources (the rules stand at the head of `judge.rs`), and never
-//! from the numbers of the CPUs: where nothing tells, there is one class, `uniform`.
+//! The core classes, slow to fast, are determined from all sources (the rules are at the top of `judge.rs`), and never from CPU
+//! numbers. If no source distinguishes the cores, there is one class, `uniform`.
 
 mod cpuinfo;
 pub mod cpulist;

@@ -1,4 +1,4 @@
-//! The only file of this crate that touches the machine it runs on, and files that the user names.
+//! The only file of this crate that reads the machine it runs on, and files that the user names.
 
 use crate::files::Files;
 use crate::machine::Machine;
@@ -6,29 +6,29 @@ use crate::user::BadMachine;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// More than any file of the kernel's that we read (`/proc/cpuinfo` of 8192 CPUs is about 12 MB).
+/// The maximum length of a file; no kernel file that we read is longer (`/proc/cpuinfo` of 8192 CPUs is about 12 MB).
 const MAX_BYTES: u64 = 32 << 20;
 
-/// A folder with `sys` and `proc` in it: `/`, or a recorded tree.
+/// A folder that contains `sys` and `proc`: `/`, or a recorded tree.
 #[derive(Debug)]
 pub struct Root {
     dir: PathBuf,
-    /// The folder is itself what `/sys` is.
+    /// Whether the folder is `/sys` itself.
     is_sys: bool,
 }
 
 impl Root {
-    /// This machine.
+    /// Returns the root of this machine.
     #[must_use]
     pub fn live() -> Self {
         Self { dir: PathBuf::from("/"), is_sys: false }
     }
 
-    /// A recorded tree: a folder with `sys/devices/system/cpu` in it, or `devices/system/cpu`.
+    /// Returns a recorded tree: a folder that contains `sys/devices/system/cpu` or `devices/system/cpu`.
     #[must_use]
     pub fn recorded(dir: &Path) -> Option<Self> {
         let has = |below: &str| dir.join(below).is_dir();
-        // Links in a recording that lead out of it would describe this machine instead: see `path`.
+        // A link out of the recorded tree would describe this machine instead: `path` refuses it.
         let dir_itself = || dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
         if has("sys/devices/system/cpu") {
             Some(Self { dir: dir_itself(), is_sys: false })
@@ -53,7 +53,7 @@ impl Root {
 impl Files for Root {
     fn read(&self, path: &str) -> io::Result<String> {
         let path = self.path(path)?;
-        // A pipe in a recorded tree would be waited on for ever.
+        // Reading a pipe in a recorded tree would block.
         if !path.metadata()?.is_file() {
             return Err(io::Error::other("not a plain file"));
         }
@@ -70,7 +70,7 @@ impl Files for Root {
     }
 }
 
-/// The machine that this program runs on.
+/// Returns the machine that this program runs on.
 #[must_use]
 pub fn live() -> Machine {
     let mut machine = Machine::from_sysfs(&Root::live());
@@ -78,11 +78,11 @@ pub fn live() -> Machine {
     machine
 }
 
-/// What the user names with `--machine`: a file that describes a machine ([`Machine::from_text`]), or a folder with a sysfs
-/// tree, or one of pepc's emulated machines.
+/// Reads the argument of `--machine`: a file that describes a machine ([`Machine::from_text`]), a folder with a sysfs tree, or one of
+/// pepc's emulated machines.
 ///
 /// # Errors
-/// With the line and what to write instead, or what the folder lacks.
+/// If the description is invalid (with the line and the correction), or the folder contains no machine.
 pub fn machine_file(path: &Path) -> Result<Machine, BadMachine> {
     if path.is_dir() {
         return folder(path);
@@ -95,12 +95,12 @@ pub fn machine_file(path: &Path) -> Result<Machine, BadMachine> {
         )));
     }
     let text = String::from_utf8(bytes).map_err(|why| {
-        bad(format!("{} is no text (byte {} is not UTF-8)", path.display(), why.utf8_error().valid_up_to()))
+        bad(format!("{} is not a text file (byte {} is not UTF-8)", path.display(), why.utf8_error().valid_up_to()))
     })?;
     Machine::from_text(&text)
 }
 
-/// Whether a path names a description of a machine rather than a trace, by its content: see [`machine_file`].
+/// Returns whether the contents of a path describe a machine, see [`machine_file`], rather than a trace.
 #[must_use]
 pub fn is_machine(path: &Path) -> bool {
     if path.is_dir() {
@@ -110,10 +110,10 @@ pub fn is_machine(path: &Path) -> bool {
         .is_ok_and(|head| !head.contains(&0) && crate::is_description(&String::from_utf8_lossy(&head)))
 }
 
-/// Where pepc's emulated machines keep their sysfs.
+/// The sysfs file of pepc's emulated machines.
 const PEPC: &str = "sys/inlinefiles.txt";
 
-/// A tree, also where it is the only folder in the one named, as archives of trees unpack.
+/// Returns a recorded tree. It may be the only subfolder, as unpacked archives have it.
 fn recorded(dir: &Path) -> Option<Root> {
     let below = || {
         let entries = std::fs::read_dir(dir).ok()?.take(1000);
@@ -143,22 +143,21 @@ fn bad(what: String) -> BadMachine {
     BadMachine { line: None, what }
 }
 
-/// The beginning of a plain file; a pipe in a recorded tree would be waited on for ever, and one that is only looked at
-/// would be empty afterwards.
-fn beginning(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+/// Returns the beginning of a plain file. A pipe is refused: reading it would block, and take its contents.
+fn beginning(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     if !path.metadata()?.is_file() {
         return Err(io::Error::other("not a plain file"));
     }
-    bytes(path, most)
+    bytes(path, max_bytes)
 }
 
-fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+fn bytes(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    std::fs::File::open(path)?.take(max_bytes).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// gzip, bzip2, xz, zstd, zip, or a tar of any kind.
+/// Returns whether it is gzip, bzip2, xz, zstd, zip, or any tar.
 fn packed(bytes: &[u8]) -> bool {
     let magic: [&[u8]; 5] = [b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"];
     magic.iter().any(|m| bytes.starts_with(m)) || bytes.get(257..262) == Some(b"ustar")

@@ -1,14 +1,14 @@
-//! The machine as the rest of corewise sees it.
+//! The machine model that the rest of corewise uses.
 
 use model::{CoreType, CpuId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Where a fact comes from.
+/// The source of a fact.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// The user said so (`--machine FILE`).
+    /// The user's machine file (`--machine FILE`).
     User,
     /// `/sys/devices/cpu_{core,atom,lowpower}/cpus`, or the hybrid PMUs that perf recorded.
     PmuCpuList,
@@ -26,16 +26,16 @@ pub enum Source {
     CpuInfo,
     /// An XML that hwloc exported.
     Hwloc,
-    /// What `lscpu` printed.
+    /// The output of `lscpu`.
     Lscpu,
     /// LISA's `plat_info.yml`.
     PlatInfo,
-    /// No source says anything; the neutral value is assumed.
+    /// No source has the fact; a neutral value is assumed.
     Assumed,
 }
 
 impl Source {
-    /// The word in tables and drawings, as in JSON.
+    /// Returns the name in tables, drawings and JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -55,25 +55,25 @@ impl Source {
     }
 }
 
-/// A fact and who says so.
+/// A fact and its source.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Claim<T> {
     /// The fact.
     pub value: T,
-    /// Who says so.
+    /// The source.
     pub source: Source,
 }
 
-/// The claim believed, and those that say otherwise.
+/// The accepted claim, and the claims that differ from it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Judged<T> {
-    /// Believed.
+    /// The accepted claim.
     pub best: Claim<T>,
     /// Differing claims of other sources.
     pub against: Vec<Claim<T>>,
 }
 
-/// The kinds of fact that are kept of a CPU, named as the fields of [`Cpu`].
+/// The kinds of fact about a CPU, named as the fields of [`Cpu`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact {
@@ -104,7 +104,7 @@ pub enum Fact {
 }
 
 impl Fact {
-    /// All of them, in the order of the drawing.
+    /// All facts, in the order of the drawing.
     pub const ALL: [Self; 12] = [
         Self::Package,
         Self::Die,
@@ -120,7 +120,7 @@ impl Fact {
         Self::VendorType,
     ];
 
-    /// The field's name.
+    /// Returns the field's name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -140,12 +140,12 @@ impl Fact {
     }
 }
 
-/// A logical processor. What no source tells is `None`, never guessed from numbers.
+/// A logical processor. A fact without a source is `None`, never guessed from CPU numbers.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Cpu {
-    /// The kernel's number.
+    /// The kernel's CPU number.
     pub id: CpuId,
-    /// Whether it was online.
+    /// Whether the CPU was online.
     pub online: bool,
     /// Physical package.
     pub package: Option<u32>,
@@ -156,24 +156,24 @@ pub struct Cpu {
     pub cluster: Option<u32>,
     /// Core number within the package (on some machines, within the die or cluster).
     pub core: Option<u32>,
-    /// Logical processors of the same core, itself included; empty where unknown.
+    /// The logical processors of the same core, including this one; empty if unknown.
     pub siblings: Vec<CpuId>,
-    /// Logical processors that share its L2 cache, itself included; empty where unknown.
+    /// The logical processors that share its L2 cache, including this one; empty if unknown.
     pub l2: Vec<CpuId>,
-    /// Logical processors that share its L3 cache, itself included; empty where unknown.
+    /// The logical processors that share its L3 cache, including this one; empty if unknown.
     pub l3: Vec<CpuId>,
     /// NUMA node.
     pub node: Option<u32>,
     /// The kernel's `cpu_capacity`, 0–1024.
     pub capacity: Option<u32>,
-    /// CPPC highest performance, in the firmware's own scale.
+    /// CPPC highest performance, on the firmware's own scale.
     #[serde(default)]
     pub highest_perf: Option<u32>,
     /// Highest frequency, kHz.
     pub max_khz: Option<u32>,
-    /// The vendor's word for its type (`cpu_core`, `big`, `Cortex-A76`), where a source has one.
+    /// The vendor's name for the core type (`cpu_core`, `big`, `Cortex-A76`), if a source has one.
     pub vendor_type: Option<String>,
-    /// Its idle states by number (cpuidle); empty where unknown.
+    /// The idle states by number (cpuidle); empty if unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub idle_states: Vec<IdleState>,
 }
@@ -181,24 +181,24 @@ pub struct Cpu {
 /// An idle state of a CPU, as the kernel's driver describes it (`cpuidle/stateN`).
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct IdleState {
-    /// What the driver calls it: POLL, C1E, C6, …
+    /// The driver's name for it: POLL, C1E, C6, …
     pub name: String,
-    /// How long a CPU must stay in it for it to save energy, µs.
+    /// The minimum time in the state that saves energy, µs.
     pub target_residency_us: Option<u32>,
-    /// How long it takes to leave it, µs.
+    /// The time to leave the state, µs.
     pub exit_latency_us: Option<u32>,
 }
 
 impl Cpu {
-    /// An online CPU of which only the number is known.
+    /// Returns an online CPU with only a number.
     #[must_use]
     pub fn new(id: CpuId) -> Self {
         Self { id, online: true, ..Self::default() }
     }
 
-    /// Whether a fact is known.
+    /// Returns whether a fact is known.
     #[must_use]
-    pub fn knows(&self, fact: Fact) -> bool {
+    pub fn has(&self, fact: Fact) -> bool {
         match fact {
             Fact::Package => self.package.is_some(),
             Fact::Die => self.die.is_some(),
@@ -216,32 +216,32 @@ impl Cpu {
     }
 }
 
-/// A machine. Its JSON (`corewise topo --json`) has these fields by these names.
+/// A machine. Its JSON (`corewise topo --json`) has fields with these names.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Machine {
-    /// Processor model, where told.
+    /// The processor model, if recorded.
     pub model_name: Option<String>,
-    /// `x86_64`, `aarch64`, …, where told.
+    /// `x86_64`, `aarch64`, …, if recorded.
     pub arch: Option<String>,
-    /// Its logical processors, in the order of their numbers.
+    /// The logical processors, in order of their numbers.
     pub cpus: Vec<Cpu>,
-    /// For each of `cpus`: the class of its core (0 = slowest), judged from all sources. Claims against it are in the same
+    /// For each of `cpus`: the class of its core (0 = slowest), determined from all sources. Differing claims have the same
     /// numbering.
     pub class: Vec<Judged<u32>>,
-    /// Names of the classes, slowest first; `[Uniform]` where there is one or nothing tells them apart.
+    /// The names of the classes, slowest first; `[Uniform]` if there is only one.
     pub class_names: Vec<CoreType>,
-    /// Who told each kind of fact; a kind that nobody told is absent.
+    /// The source of each kind of fact; unknown kinds are absent.
     #[serde(default)]
     pub sources: BTreeMap<Fact, Source>,
-    /// What the sources say beyond the judgement, or in conflict with each other, in words.
+    /// Notes on conflicts between sources, and on what they show beyond the core classes.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// What was asked for and could not be read, and why.
+    /// What could not be read or determined, and why.
     pub unknown: Vec<String>,
 }
 
 impl Machine {
-    /// A machine of which only the CPU numbers are known.
+    /// Returns a machine of which only the CPU numbers are known.
     #[must_use]
     pub fn of_cpus(ids: impl IntoIterator<Item = CpuId>) -> Self {
         let mut ids: Vec<CpuId> = ids.into_iter().collect();
@@ -250,20 +250,20 @@ impl Machine {
         Self { cpus: ids.into_iter().map(Cpu::new).collect(), ..Self::default() }.judged(&[])
     }
 
-    /// The CPU of a number, where the machine lists it.
+    /// Returns the CPU with a number, if the machine has it.
     #[must_use]
     pub fn cpu(&self, id: CpuId) -> Option<&Cpu> {
         self.cpus.binary_search_by_key(&id, |c| c.id).ok().and_then(|i| self.cpus.get(i))
     }
 
-    /// Class of a CPU's core, 0 = slowest; 0 for a CPU that the machine does not list.
+    /// Returns the class of a CPU's core, 0 = slowest; 0 for an unknown CPU.
     #[must_use]
     pub fn core_class(&self, cpu: CpuId) -> u32 {
         let at = self.cpus.binary_search_by_key(&cpu, |c| c.id);
         at.ok().and_then(|i| self.class.get(i)).map_or(0, |j| j.best.value)
     }
 
-    /// Type of a CPU's core.
+    /// Returns the type of a CPU's core.
     #[must_use]
     pub fn core_type(&self, cpu: CpuId) -> CoreType {
         self.class_names.get(self.core_class(cpu) as usize).copied().unwrap_or(CoreType::Uniform)

@@ -1,4 +1,4 @@
-//! One description of a machine laid over another: what a trace says, corrected by what the user knows.
+//! Merges two descriptions of a machine: a trace's, corrected by the user's.
 
 use crate::cpulist;
 use crate::machine::{Claim, Cpu, Fact, Judged, Machine, Source};
@@ -6,32 +6,33 @@ use crate::user::speed;
 use model::{CoreType, CpuId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A fact, what it was, and what it is now: the key by which conflicts are told once for all CPUs alike.
+/// A fact, its old value, and its new value: the key that groups the CPUs with the same conflict.
 type Conflict = (Fact, String, String);
 
 impl Machine {
-    /// Lays `user`'s facts over this machine's. They win; what they displace is kept: of core types as claims against,
-    /// of other facts as notes.
+    /// Replaces this machine's facts by those of `user`. The replaced ones are kept: core types as differing claims, other facts as
+    /// notes.
     #[must_use]
     pub fn overlay(mut self, user: Self) -> Self {
         let mut conflicts: BTreeMap<Conflict, Vec<CpuId>> = BTreeMap::new();
         let mut cpus: BTreeMap<CpuId, Cpu> = self.cpus.iter().cloned().map(|c| (c.id, c)).collect();
         for new in &user.cpus {
             match cpus.get_mut(&new.id) {
-                Some(old) => lay(old, new, &mut conflicts),
+                Some(old) => replace_facts(old, new, &mut conflicts),
                 None => drop(cpus.insert(new.id, new.clone())),
             }
         }
-        // The facts are merged in a copy: the claims about classes are looked up in both machines as they were.
+        // The facts are merged in a copy, since the claims about classes are looked up in both original machines.
         let ids: Vec<CpuId> = cpus.keys().copied().collect();
         let mut notes = Vec::new();
         let (class, class_names) = classes(&ids, &self, &user, &mut notes);
         let cpus: Vec<Cpu> = cpus.into_values().collect();
         for ((fact, old, new), of) in conflicts {
             let source = |m: &Self| m.sources.get(&fact).copied().unwrap_or(Source::Assumed).as_str();
-            let (was, is) = (source(&self), source(&user));
+            let (old_source, new_source) = (source(&self), source(&user));
             let of = cpulist::format(of);
-            self.notes.push(format!("{} of CPU {of}: {is} says {new}, {was} said {old}", fact.as_str()));
+            self.notes
+                .push(format!("{} of CPU {of}: {new} ({new_source}), instead of {old} ({old_source})", fact.as_str()));
         }
         for (name, old, new) in
             [("model", &self.model_name, &user.model_name), ("architecture", &self.arch, &user.arch)]
@@ -57,18 +58,18 @@ impl Machine {
     }
 }
 
-fn lay(old: &mut Cpu, new: &Cpu, conflicts: &mut BTreeMap<Conflict, Vec<CpuId>>) {
+fn replace_facts(old: &mut Cpu, new: &Cpu, conflicts: &mut BTreeMap<Conflict, Vec<CpuId>>) {
     old.online &= new.online;
     if !new.idle_states.is_empty() {
         old.idle_states.clone_from(&new.idle_states);
     }
     for fact in Fact::ALL {
-        if !new.knows(fact) {
+        if !new.has(fact) {
             continue;
         }
-        let (was, is) = (shown(old, fact), shown(new, fact));
-        if old.knows(fact) && was != is {
-            conflicts.entry((fact, was, is)).or_default().push(old.id);
+        let (old_value, new_value) = (value_text(old, fact), value_text(new, fact));
+        if old.has(fact) && old_value != new_value {
+            conflicts.entry((fact, old_value, new_value)).or_default().push(old.id);
         }
         match fact {
             Fact::Package => old.package = new.package,
@@ -87,7 +88,7 @@ fn lay(old: &mut Cpu, new: &Cpu, conflicts: &mut BTreeMap<Conflict, Vec<CpuId>>)
     }
 }
 
-fn shown(cpu: &Cpu, fact: Fact) -> String {
+fn value_text(cpu: &Cpu, fact: Fact) -> String {
     let number = |n: Option<u32>| n.map_or_else(String::new, |n| n.to_string());
     let list = |l: &[CpuId]| cpulist::format(l.iter().copied());
     match fact {
@@ -106,22 +107,22 @@ fn shown(cpu: &Cpu, fact: Fact) -> String {
     }
 }
 
-/// A class by what two machines' numberings have in common: how fast its name is, the name, and its place among classes of
-/// that name (a machine may have two middle ones).
-type Named = (u32, CoreType, usize);
+/// A class, independent of a machine's numbering: the rank of its name, the name, and its index among classes of that name (a machine
+/// may have two middle ones).
+type ClassKey = (u32, CoreType, usize);
 
-fn named(machine: &Machine, class: u32) -> Named {
+fn class_key(machine: &Machine, class: u32) -> ClassKey {
     let before = machine.class_names.iter().take(class as usize);
     let name = machine.class_names.get(class as usize).copied().unwrap_or(CoreType::Uniform);
     (speed(name), name, before.filter(|n| **n == name).count())
 }
 
-/// What a machine's sources say of a CPU's class, best first; nothing where it is only assumed.
-fn claims(machine: &Machine, id: CpuId) -> Vec<Claim<Named>> {
+/// Returns a machine's claims about a CPU's class, best first; none if it is only assumed.
+fn claims(machine: &Machine, id: CpuId) -> Vec<Claim<ClassKey>> {
     let at = machine.cpus.binary_search_by_key(&id, |c| c.id).ok();
     let Some(judged) = at.and_then(|at| machine.class.get(at)) else { return Vec::new() };
     let all = std::iter::once(&judged.best).chain(&judged.against).filter(|c| c.source != Source::Assumed);
-    all.map(|c| Claim { value: named(machine, c.value), source: c.source }).collect()
+    all.map(|c| Claim { value: class_key(machine, c.value), source: c.source }).collect()
 }
 
 fn classes(
@@ -130,22 +131,22 @@ fn classes(
     user: &Machine,
     notes: &mut Vec<String>,
 ) -> (Vec<Judged<u32>>, Vec<CoreType>) {
-    // "All alike" said of a part of the machine names no class of the whole.
+    // A uniform type for a part of the machine defines no class of the whole machine.
     let partial = user.class_names.len() < 2 && ids.iter().any(|id| user.cpu(*id).is_none());
     let of = |id: &CpuId| {
         let mut all = if partial { Vec::new() } else { claims(user, *id) };
         all.extend(claims(base, *id));
         all
     };
-    let said: Vec<Vec<Claim<Named>>> = ids.iter().map(of).collect();
-    let classes: Vec<Named> =
-        said.iter().filter_map(|c| c.first()).map(|c| c.value).collect::<BTreeSet<_>>().into_iter().collect();
-    let number = |name: &Named| (0_u32..).zip(&classes).find(|(_, n)| *n == name).map(|(i, _)| i);
+    let all_claims: Vec<Vec<Claim<ClassKey>>> = ids.iter().map(of).collect();
+    let classes: Vec<ClassKey> =
+        all_claims.iter().filter_map(|c| c.first()).map(|c| c.value).collect::<BTreeSet<_>>().into_iter().collect();
+    let number = |name: &ClassKey| (0_u32..).zip(&classes).find(|(_, n)| *n == name).map(|(i, _)| i);
     let mut displaced: BTreeMap<(Source, CoreType), Vec<CpuId>> = BTreeMap::new();
     let mut class = Vec::with_capacity(ids.len());
-    for (id, said) in ids.iter().zip(&said) {
+    for (id, claims) in ids.iter().zip(&all_claims) {
         let mut numbered = Vec::new();
-        for claim in said {
+        for claim in claims {
             match number(&claim.value) {
                 Some(value) => numbered.push(Claim { value, source: claim.source }),
                 None => displaced.entry((claim.source, claim.value.1)).or_default().push(*id),
@@ -158,7 +159,7 @@ fn classes(
     }
     for ((source, name), of) in displaced {
         let (source, name, of) = (source.as_str(), name.as_str(), cpulist::format(of));
-        notes.push(format!("{source} said {name} of CPU {of}, a type that is not kept"));
+        notes.push(format!("{name} for CPU {of} ({source}) was dropped: the machine no longer has this core type"));
     }
     match classes.as_slice() {
         [] | [_] => (class, vec![CoreType::Uniform]),

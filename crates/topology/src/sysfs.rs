@@ -1,12 +1,12 @@
-//! A machine from the kernel's files: live, from a recorded tree, or drawn in a test.
+//! Reads a machine from the kernel's files: the live ones, a recorded tree, or a tree in a test.
 //!
-//! A missing file is a normal answer. Anything else that keeps a fact from us (a permission, a text that is not what the
-//! kernel writes) is noted in [`Machine::unknown`] with its path. Nothing read is trusted: numbers and lists are bounded.
+//! A missing file is normal. Any other failure (no permission, a text that the kernel does not write) is noted in
+//! [`Machine::unknown`] with its path. The files are not trusted: numbers and lists are limited.
 
 use crate::cpuinfo;
 use crate::cpulist;
 use crate::files::Files;
-use crate::header::spread;
+use crate::header::set_groups;
 use crate::judge::Pmu;
 use crate::machine::{Cpu, Fact, IdleState, Machine, Source};
 use model::CpuId;
@@ -16,17 +16,17 @@ use std::io::ErrorKind;
 const CPUS: &str = "/sys/devices/system/cpu";
 const NODES: &str = "/sys/devices/system/node";
 
-/// More notes than a person reads; the rest is counted.
+/// The maximum number of notes; further ones are only counted.
 const MAX_NOTES: usize = 50;
-/// Entries of all sharing lists together, so that a tree of 8192 CPUs that all claim to share everything stays small.
+/// The maximum number of entries of all sharing lists, which limits the memory for 8192 CPUs that all claim to share everything.
 const MAX_SHARED: usize = 4 << 20;
-/// No processor has more hardware threads a core than 8; twice that is not believed.
+/// The maximum number of threads per core; no processor has more than 8.
 const MAX_SIBLINGS: usize = 16;
-/// The kernel's own bound (`CPUIDLE_STATE_MAX`).
+/// The kernel's limit (`CPUIDLE_STATE_MAX`).
 const MAX_IDLE_STATES: usize = 10;
 
 impl Machine {
-    /// Describes the machine whose `/sys` and `/proc` are handed in.
+    /// Reads the machine from its `/sys` and `/proc`.
     #[must_use]
     pub fn from_sysfs(files: &dyn Files) -> Self {
         let reader = Reader::new(files);
@@ -36,22 +36,22 @@ impl Machine {
         if ids.is_empty() {
             ids.extend(reader.numbered(CPUS, "cpu").into_iter().map(CpuId));
         }
-        let mut told = cpuinfo::read(&reader.text("/proc/cpuinfo").unwrap_or_default());
+        let mut info = cpuinfo::read(&reader.text("/proc/cpuinfo").unwrap_or_default());
         if ids.is_empty() {
-            ids.extend(told.cpus.keys());
+            ids.extend(info.cpus.keys());
         }
         let ids: BTreeSet<CpuId> = ids.into_iter().collect();
         let mut cpus: Vec<Cpu> = ids.iter().map(|id| reader.cpu(*id, online.as_deref(), &ids)).collect();
         reader.policies(&mut cpus);
         reader.nodes(&mut cpus);
-        let pmu = reader.pmus(&mut cpus, &told);
-        let arch = reader.text("/proc/sys/kernel/arch").or_else(|| told.arch.take()).filter(|a| !a.is_empty());
+        let pmu = reader.pmus(&mut cpus, &info);
+        let arch = reader.text("/proc/sys/kernel/arch").or_else(|| info.arch.take()).filter(|a| !a.is_empty());
         let board =
             || reader.text("/proc/device-tree/model").or_else(|| reader.text("/sys/firmware/devicetree/base/model"));
-        let model_name = told.model_name.take().or_else(board).filter(|m| !m.is_empty());
+        let model_name = info.model_name.take().or_else(board).filter(|m| !m.is_empty());
         let mut machine = Self { model_name, arch, cpus, unknown: reader.unknown(), ..Self::default() };
         machine.sources = sources(&machine.cpus, !pmu.is_empty());
-        machine.complete_from(&mut told);
+        machine.complete_from(&mut info);
         if pmu.iter().any(Option::is_none) && !pmu.is_empty() {
             let none = machine.cpus.iter().zip(&pmu).filter(|(c, p)| c.online && p.is_none()).map(|(c, _)| c.id);
             let none = cpulist::format(none);
@@ -64,17 +64,16 @@ impl Machine {
 }
 
 impl Machine {
-    /// Packages, cores and threads from `/proc/cpuinfo`, each where no file of sysfs tells it of any CPU; where both do and
-    /// differ, that is noted.
-    fn complete_from(&mut self, told: &mut cpuinfo::Told) {
-        let threads = told.siblings();
-        let mut by_info: Vec<Cpu> = told.cpus.keys().map(|id| Cpu::new(*id)).collect();
-        spread(&mut by_info, &threads, |c| &mut c.siblings);
-        for (cpu, told) in by_info.iter_mut().zip(told.cpus.values()) {
-            (cpu.package, cpu.core) = (told.package, told.core);
+    /// Adds packages, cores and threads from `/proc/cpuinfo`, each only if sysfs has it for no CPU. Notes differences if both have it.
+    fn complete_from(&mut self, info: &mut cpuinfo::CpuInfo) {
+        let threads = info.siblings();
+        let mut by_info: Vec<Cpu> = info.cpus.keys().map(|id| Cpu::new(*id)).collect();
+        set_groups(&mut by_info, &threads, |c| &mut c.siblings);
+        for (cpu, info) in by_info.iter_mut().zip(info.cpus.values()) {
+            (cpu.package, cpu.core) = (info.package, info.core);
         }
         for fact in [Fact::Package, Fact::Core, Fact::Siblings] {
-            if !by_info.iter().any(|c| c.knows(fact)) {
+            if !by_info.iter().any(|c| c.has(fact)) {
                 continue;
             }
             let known = self.sources.contains_key(&fact);
@@ -91,7 +90,7 @@ impl Machine {
                 }
                 if !known {
                     *cpu = with;
-                } else if cpu.knows(fact) && with.knows(fact) && was != (with.package, with.core, with.siblings) {
+                } else if cpu.has(fact) && with.has(fact) && was != (with.package, with.core, with.siblings) {
                     differ.push(cpu.id);
                 }
             }
@@ -99,11 +98,11 @@ impl Machine {
                 self.sources.insert(fact, Source::CpuInfo);
             } else if !differ.is_empty() {
                 let of = cpulist::format(differ);
-                self.notes.push(format!("{} of CPU {of}: cpu_info differs from sysfs, which counts", fact.as_str()));
+                self.notes.push(format!("{} of CPU {of}: cpu_info differs from sysfs; sysfs is used", fact.as_str()));
             }
         }
         if !self.sources.contains_key(&Fact::Siblings) {
-            self.unknown.extend(told.unknown.take());
+            self.unknown.extend(info.unknown.take());
         }
     }
 }
@@ -117,11 +116,12 @@ fn sources(cpus: &[Cpu], hybrid: bool) -> BTreeMap<Fact, Source> {
         Fact::VendorType => Source::CpuInfo,
         _ => Source::Sysfs,
     };
-    let known = |fact: &Fact| cpus.iter().any(|c| c.knows(*fact));
+    let known = |fact: &Fact| cpus.iter().any(|c| c.has(*fact));
     Fact::ALL.into_iter().filter(known).map(|fact| (fact, source(fact))).collect()
 }
 
-/// Reads, and keeps what could not be read. Looks are by `&self`, as many of them are made while others are held.
+/// Reads files and records what could not be read. Methods take `&self`, because closures of several of them are in use at the same
+/// time.
 struct Reader<'a> {
     files: &'a dyn Files,
     unknown: std::cell::RefCell<Vec<String>>,
@@ -147,7 +147,7 @@ impl<'a> Reader<'a> {
         all
     }
 
-    /// A file's text without the blanks (and the device tree's NUL) around it.
+    /// Returns a file's text without surrounding blanks (and the device tree's NUL).
     fn text(&self, path: &str) -> Option<String> {
         match self.files.read(path) {
             Ok(text) => Some(text.trim_matches(|c: char| c.is_whitespace() || c == '\0').to_owned()),
@@ -160,7 +160,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A number; the kernel's ways of saying "none" (-1, also as 16 or 32 bits) are `None` without a note.
+    /// Returns a number; the kernel's values for "none" (-1, also as 16 or 32 bits) are `None` without a note.
     fn number(&self, path: &str) -> Option<u32> {
         let text = self.text(path)?;
         match text.as_str() {
@@ -184,7 +184,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The numbers of `cpu0`, `cpu1`, … in a folder.
+    /// Returns the numbers of `cpu0`, `cpu1`, … in a folder.
     fn numbered(&self, folder: &str, stem: &str) -> Vec<u32> {
         let names = self.names(folder);
         let of = |name: &String| name.strip_prefix(stem)?.parse().ok().filter(|n| *n < cpulist::MAX_CPUS);
@@ -200,8 +200,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Those who share something with `id`: a list that names it, of CPUs that the machine has.
-    fn shared(&self, path: &str, id: CpuId, ids: &BTreeSet<CpuId>, most: usize) -> Vec<CpuId> {
+    /// Returns the CPUs that share something with `id`: a list that includes it, limited to CPUs that the machine has.
+    fn shared(&self, path: &str, id: CpuId, ids: &BTreeSet<CpuId>, max: usize) -> Vec<CpuId> {
         if self.shared.get() > MAX_SHARED {
             return Vec::new();
         }
@@ -212,15 +212,15 @@ impl<'a> Reader<'a> {
         list.retain(|c| ids.contains(c));
         let all = self.shared.get().saturating_add(list.len());
         if !list.contains(&id) {
-            self.note(path, &format_args!("does not name CPU {} itself", id.0));
-        } else if list.len() > most {
-            self.note(path, &format_args!("names {} CPUs, too many to be believed", list.len()));
+            self.note(path, &format_args!("does not include CPU {} itself", id.0));
+        } else if list.len() > max {
+            self.note(path, &format_args!("lists {} CPUs, more than possible", list.len()));
         } else {
             self.shared.set(all);
             if all <= MAX_SHARED {
                 return list;
             }
-            self.note(path, &"this and all further lists of sharers are left out: together they are too long");
+            self.note(path, &"this and all further sharing lists are ignored: together they are too long");
         }
         Vec::new()
     }
@@ -228,7 +228,7 @@ impl<'a> Reader<'a> {
     fn cpu(&self, id: CpuId, online: Option<&[CpuId]>, ids: &BTreeSet<CpuId>) -> Cpu {
         let at = format!("{CPUS}/cpu{}", id.0);
         let number = |name: &str| self.number(&format!("{at}/{name}"));
-        let shared = |name: &str, most| self.shared(&format!("{at}/{name}"), id, ids, most);
+        let shared = |name: &str, max| self.shared(&format!("{at}/{name}"), id, ids, max);
         let mut cpu = Cpu::new(id);
         cpu.online = match online {
             Some(list) => list.binary_search(&id).is_ok(),
@@ -241,7 +241,7 @@ impl<'a> Reader<'a> {
         cpu.core = number("topology/core_id");
         cpu.siblings = shared("topology/core_cpus_list", MAX_SIBLINGS);
         if cpu.siblings.is_empty() {
-            // The name before Linux 5.3, still there.
+            // The name before Linux 5.3, which still exists.
             cpu.siblings = shared("topology/thread_siblings_list", MAX_SIBLINGS);
         }
         for index in self.names(&format!("{at}/cache")).iter().filter(|n| n.starts_with("index")).take(16) {
@@ -262,7 +262,7 @@ impl<'a> Reader<'a> {
         cpu
     }
 
-    /// Those that stand there without a gap from 0 on.
+    /// Returns the idle states, numbered from 0 without a gap.
     fn idle_states(&self, at: &str) -> Vec<IdleState> {
         let count = self.numbered(at, "state").len().min(MAX_IDLE_STATES);
         let state = |number: usize| {
@@ -274,7 +274,7 @@ impl<'a> Reader<'a> {
         (0..count).map_while(state).collect()
     }
 
-    /// Maximum frequencies by policy, for recorded trees without the links `cpu0/cpufreq`.
+    /// Sets maximum frequencies from the policies, for recorded trees without the links `cpu0/cpufreq`.
     fn policies(&self, cpus: &mut [Cpu]) {
         if cpus.iter().all(|c| c.max_khz.is_some() || !c.online) {
             return;
@@ -301,8 +301,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What the hybrid PMUs say of each CPU, by place; empty where there are none. Also the vendor's words.
-    fn pmus(&self, cpus: &mut [Cpu], told: &cpuinfo::Told) -> Vec<Option<Pmu>> {
+    /// Returns the hybrid PMU of each CPU, by index; empty if there are none. Also sets the vendor's names.
+    fn pmus(&self, cpus: &mut [Cpu], info: &cpuinfo::CpuInfo) -> Vec<Option<Pmu>> {
         let mut pmus = vec![None; cpus.len()];
         let mut lists = 0;
         for (name, pmu) in Pmu::ALL {
@@ -312,7 +312,7 @@ impl<'a> Reader<'a> {
             lists += 1;
             for (cpu, slot) in cpus.iter_mut().zip(&mut pmus).filter(|(c, _)| list.binary_search(&c.id).is_ok()) {
                 if slot.is_some() {
-                    self.note(&path, &format_args!("CPU {} stands in another type's list too", cpu.id.0));
+                    self.note(&path, &format_args!("CPU {} is also in another type's list", cpu.id.0));
                     continue;
                 }
                 *slot = Some(pmu);
@@ -323,7 +323,7 @@ impl<'a> Reader<'a> {
             pmus.clear();
         }
         for cpu in cpus.iter_mut().filter(|c| c.vendor_type.is_none()) {
-            cpu.vendor_type = told.cpus.get(&cpu.id).and_then(|c| c.core_name.clone());
+            cpu.vendor_type = info.cpus.get(&cpu.id).and_then(|c| c.core_name.clone());
         }
         pmus
     }

@@ -1,20 +1,20 @@
-//! `--machine FILE`: what the user knows of a machine and the trace does not say.
+//! Reads `--machine FILE`: facts about a machine that the trace does not have.
 
 use crate::cpulist;
-use crate::header::spread;
+use crate::header::set_groups;
 use crate::machine::{Claim, Cpu, Fact, Judged, Machine, Source};
 use model::{CoreType, CpuId};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use toml::Spanned;
 
-/// A machine file that is not one: where, and what to write instead.
+/// An invalid machine file: the line, and the correction.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{}{what}", line.map(|n| format!("line {n}: ")).unwrap_or_default())]
 pub struct BadMachine {
-    /// The line, from 1, where there is one.
+    /// The line, from 1, if known.
     pub line: Option<usize>,
-    /// What is wrong and what to write.
+    /// The error and the correction.
     pub what: String,
 }
 
@@ -55,7 +55,7 @@ struct Entry {
     online: Option<bool>,
 }
 
-/// Turns places in the text into lines.
+/// The text of the file, to turn positions into lines.
 struct Lines<'a>(&'a str);
 
 impl Lines<'_> {
@@ -78,7 +78,7 @@ impl Lines<'_> {
             let group = self.list(text)?;
             if group.len() > cpulist::MAX_GROUP {
                 let what =
-                    format!("{} CPUs that share one core or cache: at most {} do", group.len(), cpulist::MAX_GROUP);
+                    format!("{} CPUs share one core or cache: the maximum is {}", group.len(), cpulist::MAX_GROUP);
                 return Err(self.bad(text.span().start, what));
             }
             for id in &group {
@@ -87,7 +87,7 @@ impl Lines<'_> {
                     return Err(self.bad(text.span().start, what));
                 }
                 if !seen.insert(*id) {
-                    let what = format!("CPU {} stands in two of these groups: name it in one", id.0);
+                    let what = format!("CPU {} is in two of these groups: keep it in one", id.0);
                     return Err(self.bad(text.span().start, what));
                 }
             }
@@ -98,11 +98,11 @@ impl Lines<'_> {
 }
 
 impl Machine {
-    /// Reads a machine file, and holds what it says as [`Source::User`]:
+    /// Reads a machine file. Its facts have the source [`Source::User`]:
     ///
     /// ```
     /// let machine = topology::Machine::from_user(r#"
-    ///     model = "Core i7-1370P"           # every key may be left out, but `ids`
+    ///     model = "Core i7-1370P"           # every key but `ids` is optional
     ///     arch = "x86_64"
     ///     l3 = ["0-19"]                     # one string for each cache; here or within [[cpus]]
     ///
@@ -122,33 +122,35 @@ impl Machine {
     /// assert_eq!(machine.core_type(model::CpuId(12)), model::CoreType::Efficient);
     /// ```
     ///
-    /// Other keys of `[[cpus]]`: `package`, `die`, `cluster`, `node`, `capacity` (0-1024), `vendor` (the vendor's word for the
-    /// type) and `online = false`. Without `type`, `capacity` or else `max_khz` tells the types apart.
+    /// Other keys of `[[cpus]]`: `package`, `die`, `cluster`, `node`, `capacity` (0-1024), `vendor` (the vendor's name of the type) and
+    /// `online = false`. Without `type`, the types follow from `capacity`, or else from `max_khz`.
     ///
     /// # Errors
-    /// With the line and what to write instead.
+    /// If the file is invalid, with the line and the correction.
     pub fn from_user(text: &str) -> Result<Self, BadMachine> {
         let lines = Lines(text);
-        let said: Described = toml::from_str(text).map_err(|why: toml::de::Error| {
+        let file: Described = toml::from_str(text).map_err(|why: toml::de::Error| {
             let what = why.message().replace('\n', " ");
             match why.span() {
                 Some(span) => lines.bad(span.start, what),
                 None => BadMachine { line: None, what },
             }
         })?;
-        if said.cpus.is_empty() {
-            let what = "names no CPUs: write [[cpus]] and below it ids = \"0-7\"".to_owned();
+        if file.cpus.is_empty() {
+            let what = "no CPUs: write [[cpus]] and below it ids = \"0-7\"".to_owned();
             return Err(BadMachine { line: None, what });
         }
         let mut cpus: Vec<(Cpu, Option<CoreType>)> = Vec::new();
-        let typed = said.cpus.iter().filter(|e| e.get_ref().kind.is_some()).count();
-        for entry in &said.cpus {
+        let typed = file.cpus.iter().filter(|e| e.get_ref().kind.is_some()).count();
+        for entry in &file.cpus {
             let (at, entry) = (entry.span().start, entry.get_ref());
             if typed > 0 && entry.kind.is_none() {
-                return Err(lines.bad(at, "this [[cpus]] has no `type` and others have: give all a type, or none"));
+                return Err(
+                    lines.bad(at, "this [[cpus]] has no `type`, but others do: give all of them a type, or none")
+                );
             }
             if let Some(c) = entry.capacity.as_ref().filter(|c| *c.get_ref() > 1024) {
-                return Err(lines.bad(c.span().start, "`capacity` counts to 1024, the fastest core"));
+                return Err(lines.bad(c.span().start, "the maximum of `capacity` is 1024, the fastest core"));
             }
             for id in lines.list(&entry.ids)? {
                 cpus.push((entry.cpu(id), entry.kind.as_ref().map(|k| *k.get_ref())));
@@ -156,38 +158,39 @@ impl Machine {
             cpus.sort_by_key(|(cpu, _)| cpu.id);
             if let Some((cpu, _)) = cpus.iter().zip(cpus.iter().skip(1)).find(|(a, b)| a.0.id == b.0.id).map(|(a, _)| a)
             {
-                let what = format!("CPU {} stands in two `ids`: name it in one", cpu.id.0);
+                let what = format!("CPU {} is in two `ids`: keep it in one", cpu.id.0);
                 return Err(lines.bad(entry.ids.span().start, what));
             }
         }
         let uniform =
             |e: &&Spanned<Entry>| e.get_ref().kind.as_ref().is_some_and(|k| *k.get_ref() == CoreType::Uniform);
-        if let Some(entry) = said.cpus.iter().find(uniform)
-            && said.cpus.iter().filter(uniform).count() < said.cpus.len()
+        if let Some(entry) = file.cpus.iter().find(uniform)
+            && file.cpus.iter().filter(uniform).count() < file.cpus.len()
         {
-            let what = "`uniform` means that all cores are alike: give this [[cpus]] its type, or all of them uniform";
+            let what =
+                "`uniform` means that all cores are equal: give this [[cpus]] another type, or all of them `uniform`";
             return Err(lines.bad(entry.span().start, what));
         }
         let kinds: Vec<CoreType> = cpus.iter().filter_map(|(_, kind)| *kind).collect();
         let mut cpus: Vec<Cpu> = cpus.into_iter().map(|(cpu, _)| cpu).collect();
         let (mut siblings, mut l2, mut l3) = (Vec::new(), Vec::new(), Vec::new());
-        let inside = said.cpus.iter().map(Spanned::get_ref).map(|e| (&e.siblings, &e.l2, &e.l3));
-        for (s, two, three) in inside.chain([(&said.siblings, &said.l2, &said.l3)]) {
+        let inside = file.cpus.iter().map(Spanned::get_ref).map(|e| (&e.siblings, &e.l2, &e.l3));
+        for (s, two, three) in inside.chain([(&file.siblings, &file.l2, &file.l3)]) {
             lines.groups(s, &mut siblings, &cpus)?;
             lines.groups(two, &mut l2, &cpus)?;
             lines.groups(three, &mut l3, &cpus)?;
         }
-        spread(&mut cpus, &siblings, |c| &mut c.siblings);
-        spread(&mut cpus, &l2, |c| &mut c.l2);
-        spread(&mut cpus, &l3, |c| &mut c.l3);
-        let known = |fact: &Fact| cpus.iter().any(|c| c.knows(*fact));
+        set_groups(&mut cpus, &siblings, |c| &mut c.siblings);
+        set_groups(&mut cpus, &l2, |c| &mut c.l2);
+        set_groups(&mut cpus, &l3, |c| &mut c.l3);
+        let known = |fact: &Fact| cpus.iter().any(|c| c.has(*fact));
         let sources = Fact::ALL.into_iter().filter(known).map(|fact| (fact, Source::User)).collect();
-        let machine = Self { model_name: said.model, arch: said.arch, cpus, sources, ..Self::default() };
-        Ok(machine.judged(&[]).with_types_of_the_user(&kinds))
+        let machine = Self { model_name: file.model, arch: file.arch, cpus, sources, ..Self::default() };
+        Ok(machine.judged(&[]).with_user_types(&kinds))
     }
 
-    /// The types that the user named, or else those that follow from the numbers that the user gave.
-    fn with_types_of_the_user(mut self, kinds: &[CoreType]) -> Self {
+    /// Sets the types that the user named, or else those that follow from the user's numbers.
+    fn with_user_types(mut self, kinds: &[CoreType]) -> Self {
         if kinds.is_empty() {
             for claim in self.class.iter_mut().map(|j| &mut j.best).filter(|c| c.source != Source::Assumed) {
                 claim.source = Source::User;
@@ -208,7 +211,7 @@ impl Machine {
     }
 }
 
-/// The order of the names, slowest first.
+/// Returns the rank of a type by speed, slowest first.
 pub(crate) fn speed(kind: CoreType) -> u32 {
     match kind {
         CoreType::LowPower => 0,

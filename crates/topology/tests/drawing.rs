@@ -1,4 +1,4 @@
-//! The drawing of small, middle and large machines, whole.
+//! Tests the complete drawings of small, medium and large machines.
 
 mod support;
 
@@ -9,7 +9,7 @@ use topology::draw;
 fn two_cpus() {
     let tree = Tree::of(2).core("0-1").cache(2, "0-1").cache(3, "0-1").each("0-1", "topology/physical_package_id", "0");
     let expected = "\
-machine unknown
+unknown machine
 2 CPUs online, 1 core, 1 package
 
 package 0
@@ -17,9 +17,9 @@ package 0
 
 [...] share an L2 cache, a+b are threads of one core
 
-core types  one, uniform: no source tells cores apart
+core types  uniform: no source distinguishes the cores
 facts       sysfs: package, siblings, l2, l3
-not told    die, cluster, core, node, capacity, highest_perf, max_khz, vendor_type
+missing     die, cluster, core, node, capacity, highest_perf, max_khz, vendor_type
 ";
     assert_eq!(draw(&tree.machine()), expected);
 }
@@ -43,7 +43,7 @@ fn twenty_four_cpus_hybrid() {
     let tree = tree.each("16-23", "cpufreq/cpuinfo_max_freq", "4200000");
     let expected = "\
 i9, x86_64
-24 CPUs online, 16 cores, 1 package, 2 types of core
+24 CPUs online, 16 cores, 1 package, 2 core types
 
 package 0
 `-- L3 0-23
@@ -52,11 +52,11 @@ package 0
 
 [...] share an L2 cache, a+b are threads of one core
 
-core types  performance 0-15; efficient 16-23, by pmu_cpu_list
+core types  performance 0-15; efficient 16-23 (source: pmu_cpu_list)
 facts       pmu_cpu_list: vendor_type
             max_frequency: max_khz
             sysfs: package, siblings, l2, l3
-not told    die, cluster, core, node, capacity, highest_perf
+missing     die, cluster, core, node, capacity, highest_perf
 ";
     assert_eq!(draw(&tree.machine()), expected);
 }
@@ -97,9 +97,9 @@ package 1, node 1
 }
 
 #[test]
-fn long_lines_are_broken_between_boxes() {
+fn long_lines_wrap_between_boxes() {
     let tree = (0..40).fold(Tree::of(80), |tree, i| {
-        // Cores whose numbers follow no step.
+        // Cores without a constant step in their numbers.
         let threads = format!("{},{}", i, 40 + (i * 7) % 40);
         tree.core(&threads).cache(2, &threads)
     });

@@ -1,9 +1,9 @@
-//! Texts that no kernel writes, files that may not be read: bounded, noted, never a panic.
+//! Tests texts that no kernel writes, and unreadable files: memory is limited, errors are noted, nothing panics.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     clippy::print_stdout,
-    reason = "helpers of tests stand outside the test functions"
+    reason = "test helpers are outside of test functions"
 )]
 
 mod support;
@@ -15,7 +15,7 @@ use std::io::{Error, ErrorKind, Result};
 use support::Tree;
 use topology::{Files, HeaderCache, HeaderCpu, HeaderTopology, Machine, draw};
 
-/// A tree in which some paths may not be read.
+/// A tree in which some paths cannot be read.
 struct Locked(Tree, &'static str);
 
 impl Files for Locked {
@@ -29,7 +29,7 @@ impl Files for Locked {
 }
 
 #[test]
-fn a_permission_is_noted_with_its_path() {
+fn a_denied_permission_is_noted_with_its_path() {
     let tree = Tree::of(2).each("0-1", "cpu_capacity", "1024").core("0-1");
     let machine = Machine::from_sysfs(&Locked(tree, "acpi_cppc"));
     assert_eq!(machine.unknown.len(), 2, "{:?}", machine.unknown);
@@ -40,7 +40,7 @@ fn a_permission_is_noted_with_its_path() {
 }
 
 #[test]
-fn nothing_at_all_is_a_machine_without_cpus() {
+fn an_empty_tree_is_a_machine_without_cpus() {
     let machine = Machine::from_sysfs(&BTreeMap::<String, String>::new());
     assert!(machine.cpus.is_empty() && machine.unknown.is_empty());
     assert!(draw(&machine).contains("0 CPUs online"));
@@ -54,18 +54,18 @@ fn endless_lists_and_numbers_are_refused() {
     let tree = tree.each("0-1", "cpu_capacity", "99999999999999999999").each("0", "topology/cluster_id", "65535");
     let machine = tree.machine();
     assert!(machine.cpus.iter().all(|c| c.siblings.is_empty() && c.package.is_none() && c.capacity.is_none()));
-    let says = |what: &str| machine.unknown.iter().filter(|u| u.contains(what)).count();
+    let noted = |what: &str| machine.unknown.iter().filter(|u| u.contains(what)).count();
     assert_eq!(
-        says("cpu0/topology/core_cpus_list: `0-4294967295` names a CPU beyond 8191"),
+        noted("cpu0/topology/core_cpus_list: `0-4294967295` names a CPU beyond 8191"),
         1,
         "{:?}",
         machine.unknown
     );
-    assert_eq!(says("cpu1/topology/core_cpus_list: does not name CPU 1 itself"), 1);
-    assert_eq!(says("cpu1/topology/physical_package_id: `-7` is not a number"), 1);
-    assert_eq!(says("cpu_capacity"), 2);
-    assert_eq!(machine.unknown.len(), 5, "-1 and 65535 are the kernel's words for none: {:?}", machine.unknown);
-    // With no list that can be read, the folders tell.
+    assert_eq!(noted("cpu1/topology/core_cpus_list: does not include CPU 1 itself"), 1);
+    assert_eq!(noted("cpu1/topology/physical_package_id: `-7` is not a number"), 1);
+    assert_eq!(noted("cpu_capacity"), 2);
+    assert_eq!(machine.unknown.len(), 5, "-1 and 65535 are the kernel's values for none: {:?}", machine.unknown);
+    // Without a readable list, the folders give the CPUs.
     let tree = Tree::default().file("/sys/devices/system/cpu/online", "0-4294967295");
     let machine = tree.each("0", "cpu_capacity", "1").each("5", "cpu_capacity", "1").machine();
     assert_eq!(machine.cpus.iter().map(|c| c.id.0).collect::<Vec<_>>(), [0, 5]);
@@ -77,11 +77,11 @@ fn cpus_that_all_claim_to_share_everything_stay_small() {
     let machine = tree.each("0-4095", "cache/index3/shared_cpu_list", "0-4095").machine();
     let entries: usize = machine.cpus.iter().map(|c| c.l3.len()).sum();
     assert!(entries <= 4 << 20, "{entries}");
-    assert!(machine.unknown.iter().any(|u| u.contains("all further lists of sharers are left out")));
+    assert!(machine.unknown.iter().any(|u| u.contains("all further sharing lists are ignored")));
 }
 
 #[test]
-fn levels_without_number_are_no_types() {
+fn too_many_levels_are_not_types() {
     let tree = (0..64)
         .fold(Tree::of(64), |tree, i| tree.each(&i.to_string(), "cpu_capacity", &(1_u64 << (i / 2)).to_string()));
     let machine = tree.machine();
@@ -89,7 +89,7 @@ fn levels_without_number_are_no_types() {
     assert!(machine.notes[0].contains("too many to be core types"), "{:?}", machine.notes);
 }
 
-fn sound(machine: &Machine) -> std::result::Result<(), TestCaseError> {
+fn check_consistent(machine: &Machine) -> std::result::Result<(), TestCaseError> {
     prop_assert!(machine.cpus.windows(2).all(|w| w[0].id < w[1].id));
     prop_assert_eq!(machine.class.len(), machine.cpus.len());
     prop_assert!(!machine.class_names.is_empty());
@@ -153,17 +153,17 @@ proptest! {
     #![proptest_config(testkit::drawn(100))]
 
     #[test]
-    fn any_tree_is_a_sound_machine(tree in tree()) {
-        sound(&tree.machine())?;
+    fn any_tree_gives_a_consistent_machine(tree in tree()) {
+        check_consistent(&tree.machine())?;
     }
 
     #[test]
-    fn any_machine_over_any_other_is_sound(below in tree(), above in tree()) {
-        sound(&below.machine().overlay(above.machine()))?;
+    fn any_overlay_is_consistent(below in tree(), above in tree()) {
+        check_consistent(&below.machine().overlay(above.machine()))?;
     }
 
     #[test]
-    fn any_header_is_a_sound_machine(
+    fn any_header_gives_a_consistent_machine(
         lists in proptest::collection::vec(text(), 8),
         places in proptest::collection::vec((any::<Option<u32>>(), 0..4_u32), 0..12),
         available in any::<Option<u32>>(),
@@ -177,17 +177,17 @@ proptest! {
             hybrid_pmus: vec![("cpu_core".into(), lists[6].clone()), ("cpu_atom".into(), lists[7].clone())],
             ..HeaderTopology::default()
         };
-        sound(&Machine::from_trace_header(&header))?;
+        check_consistent(&Machine::from_trace_header(&header))?;
     }
 
     #[test]
-    fn any_text_as_a_machine_file_is_answered(
+    fn any_machine_file_is_consistent_or_refused(
         ids in text(), kind in "(performance|efficient|middle|low_power|uniform|quick)", group in text(), rest in "[a-z=\\[\\]\"\n ]{0,20}"
     ) {
         let toml = format!("[[cpus]]\nids = \"{ids}\"\ntype = \"{kind}\"\nl2 = [\"{group}\"]\n{rest}");
         if let Ok(machine) = Machine::from_user(&toml) {
-            sound(&machine)?;
-            sound(&Machine::of_cpus((0..4).map(CpuId)).overlay(machine))?;
+            check_consistent(&machine)?;
+            check_consistent(&Machine::of_cpus((0..4).map(CpuId)).overlay(machine))?;
         }
     }
 }

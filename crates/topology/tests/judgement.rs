@@ -1,15 +1,15 @@
-//! Which class a core is of: machines drawn by hand.
+//! Tests the core classes of hand-written machines.
 
 mod support;
 
 use model::{CoreType, CpuId};
-use support::{Tree, deciders, of_type};
+use support::{Tree, of_type, type_sources};
 use topology::{Machine, Source, draw};
 
 const FREQ: &str = "cpufreq/cpuinfo_max_freq";
 const CPPC: &str = "acpi_cppc/highest_perf";
 
-/// 2 P-cores of 2 threads, 4 E-cores with one L2; what tells the types apart is up to each test.
+/// Returns a machine with 2 P-cores of 2 threads and 4 E-cores with one L2. Each test adds what distinguishes the types.
 fn hybrid() -> Tree {
     let tree = Tree::of(8).file("/proc/sys/kernel/arch", "x86_64");
     let tree = tree.core("0-1").core("2-3").core("4").core("5").core("6").core("7");
@@ -24,9 +24,9 @@ fn pmus(tree: Tree) -> Tree {
 fn a_virtual_machine_is_uniform() {
     let machine = Tree::of(4).each("0-3", "cpu_capacity", "1024").machine();
     assert_eq!(of_type(&machine, CoreType::Uniform), "0-3");
-    assert_eq!(deciders(&machine), [Source::Assumed]);
+    assert_eq!(type_sources(&machine), [Source::Assumed]);
     assert!(machine.unknown.is_empty());
-    assert!(draw(&machine).contains("no source tells cores apart (capacity 1024 on every CPU)"));
+    assert!(draw(&machine).contains("no source distinguishes the cores (capacity 1024 on every CPU)"));
 }
 
 #[test]
@@ -34,15 +34,15 @@ fn pmu_lists_decide_before_equal_capacities() {
     let machine = pmus(hybrid()).each("0-7", "cpu_capacity", "1024").each("0-7", FREQ, "5000000").machine();
     assert_eq!(of_type(&machine, CoreType::Performance), "0-3");
     assert_eq!(of_type(&machine, CoreType::Efficient), "4-7");
-    assert_eq!(deciders(&machine), [Source::PmuCpuList]);
-    assert!(machine.class.iter().all(|j| j.against.is_empty()), "equal numbers are silence");
+    assert_eq!(type_sources(&machine), [Source::PmuCpuList]);
+    assert!(machine.class.iter().all(|j| j.against.is_empty()), "equal numbers are ignored");
     assert_eq!(machine.cpus[4].vendor_type.as_deref(), Some("cpu_atom"));
     assert_eq!(machine.core_class(CpuId(0)), 1);
     assert_eq!(machine.core_class(CpuId(99)), 0);
 }
 
 #[test]
-fn low_power_only_where_a_pmu_says_so() {
+fn only_a_pmu_makes_a_class_low_power() {
     let tree = hybrid().file("/sys/devices/cpu_core/cpus", "0-3").file("/sys/devices/cpu_atom/cpus", "4-5");
     let machine = tree.file("/sys/devices/cpu_lowpower/cpus", "6-7").machine();
     assert_eq!(machine.class_names, [CoreType::LowPower, CoreType::Efficient, CoreType::Performance]);
@@ -61,25 +61,25 @@ fn capacities_within_five_per_cent_are_one_class() {
 }
 
 #[test]
-fn favoured_turbo_cores_are_no_class() {
-    // An i9-14900K in small: two P-cores at 6.0 GHz, the others at 5.6, E-cores at 4.4.
+fn favoured_turbo_cores_are_not_a_class() {
+    // A small i9-14900K: two P-cores at 6.0 GHz, the others at 5.6, E-cores at 4.4.
     let tree = Tree::of(8).file("/proc/sys/kernel/arch", "x86_64").core("0-1").core("2-3").core("4").core("5");
     let tree = tree.core("6").core("7").cache(2, "0-1").cache(2, "2-3").cache(2, "4-7");
     let tree = tree.each("0-1", FREQ, "5600000").each("2-3", FREQ, "6000000").each("4-7", FREQ, "4400000");
     let machine = tree.machine();
     assert_eq!(of_type(&machine, CoreType::Performance), "0-3");
     assert_eq!(of_type(&machine, CoreType::Efficient), "4-7");
-    assert_eq!(deciders(&machine), [Source::MaxFrequency]);
-    let says = |start: &str| machine.notes.iter().any(|n| n.starts_with(start));
-    assert!(says("max_frequency: CPU 2-3 (6000000) stand above 0-1 (5600000)"), "{:?}", machine.notes);
-    assert!(says("only the maximum frequency tells"), "{:?}", machine.notes);
-    // Turbo Boost Max of Broadwell-E: 4.0 against 3.5 GHz, nothing else unlike.
+    assert_eq!(type_sources(&machine), [Source::MaxFrequency]);
+    let noted = |start: &str| machine.notes.iter().any(|n| n.starts_with(start));
+    assert!(noted("max_frequency: CPU 2-3 (6000000) higher than 0-1 (5600000)"), "{:?}", machine.notes);
+    assert!(noted("the core types are inferred from the maximum frequency only"), "{:?}", machine.notes);
+    // Turbo Boost Max of Broadwell-E: 4.0 and 3.5 GHz, otherwise equal.
     let tree = Tree::of(4).core("0").core("1").core("2").core("3").each("0-3", FREQ, "3500000");
     assert_eq!(tree.each("2", FREQ, "4000000").machine().class_names, [CoreType::Uniform]);
 }
 
 #[test]
-fn capacities_of_x86_are_cppc_in_disguise() {
+fn capacities_of_x86_are_treated_like_cppc() {
     let tree = Tree::of(4).core("0").core("1").core("2").core("3");
     let tree = tree.each("0-2", "cpu_capacity", "955").each("3", "cpu_capacity", "1024");
     assert_eq!(tree.clone().file("/proc/sys/kernel/arch", "x86_64").machine().class_names, [CoreType::Uniform]);
@@ -87,7 +87,7 @@ fn capacities_of_x86_are_cppc_in_disguise() {
 }
 
 #[test]
-fn preferred_cores_in_small_steps_are_no_classes() {
+fn preferred_cores_in_small_steps_are_not_classes() {
     // AMD ranks cores in CPPC: 166, 171, 176 ... 236.
     let tree = (0..16).fold(Tree::of(16).file("/proc/sys/kernel/arch", "x86_64"), |tree, i| {
         tree.each(&i.to_string(), CPPC, &(166 + 5 * i).to_string())
@@ -96,19 +96,19 @@ fn preferred_cores_in_small_steps_are_no_classes() {
 }
 
 #[test]
-fn near_frequencies_are_classes_where_the_cores_are_shaped_unlike() {
-    // Arrow Lake in small: 4.9 and 4.4 GHz, no SMT, only the E-cores share their L2.
+fn close_frequencies_are_classes_if_the_cores_differ_in_shape() {
+    // A small Arrow Lake: 4.9 and 4.4 GHz, no SMT, only the E-cores share their L2.
     let tree = Tree::of(6).file("/proc/sys/kernel/arch", "x86_64").cache(2, "0").cache(2, "1").cache(2, "2-5");
     let tree = (0..6).fold(tree, |tree, i| tree.core(&i.to_string()));
     let machine = tree.each("0-1", FREQ, "4900000").each("2-5", FREQ, "4400000").machine();
     assert_eq!(of_type(&machine, CoreType::Efficient), "2-5");
-    // Zen 4 and Zen 4c: shaped alike, but far apart.
+    // Zen 4 and Zen 4c: the same shape, but very different values.
     let tree = Tree::of(4).core("0-1").core("2-3").each("0-1", CPPC, "196").each("2-3", CPPC, "140");
     assert_eq!(of_type(&tree.machine(), CoreType::Efficient), "2-3");
 }
 
 #[test]
-fn a_source_with_the_order_reversed_is_seen_to_contradict() {
+fn a_source_with_reversed_order_contradicts() {
     let machine = pmus(hybrid()).each("0-3", FREQ, "3000000").each("4-7", FREQ, "5000000").machine();
     assert_eq!(of_type(&machine, CoreType::Performance), "0-3");
     for judged in &machine.class {
@@ -117,43 +117,43 @@ fn a_source_with_the_order_reversed_is_seen_to_contradict() {
         assert_ne!(against.value, judged.best.value);
     }
     let drawing = draw(&machine);
-    assert!(drawing.contains("against it: max_frequency says performance of 4-7"), "{drawing}");
+    assert!(drawing.contains("differs: performance 4-7 (source: max_frequency)"), "{drawing}");
 }
 
 #[test]
-fn a_source_that_draws_the_border_elsewhere_is_kept_against() {
+fn a_source_with_another_boundary_is_kept_as_a_differing_claim() {
     let tree = pmus(hybrid()).each("0-4", CPPC, "60").each("5-7", CPPC, "35");
     let machine = tree.machine();
     let against: Vec<u32> =
         machine.cpus.iter().zip(&machine.class).filter(|(_, j)| !j.against.is_empty()).map(|(c, _)| c.id.0).collect();
     assert_eq!(against, [4]);
     assert_eq!(machine.class[4].against[0].value, 1);
-    assert_eq!(machine.core_type(CpuId(4)), CoreType::Efficient, "the PMU is believed");
+    assert_eq!(machine.core_type(CpuId(4)), CoreType::Efficient, "the PMU decides");
 }
 
 #[test]
-fn an_offline_cpu_has_few_files_and_no_error() {
+fn an_offline_cpu_with_few_files_is_not_an_error() {
     let tree = Tree::of(4).file("/sys/devices/system/cpu/online", "0-2").core("0").core("1").core("2");
     let machine = tree.each("0-1", "cpu_capacity", "512").each("2", "cpu_capacity", "1024").machine();
     assert!(!machine.cpus[3].online);
     assert!(machine.cpus[3].siblings.is_empty());
     assert_eq!(of_type(&machine, CoreType::Performance), "2");
     assert_eq!(machine.class[3].best.source, Source::Assumed);
-    assert_eq!(machine.unknown, ["core type of CPU 3: no source tells, taken as the slowest"]);
+    assert_eq!(machine.unknown, ["core type of CPU 3: not recorded, assumed to be the slowest"]);
     let drawing = draw(&machine);
     assert!(drawing.contains("3 CPUs online (offline: 3), 3 cores"), "{drawing}");
 }
 
 #[test]
-fn a_source_that_is_silent_on_an_online_cpu_does_not_decide_before_one_that_is_not() {
+fn a_source_that_covers_all_online_cpus_takes_precedence() {
     let tree = hybrid().each("0-3", CPPC, "60").each("4-6", CPPC, "35").each("0-3", FREQ, "5000000");
     let machine = tree.each("4-7", FREQ, "3500000").machine();
-    assert_eq!(deciders(&machine), [Source::MaxFrequency]);
+    assert_eq!(type_sources(&machine), [Source::MaxFrequency]);
     assert_eq!(of_type(&machine, CoreType::Efficient), "4-7");
 }
 
 #[test]
-fn numbers_alone_are_uniform() {
+fn cpu_numbers_alone_give_uniform_cores() {
     let machine = Machine::of_cpus([3, 1, 1, 0].map(CpuId));
     assert_eq!(machine.cpus.iter().map(|c| c.id.0).collect::<Vec<_>>(), [0, 1, 3]);
     assert_eq!(machine.class_names, [CoreType::Uniform]);

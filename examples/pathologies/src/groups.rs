@@ -1,44 +1,44 @@
-//! Control groups of the CPU controller, for programs about them. They want the right to make some (root).
+//! Control groups with the CPU controller. Creating them needs root.
 
 use crate::{leave, skip};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// A group that this program made.
+/// A group that this program created.
 #[derive(Debug)]
 pub struct Group {
-    /// Where this process came from.
+    /// The group to which this process returns.
     home: PathBuf,
     own: PathBuf,
 }
 
 impl Group {
-    /// A group with nobody in it. Where none can be made, the program ends: it would show nothing.
+    /// Creates an empty group. If that is not possible, the program is skipped.
     #[must_use]
     pub fn new() -> Group {
         let home = home();
         let own = home.join(format!("corewise-pathology-{}", std::process::id()));
         if let Err(why) = fs::create_dir(&own) {
-            skip(&format!("cannot make a control group in {}: {why}", home.display()));
+            skip(&format!("cannot create a control group in {}: {why}", home.display()));
         }
         Group { home, own }
     }
 
-    /// A group within this one, which must be empty itself.
+    /// Creates a group within this one, which must have no processes.
     #[must_use]
     pub fn within(&self, name: &str) -> Group {
         let own = self.own.join(name);
-        // Only v2 must be told to share a group's time among those within.
+        // In v2, the CPU controller must be enabled for the groups within.
         let shares = self.own.join("cgroup.subtree_control");
         let shared = if shares.exists() { fs::write(shares, "+cpu") } else { Ok(()) };
         if let Err(why) = shared.and_then(|()| fs::create_dir(&own)) {
             self.remove();
-            skip(&format!("cannot make a control group within another: {why}"));
+            skip(&format!("cannot create the control group {}: {why}", own.display()));
         }
         Group { home: self.home.clone(), own }
     }
 
-    /// Whether it has this file, by which v1 and v2 can be told apart.
+    /// Whether it has this file, which distinguishes v1 and v2.
     #[must_use]
     pub fn has(&self, file: &str) -> bool {
         self.own.join(file).exists()
@@ -47,7 +47,7 @@ impl Group {
     /// Writes to one of its files.
     ///
     /// # Errors
-    /// As the kernel says.
+    /// If the file cannot be written.
     pub fn set(&self, file: &str, value: &str) -> io::Result<()> {
         fs::write(self.own.join(file), value)
     }
@@ -55,14 +55,14 @@ impl Group {
     /// Moves a process into it.
     ///
     /// # Errors
-    /// As the kernel says.
+    /// If the kernel refuses the move.
     pub fn take(&self, pid: u32) -> io::Result<()> {
         self.set("cgroup.procs", &pid.to_string())
     }
 
-    /// Moves this process back to where it came from, and takes the group away: an empty one can be removed.
+    /// Moves this process back to its original group, and removes this group, which must be empty.
     pub fn remove(&self) {
-        // Not being in it is as good.
+        // An error does not matter: the process may not be in this group.
         let _ = fs::write(self.home.join("cgroup.procs"), std::process::id().to_string());
         if let Err(why) = fs::remove_dir(&self.own) {
             leave(1, &format!("cannot remove {}: {why}", self.own.display()));
@@ -76,8 +76,8 @@ impl Default for Group {
     }
 }
 
-/// The folder of groups beside which one with a quota may be made: in v1 our own group, in v2 the root, as a group with
-/// processes of its own may not have others with controllers below it.
+/// Returns the folder in which groups with a quota can be created: in v1 that of our own group, in v2 the root, since a group with
+/// processes must not contain groups with controllers.
 fn home() -> PathBuf {
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let v1 = own.lines().find_map(|line| {

@@ -1,7 +1,7 @@
-//! What the pathologies share: the command line, work of a fixed size, threads with names, and the last line.
+//! Shared code of the programs: the command line, work of a fixed size, threads with names, and the result line.
 //!
-//! Each program has a fault, and with `--mended` does the same useful work without it. Sizes are counts of work, never
-//! times: `--seconds` only says how much work, in seconds that the faulty twin took on the machine of the README.
+//! Each program has a fault, and with `--fixed` does the same useful work without it. Sizes are amounts of work, never
+//! times: `--seconds` sets the amount, in seconds that the faulty variant took on the machine of the README.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod groups;
@@ -18,43 +18,43 @@ use std::time::Instant;
 
 /// Steps of [`work`] in one unit: about a microsecond on the machine of the README.
 const STEPS: u64 = 400;
-/// Seconds for which the sizes in the programs are given.
+/// The `--seconds` value for which the programs state their sizes.
 const NOMINAL_SECONDS: f64 = 3.0;
 
-/// Which twin is to run, and how much it has to do.
+/// The variant to run, and its amount of work.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     /// Without the fault.
-    pub mended: bool,
+    pub fixed: bool,
     share: f64,
 }
 
 impl Run {
-    /// Reads `[--mended] [--seconds N]`; ends the program with a sentence where the words are others.
+    /// Parses `[--fixed] [--seconds N]`. Ends the program with a message if the arguments are invalid.
     #[must_use]
     pub fn from_arguments() -> Run {
-        let mut run = Run { mended: false, share: 1.0 };
+        let mut run = Run { fixed: false, share: 1.0 };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
             match word.as_str() {
-                "--mended" => run.mended = true,
+                "--fixed" => run.fixed = true,
                 "--seconds" => match words.next().and_then(|s| s.parse::<f64>().ok()) {
                     Some(s) if (0.001..=3600.0).contains(&s) => run.share = s / NOMINAL_SECONDS,
-                    _ => leave(2, "--seconds wants a number from 0.001 to 3600"),
+                    _ => leave(2, "--seconds needs a number from 0.001 to 3600"),
                 },
-                _ => leave(2, "usage: [--mended] [--seconds N]"),
+                _ => leave(2, "usage: [--fixed] [--seconds N]"),
             }
         }
         run
     }
 
-    /// How many of what are `nominal` in 3 seconds: at least one.
+    /// Scales a size that is `nominal` for 3 seconds; at least 1.
     #[must_use]
     pub fn size(self, nominal: u64) -> u64 {
         ((nominal as f64 * self.share).round() as u64).max(1)
     }
 
-    /// Does the useful work, and prints as the last line how many `units` of it were done in which time.
+    /// Does the useful work, and prints the number of `units` and the time as the last line.
     pub fn measure(self, units: u64, useful: impl FnOnce()) {
         let begin = Instant::now();
         useful();
@@ -62,19 +62,19 @@ impl Run {
     }
 }
 
-/// Ends the program with a sentence.
+/// Ends the program with a message and an exit code.
 pub fn leave(code: i32, why: &str) -> ! {
     eprintln!("{why}");
     exit(code)
 }
 
-/// Says why this machine or user cannot show the fault, and ends the program well.
+/// Prints why this machine or user cannot show the fault, and ends the program with success.
 pub fn skip(why: &str) -> ! {
     println!("skipped: {why}");
     exit(0)
 }
 
-/// Computes for so many units.
+/// Computes this many units.
 pub fn work(units: u64) {
     let mut x = black_box(1_u64);
     for _ in 0..units * STEPS {
@@ -82,15 +82,15 @@ pub fn work(units: u64) {
     }
 }
 
-/// Starts a thread with a name (the kernel keeps 15 bytes).
+/// Starts a thread with a name (the kernel stores 15 bytes).
 pub fn thread<'scope>(scope: &'scope Scope<'scope, '_>, name: &str, body: impl FnOnce() + Send + 'scope) {
     if let Err(why) = Builder::new().name(name.to_owned()).spawn_scoped(scope, body) {
-        // The others may wait for this one for ever.
+        // The other threads might wait for this one for ever.
         leave(1, &format!("cannot start thread {name}: {why}"));
     }
 }
 
-/// Takes the lock; what a thread that panicked left behind is as good as any here.
+/// Takes the lock. A lock that was poisoned by a panic is used as it is.
 pub fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -104,10 +104,10 @@ pub fn wait_while<'a, T>(
     signal.wait_while(guard, condition).unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lets the calling thread, and those that it starts, run on this CPU only. Where it is not allowed (a cpuset without
-/// it), the program ends: it would show nothing.
+/// Pins the calling thread, and threads that it starts, to this CPU. If that is not allowed (a cpuset without it), the program is
+/// skipped.
 pub fn pin(cpu: usize) {
-    // SAFETY: a cpu_set_t is bits, of which none set is a value; the kernel reads as many bytes as it is told.
+    // SAFETY: all-zero is a valid cpu_set_t; the kernel reads as many bytes as the size states.
     let done = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(cpu, &mut set);
@@ -118,7 +118,7 @@ pub fn pin(cpu: usize) {
     }
 }
 
-/// Makes the calling thread nicer by setting its nice value; going up from 0 needs no rights.
+/// Sets the nice value of the calling thread; values above 0 need no permissions.
 pub fn nice(value: i32) {
     // SAFETY: takes numbers only; 0 is the calling thread.
     if unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, value) } != 0 {
@@ -126,19 +126,19 @@ pub fn nice(value: i32) {
     }
 }
 
-/// Marks stretches of the calling thread in the kernel's trace, where the user may write there: `corewise record` keeps
-/// them, so that frames can be told apart.
+/// Marks stretches of the calling thread in the kernel's trace, if the user may write there. `corewise record` records them, which
+/// shows where each frame begins and ends.
 #[derive(Debug)]
 pub struct Marks(Option<File>);
 
 impl Marks {
-    /// Opens tracefs' `trace_marker`; without it, marks are none.
+    /// Opens tracefs' `trace_marker`. Without it, nothing is marked.
     #[must_use]
     pub fn open() -> Marks {
         Marks(File::options().write(true).open("/sys/kernel/tracing/trace_marker").ok())
     }
 
-    /// A stretch of this name around `body`.
+    /// Runs `body` in a stretch with this name.
     pub fn around<T>(&self, name: &str, body: impl FnOnce() -> T) -> T {
         self.write(&format!("B|{}|{name}", std::process::id()));
         let out = body();
@@ -148,7 +148,7 @@ impl Marks {
 
     fn write(&self, text: &str) {
         if let Some(mut file) = self.0.as_ref() {
-            // Without tracing on, the kernel refuses: then nobody listens.
+            // The kernel refuses the write if tracing is off: no trace is recorded then.
             let _ = file.write_all(text.as_bytes());
         }
     }

@@ -1,335 +1,335 @@
-// @generated from the declarations of the tables by `cargo xtask bless`.
+// @generated from the definitions of the tables by `cargo xtask bless`.
 
-/** By their numbers. */
+/** The names of the states, by number. */
 export const THREAD_STATES = ["running", "ready", "blocked", "unknown", "exited"] as const;
-/** By their numbers. */
+/** The names of the states, by number. */
 export const CPU_STATES = ["busy", "idle", "unknown"] as const;
 
 /** The threads in the order of their tracks. */
 export interface ThreadTracks {
-  /** Its place. */
+  /** The index of the track. */
   readonly track: number;
   /** The thread's key. */
   readonly thread: number;
-  /** The kernel's number. */
+  /** The thread's TID. */
   readonly tid: number;
-  /** The process, where the source tells it. */
+  /** The process; null if not recorded. */
   readonly pid: number | null;
   /** The last name seen. */
   readonly name: string | null;
-  /** On a CPU, over the recording. */
+  /** Running time over the recording. */
   readonly running_ns: number;
-  /** Could run, but did not; null where the source has no wakings. */
+  /** Ready time over the recording; null if the source records no wakeups. */
   readonly ready_ns: number | null;
-  /** When its life began, as far as it was recorded. */
+  /** The begin of the thread instance, or of the recording. */
   readonly begin_ns: number;
 }
 
-/** What is drawn: a stretch, or short stretches that follow one another, told together. */
+/** Slices as drawn: a stretch, or several short stretches merged into one slice. */
 export interface Slices {
-  /** Whose: a CPU's number, or a thread's place. */
+  /** The track: a CPU's number, or the index of a thread. */
   readonly track: number;
   /** First instant. */
   readonly start_ns: number;
   /** First instant after it. */
   readonly end_ns: number;
-  /** The state that takes most of it, by number. */
+  /** The state that takes most of the time, by number. */
   readonly state: number;
-  /** For how long. */
+  /** The time in that state. */
   readonly state_ns: number;
-  /** A thread's CPU, a CPU's thread (key) that takes most of that state's time; −1: none. */
+  /** The CPU of a thread, or the thread (key) on a CPU, that takes most of that state's time; −1 if none. */
   readonly what: number;
-  /** For how long. */
+  /** The time with that CPU or thread. */
   readonly what_ns: number;
-  /** Of how many stretches. */
+  /** The number of stretches. */
   readonly stretches: number;
 }
 
-/** What is drawn of values: one, or short ones that follow one another, told together. */
+/** Values as drawn: a value, or several short values merged into one slice. */
 export interface Steps {
-  /** Whose. */
+  /** The track. */
   readonly track: number;
   /** First instant. */
   readonly start_ns: number;
   /** First instant after it. */
   readonly end_ns: number;
-  /** The least, in the unit of its kind. */
+  /** The minimum, in the unit of the kind of track. */
   readonly least: number;
-  /** The most. */
+  /** The maximum. */
   readonly most: number;
-  /** The mean, each weighted by its time. */
+  /** The mean, weighted by time. */
   readonly mean: number;
-  /** Of how many. */
+  /** The number of values. */
   readonly stretches: number;
 }
 
-/** The wakings that led to where a thread was, the last first. */
+/** The chain of wakeups that led to a thread's state, the last one first. */
 export interface WakeChain {
-  /** Who was woken. */
+  /** The thread that was woken. */
   readonly thread: number;
-  /** Who woke it; 0: an interrupt did. */
+  /** The waker; 0 for an interrupt. */
   readonly waker: number;
-  /** When. */
+  /** The time of the wakeup. */
   readonly at_ns: number;
-  /** How long it was then ready. */
+  /** How long the thread was then ready. */
   readonly ready_ns: number;
 }
 
-/** What each life of each thread did: sums over the recording, which tile it from the life's begin to the end. */
+/** Time each thread instance spent in each state, and how often it switched. The states tile the thread instance from its begin to the end of the recording. */
 export interface Threads {
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number;
-  /** Which life of this number: 0, 1, … */
-  readonly life: number;
-  /** The process, where the source tells it. */
+  /** Which instance of this TID: 0, 1, … */
+  readonly instance: number;
+  /** Process ID; null if not recorded. */
   readonly pid: number | null;
-  /** The last name seen. */
+  /** Last known name of the thread. */
   readonly name: string | null;
-  /** On a CPU. */
+  /** Time on a CPU. */
   readonly running_ns: number;
-  /** What the kernel charged for running, summed over the stretches in which it is known. */
+  /** CPU time that the kernel charged to the thread, summed over the stretches where it is known; null if it is known for none. */
   readonly exec_ns: number | null;
-  /** The running time of those stretches; less exec_ns it is stolen and interrupt time. */
+  /** Running time of the stretches that `exec_ns` covers. The difference to `exec_ns` is steal and interrupt time. */
   readonly exec_of_ns: number | null;
-  /** Could run, but did not; null where the source has no wakings. */
+  /** Time runnable but not running; null if the source has no wakeups. */
   readonly ready_ns: number | null;
-  /** Waited for something. */
+  /** Time waiting for something other than a CPU. */
   readonly blocked_ns: number;
-  /** Nobody can say what it did. */
+  /** Time in an unknown state. */
   readonly unknown_ns: number;
-  /** After its exit. */
+  /** Time after its exit. */
   readonly exited_ns: number;
-  /** The part of all these in which the source reports lost events. */
+  /** The part of all times above in which the source reports lost events. */
   readonly lossy_ns: number;
-  /** Switch-outs in a runnable state. */
+  /** Number of switch-outs in a runnable state. */
   readonly involuntary: number;
-  /** All other switch-outs. */
+  /** Number of all other switch-outs. */
   readonly voluntary: number;
-  /** The longest single wait for a CPU; null where the source has no wakings. */
+  /** The longest single wait for a CPU; null if the source has no wakeups. */
   readonly max_ready_ns: number | null;
-  /** Switch-ins on a CPU other than the one it was on last. */
+  /** Number of switch-ins on another CPU than the one it ran on before. */
   readonly migrations: number;
-  /** Switch-ins of a blocked thread whose waking was never seen. */
+  /** Number of switch-ins of a blocked thread without a recorded wakeup. */
   readonly unwoken: number;
-  /** When this life began: the start of the recording, or its first waking. */
+  /** When the thread instance began: at the start of the recording, or at its first wakeup. */
   readonly begin_ns: number;
 }
 
-/** How long each thread ran on each CPU. */
+/** Time each thread ran on each CPU. */
 export interface ThreadByCpu {
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number;
-  /** Which life of this number: 0, 1, … */
-  readonly life: number;
-  /** The kernel's number of the logical processor. */
+  /** Which instance of this TID: 0, 1, … */
+  readonly instance: number;
+  /** CPU number in the kernel (a logical processor). */
   readonly cpu: number;
-  /** On this CPU. */
+  /** Time the thread ran on this CPU. */
   readonly running_ns: number;
 }
 
-/** How long each thread ran on each class of cores. */
+/** Time each thread ran on each class of cores. */
 export interface ThreadByCoreType {
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number;
-  /** Which life of this number: 0, 1, … */
-  readonly life: number;
-  /** 0 = slowest class of the machine. */
+  /** Which instance of this TID: 0, 1, … */
+  readonly instance: number;
+  /** Class of cores; 0 is the slowest class of the machine. */
   readonly core_class: number;
-  /** performance, middle, efficient, low_power, or uniform where one class or none is known. */
+  /** `performance`, `middle`, `efficient`, `low_power`, or `uniform` if the machine has one core class or none is known. */
   readonly core_type: string;
-  /** On cores of this class. */
+  /** Time the thread ran on cores of this class. */
   readonly running_ns: number;
-  /** Of the thread's running time. */
+  /** Share of the thread's running time; null if it did not run. */
   readonly share: number | null;
 }
 
-/** What each CPU did: busy, idle and unknown tile the recording. */
+/** Time each CPU was busy, idle or in an unknown state. The three times tile the recording. */
 export interface Cpus {
-  /** The kernel's number of the logical processor. */
+  /** CPU number in the kernel (a logical processor). */
   readonly cpu: number;
-  /** performance, middle, efficient, low_power, or uniform where one class or none is known. */
+  /** `performance`, `middle`, `efficient`, `low_power`, or `uniform` if the machine has one core class or none is known. */
   readonly core_type: string;
-  /** Ran a thread. */
+  /** Time running a thread. */
   readonly busy_ns: number;
-  /** Ran its idle task. */
+  /** Time running the idle task. */
   readonly idle_ns: number;
-  /** Nobody can say. */
+  /** Time in an unknown state. */
   readonly unknown_ns: number;
-  /** The part of these in which the source reports lost events of this CPU. */
+  /** The part of all times above in which the source reports lost events of this CPU. */
   readonly lossy_ns: number;
-  /** Context switches recorded on it. */
+  /** Number of context switches recorded on this CPU. */
   readonly switches: number;
-  /** Switches whose previous thread is not the one that this CPU's last switch brought in. */
+  /** Number of inconsistent switches: the thread switched out is not the one that the previous switch brought in. */
   readonly broken: number;
 }
 
-/** For how long how many of the CPUs that have a switch ran a thread with certainty while how many were unknown. */
+/** For how long how many CPUs were busy at the same time. Counts CPUs that have at least one switch. */
 export interface Concurrency {
-  /** CPUs that ran a thread with certainty. */
+  /** Number of CPUs known to run a thread. */
   readonly running: number;
-  /** CPUs of which nobody can say. */
+  /** Number of CPUs in an unknown state. */
   readonly unknown: number;
-  /** How long in all. */
+  /** Total time with these numbers of CPUs. */
   readonly duration_ns: number;
 }
 
-/** How long and how often each thread ran, was ready and was blocked. Ready time is told twice, by how it began and by what was free meanwhile, or that it was throttled: each sums to ready_ns. Free is an idle CPU on which the thread was allowed, and that was not parked as far as anybody told; of permission_unknown_ns, while nobody told where that was, any idle one. Columns of ready time are null where the source has no wakings; blocked_ns then holds the ready time that a waking would have begun. Counts are of what began within the time asked for, as far as it is known: not what the recording began with, not what a snapshot may have shown (a thread's first stretch, if it is blocked), nor what follows a reported loss with --strict-loss. */
+/** How long and how often each thread ran, was ready and was blocked. Ready time is split in two ways, by how it began and by which CPUs were free meanwhile (or that the thread was throttled); each split sums to `ready_ns`. A free CPU is an idle CPU on which the thread was allowed and which was not known to be parked; while the thread's affinity is unknown (`permission_unknown_ns`), any idle CPU counts as free. Columns of ready time are null if the source has no wakeups; `blocked_ns` then includes the ready time that a wakeup would have started. Counts include what began in the requested range, as far as it is known. They exclude what the recording began with, what a snapshot may have shown (the first stretch of a thread, if it is blocked), and what follows a reported loss with `--strict-loss`. */
 export interface ReadyWait {
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number;
-  /** On a CPU. */
+  /** Time on a CPU. */
   readonly running_ns: number;
-  /** How often it came to a CPU. */
+  /** How often it was switched in. */
   readonly running_count: number;
-  /** Could run, but did not. */
+  /** Time runnable but not running. */
   readonly ready_ns: number | null;
   /** How often it became ready. */
   readonly ready_count: number | null;
-  /** The longest single wait for a CPU, as far as it lies in the time asked for. */
+  /** The longest single wait for a CPU, as far as it lies in the requested range. */
   readonly max_ready_ns: number | null;
-  /** Ready since it was preempted: the kernel marks it so, or it was on its way back to user mode, which recordings by corewise on x86-64 tell, and sources that have the calls of sched_yield. */
+  /** Ready since it was preempted: the kernel marks the switch-out, or the thread was on its way back to user mode (recorded by corewise on x86-64, and by sources that record sched_yield calls). */
   readonly ready_preempted_ns: number | null;
-  /** Ready since it called sched_yield, where the source tells that. */
+  /** Ready since it called sched_yield, if the source records that. */
   readonly ready_yielded_ns: number | null;
-  /** Ready since it left as its cgroup's CPU quota was used up, where the source tells that. */
+  /** Ready since it was switched out because its cgroup's CPU quota was used up, if the source records that. */
   readonly ready_throttled_ns: number | null;
-  /** Ready since it gave way, as a kernel thread, which never goes back to user mode. */
+  /** Ready since it gave way, for a kernel thread, which never returns to user mode. */
   readonly ready_gave_way_ns: number | null;
-  /** Ready since another switch-out in a runnable state: the source does not tell whether it was preempted or yielded. */
+  /** Ready since another switch-out in a runnable state: whether it was preempted or yielded is not recorded. */
   readonly ready_unknown_ns: number | null;
   /** Ready since it was woken, or since it left its CPU, woken before it slept. */
   readonly ready_woken_ns: number | null;
-  /** Ready since its first waking. */
+  /** Ready since its first wakeup. */
   readonly ready_new_ns: number | null;
-  /** Ready since before a snapshot that shows it so. */
+  /** Ready since before a snapshot that shows it as ready. */
   readonly ready_other_ns: number | null;
-  /** Ready while every CPU ran a thread, or was parked and no place for it anyhow. */
+  /** Ready while every CPU either ran a thread or was parked and not usable. */
   readonly no_cpu_free_ns: number | null;
   /** Ready while no CPU of its run queue's core type was free, but one of another type was. */
   readonly free_other_type_ns: number | null;
-  /** Ready while its run queue's CPU was not free, and another of the same core type was. */
+  /** Ready while its run queue's CPU was not free, but another CPU of the same core type was. */
   readonly free_same_type_ns: number | null;
-  /** Ready while, of all that were not parked, none but CPUs where it was not allowed were idle; null where permission_unknown_ns is all of ready_ns. */
+  /** Ready while the only idle CPUs that were not parked were CPUs on which it was not allowed; null if `permission_unknown_ns` is all of `ready_ns`. */
   readonly free_not_allowed_ns: number | null;
-  /** Ready while, of the CPUs where it was allowed, none but parked ones ran no thread; null where nobody tells of parking. Elsewhere this time is in the other columns. */
+  /** Ready while the only CPUs without a thread, of those on which it was allowed, were parked; null if parking was not recorded. This time is then in the other columns. */
   readonly free_parked_ns: number | null;
   /** Ready while the CPU of its own run queue was free. */
   readonly wakeup_latency_ns: number | null;
-  /** Ready while its cgroup's CPU quota held it, whatever was free; null where nobody tells: recordings by corewise do, of Linux 6.18 and later. Elsewhere this time is in the other columns. */
+  /** Ready while its cgroup's CPU quota kept it from running, whatever was free; null if not recorded (recordings by corewise on Linux 6.18 and later have it). This time is then in the other columns. */
   readonly throttled_ns: number | null;
-  /** Ready while nobody can say what was free: of a CPU that matters it is not known what it ran, or not on whose run queue the thread was. */
+  /** Ready while it is unknown which CPUs were free, because the state of a relevant CPU or the run queue of the thread is unknown. */
   readonly free_unknown_ns: number | null;
-  /** Of ready_ns, while nobody told on which CPUs the thread was allowed: recordings by corewise tell it of every thread from their snapshot on (of changes within a second where they say that they look for them), traces of other tools do not. */
+  /** The part of `ready_ns` in which the affinity of the thread is unknown. Recordings by corewise have it for every thread from their snapshot on (changes within a second, if the trace says that corewise checked for them); traces of other tools do not. */
   readonly permission_unknown_ns: number | null;
-  /** Waited for something. */
+  /** Time waiting for something other than a CPU. */
   readonly blocked_ns: number;
   /** How often it began to wait for something. */
   readonly blocked_count: number;
-  /** The longest single wait for something, as far as it lies in the time asked for. */
+  /** The longest single wait for something, as far as it lies in the requested range. */
   readonly max_blocked_ns: number;
-  /** Nobody can say what it did. */
+  /** Time in an unknown state. */
   readonly unknown_ns: number;
 }
 
-/** Who ran on the CPU on whose run queue a thread was ready. Over all rows of a thread the times sum to its ready time. No rows where the source has no wakings. */
-export interface ReadyByThief {
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+/** Which threads ran on the CPU of the run queue on which a thread was ready. The times of all rows of a thread sum to its ready time. No rows if the source has no wakeups. */
+export interface RanInstead {
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number;
-  /** thread: another thread ran there; idle: the CPU was idle, or parked; throttled: its cgroup's CPU quota held it, whatever ran there (throttled_ns of the table ready_wait; where nobody tells that, such time is in the others); unknown: nobody can say what ran there. */
-  readonly behind: string;
-  /** The thread (key) that ran there; 0: the CPU was idle, or parked; null: throttled, or nobody can say. */
-  readonly thief: number | null;
-  /** The kernel's number of that thread. */
-  readonly thief_tid: number | null;
-  /** Its dynamic priority on the kernel's scale, where told. */
-  readonly thief_prio: number | null;
-  /** Of the run queue's CPU, 0 = slowest class of the machine; null: nobody told on whose run queue it was. */
+  /** What the thread was queued behind. `thread`: another thread ran on the CPU. `idle`: the CPU was idle or parked. `throttled`: its cgroup's CPU quota kept it from running, whatever ran there (`throttled_ns` of the table `ready_wait`; if throttling was not recorded, this time is in the other rows). `unknown`: what ran there is unknown. */
+  readonly queued_behind: string;
+  /** Key of the thread that ran instead; 0: the CPU was idle or parked; null if throttled or unknown. */
+  readonly ran_instead: number | null;
+  /** TID of the thread that ran instead; null if none did or it is unknown. */
+  readonly ran_instead_tid: number | null;
+  /** Dynamic priority of that thread on the kernel's scale; null if not recorded. */
+  readonly ran_instead_prio: number | null;
+  /** Core class of the run queue's CPU, 0 is the slowest class of the machine; null if the run queue was not recorded. */
   readonly core_class: number | null;
-  /** performance, middle, efficient, low_power, or uniform where one class or none is known. */
+  /** `performance`, `middle`, `efficient`, `low_power`, or `uniform` if the machine has one core class or none is known. */
   readonly core_type: string | null;
-  /** How long. */
+  /** Time the thread was ready. */
   readonly ready_ns: number;
 }
 
-/** What made each thread leave its CPU, how often, and what it did until its next change of state. Preempted for one of higher priority, or (as when its time is up) for one of equal or lower priority: see next. Not counted is what the recording began with, what a snapshot may have shown (a thread's first stretch, if it is blocked or exited), and what follows a reported loss with --strict-loss. */
+/** What made each thread leave its CPU, how often, and what it did until its next change of state. A preemption is caused by a thread of higher priority, or (at the end of a time slice) by one of equal or lower priority: see `next`. Not counted: what the recording began with, what a snapshot may have shown (the first stretch of a thread, if it is blocked or exited), and what follows a reported loss with `--strict-loss`. */
 export interface SwitchCauses {
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number;
-  /** preempted: the kernel took its CPU. yielded: it called sched_yield. throttled: its cgroup's CPU quota was used up. gave_way: a kernel thread, which no return to user mode can preempt. woken_before_sleep: it was about to wait. blocked, exited. unknown: nobody can say; with the letter R it could still run, and was preempted or yielded. */
+  /** `preempted`: the kernel took its CPU. `yielded`: it called sched_yield. `throttled`: its cgroup's CPU quota was used up. `gave_way`: a kernel thread, which no return to user mode can preempt. `woken_before_sleep`: it was about to wait. `blocked`, `exited`. `unknown`: not recorded; with the state letter R it was runnable, so it was preempted or yielded. */
   readonly cause: string;
-  /** Blocked, exited: the kernel's letter of the state, where it is known. Unknown: R where it left its CPU while it could run. */
-  readonly letter: string | null;
-  /** Blocked, where callchains were recorded (record --stacks, perf record -g): the system call that waits (read, futex), or page_fault; in a kernel thread the first function that is not the scheduler's. Null where the names of the callchain do not tell: then the letter says all that is known. */
+  /** Blocked and exited: the kernel's state letter, if known. Unknown: R if it left its CPU in a runnable state. */
+  readonly state_letter: string | null;
+  /** Blocked: the system call that waits (read, futex) or page_fault, for a kernel thread the first function outside the scheduler. Requires recorded callchains (`record --stacks`, `perf record -g`); null if the function names of the callchain do not show it. */
   readonly reason: string | null;
-  /** Where it could still run: who came next on that CPU: one of higher, equal or lower dynamic priority, or idle; null where nobody can say. */
+  /** Runnable: which thread ran next on that CPU, by dynamic priority: `higher`, `equal` or `lower`, or `idle`; null if unknown. */
   readonly next: string | null;
-  /** Where it could still run: the thread (key) that took the CPU; 0: the CPU went idle; null: nobody can say. */
+  /** Runnable: key of the thread that took the CPU; 0: the CPU became idle; null if unknown. */
   readonly preemptor: number | null;
   /** How often. */
   readonly count: number;
-  /** Ready from then on; null where the source has no wakings. */
+  /** Ready time that followed; null if the source has no wakeups. */
   readonly ready_ns: number | null;
-  /** Blocked from then on. */
+  /** Blocked time that followed. */
   readonly blocked_ns: number;
-  /** Unknown from then on. */
+  /** Unknown time that followed. */
   readonly unknown_ns: number;
 }
 
-/** How often and for how long each thread was blocked until somebody woke it, by who did, and what that one did meanwhile: had it run sooner, the wait might have been shorter. A wait that the time asked for cuts counts with what lies within, one that lasts to its end not at all. No rows where the source has no wakings. */
+/** How often and for how long each thread was blocked until it was woken, by waker, and what the waker did meanwhile: if the waker had run earlier, the wait might have been shorter. A wait that the begin of the requested range cuts counts with the part inside; a wait that lasts to the end of the range is not counted. No rows if the source has no wakeups. */
 export interface Waits {
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number;
-  /** The thread (key) that ended the wait; 0: an interrupt (a device, a timer); null: not told. */
+  /** Key of the thread that ended the wait; 0: an interrupt (device or timer); null if not recorded. */
   readonly waker: number | null;
-  /** The kernel's letter of the state in which it waited, where it is known. */
-  readonly letter: string | null;
-  /** Where callchains were recorded: the system call that waits, or page_fault; in a kernel thread the first function that is not the scheduler's. Null where the names of the callchain do not tell. */
+  /** The kernel's state letter of the wait; null if unknown. */
+  readonly state_letter: string | null;
+  /** The system call that waits, or page_fault, for a kernel thread the first function outside the scheduler. Requires recorded callchains; null if the function names of the callchain do not show it. */
   readonly reason: string | null;
-  /** How often. */
+  /** Number of waits. */
   readonly waits: number;
-  /** Of waits, those that the waker ended with another thread's, as at a barrier: whom it woke before or next had not waited again by then. Null without a waker. */
-  readonly together: number | null;
-  /** For how long in all. */
+  /** Number of `waits` that the waker ended together with another thread's, as at a barrier: the thread that it woke before or after this one had not waited again by then. Null if `waker` is null. */
+  readonly woken_together: number | null;
+  /** Total time of these waits. */
   readonly blocked_ns: number;
-  /** Of blocked_ns, that in which the waker ran, as far as its last 32 stretches before the waking tell; null without a waker. */
+  /** The part of `blocked_ns` in which the waker ran, as far as its last 32 stretches before the wakeup show; null if `waker` is null. */
   readonly waker_running_ns: number | null;
-  /** That in which it was ready after it had left its CPU while it could run. */
+  /** The part of `blocked_ns` in which the waker was ready after it had left its CPU in a runnable state; null if `waker` is null. */
   readonly waker_preempted_ns: number | null;
-  /** That in which it was ready for any other reason, as after a waking. */
+  /** The part of `blocked_ns` in which the waker was ready for any other reason, such as a wakeup; null if `waker` is null. */
   readonly waker_ready_ns: number | null;
-  /** That in which it waited itself. */
+  /** The part of `blocked_ns` in which the waker was blocked itself; null if `waker` is null. */
   readonly waker_blocked_ns: number | null;
 }
 
-/** How often each thread came to run on a CPU other than the one it was on last, by the nearest that the two CPUs have in common as far as the machine is known. Each migration is in one column; they sum to migrations. Over the whole recording migrations is less than in the table threads by the switch-ins elsewhere that a broken link made unknown or that lasted no time, and more by those before which a broken link hides where it had gone. Of a thread that is ready when the time asked for begins nobody says here where it was, so its first switch-in is not counted. */
+/** How often each thread ran on another CPU than before, by the nearest level of the topology that the two CPUs share, as far as the machine is known. Each migration is in one of the columns; they sum to `migrations`. Over the whole recording, `migrations` differs from the same column of `threads`: it excludes switch-ins on another CPU that an inconsistent switch made unknown or that had no duration, and includes those before which an inconsistent switch hides where the thread had been. The previous CPU of a thread that is ready when the requested range begins is unknown, so its first switch-in is not counted. */
 export interface Migrations {
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number;
-  /** In all. */
+  /** All migrations. */
   readonly migrations: number;
-  /** To a sibling, on the same physical core. */
+  /** To an SMT sibling on the same physical core. */
   readonly same_core: number;
   /** To another core of the same type that shares the L2 cache. */
   readonly same_l2: number;
-  /** To another core of the same type that shares the L3 cache and no nearer one. */
+  /** To another core of the same type that shares the L3 cache, but no nearer one. */
   readonly same_l3: number;
-  /** To another core of the same type and package, with no shared cache that anybody told. */
+  /** To another core of the same type and package, with no known shared cache. */
   readonly same_type: number;
   /** To a core of a faster class. */
   readonly to_faster: number;
@@ -337,918 +337,918 @@ export interface Migrations {
   readonly to_slower: number;
   /** To a core of the same type in another package, with no shared cache. */
   readonly other_package: number;
-  /** Nothing is known of one of the CPUs that could tell. */
+  /** The topology of one of the two CPUs is unknown. */
   readonly unknown: number;
 }
 
-/** How often any thread moved from one CPU to another: the table migrations by its two ends. */
+/** How often threads migrated from each CPU to each other CPU: the table `migrations` by its two ends. */
 export interface MigrationMatrix {
-  /** The CPU that the thread was on last. */
+  /** CPU that the thread ran on before. */
   readonly from_cpu: number;
-  /** The CPU that it came to run on. */
+  /** CPU that the thread ran on next. */
   readonly to_cpu: number;
-  /** What the two have in common: a column of the table migrations. */
+  /** Topology level that the two CPUs share: a column of the table `migrations`. */
   readonly edge: string;
-  /** How often. */
+  /** Number of migrations. */
   readonly migrations: number;
 }
 
-/** How long each thread ran from a switch-in to its switch-out, on each class of cores, by length in powers of two. What was not seen from begin to end (the time asked for, the recording or a loss cuts it, a snapshot shows it, it was inferred) has no length and is in rows of its own, so that running_ns sums to all of the running time. */
+/** How long each thread ran from a switch-in to its switch-out, by core class and by length in powers of two. A run without a known begin and end (cut by the requested range, by the recording or by a loss, shown by a snapshot, or inferred) has no length. Such runs have rows of their own, so that `running_ns` sums to the whole running time. */
 export interface RunLengths {
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number;
-  /** 0 = slowest class of the machine; null where the source does not say on which CPU. */
+  /** Class of cores; 0 is the slowest class of the machine; null if the source does not record the CPU. */
   readonly core_class: number | null;
-  /** performance, middle, efficient, low_power, or uniform where one class or none is known. */
+  /** `performance`, `middle`, `efficient`, `low_power`, or `uniform` if the machine has one core class or none is known. */
   readonly core_type: string | null;
-  /** The shortest length of this row: 0, 1000, 2000, 4000, …; null: cut, so of no known length. */
+  /** Lower bound of the length range: 0, 1000, 2000, 4000, …; null if the length is unknown (cut). */
   readonly from_ns: number | null;
-  /** The first length beyond this row; null: cut. */
+  /** Upper bound of the length range (exclusive); null if the length is unknown (cut). */
   readonly to_ns: number | null;
-  /** How often it ran for so long; of those that are cut, the pieces. */
+  /** Number of runs of this length; for cut runs, the number of pieces. */
   readonly runs: number;
-  /** For how long in all. */
+  /** Total length of these runs. */
   readonly running_ns: number;
-  /** Of runs, those that began with a waking; null where the source has none. */
+  /** Number of `runs` that began with a wakeup; null if the source has no wakeups. */
   readonly after_wake: number | null;
-  /** For how long these ran in all. */
+  /** Total length of the runs that began with a wakeup; null if the source has no wakeups. */
   readonly after_wake_ns: number | null;
 }
 
-/** How long each thread ran and was ready at each dynamic priority. A stretch counts at the priority that the source told last before its end. */
+/** How long each thread ran and was ready at each dynamic priority. A stretch counts for the last priority recorded before its end. */
 export interface PriorityResidency {
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number;
-  /** On the source's scale (Linux: 0–99 real time, 100–139 fair; lower is better); null where not told. */
+  /** Dynamic priority on the source's scale (Linux: 0–99 real time, 100–139 fair; lower is better); null if not recorded. */
   readonly prio: number | null;
-  /** On a CPU. */
+  /** Time on a CPU. */
   readonly running_ns: number;
-  /** Could run, but did not; null where the source has no wakings. */
+  /** Time runnable but not running; null if the source has no wakeups. */
   readonly ready_ns: number | null;
-  /** Of the thread's running time; null where it has none. */
+  /** Share of the thread's running time; null if it did not run. */
   readonly share: number | null;
 }
 
-/** Which threads ran at a priority that another one lent them, and what they did meanwhile: the other one waited for a lock of theirs, with priority inheritance (PTHREAD_PRIO_INHERIT). Of boosts that lent nothing better than the thread's own priority there is no row. A boost that began before the recording is not seen. Among threads without a real-time priority (100 and above) Linux lends the number alone: their shares follow their own nice values. */
+/** Which threads had a priority inherited from another thread, and what they did meanwhile: the other thread waited for a lock of theirs that has priority inheritance (PTHREAD_PRIO_INHERIT). Boosts that gave no better priority than the thread's own have no row. Boosts that began before the recording are not recorded. For threads without a real-time priority (100 and above), Linux inherits only the number: their CPU shares follow their own nice values. */
 export interface PriorityInheritance {
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number;
-  /** The thread that lent its priority; null where it was not recorded: recordings by corewise have it. */
+  /** Key of the thread that lent its priority; null if not recorded (recordings by corewise have it). */
   readonly donor: number | null;
-  /** The thread's own priority meanwhile, the best if it changed (Linux: 0–99 real time, 100–139 fair). */
+  /** The thread's own priority meanwhile, the best one if it changed (Linux: 0–99 real time, 100–139 fair). */
   readonly own_prio: number;
-  /** The best priority that it was lent. */
+  /** The best priority that it inherited. */
   readonly inherited_prio: number;
-  /** How often the donor began to lend within the time asked for. */
+  /** Number of boosts by the donor that began in the requested range. */
   readonly boosts: number;
-  /** How long the priority was lent. */
+  /** Time with an inherited priority. */
   readonly boosted_ns: number;
-  /** Of boosted_ns, it was on a CPU. */
+  /** The part of `boosted_ns` on a CPU. */
   readonly running_ns: number;
-  /** It was ready, in spite of the priority lent; null where the source has no wakings. */
+  /** The part of `boosted_ns` in which it was ready, in spite of the inherited priority; null if the source has no wakeups. */
   readonly ready_ns: number | null;
-  /** It was blocked itself. */
+  /** The part of `boosted_ns` in which it was blocked itself. */
   readonly blocked_ns: number;
 }
 
-/** CPU time by class of the priority of who ran, in twenty equal parts of the time: in each, the times sum to that of all CPUs. By dynamic priority on Linux's scale, as it was told last before a stretch's end. */
+/** CPU time by priority class of the threads that ran, in twenty equal intervals of the requested range; in each interval, the times sum to the time of all CPUs. Classes follow the dynamic priority on Linux's scale, as last recorded before the end of a stretch. */
 export interface PriorityClasses {
-  /** When it began. */
+  /** Start time. */
   readonly start_ns: number;
-  /** When it ended. */
+  /** End time. */
   readonly end_ns: number;
-  /** Threads of the deadline class ran (-1). */
+  /** CPU time of threads of the deadline class (−1). */
   readonly deadline_ns: number;
-  /** Real-time ones (0–99). */
+  /** CPU time of real-time threads (0–99). */
   readonly real_time_ns: number;
-  /** Fair ones of a nice value below 0 (100–119). */
+  /** CPU time of fair threads with a nice value below 0 (100–119). */
   readonly high_ns: number;
-  /** Fair ones of nice 0 (120). */
+  /** CPU time of fair threads with nice value 0 (120). */
   readonly normal_ns: number;
-  /** Fair ones of a nice value above 0 (121–139). */
+  /** CPU time of fair threads with a nice value above 0 (121–139). */
   readonly low_ns: number;
-  /** Threads of which nobody told the priority. */
-  readonly untold_ns: number;
-  /** CPUs idled. */
+  /** CPU time of threads whose priority was not recorded. */
+  readonly not_recorded_ns: number;
+  /** Idle CPU time. */
   readonly idle_ns: number;
-  /** Nobody can say what CPUs did. */
+  /** CPU time in an unknown state. */
   readonly unknown_ns: number;
 }
 
-/** How each thread was set to be scheduled, a row for each stretch of equal settings. Of time in which nothing was told of a thread there is no row; what was told holds until something else is. */
+/** Scheduling settings of each thread: a row for each stretch of equal settings. Time in which no setting is known has no row. A setting holds until another one is recorded. */
 export interface ThreadScheduling {
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number;
-  /** When it began. */
+  /** Start time. */
   readonly start_ns: number;
-  /** When it ended. */
+  /** End time. */
   readonly end_ns: number;
-  /** other, fifo, rr, batch, idle, deadline or ext (Linux); null where not told. */
+  /** `other`, `fifo`, `rr`, `batch`, `idle`, `deadline` or `ext` (Linux); null if not recorded. */
   readonly policy: string | null;
-  /** −20 (most) to 19 (least); it counts among the threads of a cgroup, or of an autogroup. */
+  /** Nice value, −20 (highest share) to 19 (lowest), relative to the threads of the same cgroup or autogroup; null if not recorded. */
   readonly nice: number | null;
-  /** Its own priority, without what a lock's waiters lend it: 0–98 real time, 100–139 fair (120 + nice), −1 deadline. */
+  /** The thread's own priority, without priority inheritance: 0–98 real time, 100–139 fair (120 + nice), −1 deadline; null if not recorded. */
   readonly static_prio: number | null;
-  /** Of 1024, the capacity that it asks for at least (sched_util_min). */
+  /** Minimum utilisation clamp (sched_util_min), of 1024; null if not recorded. */
   readonly uclamp_min: number | null;
-  /** At most (sched_util_max). */
+  /** Maximum utilisation clamp (sched_util_max), of 1024; null if not recorded. */
   readonly uclamp_max: number | null;
-  /** The path of its cgroup; its number where no path was told. */
+  /** Path of its cgroup, or the id if the path was not recorded; null if neither was. */
   readonly cgroup: string | null;
-  /** The share of that cgroup beside its siblings (cpu.weight), 100 by default. */
+  /** CPU weight of that cgroup relative to its siblings (cpu.weight), 100 by default; null if not recorded. */
   readonly cgroup_weight: number | null;
 }
 
-/** How long each thread ran on the CPU that it was told to be best on, near it, and elsewhere, as it was told at each time: these sum to its running time. Threads of which it was never told have no row. Windows tells it (the ideal processor), Linux has no such thing. */
+/** How long each thread ran on its ideal CPU, on CPUs near it, and elsewhere, by the setting at each time; these times sum to its running time. Threads without a recorded ideal CPU have no row. Windows records it (the ideal processor); Linux does not have one. */
 export interface IdealCpu {
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number;
-  /** On the ideal CPU. */
+  /** Time on the ideal CPU. */
   readonly ideal_ns: number;
-  /** On a sibling of it, on the same physical core. */
+  /** Time on an SMT sibling on the same physical core. */
   readonly same_core_ns: number;
-  /** On another core that shares its L2 cache (of a cluster of cores). */
+  /** Time on another core that shares its L2 cache (of a cluster of cores). */
   readonly same_l2_ns: number;
-  /** On another one that shares its L3 cache. */
+  /** Time on another core that shares its L3 cache. */
   readonly same_l3_ns: number;
-  /** On any other. */
+  /** Time on any other CPU. */
   readonly elsewhere_ns: number;
-  /** Before it was told, or where nobody tells what the two CPUs share. */
+  /** Running time before the ideal CPU was recorded, or while it is unknown what the two CPUs share. */
   readonly unknown_ns: number;
-  /** Of ideal_ns in its running time; null where it did not run. */
+  /** `ideal_ns` as a share of the running time; null if the thread did not run. */
   readonly share: number | null;
-  /** Of its running time, while the ideal CPU was none of those on which it is known to be allowed: what the scheduler then takes for it instead, nobody says. */
+  /** The part of its running time in which the ideal CPU was not among the CPUs on which it is known to be allowed. Which CPU the scheduler prefers instead is not recorded. */
   readonly not_allowed_ns: number;
 }
 
-/** Who woke whom: the wakings that made a thread ready, and for how long it then was. A waking that came while the thread was ready, or ran and went on, changed nothing and is not counted, nor is one before the time asked for; the ready time that followed counts as far as it lies within. */
+/** Which thread woke which: the wakeups that made a thread ready, and how long it then was ready. A wakeup of a thread that was already ready, or that kept running, changes nothing and is not counted. Wakeups before the requested range are not counted either, but the ready time that follows them is included as far as it lies in the range. */
 export interface Wakers {
-  /** The thread (key) that ran when the other was woken; 0: it was an interrupt, since no thread ran there, or since the source tells (its flags; not all have them); null: not told. */
+  /** Key of the thread that was running where the wakeup was issued; 0: an interrupt, because no thread was running there or because the source marks it (flags that not all sources have); null if not recorded. */
   readonly waker: number | null;
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number;
-  /** How often. */
+  /** Number of wakeups. */
   readonly wakings: number;
-  /** Of these, to the run queue of the CPU on which the waker ran. */
+  /** Wakeups to the run queue of the CPU on which the waker ran. */
   readonly same_cpu: number;
-  /** To another run queue. */
+  /** Wakeups to the run queue of another CPU. */
   readonly other_cpu: number;
-  /** Where the waker ran, or the run queue, is not told. */
+  /** Wakeups for which the waker's CPU or the run queue was not recorded. */
   readonly unknown_cpu: number;
-  /** How long the thread was ready after these wakings. */
+  /** Time the thread was ready after these wakeups. */
   readonly ready_ns: number;
 }
 
-/** How long each CPU was idle from one thread to the next, by length in powers of two. What was not seen from begin to end (the time asked for, the recording or unknown time cuts it) has no length and is in a row of its own, so that idle_ns sums to all of the idle time. */
+/** How long each CPU was idle from one thread to the next, by length in powers of two. A period without a known begin and end (cut by the requested range, by the recording or by unknown time) has no length. Such periods have a row of their own, so that `idle_ns` sums to the whole idle time. */
 export interface IdlePeriods {
-  /** The kernel's number of the logical processor. */
+  /** CPU number in the kernel (a logical processor). */
   readonly cpu: number;
-  /** performance, middle, efficient, low_power, or uniform where one class or none is known. */
+  /** `performance`, `middle`, `efficient`, `low_power`, or `uniform` if the machine has one core class or none is known. */
   readonly core_type: string;
-  /** The shortest length of this row: 0, 1000, 2000, 4000, …; null: cut, so of no known length. */
+  /** Lower bound of the length range: 0, 1000, 2000, 4000, …; null if the length is unknown (cut). */
   readonly from_ns: number | null;
-  /** The first length beyond this row; null: cut. */
+  /** Upper bound of the length range (exclusive); null if the length is unknown (cut). */
   readonly to_ns: number | null;
-  /** How often it was idle for so long; of those that are cut, the pieces. */
+  /** Number of idle periods of this length; for cut periods, the number of pieces. */
   readonly periods: number;
-  /** For how long in all. */
+  /** Total length of these periods. */
   readonly idle_ns: number;
 }
 
-/** What ended the idle periods of each CPU, by what made the thread ready that ran there next: whose waking costs the           machine its sleep. Its periods and idle_ns sum to those of the table idle_periods. An interrupt that woke no thread           ends none of them, though it ends a stay in an idle state (see the table idle_residency). */
+/** What ended the idle periods of each CPU: the event that made the next thread on it ready. `periods` and `idle_ns` sum to those of the table `idle_periods`. An interrupt that woke no thread does not end an idle period, although it ends a stay in an idle state (see the table `idle_residency`). */
 export interface IdleWakeups {
-  /** The kernel's number of the logical processor. */
+  /** CPU number in the kernel (a logical processor). */
   readonly cpu: number;
-  /** performance, middle, efficient, low_power, or uniform where one class or none is known. */
+  /** `performance`, `middle`, `efficient`, `low_power`, or `uniform` if the machine has one core class or none is known. */
   readonly core_type: string;
-  /** thread: another thread woke it; interrupt: an interrupt did (a device's, a timer's; see the table wakers), or its              CPU idled; untold: it was woken, nobody knows by whom; new: the first waking of its life; pulled: it was switched out              on another CPU while it could run; requeued: on this one; unknown: nobody can say why it could run; cut: nobody saw              the end (the time asked for, the recording or unknown time cuts it). */
+  /** `thread`: another thread woke it. `interrupt`: an interrupt of a device or timer woke it (see the table `wakers`), or its CPU was idle. `not_recorded`: it was woken, but the waker was not recorded. `new`: its first wakeup. `pulled`: it had been switched out on another CPU in a runnable state. `requeued`: the same, on this CPU. `unknown`: the reason why it could run is unknown. `cut`: the end is not in the requested range or the recording, or unknown time hides it. */
   readonly cause: string;
-  /** thread and new: the thread (key) that woke it, where told. */
+  /** `thread` and `new`: key of the thread that woke it; null if not recorded. */
   readonly waker: number | null;
-  /** The first interrupt after the CPU had entered its last idle state of the period: a device's by its name (else irq and its number), softirq and its vector's name, timer and the function that it called (where told), ipi and why another CPU sent it. Null: none was told, or no idle state was. */
+  /** The first interrupt after the CPU entered the last idle state of the period. Device: its name, or `irq` and its number. Softirq: `softirq` and the name of its vector. Timer: `timer` and the function it called, if recorded. IPI: `ipi` and why another CPU sent it. Null if no interrupt or no idle state was recorded. */
   readonly interrupt: string | null;
-  /** How many idle periods ended so. */
+  /** Number of idle periods that ended this way. */
   readonly periods: number;
-  /** Of these, those whose thread had become ready on the run queue of another CPU. */
+  /** Number of `periods` whose thread became ready on another CPU's run queue. */
   readonly elsewhere: number;
-  /** For how long the CPU had been idle, in all. */
+  /** Total length of these periods. */
   readonly idle_ns: number;
 }
 
-/** Which interrupts came upon each thread, and for how long their handlers ran on its CPU while it was there: part of its running_ns, in which it did nothing (exec_ns of the table threads is without it where the kernel keeps account of interrupts). A handler counts that was seen from begin to end; what lies within another one is the inner one's. No rows where the source does not tell of interrupts (record --irq). */
+/** Which interrupts hit each thread, and how long their handlers ran on its CPU meanwhile. This time is part of the thread's `running_ns`, but the thread made no progress (`exec_ns` of the table `threads` excludes it if the kernel accounts for interrupt time). Only handlers with a recorded begin and end count; for nested handlers, the time counts for the inner one. No rows if the source does not record interrupts (`record --irq`). */
 export interface Interrupts {
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number;
-  /** The kernel's number of the logical processor. */
+  /** CPU number in the kernel (a logical processor). */
   readonly cpu: number;
-  /** device, softirq, timer (the function that it called, or its own interrupt), or ipi (sent by another CPU). */
+  /** `device`, `softirq`, `timer` (a timer function or the timer interrupt), or `ipi` (sent by another CPU). */
   readonly kind: string;
-  /** device: the interrupt's; softirq: the vector's; else null. */
+  /** Device: interrupt number. Softirq: vector. Null otherwise. */
   readonly number: number | null;
-  /** What it is called, as in the table idle_wakeups. */
+  /** Name, as in the table `idle_wakeups`. */
   readonly interrupt: string;
-  /** How often it began while the thread was on that CPU. */
+  /** Number of handlers that began while the thread was on that CPU. */
   readonly count: number;
-  /** How long its handlers ran. */
+  /** Total time in the handlers. */
   readonly handler_ns: number;
-  /** The longest one. */
+  /** The longest single handler. */
   readonly longest_ns: number;
 }
 
-/** Requests to block devices by device, operation and the thread that issued them, how long they took from issue to completion, and for how long that thread was blocked while one of them was under way. A thread that reads mostly issues its own requests; written data mostly is issued by a kernel thread, so that a thread which waits for it has no row. */
+/** Requests to block devices by device, operation and issuing thread, their time from issue to completion, and how long the issuing thread was blocked meanwhile. A reading thread usually issues its own requests. Written data is usually written back by a kernel thread, so a thread that waits for it has no row. */
 export interface BlockIo {
-  /** The device by its numbers, as lsblk prints them. */
+  /** Device as `major:minor`, as lsblk prints it. */
   readonly device: string;
-  /** read, write, flush, discard or other. */
+  /** `read`, `write`, `flush`, `discard` or `other`. */
   readonly operation: string;
-  /** The thread that issued them; null: an interrupt did, or it is not known. */
+  /** Key of the thread that issued the requests; null if an interrupt issued them or the thread is unknown. */
   readonly thread: number | null;
-  /** Requests issued within the time asked for. */
+  /** Number of requests issued in the requested range. */
   readonly requests: number;
-  /** How much of the device they are about. */
+  /** Total size of these requests in bytes. */
   readonly bytes: number;
-  /** Requests done within the time asked for, whenever they were issued. */
+  /** Number of requests completed in the requested range, whenever they were issued. */
   readonly completed: number;
-  /** From issue to completion, summed over requests, as far as it lies in the time asked for. */
+  /** Time from issue to completion, summed over all requests, as far as it lies in the requested range. */
   readonly io_ns: number;
-  /** The longest of those that were issued and done within it; null: there is none. */
+  /** The longest request issued and completed in the requested range; null if there is none. */
   readonly longest_ns: number | null;
-  /** The thread was blocked while at least one of these requests was under way: it waited for the device, or for something else at the same time. Null without a thread. */
+  /** Time the thread was blocked while at least one of these requests was in flight. It waited for the device, or for something else at the same time. Null if `thread` is null. */
   readonly blocked_ns: number | null;
-  /** Completions of requests whose issue was not recorded: from before the recording, too many at once, or, as a write that only asks for a flush, never issued as such. */
-  readonly unissued: number;
+  /** Number of completions without a recorded issue: issued before the recording, too many requests in flight at the same time, or never issued as such (a write that only requests a flush). */
+  readonly missing_issues: number;
 }
 
-/** How long each CPU was in each of its idle states (cpuidle), as its power events tell, while no thread ran on it. Time in which it is known to be idle, but in no state that was told, has a row of its own. */
+/** How long each CPU was in each of its idle states (cpuidle) while no thread ran on it, from its power events. Idle time in no recorded idle state has a row of its own. */
 export interface IdleResidency {
-  /** The kernel's number of the logical processor. */
+  /** CPU number in the kernel (a logical processor). */
   readonly cpu: number;
-  /** performance, middle, efficient, low_power, or uniform where one class or none is known. */
+  /** `performance`, `middle`, `efficient`, `low_power`, or `uniform` if the machine has one core class or none is known. */
   readonly core_type: string;
-  /** The number of the idle state; null: idle, but no state was told. */
+  /** Number of the idle state; null: idle, but no state was recorded. */
   readonly state: number | null;
-  /** What the kernel's driver calls it, where the machine's description says. */
+  /** Name of the idle state in the kernel's driver; null if the machine description does not have it. */
   readonly state_name: string | null;
-  /** How long a CPU must stay in it for it to save energy, where the machine's description says. */
+  /** Minimum stay in the state that saves energy; null if the machine description does not have it. */
   readonly target_residency_ns: number | null;
-  /** How often it was entered; null where no state was told. */
+  /** Number of times the state was entered; null if no state was recorded. */
   readonly entries: number | null;
-  /** For how long it was in it. */
+  /** Time in the state. */
   readonly residency_ns: number;
-  /** The longest stay; null: none was seen from begin to end. */
+  /** The longest stay with a known begin and end; null if there is none. */
   readonly longest_ns: number | null;
-  /** Of the stays that were seen from begin to end, those shorter than target_residency_ns; null where that is null. */
+  /** Number of stays with a known begin and end that were shorter than `target_residency_ns`; null if that is null. */
   readonly too_short: number | null;
 }
 
-/** How long each CPU was at each frequency, as its power events tell (cpufreq: what was asked for), and what it did meanwhile. An idle CPU keeps the frequency that it was told last. */
+/** How long each CPU had each frequency, from its power events (cpufreq: the frequency that was requested), and its state meanwhile. An idle CPU keeps its last reported frequency. */
 export interface FrequencyResidency {
-  /** The kernel's number of the logical processor. */
+  /** CPU number in the kernel (a logical processor). */
   readonly cpu: number;
-  /** performance, middle, efficient, low_power, or uniform where one class or none is known. */
+  /** `performance`, `middle`, `efficient`, `low_power`, or `uniform` if the machine has one core class or none is known. */
   readonly core_type: string;
-  /** The frequency that the source told last; null: none was told yet, or more were told than are kept apart. */
+  /** The last reported frequency; null if none was reported yet, or if there are more distinct frequencies than are kept apart. */
   readonly khz: number | null;
-  /** How often it changed to it. */
+  /** Number of changes to this frequency. */
   readonly changes: number;
-  /** For how long it was at it. */
+  /** Time at this frequency. */
   readonly residency_ns: number;
-  /** Of that it ran threads. */
+  /** The part of `residency_ns` in which the CPU ran threads. */
   readonly busy_ns: number;
-  /** Of that it was idle. */
+  /** The part of `residency_ns` in which the CPU was idle. */
   readonly idle_ns: number;
-  /** Of that nobody can say what it did. */
+  /** The part of `residency_ns` in which the state of the CPU is unknown. */
   readonly unknown_ns: number;
 }
 
-/** How long each thread ran at each frequency, by type of core: frequencies of unequal cores do not compare. */
+/** How long each thread ran at each frequency, by core type, because frequencies of different core types are not comparable. */
 export interface ThreadByFrequency {
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number;
-  /** performance, middle, efficient, low_power, or uniform where one class or none is known. */
+  /** `performance`, `middle`, `efficient`, `low_power`, or `uniform` if the machine has one core class or none is known. */
   readonly core_type: string;
-  /** The frequency that the source told last; null: none was told yet, or more were told than are kept apart. */
+  /** The last reported frequency; null if none was reported yet, or if there are more distinct frequencies than are kept apart. */
   readonly khz: number | null;
-  /** For how long it ran. */
+  /** Time the thread ran on cores of this type at this frequency. */
   readonly running_ns: number;
 }
 
-/** For how long each CPU was parked: the scheduler put no threads there but those bound to it. Windows parks cores; Linux takes CPUs away by hotplug, some Android kernels by isolation. A source tells when that changes: before the first change that it tells of a CPU nobody can say (recordings by corewise tell what each CPU was when they began). parked_ns, unparked_ns and unknown_ns sum to the time asked for; of a CPU of which nothing was told, all but unknown_ns is null. */
+/** How long each CPU was parked: the scheduler placed no threads there except those bound to it. Windows parks cores, Linux takes CPUs offline by hotplug, and some Android kernels isolate them. Sources record changes only, so the state before the first recorded change of a CPU is unknown (recordings by corewise include the state at their start). `parked_ns`, `unparked_ns` and `unknown_ns` sum to the requested range. If nothing was recorded for a CPU, all columns except `unknown_ns` are null. */
 export interface Parking {
-  /** The kernel's number of the logical processor. */
+  /** CPU number in the kernel (a logical processor). */
   readonly cpu: number;
-  /** performance, middle, efficient, low_power, or uniform where one class or none is known. */
+  /** `performance`, `middle`, `efficient`, `low_power`, or `uniform` if the machine has one core class or none is known. */
   readonly core_type: string;
-  /** Parked. */
+  /** Time parked. */
   readonly parked_ns: number | null;
-  /** Not parked. */
+  /** Time not parked. */
   readonly unparked_ns: number | null;
-  /** Nobody can say. */
+  /** Time in an unknown parking state. */
   readonly unknown_ns: number;
-  /** Of parked_ns, a thread ran there nevertheless: one bound to it, or the last to leave. */
+  /** The part of `parked_ns` in which a thread ran there: one bound to the CPU, or the last one to leave it. */
   readonly busy_ns: number | null;
-  /** How often it came to be parked; not what the time asked for began with. */
+  /** How often the CPU became parked; the state at the begin of the requested range is not counted. */
   readonly periods: number | null;
-  /** The longest period, as far as it lies in the time asked for. */
+  /** The longest parked period, as far as it lies in the requested range. */
   readonly longest_ns: number | null;
-  /** parked_ns, of the time asked for. */
+  /** `parked_ns` as a share of the requested range. */
   readonly share: number | null;
 }
 
-/** How many CPUs were parked at once, exactly, of each type of core and of all. Over the rows of a type the durations sum to the time asked for, and parked × duration to the parked_ns of its CPUs in the table parking. A CPU that no other event and no description of the machine names counts from where it is first told of. */
+/** For how long how many CPUs were parked at the same time, for each core type and for all types. The durations of a type sum to the requested range, and `parked` × `duration_ns` sums to the `parked_ns` of its CPUs in the table `parking`. A CPU that appears in no other event and not in the machine description counts from its first parking event. */
 export interface ParkedTogether {
-  /** performance, middle, efficient, low_power, or uniform where one class or none is known. */
+  /** `performance`, `middle`, `efficient`, `low_power`, or `uniform` if the machine has one core class or none is known. */
   readonly core_type: string | null;
-  /** CPUs of this type (core_type null: of all types) that were parked. */
+  /** Number of CPUs of this type that were parked; of all types if `core_type` is null. */
   readonly parked: number;
-  /** CPUs of it of which nobody can say. */
+  /** Number of CPUs of this type in an unknown parking state. */
   readonly unknown: number;
-  /** For how long, in all. */
+  /** Total time with these numbers of CPUs. */
   readonly duration_ns: number;
 }
 
-/** For how long how many cores of each type, and how many CPUs beside the first on them, ran a thread at once. As in concurrency, of the CPUs that have a switch; all columns but unknown add up to its running. */
+/** For how long how many cores of each type, and how many further CPUs on the same cores, ran a thread at the same time. Like `concurrency`, this counts CPUs that have at least one switch; all columns except `unknown` add up to its `running`. */
 export interface ConcurrencyBands {
-  /** Performance cores with a busy CPU. */
+  /** Number of performance cores with a busy CPU. */
   readonly performance: number;
-  /** Middle cores with a busy CPU. */
+  /** Number of middle cores with a busy CPU. */
   readonly middle: number;
-  /** Efficient cores with a busy CPU. */
+  /** Number of efficient cores with a busy CPU. */
   readonly efficient: number;
-  /** Low-power cores with a busy CPU. */
+  /** Number of low-power cores with a busy CPU. */
   readonly low_power: number;
-  /** Cores with a busy CPU where the machine has one class or nobody told the core's. */
+  /** Number of cores with a busy CPU on a machine with one core class, or of an unknown class. */
   readonly uniform: number;
-  /** Busy CPUs beyond the first of each core. */
+  /** Number of busy CPUs beyond the first of each core. */
   readonly second_siblings: number;
-  /** CPUs of which nobody can say. */
+  /** Number of CPUs in an unknown state. */
   readonly unknown: number;
-  /** How long in all. */
+  /** Total time with these numbers of cores. */
   readonly duration_ns: number;
 }
 
-/** For how long how many CPUs of each core were busy at once: idle, one busy, many busy and unknown tile the time. */
+/** For how long how many CPUs of each core were busy at the same time. Idle, one busy, many busy and unknown tile the time. */
 export interface SmtCores {
-  /** The core, by the lowest number of its CPUs. */
+  /** The core, identified by its lowest CPU number. */
   readonly first_cpu: number;
-  /** Its CPUs, as the kernel lists them: 0,4 or 0-3. */
+  /** CPUs of the core in the kernel's list format: 0,4 or 0-3. */
   readonly cpus: string;
-  /** performance, middle, efficient, low_power, or uniform where one class or none is known. */
+  /** `performance`, `middle`, `efficient`, `low_power`, or `uniform` if the machine has one core class or none is known. */
   readonly core_type: string;
-  /** How many CPUs it has; null where nobody told: then each CPU stands as a core of its own. */
+  /** Number of CPUs of the core; null if not recorded: then each CPU counts as a core. */
   readonly siblings: number | null;
-  /** None of its CPUs ran a thread. */
+  /** Time in which none of its CPUs ran a thread. */
   readonly idle_ns: number;
-  /** Exactly one of them did. */
+  /** Time in which exactly one of its CPUs ran a thread. */
   readonly one_busy_ns: number;
-  /** Two or more of them did. */
+  /** Time in which two or more of its CPUs ran a thread. */
   readonly many_busy_ns: number;
-  /** Of one of its CPUs or more nobody can say. */
+  /** Time in which the state of one or more of its CPUs is unknown. */
   readonly unknown_ns: number;
-  /** The part of one_busy_ns and many_busy_ns in which every one of its CPUs ran a thread. */
+  /** The part of `one_busy_ns` and `many_busy_ns` in which all of its CPUs ran a thread. */
   readonly all_busy_ns: number;
-  /** Of two siblings: only the one of the lower number ran a thread; null for other cores. */
+  /** Core with two CPUs: time in which only the lower-numbered CPU ran a thread; null for other cores. */
   readonly first_alone_ns: number | null;
-  /** Of two siblings: only the one of the higher number ran a thread; null for other cores. */
+  /** Core with two CPUs: time in which only the higher-numbered CPU ran a thread; null for other cores. */
   readonly second_alone_ns: number | null;
 }
 
-/** How much of the capacity of each class of cores was used, where a core with all siblings busy does `gain` times the work of one with a single busy sibling: that one is 1/gain used already, and each further busy sibling adds an equal part of the rest. The gain is assumed to be 1.3, as measured on servers (1.33 and 1.29); the work at hand may differ. */
+/** How much of the capacity of each core class was used, if a core with all siblings busy does `gain` times the work of a core with a single busy sibling. One busy sibling uses 1/`gain` of the core, and each further one an equal part of the rest. The gain is assumed to be 1.3, as measured on servers (1.33 and 1.29); it depends on the workload. */
 export interface SmtUtilisation {
-  /** 0 = slowest class of the machine. */
+  /** Class of cores; 0 is the slowest class of the machine. */
   readonly core_class: number;
-  /** performance, middle, efficient, low_power, or uniform where one class or none is known. */
+  /** `performance`, `middle`, `efficient`, `low_power`, or `uniform` if the machine has one core class or none is known. */
   readonly core_type: string;
-  /** Cores of this class. */
+  /** Number of cores of this class. */
   readonly cores: number;
-  /** Their CPUs. */
+  /** Number of CPUs of these cores. */
   readonly cpus: number;
-  /** Core time in which it is known of every CPU of the core whether it was busy. */
+  /** Core time in which the states of all CPUs of the core are known. */
   readonly known_ns: number;
-  /** All other core time; what follows leaves it out. */
+  /** All other core time; the columns below exclude it. */
   readonly unknown_ns: number;
-  /** Busy part of the CPUs' time: the utilisation that counts each CPU as a core. */
+  /** Busy share of the CPUs' time: the utilisation if each CPU is counted as a core. */
   readonly busy_share: number | null;
-  /** What a core does with all siblings busy, by what it does with one. */
+  /** Work of a core with all siblings busy, relative to one with a single busy sibling. */
   readonly gain: number;
-  /** Core time, each moment weighed by the part of the core's capacity that was used; rounded. */
+  /** Core time, weighted by the used share of the core's capacity; rounded. */
   readonly used_ns: number;
-  /** used_ns of known_ns. */
+  /** `used_ns` as a share of `known_ns`. */
   readonly used_share: number | null;
-  /** The rest: what could still be done, by what can be done at most. */
+  /** The unused share of the capacity. */
   readonly headroom_share: number | null;
 }
 
-/** How long each thread ran beside a busy sibling and how long alone on its core: the four times tile running. */
+/** How long each thread ran while its SMT sibling was busy, and how long alone on its core. The four times tile its running time. */
 export interface SmtThreads {
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number;
-  /** On a CPU. */
+  /** Time on a CPU. */
   readonly running_ns: number;
-  /** On a core whose other CPUs were all idle. */
+  /** Time on a core whose other CPUs were all idle. */
   readonly alone_ns: number;
-  /** On a core of which another CPU ran a thread. */
-  readonly beside_busy_ns: number;
-  /** On a core of which no other CPU is known to have run a thread, but nobody can say of all. */
-  readonly beside_unknown_ns: number;
-  /** On a core of one CPU, or of which nobody told the siblings. */
+  /** Time on a core of which another CPU ran a thread. */
+  readonly sibling_busy_ns: number;
+  /** Time on a core of which no other CPU is known to have run a thread, but the state of at least one is unknown. */
+  readonly sibling_unknown_ns: number;
+  /** Time on a core with one CPU, or with unknown siblings. */
   readonly no_sibling_ns: number;
-  /** beside_busy_ns of alone_ns and beside_busy_ns. */
-  readonly beside_busy_share: number | null;
+  /** `sibling_busy_ns` as a share of `alone_ns` + `sibling_busy_ns`. */
+  readonly sibling_busy_share: number | null;
 }
 
-/** How long each thread ran beside each other one on the same core. Beside two at once, the time is in both rows. */
-export interface SmtBeside {
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+/** How long each thread ran at the same time as each other thread on the same core. Time with two other threads at once is in both rows. */
+export interface SmtPairs {
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number;
-  /** The thread on another CPU of the core. */
-  readonly beside_thread: number;
-  /** The kernel's number of that thread. */
-  readonly beside_tid: number;
-  /** How long they ran so. */
-  readonly beside_ns: number;
+  /** Key of the thread on another CPU of the core. */
+  readonly sibling_thread: number;
+  /** TID of that thread. */
+  readonly sibling_tid: number;
+  /** Time both threads ran on the core at the same time. */
+  readonly overlap_ns: number;
 }
 
-/** How long each thread ran from one wait to the next (a CPU burst, whoever ran in between), by the class of core, by what its siblings did meanwhile, and by length in sixteen steps an octave: a thread that does the same work again and again shows how much slower it is on one class than on another, and beside a busy sibling. The rows of a thread sum to its running_ns. */
+/** How long each thread ran from one wait to the next (a CPU burst, including preemptions in between), by core class, by the state of its SMT siblings, and by length in sixteen steps per octave. For a thread that repeats the same work, the lengths show how much slower it is on one core class than on another, and while its SMT sibling is busy. The rows of a thread sum to its `running_ns`. */
 export interface CpuBursts {
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number;
-  /** 0 = slowest class of the machine; null: it ran on several. */
+  /** Class of cores; 0 is the slowest class of the machine; null: the burst ran on several. */
   readonly core_class: number | null;
-  /** performance, middle, efficient, low_power, or uniform where one class or none is known. */
+  /** `performance`, `middle`, `efficient`, `low_power`, or `uniform` if the machine has one core class or none is known. */
   readonly core_type: string | null;
-  /** For more than fifteen sixteenths of it: idle: the core's other CPUs were; busy: another one ran a thread; unknown: of one that might have, nobody can say; none: the core is of one CPU, or nobody told of others. Null: now one, now another. */
+  /** State of the core's other CPUs for more than fifteen sixteenths of the burst. `idle`: all were idle. `busy`: at least one ran a thread. `unknown`: the state of one that may have run a thread is unknown. `none`: the core has one CPU, or no known siblings. Null: mixed. */
   readonly sibling: string | null;
-  /** The shortest length of this row: 0, 1024, 1088, 1152, …; null: begin or end were not seen, or something between. */
+  /** Lower bound of the length range: 0, 1024, 1088, 1152, …; null if the begin, the end or a part of the burst is unknown. */
   readonly from_ns: number | null;
-  /** The first length beyond this row; null: of no known length. */
+  /** Upper bound of the length range (exclusive); null if the length is unknown. */
   readonly to_ns: number | null;
-  /** How often it ran for so long. */
+  /** Number of bursts of this length. */
   readonly bursts: number;
-  /** For how long in all. */
+  /** Total length of these bursts. */
   readonly running_ns: number;
 }
 
-/** How long each thread ran against the order whole fast cores, whole slower cores, busy cores' siblings, while a core before its own was idle on which it was allowed, and was not parked as far as anybody told. While nobody tells where that is (permission_unknown_ns), any core may be: such time counts in the upper end of a range, and not in its lower. in_order_ns, the upper ends and unknown_ns tile running. */
+/** How long each thread ran with suboptimal placement. The order of preference is: a whole fast core, a whole slower core, the SMT sibling of a busy CPU. Placement is suboptimal while a preferable core on which the thread was allowed was idle and not known to be parked. While the thread's affinity is unknown (`permission_unknown_ns`), any core may have been allowed: such time counts for the upper bound of a range, but not for its lower bound. `in_order_ns`, the upper bounds and `unknown_ns` tile the running time. */
 export interface Placement {
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number;
-  /** On a CPU. */
+  /** Time on a CPU. */
   readonly running_ns: number;
-  /** No core before its own was idle where it was allowed. */
+  /** Time in which no preferable core on which the thread was allowed was idle. */
   readonly in_order_ns: number;
-  /** On a core while a whole one of a faster class was idle where it is known to be allowed. */
+  /** Time on a core while a whole core of a faster class was idle on which the thread is known to be allowed. */
   readonly slower_core_lower_ns: number;
-  /** The same, and while nobody told where it was allowed. */
+  /** The same, including time with unknown affinity. */
   readonly slower_core_upper_ns: number;
-  /** Beside a busy sibling while, of the cores where it is known to be allowed, none of a faster class was known to be idle, but a whole one of its own class was. */
+  /** Time while its SMT sibling was busy and, of the cores on which the thread is known to be allowed, none of a faster class was known to be idle, but a whole core of its own class was. */
   readonly busy_sibling_lower_ns: number;
-  /** The same, and while nobody told where it was allowed. */
+  /** The same, including time with unknown affinity. */
   readonly busy_sibling_upper_ns: number;
-  /** Beside a busy sibling while, of the cores where it is known to be allowed, none of its class or a faster one was known to be idle, but a whole one of a slower class was. */
+  /** Time while its SMT sibling was busy and, of the cores on which the thread is known to be allowed, none of its own or a faster class was known to be idle, but a whole core of a slower class was. */
   readonly skipped_slower_lower_ns: number;
-  /** The same, and while nobody told where it was allowed. */
+  /** The same, including time with unknown affinity. */
   readonly skipped_slower_upper_ns: number;
-  /** Nobody can say, of its own core or of others, whether it was one of these. */
+  /** Time in which the state of its own core or of others is unknown, so that the placement cannot be classified. */
   readonly unknown_ns: number;
-  /** Of slower_core_lower_ns, what the fastest idle class would have saved by the kernel's capacities; null where these do not tell both classes. */
+  /** Time that the fastest idle class would have saved of `slower_core_lower_ns`, calculated from the kernel's CPU capacities; null if the capacity of either class is unknown. */
   readonly cost_lower_ns: number | null;
-  /** The same of slower_core_upper_ns. */
+  /** The same for `slower_core_upper_ns`. */
   readonly cost_upper_ns: number | null;
-  /** Of running_ns, while nobody told on which CPUs the thread was allowed. */
+  /** The part of `running_ns` in which the affinity of the thread is unknown. */
   readonly permission_unknown_ns: number;
-  /** Of busy_sibling_lower_ns, on a CPU onto which the thread was woken while it idled beside a busy sibling, and a whole core of the class idled for which no thread was queued; until the thread waits again or runs elsewhere. */
+  /** The part of `busy_sibling_lower_ns` on a CPU to which the thread was woken while that CPU was idle, its SMT sibling was busy, and a whole core of the class was idle with no thread queued for it; it ends when the thread waits again or runs elsewhere. */
   readonly woken_sibling_lower_ns: number;
-  /** The same of busy_sibling_upper_ns. */
+  /** The same for `busy_sibling_upper_ns`. */
   readonly woken_sibling_upper_ns: number;
 }
 
-/** Of each thread that ran on a core of a class slower than the fastest, what was on faster cores meanwhile: an idle one where it is allowed, an idle one where it is not, or one that a thread of lower priority had. A core of which every CPU is parked is not idle. The five times tile running_ns, and faster_idle_ns is slower_core_lower_ns of the table placement. No rows where the machine has one class, or nobody told of more. */
+/** For each thread that ran on a core slower than the fastest class: the use of the faster cores meanwhile. Either a faster core was idle on which the thread is allowed, or one on which it is not allowed, or a faster core ran a thread of lower priority. A core whose CPUs are all parked is not idle. The five times tile `running_ns`, and `faster_idle_ns` equals `slower_core_lower_ns` of the table `placement`. No rows if the machine has one core class, or only one is known. */
 export interface SlowerCores {
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number;
-  /** On a core of another class than the fastest. */
+  /** Time on a core of another class than the fastest. */
   readonly running_ns: number;
-  /** While a whole core of a faster class was idle where it is known to be allowed. */
+  /** Time in which a whole core of a faster class was idle on which the thread is known to be allowed. */
   readonly faster_idle_ns: number;
-  /** While only such cores of faster classes were idle where it is not allowed. */
+  /** Time in which the only idle cores of faster classes were cores on which the thread is not allowed. */
   readonly faster_not_allowed_ns: number;
-  /** While none of them was idle, but on a CPU of one where it is allowed a thread ran whose dynamic priority is lower (a greater number), both priorities being told. */
+  /** Time in which none of them was idle, but a CPU of one on which the thread is allowed ran a thread with a lower dynamic priority (a greater number); both priorities are known. */
   readonly faster_lower_ns: number;
-  /** While none of these is known. */
+  /** Time in which none of these is known. */
   readonly none_ns: number;
-  /** While nobody told on which CPUs it was allowed. */
+  /** Time in which the affinity of the thread is unknown. */
   readonly permission_unknown_ns: number;
-  /** Of faster_not_allowed_ns, what the fastest of those classes would have saved by the kernel's capacities; null where these do not tell both classes. */
+  /** Time that the fastest of those classes would have saved of `faster_not_allowed_ns`, calculated from the kernel's CPU capacities; null if the capacity of either class is unknown. */
   readonly not_allowed_cost_ns: number | null;
-  /** The same of faster_lower_ns. */
+  /** The same for `faster_lower_ns`. */
   readonly lower_cost_ns: number | null;
 }
 
-/** How long the stretches took that a thread or process marked, by name, and what the thread did meanwhile. A stretch within another is a part of both. */
+/** Durations of the stretches that a thread or process marked, by name, and the states of the thread meanwhile. A nested stretch also counts for the stretches around it. */
 export interface Marks {
-  /** The thread that marked them; null: they are of a process or of the machine. */
+  /** Key of the thread that marked them; null if they belong to a process or to the machine. */
   readonly thread: number | null;
-  /** The process, where told. */
+  /** Process ID; null if not recorded. */
   readonly pid: number | null;
-  /** What the program calls them. */
+  /** Name that the program gave them. */
   readonly name: string | null;
-  /** Stretches that ended, and moments. */
+  /** Number of stretches that ended, and of instants. */
   readonly count: number;
-  /** Stretches that had not ended at the end, counted up to there. */
+  /** Number of stretches without a recorded end; they count up to the end of the recording. */
   readonly open: number;
-  /** From begin to end, in all. */
+  /** Total time from begin to end. */
   readonly duration_ns: number;
-  /** The longest one. */
+  /** The longest stretch. */
   readonly longest_ns: number;
-  /** Of that the thread was on a CPU. */
+  /** The part of `duration_ns` in which the thread was on a CPU; null if there is no thread. */
   readonly running_ns: number | null;
-  /** Of that it could run, but did not; null where the source has no wakings. */
+  /** The part of `duration_ns` in which the thread was runnable but not running; null if there is no thread or the source has no wakeups. */
   readonly ready_ns: number | null;
-  /** Of that it waited for something. */
+  /** The part of `duration_ns` in which the thread was blocked; null if there is no thread. */
   readonly blocked_ns: number | null;
-  /** Of that nobody can say what it did. */
+  /** The part of `duration_ns` in which the state of the thread is unknown; null if there is no thread. */
   readonly unknown_ns: number | null;
 }
 
-/** For how long which threads were on the critical path, and what they did there: the table critical_path in sums, the thread with the most first. path_ns sums to the time asked for. */
+/** How long each thread was on the critical path, and in which state: the table `critical_path` in sums, longest first. `path_ns` sums to the requested range. */
 export interface CriticalByThread {
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number | null;
-  /** On the path; the times below sum to it, but for beside_busy_ns. */
+  /** Time on the path; the times below sum to it, except `sibling_busy_ns`. */
   readonly path_ns: number;
-  /** Of the time asked for. */
+  /** `path_ns` as a share of the requested range. */
   readonly share: number;
-  /** Ran there on a core of type performance. */
+  /** On the path, running on a core of type performance. */
   readonly running_performance_ns: number;
-  /** Ran there on one of type middle. */
+  /** On the path, running on a core of type middle. */
   readonly running_middle_ns: number;
-  /** Ran there on one of type efficient. */
+  /** On the path, running on a core of type efficient. */
   readonly running_efficient_ns: number;
-  /** Ran there on one of type low_power. */
+  /** On the path, running on a core of type low_power. */
   readonly running_low_power_ns: number;
-  /** Ran there where one class of cores or none is known, or on nobody knows which CPU. */
+  /** On the path, running on a machine with one core class or none known, or on an unknown CPU. */
   readonly running_uniform_ns: number;
-  /** Of all its running time there, that in which a sibling was busy. */
-  readonly beside_busy_ns: number;
-  /** Was ready there behind another thread, or nobody can say behind what. */
+  /** The part of its running time on the path in which an SMT sibling was busy. */
+  readonly sibling_busy_ns: number;
+  /** On the path, ready while another thread ran on the CPU of its run queue, or while what ran there is unknown. */
   readonly ready_ns: number;
-  /** Was ready there while the CPU of its run queue was idle. */
+  /** On the path, ready while the CPU of its run queue was idle. */
   readonly wakeup_latency_ns: number;
-  /** Its cgroup's CPU quota held it there, where that is told; else it is in the two before. */
+  /** On the path, kept from running by its cgroup's CPU quota, if that is recorded; otherwise this time is in the two columns before. */
   readonly throttled_ns: number;
-  /** Was blocked there. */
+  /** On the path, blocked. */
   readonly blocked_ns: number;
-  /** Had exited. */
+  /** On the path, after its exit. */
   readonly exited_ns: number;
-  /** Nobody can say what it did. */
+  /** On the path, in an unknown state. */
   readonly unknown_ns: number;
-  /** How often the path came to it. */
+  /** How often the path came to this thread. */
   readonly visits: number;
 }
 
-/** The chain of threads that determined when a thread came where it was at the end of the time asked for (the critical path of Yang and Miller, 1988), piece by piece in order of time: the pieces tile that time. Going back from the end, the path stays with a thread while it runs and while it is ready; where it was woken by another thread, the path goes over to that one at the instant of the waking, also where that leads further back than the wait. A wait that an interrupt ended, or nobody knows who, stays on the path as blocked. Of sources without flags (see the table wakers) a waking by an interrupt that came upon a running thread is told as that thread's. A waking that no ready time followed leaves no trace of its waker. Whose end it is, is said beside the time (corewise table --thread TID, the last life of that number); unsaid, of the threads that run at the end the one that came to run last, or where none does, the one that ran last: of those of the program that the recording was made for, where it is known and any of them ran, else of all; no rows where none ran. */
+/** The critical path (Yang and Miller, 1988) to the end of the requested range: the chain of threads that determined when the thread got there, piece by piece in order of time. The pieces tile the range. Followed backwards from the end, the path stays with a thread while it runs and while it is ready. Where another thread woke it, the path continues with that thread at the time of the wakeup, even if this leads further back than the wait. A wait that was ended by an interrupt or by an unknown waker stays on the path as blocked. In sources without wakeup flags (see the table `wakers`), a wakeup by an interrupt that hit a running thread is attributed to that thread. If no ready time follows a wakeup, its waker is unknown. `--thread TID` selects the thread that the path ends with (the last instance of that TID). By default, it is the thread that runs at the end, the one switched in last if there are several, or the one that ran last if none runs: of the threads of the recorded program if that is known and any of them ran, otherwise of all threads. No rows if no thread ran. */
 export interface CriticalPath {
-  /** When it began. */
+  /** Start time. */
   readonly start_ns: number;
-  /** When it ended. */
+  /** End time. */
   readonly end_ns: number;
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number | null;
-  /** running; ready: another ran on the CPU of its run queue, or nobody can say what did, or that CPU was parked; wakeup_latency: ready while that CPU was idle; throttled: ready, and held by its cgroup's CPU quota; blocked (in a source without wakings, until it ran again); exited; unknown, without a reason: before its life began. */
+  /** `running`. `ready`: another thread ran on the CPU of its run queue, that CPU was parked, or what ran there is unknown. `wakeup_latency`: ready while that CPU was idle. `throttled`: ready, but its cgroup's CPU quota kept it from running. `blocked`: waiting (in a source without wakeups, until it ran again). `exited`. `unknown`; without a reason: before the thread instance began. */
   readonly state: string;
-  /** Running: where. Ready, wakeup_latency and throttled: on whose run queue, where told. Else null. */
+  /** Running: the CPU it ran on. Ready, wakeup_latency and throttled: the CPU of its run queue, null if not recorded. Null otherwise. */
   readonly cpu: number | null;
-  /** performance, middle, efficient, low_power, or uniform where one class or none is known. */
+  /** `performance`, `middle`, `efficient`, `low_power`, or `uniform` if the machine has one core class or none is known. */
   readonly core_type: string | null;
-  /** Running: another CPU of that core was busy; idle: none was; unknown: nobody can say; null: it has none that anybody told. */
+  /** Running: `busy` if another CPU of that core ran a thread, `idle` if none did, `unknown` if that is not known; null if the core has no known sibling. */
   readonly sibling: string | null;
-  /** Running: the frequency that was told of that CPU last; null: none was. */
+  /** Running: the last reported frequency of that CPU; null if none was recorded. */
   readonly freq_khz: number | null;
-  /** Ready: the thread (key) that ran on the CPU of its run queue; null: nobody can say. */
-  readonly behind: number | null;
-  /** Why, as in the table thread_state. */
+  /** Ready: key of the thread that ran on the CPU of its run queue; null if unknown. */
+  readonly queued_behind: number | null;
+  /** Cause of the state, as in the table `thread_state`. */
   readonly reason: string | null;
-  /** Ready since a waking: the thread (key) that woke it, from which the path comes. Blocked: who ended that. 0: an interrupt did; null: nobody, or nobody knows who. */
+  /** Ready after a wakeup: key of the thread that woke it, from which the path comes. Blocked: key of the thread that ended the wait. 0: an interrupt; null if none or unknown. */
   readonly waker: number | null;
-  /** Dynamic priority on the kernel's scale (0–99 real time, 100–139 fair), where told. */
+  /** Dynamic priority on the kernel's scale (0–99 real time, 100–139 fair); null if not recorded. */
   readonly prio: number | null;
 }
 
-/** The slowest of the frames that took longer than their budget, and why: the critical path to the end of each (see the table critical_path), cause by cause, beside that of typical frames, the cause that took most more first. Frames are the stretches that a program marked (corewise table --frames-of NAME), else those of a frame log that was recorded beside the threads; they count if they began and ended within the time asked for. The budget is what --budget says, 1/60 s say for a display of 60 Hz, since no source tells the display's rate; without it, the median frame time. Typical are those whose times are nearest the median, one of eight frames, nine at most. Ten frames are told (--slowest). The path leads to the end of the thread that marked the frame; of a frame of a process (of a log that does not tell it: of the program that the recording was made for) to that of its thread that ran last within the frame; --thread says another, and where nothing says whose, all of it is unknown. No rows where no frame took longer. */
+/** The slowest of the frames that exceeded their budget, and why: the critical path to the end of each frame (see the table `critical_path`), by cause, compared with that of typical frames. The causes that took the most extra time come first. Frames are the stretches that a program marked (`--frames-of NAME`), otherwise those of a frame log recorded with the threads; only frames that began and ended in the requested range count. The budget is `--budget`, for example 1/60 s for a display of 60 Hz, because no source records the display's refresh rate; by default it is the median frame time. Typical frames are those with frame times nearest to the median: one in eight frames, nine at most. Ten frames are listed (`--slowest`). The path leads to the end of the thread that marked the frame; for a frame of a process (for a log without process IDs: of the recorded program), to the end of its thread that ran last within the frame. `--thread` selects another one. If the thread is unknown, the whole frame time is unknown. No rows if no frame exceeded its budget. */
 export interface SlowFrames {
-  /** 1: the slowest. */
+  /** Rank of the frame; 1 is the slowest. */
   readonly rank: number;
-  /** What it is called: the mark, or the program of the log. */
+  /** Name of the mark, or the program of the frame log. */
   readonly name: string | null;
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number | null;
-  /** When it began. */
+  /** Start time. */
   readonly start_ns: number;
-  /** When it ended. */
+  /** End time. */
   readonly end_ns: number;
-  /** The frame time; time_ns sums to it. */
+  /** Frame time; `time_ns` sums to it. */
   readonly frame_ns: number;
-  /** What it might have taken. */
+  /** Budget of the frame. */
   readonly budget_ns: number;
-  /** By so much it took longer. */
+  /** `frame_ns` minus `budget_ns`. */
   readonly over_ns: number;
-  /** What happened on its path: running; running_beside_busy: running while a sibling was busy; ready: another ran on the CPU of its run queue, or nobody can say what did; wakeup_latency: ready while that CPU was idle; throttled: held by its cgroup's CPU quota; blocked; exited; unknown. */
+  /** State on the critical path. `running`. `running_sibling_busy`: running while its SMT sibling was busy. `ready`: another thread ran on the CPU of its run queue, or what ran there is unknown. `wakeup_latency`: ready while that CPU was idle. `throttled`: kept from running by its cgroup's CPU quota. `blocked`, `exited` or `unknown`. */
   readonly cause: string;
-  /** Running: on cores of this type; null: nobody knows on which. */
+  /** Running: type of the cores; null if unknown. */
   readonly core_type: string | null;
-  /** Ready: the thread (key) that ran instead; null: nobody can say. */
-  readonly behind: number | null;
-  /** For how long, in this frame. */
+  /** Ready: key of the thread that ran instead; null if unknown. */
+  readonly queued_behind: number | null;
+  /** Time in this frame. */
   readonly time_ns: number;
-  /** For how long in a typical frame, in the mean; sums to their mean time. */
+  /** Mean time in a typical frame; sums to the mean time of typical frames. */
   readonly typical_ns: number;
-  /** time_ns less typical_ns; sums to what the frame took longer than a typical one. */
-  readonly more_ns: number;
-  /** more_ns, of that sum; less than 0 where the cause took less than usual. */
+  /** `time_ns` minus `typical_ns`; sums to the extra time compared with a typical frame. */
+  readonly excess_ns: number;
+  /** `excess_ns` as a share of that sum; negative if the cause took less time than in a typical frame. */
   readonly share: number | null;
 }
 
-/** Every stretch that a thread or process marked, in order of end, and what the thread did meanwhile: a frame each, where a program marks its frames. */
+/** Every stretch that a thread or process marked, in order of end, and the states of the thread meanwhile: one row per frame if a program marks its frames. */
 export interface MarkStretches {
-  /** The thread that marked it; null: it is of a process or of the machine. */
+  /** Key of the thread that marked it; null if it belongs to a process or to the machine. */
   readonly thread: number | null;
-  /** The process, where told. */
+  /** Process ID; null if not recorded. */
   readonly pid: number | null;
-  /** What the program calls it. */
+  /** Name that the program gave it. */
   readonly name: string | null;
-  /** When it began. */
+  /** Start time. */
   readonly start_ns: number;
-  /** When it ended. */
+  /** End time. */
   readonly end_ns: number;
-  /** Whether its end was marked; otherwise it goes up to the recording's. */
+  /** Whether its end was recorded; otherwise it lasts to the end of the recording. */
   readonly ended: boolean;
-  /** From begin to end. */
+  /** Time from begin to end. */
   readonly duration_ns: number;
-  /** Of that the thread was on a CPU. */
+  /** The part of `duration_ns` in which the thread was on a CPU; null if there is no thread. */
   readonly running_ns: number | null;
-  /** Of that it could run, but did not; null where the source has no wakings. */
+  /** The part of `duration_ns` in which the thread was runnable but not running; null if there is no thread or the source has no wakeups. */
   readonly ready_ns: number | null;
-  /** Of that it waited for something. */
+  /** The part of `duration_ns` in which the thread was blocked; null if there is no thread. */
   readonly blocked_ns: number | null;
-  /** Of that nobody can say what it did. */
+  /** The part of `duration_ns` in which the state of the thread is unknown; null if there is no thread. */
   readonly unknown_ns: number | null;
 }
 
-/** Every parallel region: while two threads or more of a process have stretches of one name marked, from the first begin to the last end, in order of end. Who begins when all others have ended, within a second, is of it too where it had no CPU meanwhile: it was ready then, and had been for half of the region. A thread arrives with the end of its last stretch, and waits for the last to arrive (the tail of a barrier). What could be recovered is an estimate: recoverable_from_ns to recoverable_to_ns, had the work been handed out such that all arrive at once. With n chunks, handed out one by one, up to slowest_ns / n of that is left, while the last chunk is done on whatever is slowest; what handing out costs is in none of these. Of regions that the time asked for cuts there are no rows. */
+/** Every parallel region: the time from the first begin to the last end in which two or more threads of a process have marked stretches of the same name, in order of end. A thread that begins within one second after all others have ended belongs to the region too if it got no CPU meanwhile: it was ready at that time and had been ready for half of the region. A thread arrives at the end of its last stretch and waits until the last thread arrives (the tail of a barrier). The potential saving is an estimated range, `recoverable_from_ns` to `recoverable_to_ns`: what a distribution of the work in which all threads arrive at the same time would save. With n chunks distributed one by one, up to `slowest_ns` / n of the tail remains while the slowest thread finishes the last chunk. The cost of distributing the work is not included. Regions that the requested range cuts have no row. */
 export interface ParallelRegions {
-  /** The process, where told. */
+  /** Process ID; null if not recorded. */
   readonly pid: number | null;
-  /** What the program calls the stretches. */
+  /** Name that the program gave the stretches. */
   readonly name: string;
-  /** When it began. */
+  /** Start time. */
   readonly start_ns: number;
-  /** When it ended. */
+  /** End time. */
   readonly end_ns: number;
-  /** Threads that marked such stretches; tracks, where they are of no thread. */
+  /** Number of threads that marked such stretches; number of tracks if the stretches belong to no thread. */
   readonly threads: number;
-  /** How many they marked, those within others not counted: the chunks, where each is marked. */
+  /** Number of marked stretches, not counting nested ones: the chunks, if each chunk is marked. */
   readonly stretches: number;
-  /** How long these took, in all. */
+  /** Total duration of these stretches. */
   readonly worked_ns: number;
   /** When the first thread arrived. */
   readonly first_arrival_ns: number;
-  /** From then to the last arrival. */
+  /** Time from the first to the last arrival. */
   readonly tail_ns: number;
-  /** From each thread's arrival to the last one, in all. */
+  /** Time from each thread's arrival to the last arrival, summed over threads. */
   readonly waiting_ns: number;
-  /** For how long in all cores of type performance idled within the tail, each counted by itself. */
+  /** Idle time of cores of type performance within the tail, summed over cores. */
   readonly idle_performance_ns: number;
-  /** Those of type middle. */
+  /** The same for cores of type middle. */
   readonly idle_middle_ns: number;
-  /** Those of type efficient. */
+  /** The same for cores of type efficient. */
   readonly idle_efficient_ns: number;
-  /** Those of type low_power. */
+  /** The same for cores of type low_power. */
   readonly idle_low_power_ns: number;
-  /** Those of machines of one type, or of none that is known. */
+  /** The same for cores of machines with one core type or none known. */
   readonly idle_uniform_ns: number;
-  /** For how long in all nobody can say of cores whether they idled. */
+  /** Time of cores within the tail in which it is unknown whether they were idle, summed over cores. */
   readonly idle_unknown_ns: number;
-  /** By so much sooner all would have arrived at once: if all threads go equally fast (waiting_ns / threads), or if each stretch is as much work as any other, so that who took longer for each goes slower; the less one. */
+  /** Lower bound of the potential saving. Two models estimate it: all threads are equally fast (`waiting_ns` / `threads`), or all stretches are equal work, so that a thread that takes longer for each is slower. This is the smaller estimate. */
   readonly recoverable_from_ns: number;
-  /** The greater one. */
+  /** Upper bound of the potential saving: the larger of the two estimates. */
   readonly recoverable_to_ns: number;
-  /** Of waiting_ns, that in which those who waited ran: they spun, or did other work; null where stretches are of no thread. */
+  /** The part of `waiting_ns` in which the waiting threads ran: they spun or did other work; null if the stretches belong to no thread. */
   readonly waiting_running_ns: number | null;
-  /** For how long the last to arrive had been ready since its part began, and at once before that while another had arrived; the least of those that came last; null where the source has no wakings, or stretches are of no thread. */
+  /** How long the last thread to arrive was ready since its part of the region began, and directly before that while another thread had already arrived; the minimum if several arrived last; null if the source has no wakeups, or the stretches belong to no thread. */
   readonly last_ready_ns: number | null;
-  /** What all of the work takes one thread alone that goes as the slowest does. */
+  /** Time that all of the work takes a single thread at the speed of the slowest thread. */
   readonly slowest_ns: number;
 }
 
-/** How long the stretches took that programs marked (frames, where they mark those), by how many CPUs were parked meanwhile: in the mean over each stretch's time, to the nearest whole number. Only those that began and ended within the time asked for. No rows where nobody tells of parking. */
+/** Durations of the stretches marked by programs (frames, if they mark those), by the number of CPUs parked meanwhile: the mean over the time of each stretch, to the nearest whole number. Includes only stretches that began and ended in the requested range. No rows if parking was not recorded. */
 export interface FramesParked {
-  /** What the program calls them. */
+  /** Name that the program gave the stretches. */
   readonly name: string | null;
-  /** CPUs that were parked, in the mean over one stretch, to the nearest whole number. */
+  /** Mean number of parked CPUs during one stretch, to the nearest whole number. */
   readonly parked: number;
-  /** CPUs of which nobody can say, likewise. */
+  /** Mean number of CPUs in an unknown parking state during one stretch, to the nearest whole number. */
   readonly unknown: number;
-  /** Stretches of so many. */
+  /** Number of stretches with these numbers of CPUs. */
   readonly frames: number;
-  /** CPUs that were parked, in the mean over the time of all of them. */
+  /** Mean number of parked CPUs over the time of all these stretches. */
   readonly mean_parked: number;
-  /** The most that were parked at once during any of them. */
-  readonly most_parked: number;
-  /** From begin to end, in all. */
+  /** The maximum number of CPUs parked at the same time during any of these stretches. */
+  readonly max_parked: number;
+  /** Total duration of these stretches. */
   readonly duration_ns: number;
-  /** The mean of them, to the nanosecond below. */
+  /** Mean duration, rounded down to nanoseconds. */
   readonly mean_ns: number;
-  /** The least time that 95 of 100 did not exceed (the nearest rank), or up to precision_ns more. */
+  /** 95th percentile of the durations (nearest rank), or up to `precision_ns` more. */
   readonly p95_ns: number;
-  /** The longest one. */
+  /** The longest duration. */
   readonly longest_ns: number;
-  /** What one might have taken: what --budget says, else the median of all stretches of this name. */
+  /** Duration budget of one stretch: `--budget`, or the median duration of all stretches of this name. */
   readonly budget_ns: number;
-  /** Of frames, those that took longer; those that may have, by less than precision_ns, do not count. */
+  /** Number of `frames` over the budget; those that may be over it by less than `precision_ns` are not counted. */
   readonly over_budget: number;
-  /** 0, but where there are more different times than are told apart. */
+  /** Precision of the percentile; 0 unless there are more distinct durations than are kept apart. */
   readonly precision_ns: number;
 }
 
-/** The frames of each swap chain: how many, how long, and what bound them. Where there are more than 1,000, the further ones are one row without a name. */
+/** Number, times and limiting factor of the frames of each swap chain. If there are more than 1,000 swap chains, the others share one row without a name. */
 export interface FrameSums {
-  /** The program, where told. */
+  /** Name of the program; null if not recorded. */
   readonly application: string | null;
-  /** Its process, where told. */
+  /** Process ID; null if not recorded. */
   readonly pid: number | null;
-  /** The address of the swap chain, where told. */
+  /** Address of the swap chain; null if not recorded. */
   readonly swap_chain: string | null;
-  /** Frames. */
+  /** Number of frames. */
   readonly frames: number;
-  /** Of these, those whose frame time is told: the times below are theirs. */
+  /** Number of frames with a known frame time; the times below are theirs. */
   readonly timed: number;
-  /** Their frame times, in all. */
+  /** Sum of the frame times. */
   readonly frame_ns: number;
-  /** The mean frame time. */
+  /** Mean frame time. */
   readonly mean_ns: number | null;
-  /** Frames a second: one by the mean frame time. */
+  /** Frames per second: 1 / mean frame time. */
   readonly fps: number | null;
-  /** The frame time that half of them do not exceed. */
+  /** Median frame time. */
   readonly median_ns: number | null;
-  /** The frame time that 99 of 100 do not exceed. */
+  /** 99th percentile of the frame times. */
   readonly p99_ns: number | null;
-  /** The frame time that 999 of 1,000 do not exceed. */
+  /** 99.9th percentile of the frame times. */
   readonly p999_ns: number | null;
-  /** By so much the last three may be less than they are told; 0: they are exact. */
+  /** The three percentiles may be too high by up to this much; 0: they are exact. */
   readonly precision_ns: number;
   /** The longest frame time. */
   readonly longest_ns: number | null;
-  /** The mean of gpu_busy_ns, of frames that tell it. */
+  /** Mean of `gpu_busy_ns`, of the frames that have it. */
   readonly mean_gpu_busy_ns: number | null;
-  /** Frames that were never shown. */
+  /** Number of frames that were never displayed. */
   readonly not_displayed: number;
-  /** Frames bound by the GPU. */
+  /** Number of frames limited by the GPU. */
   readonly gpu_bound: number;
-  /** Frames bound by the CPU. */
+  /** Number of frames limited by the CPU. */
   readonly cpu_bound: number;
-  /** Frames of which that cannot be told. */
+  /** Number of frames with an unknown limiting factor. */
   readonly unknown_bound: number;
 }
 
-/** Every frame that a frame log (PresentMon's, MangoHud's) tells of, in order of begin. What its log does not tell is null. */
+/** Every frame of a frame log (PresentMon, MangoHud), in order of begin. Columns that the log does not have are null. */
 export interface Frames {
-  /** Which row of the log, from 0. */
+  /** Row number in the log, from 0. */
   readonly frame: number;
-  /** The program, where told. */
+  /** Name of the program; null if not recorded. */
   readonly application: string | null;
-  /** Its process, where told. */
+  /** Process ID; null if not recorded. */
   readonly pid: number | null;
-  /** The address of the swap chain, where told. */
+  /** Address of the swap chain; null if not recorded. */
   readonly swap_chain: string | null;
-  /** When it began. */
+  /** Start time. */
   readonly start_ns: number;
-  /** The frame time: from its begin to that of the next one. A log that tells of presents only has the time since the frame before was handed in. */
+  /** Frame time: from the begin of this frame to the begin of the next one. In a log that has only present calls: the time since the previous present call. */
   readonly frame_ns: number | null;
-  /** When it was handed in (Present was called). */
+  /** When the frame was presented (the call of Present). */
   readonly present_ns: number | null;
-  /** Since the frame before was handed in. */
+  /** Time since the previous present call. */
   readonly between_presents_ns: number | null;
-  /** From its begin to present_ns: the CPU worked on it. */
+  /** Time from the begin of the frame to `present_ns`, in which the CPU worked on it. */
   readonly cpu_busy_ns: number | null;
-  /** Within the call of Present. */
+  /** Time in the call of Present. */
   readonly in_present_ns: number | null;
-  /** From present_ns until the GPU began; negative where it began earlier. */
+  /** Time from `present_ns` until the GPU began to work on the frame; negative if it began earlier. */
   readonly until_render_start_ns: number | null;
-  /** From present_ns until the GPU had finished. */
+  /** Time from `present_ns` until the GPU finished. */
   readonly until_render_complete_ns: number | null;
-  /** The GPU worked on it. */
+  /** Time the GPU worked on the frame. */
   readonly gpu_busy_ns: number | null;
-  /** From present_ns until it was shown. */
+  /** Time from `present_ns` until the frame was displayed. */
   readonly until_displayed_ns: number | null;
-  /** Since the last frame before it that was shown; where the log does not tell that, by the times at which both were shown. */
+  /** Time since the last frame before it that was displayed; calculated from the times at which both were displayed if the log does not have it. */
   readonly between_display_change_ns: number | null;
-  /** It was shown. */
+  /** Time the frame was displayed. */
   readonly displayed_for_ns: number | null;
-  /** between_display_change_ns less gpu_busy_ns; null where the GPU was busy for longer than that, since it then worked on this frame while others were shown. */
+  /** `between_display_change_ns` minus `gpu_busy_ns`; null if that is negative, because the GPU then worked on this frame while others were displayed. */
   readonly gpu_idle_ns: number | null;
-  /** Whether it was shown. */
+  /** Whether the frame was displayed. */
   readonly displayed: boolean | null;
-  /** gpu: gpu_idle_ns is 0, up to the log's rounding (1 us). cpu: it is more, this frame and the one shown before it were shown as soon as the GPU had finished them, and none was dropped between, so the GPU had nothing to do. unknown: neither can be told, as where a finished frame waited for the display. */
+  /** What limited the frame. `gpu`: `gpu_idle_ns` is 0, up to the log's rounding (1 us). `cpu`: `gpu_idle_ns` is greater, this frame and the one displayed before it were displayed as soon as the GPU had finished them, and none was dropped in between, so the GPU had nothing to do. `unknown`: neither is certain, for example because a finished frame waited for the display. */
   readonly bound: string;
-  /** How it came to the screen, in the log's words. */
+  /** How the frame reached the screen, as named in the log. */
   readonly present_mode: string | null;
 }
 
-/** Where the source reports lost events: from the last event delivered before to the first one after. */
+/** Where the source reports lost events: from the last event before the loss to the first event after it. */
 export interface Loss {
-  /** When it began. */
+  /** Start time. */
   readonly start_ns: number;
-  /** When it ended. */
+  /** End time. */
   readonly end_ns: number;
-  /** Whose buffer; null: any CPU's. */
+  /** CPU whose buffer lost the events; null if it may be any CPU. */
   readonly cpu: number | null;
-  /** How many, null where the source does not count them. */
+  /** Number of lost events; null if the source does not count them. */
   readonly events: number | null;
 }
 
-/** Every stretch of every thread, in order of start; a thread's stretches tile its life. */
+/** Every state stretch of every thread, in order of start. The stretches of a thread instance tile its time. */
 export interface ThreadState {
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number;
-  /** When it began. */
+  /** Start time. */
   readonly start_ns: number;
-  /** When it ended. */
+  /** End time. */
   readonly end_ns: number;
-  /** running, ready, blocked, unknown or exited. */
+  /** `running`, `ready`, `blocked`, `unknown` or `exited`. */
   readonly state: string;
-  /** Running: where. Ready: on whose run queue it began. Else: where it was last. */
+  /** Running: the CPU it runs on. Ready: the CPU of the run queue on which it began to wait. Otherwise: the CPU it ran on last. */
   readonly cpu: number | null;
-  /** Running: the type of that CPU. */
+  /** Core type of that CPU; null unless the thread is running. */
   readonly core_type: string | null;
-  /** Why: the kernel's state letter for blocked, else a word. Ready since it left its CPU runnable: preempted, yielded (it called sched_yield), throttled, gave_way (a kernel thread), woken_before_sleep, or left_runnable (the source does not say which). In version 1 "yielded" stood for all of these that the kernel does not mark as preempted. */
+  /** Cause of the state. Blocked: the kernel's state letter. Ready after a switch-out in a runnable state: `preempted`, `yielded` (it called sched_yield), `throttled`, `gave_way` (a kernel thread), `woken_before_sleep`, or `left_runnable` (cause not recorded). In version 1, `yielded` meant all of these that the kernel does not mark as preempted. */
   readonly reason: string | null;
-  /** Ready: the thread (key) that woke it; 0: an interrupt did. */
+  /** Ready: key of the thread that woke it; 0: an interrupt woke it; null if not recorded. */
   readonly waker: number | null;
-  /** Running: what the kernel charged. */
+  /** Running: CPU time that the kernel charged; null if not recorded. */
   readonly exec_ns: number | null;
-  /** Dynamic priority on the kernel's scale (0–99 real time, 100–139 fair), where told. */
+  /** Dynamic priority on the kernel's scale (0–99 real time, 100–139 fair); null if not recorded. */
   readonly prio: number | null;
 }
 
-/** Every stretch of every CPU, in order of start; a CPU's stretches tile the recording. */
+/** Every state stretch of every CPU, in order of start. The stretches of a CPU tile the recording. */
 export interface CpuState {
-  /** The kernel's number of the logical processor. */
+  /** CPU number in the kernel (a logical processor). */
   readonly cpu: number;
-  /** When it began. */
+  /** Start time. */
   readonly start_ns: number;
-  /** When it ended. */
+  /** End time. */
   readonly end_ns: number;
-  /** busy, idle or unknown. */
+  /** `busy`, `idle` or `unknown`. */
   readonly state: string;
-  /** Busy: the thread. Idle: 0. Null where unknown. */
+  /** Busy: key of the thread that runs. Idle: 0. Null if unknown. */
   readonly thread: number | null;
 }
 
-/** Who ran in time that no chain of switches tells, as far as other events show it: unknown in all other tables, unless --inferred was asked for. */
+/** Threads that ran in time not covered by any chain of switches, inferred from other events. All other tables show this time as unknown, unless `--inferred` is given. */
 export interface InferredState {
-  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
-  /** The kernel's number of the thread; numbers are used again. */
+  /** Thread ID in the kernel; TIDs are reused. */
   readonly tid: number;
-  /** The kernel's number of the logical processor. */
+  /** CPU number in the kernel (a logical processor). */
   readonly cpu: number;
-  /** When it began. */
+  /** Start time. */
   readonly start_ns: number;
-  /** When it ended. */
+  /** End time. */
   readonly end_ns: number;
-  /** first_switch: the CPU's first switch takes it out; named: events there name it as the current task. */
+  /** Evidence. `first_switch`: the CPU's first switch switches the thread out. `named`: events on the CPU name it as the current task. */
   readonly basis: string;
 }

@@ -1,7 +1,7 @@
-/** Columns of what the server answers, as numbers. */
+/** Columns of the server's answers, as numbers. */
 
 /**
- * Integers of 64 bits as numbers, which are exact up to 2^53. By their halves: to make a BigInt of each takes a hundred times as long.
+ * Converts 64-bit integers to numbers, which are exact up to 2^53. It uses their halves, as making a BigInt of each takes a hundred times as long.
  */
 export function numbers(column: ArrayLike<number> | BigInt64Array): Float64Array {
   if (!(column instanceof BigInt64Array)) return Float64Array.from(column);

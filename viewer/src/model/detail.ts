@@ -1,11 +1,11 @@
 /**
- * Levels of detail of a page that needs no server: each holds what the next coarser one has not, and takes the place of what it
- * overlaps there (crates/serve/src/alone/detail.rs draws it).
+ * Levels of detail of a page that needs no server. Each level has the slices that the next coarser one lacks; they replace the slices
+ * that they overlap there (see the picture in crates/serve/src/alone/detail.rs).
  */
 
 import { ofTracks, type Columns, type Slices } from "./slices";
 
-/** The first place that is of this track or a later one. */
+/** Returns the first index of this track or a later one. */
 function begin(track: Int32Array, wanted: number): number {
   let [lo, hi] = [0, track.length];
   while (lo < hi) {
@@ -16,14 +16,14 @@ function begin(track: Int32Array, wanted: number): number {
   return lo;
 }
 
-/** Those of `count` tracks from `first` on, of slices of all tracks in order. */
+/** Returns the slices of `count` tracks from `first` on, out of slices of all tracks in order. */
 export function cut(all: Columns, first: number, count: number): Slices {
   const [from, to] = [begin(all.track, first), begin(all.track, first + count)];
   const within = <N extends Numbers>(column: N) => column.subarray(from, to) as N;
   return ofTracks({ ...each(all, within), track: within(all.track) }, first, count);
 }
 
-/** A finer level: what it has of its own, and of the coarser one what that does not overlap. */
+/** Merges a level: its own slices, and those of the coarser level that they do not overlap. */
 export function finer(coarser: Slices, own: Slices): Slices {
   const count = own.begins.length - 1;
   if (own.begins[count] === 0) return coarser;
@@ -33,7 +33,7 @@ export function finer(coarser: Slices, own: Slices): Slices {
     let [i, j] = [coarser.begins[track]!, own.begins[track]!];
     const [iEnd, jEnd] = [coarser.begins[track + 1]!, own.begins[track + 1]!];
     while (i < iEnd || j < jEnd) {
-      // What is own stands behind all of the coarser ones, as a negative place.
+      // Own slices are encoded as negative indices.
       if (i >= iEnd || (j < jEnd && own.end[j]! <= coarser.start[i]!)) picked.push(-1 - j++);
       else if (j >= jEnd || coarser.end[i]! <= own.start[j]!) picked.push(i++);
       else i++;
@@ -51,16 +51,16 @@ function pick(of: Omit<Slices, "begins">, name: Name): Numbers {
   return of[name];
 }
 
-/** From two columns: a place, or −1 − the place in the own one. */
+/** Gathers values from two columns: an index into the coarser one, or −1 − the index into the own one. */
 function gathered<T extends Numbers>(own: T, coarser: Numbers, picked: readonly number[]): T {
-  // Columns of states are empty where values are told.
+  // Columns of states are empty for tracks of values.
   const length = own.length === 0 ? 0 : picked.length;
   const all = new (own.constructor as new (length: number) => T)(length);
   for (let at = 0; at < length; at++) all[at] = picked[at]! < 0 ? own[-1 - picked[at]!]! : coarser[picked[at]!]!;
   return all;
 }
 
-/** Each column changed in the same way. */
+/** Applies a function to each column. */
 function each(of: Omit<Slices, "begins">, change: <N extends Numbers>(column: N, name: Name) => N): Omit<Slices, "begins"> {
   const { values } = of;
   return {

@@ -1,10 +1,10 @@
-/** Which track stands where: CPUs by package, cluster and core, below them what is told of them and beside them, then threads by process. */
+/** The order and places of tracks: CPUs by package, cluster and core, then additional tracks, then threads by process. */
 
 import type { ThreadTracks } from "../generated/tables";
-import type { Beside } from "../tracks/kind";
+import type { ExtraKind } from "../tracks/kind";
 import { KINDS } from "../tracks/list";
 
-/** A CPU, as the server tells of it. */
+/** A CPU, as described by the server. */
 export interface Cpu {
   readonly cpu: number;
   readonly package: number | null;
@@ -17,20 +17,20 @@ export interface Cpu {
   readonly vendor_type: string | null;
 }
 
-/** A kind of track beside those of CPUs and threads, as the server tells of it. */
-export interface Shown {
+/** A kind of additional track, as described by the server. */
+export interface KindInfo {
   readonly kind: string;
   readonly title: string;
-  /** Of values; empty: counts. */
+  /** The unit of values; empty for counts. */
   readonly unit: string;
-  /** Whether the tracks hold values. */
+  /** Whether the tracks have values instead of states. */
   readonly values: boolean;
-  /** What states are called, by number. */
+  /** The names of the states, by number. */
   readonly states: readonly string[];
   readonly lanes: readonly { readonly track: number; readonly label: string; readonly most: number }[];
-  /** What cannot be seen here, if anything. */
+  /** What these tracks do not show, if anything. */
   readonly note: string;
-  /** Where a line is drawn across values, in their unit. */
+  /** The value at which a line is drawn across the tracks. */
   readonly line: number | null;
 }
 
@@ -38,18 +38,18 @@ export interface Shown {
 export type Line =
   | { readonly kind: "group"; readonly label: string; readonly top: number; readonly height: number }
   | {
-      /** `cpu`, `thread`, or one of the kinds beside them. */
-      readonly kind: "cpu" | "thread" | Beside;
-      /** A CPU's number, a thread's key, the number of another track. */
+      /** `cpu`, `thread`, or an additional kind. */
+      readonly kind: "cpu" | "thread" | ExtraKind;
+      /** A CPU's number, a thread's key, or the number of an additional track. */
       readonly id: number;
       /** The server's number of the track. */
       readonly track: number;
       readonly label: string;
       readonly top: number;
       readonly height: number;
-      /** The most that a track of values holds. */
+      /** The maximum of a track of values. */
       readonly most?: number;
-      /** Where a line is drawn across it. */
+      /** The value at which a line is drawn across it. */
       readonly line?: number | null;
     };
 
@@ -73,30 +73,30 @@ function track(to: Growing, kind: "cpu" | "thread", id: number, at: number, labe
   to.top += height;
 }
 
-/** The tracks of a kind beside those of CPUs and threads. */
-function beside(to: Growing, shown: Shown): void {
-  const of = KINDS.get(shown.kind);
-  if (!of) return;
-  group(to, shown.note === "" ? shown.title : `${shown.title} (${shown.note})`);
-  for (const lane of shown.lanes) {
-    to.lines.push({ kind: of.kind, id: lane.track, track: lane.track, label: lane.label, top: to.top, height: of.height, most: lane.most, line: shown.line });
-    to.top += of.height;
+/** Adds the tracks of an additional kind. */
+function extra(to: Growing, info: KindInfo): void {
+  const style = KINDS.get(info.kind);
+  if (!style) return;
+  group(to, info.note === "" ? info.title : `${info.title} (${info.note})`);
+  for (const lane of info.lanes) {
+    to.lines.push({ kind: style.kind, id: lane.track, track: lane.track, label: lane.label, top: to.top, height: style.height, most: lane.most, line: info.line });
+    to.top += style.height;
   }
 }
 
-/** What a CPU shares with its neighbours, in words; what nobody told is left out. */
+/** Describes the package, die, cluster and core type of a CPU; unknown parts are omitted. */
 export function placeOf(cpu: Cpu): string {
-  const words = [
+  const parts = [
     cpu.package === null ? "" : `package ${cpu.package}`,
     cpu.die === null || cpu.die === 0 ? "" : `die ${cpu.die}`,
     cpu.cluster === null ? "" : `cluster ${cpu.cluster}`,
     cpu.core_type === "uniform" ? "" : `${cpu.core_type}${cpu.vendor_type ? ` (${cpu.vendor_type})` : ""}`,
   ];
-  return words.filter((word) => word !== "").join(" · ");
+  return parts.filter((part) => part !== "").join(" · ");
 }
 
-/** All lines, from the top. A sibling of the CPU above stands under it with a sign. */
-export function layout(cpus: readonly Cpu[], threads: readonly ThreadTracks[], kinds: readonly Shown[] = []): { lines: Line[]; height: number } {
+/** Returns all lines from the top. An SMT sibling of the CPU above it has a sign. */
+export function layout(cpus: readonly Cpu[], threads: readonly ThreadTracks[], kinds: readonly KindInfo[] = []): { lines: Line[]; height: number } {
   const to: Growing = { lines: [], top: 0 };
   let place: string | null = null;
   let above: Cpu | null = null;
@@ -110,28 +110,28 @@ export function layout(cpus: readonly Cpu[], threads: readonly ThreadTracks[], k
     track(to, "cpu", cpu.cpu, cpu.cpu, `CPU ${cpu.cpu}${core}`);
     above = cpu;
   }
-  for (const shown of kinds) beside(to, shown);
+  for (const info of kinds) extra(to, info);
   const leaders = new Map(threads.filter((t) => t.pid === t.tid).map((t) => [t.pid, t.name]));
   let process: number | null | undefined;
   for (const thread of threads) {
     if (thread.pid !== process) {
       process = thread.pid;
       const leader = leaders.get(process) ?? thread.name;
-      group(to, process === null ? "process unknown" : `${leader ?? "?"} · process ${process}`);
+      group(to, process === null ? "unknown process" : `${leader ?? "?"} · process ${process}`);
     }
     track(to, "thread", thread.thread, thread.track, `${thread.name ?? "?"} ${thread.tid}`);
   }
   return { lines: to.lines, height: to.top };
 }
 
-/** The line at a height, if there is one. */
+/** Returns the line at a height, if there is one. */
 export function lineAt(lines: readonly Line[], y: number): Line | null {
   const at = firstBelow(lines, y);
   const line = lines[at];
   return line && line.top <= y ? line : null;
 }
 
-/** The place of the first line that ends below a height. */
+/** Returns the index of the first line that ends below a height. */
 export function firstBelow(lines: readonly Line[], y: number): number {
   let lo = 0;
   let hi = lines.length;

@@ -1,12 +1,12 @@
-/** Where there is room to write into a track: stretches, not several told together, that are wide enough. */
+/** Finds room for names in a track: single stretches that are wide enough. */
 
 import { middle, type Scale } from "./raster";
 import { firstEndingAfter, type Slices } from "./slices";
 
 /**
- * Calls `each` with the `what` of every stretch of a state that is seen `least` pixels wide or more, and with the pixels that show
- * it: of those that begin in the pixels `first` up to `last` (not included), or before the first pixel of all. `width` is how many
- * there are. Looks at every half of `least` pixels only: what is wide enough lies under one of these.
+ * Calls `each` with the `what` and the pixels of every stretch of a state that is at least `min` pixels wide and begins in the pixels
+ * `first` up to `last` (not included), or before the first pixel. `width` is the number of pixels. It samples every `min` / 2 pixels,
+ * which finds every stretch that is wide enough.
  */
 export function eachWide(
   slices: Slices,
@@ -14,7 +14,7 @@ export function eachWide(
   scale: Scale,
   pixels: { first: number; last: number; width: number },
   state: number,
-  least: number,
+  min: number,
   each: (what: number, from: number, to: number) => void,
 ): void {
   const until = slices.begins[track + 1] ?? 0;
@@ -25,8 +25,8 @@ export function eachWide(
     const from = Math.max(0, (slices.start[i]! - scale.from) / scale.perPixel);
     const to = Math.min(pixels.width, (slices.end[i]! - scale.from) / scale.perPixel);
     const begun = slices.start[i]! <= time;
-    const wide = from >= pixels.first && to - from >= least;
+    const wide = from >= pixels.first && to - from >= min;
     if (begun && wide && slices.stretches[i] === 1 && slices.state[i] === state) each(slices.what[i]!, from, to);
-    x = Math.max(x + least / 2, begun ? to : from);
+    x = Math.max(x + min / 2, begun ? to : from);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Colours that people tell apart who see red and green alike: Okabe and Ito's eight (https://jfly.uni-koeln.de/color/), with
- * lighter and darker ones of the same hues for threads. States differ in lightness too.
+ * Colours that are distinguishable with colour blindness: Okabe and Ito's eight (https://jfly.uni-koeln.de/color/), with lighter and
+ * darker ones of the same hues for threads. States also differ in lightness.
  */
 
 export interface Palette {
@@ -42,36 +42,36 @@ export const DARK: Palette = {
   threads: THREADS_DARK,
 };
 
-/** The colour of a thread: always the same, and of neighbours mostly another. */
+/** Returns the colour of a thread: always the same, and mostly different from its neighbours'. */
 export function ofThread(palette: Palette, key: number): string {
   return palette.threads[placeOfThread(key, palette.threads.length)] ?? palette.dim;
 }
 
-/** Its place among so many colours. */
+/** Returns the index of a thread's colour. */
 export function placeOfThread(key: number, colours: number): number {
-  // Fibonacci hashing: keys that follow one another are spread.
+  // Fibonacci hashing spreads consecutive keys.
   return (Math.imul(key, 0x9e3779b1) >>> 0) % colours;
 }
 
-/** A colour as the four bytes of a pixel, in the order of the machines that browsers run on. */
+/** Converts a colour to the four bytes of a pixel, in little-endian order. */
 export function pixel(colour: string): number {
   const n = Number.parseInt(colour.slice(1), 16);
   return (0xff000000 | ((n & 0xff) << 16) | (n & 0xff00) | (n >> 16)) >>> 0;
 }
 
-/** Half way between a colour and the page's. */
+/** Returns the colour half way between a colour and the page's. */
 export function paler(colour: string, page: string): string {
   const half = (at: number) => (Number.parseInt(colour.slice(at, at + 2), 16) + Number.parseInt(page.slice(at, at + 2), 16)) >> 1;
   return `#${[1, 3, 5].map((at) => half(at).toString(16).padStart(2, "0")).join("")}`;
 }
 
-/** Black or white: what is easier to read on a colour, by its luminance (https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio). */
+/** Returns black or white, whichever is easier to read on a colour, by luminance (https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio). */
 export function ink(colour: string): string {
   const [red, green, blue] = [1, 3, 5].map((at) => {
     const part = Number.parseInt(colour.slice(at, at + 2), 16) / 255;
     return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
   }) as [number, number, number];
   const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-  // Where (L + 0.05) / 0.05 is as much as 1.05 / (L + 0.05).
+  // The threshold is where (L + 0.05) / 0.05 equals 1.05 / (L + 0.05).
   return luminance > Math.sqrt(1.05 * 0.05) - 0.05 ? "#000000" : "#ffffff";
 }

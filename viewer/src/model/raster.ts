@@ -1,33 +1,33 @@
 /**
- * A track as a row of pixels.
+ * Renders a track to a row of pixels.
  *
- * A pixel shows the slice at the time of its middle. Short stretches told together fill as much of the height as their state
- * took of their time; what fell between two middles and ran is told by a tick at the top.
+ * A pixel shows the slice at the time of its middle. Merged short stretches fill the share of the height that their main state took of
+ * their time. A running slice that falls between two middles is shown by a tick at the top.
  */
 
 import { firstEndingAfter, type Slices } from "./slices";
 
 /** A row of pixels. */
 export interface Row {
-  /** Colour of each pixel; 0: nothing. */
+  /** Colour of each pixel; 0 for nothing. */
   readonly colour: Uint32Array;
-  /** How much of the height it fills, 0 to 1. */
+  /** The filled share of the height, 0 to 1. */
   readonly share: Float32Array;
-  /** Colour of the tick; 0: none. */
+  /** Colour of the tick; 0 for none. */
   readonly tick: Uint32Array;
 }
 
-/** A row for so many pixels. */
+/** Creates an empty row of `width` pixels. */
 export function emptyRow(width: number): Row {
   return { colour: new Uint32Array(width), share: new Float32Array(width), tick: new Uint32Array(width) };
 }
 
-/** Rows that pictures use again: at sixty pictures a second, new ones would keep the collector busy. */
+/** A pool of rows: at sixty frames a second, new rows would keep the garbage collector busy. */
 export class Rows {
   private readonly rows: Row[] = [];
   private used = 0;
 
-  /** A row of nothing for so many pixels, until all are given back. */
+  /** Takes an empty row of `width` pixels from the pool. */
   take(width: number): Row {
     const kept = this.rows[this.used];
     const row = kept?.colour.length === width ? kept : emptyRow(width);
@@ -36,19 +36,19 @@ export class Rows {
     return row;
   }
 
-  /** Gives all back that were taken. */
+  /** Returns all rows to the pool. */
   giveBack(): void {
     this.used = 0;
   }
 }
 
-/** What each slice looks like: its colour, and how much of the height it fills. */
+/** The look of slices: their colour and the filled share of the height. */
 export interface Ink {
   readonly colour: Uint32Array;
   readonly share: Float32Array;
 }
 
-/** Of all slices of a tile. */
+/** Computes the look of all slices of a tile. */
 export function inkOf(slices: Slices, colourOf: (state: number, what: number) => number): Ink {
   const { start, end, state, stateNs, what } = slices;
   const ink = { colour: new Uint32Array(state.length), share: new Float32Array(state.length) };
@@ -59,18 +59,18 @@ export function inkOf(slices: Slices, colourOf: (state: number, what: number) =>
   return ink;
 }
 
-/** How pixels stand to time: the first one's left edge, and the time of one. */
+/** Maps pixels to time: the time at the left edge of the first pixel, and the time per pixel. */
 export interface Scale {
   readonly from: number;
   readonly perPixel: number;
 }
 
-/** The time of a pixel's middle. */
+/** Returns the time at a pixel's middle. */
 export function middle(scale: Scale, pixel: number): number {
   return scale.from + (pixel + 0.5) * scale.perPixel;
 }
 
-/** Fills the pixels `first` up to `last` (not included) of a row with a track's slices; ticks tell of the state `runs`. */
+/** Fills the pixels `first` up to `last` (not included) of a row with a track's slices; ticks show the state `runs`. */
 export function fill(row: Row, slices: Slices, ink: Ink, track: number, scale: Scale, first: number, last: number, runs: number): void {
   const until = slices.begins[track + 1] ?? 0;
   const { start, end, state } = slices;
@@ -81,13 +81,13 @@ export function fill(row: Row, slices: Slices, ink: Ink, track: number, scale: S
     const time = middle(scale, x);
     let missed = -1;
     while (i < until && end[i]! <= time) {
-      // Its whole length lies between two middles.
+      // The slice lies between two middles.
       if (state[i] === runs && start[i]! > time - perPixel) missed = i;
       i++;
     }
     if (i >= until && missed < 0) return;
     const shown = i < until && start[i]! <= time;
-    // Up to here the middles lie in the same slice, and nothing between them.
+    // The following pixels up to `next` show the same slice.
     let next = x + 1;
     if (shown) {
       if (end[i]! > time + perPixel) {
@@ -104,45 +104,45 @@ export function fill(row: Row, slices: Slices, ink: Ink, track: number, scale: S
   }
 }
 
-/** Heights of a track's parts, in pixels. */
+/** The place of a track's bar and the height of its ticks, in pixels. */
 export interface Bar {
   readonly top: number;
   readonly height: number;
   readonly tick: number;
 }
 
-/** Least height of what is there, so that it can be seen. */
-const LEAST = 3;
+/** The minimum height of a bar, so that it is visible. */
+const MIN_HEIGHT = 3;
 
-/** How many lines of a bar each pixel fills; one array for all rows, since they are painted one after the other. */
+/** The number of lines that each pixel fills; one array for all rows, since they are painted one after the other. */
 let lines = new Int32Array(0);
 
 /**
- * Writes a row into an image of `width` pixels a line, from its column `left` on; what is above or below the image is left out. Where
- * nothing is, `page` is written; without it, what was there stays.
+ * Writes a row into an image with `width` pixels per line, from column `left` on; parts above or below the image are skipped. Empty
+ * pixels are set to `page`, or left unchanged without it.
  */
 export function paint(image: Uint32Array, width: number, left: number, row: Row, bar: Bar, page: number | null = null): void {
   const { colour, share, tick } = row;
   const columns = colour.length;
-  // Lines are counted from the lowest one of the bar.
+  // Lines are counted from the bottom of the bar.
   const lowest = bar.top + bar.height - 1;
   const first = Math.max(0, lowest - image.length / width + 1);
   const last = Math.min(bar.height, lowest + 1);
   if (lines.length < columns) lines = new Int32Array(columns);
-  let [least, ticks] = [last, 0];
+  let [lowestFill, ticks] = [last, 0];
   for (let x = 0; x < columns; x++) {
-    const filled = colour[x] === 0 ? 0 : Math.min(last, Math.max(LEAST, Math.floor(share[x]! * bar.height)));
+    const filled = colour[x] === 0 ? 0 : Math.min(last, Math.max(MIN_HEIGHT, Math.floor(share[x]! * bar.height)));
     lines[x] = filled;
-    least = Math.min(least, filled);
+    lowestFill = Math.min(lowestFill, filled);
     ticks |= tick[x]!;
   }
   for (let n = first; n < last; n++) {
     const at = (lowest - n) * width + left;
-    if (n < least) {
+    if (n < lowestFill) {
       image.set(colour, at);
       continue;
     }
-    // Heights differ from pixel to pixel, and no machine guesses such a branch: all bits where the line is filled, else none.
+    // A mask instead of a branch, which could not be predicted: all bits set where the line is filled.
     for (let x = 0; x < columns; x++) {
       const mask = (n - lines[x]!) >> 31;
       image[at + x] = (colour[x]! & mask) | ((page ?? image[at + x]!) & ~mask);

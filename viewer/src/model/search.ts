@@ -1,6 +1,6 @@
 /**
- * Searching: words, all of which must hold. `name:`, `tid:`, `pid:`, `cpu:`, `core:` and `type:` say of what track; with
- * `state:` or a length as `>1ms` it is stretches of threads that are searched for, where the server looks.
+ * Parses searches: words that must all match. `name:`, `tid:`, `pid:`, `cpu:`, `core:` and `type:` select tracks. With `state:` or a
+ * duration such as `>1ms`, the search is for stretches of threads, which the server finds.
  */
 
 import type { ThreadTracks } from "../generated/tables";
@@ -9,22 +9,22 @@ import type { Cpu } from "./layout";
 export interface Wanted {
   readonly cpu: (cpu: Cpu) => boolean;
   readonly thread: (thread: ThreadTracks) => boolean;
-  /** The question for stretches, as the server takes it; nothing where tracks are searched for. */
+  /** The server's query for stretches; null if the search is for tracks. */
   readonly stretches: Readonly<Record<string, string>> | null;
 }
 
 const FIELDS = ["name", "tid", "pid", "cpu", "core", "type", "state"] as const;
-/** Those that are numbers. */
+/** The fields that are numbers. */
 const NUMBERS = ["tid", "pid", "cpu", "core"];
 const UNITS: Readonly<Record<string, number>> = { ns: 1, us: 1e3, "µs": 1e3, ms: 1e6, s: 1e9 };
 
-/** A length as `1.5ms`, in ns. */
+/** Parses a duration such as `1.5ms`, in ns. */
 function ns(text: string): number | null {
-  const told = /^(\d+(?:\.\d+)?)(ns|us|µs|ms|s)$/.exec(text);
-  return told ? Math.round(Number(told[1]) * UNITS[told[2]!]!) : null;
+  const match = /^(\d+(?:\.\d+)?)(ns|us|µs|ms|s)$/.exec(text);
+  return match ? Math.round(Number(match[1]) * UNITS[match[2]!]!) : null;
 }
 
-/** What is searched for; a sentence where a word makes no sense; nothing where nothing is. */
+/** Parses a search; returns an error message for an invalid word, and null for an empty search. */
 export function parse(text: string): Wanted | string | null {
   const words = text.trim().split(/\s+/).filter((word) => word !== "");
   if (words.length === 0) return null;
@@ -33,16 +33,16 @@ export function parse(text: string): Wanted | string | null {
   for (const word of words) {
     if (word.startsWith(">")) {
       const longer = ns(word.slice(1));
-      if (longer === null) return `${word} is no length: write it as >1ms, >20us or >1.5s`;
+      if (longer === null) return `${word} is not a duration: write >1ms, >20us or >1.5s`;
       stretches["longer"] = String(longer);
       continue;
     }
     const colon = word.indexOf(":");
     const field = colon < 0 ? "name" : word.slice(0, colon);
     const value = word.slice(colon + 1).toLowerCase();
-    if (!(FIELDS as readonly string[]).includes(field)) return `${field}: is not one of ${FIELDS.join(", ")}`;
-    if (value === "") return `${field}: what?`;
-    if (NUMBERS.includes(field) && !/^\d{1,15}$/.test(value)) return `${field}: is a number`;
+    if (!(FIELDS as readonly string[]).includes(field)) return `unknown filter ${field}: use one of ${FIELDS.join(", ")}`;
+    if (value === "") return `${field}: needs a value`;
+    if (NUMBERS.includes(field) && !/^\d{1,15}$/.test(value)) return `${field}: needs a number`;
     if (field === "state") stretches["state"] = value;
     else tests.push([field, value]);
   }

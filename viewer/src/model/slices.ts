@@ -1,6 +1,6 @@
-/** What is drawn, in columns: no object for a slice. */
+/** Slices in columns, without an object per slice. */
 
-/** Slices of a block of tracks; those of a track stand together, in order of time. */
+/** Slices of a block of tracks, grouped by track and in order of time. */
 export interface Slices {
   readonly start: Float64Array;
   readonly end: Float64Array;
@@ -9,23 +9,23 @@ export interface Slices {
   readonly what: Float64Array;
   readonly whatNs: Float64Array;
   readonly stretches: Int32Array;
-  /** Of tracks that hold values instead of states. */
+  /** For tracks with values instead of states. */
   readonly values?: Values;
-  /** Where the slices of the block's n-th track begin; one more than there are tracks. */
+  /** The index of the first slice of each track of the block, and the total number at the end. */
   readonly begins: Int32Array;
 }
 
-/** What they take of memory, as far as it grows with them. */
+/** Returns the memory of the columns, in bytes. */
 export function bytesOf(s: Slices): number {
   const { start, end, state, stateNs, what, whatNs, stretches, values, begins } = s;
   const columns = [start, end, state, stateNs, what, whatNs, stretches, begins, ...(values ? [values.least, values.most, values.mean] : [])];
   return columns.reduce((sum, column) => sum + column.byteLength, 0);
 }
 
-/** Slices of any tracks, these in order, and of which track each is. */
+/** Slices of any tracks, in order of tracks, with the track of each slice. */
 export type Columns = Omit<Slices, "begins"> & { readonly track: Int32Array };
 
-/** Those of `count` tracks from `first` on, where the columns hold no others. */
+/** Groups columns that contain only the `count` tracks from `first` on. */
 export function ofTracks(columns: Columns, first: number, count: number): Slices {
   const { track, ...rest } = columns;
   const begins = new Int32Array(count + 1);
@@ -34,14 +34,14 @@ export function ofTracks(columns: Columns, first: number, count: number): Slices
   return { ...rest, begins };
 }
 
-/** Values: the least, the most, and the mean weighted by time. */
+/** Values: minimum, maximum, and the mean weighted by time. */
 export interface Values {
   readonly least: Float64Array;
   readonly most: Float64Array;
   readonly mean: Float64Array;
 }
 
-/** A slice, for a person who asks for one. */
+/** One slice. */
 export interface Slice {
   readonly start: number;
   readonly end: number;
@@ -55,7 +55,7 @@ export interface Slice {
   readonly mean?: number;
 }
 
-/** The first of a track that ends behind a time; where none does, the place behind its last. */
+/** Returns the index of a track's first slice that ends after a time, or the index after its last slice. */
 export function firstEndingAfter(s: Slices, track: number, at: number): number {
   let lo = s.begins[track] ?? 0;
   let hi = s.begins[track + 1] ?? lo;
@@ -67,7 +67,7 @@ export function firstEndingAfter(s: Slices, track: number, at: number): number {
   return lo;
 }
 
-/** The slice of a track at a time, if there is one. */
+/** Returns the slice of a track at a time, if there is one. */
 export function at(s: Slices, track: number, time: number): Slice | null {
   const i = firstEndingAfter(s, track, time);
   if (i >= (s.begins[track + 1] ?? 0) || s.start[i]! > time) return null;

@@ -1,18 +1,18 @@
-/** Rows of all stretches, found as the server finds them (crates/serve/src: rows, chain, hits), in a page that has them. */
+/** Finds rows of stretches in a page that contains them, in the same way as the server (crates/serve/src: rows, chain, hits). */
 
 import type { ThreadState, ThreadTracks, WakeChain } from "../generated/tables";
 import type { Cpu } from "./layout";
 
-/** The columns that are looked through, and a row for who reads it; all in order of start. */
+/** The columns that are searched, and access to complete rows; all in order of start. */
 export interface Stored<T> {
   readonly start: Float64Array;
   readonly end: Float64Array;
-  /** Of keys: those that a question can name. What is not known is −1. */
+  /** Columns of keys that a query can name; unknown keys are −1. */
   readonly keys: Readonly<Record<string, Float64Array>>;
   readonly row: (at: number) => T;
 }
 
-/** Rows that overlap a time and have these keys. */
+/** Returns the rows that overlap a time range and have these keys. */
 export function overlapping<T>(stored: Stored<T>, from: number, to: number, of: Readonly<Record<string, number>>): T[] {
   const wanted = Object.entries(of);
   const found: T[] = [];
@@ -22,36 +22,36 @@ export function overlapping<T>(stored: Stored<T>, from: number, to: number, of: 
   return found;
 }
 
-/** Wakings of a chain that are told. */
-const MOST = 8;
+/** The maximum length of a chain. */
+const MAX_CHAIN = 8;
 
-/** The wakings that led a thread to a time, the last first. */
+/** Returns the chain of wakeups that led to a thread's state at a time, the last one first. */
 export function chainOf(stored: Stored<ThreadState>, thread: number, at: number): WakeChain[] {
   const { thread: threads, waker: wakers } = stored.keys;
   const found: WakeChain[] = [];
   let i = stored.start.length - 1;
-  while (found.length < MOST && i >= 0) {
-    // Who has a waker was woken: only what is ready has one.
+  while (found.length < MAX_CHAIN && i >= 0) {
+    // Only ready stretches after a wakeup have a waker.
     for (; i >= 0; i--) if (stored.start[i]! <= at && threads![i] === thread && wakers![i]! >= 0) break;
     if (i < 0) break;
     const [start, waker] = [stored.start[i]!, wakers![i]!];
     found.push({ thread, waker, at_ns: start, ready_ns: stored.end[i]! - start });
-    // An interrupt, or the thread itself by a timer of its own.
+    // Woken by an interrupt, or by the thread's own timer.
     if (waker === 0 || waker === thread) break;
     [thread, at] = [waker, start];
-    // Of those that begin together any may be the one before.
+    // Any of the stretches with this start may be the previous one.
     while (i + 1 < stored.start.length && stored.start[i + 1] === start) i++;
   }
   return found;
 }
 
-/** Of whom stretches are told. */
+/** Access to known threads and CPUs. */
 export interface Known {
   readonly thread: (key: number) => ThreadTracks | undefined;
   readonly cpu: (id: number) => Cpu | undefined;
 }
 
-/** The first stretches that begin from a time on and hold all that is asked for; all that begin before `until` were looked at. */
+/** Returns the first stretches from a time on that match a query; all that begin before `until` were examined. */
 export function hitsOf(stored: Stored<ThreadState>, query: Readonly<Record<string, string>>, from: number, to: number, most: number, known: Known): { rows: ThreadState[]; until: number } {
   const { thread: threads, cpu: cpus } = stored.keys;
   const rows: ThreadState[] = [];
@@ -61,7 +61,7 @@ export function hitsOf(stored: Stored<ThreadState>, query: Readonly<Record<strin
     const [start, end] = [stored.start[i]!, stored.end[i]!];
     if (start < from || end - start <= Number(query["longer"] ?? -1)) continue;
     if (start >= to) break;
-    // Those that begin together are told together.
+    // Stretches with the same start are returned in the same answer.
     if (rows.length >= most && start > stored.start[i - 1]!) return { rows, until: start };
     const thread = known.thread(threads![i]!);
     const [cpu, id] = [known.cpu(cpus![i]!), cpus![i]!];

@@ -1,53 +1,53 @@
 /**
- * What is fetched: tiles of some tracks and a power of two of ns a pixel, so that what was fetched once serves all views near
- * it. While a tile is on its way, a coarser one is drawn: it tells its own intervals as truly.
+ * Fetches tiles: some tracks at a power of two of ns per pixel, so that a tile serves all views near it. While a tile is being
+ * fetched, a coarser one is drawn; its intervals are just as exact.
  */
 
 import { bytesOf, type Slices } from "./slices";
 import type { Span } from "./view";
 
-/** Pixels of a tile. */
+/** Width of a tile, in pixels. */
 export const PIXELS = 1024;
-/** Tracks of a tile. */
+/** Number of tracks in a tile. */
 export const TRACKS = 16;
-/** Kept at once, bytes: some 600 tiles of a full screen. */
+/** Memory for tiles, in bytes: about 600 tiles of a full screen. */
 const KEPT = 64e6;
-/** Asked for at once: as many connections as a browser opens; of what is not seen fewer, so that what is seen finds one free. */
-const AT_ONCE = 4;
-const AROUND_AT_ONCE = 2;
-/** In a motion: to ask and to read an answer take as long as a picture has left. */
-const MOVING_AT_ONCE = 1;
-/** After a question that failed nothing is asked for so long, ms: a server that ended is not to be asked at each picture. */
-const REST = 1000;
-/** How much coarser a tile may be that stands in for another. */
+/** The maximum numbers of parallel requests: for visible tiles as many as a browser opens connections, for others fewer. */
+const PARALLEL = 4;
+const PARALLEL_AROUND = 2;
+/** During a motion: sending a request and reading an answer take the time that is left in a frame. */
+const PARALLEL_MOVING = 1;
+/** The pause after a failed request, in ms, so that a server that has ended is not asked at every frame. */
+const PAUSE = 1000;
+/** How many levels coarser a substitute tile may be. */
 const COARSER = 24;
 
-/** `cpu`, `thread`, or one of the kinds beside them. */
+/** `cpu`, `thread`, or an additional kind. */
 export type Kind = string;
 
-/** A tile's place. */
+/** The place of a tile. */
 export interface Place {
   readonly kind: Kind;
-  /** Of tracks: those from TRACKS times this on. */
+  /** The block of tracks: it starts at track TRACKS times this. */
   readonly block: number;
-  /** A pixel is 2 to this ns. */
+  /** A pixel is 2 to the power of this ns. */
   readonly level: number;
-  /** In time: from PIXELS pixels times this on. */
+  /** The index in time: the tile starts at PIXELS pixels times this. */
   readonly index: number;
 }
 
-/** The level for a width of a pixel: the coarsest that is not coarser. */
+/** Returns the level for a pixel's time: the coarsest that is not coarser than the pixel. */
 export function levelOf(perPixel: number): number {
   return Math.max(0, Math.floor(Math.log2(perPixel)));
 }
 
-/** The time of a tile. */
+/** Returns the time span of a tile. */
 export function spanOf(place: Place): Span {
   const len = PIXELS * 2 ** place.level;
   return { from: place.index * len, to: (place.index + 1) * len };
 }
 
-/** The tiles that cover a span. */
+/** Returns the indices of the tiles that cover a span. */
 export function covering(span: Span, level: number): { first: number; last: number } {
   const len = PIXELS * 2 ** level;
   return { first: Math.floor(span.from / len), last: Math.ceil(span.to / len) - 1 };
@@ -57,37 +57,37 @@ function keyOf(p: Place): string {
   return `${p.kind} ${p.block} ${p.level} ${p.index}`;
 }
 
-/** Tiles that were fetched, and that are to be. */
+/** The cache of tiles, and the queue of tiles to fetch. */
 export class Tiles {
   private readonly kept = new Map<string, Slices>();
   private bytes = 0;
   private moves = false;
-  private readonly asked = new Map<string, Place>();
+  private readonly requested = new Map<string, Place>();
   private wanted: Place[] = [];
   private around: Place[] = [];
-  /** Keys of what is seen and was not there when it was wanted. */
+  /** Keys of visible tiles that were missing when they were wanted. */
   private missing = new Set<string>();
-  private rests = false;
+  private pausing = false;
   private why: Error | null = null;
 
   private readonly fetch: (place: Place) => Promise<Slices>;
   private readonly arrived: () => void;
   private readonly failed: (why: Error | null) => void;
-  private readonly most: number;
+  private readonly max: number;
 
-  /** `arrived`: what is seen changes; `failed`: why an answer cannot be had, and nothing when one came again. */
-  constructor(fetch: (place: Place) => Promise<Slices>, arrived: () => void, failed: (why: Error | null) => void = () => undefined, most = KEPT) {
-    [this.fetch, this.arrived, this.failed, this.most] = [fetch, arrived, failed, most];
+  /** `arrived` is called when the picture changes; `failed` with the error of a request, and with null when requests succeed again. */
+  constructor(fetch: (place: Place) => Promise<Slices>, arrived: () => void, failed: (why: Error | null) => void = () => undefined, max = KEPT) {
+    [this.fetch, this.arrived, this.failed, this.max] = [fetch, arrived, failed, max];
   }
 
-  /** The tile itself, or the finest coarser one that is there. */
+  /** Returns a tile, or the finest coarser one that is cached. */
   best(place: Place): { place: Place; slices: Slices } | null {
     for (let up = 0; up <= COARSER; up++) {
       const coarser = { ...place, level: place.level + up, index: Math.floor(place.index / 2 ** up) };
       const key = keyOf(coarser);
       const slices = this.kept.get(key);
       if (slices) {
-        // The one used last is forgotten last.
+        // Move the tile to the end: the least recently used is dropped first.
         this.kept.delete(key);
         this.kept.set(key, slices);
         return { place: coarser, slices };
@@ -97,76 +97,76 @@ export class Tiles {
   }
 
   /**
-   * What is seen now, and what lies around it; what was wanted before and is not on its way is not fetched any more. `moves`: it is
-   * a picture of a motion, and the next one is not to wait for answers.
+   * Sets the visible tiles and those around them. Tiles wanted before are no longer fetched unless they were already requested.
+   * `moves` means that the view is moving, and the next frame must not wait for answers.
    */
   want(seen: readonly Place[], around: readonly Place[] = [], moves = false): void {
     this.moves = moves;
-    const there = (place: Place) => this.kept.has(keyOf(place));
-    const begun = (place: Place) => this.asked.has(keyOf(place));
-    const missing = seen.filter((place) => !there(place));
+    const cached = (place: Place) => this.kept.has(keyOf(place));
+    const requested = (place: Place) => this.requested.has(keyOf(place));
+    const missing = seen.filter((place) => !cached(place));
     this.missing = new Set(missing.map(keyOf));
-    this.wanted = missing.filter((place) => !begun(place));
-    this.around = around.filter((place) => !there(place) && !begun(place));
+    this.wanted = missing.filter((place) => !requested(place));
+    this.around = around.filter((place) => !cached(place) && !requested(place));
     this.next();
   }
 
-  /** Whether something that is seen is on its way. */
+  /** Whether a visible tile is missing. */
   get busy(): boolean {
-    return this.wanted.length > 0 || [...this.asked.keys()].some((key) => this.missing.has(key));
+    return this.wanted.length > 0 || [...this.requested.keys()].some((key) => this.missing.has(key));
   }
 
   private next(): void {
-    while (!this.rests) {
-      const [of, most] = this.wanted.length > 0 ? [this.wanted, AT_ONCE] : [this.around, AROUND_AT_ONCE];
-      const place = this.asked.size < (this.moves ? MOVING_AT_ONCE : most) ? of.shift() : undefined;
+    while (!this.pausing) {
+      const [queue, max] = this.wanted.length > 0 ? [this.wanted, PARALLEL] : [this.around, PARALLEL_AROUND];
+      const place = this.requested.size < (this.moves ? PARALLEL_MOVING : max) ? queue.shift() : undefined;
       if (!place) return;
       const key = keyOf(place);
-      this.asked.set(key, place);
+      this.requested.set(key, place);
       this.fetch(place).then(
         (slices) => {
           this.kept.set(key, slices);
           this.bytes += bytesOf(slices);
-          this.forget();
-          this.answered(null);
-          this.ended(key);
+          this.evict();
+          this.report(null);
+          this.finish(key);
         },
         (why: unknown) => {
-          this.rest();
-          this.answered(why as Error);
-          this.ended(key);
+          this.pause();
+          this.report(why as Error);
+          this.finish(key);
         },
       );
     }
   }
 
-  private answered(why: Error | null): void {
+  private report(why: Error | null): void {
     if (why?.message === this.why?.message) return;
     this.why = why;
     this.failed(why);
   }
 
-  /** What is still wanted is asked for again after a while. */
-  private rest(): void {
-    if (this.rests) return;
-    this.rests = true;
+  /** Requests missing tiles again after a pause. */
+  private pause(): void {
+    if (this.pausing) return;
+    this.pausing = true;
     setTimeout(() => {
-      this.rests = false;
+      this.pausing = false;
       this.arrived();
-    }, REST);
+    }, PAUSE);
   }
 
-  private forget(): void {
+  private evict(): void {
     for (const [key, slices] of this.kept) {
-      if (this.bytes <= this.most) return;
+      if (this.bytes <= this.max) return;
       this.kept.delete(key);
       this.bytes -= bytesOf(slices);
     }
   }
 
-  private ended(key: string): void {
-    this.asked.delete(key);
-    // What is not seen changes no picture.
+  private finish(key: string): void {
+    this.requested.delete(key);
+    // Only visible tiles change the picture.
     if (this.missing.has(key)) this.arrived();
     this.next();
   }

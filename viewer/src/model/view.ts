@@ -1,41 +1,41 @@
-/** Which part of the recording is on the screen. Pure: nothing here knows of a page. */
+/** The visible part of the recording, as pure functions. */
 
 import { KINDS } from "../tracks/list";
 
-/** A part of time, ns; the end is not in it. */
+/** A time span in ns; the end is not included. */
 export interface Span {
   readonly from: number;
   readonly to: number;
 }
 
-/** What is chosen: a place on the track of a CPU (by number), of a thread (by key), or of another kind (by its number). */
+/** A selected place on the track of a CPU (by number), a thread (by key), or of an additional kind (by its number). */
 export interface Selected {
   readonly kind: string;
   readonly id: number;
   readonly at: number;
 }
 
-/** The finest that can be seen: a screen of this many ns. */
+/** The shortest visible span, in ns. */
 const FINEST = 100;
 
-/** A span within the recording, not finer than can be seen. */
+/** Limits a span to the recording and to the shortest visible span. */
 export function clamped(span: Span, whole: number): Span {
   const len = Math.min(Math.max(FINEST, span.to - span.from), Math.max(FINEST, whole));
   const from = Math.min(Math.max(0, span.from), Math.max(0, whole - len));
   return { from, to: from + len };
 }
 
-/** Larger (`by` < 1) or smaller about a time that stays where it is. */
+/** Zooms in (`by` < 1) or out about a time that stays in place. */
 export function zoomed(span: Span, about: number, by: number, whole: number): Span {
   return clamped({ from: about - (about - span.from) * by, to: about + (span.to - about) * by }, whole);
 }
 
-/** Moved by a time. */
+/** Moves a span by a time. */
 export function moved(span: Span, by: number, whole: number): Span {
   return clamped({ from: span.from + by, to: span.to + by }, whole);
 }
 
-/** The address of a view: `#t=FROM..TO&sel=thread:KEY@NS&range=FROM..TO`. */
+/** Returns the address of a view: `#t=FROM..TO&sel=thread:KEY@NS&range=FROM..TO`. */
 export function toHash(span: Span, selected: Selected | null, range: Span | null = null): string {
   const words = [`#t=${Math.round(span.from)}..${Math.round(span.to)}`];
   if (selected) words.push(`sel=${selected.kind}:${selected.id}@${Math.round(selected.at)}`);
@@ -43,14 +43,14 @@ export function toHash(span: Span, selected: Selected | null, range: Span | null
   return words.join("&");
 }
 
-/** A time as a range that can be asked for: whole ns within the recording, the earlier end first; nothing where it is empty. */
+/** Returns the range between two times: whole ns within the recording, the earlier end first; null if it is empty. */
 export function ranged(a: number, b: number, whole: number): Span | null {
   const within = (time: number) => Math.min(whole, Math.max(0, Math.round(time)));
   const [from, to] = [within(Math.min(a, b)), within(Math.max(a, b))];
   return from < to ? { from, to } : null;
 }
 
-/** What an address says, as far as it makes sense. */
+/** Parses an address; invalid parts are ignored. */
 export function fromHash(hash: string, whole: number): { span: Span | null; selected: Selected | null; range: Span | null } {
   const words = new Map(hash.replace(/^#/, "").split("&").map((word) => word.split("=", 2) as [string, string]));
   const [time, marked] = ["t", "range"].map((word) => /^(\d{1,16})\.\.(\d{1,16})$/.exec(words.get(word) ?? ""));

@@ -1,11 +1,11 @@
-/** What is wrong with the recording, as `corewise diagnose` tells it: each finding's evidence leads to its place on the timeline. */
+/** The findings of `corewise diagnose`; evidence links to its place on the timeline. */
 
 import { length, point } from "../model/time";
 import { toHash, type Selected } from "../model/view";
 import { source } from "../source";
 import { anchor, facts, heading, paragraph } from "../ui/dom";
 
-/** What `corewise diagnose --format json` prints (docs/diagnose.md), as far as it is shown. */
+/** The output of `corewise diagnose --format json` (docs/diagnose.md), as far as it is shown. */
 export interface Diagnosis {
   readonly findings: readonly Finding[];
   readonly checked: readonly string[];
@@ -26,7 +26,7 @@ interface Finding {
   readonly evidence: readonly Evidence[];
   readonly action: { readonly what: string; readonly linux: string; readonly windows: string };
   readonly assumptions: readonly string[];
-  readonly also: readonly Finding[];
+  readonly also_resolved: readonly Finding[];
 }
 
 type Cells = Readonly<Record<string, string | number | boolean | null>>;
@@ -37,10 +37,10 @@ interface Evidence {
   readonly cells: Cells;
 }
 
-/** Between two questions whether the diagnosis is made. */
-const AGAIN = 400;
-/** Shown of what may be many. */
-const MOST = 12;
+/** The time between two requests for the diagnosis, in ms. */
+const POLL_MS = 400;
+/** The maximum length of a list. */
+const MAX_LISTED = 12;
 
 export class Findings {
   private readonly panel: HTMLElement;
@@ -51,31 +51,31 @@ export class Findings {
     [this.panel, this.tab, this.whole] = [panel, tab, whole];
   }
 
-  /** Asks until it is told. */
+  /** Polls for the findings and shows them. */
   async load(): Promise<void> {
-    this.panel.replaceChildren(paragraph("The recording is being diagnosed…"));
+    this.panel.replaceChildren(paragraph("Diagnosing the recording…"));
     try {
       for (;;) {
-        const told = await source.findings<Diagnosis>();
-        if (told) return this.show(told);
-        await new Promise((done) => setTimeout(done, AGAIN));
+        const diagnosis = await source.findings<Diagnosis>();
+        if (diagnosis) return this.show(diagnosis);
+        await new Promise((done) => setTimeout(done, POLL_MS));
       }
     } catch (why) {
-      this.panel.replaceChildren(paragraph(`This recording cannot be diagnosed: ${(why as Error).message}`));
+      this.panel.replaceChildren(paragraph(`The diagnosis failed: ${(why as Error).message}`));
     }
   }
 
-  private show(told: Diagnosis): void {
-    const about = new Map(told.rules.map((rule) => [rule.rule, rule.about]));
-    this.tab.textContent = `Findings (${told.findings.length})`;
+  private show(diagnosis: Diagnosis): void {
+    const about = new Map(diagnosis.rules.map((rule) => [rule.rule, rule.about]));
+    this.tab.textContent = `Findings (${diagnosis.findings.length})`;
     const list = document.createElement("ol");
-    for (const finding of told.findings) list.append(this.finding(finding));
-    const nothing = paragraph(`Nothing found: of ${told.checked.length} kinds of fault that were looked for, none is here.`);
+    for (const finding of diagnosis.findings) list.append(this.finding(finding));
+    const nothing = paragraph(`No problems found (${diagnosis.checked.length} rules checked).`);
     this.panel.replaceChildren(
-      heading("What is wrong"),
-      told.findings.length > 0 ? list : nothing,
-      folded(`Looked for (${told.checked.length})`, told.checked.map((rule) => [rule, about.get(rule) ?? ""])),
-      folded(`Could not be looked for (${told.not_checked.length})`, told.not_checked.map(({ rule, why }) => [rule, why])),
+      heading("Findings"),
+      diagnosis.findings.length > 0 ? list : nothing,
+      folded(`Rules checked (${diagnosis.checked.length})`, diagnosis.checked.map((rule) => [rule, about.get(rule) ?? ""])),
+      folded(`Rules not checked (${diagnosis.not_checked.length})`, diagnosis.not_checked.map(({ rule, why }) => [rule, why])),
     );
   }
 
@@ -87,35 +87,35 @@ export class Findings {
     severity.className = `severity ${finding.severity}`;
     severity.textContent = finding.severity;
     title.append(severity, ` ${finding.title}`);
-    const [least, most] = finding.range_ns;
-    const spared: [string, string][] = finding.cpu_ns === null ? [] : [["CPU time", `${length(finding.cpu_ns)} of all CPUs together`]];
+    const [min, max] = finding.range_ns;
+    const cpuTime: [string, string][] = finding.cpu_ns === null ? [] : [["CPU time", `${length(finding.cpu_ns)} over all CPUs`]];
     const cells: [string, Node | string][] = [
       ["Rule", finding.rule],
-      ["Recoverable", finding.recoverable_ns > 0 || most > 0 ? `${length(finding.recoverable_ns)} (${length(least)} to ${length(most)})` : "none: it is about the recording itself"],
-      ...spared,
+      ["Potential saving", finding.recoverable_ns > 0 || max > 0 ? `${length(finding.recoverable_ns)} (${length(min)} to ${length(max)})` : "none (concerns the recording itself)"],
+      ...cpuTime,
       ["Confidence", finding.confidence],
-      ["Do", finding.action.what],
+      ["Fix", finding.action.what],
       ["On Linux", finding.action.linux],
       ["On Windows", finding.action.windows],
     ];
-    if (finding.assumptions.length > 0) cells.push(["Assumed", finding.assumptions.join("; ")]);
+    if (finding.assumptions.length > 0) cells.push(["Assumptions", finding.assumptions.join("; ")]);
     cells.push(["When", this.list(finding.spans.map((span) => this.place(span, finding)))]);
     cells.push(["Threads", this.list(finding.threads.map((t) => this.thread(t, finding)))]);
     cells.push(["Evidence", this.list(finding.evidence.map((of) => this.evidence(of, finding)))]);
     item.append(title, facts(cells));
-    if (finding.also.length > 0) {
+    if (finding.also_resolved.length > 0) {
       const also = document.createElement("ul");
-      for (const lesser of finding.also) also.append(this.finding(lesser));
-      item.append(paragraph("Falls away with it:"), also);
+      for (const lesser of finding.also_resolved) also.append(this.finding(lesser));
+      item.append(paragraph("Also resolved:"), also);
     }
     return item;
   }
 
   private list(nodes: readonly Node[]): Node {
-    if (nodes.length === 0) return document.createTextNode("not told");
+    if (nodes.length === 0) return document.createTextNode("not recorded");
     const all = document.createElement("ul");
-    const more = nodes.length > MOST ? [`and ${nodes.length - MOST} more`] : [];
-    for (const node of [...nodes.slice(0, MOST), ...more]) {
+    const more = nodes.length > MAX_LISTED ? [`and ${nodes.length - MAX_LISTED} more`] : [];
+    for (const node of [...nodes.slice(0, MAX_LISTED), ...more]) {
       const item = document.createElement("li");
       item.append(node);
       all.append(item);
@@ -123,15 +123,15 @@ export class Findings {
     return all;
   }
 
-  /** The address of a time, and who is chosen there. */
+  /** Returns the address of a time with a selected track. */
   private hash(from: number, to: number, selected: Selected | null): string {
     const margin = (to - from) / 10;
     return toHash({ from: Math.max(0, from - margin), to: Math.min(this.whole, to + margin) }, selected);
   }
 
   private place(span: { start: number; end: number }, finding: Finding): Node {
-    const who = finding.threads[0];
-    const selected = who ? ({ kind: "thread", id: who.thread, at: span.start } as const) : null;
+    const thread = finding.threads[0];
+    const selected = thread ? ({ kind: "thread", id: thread.thread, at: span.start } as const) : null;
     return anchor(`${point(span.start, 1e3)} to ${point(span.end, 1e3)}`, this.hash(span.start, span.end, selected));
   }
 
@@ -141,7 +141,7 @@ export class Findings {
     return anchor(label, this.hash(span.start, span.end, { kind: "thread", id: of.thread, at: span.start }));
   }
 
-  /** A row leads to its own time where it has one, else to the finding's. */
+  /** A row links to its own time if it has one, else to the finding's. */
   private evidence(of: Evidence, finding: Finding): Node {
     const cell = (name: string) => {
       const value = of.key[name] ?? of.cells[name];
@@ -153,12 +153,12 @@ export class Findings {
     const thread = cell("thread") ?? finding.threads[0]?.thread ?? null;
     const cpu = cell("cpu");
     const selected: Selected | null = thread !== null ? { kind: "thread", id: thread, at: from } : cpu !== null ? { kind: "cpu", id: cpu, at: from } : null;
-    const words = (cells: Cells) => Object.entries(cells).map(([name, value]) => `${name}=${value ?? "not known"}`);
+    const words = (cells: Cells) => Object.entries(cells).map(([name, value]) => `${name}=${value ?? "unknown"}`);
     return anchor(`${of.table}[${words(of.key).join(", ")}] ${words(of.cells).join(" ")}`, this.hash(from, to, selected));
   }
 }
 
-/** What is seldom read. */
+/** A collapsed list. */
 function folded(title: string, rows: readonly [string, string][]): HTMLElement {
   const all = document.createElement("details");
   const summary = document.createElement("summary");

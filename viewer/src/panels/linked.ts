@@ -1,16 +1,16 @@
 /**
- * Two traces on one page, each a frame with a page of its own. What is zoomed or moved in one is shown in the other, on their
- * beginnings or on the first stretch of a mark that both have.
+ * Two traces on one page, each in its own frame. Zooming and moving in one applies to the other; they are aligned on their starts or on
+ * the first mark of a name that both have.
  */
 
 import type { Span } from "../model/view";
 
-/** What the page of a trace tells the page of both. */
-type Told = { readonly kind: "seen"; readonly span: Span } | { readonly kind: "marks"; readonly marks: readonly (readonly [string, number])[] };
-/** What it is told. */
+/** A message from a trace's page to the outer page. */
+type Report = { readonly kind: "seen"; readonly span: Span } | { readonly kind: "marks"; readonly marks: readonly (readonly [string, number])[] };
+/** A message from the outer page to a trace's page. */
 type Show = { readonly kind: "show"; readonly span: Span };
 
-/** A page of one of two traces: tells what is seen there, and shows what is seen in the other. */
+/** The page of one of two traces: reports its visible span, and shows that of the other. */
 export class Linked {
   constructor(show: (span: Span) => void) {
     addEventListener("message", (event: MessageEvent<Show>) => {
@@ -18,34 +18,34 @@ export class Linked {
     });
   }
 
-  /** That the user moved. */
+  /** Reports the visible span. */
   seen(span: Span): void {
-    parent.postMessage({ kind: "seen", span } satisfies Told, location.origin);
+    parent.postMessage({ kind: "seen", span } satisfies Report, location.origin);
   }
 
-  /** On what it can be aligned. */
+  /** Reports the first mark of each name, for alignment. */
   marks(first: ReadonlyMap<string, number>): void {
-    parent.postMessage({ kind: "marks", marks: [...first] } satisfies Told, location.origin);
+    parent.postMessage({ kind: "marks", marks: [...first] } satisfies Report, location.origin);
   }
 }
 
-/** The page of both. */
+/** Shows the outer page with both traces. */
 export function showBoth(body: HTMLElement): void {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
   document.documentElement.dataset["theme"] = dark ? "dark" : "light";
-  const frames = ["first", "beside"].map((of) => {
+  const frames = ["first", "second"].map((of) => {
     const frame = document.createElement("iframe");
-    frame.title = of === "first" ? "The first trace" : "The second trace";
+    frame.title = of === "first" ? "First trace" : "Second trace";
     frame.src = `/?of=${of}`;
     return frame;
   });
   const align = document.createElement("select");
-  align.append(new Option("their beginnings", ""));
+  align.append(new Option("start of the recordings", ""));
   const label = document.createElement("label");
-  label.append("Aligned on ", align);
+  label.append("Align on ", align);
   const head = document.createElement("header");
   const title = document.createElement("h1");
-  title.textContent = "Two traces, one zoom";
+  title.textContent = "Comparison of two traces";
   head.append(title, label);
   const main = document.createElement("main");
   main.className = "both";
@@ -62,7 +62,7 @@ export function showBoth(body: HTMLElement): void {
     const span = { from: last.span.from + by, to: last.span.to + by };
     frames[other]?.contentWindow?.postMessage({ kind: "show", span } satisfies Show, location.origin);
   };
-  addEventListener("message", (event: MessageEvent<Told>) => {
+  addEventListener("message", (event: MessageEvent<Report>) => {
     const of = frames.findIndex((frame) => frame.contentWindow === event.source);
     if (event.origin !== location.origin || of < 0) return;
     if (event.data.kind === "seen") {
@@ -71,8 +71,8 @@ export function showBoth(body: HTMLElement): void {
     }
     marks[of] = new Map(event.data.marks);
     const common = [...marks[0]!.keys()].filter((name) => marks[1]!.has(name));
-    align.replaceChildren(new Option("their beginnings", ""), ...common.map((name) => new Option(`the first ${name}`, name)));
-    // It listens now, perhaps later than the other was seen.
+    align.replaceChildren(new Option("start of the recordings", ""), ...common.map((name) => new Option(`first mark ${name}`, name)));
+    // This frame is ready now, perhaps after the other one reported its span.
     spread();
   });
   align.addEventListener("change", spread);

@@ -1,4 +1,4 @@
-/** The tables of a marked time, as `corewise report --range` has them: asked of the server, which also sorts. */
+/** The tables for a time range, as in `corewise report --range`. The server computes and sorts them. */
 
 import type { Cell, Column, Part } from "../api";
 import { length, point } from "../model/time";
@@ -6,25 +6,25 @@ import type { Selected, Span } from "../model/view";
 import { source } from "../source";
 import { button, link } from "../ui/dom";
 
-/** Rows that are shown at once. */
-const MOST = 200;
-/** How the report orders them. */
-const ORDER: Readonly<Record<string, string>> = { threads: "running_ns", ready_by_thief: "ready_ns", critical_by_thread: "path_ns" };
-/** Stand first in the list. */
-const FIRST = ["threads", "cpus", "thread_by_core_type", "concurrency", "critical_by_thread", "ready_by_thief", "waits", "migrations"];
+/** The maximum number of rows shown. */
+const MAX_ROWS = 200;
+/** The columns by which the report sorts. */
+const ORDER: Readonly<Record<string, string>> = { threads: "running_ns", ran_instead: "ready_ns", critical_by_thread: "path_ns" };
+/** The tables that are first in the list. */
+const FIRST = ["threads", "cpus", "thread_by_core_type", "concurrency", "critical_by_thread", "ran_instead", "waits", "migrations"];
 
-/** What the panel needs of the page. */
-export interface Around {
+/** The page's functions that the panel uses. */
+export interface PageActions {
   readonly select: (to: Selected) => void;
   readonly show: (span: Span) => void;
-  /** Marks the critical path of a time on the timeline, or none. */
+  /** Shows the critical path of a time range on the timeline, or clears it. */
   readonly path: (of: Span | null) => void;
   readonly close: () => void;
 }
 
 export class Range {
   private readonly panel: HTMLElement;
-  private readonly around: Around;
+  private readonly page: PageActions;
   private readonly title = document.createElement("h2");
   private readonly tables = document.createElement("select");
   private readonly path = document.createElement("input");
@@ -34,15 +34,15 @@ export class Range {
   private by: { column: string; down: boolean } | null = null;
   private asking: AbortController | null = null;
 
-  constructor(panel: HTMLElement, around: Around) {
-    [this.panel, this.around] = [panel, around];
+  constructor(panel: HTMLElement, page: PageActions) {
+    [this.panel, this.page] = [panel, page];
     this.tables.setAttribute("aria-label", "Table");
     this.tables.addEventListener("change", () => {
       this.ordered();
       void this.ask();
     });
     this.path.type = "checkbox";
-    this.path.addEventListener("change", () => this.around.path(this.path.checked ? this.span : null));
+    this.path.addEventListener("change", () => this.page.path(this.path.checked ? this.span : null));
     const path = document.createElement("label");
     path.append(this.path, " critical path");
     this.status.setAttribute("role", "status");
@@ -52,12 +52,12 @@ export class Range {
     this.rows.setAttribute("aria-label", "Rows of the table");
     const bar = document.createElement("div");
     bar.className = "bar";
-    const zoom = button("Zoom to it", () => this.span && this.around.show(this.span));
-    bar.append(this.title, this.tables, path, zoom, button("Close", () => this.around.close()), this.status);
+    const zoom = button("Zoom to range", () => this.span && this.page.show(this.span));
+    bar.append(this.title, this.tables, path, zoom, button("Close", () => this.page.close()), this.status);
     this.panel.append(bar, this.rows);
   }
 
-  /** Shows a time's tables, or nothing. */
+  /** Shows the tables for a time range, or hides the panel. */
   async show(span: Span | null): Promise<void> {
     const other = span?.from !== this.span?.from || span?.to !== this.span?.to;
     this.span = span;
@@ -65,19 +65,19 @@ export class Range {
     if (!span) {
       this.asking?.abort();
       this.path.checked = false;
-      return this.around.path(null);
+      return this.page.path(null);
     }
     if (!other) return;
     this.title.textContent = `${point(span.from, 1e3)} to ${point(span.to, 1e3)}: ${length(span.to - span.from)}`;
-    if (this.path.checked) this.around.path(span);
+    if (this.path.checked) this.page.path(span);
     if (this.tables.options.length === 0) await this.fill();
     await this.ask();
   }
 
-  /** Marks the critical path, or no more. */
+  /** Shows or hides the critical path. */
   togglePath(): void {
     this.path.checked = !this.path.checked;
-    this.around.path(this.path.checked ? this.span : null);
+    this.page.path(this.path.checked ? this.span : null);
   }
 
   private async fill(): Promise<void> {
@@ -103,25 +103,25 @@ export class Range {
     if (!span) return;
     this.asking?.abort();
     const asking = (this.asking = new AbortController());
-    this.status.textContent = "being reckoned…";
+    this.status.textContent = "Calculating…";
     this.rows.dataset["busy"] = "true";
     try {
-      const table = await source.part(this.tables.value, span, { ...(this.by ?? {}), most: MOST, signal: asking.signal });
+      const table = await source.part(this.tables.value, span, { ...(this.by ?? {}), most: MAX_ROWS, signal: asking.signal });
       if (asking !== this.asking) return;
       this.fillRows(table, span);
       this.rows.dataset["busy"] = "false";
     } catch (why) {
       if (asking !== this.asking || asking.signal.aborted) return;
       this.rows.replaceChildren();
-      this.status.textContent = `This cannot be told: ${(why as Error).message}`;
+      this.status.textContent = `Unavailable: ${(why as Error).message}`;
       this.rows.dataset["busy"] = "false";
     }
   }
 
   private fillRows(table: Part, span: Span): void {
     const shown = table.rows.length;
-    const more = table.all > shown ? `the first ${shown} of ${table.all} rows` : `${shown} rows`;
-    this.status.textContent = this.by ? `${more}, by ${this.by.column}` : more;
+    const count = table.all > shown ? `first ${shown} of ${table.all} rows` : `${shown} rows`;
+    this.status.textContent = this.by ? `${count}, sorted by ${this.by.column}` : count;
     const grid = document.createElement("table");
     const head = grid.createTHead().insertRow();
     for (const column of table.columns) head.append(this.head(column));
@@ -143,10 +143,10 @@ export class Range {
     head.title = column.doc;
     const down = this.by?.column === column.name && this.by.down;
     if (this.by?.column === column.name) head.ariaSort = down ? "descending" : "ascending";
-    // Most names carry their unit.
-    const carried = column.unit === "" || column.unit === "count" || column.name.toLowerCase().endsWith(`_${column.unit.toLowerCase()}`);
-    const unit = carried ? "" : ` (${column.unit})`;
-    // The largest first; a second time the smallest.
+    // Most names contain their unit.
+    const named = column.unit === "" || column.unit === "count" || column.name.toLowerCase().endsWith(`_${column.unit.toLowerCase()}`);
+    const unit = named ? "" : ` (${column.unit})`;
+    // The first click sorts descending, the second ascending.
     const by = link(column.name + unit, () => {
       this.by = { column: column.name, down: !down };
       void this.ask();
@@ -155,16 +155,16 @@ export class Range {
     return head;
   }
 
-  /** A thread's name leads to it, at the row's own time where it has one. */
+  /** A thread's name links to its track, at the row's own time if it has one. */
   private cell(table: Part, row: readonly Cell[], at: number, value: Cell, span: Span): Node | string {
-    const words = value === null ? "" : typeof value === "number" && !Number.isInteger(value) ? String(Number(value.toPrecision(6))) : String(value);
+    const text = value === null ? "" : typeof value === "number" && !Number.isInteger(value) ? String(Number(value.toPrecision(6))) : String(value);
     const place = (name: string) => table.columns.findIndex((column) => column.name === name);
     const of = (name: string) => row[place(name)];
     const column = table.columns[at];
     const start = of("start_ns");
     const time = typeof start === "number" ? Math.max(start, span.from) : span.from;
-    if (column?.name === "cpu" && typeof value === "number") return link(words, () => this.around.select({ kind: "cpu", id: value, at: time }));
+    if (column?.name === "cpu" && typeof value === "number") return link(text, () => this.page.select({ kind: "cpu", id: value, at: time }));
     const key = column?.thread ? value : column?.name === "name" && place("running_ns") >= 0 ? of("thread") : null;
-    return typeof key === "number" && key > 0 ? link(words, () => this.around.select({ kind: "thread", id: key, at: time })) : words;
+    return typeof key === "number" && key > 0 ? link(text, () => this.page.select({ kind: "thread", id: key, at: time })) : text;
   }
 }

@@ -1,4 +1,4 @@
-/** Panels of which one is seen. Arrow keys go from tab to tab, as https://www.w3.org/WAI/ARIA/apg/patterns/tabs/ has it. */
+/** Tabs with panels. Arrow keys move between tabs (https://www.w3.org/WAI/ARIA/apg/patterns/tabs/). */
 
 export class Tabs {
   private readonly tabs: HTMLElement[];
@@ -19,7 +19,7 @@ export class Tabs {
     this.show(panelOf(this.tabs[0]!));
   }
 
-  /** The panel of this name. */
+  /** Shows the panel of this name. */
   show(panel: string): void {
     for (const tab of this.tabs) {
       const shown = panelOf(tab) === panel;

@@ -1,4 +1,4 @@
-/** How many cores of each type, and second siblings, are busy at once. */
+/** The number of busy cores of each type, and of second SMT siblings. */
 
 import { plain, type KindOfTrack } from "./kind";
 

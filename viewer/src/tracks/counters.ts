@@ -1,4 +1,4 @@
-/** What programs or the kernel measure. */
+/** Values measured by programs or the kernel. */
 
 import { plain, type KindOfTrack } from "./kind";
 

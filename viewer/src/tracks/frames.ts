@@ -1,4 +1,4 @@
-/** Frames: bars as high as they were long, against a line. */
+/** Frames: bars with the height of the frame time, and a line at the budget. */
 
 import { length } from "../model/time";
 import type { KindOfTrack } from "./kind";

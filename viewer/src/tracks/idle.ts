@@ -1,8 +1,8 @@
-/** Which idle state each CPU is in: awake is empty, deeper states are darker. */
+/** The idle state of each CPU: awake is empty, deeper states are darker. */
 
 import { plain, type KindOfTrack } from "./kind";
 
-/** Lighter to darker; deeper states look as the last. */
+/** From light to dark; still deeper states have the last colour. */
 const DEPTHS = ["#b8d4ea", "#7fb2d9", "#4b8dc0", "#1f679e", "#0b4474"];
 
 export const IDLE: KindOfTrack = {

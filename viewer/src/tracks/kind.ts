@@ -1,24 +1,24 @@
-/** What a kind of track beside those of CPUs and threads says of itself. */
+/** The interface of an additional kind of track (not CPUs or threads). */
 
 import type { Palette } from "../model/palette";
 
-/** As the server calls them. */
-export type Beside = "concurrency" | "frames" | "marks" | "moments" | "frequency" | "idle" | "parking" | "counters";
+/** The server's names of the additional kinds. */
+export type ExtraKind = "concurrency" | "frames" | "marks" | "moments" | "frequency" | "idle" | "parking" | "block" | "counters";
 
-/** A kind of track: what is drawn of it comes from the server, how it looks stands here. */
+/** The look of a kind of track; its data comes from the server. */
 export interface KindOfTrack {
-  readonly kind: Beside;
-  /** Of a track, CSS pixels. */
+  readonly kind: ExtraKind;
+  /** The height of a track, in CSS pixels. */
   readonly height: number;
-  /** The colour of a state, by its number; of values, by the track's. */
+  /** Returns the colour of a state by its number, or of values by the track's number. */
   readonly colourOf: (palette: Palette, number: number) => string;
-  /** A value in words, with its unit. */
+  /** Formats a value with its unit. */
   readonly words: (value: number, unit: string) => string;
-  /** Whether slices are drawn where they begin, and nothing of what follows. */
+  /** Whether only the begins of slices are drawn. */
   readonly begins?: boolean;
 }
 
-/** A number of at most four digits behind the point, with its unit. */
+/** Formats a number with at most four decimal places and its unit. */
 export function plain(value: number, unit: string): string {
   return `${Number(value.toFixed(4))}${unit === "" ? "" : ` ${unit}`}`;
 }

@@ -1,5 +1,6 @@
-/** The kinds of track beside those of CPUs and threads, a file each; in which order they stand says the server. */
+/** The additional kinds of tracks, one file each; the server decides their order. */
 
+import { BLOCK } from "./block";
 import { CONCURRENCY } from "./concurrency";
 import { COUNTERS } from "./counters";
 import { FRAMES } from "./frames";
@@ -10,7 +11,7 @@ import { MARKS } from "./marks";
 import { MOMENTS } from "./moments";
 import { PARKING } from "./parking";
 
-const ALL: readonly KindOfTrack[] = [CONCURRENCY, FRAMES, MARKS, MOMENTS, FREQUENCY, IDLE, PARKING, COUNTERS];
+const ALL: readonly KindOfTrack[] = [CONCURRENCY, FRAMES, MARKS, MOMENTS, FREQUENCY, IDLE, PARKING, BLOCK, COUNTERS];
 
-/** By their names. */
+/** The kinds by name. */
 export const KINDS: ReadonlyMap<string, KindOfTrack> = new Map(ALL.map((of) => [of.kind, of]));

@@ -1,4 +1,4 @@
-/** What programs mark. */
+/** Marks of programs. */
 
 import { plain, type KindOfTrack } from "./kind";
 

@@ -1,4 +1,4 @@
-/** Moments that programs mark: a line where each is. */
+/** Moments marked by programs: a line for each. */
 
 import { firstEndingAfter, type Slices } from "../model/slices";
 import type { Row, Scale } from "../model/raster";
@@ -12,7 +12,7 @@ export const MOMENTS: KindOfTrack = {
   begins: true,
 };
 
-/** Fills the pixels `first` up to `last` (not included) in which slices begin; of the pixels at either edge a part is of this tile too. */
+/** Fills the pixels `first` up to `last` (not included) in which slices begin, and the pixels at both edges, which are partly in this tile. */
 export function fillBegins(row: Row, slices: Slices, track: number, scale: Scale, first: number, last: number, colour: number): void {
   const end = slices.begins[track + 1] ?? 0;
   for (let i = firstEndingAfter(slices, track, scale.from + (first - 1) * scale.perPixel); i < end; i++) {

@@ -1,4 +1,4 @@
-/** Whether each CPU is parked or offline. */
+/** Parked and offline CPUs. */
 
 import { plain, type KindOfTrack } from "./kind";
 

@@ -1,9 +1,9 @@
-/** A track of values as a row of pixels: as high as the mean, in a paler colour up to the most. */
+/** Renders a track of values: bars up to the mean, in a paler colour up to the maximum. */
 
 import { middle, type Bar, type Scale } from "../model/raster";
 import { firstEndingAfter, type Slices } from "../model/slices";
 
-/** A row of pixels: shares of the height, 0 to 1; below 0: nothing is known. */
+/** A row of pixels: shares of the height, 0 to 1; negative if unknown. */
 export interface Heights {
   readonly mean: Float32Array;
   readonly most: Float32Array;
@@ -14,8 +14,8 @@ export function emptyHeights(width: number): Heights {
 }
 
 /**
- * Fills the pixels `first` up to `last` (not included) with a track's values, `top` of which is the whole height. A pixel shows the
- * step at the time of its middle, and the most of those that lie between the middles.
+ * Fills the pixels `first` up to `last` (not included) with a track's values; the value `top` fills the whole height. A pixel shows the
+ * step at the time of its middle, and the maximum of the steps since the previous pixel's middle.
  */
 export function fillHeights(row: Heights, slices: Slices, track: number, scale: Scale, first: number, last: number, top: number): void {
   const values = slices.values;
@@ -37,7 +37,7 @@ export function fillHeights(row: Heights, slices: Slices, track: number, scale: 
   }
 }
 
-/** Writes a row into an image of `width` pixels a line, from its column `left` on; `line` is a share of the height, if there is one. */
+/** Writes a row into an image with `width` pixels per line, from column `left` on; `line` is a share of the height, if there is one. */
 export function paintHeights(image: Uint32Array, width: number, left: number, row: Heights, bar: Bar, colours: { mean: number; most: number; line: number; page: number }, line: number | null): void {
   const lineAt = line === null ? -1 : Math.round(bar.height * (1 - line));
   for (let y = 0; y < bar.height; y++) {
@@ -48,7 +48,7 @@ export function paintHeights(image: Uint32Array, width: number, left: number, ro
       continue;
     }
     const reach = (bar.height - y) / bar.height;
-    // What is known is seen, be it nothing.
+    // A known value is visible even if it is 0.
     const base = y === bar.height - 1;
     for (let x = 0; x < row.mean.length; x++) {
       if (row.mean[x]! >= reach || (base && row.mean[x]! >= 0)) image[at + x] = colours.mean;

@@ -1,32 +1,32 @@
-/** The page's address says what is seen. */
+/** Keeps the view in the page's address. */
 
-/** A picture so long after the one before is not part of a motion, ms. */
+/** Frames with a longer pause between them are not part of a motion, in ms. */
 const MOTION = 1000;
-/** So long after its last picture a motion has ended, ms. */
+/** A motion has ended this long after its last frame, in ms. */
 const ENDED = 40;
 
-/** Written at once, but in a motion only when it has ended: the browser takes a good part of a picture's time to write it. */
+/** Writes the address immediately, but only at the end of a motion, since writing takes a large part of a frame's time. */
 export class Address {
   private hash = "";
-  private said = -Infinity;
-  private waits = false;
+  private lastSet = -Infinity;
+  private waiting = false;
 
-  /** What it is to say, at each picture. */
-  say(hash: string): void {
+  /** Sets the address; called for every frame. */
+  set(hash: string): void {
     const now = performance.now();
-    const moves = now - this.said < MOTION;
-    [this.said, this.hash] = [now, hash];
+    const moves = now - this.lastSet < MOTION;
+    [this.lastSet, this.hash] = [now, hash];
     if (!moves) return this.write();
-    if (this.waits) return;
-    this.waits = true;
+    if (this.waiting) return;
+    this.waiting = true;
     setTimeout(() => this.ended(), ENDED);
   }
 
-  /** One timer at a time, which is set again while the motion lasts. */
+  /** One timer at a time, which is restarted while the motion lasts. */
   private ended(): void {
-    const left = this.said + ENDED - performance.now();
+    const left = this.lastSet + ENDED - performance.now();
     if (left > 0) return void setTimeout(() => this.ended(), left);
-    this.waits = false;
+    this.waiting = false;
     this.write();
   }
 

@@ -1,87 +1,87 @@
-/** What is told of what is chosen: rows of the tables, as text that can be copied. */
+/** Details of the selection: rows of the tables, as text that can be copied. */
 
 import type { CpuState, ThreadState } from "../generated/tables";
 import type { Slice } from "../model/slices";
 import { length, point } from "../model/time";
-import type { Shown } from "../model/layout";
+import type { KindInfo } from "../model/layout";
 import type { Selected, Span } from "../model/view";
 import { Chain } from "../panels/chains";
 import { source } from "../source";
 import type { KindOfTrack } from "../tracks/kind";
-import { besideInWords } from "./beside";
+import { extraFacts } from "./extra";
 import { facts, heading, link, paragraph } from "./dom";
 
-/** Most rows of what ran meanwhile. */
-const MOST = 12;
+/** The maximum number of rows for what ran meanwhile. */
+const MAX_ROWS = 12;
 
-/** What the panel needs of the page. */
-export interface Around {
+/** The page's functions that the panel uses. */
+export interface PageActions {
   readonly nameOf: (thread: number) => string;
   readonly select: (to: Selected) => void;
-  /** Draws the arrows of a chain, or none. */
+  /** Draws the arrows of a chain, or clears them. */
   readonly chain: (of: Chain | null) => void;
 }
 
 export class Details {
   private readonly panel: HTMLElement;
-  private readonly around: Around;
-  /** Counts what was chosen, so that answers to an earlier choice are not shown. */
+  private readonly page: PageActions;
+  /** Counts selections, so that answers for an earlier one are not shown. */
   private turn = 0;
 
-  constructor(panel: HTMLElement, around: Around) {
+  constructor(panel: HTMLElement, page: PageActions) {
     this.panel = panel;
-    this.around = around;
+    this.page = page;
   }
 
   clear(): void {
-    this.other();
-    this.panel.replaceChildren(paragraph("Click a slice, or move with the arrow keys, to see what it is."));
+    this.nextTurn();
+    this.panel.replaceChildren(paragraph("Select a slice with a click or the arrow keys to see its details."));
   }
 
-  /** Tells of a stretch of a thread. */
+  /** Shows a stretch of a thread. */
   async thread(key: number, at: number): Promise<void> {
-    const turn = this.other();
-    const told = await this.asked(turn, () => source.rows<ThreadState>("thread_state", at, at + 1, { thread: key }));
-    const stretch = told?.[0];
-    if (!stretch) return told ? this.none(turn) : undefined;
+    const turn = this.nextTurn();
+    const rows = await this.request(turn, () => source.rows<ThreadState>("thread_state", at, at + 1, { thread: key }));
+    const stretch = rows?.[0];
+    if (!stretch) return rows ? this.none(turn) : undefined;
     const cells: [string, Node | string][] = [
-      ["Thread", `${this.around.nameOf(key)}, number ${stretch.tid}`],
+      ["Thread", `${this.page.nameOf(key)} (TID ${stretch.tid})`],
       ["State", stretch.state + (stretch.reason ? ` (${reason(stretch)})` : "")],
       ["From", point(stretch.start_ns)],
       ["To", point(stretch.end_ns)],
       ["Length", length(stretch.end_ns - stretch.start_ns)],
     ];
-    const where = stretch.state === "running" ? "On CPU" : stretch.state === "ready" ? "On the queue of CPU" : "Last on CPU";
+    const where = stretch.state === "running" ? "On CPU" : stretch.state === "ready" ? "Queued on CPU" : "Last on CPU";
     if (stretch.cpu !== null) cells.push([where, this.link(String(stretch.cpu), { kind: "cpu", id: stretch.cpu, at })]);
     if (stretch.core_type !== null) cells.push(["Core type", stretch.core_type]);
     if (stretch.prio !== null) cells.push(["Dynamic priority", String(stretch.prio)]);
-    if (stretch.exec_ns !== null) cells.push(["Charged by the kernel", length(stretch.exec_ns)]);
+    if (stretch.exec_ns !== null) cells.push(["Run time charged by the kernel", length(stretch.exec_ns)]);
     if (stretch.state === "ready") cells.push(["Woken by", this.waker(stretch)]);
-    const parts: Node[] = [heading(`${this.around.nameOf(key)}: ${stretch.state}`), facts(cells)];
+    const parts: Node[] = [heading(`${this.page.nameOf(key)}: ${stretch.state}`), facts(cells)];
     this.panel.replaceChildren(...parts);
-    const beside = await this.asked(turn, () => this.besideThread(key, stretch));
-    if (beside) this.panel.replaceChildren(...parts, facts(beside));
-    if (!beside) return;
-    parts.push(facts(beside));
+    const neighbours = await this.request(turn, () => this.neighbours(key, stretch));
+    if (neighbours) this.panel.replaceChildren(...parts, facts(neighbours));
+    if (!neighbours) return;
+    parts.push(facts(neighbours));
     const running: Span | null = stretch.state === "running" ? { from: stretch.start_ns, to: stretch.end_ns } : null;
-    const chain = await this.asked(turn, () => Chain.of(key, stretch.start_ns, running));
+    const chain = await this.request(turn, () => Chain.of(key, stretch.start_ns, running));
     if (!chain) return;
-    this.around.chain(chain);
+    this.page.chain(chain);
     const cpu = stretch.state === "ready" ? stretch.cpu : null;
     if (cpu !== null) {
-      const meanwhile = await this.asked(turn, () => source.rows<CpuState>("cpu_state", stretch.start_ns, stretch.end_ns, { cpu }));
+      const meanwhile = await this.request(turn, () => source.rows<CpuState>("cpu_state", stretch.start_ns, stretch.end_ns, { cpu }));
       if (!meanwhile) return;
-      parts.push(...this.behind(cpu, stretch, meanwhile));
+      parts.push(...this.ranInstead(cpu, stretch, meanwhile));
     }
-    this.panel.replaceChildren(...parts, ...chain.told(this.around.nameOf, this.around.select));
+    this.panel.replaceChildren(...parts, ...chain.nodes(this.page.nameOf, this.page.select));
   }
 
-  /** Tells of a stretch of a CPU. */
+  /** Shows a stretch of a CPU. */
   async cpu(cpu: number, at: number): Promise<void> {
-    const turn = this.other();
-    const told = await this.asked(turn, () => source.rows<CpuState>("cpu_state", at, at + 1, { cpu }));
-    const stretch = told?.[0];
-    if (!stretch) return told ? this.none(turn) : undefined;
+    const turn = this.nextTurn();
+    const rows = await this.request(turn, () => source.rows<CpuState>("cpu_state", at, at + 1, { cpu }));
+    const stretch = rows?.[0];
+    if (!stretch) return rows ? this.none(turn) : undefined;
     const cells: [string, Node | string][] = [
       ["CPU", String(cpu)],
       ["State", stretch.state],
@@ -90,24 +90,24 @@ export class Details {
       ["Length", length(stretch.end_ns - stretch.start_ns)],
     ];
     if (stretch.state === "busy" && stretch.thread !== null) {
-      cells.push(["Thread", this.link(this.around.nameOf(stretch.thread), { kind: "thread", id: stretch.thread, at })]);
+      cells.push(["Thread", this.link(this.page.nameOf(stretch.thread), { kind: "thread", id: stretch.thread, at })]);
     }
     const jump = (label: string, to: number): [string, Node | string] => [label, this.link(point(to), { kind: "cpu", id: cpu, at: to })];
-    if (stretch.start_ns > 0) cells.push(jump("Before", stretch.start_ns - 1));
-    cells.push(jump("After", stretch.end_ns));
+    if (stretch.start_ns > 0) cells.push(jump("Previous", stretch.start_ns - 1));
+    cells.push(jump("Next", stretch.end_ns));
     this.panel.replaceChildren(heading(`CPU ${cpu}: ${stretch.state}`), facts(cells));
   }
 
-  /** Tells of a slice of another kind of track. */
-  beside(title: string, shown: Shown | undefined, kind: KindOfTrack, slice: Slice): void {
-    this.other();
-    const note = shown === undefined ? [] : [paragraph(shown.title)];
-    this.panel.replaceChildren(heading(title), ...note, facts(besideInWords(kind, shown, slice)));
+  /** Shows a slice of an additional track. */
+  extra(title: string, info: KindInfo | undefined, kind: KindOfTrack, slice: Slice): void {
+    this.nextTurn();
+    const note = info === undefined ? [] : [paragraph(info.title)];
+    this.panel.replaceChildren(heading(title), ...note, facts(extraFacts(kind, info, slice)));
   }
 
-  /** Tells of a stretch what is drawn of it, until its rows are told. */
+  /** Shows what is drawn of a stretch, until its rows arrive. */
   drawn(title: string, slice: Slice, [state, what]: readonly [string, string]): void {
-    this.other();
+    this.nextTurn();
     const cells: [string, string][] = [
       ["State", what === "" ? state : `${state}, ${what}`],
       ["From", point(slice.start)],
@@ -117,85 +117,85 @@ export class Details {
     this.panel.replaceChildren(heading(title), facts(cells));
   }
 
-  /** Tells of short stretches that are drawn as one. */
-  together(title: string, slice: Slice, state: string, what: string): void {
-    this.other();
+  /** Shows short stretches that are drawn as one slice. */
+  merged(title: string, slice: Slice, state: string, what: string): void {
+    this.nextTurn();
     this.panel.replaceChildren(
       heading(title),
-      paragraph(`${slice.stretches} short stretches, drawn together: zoom in to tell them apart.`),
+      paragraph(`${slice.stretches} short stretches, drawn as one slice. Zoom in to see them separately.`),
       facts([
         ["From", point(slice.start)],
         ["To", point(slice.end)],
         ["Length", length(slice.end - slice.start)],
-        [`Most of it ${state}`, length(slice.stateNs)],
+        [`Time in state ${state}`, length(slice.stateNs)],
         [what, length(slice.whatNs)],
       ]),
     );
   }
 
-  /** Something else is chosen: whose turn it is. */
-  private other(): number {
-    this.around.chain(null);
+  /** Starts a new selection and returns its number. */
+  private nextTurn(): number {
+    this.page.chain(null);
     return ++this.turn;
   }
 
-  /** An answer, unless something else was chosen meanwhile; what fails is told. */
-  private async asked<T>(turn: number, ask: () => Promise<T>): Promise<T | null> {
+  /** Returns an answer, or null if the selection changed meanwhile or the request failed; an error is shown. */
+  private async request<T>(turn: number, ask: () => Promise<T>): Promise<T | null> {
     try {
       const answer = await ask();
       return turn === this.turn ? answer : null;
     } catch (why) {
-      if (turn === this.turn) this.panel.append(paragraph(`This cannot be told: ${(why as Error).message}`));
+      if (turn === this.turn) this.panel.append(paragraph(`Unavailable: ${(why as Error).message}`));
       return null;
     }
   }
 
   private none(turn: number): void {
-    if (turn === this.turn) this.panel.replaceChildren(paragraph("Nothing was recorded here."));
+    if (turn === this.turn) this.panel.replaceChildren(paragraph("Nothing was recorded at this time."));
   }
 
-  /** The stretches of the thread before and after. */
-  private async besideThread(key: number, stretch: ThreadState): Promise<[string, Node | string][]> {
+  /** Returns the previous and the next stretch of the thread. */
+  private async neighbours(key: number, stretch: ThreadState): Promise<[string, Node | string][]> {
     const of = { thread: key };
     const before = stretch.start_ns > 0 ? await source.rows<ThreadState>("thread_state", stretch.start_ns - 1, stretch.start_ns, of) : [];
     const after = await source.rows<ThreadState>("thread_state", stretch.end_ns, stretch.end_ns + 1, of);
     const cell = (label: string, s: ThreadState | undefined): [string, Node | string] => {
       if (!s) return [label, "nothing recorded"];
-      const words = `${s.state}, ${length(s.end_ns - s.start_ns)}`;
-      return [label, this.link(words, { kind: "thread", id: key, at: s.start_ns })];
+      const text = `${s.state}, ${length(s.end_ns - s.start_ns)}`;
+      return [label, this.link(text, { kind: "thread", id: key, at: s.start_ns })];
     };
-    return [cell("Before", before[0]), cell("After", after[0])];
+    return [cell("Previous", before[0]), cell("Next", after[0])];
   }
 
   private waker(stretch: ThreadState): Node | string {
-    if (stretch.waker === null) return "not told";
+    if (stretch.waker === null) return "not recorded";
     if (stretch.waker === 0) return "an interrupt";
-    return this.link(this.around.nameOf(stretch.waker), { kind: "thread", id: stretch.waker, at: Math.max(0, stretch.start_ns - 1) });
+    return this.link(this.page.nameOf(stretch.waker), { kind: "thread", id: stretch.waker, at: Math.max(0, stretch.start_ns - 1) });
   }
 
-  /** What ran on a CPU while a thread was ready on its queue: rows of cpu_state, cut to that time. */
-  private behind(cpu: number, ready: ThreadState, rows: readonly CpuState[]): Node[] {
+  /** Lists what ran on a CPU while a thread was queued on it: rows of cpu_state, cut to that time. */
+  private ranInstead(cpu: number, ready: ThreadState, rows: readonly CpuState[]): Node[] {
     const table = document.createElement("table");
-    for (const row of rows.slice(0, MOST)) {
+    for (const row of rows.slice(0, MAX_ROWS)) {
       const [from, to] = [Math.max(row.start_ns, ready.start_ns), Math.min(row.end_ns, ready.end_ns)];
-      const who = row.state === "busy" && row.thread !== null ? this.link(this.around.nameOf(row.thread), { kind: "thread", id: row.thread, at: from }) : row.state;
+      const content = row.state === "busy" && row.thread !== null ? this.link(this.page.nameOf(row.thread), { kind: "thread", id: row.thread, at: from }) : row.state;
       const line = table.insertRow();
-      line.insertCell().append(who);
+      line.insertCell().append(content);
       const time = line.insertCell();
       time.className = "time";
       time.append(length(to - from));
     }
-    const more = rows.length > MOST ? [paragraph(`and ${rows.length - MOST} more stretches`)] : [];
-    return [heading(`Meanwhile CPU ${cpu} ran`), table, ...more];
+    const more = rows.length > MAX_ROWS ? [paragraph(`and ${rows.length - MAX_ROWS} more stretches`)] : [];
+    return [heading(`CPU ${cpu} meanwhile`), table, ...more];
   }
 
   private link(label: string, to: Selected): HTMLButtonElement {
-    return link(label, () => this.around.select(to));
+    return link(label, () => this.page.select(to));
   }
 }
 
 function reason(stretch: ThreadState): string {
   const text = stretch.reason ?? "";
-  if (text === "left_runnable") return "left while it could run: preempted or yielded, not recorded which";
-  return text.length === 1 ? `the kernel's state ${text}` : text.replaceAll("_", " ");
+  if (text === "left_runnable") return "switched out while runnable: preempted or yielded, not recorded which";
+  return text.length === 1 ? `kernel state ${text}` : text.replaceAll("_", " ");
 }

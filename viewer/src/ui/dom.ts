@@ -1,4 +1,4 @@
-/** The parts that panels are made of: text that can be copied, and buttons that look like links. */
+/** Elements for panels: text that can be copied, and buttons that look like links. */
 
 export function heading(text: string, level: 2 | 3 = 2): HTMLElement {
   const h = document.createElement(`h${level}`);
@@ -12,7 +12,7 @@ export function paragraph(text: string): HTMLElement {
   return p;
 }
 
-/** Names with what they are. */
+/** Returns a table of names and values. */
 export function facts(cells: readonly [string, Node | string][]): HTMLTableElement {
   const table = document.createElement("table");
   for (const [name, value] of cells) {
@@ -26,22 +26,22 @@ export function facts(cells: readonly [string, Node | string][]): HTMLTableEleme
   return table;
 }
 
-export function button(label: string, does: () => void): HTMLButtonElement {
+export function button(label: string, action: () => void): HTMLButtonElement {
   const made = document.createElement("button");
   made.type = "button";
   made.textContent = label;
-  made.addEventListener("click", does);
+  made.addEventListener("click", action);
   return made;
 }
 
-/** A button within text. */
-export function link(label: string, does: () => void): HTMLButtonElement {
-  const made = button(label, does);
+/** Returns a button within text. */
+export function link(label: string, action: () => void): HTMLButtonElement {
+  const made = button(label, action);
   made.className = "link";
   return made;
 }
 
-/** An address within the page: it can be copied, and opens in another tab too. */
+/** Returns a link to an address within the page; it can be copied, and opened in another tab. */
 export function anchor(label: string, hash: string): HTMLAnchorElement {
   const made = document.createElement("a");
   made.href = hash;

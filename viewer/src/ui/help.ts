@@ -1,45 +1,45 @@
-/** Keys and mouse: one list, which the help shows. */
+/** The help: keyboard, mouse, and search. */
 
 export const KEYS: readonly [keys: string, what: string][] = [
   ["W S", "zoom in, zoom out"],
-  ["A D", "earlier, later"],
-  ["0", "all of the recording"],
-  ["↑ ↓", "choose the track above, below"],
-  ["← →", "choose the slice before, after"],
-  ["F Enter", "zoom to what is chosen"],
+  ["A D", "move earlier, later"],
+  ["0", "show the whole recording"],
+  ["↑ ↓", "select the track above, below"],
+  ["← →", "select the previous, next slice"],
+  ["F Enter", "zoom to the selection"],
   ["Page↑ Page↓", "scroll the tracks"],
-  [", .", "jump to who woke it, to whom it woke"],
-  ["R", "mark the time of what is chosen, or else what is seen: its tables"],
-  ["Shift ← Shift →", "move the end of what is marked"],
-  ["Z", "zoom to what is marked"],
-  ["C", "critical path of what is marked, or else of what is seen"],
-  ["T", "CPUs by thread or by state"],
-  ["/", "search (see below); Enter and Shift and Enter go to the hit after and before"],
-  ["N P", "the hit after, before"],
-  ["Esc", "choose nothing, then mark nothing; leave the search"],
-  ["Tab", "to the panels, their links and tables"],
-  ["?", "this help"],
+  [", .", "jump to the waker, to the first thread that was woken"],
+  ["R", "set the time range to the selected slice, or to the visible time, and show its tables"],
+  ["Shift ← Shift →", "move the end of the time range"],
+  ["Z", "zoom to the time range"],
+  ["C", "show the critical path of the time range, or of the visible time"],
+  ["T", "colour CPUs by thread or by state"],
+  ["/", "search (see below); Enter and Shift+Enter go to the next and previous hit"],
+  ["N P", "next, previous hit"],
+  ["Esc", "clear the selection, then the time range; leave the search"],
+  ["Tab", "move to the panels, their links and tables"],
+  ["?", "show this help"],
   ["wheel", "scroll the tracks"],
   ["Ctrl and wheel", "zoom at the pointer"],
-  ["Shift and wheel", "earlier, later"],
+  ["Shift and wheel", "move earlier, later"],
   ["drag", "move"],
-  ["Shift and drag", "mark a time; so does a drag on the ruler"],
-  ["click", "choose a slice"],
+  ["Shift and drag", "set the time range; so does a drag on the ruler"],
+  ["click", "select a slice"],
 ];
 
-/** What can be searched for; words that stand together must all hold. */
+/** The filters of the search. */
 export const FILTERS: readonly [word: string, what: string][] = [
-  ["render", "threads and CPUs whose name holds it; name:render says the same"],
-  ["tid:42 pid:42", "the thread, the threads of the process of this number"],
-  ["cpu:3 core:1", "the CPU of this number, the CPUs of this core; with a state or a length, stretches there"],
-  ["type:efficient", "CPUs of this type of core, or of this type in the vendor's words"],
+  ["render", "threads and CPUs whose name contains this text; same as name:render"],
+  ["tid:42 pid:42", "the thread with this TID, the threads of the process with this PID"],
+  ["cpu:3 core:1", "this CPU, the CPUs of this core; with a state or a duration, stretches there"],
+  ["type:efficient", "CPUs of this core type, in corewise's or the vendor's terms"],
   ["state:ready", "stretches of threads in this state: running, ready, blocked, unknown, exited"],
-  [">1ms", "stretches that are longer: ns, us, ms or s"],
+  [">1ms", "stretches that last longer, in ns, us, ms or s"],
 ];
 
 export function fillHelp(dialog: HTMLDialogElement): void {
   const title = document.createElement("h2");
-  title.textContent = "Keys and mouse";
+  title.textContent = "Keyboard and mouse";
   const table = document.createElement("table");
   for (const [keys, what] of KEYS) {
     const row = table.insertRow();
@@ -63,7 +63,7 @@ export function fillHelp(dialog: HTMLDialogElement): void {
     row.insertCell().textContent = what;
   }
   const search = document.createElement("h3");
-  search.textContent = "What can be searched for, as name:render state:ready >1ms";
+  search.textContent = "Search filters; combined filters must all match, as in name:render state:ready >1ms";
   const close = document.createElement("button");
   close.type = "button";
   close.textContent = "Close";

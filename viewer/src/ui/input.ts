@@ -1,27 +1,27 @@
-/** Keys, wheel, mouse and touch to what they do. */
+/** Maps keyboard, wheel, mouse and touch to actions. */
 
-/** What can be done. Places are CSS pixels of the canvas. */
+/** The actions. Places are CSS pixels of the canvas. */
 export interface Actions {
-  /** By a factor, about a place or the middle. */
+  /** Zooms by a factor, about a place or the middle. */
   readonly zoom: (by: number, x: number | null) => void;
-  /** By a part of the screen. */
+  /** Moves by a share of the screen. */
   readonly pan: (part: number) => void;
   readonly drag: (dx: number, dy: number) => void;
   readonly scroll: (by: number) => void;
   readonly page: (by: number) => void;
   readonly whole: () => void;
-  /** Marks the time between two places. */
+  /** Sets the time range between two places. */
   readonly mark: (x0: number, x1: number) => void;
-  /** Marks what is chosen, or else what is seen; its end earlier or later; zooms to it; its critical path. */
+  /** Time range: sets it to the selection or the visible time, moves its end, zooms to it, shows its critical path. */
   readonly range: () => void;
   readonly stretch: (by: number) => void;
   readonly zoomRange: () => void;
   readonly path: () => void;
-  /** To who woke it (-1), or whom it woke (1). */
+  /** Jumps to the waker (-1), or to the first woken thread (1). */
   readonly jump: (by: number) => void;
-  /** To the hit before or after. */
+  /** Goes to the previous (-1) or next (1) hit. */
   readonly hit: (by: number) => void;
-  /** Whether a place is on the ruler, where a drag marks. */
+  /** Returns whether a place is on the ruler, where a drag sets the time range. */
   readonly isRuler: (x: number, y: number) => boolean;
   readonly choose: (x: number, y: number) => void;
   readonly clear: () => void;
@@ -32,10 +32,10 @@ export interface Actions {
   readonly hover: (x: number, y: number) => void;
 }
 
-/** So far a press may move and still be a click. */
+/** The maximum movement of a click, in pixels. */
 const CLICK = 4;
 
-export function control(canvas: HTMLCanvasElement, act: Actions, beside: { help: () => void; search: () => void }): void {
+export function control(canvas: HTMLCanvasElement, act: Actions, ui: { help: () => void; search: () => void }): void {
   const keys = new Map<string, () => void>([
     ["w", () => act.zoom(0.8, null)],
     ["s", () => act.zoom(1.25, null)],
@@ -61,8 +61,8 @@ export function control(canvas: HTMLCanvasElement, act: Actions, beside: { help:
     ["n", () => act.hit(1)],
     ["p", () => act.hit(-1)],
     ["escape", act.clear],
-    ["/", beside.search],
-    ["?", beside.help],
+    ["/", ui.search],
+    ["?", ui.help],
   ]);
   canvas.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -76,7 +76,7 @@ export function control(canvas: HTMLCanvasElement, act: Actions, beside: { help:
     "wheel",
     (event) => {
       event.preventDefault();
-      // Lines and pages of old mice, as pixels.
+      // Converts lines and pages to pixels.
       const unit = event.deltaMode === 0 ? 1 : event.deltaMode === 1 ? 16 : 400;
       const [x, y] = [event.deltaX * unit, event.deltaY * unit];
       if (event.ctrlKey) act.zoom(Math.exp(Math.min(1, Math.max(-1, y / 400))), event.offsetX);

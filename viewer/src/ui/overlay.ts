@@ -1,4 +1,4 @@
-/** What lies over the tracks: the marked time, arrows from who woke to who was woken, the critical path. */
+/** Draws over the tracks: the time range, arrows from wakers to woken threads, the critical path. */
 
 import type { Arrow } from "../panels/chains";
 import type { Span } from "../model/view";
@@ -8,21 +8,21 @@ export interface Piece extends Span {
   readonly thread: number;
 }
 
-/** What is laid over. */
+/** The contents of the overlay. */
 export interface Overlay {
   range: Span | null;
   arrows: readonly Arrow[];
   path: readonly Piece[];
 }
 
-/** Where things are on the canvas, CSS pixels. */
+/** Places on the canvas, in CSS pixels. */
 export interface Places {
   readonly left: number;
   readonly top: number;
   readonly right: number;
   readonly bottom: number;
   readonly x: (time: number) => number;
-  /** The upper and lower edge of a thread's track, wherever it is scrolled to; nothing where it has none. */
+  /** Returns the upper and lower edge of a thread's track, even outside the view; null if it has no track. */
   readonly edges: (thread: number) => readonly [number, number] | null;
   readonly colour: { readonly text: string; readonly page: string; readonly path: string; readonly range: string };
 }
@@ -40,7 +40,7 @@ export function drawOverlay(pen: CanvasRenderingContext2D, overlay: Overlay, at:
   pen.restore();
 }
 
-/** The time outside is dimmed, and the time itself has a bar in the axis. */
+/** Dims the time outside the range, and draws a bar in the axis. */
 function drawRange(pen: CanvasRenderingContext2D, range: Span, at: Places): void {
   const within = (x: number) => Math.min(at.right, Math.max(at.left, x));
   const [from, to] = [within(at.x(range.from)), within(at.x(range.to))];
@@ -54,7 +54,7 @@ function drawRange(pen: CanvasRenderingContext2D, range: Span, at: Places): void
   for (const edge of [at.x(range.from), at.x(range.to)]) pen.fillRect(edge, at.top - 5, 1, at.bottom);
 }
 
-/** A line under each piece, and one from track to track where it goes over. */
+/** Draws a line under each piece, and a vertical line where the path changes threads. */
 function drawPath(pen: CanvasRenderingContext2D, path: readonly Piece[], at: Places): void {
   pen.fillStyle = at.colour.path;
   let before: readonly [number, number] | null = null;
@@ -72,7 +72,7 @@ function drawPath(pen: CanvasRenderingContext2D, path: readonly Piece[], at: Pla
   }
 }
 
-/** From the middle of the waker's track to that of the one woken. */
+/** Draws an arrow from the middle of the waker's track to that of the woken thread. */
 function drawArrow(pen: CanvasRenderingContext2D, arrow: Arrow, at: Places): void {
   const [from, to] = [at.edges(arrow.from), at.edges(arrow.to)];
   const x = at.x(arrow.at);

@@ -1,4 +1,4 @@
-/** The timeline: lines of tracks under an axis of time, on one canvas. */
+/** The timeline: tracks under a time axis, on one canvas. */
 
 import { firstBelow, lineAt, type Line, type Track } from "../model/layout";
 import { ink, ofThread, paler, pixel, placeOfThread, type Palette } from "../model/palette";
@@ -7,25 +7,25 @@ import { fill, inkOf, middle, paint, Rows, type Bar, type Ink, type Row, type Sc
 import { at, type Slice, type Slices } from "../model/slices";
 import { covering, levelOf, spanOf, TRACKS, type Kind, type Place, type Tiles } from "../model/tiles";
 import { point, step } from "../model/time";
-import { copy, eachReady } from "../model/thieves";
+import { copy, eachReady } from "../model/instead";
 import { KINDS } from "../tracks/list";
 import { fillBegins } from "../tracks/moments";
 import { emptyHeights, fillHeights, paintHeights } from "../tracks/values";
 import type { Selected, Span } from "../model/view";
 import { drawOverlay, type Overlay } from "./overlay";
 
-/** Height of the axis, width of the labels, in CSS pixels. */
+/** Height of the axis and width of the labels, in CSS pixels. */
 const AXIS = 24;
 const LABELS = 190;
-/** Names are written into what is at least so wide. */
-const NAMED = 46;
-/** The numbers of "running" and "busy", of which ticks tell, and of a thread's "ready". */
+/** The minimum width of a slice with a name, in CSS pixels. */
+const MIN_NAMED = 46;
+/** The numbers of the states "running" and "busy", which ticks show, and of "ready". */
 const RUNS = 0;
 const READY = 1;
-/** Height of the band in a ready slice that tells who ran instead, CSS pixels. */
-const THIEF = 5;
+/** Height of the band in a ready slice that shows the thread that ran instead, in CSS pixels. */
+const BAND = 5;
 
-/** What is to be drawn. */
+/** The contents of the timeline. */
 export interface Scene {
   span: Span;
   scroll: number;
@@ -39,27 +39,27 @@ export interface Scene {
   nameOf: (thread: number) => string;
 }
 
-/** What labels show; they stay as they are while it does. */
+/** The inputs of the labels, which are only redrawn when these change. */
 type Labelled = Pick<Scene, "scroll" | "lines" | "palette" | "found"> & { readonly width: number; readonly height: number; readonly ratio: number };
 
-/** How slices of a kind look: their pixels, and those of whole tiles, each reckoned once. */
+/** The look of slices of a kind: their pixels, and those of whole tiles, each computed once. */
 interface Look {
   readonly pixel: (state: number, what: number) => number;
   readonly inks: WeakMap<Slices, Ink>;
 }
 
-/** What is there of a block of tracks, and from and up to which pixel it tells. */
+/** A tile of a block of tracks, and the pixels that it covers. */
 interface Part {
   readonly slices: Slices;
   readonly begin: number;
   readonly end: number;
 }
 
-/** What all parts of one picture share: it is reckoned once. */
+/** The data that all parts of one frame share. */
 interface Picture {
   readonly span: Span;
   readonly scale: Scale;
-  /** The device's pixels of a row. */
+  /** The number of device pixels in a row. */
   readonly columns: number;
   /** By kind and block. */
   readonly tiles: Map<string, Part[]>;
@@ -70,8 +70,8 @@ interface Size {
   readonly height: number;
 }
 
-/** The rows of CPUs in one picture, each made once. */
-class Thieves {
+/** The rows of CPUs in one frame, each made once. */
+class CpuRows {
   readonly cpus = new Set<number>();
   private readonly rows = new Map<number, Row>();
   private readonly make: (cpu: number) => Row;
@@ -100,31 +100,31 @@ export class Timeline {
   private image: ImageData | null = null;
   private readonly rows = new Rows();
   private picture: Picture = { span: { from: 0, to: 1 }, scale: { from: 0, perPixel: 1 }, columns: 0, tiles: new Map() };
-  /** What labels were last written for. */
+  /** The inputs of the labels as last drawn. */
   private labelled: Labelled | null = null;
   private colours = new Map<string, Look>();
   private coloursOf: Palette | null = null;
-  /** CPUs on whose queues threads are ready that are seen: their tiles are wanted too. */
+  /** CPUs on whose queues visible threads are ready; their tiles are requested too. */
   private queues: ReadonlySet<number> = new Set();
 
   constructor(canvas: HTMLCanvasElement, tiles: Tiles) {
     const pen = canvas.getContext("2d", { alpha: false, willReadFrequently: true });
-    if (!pen) throw new Error("this browser draws no canvas");
+    if (!pen) throw new Error("this browser does not support canvas");
     [this.canvas, this.tiles, this.pen] = [canvas, tiles, pen];
     new ResizeObserver(() => (this.sized = null)).observe(canvas);
   }
 
-  /** Width of the part that shows time, CSS pixels. */
+  /** Width of the part that shows time, in CSS pixels. */
   get width(): number {
     return Math.max(1, this.size.width - LABELS);
   }
 
-  /** Height of the part that shows tracks. */
+  /** Height of the part that shows tracks, in CSS pixels. */
   get height(): number {
     return Math.max(1, this.size.height - AXIS);
   }
 
-  /** Of the canvas, CSS pixels. Asked for anew only when it changed: to ask is to have all of the page laid out. */
+  /** Size of the canvas in CSS pixels; cached, since reading it forces a layout of the page. */
   private get size(): Size {
     this.sized ??= { width: this.canvas.clientWidth, height: this.canvas.clientHeight };
     return this.sized;
@@ -138,27 +138,27 @@ export class Timeline {
     return globalThis.devicePixelRatio || 1;
   }
 
-  /** The time at a place of the canvas; the middle of the device's pixel, which is what is drawn there. */
+  /** Returns the time at a place of the canvas: the middle of the device pixel. */
   timeAt(scene: Scene, x: number): number {
     return middle(this.scale(scene), Math.floor((x - LABELS) * this.ratio + 1e-6));
   }
 
-  /** Whether a place shows time, not labels or the axis. */
+  /** Returns whether a place shows time, not labels or the axis. */
   isTime(x: number, y: number): boolean {
     return x >= LABELS && y >= AXIS;
   }
 
-  /** Whether a place is on the axis of time. */
+  /** Returns whether a place is on the time axis. */
   isRuler(x: number, y: number): boolean {
     return x >= LABELS && y < AXIS;
   }
 
-  /** The line at a place. */
+  /** Returns the line at a place. */
   lineAt(scene: Scene, y: number): Line | null {
     return y < AXIS ? null : lineAt(scene.lines, y - AXIS + scene.scroll);
   }
 
-  /** What is drawn of a track at a time. */
+  /** Returns the drawn slice of a track at a time. */
   sliceAt(scene: Scene, line: Track, time: number): Slice | null {
     const place = this.placeAt(line.kind, line.track, levelOf(this.scale(scene).perPixel), time);
     const best = this.tiles.best(place);
@@ -170,16 +170,16 @@ export class Timeline {
     return { kind, block: Math.floor(track / TRACKS), level, index };
   }
 
-  /** The colour of a slice. */
+  /** Returns the colour of a slice. */
   colourOf(scene: Scene, kind: Kind, state: number, what: number): string {
     if (kind === "thread") return scene.palette.thread[state] ?? scene.palette.dim;
-    const beside = KINDS.get(kind);
-    if (beside) return beside.colourOf(scene.palette, state);
+    const style = KINDS.get(kind);
+    if (style) return style.colourOf(scene.palette, state);
     const ofState = scene.palette.cpu[state] ?? scene.palette.dim;
     return state === RUNS && scene.byThread ? ofThread(scene.palette, what) : ofState;
   }
 
-  /** Their pixels; states are bytes, and colours of threads as many as the palette has. */
+  /** Returns the pixels of slices of a kind; states are bytes, and threads have as many colours as the palette. */
   private lookOf(scene: Scene, kind: Kind): Look {
     const key = `${kind} ${scene.byThread}`;
     if (this.coloursOf !== scene.palette) [this.colours, this.coloursOf] = [new Map(), scene.palette];
@@ -224,9 +224,9 @@ export class Timeline {
 
   private layOver(scene: Scene): void {
     const perPixel = (scene.span.to - scene.span.from) / this.width;
-    // Only where something leads from thread to thread: there may be thousands.
-    const leads = scene.overlay.arrows.length > 0 || scene.overlay.path.length > 0;
-    const tracks = new Map(leads ? scene.lines.flatMap((line) => (line.kind === "thread" ? [[line.id, line] as const] : [])) : []);
+    // Only if arrows or a path connect threads: there may be thousands of tracks.
+    const connects = scene.overlay.arrows.length > 0 || scene.overlay.path.length > 0;
+    const tracks = new Map(connects ? scene.lines.flatMap((line) => (line.kind === "thread" ? [[line.id, line] as const] : [])) : []);
     const { text, page, threads } = scene.palette;
     drawOverlay(this.pen, scene.overlay, {
       left: LABELS,
@@ -248,7 +248,7 @@ export class Timeline {
     return scene.lines.slice(first, last + 1);
   }
 
-  /** Asks for the tiles that are seen, then for those around: coarser ones, and the next ones on either side. */
+  /** Requests the visible tiles, then those around: coarser ones, and the next ones on either side. */
   private want(scene: Scene, lines: readonly Line[], moves: boolean): void {
     const blocks = new Map<string, { kind: Kind; block: number }>();
     for (const line of lines) {
@@ -270,8 +270,8 @@ export class Timeline {
   }
 
   /**
-   * `right`: only what is right of the labels, which are there still, as is all between the bars. Gives back the CPUs on whose queues
-   * threads are ready that are seen.
+   * Paints the tracks. With `right`, only the part right of the labels is painted; the rest is unchanged. Returns the CPUs on whose
+   * queues visible threads are ready.
    */
   private paintTracks(scene: Scene, lines: readonly Line[], width: number, height: number, right: boolean): ReadonlySet<number> {
     const { ratio, gap } = this;
@@ -280,7 +280,7 @@ export class Timeline {
     const pixels = new Uint32Array(this.image.data.buffer);
     if (!right) pixels.fill(page);
     const left = width - this.picture.columns;
-    const thieves = new Thieves((cpu) => this.row({ ...scene, byThread: true }, { kind: "cpu", track: cpu }));
+    const cpuRows = new CpuRows((cpu) => this.row({ ...scene, byThread: true }, { kind: "cpu", track: cpu }));
     for (const line of lines) {
       const top = Math.round((AXIS + line.top - scene.scroll) * ratio);
       const bottom = Math.round((AXIS + line.top + line.height - scene.scroll) * ratio);
@@ -295,28 +295,28 @@ export class Timeline {
       }
       paint(pixels, width, left, this.row(scene, line), bar, page);
       if (line.kind !== "thread") continue;
-      // Below the ticks, above the lowest rows, which every share reaches.
-      const band = this.band(line, thieves);
-      if (band) paint(pixels, width, left, band, { top: top + Math.round(5 * ratio), height: Math.round(THIEF * ratio), tick: 0 });
+      // Below the ticks, and above the lowest rows, which every bar fills.
+      const band = this.band(line, cpuRows);
+      if (band) paint(pixels, width, left, band, { top: top + Math.round(5 * ratio), height: Math.round(BAND * ratio), tick: 0 });
     }
     const from = right ? left : 0;
     this.pen.putImageData(this.image, 0, 0, from, 0, width - from, height);
-    return thieves.cpus;
+    return cpuRows.cpus;
   }
 
-  /** The lowest row of the canvas' pixels in which a track's bar is. */
+  /** Returns the lowest pixel row of a track's bar. */
   baseOf(scene: Scene, line: Track): number {
     return Math.round((AXIS + line.top + line.height - scene.scroll) * this.ratio) - this.gap - 1;
   }
 
-  /** Between bars, in the device's pixels. */
+  /** The gap between bars, in device pixels. */
   private get gap(): number {
     return Math.round(2 * this.ratio);
   }
 
   private row(scene: Scene, line: Pick<Track, "kind" | "track">): Row {
     const row = this.rows.take(this.picture.columns);
-    // Ticks tell of what ran; no other kind has such a state.
+    // Ticks show what ran; additional kinds have no such state.
     const runs = line.kind === "thread" || line.kind === "cpu" ? RUNS : -1;
     const look = this.lookOf(scene, line.kind);
     const { scale } = this.picture;
@@ -334,7 +334,7 @@ export class Timeline {
     return row;
   }
 
-  /** A track of values; the whole height is its most, or what its line stands for where that is more. */
+  /** Paints a track of values; the full height is its maximum, or somewhat more than its line. */
   private paintValues(scene: Scene, line: Track, pixels: Uint32Array, width: number, left: number, bar: Bar): void {
     const of = KINDS.get(line.kind);
     if (!of) return;
@@ -348,20 +348,20 @@ export class Timeline {
     paintHeights(pixels, width, left, row, bar, colours, across === null ? null : across / top);
   }
 
-  /** Where a thread was ready, what ran on the CPU of its queue; nothing where it nowhere was. */
-  private band(line: Track, thieves: Thieves): Row | null {
+  /** Returns what ran on the CPU on whose queue a thread was ready; null if it was never ready. */
+  private band(line: Track, cpuRows: CpuRows): Row | null {
     let band: Row | null = null;
     const { scale, columns } = this.picture;
     for (const { slices, begin, end } of this.parts(line)) {
       eachReady(slices, line.track % TRACKS, scale, begin, end, READY, (cpu, from, to) => {
         band ??= this.rows.take(columns);
-        copy(band, thieves.row(cpu), from, to);
+        copy(band, cpuRows.row(cpu), from, to);
       });
     }
     return band;
   }
 
-  /** The tiles that are there of a track. */
+  /** Returns the cached tiles of a track. */
   private parts(line: Pick<Track, "kind" | "track">): readonly Part[] {
     const { span, scale, columns, tiles } = this.picture;
     const block = Math.floor(line.track / TRACKS);
@@ -376,7 +376,7 @@ export class Timeline {
       const best = this.tiles.best(place);
       if (!best) continue;
       const { from, to } = spanOf(place);
-      // Each pixel belongs to the tile in which its middle lies.
+      // Each pixel belongs to the tile that contains its middle.
       const begin = Math.max(0, Math.ceil((from - scale.from) / scale.perPixel - 0.5));
       parts.push({ slices: best.slices, begin, end: Math.min(columns, Math.ceil((to - scale.from) / scale.perPixel - 0.5)) });
     }
@@ -384,7 +384,7 @@ export class Timeline {
     return parts;
   }
 
-  /** Names of threads in what CPUs run, where there is room. */
+  /** Writes the names of threads into slices of CPUs where there is room. */
   private writeNames(scene: Scene, lines: readonly Line[]): void {
     const { pen, ratio } = this;
     const { scale, columns } = this.picture;
@@ -392,10 +392,10 @@ export class Timeline {
       if (line.kind !== "cpu") continue;
       const y = AXIS + line.top - scene.scroll + line.height / 2 - 1;
       for (const { slices, begin, end } of this.parts(line)) {
-        eachWide(slices, line.track % TRACKS, scale, { first: begin, last: end, width: columns }, RUNS, NAMED * ratio, (thread, from, to) => {
-          const letters = Math.floor(((to - from) / ratio - 6) / 7);
+        eachWide(slices, line.track % TRACKS, scale, { first: begin, last: end, width: columns }, RUNS, MIN_NAMED * ratio, (thread, from, to) => {
+          const chars = Math.floor(((to - from) / ratio - 6) / 7);
           pen.fillStyle = ink(this.colourOf(scene, "cpu", RUNS, thread));
-          pen.fillText(scene.nameOf(thread).slice(0, letters), LABELS + from / ratio + 3, y);
+          pen.fillText(scene.nameOf(thread).slice(0, chars), LABELS + from / ratio + 3, y);
         });
       }
     }
@@ -404,7 +404,7 @@ export class Timeline {
   private writeLabels(scene: Scene, lines: readonly Line[]): void {
     const { pen, ratio } = this;
     for (const line of lines) {
-      // On whole pixels: what is written anew over itself would else grow darker at its edges.
+      // On whole pixels, since text redrawn over itself would get darker at its edges.
       const top = Math.round((AXIS + line.top - scene.scroll) * ratio) / ratio;
       const group = line.kind === "group";
       pen.fillStyle = group ? scene.palette.group : scene.found.has(line) ? scene.palette.threads[1]! : scene.palette.page;
@@ -419,13 +419,13 @@ export class Timeline {
     pen.fillStyle = scene.palette.page;
     pen.fillRect(0, 0, this.size.width, AXIS);
     const perPixel = (scene.span.to - scene.span.from) / this.width;
-    const marks = step(100 * perPixel);
+    const tick = step(100 * perPixel);
     pen.fillStyle = scene.palette.dim;
-    for (let time = Math.ceil(scene.span.from / marks) * marks; time < scene.span.to; time += marks) {
+    for (let time = Math.ceil(scene.span.from / tick) * tick; time < scene.span.to; time += tick) {
       const x = LABELS + Math.round((time - scene.span.from) / perPixel);
-      const words = point(time, marks);
+      const label = point(time, tick);
       pen.fillRect(x, AXIS - 6, 1, 6);
-      if (x + 4 + pen.measureText(words).width <= LABELS + this.width) pen.fillText(words, x + 4, AXIS / 2);
+      if (x + 4 + pen.measureText(label).width <= LABELS + this.width) pen.fillText(label, x + 4, AXIS / 2);
     }
     pen.fillRect(0, AXIS - 1, this.size.width, 1);
   }

@@ -1,4 +1,4 @@
-/** All of them in one process, so that they share a browser and the server of the fixture. Each also runs by itself. */
+/** Runs all browser tests in one process, so that they share a browser and the server of the fixture. Each also runs on its own. */
 
 import { readdirSync } from "node:fs";
 

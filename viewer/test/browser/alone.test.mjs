@@ -1,4 +1,4 @@
-/** A trace as one page, from a file and with the network off, held against the server's page. */
+/** A trace as one page, from a file and with the network off, compared with the server's page. */
 
 import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
@@ -12,7 +12,7 @@ before(async () => {
 after(() => at?.end());
 
 const words = (page, id) => page.textContent(`#${id}`);
-/** What the canvas shows, as a digest of its pixels. */
+/** A digest of the canvas's pixels. */
 const picture = (page) =>
   page.evaluate(async () => {
     const canvas = document.getElementById("timeline");
@@ -24,19 +24,19 @@ const go = async (page, hash) => {
   await settled(page);
 };
 
-test("a page of one file shows the server's pictures and tells what it tells, with the network off", { skip, timeout: 120_000 }, async () => {
-  const { file, said } = at.file("whole.html");
-  assert.match(said, /whole\.html: the trace as one page of \d+\.\d MB, for any browser\n$/, "all of it is there");
+test("a page of one file shows the same pictures and texts as the server's page, with the network off", { skip, timeout: 120_000 }, async () => {
+  const { file, output } = at.file("whole.html");
+  assert.match(output, /whole\.html: trace as one HTML page of \d+\.\d MB\n$/, "the page contains everything");
   const { page: its, wrong } = await openedFile(at, file);
   const { page: own } = await opened(at);
   assert.equal(await words(its, "summary"), await words(own, "summary"));
-  assert.equal(await words(its, "lacking"), "");
-  assert.equal(await own.locator("#lacking").isVisible(), false);
+  assert.equal(await words(its, "limits"), "");
+  assert.equal(await own.locator("#limits").isVisible(), false);
   const whole = Number((await own.evaluate(() => location.hash)).match(/\.\.(\d+)/)[1]);
   const ready = (await rows(own, "thread_state", { from: 0, to: whole })).filter((row) => row.state === "ready" && row.waker > 0n);
   const woken = ready[Math.floor(ready.length / 2)];
   const start = Number(woken.start_ns);
-  // All of it, and nearer by 7 each time about a waking, down to single stretches; by keys too.
+  // The whole trace, then zoomed in by 7 each time about a wakeup, down to single stretches; then by keys.
   const places = [];
   for (let len = whole; len > 500; len = Math.floor(len / 7)) places.push(`#t=${Math.max(0, start - Math.floor(len / 2))}..${start + Math.ceil(len / 2)}`);
   assert.ok(places.length > 5);
@@ -50,15 +50,15 @@ test("a page of one file shows the server's pictures and tells what it tells, wi
     await settled(page);
   }
   assert.equal(await picture(its), await picture(own));
-  // Who is chosen, and how it came there.
+  // The selection and its chain of wakeups.
   const chosen = `${places[2]}&sel=thread:${woken.thread}@${start}`;
   for (const page of [its, own]) {
     await go(page, chosen);
-    await page.waitForSelector("#details :text('Woken through')");
+    await page.waitForSelector("#details :text('Chain of wakeups')");
   }
-  await own.waitForFunction((told) => document.getElementById("details").textContent === told, await words(its, "details"));
+  await own.waitForFunction((details) => document.getElementById("details").textContent === details, await words(its, "details"));
   assert.equal(await its.getAttribute("#timeline", "data-arrows"), await own.getAttribute("#timeline", "data-arrows"));
-  // Stretches that are searched for.
+  // A search for stretches.
   for (const page of [its, own]) {
     await page.fill("#search", "state:ready >20us");
     await page.waitForFunction(() => /stretches/.test(document.getElementById("found").textContent));
@@ -67,17 +67,17 @@ test("a page of one file shows the server's pictures and tells what it tells, wi
   }
   assert.equal(await words(its, "found"), await words(own, "found"));
   assert.equal(await its.evaluate(() => location.hash), await own.evaluate(() => location.hash));
-  // Findings, and the tables of all of the recording, by two columns.
+  // Findings, and the tables of the whole recording, sorted by two columns.
   for (const page of [its, own]) {
     await page.waitForSelector("#findings summary", { state: "attached", timeout: 60_000 });
     await go(page, `#t=0..${whole}&range=0..${whole}`);
   }
   assert.equal(await words(its, "findings"), await words(own, "findings"));
-  const told = (page) => page.waitForSelector("#range .rows[data-busy=false]", { timeout: 60_000 });
-  for (const table of ["threads", "cpus", "ready_by_thief"]) {
+  const loaded = (page) => page.waitForSelector("#range .rows[data-busy=false]", { timeout: 60_000 });
+  for (const table of ["threads", "cpus", "ran_instead"]) {
     for (const page of [its, own]) {
       await page.selectOption("#range select", table);
-      await told(page);
+      await loaded(page);
     }
     assert.equal(await words(its, "range h2"), await words(own, "range h2"));
     assert.equal(await its.textContent("#range .rows"), await own.textContent("#range .rows"), table);
@@ -85,7 +85,7 @@ test("a page of one file shows the server's pictures and tells what it tells, wi
   for (const page of [its, own]) {
     await page.click("#range th button:text-is('ready_ns')");
     await page.waitForSelector("#range th[aria-sort=ascending]");
-    await told(page);
+    await loaded(page);
   }
   assert.equal(await its.textContent("#range .rows"), await own.textContent("#range .rows"));
   for (const page of [its, own]) {
@@ -94,16 +94,16 @@ test("a page of one file shows the server's pictures and tells what it tells, wi
     await page.waitForFunction(() => Number(document.getElementById("timeline").dataset.path) > 0, null, { timeout: 60_000 });
   }
   assert.equal(await its.getAttribute("#timeline", "data-path"), await own.getAttribute("#timeline", "data-path"));
-  // Of a part it says what to do.
+  // For a part, the page says what to do.
   await go(its, `#t=0..${whole}&range=0..${Math.floor(whole / 2)}`);
-  await told(its);
-  assert.match(await its.textContent("#range [role=status]"), /for a part, open the recording itself, with `corewise view`/);
+  await loaded(its);
+  assert.match(await its.textContent("#range [role=status]"), /for a part, open the recording with `corewise view`/);
   assert.deepEqual(wrong, []);
   await its.context().close();
   await own.context().close();
 });
 
-test("a page asks for nothing: no address in it, and a policy that lets nothing in", { skip }, () => {
+test("a page sends no requests: it contains no address, and its policy allows none", { skip }, () => {
   const { file } = at.file("quiet.html");
   const text = readFileSync(file, "utf8");
   const policy = text.match(/http-equiv="Content-Security-Policy" content="([^"]*)"/)?.[1];
@@ -111,30 +111,30 @@ test("a page asks for nothing: no address in it, and a policy that lets nothing 
   assert.equal(/<[^>]*(src|href)=/.test(text.replace(/<script type="module">.*<\/script>/s, "")), false);
 });
 
-test("where the limit leaves no room for all, the page says what its finest detail is, draws that and tells what it has", { skip }, async () => {
-  const { file, said } = at.file("small.html", "--html-limit", "0.08");
-  const finest = Number(said.match(/; finest detail of every track: (\d+(?:\.\d+)?) us: `corewise view` shows all/)[1]);
+test("with a small limit, the page states its finest detail, and draws and describes what it has", { skip }, async () => {
+  const { file, output } = at.file("small.html", "--html-limit", "0.08");
+  const finest = Number(output.match(/; finest detail of every track: (\d+(?:\.\d+)?) us: use a larger --html-limit/)[1]);
   assert.ok(finest > 1);
-  // The elements around the blocks of data, one of each kind of track and some more, are not part of the limit.
+  // The elements around the blocks of data are not part of the limit.
   assert.ok(statSync(file).size < 80_000 + statSync(new URL("../../dist/alone.html", import.meta.url)).size + 2000);
   const { page, wrong } = await openedFile(at, file);
-  assert.match(await words(page, "lacking"), /^finest detail of every track here: [\d.]+ (µs|ms); for all of it, open the recording itself, with `corewise view`$/);
-  // Something is drawn: more colours than the page and its lines have.
+  assert.match(await words(page, "limits"), /^Finest detail in this page: [\d.]+ (µs|ms)\. For full detail, open the recording with `corewise view`\.$/);
+  // Tracks are drawn: there are more colours than those of the page and its lines.
   const colours = await page.evaluate(() => {
     const canvas = document.getElementById("timeline");
     const { data } = canvas.getContext("2d").getImageData(190, 24, canvas.width - 190, canvas.height - 24);
     return new Set(new Uint32Array(data.buffer)).size;
   });
   assert.ok(colours > 8, `${colours} colours`);
-  // A stretch that is there for itself is told as it is drawn; its rows are not there.
+  // A single stretch is described as drawn; its rows are not in the page.
   await page.focus("#timeline");
   for (const key of ["ArrowDown", "f", "f", "f", "f"]) await page.keyboard.press(key);
   for (let n = 0; n < 60 && !/State/.test(await words(page, "details")); n++) {
     await page.keyboard.press("ArrowRight");
     await settled(page);
   }
-  await page.waitForSelector("#details :text('This cannot be told')");
-  assert.match(await words(page, "details"), /^CPU .*State(busy|idle).*Length.*no room for the rows of every stretch: open the recording itself/);
+  await page.waitForSelector("#details :text('Unavailable')");
+  assert.match(await words(page, "details"), /^CPU .*State(busy|idle).*Length.*does not contain the rows of all stretches: open the recording/);
   assert.deepEqual(wrong, []);
   await page.context().close();
 });

@@ -4,18 +4,18 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { pictures, servedBoth, skip } from "./support.mjs";
 
-/** A thread that runs for so long on one CPU, and marks a frame of 10 ms that begins so many ms after the first event. */
+/** A thread that runs for `all` ms on one CPU, and marks a frame of 10 ms that begins `ms` after the first event. */
 function text(ms, all) {
   const line = (at, what) => `             app-10      [000] d..2.   ${(100 + at / 1000).toFixed(6)}: ${what}`;
-  const named = (name, pid, which) => `${which}_comm=${name} ${which}_pid=${pid} ${which}_prio=120`;
+  const task = (name, pid, which) => `${which}_comm=${name} ${which}_pid=${pid} ${which}_prio=120`;
   const change = (from, to) => `sched_switch: ${from} ==> ${to}`;
   return [
     "# tracer: nop",
     "#",
-    line(0, change(`${named("swapper/0", 0, "prev")} prev_state=R`, named("app", 10, "next"))),
+    line(0, change(`${task("swapper/0", 0, "prev")} prev_state=R`, task("app", 10, "next"))),
     line(ms, "tracing_mark_write: B|10|frame"),
     line(ms + 10, "tracing_mark_write: E|10"),
-    line(all, change(`${named("app", 10, "prev")} prev_state=S`, named("swapper/0", 0, "next"))),
+    line(all, change(`${task("app", 10, "prev")} prev_state=S`, task("swapper/0", 0, "next"))),
     "",
   ].join("\n");
 }
@@ -26,14 +26,14 @@ before(async () => {
 });
 after(() => at?.end());
 
-test("two traces have one zoom, on their beginnings or on a mark that both have", { skip, timeout: 60_000 }, async () => {
+test("two traces share a zoom, aligned on their starts or on a mark that both have", { skip, timeout: 60_000 }, async () => {
   const page = await at.browser.newPage({ viewport: { width: 1280, height: 900 } });
   const wrong = [];
   page.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
   page.on("pageerror", (error) => wrong.push(error.message));
   await page.goto(at.address);
   const [first, second] = await Promise.all(
-    ["The first trace", "The second trace"].map(async (title) => (await page.waitForSelector(`iframe[title="${title}"]`)).contentFrame()),
+    ["First trace", "Second trace"].map(async (title) => (await page.waitForSelector(`iframe[title="${title}"]`)).contentFrame()),
   );
   for (const [frame, name] of [[first, "before.cw"], [second, "after.cw"]]) {
     await frame.waitForSelector("#timeline[data-busy=false]");
@@ -41,7 +41,7 @@ test("two traces have one zoom, on their beginnings or on a mark that both have"
   }
   const span = (frame) => frame.evaluate(() => location.hash.match(/t=(\d+)\.\.(\d+)/).slice(1).map(Number));
   const shows = (frame, [from, to]) => frame.waitForFunction((t) => location.hash.startsWith(t), `#t=${from}..${to}`);
-  // The second was recorded for longer: as much of it is seen as of the first.
+  // The second recording is longer; the same time span is visible in both.
   assert.deepEqual(await span(first), [0, 100_000_000]);
   await shows(second, [0, 100_000_000]);
   await first.focus("#timeline");
@@ -50,11 +50,11 @@ test("two traces have one zoom, on their beginnings or on a mark that both have"
   await pictures(first);
   const near = await span(first);
   await shows(second, near);
-  // The frame begins at 10 ms in the first and at 30 ms in the second: what is seen there is 20 ms later.
+  // The frame begins at 10 ms in the first and at 30 ms in the second, so the second view is 20 ms later.
   await page.waitForSelector("header option[value=frame]", { state: "attached" });
   await page.selectOption("header select", "frame");
   await shows(second, near.map((time) => time + 20_000_000));
-  // And back from the second to the first.
+  // And from the second to the first.
   await second.focus("#timeline");
   await page.keyboard.press("d");
   await second.waitForFunction((was) => !location.hash.startsWith(was), `#t=${near[0] + 20_000_000}..`);
@@ -65,15 +65,15 @@ test("two traces have one zoom, on their beginnings or on a mark that both have"
   await page.close();
 });
 
-test("where the server has ended, the page says so and what to do", { skip, timeout: 60_000 }, async () => {
+test("after the server has ended, the page shows this and what to do", { skip, timeout: 60_000 }, async () => {
   const page = await at.browser.newPage({ viewport: { width: 1280, height: 900 } });
   await page.goto(at.address);
-  const frame = await (await page.waitForSelector('iframe[title="The first trace"]')).contentFrame();
+  const frame = await (await page.waitForSelector('iframe[title="First trace"]')).contentFrame();
   await frame.waitForSelector("#timeline[data-busy=false]");
-  assert.equal(await frame.textContent("#silent"), "");
+  assert.equal(await frame.textContent("#error"), "");
   at.stop();
   await frame.focus("#timeline");
   for (let n = 0; n < 20; n++) await frame.press("#timeline", "w");
-  await frame.waitForFunction(() => /has ended or cannot be reached: start it again/.test(document.getElementById("silent").textContent));
+  await frame.waitForFunction(() => /is not running or cannot be reached: start it again/.test(document.getElementById("error").textContent));
   await page.close();
 });

@@ -1,4 +1,4 @@
-/** The panels, the marked time, chains and the search, in a real browser. */
+/** The panels, the time range, chains and the search, in a real browser. */
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -13,27 +13,27 @@ after(() => at?.end());
 
 const words = (page, id) => page.textContent(`#${id}`);
 const pair = async (page, word) => (await hash(page)).match(new RegExp(`[#&]${word}=(\\d+)\\.\\.(\\d+)`))?.slice(1).map(Number) ?? null;
-const told = (page) => page.waitForSelector("#range .rows[data-busy=false]", { timeout: 60_000 });
+const loaded = (page) => page.waitForSelector("#range .rows[data-busy=false]", { timeout: 60_000 });
 const diagnosed = (page) => page.waitForSelector("#findings summary", { state: "attached", timeout: 60_000 });
 const press = async (page, ...keys) => {
   for (const key of keys) await page.keyboard.press(key);
   await settled(page);
 };
-/** Keys and columns of the table that is shown. */
+/** The cells and columns of the shown table. */
 const grid = (page) => page.$$eval("#range tbody tr", (all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
 const columns = (page) => page.$$eval("#range thead th", (all) => all.map((head) => head.textContent));
 
-test("findings are those of the server, and their evidence leads to its time and thread", { skip }, async () => {
+test("findings are those of the server, and their evidence links to its time and thread", { skip }, async () => {
   const { page, wrong } = await opened(at);
   await diagnosed(page);
-  const said = await (await page.request.get(`${new URL(page.url()).origin}/api/findings`)).json();
+  const diagnosis = await (await page.request.get(`${new URL(page.url()).origin}/api/findings`)).json();
   await page.click("#tab-findings");
-  assert.equal(await words(page, "tab-findings"), `Findings (${said.findings.length})`);
+  assert.equal(await words(page, "tab-findings"), `Findings (${diagnosis.findings.length})`);
   const all = await words(page, "findings");
-  for (const rule of said.checked) assert.ok(all.includes(rule), `${rule} was looked for`);
-  for (const { why } of said.not_checked) assert.ok(all.includes(why));
-  if (said.findings.length === 0) assert.match(all, /Nothing found: of \d+ kinds of fault/);
-  for (const finding of said.findings) {
+  for (const rule of diagnosis.checked) assert.ok(all.includes(rule), `${rule} was checked`);
+  for (const { why } of diagnosis.not_checked) assert.ok(all.includes(why));
+  if (diagnosis.findings.length === 0) assert.match(all, /No problems found \(\d+ rules checked\)/);
+  for (const finding of diagnosis.findings) {
     for (const word of [finding.title, finding.rule, finding.confidence, finding.action.what, finding.action.linux]) assert.ok(all.includes(word), word);
   }
   for (const link of (await page.$$("#findings a")).slice(0, 8)) {
@@ -41,14 +41,14 @@ test("findings are those of the server, and their evidence leads to its time and
     await page.click("#tab-findings");
     await link.click();
     await settled(page);
-    assert.ok((await hash(page)).startsWith(href.match(/^#t=\d+/)[0]), `${href} leads there`);
+    assert.ok((await hash(page)).startsWith(href.match(/^#t=\d+/)[0]), `${href} links there`);
     assert.equal((await hash(page)).match(/sel=[^&]*/)?.[0], href.match(/sel=[^&]*/)?.[0]);
   }
   assert.deepEqual(wrong, []);
   await page.context().close();
 });
 
-test("a marked time has the tables of the report, by any column, and rows lead to their thread", { skip }, async () => {
+test("a time range has the tables of the report, sortable by any column, and rows link to their thread", { skip }, async () => {
   const { page, wrong } = await opened(at);
   const box = await page.locator("#timeline").boundingBox();
   // On the ruler; then with Shift, anywhere.
@@ -60,18 +60,18 @@ test("a marked time has the tables of the report, by any column, and rows lead t
     await page.mouse.up();
     await page.keyboard.up("Shift");
     await settled(page);
-    await told(page);
+    await loaded(page);
     const [from, to] = await pair(page, "range");
     assert.ok(from < to);
     const asked = await part(page, "threads", { from, to, most: 200, by: "running_ns", down: true });
     const cols = await columns(page);
-    assert.deepEqual(cols, asked.columns, "names of columns carry their units");
+    assert.deepEqual(cols, asked.columns, "names of columns contain their units");
     const shown = await grid(page);
     assert.deepEqual(shown.map((row) => row[cols.indexOf("running_ns")]), asked.rows.map((row) => String(row.running_ns)));
     assert.deepEqual(shown.map((row) => row[cols.indexOf("thread")]), asked.rows.map((row) => String(row.thread)));
-    assert.match(await page.textContent("#range [role=status]"), new RegExp(`^${asked.rows.length} rows, by running_ns$`));
+    assert.match(await page.textContent("#range [role=status]"), new RegExp(`^${asked.rows.length} rows, sorted by running_ns$`));
   }
-  // The smallest first, when its head is pressed again; another table by its name.
+  // A second click on the column's head sorts ascending. Then another table.
   await page.click("#range th button:text-is('running_ns')");
   await page.waitForSelector("#range th[aria-sort=ascending]");
   const at_ = (await columns(page)).indexOf("running_ns");
@@ -83,10 +83,10 @@ test("a marked time has the tables of the report, by any column, and rows lead t
   assert.match(await hash(page), /sel=cpu:\d+@/);
   await page.selectOption("#range select", "threads");
   await page.waitForFunction(() => document.querySelector("#range thead").textContent.includes("running_ns"));
-  await told(page);
+  await loaded(page);
   await page.click("#range tbody tr:first-child button");
   assert.match(await hash(page), /sel=thread:\d+@/);
-  // Copied as it stands there.
+  // Rows can be copied.
   await page.evaluate(() => getSelection().selectAllChildren(document.querySelector("#range tbody tr")));
   const copied = await page.evaluate(() => getSelection().toString());
   assert.match(copied, /\d+\t\d+/);
@@ -94,12 +94,12 @@ test("a marked time has the tables of the report, by any column, and rows lead t
   await page.context().close();
 });
 
-test("by keys: mark, move its end, zoom to it, its critical path, and no more", { skip }, async () => {
+test("keys set a time range, move its end, zoom to it, show its critical path, and clear it", { skip }, async () => {
   const { page } = await opened(at);
   await press(page, "w", "w", "r");
-  await told(page);
+  await loaded(page);
   const [from, to] = await pair(page, "range");
-  assert.deepEqual([from, to], await pair(page, "t"), "nothing is chosen: what is seen");
+  assert.deepEqual([from, to], await pair(page, "t"), "without a selection, the visible time");
   await press(page, "Shift+ArrowLeft");
   const shorter = await pair(page, "range");
   assert.ok(shorter[0] === from && shorter[1] < to);
@@ -109,9 +109,9 @@ test("by keys: mark, move its end, zoom to it, its critical path, and no more", 
   await page.waitForFunction(() => Number(document.getElementById("timeline").dataset.path) > 0, null, { timeout: 60_000 });
   const path = await part(page, "critical_path", { from: shorter[0], to: shorter[1], most: 10000 });
   assert.equal(await page.getAttribute("#timeline", "data-path"), String(path.rows.length));
-  // An address with a marked time shows it again.
+  // An address with a time range shows it again.
   const again = await opened(at, { hash: await hash(page) });
-  await told(again.page);
+  await loaded(again.page);
   assert.deepEqual(await pair(again.page, "range"), shorter);
   await again.page.context().close();
   await press(page, "c", "Escape");
@@ -121,7 +121,7 @@ test("by keys: mark, move its end, zoom to it, its critical path, and no more", 
   await page.context().close();
 });
 
-test("who was woken tells the chain that led there, with arrows and keys to its ends", { skip }, async () => {
+test("a woken thread shows its chain of wakeups, with arrows and keys to its ends", { skip }, async () => {
   const { page } = await opened(at);
   const [from, to] = await pair(page, "t");
   const all = await rows(page, "thread_state", { from, to });
@@ -129,26 +129,26 @@ test("who was woken tells the chain that led there, with arrows and keys to its 
   const start = Number(woken.start_ns);
   const around = `#t=${Math.max(0, start - 20_000)}..${start + 20_000}`;
   const { page: there } = await opened(at, { hash: `${around}&sel=thread:${woken.thread}@${start}` });
-  await there.waitForSelector("#details :text('Woken through')");
+  await there.waitForSelector("#details :text('Chain of wakeups')");
   const chain = await rows(there, null, { thread: woken.thread, at: start }, "/api/chain");
   assert.equal(chain[0].waker, woken.waker);
   assert.equal(chain[0].at_ns, woken.start_ns);
   assert.ok(Number(await there.getAttribute("#timeline", "data-arrows")) >= 1);
   await there.focus("#timeline");
   await press(there, ",");
-  assert.ok((await hash(there)).includes(`sel=thread:${woken.waker}@${start - 1}`), "to who woke it");
-  await there.waitForSelector("#details :text('Woke meanwhile')");
+  assert.ok((await hash(there)).includes(`sel=thread:${woken.waker}@${start - 1}`), "to its waker");
+  await there.waitForSelector("#details :text('Woke these threads')");
   const first = all.filter((row) => row.waker === woken.waker && row.state === "ready").find((row) => {
     const running = all.find((w) => w.thread === woken.waker && w.state === "running" && w.start_ns < woken.start_ns && w.end_ns > woken.start_ns);
     return row.start_ns >= running.start_ns && row.start_ns < running.end_ns;
   });
   await press(there, ".");
-  assert.ok((await hash(there)).includes(`sel=thread:${first.thread}@${first.start_ns}`), "to whom it woke first");
+  assert.ok((await hash(there)).includes(`sel=thread:${first.thread}@${first.start_ns}`), "to the first woken thread");
   await page.context().close();
   await there.context().close();
 });
 
-test("a ready slice has a band in the colour of who ran on its queue's CPU", { skip }, async () => {
+test("a ready slice has a band in the colour of the thread that ran instead", { skip }, async () => {
   const { page } = await opened(at);
   const [from, to] = await pair(page, "t");
   const ready = (await rows(page, "thread_state", { from, to })).filter((row) => row.state === "ready" && row.cpu !== null);
@@ -158,9 +158,9 @@ test("a ready slice has a band in the colour of who ran on its queue's CPU", { s
   await settled(there);
   const cpu = await rows(there, "cpu_state", { from: start, to: end, cpu: longest.cpu });
   const middle = (start + end) / 2;
-  const thief = cpu.find((row) => Number(row.start_ns) <= middle && Number(row.end_ns) > middle);
+  const instead = cpu.find((row) => Number(row.start_ns) <= middle && Number(row.end_ns) > middle);
   const box = await there.locator("#timeline").boundingBox();
-  // Where the middle is told to be ready, and the colour of the CPU's own track there, by their tips.
+  // The tips of the ready slice and of the CPU's own track, at the same time.
   const x = 190 + (box.width - 190) / 2;
   const tipAt = async (y) => {
     await there.mouse.move(box.x + x, box.y + y);
@@ -173,7 +173,7 @@ test("a ready slice has a band in the colour of who ran on its queue's CPU", { s
     if (tip?.kind === "cpu" && tip.id === String(longest.cpu)) own = tip;
   }
   assert.equal(band?.state, "1", "it is ready there");
-  if (thief.state === "busy") assert.equal(own?.what, String(thief.thread));
+  if (instead.state === "busy") assert.equal(own?.what, String(instead.thread));
   const pixel = (y) => there.evaluate(([x, y]) => [...document.getElementById("timeline").getContext("2d").getImageData(x, y, 1, 1).data].slice(0, 3), [Math.floor(x), y]);
   const hex = (part) => `#${part.map((p) => p.toString(16).padStart(2, "0")).join("")}`;
   assert.equal(hex(await pixel(Number(band.base) - 7)), own.colour, "the band");
@@ -182,11 +182,11 @@ test("a ready slice has a band in the colour of who ran on its queue's CPU", { s
   await there.context().close();
 });
 
-test("a search for stretches finds those of the table, one after the other and back", { skip }, async () => {
+test("a search for stretches finds the rows of the table, forwards and backwards", { skip }, async () => {
   const { page } = await opened(at);
   const [from, to] = await pair(page, "t");
   const all = (await rows(page, "thread_state", { from, to })).filter((row) => row.state === "ready" && row.end_ns - row.start_ns > 20_000n);
-  assert.ok(all.length >= 2, "the trace has such");
+  assert.ok(all.length >= 2, "the trace has such stretches");
   await press(page, "/");
   await page.keyboard.type("state:ready >20us");
   await page.waitForFunction(() => /\d+( or more)? stretches/.test(document.getElementById("found").textContent));
@@ -200,19 +200,19 @@ test("a search for stretches finds those of the table, one after the other and b
   await press(page, "p");
   await goes(all[0]);
   assert.match(await words(page, "found"), /^1 of \d+/);
-  for (const [text, answer] of [["state:asleep", /no state is called asleep/], ["cpu:x", /is a number/], ["name:nobody-is-called-so state:ready", /^0 stretches/]]) {
+  for (const [text, answer] of [["state:asleep", /unknown state asleep/], ["cpu:x", /needs a number/], ["name:no-such-name state:ready", /^0 stretches/]]) {
     await page.fill("#search", text);
     await page.waitForFunction(([source]) => new RegExp(source).test(document.getElementById("found").textContent), [answer.source]);
   }
   await page.context().close();
 });
 
-test("keys alone reach the panels, focus is seen, and axe finds no serious fault, light and dark", { skip, timeout: 120_000 }, async () => {
+test("the panels can be reached by keyboard, focus is visible, and axe finds no serious violation, light and dark", { skip, timeout: 120_000 }, async () => {
   for (const theme of ["light", "dark"]) {
     const { page } = await opened(at, { theme });
     await diagnosed(page);
     await press(page, "ArrowDown", "r");
-    await told(page);
+    await loaded(page);
     const reached = new Set();
     for (let n = 0; n < 80 && !reached.has("range"); n++) {
       await page.keyboard.press("Tab");
@@ -222,13 +222,13 @@ test("keys alone reach the panels, focus is seen, and axe finds no serious fault
         return { at: of.id || of.closest("[id]")?.id, seen: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0 };
       });
       reached.add(focus.at);
-      assert.ok(focus.seen, `focus on ${focus.at} is seen`);
-      // From tab to tab by arrows, as tabs go.
+      assert.ok(focus.seen, `focus on ${focus.at} is visible`);
+      // Arrows move between tabs.
       if (focus.at === "tab-details") await page.keyboard.press("ArrowRight");
     }
     for (const id of ["tab-details", "findings", "range"]) assert.ok(reached.has(id), `${[...reached].join(" ")} has ${id}`);
     await page.evaluate(axe.source);
-    // The whole page with one panel; then what else can be shown.
+    // The whole page with one panel; then the other panel and the help.
     for (const [button, part] of [["#tab-details", null], ["#tab-findings", "aside"], ["#help-open", "#help"]]) {
       await page.click(button);
       const found = await page.evaluate((part) => globalThis.axe.run(part ?? document), part);

@@ -1,5 +1,5 @@
 /**
- * The README's picture: a thread that was woken and then waited for a CPU. Written to the file that COREWISE_PICTURE names:
+ * The README's picture: a thread that was woken and then waited for a CPU. It is written to the file that COREWISE_PICTURE names:
  *   COREWISE_TRACE=run.cw COREWISE_PICTURE=../docs/view.png COREWISE=…/corewise node --test test/browser/picture.test.mjs
  */
 
@@ -13,10 +13,10 @@ before(async () => {
 });
 after(() => at?.end());
 
-/** Ready stretches are looked through in parts: an answer holds so many rows. */
+/** The number of parts in which ready stretches are requested, since the rows of an answer are limited. */
 const PARTS = 16;
 
-test("a picture shows tracks, a chain of wakings and the findings' tab", { skip, timeout: 120_000 }, async () => {
+test("a picture shows tracks, a chain of wakeups and the findings' tab", { skip, timeout: 120_000 }, async () => {
   const { page } = await opened(at);
   const whole = Number((await page.evaluate(() => location.hash)).match(/\.\.(\d+)/)[1]);
   let longest = null;
@@ -29,12 +29,12 @@ test("a picture shows tracks, a chain of wakings and the findings' tab", { skip,
   const margin = (end - start) * 2;
   const hash = `#t=${Math.max(0, start - margin)}..${Math.min(whole, end + margin)}&sel=thread:${longest.thread}@${start}`;
   const { page: there, wrong } = await opened(at, { hash });
-  await there.waitForSelector("#details :text('Woken through')");
+  await there.waitForSelector("#details :text('Chain of wakeups')");
   await there.waitForFunction(() => /\(\d+\)/.test(document.getElementById("tab-findings").textContent), null, { timeout: 60_000 });
   await settled(there);
   const picture = await there.screenshot(process.env.COREWISE_PICTURE ? { path: process.env.COREWISE_PICTURE } : {});
-  assert.deepEqual([...picture.subarray(1, 4)], [..."PNG"].map((letter) => letter.charCodeAt(0)));
-  // Tracks are drawn: the part that shows time has more colours than the page and its lines.
+  assert.deepEqual([...picture.subarray(1, 4)], [..."PNG"].map((char) => char.charCodeAt(0)));
+  // Tracks are drawn: there are more colours than those of the page and its lines.
   const colours = await there.evaluate(() => {
     const canvas = document.getElementById("timeline");
     const { data } = canvas.getContext("2d").getImageData(190, 24, canvas.width - 190, canvas.height - 24);

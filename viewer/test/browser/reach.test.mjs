@@ -1,4 +1,4 @@
-/** That everything can be reached: by keys alone, by touch, by an address, and as text that is copied. */
+/** Accessibility: keyboard, touch, addresses, and text that can be copied. */
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -12,9 +12,9 @@ after(() => at?.end());
 
 const span = async (page) => (await hash(page)).match(/t=(\d+)\.\.(\d+)/).slice(1).map(Number);
 const diagnosed = (page) => page.waitForSelector("#findings summary", { state: "attached", timeout: 60_000 });
-const told = (page) => page.waitForSelector("#range .rows[data-busy=false]", { timeout: 60_000 });
+const loaded = (page) => page.waitForSelector("#range .rows[data-busy=false]", { timeout: 60_000 });
 
-test("fingers move, pinch and choose", { skip }, async () => {
+test("touch moves, zooms and selects", { skip }, async () => {
   const { page } = await opened(at, { touch: true });
   const box = await page.locator("#timeline").boundingBox();
   const fingers = await page.context().newCDPSession(page);
@@ -23,22 +23,22 @@ test("fingers move, pinch and choose", { skip }, async () => {
     await page.waitForTimeout(30);
   };
   const whole = await span(page);
-  // Two fingers 100 pixels apart go 300 apart: a third is seen, about the place between them.
+  // Two fingers move from 100 to 300 pixels apart: a third stays visible, about the place between them.
   await touch("touchStart", [450, 100], [550, 100]);
   for (const by of [25, 50, 75, 100]) await touch("touchMove", [450 - by, 100], [550 + by, 100]);
   await touch("touchEnd");
   await settled(page);
   const near = await span(page);
   const part = (near[1] - near[0]) / (whole[1] - whole[0]);
-  assert.ok(part > 0.25 && part < 0.42, `${part} of it is seen`);
-  // One finger to the left goes on in time, without another zoom.
+  assert.ok(part > 0.25 && part < 0.42, `${part} of it is visible`);
+  // One finger moves to a later time without zooming.
   await touch("touchStart", [600, 100]);
   for (const x of [560, 520, 480]) await touch("touchMove", [x, 100]);
   await touch("touchEnd");
   await settled(page);
   const moved = await span(page);
   assert.ok(moved[0] > near[0] && Math.abs(moved[1] - moved[0] - (near[1] - near[0])) <= 1);
-  // A tap chooses what is there.
+  // A tap selects a slice.
   await page.touchscreen.tap(box.x + 600, box.y + 54);
   await settled(page);
   assert.match(await hash(page), /sel=cpu:\d+@/);
@@ -46,15 +46,15 @@ test("fingers move, pinch and choose", { skip }, async () => {
   await page.context().close();
 });
 
-test("keys alone reach all that can be clicked, and change it", { skip, timeout: 120_000 }, async () => {
+test("all controls can be reached and changed by keyboard", { skip, timeout: 120_000 }, async () => {
   const { page } = await opened(at);
   await diagnosed(page);
   for (const key of ["ArrowDown", "r"]) await page.keyboard.press(key);
-  await told(page);
+  await loaded(page);
   for (const panel of ["details", "findings"]) {
     await page.focus(`#tab-${panel === "details" ? "findings" : "details"}`);
     await page.keyboard.press("ArrowRight");
-    // All that is seen and can be clicked; of tabs one is reached by Tab, the others by arrows.
+    // All visible controls; one of the tabs is reached by Tab, the others by arrows.
     const all = await page.evaluate(() => {
       const seen = [...document.querySelectorAll("a[href], button, input, select, summary, canvas, [tabindex]")].filter((of) => of.checkVisibility() && of.tabIndex >= 0);
       seen.forEach((of, number) => (of.dataset.number = number));
@@ -76,7 +76,7 @@ test("keys alone reach all that can be clicked, and change it", { skip, timeout:
   assert.equal(await page.getAttribute("html", "data-theme"), "dark");
   await page.focus("#range select");
   await page.keyboard.press("End");
-  await told(page);
+  await loaded(page);
   assert.equal(await page.locator("#range tbody").count(), 1);
   await page.focus("#range input[type=checkbox]");
   await page.keyboard.press("Space");
@@ -84,12 +84,12 @@ test("keys alone reach all that can be clicked, and change it", { skip, timeout:
   await page.context().close();
 });
 
-test("the text of every panel is copied as it is read", { skip, timeout: 60_000 }, async () => {
+test("the text of every panel can be copied as shown", { skip, timeout: 60_000 }, async () => {
   const { page } = await opened(at);
   await diagnosed(page);
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   for (const key of ["ArrowDown", "w", "w", "r"]) await page.keyboard.press(key);
-  await told(page);
+  await loaded(page);
   const copied = async (id) => {
     const shown = await page.evaluate((id) => {
       getSelection().selectAllChildren(document.getElementById(id));
@@ -103,17 +103,17 @@ test("the text of every panel is copied as it is read", { skip, timeout: 60_000 
     if (id === "findings") await page.click("#tab-findings");
     if (id === "help") await page.click("#help-open");
     const [shown, text] = await copied(id);
-    assert.ok(plain(shown).length > 5, `${id} says something`);
-    // Controls are no text: what is copied of a panel with some is in it, and most of it.
+    assert.ok(plain(shown).length > 5, `${id} has text`);
+    // Controls are not copied, so the copied text is a part of the shown text, and most of it.
     const words = plain(text).split(" ");
     const missing = words.filter((word) => !shown.includes(word));
-    assert.deepEqual(missing, [], `${id} shows what is copied`);
+    assert.deepEqual(missing, [], `${id} contains the copied text`);
     assert.ok(plain(text).length > 0.5 * plain(shown).length, `${id}: ${text}`);
   }
   await page.context().close();
 });
 
-test("an address is followed when it changes, as far as it makes sense", { skip }, async () => {
+test("a changed address is followed, and invalid parts are ignored", { skip }, async () => {
   const { page, wrong } = await opened(at);
   const [, to] = await span(page);
   const go = async (words) => {
@@ -124,11 +124,11 @@ test("an address is followed when it changes, as far as it makes sense", { skip 
   const half = Math.floor(to / 2);
   const link = `#t=1000..${half}&sel=cpu:0@2000&range=3000..4000`;
   assert.equal(await go(link), link);
-  await told(page);
+  await loaded(page);
   await page.waitForSelector("#details :text('CPU 0')");
-  // Words that are no time, no track and no number change nothing.
-  for (const nonsense of ["#t=9..1", "#t=a..b", "#sel=thread:x@1", "#sel=weather:1@1", "#range=5", "#%00<b>"]) assert.equal(await go(nonsense), link, nonsense);
-  // A time beyond the recording is one within it.
+  // Invalid times, tracks and numbers change nothing.
+  for (const invalid of ["#t=9..1", "#t=a..b", "#sel=thread:x@1", "#sel=weather:1@1", "#range=5", "#%00<b>"]) assert.equal(await go(invalid), link, invalid);
+  // A time outside the recording is moved into it.
   await go(`#t=${to}..${2 * to}`);
   assert.ok((await span(page))[1] <= to);
   assert.deepEqual(wrong, []);

@@ -1,4 +1,4 @@
-/** A server over a recording of the importer's fixtures, and a browser; or the reason why there is none. */
+/** A server for a fixture of the importer, and a browser; or the reason why there is none. */
 
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -15,17 +15,17 @@ const BROWSERS = [process.env.COREWISE_BROWSER, "/usr/bin/chromium", "/usr/bin/c
 const binary = process.env.COREWISE;
 const executablePath = BROWSERS.find((path) => path && existsSync(path));
 
-/** Why nothing can be tested here, or false. */
+/** Why the tests are skipped, or false. */
 export const skip =
   (!executablePath && "skipped: no Chromium: install it, or name one with COREWISE_BROWSER") ||
   (!(binary && existsSync(binary)) && "skipped: name the built binary with COREWISE") ||
   false;
 
-// `make test` says what this machine has (cargo xtask needs): where Chromium is, these tests run.
+// `make test` passes what this machine has (cargo xtask needs): with Chromium, these tests must run.
 if (skip && process.env.COREWISE_NEEDS_MET?.split("\n").includes("chromium")) throw new Error(skip);
 if (skip) console.log(skip);
 
-/** A trace that is served. `trace` is a folder, or nothing for the fixture, whose server all tests of a process share. */
+/** Serves a trace. `trace` is a folder; by default the fixture, whose server all tests of a process share. */
 export async function served(trace) {
   const made = () => {
     const folder = mkdtempSync(join(tmpdir(), "corewise-viewer-"));
@@ -35,7 +35,7 @@ export async function served(trace) {
   return trace === undefined ? { ...at, end: () => fixture.leave(({ end }) => end()) } : at;
 }
 
-/** Something that many use: made for the first of them, ended by the last. */
+/** A shared resource: made for the first user, ended by the last. */
 class Shared {
   users = 0;
   made = null;
@@ -56,7 +56,7 @@ class Shared {
 const fixture = new Shared();
 const browsers = new Shared();
 
-/** Two traces that are served beside each other, by their names, of what ftrace would print. */
+/** Serves two traces for comparison; the texts are ftrace output, by name. */
 export async function servedBoth(texts) {
   const folder = mkdtempSync(join(tmpdir(), "corewise-viewer-"));
   const paths = Object.entries(texts).map(([name, text]) => {
@@ -84,13 +84,13 @@ async function serving(folder, paths) {
     address,
     browser,
     trace: paths[0],
-    /** A trace as one page, in a file. */
+    /** Writes the trace as one page. */
     file: (name, ...options) => {
       const file = join(folder, name);
-      const said = execFileSync(binary, ["view", paths[0], "--html", file, ...options], { encoding: "utf8" });
-      return { file, said };
+      const output = execFileSync(binary, ["view", paths[0], "--html", file, ...options], { encoding: "utf8" });
+      return { file, output };
     },
-    /** The server ends, and its pages stay. */
+    /** Ends the server; its pages stay open. */
     stop: () => server.kill(),
     end: async () => {
       await browsers.leave((browser) => browser.close());
@@ -100,16 +100,16 @@ async function serving(folder, paths) {
   };
 }
 
-/** A page that shows the trace; whatever it complains of, and whatever it asks of others, is kept. */
+/** Opens a page that shows the trace; its errors and its requests to other hosts are collected. */
 export function opened(at, how = {}) {
   const { origin } = new URL(at.address);
   return openedAt(at, at.address, (url) => url.startsWith(origin), how);
 }
 
-/** The same of a page of one file, with the network off: it may ask for nothing. */
+/** Opens a page of one file with the network off; it may send no requests. */
 export function openedFile(at, file, how = {}) {
   const url = pathToFileURL(file).href;
-  return openedAt(at, url, (asked) => asked.split("#")[0] === url, { ...how, offline: true });
+  return openedAt(at, url, (requested) => requested.split("#")[0] === url, { ...how, offline: true });
 }
 
 async function openedAt(at, url, may, { width = 1280, height = 800, theme = "light", hash = "", offline = false, touch = false }) {
@@ -124,7 +124,7 @@ async function openedAt(at, url, may, { width = 1280, height = 800, theme = "lig
   return { page, wrong };
 }
 
-/** Until all that is seen has arrived. */
+/** Waits until all visible tiles have arrived. */
 export async function settled(page) {
   await page.waitForTimeout(50);
   await page.waitForSelector("#timeline[data-busy=false]");
@@ -132,7 +132,7 @@ export async function settled(page) {
   await page.waitForSelector("#timeline[data-busy=false]");
 }
 
-/** Some pictures later: what came last is drawn with the next one, and the address is written 40 ms after the last one of a motion. */
+/** Waits for some frames: data is drawn with the next frame, and the address is written 40 ms after the last frame of a motion. */
 export const pictures = (page) =>
   page.evaluate(
     () =>
@@ -143,30 +143,30 @@ export const pictures = (page) =>
       }),
   );
 
-/** What the address says of the page. */
+/** Returns the fragment of the page's address. */
 export async function hash(page) {
   await pictures(page);
   return page.evaluate(() => location.hash);
 }
 
-/** Rows of a table, asked for as the page asks. */
+/** Requests rows of a table in the same way as the page. */
 export async function rows(page, name, query, route = `/api/table/${name}`) {
-  return (await asked(page, route, query)).toArray().map((row) => row.toJSON());
+  return (await request(page, route, query)).toArray().map((row) => row.toJSON());
 }
 
-/** The first rows of a table of a part, and the names of its columns. */
+/** Requests the first rows of a table for a time range, and the names of its columns. */
 export async function part(page, name, query) {
-  const table = await asked(page, `/api/part/${name}`, query);
+  const table = await request(page, `/api/part/${name}`, query);
   return { columns: table.schema.fields.map((field) => field.name), rows: table.toArray().map((row) => row.toJSON()) };
 }
 
-async function asked(page, route, query) {
+async function request(page, route, query) {
   const answer = await page.request.get(`${new URL(page.url()).origin}${route}?${new URLSearchParams(query)}`);
   if (!answer.ok()) throw new Error(await answer.text());
   return tableFromIPC(new Uint8Array(await answer.body()));
 }
 
-/** Numbers that are drawn the same each time (a linear congruence of Numerical Recipes), from 0 up to `below`. */
+/** Returns a reproducible random number generator (a linear congruence of Numerical Recipes), from 0 up to `below`. */
 export function dice(seed = 1) {
   let state = seed;
   return (below) => {

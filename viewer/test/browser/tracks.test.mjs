@@ -1,4 +1,4 @@
-/** The tracks beside those of CPUs and threads: what is drawn of them is what is stored. */
+/** The additional tracks: what is drawn matches what is stored. */
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -9,14 +9,14 @@ import { after, before, test } from "node:test";
 import { opened, served, settled, skip } from "./support.mjs";
 
 /** Two CPUs, 5 ms: drawn in crates/serve/tests/kinds.rs. */
-const DRAWN = new URL("../../../crates/serve/tests/beside.txt", import.meta.url).pathname;
+const DRAWN = new URL("../../../crates/serve/tests/tracks.txt", import.meta.url).pathname;
 
 let at;
 let folder;
 before(async () => {
   if (skip) return;
   folder = mkdtempSync(join(tmpdir(), "corewise-tracks-"));
-  const trace = join(folder, "beside.cw");
+  const trace = join(folder, "tracks.cw");
   execFileSync(process.env.COREWISE, ["import", DRAWN, "-o", trace], { stdio: "ignore" });
   at = await served(trace);
 });
@@ -25,8 +25,8 @@ after(async () => {
   if (folder) rmSync(folder, { recursive: true, force: true });
 });
 
-/** What is told of a place, and the lowest pixel of its track. */
-async function told(page, box, x, y) {
+/** Returns the tip at a place, and the lowest pixel of its track. */
+async function tipAt(page, box, x, y) {
   await page.mouse.move(box.x + x, box.y + y);
   return page.evaluate((x) => {
     const tip = document.getElementById("tip");
@@ -45,12 +45,12 @@ test("each kind of track shows its values and states at their times, in their co
   for (let ms = 0; ms < 5; ms++) {
     const x = Math.round(190 + ((ms + 0.5) / 5) * (box.width - 190));
     for (let y = 26; y < Math.min(box.height, 460); y += 8) {
-      const here = await told(page, box, x, y);
-      if (!here) continue;
-      // Moments are lines, between which nothing is drawn.
-      if (here.kind !== "moments") assert.equal(here.pixel, here.colour, `${here.text} at ${x}, ${y}`);
-      else base = Number(here.base);
-      found.set(`${here.kind} ${here.id} ${ms}`, here.text.split("\n")[1]);
+      const tip = await tipAt(page, box, x, y);
+      if (!tip) continue;
+      // Moments are lines with nothing drawn between them.
+      if (tip.kind !== "moments") assert.equal(tip.pixel, tip.colour, `${tip.text} at ${x}, ${y}`);
+      else base = Number(tip.base);
+      found.set(`${tip.kind} ${tip.id} ${ms}`, tip.text.split("\n")[1]);
     }
   }
   const row = (kind, id) => [0, 1, 2, 3, 4].map((ms) => found.get(`${kind} ${id} ${ms}`) ?? "");
@@ -58,9 +58,9 @@ test("each kind of track shows its values and states at their times, in their co
   assert.deepEqual(row("frequency", 0), ["value 1 GHz", "value 3 GHz", "value 3 GHz", "value 3 GHz", "value 3 GHz"]);
   assert.deepEqual(row("counters", 0), ["", "", "", "", "value 7"]);
   assert.deepEqual(row("idle", 0), ["", "", "", "", "idle state 2, 1 ms"]);
-  assert.deepEqual(row("marks", 0), ["", "", "", "marked, 1 ms", "not marked, 1 ms"]);
-  assert.deepEqual(row("moments", 0), ["", "from this moment on, 2 ms", "from this moment on, 2 ms", "from this moment on, 2 ms", "from this moment on, 2 ms"]);
-  // Of the pixels of their track, those are dark in which 1 ms and 3 ms lie.
+  assert.deepEqual(row("marks", 0), ["", "", "", "mark, 1 ms", "no mark, 1 ms"]);
+  assert.deepEqual(row("moments", 0), ["", "after this moment, 2 ms", "after this moment, 2 ms", "after this moment, 2 ms", "after this moment, 2 ms"]);
+  // In their track, the pixels at 1 ms and 3 ms are dark.
   const dark = await page.evaluate((y) => {
     const canvas = document.getElementById("timeline");
     const { data } = canvas.getContext("2d").getImageData(190, y, canvas.width - 190, 1);
@@ -72,7 +72,7 @@ test("each kind of track shows its values and states at their times, in their co
   await page.context().close();
 });
 
-test("a click tells of one with its units, and the address keeps it", { skip }, async () => {
+test("the details of a slice have units, and the address keeps the selection", { skip }, async () => {
   const { page } = await opened(at, { hash: "#t=0..5000000&sel=frequency:0@500000" });
   await settled(page);
   assert.match(await page.textContent("#details"), /CPU 0.*Frequency.*value1 GHz.*Length1 ms/s);

@@ -1,4 +1,4 @@
-/** What a page without a server reckons from what it has. */
+/** What a page without a server computes from its data. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -7,7 +7,7 @@ import { cut, finer } from "../../src/model/detail";
 import type { Columns, Slices } from "../../src/model/slices";
 import { chainOf, hitsOf, overlapping, type Stored } from "../../src/model/stored";
 
-/** Slices by track, start and end; the state tells them apart. */
+/** Slices by track, start and end; the state identifies them. */
 function columns(rows: readonly [track: number, start: number, end: number, state: number][]): Columns {
   const column = (at: 0 | 1 | 2 | 3) => rows.map((row) => row[at]);
   const lengths = Float64Array.from(rows, (row) => row[2] - row[1]);
@@ -32,13 +32,13 @@ function rows(of: Slices): number[][] {
   });
 }
 
-test("a finer level takes the place of what it overlaps, track by track, gaps and all", () => {
-  // Track 17 is the second of the block from 16 on; of track 16 nothing changes, of 18 all.
+test("a finer level replaces what it overlaps, track by track, including gaps", () => {
+  // Track 17 is the second of the block that starts at 16; track 16 does not change, track 18 changes completely.
   const coarser = cut(columns([[3, 0, 99, 9], [16, 0, 50, 1], [17, 0, 10, 1], [17, 10, 40, 2], [17, 45, 60, 3], [18, 0, 60, 4], [40, 0, 9, 9]]), 16, 4);
   const own = cut(columns([[17, 10, 20, 5], [17, 20, 40, 6], [18, 0, 30, 7], [18, 30, 60, 8]]), 16, 4);
   const wanted = [[0, 0, 50, 1], [1, 0, 10, 1], [1, 10, 20, 5], [1, 20, 40, 6], [1, 45, 60, 3], [2, 0, 30, 7], [2, 30, 60, 8]];
   assert.deepEqual(rows(finer(coarser, own)), wanted);
-  assert.equal(finer(coarser, cut(columns([]), 16, 4)), coarser, "of nothing new nothing is made");
+  assert.equal(finer(coarser, cut(columns([]), 16, 4)), coarser, "without new slices the coarser level is returned");
 });
 
 /** Thread 1 runs to 10; it wakes 2 at 3, which runs from 5 on and wakes 3 at 7; at 9 an interrupt wakes 4. */
@@ -61,26 +61,26 @@ const stored: Stored<ThreadState> = {
 };
 const threads = (of: readonly ThreadState[]) => of.map((row) => row.thread);
 
-test("rows overlap a time and have the keys that are asked for", () => {
-  assert.deepEqual(threads(overlapping(stored, 5, 7, {})), [1, 2], "ends and begins at the edges are not in it");
+test("rows overlap the requested time and have the requested keys", () => {
+  assert.deepEqual(threads(overlapping(stored, 5, 7, {})), [1, 2], "rows that only touch the edges are not included");
   assert.deepEqual(threads(overlapping(stored, 0, 20, { cpu: 1 })), [2, 2, 3]);
   assert.deepEqual(threads(overlapping(stored, 0, 20, { waker: 1 })), [2]);
 });
 
-test("a chain goes from waking to waking, and ends with who was never woken or by an interrupt", () => {
-  const told = (thread: number, at: number) => chainOf(stored, thread, at).map((w) => [w.thread, w.waker, w.at_ns, w.ready_ns]);
-  assert.deepEqual(told(3, 11), [[3, 2, 7, 5], [2, 1, 3, 2]]);
-  assert.deepEqual(told(3, 6), [], "not woken yet");
-  assert.deepEqual(told(4, 11), [[4, 0, 9, 3]]);
+test("a chain goes from wakeup to wakeup, and ends at an interrupt or at a thread without a wakeup", () => {
+  const chain = (thread: number, at: number) => chainOf(stored, thread, at).map((w) => [w.thread, w.waker, w.at_ns, w.ready_ns]);
+  assert.deepEqual(chain(3, 11), [[3, 2, 7, 5], [2, 1, 3, 2]]);
+  assert.deepEqual(chain(3, 6), [], "not woken yet");
+  assert.deepEqual(chain(4, 11), [[4, 0, 9, 3]]);
 });
 
-test("a search goes on where the answer before it stopped, and misses none", () => {
+test("a search continues where the previous answer stopped, and misses no row", () => {
   const known = { thread: (key: number) => ({ name: `T${key}`, tid: key, pid: null }) as never, cpu: () => undefined };
   const first = hitsOf(stored, { state: "ready" }, 0, 20, 1, known);
   assert.deepEqual([threads(first.rows), first.until], [[2], 5]);
   const next = hitsOf(stored, { state: "ready" }, first.until, 20, 9, known);
   assert.deepEqual([threads(next.rows), next.until], [[3, 4], 20]);
-  assert.deepEqual(threads(hitsOf(stored, { state: "ready", longer: "3" }, 0, 20, 9, known).rows), [3], "longer, not as long");
+  assert.deepEqual(threads(hitsOf(stored, { state: "ready", longer: "3" }, 0, 20, 9, known).rows), [3], "longer means strictly longer");
   assert.deepEqual(threads(hitsOf(stored, { name: "t4" }, 0, 20, 9, known).rows), [4]);
   assert.deepEqual(threads(hitsOf(stored, { cpu: "1", tid: "2" }, 0, 20, 9, known).rows), [2, 2]);
 });

@@ -1,7 +1,7 @@
-//! A source, through ingest, both stages of the accounting, and the sweep over CPUs.
-#![allow(dead_code, clippy::unit_arg)] // each test uses its part
+//! Runs a source through ingest, both stages of the accounting, and the concurrency analysis.
+#![allow(dead_code, clippy::unit_arg)] // each test uses some of it
 
-use account::{Accountant, Collector, InTurn, InferredIndex, Laws, Rules, ThreadTotals, Totals};
+use account::{Accountant, Collector, InferredIndex, Laws, Rules, StretchBatch, ThreadTotals, Totals};
 use analysis::{Context, Running};
 use ingest::{Limits, Opened, Ordered};
 use model::{Batch, CpuId, CpuStretch, Ns, Span, Table, ThreadStretch, Timeline};
@@ -9,7 +9,7 @@ use topology::Machine;
 
 pub struct Accounted {
     pub totals: Totals,
-    pub lives: Vec<ThreadTotals>,
+    pub instances: Vec<ThreadTotals>,
     pub laws: Laws,
     pub threads: Vec<ThreadStretch>,
     pub cpus: Vec<CpuStretch>,
@@ -17,12 +17,12 @@ pub struct Accounted {
     pub late: u64,
 }
 
-/// With what was inferred in the tables, where the rules have it found.
+/// Accounts a source; the tables include inferred time if the rules infer it.
 pub fn account(open: impl Fn() -> Opened<'static>, rules: Rules, sort_all: bool) -> Accounted {
     accounted(open, rules.clone(), sort_all, rules.infer)
 }
 
-/// `open` is asked again where losses were met, as the engine does.
+/// Calls `open` again if there are losses, as the engine does.
 pub fn accounted(open: impl Fn() -> Opened<'static>, rules: Rules, sort_all: bool, inferred: bool) -> Accounted {
     let mut ordered = Ordered::new(open(), sort_all, Limits { batch: 37, ..Limits::default() });
     let (mut accountant, mut sink) = (Accountant::new(rules.clone()), Collector::default());
@@ -50,16 +50,16 @@ pub fn accounted(open: impl Fn() -> Opened<'static>, rules: Rules, sort_all: boo
     let (mut in_turn, mut cpus_in_turn) = (Vec::new(), Vec::new());
     let took = stretches.in_turn(|some| {
         match some {
-            InTurn::Threads(threads) => in_turn.append(threads),
-            InTurn::Cpus(cpus) => cpus_in_turn.extend_from_slice(cpus),
+            StretchBatch::Threads(threads) => in_turn.append(threads),
+            StretchBatch::Cpus(cpus) => cpus_in_turn.extend_from_slice(cpus),
         }
         ok(())
     });
     took.unwrap();
-    assert!(in_turn == threads && cpus_in_turn == cpus, "in turn as one after the other");
+    assert!(in_turn == threads && cpus_in_turn == cpus, "in state_id as one after the other");
     let concurrency = concurrency(&totals, &cpus);
-    let (laws, lives) = (Laws::of(&totals).unwrap(), totals.threads.all().unwrap());
-    Accounted { laws, lives, totals, threads, cpus, concurrency, late: ordered.late() }
+    let (laws, instances) = (Laws::check(&totals).unwrap(), totals.threads.all().unwrap());
+    Accounted { laws, instances, totals, threads, cpus, concurrency, late: ordered.late() }
 }
 
 fn concurrency(totals: &Totals, cpus: &[CpuStretch]) -> Table {

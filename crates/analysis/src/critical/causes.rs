@@ -1,4 +1,4 @@
-//! The pieces of the path, cause by cause.
+//! The pieces of the path, by cause.
 
 use super::Piece;
 use model::{CoreType, CpuState, Ns, ThreadKey, ThreadState};
@@ -7,46 +7,46 @@ use std::collections::BTreeMap;
 /// Why time passed on the path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Cause {
-    /// A thread ran on a core of this type, beside no sibling that is known to have been busy.
+    /// A thread ran on a core of this type, with no SMT sibling known to be busy.
     Running(Option<CoreType>),
-    /// A thread ran beside a busy sibling.
-    BesideBusy(Option<CoreType>),
-    /// A thread was ready behind this one; [`ThreadKey::UNKNOWN`]: nobody can say behind what.
+    /// A thread ran while its SMT sibling was busy.
+    SiblingBusy(Option<CoreType>),
+    /// A thread was ready while this one ran instead; [`ThreadKey::UNKNOWN`] if unknown.
     Ready(ThreadKey),
     /// A thread was ready while the CPU of its run queue was idle.
     WakeupLatency,
-    /// A thread's cgroup's CPU quota held it.
+    /// A thread was throttled by its cgroup's CPU quota.
     Throttled,
     /// A thread waited for something.
     Blocked,
     /// The thread had exited.
     Exited,
-    /// Nobody can say what it did.
+    /// The state is unknown.
     Unknown,
 }
 
 impl Cause {
-    /// Of a piece.
+    /// Returns the cause of a piece.
     #[must_use]
     pub fn of(piece: &Piece) -> Self {
         match piece.state {
-            ThreadState::Running if piece.sibling == Some(CpuState::Busy) => Self::BesideBusy(piece.core_type),
+            ThreadState::Running if piece.sibling == Some(CpuState::Busy) => Self::SiblingBusy(piece.core_type),
             ThreadState::Running => Self::Running(piece.core_type),
             ThreadState::Ready if piece.throttled => Self::Throttled,
             ThreadState::Ready if piece.is_latency() => Self::WakeupLatency,
-            ThreadState::Ready => Self::Ready(piece.behind()),
+            ThreadState::Ready => Self::Ready(piece.ran_instead()),
             ThreadState::Blocked => Self::Blocked,
             ThreadState::Exited => Self::Exited,
             ThreadState::Unknown => Self::Unknown,
         }
     }
 
-    /// The word in tables.
+    /// Returns the name in tables.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Running(_) => "running",
-            Self::BesideBusy(_) => "running_beside_busy",
+            Self::SiblingBusy(_) => "running_sibling_busy",
             Self::Ready(_) => "ready",
             Self::WakeupLatency => "wakeup_latency",
             Self::Throttled => "throttled",
@@ -56,53 +56,53 @@ impl Cause {
         }
     }
 
-    /// On which type of core a thread ran.
+    /// Returns the type of core on which a thread ran.
     #[must_use]
     pub fn core_type(self) -> Option<CoreType> {
         match self {
-            Self::Running(of) | Self::BesideBusy(of) => of,
+            Self::Running(of) | Self::SiblingBusy(of) => of,
             _ => None,
         }
     }
 
-    /// Behind which thread another was ready, where that is known.
+    /// Returns the thread that ran instead of a ready one, if it is known.
     #[must_use]
-    pub fn behind(self) -> Option<ThreadKey> {
+    pub fn ran_instead(self) -> Option<ThreadKey> {
         match self {
-            Self::Ready(behind) if behind != ThreadKey::UNKNOWN => Some(behind),
+            Self::Ready(thread) if thread != ThreadKey::UNKNOWN => Some(thread),
             _ => None,
         }
     }
 }
 
-/// A fold over the pieces of a window, which the times of all causes tile.
+/// The time of each cause. A fold over the pieces of a window; the times tile the window.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Causes(BTreeMap<Cause, Ns>);
 
 impl Causes {
-    /// The next piece.
+    /// Adds the next piece.
     pub fn push(&mut self, piece: &Piece) {
         self.add(Cause::of(piece), piece.span.len());
     }
 
-    /// More time of a cause.
+    /// Adds time to a cause.
     pub fn add(&mut self, cause: Cause, time: Ns) {
         let sum = self.0.entry(cause).or_default();
         *sum = *sum + time;
     }
 
-    /// For how long; nothing, where it did not occur.
+    /// Returns the time of a cause; zero if it did not occur.
     #[must_use]
     pub fn time(&self, of: Cause) -> Ns {
         self.0.get(&of).copied().unwrap_or_default()
     }
 
-    /// Those that occurred.
+    /// Iterates over the causes that occurred.
     pub fn iter(&self) -> impl Iterator<Item = (Cause, Ns)> + '_ {
         self.0.iter().map(|(cause, time)| (*cause, *time))
     }
 
-    /// All of them.
+    /// Returns the sum of all causes.
     #[must_use]
     pub fn sum(&self) -> Ns {
         self.0.values().copied().sum()

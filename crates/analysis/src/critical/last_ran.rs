@@ -1,23 +1,23 @@
-//! Whose end it is where nobody said.
+//! The default end of the critical path, if the user names no thread.
 
 use model::{CpuId, CpuState, CpuStretch, Ns, Span, ThreadKey};
 
-/// Of the threads that run at the end of a span, the one that came to run last; where none does, the one that ran last.
+/// Finds the thread that runs at the end of a span and began last. If none runs, the thread that ran last.
 #[derive(Clone, Copy, Debug)]
 pub struct LastRan {
     span: Span,
-    /// Until when, since when and where it ran. What is the same in all of these cannot be.
+    /// Until when, since when and on which CPU it ran, which makes the order unique.
     last: Option<(Ns, Ns, CpuId, ThreadKey)>,
 }
 
 impl LastRan {
-    /// In this span.
+    /// Starts for this span.
     #[must_use]
     pub fn new(span: Span) -> Self {
         Self { span, last: None }
     }
 
-    /// CPUs' stretches, in any order.
+    /// Adds stretches of CPUs, in any order.
     pub fn push(&mut self, stretches: &[CpuStretch]) {
         for s in stretches.iter().filter(|s| s.state == CpuState::Busy && s.span.overlap(self.span).is_some()) {
             let ran = (s.span.end.min(self.span.end), s.span.start, s.cpu, s.thread);
@@ -27,7 +27,7 @@ impl LastRan {
         }
     }
 
-    /// Who; `None` where nobody ran.
+    /// Returns the thread; `None` if no thread ran.
     #[must_use]
     pub fn thread(&self) -> Option<ThreadKey> {
         self.last.map(|(.., thread)| thread)

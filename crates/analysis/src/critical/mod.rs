@@ -1,15 +1,15 @@
-//! The critical path: the chain of threads that determined when one of them came where it was at the end of a span.
+//! The critical path: the chain of threads that determined when one of them reached its state at the end of a span.
 //!
-//! It is found backwards, which no fold over begins can do, so it stands beside the analyses. Two folds share the work, each
-//! with the memory of one piece:
+//! The path is found backwards. A fold over begins cannot do that, so it is separate from the analyses. Two folds share
+//! the work; each needs memory for one piece only:
 //!
 //! ```text
-//!   A   run │ blocked     │ ready │ run            │end     Walk goes over threads' stretches from the last to the first and
-//!   B   run │ blocked │ run ▲ run │ blocked                 keeps those on the path: A's run, A's ready, B's run up to the waking
+//!   A   run │ blocked     │ ready │ run            │end     Walk visits threads' stretches from the last to the first and
+//!   B   run │ blocked │ run ▲ run │ blocked                 keeps those on the path: A's run, A's ready, B's run up to the wakeup
 //!                         └ B wakes A                       of A, …
 //!
-//!   path      B's run       │ A's ready  │ A's run          Pieces goes over these in order of time, with the CPUs' stretches
-//!   CPU 0   │ C       │ B   │ B   │ D    │ A                beside them, and says what each was: beside whom, behind whom.
+//!   path      B's run       │ A's ready  │ A's run          Pieces visits these in order of time, with the CPUs' stretches,
+//!   CPU 0   │ C       │ B   │ B   │ D    │ A                and determines the sibling's state and the thread that ran instead.
 //! ```
 
 mod causes;

@@ -1,4 +1,4 @@
-//! What each piece of the path was: on which kind of core, beside whom, behind whom.
+//! The pieces of the path: the type of core, the SMT sibling's state, the thread that ran instead.
 
 use crate::{Context, World};
 use model::{
@@ -7,25 +7,27 @@ use model::{
 };
 use std::collections::{BTreeMap, VecDeque};
 
-/// A part of the time to whose end there is a path.
+/// A span with a path to its end.
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// When.
+    /// The span.
     pub span: Span,
-    /// What of its path is at hand, in order of time; the first may begin before. More may come with [`Pieces::push`].
+    /// The available part of its path, in order of time; the first stretch may begin before the span. [`Pieces::push`]
+    /// can add more.
     pub path: VecDeque<ThreadStretch>,
-    /// On whose run queue the first is by now, where it was moved there.
+    /// The current run queue of the first stretch, if the thread was moved.
     queue: Option<CpuId>,
 }
 
 impl Window {
-    /// With what is at hand of its path.
+    /// Creates a window with the available part of its path.
     #[must_use]
     pub fn new(span: Span, path: VecDeque<ThreadStretch>) -> Self {
         Self { span, path, queue: None }
     }
 
-    /// The first of its path is ready since before the window: whose run queue it is on must be known when that opens.
+    /// Handles a move before the window. The first stretch may be ready since before the window, and its run queue at
+    /// the window's begin must be known.
     fn moved(&mut self, at: Ns, tid: Tid, to: CpuId) {
         let first = self.path.front().filter(|s| s.state == ThreadState::Ready && s.tid == tid);
         if first.is_some_and(|s| s.span.start <= at) {
@@ -34,39 +36,39 @@ impl Window {
     }
 }
 
-/// A part of the path in which nothing changes that the table tells.
+/// A part of the path in which no column of the table changes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Piece {
-    /// When.
+    /// The span.
     pub span: Span,
-    /// Who.
+    /// The thread.
     pub thread: ThreadKey,
-    /// Its number, where told.
+    /// Its TID, if recorded.
     pub tid: Tid,
-    /// What it did.
+    /// Its state.
     pub state: ThreadState,
-    /// Running: where. Ready: on whose run queue.
+    /// Running: the CPU. Ready: the CPU of its run queue.
     pub cpu: Option<CpuId>,
-    /// Of that CPU's core.
+    /// The type of that CPU's core.
     pub core_type: Option<CoreType>,
-    /// Running: what the other CPUs of the core did; busy, if one was. `None`: there are none that anybody told.
+    /// Running: the state of the core's other CPUs; busy, if one was. `None`: no siblings are known.
     pub sibling: Option<CpuState>,
-    /// Running: that CPU's frequency in kHz, where told.
+    /// Running: the CPU's frequency in kHz, if recorded.
     pub khz: Option<u32>,
-    /// Ready, and not throttled: what that CPU did, and whom it ran; of a parked one, nobody knows what it would have done.
+    /// Ready and not throttled: the state of that CPU and the thread it ran. Unknown for a parked CPU.
     pub queue: Option<(CpuState, ThreadKey)>,
-    /// Ready: its cgroup's CPU quota held it, so that it waited for no CPU.
+    /// Ready: throttled by its cgroup's CPU quota, so that it waited for no CPU.
     pub throttled: bool,
-    /// Why.
+    /// The reason for its state.
     pub reason: Reason,
-    /// Ready since a waking: who woke it; blocked: who ended that.
+    /// Ready since a wakeup: the waker. Blocked: the thread that ended the wait.
     pub waker: ThreadKey,
-    /// Its dynamic priority, where told.
+    /// Its dynamic priority, if recorded.
     pub prio: Option<i16>,
 }
 
 impl Piece {
-    /// The word in tables.
+    /// Returns the state's name in tables.
     #[must_use]
     pub fn state(&self) -> &'static str {
         match self.state {
@@ -76,22 +78,24 @@ impl Piece {
         }
     }
 
-    /// Ready, while the CPU of its run queue was idle, and nothing but its waking up kept it from there.
+    /// Returns whether the thread was ready while the CPU of its run queue was idle, so that only wakeup latency kept
+    /// it from running.
     #[must_use]
     pub fn is_latency(&self) -> bool {
         matches!(self.queue, Some((CpuState::Idle, _)))
     }
 
-    /// Ready: who ran on the CPU of its run queue; unknown where nobody can say, or nobody did.
+    /// Returns the thread that ran on the CPU of a ready thread's run queue, or [`ThreadKey::UNKNOWN`] if unknown or
+    /// none.
     #[must_use]
-    pub fn behind(&self) -> ThreadKey {
+    pub fn ran_instead(&self) -> ThreadKey {
         match self.queue {
             Some((CpuState::Busy, thread)) => thread,
             _ => ThreadKey::UNKNOWN,
         }
     }
 
-    /// A row of [`model::tables::CRITICAL_PATH`].
+    /// Writes a row of [`model::tables::CRITICAL_PATH`].
     pub fn row(&self, out: &mut dyn Rows) {
         let known = |thread: &ThreadKey| *thread != ThreadKey::UNKNOWN;
         out.row(&[
@@ -104,7 +108,7 @@ impl Piece {
             self.core_type.map(CoreType::as_str).into(),
             self.sibling.map(CpuState::as_str).into(),
             self.khz.map(i64::from).into(),
-            Some(self.behind()).filter(known).map(|t| t.0).into(),
+            Some(self.ran_instead()).filter(known).map(|t| t.0).into(),
             self.reason.word().into(),
             Some(self.waker).filter(known).map(|t| t.0).into(),
             self.prio.map(i64::from).into(),
@@ -112,35 +116,36 @@ impl Piece {
     }
 }
 
-/// Null where nobody told.
+/// Returns the cell of a TID, null if not recorded.
 pub(super) fn tid(tid: Tid) -> Value {
     Some(tid).filter(|t| *t != Tid::UNKNOWN).map(|t| i64::from(t.0)).into()
 }
 
-/// A fold over the path and what happened beside it, in order of time, to its pieces.
+/// A fold over the path and the timeline, in order of time, that cuts the path into pieces.
 pub struct Pieces {
-    /// The one that is open or opens next, and those after it.
+    /// The window that is open or opens next, and those after it.
     windows: VecDeque<Window>,
     world: World,
-    /// Whom a quota holds, by number, and since when; `None`: not every change is told yet.
+    /// The throttled TIDs, and since when; `None`: not every change is recorded yet.
     throttled: Option<BTreeMap<Tid, Ns>>,
-    /// Who came to run since anybody is held, and when last: whoever runs is not held, even where nobody told that it was let go.
+    /// The threads that ran since the first throttling, with their last begin. A running thread is not throttled, even
+    /// if the end of its throttling was not recorded.
     ran: BTreeMap<ThreadKey, Ns>,
-    /// Who is on the path now, and on whose run queue it is, if it is ready.
+    /// The thread on the path now, and its run queue if it is ready.
     on_path: Option<(ThreadStretch, Option<CpuId>)>,
-    /// What was before has been told, or stands in `open`.
+    /// Everything before this time was emitted or is in `open`.
     since: Ns,
     open: Option<Piece>,
 }
 
 impl Pieces {
-    /// Before anything happened; the path of the whole span.
+    /// Starts before anything happened, with the path of the whole span.
     #[must_use]
     pub fn new(context: &Context<'_>) -> Self {
         Self::of(context, [Window::new(context.span, VecDeque::new())].into())
     }
 
-    /// The paths of several windows, which come in order of time and do not overlap.
+    /// Starts with the paths of several windows, which are ordered by time and do not overlap.
     #[must_use]
     pub fn of(context: &Context<'_>, windows: VecDeque<Window>) -> Self {
         let since = windows.front().map_or(Ns::MAX, |w| w.span.start);
@@ -155,7 +160,8 @@ impl Pieces {
         }
     }
 
-    /// Goes on; `each` gets the pieces that are over. The timeline's threads are what a [`Walk`](crate::critical::Walk) kept.
+    /// Handles a timeline; `each` gets the completed pieces. The timeline's threads are those that a
+    /// [`Walk`](crate::critical::Walk) kept.
     pub fn push(&mut self, timeline: &Timeline<'_>, mut each: impl FnMut(&Piece)) {
         let Timeline { threads: mut path, mut cpus, mut events } = *timeline;
         loop {
@@ -163,11 +169,11 @@ impl Pieces {
             let cpu = cpus.first().map_or(Ns::MAX, |s| s.span.start);
             let event = events.first().map_or(Ns::MAX, |e| e.at);
             let now = on_path.min(cpu).min(event);
-            // After the last of what is at hand more may come before the end of a window.
+            // More of the path may come after the available part and before the end of a window.
             if now < Ns::MAX {
                 self.until(now, &mut each);
             }
-            // Of one instant only this counts: a thread that is moved as it becomes ready is ready first.
+            // At one instant the order is: a thread becomes ready before it is moved.
             if let (true, Some((first, rest))) = (on_path == now, path.split_first()) {
                 path = rest;
                 self.open.take().iter().for_each(&mut each);
@@ -224,14 +230,14 @@ impl Pieces {
         self.throttled.as_ref().is_some_and(|held| !held.is_empty())
     }
 
-    /// The windows are over.
+    /// Handles the end of the windows.
     pub fn finish(mut self, mut each: impl FnMut(&Piece)) {
         if let Some(end) = self.windows.back().map(|w| w.span.end) {
             self.until(end, &mut each);
         }
     }
 
-    /// Nothing changed until now but what is at hand of the path.
+    /// Advances to `now`; only the available path changes on the way.
     fn until(&mut self, now: Ns, each: &mut impl FnMut(&Piece)) {
         while let Some(window) = self.windows.front_mut() {
             let end = window.span.end;
@@ -239,7 +245,7 @@ impl Pieces {
             let to = now.min(end).min(next.max(self.since));
             let taken = if next <= now && next < end { window.path.pop_front() } else { None };
             let queue = taken.and_then(|s| window.queue.take().or(s.cpu));
-            self.tell(to, each);
+            self.emit(to, each);
             if let Some(stretch) = taken {
                 self.open.take().iter().for_each(&mut *each);
                 self.on_path = Some((stretch, queue));
@@ -254,8 +260,8 @@ impl Pieces {
         }
     }
 
-    /// What was on the path until now.
-    fn tell(&mut self, to: Ns, each: &mut impl FnMut(&Piece)) {
+    /// Emits the piece that was on the path until now.
+    fn emit(&mut self, to: Ns, each: &mut impl FnMut(&Piece)) {
         if let Some((stretch, queue)) = &self.on_path
             && self.since < to
         {
@@ -300,7 +306,7 @@ impl Pieces {
         since.is_some_and(|since| self.ran.get(&stretch.thread).is_none_or(|ran| ran <= since))
     }
 
-    /// What the other CPUs of a CPU's core do.
+    /// Returns the state of the other CPUs of a CPU's core.
     fn sibling(&self, place: usize) -> Option<CpuState> {
         let core = &self.world.cores[self.world.cpus[place].core];
         let others = core.cpus.iter().filter(|p| **p != place).map(|p| self.world.cpus[*p].state);

@@ -1,4 +1,4 @@
-//! The pieces of the path, thread by thread.
+//! The pieces of the path, by thread.
 
 use super::Piece;
 use super::pieces::tid;
@@ -6,11 +6,11 @@ use model::{CoreType, CpuState, Ns, Rows, Span, ThreadKey, ThreadState, Tid};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A fold over pieces.
+/// Sums of pieces by thread.
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
     threads: BTreeMap<ThreadKey, Sum>,
-    /// Who was on the path last.
+    /// The thread of the last piece.
     last: Option<ThreadKey>,
 }
 
@@ -20,7 +20,7 @@ struct Sum {
     path: Ns,
     /// In the order of the columns.
     running: [Ns; 5],
-    beside_busy: Ns,
+    sibling_busy: Ns,
     ready: Ns,
     latency: Ns,
     throttled: Ns,
@@ -30,7 +30,7 @@ struct Sum {
     visits: i64,
 }
 
-/// Which of the columns of types of core, in tables that have one for each.
+/// Returns the column index of a core type, in tables that have one column for each.
 pub(crate) fn column(core_type: Option<CoreType>) -> usize {
     match core_type {
         Some(CoreType::Performance) => 0,
@@ -48,7 +48,7 @@ impl Sum {
             tid: Tid::UNKNOWN,
             path: none,
             running: [none; 5],
-            beside_busy: none,
+            sibling_busy: none,
             ready: none,
             latency: none,
             throttled: none,
@@ -73,7 +73,7 @@ impl Sum {
 }
 
 impl Sums {
-    /// The next piece, in order of time.
+    /// Adds the next piece, in order of time.
     pub fn push(&mut self, piece: &Piece) {
         let sum = self.threads.entry(piece.thread).or_insert_with(Sum::new);
         let time = piece.span.len();
@@ -81,14 +81,14 @@ impl Sums {
         sum.path = sum.path + time;
         sum.visits += i64::from(self.last != Some(piece.thread));
         if piece.sibling == Some(CpuState::Busy) {
-            sum.beside_busy = sum.beside_busy + time;
+            sum.sibling_busy = sum.sibling_busy + time;
         }
         let of = sum.of(piece);
         *of = *of + time;
         self.last = Some(piece.thread);
     }
 
-    /// Rows of [`model::tables::CRITICAL_BY_THREAD`].
+    /// Writes the rows of [`model::tables::CRITICAL_BY_THREAD`].
     pub fn finish(self, span: Span, out: &mut dyn Rows) {
         let mut threads: Vec<(ThreadKey, Sum)> = self.threads.into_iter().collect();
         threads.sort_by_key(|(thread, sum)| (Reverse(sum.path), *thread));
@@ -96,7 +96,7 @@ impl Sums {
             let mut row = vec![thread.0.into(), tid(sum.tid), sum.path.into()];
             row.push((sum.path.0 as f64 / span.len().0.max(1) as f64).into());
             row.extend(sum.running.map(Into::into));
-            let rest = [sum.beside_busy, sum.ready, sum.latency, sum.throttled, sum.blocked, sum.exited, sum.unknown];
+            let rest = [sum.sibling_busy, sum.ready, sum.latency, sum.throttled, sum.blocked, sum.exited, sum.unknown];
             row.extend(rest.map(Into::into));
             row.push(sum.visits.into());
             out.row(&row);

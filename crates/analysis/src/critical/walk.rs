@@ -1,41 +1,41 @@
-//! From the end of a span back to its begin, from thread to thread.
+//! The walk from the end of a span back to its begin, from thread to thread.
 
 use crate::Begins;
 use model::{MaybeNs, Ns, Prio, Reason, Span, ThreadKey, ThreadState, ThreadStretch, Tid};
 
-/// Whose end counts.
+/// The thread at the end of the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// This thread's.
+    /// This thread.
     Thread(ThreadKey),
-    /// That of the last life of this number that began before the end.
+    /// The last instance of this TID that began before the end.
     Tid(Tid),
 }
 
-/// A fold over threads' stretches from the last to the first, to those that are on the path.
+/// A fold over threads' stretches, from the last to the first, that selects those on the path.
 ///
-/// The path only ever goes back in time: from a waking it goes to what the waker did before that instant, so two threads that
-/// woke each other in one instant lead nowhere twice.
+/// The path only goes back in time: from a wakeup it goes to what the waker did before that instant. So two threads
+/// that woke each other at one instant cause no loop.
 #[derive(Clone, Copy, Debug)]
 pub struct Walk {
     span: Span,
     who: End,
     tid: Tid,
-    /// What was before is not on the path yet.
+    /// The path before this time is not known yet.
     at: Ns,
-    /// Who ended the wait that comes next, if one does.
+    /// The thread that ended the wait that comes next, if any.
     ended_by: ThreadKey,
 }
 
 impl Walk {
-    /// Back from the end of a span.
+    /// Starts at the end of a span.
     #[must_use]
     pub fn new(span: Span, end: End) -> Self {
         Self { span, who: end, tid: Tid::UNKNOWN, at: span.end, ended_by: ThreadKey::UNKNOWN }
     }
 
-    /// Whether a stretch holds what comes next. A whole one that does may be taken in pieces, the last one first; each of them
-    /// is asked about as well.
+    /// Returns whether a stretch is on the path. Such a stretch may be taken in pieces, the last one first; the caller
+    /// asks about each of them.
     #[must_use]
     #[inline]
     pub fn wants(&self, stretch: &ThreadStretch) -> bool {
@@ -43,16 +43,16 @@ impl Walk {
             End::Thread(thread) => stretch.thread == thread,
             End::Tid(tid) => stretch.tid == tid,
         };
-        // An empty one, as only a damaged folder has, would lead nowhere.
+        // An empty stretch, which only a damaged folder has, would lead nowhere.
         is_it && stretch.span.start < self.at && stretch.span.end > self.span.start && !stretch.span.is_empty()
     }
 
-    /// Takes one that it wants. `begins`: whether the stretch began with this piece. `each` gets what is on the path, from the
-    /// last to the first, with its true begin, which may lie before the span.
+    /// Takes a wanted stretch. `begins`: whether the stretch began with this piece. `each` gets the stretches on the
+    /// path, from the last to the first, with their true begin, which may be before the span.
     pub fn take(&mut self, stretch: &ThreadStretch, begins: Begins, mut each: impl FnMut(&ThreadStretch)) {
         (self.who, self.tid) = (End::Thread(stretch.thread), stretch.tid);
         if stretch.span.end < self.at {
-            // Behind the end of its life, or of what anybody knows of it.
+            // After the end of the thread instance, or of its known part.
             each(&self.unknown(stretch.span.end, stretch.thread));
             self.at = stretch.span.end;
         }
@@ -74,16 +74,16 @@ impl Walk {
         }
     }
 
-    /// Whether the begin of the span is reached.
+    /// Returns whether the begin of the span is reached.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.at <= self.span.start
     }
 
-    /// There are no more stretches; what is left of the span, which no stretch of the thread tells.
+    /// Ends the walk. Returns the rest of the span, if no stretch of the thread covers it.
     ///
     /// # Errors
-    /// The number that was given is no thread's here.
+    /// The requested TID has no thread in this span.
     pub fn finish(self) -> Result<Option<ThreadStretch>, Tid> {
         match self.who {
             _ if self.is_done() => Ok(None),
@@ -126,10 +126,10 @@ mod tests {
         }
     }
 
-    /// Events were lost while the thread was ready, and that time is to be unknown: the path leaves for the waker where the
-    /// whole stretch began, not where its last piece does.
+    /// Events were lost while the thread was ready, so that time is unknown. The path goes to the waker where the whole
+    /// stretch began, not where its last piece does.
     #[test]
-    fn of_a_stretch_in_pieces_only_the_first_was_woken() {
+    fn only_the_first_piece_of_a_stretch_has_a_wakeup() {
         let mut walk = Walk::new(Span::new(Ns(0), Ns(40)), End::Tid(Tid(1)));
         let mut path = Vec::new();
         let pieces = [
@@ -150,15 +150,15 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_nobody_has_is_told() {
+    fn a_tid_without_a_thread_is_an_error() {
         let mut walk = Walk::new(Span::new(Ns(10), Ns(40)), End::Tid(Tid(1)));
         assert!(!walk.wants(&stretch(2, 10, 40, ThreadState::Running, -1)));
-        assert!(!walk.wants(&stretch(1, 0, 10, ThreadState::Running, -1)), "it was over by then");
+        assert!(!walk.wants(&stretch(1, 0, 10, ThreadState::Running, -1)), "the instance had ended");
         assert_eq!(walk.finish(), Err(Tid(1)));
-        let life = stretch(1, 0, 20, ThreadState::Running, -1);
-        assert!(walk.wants(&life));
+        let run = stretch(1, 0, 20, ThreadState::Running, -1);
+        assert!(walk.wants(&run));
         let mut path = Vec::new();
-        walk.take(&life, Begins::Here, |s| path.push((s.span.start.0, s.span.end.0, s.state)));
+        walk.take(&run, Begins::Here, |s| path.push((s.span.start.0, s.span.end.0, s.state)));
         assert_eq!(path, [(20, 40, ThreadState::Unknown), (0, 20, ThreadState::Running)]);
         assert_eq!(walk.finish(), Ok(None));
     }

@@ -1,36 +1,36 @@
-//! Frames of frame logs: what was told of each put together, and judged.
+//! Frames of frame logs: their recorded times are combined and classified.
 //!
-//! No fold over stretches: a log's frames stand in its events, and are handed on one by one, since there are as many as the
-//! recording is long.
+//! This is not a fold over stretches: a log's frames are in its events. They are handed on one by one, since their
+//! number grows with the length of the recording.
 
 mod slow;
 mod sums;
 pub(crate) mod times;
 
-pub use slow::{Marked, Picked, Picking, SlowFrames, Typical};
+pub use slow::{FrameSelection, SelectedFrames, SlowFrames, TimedFrame, TypicalFrames};
 pub use sums::FrameSums;
 
-use model::{Event, FramePart, NameId, Ns, Pid, Present, Span, Value, What};
+use model::{Event, EventKind, FramePart, NameId, Ns, Pid, Present, Span, Value};
 use rustc_hash::FxHashMap;
 
-/// Logs have a tenth of a microsecond, some a whole one: what differs by less is the same.
+/// Some logs have a resolution of a tenth of a microsecond, some of a whole one. Times that differ by less are equal.
 const ROUNDING: Ns = Ns(1_000);
-/// Swap chains whose last frame is remembered.
-const MOST_CHAINS: usize = 4096;
+/// The maximum number of swap chains whose last frame is kept.
+const MAX_CHAINS: usize = 4096;
 
-/// What made a frame take as long as it did.
+/// What limited the time of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bound {
-    /// The GPU had work all the time.
+    /// The GPU was busy all the time.
     Gpu,
     /// The GPU waited for the CPU.
     Cpu,
-    /// It cannot be told.
+    /// Unknown.
     Unknown,
 }
 
 impl Bound {
-    /// Its word in tables.
+    /// Returns the name in tables.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -41,39 +41,39 @@ impl Bound {
     }
 }
 
-/// A frame, and what follows of it.
+/// A frame and what is derived from it.
 #[derive(Clone, Debug)]
 pub struct Frame<'a> {
     /// When it began.
     pub begin: Ns,
-    /// What the log says of it.
+    /// The log's record of it.
     pub present: Present,
     /// The program.
     pub application: Option<&'a str>,
-    /// How it came to the screen.
+    /// How it was presented.
     pub mode: Option<&'a str>,
     /// The display interval less the GPU's work.
     pub gpu_idle: Option<Ns>,
-    /// What bound it.
+    /// What limited it.
     pub bound: Bound,
     parts: [Option<Ns>; FramePart::ALL.len()],
 }
 
 impl Frame<'_> {
-    /// A time that was measured of it; the display interval also where it follows from when two frames were shown.
+    /// Returns a measured time of the frame. The display interval can also be derived from when two frames were shown.
     #[must_use]
     pub fn part(&self, of: FramePart) -> Option<Ns> {
         self.parts[of as usize]
     }
 
-    /// From its begin to that of the next one, an instant where that is not told.
+    /// From its begin to the begin of the next frame; empty if that is not recorded.
     #[must_use]
     pub fn span(&self) -> Span {
         let whole = self.part(FramePart::Whole).or(self.part(FramePart::UntilPresent)).unwrap_or_default();
         Span { start: self.begin, end: self.begin + whole.max(Ns(1)) }
     }
 
-    /// The row of [`model::tables::FRAMES`].
+    /// Returns the row of [`model::tables::FRAMES`].
     #[must_use]
     pub fn row(&self) -> [Value; 20] {
         let part = |of| Value::from(self.part(of));
@@ -116,28 +116,28 @@ fn swap_chain(address: i64) -> Value {
 struct Shown {
     at: Ns,
     as_rendered: bool,
-    /// Frames came since that were not shown.
+    /// Whether frames were dropped since.
     dropped_since: bool,
 }
 
-/// Puts events together to frames.
+/// Combines events into frames.
 #[derive(Default)]
 pub struct Frames {
-    /// The frame whose times are coming.
+    /// The frame whose times are being read.
     open: Option<(Ns, Present, [Option<Ns>; FramePart::ALL.len()])>,
     shown: FxHashMap<(Pid, i64), Shown>,
 }
 
 impl Frames {
-    /// More events, in order; `names`: all that were told, the first is [`NameId`] 1.
+    /// Adds events, in order; `names`: all recorded names, the first is [`NameId`] 1.
     pub fn push(&mut self, events: &[Event], names: &[Box<str>], each: &mut dyn FnMut(&Frame<'_>)) {
         for event in events {
             match event.what {
-                What::Present(present) => {
+                EventKind::Present(present) => {
                     self.close(names, each);
                     self.open = Some((event.at, present, [None; FramePart::ALL.len()]));
                 }
-                What::FrameTime(time) => {
+                EventKind::FrameTime(time) => {
                     if let Some((_, present, parts)) = &mut self.open
                         && present.frame == time.frame
                     {
@@ -149,7 +149,7 @@ impl Frames {
         }
     }
 
-    /// There are no more.
+    /// Ends the input.
     pub fn finish(mut self, names: &[Box<str>], each: &mut dyn FnMut(&Frame<'_>)) {
         self.close(names, each);
     }
@@ -164,8 +164,8 @@ impl Frames {
         let since_last = || Some(shown_at? - last?.at);
         let between = part(FramePart::BetweenDisplayChange).or_else(since_last);
         let busy = part(FramePart::GpuBusy);
-        let near = |one: Ns, other: Ns| (one - other).0.abs() <= ROUNDING.0;
-        let as_rendered = until_shown.zip(part(FramePart::UntilRenderComplete)).is_some_and(|(a, b)| near(a, b));
+        let is_near = |one: Ns, other: Ns| (one - other).0.abs() <= ROUNDING.0;
+        let as_rendered = until_shown.zip(part(FramePart::UntilRenderComplete)).is_some_and(|(a, b)| is_near(a, b));
         let gpu_idle = between.zip(busy).map(|(between, busy)| between - busy).filter(|idle| idle.0 >= -ROUNDING.0);
         let in_a_row = as_rendered && last.is_some_and(|l| l.as_rendered && !l.dropped_since);
         let bound = match gpu_idle {
@@ -182,7 +182,7 @@ impl Frames {
 
     fn remember(&mut self, chain: (Pid, i64), shown_at: Option<Ns>, as_rendered: bool) {
         if let Some(at) = shown_at {
-            if self.shown.len() >= MOST_CHAINS && !self.shown.contains_key(&chain) {
+            if self.shown.len() >= MAX_CHAINS && !self.shown.contains_key(&chain) {
                 self.shown.clear();
             }
             self.shown.insert(chain, Shown { at, as_rendered, dropped_since: false });
@@ -198,41 +198,41 @@ mod tests {
     use super::*;
     use model::{CpuId, FrameTime, Tid};
 
-    /// A frame handed in every 10 ms: for how long the GPU worked on it, when it had finished and when it was shown (both from
-    /// the call of Present, microseconds); none: dropped.
+    /// Classifies frames handed in every 10 ms. For each: for how long the GPU worked on it, when it finished and when
+    /// it was shown (both from the call of Present, in microseconds); `None`: dropped.
     fn bounds(frames: &[Option<(i64, i64, i64)>]) -> Vec<(Option<i64>, Bound)> {
         let mut events = Vec::new();
-        for (frame, told) in (0..).zip(frames) {
+        for (frame, times) in (0..).zip(frames) {
             let at = Ns(frame * 10_000_000);
             let (pid, none) = (Pid(7), NameId::NONE);
-            let displayed = Some(told.is_some());
+            let displayed = Some(times.is_some());
             let present = Present { frame, swap_chain: 5, pid, application: none, mode: none, displayed };
-            let mut tell =
+            let mut push =
                 |what| events.push(Event { at, offset: 0, cpu: CpuId::UNKNOWN, current: Tid::UNKNOWN, what });
-            tell(What::Present(present));
-            tell(What::FrameTime(FrameTime { frame, of: FramePart::UntilPresent, took: Ns(10_000_000) }));
-            if let Some((busy, complete, shown)) = *told {
+            push(EventKind::Present(present));
+            push(EventKind::FrameTime(FrameTime { frame, of: FramePart::UntilPresent, took: Ns(10_000_000) }));
+            if let Some((busy, complete, shown)) = *times {
                 let times = [
                     (FramePart::GpuBusy, busy),
                     (FramePart::UntilRenderComplete, complete),
                     (FramePart::UntilDisplayed, shown),
                 ];
                 for (of, us) in times {
-                    tell(What::FrameTime(FrameTime { frame, of, took: Ns(us * 1_000) }));
+                    push(EventKind::FrameTime(FrameTime { frame, of, took: Ns(us * 1_000) }));
                 }
             }
         }
-        let (mut fold, mut got) = (Frames::default(), Vec::new());
-        let mut each = |f: &Frame<'_>| got.push((f.gpu_idle.map(|t| t.0 / 1_000), f.bound));
+        let (mut fold, mut bounds) = (Frames::default(), Vec::new());
+        let mut each = |f: &Frame<'_>| bounds.push((f.gpu_idle.map(|t| t.0 / 1_000), f.bound));
         // In pieces: a frame's events may come in two batches.
         events.chunks(3).for_each(|some| fold.push(some, &[], &mut each));
         fold.finish(&[], &mut each);
-        got
+        bounds
     }
 
     #[test]
-    fn who_waited_for_whom() {
-        // Shown as they are rendered, 10 ms apart: 10 ms of work fill that, 4 ms leave 6.
+    fn the_gpu_or_the_cpu_limits_a_frame() {
+        // Shown as they are rendered, 10 ms apart: 10 ms of GPU work fill the interval, 4 ms leave 6 idle.
         let frames = [Some((10_000, 50, 50)), Some((10_000, 50, 50)), Some((4_000, 50, 50)), Some((9_999, 50, 50))];
         let unknown = (None, Bound::Unknown);
         let gpu = |idle| (Some(idle), Bound::Gpu);
@@ -240,8 +240,9 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_waited_for_the_display_is_not_the_cpus_fault() {
-        // The second one is rendered in time and shown 3 ms later; the third is shown at once, but 3 ms sooner after that.
+    fn a_frame_that_waited_for_the_display_is_not_limited_by_the_cpu() {
+        // The second frame is rendered in time and shown 3 ms later; the third is shown immediately, but 3 ms sooner
+        // after that.
         let frames = [Some((4_000, 50, 50)), Some((4_000, 50, 3_050)), Some((4_000, 50, 50)), Some((4_000, 50, 50))];
         let cpu = |idle| (Some(idle), Bound::Cpu);
         let unknown = |idle| (Some(idle), Bound::Unknown);
@@ -249,8 +250,8 @@ mod tests {
     }
 
     #[test]
-    fn dropped_frames_took_the_gpu_too() {
-        // 20 ms between two frames that were shown, of which the GPU worked on a dropped one nobody knows how long.
+    fn dropped_frames_use_gpu_time_too() {
+        // 20 ms between two shown frames; the GPU worked on a dropped one for an unknown time.
         let frames = [Some((4_000, 50, 50)), None, Some((4_000, 50, 50)), Some((12_000, 50, 50))];
         let none = (None, Bound::Unknown);
         assert_eq!(bounds(&frames), [none, none, (Some(16_000), Bound::Unknown), none]);

@@ -1,7 +1,7 @@
-//! The slowest frames, and why they took longer than others: frames of logs and marked stretches alike.
+//! The slowest frames and why they took longer than others. Applies to frames of logs and to marked stretches.
 //!
-//! Frames are told three times over: to find the median and the slowest ([`Picking`]), to find those of about the median time
-//! ([`Typical`]), and, these few only, by what happened on their critical paths ([`SlowFrames`]).
+//! Frames are read three times: to find the median and the slowest ([`FrameSelection`]), to find those of about the median
+//! time ([`TypicalFrames`]), and, for these few only, to sum up their critical paths ([`SlowFrames`]).
 
 use super::times::Times;
 use crate::critical::{Cause, Causes};
@@ -9,43 +9,43 @@ use model::{CoreType, Ns, Pid, Rows, Span, ThreadKey};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Different frame times that are told apart.
-const MOST_TIMES: usize = 1 << 18;
-/// So many frames are typical at most.
-const MOST_TYPICAL: u64 = 9;
-/// One of so many frames is typical.
-const TYPICAL_OF: u64 = 8;
+/// The maximum number of different frame times.
+const MAX_TIMES: usize = 1 << 18;
+/// The maximum number of typical frames.
+const MAX_TYPICAL: u64 = 9;
+/// One of this many frames is typical.
+const TYPICAL_SHARE: u64 = 8;
 
-/// A frame, however it was told.
+/// A frame from any source.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Marked {
+pub struct TimedFrame {
     /// From its begin to its end.
     pub span: Span,
-    /// The thread that marked it, where one did.
+    /// The thread that marked it, if any.
     pub thread: ThreadKey,
-    /// Its process, where told.
+    /// Its process, if recorded.
     pub pid: Pid,
-    /// What it is called: the mark, or the program.
+    /// Its name: the mark, or the program.
     pub name: Option<Box<str>>,
 }
 
-/// The few of many with the least key, of equal ones those that came first.
+/// Keeps the items with the smallest keys; of equal keys, those that came first.
 #[derive(Debug)]
-struct Least<K> {
-    most: usize,
+struct Smallest<K> {
+    max: usize,
     came: u64,
-    kept: BTreeMap<(K, u64), Marked>,
+    kept: BTreeMap<(K, u64), TimedFrame>,
 }
 
-impl<K: Ord + Copy> Least<K> {
-    fn new(most: usize) -> Self {
-        Self { most, came: 0, kept: BTreeMap::new() }
+impl<K: Ord + Copy> Smallest<K> {
+    fn new(max: usize) -> Self {
+        Self { max, came: 0, kept: BTreeMap::new() }
     }
 
-    fn push(&mut self, key: K, frame: &Marked) {
+    fn push(&mut self, key: K, frame: &TimedFrame) {
         let key = (key, self.came);
         self.came += 1;
-        let room = self.kept.len() < self.most;
+        let room = self.kept.len() < self.max;
         if room || self.kept.last_key_value().is_some_and(|(last, _)| key < *last) {
             self.kept.insert(key, frame.clone());
             if !room {
@@ -54,135 +54,136 @@ impl<K: Ord + Copy> Least<K> {
         }
     }
 
-    fn finish(self) -> Vec<Marked> {
+    fn finish(self) -> Vec<TimedFrame> {
         self.kept.into_values().collect()
     }
 }
 
-/// All frames, told for the first time.
+/// The first pass over all frames.
 #[derive(Debug)]
-pub struct Picking {
+pub struct FrameSelection {
     budget: Option<Ns>,
     times: Times,
-    slowest: Least<Reverse<Ns>>,
+    slowest: Smallest<Reverse<Ns>>,
 }
 
-/// What came of it.
+/// The result of the first pass.
 #[derive(Debug)]
-pub struct Picked {
-    /// What a frame may take.
+pub struct SelectedFrames {
+    /// The frame budget.
     pub budget: Ns,
-    /// The slowest that took longer, the slowest first.
-    pub slow: Vec<Marked>,
-    /// The median of all frames' times; where they differ more than can be told apart, a little more.
+    /// The slowest frames over the budget, the slowest first.
+    pub slow: Vec<TimedFrame>,
+    /// The median frame time; slightly more if there are too many different times.
     pub median: Ns,
-    /// How many frames there are.
+    /// The number of frames.
     pub frames: u64,
 }
 
-impl Picking {
-    /// `budget`: what a frame may take, where it was said. At most so many are kept.
+impl FrameSelection {
+    /// `budget`: the frame budget, if there is one. `max`: the maximum number of slow frames.
     #[must_use]
-    pub fn new(budget: Option<Ns>, most: usize) -> Self {
-        Self { budget, times: Times::default(), slowest: Least::new(most) }
+    pub fn new(budget: Option<Ns>, max: usize) -> Self {
+        Self { budget, times: Times::default(), slowest: Smallest::new(max) }
     }
 
-    /// The next frame.
-    pub fn push(&mut self, frame: &Marked) {
+    /// Adds the next frame.
+    pub fn push(&mut self, frame: &TimedFrame) {
         let took = frame.span.len();
         self.times.add(took);
-        while self.times.different() > MOST_TIMES {
+        while self.times.different() > MAX_TIMES {
             self.times.widen();
         }
         self.slowest.push(Reverse(took), frame);
     }
 
-    /// `None`: there are no frames.
+    /// Ends the pass. `None`: there are no frames.
     #[must_use]
-    pub fn finish(self) -> Option<Picked> {
+    pub fn finish(self) -> Option<SelectedFrames> {
         let (median, budget) = (self.times.quantile(500)?, self.times.budget(self.budget)?);
         let mut slow = self.slowest.finish();
         slow.retain(|frame| frame.span.len() > budget);
-        Some(Picked { budget, slow, median, frames: self.times.count })
+        Some(SelectedFrames { budget, slow, median, frames: self.times.count })
     }
 }
 
-/// The same frames, told again.
+/// The second pass over the same frames.
 #[derive(Debug)]
-pub struct Typical {
+pub struct TypicalFrames {
     median: Ns,
-    nearest: Least<i64>,
+    nearest: Smallest<i64>,
 }
 
-impl Typical {
-    /// Those of about the median time: one of eight frames, nine at most.
+impl TypicalFrames {
+    /// Selects the frames closest to the median time: one of eight frames, at max nine.
     #[must_use]
-    pub fn new(picked: &Picked) -> Self {
-        let most = (picked.frames / TYPICAL_OF).clamp(1, MOST_TYPICAL);
-        Self { median: picked.median, nearest: Least::new(most as usize) }
+    pub fn new(picked: &SelectedFrames) -> Self {
+        let max = (picked.frames / TYPICAL_SHARE).clamp(1, MAX_TYPICAL);
+        Self { median: picked.median, nearest: Smallest::new(max as usize) }
     }
 
-    /// The next frame.
-    pub fn push(&mut self, frame: &Marked) {
+    /// Adds the next frame.
+    pub fn push(&mut self, frame: &TimedFrame) {
         self.nearest.push((frame.span.len() - self.median).0.saturating_abs(), frame);
     }
 
-    /// The nearest to it first.
+    /// Returns the frames, the closest to the median first.
     #[must_use]
-    pub fn finish(self) -> Vec<Marked> {
+    pub fn finish(self) -> Vec<TimedFrame> {
         self.nearest.finish()
     }
 }
 
-/// A slow frame, and what happened on its path.
+/// A slow frame and the causes on its critical path.
 #[derive(Clone, Debug)]
 struct Slow {
-    frame: Marked,
-    /// Whose end the path leads to.
+    frame: TimedFrame,
+    /// The thread at the end of the path.
     ends: ThreadKey,
     causes: Causes,
 }
 
-/// Slow frames beside typical ones.
+/// Slow frames compared with typical ones.
 #[derive(Clone, Debug, Default)]
 pub struct SlowFrames {
     budget: Ns,
     slow: Vec<Slow>,
     typical: Causes,
-    /// How many frames that is the sum of.
+    /// The number of typical frames in the sum.
     frames: i64,
 }
 
 impl SlowFrames {
-    /// With this budget.
+    /// Starts with this budget.
     #[must_use]
     pub fn new(budget: Ns) -> Self {
         Self { budget, ..Self::default() }
     }
 
-    /// The next of the slow ones, and what happened on the path to the end of this thread.
-    pub fn slow(&mut self, frame: Marked, ends: ThreadKey, causes: Causes) {
+    /// Adds the next slow frame, with the causes on the path to the end of this thread.
+    pub fn slow(&mut self, frame: TimedFrame, ends: ThreadKey, causes: Causes) {
         self.slow.push(Slow { frame, ends, causes });
     }
 
-    /// A typical one.
+    /// Adds a typical frame.
     pub fn typical(&mut self, causes: &Causes) {
         causes.iter().for_each(|(cause, time)| self.typical.add(cause, time));
         self.frames += 1;
     }
 
-    /// The mean of the typical ones. Rounded in sums, so that it tiles their mean time, whole nanoseconds both.
+    /// Returns the mean of the typical frames. Rounding is done on sums, so that the causes still add up to the mean
+    /// time in whole nanoseconds.
     fn mean(&self) -> Causes {
-        let (mut mean, mut sum, mut told) = (Causes::default(), 0, 0);
+        let (mut mean, mut sum, mut rounded) = (Causes::default(), 0, 0);
         for (cause, time) in self.typical.iter() {
             sum += time.0;
-            mean.add(cause, Ns(sum / self.frames.max(1) - told));
-            told = sum / self.frames.max(1);
+            mean.add(cause, Ns(sum / self.frames.max(1) - rounded));
+            rounded = sum / self.frames.max(1);
         }
         mean
     }
 
-    /// The rows of [`model::tables::SLOW_FRAMES`].
+    /// Writes the rows of [`model::tables::SLOW_FRAMES`].
     pub fn finish(self, out: &mut dyn Rows) {
         let typical = self.mean();
         let typical_frame = typical.sum();
@@ -205,7 +206,7 @@ impl SlowFrames {
                     (took - self.budget).into(),
                     cause.word().into(),
                     cause.core_type().map(CoreType::as_str).into(),
-                    cause.behind().map(|thread| thread.0).into(),
+                    cause.ran_instead().map(|thread| thread.0).into(),
                     causes.time(cause).into(),
                     typical.time(cause).into(),
                     more.into(),
@@ -220,16 +221,16 @@ impl SlowFrames {
 mod tests {
     use super::*;
 
-    fn frame(start: i64, took: i64) -> Marked {
-        Marked { span: Span::new(Ns(start), Ns(start + took)), thread: ThreadKey(1), pid: Pid(1), name: None }
+    fn frame(start: i64, took: i64) -> TimedFrame {
+        TimedFrame { span: Span::new(Ns(start), Ns(start + took)), thread: ThreadKey(1), pid: Pid(1), name: None }
     }
 
-    fn starts(frames: &[Marked]) -> Vec<i64> {
+    fn starts(frames: &[TimedFrame]) -> Vec<i64> {
         frames.iter().map(|f| f.span.start.0).collect()
     }
 
-    fn picked(budget: Option<Ns>, most: usize, frames: &[Marked]) -> Option<Picked> {
-        let mut picking = Picking::new(budget, most);
+    fn picked(budget: Option<Ns>, max: usize, frames: &[TimedFrame]) -> Option<SelectedFrames> {
+        let mut picking = FrameSelection::new(budget, max);
         frames.iter().for_each(|f| picking.push(f));
         picking.finish()
     }
@@ -237,31 +238,31 @@ mod tests {
     /// Times 10 to 17, and 17 once more: the median of nine is the fifth, 14.
     #[test]
     fn the_slowest_come_first_and_of_equal_ones_the_earliest() {
-        let mut frames: Vec<Marked> = (0..8).map(|n| frame(100 * n, 10 + n)).collect();
+        let mut frames: Vec<TimedFrame> = (0..8).map(|n| frame(100 * n, 10 + n)).collect();
         frames.push(frame(800, 17));
-        let told = |budget, most| picked(budget, most, &frames).map(|p| (p.budget.0, starts(&p.slow)));
-        assert_eq!(told(None, 10), Some((14, vec![700, 800, 600, 500])));
-        assert_eq!(told(None, 2), Some((14, vec![700, 800])));
-        assert_eq!(told(Some(Ns(16)), 10), Some((16, vec![700, 800])));
-        assert_eq!(told(Some(Ns(17)), 10), Some((17, vec![])), "within its budget");
+        let select = |budget, max| picked(budget, max, &frames).map(|p| (p.budget.0, starts(&p.slow)));
+        assert_eq!(select(None, 10), Some((14, vec![700, 800, 600, 500])));
+        assert_eq!(select(None, 2), Some((14, vec![700, 800])));
+        assert_eq!(select(Some(Ns(16)), 10), Some((16, vec![700, 800])));
+        assert_eq!(select(Some(Ns(17)), 10), Some((17, vec![])), "within its budget");
         assert_eq!(picked(None, 3, &[]).map(|p| p.frames), None);
     }
 
     #[test]
-    fn typical_are_those_nearest_the_median() {
-        let frames: Vec<Marked> = (0..24).map(|n| frame(100 * n, 10 + n * 7 % 24)).collect();
+    fn typical_frames_are_those_closest_to_the_median() {
+        let frames: Vec<TimedFrame> = (0..24).map(|n| frame(100 * n, 10 + n * 7 % 24)).collect();
         let Some(picked) = picked(None, 1, &frames) else { return assert_eq!(frames.len(), 0) };
         assert_eq!(picked.median, Ns(21), "the twelfth of 10 to 33");
-        let mut typical = Typical::new(&picked);
+        let mut typical = TypicalFrames::new(&picked);
         frames.iter().for_each(|f| typical.push(f));
         let times: Vec<i64> = typical.finish().iter().map(|f| f.span.len().0).collect();
         assert_eq!(times.len(), 3, "an eighth of them");
         assert!(times[0] == 21 && times.contains(&20) && times.contains(&22), "{times:?}");
     }
 
-    /// 10 and 11 ns, of which 3 and 4 blocked: 3 of 10 in whole nanoseconds, the mean of 3.5 of 10.5.
+    /// 10 and 11 ns, of which 3 and 4 blocked: the mean 3.5 of 10.5 is 3 of 10 in whole nanoseconds.
     #[test]
-    fn the_mean_of_typical_frames_sums_to_their_mean_time() {
+    fn the_causes_of_the_mean_add_up_to_its_time() {
         let mut all = SlowFrames::new(Ns(10));
         for (running, blocked) in [(7, 3), (7, 4)] {
             let mut causes = Causes::default();

@@ -1,23 +1,23 @@
-//! The frames of each swap chain, in sums.
+//! Sums over the frames of each swap chain.
 
 use super::times::Times;
 use super::{Bound, Frame, pid, swap_chain};
 use model::{FramePart, Ns, Pid, Rows, Value};
 use std::collections::BTreeMap;
 
-/// Swap chains that are told apart.
-const MOST_CHAINS: usize = 1_000;
-/// Different frame times of all of them that are told apart.
-const MOST_TIMES: usize = 1 << 18;
+/// The maximum number of distinct swap chains.
+const MAX_CHAINS: usize = 1_000;
+/// The maximum number of different frame times over all swap chains.
+const MAX_TIMES: usize = 1 << 18;
 
-/// A program's swap chain; none: those that are not told apart.
+/// A program's swap chain; `None`: all swap chains over the limit.
 type Chain = Option<(Option<Box<str>>, Pid, i64)>;
 
-/// Sums as frames come.
+/// Sums over frames.
 #[derive(Default)]
 pub struct FrameSums {
     chains: BTreeMap<Chain, Sums>,
-    /// Different frame times of all of them.
+    /// The number of different frame times over all swap chains.
     times: usize,
 }
 
@@ -33,17 +33,17 @@ struct Sums {
 }
 
 impl FrameSums {
-    /// The next frame.
+    /// Adds the next frame.
     pub fn push(&mut self, frame: &Frame<'_>) {
         let present = frame.present;
         let mut chain: Chain = Some((frame.application.map(Box::from), present.pid, present.swap_chain));
-        if self.chains.len() >= MOST_CHAINS && !self.chains.contains_key(&chain) {
+        if self.chains.len() >= MAX_CHAINS && !self.chains.contains_key(&chain) {
             chain = None;
         }
         let sums = self.chains.entry(chain).or_default();
         sums.frames += 1;
         if let Some(whole) = frame.part(FramePart::Whole) {
-            // The times of a damaged log may be larger than any sum.
+            // The times of a damaged log may overflow a sum.
             sums.whole = sums.whole.saturating_add(whole.0);
             sums.longest = sums.longest.max(Some(whole));
             let before = sums.times.different();
@@ -55,12 +55,12 @@ impl FrameSums {
         }
         sums.not_displayed += i64::from(present.displayed == Some(false));
         sums.bound[frame.bound as usize] += 1;
-        while self.times > MOST_TIMES {
+        while self.times > MAX_TIMES {
             self.widen();
         }
     }
 
-    /// The swap chain of the most different times tells fewer of them apart.
+    /// Halves the resolution of the swap chain with the most different times.
     fn widen(&mut self) {
         if let Some(sums) = self.chains.values_mut().max_by_key(|s| s.times.different()) {
             let before = sums.times.different();
@@ -69,7 +69,7 @@ impl FrameSums {
         }
     }
 
-    /// The rows of [`model::tables::FRAME_SUMS`].
+    /// Writes the rows of [`model::tables::FRAME_SUMS`].
     pub fn finish(&self, out: &mut dyn Rows) {
         for (chain, sums) in &self.chains {
             let count = sums.times.count.cast_signed();

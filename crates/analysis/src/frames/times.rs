@@ -1,13 +1,13 @@
-//! Frame times of which any quantile can be had, in bounded memory.
+//! Quantiles of frame times in bounded memory.
 
 use model::Ns;
 use std::collections::BTreeMap;
 
-/// How often each time occurred, in steps that widen where there are too many different ones.
+/// A histogram of times. Its steps widen when there are too many different times.
 #[derive(Debug, Default)]
 pub(crate) struct Times {
     counts: BTreeMap<i64, u64>,
-    /// A step is so many doublings of a nanosecond.
+    /// The binary logarithm of the step in nanoseconds.
     widened: u32,
     pub(crate) count: u64,
 }
@@ -18,15 +18,15 @@ impl Times {
         self.count += 1;
     }
 
-    /// Different ones that are told apart.
+    /// The number of different times.
     pub(crate) fn different(&self) -> usize {
         self.counts.len()
     }
 
-    /// Tells half as many apart.
+    /// Widens the steps until at most half as many times are distinct.
     pub(crate) fn widen(&mut self) {
-        let most = self.counts.len() / 2;
-        while self.counts.len() > most.max(1) && self.widened < 62 {
+        let max = self.counts.len() / 2;
+        while self.counts.len() > max.max(1) && self.widened < 62 {
             self.widened += 1;
             let mut wider = BTreeMap::new();
             for (step, count) in std::mem::take(&mut self.counts) {
@@ -36,22 +36,23 @@ impl Times {
         }
     }
 
-    /// By how much a quantile may be less than it is told.
+    /// Returns how much a quantile may exceed the exact value.
     pub(crate) fn precision(&self) -> Ns {
         Ns((1 << self.widened) - 1)
     }
 
-    /// Times that are more than this; of a step, only where all of it is.
+    /// Returns the number of times greater than this. A step counts only if all of it is greater.
     pub(crate) fn more_than(&self, time: Ns) -> u64 {
         self.counts.range((time.0 >> self.widened) + 1..).map(|(_, count)| count).sum()
     }
 
-    /// What one of them might take: what was said, unsaid their median.
+    /// Returns the frame budget: the specified one, or else the median.
     pub(crate) fn budget(&self, said: Option<Ns>) -> Option<Ns> {
         self.quantile(500).map(|median| said.unwrap_or(median))
     }
 
-    /// The least time that so many of a thousand do not exceed (the nearest rank); of a step, its upper end.
+    /// Returns the smallest time that at least this many of a thousand do not exceed (nearest rank); for a step, its
+    /// upper end.
     pub(crate) fn quantile(&self, of_thousand: u64) -> Option<Ns> {
         let rank = (u128::from(self.count) * u128::from(of_thousand)).div_ceil(1000).max(1);
         let mut seen = 0;
@@ -78,15 +79,15 @@ mod tests {
     #[test]
     fn quantiles_are_nearest_ranks() {
         let times = of([30, 10, 20, 40]);
-        let got = [500, 501, 750, 990, 999, 1000].map(|q| times.quantile(q).map(|t| t.0));
-        assert_eq!(got, [Some(20), Some(30), Some(30), Some(40), Some(40), Some(40)]);
+        let actual = [500, 501, 750, 990, 999, 1000].map(|q| times.quantile(q).map(|t| t.0));
+        assert_eq!(actual, [Some(20), Some(30), Some(30), Some(40), Some(40), Some(40)]);
         assert_eq!([9, 10, 39, 40].map(|t| times.more_than(Ns(t))), [4, 3, 1, 0]);
         assert_eq!(of([]).quantile(500), None);
         assert_eq!(of(1..=1000).quantile(999), Some(Ns(999)));
     }
 
     #[test]
-    fn where_steps_widen_the_truth_lies_within() {
+    fn the_exact_quantile_lies_within_a_widened_step() {
         let mut times = of((0..1000).map(|n| n * n));
         let exact = of((0..1000).map(|n| n * n));
         while times.different() > 60 {
@@ -94,13 +95,13 @@ mod tests {
         }
         assert!(times.precision().0 > 0);
         for q in [1, 500, 990, 999] {
-            let (told, truth) = (times.quantile(q).map_or(-1, |t| t.0), exact.quantile(q).map_or(-1, |t| t.0));
-            assert!(told >= truth && told - truth <= times.precision().0, "{q}: {told}, not {truth}");
+            let (estimate, truth) = (times.quantile(q).map_or(-1, |t| t.0), exact.quantile(q).map_or(-1, |t| t.0));
+            assert!(estimate >= truth && estimate - truth <= times.precision().0, "{q}: {estimate}, not {truth}");
         }
     }
 
     #[test]
-    fn times_far_apart_and_below_nothing_are_joined_too() {
+    fn distant_and_negative_times_are_merged_too() {
         let mut times = of([i64::MIN, -1, 0, i64::MAX]);
         for _ in 0..4 {
             times.widen();

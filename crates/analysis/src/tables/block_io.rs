@@ -1,9 +1,9 @@
-//! Requests to block devices, and how long the threads that issued them were blocked meanwhile.
+//! Requests to block devices, and how long the threads that issued them were blocked at the same time.
 //!
 //! ```text
 //!   thread   run │ blocked               │ ready │ run
-//!   read 1       ├────────── io ────┤                    blocked_ns: while at least one of its requests was
-//!   read 2          ├──────── io ───────┤                under way and it was blocked, once
+//!   read 1       ├────────── io ────┤                    blocked_ns: counted once while at least one of its
+//!   read 2          ├──────── io ───────┤                requests was pending and it was blocked
 //! ```
 
 use crate::{Analysis, Begins, Context, World};
@@ -13,15 +13,15 @@ use model::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Requests under way that are kept apart: many times what queues of devices hold.
-const MOST_UNDER_WAY: usize = 1 << 16;
+/// The maximum number of pending requests, many times the size of device queues.
+const MAX_PENDING: usize = 1 << 16;
 /// Bytes of a sector.
 const SECTOR: u64 = 512;
 
-/// What rows are told apart by.
+/// The key of a row.
 type Key = (Device, BlockOperation, ThreadKey);
 
-/// What completions find their requests by: those without data all lie at sector 0.
+/// The key to find the request of a completion. Requests without data are all at sector 0.
 type Place = (Device, u64, BlockOperation);
 
 pub(crate) struct BlockIo {
@@ -30,7 +30,7 @@ pub(crate) struct BlockIo {
     count: usize,
     /// The rows of each thread that issued a request.
     issued_by: FxHashMap<ThreadKey, Vec<Key>>,
-    /// Which threads are blocked now.
+    /// The threads that are blocked now.
     blocked: FxHashSet<ThreadKey>,
 }
 
@@ -38,7 +38,7 @@ struct Request {
     of: Key,
     since: Ns,
     begins: Begins,
-    /// What is left of it.
+    /// The remaining length.
     bytes: u64,
 }
 
@@ -50,9 +50,9 @@ struct Sums {
     io: Ns,
     longest: Option<Ns>,
     blocked: Ns,
-    unissued: i64,
+    missing_issues: i64,
     under_way: usize,
-    /// Until when `blocked` is counted.
+    /// The time up to which `blocked` is counted.
     since: Ns,
 }
 
@@ -82,7 +82,7 @@ impl BlockIo {
             sums.requests += 1;
             sums.bytes = sums.bytes.saturating_add_unsigned(request.bytes);
         }
-        if self.count < MOST_UNDER_WAY {
+        if self.count < MAX_PENDING {
             sums.under_way += 1;
             self.count += 1;
             let place = (request.device, request.sector, request.operation);
@@ -96,7 +96,7 @@ impl BlockIo {
         let Some(first) = self.under_way.get_mut(&place).and_then(VecDeque::pop_front) else {
             if begins == Begins::Here {
                 let of = (request.device, request.operation, ThreadKey::UNKNOWN);
-                self.rows.entry(of).or_default().unissued += 1;
+                self.rows.entry(of).or_default().missing_issues += 1;
             }
             return;
         };
@@ -104,7 +104,7 @@ impl BlockIo {
             self.under_way.remove(&place);
         }
         if request.bytes > 0 && request.bytes < first.bytes {
-            // The rest of it is still under way.
+            // The rest of the request is still pending.
             let rest = (place.0, place.1.saturating_add(request.bytes / SECTOR), place.2);
             let bytes = first.bytes - request.bytes;
             self.under_way.entry(rest).or_default().push_back(Request { bytes, ..first });
@@ -123,7 +123,7 @@ impl BlockIo {
         }
     }
 
-    /// A request is not under way any more.
+    /// Handles a request that is no longer pending.
     fn over(&mut self, request: &Request, world: &World) {
         let blocked = self.is_blocked(request.of.2);
         if let Some(sums) = self.rows.get_mut(&request.of) {
@@ -177,7 +177,7 @@ impl Analysis for BlockIo {
                 sums.io.into(),
                 sums.longest.into(),
                 Value::from(of_thread.then_some(sums.blocked)),
-                sums.unissued.into(),
+                sums.missing_issues.into(),
             ]);
         }
     }

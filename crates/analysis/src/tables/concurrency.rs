@@ -1,4 +1,4 @@
-//! How many CPUs ran a thread at once, exactly.
+//! How many CPUs ran a thread at the same time, exactly.
 
 use crate::{Analysis, Begins, Context, World};
 use model::{CpuState, CpuStretch, Ns, Rows};
@@ -40,7 +40,7 @@ impl Analysis for Concurrency {
     }
 
     fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
-        let Some(before) = world.of(stretch.cpu).filter(|c| c.followed) else { return };
+        let Some(before) = world.cpu_now(stretch.cpu).filter(|c| c.followed) else { return };
         self.advance(world.now);
         self.count(before.state, -1);
         self.count(stretch.state, 1);

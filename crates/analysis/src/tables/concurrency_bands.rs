@@ -1,4 +1,4 @@
-//! How many cores of each type, and how many second siblings, ran a thread at once, exactly.
+//! How many cores of each type, and how many second siblings, ran a thread at the same time, exactly.
 
 use crate::{Analysis, Begins, Context, CpuNow, World};
 use model::{CoreType, CpuState, CpuStretch, Ns, Rows, Value};
@@ -10,22 +10,22 @@ pub(crate) struct ConcurrencyBands {
     durations: BTreeMap<u128, Ns>,
 }
 
-/// What is counted at one instant.
+/// The counts at one instant.
 struct Counts {
-    /// How many in each band, the first one highest.
+    /// The number in each band, the first band in the highest bits.
     now: u128,
-    /// Busy ones among the followed CPUs of each core.
+    /// The number of busy followed CPUs of each core.
     busy: Vec<usize>,
 }
 
-/// Bands of the table.
+/// The bands of the table.
 const BANDS: usize = 7;
 const SECOND: usize = 5;
 const UNKNOWN: usize = 6;
-/// A band's share of the bits: room for more CPUs than any machine has.
+/// The bits of a band: enough for more CPUs than any machine has.
 const BITS: usize = 18;
 
-/// One CPU or core of a band.
+/// A count of one in a band.
 const fn one(band: usize) -> u128 {
     1 << (BITS * (BANDS - 1 - band))
 }
@@ -45,9 +45,9 @@ impl Counts {
         Self { now: one(UNKNOWN) * context.followed.len() as u128, busy: vec![0; world.cores.len()] }
     }
 
-    /// A CPU changes from what the world tells to another state.
+    /// Handles the change of a CPU from its state in the world to another one.
     fn change(&mut self, before: &CpuNow, to: CpuState, world: &World) {
-        // The first CPU speaks for its core.
+        // The core counts by its first CPU.
         let first = band(world.cpus[world.cores[before.core].cpus[0]].core_type);
         let busy = &mut self.busy[before.core];
         *busy -= usize::from(before.state == CpuState::Busy);
@@ -62,46 +62,46 @@ impl Counts {
     }
 }
 
-/// How many in each band, of what was counted.
+/// Returns the number in each band.
 fn bands(now: u128) -> [i64; BANDS] {
     std::array::from_fn(|band| (now / one(band) % (1 << BITS)) as i64)
 }
 
-/// What the table counts, from instant to instant, for who draws it.
+/// The counts of the table from instant to instant, for drawing.
 pub struct BandSteps {
     world: World,
     counts: Counts,
 }
 
 impl BandSteps {
-    /// Before anything is known: all followed CPUs are in the last band.
+    /// Starts before anything is known: all followed CPUs are in the last band.
     #[must_use]
     pub fn new(context: &Context<'_>) -> Self {
         let world = World::new(context);
         Self { counts: Counts::new(context, &world), world }
     }
 
-    /// A CPU's stretch begins, those of all CPUs in order of start. Where that is later than what was told before, `each` is told since
-    /// when how many were in each band, in the order of the table's columns.
+    /// Handles the begin of a CPU's stretch; stretches of all CPUs come in order of start. When time advances, `each`
+    /// gets the start of the last counts and the number in each band, in the order of the table's columns.
     pub fn push(&mut self, stretch: &CpuStretch, each: impl FnMut(Ns, [i64; BANDS])) {
         let Some(place) = self.world.place(stretch.cpu).filter(|place| self.world.cpus[*place].followed) else {
             return;
         };
-        // Of what changes in one instant, only what it came to is told.
+        // Of several changes at one instant only the result is emitted.
         if stretch.span.start > self.world.now {
-            self.tell(each);
+            self.emit(each);
             self.world.now = stretch.span.start;
         }
         self.counts.change(&self.world.cpus[place], stretch.state, &self.world);
         self.world.cpus[place].state = stretch.state;
     }
 
-    /// Tells what holds to the end.
+    /// Emits the counts that last to the end.
     pub fn finish(self, each: impl FnMut(Ns, [i64; BANDS])) {
-        self.tell(each);
+        self.emit(each);
     }
 
-    fn tell(&self, mut each: impl FnMut(Ns, [i64; BANDS])) {
+    fn emit(&self, mut each: impl FnMut(Ns, [i64; BANDS])) {
         each(self.world.now, bands(self.counts.now));
     }
 }
@@ -123,7 +123,7 @@ impl Analysis for ConcurrencyBands {
     }
 
     fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
-        let Some(before) = world.of(stretch.cpu).filter(|c| c.followed) else { return };
+        let Some(before) = world.cpu_now(stretch.cpu).filter(|c| c.followed) else { return };
         self.advance(world.now);
         self.counts.change(before, stretch.state, world);
     }

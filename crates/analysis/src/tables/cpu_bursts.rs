@@ -1,6 +1,6 @@
-//! How long threads ran from one wait to the next, by the class of core and by what its siblings did.
+//! How long threads ran from one wait to the next, by core class and by the state of the SMT siblings.
 
-use super::smt_threads::{BESIDE, beside};
+use super::smt_threads::{SIBLING_STATES, sibling_state};
 use crate::by_thread::{Before, ByThread};
 use crate::core_times::CoreClocks;
 use crate::{Analysis, Begins, Context, World};
@@ -21,13 +21,13 @@ struct Thread {
     lengths: BTreeMap<Place, BTreeMap<Option<usize>, Sums>>,
 }
 
-/// Class of the core, and a place in [`BESIDE`]; none where a burst had several.
+/// The core class and an index in [`SIBLING_STATES`]; `None` if a burst had several.
 type Place = (Option<u32>, Option<usize>);
 
-/// What was run since the last wait.
+/// The running time since the last wait.
 #[derive(Clone, Default)]
 struct Burst {
-    /// Its begin was seen, and all since.
+    /// Whether its begin and everything since were observed.
     whole: bool,
     class: Option<u32>,
     several: bool,
@@ -40,12 +40,13 @@ struct Sums {
     running: Ns,
 }
 
-/// Steps of an octave of lengths, and the first length that is not in the shortest row.
+/// The number of steps in an octave of durations, and the lower bound of the second row.
 const STEPS: usize = 16;
 const SHORTEST: i64 = 1 << OCTAVE;
 const OCTAVE: u32 = 10;
 
-/// Octaves in equal steps, as an HDR histogram has them: no row is wider than a sixteenth of what it holds.
+/// Returns the row of a duration. Octaves are divided into equal steps, like in an HDR histogram: a row is at most a
+/// sixteenth of its durations wide.
 fn row(length: Ns) -> usize {
     if length.0 < SHORTEST {
         return 0;
@@ -55,7 +56,7 @@ fn row(length: Ns) -> usize {
     1 + octave as usize * STEPS + step
 }
 
-/// The shortest length of a row.
+/// Returns the lower bound of a row.
 fn first(row: usize) -> Ns {
     let Some(at) = row.checked_sub(1) else { return Ns::ZERO };
     let step = SHORTEST / STEPS as i64;
@@ -63,26 +64,26 @@ fn first(row: usize) -> Ns {
 }
 
 impl Burst {
-    fn add(&mut self, class: u32, beside: usize, elapsed: Ns) {
+    fn add(&mut self, class: u32, sibling_state: usize, elapsed: Ns) {
         self.several |= *self.class.get_or_insert(class) != class;
-        self.by[beside] = self.by[beside] + elapsed;
+        self.by[sibling_state] = self.by[sibling_state] + elapsed;
     }
 
-    /// A sibling that is busy for a moment makes a burst no other one.
-    fn beside(&self, running: Ns) -> Option<usize> {
+    /// Returns the sibling state of the burst. A sibling that is busy only briefly does not change it.
+    fn sibling_state(&self, running: Ns) -> Option<usize> {
         self.by.iter().position(|ns| ns.0 > running.0 - running.0 / STEPS as i64)
     }
 }
 
 impl Thread {
-    /// The burst is over; `whole`: its end was seen.
+    /// Ends the burst; `whole`: its end was observed.
     fn close(&mut self, whole: bool) {
         let burst = std::mem::take(&mut self.open);
         let running: Ns = burst.by.iter().copied().sum();
         if running == Ns::ZERO {
             return;
         }
-        let place = (burst.class.filter(|_| !burst.several), burst.beside(running));
+        let place = (burst.class.filter(|_| !burst.several), burst.sibling_state(running));
         let length = (whole && burst.whole).then(|| row(running));
         let sums = self.lengths.entry(place).or_default().entry(length).or_default();
         *sums = Sums { bursts: sums.bursts + 1, running: sums.running + running };
@@ -96,7 +97,7 @@ impl CpuBursts {
             return;
         }
         for cpu in core.cpus.iter().map(|c| &world.cpus[*c]).filter(|c| c.state == CpuState::Busy) {
-            self.threads.of(cpu.thread).open.add(cpu.class, beside(core), elapsed);
+            self.threads.of(cpu.thread).open.add(cpu.class, sibling_state(core), elapsed);
         }
     }
 }
@@ -116,12 +117,12 @@ impl Analysis for CpuBursts {
         let changes = of.before.changes(stretch, begins);
         match stretch.state {
             ThreadState::Running => of.tid = stretch.tid,
-            // Waiting ends what was run, and what follows is seen from its begin.
+            // A wait ends the burst, and the next one is observed from its begin.
             ThreadState::Blocked => {
                 of.close(changes);
                 of.open.whole = true;
             }
-            // Who is woken waited, though nobody saw it begin to.
+            // A thread that is woken was waiting, even if the begin of the wait was not recorded.
             ThreadState::Ready if matches!(stretch.reason, Reason::Woken | Reason::New) => {
                 of.close(false);
                 of.open.whole = changes;
@@ -130,7 +131,7 @@ impl Analysis for CpuBursts {
             ThreadState::Exited => of.close(false),
             ThreadState::Unknown => of.open.whole = false,
         }
-        // Who was held to run by inference may have waited meanwhile.
+        // A thread whose running is only inferred may have waited in between.
         of.open.whole &= !matches!(stretch.reason, Reason::Inferred);
     }
 
@@ -147,7 +148,7 @@ impl Analysis for CpuBursts {
         let uniform = CoreType::Uniform.as_str();
         for (thread, of) in self.threads.iter() {
             of.close(false);
-            for ((class, beside), lengths) in &of.lengths {
+            for ((class, sibling_state), lengths) in &of.lengths {
                 let core_type = class.map(|c| self.types.get(c as usize).copied().unwrap_or(uniform));
                 for (length, sums) in lengths {
                     out.row(&[
@@ -155,7 +156,7 @@ impl Analysis for CpuBursts {
                         i64::from(of.tid.0).into(),
                         class.map(i64::from).into(),
                         core_type.map_or(Value::Null, Value::from),
-                        beside.map_or(Value::Null, |b| Value::from(BESIDE[b])),
+                        sibling_state.map_or(Value::Null, |b| Value::from(SIBLING_STATES[b])),
                         length.map(first).into(),
                         length.map(|row| first(row + 1)).into(),
                         sums.bursts.into(),

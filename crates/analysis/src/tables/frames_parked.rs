@@ -1,4 +1,4 @@
-//! How long marked stretches took, by how many CPUs were parked meanwhile.
+//! The durations of marked stretches by the number of CPUs that were parked at the time.
 
 use crate::frames::times::Times;
 use crate::marked::{Stretch, Tracks};
@@ -7,25 +7,25 @@ use model::{NameId, Ns, Rows, ThreadKey, TimelineEvent, Value};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Different times that are told apart, of all rows together.
-const MOST_TIMES: usize = 1 << 18;
-/// Of a row, so many are told apart at least.
-const LEAST_TIMES: usize = 64;
+/// The maximum number of different durations over all rows.
+const MAX_TIMES: usize = 1 << 18;
+/// The minimum number of different durations of a row.
+const MIN_TIMES: usize = 64;
 
 #[derive(Default)]
 pub(crate) struct FramesParked {
     tracks: Tracks,
-    /// The first number of each text.
+    /// The first name number of each text.
     names: FxHashMap<Box<str>, NameId>,
     rows: BTreeMap<Key, Sums>,
-    /// Of each name, whatever was parked.
+    /// The durations of each name, for any number of parked CPUs.
     whole: BTreeMap<NameId, Times>,
-    /// Different times in `rows` and `whole`, and when to tell fewer apart.
+    /// The number of different durations in `rows` and `whole`, and the number at which to widen the steps.
     different: usize,
     widen_at: usize,
 }
 
-/// A name, and how many CPUs were parked, or may have been.
+/// A name, and the range of the number of parked CPUs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     name: NameId,
@@ -38,18 +38,18 @@ struct Sums {
     duration: Ns,
     /// Summed over CPUs.
     parked: Ns,
-    most: i64,
+    max_parked: i64,
     longest: Ns,
     times: Times,
 }
 
-/// To the nearest whole number; a stretch that took no time counts as one of no CPUs.
+/// Returns the mean, rounded to the nearest integer; zero for an empty duration.
 fn mean(sum: Ns, over: Ns) -> i64 {
     let (sum, over) = (i128::from(sum.0), i128::from(over.0));
     if over == 0 { 0 } else { ((2 * sum + over) / (2 * over)) as i64 }
 }
 
-/// Adds one; by how many more are told apart.
+/// Adds a duration. Returns by how much the number of different durations grew.
 fn add(times: &mut Times, took: Ns) -> usize {
     let before = times.different();
     times.add(took);
@@ -72,19 +72,19 @@ impl FramesParked {
         let sums = self.rows.entry(Key { name, parked, unknown }).or_default();
         sums.duration = sums.duration + took;
         sums.parked = sums.parked + stretch.parking.parked;
-        sums.most = sums.most.max(world.parking.most_since(stretch.start));
+        sums.max_parked = sums.max_parked.max(world.parking.max_since(stretch.start));
         sums.longest = sums.longest.max(took);
         self.different += add(&mut sums.times, took) + add(self.whole.entry(name).or_default(), took);
-        if self.different > self.widen_at.max(MOST_TIMES) {
+        if self.different > self.widen_at.max(MAX_TIMES) {
             let all = self.rows.values_mut().map(|sums| &mut sums.times).chain(self.whole.values_mut());
             let widened = all.map(|times| {
-                if times.different() > LEAST_TIMES {
+                if times.different() > MIN_TIMES {
                     times.widen();
                 }
                 times.different()
             });
             self.different = widened.sum();
-            // Where that was of no use, not again at every stretch.
+            // If widening did not help, do not repeat it at every stretch.
             self.widen_at = 2 * self.different;
         }
     }
@@ -103,7 +103,7 @@ impl Analysis for FramesParked {
     }
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
-        if !world.parking.is_told() {
+        if !world.parking.is_recorded() {
             return;
         }
         for (Key { name, parked, unknown }, sums) in &self.rows {
@@ -117,7 +117,7 @@ impl Analysis for FramesParked {
                 (*unknown).into(),
                 frames.into(),
                 Value::Float(mean_parked),
-                sums.most.into(),
+                sums.max_parked.into(),
                 sums.duration.into(),
                 Ns(sums.duration.0 / frames.max(1)).into(),
                 sums.times.quantile(950).into(),

@@ -1,14 +1,14 @@
-//! How long each CPU was at each frequency, and what it did meanwhile.
+//! How long each CPU was at each frequency, and its state at the time.
 
 use crate::{Analysis, Begins, Context, World};
 use model::{CpuState, CpuStretch, Ns, Power, Rows, ThreadKey, TimelineEvent};
 use std::collections::BTreeMap;
 
-/// Frequencies of a CPU that are told apart.
-const MOST_FREQUENCIES: usize = 512;
+/// The maximum number of frequencies of a CPU.
+const MAX_FREQUENCIES: usize = 512;
 
 pub(crate) struct FrequencyResidency {
-    /// By their places in [`World::cpus`].
+    /// Indexed as in [`World::cpus`].
     cpus: Vec<Cpu>,
 }
 
@@ -19,7 +19,7 @@ struct Cpu {
     at: BTreeMap<Option<u32>, Sums>,
 }
 
-/// Changes to it, and time by [`CpuState`].
+/// The changes to a frequency, and time by [`CpuState`].
 #[derive(Clone, Copy, Default)]
 struct Sums {
     changes: i64,
@@ -28,7 +28,7 @@ struct Sums {
 
 impl Cpu {
     fn of(&mut self, khz: Option<u32>) -> &mut Sums {
-        let known = self.at.contains_key(&khz) || self.at.len() < MOST_FREQUENCIES;
+        let known = self.at.contains_key(&khz) || self.at.len() < MAX_FREQUENCIES;
         self.at.entry(if known { khz } else { None }).or_default()
     }
 }

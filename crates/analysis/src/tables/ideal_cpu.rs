@@ -1,12 +1,12 @@
-//! Whether threads ran on the CPU that they were told to be best on, or near it.
+//! Whether threads ran on or close to their ideal CPU.
 
 use crate::by_thread::ByThread;
 use crate::{Analysis, Begins, Context, SetId, World};
 use model::{CpuId, Ns, Rows, SetTo, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
 
-/// How near a CPU is to the ideal one, in the order of the table's columns.
+/// The topological distance of a CPU from the ideal one, in the order of the table's columns.
 #[derive(Clone, Copy)]
-enum Near {
+enum Distance {
     Ideal,
     SameCore,
     SameL2,
@@ -15,7 +15,7 @@ enum Near {
     Unknown,
 }
 
-/// The groups that a CPU is in, each by its first CPU; `None` where nobody told.
+/// The groups that contain a CPU, each identified by its first CPU; `None` if not recorded.
 #[derive(Clone, Copy, Default)]
 struct Groups {
     core: Option<CpuId>,
@@ -27,52 +27,52 @@ struct Groups {
 struct Of {
     tid: Tid,
     ideal: Option<CpuId>,
-    /// Whether it was ever told.
-    told: bool,
-    /// While it runs: where (if that is told), since when, until when.
+    /// Whether an ideal CPU was ever recorded.
+    has_ideal: bool,
+    /// While it runs: the CPU (if recorded), since when, until when.
     runs: Option<(Option<CpuId>, Ns, Ns)>,
     times: [Ns; 6],
-    /// Ran while the ideal CPU was none of those where it is allowed.
+    /// The running time during which the thread was not allowed on its ideal CPU.
     barred: Ns,
 }
 
 pub(crate) struct IdealCpu {
-    /// By the number of the CPU.
+    /// By CPU number.
     groups: Vec<Groups>,
     threads: ByThread<Of>,
 }
 
 impl IdealCpu {
-    fn near(&self, ideal: CpuId, cpu: CpuId) -> Near {
+    fn distance(&self, ideal: CpuId, cpu: CpuId) -> Distance {
         if ideal == cpu {
-            return Near::Ideal;
+            return Distance::Ideal;
         }
         let of = |cpu: CpuId| self.groups.get(cpu.0 as usize).copied().unwrap_or_default();
         let (a, b) = (of(ideal), of(cpu));
         let same = |a: Option<CpuId>, b: Option<CpuId>| a.is_some() && a == b;
-        let told = |a: Option<CpuId>, b: Option<CpuId>| a.is_some() && b.is_some();
+        let both_known = |a: Option<CpuId>, b: Option<CpuId>| a.is_some() && b.is_some();
         match () {
-            () if same(a.core, b.core) => Near::SameCore,
-            () if same(a.l2, b.l2) => Near::SameL2,
-            () if same(a.l3, b.l3) => Near::SameL3,
-            // They share nothing of what is told of both.
-            () if told(a.l3, b.l3) || told(a.l2, b.l2) => Near::Elsewhere,
-            () => Near::Unknown,
+            () if same(a.core, b.core) => Distance::SameCore,
+            () if same(a.l2, b.l2) => Distance::SameL2,
+            () if same(a.l3, b.l3) => Distance::SameL3,
+            // They share no group that is recorded for both.
+            () if both_known(a.l3, b.l3) || both_known(a.l2, b.l2) => Distance::Elsewhere,
+            () => Distance::Unknown,
         }
     }
 
-    /// Counts what it ran until now.
+    /// Counts the running time until now.
     fn until(&mut self, thread: ThreadKey, now: Ns, world: &World) {
         let of = *self.threads.of(thread);
         let Some((cpu, since, end)) = of.runs else { return };
         let now = now.min(end).max(since);
-        let near = of.ideal.zip(cpu).map_or(Near::Unknown, |(ideal, cpu)| self.near(ideal, cpu));
+        let distance = of.ideal.zip(cpu).map_or(Distance::Unknown, |(ideal, cpu)| self.distance(ideal, cpu));
         let permission = world.allowed(thread);
         let barred = of.ideal.is_some_and(|ideal| {
             permission.is_known() && world.place(ideal).is_none_or(|place| !world.set(permission).cpus.has(place))
         });
         let of = self.threads.of(thread);
-        let sum = &mut of.times[near as usize];
+        let sum = &mut of.times[distance as usize];
         *sum = *sum + (now - since);
         if barred {
             of.barred = of.barred + (now - since);
@@ -109,12 +109,12 @@ impl Analysis for IdealCpu {
         self.until(thread, world.now, world);
         let of = self.threads.of(thread);
         of.ideal = cpu;
-        of.told |= of.ideal.is_some();
+        of.has_ideal |= of.ideal.is_some();
     }
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
-        let told: Vec<ThreadKey> = self.threads.iter().filter(|(_, of)| of.told).map(|(key, _)| key).collect();
-        for thread in told {
+        let threads: Vec<ThreadKey> = self.threads.iter().filter(|(_, of)| of.has_ideal).map(|(key, _)| key).collect();
+        for thread in threads {
             self.until(thread, world.now, world);
             let Of { tid, times, barred, .. } = *self.threads.of(thread);
             let running: Ns = times.iter().copied().sum();

@@ -1,4 +1,4 @@
-//! How long CPUs were idle from one thread to the next.
+//! How long CPUs were idle between two threads.
 
 use crate::lengths::Lengths;
 use crate::{Analysis, Begins, Context, World};
@@ -8,15 +8,15 @@ use topology::Machine;
 pub(crate) struct IdlePeriods {
     span: Span,
     machine: Vec<&'static str>,
-    /// By the number of the CPU.
+    /// By CPU number.
     cpus: Vec<Idle>,
 }
 
 #[derive(Clone, Default)]
 struct Idle {
-    /// What it did is known since its last stretch began, and before.
+    /// Whether its state is known without a gap since before its last stretch.
     known: bool,
-    /// An idle period whose end is not known to have been seen: how long, and whether its begin was.
+    /// An idle period whose end is not confirmed yet: its duration, and whether its begin was observed.
     open: Option<(Ns, bool)>,
     lengths: Lengths<(i64, Ns)>,
 }
@@ -33,8 +33,8 @@ impl Idle {
 
 impl Analysis for IdlePeriods {
     fn new(context: &Context<'_>) -> Self {
-        let most = context.machine.cpus.last().map_or(0, |c| c.id.0 + 1);
-        let types = |machine: &Machine| (0..most).map(|c| machine.core_type(CpuId(c)).as_str()).collect();
+        let len = context.machine.cpus.last().map_or(0, |c| c.id.0 + 1);
+        let types = |machine: &Machine| (0..len).map(|c| machine.core_type(CpuId(c)).as_str()).collect();
         Self { span: context.span, machine: types(context.machine), cpus: Vec::new() }
     }
 

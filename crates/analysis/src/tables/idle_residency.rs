@@ -1,25 +1,25 @@
-//! How long each CPU was in each of its idle states, and how often for too short a time to gain by it.
+//! How long each CPU was in each idle state, and how often it left before the state saved energy.
 
 use crate::{Analysis, Begins, Context, World};
 use model::{CpuState, CpuStretch, Ns, Power, Rows, ThreadKey, TimelineEvent, Value};
 use std::collections::BTreeMap;
 use topology::{IdleState, Machine};
 
-/// Idle states of a CPU that are told apart; the kernel has ten at most.
-const MOST_STATES: usize = 64;
+/// The maximum number of idle states of a CPU; the kernel has at most ten.
+const MAX_STATES: usize = 64;
 
 pub(crate) struct IdleResidency {
     machine: Machine,
-    /// By their places in [`World::cpus`].
+    /// Indexed as in [`World::cpus`].
     cpus: Vec<Cpu>,
 }
 
 #[derive(Clone, Default)]
 struct Cpu {
     since: Ns,
-    /// When it entered the state that it is in, where that was within the span.
+    /// When it entered its current state, if that was within the span.
     entered: Option<Ns>,
-    /// By the state's number; `None`: idle, in no state that was told.
+    /// By state number; `None`: idle, with no recorded state.
     states: BTreeMap<Option<u32>, Sums>,
 }
 
@@ -27,7 +27,7 @@ struct Cpu {
 struct Sums {
     entries: i64,
     residency: Ns,
-    /// Seen from begin to end.
+    /// The number of stays observed from begin to end.
     whole: i64,
     longest: Ns,
     too_short: i64,
@@ -35,19 +35,19 @@ struct Sums {
 
 impl Cpu {
     fn of(&mut self, state: Option<u32>) -> &mut Sums {
-        let known = self.states.contains_key(&state) || self.states.len() < MOST_STATES;
+        let known = self.states.contains_key(&state) || self.states.len() < MAX_STATES;
         self.states.entry(if known { state } else { None }).or_default()
     }
 }
 
-/// How long a CPU must stay in a state for it to save energy.
+/// Returns how long a CPU must stay in a state to save energy.
 fn target(states: &[IdleState], state: Option<u32>) -> Option<Ns> {
     let us = states.get(state? as usize)?.target_residency_us?;
     Some(Ns(i64::from(us) * 1000))
 }
 
 impl IdleResidency {
-    /// Time passed on a CPU.
+    /// Counts the time since the last change of a CPU.
     fn advance(&mut self, place: usize, world: &World) {
         let (now, cpu) = (&world.cpus[place], &mut self.cpus[place]);
         let elapsed = world.now - std::mem::replace(&mut cpu.since, world.now);
@@ -62,7 +62,7 @@ impl IdleResidency {
         }
     }
 
-    /// A CPU leaves the state that it is in.
+    /// Handles a CPU that leaves its idle state.
     fn leave(&mut self, place: usize, world: &World) {
         let now = &world.cpus[place];
         let cpu = &mut self.cpus[place];

@@ -9,12 +9,12 @@ use model::{
 use std::collections::BTreeMap;
 use topology::Machine;
 
-/// What made a CPU leave idle, in the order of the rows.
+/// The cause that ended an idle period, in the order of the rows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Cause {
     Thread,
     Interrupt,
-    Untold,
+    NotRecorded,
     New,
     Pulled,
     Requeued,
@@ -27,7 +27,7 @@ impl Cause {
         match self {
             Self::Thread => "thread",
             Self::Interrupt => "interrupt",
-            Self::Untold => "untold",
+            Self::NotRecorded => "not_recorded",
             Self::New => "new",
             Self::Pulled => "pulled",
             Self::Requeued => "requeued",
@@ -46,11 +46,11 @@ struct Sums {
 
 #[derive(Clone, Default)]
 struct Idle {
-    /// For how long it has been idle, while it is.
+    /// How long it has been idle, while it is.
     open: Option<Ns>,
-    /// Whether an idle state was told since then.
-    told: bool,
-    /// The first interrupt since the last one.
+    /// Whether an idle state was recorded since then.
+    has_state: bool,
+    /// The first interrupt since the last idle state.
     first: Option<Interrupt>,
     by: BTreeMap<(Cause, ThreadKey, Option<Interrupt>), Sums>,
 }
@@ -59,8 +59,8 @@ struct Idle {
 const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
-/// What an interrupt is called.
-pub(super) fn called(of: Interrupt, world: &World) -> String {
+/// Returns the name of an interrupt.
+pub(super) fn interrupt_name(of: Interrupt, world: &World) -> String {
     let name = world.name(of.name);
     let with = |kind: &str, name: Option<&str>| name.map_or(kind.to_owned(), |name| format!("{kind} {name}"));
     match of.kind {
@@ -76,20 +76,21 @@ pub(super) fn called(of: Interrupt, world: &World) -> String {
 
 pub(crate) struct IdleWakeups {
     machine: Machine,
-    /// By the number of the CPU.
+    /// By CPU number.
     cpus: Vec<Idle>,
-    /// Each thread's last stretch.
+    /// The last stretch of each thread.
     threads: ByThread<Option<ThreadStretch>>,
 }
 
-/// Why a thread that came to run here was ready until then, by whom, and whether on the run queue of another CPU.
+/// Returns why a thread that now runs here was ready before, its waker, and whether it was on the run queue of another
+/// CPU.
 fn cause(ready: Option<&ThreadStretch>, here: CpuId) -> (Cause, ThreadKey, bool) {
     let Some(ready) = ready else { return (Cause::Unknown, ThreadKey::UNKNOWN, false) };
     let elsewhere = ready.cpu.is_some_and(|queue| queue != here);
     let (cause, waker) = match (ready.reason, ready.waker_thread) {
         (Reason::New, waker) => (Cause::New, waker),
         (Reason::Woken | Reason::WokenBefore, ThreadKey::IDLE) => (Cause::Interrupt, ThreadKey::UNKNOWN),
-        (Reason::Woken | Reason::WokenBefore, ThreadKey::UNKNOWN) => (Cause::Untold, ThreadKey::UNKNOWN),
+        (Reason::Woken | Reason::WokenBefore, ThreadKey::UNKNOWN) => (Cause::NotRecorded, ThreadKey::UNKNOWN),
         (Reason::Woken | Reason::WokenBefore, waker) => (Cause::Thread, waker),
         (reason, _) if reason.left_runnable() && elsewhere => (Cause::Pulled, ThreadKey::UNKNOWN),
         (reason, _) if reason.left_runnable() => (Cause::Requeued, ThreadKey::UNKNOWN),
@@ -132,12 +133,12 @@ impl Analysis for IdleWakeups {
         }
         let cpu = &mut self.cpus[at];
         if cpu.open.is_some() {
-            // The thread's own stretch comes behind its CPU's: the one that it has is the one until now.
+            // The thread's own stretch comes after its CPU's: the one in `threads` is the stretch that ends now.
             let before = self.threads.get(stretch.thread).and_then(Option::as_ref);
             let ready = before.filter(|s| s.state == ThreadState::Ready && s.span.end == world.now);
             cpu.close(if stretch.state == CpuState::Busy { cause(ready, stretch.cpu) } else { CUT });
         }
-        (cpu.told, cpu.first) = (false, None);
+        (cpu.has_state, cpu.first) = (false, None);
         if stretch.state == CpuState::Idle {
             cpu.open = Some(stretch.span.len());
         }
@@ -147,16 +148,20 @@ impl Analysis for IdleWakeups {
         let Some((cpu, to)) = event.power() else { return };
         let Some(cpu) = self.cpus.get_mut(cpu.0 as usize).filter(|cpu| cpu.open.is_some()) else { return };
         match to {
-            // What came before only took it out of another one.
-            Power::Idle(_) => (cpu.told, cpu.first) = (true, None),
-            // A timer's own interrupt comes before the function is known.
-            Power::Interrupt(of) if cpu.told => {
+            // Earlier interrupts only ended another idle state.
+            Power::Idle(_) => (cpu.has_state, cpu.first) = (true, None),
+            // The interrupt of a timer comes before its function is known.
+            Power::InterruptBegin(of) if cpu.has_state => {
                 let nameless = |first: Interrupt| first.kind == IrqKind::Timer && first.name == NameId::NONE;
                 if cpu.first.is_none_or(|first| nameless(first) && of.kind == IrqKind::Timer) {
                     cpu.first = Some(of);
                 }
             }
-            Power::Awake | Power::Frequency(_) | Power::Interrupt(_) | Power::Interrupted(_) | Power::Parked(_) => {}
+            Power::Awake
+            | Power::Frequency(_)
+            | Power::InterruptBegin(_)
+            | Power::InterruptEnd(_)
+            | Power::Parked(_) => {}
         }
     }
 
@@ -167,10 +172,10 @@ impl Analysis for IdleWakeups {
                 Some(_) => self.machine.core_type(CpuId(number)),
                 None => CoreType::Uniform,
             };
-            // In the order of names: their numbers differ between a file and the folder that is made of it.
+            // Ordered by name: the name numbers differ between a file and the trace folder imported from it.
             let mut by: BTreeMap<(Cause, ThreadKey, Option<String>), Sums> = BTreeMap::new();
             for ((cause, waker, first), sums) in &cpu.by {
-                let all = by.entry((*cause, *waker, first.map(|of| called(of, world)))).or_default();
+                let all = by.entry((*cause, *waker, first.map(|of| interrupt_name(of, world)))).or_default();
                 all.add(sums);
             }
             for ((cause, waker, interrupt), sums) in by {

@@ -1,11 +1,11 @@
-//! Which interrupts took how much of the time for which each thread was on a CPU.
+//! How much of each thread's time on a CPU interrupts took.
 //!
 //! ```text
-//!   cpu0   A │ disk │ softirq BLOCK ┌ timer ┐ softirq │ A      what lies within another handler is the inner one's:
+//!   cpu0   A │ disk │ softirq BLOCK ┌ timer ┐ softirq │ A      time within nested handlers belongs to the inner one:
 //!            1 ms         1 ms        1 ms     1 ms            disk 1 ms, softirq BLOCK 2, timer 1
 //! ```
 
-use super::idle_wakeups::called;
+use super::idle_wakeups::interrupt_name;
 use crate::by_thread::ByThread;
 use crate::{Analysis, Begins, Context, World};
 use model::{
@@ -13,11 +13,11 @@ use model::{
 };
 use std::collections::BTreeMap;
 
-/// Handlers within one another that are followed; of more, ends were lost. The kernel's own go four deep or so.
-const DEEPEST: usize = 16;
+/// The maximum nesting depth of handlers; beyond it, ends were lost. The kernel nests about four deep.
+const MAX_DEPTH: usize = 16;
 
 pub(crate) struct Interrupts {
-    /// By the CPU's place in the world: the handlers under way, the innermost last.
+    /// By the CPU's index in the world: the active handlers, the innermost last.
     cpus: Vec<Vec<Handler>>,
     threads: ByThread<Interrupted>,
     start: Ns,
@@ -27,7 +27,7 @@ struct Handler {
     of: Interrupt,
     begins: Begins,
     since: Ns,
-    /// What handlers within it took.
+    /// The time taken by handlers nested within it.
     within: Ns,
 }
 
@@ -52,7 +52,7 @@ impl Sums {
     }
 }
 
-/// Its word and its number: of a device the interrupt's, of a softirq the vector's.
+/// Returns the kind's name and number: of a device the interrupt's, of a softirq the vector's.
 fn kind(of: Interrupt) -> (&'static str, Option<i64>) {
     match of.kind {
         IrqKind::Hard => ("device", Some(of.number.into())),
@@ -72,7 +72,7 @@ impl Analysis for Interrupts {
     }
 
     fn cpu(&mut self, stretch: &CpuStretch, begins: Begins, world: &World) {
-        // No handler lasts over a switch: the end of one that is open was lost.
+        // No handler lasts over a switch: the end of an open one was lost.
         if begins == Begins::Here
             && let Some(open) = world.place(stretch.cpu).and_then(|place| self.cpus.get_mut(place))
         {
@@ -88,15 +88,15 @@ impl Analysis for Interrupts {
         }
         let (open, at) = (&mut self.cpus[place], event.at.max(self.start));
         match to {
-            Power::Interrupt(of) => {
-                if open.len() == DEEPEST {
+            Power::InterruptBegin(of) => {
+                if open.len() == MAX_DEPTH {
                     open.clear();
                 }
                 open.push(Handler { of, begins, since: at, within: Ns::ZERO });
             }
-            Power::Interrupted(of) => {
+            Power::InterruptEnd(of) => {
                 let Some(handler) = open.pop() else { return };
-                // An end names its interrupt by number; not all name the handler again.
+                // An end identifies its interrupt by number; not all ends repeat the handler's name.
                 if (handler.of.kind, handler.of.number) != (of.kind, of.number) {
                     open.clear();
                     return;
@@ -119,11 +119,11 @@ impl Analysis for Interrupts {
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
         for (ThreadKey(thread), of) in self.threads.iter() {
-            // In the order of names: their numbers differ between a file and the folder that is made of it.
+            // Ordered by name: the name numbers differ between a file and the trace folder imported from it.
             let mut by = BTreeMap::<(u32, &str, Option<i64>, String), Sums>::new();
             for ((cpu, interrupt), sums) in &of.by {
                 let (kind, number) = kind(*interrupt);
-                by.entry((*cpu, kind, number, called(*interrupt, world))).or_default().add(sums);
+                by.entry((*cpu, kind, number, interrupt_name(*interrupt, world))).or_default().add(sums);
             }
             for ((cpu, kind, number, interrupt), sums) in by {
                 out.row(&[

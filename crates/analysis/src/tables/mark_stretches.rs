@@ -1,13 +1,13 @@
-//! Every marked stretch, and what its thread did meanwhile: a frame each, where a program marks its frames.
+//! Every marked stretch and the state times of its thread. If a program marks its frames, each frame is one.
 
-use crate::marked::{Stretch, Tracks, meanwhile, whose};
+use crate::marked::{Stretch, Tracks, thread_cells, time_cells};
 use crate::{Analysis, Begins, Context, World};
 use model::{Rows, ThreadKey, ThreadStretch, TimelineEvent, Value};
 
 pub(crate) struct MarkStretches {
     ready_known: bool,
     tracks: Tracks,
-    /// Those that are over and were not handed on yet.
+    /// The stretches that ended and were not written yet.
     over: Vec<Stretch>,
 }
 
@@ -26,8 +26,8 @@ impl Analysis for MarkStretches {
 
     fn drain(&mut self, world: &World, out: &mut dyn Rows) {
         for stretch in self.over.drain(..) {
-            let [thread, pid] = whose(stretch.thread, stretch.pid);
-            let [running, ready, blocked, unknown] = meanwhile(stretch.thread, &stretch.clocks, self.ready_known);
+            let [thread, pid] = thread_cells(stretch.thread, stretch.pid);
+            let [running, ready, blocked, unknown] = time_cells(stretch.thread, &stretch.clocks, self.ready_known);
             out.row(&[
                 thread,
                 pid,

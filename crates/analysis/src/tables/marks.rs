@@ -1,6 +1,6 @@
-//! How long marked stretches took, and what their threads did meanwhile.
+//! How long marked stretches took, and the state times of their threads.
 
-use crate::marked::{Clocks, Stretch, Tracks, meanwhile, whose};
+use crate::marked::{Clocks, Stretch, Tracks, thread_cells, time_cells};
 use crate::{Analysis, Begins, Context, World};
 use model::{MarkEdge, NameId, Ns, Pid, Rows, ThreadKey, ThreadStretch, TimelineEvent};
 use std::collections::BTreeMap;
@@ -70,14 +70,14 @@ impl Analysis for Marks {
         for stretch in self.tracks.rest(world) {
             self.end(&stretch);
         }
-        // The same text may have come under several numbers.
+        // The same text may have several name numbers.
         let mut by_text: BTreeMap<_, Sums> = BTreeMap::new();
         for ((thread, pid, name), sums) in &self.sums {
             by_text.entry((*thread, *pid, world.name(*name))).or_default().add(sums);
         }
         for ((thread, pid, name), sums) in by_text {
-            let [key, pid] = whose(thread, pid);
-            let [running, ready, blocked, unknown] = meanwhile(thread, &sums.clocks, self.ready_known);
+            let [key, pid] = thread_cells(thread, pid);
+            let [running, ready, blocked, unknown] = time_cells(thread, &sums.clocks, self.ready_known);
             let (duration, longest) = (sums.duration.into(), sums.longest.into());
             out.row(&[
                 key,

@@ -1,4 +1,4 @@
-//! From which CPU to which threads moved.
+//! How often threads moved between each pair of CPUs.
 
 use crate::edges::{Edges, Places};
 use crate::{Analysis, Begins, Context, World};

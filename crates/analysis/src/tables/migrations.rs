@@ -1,4 +1,4 @@
-//! How often each thread changed its CPU, by what the two have in common.
+//! How often each thread changed its CPU, by the topology level that the two CPUs share.
 
 use crate::by_thread::ByThread;
 use crate::edges::{Edge, Edges, Places};

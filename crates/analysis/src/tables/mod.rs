@@ -1,4 +1,4 @@
-//! One file a table.
+//! The analyses: one file for each table.
 
 pub(crate) mod block_io;
 pub(crate) mod concurrency;
@@ -22,12 +22,12 @@ pub(crate) mod placement;
 pub(crate) mod priority_classes;
 pub(crate) mod priority_inheritance;
 pub(crate) mod priority_residency;
-pub(crate) mod ready_by_thief;
+pub(crate) mod ran_instead;
 pub(crate) mod ready_wait;
 pub(crate) mod run_lengths;
 pub(crate) mod slower_cores;
-pub(crate) mod smt_beside;
 pub(crate) mod smt_cores;
+pub(crate) mod smt_pairs;
 pub(crate) mod smt_threads;
 pub(crate) mod smt_utilisation;
 pub(crate) mod switch_causes;
@@ -39,17 +39,17 @@ pub(crate) mod wakers;
 use crate::{Analysis, Context};
 use model::{TableDef, tables};
 
-/// An analysis before it begins.
+/// A registered analysis.
 pub struct Entry {
-    /// The table that it makes.
+    /// Its table.
     pub table: &'static TableDef,
-    /// Begins.
+    /// Creates it.
     pub start: fn(&Context<'_>) -> Box<dyn Analysis>,
     /// [`Analysis::weight`].
     pub weight: fn() -> usize,
 }
 
-/// Every analysis: the table that it makes, and what makes it.
+/// All analyses.
 pub const ANALYSES: &[Entry] = &[
     entry::<concurrency::Concurrency>(&tables::CONCURRENCY),
     entry::<marks::Marks>(&tables::MARKS),
@@ -78,12 +78,12 @@ pub const ANALYSES: &[Entry] = &[
     entry::<smt_cores::SmtCores>(&tables::SMT_CORES),
     entry::<smt_utilisation::SmtUtilisation>(&tables::SMT_UTILISATION),
     entry::<smt_threads::SmtThreads>(&tables::SMT_THREADS),
-    entry::<smt_beside::SmtBeside>(&tables::SMT_BESIDE),
+    entry::<smt_pairs::SmtPairs>(&tables::SMT_PAIRS),
     entry::<cpu_bursts::CpuBursts>(&tables::CPU_BURSTS),
     entry::<placement::Placement>(&tables::PLACEMENT),
     entry::<slower_cores::SlowerCores>(&tables::SLOWER_CORES),
     entry::<ready_wait::ReadyWait>(&tables::READY_WAIT),
-    entry::<ready_by_thief::ReadyByThief>(&tables::READY_BY_THIEF),
+    entry::<ran_instead::RanInstead>(&tables::RAN_INSTEAD),
     entry::<switch_causes::SwitchCauses>(&tables::SWITCH_CAUSES),
     entry::<waits::Waits>(&tables::WAITS),
 ];

@@ -1,4 +1,5 @@
-//! Parallel regions: what several threads marked alike at one time, and who waited for the last of them.
+//! Parallel regions: stretches that several threads marked with the same name at the same time, and the time that the
+//! others waited for the last thread.
 
 use crate::by_thread::ByThread;
 use crate::critical::column;
@@ -9,16 +10,17 @@ use model::{
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Time of cores that idle, by type in the order of the columns, and at last that of cores of which nobody can say.
+/// The idle time of cores by type, in the order of the columns; the last entry is the time of cores in an unknown
+/// state.
 type Area = [Ns; 6];
 
-/// The place of the last.
+/// The index of the last entry.
 const UNKNOWN: usize = 5;
 
-/// For how long in all cores have idled.
+/// The cumulated idle time of all cores.
 #[derive(Default)]
 struct IdleCores {
-    /// How many do now.
+    /// The number of cores that are idle now.
     now: [i64; 6],
     since: Ns,
     area: Area,
@@ -40,7 +42,7 @@ impl IdleCores {
         self.area
     }
 
-    /// What a CPU does from now on; `world` is as it was until now.
+    /// Handles the next state of a CPU; `world` shows the state until now.
     fn cpu(&mut self, stretch: &CpuStretch, world: &World) {
         let Some(place) = world.place(stretch.cpu) else { return };
         self.read(world.now);
@@ -59,19 +61,19 @@ impl IdleCores {
     }
 }
 
-/// For how long a thread has run and been ready.
+/// The cumulated running and ready time of a thread.
 #[derive(Clone, Copy, Default)]
-struct Did {
+struct ThreadTimes {
     running: Ns,
     ready: Ns,
     state: Option<ThreadState>,
     since: Ns,
-    /// When it last was ready, from and to; while it is, to what was read last.
+    /// The begin and end of its last ready stretch; an open one ends at the last reading.
     was_ready: (Ns, Ns),
 }
 
-impl Did {
-    /// Up to now.
+impl ThreadTimes {
+    /// Advances to now.
     fn read(mut self, now: Ns) -> Self {
         let time = now - self.since;
         match self.state {
@@ -85,50 +87,50 @@ impl Did {
         Self { since: now, ..self }
     }
 
-    /// In another state from now on.
+    /// Changes the state.
     fn begin(self, state: ThreadState, now: Ns) -> Self {
         let was_ready = if state == ThreadState::Ready { (now, now) } else { self.was_ready };
         Self { state: Some(state), was_ready, ..self }
     }
 
-    /// Of the time when it last was ready, that since then.
+    /// Returns the part of the last ready stretch after `then`.
     fn was_ready_since(&self, then: Ns) -> Ns {
         let (from, to) = self.was_ready;
         (to - from.max(then)).max(Ns::ZERO)
     }
 }
 
-/// A thread, or a track of none.
+/// A thread, or a track without a thread.
 type Worker = (ThreadKey, i64);
 
-/// A worker's part of a region.
+/// The part of one worker in a region.
 #[derive(Default)]
 struct Part {
-    /// Stretches that are open, one within the other.
+    /// The nesting depth of open stretches.
     depth: usize,
     since: Ns,
-    /// Stretches that are over, and how long they took.
+    /// The number of ended stretches, and their total time.
     stretches: i64,
     worked: Ns,
     arrived: Ns,
-    /// What the thread had done when it arrived.
-    by_then: Did,
-    /// For how long it had been ready when its first stretch began, or, before that, others began to wait.
+    /// The state times of the thread when it arrived.
+    at_arrival: ThreadTimes,
+    /// Its ready time when its first stretch began or, if earlier, when others began to wait.
     ready: Ns,
-    /// How cores had idled by then.
+    /// The idle time of cores at that time.
     idle: Area,
 }
 
 struct Region {
     start: Ns,
-    /// Its begin was seen.
+    /// Whether its begin was observed.
     whole: bool,
-    /// Workers that have a stretch open.
+    /// The number of workers with an open stretch.
     open: usize,
     parts: BTreeMap<Worker, Part>,
-    /// Since when there always was one that had none.
+    /// Since when at least one worker always had no open stretch.
     waits: Ns,
-    /// Nobody has: over, if nobody comes late.
+    /// Set if no worker has an open stretch: the region ends here unless a late worker joins.
     closed: Option<Closed>,
 }
 
@@ -137,20 +139,21 @@ impl Region {
         Self { start, whole: begins == Begins::Here, open: 0, parts: BTreeMap::new(), waits: start, closed: None }
     }
 
-    /// Whether a worker that begins a stretch now, when nobody has one open, is of this region: it had no CPU meanwhile. Who is
-    /// ready for the lesser part of it only was woken by one of the others, to go on when that was done.
-    fn has_late(&self, worker: Worker, did: &Did, now: Ns) -> bool {
+    /// Returns whether a worker that begins a stretch now, while no stretch is open, belongs to this region: it was
+    /// ready for most of it, but had no CPU. A worker that was ready for less than half of it was woken by one of the
+    /// others to continue after the region.
+    fn has_late(&self, worker: Worker, times: &ThreadTimes, now: Ns) -> bool {
         let Some(closed) = &self.closed else { return true };
-        let (from, to) = did.was_ready;
+        let (from, to) = times.was_ready;
         let ready = closed.end - from.max(self.start);
         let is_new = worker.0 != ThreadKey::UNKNOWN && !self.parts.contains_key(&worker);
         is_new
             && to > closed.end
-            && now - closed.end <= LATE
+            && now - closed.end <= MAX_DELAY
             && ready.0.saturating_mul(2) >= (closed.end - self.start).0
     }
 
-    /// The region that it was, where its begin was seen and several worked.
+    /// Returns the completed region, if its begin was observed and it had several workers.
     fn over(self, (pid, name): (Pid, NameId)) -> Option<Over> {
         let Self { start, whole, parts, closed, .. } = self;
         let is_one = whole && parts.len() > 1;
@@ -158,20 +161,20 @@ impl Region {
     }
 }
 
-/// Nobody comes later than by so much: regions that ended longer ago are handed on.
-const LATE: Ns = Ns(1_000_000_000);
+/// The maximum delay of a late worker. Regions that ended earlier are complete.
+const MAX_DELAY: Ns = Ns(1_000_000_000);
 
-/// When nobody has a stretch open any more.
+/// The state when the last stretch of a region ends.
 struct Closed {
     end: Ns,
     idle: Area,
-    /// For how long those who waited ran.
+    /// The running time of the workers that waited.
     waiting_running: Option<Ns>,
-    /// For how long the last to arrive had been ready in its part, and before it while others waited.
+    /// The ready time of the last worker to arrive: within its part, and before it while others waited.
     last_ready: Option<Ns>,
 }
 
-/// A region that is over.
+/// A completed region.
 struct Over {
     pid: Pid,
     name: NameId,
@@ -204,8 +207,8 @@ impl Over {
         row
     }
 
-    /// By how much sooner all would have been done had nobody waited: where all go equally fast, and where each stretch is as
-    /// much work as any other; the less one first.
+    /// Returns the potential saving if no worker had to wait. Two estimates, the smaller one first: all workers equally
+    /// fast, or each stretch the same amount of work.
     fn recoverable(&self, first: Ns) -> [Ns; 2] {
         let sooner = |rate: &dyn Fn(&Part) -> f64| {
             let (mut all, mut left) = (0.0, 0.0);
@@ -220,8 +223,8 @@ impl Over {
         [alike.min(by_stretches), alike.max(by_stretches)]
     }
 
-    /// What all of it would take whoever is slowest: as long as all took, or as many stretches as there are, each of them as
-    /// long as with that one.
+    /// Returns the total time if all workers were as slow as the slowest: the sum of all times, or the number of
+    /// stretches times that worker's mean.
     fn slowest(&self) -> Ns {
         let worked: Ns = self.parts.iter().map(|p| p.worked).sum();
         let stretches: i64 = self.parts.iter().map(|p| p.stretches).sum();
@@ -234,10 +237,10 @@ impl Over {
 pub(crate) struct ParallelRegions {
     ready_known: bool,
     idle: IdleCores,
-    threads: ByThread<Did>,
-    /// The same text may come under several numbers: the first of each.
+    threads: ByThread<ThreadTimes>,
+    /// The first name number of each text; one text may have several.
     names: FxHashMap<Box<str>, NameId>,
-    /// The stretches that are open on each track, by name.
+    /// The names of the open stretches on each track.
     tracks: BTreeMap<(ThreadKey, Pid, i64), Vec<NameId>>,
     regions: BTreeMap<(Pid, NameId), Region>,
     over: Vec<Over>,
@@ -245,9 +248,9 @@ pub(crate) struct ParallelRegions {
 
 impl ParallelRegions {
     fn begin(&mut self, key: (Pid, NameId), worker: Worker, begins: Begins, now: Ns) {
-        let did = self.threads.of(worker.0).read(now);
+        let times = self.threads.of(worker.0).read(now);
         if let Some(before) = self.regions.remove(&key) {
-            if before.has_late(worker, &did, now) {
+            if before.has_late(worker, &times, now) {
                 self.regions.insert(key, before);
             } else {
                 self.over.extend(before.over(key));
@@ -256,7 +259,7 @@ impl ParallelRegions {
         let region = self.regions.entry(key).or_insert_with(|| Region::new(now, begins));
         region.closed = None;
         let waits = if region.parts.len() > region.open { region.waits } else { now };
-        let new = || Part { ready: did.ready - did.was_ready_since(waits), ..Part::default() };
+        let new = || Part { ready: times.ready - times.was_ready_since(waits), ..Part::default() };
         let part = region.parts.entry(worker).or_insert_with(new);
         if part.depth == 0 {
             part.since = now;
@@ -275,21 +278,21 @@ impl ParallelRegions {
         part.stretches += 1;
         part.worked = part.worked + (now - part.since);
         part.arrived = now;
-        part.by_then = self.threads.of(worker.0).read(now);
+        part.at_arrival = self.threads.of(worker.0).read(now);
         part.idle = self.idle.read(now);
         region.open -= 1;
         if region.parts.len() - region.open == 1 {
             region.waits = now;
         }
         if region.open == 0 {
-            let [waiting_running, last_ready] = did(&mut self.threads, self.ready_known, &region.parts, now);
+            let [waiting_running, last_ready] = waiting_times(&mut self.threads, self.ready_known, &region.parts, now);
             region.closed = Some(Closed { end: now, idle: self.idle.area, waiting_running, last_ready });
         }
     }
 
-    /// Hands on, in order of end, those to which nobody can come late any more at that time.
+    /// Writes the regions, in order of end, that no late worker can join any more.
     fn hand_on(&mut self, world: &World, since: Ns, out: &mut dyn Rows) {
-        let is_over = |region: &Region| region.closed.as_ref().is_some_and(|closed| since - closed.end > LATE);
+        let is_over = |region: &Region| region.closed.as_ref().is_some_and(|closed| since - closed.end > MAX_DELAY);
         let keys: Vec<_> = self.regions.iter().filter(|(_, region)| is_over(region)).map(|(key, _)| *key).collect();
         for key in keys {
             self.over.extend(self.regions.remove(&key).and_then(|region| region.over(key)));
@@ -302,18 +305,24 @@ impl ParallelRegions {
     }
 }
 
-/// For how long those who waited ran, and the last to arrive had been ready meanwhile, of a region that closes now.
-fn did(threads: &mut ByThread<Did>, ready_known: bool, parts: &BTreeMap<Worker, Part>, now: Ns) -> [Option<Ns>; 2] {
+/// Returns the running time of the workers that waited, and the ready time of the last to arrive, for a region that
+/// closes now.
+fn waiting_times(
+    threads: &mut ByThread<ThreadTimes>,
+    ready_known: bool,
+    parts: &BTreeMap<Worker, Part>,
+    now: Ns,
+) -> [Option<Ns>; 2] {
     if parts.keys().any(|(thread, _)| *thread == ThreadKey::UNKNOWN) {
         return [None; 2];
     }
     let (mut ran, mut ready) = (Ns::ZERO, None);
     for ((thread, _), part) in parts {
-        let did = threads.of(*thread).read(now);
-        ran = ran + (did.running - part.by_then.running);
+        let times = threads.of(*thread).read(now);
+        ran = ran + (times.running - part.at_arrival.running);
         if part.arrived == now {
-            let waited = did.ready - part.ready;
-            ready = Some(ready.map_or(waited, |least: Ns| least.min(waited)));
+            let waited = times.ready - part.ready;
+            ready = Some(ready.map_or(waited, |min: Ns| min.min(waited)));
         }
     }
     [Some(ran), ready.filter(|_| ready_known)]
@@ -333,8 +342,8 @@ impl Analysis for ParallelRegions {
     }
 
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, world: &World) {
-        let did = self.threads.of(stretch.thread);
-        *did = did.read(world.now).begin(stretch.state, world.now);
+        let times = self.threads.of(stretch.thread);
+        *times = times.read(world.now).begin(stretch.state, world.now);
     }
 
     fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {

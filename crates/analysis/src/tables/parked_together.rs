@@ -1,4 +1,4 @@
-//! How many CPUs were parked at once, exactly, of each type of core and of all.
+//! How many CPUs were parked at the same time, exactly, for each core type and overall.
 
 use crate::{Analysis, Begins, Context, World};
 use model::{CoreType, CpuId, Ns, Power, Rows, ThreadKey, TimelineEvent};
@@ -8,11 +8,11 @@ use topology::Machine;
 pub(crate) struct ParkedTogether {
     machine: Machine,
     begin: Ns,
-    /// `None`: of all types.
+    /// `None`: all types.
     types: BTreeMap<Option<CoreType>, Type>,
 }
 
-/// CPUs of a type, or all of them.
+/// The CPUs of one type, or all of them.
 struct Type {
     at: Ns,
     parked: i64,
@@ -56,7 +56,7 @@ impl Analysis for ParkedTogether {
     fn event(&mut self, event: &TimelineEvent, _: ThreadKey, _: Begins, world: &World) {
         let Some((cpu, Power::Parked(parked))) = event.power() else { return };
         let before = world.parking.of(cpu);
-        // A CPU that is not the world's is none of those of which nobody can say, and counts from here on.
+        // A CPU outside the world is not among the unknown ones, and counts from now on.
         let counted = before.is_some() || world.place(cpu).is_some();
         if !counted && !world.parking.has_room() {
             return;

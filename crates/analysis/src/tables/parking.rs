@@ -1,4 +1,4 @@
-//! For how long each CPU was parked, and whether anything ran there meanwhile.
+//! How long each CPU was parked, and whether anything ran there at the time.
 
 use crate::{Analysis, Begins, Context, World};
 use model::{CpuId, CpuState, CpuStretch, Ns, Power, Rows, ThreadKey, TimelineEvent, Value};
@@ -8,7 +8,7 @@ use topology::Machine;
 pub(crate) struct Parking {
     machine: Machine,
     begin: Ns,
-    /// Those of the world, and others of which somebody told.
+    /// The CPUs of the world, and other recorded ones.
     cpus: BTreeMap<CpuId, Cpu>,
 }
 
@@ -18,17 +18,17 @@ struct Cpu {
     parked: Ns,
     unparked: Ns,
     unknown: Ns,
-    /// Parked, and a thread ran.
+    /// The time during which it was parked and ran a thread.
     busy: Ns,
     /// Since when it is parked.
     from: Option<Ns>,
-    /// How often it came to be parked.
+    /// How often it was parked.
     periods: i64,
     longest: Ns,
 }
 
 impl Cpu {
-    /// Time passed. It was parked, or not, and did something.
+    /// Adds the time since the last change to the state that lasted until now.
     fn advance(&mut self, parked: Option<bool>, busy: bool, now: Ns) {
         let elapsed = now - std::mem::replace(&mut self.since, now);
         let sum = match parked {
@@ -52,7 +52,7 @@ impl Cpu {
 impl Parking {
     fn advance(&mut self, cpu: CpuId, world: &World) {
         if let Some(of) = self.cpus.get_mut(&cpu) {
-            let busy = world.of(cpu).is_some_and(|now| now.state == CpuState::Busy);
+            let busy = world.cpu_now(cpu).is_some_and(|now| now.state == CpuState::Busy);
             of.advance(world.parking.of(cpu), busy, world.now);
         }
     }
@@ -94,18 +94,18 @@ impl Analysis for Parking {
             let Some(cpu) = self.cpus.get_mut(&id) else { continue };
             cpu.end(world.now);
             let known = cpu.unknown < whole;
-            let told = |value: Value| if known { value } else { Value::Null };
+            let if_known = |value: Value| if known { value } else { Value::Null };
             let share = |of: Ns| (whole > Ns::ZERO).then(|| of.0 as f64 / whole.0 as f64);
             out.row(&[
                 i64::from(id.0).into(),
                 self.machine.core_type(id).as_str().into(),
-                told(cpu.parked.into()),
-                told(cpu.unparked.into()),
+                if_known(cpu.parked.into()),
+                if_known(cpu.unparked.into()),
                 cpu.unknown.into(),
-                told(cpu.busy.into()),
-                told(cpu.periods.into()),
-                told(cpu.longest.into()),
-                told(share(cpu.parked).into()),
+                if_known(cpu.busy.into()),
+                if_known(cpu.periods.into()),
+                if_known(cpu.longest.into()),
+                if_known(share(cpu.parked).into()),
             ]);
         }
     }

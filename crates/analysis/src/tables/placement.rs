@@ -1,8 +1,10 @@
-//! How long each thread ran where it should not have, by the order whole fast cores, whole slower cores, busy cores' siblings.
+//! How long each thread ran on an unsuitable CPU. The suitable order is: idle fast cores, idle slower cores, siblings
+//! of busy CPUs.
 //!
-//! What is said of a running thread depends on its core's class and on its siblings, and on which classes have an idle core
-//! where it is allowed: for all threads of one [`Rank`] and set of CPUs it is the same at every instant. So these have clocks,
-//! one for each verdict, and a thread gets what they advanced while it was of that rank and set.
+//! The verdict on a running thread depends on the class and siblings of its core, and on the classes that have an idle
+//! core where the thread is allowed. At any instant it is the same for all threads of one [`Rank`] and set of CPUs. So
+//! there is a clock for each rank and set, with one time for each verdict. A thread gets the advance of its clock while
+//! it has that rank and set.
 
 use crate::by_thread::ByThread;
 use crate::clocks::{Bits, Clocks};
@@ -17,9 +19,9 @@ pub(crate) struct Placement {
     cores: Vec<Core>,
     free: Free,
     clocks: Clocks<(SetId, Rank), Clock>,
-    /// What runs, by the CPU's place.
+    /// The running thread of each CPU, by index.
     runs: Vec<Option<Run>>,
-    /// How many threads are ready on the run queues of each core.
+    /// The number of ready threads on the run queues of each core.
     queued: Vec<usize>,
     threads: ByThread<Thread>,
 }
@@ -27,37 +29,37 @@ pub(crate) struct Placement {
 #[derive(Clone, Default)]
 struct Thread {
     tid: Option<Tid>,
-    /// The place of the CPU on which it runs.
+    /// The index of the CPU on which it runs.
     on: Option<usize>,
     /// The core on whose run queue it is ready.
     queued: Option<usize>,
-    /// It was woken beside a busy sibling, and has not waited since.
+    /// Set if it was woken onto a CPU with a busy sibling and has not waited since.
     woken: Option<Woken>,
-    /// While it was known where it is allowed, and while not.
+    /// Times while its affinity was known, and while it was not.
     known: Times,
     unknown: Times,
 }
 
-/// A waking onto a CPU beside a busy sibling while a whole core of its class was free.
+/// A wakeup onto a CPU with a busy sibling while a whole core of its class was free.
 #[derive(Clone, Copy)]
 struct Woken {
-    /// The CPU's place.
+    /// The index of the CPU.
     onto: usize,
-    /// It was known where the thread is allowed.
+    /// Whether the thread's affinity was known.
     known: bool,
 }
 
-/// A thread on a CPU, since it last changed what is asked about it.
+/// A running thread since its last change of verdict inputs.
 struct Run {
     thread: ThreadKey,
     woken: Option<Woken>,
     set: SetId,
     rank: Rank,
-    /// What the clock showed then.
+    /// The reading of the clock at that time.
     since: Times,
 }
 
-/// What is said of the place of a running thread.
+/// The verdict on the placement of a running thread.
 #[derive(Clone, Copy, PartialEq)]
 enum Verdict {
     InOrder,
@@ -67,30 +69,30 @@ enum Verdict {
     Unknown,
 }
 
-/// Time by verdict.
+/// The time of each verdict.
 #[derive(Clone, Copy, Default)]
 struct Times {
     by: [Ns; 5],
-    /// The part beside a busy sibling onto whose core the thread was woken; clocks leave it at nothing.
+    /// The part with a busy sibling after a wakeup onto that core. Always zero in clocks.
     woken: Ns,
-    /// What a faster core would have saved, and the time on slower ones of which nobody can say.
+    /// The time that a faster core would have saved, and the time on slower cores for which that is unknown.
     cost: f64,
     not_costed: Ns,
 }
 
-/// The times of a rank and set until some instant, and how they advance from there.
+/// The times of a rank and set up to an instant, and how they advance from there.
 struct Clock {
     times: Times,
     since: Ns,
     verdict: Verdict,
-    /// The part that the fastest idle class would save; `None` where the capacities do not tell.
+    /// The part that the fastest idle class would save; `None` if the capacities are not known.
     saved: Option<f64>,
 }
 
-/// A core's class and what its siblings do.
+/// The class of a core and the state of its siblings.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Rank {
-    /// `None` where nobody told.
+    /// `None` if not recorded.
     class: Option<usize>,
     shares: Shares,
 }
@@ -105,28 +107,28 @@ enum Shares {
 /// A core.
 struct Core {
     class: Option<usize>,
-    /// All of its CPUs are told.
+    /// Whether all of its siblings are recorded.
     whole: bool,
-    /// All of its CPUs are parked.
+    /// Whether all of its CPUs are parked.
     parked: bool,
-    is: Is,
+    is: Availability,
     rank: Rank,
 }
 
-/// What a core is to threads that run elsewhere.
+/// Whether a core is available to threads that run elsewhere.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Is {
+enum Availability {
     /// Or parked.
     Busy,
     Idle,
     PerhapsIdle,
 }
 
-/// The cores that run no thread by class, as places in [`World::cores`].
+/// The cores that run no thread by class, as indices into [`World::cores`].
 struct Free {
     idle: Vec<Bits>,
     perhaps: Vec<Bits>,
-    /// Those of no class that is told.
+    /// The cores without a recorded class.
     unclassed: Bits,
     capacities: Vec<Option<u32>>,
 }
@@ -152,7 +154,7 @@ impl Clock {
 }
 
 impl Times {
-    /// Adds what a clock advanced.
+    /// Adds the advance of a clock.
     fn add(&mut self, since: &Self, now: &Self) {
         for (sum, (since, now)) in self.by.iter_mut().zip(since.by.iter().zip(&now.by)) {
             *sum = *sum + (*now - *since);
@@ -164,13 +166,13 @@ impl Times {
 }
 
 impl Core {
-    fn is(&self, busy: usize, unknown: usize) -> Is {
+    fn is(&self, busy: usize, unknown: usize) -> Availability {
         match (busy, unknown, self.whole) {
-            // Nobody was to be put there.
-            _ if self.parked => Is::Busy,
-            (1.., ..) => Is::Busy,
-            (0, 0, true) => Is::Idle,
-            _ => Is::PerhapsIdle,
+            // A parked core was not available.
+            _ if self.parked => Availability::Busy,
+            (1.., ..) => Availability::Busy,
+            (0, 0, true) => Availability::Idle,
+            _ => Availability::PerhapsIdle,
         }
     }
 
@@ -185,17 +187,17 @@ impl Core {
 }
 
 impl Free {
-    /// A core becomes or ceases to be that.
-    fn put(&mut self, place: usize, class: Option<usize>, is: Is, is_in: bool) {
+    /// Adds a core to a set or removes it.
+    fn put(&mut self, place: usize, class: Option<usize>, is: Availability, is_in: bool) {
         match (class, is) {
-            (_, Is::Busy) => {}
+            (_, Availability::Busy) => {}
             (None, _) => self.unclassed.put(place, is_in),
-            (Some(class), Is::Idle) => self.idle[class].put(place, is_in),
-            (Some(class), Is::PerhapsIdle) => self.perhaps[class].put(place, is_in),
+            (Some(class), Availability::Idle) => self.idle[class].put(place, is_in),
+            (Some(class), Availability::PerhapsIdle) => self.perhaps[class].put(place, is_in),
         }
     }
 
-    /// What is said of a thread that is allowed on these cores, and what part of its time it would save.
+    /// Returns the verdict on a thread that is allowed on these cores, and the part of its time that it would save.
     fn judge(&self, rank: Rank, allowed: &Bits) -> (Verdict, Option<f64>) {
         (self.verdict(rank, allowed), self.saved(rank.class, allowed))
     }
@@ -219,11 +221,11 @@ impl Free {
         }
     }
 
-    /// The part of its time that a thread of a class would save on the fastest idle one.
+    /// Returns the part of its time that a thread of a class would save on the fastest idle one.
     fn saved(&self, class: Option<usize>, allowed: &Bits) -> Option<f64> {
         let fastest = self.idle.iter().rposition(|cores| cores.meets(allowed))?;
         let (here, there) = (self.capacities[class?]?, self.capacities[fastest]?);
-        // Equal capacities of unequal classes are those of a kernel that does not know the classes.
+        // Equal capacities of different classes come from a kernel that does not know the classes.
         (here < there).then(|| f64::from(there - here) / f64::from(there))
     }
 }
@@ -242,35 +244,35 @@ impl Placement {
         self.runs[place] = Some(Run { thread, woken: of.woken, set, rank, since });
     }
 
-    /// Gives the thread on a CPU what its clock advanced, and says who that is.
+    /// Adds the advance of its clock to the thread on a CPU. Returns the thread.
     fn leave(&mut self, place: usize, world: &World) -> Option<ThreadKey> {
         let Run { thread, woken, set, rank, since } = self.runs[place].take()?;
         let now = self.clocks.get((set, rank)).map_or(since, |clock| clock.show(world.now));
         self.clocks.leave((set, rank));
         let of = self.threads.of(thread);
-        // It may have come to another CPU at this instant.
+        // The thread may already be on another CPU at this instant.
         of.on = of.on.filter(|on| *on != place);
         let times = if set.is_known() { &mut of.known } else { &mut of.unknown };
         times.add(&since, &now);
         if let Some(woken) = woken {
             let times = if set.is_known() && woken.known { times } else { &mut of.unknown };
-            let beside = Verdict::BusySibling as usize;
-            times.woken = times.woken + (now.by[beside] - since.by[beside]);
+            let busy_sibling = Verdict::BusySibling as usize;
+            times.woken = times.woken + (now.by[busy_sibling] - since.by[busy_sibling]);
         }
         Some(thread)
     }
 
-    /// What is to be said of a thread that is woken onto this CPU now. A core for which a thread is queued is not free: its CPU
-    /// idles only until that one comes.
+    /// Evaluates a wakeup onto this CPU. A core with a queued thread is not free: its CPU is idle only until that
+    /// thread runs.
     fn woken(&self, onto: usize, set: SetId, world: &World) -> Option<Woken> {
         let (cpu, allowed) = (&world.cpus[onto], &world.set(set).cores);
         let idle = &self.free.idle[self.cores[cpu.core].class?];
         let is_free = |core: usize| idle.has(core) && allowed.has(core) && self.queued[core] == 0;
-        let beside = cpu.state == CpuState::Idle && world.cores[cpu.core].busy > 0;
-        (beside && (0..self.cores.len()).any(is_free)).then_some(Woken { onto, known: set.is_known() })
+        let busy_sibling = cpu.state == CpuState::Idle && world.cores[cpu.core].busy > 0;
+        (busy_sibling && (0..self.cores.len()).any(is_free)).then_some(Woken { onto, known: set.is_known() })
     }
 
-    /// A thread is ready on the run queue of this CPU, or on none any more.
+    /// Puts a ready thread on the run queue of a CPU, or takes it off.
     fn queue(&mut self, thread: ThreadKey, on: Option<usize>, world: &World) {
         let core = on.map(|place| world.cpus[place].core);
         core.iter().for_each(|core| self.queued[*core] += 1);
@@ -278,7 +280,7 @@ impl Placement {
         before.iter().for_each(|core| self.queued[*core] -= 1);
     }
 
-    /// A core runs so many threads now, and so many of which nobody can say.
+    /// Sets the number of busy CPUs of a core and the number with unknown state.
     fn change(&mut self, place: usize, busy: usize, unknown: usize, world: &World) {
         let core = &mut self.cores[place];
         core.rank = core.rank(busy, unknown);
@@ -297,7 +299,7 @@ impl Placement {
     }
 }
 
-/// The capacity of all CPUs of a class, where it is told and one.
+/// Returns the capacity of the CPUs of a class, if it is recorded and the same for all.
 pub(super) fn capacity(machine: &Machine, class: usize) -> Option<u32> {
     let of = |c: &&topology::Cpu| c.online && machine.core_class(c.id) as usize == class;
     let mut capacities = machine.cpus.iter().filter(of).map(|c| c.capacity);
@@ -316,7 +318,13 @@ impl Analysis for Placement {
             let class = (listed.is_some() || classes == 1).then(|| machine.core_class(first) as usize);
             let whole = listed.is_some_and(|c| !c.siblings.is_empty());
             let class = class.filter(|c| *c < classes);
-            Core { class, whole, parked: false, is: Is::PerhapsIdle, rank: Rank { class, shares: Shares::Perhaps } }
+            Core {
+                class,
+                whole,
+                parked: false,
+                is: Availability::PerhapsIdle,
+                rank: Rank { class, shares: Shares::Perhaps },
+            }
         });
         let cores: Vec<Core> = cores.collect();
         let none = || Bits::none(cores.len());
@@ -346,7 +354,7 @@ impl Analysis for Placement {
         let of = self.threads.of(stretch.thread);
         match stretch.state {
             ThreadState::Running => of.tid = Some(stretch.tid),
-            // Who was preempted is still where the waking brought it.
+            // A preempted thread is still where the wakeup placed it.
             ThreadState::Ready if !is_woken => {}
             _ => of.woken = woken,
         }
@@ -401,14 +409,14 @@ impl Analysis for Placement {
             if running == Ns::ZERO {
                 continue;
             }
-            let told = [running, both(Verdict::InOrder)].into_iter();
+            let cells = [running, both(Verdict::InOrder)].into_iter();
             let ranges = [Verdict::SlowerCore, Verdict::BusySibling, Verdict::SkippedSlower].map(range);
-            let told = told.chain(ranges.into_iter().flatten()).chain([both(Verdict::Unknown)]);
+            let cells = cells.chain(ranges.into_iter().flatten()).chain([both(Verdict::Unknown)]);
             let cost = |times: Times| (times.not_costed == Ns::ZERO).then_some(times.cost.round() as i64);
             let mut all = *known;
             all.add(&Times::default(), unknown);
             let mut row: Vec<Value> = vec![key.0.into(), i64::from(tid.unwrap_or(Tid::UNKNOWN).0).into()];
-            row.extend(told.map(Value::from));
+            row.extend(cells.map(Value::from));
             row.extend([cost(*known), cost(all), Some(unknown.by.iter().copied().sum::<Ns>().0)].map(Value::from));
             row.extend([known.woken, all.woken].map(Value::from));
             out.row(&row);

@@ -1,26 +1,26 @@
-//! Which classes of priority had the CPUs, over time.
+//! Which priority classes used the CPUs, over time.
 
 use crate::{Analysis, Begins, Context, World};
 use model::{CpuState, CpuStretch, Ns, Rows, Span, ThreadState, ThreadStretch};
 
-/// Parts of the time.
+/// The number of parts of the span.
 const PARTS: i64 = 20;
 
-/// What CPUs did, in the order of the table's columns.
+/// The use of CPU time, in the order of the table's columns.
 #[derive(Clone, Copy)]
-enum Did {
+enum Use {
     Deadline,
     RealTime,
     High,
     Normal,
     Low,
-    Untold,
+    NotRecorded,
     Idle,
     Unknown,
 }
 
-impl Did {
-    /// A thread ran, of this dynamic priority on the kernel's scale (`include/linux/sched/prio.h`).
+impl Use {
+    /// A thread ran with this dynamic priority on the kernel's scale (`include/linux/sched/prio.h`).
     fn ran(prio: Option<i16>) -> Self {
         match prio {
             Some(-1..0) => Self::Deadline,
@@ -28,8 +28,8 @@ impl Did {
             Some(100..120) => Self::High,
             Some(120) => Self::Normal,
             Some(121..) => Self::Low,
-            // Not told, or no such priority.
-            _ => Self::Untold,
+            // Not recorded, or not a valid priority.
+            _ => Self::NotRecorded,
         }
     }
 }
@@ -40,14 +40,14 @@ pub(crate) struct PriorityClasses {
 }
 
 impl PriorityClasses {
-    /// When a part begins; their lengths differ by a nanosecond at most.
+    /// Returns the begin of a part. The lengths of parts differ by at most one nanosecond.
     fn begin(&self, part: i64) -> Ns {
         // At most the span, so it fits.
         let length = i128::from((self.span.end - self.span.start).0);
         self.span.start + Ns((length * i128::from(part) / i128::from(PARTS)) as i64)
     }
 
-    fn add(&mut self, span: Span, did: Did) {
+    fn add(&mut self, span: Span, cpu_use: Use) {
         let (from, length) = (span.start - self.span.start, self.span.len());
         if length <= Ns::ZERO {
             return;
@@ -56,7 +56,7 @@ impl PriorityClasses {
         while part < PARTS && self.begin(part) < span.end {
             let of_part = Span { start: self.begin(part), end: self.begin(part + 1) };
             if let Some(within) = span.overlap(of_part) {
-                let sum = &mut self.parts[part as usize][did as usize];
+                let sum = &mut self.parts[part as usize][cpu_use as usize];
                 *sum = *sum + within.len();
             }
             part += 1;
@@ -74,17 +74,17 @@ impl Analysis for PriorityClasses {
     }
 
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {
-        // Where the source does not say on which CPU, it is none of the CPUs' time.
+        // A run on an unknown CPU belongs to none of the CPUs' time.
         if stretch.state == ThreadState::Running && stretch.cpu.is_some() {
-            self.add(stretch.span, Did::ran(stretch.prio.get()));
+            self.add(stretch.span, Use::ran(stretch.prio.get()));
         }
     }
 
     fn cpu(&mut self, stretch: &CpuStretch, _: Begins, _: &World) {
         match stretch.state {
-            CpuState::Busy => {} // its thread tells
-            CpuState::Idle => self.add(stretch.span, Did::Idle),
-            CpuState::Unknown => self.add(stretch.span, Did::Unknown),
+            CpuState::Busy => {} // counted by thread
+            CpuState::Idle => self.add(stretch.span, Use::Idle),
+            CpuState::Unknown => self.add(stretch.span, Use::Unknown),
         }
     }
 

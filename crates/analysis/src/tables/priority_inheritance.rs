@@ -1,4 +1,4 @@
-//! Which threads lent which their priority, and what these did meanwhile.
+//! Which threads lent their priority to which others, and the state times of these at the boosted priority.
 //!
 //! ```text
 //!   waiter     run │ blocked on the lock   │ run
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 pub(crate) struct PriorityInheritance {
     ready_known: bool,
     threads: ByThread<Of>,
-    /// The last life of every number, for donors.
+    /// The last instance of every TID, to find donors.
     keys: FxHashMap<Tid, ThreadKey>,
     rows: BTreeMap<(ThreadKey, Option<ThreadKey>), Sums>,
 }
@@ -26,24 +26,24 @@ pub(crate) struct PriorityInheritance {
 struct Of {
     tid: Tid,
     state: Option<ThreadState>,
-    /// Its own priority, where that was recorded.
+    /// Its own priority, if recorded.
     own: Option<i16>,
     boost: Option<Boost>,
 }
 
-/// A priority that is better than the thread's own.
+/// A boosted priority, better than the thread's own.
 #[derive(Clone, Copy)]
 struct Boost {
     donor: Option<ThreadKey>,
     own: i16,
     prio: i16,
-    /// Until when it is counted.
+    /// The time up to which it is counted.
     since: Ns,
 }
 
 #[derive(Default)]
 struct Sums {
-    /// The best ones.
+    /// The best priorities.
     own: Option<i16>,
     prio: Option<i16>,
     boosts: i64,
@@ -61,7 +61,7 @@ impl Sums {
 }
 
 impl PriorityInheritance {
-    /// Counts what a thread did until now.
+    /// Counts the state of a thread until now.
     fn advance(&mut self, thread: ThreadKey, now: Ns) {
         let of = self.threads.of(thread);
         let Some(boost) = &mut of.boost else { return };
@@ -88,7 +88,7 @@ impl PriorityInheritance {
             Donor::NotRecorded | Donor::None => None,
         };
         let of = self.threads.of(thread);
-        // Where it is not recorded, the first boost began from its own priority, and the last one ends there.
+        // If it is not recorded, it is the priority before the first boost and after the last one.
         let before = of.boost.map(|boost| boost.own);
         let (Some(old_prio), Some(prio)) = (to.old_prio.get(), to.prio.get()) else { return };
         let own = of.own.or(before).unwrap_or_else(|| old_prio.max(prio));

@@ -1,4 +1,4 @@
-//! At which priorities threads ran and waited.
+//! The priorities at which threads ran and waited.
 
 use crate::by_thread::ByThread;
 use crate::{Analysis, Begins, Context, World};

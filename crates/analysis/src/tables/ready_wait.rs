@@ -1,7 +1,7 @@
-//! How long each thread ran and waited, and what was free while it was ready.
+//! How long each thread ran and waited, and which CPUs were free while it was ready.
 
 use crate::by_thread::{Before, ByThread};
-use crate::free::{Found, Free, Is, Queue};
+use crate::free::{Availability, Free, FreeTimes, Queue};
 use crate::{Analysis, Begins, Context, SetId, World};
 use model::{
     CpuId, CpuStretch, Ns, Power, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, TimelineEvent, Value,
@@ -21,11 +21,11 @@ struct Thread {
     blocked: Sum,
     unknown: Sum,
     by_reason: [Ns; 8],
-    found: Found,
-    /// Ready while it was throttled.
+    found: FreeTimes,
+    /// The time it was ready and throttled.
     throttled: Ns,
-    /// Ready while nobody told where it is allowed.
-    untold: Ns,
+    /// The time it was ready with unknown affinity.
+    affinity_unknown: Ns,
     open: Option<Open>,
 }
 
@@ -36,17 +36,17 @@ struct Sum {
     max: Ns,
 }
 
-/// A ready thread.
+/// The wait of a ready thread.
 #[derive(Clone, Copy)]
 struct Open {
     queue: Queue,
-    /// When it came there, and what the clocks showed; throttled, it is nothing to the thread what is free.
+    /// Its begin on this queue, and the reading of the clocks; unused while throttled.
     since: Ns,
-    showed: Option<Found>,
+    showed: Option<FreeTimes>,
 }
 
 impl Thread {
-    /// Its sum of a state; after its exit a thread does nothing.
+    /// Returns the sum of a state; an exited thread has no sum.
     fn sum(&mut self, state: ThreadState) -> Option<&mut Sum> {
         match state {
             ThreadState::Running => Some(&mut self.running),
@@ -57,7 +57,7 @@ impl Thread {
         }
     }
 
-    /// Gives the queue that it leaves, if it was on one.
+    /// Takes the thread off its run queue. Returns the queue, if it was on one.
     fn leave_queue(&mut self, free: &mut Free, world: &World) -> Option<Queue> {
         let Open { queue, since, showed } = self.open.take()?;
         match showed {
@@ -65,7 +65,7 @@ impl Thread {
             None => self.throttled = self.throttled + (world.now - since),
         }
         if !queue.set.is_known() {
-            self.untold = self.untold + (world.now - since);
+            self.affinity_unknown = self.affinity_unknown + (world.now - since);
         }
         Some(queue)
     }
@@ -79,13 +79,13 @@ impl Thread {
         let sum = |s: &Sum| [s.ns.into(), s.count.into(), s.max.into()];
         let mut ready: Vec<Value> = sum(&self.ready).into();
         ready.extend(self.by_reason.map(Value::from));
-        let Found { nothing, not_allowed, parked, other_class, same_class, own, unknown } = self.found;
+        let FreeTimes { nothing, not_allowed, parked, other_class, same_class, own, unknown } = self.found;
         ready.extend([nothing, other_class, same_class].map(Value::from));
-        ready.push(Some(not_allowed).filter(|_| self.untold < self.ready.ns).into());
-        ready.push(Some(parked).filter(|_| world.parking.is_told()).into());
+        ready.push(Some(not_allowed).filter(|_| self.affinity_unknown < self.ready.ns).into());
+        ready.push(Some(parked).filter(|_| world.parking.is_recorded()).into());
         ready.push(own.into());
         ready.push(Some(self.throttled).filter(|_| world.throttled.is_reported()).into());
-        ready.extend([unknown, self.untold].map(Value::from));
+        ready.extend([unknown, self.affinity_unknown].map(Value::from));
         if !ready_known {
             ready.fill(Value::Null);
         }
@@ -97,7 +97,7 @@ impl Thread {
     }
 }
 
-/// Which column of how ready time began is a reason's.
+/// Returns the column for the reason why a ready stretch began.
 fn column(reason: Reason) -> usize {
     match reason {
         Reason::Preempted => 0,
@@ -141,7 +141,7 @@ impl Analysis for ReadyWait {
 
     fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
         if let Some(place) = world.place(stretch.cpu) {
-            self.free.change(place, Is::of(stretch.state, world.cpus[place].parked), world);
+            self.free.change(place, Availability::of(stretch.state, world.cpus[place].parked), world);
         }
     }
 
@@ -149,7 +149,7 @@ impl Analysis for ReadyWait {
         if let Some((cpu, Power::Parked(parked))) = event.power()
             && let Some(place) = world.place(cpu)
         {
-            self.free.change(place, Is::of(world.cpus[place].state, Some(parked)), world);
+            self.free.change(place, Availability::of(world.cpus[place].state, Some(parked)), world);
         }
     }
 

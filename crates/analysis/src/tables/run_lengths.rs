@@ -1,4 +1,4 @@
-//! How long threads ran from a switch-in to its switch-out.
+//! How long threads ran from switch-in to switch-out.
 
 use crate::by_thread::{Before, ByThread};
 use crate::lengths::Lengths;
@@ -8,7 +8,7 @@ use model::{CpuId, Ns, Reason, Rows, ThreadState, ThreadStretch, Tid, Value};
 pub(crate) struct RunLengths {
     end: Ns,
     ready_known: bool,
-    /// Class of each CPU, by its number.
+    /// The core class of each CPU, by number.
     classes: Vec<usize>,
     types: Vec<&'static str>,
     threads: ByThread<Runs>,
@@ -20,11 +20,11 @@ struct Runs {
     before: Before,
     woken: bool,
     open: Option<Run>,
-    /// By class; the last is that of CPUs that the source does not name.
+    /// By class; the last entry is for CPUs that the source does not record.
     by_class: Vec<Lengths<Sums>>,
 }
 
-/// A run whose end is not known to have been seen until the next stretch begins.
+/// A run whose end is confirmed only when the next stretch begins.
 #[derive(Clone, Copy)]
 struct Run {
     class: usize,
@@ -48,7 +48,7 @@ impl RunLengths {
 }
 
 impl Runs {
-    /// The open run is over; `whole`: its end was seen.
+    /// Ends the open run; `whole`: its end was observed.
     #[inline]
     fn close(&mut self, whole: bool) {
         let Some(run) = self.open.take() else { return };
@@ -68,7 +68,7 @@ impl Runs {
 impl Analysis for RunLengths {
     fn new(context: &Context<'_>) -> Self {
         let machine = context.machine;
-        let most = machine.cpus.last().map_or(0, |c| c.id.0 + 1);
+        let len = machine.cpus.last().map_or(0, |c| c.id.0 + 1);
         let types = machine.class_names.iter().map(|t| t.as_str());
         let mut types: Vec<_> = types.collect();
         if types.is_empty() {
@@ -78,7 +78,7 @@ impl Analysis for RunLengths {
         Self {
             end: context.span.end,
             ready_known: context.ready_known,
-            classes: (0..most).map(class).collect(),
+            classes: (0..len).map(class).collect(),
             types,
             threads: ByThread::new(),
         }
@@ -99,7 +99,7 @@ impl Analysis for RunLengths {
             let woken = runs.woken && changes;
             runs.open = Some(Run { class, time: stretch.span.len(), whole, woken });
         }
-        // Who was woken and came to a CPU at one instant was blocked until then.
+        // A thread that was woken and got a CPU at one instant was blocked until then.
         let woken = matches!(stretch.reason, Reason::Woken | Reason::New | Reason::WokenBefore);
         runs.woken = woken && stretch.state == ThreadState::Ready || stretch.state == ThreadState::Blocked;
     }

@@ -1,8 +1,8 @@
-//! What was to be had on faster cores while each thread ran on a slower one: an idle core where it is not allowed, or one that a
-//! thread of lower priority had.
+//! What faster cores offered while each thread ran on a slower one: an idle core where the thread is not allowed, or a
+//! core that ran a thread of lower priority.
 //!
-//! Between two instants nothing changes, so all threads on slower cores are asked about once for each. On machines of one class
-//! there are none.
+//! Nothing changes between two instants, so the threads on slower cores are evaluated once per instant. On machines
+//! with one core class there are none.
 
 use super::placement::capacity;
 use crate::by_thread::ByThread;
@@ -10,21 +10,21 @@ use crate::{Analysis, Begins, Context, CpuNow, SetId, World};
 use model::{CpuState, CpuStretch, Ns, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, TimelineEvent, Value};
 
 pub(crate) struct SlowerCores {
-    /// Until then all is counted.
+    /// The time up to which everything is counted.
     now: Ns,
-    /// CPUs of all classes but the fastest, and their class.
+    /// The CPUs of all classes but the fastest, and their class.
     slow: Vec<(usize, usize)>,
-    /// The cores of all classes but the slowest, those of the fastest first.
+    /// The cores of all classes but the slowest, the fastest first.
     fast: Vec<Fast>,
     capacities: Vec<Option<u32>>,
     threads: ByThread<Thread>,
 }
 
-/// A core, by its place in [`World::cores`].
+/// A core, by its index in [`World::cores`].
 struct Fast {
     core: usize,
     class: usize,
-    /// All of its CPUs are told.
+    /// Whether all of its siblings are recorded.
     whole: bool,
 }
 
@@ -32,27 +32,27 @@ struct Fast {
 struct Thread {
     tid: Tid,
     by: [Ns; 5],
-    /// What the capacities say that [`Found::NotAllowed`] and [`Found::Lower`] cost; `None`: of some of it they do not.
+    /// The cost of [`Found::NotAllowed`] and [`Found::Lower`] by capacities; `None` if it is unknown for a part.
     cost: [Option<f64>; 2],
     ran: bool,
 }
 
-/// What is on faster cores.
+/// What faster cores offer.
 #[derive(Clone, Copy, PartialEq)]
 enum Found {
     Idle,
     NotAllowed,
     Lower,
     Nothing,
-    Untold,
+    AffinityUnknown,
 }
 
 impl SlowerCores {
-    /// What a thread that runs on a CPU of this class finds, and of which class.
+    /// Returns what a thread on a CPU of this class finds, and in which class.
     fn finds(&self, own: &CpuNow, class: usize, world: &World) -> (Found, usize) {
         let permission = world.allowed(own.thread);
         if !permission.is_known() {
-            return (Found::Untold, class);
+            return (Found::AffinityUnknown, class);
         }
         let (set, mut barred, mut lower) = (world.set(permission), None, None);
         for Fast { core: place, class, whole } in self.fast.iter().take_while(|f| f.class > class) {
@@ -78,7 +78,7 @@ impl SlowerCores {
         }
     }
 
-    /// Counts what was until now.
+    /// Counts the time until now.
     fn settle(&mut self, world: &World) {
         let elapsed = world.now - std::mem::replace(&mut self.now, world.now);
         if elapsed <= Ns::ZERO || self.fast.is_empty() {

@@ -1,4 +1,4 @@
-//! How many CPUs of each core were busy at once.
+//! How many CPUs of each core were busy at the same time.
 
 use crate::core_times::{CoreClocks, CoreTime};
 use crate::{Analysis, Begins, Context, World};
@@ -7,15 +7,15 @@ use model::{CpuId, CpuStretch, Ns, Rows, Value};
 pub(crate) struct SmtCores {
     clocks: CoreClocks,
     cores: Vec<CoreTime>,
-    /// The CPUs whose siblings are told.
-    told: Vec<CpuId>,
+    /// The CPUs whose siblings are recorded.
+    with_siblings: Vec<CpuId>,
 }
 
 impl Analysis for SmtCores {
     fn new(context: &Context<'_>) -> Self {
         let cores = World::new(context).cores.iter().map(CoreTime::of).collect();
-        let told = context.machine.cpus.iter().filter(|c| !c.siblings.is_empty()).map(|c| c.id).collect();
-        Self { clocks: CoreClocks::new(context), cores, told }
+        let with_siblings = context.machine.cpus.iter().filter(|c| !c.siblings.is_empty()).map(|c| c.id).collect();
+        Self { clocks: CoreClocks::new(context), cores, with_siblings }
     }
 
     fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
@@ -38,7 +38,7 @@ impl Analysis for SmtCores {
                 i64::from(cpus[0].0).into(),
                 topology::cpulist::format(cpus.iter().copied()).into(),
                 world.cpus[world.cores[core].cpus[0]].core_type.as_str().into(),
-                Value::from(self.told.binary_search(&cpus[0]).is_ok().then_some(cpus.len() as i64)),
+                Value::from(self.with_siblings.binary_search(&cpus[0]).is_ok().then_some(cpus.len() as i64)),
                 (*idle).into(),
                 (*one).into(),
                 many.iter().copied().sum::<Ns>().into(),

@@ -1,4 +1,4 @@
-//! How long each thread ran beside a busy sibling, and how long alone on its core.
+//! How long each thread ran while its SMT sibling was busy, and how long while it was idle.
 
 use crate::by_thread::ByThread;
 use crate::core_times::CoreClocks;
@@ -10,11 +10,11 @@ pub(crate) struct SmtThreads {
     threads: ByThread<(Tid, [Ns; 4])>,
 }
 
-/// What can go on beside a thread that runs on a core.
-pub(super) const BESIDE: [&str; 4] = ["idle", "busy", "unknown", "none"];
+/// The possible states of a running thread's SMT siblings.
+pub(super) const SIBLING_STATES: [&str; 4] = ["idle", "busy", "unknown", "none"];
 
-/// What goes on beside a thread that runs on a core, as a place in [`BESIDE`] and in its times.
-pub(super) fn beside(core: &CoreNow) -> usize {
+/// Returns the state of a running thread's SMT siblings, as an index into [`SIBLING_STATES`] and its times.
+pub(super) fn sibling_state(core: &CoreNow) -> usize {
     const ALONE: usize = 0;
     const BUSY: usize = 1;
     const UNKNOWN: usize = 2;
@@ -34,7 +34,7 @@ impl SmtThreads {
             return;
         }
         for cpu in core.cpus.iter().map(|c| &world.cpus[*c]).filter(|c| c.state == CpuState::Busy) {
-            let sum = &mut self.threads.of(cpu.thread).1[beside(core)];
+            let sum = &mut self.threads.of(cpu.thread).1[sibling_state(core)];
             *sum = *sum + elapsed;
         }
     }
@@ -67,7 +67,7 @@ impl Analysis for SmtThreads {
                 continue;
             }
             let [alone, busy, unknown, no_sibling] = *times;
-            let told = alone + busy;
+            let known = alone + busy;
             out.row(&[
                 thread.0.into(),
                 i64::from(tid.0).into(),
@@ -76,7 +76,7 @@ impl Analysis for SmtThreads {
                 busy.into(),
                 unknown.into(),
                 no_sibling.into(),
-                Value::from((told > Ns::ZERO).then(|| busy.0 as f64 / told.0 as f64)),
+                Value::from((known > Ns::ZERO).then(|| busy.0 as f64 / known.0 as f64)),
             ]);
         }
     }

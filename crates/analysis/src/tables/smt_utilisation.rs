@@ -1,11 +1,11 @@
-//! How much of the capacity of each class of cores was used, where a second busy sibling adds less than the first.
+//! How much of the capacity of each core class was used. A second busy sibling adds less than the first.
 
 use crate::core_times::{CoreClocks, CoreTime};
 use crate::{Analysis, Begins, Context, World, capacity_used};
 use model::{CoreType, CpuStretch, Ns, Rows, Value};
 use std::collections::BTreeMap;
 
-/// What a core does with all siblings busy, by what it does with one, where nobody measured it.
+/// The default throughput of a core with all siblings busy, relative to one busy sibling. Used if it was not measured.
 const GAIN: f64 = 1.3;
 
 pub(crate) struct SmtUtilisation {
@@ -13,14 +13,14 @@ pub(crate) struct SmtUtilisation {
     cores: Vec<CoreTime>,
 }
 
-/// A class of cores.
+/// A core class.
 struct Class {
     core_type: CoreType,
     cores: i64,
     cpus: i64,
     known: Ns,
     unknown: Ns,
-    /// CPU time: that of known core time, and the busy part of it.
+    /// CPU time: in total while the state of the core was known, and the busy part of it.
     cpu: f64,
     busy: f64,
     used: f64,

@@ -1,4 +1,4 @@
-//! What made each thread leave its CPU.
+//! The causes of each thread's switch-outs.
 
 use crate::by_thread::{Before, ByThread};
 use crate::{Analysis, Begins, Context, ReasonId, World};
@@ -8,7 +8,8 @@ use std::cmp::Ordering;
 pub(crate) struct SwitchCauses {
     ready_known: bool,
     threads: ByThread<Thread>,
-    /// Those who left at one instant and can still run: who came next is known when it is over.
+    /// The threads that left at one instant and can still run. Which thread came next is known when the instant is
+    /// over.
     left: Vec<Left>,
     at: Ns,
 }
@@ -17,21 +18,21 @@ pub(crate) struct SwitchCauses {
 struct Thread {
     before: Before,
     causes: Vec<(Cause, Sums)>,
-    /// The last one that was counted, and what it was counted with: its callchain comes behind it.
+    /// The last switch-out and how it was counted; its callchain comes later.
     last: Option<(Ns, Cause, ThreadState, Ns)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Cause {
-    /// It could still run: how it left, and for whom.
+    /// The thread could still run: how it left, and the thread that came next.
     Left(How, Next, ThreadKey),
-    /// With the kernel's letter, 0 where it is not known, and what it waits for, where that is.
+    /// The state letter, 0 if unknown, and what the thread waits for, if known.
     Blocked(u8, Option<ReasonId>),
     Exited(u8),
     Unknown,
 }
 
-/// How a thread left its CPU that could still run.
+/// How a thread that could still run left its CPU.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum How {
     Preempted,
@@ -42,7 +43,7 @@ enum How {
     Unknown,
 }
 
-/// Who came next on the CPU.
+/// What came next on the CPU.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Next {
     Higher,
@@ -69,7 +70,7 @@ struct Left {
 }
 
 impl How {
-    /// Of a ready stretch, if it began as its thread left its CPU.
+    /// Returns the cause for the reason of a ready stretch, if it began with a switch-out.
     fn of(reason: Reason) -> Option<Self> {
         Some(match reason {
             Reason::Preempted => Self::Preempted,
@@ -82,7 +83,7 @@ impl How {
         })
     }
 
-    /// The word in the table, and the letter of the state.
+    /// Returns the name in the table and the state letter.
     fn words(self) -> (&'static str, Option<&'static str>) {
         match self {
             Self::Preempted => ("preempted", None),
@@ -96,7 +97,7 @@ impl How {
 }
 
 impl Next {
-    /// Against one of this priority, and who it is; a CPU's state is that of the instant of the switch.
+    /// Compares with the thread that came next. A CPU's state is that of the instant of the switch.
     fn of(left: &Left, at: Ns, world: &World) -> (Self, ThreadKey) {
         let Some(cpu) = left.place.and_then(|p| world.cpus.get(p)).filter(|c| c.since == at) else {
             return (Self::Unknown, ThreadKey::UNKNOWN);
@@ -106,7 +107,7 @@ impl Next {
             CpuState::Unknown => return (Self::Unknown, ThreadKey::UNKNOWN),
             CpuState::Busy => match cpu.prio().zip(left.prio).map(|(next, left)| next.cmp(&left)) {
                 None => Self::Unknown,
-                // The kernel's scale: the smaller number goes first.
+                // The kernel's scale: the smaller number has precedence.
                 Some(Ordering::Less) => Self::Higher,
                 Some(Ordering::Equal) => Self::Equal,
                 Some(Ordering::Greater) => Self::Lower,
@@ -127,7 +128,7 @@ impl Next {
 }
 
 impl Cause {
-    /// Its word, its letter, what it waits for, who came next in words, and who that is.
+    /// Returns the cells: name, state letter, reason, the kind of what came next, and its thread.
     fn words(self, world: &World) -> [Value; 5] {
         let letter = |l: u8| Some(l).filter(|l| *l != 0).map(|l| char::from(l).to_string());
         let reason = |by: Option<ReasonId>| by.and_then(|by| world.reason(by)).map(str::to_owned);
@@ -144,17 +145,18 @@ impl Cause {
         [word.into(), letter.into(), reason.into(), next.into(), preemptor.into()]
     }
 
-    /// Of a switch-out after which a thread could not run any more, or nobody can say. `None`: no switch-out began this.
+    /// Returns the cause of a switch-out after which the thread could not run or its state is unknown. `None`: the
+    /// stretch did not begin with a switch-out.
     fn of(stretch: &ThreadStretch, ran: bool) -> Option<Self> {
         match (stretch.state, stretch.reason) {
             (ThreadState::Blocked, Reason::State(letter)) => Some(Self::Blocked(letter, None)),
             (ThreadState::Exited, Reason::State(letter)) => Some(Self::Exited(letter)),
             (ThreadState::Exited, _) => ran.then_some(Self::Exited(0)),
-            // It left blocked, and the letter gave way to what was found out later.
+            // It left blocked; the state letter was replaced by later information.
             (ThreadState::Ready, Reason::WokenBefore) => Some(Self::Blocked(0, None)),
             (ThreadState::Unknown, Reason::NoWaking | Reason::Undecided) => Some(Self::Blocked(0, None)),
-            (ThreadState::Unknown, Reason::Untold) => Some(Self::Unknown),
-            // What was lost in a reported loss may be anything.
+            (ThreadState::Unknown, Reason::NotRecorded) => Some(Self::Unknown),
+            // Within a reported loss anything may have happened.
             (ThreadState::Unknown, Reason::Lossy) | (ThreadState::Running, _) => None,
             _ => ran.then_some(Self::Unknown),
         }
@@ -170,7 +172,7 @@ impl Thread {
         self.causes[at].1.add(1, after, time);
     }
 
-    /// What was counted last at this instant waits for this.
+    /// Adds what the thread waits for to the switch-out at this instant.
     fn waits_for(&mut self, at: Ns, by: ReasonId) {
         if let Some((when, cause @ Cause::Blocked(letter, None), after, time)) = self.last
             && when == at
@@ -199,7 +201,7 @@ impl Sums {
 }
 
 impl SwitchCauses {
-    /// Counts those who left at the last instant, if it is over.
+    /// Counts the threads that left at the last instant, if it is over.
     #[inline]
     fn advance(&mut self, world: &World) {
         if world.now > self.at {
@@ -234,7 +236,7 @@ impl Analysis for SwitchCauses {
         }
         let time = stretch.span.len();
         if let (ThreadState::Ready, Some(how)) = (stretch.state, How::of(stretch.reason)) {
-            // While it is ready, its priority may be raised and its run queue be another.
+            // While the thread is ready, its priority and run queue may change.
             let (prio, cpu) = ran.map_or((stretch.prio, stretch.cpu), |r| (r.prio, r.cpu));
             self.left.push(Left {
                 thread: stretch.thread,

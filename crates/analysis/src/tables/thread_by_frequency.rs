@@ -1,4 +1,4 @@
-//! How long each thread ran at each frequency, by type of core.
+//! How long each thread ran at each frequency, by core type.
 
 use crate::by_thread::ByThread;
 use crate::{Analysis, Begins, Context, CpuNow, World};
@@ -7,11 +7,11 @@ use model::{
 };
 use std::collections::BTreeMap;
 
-/// Frequencies of a thread that are told apart.
-const MOST_FREQUENCIES: usize = 128;
+/// The maximum number of frequencies of a thread.
+const MAX_FREQUENCIES: usize = 128;
 
 pub(crate) struct ThreadByFrequency {
-    /// Since when each CPU does what it does at the frequency that it has, by places in [`World::cpus`].
+    /// Since when each CPU has its current state and frequency, indexed as in [`World::cpus`].
     since: Vec<Ns>,
     threads: ByThread<(Tid, At)>,
 }
@@ -25,7 +25,7 @@ impl ThreadByFrequency {
         let elapsed = world.now - std::mem::replace(&mut self.since[place], world.now);
         if state == CpuState::Busy && elapsed > Ns::ZERO {
             let at = &mut self.threads.of(thread).1;
-            let known = at.len() < MOST_FREQUENCIES || at.contains_key(&(core_type, khz));
+            let known = at.len() < MAX_FREQUENCIES || at.contains_key(&(core_type, khz));
             let time = at.entry((core_type, khz.filter(|_| known))).or_default();
             *time = *time + elapsed;
         }

@@ -1,4 +1,4 @@
-//! How threads were set to be scheduled, stretch by stretch of equal settings.
+//! The scheduling settings of threads: one row for each period of constant settings.
 
 use crate::by_thread::ByThread;
 use crate::{Analysis, Begins, Context, World};
@@ -7,10 +7,10 @@ use rustc_hash::FxHashMap;
 
 /// The kernel's `SCHED_*` policies by number (`include/uapi/linux/sched.h`); 4 is reserved.
 const POLICIES: [&str; 8] = ["other", "fifo", "rr", "batch", "", "idle", "deadline", "ext"];
-/// The priority of nice 0, to which a nice value is added.
+/// The static priority of nice 0, to which the nice value is added.
 const NICE_0: i64 = 120;
 
-/// What a thread is set to; `None`: nobody told.
+/// The settings of a thread; `None`: not recorded.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Settings {
     policy: Option<u8>,
@@ -22,14 +22,14 @@ struct Settings {
 }
 
 impl Settings {
-    /// What is not told stays as it was.
+    /// Applies a change. Settings that are not in it keep their value.
     fn take(&mut self, to: &SetTo) {
         match *to {
             SetTo::Policy { policy, nice } => {
                 let former = self.policy;
                 self.policy = policy.and_then(|policy| u8::try_from(policy).ok()).or(former);
                 self.nice = nice.or(self.nice);
-                // What was its own priority by the other policy is not by this one.
+                // The own priority of the old policy does not apply to the new one.
                 if self.policy != former {
                     self.prio = None;
                 }
@@ -44,7 +44,7 @@ impl Settings {
         }
     }
 
-    /// Other, batch and idle: a thread's place is told by its nice value.
+    /// Whether the policy is other, batch or idle, where the nice value sets the priority.
     fn is_fair(&self) -> bool {
         matches!(self.policy, Some(0 | 3 | 5))
     }
@@ -65,16 +65,17 @@ struct Cgroup {
 #[derive(Clone, Copy, Default)]
 struct Of {
     tid: Tid,
-    /// The settings that hold, once any was told, and since when.
+    /// The current settings, if any are recorded, and since when.
     set: Option<(Ns, Settings)>,
-    /// What held before, as long as what holds now may turn out to be the same: of several changes at one instant, the last counts.
+    /// The previous settings, as long as the current ones may still become equal: of several changes at one instant the
+    /// last counts.
     was: Option<Was>,
     /// The end of its last stretch.
     until: Ns,
     exited: bool,
 }
 
-/// A row.
+/// A completed row.
 #[derive(Clone, Copy)]
 struct Was {
     thread: ThreadKey,
@@ -92,14 +93,14 @@ pub(crate) struct ThreadScheduling {
 }
 
 impl Was {
-    /// What the row tells.
+    /// Returns the values that the row shows.
     fn shown(&self) -> (Settings, Option<i64>, Cgroup) {
         (Settings { prio: None, ..self.set }, self.set.static_prio(), self.cgroup)
     }
 }
 
 impl ThreadScheduling {
-    /// What held until now, or until its life was over, is over.
+    /// Ends the current settings, now or at the end of the thread instance.
     fn close(&mut self, thread: ThreadKey, now: Ns) {
         let of = self.threads.of(thread);
         let now = now.min(of.until);
@@ -135,7 +136,7 @@ impl Analysis for ThreadScheduling {
         if exits && !exited {
             self.close(stretch.thread, stretch.span.start);
         } else if exited && !exits {
-            // By a lossy source it may be heard of again.
+            // A lossy source may record it again later.
             of.set = of.set.map(|(_, set)| (stretch.span.start, set));
         }
     }
@@ -162,11 +163,11 @@ impl Analysis for ThreadScheduling {
         let before = self.threads.of(thread).set;
         let mut set = before.map_or_else(Settings::default, |(_, set)| set);
         set.take(to);
-        // A CPU that is best for it is no setting of this table.
+        // The ideal CPU is not part of this table.
         if set == before.map_or_else(Settings::default, |(_, set)| set) {
             return;
         }
-        // Of one that exited nothing holds, until it is heard of again.
+        // An exited thread has no settings until it is recorded again.
         if !self.threads.of(thread).exited {
             self.close(thread, world.now);
         }

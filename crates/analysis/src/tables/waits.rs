@@ -1,8 +1,8 @@
-//! Who ended each thread's waiting, and what that one did meanwhile.
+//! Which thread ended each thread's waits, and the state times of that thread during the wait.
 //!
 //! ```text
-//!   A   run │ blocked                          │ ready      A waited for B, which ran for a while of it,
-//!   B       run  │ ready (preempted) │ run     ▲ run        was preempted for a while, and then ran and woke it.
+//!   A   run │ blocked                          │ ready      A waited for B, which ran for a part of the wait,
+//!   B       run  │ ready (preempted) │ run     ▲ run        was preempted for a part, and then ran and woke A.
 //!                                              └ B wakes A
 //! ```
 
@@ -11,8 +11,8 @@ use crate::{Analysis, Begins, Context, ReasonId, World};
 use model::{Ns, Reason, Rows, Span, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
 use std::collections::{BTreeMap, VecDeque};
 
-/// So many stretches of each thread are remembered: what a waker did in a long wait is known from the last ones only, and each
-/// thread needs the same room however long the recording is.
+/// The number of stretches kept for each thread. For a long wait only the waker's last stretches are known. In return,
+/// the memory for a thread does not depend on the length of the recording.
 const REMEMBERED: usize = 32;
 
 pub(crate) struct Waits {
@@ -23,16 +23,16 @@ pub(crate) struct Waits {
 #[derive(Clone, Default)]
 struct Thread {
     tid: Tid,
-    /// The last ones in the order of time, with which of the columns they count for.
-    did: VecDeque<(Span, Option<usize>)>,
-    /// Blocked since when, with the kernel's letter, 0 where it is not known, and what it waits for, where that is.
+    /// The last stretches in order of time, with the index of their column.
+    recent: VecDeque<(Span, Option<usize>)>,
+    /// The open wait: its span, the state letter (0 if unknown) and what the thread waits for, if known.
     open: Option<(Span, u8, Option<ReasonId>)>,
     by: BTreeMap<Ended, Sums>,
-    /// Whom it woke last, from which wait, and whether that counts as one of several.
+    /// The thread that it woke last, the kind of that wait, and whether it counts as woken together with others.
     woke: Option<(ThreadKey, Ended, bool)>,
 }
 
-/// What ended a wait of which kind.
+/// What ended a wait, and the kind of the wait.
 type Ended = (ThreadKey, u8, Option<ReasonId>);
 
 #[derive(Clone, Copy, Default)]
@@ -44,7 +44,7 @@ struct Sums {
     waker: [Ns; 4],
 }
 
-/// Which of the columns of what a waker did a stretch counts for.
+/// Returns the index of the waker's column to which a stretch adds.
 fn column(stretch: &ThreadStretch) -> Option<usize> {
     match (stretch.state, stretch.reason) {
         (ThreadState::Running, _) => Some(0),
@@ -57,16 +57,16 @@ fn column(stretch: &ThreadStretch) -> Option<usize> {
 
 impl Thread {
     fn remember(&mut self, stretch: &ThreadStretch) {
-        if self.did.len() == REMEMBERED {
-            self.did.pop_front();
+        if self.recent.len() == REMEMBERED {
+            self.recent.pop_front();
         }
-        self.did.push_back((stretch.span, column(stretch)));
+        self.recent.push_back((stretch.span, column(stretch)));
     }
 
-    /// What it did within a time that is over.
+    /// Returns its state times within a past span.
     fn during(&self, time: Span) -> [Ns; 4] {
         let mut sums = [Ns::ZERO; 4];
-        for (span, column) in self.did.iter().rev().take_while(|(span, _)| span.end > time.start) {
+        for (span, column) in self.recent.iter().rev().take_while(|(span, _)| span.end > time.start) {
             if let (Some(at), Some(within)) = (*column, span.overlap(time)) {
                 sums[at] = sums[at] + within.len();
             }
@@ -76,7 +76,8 @@ impl Thread {
 }
 
 impl Waits {
-    /// Whether the waker ends this wait with others: whom it woke before has not waited again since. That one's then counts too.
+    /// Returns whether the waker ends this wait together with others: the thread that it woke before has not waited
+    /// again since. That wait then counts too.
     fn together(&mut self, thread: ThreadKey, ended: Ended) -> bool {
         let waker = ended.0;
         let before = self.threads.of(waker).woke;
@@ -114,14 +115,15 @@ impl Analysis for Waits {
         };
         let ready = stretch.state == ThreadState::Ready;
         let waker = if ready { stretch.waker_thread } else { ThreadKey::UNKNOWN };
-        let did = self.threads.get(waker).filter(|_| waker.0 > 0).map_or([Ns::ZERO; 4], |waker| waker.during(span));
+        let waker_times =
+            self.threads.get(waker).filter(|_| waker.0 > 0).map_or([Ns::ZERO; 4], |waker| waker.during(span));
         let ended = (waker, letter, reason);
         let together = waker.0 > 0 && self.together(stretch.thread, ended);
         let sums = self.threads.of(stretch.thread).by.entry(ended).or_default();
         sums.waits += 1;
         sums.together += i64::from(together);
         sums.blocked = sums.blocked + span.len();
-        for (sum, time) in sums.waker.iter_mut().zip(did) {
+        for (sum, time) in sums.waker.iter_mut().zip(waker_times) {
             *sum = *sum + time;
         }
     }

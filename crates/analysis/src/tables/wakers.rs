@@ -1,4 +1,4 @@
-//! Who woke whom.
+//! How often each thread woke each other thread.
 
 use crate::by_thread::{Before, ByThread};
 use crate::{Analysis, Begins, Context, World};
@@ -39,7 +39,7 @@ impl Analysis for Wakers {
             return;
         }
         let waker = stretch.waker_thread;
-        // Which of the idle tasks it was is not told, nor where the waker was when the waking came before the switch-out.
+        // Not recorded: which of the idle tasks it was, and the waker's CPU if the wakeup came before the switch-out.
         let ran = self.threads.get(waker).and_then(|w| w.before.ran());
         let from = ran.filter(|_| waker.0 > 0 && stretch.reason != Reason::WokenBefore).and_then(|r| r.cpu);
         let sums = self.threads.of(stretch.thread).by.entry(waker).or_default();

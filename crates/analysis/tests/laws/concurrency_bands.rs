@@ -1,4 +1,4 @@
-//! The bands of every instant, and their sums, which are the rows of `concurrency`.
+//! The bands of every instant and their sums, which equal the rows of `concurrency`.
 
 use super::support::Analysed;
 use super::support::instants::instants;
@@ -26,11 +26,11 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     let cols = COLS.map(|col| a.ints("concurrency_bands", col));
     let durations = a.ints("concurrency_bands", "duration_ns");
     let row = |row: usize| (cols.each_ref().map(|c| c[row]), durations[row]);
-    let got: Vec<_> = (0..durations.len()).map(row).collect();
-    prop_assert_eq!(&got, &bands.into_iter().collect::<Vec<_>>());
+    let actual: Vec<_> = (0..durations.len()).map(row).collect();
+    prop_assert_eq!(&actual, &bands.into_iter().collect::<Vec<_>>());
 
     let mut summed = BTreeMap::<(i64, i64), i64>::new();
-    for (bands, duration) in got {
+    for (bands, duration) in actual {
         *summed.entry((bands[..6].iter().sum(), bands[6])).or_default() += duration;
     }
     let [running, unknown, duration] = ["running", "unknown", "duration_ns"].map(|col| a.ints("concurrency", col));

@@ -1,4 +1,4 @@
-//! Rows hold the lengths that they say, and sum to each thread's running time.
+//! Rows contain durations within their bounds and sum to each thread's running time.
 
 use super::support::Analysed;
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     }
     let threads = a.ints("smt_threads", "thread").into_iter().zip(a.ints("smt_threads", "running_ns"));
     prop_assert_eq!(ran, threads.collect::<BTreeMap<_, _>>());
-    // What is of one class ran there, with what is of several.
+    // Bursts on one class ran there, as did parts of bursts on several.
     let mut there = BTreeMap::new();
     let lengths = &a.tables["run_lengths"];
     for row in 0..lengths.rows.len() {

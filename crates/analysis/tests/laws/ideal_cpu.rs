@@ -1,5 +1,5 @@
-//! The parts of each row sum to the thread's running time; who was told has a row. Counted piece by piece: what was told last before
-//! each, and where it ran, tell which part it is of.
+//! The parts of each row sum to the thread's running time, and every thread with a recorded ideal CPU has a row.
+//! Checked piece by piece: the last record before each piece and the CPU on which it ran determine its part.
 
 use super::support::Analysed;
 use super::support::allowed::allowed;
@@ -26,13 +26,13 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     }
     let not_allowed: BTreeMap<i64, i64> =
         a.ints("ideal_cpu", "thread").into_iter().zip(a.ints("ideal_cpu", "not_allowed_ns")).collect();
-    // Numbers with one life, of which it is plain whom a setting is of.
+    // TIDs with one instance, where it is clear to which thread a setting applies.
     for (thread, parts) in &rows {
         let Some(tid) = a.threads.iter().find(|s| s.thread.0 == *thread).map(|s| s.tid) else { continue };
         if a.threads.iter().any(|s| s.tid == tid && (s.thread.0 != *thread || s.state == ThreadState::Exited)) {
             continue;
         }
-        let told: Vec<(Ns, Option<CpuId>)> = a
+        let records: Vec<(Ns, Option<CpuId>)> = a
             .settings
             .iter()
             .filter(|s| s.tid == Some(tid) && s.at < a.span.end)
@@ -44,21 +44,21 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         let mut ideal = 0;
         for s in a.threads.iter().filter(|s| s.thread.0 == *thread && s.state == ThreadState::Running) {
             let Some(within) = s.span.overlap(a.span) else { continue };
-            for (at, (from, cpu)) in told.iter().enumerate() {
-                let to = told.get(at + 1).map_or(a.span.end, |next| next.0);
+            for (at, (from, cpu)) in records.iter().enumerate() {
+                let to = records.get(at + 1).map_or(a.span.end, |next| next.0);
                 if *from < to && cpu.is_some() && s.cpu == *cpu {
                     ideal += within.overlap(Span { start: *from, end: to }).map_or(0, |w| w.len().0);
                 }
             }
         }
         prop_assert_eq!(parts[0], ideal, "thread {}", thread);
-        // Instant by instant, what was told last of where it is allowed, and the times at which each CPU was the ideal one.
+        // Instant by instant: the last affinity record, and the periods in which each CPU was the ideal one.
         let mut barred = 0;
         for instant in instants(a).iter().filter(|i| i.cores.iter().any(|c| c.threads().any(|t| t == *thread))) {
             let set = allowed(a, ThreadKey(*thread), instant.from);
             let here = Span::new(instant.from, instant.from + Ns(instant.ns));
-            for (at, (from, cpu)) in told.iter().enumerate() {
-                let to = told.get(at + 1).map_or(a.span.end, |next| next.0);
+            for (at, (from, cpu)) in records.iter().enumerate() {
+                let to = records.get(at + 1).map_or(a.span.end, |next| next.0);
                 let outside = cpu.is_some_and(|cpu| set.as_ref().is_some_and(|set| !set.contains(&cpu)));
                 if outside && *from < to {
                     barred += here.overlap(Span { start: *from, end: to }).map_or(0, |w| w.len().0);

@@ -1,4 +1,4 @@
-//! They sum to the idle periods and times of each CPU, and each end is looked up anew.
+//! They sum to the idle periods and times of each CPU, and each end is looked up independently.
 
 use super::support::Analysed;
 use model::{CpuState, Reason, ThreadKey, ThreadState};
@@ -8,7 +8,7 @@ use testkit::ByName;
 
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     let table = &a.tables["idle_wakeups"];
-    let mut told: BTreeMap<_, (i64, i64, i64)> = BTreeMap::new();
+    let mut actual: BTreeMap<_, (i64, i64, i64)> = BTreeMap::new();
     let mut rows = BTreeSet::new();
     let mut by_cpu: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
     for row in 0..table.rows.len() {
@@ -19,7 +19,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         *sums = (sums.0 + periods, sums.1 + idle);
         let cause = table.text(row, "cause").unwrap().to_owned();
         prop_assert!(rows.insert((of("cpu"), cause.clone(), table.int(row, "waker"), table.text(row, "interrupt"))));
-        let sums = told.entry((of("cpu"), cause, table.int(row, "waker"))).or_default();
+        let sums = actual.entry((of("cpu"), cause, table.int(row, "waker"))).or_default();
         *sums = (sums.0 + periods, sums.1 + elsewhere, sums.2 + idle);
     }
     let mut of_periods: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
@@ -40,16 +40,16 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         *moved += i64::from(elsewhere);
         *idle += within.len().0;
     }
-    prop_assert_eq!(told, sums);
+    prop_assert_eq!(actual, sums);
     Ok(())
 }
 
-/// Who ran on a CPU from then on, and what it did until then.
+/// Returns what ran on a CPU from then on, and the state of that thread until then.
 fn ended(a: &Analysed, cpu: model::CpuId, at: model::Ns) -> (&'static str, Option<i64>, bool) {
     let next = a.cpus.iter().find(|s| s.cpu == cpu && s.span.start == at && at < a.span.end);
     let Some(next) = next.filter(|s| s.state == CpuState::Busy) else { return ("cut", None, false) };
     let of_thread = |s: &&model::ThreadStretch| s.thread == next.thread && s.state == ThreadState::Ready;
-    // What was over when the time asked for began is not known there.
+    // The state before the requested range is unknown.
     let Some(ready) = a.threads.iter().filter(of_thread).find(|s| s.span.end == at && at > a.span.start) else {
         return ("unknown", None, false);
     };
@@ -58,7 +58,7 @@ fn ended(a: &Analysed, cpu: model::CpuId, at: model::Ns) -> (&'static str, Optio
     let (cause, waker) = match ready.reason {
         Reason::New => ("new", waker),
         Reason::Woken | Reason::WokenBefore if ready.waker_thread == ThreadKey::IDLE => ("interrupt", None),
-        Reason::Woken | Reason::WokenBefore if waker.is_none() => ("untold", None),
+        Reason::Woken | Reason::WokenBefore if waker.is_none() => ("not_recorded", None),
         Reason::Woken | Reason::WokenBefore => ("thread", waker),
         reason if reason.left_runnable() && elsewhere => ("pulled", None),
         reason if reason.left_runnable() => ("requeued", None),

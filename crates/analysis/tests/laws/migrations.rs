@@ -1,5 +1,5 @@
-//! The edges sum to the migrations, and these to the matrix. Over the whole recording a thread has as many as in its totals, where
-//! every switch-in began a run.
+//! The edges sum to the migrations, and these to the matrix. Over the whole recording a thread has as many as in its
+//! totals, if every switch-in began a run.
 
 use super::support::Analysed;
 use model::{CpuId, Ns, Reason, ThreadKey, ThreadState, ThreadStretch};
@@ -16,10 +16,10 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     for (row, all) in all.iter().enumerate() {
         prop_assert_eq!(edges.iter().map(|e| e[row]).sum::<i64>(), *all);
     }
-    let mut told = BTreeMap::new();
+    let mut actual = BTreeMap::new();
     let ends = a.ints("migration_matrix", "from_cpu").into_iter().zip(a.ints("migration_matrix", "to_cpu"));
     for (row, (ends, count)) in ends.zip(a.ints("migration_matrix", "migrations")).enumerate() {
-        told.insert(ends, count);
+        actual.insert(ends, count);
         let edge = a.tables["migration_matrix"].text(row, "edge").unwrap();
         prop_assert!(EDGES.contains(&edge), "{}", edge);
     }
@@ -30,21 +30,22 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     for (edge, counts) in EDGES.iter().zip(&edges) {
         prop_assert_eq!(counts.iter().sum::<i64>(), of_edge.get(edge).copied().unwrap_or(0));
     }
-    let mut reckoned = BTreeMap::new();
+    let mut expected = BTreeMap::new();
     for total in &a.totals.threads.all().unwrap() {
         let within = |s: &&ThreadStretch| s.thread == total.thread && s.span.overlap(a.span).is_some();
         let stretches: Vec<&ThreadStretch> = a.threads.iter().filter(within).collect();
         let moves = moves(&stretches);
         let row = a.ints("migrations", "thread").iter().position(|t| ThreadKey(*t) == total.thread);
         prop_assert_eq!(row.map_or(0, |row| all[row]), moves.len() as i64);
-        moves.iter().for_each(|(from, to)| *reckoned.entry((i64::from(from.0), i64::from(to.0))).or_insert(0) += 1);
+        moves.iter().for_each(|(from, to)| *expected.entry((i64::from(from.0), i64::from(to.0))).or_insert(0) += 1);
         if a.span.start == Ns::ZERO && a.span.end == a.totals.end {
             let missing = total.migrations as i64 - moves.len() as i64;
             let certain = stretches.iter().all(|s| s.state != ThreadState::Unknown || s.span.start == Ns::ZERO)
                 && !stretches.windows(2).any(|two| two.iter().all(|s| s.state == ThreadState::Running));
             let runs = stretches.iter().filter(|s| s.state == ThreadState::Running);
             let over = runs.filter(|s| s.span.end < a.span.end).count() as u64;
-            // A broken link, or one between two runs that leave no time for it, may hide in which CPU's switch-out it left: then it moved before its switch-in.
+            // An inconsistent switch, or one between two runs with no time in between, may hide the CPU that the thread
+            // left: then it moved before its switch-in.
             prop_assert!(!certain || missing >= 0);
             if certain && over == total.voluntary + total.involuntary {
                 // A switch-in at the very end begins nothing.
@@ -52,11 +53,11 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
             }
         }
     }
-    prop_assert_eq!(told, reckoned);
+    prop_assert_eq!(actual, expected);
     Ok(())
 }
 
-/// Back from each switch-in to where the thread was last.
+/// Searches back from each switch-in to the last CPU of the thread.
 fn moves(stretches: &[&ThreadStretch]) -> Vec<(CpuId, CpuId)> {
     let mut found = Vec::new();
     for (at, run) in stretches.iter().enumerate() {

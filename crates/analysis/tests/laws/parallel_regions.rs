@@ -1,4 +1,4 @@
-//! Regions are found anew, mark by mark, and the cores that idled in their tails instant by instant.
+//! Regions are found independently, mark by mark, and the idle cores in their tails instant by instant.
 
 use super::support::Analysed;
 use super::support::instants::instants;
@@ -7,15 +7,16 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::ByName;
 
-/// Start, end, first arrival, threads, stretches, worked, waiting, waiting and running, ready of the last one; −1: not told.
+/// Start, end, first arrival, threads, stretches, worked, waiting, waiting and running, ready of the last one; −1:
+/// unknown.
 type Region = [i64; 9];
 
-/// A worker's stretch: its begin (−1: before all), its end, and which marks these are.
+/// A worker's stretch: its begin (−1: before all), its end, and the indices of these marks.
 type Part = (i64, i64, Option<i64>, [usize; 2]);
 
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     let table = &a.tables["parallel_regions"];
-    let mut told: Vec<(String, Region)> = Vec::new();
+    let mut actual: Vec<(String, Region)> = Vec::new();
     let instants = if table.rows.is_empty() { Vec::new() } else { instants(a) };
     for row in 0..table.rows.len() {
         let of = |col| table.int(row, col).unwrap();
@@ -24,7 +25,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         let [ran, ready] = ["waiting_running_ns", "last_ready_ns"].map(|col| table.int(row, col).unwrap_or(-1));
         prop_assert!(ran <= waiting);
         let region = [start, end, first, threads, stretches, worked, waiting, ran, ready];
-        told.push((table.text(row, "name").unwrap().to_owned(), region));
+        actual.push((table.text(row, "name").unwrap().to_owned(), region));
         let (first, end, tail) = (of("first_arrival_ns"), of("end_ns"), of("tail_ns"));
         prop_assert_eq!(tail, end - first);
         let (from, to, alike) = (of("recoverable_from_ns"), of("recoverable_to_ns"), of("waiting_ns") / of("threads"));
@@ -44,22 +45,22 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
             }
         }
         let types = ["performance", "middle", "efficient", "low_power", "uniform", "unknown"];
-        let told_idle = types.map(|t| table.int(row, &format!("idle_{t}_ns")).unwrap());
-        prop_assert_eq!(told_idle, idle);
+        let actual_idle = types.map(|t| table.int(row, &format!("idle_{t}_ns")).unwrap());
+        prop_assert_eq!(actual_idle, idle);
     }
-    told.sort();
-    prop_assert_eq!(told, regions(a));
+    actual.sort();
+    prop_assert_eq!(actual, regions(a));
     Ok(())
 }
 
 fn regions(a: &Analysed) -> Vec<(String, Region)> {
-    // Who has that number then; nobody knows before its first stretch.
+    // The thread that has the TID then; unknown before its first stretch.
     let thread = |tid, at: Ns| {
-        let lives = a.threads.iter().filter(|s| s.tid == tid && s.span.start <= at);
-        lives.map(|s| s.thread.0).max().unwrap_or(-1)
+        let instances = a.threads.iter().filter(|s| s.tid == tid && s.span.start <= at);
+        instances.map(|s| s.thread.0).max().unwrap_or(-1)
     };
     let mut open: BTreeMap<i64, Vec<String>> = BTreeMap::new();
-    // By name: when each thread's part begins and ends, up to when nobody can come any more.
+    // By name: when each thread's part begins and ends, until no late worker can join.
     let mut parts: BTreeMap<String, Vec<Part>> = BTreeMap::new();
     let mut regions = Vec::new();
     for (order, m) in a.marks.iter().enumerate().filter(|(_, m)| m.at < a.span.end) {
@@ -69,7 +70,7 @@ fn regions(a: &Analysed) -> Vec<(String, Region)> {
             MarkEdge::Begin => {
                 let name = a.names[m.mark.name.0 as usize - 1].to_string();
                 let of = parts.entry(name.clone()).or_default();
-                // Within one of the same name it is no part of its own.
+                // A stretch within one of the same name is not a part of its own.
                 let within = stack.contains(&name);
                 stack.push(name.clone());
                 if within {
@@ -95,8 +96,8 @@ fn regions(a: &Analysed) -> Vec<(String, Region)> {
     regions
 }
 
-/// Whether a worker that begins then is of the region of those parts, which are over: it was ready when they were, and had been
-/// for half of the region.
+/// Whether a worker that begins then belongs to the region of these completed parts: it was ready when they ended, and
+/// had been for half of the region.
 fn is_late(a: &Analysed, of: &[Part], worker: i64, at: i64) -> bool {
     let (start, end) = (of[0].1.max(a.span.start.0), of.iter().map(|p| p.2.unwrap()).max().unwrap());
     let (from, to) = was_ready(a, worker, at);
@@ -108,7 +109,7 @@ fn is_late(a: &Analysed, of: &[Part], worker: i64, at: i64) -> bool {
 }
 
 fn region(a: &Analysed, name: &str, of: &[Part]) -> Option<(String, Region)> {
-    // Of one worker the last part ends last.
+    // The last part of a worker ends last.
     let arrivals: BTreeMap<i64, i64> = of.iter().map(|p| (p.0, p.2.unwrap())).collect();
     if arrivals.len() < 2 || of[0].1 < 0 {
         return None;
@@ -117,7 +118,7 @@ fn region(a: &Analysed, name: &str, of: &[Part]) -> Option<(String, Region)> {
     let worked = of.iter().map(|p| p.2.unwrap() - p.1).sum();
     let waiting = arrivals.values().map(|arrived| end - arrived).sum();
     let counts = [arrivals.len() as i64, of.len() as i64];
-    // Since when there always was one that had begun and had none open.
+    // Since when at least one worker that had begun always had no open part.
     let mut edges: Vec<_> =
         of.iter().flat_map(|p| [(p.3[0], p.0, true, p.1), (p.3[1], p.0, false, p.2.unwrap())]).collect();
     edges.sort();
@@ -135,7 +136,7 @@ fn region(a: &Analysed, name: &str, of: &[Part]) -> Option<(String, Region)> {
     for (worker, arrived) in &arrivals {
         ran += during(a, *worker, ThreadState::Running, *arrived, end);
         if *arrived == end {
-            // It counts as ready as far back as that was at once, if others waited.
+            // Ready time counts back without a gap, if others waited.
             let (begun, waits) = begun[worker];
             let (from, to) = was_ready(a, *worker, begun);
             ready = ready.min((to - from.max(waits)).max(0) + during(a, *worker, ThreadState::Ready, begun, end));
@@ -150,14 +151,14 @@ fn region(a: &Analysed, name: &str, of: &[Part]) -> Option<(String, Region)> {
     Some((name.to_owned(), [of[0].1, end, first, counts[0], counts[1], worked, waiting, ran, ready]))
 }
 
-/// From when to when a thread was ready last, up to then.
+/// Returns the last ready stretch of a thread up to a time.
 fn was_ready(a: &Analysed, thread: i64, at: i64) -> (i64, i64) {
     let of = a.threads.iter().filter(|s| s.thread.0 == thread && s.state == ThreadState::Ready);
     let of = of.filter_map(|s| s.span.overlap(Span::new(a.span.start, Ns(at))));
     of.map(|span| (span.start.0, span.end.0)).max().unwrap_or((0, 0))
 }
 
-/// For how long a thread was in a state within a time.
+/// Returns how long a thread was in a state within a period.
 fn during(a: &Analysed, thread: i64, state: ThreadState, from: i64, to: i64) -> i64 {
     let of = a.threads.iter().filter(|s| s.thread.0 == thread && s.state == state);
     of.filter_map(|s| s.span.overlap(Span::new(Ns(from), Ns(to)))).map(|s| s.len().0).sum()

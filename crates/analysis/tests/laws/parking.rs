@@ -1,21 +1,21 @@
-//! Of each CPU, parked + unparked + unknown is the span, and its periods are what it is told; how many are parked at once is that of a
-//! look at every CPU at every instant, and so is it for each marked stretch.
+//! For each CPU, parked + unparked + unknown is the span, and its periods are those of the records. The number parked
+//! at the same time equals a check of every CPU at every instant, as does that of each marked stretch.
 
 use super::support::Analysed;
-use super::support::parked::{changes, is_told, parked};
+use super::support::parked::{changes, is_recorded, parked};
 use super::{queues, support::text};
 use model::{CoreType, CpuId, CpuState, Ns, Power, Span};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::ByName;
 
-/// All CPUs that the tables know, and those of which somebody tells within the span or before.
+/// All CPUs in the tables, and those with parking records within the span or before.
 fn cpus(a: &Analysed) -> BTreeSet<CpuId> {
-    let told = a.power.iter().filter(|c| c.at < a.span.end && matches!(c.to, Power::Parked(_))).map(|c| c.cpu);
-    queues::cpus(a).into_iter().chain(told).collect()
+    let recorded = a.power.iter().filter(|c| c.at < a.span.end && matches!(c.to, Power::Parked(_))).map(|c| c.cpu);
+    queues::cpus(a).into_iter().chain(recorded).collect()
 }
 
-/// Pieces of a span in which nothing is told of parking.
+/// The pieces of a span between parking records.
 fn pieces(a: &Analysed, span: Span) -> Vec<Span> {
     let mut cuts: BTreeSet<Ns> = changes(a).filter(|at| *at > span.start && *at < span.end).collect();
     cuts.extend([span.start, span.end]);
@@ -23,8 +23,8 @@ fn pieces(a: &Analysed, span: Span) -> Vec<Span> {
     cuts.windows(2).map(|w| Span::new(w[0], w[1])).collect()
 }
 
-/// How many CPUs of a type, or of all, are parked at an instant, and of how many nobody can say. Of a CPU that the tables know by
-/// what is told alone, it counts from there.
+/// How many CPUs of a type, or of all, are parked at an instant, and how many are unknown. A CPU that is in the tables
+/// only because of its record counts from that record on.
 fn counts(a: &Analysed, of: Option<CoreType>, at: Ns) -> (i64, i64) {
     let known = queues::cpus(a);
     let cpus = cpus(a).into_iter().filter(|c| of.is_none_or(|of| a.machine.core_type(*c) == of));
@@ -51,7 +51,7 @@ fn each_cpu(a: &Analysed) -> Result<(), TestCaseError> {
             *times.entry(parked(a, cpu, piece.start)).or_default() += piece.len().0;
         }
         let time = |of: Option<bool>| times.get(&of).copied().unwrap_or(0);
-        let known = |told: i64| Some(told).filter(|_| time(None) < a.span.len().0);
+        let known = |ns: i64| Some(ns).filter(|_| time(None) < a.span.len().0);
         prop_assert_eq!(cell("parked_ns"), known(time(Some(true))), "of CPU {}", cpu.0);
         prop_assert_eq!(cell("unparked_ns"), known(time(Some(false))), "of CPU {}", cpu.0);
         prop_assert_eq!(cell("unknown_ns"), Some(time(None)), "of CPU {}", cpu.0);
@@ -61,7 +61,7 @@ fn each_cpu(a: &Analysed) -> Result<(), TestCaseError> {
         let within = busy.filter_map(|s| s.span.overlap(a.span)).flat_map(|s| pieces(a, s));
         let busy = within.filter(|p| parked(a, cpu, p.start) == Some(true)).map(|p| p.len().0).sum();
         prop_assert_eq!(cell("busy_ns"), known(busy), "of CPU {}", cpu.0);
-        // A period may be nothing but an instant, between two that were told at once.
+        // A period may be empty, between two records at one instant.
         let mut is = parked(a, cpu, Ns(a.span.start.0 - 1));
         let (mut periods, mut longest, mut since) = (0, Ns::ZERO, a.span.start);
         for change in a.power.iter().filter(|c| c.cpu == cpu && a.span.start <= c.at && c.at < a.span.end) {
@@ -95,16 +95,16 @@ fn together(a: &Analysed) -> Result<(), TestCaseError> {
     let table = &a.tables["parked_together"];
     let [of, parked, unknown, duration] = [0, 1, 2, 3].map(|at| move |row: &Vec<model::Value>| text(&row[at]));
     let int = |cell: String| cell.parse::<i64>().unwrap();
-    let got: BTreeMap<_, _> =
+    let actual: BTreeMap<_, _> =
         table.rows.iter().map(|r| ((of(r), int(parked(r)), int(unknown(r))), int(duration(r)))).collect();
-    prop_assert_eq!(&got, &expected);
+    prop_assert_eq!(&actual, &expected);
     let sum = |table: &str| a.ints(table, "parked_ns").into_iter().sum::<i64>();
-    let all = got.iter().filter(|((of, ..), _)| of == "-").map(|((_, parked, _), ns)| parked * ns).sum::<i64>();
+    let all = actual.iter().filter(|((of, ..), _)| of == "-").map(|((_, parked, _), ns)| parked * ns).sum::<i64>();
     prop_assert_eq!(all, sum("parking"));
     Ok(())
 }
 
-/// Stretches that are marked from begin to end within the span, with how many CPUs were parked in the mean and at most.
+/// Stretches marked from begin to end within the span, with the mean and the maximum number of parked CPUs.
 fn frames(a: &Analysed) -> Result<(), TestCaseError> {
     let table = &a.tables["frames_parked"];
     let mut expected: BTreeMap<(String, i64, i64), (Vec<i64>, i64)> = BTreeMap::new();
@@ -116,19 +116,19 @@ fn frames(a: &Analysed) -> Result<(), TestCaseError> {
             return Ok(());
         }
         let took = (end - start).0;
-        // What is told at the instant of a mark comes behind it.
-        let (mut sums, mut most) = ([0i64; 2], if took == 0 { counts(a, None, Ns(start.0 - 1)).0 } else { 0 });
+        // A record at the instant of a mark comes after it.
+        let (mut sums, mut max_parked) = ([0i64; 2], if took == 0 { counts(a, None, Ns(start.0 - 1)).0 } else { 0 });
         for piece in pieces(a, Span::new(start, end)).into_iter().filter(|piece| !piece.is_empty()) {
             let (parked, unknown) = counts(a, None, piece.start);
             sums = [sums[0] + parked * piece.len().0, sums[1] + unknown * piece.len().0];
-            most = most.max(parked);
+            max_parked = max_parked.max(parked);
         }
         let mean = |sum: i64| if took == 0 { 0 } else { (2 * sum + took) / (2 * took) };
         let (times, highest) = expected.entry((text(&cells[2]), mean(sums[0]), mean(sums[1]))).or_default();
         times.push(took);
-        *highest = (*highest).max(most);
+        *highest = (*highest).max(max_parked);
     }
-    if !is_told(a) {
+    if !is_recorded(a) {
         prop_assert!(table.rows.is_empty());
         return Ok(());
     }
@@ -136,7 +136,7 @@ fn frames(a: &Analysed) -> Result<(), TestCaseError> {
     for (row, cells) in table.rows.iter().enumerate() {
         let cell = |col: &str| table.int(row, col).unwrap();
         let key = (text(&cells[0]), cell("parked"), cell("unknown"));
-        let (mut times, most) = expected.get(&key).cloned().unwrap_or_default();
+        let (mut times, max_parked) = expected.get(&key).cloned().unwrap_or_default();
         times.sort_unstable();
         let all = || expected.iter().filter(|((name, ..), _)| *name == key.0).flat_map(|(_, (times, _))| times);
         let mut of_name: Vec<i64> = all().copied().collect();
@@ -148,7 +148,7 @@ fn frames(a: &Analysed) -> Result<(), TestCaseError> {
         prop_assert_eq!(cell("longest_ns"), *times.last().unwrap(), "{:?}", key);
         prop_assert_eq!(cell("budget_ns"), budget, "{:?}", key);
         prop_assert_eq!(cell("over_budget"), times.iter().filter(|t| **t > budget).count() as i64, "{:?}", key);
-        prop_assert_eq!(cell("most_parked"), most, "{:?}", key);
+        prop_assert_eq!(cell("max_parked"), max_parked, "{:?}", key);
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Each CPU is idle for as long as in all of its idle states, but for unknown time; it has a frequency, told or not, all of the time;
-//! and threads run for as long at all frequencies as at all.
+//! Each CPU is idle for as long as in all of its idle states, except unknown time. It has a frequency, recorded or
+//! unknown, all of the time. Threads run for as long at all frequencies as in total.
 
 use super::support::Analysed;
 use model::{CpuState, Ns, ThreadState};
@@ -23,14 +23,14 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     let idle = sums("idle_residency", "cpu", "residency_ns");
     let at = |state: CpuState| state as usize;
     for (cpu, time) in &times {
-        let told = idle.get(cpu).copied().unwrap_or(0);
+        let actual = idle.get(cpu).copied().unwrap_or(0);
         let (known, unknown) = (time[at(CpuState::Idle)], time[at(CpuState::Unknown)]);
-        prop_assert!(known <= told && told <= known + unknown, "CPU {}: {} <= {}", cpu, known, told);
+        prop_assert!(known <= actual && actual <= known + unknown, "CPU {}: {} <= {}", cpu, known, actual);
     }
     for (col, state) in [("busy_ns", CpuState::Busy), ("idle_ns", CpuState::Idle)] {
-        let told = sums("frequency_residency", "cpu", col);
+        let actual = sums("frequency_residency", "cpu", col);
         for (cpu, time) in &times {
-            prop_assert_eq!(told.get(cpu).copied().unwrap_or(0), time[at(state)], "{} of CPU {}", col, cpu);
+            prop_assert_eq!(actual.get(cpu).copied().unwrap_or(0), time[at(state)], "{} of CPU {}", col, cpu);
         }
     }
     for (cpu, time) in sums("frequency_residency", "cpu", "residency_ns") {

@@ -1,5 +1,5 @@
-//! Parts tile the time asked for; in each, what the CPUs did sums to their time, and over all parts to the CPUs' sums and those of
-//! priorities.
+//! Parts tile the requested range. In each, the use of the CPUs sums to their time, and over all parts to the sums of
+//! CPUs and of priorities.
 
 use super::support::Analysed;
 use model::{CpuState, ThreadState};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use testkit::ByName;
 
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
-    const CLASSES: [&str; 6] = ["deadline_ns", "real_time_ns", "high_ns", "normal_ns", "low_ns", "untold_ns"];
+    const CLASSES: [&str; 6] = ["deadline_ns", "real_time_ns", "high_ns", "normal_ns", "low_ns", "not_recorded_ns"];
     let table = &a.tables["priority_classes"];
     let rows = || 0..table.rows.len();
     let of = |row, col: &str| table.int(row, col).unwrap();
@@ -31,12 +31,12 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     };
     prop_assert_eq!(sum("real_time_ns"), at_prio(|prio| prio.is_some_and(|prio| (0..100).contains(&prio))));
     prop_assert_eq!(sum("normal_ns"), at_prio(|prio| prio == Some(120)));
-    prop_assert_eq!(sum("untold_ns"), at_prio(|prio| prio.is_none()));
-    // A row is as long for each CPU that tells anything then.
+    prop_assert_eq!(sum("not_recorded_ns"), at_prio(|prio| prio.is_none()));
+    // A row has its length once for each recorded CPU.
     let cpus = a.totals.cpus.len() as i64;
     for row in rows() {
-        let did: i64 = CLASSES.iter().chain(&["idle_ns", "unknown_ns"]).map(|col| of(row, col)).sum();
-        prop_assert_eq!(did, cpus * (of(row, "end_ns") - of(row, "start_ns")));
+        let used: i64 = CLASSES.iter().chain(&["idle_ns", "unknown_ns"]).map(|col| of(row, col)).sum();
+        prop_assert_eq!(used, cpus * (of(row, "end_ns") - of(row, "start_ns")));
     }
     Ok(())
 }

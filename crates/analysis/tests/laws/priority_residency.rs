@@ -18,18 +18,18 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
             _ => {}
         }
     }
-    let mut told = BTreeMap::new();
+    let mut actual = BTreeMap::new();
     let mut shares: BTreeMap<i64, f64> = BTreeMap::new();
     for row in 0..table.rows.len() {
         let int = |col| table.int(row, col);
         let thread = int("thread").unwrap();
-        told.insert((thread, int("prio")), (int("running_ns").unwrap(), int("ready_ns").unwrap_or(0)));
+        actual.insert((thread, int("prio")), (int("running_ns").unwrap(), int("ready_ns").unwrap_or(0)));
         prop_assert_eq!(int("ready_ns").is_some(), a.totals.ready_known);
         if let Value::Float(share) = table.rows[row][table.def.col("share").unwrap()] {
             *shares.entry(thread).or_default() += share;
         }
     }
-    prop_assert_eq!(told, sums);
+    prop_assert_eq!(actual, sums);
     prop_assert!(shares.values().all(|sum| (sum - 1.0).abs() < 1e-9));
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! Ready time, piece by piece: in none of them does any CPU change, the thread's run queue, where it is allowed, or whether it is throttled or a CPU parked. Slow, and plain to see.
+//! Ready time, piece by piece. Within a piece nothing changes: no CPU, no run queue or affinity of the thread, no
+//! throttling and no parking. Slow, but simple.
 
 use super::support::Analysed;
 use model::{CpuId, CpuState, CpuStretch, Ns, Span, ThreadState, ThreadStretch};
@@ -7,7 +8,7 @@ use model::{CpuId, CpuState, CpuStretch, Ns, Span, ThreadState, ThreadStretch};
 pub struct Piece<'a> {
     pub of: &'a ThreadStretch,
     pub span: Span,
-    /// On whose run queue.
+    /// The CPU of its run queue.
     pub queue: Option<CpuId>,
 }
 
@@ -33,7 +34,7 @@ pub fn pieces(a: &Analysed) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The CPUs that the tables know.
+/// The CPUs in the tables.
 pub fn cpus(a: &Analysed) -> Vec<CpuId> {
     let listed = a.machine.cpus.iter().filter(|c| c.online).map(|c| c.id);
     let followed = a.totals.cpus.iter().filter(|c| c.followed).map(|c| c.cpu);
@@ -43,7 +44,7 @@ pub fn cpus(a: &Analysed) -> Vec<CpuId> {
     all
 }
 
-/// What a CPU does at an instant, if anybody knows.
+/// The state of a CPU at an instant, if it is known.
 pub fn at(a: &Analysed, cpu: CpuId, time: Ns) -> Option<&CpuStretch> {
     let here = |s: &&CpuStretch| s.cpu == cpu && s.span.start <= time && time < s.span.end;
     a.cpus.iter().find(here).filter(|s| s.state != CpuState::Unknown)

@@ -1,9 +1,9 @@
-//! Each sum is that of the stretches; ready time by what was free is that of a look at every CPU at every instant.
+//! Each sum is that of the stretches; ready time by what was free equals a check of every CPU at every instant.
 
 use super::queues::{self, Piece};
 use super::support::Analysed;
 use super::support::allowed::allowed;
-use super::support::parked::{is_told, parked};
+use super::support::parked::{is_recorded, parked};
 use super::support::throttled::throttled;
 use model::{CpuId, CpuState, Ns, Reason, ThreadKey, ThreadState, ThreadStretch};
 use proptest::prelude::*;
@@ -43,7 +43,7 @@ fn class(a: &Analysed, piece: &Piece<'_>) -> &'static str {
     if throttled(a, piece.of.thread, piece.span.start) == Some(true) {
         return CLASSES[6];
     }
-    // Of a CPU that runs no thread, as far as is known, it is enough to know that it is parked.
+    // For a CPU that runs no thread, as far as is known, it is enough to know that it is parked.
     let state = |cpu| match queues::at(a, cpu, piece.span.start).map(|s| s.state) {
         Some(CpuState::Busy) => Some(Free::No),
         _ if parked(a, cpu, piece.span.start) == Some(true) => Some(Free::Parked),
@@ -51,8 +51,8 @@ fn class(a: &Analysed, piece: &Piece<'_>) -> &'static str {
     };
     let cpus = queues::cpus(a);
     let Some(queue) = piece.queue.filter(|q| cpus.contains(q)) else { return CLASSES[4] };
-    let told = allowed(a, piece.of.thread, piece.span.start);
-    let is_allowed = |cpu: CpuId| told.as_ref().is_none_or(|t| t.contains(&cpu));
+    let allowed_cpus = allowed(a, piece.of.thread, piece.span.start);
+    let is_allowed = |cpu: CpuId| allowed_cpus.as_ref().is_none_or(|t| t.contains(&cpu));
     let of_type = |same: bool| {
         let of = cpus.iter().filter(|c| (a.machine.core_class(**c) == a.machine.core_class(queue)) == same);
         of.filter(|c| is_allowed(**c)).map(|c| state(*c)).collect::<Vec<_>>()
@@ -74,14 +74,14 @@ fn class(a: &Analysed, piece: &Piece<'_>) -> &'static str {
     }
 }
 
-/// How often a thread came into a state, from its stretches within the span.
+/// How often a thread entered a state, from its stretches within the span.
 fn count(stretches: &[&ThreadStretch], state: ThreadState, from: Ns) -> i64 {
-    let told = |at: usize| {
+    let is_counted = |at: usize| {
         let before_first = at > 0 && stretches[at - 1].reason == Reason::BeforeFirst;
         !(stretches[at].reason == Reason::Snapshot || state == ThreadState::Blocked && before_first)
     };
     let within = |s: &ThreadStretch| s.state == state && s.span.start > Ns::ZERO && s.span.start >= from;
-    (0..stretches.len()).filter(|at| within(stretches[*at]) && told(*at)).count() as i64
+    (0..stretches.len()).filter(|at| within(stretches[*at]) && is_counted(*at)).count() as i64
 }
 
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
@@ -91,10 +91,10 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     }
     of_thread.retain(|_, stretches| stretches.iter().any(|s| s.state != ThreadState::Exited));
     let mut classes: BTreeMap<(i64, &str), i64> = BTreeMap::new();
-    let mut untold: BTreeMap<i64, i64> = BTreeMap::new();
+    let mut affinity_unknown: BTreeMap<i64, i64> = BTreeMap::new();
     for piece in queues::pieces(a) {
         if allowed(a, piece.of.thread, piece.span.start).is_none() {
-            *untold.entry(piece.of.thread.0).or_default() += piece.span.len().0;
+            *affinity_unknown.entry(piece.of.thread.0).or_default() += piece.span.len().0;
         }
         *classes.entry((piece.of.thread.0, class(a, &piece))).or_default() += piece.span.len().0;
     }
@@ -116,18 +116,18 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         prop_assert_eq!(cell("blocked_count"), count(ThreadState::Blocked));
         prop_assert_eq!(cell("max_blocked_ns"), max(ThreadState::Blocked));
         prop_assert_eq!(cell("unknown_ns"), sum(ThreadState::Unknown));
-        let known = |told: Option<i64>| told.filter(|_| a.totals.ready_known);
+        let known = |cell: Option<i64>| cell.filter(|_| a.totals.ready_known);
         prop_assert_eq!(cell("ready_ns"), known(sum(ThreadState::Ready)));
         prop_assert_eq!(cell("ready_count"), known(count(ThreadState::Ready)));
         prop_assert_eq!(cell("max_ready_ns"), known(max(ThreadState::Ready)));
         prop_assert_eq!(BEGINS.iter().map(|c| cell(c)).sum::<Option<i64>>(), cell("ready_ns"));
-        let untold = untold.get(thread).copied().unwrap_or(0);
-        prop_assert_eq!(cell("permission_unknown_ns"), known(Some(untold)));
-        let tells = throttled(a, ThreadKey(*thread), a.span.start).is_some();
+        let affinity_unknown = affinity_unknown.get(thread).copied().unwrap_or(0);
+        prop_assert_eq!(cell("permission_unknown_ns"), known(Some(affinity_unknown)));
+        let is_reported = throttled(a, ThreadKey(*thread), a.span.start).is_some();
         let is_known = |col: &str| match col {
-            "free_not_allowed_ns" => Some(untold) != cell("ready_ns"),
-            "throttled_ns" => tells,
-            "free_parked_ns" => is_told(a),
+            "free_not_allowed_ns" => Some(affinity_unknown) != cell("ready_ns"),
+            "throttled_ns" => is_reported,
+            "free_parked_ns" => is_recorded(a),
             _ => true,
         };
         for col in CLASSES {

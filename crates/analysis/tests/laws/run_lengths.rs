@@ -1,4 +1,5 @@
-//! Rows hold the lengths that they say; they sum to each thread's running time on each class of cores, and to its runs.
+//! Rows contain durations within their bounds. They sum to each thread's running time on each core class, and to its
+//! runs.
 
 use super::support::Analysed;
 use model::{Ns, Reason, ThreadState};
@@ -8,12 +9,12 @@ use testkit::ByName;
 
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     let table = &a.tables["run_lengths"];
-    let mut told = BTreeMap::new();
+    let mut actual = BTreeMap::new();
     let (mut known, mut woken) = (0, 0);
     for row in 0..table.rows.len() {
         let int = |col| table.int(row, col);
         let (runs, running) = (int("runs").unwrap(), int("running_ns").unwrap());
-        *told.entry((int("thread").unwrap(), int("core_class"))).or_insert(0) += running;
+        *actual.entry((int("thread").unwrap(), int("core_class"))).or_insert(0) += running;
         prop_assert!(runs > 0);
         if let (Some(from), Some(to)) = (int("from_ns"), int("to_ns")) {
             prop_assert!(from * runs <= running && running < to * runs);
@@ -39,7 +40,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         });
         after_wake += i64::from(begins && woken && a.totals.ready_known);
     }
-    prop_assert_eq!(told, sums);
+    prop_assert_eq!(actual, sums);
     prop_assert_eq!(known, whole);
     prop_assert_eq!(woken, after_wake);
     Ok(())

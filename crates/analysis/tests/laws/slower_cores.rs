@@ -1,4 +1,4 @@
-//! What is on faster cores while a thread runs on a slower one, looked up at every instant; it tiles running there.
+//! What faster cores offer while a thread runs on a slower one, looked up at every instant; it tiles running there.
 
 use super::support::Analysed;
 use super::support::allowed::allowed;
@@ -7,7 +7,7 @@ use model::{CpuId, CpuState, Ns, ThreadKey, ThreadState};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// At which priority a thread runs on a CPU, where told.
+/// The priority at which a thread runs on a CPU, if recorded.
 fn prio(a: &Analysed, thread: ThreadKey, cpu: CpuId, at: Ns) -> Option<i16> {
     let runs = |s: &&model::ThreadStretch| {
         s.thread == thread
@@ -19,13 +19,14 @@ fn prio(a: &Analysed, thread: ThreadKey, cpu: CpuId, at: Ns) -> Option<i16> {
     a.threads.iter().find(runs).and_then(|s| s.prio.get())
 }
 
-/// Which column: 0 idle, 1 idle where it is not allowed, 2 one of lower priority, 3 none, 4 nobody told where it is allowed.
+/// The column: 0 idle, 1 idle where it is not allowed, 2 one of lower priority, 3 none, 4 affinity not recorded.
 fn found(a: &Analysed, thread: ThreadKey, cpu: CpuId, class: u32, at: Ns, cores: &[Core]) -> usize {
     let Some(set) = allowed(a, thread, at) else { return 4 };
     let faster = || cores.iter().filter(|c| c.class.is_some_and(|c| c > class));
     let may = |core: &Core| core.cpus.iter().any(|c| set.contains(&c.id));
     let parked = |c: &Core| c.cpus.iter().all(|c| c.parked);
-    let idles = |c: &&Core| c.told && c.count(CpuState::Busy) == 0 && c.count(CpuState::Unknown) == 0 && !parked(c);
+    let idles =
+        |c: &&Core| c.siblings_known && c.count(CpuState::Busy) == 0 && c.count(CpuState::Unknown) == 0 && !parked(c);
     let own = prio(a, thread, cpu, at);
     let lower = || {
         faster()
@@ -66,7 +67,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         prop_assert_eq!((thread, cols.each_ref().map(|c| c[row])), (thread, *expected));
         prop_assert_eq!((thread, running[row]), (thread, expected.iter().sum::<i64>()));
     }
-    // The table placement judges the same by clocks.
+    // The table placement calculates the same by clocks.
     let slower: BTreeMap<i64, i64> =
         a.ints("placement", "thread").into_iter().zip(a.ints("placement", "slower_core_lower_ns")).collect();
     for (row, thread) in keys.iter().enumerate() {

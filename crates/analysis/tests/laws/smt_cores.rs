@@ -1,4 +1,4 @@
-//! Idle, one busy, many busy and unknown of each core are those of every instant looked up, and tile the span.
+//! Idle, one busy, many busy and unknown of each core equal a check of every instant, and tile the span.
 
 use super::support::Analysed;
 use super::support::instants::{Core, cores, instants};
@@ -35,9 +35,9 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     let cols = COLS.map(|col| a.ints("smt_cores", col));
     prop_assert_eq!(cols[0].len(), times.len());
     for (row, (core, expected)) in times.iter().enumerate() {
-        let got: Vec<i64> = cols[1..].iter().map(|c| c[row]).collect();
-        prop_assert_eq!((cols[0][row], &got[..]), (*core, &expected[..]));
-        prop_assert_eq!(got[..4].iter().sum::<i64>(), a.span.len().0);
+        let actual: Vec<i64> = cols[1..].iter().map(|c| c[row]).collect();
+        prop_assert_eq!((cols[0][row], &actual[..]), (*core, &expected[..]));
+        prop_assert_eq!(actual[..4].iter().sum::<i64>(), a.span.len().0);
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What each thread had beside it at every instant; the four times tile its running time.
+//! The state of each thread's siblings at every instant; the four times tile its running time.
 
 use super::support::Analysed;
 use super::support::instants::instants;
@@ -19,7 +19,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
             core.threads().for_each(|thread| threads.entry(thread).or_default()[place] += instant.ns);
         }
     }
-    const TIMES: [&str; 4] = ["alone_ns", "beside_busy_ns", "beside_unknown_ns", "no_sibling_ns"];
+    const TIMES: [&str; 4] = ["alone_ns", "sibling_busy_ns", "sibling_unknown_ns", "no_sibling_ns"];
     let times = TIMES.map(|col| a.ints("smt_threads", col));
     let keys = a.ints("smt_threads", "thread");
     prop_assert_eq!(&keys, &threads.keys().copied().collect::<Vec<_>>());

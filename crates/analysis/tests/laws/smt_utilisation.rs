@@ -1,4 +1,4 @@
-//! Core time is known or unknown; a core with a busy CPU is used wholly, or at least by 1/1.3.
+//! Core time is known or unknown; the used part of a core with a busy CPU is at least 1/1.3.
 
 use super::support::Analysed;
 use model::Value;
@@ -22,7 +22,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         prop_assert!((share + rest - 1.0).abs() < 1e-9);
         prop_assert!((share * known[row] as f64 - used[row] as f64).abs() < 1.0);
         prop_assert!((-1e-9..=1.0 + 1e-9).contains(&share));
-        // Cores of one CPU have no gain: there the two are the same.
+        // Cores of one CPU have no gain: there the two are equal.
         prop_assert!(cores[row] != cpus[row] || (share - busy).abs() < 1e-9);
     }
     let busy: i64 = ["one_busy_ns", "many_busy_ns"].iter().flat_map(|col| a.ints("smt_cores", col)).sum();

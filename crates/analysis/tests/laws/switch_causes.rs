@@ -1,5 +1,5 @@
-//! Preemptions and yields are the ready stretches that say so, with who came next; where a running stretch ends, something is
-//! counted; and nothing is counted that stage one did not count.
+//! Preemptions and yields equal the ready stretches with these reasons, with what came next. Every end of a running
+//! stretch is counted. No more is counted than in stage one.
 
 use super::queues;
 use super::support::Analysed;
@@ -8,23 +8,23 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use testkit::ByName;
 
-/// Who came next on the CPU that a thread left, against it, and its key.
+/// What came next on the CPU that a thread left, compared with it, and its key.
 fn next(a: &Analysed, ready: &ThreadStretch) -> (Option<&'static str>, Option<i64>) {
-    there(a, ready).unwrap_or_default()
+    what_followed(a, ready).unwrap_or_default()
 }
 
-fn there(a: &Analysed, ready: &ThreadStretch) -> Option<(Option<&'static str>, Option<i64>)> {
+fn what_followed(a: &Analysed, ready: &ThreadStretch) -> Option<(Option<&'static str>, Option<i64>)> {
     let at = ready.span.start;
     let ran = |s: &&ThreadStretch| s.thread == ready.thread && s.span.end == at && s.state == ThreadState::Running;
     let ran = a.threads.iter().find(ran).filter(|s| s.span.overlap(a.span).is_some()).unwrap_or(ready);
-    let there = queues::at(a, ran.cpu?, at).filter(|s| s.span.start == at)?;
-    if there.state == CpuState::Idle {
+    let next = queues::at(a, ran.cpu?, at).filter(|s| s.span.start == at)?;
+    if next.state == CpuState::Idle {
         return Some((Some("idle"), Some(0)));
     }
-    if there.state == CpuState::Unknown {
+    if next.state == CpuState::Unknown {
         return None;
     }
-    let came = |s: &&ThreadStretch| s.thread == there.thread && s.span.start == at && s.state == ThreadState::Running;
+    let came = |s: &&ThreadStretch| s.thread == next.thread && s.span.start == at && s.state == ThreadState::Running;
     let came = a.threads.iter().find(came).and_then(|s| s.prio.get());
     let word = match (came, ran.prio.get()) {
         (None, _) | (_, None) => None,
@@ -32,10 +32,10 @@ fn there(a: &Analysed, ready: &ThreadStretch) -> Option<(Option<&'static str>, O
         (came, own) if came > own => Some("lower"),
         _ => Some("equal"),
     };
-    Some((word, Some(there.thread.0)))
+    Some((word, Some(next.thread.0)))
 }
 
-/// Where every running stretch within the span ended that did not last to its end.
+/// The number of running stretches that ended within the span and before its end.
 fn ends(a: &Analysed) -> i64 {
     let running = a.threads.iter().filter(|s| s.state == ThreadState::Running && s.span.overlap(a.span).is_some());
     let goes_on = |of: &ThreadStretch| {
@@ -65,14 +65,14 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         }
     }
     let table = &a.tables["switch_causes"];
-    let (mut got, mut all, mut known) = (BTreeMap::new(), 0, 0);
+    let (mut actual, mut all, mut known) = (BTreeMap::new(), 0, 0);
     for row in 0..table.rows.len() {
         let cause = table.text(row, "cause").unwrap();
         let count = table.int(row, "count").unwrap();
         prop_assert!(count > 0);
         all += count;
         known += if cause == "unknown" { 0 } else { count };
-        let left = cause == "unknown" && table.text(row, "letter") == Some("R");
+        let left = cause == "unknown" && table.text(row, "state_letter") == Some("R");
         known += if left { count } else { 0 };
         if left || !matches!(cause, "unknown" | "blocked" | "exited") {
             prop_assert_eq!(table.int(row, "ready_ns").is_some(), a.totals.ready_known);
@@ -80,10 +80,10 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
             let key = (table.int(row, "thread").unwrap(), cause, next);
             let ready = table.int(row, "ready_ns");
             let ready = ready.unwrap_or_else(|| expected.get(&key).map_or(0, |e| e.1));
-            prop_assert!(got.insert(key, (count, ready)).is_none(), "twice: {:?}", key);
+            prop_assert!(actual.insert(key, (count, ready)).is_none(), "twice: {:?}", key);
         }
     }
-    prop_assert_eq!(got, expected);
+    prop_assert_eq!(actual, expected);
     prop_assert!(all >= ends(a), "{} stretches ended, {} counted", ends(a), all);
     let counted: u64 = a.totals.threads.all().unwrap().iter().map(|t| t.voluntary + t.involuntary).sum();
     prop_assert!(known as u64 <= counted, "{known} of {counted}");

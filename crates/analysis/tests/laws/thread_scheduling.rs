@@ -1,5 +1,5 @@
-//! A thread's rows follow one another without overlap, within its life and the time asked for; each tells other settings than the
-//! one before it, and at its begin, as at its end, something was told.
+//! A thread's rows follow one another without overlap, within its instance and the requested range. Each has other
+//! settings than the one before it, and there is a record at its begin and at its end.
 
 use super::support::Analysed;
 use model::{Ns, Prio, SetTo, ThreadState};
@@ -9,30 +9,35 @@ use testkit::ByName;
 
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     let table = &a.tables["thread_scheduling"];
-    let mut lives: BTreeMap<i64, (Ns, Ns)> = BTreeMap::new();
+    let mut instances: BTreeMap<i64, (Ns, Ns)> = BTreeMap::new();
     for s in a.threads.iter().filter(|s| s.state != ThreadState::Exited) {
         let Some(within) = s.span.overlap(a.span) else { continue };
-        let life = lives.entry(s.thread.0).or_insert((within.start, within.end));
-        *life = (life.0.min(within.start), life.1.max(within.end));
+        let instance = instances.entry(s.thread.0).or_insert((within.start, within.end));
+        *instance = (instance.0.min(within.start), instance.1.max(within.end));
     }
-    let told: BTreeSet<Ns> = a.settings.iter().map(|s| s.at.max(a.span.start)).collect();
+    let record_times: BTreeSet<Ns> = a.settings.iter().map(|s| s.at.max(a.span.start)).collect();
     let mut last: BTreeMap<i64, (i64, usize)> = BTreeMap::new();
     for row in 0..table.rows.len() {
         let int = |col| table.int(row, col).unwrap();
         let (thread, start, end) = (int("thread"), int("start_ns"), int("end_ns"));
         prop_assert!(start < end);
-        let life = lives.get(&thread).copied();
-        prop_assert!(life.is_some_and(|(from, to)| from.0 <= start && end <= to.0), "{thread} {start} {end} {life:?}");
-        let begins =
-            told.contains(&Ns(start)) || life.is_some_and(|(from, _)| from.0 == start) || is_back(a, thread, start);
-        let ends = told.contains(&Ns(end)) || life.is_some_and(|(_, to)| to.0 == end) || exits(a, thread, end);
+        let instance = instances.get(&thread).copied();
+        prop_assert!(
+            instance.is_some_and(|(from, to)| from.0 <= start && end <= to.0),
+            "{thread} {start} {end} {instance:?}"
+        );
+        let begins = record_times.contains(&Ns(start))
+            || instance.is_some_and(|(from, _)| from.0 == start)
+            || is_back(a, thread, start);
+        let ends =
+            record_times.contains(&Ns(end)) || instance.is_some_and(|(_, to)| to.0 == end) || exits(a, thread, end);
         prop_assert!(begins && ends, "{thread} {start} {end}");
         if let Some((before, at)) = last.insert(thread, (end, row)) {
             prop_assert!(before <= start);
             prop_assert!(before < start || table.rows[at][4..] != table.rows[row][4..], "{thread} {start}");
         }
     }
-    // Whoever was told of while it lived has a row, but for what lasted no time.
+    // Every thread with a record while it was alive has a row, unless that is empty.
     for setting in a.settings.iter().filter(|s| !matches!(s.to, SetTo::IdealCpu(_) | SetTo::Weight { .. })) {
         let alive = |s: &&model::ThreadStretch| {
             let holds = s.span.overlap(a.span).is_some_and(|w| w.start <= setting.at && setting.at < w.end);
@@ -50,7 +55,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// By a lossy source, one that exited may be heard of again.
+/// A lossy source may record a thread again after its exit.
 fn is_back(a: &Analysed, thread: i64, at: i64) -> bool {
     a.threads.iter().any(|s| s.thread.0 == thread && s.state == ThreadState::Exited && s.span.end.0 == at)
 }

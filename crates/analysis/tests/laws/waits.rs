@@ -1,4 +1,4 @@
-//! The waits of each pair, looked up anew; and what the waker did meanwhile lies within them, and is all that it did where it
+//! The waits of each pair, looked up independently. The waker's state times lie within them, and are complete if it
 //! changed its state less often than is remembered.
 
 use super::support::Analysed;
@@ -7,38 +7,38 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use testkit::ByName;
 
-/// So many stretches of a thread are remembered.
+/// The number of stretches kept for each thread.
 const REMEMBERED: usize = 32;
 const COLUMNS: [&str; 4] = ["waker_running_ns", "waker_preempted_ns", "waker_ready_ns", "waker_blocked_ns"];
 
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     let table = &a.tables["waits"];
-    let mut told = BTreeMap::<_, [i64; 6]>::new();
+    let mut actual = BTreeMap::<_, [i64; 6]>::new();
     let mut by_waker = BTreeMap::<_, i64>::new();
     for row in 0..table.rows.len() {
         let int = |col| table.int(row, col);
         let waker = int("waker");
         prop_assert_eq!(COLUMNS.map(|col| int(col).is_some()), [waker.is_some_and(|key| key > 0); 4]);
-        let did = COLUMNS.map(|col| int(col).unwrap_or(0));
+        let waker_times = COLUMNS.map(|col| int(col).unwrap_or(0));
         let [waits, blocked] = ["waits", "blocked_ns"].map(|col| int(col).unwrap());
-        prop_assert!(did.iter().sum::<i64>() <= blocked);
-        let together = int("together");
+        prop_assert!(waker_times.iter().sum::<i64>() <= blocked);
+        let together = int("woken_together");
         prop_assert_eq!(together.is_some(), waker.is_some_and(|key| key > 0));
         prop_assert!((0..=waits).contains(&together.unwrap_or(0)));
         if let Some(ended) = together {
             let of = by_waker.entry(waker).or_default();
             *of += ended;
         }
-        let key = (int("thread"), waker, table.text(row, "letter").map(str::to_owned));
-        let sums = told.entry(key).or_default();
-        for (sum, more) in sums.iter_mut().zip([waits, blocked].into_iter().chain(did)) {
+        let key = (int("thread"), waker, table.text(row, "state_letter").map(str::to_owned));
+        let sums = actual.entry(key).or_default();
+        for (sum, more) in sums.iter_mut().zip([waits, blocked].into_iter().chain(waker_times)) {
             *sum += more;
         }
     }
-    // Nobody is woken together with nobody.
+    // Without a waker nothing counts as woken together.
     prop_assert!(by_waker.values().all(|ended| *ended != 1));
     if !a.totals.ready_known {
-        prop_assert!(told.is_empty());
+        prop_assert!(actual.is_empty());
         return Ok(());
     }
     let mut expected = BTreeMap::<_, [i64; 6]>::new();
@@ -65,24 +65,24 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
             continue;
         }
         all &= a.threads.iter().filter(before).count() < REMEMBERED;
-        for did in a.threads.iter().filter(before) {
-            let column = match (did.state, did.reason) {
+        for stretch in a.threads.iter().filter(before) {
+            let column = match (stretch.state, stretch.reason) {
                 (ThreadState::Running, _) => 2,
                 (ThreadState::Ready, reason) if reason.left_runnable() => 3,
                 (ThreadState::Ready, _) => 4,
                 (ThreadState::Blocked, _) => 5,
                 _ => continue,
             };
-            sums[column] += did.span.overlap(within).map_or(0, |s| s.len().0);
+            sums[column] += stretch.span.overlap(within).map_or(0, |s| s.len().0);
         }
     }
     let of_waits = |sums: &BTreeMap<_, [i64; 6]>| -> Vec<_> {
         let each = sums.iter().map(|(key, s): (&(_, _, Option<String>), _)| (key.clone(), s[0], s[1]));
         each.collect()
     };
-    prop_assert_eq!(of_waits(&told), of_waits(&expected));
+    prop_assert_eq!(of_waits(&actual), of_waits(&expected));
     if all {
-        prop_assert_eq!(told, expected);
+        prop_assert_eq!(actual, expected);
     }
     Ok(())
 }

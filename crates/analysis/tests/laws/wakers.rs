@@ -1,4 +1,4 @@
-//! The wakings of each pair, the ready time that followed, and on whose run queue, each looked up anew.
+//! The wakeups of each pair, the ready time that followed, and the CPU of the run queue, each looked up independently.
 
 use super::support::Analysed;
 use model::{Ns, Reason, ThreadState};
@@ -8,18 +8,19 @@ use testkit::ByName;
 
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     let table = &a.tables["wakers"];
-    let mut told = BTreeMap::new();
+    let mut actual = BTreeMap::new();
     let [mut same, mut other] = [0, 0];
     for row in 0..table.rows.len() {
         let int = |col| table.int(row, col);
         let of = |col| int(col).unwrap();
         prop_assert_eq!(of("wakings"), of("same_cpu") + of("other_cpu") + of("unknown_cpu"));
-        told.insert((int("waker"), of("thread")), (of("wakings"), of("ready_ns")));
+        actual.insert((int("waker"), of("thread")), (of("wakings"), of("ready_ns")));
         same += of("same_cpu");
         other += of("other_cpu");
     }
     let mut sums: BTreeMap<_, (i64, i64)> = BTreeMap::new();
-    // How many are surely to the waker's own CPU, how many surely to another, and how many only the order of one instant tells.
+    // How many are certainly to the waker's own CPU, how many certainly to another, and how many depend on the order
+    // within one instant.
     let [mut surely_same, mut surely_other, mut either] = [0, 0, 0];
     for s in a.threads.iter().filter(|s| s.state == ThreadState::Ready) {
         let (Some(within), Reason::Woken | Reason::New | Reason::WokenBefore) = (s.span.overlap(a.span), s.reason)
@@ -45,7 +46,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
             None => either += i64::from(of_waker().any(|w| w.span.start == at || w.span.end == at)),
         }
     }
-    prop_assert_eq!(told, sums);
+    prop_assert_eq!(actual, sums);
     prop_assert!(surely_same <= same && same <= surely_same + either);
     prop_assert!(surely_other <= other && other <= surely_other + either);
     Ok(())

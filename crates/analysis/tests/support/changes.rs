@@ -1,4 +1,4 @@
-//! What a timeline's events say, by kind: the laws ask for each kind apart.
+//! The events of a timeline by kind, since the invariants need each kind separately.
 
 use model::{Change, CpuId, Mark, NameId, Ns, Power, SetTo, Subject, Tid, TimelineEvent};
 
@@ -18,7 +18,7 @@ pub struct PowerChange {
     pub to: Power,
 }
 
-/// A thread may use these CPUs from now on.
+/// A thread is allowed on these CPUs from now on.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowed {
     pub at: Ns,
@@ -26,7 +26,7 @@ pub struct Allowed {
     pub cpus: NameId,
 }
 
-/// A thread is throttled from now on, or no longer; `None`: of all threads, every change is reported from here on.
+/// A thread is throttled from now on, or no longer; `None`: for all threads, every change is reported from now on.
 #[derive(Clone, Copy, Debug)]
 pub struct Throttle {
     pub at: Ns,
@@ -34,7 +34,7 @@ pub struct Throttle {
     pub begins: bool,
 }
 
-/// How a thread (`None`: a cgroup) is set from now on.
+/// The settings of a thread (`None`: of a cgroup) from now on.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     pub at: Ns,
@@ -42,7 +42,7 @@ pub struct Setting {
     pub to: SetTo,
 }
 
-/// What a program marked.
+/// An event of a mark.
 #[derive(Clone, Copy, Debug)]
 pub struct Marked {
     pub at: Ns,

@@ -1,11 +1,11 @@
-//! The slow way: every CPU of every core at every instant, looked up in the stretches.
+//! The slow calculation: every CPU of every core at every instant, looked up in the stretches.
 
 use super::Analysed;
 use super::parked::{changes, parked};
 use model::{CoreType, CpuId, CpuState, Ns, Span, ThreadKey};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A while in which nothing changes, nor where anybody is allowed.
+/// A period in which nothing changes, including affinity.
 pub struct Instant {
     pub from: Ns,
     pub ns: i64,
@@ -15,11 +15,11 @@ pub struct Instant {
 /// A core and its CPUs, by number.
 #[derive(Clone)]
 pub struct Core {
-    /// `None` where the machine does not list it.
+    /// `None` if the machine does not list it.
     pub class: Option<u32>,
     pub core_type: CoreType,
-    /// Its siblings are told.
-    pub told: bool,
+    /// Whether its siblings are recorded.
+    pub siblings_known: bool,
     pub cpus: Vec<Cpu>,
 }
 
@@ -72,7 +72,7 @@ pub fn instants(a: &Analysed) -> Vec<Instant> {
     cuts.windows(2).map(instant).collect()
 }
 
-/// All cores, of which nothing is known yet.
+/// All cores, in an unknown state.
 pub fn cores(a: &Analysed) -> Vec<Core> {
     let followed: BTreeSet<CpuId> = a.totals.cpus.iter().filter(|c| c.followed).map(|c| c.cpu).collect();
     let mut ids: BTreeSet<CpuId> = a.machine.cpus.iter().filter(|c| c.online).map(|c| c.id).collect();
@@ -85,7 +85,7 @@ pub fn cores(a: &Analysed) -> Vec<Core> {
         let core = cores.entry(first).or_insert_with(|| Core {
             class: listed.map(|_| a.machine.core_class(*id)),
             core_type: listed.map_or(CoreType::Uniform, |_| a.machine.core_type(*id)),
-            told: !siblings.is_empty(),
+            siblings_known: !siblings.is_empty(),
             cpus: Vec::new(),
         });
         let (followed, state, thread) = (followed.contains(id), CpuState::Unknown, ThreadKey::UNKNOWN);

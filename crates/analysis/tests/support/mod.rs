@@ -1,4 +1,4 @@
-//! Traces through both stages of the accounting and every analysis.
+//! Traces processed by both stages of the accounting and every analysis.
 #![allow(dead_code, clippy::unwrap_used)] // each test uses its part
 
 pub mod allowed;
@@ -13,15 +13,15 @@ use analysis::{Begins, Context, Running};
 use changes::{Allowed, Changes, Marked, Move, PowerChange, Setting, Throttle};
 use ingest::{Limits, Opened};
 use model::{
-    CpuId, CpuStretch, Event, Mark, MarkEdge, MaybeNs, NameId, Ns, Prio, Rows, Span, Stacks, Table, ThreadStretch, Tid,
-    Timeline, TimelineEvent, Value, What, tables,
+    CpuId, CpuStretch, Event, EventKind, Mark, MarkEdge, MaybeNs, NameId, Ns, Prio, Rows, Span, Stacks, Table,
+    ThreadStretch, Tid, Timeline, TimelineEvent, Value, tables,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use testkit::{ByName, Mode, Random, Replay, Rng};
 use topology::Machine;
 
-/// A trace, accounted for, and every table of some span of it.
+/// A trace with its accounting, and every table of a span of it.
 pub struct Analysed {
     pub totals: Totals,
     pub machine: Machine,
@@ -35,13 +35,13 @@ pub struct Analysed {
     pub throttles: Vec<Throttle>,
     pub settings: Vec<Setting>,
     pub marks: Vec<Marked>,
-    /// The first is number 1.
+    /// The first has number 1.
     pub names: Vec<Box<str>>,
     pub tables: BTreeMap<&'static str, Table>,
 }
 
 impl Analysed {
-    /// A column of a table, as numbers; null counts as nothing.
+    /// A column of a table as numbers; null is 0.
     pub fn ints(&self, table: &str, col: &str) -> Vec<i64> {
         let table = &self.tables[table];
         assert!(table.def.col(col).is_some(), "{} has no column {col}", table.def.name);
@@ -49,7 +49,7 @@ impl Analysed {
     }
 }
 
-/// What is drawn, on a machine; with wakings, if it does not say otherwise.
+/// Analyses a drawing on a machine; wakeups are recorded unless the drawing excludes them.
 pub fn drawn(text: &str, machine: Machine, part: impl Fn(Span) -> Span) -> Analysed {
     let drawn = testkit::trace(text);
     let (has_waking, has_wakeup) = (drawn.facts.has_waking == Some(true), drawn.facts.has_wakeup == Some(true));
@@ -82,13 +82,13 @@ pub fn random(mode: Mode, seed: u64, steps: usize) -> Analysed {
     analyse(Replay::all(batch).opened(ingest::Facts::default()), machine, rules, part)
 }
 
-/// Idle states and frequencies, told at the times of other events.
+/// Adds idle states and frequencies at the times of other events.
 fn add_power(events: &mut Vec<Event>, rng: &mut Rng) {
     let mut power = |event: &Event| {
         let what = match rng.below(8) {
-            0 => What::Idle { state: -1 },
-            1 => What::Idle { state: rng.below(3) as i32 },
-            2 => What::Frequency { of: CpuId(rng.below(5) as u32), khz: 1000 * rng.below(3) as u32 },
+            0 => EventKind::Idle { state: -1 },
+            1 => EventKind::Idle { state: rng.below(3) as i32 },
+            2 => EventKind::Frequency { of: CpuId(rng.below(5) as u32), khz: 1000 * rng.below(3) as u32 },
             _ => return None,
         };
         Some(Event { current: Tid::UNKNOWN, what, ..*event })
@@ -96,16 +96,16 @@ fn add_power(events: &mut Vec<Event>, rng: &mut Rng) {
     *events = events.iter().flat_map(|e| [Some(*e), power(e)]).flatten().collect();
 }
 
-/// Which CPUs are parked, told at the times of other events, of some that nothing else names.
+/// Adds parking changes at the times of other events, also of CPUs without other events.
 fn add_parking(events: &mut Vec<Event>, rng: &mut Rng) {
     let mut parking = |event: &Event| {
-        let what = What::Parking { of: CpuId(rng.below(5) as u32), parked: rng.one_in(2) };
+        let what = EventKind::Parking { of: CpuId(rng.below(5) as u32), parked: rng.one_in(2) };
         rng.one_in(8).then_some(Event { current: Tid::UNKNOWN, what, ..*event })
     };
     *events = events.iter().flat_map(|e| [Some(*e), parking(e)]).flatten().collect();
 }
 
-/// Stretches that threads mark, told at the times of other events, by one of two names, of which one has two numbers.
+/// Adds marked stretches of threads at the times of other events, with one of two names, of which one has two numbers.
 fn add_marks(batch: &mut model::Batch, rng: &mut Rng) {
     let first = batch.names.len() as u32 + 1;
     batch.names.extend(["region", "other", "region"].map(Box::from));
@@ -113,30 +113,30 @@ fn add_marks(batch: &mut model::Batch, rng: &mut Rng) {
         let edge = [MarkEdge::Begin, MarkEdge::End, MarkEdge::End].into_iter().nth(rng.below(6))?;
         let (tid, name) = (Tid(1 + rng.below(4) as i32), NameId(first + rng.below(3) as u32));
         let mark = Mark { tid, pid: model::Pid::UNKNOWN, track: 0, name, edge };
-        Some(Event { current: Tid::UNKNOWN, what: What::Mark(mark), ..*event })
+        Some(Event { current: Tid::UNKNOWN, what: EventKind::Mark(mark), ..*event })
     };
     batch.events = batch.events.iter().flat_map(|e| [Some(*e), mark(e)]).flatten().collect();
 }
 
-/// How threads are set, told at the times of other events.
+/// Adds scheduling settings of threads at the times of other events.
 fn add_settings(events: &mut Vec<Event>, rng: &mut Rng) {
     let mut set = |event: &Event| {
         let (tid, clamp) = (Tid(1 + rng.below(4) as i32), |rng: &mut Rng| [None, Some(0), Some(512)][rng.below(3)]);
         let what = match rng.below(20) {
-            0 => What::Priority {
+            0 => EventKind::Priority {
                 tid,
                 prio: Prio::new(120),
                 policy: Some(rng.below(4) as i8),
                 nice: Some(rng.below(3) as i8),
             },
-            1 => What::SchedAttr {
+            1 => EventKind::SchedAttr {
                 tid,
                 prio: [Prio::UNKNOWN, Prio::new(89)][rng.below(2)],
                 uclamp_min: clamp(rng),
                 uclamp_max: clamp(rng),
             },
-            2 => What::Cgroup { tid, id: rng.below(3) as u64, path: model::NameId::NONE },
-            3 => What::CgroupLimits {
+            2 => EventKind::Cgroup { tid, id: rng.below(3) as u64, path: model::NameId::NONE },
+            3 => EventKind::CgroupLimits {
                 id: rng.below(3) as u64,
                 path: model::NameId::NONE,
                 quota: MaybeNs::NONE,
@@ -144,7 +144,7 @@ fn add_settings(events: &mut Vec<Event>, rng: &mut Rng) {
                 weight: [None, Some(100), Some(200)][rng.below(3)],
                 cpus: model::NameId::NONE,
             },
-            4 | 5 => What::IdealCpu { tid, cpu: Some(CpuId(rng.below(5) as u32)) },
+            4 | 5 => EventKind::IdealCpu { tid, cpu: Some(CpuId(rng.below(5) as u32)) },
             _ => return None,
         };
         Some(Event { current: Tid::UNKNOWN, what, ..*event })
@@ -152,7 +152,7 @@ fn add_settings(events: &mut Vec<Event>, rng: &mut Rng) {
     *events = events.iter().flat_map(|e| [Some(*e), set(e)]).flatten().collect();
 }
 
-/// `span`: a part of the recording, from the whole of it.
+/// `span` selects a part of the recording's span.
 pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: impl Fn(Span) -> Span) -> Analysed {
     let mut accountant = Accountant::new(rules);
     let mut collector = Collector::default();
@@ -200,10 +200,10 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
     }
 }
 
-/// The critical path to the end of a number's last life, or of who ran last, by itself and in sums.
+/// Returns the critical path to the end of a TID's last instance, or of the thread that ran last, and its sums.
 ///
 /// # Errors
-/// The number is no thread's.
+/// No thread has the TID.
 pub fn critical(a: &Analysed, ends: Option<Tid>) -> Result<[Table; 2], Tid> {
     let mut tables = [Table::new(&tables::CRITICAL_PATH), Table::new(&tables::CRITICAL_BY_THREAD)];
     let mut last = LastRan::new(a.span);

@@ -1,15 +1,15 @@
-/* On which CPUs threads are allowed. Part of record.bpf.c.
+/* Thread affinity. Part of record.bpf.c.
  *
- * There is no tracepoint for that. Where programs may attach to functions, one tells each change (rare.h). Elsewhere a thread's
- * mask is looked at wherever the thread is at hand: when it leaves, comes in, is woken or forks. A change is told when it is
- * seen, with when the mask before it was seen last. */
+ * The kernel has no tracepoint for it. If programs may attach to functions, one reports each change (rare.h). Otherwise a thread's
+ * mask is compared at its events: when it is switched out, switched in, woken, or forks. A change is recorded when it is
+ * seen, with the time when the mask before it was last seen. */
 #ifndef COREWISE_AFFINITY_H
 #define COREWISE_AFFINITY_H
 
 /* Set before loading. */
-const volatile u32 look_at_masks SEC(".rodata.masks") = 0;
+const volatile u32 compare_masks SEC(".rodata.masks") = 0;
 
-/* What a thread may use, not where it is pinned for a moment (`cpus_ptr`, while its migration is disabled). */
+/* Reads a thread's affinity, not where it is temporarily pinned (`cpus_ptr`, while its migration is disabled). */
 INLINE void read_mask(struct task_struct *p, u32 *words, u64 *mask)
 {
 	u32 n = mask_words;
@@ -19,7 +19,7 @@ INLINE void read_mask(struct task_struct *p, u32 *words, u64 *mask)
 	probe_read(mask, n * 8, &p->cpus_mask);
 }
 
-/* A mask in one number. */
+/* A mask's checksum. */
 INLINE u64 mask_sum(struct task_struct *p)
 {
 	if (mask_words == 1)
@@ -32,24 +32,24 @@ INLINE u64 mask_sum(struct task_struct *p)
 	return sum;
 }
 
-/* What is seen of a mask from here on is told if it is another one. */
+/* Notes a thread's mask; a different one is recorded from here on. */
 INLINE void note_mask(struct task_struct *p)
 {
-	struct seen *s = look_at_masks ? seen_of(p->pid) : 0;
+	struct seen *s = compare_masks ? seen_of(p->pid) : 0;
 	if (!s)
 		return;
 	s->of = p->pid;
 	s->mask = mask_sum(p);
 }
 
-/* What a thread that is looked at has done since it was last. */
-enum look {
+/* What a thread did since its mask was last compared. */
+enum activity {
 	RAN,
 	WAITED, /* for a CPU */
-	SLEPT, /* where it was allowed did not matter */
+	SLEPT, /* its affinity did not matter */
 };
 
-/* Whether it has a turn: a thread whose leaving was put off has none. */
+/* Whether it is queued or running. A thread whose dequeue was delayed is not. */
 INLINE bool is_queued(struct task_struct *p)
 {
 	if (FIELD_EXISTS(p->se.sched_delayed) && p->se.sched_delayed)
@@ -57,23 +57,23 @@ INLINE bool is_queued(struct task_struct *p)
 	return p->on_rq || p->on_cpu;
 }
 
-/* A mask is not the one that was noted, or none was. */
-NOINLINE int other_mask(struct task_struct *p, u64 now, enum look since)
+/* Handles a mask that differs from the noted one, or that was not noted yet. */
+NOINLINE int send_changed_mask(struct task_struct *p, u64 now, enum activity since)
 {
 	u32 tid = p->pid;
 	struct seen *s = seen_of(tid);
-	struct block *own = lowest(this_cpu());
+	struct block *own = base_block(this_cpu());
 	if (!s || !own)
 		return 0;
 	bool noted = s->of == tid;
 	note_mask(p);
 	if (!noted)
 		return 0;
-	struct rare_mask_seen r = {};
-	BEGIN(r, MASK_SEEN, p);
+	struct rare_mask_changed r = {};
+	BEGIN(r, MASK_CHANGED, p);
 	r.head.at = now;
 	read_mask(p, &r.words, r.mask);
-	/* Where nothing else is known, the recorder knows when it looked at all threads. */
+	/* If nothing else is known, the recorder uses the time of its last snapshot. */
 	r.since = 1;
 	if (since == SLEPT && !is_queued(p))
 		r.since = 0;
@@ -84,14 +84,14 @@ NOINLINE int other_mask(struct task_struct *p, u64 now, enum look since)
 	return send(&r, sizeof(r));
 }
 
-INLINE void look_at_mask(struct task_struct *p, u64 now, enum look since)
+INLINE void compare_mask(struct task_struct *p, u64 now, enum activity since)
 {
-	if (!look_at_masks)
+	if (!compare_masks)
 		return;
 	u32 tid = p->pid;
 	struct seen *s = seen_of(tid);
 	if (tid && s && unlikely(s->of != tid || s->mask != mask_sum(p)))
-		other_mask(p, now, since);
+		send_changed_mask(p, now, since);
 }
 
 #endif

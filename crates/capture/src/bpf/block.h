@@ -1,14 +1,14 @@
-/* Requests to block devices: issued to their driver, and done. Part of record.bpf.c. */
+/* Requests to block devices: when they are issued to the driver, and when they are done. Part of record.bpf.c. */
 #ifndef COREWISE_BLOCK_H
 #define COREWISE_BLOCK_H
 
-/* A kind of `struct rare` (wire.h), as src/spool/rare.rs reads it. */
+/* A kind of `struct rare` (wire.h), decoded by src/spool/rare.rs. */
 #define BLOCK_REQUEST 26
 
 struct rare_block {
-	struct rare head; /* tid 0: an interrupt issued it, or it is done */
+	struct rare head; /* tid 0: issued by an interrupt, or done */
 	u64 sector;
-	u32 device; /* as the kernel numbers it (MKDEV) */
+	u32 device; /* the kernel's number (MKDEV) */
 	u32 bytes;
 	u32 operation; /* REQ_OP_... */
 	u32 done;
@@ -36,7 +36,7 @@ struct request {
 INLINE int on_request(struct request *rq, u32 bytes, u32 done)
 {
 	struct task_struct *task = current_task();
-	struct block *own = lowest(this_cpu());
+	struct block *own = base_block(this_cpu());
 	struct rare_block record = {};
 	BEGIN(record, BLOCK_REQUEST, task);
 	if (done || (own && own->interrupts))
@@ -44,7 +44,7 @@ INLINE int on_request(struct request *rq, u32 bytes, u32 done)
 	struct gendisk *disk = rq->q->disk;
 	if (disk)
 		record.device = (u32)disk->major << 20 | ((u32)disk->first_minor & 0xfffff);
-	/* A request without data has none. */
+	/* Requests without data have no sector. */
 	record.sector = rq->__sector == SECTOR_NONE ? 0 : rq->__sector;
 	record.bytes = bytes;
 	record.operation = rq->cmd_flags & REQ_OP_MASK;

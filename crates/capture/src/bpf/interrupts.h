@@ -1,17 +1,17 @@
-/* Interrupts and timers: followed always, for whom one comes upon does not wake whom it wakes; told where that is asked for
- * (`--irq`). Part of record.bpf.c. */
+/* Interrupts and timers. They are always followed, since a thread that was interrupted is not the waker of the thread that the
+ * interrupt wakes. They are recorded only with `--irq`. Part of record.bpf.c. */
 #ifndef COREWISE_INTERRUPTS_H
 #define COREWISE_INTERRUPTS_H
 
 /* Set before loading. */
-const volatile u32 tell_what SEC(".rodata.interrupts") = 0;
-#define TELL_INTERRUPTS 1
-#define TELL_TIMERS 2
+const volatile u32 recorded_kinds SEC(".rodata.interrupts") = 0;
+#define RECORD_INTERRUPTS 1
+#define RECORD_TIMERS 2
 
-/* Functions of timers that are named; of more than these, the others have no name. */
+/* Maximum number of timers' functions that are named. */
 #define FUNCTIONS 1024
 
-/* The functions of timers that were told (struct rare_function), by the lower half of their addresses. */
+/* The functions of timers whose names were sent (struct rare_function), by the lower half of their addresses. */
 struct {
 	UINT(type, MAP_HASH);
 	UINT(max_entries, FUNCTIONS);
@@ -32,18 +32,18 @@ INLINE int on_numbered(u32 type, u32 number)
 	return 0;
 }
 
-/* No softirq: most run in the name of who raised them. */
+/* Not for softirqs: most run on behalf of the task that raised them. */
 INLINE void begin_interrupt(void)
 {
-	struct block *own = lowest(this_cpu());
+	struct block *own = base_block(this_cpu());
 	if (own)
 		own->interrupts++;
 }
 
-/* One that had begun before the recording has no beginning. */
+/* The beginning of an interrupt that began before the recording is missing. */
 INLINE int end_interrupt(void)
 {
-	struct block *own = lowest(this_cpu());
+	struct block *own = base_block(this_cpu());
 	if (own && own->interrupts)
 		own->interrupts--;
 	return 0;
@@ -53,14 +53,14 @@ SEC("tp_btf/irq_handler_entry")
 int irq_handler_entry(u64 *ctx)
 {
 	begin_interrupt();
-	return tell_what & TELL_INTERRUPTS ? on_numbered(HARD_IN, ctx[0]) : 0;
+	return recorded_kinds & RECORD_INTERRUPTS ? on_numbered(HARD_IN, ctx[0]) : 0;
 }
 
 SEC("tp_btf/irq_handler_exit")
 int irq_handler_exit(u64 *ctx)
 {
 	end_interrupt();
-	return tell_what & TELL_INTERRUPTS ? on_numbered(HARD_OUT, ctx[0]) : 0;
+	return recorded_kinds & RECORD_INTERRUPTS ? on_numbered(HARD_OUT, ctx[0]) : 0;
 }
 
 INLINE int on_short(u32 type, u32 which)
@@ -85,19 +85,19 @@ int softirq_exit(u64 *ctx)
 	return on_short(SOFT_OUT, ctx[0]);
 }
 
-/* The kernel names the function itself, in its own words: its list may be closed to the recorder. */
-NOINLINE int tell_function(u64 function)
+/* The kernel itself formats the function's name: the recorder may not be allowed to read the kernel's list of functions. */
+NOINLINE int send_function(u64 function)
 {
 	struct rare_function r = {};
 	u32 of = function;
-	u8 told = 1;
+	u8 sent = 1;
 	r.head.kind = KIND_RARE;
 	r.head.type = FUNCTION;
 	r.head.cpu = this_cpu();
 	r.head.at = ktime();
 	r.of = of;
-	/* Noted first: where there is no more room for it, it would be told each time. */
-	if (map_update(&functions, &of, &told, 0))
+	/* Added to the map first: if the map is full, the name would otherwise be sent each time. */
+	if (map_update(&functions, &of, &sent, 0))
 		return 0;
 	if (print(r.name, sizeof(r.name), function_name, &function, sizeof(function)) <= 0 ||
 	    ring_output(&ring, &r, sizeof(r), RB_NO_WAKEUP))
@@ -109,7 +109,7 @@ INLINE int on_timer(u64 function)
 {
 	u32 of = function;
 	if (unlikely(!map_lookup(&functions, &of)))
-		tell_function(function);
+		send_function(function);
 	return on_numbered(TIMER, of);
 }
 
@@ -119,7 +119,7 @@ int hrtimer_expire_entry(u64 *ctx)
 	struct hrtimer *timer = (void *)ctx[0];
 	u64 function = 0;
 	begin_interrupt();
-	return !(tell_what & TELL_TIMERS) || READ(function, timer->function) ? 0 : on_timer(function);
+	return !(recorded_kinds & RECORD_TIMERS) || READ(function, timer->function) ? 0 : on_timer(function);
 }
 
 SEC("tp_btf/hrtimer_expire_exit")
@@ -134,7 +134,7 @@ int timer_expire_entry(u64 *ctx)
 	struct timer_list *timer = (void *)ctx[0];
 	u64 function = 0;
 	begin_interrupt();
-	return !(tell_what & TELL_TIMERS) || READ(function, timer->function) ? 0 : on_timer(function);
+	return !(recorded_kinds & RECORD_TIMERS) || READ(function, timer->function) ? 0 : on_timer(function);
 }
 
 SEC("tp_btf/timer_expire_exit")

@@ -1,5 +1,5 @@
-/* The few kernel types, fields and helpers that the recorder uses. Every field is relocated at load time (CO-RE) by its
- * name in the running kernel's BTF, so the order and the places here mean nothing. */
+/* The kernel types, fields and helpers that the recorder uses. Every field is relocated at load time (CO-RE) by its
+ * name in the running kernel's BTF, so the order and the offsets here do not matter. */
 #ifndef COREWISE_KERNEL_H
 #define COREWISE_KERNEL_H
 
@@ -14,19 +14,19 @@ typedef _Bool bool;
 #define INLINE static inline __attribute__((always_inline))
 #define NOINLINE static __attribute__((noinline))
 #define RELOCATED __attribute__((preserve_access_index))
-/* Keeps the compiler from moving memory accesses across; an interrupt on the same CPU is the only other party. */
+/* Keeps the compiler from moving memory accesses across it. Only interrupts on the same CPU access the same memory. */
 #define BARRIER() __asm__ volatile("" ::: "memory")
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* Kinds of BTF question (UAPI of CO-RE). */
+/* CO-RE relocation kinds (UAPI). */
 #define FIELD_EXISTS(field) __builtin_preserve_field_info(field, 2)
 #define TYPE_SIZE(type) __builtin_preserve_type_info(*(type *)0, 1)
 #define FIELD_OFFSET(field) __builtin_preserve_field_info(field, 0)
 #define ENUM_EXISTS(type, name) __builtin_preserve_enum_value(*(type *)name, 0)
 #define ENUM_VALUE(type, name) __builtin_preserve_enum_value(*(type *)name, 1)
 
-/* Map definition by BTF. */
+/* Map definitions in BTF. */
 #define UINT(name, value) int(*name)[value]
 #define TYPE(name, value) typeof(value) *name
 
@@ -98,7 +98,7 @@ struct pid {
 	struct upid numbers[1];
 } RELOCATED;
 
-/* Bit fields, of which only the place is used. */
+/* Bit fields; only the offset is used. */
 struct uclamp_se {
 	unsigned int value;
 } RELOCATED;
@@ -107,7 +107,7 @@ struct cpumask {
 	u64 bits[1];
 } RELOCATED;
 
-/* What a thread entered the kernel with, on x86. */
+/* The registers with which a thread entered the kernel, on x86. */
 struct pt_regs {
 	unsigned long ax;
 	unsigned long orig_ax;
@@ -140,7 +140,7 @@ struct task_struct {
 	char comm[16];
 } RELOCATED;
 
-/* Of either kind of timer, only the place is used. */
+/* Both kinds of timers; only the offset is used. */
 struct hrtimer {
 	void *function;
 } RELOCATED;
@@ -155,7 +155,7 @@ struct task_struct___old {
 	unsigned int cpu;
 } RELOCATED;
 
-/* Only the names: what they stand for is the running kernel's. */
+/* Only the names are used; the values are the running kernel's. */
 enum cpuhp_state {
 	CPUHP_TEARDOWN_CPU = 1,
 };

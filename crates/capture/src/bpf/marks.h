@@ -1,5 +1,5 @@
-/* Calls of functions and USDT probes that the user wants marked (--mark): uprobes, attached one by one, each with the mark's number
- * as its cookie. Part of record.bpf.c. */
+/* Calls of marked functions and USDT probes (--mark): uprobes, attached one by one, each with the mark's number as its cookie.
+ * Part of record.bpf.c. */
 #ifndef COREWISE_MARKS_H
 #define COREWISE_MARKS_H
 

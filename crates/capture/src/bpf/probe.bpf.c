@@ -1,18 +1,18 @@
-/* Whether this kernel tells of every switch: on some machines nothing that happens while certain tasks are `current` reaches a program,
- * their switch-out included (unseen.h). Loaded for a moment before a recording, while threads sleep on every CPU: then each CPU's
- * idle task comes in and leaves. */
+/* Tests whether this kernel delivers every switch: on some machines no event that happens while certain tasks are `current` reaches a
+ * program, including their switch-out (hidden_switches.h). Loaded briefly before a recording, while threads sleep on every CPU, so that
+ * each CPU's idle task is switched in and out. */
 #include "kernel.h"
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 
-/* A CPU's chain of switches; `src/hidden.rs` reads exactly this. */
+/* A CPU's chain of switches, as `src/hidden.rs` reads it. */
 struct chain {
-	u64 task; /* who came in last */
-	u32 idled; /* how often that was the idle task */
-	u32 hidden; /* switches by another one: what was between was not delivered */
+	u64 task; /* the task that was switched in last */
+	u32 idled; /* how often the idle task was switched in */
+	u32 hidden; /* switches by another task: the switches between were not delivered */
 };
 
-/* As many as CPUs. */
+/* One entry for each CPU. */
 struct {
 	UINT(type, MAP_ARRAY);
 	UINT(max_entries, 1);

@@ -1,4 +1,4 @@
-/* Rare events: each its own record, never in a block, since some of these programs can be preempted. Part of
+/* Rare events: each a separate record, never in a block, since some of these programs can be preempted. Part of
  * record.bpf.c. */
 #ifndef COREWISE_RARE_H
 #define COREWISE_RARE_H
@@ -8,8 +8,8 @@ int sched_process_fork(u64 *ctx)
 {
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
 	struct rare_fork r = {};
-	/* It inherits what its parent has now. */
-	look_at_mask(parent, ktime(), RAN);
+	/* The child inherits the parent's current mask. */
+	compare_mask(parent, ktime(), RAN);
 	BEGIN(r, FORK, child);
 	note_mask(child);
 	r.parent = parent->pid;
@@ -79,17 +79,17 @@ INLINE int on_priority(struct task_struct *p, s32 prio)
 	return send(&r, sizeof(r));
 }
 
-/* A kind of `struct rare` (wire.h), as src/spool/rare.rs reads it. */
+/* A kind of `struct rare` (wire.h), decoded by src/spool/rare.rs. */
 #define INHERIT 27
 
 struct rare_inherit {
 	struct rare head;
 	s32 prio, old_prio;
-	u32 donor; /* 0: none any more */
+	u32 donor; /* 0: none */
 	u32 attr;  /* as in rare_priority */
 };
 
-/* Before the change: what it will be is computed as the kernel's own event does. */
+/* Runs before the change: the new priority is calculated as in the kernel's event. */
 SEC("tp_btf/sched_pi_setprio")
 int sched_pi_setprio(u64 *ctx)
 {
@@ -108,7 +108,7 @@ int sched_pi_setprio(u64 *ctx)
 	return send(&r, sizeof(r));
 }
 
-/* There is no tracepoint for setpriority, sched_setscheduler and the affinity calls. */
+/* The kernel has no tracepoints for setpriority, sched_setscheduler and the affinity calls. */
 SEC("fexit/set_user_nice")
 int set_user_nice(u64 *ctx)
 {
@@ -141,8 +141,8 @@ INLINE int on_parking(u32 of, u8 what)
 	return send(&r, sizeof(r));
 }
 
-/* A step of hotplug: down to a target below from the step that takes the CPU from the scheduler, up to the one that gives it
- * back, right below the target. Steps that drivers set up on CPUs that stay online lie below that. */
+/* A step of hotplug. Going offline, to a lower target, the first step takes the CPU from the scheduler. Coming online, the last step,
+ * right below the target, gives it back. Steps that drivers set up on CPUs that stay online are below that. */
 SEC("tp_btf/cpuhp_enter")
 int cpuhp_enter(u64 *ctx)
 {
@@ -152,13 +152,13 @@ int cpuhp_enter(u64 *ctx)
 	return target - step == 1 ? on_parking(ctx[0], UNPARKED) : 0;
 }
 
-/* A CPU has stopped: nothing it does is told any more, nor was its last switch, to its idle task (tracepoints are silent on a CPU
- * that is offline). Who ran there left when the kernel
- * counted for the last time what it is charged, if that was the one switch since. */
+/* A CPU has stopped. Its events are no longer delivered, and its last switch, to its idle task, was not delivered either (tracepoints
+ * do not fire on an offline CPU). The previous task left when the kernel last updated its charged CPU time, if there was only one
+ * switch since. */
 __attribute__((noinline)) int stopped(u32 cpu)
 {
-	struct rare_switched r = {};
-	struct block *own = lowest(cpu);
+	struct rare_inferred_switch r = {};
+	struct block *own = base_block(cpu);
 	hand_over_all(cpu);
 	if (!own || !own->in)
 		return 0;
@@ -172,28 +172,28 @@ __attribute__((noinline)) int stopped(u32 cpu)
 		     !READ(state, prev->__state) && !READ(exit_state, prev->exit_state);
 	bool proved = known && QUEUE_TIME(prev) && !READ(queue, prev->se.cfs_rq) && !READ(rq, queue->rq) &&
 		      !READ(switches, rq->nr_switches) && switches - own->switches == 1;
-	u64 left = counted + own->behind + own->skew;
-	/* Its idle task runs already. */
+	u64 left = counted + own->lag + own->skew;
+	/* If `tid` is 0, its idle task runs already. */
 	if (own->tid) {
 		r.head.at = proved && left > own->in && left < now ? left : now;
 		r.prev = proved ? pid : -1;
-		r.code = proved ? state_code(0, state, exit_state) : UNTOLD;
+		r.code = proved ? state_code(0, state, exit_state) : STATE_UNKNOWN;
 		if (!proved)
 			r.exec = -1;
 		r.head.kind = KIND_RARE;
-		r.head.type = SWITCHED;
+		r.head.type = INFERRED_SWITCH;
 		r.head.cpu = cpu;
 		r.next_prio = IDLE_PRIO;
-		own->by_next++;
-		own->one_sided += !proved;
+		own->inferred_switches++;
+		own->prev_unknown += !proved;
 		send(&r, sizeof(r));
 	}
-	/* The next switch there is the first that is seen. */
+	/* The next switch on this CPU counts as its first. */
 	own->in = 0;
 	return 0;
 }
 
-/* A step down that fails is undone; a CPU that stands above a step when that ends is online. */
+/* A step down that fails is undone. A CPU whose state is above a step when the step ends is online. */
 SEC("tp_btf/cpuhp_exit")
 int cpuhp_exit(u64 *ctx)
 {
@@ -206,7 +206,7 @@ int cpuhp_exit(u64 *ctx)
 	return on_parking(ctx[0], UNPARKED);
 }
 
-/* Only the v2 hierarchy: there the group attached to is the task's default one. */
+/* Only the v2 hierarchy: there the new group is the task's default group. */
 SEC("tp_btf/cgroup_attach_task")
 int cgroup_attach_task(u64 *ctx)
 {

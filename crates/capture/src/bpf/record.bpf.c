@@ -2,14 +2,14 @@
  *
  * Frequent events are written into blocks of 4 KB, several for each CPU, and handed over when full: one ring-buffer
  * reservation for a hundred events. A program may be interrupted by another one on the same CPU (an interrupt that wakes
- * somebody while a program runs with interrupts on); each such level has its own block, and the reader merges them by
+ * a thread while a program runs with interrupts enabled). Each such level has its own block, and the reader merges them by
  * time:
  *
  *      level 0   a b c . . . d e        c began, was interrupted, and ended after x
- *      level 1         x y              x, y lie in a block of their own
+ *      level 1         x y              x and y are in a separate block
  *
- * The interrupted and the interrupter never run at once, and the interrupter ends first, so plain loads and stores of
- * `busy` suffice; programs that can be preempted (fexit) never touch a block. */
+ * The interrupted and the interrupting program never run at the same time, and the interrupting one ends first, so plain loads
+ * and stores of `busy` suffice. Programs that can be preempted (fexit) never use a block. */
 #include "kernel.h"
 #include "wire.h"
 
@@ -31,21 +31,21 @@ struct {
 	UINT(max_entries, 1 << 24);
 } ring SEC(".maps");
 
-/* What was seen last of a thread, of those whose numbers share these bits. */
+/* The last observed state of a thread. Threads whose TIDs share their low bits share a slot. */
 struct seen {
-	/* Its number, and one of
+	/* The TID and one of
 	 *
 	 *      BLOCKED      switched out to wait
 	 *      WOKEN_EARLY  woken while it ran, or on its way to wait
-	 *      WOKEN        woken: its next switch-in tells when it was queued */
+	 *      WOKEN        woken: its next switch-in records when it was queued */
 	u32 wait;
 	u32 cpu; /* of its last switch-in */
 	u64 early; /* when it was WOKEN_EARLY */
-	u64 books; /* books_of it, at its last switch-out to wait */
-	u64 exec; /* what it had been charged when it was last accounted for (unseen.h) */
-	/* Where masks are looked at (affinity.h). */
-	u32 of; /* whose */
-	u64 mask; /* its sum */
+	u64 queue_stats; /* queue_stats_of() at its last switch-out to wait */
+	u64 exec; /* its charged CPU time when it was last recorded (hidden_switches.h) */
+	/* If masks are compared (affinity.h). */
+	u32 of; /* the TID of the mask */
+	u64 mask; /* the mask's checksum */
 };
 
 struct {
@@ -59,9 +59,9 @@ struct {
 #define WOKEN_EARLY (1u << 30)
 #define WOKEN 0u
 
-/* Where the kernel keeps no time of queueing (QUEUE_TIME): a wakeup that has not been told yet. Some slots for each CPU,
- * chosen by the thread's number: the kernel holds that CPU's run-queue lock at the wakeup, at the switch-in and when a queued thread is moved
- * away, so the slots need no lock of their own. (Task storage does the same for twice the time.) */
+/* If the kernel keeps no time of queueing (QUEUE_TIME): a wakeup that has not been recorded yet. Some slots for each CPU, selected
+ * by the TID. The kernel holds that CPU's run-queue lock at the wakeup, at the switch-in and when a queued thread is moved
+ * away, so the slots need no lock. (Task storage takes twice the time.) */
 struct pending {
 	u64 at;
 	u32 tid;
@@ -77,7 +77,7 @@ struct {
 
 /* ---- blocks ---- */
 
-/* A nested program found every level taken, or claims a higher one. Rare. */
+/* Claims a free block of a higher level, for a nested program; 0 if all are busy. Rare. */
 NOINLINE struct block *claim_higher(u32 key)
 {
 	for (int level = 1; level < LEVELS; level++) {
@@ -101,7 +101,7 @@ INLINE void count_lost(u32 cpu)
 		__sync_fetch_and_add(&b->lost, 1);
 }
 
-/* One record by itself. */
+/* Sends a single record. */
 INLINE int send(void *record, u32 size)
 {
 	if (ring_output(&ring, record, size, RB_NO_WAKEUP))
@@ -116,13 +116,13 @@ INLINE int send(void *record, u32 size)
 	record.head.tid = (task)->pid;                                                                                        \
 	record.head.at = ktime()
 
-INLINE struct block *lowest(u32 cpu)
+INLINE struct block *base_block(u32 cpu)
 {
 	u32 key = cpu * LEVELS;
 	return map_lookup(&blocks, &key);
 }
 
-/* `b`: the CPU's lowest block. */
+/* `b`: the CPU's block of level 0. */
 INLINE struct block *claim_from(struct block *b, u32 cpu)
 {
 	if (!b)
@@ -140,7 +140,7 @@ INLINE struct block *claim_from(struct block *b, u32 cpu)
 
 INLINE struct block *claim(u32 cpu)
 {
-	return claim_from(lowest(cpu), cpu);
+	return claim_from(base_block(cpu), cpu);
 }
 
 INLINE void release(struct block *b, u32 bytes)
@@ -170,7 +170,7 @@ NOINLINE int hand_over(struct block *b, u32 cpu)
 	return 0;
 }
 
-/* How many blocks of a CPU are being written to, and stay. */
+/* Returns how many blocks of a CPU are being written to, and so were not handed over. */
 NOINLINE int hand_over_all(u32 cpu)
 {
 	int left = 0;
@@ -193,7 +193,7 @@ NOINLINE int hand_over_all(u32 cpu)
 	return left;
 }
 
-/* Room for one record; writes its first eight bytes. */
+/* Reserves room for one record and writes its first eight bytes. */
 INLINE void *room(struct block *b, u64 now, u32 word)
 {
 	if (unlikely(b->used > BLOCK_DATA - RECORD_MAX) || unlikely(b->used && (now - b->head.base) >> 32))
@@ -227,7 +227,7 @@ INLINE u64 cgroup_of(struct task_struct *p)
 	return p->cgroups->dfl_cgrp->kn->id;
 }
 
-/* A thread's number in its own namespace. */
+/* A thread's TID in its own PID namespace. */
 INLINE u32 inner_of(struct task_struct *p, s32 *level)
 {
 	struct pid *pid = p->thread_pid;
@@ -243,7 +243,7 @@ INLINE u32 inner_of(struct task_struct *p, s32 *level)
 	return nr;
 }
 
-/* The state's place in "RSDTtXZPI", as the kernel's own sched_switch prints it; 9 is R+. */
+/* The state's index in "RSDTtXZPI", as the kernel's sched_switch prints it; 9 is R+. */
 INLINE u32 state_code(bool preempt, u32 state, u32 exit_state)
 {
 	if (preempt)
@@ -276,14 +276,14 @@ INLINE struct pending *slot(u32 cpu, u32 tid)
 	return map_lookup(&pending, &key);
 }
 
-/* Tells a wakeup by itself: its thread is moved away, or its slot is wanted for another. */
-NOINLINE int tell(struct pending *w)
+/* Records a wakeup before its switch-in: its thread is moved away, or its slot is needed for another thread. */
+NOINLINE int send_pending(struct pending *w)
 {
 	struct block *b = claim(this_cpu());
 	if (!b || !w)
 		return 0;
 	u64 now = ktime();
-	u32 *at = room(b, now, word(TOLD, 0, 0));
+	u32 *at = room(b, now, word(LATE_WAKEUP, 0, 0));
 	at[2] = w->tid;
 	at[3] = 0;
 	*(u64 *)(at + 4) = (now - w->at) << 16 | (w->target & 0xffff);
@@ -292,37 +292,37 @@ NOINLINE int tell(struct pending *w)
 	return 0;
 }
 
-/* The kernel notes when it queues a thread, by the run queue's clock. `sched_wakeup` comes right after the queueing, at the
- * same reading, so a wakeup needs no program of its own, which would be the dearest of all: the switch-in tells it. */
+/* The kernel stores when it queues a thread, on the run queue's clock. `sched_wakeup` comes right after the queueing, at the
+ * same reading, so wakeups need no program, which would be the most expensive of all: the switch-in records them. */
 #define QUEUE_TIME(p) (FIELD_EXISTS((p)->sched_info.last_queued) && FIELD_EXISTS((p)->se.cfs_rq) && \
 		       FIELD_EXISTS(((struct cfs_rq *)0)->rq))
 
-/* What a run queue says, read at once: each step to it costs as much as a dozen instructions. All 0 where it cannot be reached. */
+/* Values of a run queue, read together: each pointer to follow costs as much as a dozen instructions. All 0 if it cannot be reached. */
 struct readings {
 	u64 clock;
-	/* By how much the clock that charges is behind that one: what the hypervisor took, and, by some configurations, interrupts,
-	 * is charged to nobody. */
-	u64 behind;
-	/* How many switches that CPU has made. */
+	/* How far the clock used for charging lags `clock`: time taken by the hypervisor and, in some configurations, by interrupts is
+	 * not charged to any task. */
+	u64 lag;
+	/* The number of switches on that CPU. */
 	u64 switches;
 };
 
-/* Of the run queue on which `p` is. */
+/* Reads the run queue of `p`. */
 INLINE struct readings readings_of(struct task_struct *p)
 {
 	struct readings r = {};
 	if (QUEUE_TIME(p)) {
 		struct rq *rq = p->se.cfs_rq->rq;
 		r.clock = rq->clock;
-		r.behind = r.clock - rq->clock_task;
+		r.lag = r.clock - rq->clock_task;
 		r.switches = rq->nr_switches;
 	}
 	return r;
 }
 
-/* By how much our clock is ahead of the run queue's. The kernel reads that one before a switch, and may leave it at an
- * earlier reading of the wakeup, so what is seen here is too much by some hundred ns, or some ten thousand: the least counts,
- * and may rise slowly, as the two clocks drift. */
+/* Updates how far our clock is ahead of the run queue's. The kernel reads that clock before a switch, and may leave it at an
+ * earlier reading of the wakeup, so the difference seen here is too large by some hundred ns, or some ten thousand. The minimum
+ * counts, and may rise slowly, as the two clocks drift. */
 INLINE void read_clock(struct block *own, u64 clock, u64 now)
 {
 	if (!clock)
@@ -334,15 +334,15 @@ INLINE void read_clock(struct block *own, u64 clock, u64 now)
 		own->skew = kept + ((seen - kept) >> 12);
 }
 
-/* How long a thread has been queued in its life, ns of 48 bits, and how often it came in, 16 bits. */
-INLINE u64 books(u64 delay, u64 count)
+/* A thread's total time in the queue, ns (48 bits), and how often it was switched in (16 bits). */
+INLINE u64 queue_stats(u64 delay, u64 count)
 {
 	return delay << 16 | (u16)count;
 }
 
-INLINE u64 books_of(struct task_struct *p)
+INLINE u64 queue_stats_of(struct task_struct *p)
 {
-	return books(p->sched_info.run_delay, p->sched_info.pcount);
+	return queue_stats(p->sched_info.run_delay, p->sched_info.pcount);
 }
 
 INLINE struct seen *seen_of(u32 tid)
@@ -351,16 +351,16 @@ INLINE struct seen *seen_of(u32 tid)
 	return map_lookup(&seen, &key);
 }
 
-/* It left at `out` to wait. A waking right before that came upon it on its way: it is queued again as soon as it is off its CPU. An
- * earlier one kept it from waiting then, and has nothing to do with this. */
-INLINE u32 waits(struct seen *s, u32 tid, u64 out)
+/* The value of `wait` for a thread that left at `out` to wait. If it was woken right before that, on its way to wait, it is queued
+ * again as soon as it is off its CPU. An earlier wakeup ended an earlier wait. */
+INLINE u32 wait_state(struct seen *s, u32 tid, u64 out)
 {
 	bool early = s->wait == (tid | WOKEN_EARLY) && (long long)(out - s->early) < EARLY_NS;
 	return tid | (early ? WOKEN : BLOCKED);
 }
 
-/* Tells what happened to a thread at a time that has passed. */
-NOINLINE int tell_late(u32 tid, u64 at, u32 type)
+/* Sends an event of a thread at an earlier time. */
+NOINLINE int send_late(u32 tid, u64 at, u32 type)
 {
 	struct rare_late r = {};
 	r.head.kind = KIND_RARE;
@@ -371,17 +371,17 @@ NOINLINE int tell_late(u32 tid, u64 at, u32 type)
 	return send(&r, sizeof(r));
 }
 
-/* Blocked, and running again, but nobody told of its waking: whoever woke it is one of those of whom nothing is delivered
- * (unseen.h). The kernel's note of its queueing tells when. */
-INLINE void woken_unseen(u32 tid, u64 at)
+/* A thread was blocked and runs again, but its waking was not delivered: the waker is a task whose events are hidden
+ * (hidden_switches.h). The kernel's time of its queueing shows when it was woken. */
+INLINE void send_missed_waking(u32 tid, u64 at)
 {
-	tell_late(tid, at, WOKEN_UNSEEN);
+	send_late(tid, at, MISSED_WAKING);
 }
 
 #include "quota.h"
 #include "affinity.h"
 
-/* When `next` was queued after a waking, and its target, as the reader wants it; 0: not woken since it last ran. */
+/* When `next` was queued after a waking, and its target, as encoded in wire.h; 0: not woken since it last ran. */
 INLINE u64 wakeup_of(struct block *own, u32 cpu, u32 tid, u64 now, struct task_struct *next)
 {
 	if (QUEUE_TIME(next)) {
@@ -392,10 +392,10 @@ INLINE u64 wakeup_of(struct block *own, u32 cpu, u32 tid, u64 now, struct task_s
 		if (before != cpu)
 			s->cpu = cpu;
 		if ((waited & ~BLOCKED) != tid) {
-			if (unlikely(waited == (tid | QUOTA_HELD))) {
+			if (unlikely(waited == (tid | QUOTA_THROTTLED))) {
 				s->wait = 0;
-				if (TELLS_QUOTA(next) && before == cpu)
-					was_held(next, own->skew, now, s->books);
+				if (HAS_QUOTA_FIELDS(next) && before == cpu)
+					throttling_ended(next, own->skew, now, s->queue_stats);
 			}
 			return 0;
 		}
@@ -407,20 +407,20 @@ INLINE u64 wakeup_of(struct block *own, u32 cpu, u32 tid, u64 now, struct task_s
 		if ((long long)ago <= 0)
 			ago = 1;
 		if (unlikely(waited & BLOCKED))
-			woken_unseen(tid, now - ago);
+			send_missed_waking(tid, now - ago);
 		return ago << 16 | NO_TARGET;
 	}
-	struct pending *told = slot(cpu, tid);
-	if (!told || !told->at || told->tid != tid)
+	struct pending *w = slot(cpu, tid);
+	if (!w || !w->at || w->tid != tid)
 		return 0;
-	u64 at = told->at;
-	told->at = 0;
-	return (now - at) << 16 | (told->target & 0xffff);
+	u64 at = w->at;
+	w->at = 0;
+	return (now - at) << 16 | (w->target & 0xffff);
 }
 
-INLINE void came_in(struct block *own, u64 task, u32 tid, u64 exec, u64 at, u64 behind, u64 switches)
+INLINE void note_switch_in(struct block *own, u64 task, u32 tid, u64 exec, u64 at, u64 lag, u64 switches)
 {
-	own->behind = behind;
+	own->lag = lag;
 	own->switches = switches;
 	own->tid = tid;
 	own->in = at;
@@ -436,7 +436,7 @@ INLINE void came_in(struct block *own, u64 task, u32 tid, u64 exec, u64 at, u64 
 INLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
 {
 	u32 cpu = this_cpu();
-	struct block *own = lowest(cpu);
+	struct block *own = base_block(cpu);
 	struct block *b = claim_from(own, cpu);
 	if (!b || !own)
 		return 0;
@@ -444,34 +444,34 @@ INLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct t
 	u32 code = state_code(preempt, prev_state, prev_state ? prev->exit_state : 0);
 	if (!code || code == MARKED_PREEMPTED)
 		code = why_runnable(prev, code);
-	/* Where switches are inferred (unseen.h), that has come first. */
+	/* If switches are inferred (hidden_switches.h), that program has run before. */
 	if (unlikely(own->task != (u64)prev) && own->in)
-		own->unlinked++;
-	look_at_mask(prev, now, RAN);
-	look_at_mask(next, now, WAITED);
+		own->missing_switches++;
+	compare_mask(prev, now, RAN);
+	compare_mask(next, now, WAITED);
 	struct readings r = readings_of(next);
 	read_clock(own, r.clock, now);
-	came_in(own, (u64)next, next->pid, next->se.sum_exec_runtime, now, r.behind, r.switches);
+	note_switch_in(own, (u64)next, next->pid, next->se.sum_exec_runtime, now, r.lag, r.switches);
 	bool to_wait = code && code < 9 && prev_state && !prev->exit_state;
 	if (QUEUE_TIME(prev) && to_wait) {
 		struct seen *s = seen_of(prev->pid);
 		if (s) {
-			s->wait = waits(s, prev->pid, now);
-			s->books = books_of(prev);
+			s->wait = wait_state(s, prev->pid, now);
+			s->queue_stats = queue_stats_of(prev);
 		}
 	}
 	if (!to_wait)
-		look_if_held(prev, now);
+		check_throttled(prev, now);
 	u32 tid = next->pid;
-	u64 told = wakeup_of(own, cpu, tid, now, next);
+	u64 wakeup = wakeup_of(own, cpu, tid, now, next);
 	u32 prios = (prev->prio & 255) | (next->prio & 255) << 8;
-	u32 *at = room(b, now, word(told ? SWITCH_TOLD : SWITCH, code, prios));
+	u32 *at = room(b, now, word(wakeup ? SWITCH_WITH_WAKEUP : SWITCH, code, prios));
 	at[2] = prev->pid;
 	at[3] = tid;
 	*(u64 *)(at + 4) = prev->se.sum_exec_runtime;
 	u32 bytes = 24;
-	if (told) {
-		*(u64 *)(at + 6) = told;
+	if (wakeup) {
+		*(u64 *)(at + 6) = wakeup;
 		bytes = 32;
 	}
 	if (keep_stacks && to_wait)
@@ -502,15 +502,15 @@ int sched_switch_old(u64 *ctx)
 INLINE int on_wake(struct task_struct *p, u32 type)
 {
 	u32 cpu = this_cpu();
-	struct block *own = lowest(cpu);
+	struct block *own = base_block(cpu);
 	struct block *b = claim_from(own, cpu);
 	if (!b || !own)
 		return 0;
 	u64 now = ktime();
-	look_at_mask(p, now, SLEPT);
+	compare_mask(p, now, SLEPT);
 	u32 *at = room(b, now, word(type, p->prio, cpu_of(p)));
 	at[2] = p->pid;
-	/* Whom an interrupt came upon woke nobody. */
+	/* A thread that was interrupted is not the waker. */
 	at[3] = own->interrupts ? 0 : current_task()->pid;
 	release(b, 16);
 	return 0;
@@ -522,7 +522,7 @@ int sched_waking(u64 *ctx)
 	struct task_struct *p = (void *)ctx[0];
 	if (QUEUE_TIME(p)) {
 		struct seen *s = seen_of(p->pid);
-		/* Still on its CPU is not yet early: its switch-out may have come already. */
+		/* If it is still on its CPU, the wakeup is early only if its switch-out has not been seen. */
 		if (s && p->on_cpu && s->wait != (p->pid | BLOCKED)) {
 			s->wait = p->pid | WOKEN_EARLY;
 			s->early = ktime();
@@ -539,12 +539,12 @@ int sched_wakeup_new(u64 *ctx)
 	return on_wake((void *)ctx[0], NEW);
 }
 
-/* Loaded where the kernel keeps no time of queueing. */
+/* Loaded if the kernel keeps no time of queueing. */
 SEC("tp_btf/sched_wakeup")
 int sched_wakeup(u64 *ctx)
 {
 	struct task_struct *p = (void *)ctx[0];
-	/* Woken while it runs: there will be no switch-in that belongs to this wakeup. */
+	/* Woken while it runs: no switch-in follows for this wakeup. */
 	if (p->on_cpu)
 		return 0;
 	u32 tid = p->pid, target = cpu_of(p);
@@ -552,7 +552,7 @@ int sched_wakeup(u64 *ctx)
 	if (!w)
 		return on_wake(p, WAKEUP);
 	if (unlikely(w->at && w->tid != tid))
-		tell(w);
+		send_pending(w);
 	w->tid = tid;
 	w->target = target;
 	w->at = ktime();
@@ -566,8 +566,8 @@ int sched_migrate_task(u64 *ctx)
 	u32 tid = p->pid, from = cpu_of(p);
 	struct pending *w = QUEUE_TIME(p) ? 0 : slot(from, tid);
 	if (w && w->at && w->tid == tid)
-		tell(w);
-	look_if_moved(p, tid);
+		send_pending(w);
+	check_moved(p, tid);
 	struct block *b = claim(this_cpu());
 	if (!b)
 		return 0;
@@ -582,7 +582,7 @@ SEC("tp_btf/cpu_idle")
 int cpu_idle(u64 *ctx)
 {
 	u32 cpu = this_cpu();
-	struct block *own = lowest(cpu);
+	struct block *own = base_block(cpu);
 	struct block *b = claim_from(own, cpu);
 	if (!b || !own)
 		return 0;
@@ -608,7 +608,7 @@ int cpu_frequency(u64 *ctx)
 #include "interrupts.h"
 #include "block.h"
 
-/* ---- handing over what stays half full; run by the recorder on each CPU that has something ---- */
+/* ---- handing over partly filled blocks; run by the recorder on each CPU with pending events ---- */
 
 SEC("raw_tp")
 int hand_over_rest(void *ctx)
@@ -618,12 +618,12 @@ int hand_over_rest(void *ctx)
 
 #include "rare.h"
 #include "marks.h"
-#include "unseen.h"
+#include "hidden_switches.h"
 
 /* ---- snapshot ---- */
 
 SEC("raw_tp")
-int who_runs(void *ctx)
+int report_current_task(void *ctx)
 {
 	struct task_struct *p = current_task();
 	struct rare_current r = {};
@@ -638,7 +638,7 @@ int all_threads(struct bpf_iter__task *ctx)
 	if (!p)
 		return 0;
 	struct rare_row r = {};
-	/* The stamp first: what changes while the fields are read is told again by an event after it. */
+	/* The time stamp first: a change while the fields are read is also recorded by a later event. */
 	BEGIN(r, ROW, p);
 	BARRIER();
 	r.head.kind = KIND_ROW;
@@ -665,14 +665,14 @@ int all_threads(struct bpf_iter__task *ctx)
 	probe_read(r.comm, sizeof(r.comm), &p->comm);
 	read_mask(p, &r.words, r.mask);
 	r.attr = attr_of(p);
-	/* It began to wait before anybody looked. (Woken at this very instant, its waking is told twice: that changes nothing.) */
+	/* It began to wait before the recording. (If it is woken at this instant, its waking is recorded twice, which does no harm.) */
 	struct seen *s = seen_of(p->pid);
 	if (s && !s->wait && QUEUE_TIME(p) && r.state && !r.exit_state && !r.on_cpu && (!r.on_rq || r.delayed)) {
-		s->books = books_of(p);
+		s->queue_stats = queue_stats_of(p);
 		s->wait = p->pid | BLOCKED;
 	}
 	note_mask(p);
-	look_at_held(p, r.head.cpu, r.head.at);
+	check_throttled_row(p, r.head.cpu, r.head.at);
 	seq_write(ctx->meta->seq, &r, sizeof(r));
 	return 0;
 }

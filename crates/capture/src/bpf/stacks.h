@@ -1,11 +1,10 @@
-/* Callchains of threads that leave their CPU to wait (--stacks). Each lies once in a map of the kernel's; the switch tells its
- * number there, below zero where there is none: -17 (EEXIST) and -12 (ENOMEM) where another one has its place or the map is full,
- * -14 (EFAULT) where there is nothing to follow. A place is never given to another, so a number means the same to the end. Part of
- * record.bpf.c. */
+/* Callchains at blocking switch-outs (--stacks). A map of the kernel contains each callchain once, and the switch records its number.
+ * Negative numbers mean none: -17 (EEXIST) if another callchain has its slot, -12 (ENOMEM) if the map is full, -14 (EFAULT) if there
+ * are no frames. A slot is never reused, so a number means the same callchain to the end. Part of record.bpf.c. */
 #ifndef COREWISE_STACKS_H
 #define COREWISE_STACKS_H
 
-/* Set before loading, in a section of its own; otherwise the verifier leaves all of this out. */
+/* Set before loading, in a separate section. If 0, the verifier removes this code. */
 __attribute__((section(".rodata.stacks"))) const volatile u32 keep_stacks = 0;
 
 struct kernel_stack {
@@ -30,7 +29,7 @@ struct {
 	TYPE(value, struct user_stack);
 } user_stacks SEC(".maps");
 
-/* Adds where in its code `prev`, which is current, goes to wait, behind the `bytes` of its switch; how many bytes it has then. */
+/* Adds the callchains of `prev`, which is current, after the `bytes` of its switch. Returns the new number of bytes. */
 INLINE u32 add_stacks(void *ctx, struct task_struct *prev, u32 *at, u32 bytes)
 {
 	u32 *more = at + bytes / 4;

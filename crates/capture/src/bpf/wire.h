@@ -1,10 +1,10 @@
-/* What the kernel side hands to the recorder. `src/wire.rs` reads exactly this. All numbers in the machine's byte order.
+/* The format of the kernel side's records, which `src/wire.rs` decodes. All numbers are in the machine's byte order.
  *
  * Frequent events go into blocks, 8 bytes and more each:   u32 dt | u8 type | u8 a | u16 b | ...
  *
  *   SWITCH       a state code   b prev_prio, next_prio   u32 prev   u32 next   u64 exec of prev
- *   SWITCH_TOLD  the same, then u64 (ns since the wakeup << 16 | its target)
- *                either with WITH_STACKS, then s32 kernel's callchain   s32 program's callchain   u32 process of prev
+ *   SWITCH_WITH_WAKEUP  the same, then u64 (ns since the wakeup << 16 | its target)
+ *                both may have WITH_STACKS; then s32 kernel callchain   s32 user callchain   u32 process of prev follow
  *   WAKING, WAKEUP, NEW   a prio   b target   u32 tid   u32 waker
  *   MIGRATE      b from   u32 tid   u32 to
  *   IDLE         a state, 255 on leaving
@@ -12,10 +12,10 @@
  *   HARD_IN, HARD_OUT     u32 number
  *   SOFT_IN, SOFT_OUT     a vector
  *   TIMER        u32 the lower half of its function's address (struct rare_function)
- *   IPI          a which (enum ipi)
- *   TOLD         u32 tid   u32 0   u64 (ns since the wakeup << 16 | its target), of a wakeup told before its switch-in
+ *   IPI          a kind (enum ipi)
+ *   LATE_WAKEUP         u32 tid   u32 0   u64 (ns since the wakeup << 16 | its target), of a wakeup recorded before its switch-in
  *
- * Rare ones go out one by one, behind a `struct rare`. A priority byte of 255 is -1 (deadline). */
+ * Rare events are sent one by one, after a `struct rare`. A priority byte of 255 is -1 (deadline). */
 #ifndef COREWISE_WIRE_H
 #define COREWISE_WIRE_H
 
@@ -26,34 +26,34 @@
 #define LEVELS 4
 #define BLOCK_DATA 4096
 #define RECORD_MAX 48
-/* Wakeups of each CPU that wait to be told: a power of two. */
+/* Number of pending wakeups of each CPU: a power of two. */
 #define PENDING 32
-/* Threads that are followed from their blocking to their switch-in: a power of two. */
+/* Number of threads that are followed from their blocking to their switch-in: a power of two. */
 #define THREADS 65536
-/* The target of a wakeup that the kernel's queue tells of: where its waking, or the migration after it, says. */
+/* The target of a wakeup known from the kernel's queue only: its waking, or the migration after it, records the target. */
 #define NO_TARGET 0xffff
 
-/* Of a type: callchains follow (stacks.h). */
+/* Flag of a type: callchains follow (stacks.h). */
 #define WITH_STACKS 0x80
-/* The innermost frames that are kept: the kernel's most, and half as many of programs, which have more callchains. */
+/* The number of innermost frames recorded: the kernel's maximum, and half as many in user space, which has more callchains. */
 #define KERNEL_DEPTH 127
 #define USER_DEPTH 64
 
-/* What a thread was charged may differ by this much from how long it ran, besides one part in fifty. */
+/* A thread's charged CPU time may differ by this much from how long it ran, or by one part in fifty if that is more. */
 #define SLACK_NS 20000
 
-/* One switch reads the run queue's clock once, for who leaves and for who comes; what was charged may lag a little. */
+/* A switch reads the run queue's clock once, for the previous and the next task; the charged CPU time may lag a little. */
 #define STAY_SLACK_NS 5000ll
 
-/* What the kernel's events say of the idle task: MAX_PRIO - 20. */
+/* The idle task's priority in the kernel's events: MAX_PRIO - 20. */
 #define IDLE_PRIO 120
 
-/* From a thread's giving up its place in the queue to its switch-out it takes less than this. */
+/* Maximum time from when a thread leaves the queue to its switch-out. */
 #define EARLY_NS 50000ll
 
 enum frequent {
 	SWITCH = 1,
-	SWITCH_TOLD,
+	SWITCH_WITH_WAKEUP,
 	WAKING,
 	WAKEUP,
 	NEW,
@@ -64,7 +64,7 @@ enum frequent {
 	HARD_OUT,
 	SOFT_IN,
 	SOFT_OUT,
-	TOLD,
+	LATE_WAKEUP,
 	TIMER,
 	IPI,
 };
@@ -85,17 +85,17 @@ enum rare_type {
 	CGROUP,
 	CURRENT,
 	ROW,
-	SWITCHED,
-	WOKEN_UNSEEN,
-	MARKER, /* written by the recorder itself: a text follows the head */
+	INFERRED_SWITCH,
+	MISSED_WAKING,
+	MARKER, /* written by the recorder: a text follows the head */
 	ENTERED,
 	RETURNED,
-	HELD = 20,
-	LET_GO,
+	THROTTLED = 20,
+	UNTHROTTLED,
 	PARKED,
 	UNPARKED,
 	FUNCTION,
-	MASK_SEEN,
+	MASK_CHANGED,
 };
 
 struct block_head {
@@ -103,37 +103,37 @@ struct block_head {
 	u8 level;
 	u16 cpu;
 	u32 events;
-	u64 base; /* time of the first event; the others count from it */
-	u64 last; /* time of the last one */
+	u64 base; /* time of the first event; the others are relative to it */
+	u64 last; /* time of the last event */
 	u64 lost; /* events of this CPU that could not be delivered before this block */
 };
 
 struct block {
 	u32 used; /* bytes in `data` */
 	u32 busy; /* a program is writing here */
-	u64 lost; /* not yet told with a block */
-	/* Of level 0 only: who came in at this CPU's last switch, and how that fitted. */
-	u32 by_next; /* switches told by who came in, since that of who left was not delivered */
-	u32 one_sided; /* of these, those that leave open who left */
+	u64 lost; /* lost events that no block has reported yet */
+	/* Only in level 0: the task that this CPU's last switch switched in. */
+	u32 inferred_switches; /* switches inferred from the next task, since they were not delivered */
+	u32 prev_unknown; /* of these, those whose previous task is unknown */
 	u32 tid;
-	u32 process; /* that of the last one that left unheard */
-	u64 left; /* what it had been charged when it came in on another CPU since; 0: it did not */
-	u64 in; /* when; 0: no switch seen yet */
-	u64 skew; /* our clock less the run queue's, by the last switch */
-	u64 behind; /* the run queue's clock less the one that charges, when it came in */
-	u64 stolen; /* by how much that grew until another came in, while that is looked into */
-	u64 exec; /* what it had been charged then */
-	u64 switches; /* how many this CPU had made by then */
-	u64 task; /* where it stands: to compare, and for probe_read */
-	u64 came; /* the one that runs instead, or comes in, while that is looked into */
-	u32 interrupts; /* how deep it is in interrupts and timers */
-	u32 unlinked; /* switches by another one than who came in last: those between were not delivered, and not inferred */
+	u32 process; /* the process of the last task with a hidden switch-out */
+	u64 left; /* its charged CPU time when it was switched in on another CPU since; 0: it was not */
+	u64 in; /* when it was switched in; 0: no switch seen yet */
+	u64 skew; /* our clock minus the run queue's, at the last switch */
+	u64 lag; /* the run queue's clock minus the one used for charging, when it was switched in */
+	u64 stolen; /* growth of `lag` until another task was switched in, while a switch is inferred */
+	u64 exec; /* its charged CPU time then */
+	u64 switches; /* the number of switches on this CPU by then */
+	u64 task; /* its address: to compare, and for probe_read */
+	u64 came; /* the task that runs instead, or is switched in, while a switch is inferred */
+	u32 interrupts; /* nesting depth of interrupts and timers */
+	u32 missing_switches; /* switches by a task that was not switched in last: those between were neither delivered nor inferred */
 	struct block_head head;
 	u8 data[BLOCK_DATA + RECORD_MAX];
 };
 
-/* Where src/ring.rs reads them. */
-_Static_assert(__builtin_offsetof(struct block, by_next) == 16 && __builtin_offsetof(struct block, unlinked) == 108, "as there");
+/* src/ring.rs reads them at these offsets. */
+_Static_assert(__builtin_offsetof(struct block, inferred_switches) == 16 && __builtin_offsetof(struct block, missing_switches) == 108, "offsets as in src/ring.rs");
 
 struct rare {
 	u8 kind;
@@ -157,29 +157,29 @@ struct rare_exec {
 	char path[256];
 };
 
-/* A switch to `head.tid` that was not delivered, told by who came in. `prev` -1: nobody saw who left; its exec is then all
- * ones. `code` UNTOLD: its state was read too late to be that of the switch. */
-struct rare_switched {
+/* A switch to `head.tid` that was not delivered, inferred from the next task. `prev` -1: the previous task is unknown; its exec is
+ * then all ones. `code` STATE_UNKNOWN: its state was read too late to be that of the switch. */
+struct rare_inferred_switch {
 	struct rare head;
 	u32 prev, code;
 	s32 prev_prio, next_prio;
 	u64 exec;
 };
 
-#define UNTOLD 10
+#define STATE_UNKNOWN 10
 
 /* The state code of R+. */
 #define MARKED_PREEMPTED 9
 
-/* Further state codes of a SWITCH, of a thread that can still run (yields.h). */
+/* More state codes of a SWITCH, for a thread that is still runnable (yields.h). */
 #define LEFT_TO_USER 11
 #define LEFT_YIELDED 12
-#define LEFT_HELD 13
+#define LEFT_THROTTLED 13
 #define LEFT_GAVE_WAY 14
-#define LEFT_HELD_MARKED 15
+#define LEFT_THROTTLED_MARKED 15
 
-/* What befell `head.tid` at `head.at` and was noticed later: it was queued, and nobody told of its waking; its cgroup's quota held
- * it from then on, or no longer. */
+/* An event of `head.tid` at `head.at` that was noticed later: it was queued and its waking was not delivered, or throttling by its
+ * cgroup's quota began or ended. */
 struct rare_late {
 	struct rare head;
 	u64 pad;
@@ -190,19 +190,19 @@ struct rare_exit {
 	u32 pid, pad;
 };
 
-/* A function or probe that is marked, by the number of its mark. */
+/* A call of a marked function or probe, with the mark's number. */
 struct rare_call {
 	struct rare head;
 	u32 pid, mark;
 };
 
-/* The CPU that is parked from `head.at` on, or no longer. */
+/* A CPU whose parking begins or ends at `head.at`. */
 struct rare_parking {
 	struct rare head;
 	u32 of, pad;
 };
 
-/* What a function of timers is called, by the lower half of its address: the kernel and its modules lie within 4 GB. Told before the
+/* The name of a timer's function, by the lower half of its address (the kernel and its modules lie within 4 GB). Sent before the
  * first timer that has it. */
 struct rare_function {
 	struct rare head;
@@ -216,8 +216,8 @@ struct rare_rename {
 	char comm[16];
 };
 
-/* `attr`: bit 31; bits 0 to 7 its own priority (255 is -1); bit 30: bits 8 to 18 and 19 to 29 what it asks of the capacity at
- * least and at most. */
+/* `attr`: bit 31 is set; bits 0 to 7: its own priority (255 is -1); if bit 30 is set, bits 8 to 18 and 19 to 29: its minimum and
+ * maximum utilisation clamp. */
 struct rare_priority {
 	struct rare head;
 	s32 prio, policy, nice;
@@ -232,9 +232,9 @@ struct rare_affinity {
 	u64 mask[MASK_WORDS];
 };
 
-/* A mask that is not the one that was seen before, at `since`: between the two it is not known. 0: the thread neither ran nor was
- * ready between. */
-struct rare_mask_seen {
+/* A mask that differs from the one seen before, at `since`: between the two it is unknown. 0: the thread neither ran nor was
+ * ready in between. */
+struct rare_mask_changed {
 	struct rare head;
 	u32 words, pad;
 	u64 mask[MASK_WORDS];

@@ -1,24 +1,24 @@
-/* Why a thread left its CPU that can still run. Where the kernel does not mark it as preempted, it is one of these; the first may bear
- * the mark too, since the kernel looks who else should run right after it has taken the thread from its queue.
+/* Why a runnable thread left its CPU. If the kernel does not mark it as preempted, it is one of these. The first may have the mark
+ * too, since the kernel selects the next thread right after it has taken the thread from its queue.
  *
- *      held       its cgroup's CPU quota is used up (quota.h)
- *      gave way   a thread of the kernel's, which never goes back to user mode
+ *      throttled  its cgroup's CPU quota is used up (quota.h)
+ *      gave way   a kernel thread, which never returns to user mode
  *      to user    preempted on its way back to user mode
- *      yielded    within a call of sched_yield
- *      none       within another call: mostly it was woken before it slept, and the waking tells that
+ *      yielded    in a call of sched_yield
+ *      none       in another call: usually it was woken before it slept, which its waking shows
  *
- * The registers with which it entered the kernel tell the last three, so that a call of sched_yield costs nothing: x86 keeps the
- * number of the system call in orig_ax (-1: an interrupt or a fault), and in ax -ENOSYS until the call's result is known. Part of
+ * The registers with which it entered the kernel distinguish the last three, so that calls of sched_yield need no program: x86 keeps
+ * the number of the system call in orig_ax (-1: an interrupt or a fault), and -ENOSYS in ax until the call's result is known. Part of
  * record.bpf.c. */
 #ifndef COREWISE_YIELDS_H
 #define COREWISE_YIELDS_H
 
-/* Set before loading, in a section of its own; otherwise the verifier leaves out what asks for the registers. */
+/* Set before loading, in a separate section. If 0, the verifier removes the code that reads the registers. */
 const volatile u32 reads_registers SEC(".rodata.registers") = 0;
 
 #define PF_KTHREAD 0x00200000
 #define ENOSYS 38
-/* A call of a program of 32 bits, which has numbers of its own. */
+/* A call of a 32-bit program, which has different numbers. */
 #define TS_COMPAT 2
 #define SCHED_YIELD 24
 #define SCHED_YIELD_COMPAT 158
@@ -30,11 +30,11 @@ INLINE u32 number_of_sched_yield(struct task_struct *p)
 	return SCHED_YIELD;
 }
 
-/* `code`: 0, or that of R+. */
+/* `code`: 0, or the code of R+. */
 INLINE u32 why_runnable(struct task_struct *p, u32 code)
 {
-	if (TELLS_QUOTA(p) && unlikely(p->throttled))
-		return code ? LEFT_HELD_MARKED : LEFT_HELD;
+	if (HAS_QUOTA_FIELDS(p) && unlikely(p->throttled))
+		return code ? LEFT_THROTTLED_MARKED : LEFT_THROTTLED;
 	if (code)
 		return code;
 	if (p->flags & PF_KTHREAD)
@@ -44,7 +44,7 @@ INLINE u32 why_runnable(struct task_struct *p, u32 code)
 	struct pt_regs *registers = registers_of(p);
 	if (!registers || !FIELD_EXISTS(registers->orig_ax))
 		return 0;
-	/* A process's worker of io_uring or vhost has no program to go back to. */
+	/* A process's io_uring or vhost worker has no user mode to return to. */
 	if (!registers->ip)
 		return LEFT_GAVE_WAY;
 	long long number = registers->orig_ax;

@@ -1,4 +1,4 @@
-//! Frames: what a segment is made of. `length | checksum | payload`, so that a torn or flipped place is seen.
+//! The frames of a segment: `length | checksum | payload`, so that truncated and damaged data is detected.
 
 use std::io::Read;
 
@@ -6,22 +6,24 @@ use std::io::Read;
 pub const MAGIC: [u8; 8] = *b"CWSPOOL\n";
 /// Version of the segments' format.
 pub const VERSION: u32 = 1;
-/// Tells the byte order.
+/// Shows the byte order.
 pub const ORDER: u32 = 0x0102_0304;
-/// Bytes of a segment's header: magic, version, byte order, number, time of its begin.
+/// Bytes of a segment's header: magic, version, byte order, number, start time.
 pub const HEADER: usize = 32;
 /// Bytes before a frame's payload.
 pub const FRAME_HEAD: usize = 8;
-/// A longer payload is a flipped length.
+/// Maximum length of a payload; a longer one means a damaged length.
 pub const PAYLOAD_MAX: usize = 1 << 20;
 
-/// Kinds of payload that the recorder itself writes, beside the kernel's three.
+// The kinds of payload that the recorder itself writes, in addition to the kernel side's three.
+
+/// A snapshot begins: [`OPENING`] or [`CLOSING`].
 pub const SNAP_BEGIN: u8 = 10;
 /// A snapshot is complete: `at`.
 pub const SNAP_DONE: u8 = 11;
 /// Everything before `at` has been written.
 pub const MARK: u8 = 12;
-/// The recording ended at `at`; then what each CPU lost and never told.
+/// The recording ended at `at`; then, per CPU, the losses that no block reported.
 pub const END: u8 = 13;
 /// Steal time per CPU.
 pub const STEAL: u8 = 14;
@@ -31,30 +33,29 @@ pub const CLOCK: u8 = 15;
 pub const CGROUP_PATH: u8 = 16;
 /// An interrupt's name.
 pub const IRQ_NAME: u8 = 17;
-/// Events that no CPU's buffer accounts for were lost: from, to, how many (all ones: nobody knows), and the CPU where one is
-/// meant.
+/// Lost events that no CPU's buffer accounts for: from, to, number (all ones: unknown), and the CPU if it is of one CPU.
 pub const LOSS: u8 = 18;
-/// What the marks of a number are called, and whether they are stretches.
+/// A mark's number and name, and whether it has an end.
 pub const MARK_NAME: u8 = 19;
-/// The addresses of a callchain, behind the address space that they lie in, the process and the number.
+/// A callchain: address space, process, number, then the addresses.
 pub const STACK: u8 = 30;
 
-/// From here on every thread that a CPU quota holds, or holds no longer, is told: `at`.
+/// From `at` on, the beginning and end of throttling by a CPU quota is recorded for every thread.
 pub const THROTTLES: u8 = 20;
-/// What a cgroup's CPU controller is set to.
+/// The settings of a cgroup's CPU controller.
 pub const CGROUP_LIMITS: u8 = 21;
-/// What the kernel counted of cgroups' quotas.
+/// The kernel's statistics of cgroups' quotas.
 pub const CGROUP_STAT: u8 = 22;
 
-/// Which CPUs are parked, and which are not: `at`, then each CPU's number and a byte. From here on every change is told.
+/// Which CPUs are parked: `at`, then each CPU's number and a byte. From here on every change is recorded.
 pub const PARKING: u8 = 23;
 
-/// Of the opening snapshot of a segment ([`SNAP_BEGIN`]).
+/// The opening snapshot of a segment ([`SNAP_BEGIN`]).
 pub const OPENING: u8 = 0;
-/// Of the closing one.
+/// The closing snapshot of a recording.
 pub const CLOSING: u8 = 1;
 
-/// A fast checksum; not meant against an adversary.
+/// Returns a fast checksum, which does not protect against deliberate changes.
 #[must_use]
 pub fn checksum(bytes: &[u8]) -> u32 {
     const K: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -69,7 +70,7 @@ pub fn checksum(bytes: &[u8]) -> u32 {
     (h ^ (h >> 32)) as u32
 }
 
-/// Appends a frame whose payload is `parts`, one behind the other.
+/// Appends a frame with the concatenated `parts` as payload.
 pub fn push(buffer: &mut Vec<u8>, parts: &[&[u8]]) {
     let start = buffer.len();
     buffer.extend_from_slice(&[0; FRAME_HEAD]);
@@ -81,7 +82,7 @@ pub fn push(buffer: &mut Vec<u8>, parts: &[&[u8]]) {
     head[4..].copy_from_slice(&checksum(payload).to_ne_bytes());
 }
 
-/// A segment's header.
+/// Returns a segment's header.
 #[must_use]
 pub fn header(number: u64, at: u64) -> [u8; HEADER] {
     let mut bytes = [0; HEADER];
@@ -93,10 +94,10 @@ pub fn header(number: u64, at: u64) -> [u8; HEADER] {
     bytes
 }
 
-/// Why a segment gives no more frames.
+/// Why a segment has no more frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// It ended at a frame's end.
+    /// It ends at the end of a frame.
     Whole,
     /// It ends in the middle of a frame.
     Torn,
@@ -115,21 +116,21 @@ impl<R: Read> Frames<R> {
     /// Reads the header.
     ///
     /// # Errors
-    /// A sentence, where this is no segment of this version.
+    /// A sentence, if this is not a segment of this version.
     pub fn open(mut from: R) -> Result<Self, &'static str> {
         let mut head = [0; HEADER];
-        let got = fill(&mut from, &mut head).unwrap_or_default();
-        if got < HEADER {
-            return Err("segment cut off before its first event");
+        let length = fill(&mut from, &mut head).unwrap_or_default();
+        if length < HEADER {
+            return Err("a segment of the spool ends before its first event");
         }
         if head[..8] != MAGIC {
-            return Err("not a segment of a corewise spool");
+            return Err("a segment file is not from a corewise spool");
         }
         if head[12..16] != ORDER.to_ne_bytes() {
-            return Err("segment written on a machine of the other byte order");
+            return Err("a segment of the spool was written on a machine with the other byte order");
         }
         if head[8..12] != VERSION.to_ne_bytes() {
-            return Err("segment written by another version of corewise");
+            return Err("a segment of the spool was written by another version of corewise");
         }
         Ok(Self { from, offset: HEADER as u64 })
     }
@@ -137,7 +138,7 @@ impl<R: Read> Frames<R> {
     /// Reads the next payload into `payload`.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why there is no next frame.
     pub fn next(&mut self, payload: &mut Vec<u8>) -> Result<(), Stop> {
         let mut head = [0; FRAME_HEAD];
         match fill(&mut self.from, &mut head) {
@@ -165,18 +166,18 @@ impl<R: Read> Frames<R> {
     }
 }
 
-/// Reads until the buffer is full or the file ends; how much was read.
+/// Reads until the buffer is full or the file ends. Returns the number of bytes read.
 fn fill(from: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
-    let mut got = 0;
-    while got < buffer.len() {
-        match from.read(&mut buffer[got..]) {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match from.read(&mut buffer[filled..]) {
             Ok(0) => break,
-            Ok(n) => got += n,
+            Ok(n) => filled += n,
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
             Err(e) => return Err(e),
         }
     }
-    Ok(got)
+    Ok(filled)
 }
 
 #[cfg(test)]
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_bit_is_seen() {
+    fn every_flipped_bit_is_detected() {
         let bytes = segment();
         for bit in HEADER * 8..bytes.len() * 8 {
             let mut bad = bytes.clone();

@@ -1,8 +1,8 @@
 //! One CPU's events between two marks: its blocks of every level and its rare events, merged by time.
 
-use super::rare::Telling;
+use super::rare::Decoder;
 use crate::wire::{self, BlockHead, LEVELS};
-use model::{CpuId, Event, LossSpan, MaybeCount, MaybeNs, Ns, Tid, What};
+use model::{CpuId, Event, EventKind, LossSpan, MaybeCount, MaybeNs, Ns, Tid};
 use std::collections::VecDeque;
 
 struct Block {
@@ -11,15 +11,15 @@ struct Block {
     offset: u64,
 }
 
-/// The events of one CPU that have been read and not handed out.
+/// The events of one CPU that have been read but not handed out.
 pub struct Lane {
     cpu: CpuId,
     blocks: [VecDeque<Block>; LEVELS],
     open: [VecDeque<Event>; LEVELS],
     rare: VecDeque<Event>,
-    /// Time of the last event of each level that was read.
+    /// Time of the last event of each level.
     last: [Ns; LEVELS],
-    /// How many blocks could not be decoded to their end.
+    /// The number of blocks that could not be decoded completely.
     pub bad: u64,
 }
 
@@ -41,20 +41,20 @@ impl Lane {
         self.blocks[head.level].push_back(Block { head, bytes, offset });
     }
 
-    /// Adds a rare event. It may lie before what was handed out: a switch that nobody heard is told when it is noticed, with
-    /// its own time, and whoever reads the stream sorts it in.
+    /// Adds a rare event. It may be earlier than events that were handed out: an inferred switch is recorded when it is noticed, with
+    /// its own time, and the reader of the stream sorts it.
     pub fn push(&mut self, event: Event) {
-        let behind = self.rare.iter().rposition(|e| e.at <= event.at).map_or(0, |i| i + 1);
-        self.rare.insert(behind, event);
+        let index = self.rare.iter().rposition(|e| e.at <= event.at).map_or(0, |i| i + 1);
+        self.rare.insert(index, event);
     }
 
-    /// The last event that was read from this CPU's blocks.
+    /// Returns the time of the last event in this CPU's blocks.
     pub fn last(&self) -> Ns {
         self.last.into_iter().max().unwrap_or(Ns::MIN)
     }
 
-    /// Decodes the next block of each level that has nothing decoded.
-    fn open_blocks(&mut self, telling: &mut Telling) {
+    /// Decodes the next block of each level that has no decoded events.
+    fn open_blocks(&mut self, decoder: &mut Decoder) {
         for level in 0..LEVELS {
             while self.open[level].is_empty() {
                 let Some(block) = self.blocks[level].pop_front() else { break };
@@ -72,31 +72,31 @@ impl Lane {
                         offset: block.offset,
                         cpu: self.cpu,
                         current: Tid::UNKNOWN,
-                        what: What::Loss(span),
+                        what: EventKind::Loss(span),
                     });
                 }
-                let mut chain = |chain, _| telling.callchains.id(chain, &mut telling.names);
+                let mut chain = |chain, _| decoder.callchains.id(chain, &mut decoder.names);
                 let mut out = |event| open.push_back(event);
-                let whole = wire::decode_block(&block.head, &block.bytes, block.offset, &mut chain, &mut out);
-                self.bad += u64::from(!whole);
+                let complete = wire::decode_block(&block.head, &block.bytes, block.offset, &mut chain, &mut out);
+                self.bad += u64::from(!complete);
                 self.last[level] = self.last[level].max(wire::ns(block.head.last));
             }
         }
     }
 
-    /// Up to where this lane can be merged without decoding another block; `None`: it has no more blocks.
-    pub fn reach(&mut self, telling: &mut Telling) -> Option<Ns> {
-        self.open_blocks(telling);
+    /// Returns the time up to which this lane can be merged without decoding another block; `None`: it has no more blocks.
+    pub fn reach(&mut self, decoder: &mut Decoder) -> Option<Ns> {
+        self.open_blocks(decoder);
         let more = (0..LEVELS).filter(|l| !self.blocks[*l].is_empty());
         more.filter_map(|l| self.open[l].back().map(|e| e.at)).min()
     }
 
-    /// Hands out everything not later than `until`, in time order.
-    pub fn take(&mut self, until: Ns, telling: &mut Telling, out: &mut impl FnMut(Event)) {
+    /// Hands out all events up to `until`, in time order.
+    pub fn take(&mut self, until: Ns, decoder: &mut Decoder, out: &mut impl FnMut(Event)) {
         loop {
-            self.open_blocks(telling);
+            self.open_blocks(decoder);
             let levels = self.open.iter().enumerate().filter_map(|(l, q)| q.front().map(|e| (e.at, l)));
-            // Rare events last among equals.
+            // At equal times, rare events come last.
             let rare = self.rare.front().map(|e| (e.at, LEVELS));
             let Some((at, from)) = levels.chain(rare).min() else { break };
             if at > until {
@@ -104,12 +104,12 @@ impl Lane {
             }
             let queue = if from == LEVELS { &mut self.rare } else { &mut self.open[from] };
             let Some(mut event) = queue.pop_front() else { break };
-            telling.complete(&mut event);
+            decoder.complete(&mut event);
             out(event);
         }
     }
 
-    /// Drops what waits; how many events that were.
+    /// Drops all pending events and returns their number.
     pub fn clear(&mut self) -> u64 {
         let blocks: u64 = self.blocks.iter().flatten().map(|b| u64::from(b.head.events)).sum();
         let open: usize = self.open.iter().map(VecDeque::len).sum();

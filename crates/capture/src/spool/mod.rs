@@ -1,15 +1,15 @@
-//! The spool: what the recorder writes while it runs, and what is left of it after a crash.
+//! The spool: the files that the recorder writes during a recording, readable even after a crash.
 //!
 //! ```text
-//! DIR/spool/meta.json        what the recording says of itself; written before the first event and again at the end
+//! DIR/spool/meta.json        metadata of the recording; written before the first event and again at the end
 //! DIR/spool/processes.json   executables, build ids and command lines of the processes seen
-//! DIR/spool/places.json     what lies at the addresses of callchains, where these were asked for
-//! DIR/spool/000000.seg …     events; each segment tells all threads anew, so that it can be read without the others
+//! DIR/spool/places.json      functions and files at the addresses of callchains, if these were requested
+//! DIR/spool/000000.seg …     events; each segment repeats all threads, so that it can be read without the others
 //! ```
 //!
-//! A segment is a header and frames ([`frame`]). From time to time comes a mark: "all events before T are written". What
-//! stands behind the last mark is incomplete (some CPUs' blocks were still in the kernel) and is not used, so that a
-//! spool ends at one instant for all CPUs however its recorder ended.
+//! A segment is a header and frames ([`frame`]). From time to time there is a mark: "all events before T are written". Events after
+//! the last mark are incomplete (some CPUs' blocks were still in the kernel) and are not used, so that a spool ends at one time
+//! for all CPUs, however its recorder ended.
 
 mod callchains;
 pub mod frame;
@@ -27,76 +27,82 @@ use ingest::Facts;
 use safefs::Dir;
 use serde::{Deserialize, Serialize};
 
-/// The format of `meta.json`; a newer one is refused.
+/// The version of `meta.json`; newer ones are rejected.
 pub const META_VERSION: u32 = 1;
 
-/// What a spool says of itself.
+/// The metadata of a spool.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Meta {
     /// `META_VERSION`.
     pub version: u32,
-    /// What becomes the source's facts; `conditions` have no end until the recording ended.
+    /// The source's facts; `conditions` have no end values until the recording ends.
     pub facts: Facts,
-    /// Whether the recorder ended by itself.
+    /// Whether the recorder ended normally.
     pub finished: bool,
-    /// Why it ended early, where it did.
+    /// Why it ended early, if it did.
     pub error: Option<String>,
     /// Exit code of the recorded command.
     pub exit_code: Option<i32>,
-    /// The boot's id, for the trace's id.
+    /// The boot id, for the trace's id.
     pub boot_id: String,
     /// When the recorder started, `CLOCK_MONOTONIC`, ns.
     pub started_ns: i64,
     /// When the recorder started, `CLOCK_REALTIME`, ns since 1970.
     pub started_realtime_ns: i64,
-    /// The flight recorder's length, seconds, where it is one.
+    /// The flight recorder's length, seconds, if it is one.
     pub keep_s: Option<f64>,
 }
 
-/// The spool's name in a trace folder.
+/// The name of the spool's folder in a trace folder.
 pub const SPOOL: &str = "spool";
-/// Of [`Meta`].
+/// The file name of [`Meta`].
 const META: &str = "meta.json";
 
 /// Opens the spool in a trace folder.
 ///
 /// # Errors
-/// There is none, in a sentence.
+/// A sentence, if there is no spool.
 pub fn spool_of(dir: &Dir) -> Result<Dir, String> {
     let spool = dir.open_dir(SPOOL).ok().filter(|spool| spool.has(META));
     spool.ok_or_else(|| match dir.has(SPOOL) {
-        true => "nothing was recorded: the recorder ended before everything was attached".to_owned(),
-        false => format!("{}: holds no spool that a recorder left", dir.path().display()),
+        true => format!(
+            "{}: nothing was recorded, because the recorder ended before everything was attached; record again",
+            dir.path().display()
+        ),
+        false => format!(
+            "{}: no spool found: this is not the folder of a recording, or its spool was already converted",
+            dir.path().display()
+        ),
     })
 }
 
 impl Meta {
-    /// Writes it into a spool's folder.
+    /// Writes the metadata to a spool's folder.
     ///
     /// # Errors
-    /// As the file system says.
+    /// If the file cannot be written.
     pub fn store(&self, spool: &Dir) -> std::io::Result<()> {
         spool.replace(META, &serde_json::to_vec_pretty(self)?).map(drop)
     }
 
-    /// Reads it from a spool.
+    /// Reads the metadata of a spool.
     ///
     /// # Errors
-    /// A sentence.
+    /// A sentence, if the file cannot be read or has a newer version.
     pub fn load(spool: &Dir) -> Result<Self, String> {
         let path = spool.path().join(META);
-        let bytes = spool.read(META).map_err(|e| format!("{}: {e}", path.display()))?;
+        let bytes = spool.read(META).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
         let version = serde_json::from_slice::<serde_json::Value>(&bytes)
             .ok()
             .and_then(|v| v.get("version").and_then(serde_json::Value::as_u64));
         if version.is_some_and(|v| v > u64::from(META_VERSION)) {
-            return Err("the spool was written by a newer version of corewise: please update".into());
+            return Err(format!("{} was written by a newer version of corewise: update corewise", path.display()));
         }
-        serde_json::from_slice(&bytes).map_err(|e| format!("{}: {e}", path.display()))
+        serde_json::from_slice(&bytes).map_err(|e| format!("cannot parse {}: {e}", path.display()))
     }
 }
 
-/// The segments of a spool, in order.
+/// Returns the number and file name of a spool's segments, in order.
 pub(crate) fn segments(spool: &Dir) -> std::io::Result<Vec<(u64, String)>> {
     let mut found: Vec<(u64, String)> = spool
         .names()?

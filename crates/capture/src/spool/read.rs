@@ -1,44 +1,46 @@
-//! A spool as a source of events.
+//! Reads a spool as a source of events.
 
 use super::frame::{self, Frames, Stop};
 use super::lane::Lane;
-use super::rare::Telling;
+use super::rare::Decoder;
 use super::{Meta, segments, spool_of};
 use crate::places::{self, Place};
 use crate::wire::{self, Bytes};
-use ingest::{Condition, Fatal, Ledger, Opened, Reach, Stream, Trouble};
-use model::{Batch, CpuId, Event, LossSpan, MaybeCount, MaybeNs, Ns, Tid, What};
+use ingest::{Anomaly, Condition, Fatal, Ledger, Opened, Reach, Stream};
+use model::{Batch, CpuId, Event, EventKind, LossSpan, MaybeCount, MaybeNs, Ns, Tid};
 use safefs::Dir;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-/// Events that one call hands out, about.
-const ENOUGH: usize = 4096;
-/// More bytes than this between two marks are not held in memory: no recorder writes so many.
-const BETWEEN_MARKS: u64 = 192 << 20;
-/// A segment's number stands above this bit of an event's offset, its byte below.
+/// Approximate number of events that one call returns.
+const BATCH_EVENTS: usize = 4096;
+/// Maximum number of bytes between two marks that are held in memory; no recorder writes as many.
+const MAX_BETWEEN_MARKS: u64 = 192 << 20;
+/// An event's offset contains the segment's number from this bit up, and the byte offset below it.
 const SEGMENT_SHIFT: u32 = 40;
 
-/// Opens the spool in a trace folder, right after the recording or after a crash of the recorder.
+/// Opens the spool in a trace folder, after the recording or after a crash of the recorder.
 ///
 /// # Errors
-/// Where there is no spool, or nothing of it can be read.
+/// If there is no spool, or it cannot be read.
 pub fn open_spool(dir: &Path) -> Result<Opened<'static>, Fatal> {
-    let dir = Dir::open(dir).map_err(|why| Fatal::new(format!("{}: {why}", dir.display()), 0))?;
+    let dir = Dir::open(dir).map_err(|why| Fatal::new(format!("cannot open {}: {why}", dir.display()), 0))?;
     open_spool_folder(&spool_of(&dir).map_err(|why| Fatal::new(why, 0))?)
 }
 
-/// [`open_spool`] of a spool that is held open.
+/// Like [`open_spool`], for a spool folder that is already open.
 ///
 /// # Errors
-/// As there.
+/// As [`open_spool`].
 pub fn open_spool_folder(spool: &Dir) -> Result<Opened<'static>, Fatal> {
     let meta = Meta::load(spool).map_err(|why| Fatal::new(why, 0))?;
-    let found = segments(spool).map_err(|e| Fatal::new(format!("{}: {e}", spool.path().display()), 0))?;
+    let found = segments(spool).map_err(|e| Fatal::new(format!("cannot read {}: {e}", spool.path().display()), 0))?;
     if found.is_empty() {
-        return Err(Fatal::new("the spool holds no segment: the recorder ended before its first event", 0));
+        let path = spool.path().display();
+        let why = format!("{path} has no segment: the recorder ended before its first event; record again");
+        return Err(Fatal::new(why, 0));
     }
     let mut facts = meta.facts;
     if !meta.finished {
@@ -55,13 +57,12 @@ pub fn open_spool_folder(spool: &Dir) -> Result<Opened<'static>, Fatal> {
     if !meta.finished {
         name_now(&mut places, &meta.boot_id);
     }
-    stream.telling.callchains.places(places);
+    stream.decoder.callchains.places(places);
     facts.begin = stream.segments.front().and_then(|(_, name)| begin_of(spool, name));
     Ok(Opened { facts, streams: vec![Box::new(stream)] })
 }
 
-/// Names functions that its recorder did not come to name: of files by build id, on any machine; of the kernel while it still
-/// runs.
+/// Names the functions that a killed recorder could not name: in files by build id, on any machine; in the kernel if it still runs.
 fn name_now(places: &mut [Place], boot_id: &str) {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     if !boot_id.is_empty() && boot.trim() == boot_id {
@@ -71,7 +72,7 @@ fn name_now(places: &mut [Place], boot_id: &str) {
     places::name_files(places, &|_| false);
 }
 
-/// When the opening snapshot of a segment was complete.
+/// Returns when the opening snapshot of a segment was complete.
 fn begin_of(spool: &Dir, name: &str) -> Option<Ns> {
     let mut frames = Frames::open(BufReader::new(spool.open_file(name).ok()?)).ok()?;
     let mut payload = Vec::new();
@@ -88,19 +89,19 @@ struct SpoolStream {
     segments: VecDeque<(u64, String)>,
     frames: Option<(u64, Frames<BufReader<File>>)>,
     payload: Vec<u8>,
-    /// The number that the next segment should have.
+    /// The expected number of the next segment.
     expected: Option<u64>,
     lanes: BTreeMap<u16, Lane>,
-    telling: Telling,
-    /// Everything up to here is in `lanes` and may be handed out.
+    decoder: Decoder,
+    /// Everything up to this time is in `lanes` and may be handed out.
     mark: Ns,
-    /// The segment's recording ended at its `mark`.
+    /// Whether the recording ended at `mark`.
     ended: bool,
-    /// What was lost for good, told behind everything else.
-    last_words: Vec<Event>,
+    /// Losses that no later block reports; handed out after everything else.
+    final_losses: Vec<Event>,
     handing_out: bool,
-    /// Rows are told: at the begin, after a gap, and at the end.
-    tell_rows: bool,
+    /// Whether rows become events: at the beginning, after a gap, and at the end.
+    emit_rows: bool,
     /// The last mark before a gap.
     gap: Option<Ns>,
 }
@@ -114,12 +115,12 @@ impl SpoolStream {
             frames: None,
             payload: Vec::new(),
             lanes: BTreeMap::new(),
-            telling: Telling::default(),
+            decoder: Decoder::default(),
             mark: Ns::MIN,
             ended: false,
-            last_words: Vec::new(),
+            final_losses: Vec::new(),
             handing_out: false,
-            tell_rows: true,
+            emit_rows: true,
             gap: None,
         }
     }
@@ -128,24 +129,24 @@ impl SpoolStream {
         self.lanes.entry(cpu).or_insert_with(|| Lane::new(CpuId(u32::from(cpu))))
     }
 
-    /// From here to the next segment's snapshot nothing is known.
-    fn lose_track(&mut self) {
+    /// Drops pending events: from here to the next segment's snapshot nothing is known.
+    fn start_gap(&mut self) {
         for lane in self.lanes.values_mut() {
             lane.clear();
         }
-        self.tell_rows = true;
+        self.emit_rows = true;
         if self.mark > Ns::MIN && self.gap.is_none() {
             self.gap = Some(self.mark);
         }
     }
 
-    /// Opens the next segment; `false`: there is none.
+    /// Opens the next segment. Returns `false` if there is none.
     fn open_next(&mut self, bad: &mut dyn Ledger) -> bool {
         let Some((number, name)) = self.segments.pop_front() else { return false };
         let place = number << SEGMENT_SHIFT;
         if self.expected.is_some_and(|n| n != number) {
-            bad.trouble("a segment of the spool is missing", place, Trouble::Lost);
-            self.lose_track();
+            bad.anomaly("a segment of the spool is missing", place, Anomaly::Lost);
+            self.start_gap();
         }
         self.expected = Some(number + 1);
         match self
@@ -156,14 +157,14 @@ impl SpoolStream {
         {
             Ok(frames) => self.frames = Some((number, frames)),
             Err(why) => {
-                bad.trouble(why, place, Trouble::Lost);
-                self.lose_track();
+                bad.anomaly(why, place, Anomaly::Lost);
+                self.start_gap();
             }
         }
         true
     }
 
-    /// Reads frames up to the next mark; `false`: there is none.
+    /// Reads frames up to the next mark. Returns `false` if there is none.
     fn fill(&mut self, bad: &mut dyn Ledger) -> bool {
         let mut held = 0;
         loop {
@@ -175,26 +176,28 @@ impl SpoolStream {
             };
             let place = (*number << SEGMENT_SHIFT) + frames.offset;
             let mut payload = std::mem::take(&mut self.payload);
-            let got = frames.next(&mut payload);
+            let result = frames.next(&mut payload);
             held += payload.len() as u64;
-            if held > BETWEEN_MARKS {
-                bad.trouble("too much between two marks of the spool", place, Trouble::Lost);
+            if held > MAX_BETWEEN_MARKS {
+                bad.anomaly("too much data between two marks of the spool", place, Anomaly::Lost);
                 held = 0;
                 self.frames = None;
-                self.lose_track();
+                self.start_gap();
                 continue;
             }
-            let marked = match got {
+            let marked = match result {
                 Ok(()) => self.frame(&payload, place, bad),
                 Err(stop) => {
                     self.frames = None;
                     match stop {
                         Stop::Whole => {}
-                        Stop::Torn => bad.trouble("segment cut off", place, Trouble::Lost),
-                        Stop::Damaged => bad.trouble("segment damaged: a checksum differs", place, Trouble::Lost),
+                        Stop::Torn => bad.anomaly("a segment of the spool is truncated", place, Anomaly::Lost),
+                        Stop::Damaged => {
+                            bad.anomaly("a segment of the spool is damaged (wrong checksum)", place, Anomaly::Lost)
+                        }
                     }
                     if stop != Stop::Whole {
-                        self.lose_track();
+                        self.start_gap();
                     }
                     false
                 }
@@ -206,36 +209,36 @@ impl SpoolStream {
         }
     }
 
-    /// Takes in one frame; `true`: a mark was reached.
+    /// Takes one frame. Returns `true` at a mark.
     fn frame(&mut self, payload: &[u8], place: u64, bad: &mut dyn Ledger) -> bool {
         let mut b = Bytes::new(payload);
         match b.u8() {
             wire::KIND_BLOCK => match wire::block_head(payload) {
                 Some(head) => self.lane(head.cpu).push_block(head, payload, place),
-                None => bad.trouble("a block without a head", place, Trouble::Odd),
+                None => bad.anomaly("a block of events has an invalid head", place, Anomaly::Warning),
             },
             wire::KIND_RARE => {
-                let mut told = Vec::new();
-                if !self.telling.rare(payload, place, &mut |e| told.push(e)) {
-                    bad.trouble("an event that makes no sense", place, Trouble::Odd);
+                let mut events = Vec::new();
+                if !self.decoder.rare(payload, place, &mut |e| events.push(e)) {
+                    bad.anomaly("an invalid event", place, Anomaly::Warning);
                 }
-                self.push_all(told);
+                self.push_all(events);
             }
             wire::KIND_ROW => match wire::row(payload) {
                 Some(row) => {
-                    let mut told = Vec::new();
-                    let mut tell = |e| told.push(e);
-                    self.telling.row(&row, place, if self.tell_rows { Some(&mut tell) } else { None });
-                    self.push_all(told);
+                    let mut events = Vec::new();
+                    let mut emit = |e| events.push(e);
+                    self.decoder.row(&row, place, if self.emit_rows { Some(&mut emit) } else { None });
+                    self.push_all(events);
                 }
-                None => bad.trouble("a thread's row that makes no sense", place, Trouble::Odd),
+                None => bad.anomaly("an invalid thread row in a snapshot", place, Anomaly::Warning),
             },
-            frame::SNAP_BEGIN => self.tell_rows |= b.u8() == frame::CLOSING,
+            frame::SNAP_BEGIN => self.emit_rows |= b.u8() == frame::CLOSING,
             frame::SNAP_DONE => {
-                self.tell_rows = false;
+                self.emit_rows = false;
                 let at = b.ns();
                 if let Some(from) = self.gap.take() {
-                    let what = What::Loss(LossSpan {
+                    let what = EventKind::Loss(LossSpan {
                         from: MaybeNs::new(from),
                         to: MaybeNs::new(at),
                         cpu: None,
@@ -246,7 +249,7 @@ impl SpoolStream {
             }
             frame::MARK => {
                 self.mark = self.mark.max(b.ns());
-                self.telling.settle();
+                self.decoder.forget_ended();
                 return true;
             }
             frame::END => {
@@ -256,14 +259,14 @@ impl SpoolStream {
             }
             frame::STEAL => {
                 let at = b.ns();
-                while !b.rest().is_empty() && b.whole {
+                while !b.rest().is_empty() && b.complete {
                     let (cpu, total) = (b.u32(), b.ns());
                     let event = Event {
                         at,
                         offset: place,
                         cpu: CpuId(cpu),
                         current: Tid::UNKNOWN,
-                        what: What::Steal { total },
+                        what: EventKind::Steal { total },
                     };
                     self.lane(cpu as u16).push(event);
                 }
@@ -272,67 +275,68 @@ impl SpoolStream {
                 while b.rest().len() >= 17 {
                     let (at, which, reading) = (b.ns(), b.u8(), b.u64().cast_signed());
                     if let Some(which) = wire::clock_of(which) {
-                        let what = What::Clock { which, reading };
+                        let what = EventKind::Clock { which, reading };
                         self.lane(0).push(Event { at, offset: place, cpu: CpuId(0), current: Tid::UNKNOWN, what });
                     }
                 }
             }
             frame::CGROUP_PATH => {
                 let id = b.u64();
-                self.telling.path(id, &String::from_utf8_lossy(b.rest()));
+                self.decoder.path(id, &String::from_utf8_lossy(b.rest()));
             }
             frame::IRQ_NAME => {
                 let number = b.i32();
-                self.telling.irq(number, &String::from_utf8_lossy(b.rest()));
+                self.decoder.irq(number, &String::from_utf8_lossy(b.rest()));
             }
             frame::MARK_NAME => {
                 let (number, stretch) = (b.u32(), b.u8() != 0);
-                self.telling.mark(number, stretch, &String::from_utf8_lossy(b.rest()));
+                self.decoder.mark(number, stretch, &String::from_utf8_lossy(b.rest()));
             }
-            frame::THROTTLES if self.tell_rows => {
-                let what = What::Throttle { tid: None, begins: false };
+            frame::THROTTLES if self.emit_rows => {
+                let what = EventKind::Throttle { tid: None, begins: false };
                 self.lane(0).push(Event { at: b.ns(), offset: place, cpu: CpuId(0), current: Tid::UNKNOWN, what });
             }
-            frame::PARKING if self.tell_rows => {
+            frame::PARKING if self.emit_rows => {
                 let at = b.ns();
-                while !b.rest().is_empty() && b.whole {
+                while !b.rest().is_empty() && b.complete {
                     let (of, parked) = (CpuId(b.u32()), b.u8() != 0);
-                    let what = What::Parking { of, parked };
+                    let what = EventKind::Parking { of, parked };
                     self.lane(0).push(Event { at, offset: place, cpu: CpuId(0), current: Tid::UNKNOWN, what });
                 }
             }
             frame::THROTTLES | frame::PARKING => {}
             frame::CGROUP_LIMITS | frame::CGROUP_STAT => {
-                let mut told = Vec::new();
-                if !self.telling.cgroups(payload, place, &mut |e| told.push(e)) {
-                    bad.trouble("a cgroup's settings that make no sense", place, Trouble::Odd);
+                let mut events = Vec::new();
+                if !self.decoder.cgroups(payload, place, &mut |e| events.push(e)) {
+                    bad.anomaly("invalid settings of a cgroup", place, Anomaly::Warning);
                 }
-                self.push_all(told);
+                self.push_all(events);
             }
             frame::STACK => {
-                if !self.telling.callchains.tell(&mut b) {
-                    bad.trouble("a callchain that makes no sense, or too many", place, Trouble::Odd);
+                if !self.decoder.callchains.add(&mut b) {
+                    bad.anomaly("an invalid callchain, or too many callchains", place, Anomaly::Warning);
                 }
             }
             frame::LOSS => {
                 let (from, to, events) = (b.ns(), b.ns(), MaybeCount::new(b.u64().cast_signed()));
                 let of = (b.rest().len() >= 4).then(|| CpuId(b.u32()));
-                let what = What::Loss(LossSpan { from: MaybeNs::new(from), to: MaybeNs::new(to), cpu: of, events });
+                let what =
+                    EventKind::Loss(LossSpan { from: MaybeNs::new(from), to: MaybeNs::new(to), cpu: of, events });
                 let cpu = of.unwrap_or(CpuId(0));
                 self.lane(cpu.0 as u16).push(Event { at: to, offset: place, cpu, current: Tid::UNKNOWN, what });
             }
-            _ => bad.trouble("a frame of a kind that is not known", place, Trouble::Odd),
+            _ => bad.anomaly("a frame of an unknown kind", place, Anomaly::Warning),
         }
         false
     }
 
-    fn push_all(&mut self, told: Vec<Event>) {
-        for event in told {
+    fn push_all(&mut self, events: Vec<Event>) {
+        for event in events {
             self.lane(event.cpu.0 as u16).push(event);
         }
     }
 
-    /// The recorder's last frame: what no later block could tell of.
+    /// Takes the recorder's last frame, with the losses that no later block reports.
     fn end(&mut self, b: &mut Bytes<'_>, place: u64) {
         self.ended = true;
         let at = self.mark;
@@ -340,36 +344,36 @@ impl SpoolStream {
             let (cpu, lost) = (b.u32(), b.u64());
             let from = MaybeNs::new(self.lane(cpu as u16).last());
             let events = MaybeCount::new(i64::try_from(lost).unwrap_or(-1));
-            let what = What::Loss(LossSpan { from, to: MaybeNs::NONE, cpu: Some(CpuId(cpu)), events });
-            self.last_words.push(Event { at, offset: place, cpu: CpuId(cpu), current: Tid::UNKNOWN, what });
+            let what = EventKind::Loss(LossSpan { from, to: MaybeNs::NONE, cpu: Some(CpuId(cpu)), events });
+            self.final_losses.push(Event { at, offset: place, cpu: CpuId(cpu), current: Tid::UNKNOWN, what });
         }
     }
 
-    /// Hands out events up to a time that all lanes have reached; that time.
+    /// Hands out events up to a time that all lanes have reached. Returns that time.
     fn hand_out(&mut self, out: &mut Batch) -> Ns {
-        let telling = &mut self.telling;
-        let reach = self.lanes.values_mut().filter_map(|lane| lane.reach(telling)).min();
+        let decoder = &mut self.decoder;
+        let reach = self.lanes.values_mut().filter_map(|lane| lane.reach(decoder)).min();
         let until = reach.map_or(self.mark, |r| r.min(self.mark));
         for lane in self.lanes.values_mut() {
-            lane.take(until, telling, &mut |event| out.events.push(event));
+            lane.take(until, decoder, &mut |event| out.events.push(event));
         }
         self.handing_out = until < self.mark;
         until
     }
 
-    /// Nothing more can be read: says what of it is not used.
+    /// Handles the end of the spool: reports events that are not used.
     fn finish(&mut self, out: &mut Batch, bad: &mut dyn Ledger) {
         let mut left = 0;
         for lane in self.lanes.values_mut() {
             left += lane.clear();
             if lane.bad > 0 {
-                bad.trouble("a block that cannot be read to its end", 0, Trouble::Odd);
+                bad.anomaly("a block of events could not be read completely", 0, Anomaly::Warning);
             }
         }
         if self.ended {
-            out.events.append(&mut self.last_words);
+            out.events.append(&mut self.final_losses);
         } else if left > 0 {
-            bad.trouble("events behind the last mark of an unfinished spool are not used", 0, Trouble::Odd);
+            bad.anomaly("events after the last mark of an unfinished spool were not used", 0, Anomaly::Warning);
         }
     }
 }
@@ -379,7 +383,7 @@ impl Stream for SpoolStream {
         let mut until = Ns::MIN;
         let before = out.events.len();
         let mut more = true;
-        while more && out.events.len() - before < ENOUGH {
+        while more && out.events.len() - before < BATCH_EVENTS {
             if !self.handing_out {
                 more = !self.ended && self.fill(bad);
             }
@@ -390,9 +394,9 @@ impl Stream for SpoolStream {
         if !more {
             self.finish(out, bad);
         }
-        out.names.append(&mut self.telling.names.fresh);
-        out.stacks.append(&mut self.telling.callchains.fresh);
-        out.left_out.callchains += std::mem::take(&mut self.telling.callchains.left_out);
+        out.names.append(&mut self.decoder.names.fresh);
+        out.stacks.append(&mut self.decoder.callchains.fresh);
+        out.left_out.callchains += std::mem::take(&mut self.decoder.callchains.left_out);
         Ok(if more { Reach::Until(MaybeNs::new(until)) } else { Reach::End })
     }
 }

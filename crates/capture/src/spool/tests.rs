@@ -1,14 +1,14 @@
-//! Spools made here, cut and flipped: never a panic, and no event but with its own time.
+//! Generated spools, also truncated and damaged: no panics, and all events have the right time.
 #![allow(clippy::unwrap_used)]
 
 use super::{Meta, SPOOL, Writer, frame, open_spool, segments};
 use crate::wire;
-use ingest::{Reach, Troubles};
-use model::{Batch, Event, LossSpan, NameId, Ns, What};
+use ingest::{Anomalies, Reach};
+use model::{Batch, Event, EventKind, LossSpan, NameId, Ns};
 use safefs::Dir;
 use std::path::{Path, PathBuf};
 
-/// A block of switches of CPU `cpu` between 0 and 1, one each 10 ns from `base`.
+/// A block of switches between threads 0 and 1 on CPU `cpu`, one every 10 ns from `base`.
 fn block(cpu: u16, level: u8, base: u64, events: u32, lost: u64) -> Vec<u8> {
     let mut bytes = vec![wire::KIND_BLOCK, level];
     bytes.extend_from_slice(&cpu.to_ne_bytes());
@@ -61,7 +61,7 @@ fn segment_path(dir: &Path, at: usize) -> PathBuf {
     spool.path().join(&segments(&spool).unwrap()[at].1)
 }
 
-/// Two segments, two CPUs, an interrupted level, a loss, and an end.
+/// Writes a spool with two segments, two CPUs, an interrupted level, a loss, and an end.
 fn make(dir: &Path) {
     let mut w = begin(dir);
     for segment in 0..2u64 {
@@ -80,8 +80,8 @@ fn make(dir: &Path) {
     w.flush().unwrap();
 }
 
-fn read(dir: &Path) -> (Vec<Event>, Vec<Box<str>>, Troubles) {
-    let (mut events, mut names, mut bad) = (Vec::new(), Vec::new(), Troubles::default());
+fn read(dir: &Path) -> (Vec<Event>, Vec<Box<str>>, Anomalies) {
+    let (mut events, mut names, mut bad) = (Vec::new(), Vec::new(), Anomalies::default());
     let Ok(mut opened) = open_spool(dir) else { return (events, names, bad) };
     let mut batch = Batch::default();
     let mut reached = Ns::MIN;
@@ -96,7 +96,7 @@ fn read(dir: &Path) -> (Vec<Event>, Vec<Box<str>>, Troubles) {
             Reach::End => return (events, names, bad),
         }
     }
-    panic!("no end");
+    panic!("the stream does not end");
 }
 
 #[test]
@@ -106,13 +106,13 @@ fn round_trip() {
     let (events, names, bad) = read(dir.path());
     assert!(bad.0.is_empty(), "{bad:?}");
     assert_eq!(names, ["seven".into()]);
-    let switches = events.iter().filter(|e| matches!(e.what, What::Switch(_))).count();
-    // Of the last ten, four lie behind the recording's end; those behind a mark that is not the last come with the next.
+    let switches = events.iter().filter(|e| matches!(e.what, EventKind::Switch(_))).count();
+    // Of the last ten, four are after the recording's end; events after an earlier mark are handed out with the next one.
     assert_eq!(switches, 2 * 103 + 10 + 6);
     let losses: Vec<LossSpan> =
-        events.iter().filter_map(|e| if let What::Loss(l) = e.what { Some(l) } else { None }).collect();
-    let told = (losses[0].from.get(), losses[0].to.get(), losses[0].events.get());
-    assert_eq!((losses.len(), told), (2, (Some(Ns(1490)), Some(Ns(9000)), Some(4))));
+        events.iter().filter_map(|e| if let EventKind::Loss(l) = e.what { Some(l) } else { None }).collect();
+    let decoded = (losses[0].from.get(), losses[0].to.get(), losses[0].events.get());
+    assert_eq!((losses.len(), decoded), (2, (Some(Ns(1490)), Some(Ns(9000)), Some(4))));
     for cpu in 0..2 {
         let times: Vec<Ns> = events.iter().filter(|e| e.cpu.0 == cpu).map(|e| e.at).collect();
         assert!(times.is_sorted(), "CPU {cpu}");
@@ -121,7 +121,7 @@ fn round_trip() {
 }
 
 #[test]
-fn what_is_noticed_late_keeps_its_time() {
+fn events_noticed_late_keep_their_time() {
     let dir = tempfile::tempdir().unwrap();
     let mut w = begin(dir.path());
     w.begin_segment(0).unwrap();
@@ -145,11 +145,11 @@ fn rare(of: u8, tid: i32, at: u64, rest: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Thread 7 of process 5 calls mark 1 within itself, passes probe 2, writes to trace_marker and exits; the recorder reads that text
-/// behind the exit, and still knows its process. After the mark it does not: another thread may have that number by then. A call of
-/// a mark that was never named makes no sense.
+/// Thread 7 of process 5 calls mark 1 recursively, reaches probe 2, writes to trace_marker and exits. The recorder reads that text
+/// after the exit, and still knows its process. After the next mark it does not: another thread may have that TID by then. A call of
+/// a mark without a name is invalid.
 #[test]
-fn marks_are_told_with_their_thread_and_process() {
+fn marks_have_their_thread_and_process() {
     let dir = tempfile::tempdir().unwrap();
     let mut w = begin(dir.path());
     w.begin_segment(0).unwrap();
@@ -173,9 +173,9 @@ fn marks_are_told_with_their_thread_and_process() {
     w.frame(&[&mark(frame::END, 900)]).unwrap();
     w.flush().unwrap();
     let (events, names, bad) = read(dir.path());
-    let told: Vec<_> = events
+    let decoded: Vec<_> = events
         .iter()
-        .filter_map(|e| if let What::Mark(m) = e.what { Some((e.at.0, m)) } else { None })
+        .filter_map(|e| if let EventKind::Mark(m) = e.what { Some((e.at.0, m)) } else { None })
         .map(|(at, m)| {
             let name = names.get((m.name.0 as usize).wrapping_sub(1)).map_or("", |n| &**n);
             (at, m.tid.0, m.pid, m.track, name, m.edge)
@@ -193,13 +193,13 @@ fn marks_are_told_with_their_thread_and_process() {
         (410, 7, of, 0, "draw", Begin),
         (700, 7, model::Pid::UNKNOWN, 0, "", End),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(decoded, expected);
     assert_eq!(bad.0.len(), 1, "{bad:?}");
 }
 
-/// Thread 7 was last seen with another mask at 200, and thread 8 has waited since; thread 9's change was told as it came.
+/// Thread 7 was last seen with another mask at 200, and thread 8 has slept since; thread 9's change was recorded when it happened.
 #[test]
-fn a_mask_is_unknown_between_two_looks() {
+fn a_mask_is_unknown_between_its_last_and_next_observation() {
     let dir = tempfile::tempdir().unwrap();
     let mut w = begin(dir.path());
     w.begin_segment(0).unwrap();
@@ -207,28 +207,28 @@ fn a_mask_is_unknown_between_two_looks() {
     let mut words = vec![0; 16 * 8];
     words[0] = 0b10;
     let seen = |since: u64| [&1u32.to_ne_bytes()[..], &[0; 4], &words, &since.to_ne_bytes()].concat();
-    w.frame(&[&rare(wire::MASK_SEEN, 7, 500, &seen(200))]).unwrap();
-    w.frame(&[&rare(wire::MASK_SEEN, 8, 600, &seen(0))]).unwrap();
+    w.frame(&[&rare(wire::MASK_CHANGED, 7, 500, &seen(200))]).unwrap();
+    w.frame(&[&rare(wire::MASK_CHANGED, 8, 600, &seen(0))]).unwrap();
     w.frame(&[&rare(wire::AFFINITY, 9, 700, &seen(200)[..8 + 16 * 8])]).unwrap();
     w.frame(&[&mark(frame::END, 1000)]).unwrap();
     w.flush().unwrap();
     let (events, names, bad) = read(dir.path());
-    let told: Vec<_> = events
+    let decoded: Vec<_> = events
         .iter()
         .filter_map(|e| match e.what {
-            What::Affinity { tid, cpus } => {
+            EventKind::Affinity { tid, cpus } => {
                 Some((e.at.0, tid.0, (cpus.0 as usize).checked_sub(1).map(|at| &*names[at])))
             }
             _ => None,
         })
         .collect();
-    assert_eq!(told, [(200, 7, None), (500, 7, Some("1")), (600, 8, Some("1")), (700, 9, Some("1"))]);
+    assert_eq!(decoded, [(200, 7, None), (500, 7, Some("1")), (600, 8, Some("1")), (700, 9, Some("1"))]);
     assert!(bad.0.is_empty(), "{bad:?}");
 }
 
-/// What is parked at the begin is told once, and once more after a gap; changes are told as they come.
+/// The parked CPUs at the beginning are reported once, and again after a gap; changes are reported when they happen.
 #[test]
-fn parking_is_told() {
+fn parking_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let mut w = begin(dir.path());
     for segment in 0..3u64 {
@@ -239,29 +239,29 @@ fn parking_is_told() {
         w.frame(&[&[frame::SNAP_BEGIN, frame::OPENING]]).unwrap();
         w.frame(&[&mark(frame::SNAP_DONE, t + 10)]).unwrap();
         for (kind, at) in [(wire::UNPARKED, t + 20), (wire::PARKED, t + 30)] {
-            // Behind the head stands the CPU that is meant; the head's is that on which it happened.
+            // The parked CPU follows the head; the head has the CPU on which the event happened.
             let like = rename(1, 7, at, "");
             w.frame(&[&like[..1], &[kind], &like[2..16], &3u32.to_ne_bytes(), &[0; 4]]).unwrap();
         }
         w.frame(&[&mark(if segment == 2 { frame::END } else { frame::MARK }, t + 60)]).unwrap();
     }
     w.flush().unwrap();
-    let told = || {
+    let decoded = || {
         let parking = |e: &Event| match e.what {
-            What::Parking { of, parked } => Some((e.at.0, of.0, parked)),
+            EventKind::Parking { of, parked } => Some((e.at.0, of.0, parked)),
             _ => None,
         };
         read(dir.path()).0.iter().filter_map(parking).collect::<Vec<_>>()
     };
     let begun = |t: i64| [(t + 1, 0, false), (t + 1, 3, true)];
     let each = |t: i64| [(t + 20, 3, false), (t + 30, 3, true)];
-    assert_eq!(told(), [begun(0), each(0), each(1000), each(2000)].concat());
+    assert_eq!(decoded(), [begun(0), each(0), each(1000), each(2000)].concat());
     std::fs::remove_file(segment_path(dir.path(), 1)).unwrap();
-    assert_eq!(told(), [begun(0), each(0), begun(2000), each(2000)].concat());
+    assert_eq!(decoded(), [begun(0), each(0), begun(2000), each(2000)].concat());
 }
 
-/// Of two timers the function of one was named before; of other CPUs' interrupts, number 7 is none that is known. The names come
-/// before the block, as the kernel side hands them over.
+/// The function of one of two timers has a name; kind 7 of interrupts from other CPUs is unknown. The names come
+/// before the block, as the kernel side sends them.
 #[test]
 fn timers_have_the_names_of_their_functions() {
     let dir = tempfile::tempdir().unwrap();
@@ -288,10 +288,10 @@ fn timers_have_the_names_of_their_functions() {
     w.frame(&[&mark(frame::END, 900)]).unwrap();
     w.flush().unwrap();
     let (events, names, bad) = read(dir.path());
-    let told: Vec<_> = events
+    let decoded: Vec<_> = events
         .iter()
         .filter_map(|e| match e.what {
-            What::Irq { kind, number, begins: true, name } => Some((e.at.0, kind, number, name)),
+            EventKind::Irq { kind, number, begins: true, name } => Some((e.at.0, kind, number, name)),
             _ => None,
         })
         .map(|(at, kind, number, name)| {
@@ -306,13 +306,13 @@ fn timers_have_the_names_of_their_functions() {
         (303, Ipi, -1, "call_function"),
         (304, Ipi, -1, ""),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(decoded, expected);
     assert!(bad.0.is_empty(), "{bad:?}");
 }
 
-/// Each segment tells all anew: what holds is told once, and once more after a gap.
+/// Each segment repeats all settings: unchanged settings are reported once, and again after a gap.
 #[test]
-fn quotas_are_told() {
+fn quotas_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let mut w = begin(dir.path());
     for segment in 0..3u64 {
@@ -321,7 +321,7 @@ fn quotas_are_told() {
         w.frame(&[&mark(frame::THROTTLES, t + 1)]).unwrap();
         w.frame(&[&[frame::SNAP_BEGIN, frame::OPENING]]).unwrap();
         w.frame(&[&mark(frame::SNAP_DONE, t + 10)]).unwrap();
-        for (kind, at) in [(wire::HELD, t + 20), (wire::LET_GO, t + 30)] {
+        for (kind, at) in [(wire::THROTTLED, t + 20), (wire::UNTHROTTLED, t + 30)] {
             let like = rename(0, 7, at, "");
             w.frame(&[&like[..1], &[kind], &like[2..24]]).unwrap();
         }
@@ -334,17 +334,19 @@ fn quotas_are_told() {
         w.frame(&[&mark(if segment == 2 { frame::END } else { frame::MARK }, t + 60)]).unwrap();
     }
     w.flush().unwrap();
-    let quota = |of: &What, names: &[Box<str>]| match *of {
-        What::Throttle { tid, begins } => Some(format!("{} {begins}", tid.map_or(0, |tid| tid.0))),
-        What::CgroupLimits { id, path, quota, period, weight, cpus } => {
+    let quota = |of: &EventKind, names: &[Box<str>]| match *of {
+        EventKind::Throttle { tid, begins } => Some(format!("{} {begins}", tid.map_or(0, |tid| tid.0))),
+        EventKind::CgroupLimits { id, path, quota, period, weight, cpus } => {
             let name = |id: model::NameId| &names[id.0 as usize - 1];
             let quota = quota.get().map_or_else(|| "max".into(), |quota| quota.0.to_string());
             Some(format!("{id} {} {quota} {} {} {}", name(path), period, weight.unwrap_or(0), name(cpus)))
         }
-        What::CgroupStat { id, periods, throttled, time } => Some(format!("{id} {periods} {throttled} {}", time.0)),
+        EventKind::CgroupStat { id, periods, throttled, time } => {
+            Some(format!("{id} {periods} {throttled} {}", time.0))
+        }
         _ => None,
     };
-    let told = || {
+    let decoded = || {
         let (events, names, _) = read(dir.path());
         events.iter().filter_map(|e| Some((e.at.0, quota(&e.what, &names)?))).collect::<Vec<_>>()
     };
@@ -356,9 +358,9 @@ fn quotas_are_told() {
     let (free, held) = ("9 /one max 1000 100 0-3", "9 /one 500 1000 100 0-3");
     let last = [third.clone(), vec![limits(2000, held), counts(2000)]].concat();
     let begun = [vec![all(0)], first, vec![limits(0, free), counts(0)]].concat();
-    assert_eq!(told(), [begun.clone(), second, vec![counts(1000)], last.clone()].concat());
+    assert_eq!(decoded(), [begun.clone(), second, vec![counts(1000)], last.clone()].concat());
     std::fs::remove_file(segment_path(dir.path(), 1)).unwrap();
-    assert_eq!(told(), [begun, vec![all(2000)], last].concat());
+    assert_eq!(decoded(), [begun, vec![all(2000)], last].concat());
 }
 
 #[test]
@@ -391,7 +393,7 @@ fn cut_at_any_byte() {
 }
 
 #[test]
-fn flipped_bytes_lose_no_more_than_a_segment_and_say_so() {
+fn flipped_bytes_lose_at_most_a_segment_and_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     make(dir.path());
     let path = segment_path(dir.path(), 0);
@@ -400,16 +402,16 @@ fn flipped_bytes_lose_no_more_than_a_segment_and_say_so() {
         let mut bad = whole.clone();
         bad[at] ^= 0x55;
         std::fs::write(&path, &bad).unwrap();
-        let (events, _, troubles) = read(dir.path());
-        let second = events.iter().filter(|e| e.at >= Ns(100_000) && matches!(e.what, What::Switch(_))).count();
+        let (events, _, anomalies) = read(dir.path());
+        let second = events.iter().filter(|e| e.at >= Ns(100_000) && matches!(e.what, EventKind::Switch(_))).count();
         assert_eq!(second, 103 + 6, "flipped at {at}");
         let header_number = (16..32).contains(&at);
-        assert!(header_number || !troubles.0.is_empty(), "flipped at {at}");
+        assert!(header_number || !anomalies.0.is_empty(), "flipped at {at}");
     }
 }
 
 #[test]
-fn a_newer_spool_is_refused_with_words() {
+fn a_newer_spool_is_rejected_with_a_message() {
     let dir = tempfile::tempdir().unwrap();
     make(dir.path());
     let path = dir.path().join(SPOOL).join("meta.json");
@@ -445,7 +447,7 @@ fn callchains_come_with_their_names() {
     let mut w = begin(dir.path());
     w.begin_segment(0).unwrap();
     w.frame(&[&mark(frame::SNAP_DONE, 100)]).unwrap();
-    // The kernel's alone, both, both of another process with the same numbers, one that was lost, and the second once more.
+    // Only kernel, both, both in another process with the same numbers, a lost one, and the second one again.
     let all = [[7, -14, 1], [7, 3, 1], [7, 3, 2], [-17, -17, 1], [7, 3, 1]];
     for (n, chain) in (0u64..).zip(all) {
         w.frame(&[&blocked(1000 + n * 100, chain)]).unwrap();
@@ -463,17 +465,18 @@ fn callchains_come_with_their_names() {
         build_id: None,
         offset,
     };
-    // A caller is looked up by the byte before the one to which it returns.
+    // A caller is looked up by the byte before its return address.
     let places = [place(0, KERNEL + 0x100, "caller", None), place(1, 0x5000, "read", Some(0x20))];
     crate::places::store(&spool_in(dir.path()), &places).unwrap();
     let mut opened = open_spool(dir.path()).unwrap();
-    let (mut batch, mut bad) = (Batch::default(), Troubles::default());
+    let (mut batch, mut bad) = (Batch::default(), Anomalies::default());
     while matches!(opened.streams[0].next(&mut batch, &mut bad).unwrap(), Reach::Until(_)) {}
     assert!(bad.0.is_empty(), "{bad:?}");
-    let ids = batch.events.iter().filter_map(|e| if let What::Switch(s) = e.what { Some(s.stack.0) } else { None });
+    let ids =
+        batch.events.iter().filter_map(|e| if let EventKind::Switch(s) = e.what { Some(s.stack.0) } else { None });
     assert_eq!(ids.collect::<Vec<_>>(), [1, 2, 3, 0, 2]);
     let name = |id: NameId| id.0.checked_sub(1).map_or("-", |at| &batch.names[at as usize]);
-    let told: Vec<Vec<(u64, &str, u64)>> = batch
+    let decoded: Vec<Vec<(u64, &str, u64)>> = batch
         .stacks
         .iter()
         .map(|chain| chain.iter().map(|f| (f.address, name(f.function), f.offset)).collect())
@@ -481,7 +484,7 @@ fn callchains_come_with_their_names() {
     let kernel = [(KERNEL, "-", u64::MAX), (KERNEL + 0x101, "caller", u64::MAX)];
     let [known, unknown] = [("read", 0x20), ("-", u64::MAX)].map(|(name, offset)| (0x5000, name, offset));
     let outer = (0x6001, "-", u64::MAX);
-    assert_eq!(told[0], kernel);
-    assert_eq!(told[1], [kernel[0], kernel[1], known, outer]);
-    assert_eq!(told[2], [kernel[0], kernel[1], unknown, outer]);
+    assert_eq!(decoded[0], kernel);
+    assert_eq!(decoded[1], [kernel[0], kernel[1], known, outer]);
+    assert_eq!(decoded[2], [kernel[0], kernel[1], unknown, outer]);
 }

@@ -1,4 +1,4 @@
-//! Writes segments, and drops the oldest where only the last seconds are wanted.
+//! Writes segments. A flight recorder also removes the oldest ones.
 
 use super::frame;
 use safefs::Dir;
@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write;
 
-/// Frames are gathered up to about this size before they are written.
-const GATHER: usize = 1 << 20;
+/// Approximate size up to which frames are buffered before they are written.
+const BUFFER: usize = 1 << 20;
 
-/// The room held back.
+/// The file that reserves disk space.
 const RESERVE: &str = "reserve";
 
 fn segment(number: u64) -> String {
@@ -22,29 +22,29 @@ pub struct Writer {
     file: Option<File>,
     number: u64,
     buffer: Vec<u8>,
-    /// Bytes in the current segment, those still gathered included.
+    /// Bytes in the current segment, including buffered ones.
     in_segment: u64,
-    /// Bytes written in all.
+    /// Bytes written in total.
     pub bytes: u64,
-    /// Segments that are complete: number, begin.
+    /// Complete segments: number, start time.
     done: VecDeque<(u64, u64)>,
     began: u64,
-    /// Held back so that a full disk still has room for the last word.
+    /// Whether disk space is reserved, so that the metadata can be written even when the disk is full.
     reserve: bool,
 }
 
 impl Writer {
-    /// A writer into a spool folder that exists.
+    /// Returns a writer into an existing spool folder.
     ///
     /// # Errors
-    /// As the file system says.
+    /// If the reserve file cannot be written.
     pub fn new(spool: &Dir) -> std::io::Result<Self> {
         spool.create(RESERVE)?.write_all(&vec![0; 256 << 10])?;
         Ok(Self {
             spool: spool.clone(),
             file: None,
             number: 0,
-            buffer: Vec::with_capacity(GATHER + (64 << 10)),
+            buffer: Vec::with_capacity(BUFFER + (64 << 10)),
             in_segment: 0,
             bytes: 0,
             done: VecDeque::new(),
@@ -56,7 +56,7 @@ impl Writer {
     /// Begins the next segment, at `at` on the trace's clock, ns.
     ///
     /// # Errors
-    /// As the file system says.
+    /// If the segment cannot be written.
     pub fn begin_segment(&mut self, at: u64) -> std::io::Result<()> {
         if self.file.is_some() {
             self.flush()?;
@@ -72,7 +72,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Begin of the current segment, ns on the trace's clock.
+    /// The start time of the current segment, ns on the trace's clock.
     #[must_use]
     pub fn segment_began(&self) -> u64 {
         self.began
@@ -87,18 +87,18 @@ impl Writer {
     /// Appends a frame.
     ///
     /// # Errors
-    /// As the file system says.
+    /// If the segment cannot be written.
     pub fn frame(&mut self, parts: &[&[u8]]) -> std::io::Result<()> {
         let before = self.buffer.len();
         frame::push(&mut self.buffer, parts);
         self.in_segment += (self.buffer.len() - before) as u64;
-        if self.buffer.len() >= GATHER { self.flush() } else { Ok(()) }
+        if self.buffer.len() >= BUFFER { self.flush() } else { Ok(()) }
     }
 
-    /// Hands everything gathered to the kernel: from then on the death of this process cannot take it away.
+    /// Writes the buffer to the file. From then on the data survives a crash of this process.
     ///
     /// # Errors
-    /// As the file system says; nothing is kept of what could not be written.
+    /// If the segment cannot be written; the buffered data is dropped then.
     pub fn flush(&mut self) -> std::io::Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
         let done = file.write_all(&self.buffer);
@@ -107,7 +107,7 @@ impl Writer {
         done
     }
 
-    /// Removes segments that lie wholly before `until` (their successor had begun by then).
+    /// Removes segments that end before `until` (the next segment had begun by then).
     pub fn drop_before(&mut self, until: u64) {
         loop {
             let next_began = self.done.get(1).map_or(self.began, |s| s.1);
@@ -121,7 +121,7 @@ impl Writer {
         }
     }
 
-    /// Frees the room held back for the last word.
+    /// Frees the reserved disk space.
     pub fn free_reserve(&mut self) {
         if std::mem::take(&mut self.reserve) {
             let _ = self.spool.remove(RESERVE);

@@ -1,15 +1,15 @@
-//! Recordings of this machine for tests.
+//! Makes recordings of this machine for tests.
 #![allow(clippy::unwrap_used, clippy::panic)]
-// Not every test uses all of it.
+// Not every test uses all functions.
 #![allow(dead_code)]
 
 use capture::{RecordOptions, Recorded, open_spool, record};
-use ingest::{Facts, Reach, Troubles};
+use ingest::{Anomalies, Facts, Reach};
 use model::{Batch, Event};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Signals and sub-reaping belong to the process: one recording at a time.
+/// Signal handlers and sub-reaping are per process: one recording at a time.
 static ONE: Mutex<()> = Mutex::new(());
 
 pub fn alone() -> MutexGuard<'static, ()> {
@@ -20,24 +20,24 @@ pub fn recorded(options: &RecordOptions) -> Recorded {
     recorded_while(options, &mut || ())
 }
 
-/// `begun` is called when everything is attached: how long that takes, nobody can say.
+/// Records. Calls `begun` when everything is attached, which takes an unknown time.
 pub fn recorded_while(options: &RecordOptions, begun: &mut (dyn FnMut() + Send)) -> Recorded {
-    // In a thread of its own: the rights that it gives up are the thread's.
+    // In a separate thread, since the recorder drops the capabilities of its thread.
     let done = std::thread::scope(|s| s.spawn(|| record(options, &mut |_| begun())).join().unwrap());
     done.unwrap_or_else(|why| panic!("{why}"))
 }
 
-/// What a spool tells.
-pub struct Told {
+/// The content of a spool.
+pub struct Trace {
     pub facts: Facts,
     pub events: Vec<Event>,
     pub names: Vec<Box<str>>,
-    pub bad: Troubles,
+    pub bad: Anomalies,
 }
 
-pub fn read(dir: &Path) -> Told {
+pub fn read(dir: &Path) -> Trace {
     let mut opened = open_spool(dir).unwrap();
-    let (mut events, mut names, mut bad, mut batch) = (Vec::new(), Vec::new(), Troubles::default(), Batch::default());
+    let (mut events, mut names, mut bad, mut batch) = (Vec::new(), Vec::new(), Anomalies::default(), Batch::default());
     for stream in &mut opened.streams {
         loop {
             batch.clear();
@@ -49,9 +49,9 @@ pub fn read(dir: &Path) -> Told {
             }
         }
     }
-    // Across CPUs a stream is in no order between its marks, and what is noticed late lies before them; that is ingest's work.
+    // Between its marks a stream is not sorted across CPUs, and events noticed late lie before the marks. Sorting is ingest's task.
     events.sort_by_key(|e| e.at);
-    Told { facts: opened.facts, events, names, bad }
+    Trace { facts: opened.facts, events, names, bad }
 }
 
 pub fn gettid() -> i32 {
@@ -59,7 +59,7 @@ pub fn gettid() -> i32 {
     unsafe { libc::gettid() }
 }
 
-/// Keeps the calling thread to a CPU.
+/// Pins the calling thread to a CPU.
 pub fn to_cpu(cpu: usize) {
     // SAFETY: the set outlives the call.
     unsafe {

@@ -1,9 +1,9 @@
-//! `corewise check` of tables that other tools printed.
+//! `corewise check` for tables that other tools printed.
 
 use crate::args::{Global, duration};
 use crate::failure::{Failure, INCOMPLETE, OK};
 use crate::output::{print, stdout};
-use printed::{Asked, MOST_BYTES, Pair, Sheet, Statement, Verdict};
+use printed::{MAX_BYTES, Pair, Request, Sheet, Statement, Verdict};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs::File;
@@ -11,85 +11,85 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What is said beside printed tables.
+/// Options that apply to printed tables only.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Options of printed tables")]
-pub struct Beside {
-    /// How long what the tables tell of took, where they do not say: a trace, the interval of perf stat -I; as 20.8s, 500ms
+#[command(next_help_heading = "Options for printed tables")]
+pub struct PrintedOptions {
+    /// Duration that the tables cover, such as 20.8s or 500ms, if they do not state it (a trace, the interval of perf stat -I)
     #[arg(long, value_name = "TIME", value_parser = duration)]
     span: Option<Duration>,
-    /// Of which processor they are: a row of a table of processors that is given too. Without it, --machine tells the highest
-    /// frequency
+    /// Processor model of the tables: a row of a table of processors that is also given. Without it, the maximum frequency comes
+    /// from --machine
     #[arg(long, value_name = "MODEL")]
     processor: Option<String>,
-    /// Tell each value of a run or a table over that of another
+    /// Show the ratio of each value of run or table A to that of B
     #[arg(long, value_name = "A/B", value_parser = pair)]
     compare: Vec<Pair>,
-    /// The same of a run with SMT on over one with SMT off, and what SMT gained
+    /// Show the ratio of each value of a run with SMT on to one with SMT off, and the gain from SMT
     #[arg(long, value_name = "ON/OFF", value_parser = pair)]
     smt: Vec<Pair>,
-    /// Show what agrees too
+    /// Also show values that agree
     #[arg(long)]
     all: bool,
 }
 
-fn pair(words: &str) -> Result<Pair, String> {
-    match words.split_once('/') {
+fn pair(text: &str) -> Result<Pair, String> {
+    match text.split_once('/') {
         Some((over, under)) if !over.is_empty() && !under.is_empty() => {
             Ok(Pair { over: over.to_owned(), under: under.to_owned() })
         }
-        _ => Err("two names of runs or tables with a slash between, as on/off".to_owned()),
+        _ => Err("expected two names of runs or tables separated by a slash, such as on/off".to_owned()),
     }
 }
 
-impl Beside {
-    /// Whether nothing is said.
+impl PrintedOptions {
+    /// Returns whether none of these options is set.
     pub fn is_empty(&self) -> bool {
         let (no_pairs, no_machine) = (self.compare.is_empty() && self.smt.is_empty(), self.processor.is_none());
         no_pairs && no_machine && self.span.is_none() && !self.all
     }
 
-    fn asked(&self, global: &Global) -> Result<Asked, Failure> {
+    fn request(&self, global: &Global) -> Result<Request, Failure> {
         let machine = global.machine()?;
         let fastest = machine.iter().flat_map(|m| &m.cpus).filter_map(|c| c.max_khz).max();
         let widest = machine.iter().flat_map(|m| &m.cpus).map(|c| c.siblings.len()).max();
-        Ok(Asked {
+        Ok(Request {
             span_s: self.span.map(|s| s.as_secs_f64()),
             processor: self.processor.clone(),
             max_ghz: fastest.map(|khz| f64::from(khz) / 1e6),
             compare: self.compare.clone(),
             smt: self.smt.clone(),
-            // A machine that was described with SMT off does not say how many there are with it on.
+            // The description of a machine with SMT off lacks the number of siblings with SMT on.
             siblings: widest.filter(|n| *n > 1),
         })
     }
 }
 
-/// Whether a file begins as a printed table does. Pipes are read once only: they are traces.
+/// Returns whether a file begins like a printed table. Pipes can be read only once, so they always count as traces.
 pub fn is_printed(path: &Path) -> bool {
     let mut head = Vec::new();
     let mut begin = || File::open(path)?.take(1 << 13).read_to_end(&mut head);
     path.is_file() && begin().is_ok() && printed::is_printed(&String::from_utf8_lossy(&head))
 }
 
-/// Checks them.
+/// Checks printed tables.
 ///
 /// # Errors
-/// One is no such table, or what is compared is not in them.
-pub fn run(paths: &[PathBuf], beside: &Beside, as_json: bool, global: &Global) -> Result<u8, Failure> {
+/// A file is not a printed table, or a run or table to compare does not exist.
+pub fn run(paths: &[PathBuf], options: &PrintedOptions, as_json: bool, global: &Global) -> Result<u8, Failure> {
     let sheets: Vec<Sheet> = paths.iter().map(|path| open(path, paths)).collect::<Result<_, _>>()?;
-    let asked = beside.asked(global)?;
-    let names = printed::names(&sheets, &asked);
-    for name in asked.compare.iter().chain(&asked.smt).flat_map(|p| [&p.over, &p.under]) {
+    let request = options.request(global)?;
+    let names = printed::names(&sheets, &request);
+    for name in request.compare.iter().chain(&request.smt).flat_map(|p| [&p.over, &p.under]) {
         if !names.contains(name) {
-            let why = format!("no run or table is named {name}: there are {}", names.join(", "));
+            let why = format!("no run or table is named {name}; the names are {}", names.join(", "));
             return Err(Failure::usage(why));
         }
     }
-    let all = printed::check(&sheets, &asked);
+    let all = printed::check(&sheets, &request);
     match as_json {
         true => write_json(&sheets, &all)?,
-        false => print(&text_of(&sheets, &all, beside.all))?,
+        false => print(&text_of(&sheets, &all, options.all))?,
     }
     Ok(if count(&all, &Verdict::Contradicts) > 0 { INCOMPLETE } else { OK })
 }
@@ -100,8 +100,8 @@ fn open(path: &Path, all: &[PathBuf]) -> Result<Sheet, Failure> {
     let name = stem(path).filter(|_| alone).unwrap_or_else(|| path.display().to_string());
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(Failure::at(path))?;
-    // One byte more than can be read: so that a longer file is seen to be longer.
-    file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(Failure::at(path))?;
+    // One byte more than the limit, so that a longer file is detected.
+    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(Failure::at(path))?;
     printed::read(&name, &String::from_utf8_lossy(&bytes))
         .map_err(|why| Failure::new(format!("{}: {why}", path.display())))
 }
@@ -110,7 +110,7 @@ fn count(all: &[Statement], verdict: &Verdict) -> usize {
     all.iter().filter(|s| s.verdict == *verdict).count()
 }
 
-/// Statement by statement: all of them as values would take several times their memory.
+/// Writes one statement at a time: all of them as JSON values would take several times their memory.
 fn write_json(sheets: &[Sheet], all: &[Statement]) -> Result<(), Failure> {
     let mut out = stdout()?;
     let tables = sheets.iter().map(|s| json!({"name": s.name, "kind": s.kind.id(), "rows": s.len()}));
@@ -122,7 +122,7 @@ fn write_json(sheets: &[Sheet], all: &[Statement]) -> Result<(), Failure> {
             Verdict::Agrees => ("agrees", None),
             Verdict::Contradicts => ("contradicts", None),
             Verdict::NoClaim => ("no_claim", None),
-            Verdict::CannotTell(why) => ("cannot_tell", Some(why)),
+            Verdict::NotEvaluated(why) => ("not_evaluated", Some(why)),
         };
         let statement = json!({
             "table": s.table, "rule": s.rule.id, "of": s.of, "unit": s.rule.unit, "formula": s.rule.formula, "verdict": verdict,
@@ -157,7 +157,7 @@ fn text_of(sheets: &[Sheet], all: &[Statement], with_agreeing: bool) -> String {
         }
     };
     part("CONTRADICTS", |v| *v == Verdict::Contradicts);
-    part("cannot tell", |v| matches!(v, Verdict::CannotTell(_)));
+    part("not evaluated", |v| matches!(v, Verdict::NotEvaluated(_)));
     part("value", |v| *v == Verdict::NoClaim);
     if with_agreeing {
         part("agrees", |v| *v == Verdict::Agrees);
@@ -168,7 +168,7 @@ fn text_of(sheets: &[Sheet], all: &[Statement], with_agreeing: bool) -> String {
     let hint = if with_agreeing || right == 0 { "" } else { " (--all shows them)" };
     let _ = writeln!(
         out,
-        "\n{wrong} contradict, {right} agree{hint}, {rest} cannot be told, {values} are values that nothing is printed against"
+        "\n{wrong} contradict, {right} agree{hint}, {rest} could not be evaluated, {values} have no printed value to compare with"
     );
     out
 }
@@ -176,9 +176,9 @@ fn text_of(sheets: &[Sheet], all: &[Statement], with_agreeing: bool) -> String {
 fn rows(out: &mut String, same: &[&Statement], several: bool) {
     let of = |s: &Statement| if several && s.table != s.of { format!("{}: {}", s.table, s.of) } else { s.of.clone() };
     let unit = same.first().map_or("", |s| s.rule.unit);
-    if let Some(Verdict::CannotTell(_)) = same.first().map(|s| &s.verdict) {
+    if let Some(Verdict::NotEvaluated(_)) = same.first().map(|s| &s.verdict) {
         for s in same {
-            if let Verdict::CannotTell(why) = &s.verdict {
+            if let Verdict::NotEvaluated(why) = &s.verdict {
                 let _ = writeln!(out, "  {}: {why}", of(s));
             }
         }
@@ -201,7 +201,7 @@ fn rows(out: &mut String, same: &[&Statement], several: bool) {
     }
 }
 
-/// Seven digits, as many as printed tables have.
+/// Formats a number with seven digits, the precision of printed tables.
 fn number(value: Option<f64>) -> String {
     let Some(value) = value else { return "–".to_owned() };
     let whole = value.abs().max(1.0).log10().floor() as usize + 1;

@@ -1,4 +1,4 @@
-//! `corewise completions`: for a shell.
+//! `corewise completions`: prints a shell's completion script.
 
 use crate::args::Cli;
 use crate::failure::{Failure, OK};
@@ -13,18 +13,18 @@ Examples:
   corewise completions zsh > ~/.zfunc/_corewise
   corewise completions fish > ~/.config/fish/completions/corewise.fish";
 
-/// Print completions for a shell
+/// Print the completion script for a shell
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// Which shell
+    /// The shell
     shell: Shell,
 }
 
-/// Prints.
+/// Runs the command.
 ///
 /// # Errors
-/// It cannot be written.
+/// The output cannot be written.
 pub fn run(args: &Args) -> Result<u8, Failure> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "corewise", &mut text);

@@ -1,4 +1,4 @@
-//! `corewise diagnose`: what is wrong with a run, and what to do.
+//! `corewise diagnose`: finds scheduling problems and suggests fixes.
 
 use crate::args::Global;
 use crate::failure::{FOUND, Failure, OK};
@@ -18,11 +18,11 @@ Examples:
   corewise diagnose run.cw --format sarif --fail-on high > run.sarif
   corewise diagnose run.cw --format json | jq '.findings[] | {rule, severity, recoverable_ns}'
 
-`corewise explain` lists the rules, `corewise explain RULE` tells of one: what it finds, how sure it is, its thresholds. That \
-first whose mending gives most back; what falls away with another finding stands under it. Milliseconds say by how much sooner \
-the thread that gains most could be done. What could not be looked for, for want of data, is told at the end.";
+`corewise explain` lists the rules; `corewise explain RULE` describes one: what it finds, how certain it is, its thresholds. \
+Findings are sorted by potential time saved. A finding that fixing another one resolves is listed under that one. The saving, \
+in milliseconds, is how much sooner the thread that gains most could finish. Rules that lack the data they need are listed at the end.";
 
-/// Tell what is wrong, the evidence, what it costs, and what to do
+/// Find scheduling problems: evidence, cost, fix
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
@@ -30,19 +30,19 @@ pub struct Args {
     trace: PathBuf,
     #[command(flatten)]
     period: Period,
-    /// For people, for scripts (docs/diagnose.md), or for CI (SARIF 2.1.0)
+    /// Output format: text, json for scripts (docs/diagnose.md), or sarif (SARIF 2.1.0) for CI
     #[arg(long, default_value = "text")]
     format: Form,
-    /// Exit code 4 where a finding is of this severity or a higher one
+    /// Exit with code 4 if a finding has this severity or a higher one
     #[arg(long, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
-    /// Only these rules
+    /// Apply only these rules (comma-separated)
     #[arg(long, value_name = "RULE,…", value_delimiter = ',', value_parser = rules(), hide_possible_values = true)]
     only: Vec<String>,
-    /// Not these rules
+    /// Skip these rules (comma-separated)
     #[arg(long, value_name = "RULE,…", value_delimiter = ',', value_parser = rules(), hide_possible_values = true)]
     skip: Vec<String>,
-    /// Another figure for a rule to go by, as `corewise explain RULE` names them
+    /// Set a threshold of a rule; `corewise explain RULE` lists their names and default values
     #[arg(long, value_name = "RULE.NAME=VALUE")]
     set: Vec<String>,
 }
@@ -75,24 +75,24 @@ fn rules() -> PossibleValuesParser {
     PossibleValuesParser::new(RULES.iter().map(|rule| rule.id))
 }
 
-/// Diagnoses.
+/// Runs the command.
 ///
 /// # Errors
-/// The trace cannot be read, or a threshold makes no sense.
+/// The trace cannot be read, or a threshold is invalid.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let mut settings = Settings::default();
-    args.set.iter().try_for_each(|words| settings.set(words)).map_err(Failure::usage)?;
+    args.set.iter().try_for_each(|setting| settings.set(setting)).map_err(Failure::usage)?;
     let session = global.open_kept(&args.trace)?;
     let part = args.period.span(&session)?;
     let options = Options { part, only: args.only.clone(), skip: args.skip.clone(), settings };
-    let said = diagnose::diagnose(&session, &options)?;
-    let unwritten = |e: serde_json::Error| Failure::new(format!("cannot write the diagnosis: {e}"));
-    let told = match args.format {
-        Form::Text => diagnose::text(&said, width()),
-        Form::Json => diagnose::json(&session, &said).map_err(unwritten)? + "\n",
-        Form::Sarif => diagnose::sarif(&session, &said).map_err(unwritten)? + "\n",
+    let diagnosis = diagnose::diagnose(&session, &options)?;
+    let failed = |e: serde_json::Error| Failure::new(format!("cannot write the diagnosis: {e}"));
+    let output = match args.format {
+        Form::Text => diagnose::text(&diagnosis, width()),
+        Form::Json => diagnose::json(&session, &diagnosis).map_err(failed)? + "\n",
+        Form::Sarif => diagnose::sarif(&session, &diagnosis).map_err(failed)? + "\n",
     };
-    print(&told)?;
-    let fails = args.fail_on.is_some_and(|on| said.findings.iter().any(|f| f.severity >= on.into()));
+    print(&output)?;
+    let fails = args.fail_on.is_some_and(|on| diagnosis.findings.iter().any(|f| f.severity >= on.into()));
     Ok(if fails { FOUND } else { OK })
 }

@@ -1,4 +1,4 @@
-//! `corewise doctor`: what this machine lets corewise record, and what to do about the rest.
+//! `corewise doctor`: checks what can be recorded on this machine.
 
 use crate::args::Global;
 use crate::failure::{ERROR, Failure, OK};
@@ -10,25 +10,25 @@ const AFTER: &str = "\
 Examples:
   sudo corewise doctor
 
-Loads and attaches the recorder's programs for a moment, where that is permitted; changes nothing. Exit code 1 where this \
-machine cannot be recorded as you are.";
+Loads and attaches the recorder's BPF programs briefly, if that is permitted, and changes nothing. Exit code 1 if corewise \
+cannot record on this machine with your current permissions.";
 
-/// Tell what this machine lets corewise record, and what to do about the rest
+/// Check what can be recorded on this machine, and how to fix what is missing
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {}
 
-/// Tells.
+/// Runs the command.
 ///
 /// # Errors
-/// It cannot be written.
+/// The output cannot be written.
 pub fn run(_: &Args, global: &Global) -> Result<u8, Failure> {
     let findings = capture::doctor();
-    print(&tell(&findings, global.color.wanted()))?;
+    print(&format_findings(&findings, global.color.wanted()))?;
     Ok(if findings.iter().any(|f| f.verdict == Verdict::Bad) { ERROR } else { OK })
 }
 
-fn tell(findings: &[Finding], color: bool) -> String {
+fn format_findings(findings: &[Finding], color: bool) -> String {
     let mut out = String::new();
     let width = findings.iter().map(|f| f.name.chars().count()).max().unwrap_or(0);
     for f in findings {
@@ -47,11 +47,11 @@ fn tell(findings: &[Finding], color: bool) -> String {
     let bad = findings.iter().any(|f| f.verdict == Verdict::Bad);
     let partial = findings.iter().any(|f| f.verdict == Verdict::Partial);
     out.push_str(match (bad, partial) {
-        (true, _) => "\nThis machine cannot be recorded now: see the lines with NO.\n",
+        (true, _) => "\nRecording is not possible on this machine now: see the lines marked NO.\n",
         (false, true) => {
-            "\nThis machine can be recorded; lines with part say what is not told.\nnext: corewise record -o run.cw -- COMMAND\n"
+            "\nRecording is possible on this machine; the lines marked part show what will be missing.\nnext: corewise record -o run.cw -- COMMAND\n"
         }
-        (false, false) => "\nThis machine can be recorded.\nnext: corewise record -o run.cw -- COMMAND\n",
+        (false, false) => "\nRecording is possible on this machine.\nnext: corewise record -o run.cw -- COMMAND\n",
     });
     out
 }
@@ -65,10 +65,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_has_a_remedy() {
-        let out = tell(&[finding(Verdict::Bad)], false);
+    fn missing_features_have_a_remedy() {
+        let out = format_findings(&[finding(Verdict::Bad)], false);
         assert!(out.starts_with("NO    kernel  Linux 4.4\n              -> a newer one\n"), "{out}");
-        assert!(out.contains("cannot be recorded"));
-        assert!(tell(&[finding(Verdict::Good)], false).contains("can be recorded."));
+        assert!(out.contains("Recording is not possible"));
+        assert!(format_findings(&[finding(Verdict::Good)], false).contains("Recording is possible on this machine."));
     }
 }

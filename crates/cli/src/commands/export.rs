@@ -1,10 +1,10 @@
-//! `corewise export`: a trace as another tool's file.
+//! `corewise export`: writes a trace as a file of another tool.
 
 use crate::args::Global;
 use crate::failure::{Failure, OK};
 use crate::output::{print, stdout};
 use crate::period::Period;
-use crate::progress::{Line, of_export};
+use crate::progress::{Line, show_export};
 use clap::ValueEnum;
 use export::{EXPORTS, Exporter, Job, Options, Place, Shape};
 use std::io::IsTerminal;
@@ -19,33 +19,34 @@ Examples:
   corewise export run.cw --to xlsx --mark 'frame#120' -o frame120.xlsx
   corewise export run.cw --to chrome -o - | gzip > run.json.gz
 
-Times of --range count from the start of the recording. Of a part, tables hold what `corewise table` tells of it: the \
-stretches that overlap it, whole, and sums over it. `corewise import` reads what --to perfetto wrote, and tells the same of it.";
+Times of --range count from the start of the recording. With --range, --mark or --frame, tables contain the same rows as with \
+`corewise table`: complete stretches that overlap the range, and sums over the range. `corewise import` reads files written with \
+--to perfetto, and reports on them are the same.";
 
-/// Write a trace as a file of another tool: Perfetto, Firefox Profiler, Chrome, Excel, csv, Parquet
+/// Export a trace for another tool: Perfetto, Firefox Profiler, Chrome, Excel, CSV, Parquet
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// A trace folder, or a file that stands in its place; - is standard input
+    /// A trace folder, or a file of another tool (see `corewise formats`); - is standard input
     trace: PathBuf,
-    /// As what
+    /// Output format
     #[arg(long, value_name = "FORMAT")]
     to: Form,
-    /// The new file, or folder (csv, parquet); - is standard output
+    /// The new file or folder (csv, parquet); - is standard output
     #[arg(short, long, value_name = "FILE|DIR")]
     output: PathBuf,
-    /// Replace what an earlier export left there
+    /// Replace the output of an earlier export
     #[arg(long)]
     force: bool,
     #[command(flatten)]
     period: Period,
-    /// Only this table (csv, xlsx, parquet); may be given again [default: all]
+    /// Export only this table (csv, xlsx, parquet); can be repeated [default: all]
     #[arg(long = "table", value_name = "NAME")]
     tables: Vec<String>,
-    /// Leave out command lines, paths and host names; names of threads and processes, and of marks, stay
+    /// Remove command lines, paths and host names; names of threads, processes and marks are kept
     #[arg(long)]
     redact: bool,
-    /// Leave out the columns with names of threads beside their keys (csv, xlsx, parquet): thread_name, waker_name, …
+    /// Omit the columns with thread names that follow thread keys (csv, xlsx, parquet): thread_name, waker_name, …
     #[arg(long)]
     no_names: bool,
 }
@@ -61,7 +62,7 @@ impl std::fmt::Debug for Form {
 
 impl ValueEnum for Form {
     fn value_variants<'a>() -> &'a [Self] {
-        // The list of the crate, in its order.
+        // The formats of the export crate, in its order.
         static FORMS: std::sync::LazyLock<Vec<Form>> =
             std::sync::LazyLock::new(|| EXPORTS.iter().copied().map(Form).collect());
         &FORMS
@@ -72,35 +73,38 @@ impl ValueEnum for Form {
     }
 }
 
-/// Exports.
+/// Runs the command.
 ///
 /// # Errors
-/// The trace cannot be read, or the output not be written.
+/// The trace cannot be read, or the output cannot be written.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let exporter = args.to.0;
     let pipe = args.output == Path::new("-");
     if pipe && exporter.shape() == Shape::Folder {
-        return Err(Failure::usage(format!("{} is a folder of files: name it with -o DIR", exporter.id())));
+        return Err(Failure::usage(format!("{} writes a folder of files: name it with -o DIR", exporter.id())));
     }
     if pipe && std::io::stdout().is_terminal() {
-        return Err(Failure::usage(format!("{} is nothing for a terminal: name a file with -o FILE", exporter.id())));
+        return Err(Failure::usage(format!(
+            "{} output cannot be shown in a terminal: name a file with -o FILE",
+            exporter.id()
+        )));
     }
     let takes_tables = ["csv", "xlsx", "parquet"].contains(&exporter.id());
     if !takes_tables && !args.tables.is_empty() {
-        return Err(Failure::usage(format!("{} has no tables to choose: leave out --table", exporter.id())));
+        return Err(Failure::usage(format!("{} has no tables: remove --table", exporter.id())));
     }
     if !takes_tables && args.no_names {
-        return Err(Failure::usage(format!("{} has no tables with keys: leave out --no-names", exporter.id())));
+        return Err(Failure::usage(format!("{} has no tables: remove --no-names", exporter.id())));
     }
     let mut session = global.open_kept(&args.trace)?;
     let mut span = args.period.span(&session)?;
     if let Some(part) = span.filter(|_| takes_tables) {
-        session = session.of_part(part)?;
-        span = session.part();
+        session = session.limited_to(part)?;
+        span = session.range();
     }
     let options = Options { tables: args.tables.clone(), span, redact: args.redact, names: !args.no_names };
     let mut line = Line::new();
-    let mut progress = |written| of_export(&mut line, written);
+    let mut progress = |written| show_export(&mut line, written);
     let mut job = Job { session: &session, options: &options, progress: &mut progress };
     if pipe {
         let mut out = stdout()?;

@@ -1,12 +1,12 @@
-//! `corewise import`: files of other tools become a trace folder.
+//! `corewise import`: converts files of other tools to a trace folder.
 
 use crate::args::{Global, signed_duration};
 use crate::failure::{Failure, OK};
 use crate::folder_name;
 use crate::heap;
 use crate::output::{print, say};
-use crate::progress::{Line, of_import};
-use engine::{JoinedSource, Part, Source, Target, open_source};
+use crate::progress::{Line, show_import};
+use engine::{JoinedPart, JoinedSource, Source, Target, open_source};
 use model::Ns;
 use std::path::PathBuf;
 
@@ -17,45 +17,45 @@ Examples:
   perf record -o - -a -e 'sched:*' -- sleep 5 | corewise import - -o run.cw
   corewise import perf.data marks.pftrace --offset=-1.5ms -o run.cw
 
-Formats are known by their content, packed (gzip, zstd, zip, tar) or not: see `corewise formats`. Nothing is overwritten. Of
-several sources, the switches, the idle states, the frequencies and the interrupts are each those of the first that has any;
-marks, values, frames and names are those of all. Events, stretches and tables are Parquet; see `corewise tables`.";
+Formats are recognised by their content, packed (gzip, zstd, zip, tar) or not: see `corewise formats`. Existing files are never \
+overwritten. With several sources, context switches, idle states, frequencies and interrupts each come from the first source that \
+has them; marks, values, frames and names come from all. Events, stretches and tables are stored as Parquet; see `corewise tables`.";
 
-/// Make a trace folder of what other tools recorded
+/// Convert recordings of other tools to a trace folder
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// The file or folder; - is standard input. Several: recordings of the same run
+    /// The file or folder to import; - is standard input. Several files must be recordings of the same run
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// What to add to the times of the second source, of the third …, to have them on the first one's clock
+    /// Time to add to the second source (then the third, …) to match the clock of the first, such as -1.5ms [default: 0; the clocks must then be the same]
     #[arg(long, value_name = "TIME", value_parser = signed_duration, allow_hyphen_values = true)]
     offset: Vec<Ns>,
     /// The new trace folder [default: corewise-DATE-TIME.cw]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Let every user of this machine read the folder: it is otherwise yours alone (0700, its files 0600)
+    /// Let all users of this machine read the folder [default: only you; folder 0700, files 0600]
     #[arg(long)]
     shared: bool,
 }
 
-/// Imports.
+/// Runs the command.
 ///
 /// # Errors
 /// A file cannot be read, or the folder cannot be written.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let options = global.pass_options()?;
     let source = open(args)?;
-    take_turns();
+    use_batch_scheduling();
     heap::share_and_keep();
     let dir = args.output.clone().unwrap_or_else(|| folder_name::new("corewise"));
     let mut line = Line::new();
     let target = if args.shared { Target::Shared(&dir) } else { Target::New(&dir) };
-    let accounted = engine::import(source.as_ref(), target, &options, &mut |p| of_import(&mut line, p))?;
+    let accounted = engine::import(source.as_ref(), target, &options, &mut |p| show_import(&mut line, p))?;
     drop(line);
     if let Some(stopped) = &accounted.ingested.ending.stopped {
         let path = source.path().display();
-        say(&format!("corewise: {path}: reading stopped early: {stopped}; what came before is imported"));
+        say(&format!("corewise: {path}: reading stopped early: {stopped}; everything before that was imported"));
     }
     let (totals, seconds) = (&accounted.totals, accounted.totals.end.0 as f64 / 1e9);
     let dir = dir.display();
@@ -70,26 +70,27 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     Ok(OK)
 }
 
-/// Threads that hand batches to each other are woken for every one; each then waits for its turn, rather than to push another from its
-/// CPU. Where the kernel refuses, an import only takes a little longer.
-fn take_turns() {
+/// Sets the batch scheduling policy. Threads that pass batches to each other are woken for each batch; with this policy, a woken thread
+/// does not preempt the running one. If the kernel refuses, an import takes slightly longer.
+fn use_batch_scheduling() {
     let param = libc::sched_param { sched_priority: 0 };
-    // SAFETY: of this thread, which those it starts take after; the parameter outlives the call.
+    // SAFETY: applies to this thread, and new threads inherit it; the parameter outlives the call.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const param) };
 }
 
 fn open(args: &Args) -> Result<Box<dyn Source>, Failure> {
     if let [one] = args.files.as_slice() {
         if !args.offset.is_empty() {
-            return Err(Failure::usage("--offset is for a second source; there is only one"));
+            return Err(Failure::usage("--offset needs a second source, but only one was given"));
         }
         return Ok(open_source(one)?);
     }
     if args.offset.len() >= args.files.len() {
-        return Err(Failure::usage("more --offset than further sources: the first one's clock is that of the trace"));
+        return Err(Failure::usage("too many --offset options: give at most one for each source after the first"));
     }
-    // The first one's own clock needs none.
+    // The first source defines the clock and has no offset.
     let offsets = std::iter::once(None).chain(args.offset.iter().copied().map(Some)).chain(std::iter::repeat(None));
-    let parts = args.files.iter().zip(offsets).map(|(file, offset)| Ok(Part { source: open_source(file)?, offset }));
+    let parts =
+        args.files.iter().zip(offsets).map(|(file, offset)| Ok(JoinedPart { source: open_source(file)?, offset }));
     Ok(Box::new(JoinedSource::new(parts.collect::<Result<_, Failure>>()?)?))
 }

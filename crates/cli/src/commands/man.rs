@@ -1,4 +1,4 @@
-//! `corewise man`: the manual page, made from the same definition as `--help`.
+//! `corewise man`: prints the manual page, generated from the same definition as `--help`.
 
 use crate::args::Cli;
 use crate::failure::{Failure, OK};
@@ -12,27 +12,27 @@ Examples:
   corewise man record | man -l -
   corewise man > /usr/local/share/man/man1/corewise.1";
 
-/// Print the manual page, or that of one command
+/// Print the manual page of corewise or of one command
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// Of this command
+    /// The command [default: corewise itself]
     command: Option<String>,
 }
 
-/// Prints.
+/// Runs the command.
 ///
 /// # Errors
-/// There is no such command, or it cannot be written.
+/// There is no such command, or the output cannot be written.
 pub fn run(args: &Args) -> Result<u8, Failure> {
-    let mut whole = Cli::command();
-    whole.build();
+    let mut all = Cli::command();
+    all.build();
     let command = match &args.command {
-        None => whole,
+        None => all,
         Some(name) => {
-            let found = whole.find_subcommand(name).cloned();
+            let found = all.find_subcommand(name).cloned();
             let found = found.ok_or_else(|| {
-                Failure::usage(format!("there is no command {name}: `corewise --help` lists those that there are"))
+                Failure::usage(format!("there is no command {name}: `corewise --help` lists the commands"))
             })?;
             found.display_name(format!("corewise-{name}"))
         }

@@ -1,4 +1,4 @@
-//! One file a command.
+//! The commands, one file each.
 
 mod check;
 mod check_printed;
@@ -17,6 +17,7 @@ mod report;
 mod table;
 mod tables;
 mod topo;
+mod verify;
 mod view;
 
 use crate::args::Global;
@@ -31,6 +32,7 @@ pub enum Command {
     View(view::Args),
     Diagnose(diagnose::Args),
     Explain(explain::Args),
+    Verify(verify::Args),
     Check(check::Args),
     Formats(formats::Args),
     Tables(tables::Args),
@@ -44,10 +46,10 @@ pub enum Command {
     Man(man::Args),
 }
 
-/// Does one; the exit code.
+/// Runs a command and returns the exit code.
 ///
 /// # Errors
-/// A sentence and an exit code.
+/// The command failed; the failure has the message and the exit code.
 pub fn run(command: Command, global: &Global) -> Result<u8, Failure> {
     match command {
         Command::Record(args) => record::run(args, global),
@@ -56,6 +58,7 @@ pub fn run(command: Command, global: &Global) -> Result<u8, Failure> {
         Command::View(args) => view::run(&args, global),
         Command::Diagnose(args) => diagnose::run(&args, global),
         Command::Explain(args) => explain::run(&args),
+        Command::Verify(args) => verify::run(&args, global),
         Command::Check(args) => check::run(&args, global),
         Command::Formats(args) => formats::run(&args),
         Command::Tables(args) => tables::run(&args, global),

@@ -1,4 +1,4 @@
-//! `corewise record`: this machine, for a while or while a command runs.
+//! `corewise record`: records this machine for a given time or while a command runs.
 
 use crate::args::{Global, duration};
 use crate::failure::{Failure, INCOMPLETE, OK};
@@ -17,75 +17,74 @@ const AFTER: &str = "\
 Examples:
   corewise record -o run.cw -- ./game              the whole machine while ./game runs
   corewise record -o run.cw --duration 10          the whole machine, ten seconds
-  corewise record -o run.cw --pid 1234             until process 1234 ends
-  corewise record -o run.cw --keep 30s -- ./game   a flight recorder: the last 30 seconds are kept
-  corewise record -o run.cw --stacks -- ./server   what threads wait for, by callchain
+  corewise record -o run.cw --pid 1234             the whole machine until process 1234 ends
+  corewise record -o run.cw --keep 30s -- ./game   flight recorder: keep the last 30 seconds
+  corewise record -o run.cw --stacks -- ./server   with callchains of where threads block
   corewise record --mark frame=/usr/lib/x86_64-linux-gnu/libvulkan.so.1:vkQueuePresentKHR -- ./game
   corewise record --mark request=./server:handle_request --mark gc=./server:usdt:vm:gc_begin --pid 1234
 
-What programs write to tracefs' trace_marker is kept (as root, where the kernel copies it): `B|pid|name` and `E|pid` begin and \
-end a stretch of the thread, as Android's atrace has it, and any other text is a moment. --mark makes a stretch of each call of a \
-function, in any process that runs FILE, and a moment of each passing of a USDT probe; a call that does not return by itself \
-(longjmp, an exception) stays open. Each costs the program two traps into the kernel: mark what runs some thousand times a \
-second, not more. `corewise table DIR marks` tells them.
+Marks: text that programs write to tracefs' trace_marker is recorded (as root, if the kernel supports it). `B|pid|name` and `E|pid` \
+begin and end a mark of the writing thread, as in Android's atrace; any other text marks a moment. --mark records each call of a \
+function as a mark, in every process that runs FILE, and each hit of a USDT probe as a moment. A call that ends without returning \
+(longjmp, an exception) stays open. Each marked call costs the program two traps into the kernel, so mark functions that run at most \
+a few thousand times a second. `corewise table DIR marks` lists the marks.
 
---stacks keeps the callchain of each switch-out that blocks, in the kernel and in the program, each different one once: \
-`corewise table DIR switch_causes` then tells what each thread waits for (the system call, a page fault, or in a kernel thread the \
-first function that is not the scheduler's), and `corewise export --to firefox` shows where. Functions are named by the kernel's \
-own list and by the symbols of the files, as far as these are there at the end; files are kept by build id. Programs are followed \
-by their frame pointers: of code without them the innermost function is right, and its callers are missing or wrong. Of a process \
-that ends within a tenth of a second there are addresses alone. It takes 50 MB of the kernel's memory, and each such switch some \
-microseconds.
+Callchains: --stacks records the callchain of each switch-out that blocks, in the kernel and in the program. `corewise table DIR \
+switch_causes` then shows what each thread waits for (the system call, a page fault, or, in a kernel thread, the first function \
+outside the scheduler), and `corewise export --to firefox` shows the callchains. Functions are named from the kernel's symbol list \
+and from the symbols of the files that exist when the recording ends; files are identified by build id. User callchains need frame \
+pointers: in code without them, the innermost function is right and its callers are missing or wrong. A process that ends within \
+0.1 s has addresses only. --stacks takes 50 MB of kernel memory and a few microseconds per such switch.
 
-All forms record the switches, wakings and migrations of the whole machine: who ran instead is the point. Without a command, \
---pid or --duration it ends at Ctrl-C. Events are spooled to DIR/spool as they come and converted at the end; if corewise is \
-killed, `corewise recover DIR` makes a trace of what there is. A recording holds the command lines of all processes: the folder is \
-its owner's alone, unless --shared; under sudo it goes to who called it, in a folder of theirs. Needs root, or the capabilities that `corewise doctor` names.
+Every recording contains the context switches, wakeups and migrations of the whole machine, so that it shows which threads ran \
+instead of yours. Without a command, --pid or --duration, recording ends at Ctrl-C. Events are spooled to DIR/spool and converted at \
+the end; if corewise is killed, `corewise recover DIR` converts what was written. A recording contains the command lines of all \
+processes, so only its owner can read the folder, unless --shared. Under sudo, the folder belongs to the user who called it, if it is \
+in a folder of that user. Recording needs root, or the capabilities that `corewise doctor` names.
 
-Exit codes: that of COMMAND; 127 or 126 where it cannot be run; 3 where the recording ended early (a full disk).";
+Exit codes: that of COMMAND; 127 or 126 if COMMAND cannot be run; 3 if the recording ended early (disk full).";
 
-/// Trace this machine into a new trace folder
+/// Record this machine into a new trace folder
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
     /// The new trace folder [default: corewise-DATE-TIME.cw]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// End after this time: 10, 2.5s, 5m
+    /// End after this time, in seconds or with a unit (2.5, 500ms, 10s, 5m)
     #[arg(short, long, value_name = "TIME", value_parser = duration)]
     duration: Option<Duration>,
-    /// Until Ctrl-C, or the duration is over; so it is without a command and --pid anyway
+    /// Record until Ctrl-C or the end of --duration; the default without a command and --pid
     #[arg(short, long, conflicts_with_all = ["pid", "command"])]
     all: bool,
-    /// Until this process ends; the report shows it first
+    /// Record until this process ends; the report lists it first
     #[arg(short, long, conflicts_with = "command")]
     pid: Option<i32>,
-    /// Interrupts too: of devices, soft ones, timers by their function, those that other CPUs send
+    /// Also record interrupts: of devices, softirqs, timers with their function, and interprocessor interrupts
     #[arg(long)]
     irq: bool,
-    /// Flight recorder: keep only the last such time
+    /// Flight recorder: keep only the last part of the recording, of this length (30s, 2m)
     #[arg(long, value_name = "TIME", value_parser = duration)]
     keep: Option<Duration>,
-    /// Leave out the names and command lines of all processes but the command's or --pid's
+    /// Remove the names and command lines of all processes except the command's or --pid's
     #[arg(long)]
     only_focus: bool,
-    /// Mark each call of a function, by its symbol in a program or library, or FILE:usdt:PROVIDER:PROBE; may be repeated
+    /// Mark each call of the function SYMBOL in the program or library FILE, or each hit of FILE:usdt:PROVIDER:PROBE; can be repeated
     #[arg(long, value_name = "NAME=FILE:SYMBOL")]
     mark: Vec<MarkPoint>,
-    /// Keep where in their code threads go to wait: the callchain of each switch-out that blocks, in the kernel and in programs
-    /// that keep frame pointers
+    /// Record the callchain of each switch-out that blocks, in the kernel and in programs with frame pointers
     #[arg(long)]
     stacks: bool,
-    /// How the kernel is asked; auto: BPF where it works, else perf events
+    /// Recording backend; auto: BPF if available, else perf events
     #[arg(long, default_value = "auto")]
     backend: By,
-    /// Let every user of this machine read the folder: it is otherwise yours alone (0700, its files 0600)
+    /// Let all users of this machine read the folder [default: only you; folder 0700, files 0600]
     #[arg(long)]
     shared: bool,
-    /// Keep the raw events in DIR/spool after they were converted
+    /// Keep the raw events in DIR/spool after conversion
     #[arg(long)]
     keep_spool: bool,
-    /// A command with its arguments; the recording ends when it and its children have ended
+    /// The command to run, with its arguments; the recording ends when it and its children have ended
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
@@ -97,14 +96,14 @@ enum By {
     Perf,
 }
 
-/// Records.
+/// Runs the command.
 ///
 /// # Errors
-/// It may not be done, or did not work.
+/// Recording is not permitted or failed.
 pub fn run(args: Args, global: &Global) -> Result<u8, Failure> {
     let mut options = RecordOptions::new(args.output.unwrap_or_else(|| folder_name::new("corewise")));
     if args.only_focus && args.pid.is_none() && args.command.is_empty() {
-        return Err(Failure::usage("--only-focus needs a process to focus on: --pid PID or -- COMMAND"));
+        return Err(Failure::usage("--only-focus needs a process: add --pid PID or -- COMMAND"));
     }
     options.access = Access::shared(args.shared);
     options.target = match args.pid {
@@ -123,18 +122,18 @@ pub fn run(args: Args, global: &Global) -> Result<u8, Failure> {
         By::Bpf => Backend::Bpf,
         By::Perf => Backend::Perf,
     };
-    // Read before anything is recorded: what is wrong with it should not cost a recording.
+    // Read the machine file first, so that an error in it does not cost a recording.
     let pass = global.pass_options()?;
     let recorded = record_spool(options)?;
     let accounted = convert(&recorded, args.keep_spool, &pass)?;
-    tell(&recorded, &accounted);
+    print_summary(&recorded, &accounted);
     Ok(recorded.exit_code.map_or(OK, |code| u8::try_from(code).unwrap_or(u8::MAX)))
 }
 
-/// Records into a folder, which then holds a spool.
+/// Records into a folder, which then contains a spool.
 ///
 /// # Errors
-/// It may not be done, or did not work.
+/// Recording is not permitted or failed.
 pub fn record_spool(mut options: RecordOptions) -> Result<Recorded, CaptureError> {
     options.machine = Some(engine::live());
     options.arguments = std::env::args().collect();
@@ -142,29 +141,32 @@ pub fn record_spool(mut options: RecordOptions) -> Result<Recorded, CaptureError
     capture::record(&options, &mut |p| {
         line.show(|| {
             let (seconds, mb) = (p.elapsed.as_secs_f64(), p.bytes as f64 / 1e6);
-            format!("recording: {seconds:.0} s, {} events, {mb:.1} MB, {} lost", p.events, p.lost)
+            format!("Recording: {seconds:.0} s, {} events, {mb:.1} MB, {} lost", p.events, p.lost)
         });
     })
 }
 
-/// Makes a trace folder of what was just recorded.
+/// Converts the spool of a recording to a trace folder.
 ///
 /// # Errors
 /// It cannot be written.
 pub fn convert(recorded: &Recorded, keep_spool: bool, pass: &PassOptions) -> Result<Accounted, Failure> {
     let dir = recorded.folder.path().display();
-    Spool::within(recorded.folder.clone())?.convert(keep_spool, pass).map_err(|why| Failure {
-        words: format!("{}; what was recorded is whole: `corewise recover {dir} -o OTHER` converts it", why.words),
+    Spool::in_folder(recorded.folder.clone())?.convert(keep_spool, pass).map_err(|why| Failure {
+        message: format!(
+            "{}; the recorded data is complete: run `corewise recover {dir} -o OTHER` to convert it",
+            why.message
+        ),
         code: INCOMPLETE,
     })
 }
 
-fn tell(recorded: &Recorded, accounted: &Accounted) {
+fn print_summary(recorded: &Recorded, accounted: &Accounted) {
     let (dir, cost) = (recorded.folder.path().display(), &recorded.cost);
     let why = match recorded.ended {
-        Ended::Duration => "its time was over",
-        Ended::Target => "what it was made for has ended",
-        Ended::Stopped => "stopped",
+        Ended::Duration => "duration reached",
+        Ended::Target => "target process ended",
+        Ended::Stopped => "stopped by the user",
     };
     let wall = recorded.elapsed.as_secs_f64();
     say(&format!(
@@ -172,15 +174,15 @@ fn tell(recorded: &Recorded, accounted: &Accounted) {
         accounted.totals.events, cost.lost, recorded.backend
     ));
     let ms = |ns: i64| ns as f64 / 1e6;
-    let bpf = cost.bpf_ns.map(|ns| format!(", its BPF programs {:.1} ms", ms(ns))).unwrap_or_default();
+    let bpf = cost.bpf_ns.map(|ns| format!(", {:.1} ms in its BPF programs", ms(ns))).unwrap_or_default();
     say(&format!(
-        "own cost: recorder {:.1} ms of CPU time{bpf}, {:.1} MB of memory, {:.1} MB spooled",
+        "Recording overhead: {:.1} ms of CPU time{bpf}, {:.1} MB of memory, {:.1} MB spooled",
         ms(cost.recorder_cpu_ns),
         cost.max_rss_bytes as f64 / 1e6,
         cost.spool_bytes as f64 / 1e6
     ));
-    for lack in &recorded.lacks {
-        say(&format!("note: {lack}"));
+    for missing in &recorded.lacks {
+        say(&format!("note: {missing}"));
     }
     say(&format!("next: corewise report {dir}"));
 }

@@ -1,4 +1,4 @@
-//! `corewise recover`: what a killed recorder left becomes a trace.
+//! `corewise recover`: converts the spool of an interrupted recording to a trace.
 
 use crate::args::Global;
 use crate::failure::{Failure, OK};
@@ -10,21 +10,21 @@ use std::path::PathBuf;
 const AFTER: &str = "\
 Examples:
   corewise recover run.cw                  in place
-  corewise recover run.cw -o /big/run.cw   onto another disk, where this one is full
+  corewise recover run.cw -o /big/run.cw   onto another disk, if this one is full
 
-What was written last may be incomplete on some CPUs; the trace ends at the last moment that is whole on all of them. In \
-place, the raw events are removed once the trace is written, unless --keep-spool.";
+The last events may be incomplete on some CPUs; the trace ends at the last moment that is complete on all CPUs. Without \
+--output, the raw events are removed once the trace is written, unless --keep-spool.";
 
-/// Make a trace of what a killed recorder or a full disk left
+/// Recover the trace of a recording that was killed or filled the disk
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
     /// The folder that `corewise record` wrote
     dir: PathBuf,
-    /// The new trace folder, elsewhere
+    /// Write the trace to this new folder instead of in place
     #[arg(short, long, value_name = "OTHER")]
     output: Option<PathBuf>,
-    /// Let every user of this machine read OTHER; in place, the folder is as open as it was
+    /// Let all users of this machine read OTHER; in place, permissions do not change
     #[arg(long, requires = "output")]
     shared: bool,
     /// Keep the raw events in DIR/spool
@@ -32,12 +32,12 @@ pub struct Args {
     keep_spool: bool,
 }
 
-/// Recovers.
+/// Runs the command.
 ///
 /// # Errors
-/// There is nothing to recover, or it cannot be written.
+/// There is nothing to recover, or the trace cannot be written.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
-    let spool = Spool::of(&args.dir)?;
+    let spool = Spool::in_path(&args.dir)?;
     let how = spool.ended();
     let options = global.pass_options()?;
     let accounted = match &args.output {

@@ -1,4 +1,4 @@
-//! `corewise report`: what a trace says, as text.
+//! `corewise report`: summarises a trace as text, JSON or a page.
 
 use crate::args::{Global, duration};
 use crate::failure::{Failure, OK};
@@ -6,7 +6,7 @@ use crate::output::{print, stdout, width, write_page};
 use crate::period::Period;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use engine::{Session, Slow};
+use engine::{Session, SlowFrameOptions};
 use model::Ns;
 use report::{Options, SECTIONS, Sections, Sort};
 use std::io::{BufWriter, Seek as _, Write as _};
@@ -25,12 +25,12 @@ Examples:
   corewise report run.cw --frames-of frame --budget 16.7ms --sections slow_frames
   corewise report run.cw --format json | jq '.threads[] | {name, running_ns}'
 
-States: running (on a CPU), ready (could run, but did not), blocked (waited for something), unknown (events are missing, so \
-nobody can say). A thread's states sum to its life, CPUs' busy time to threads' running time. Where a recording was made for \
-one process, that process stands first. Of a frame log (PresentMon, CapFrameX, OCAT, MangoHud) it tells how long frames took, \
-what bound them, and the slowest.";
+States: running (on a CPU), ready (waiting for a CPU), blocked (waiting for something else), unknown (events are missing). A \
+thread's states add up to the time it existed; CPUs' busy time equals threads' running time. In a recording of one process, that \
+process is listed first. For a frame log (PresentMon, CapFrameX, OCAT, MangoHud), the report shows frame times, what limited \
+them, and the slowest frames.";
 
-/// Tell where each thread ran, and how long it was ready or blocked; of a frame log, how long frames took
+/// Report where each thread ran, and how long it was ready or blocked; for a frame log, the frame times
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
@@ -38,36 +38,36 @@ pub struct Args {
     trace: PathBuf,
     #[command(flatten)]
     period: Period,
-    /// One process only, by number or by name; or threads of this name
+    /// Show only one process, by PID or name, or the threads with this name
     #[arg(short, long, value_name = "NAME|PID")]
     process: Option<String>,
-    /// Show so many threads; the others are one row. Sections show as many with --html, else at most 8
+    /// Number of threads to list; the rest are summed in one row. Sections list at most 8 of them without --html
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     top: usize,
-    /// Order of the threads
+    /// Sort the threads by this column
     #[arg(short, long, default_value = "running")]
     sort: SortBy,
-    /// How many CPUs ran at once, of a file too (folders show it anyway): reads the file once more
+    /// Also show concurrency (how many CPUs were busy at the same time) for a file, which is then read twice; folders always show it
     #[arg(long)]
     concurrency: bool,
-    /// What to tell of the analyses: `all`, `none`, or some of the list, with commas [default: those whose tables are at hand;
-    /// all of a recording of at most 500 000 events, and with --html]
+    /// Sections to show: `all`, `none`, or a comma-separated list [default: those whose tables are already computed; all for
+    /// recordings of at most 500 000 events and with --html]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = section_names())]
     sections: Vec<String>,
-    /// Frames are the stretches that a program marked so, or that begin so with * at the end: how long they took, and what
-    /// their threads did meanwhile
+    /// Treat marks with this name as frames (a final * matches any ending), and show frame times and what the threads did in
+    /// slow frames
     #[arg(long, value_name = "NAME")]
     frames_of: Option<String>,
-    /// What a frame may take, as 16.7ms: why the slowest that took longer did [default: the median of their times]
+    /// Frame budget, such as 16.7ms; frames that took longer count as slow [default: the median frame time]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     budget: Option<std::time::Duration>,
-    /// For people or for scripts
+    /// Output format
     #[arg(long, default_value = "text")]
     format: Form,
-    /// As one page with pictures, for a browser or to print, into this new file (- is standard output): no network, no scripts
+    /// Write one HTML page with charts to this new file (- is standard output); it uses no network and no scripts
     #[arg(long, value_name = "FILE", conflicts_with = "format")]
     html: Option<PathBuf>,
-    /// Leave out command lines, paths and host names; names of threads and processes, and of marks, stay
+    /// Remove command lines, paths and host names; names of threads, processes and marks are kept
     #[arg(long)]
     redact: bool,
 }
@@ -105,7 +105,7 @@ impl From<SortBy> for Sort {
     }
 }
 
-/// Reports.
+/// Runs the command.
 ///
 /// # Errors
 /// The trace cannot be read.
@@ -117,14 +117,18 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         session.redact();
     }
     if let Some(span) = args.period.span(&session)? {
-        session = session.of_part(span)?;
+        session = session.limited_to(span)?;
     }
     let budget = args.budget.map(|d| Ns(i64::try_from(d.as_nanos()).unwrap_or(i64::MAX)));
-    let session = session.slow(Slow { marked: args.frames_of.clone(), budget, ..Slow::default() });
+    let session = session.with_slow_frames(SlowFrameOptions {
+        mark_name: args.frames_of.clone(),
+        budget,
+        ..SlowFrameOptions::default()
+    });
     let options = Options {
         top: args.top,
         process: args.process.clone(),
-        period: args.period.words(),
+        period: args.period.as_option(),
         sort: args.sort.into(),
         concurrency: args.concurrency || session.is_folder(),
         sections,
@@ -134,7 +138,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         color: global.color.wanted(),
     };
     if let Some(path) = &args.html {
-        write_page(path, &report::html(&session, &options)?, "the report as one page, for any browser")?;
+        write_page(path, &report::html(&session, &options)?, "report as one HTML page")?;
     } else if args.format == Form::Json {
         print_object(&session, &options)?;
     } else {
@@ -143,11 +147,11 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     Ok(OK)
 }
 
-/// All names of sections, and what each tells.
+/// The names of the sections, with descriptions.
 fn section_names() -> PossibleValuesParser {
-    let more = [("all", "all that have something to say"), ("none", "none of them")];
+    let special = [("all", "all sections that have data"), ("none", "no section")];
     let named = SECTIONS.iter().map(|s| (s.id, s.about));
-    PossibleValuesParser::new(named.chain(more).map(|(name, about)| PossibleValue::new(name).help(about)))
+    PossibleValuesParser::new(named.chain(special).map(|(name, about)| PossibleValue::new(name).help(about)))
 }
 
 fn sections(args: &Args) -> Sections {
@@ -159,9 +163,9 @@ fn sections(args: &Args) -> Sections {
     }
 }
 
-/// Where the trace cannot be read to its end, nothing is printed: half an object is of no use to a script.
+/// Prints the report as one JSON object. If the trace cannot be read to its end, nothing is printed: scripts cannot use half an object.
 fn print_object(session: &Session, options: &Options) -> Result<(), Failure> {
-    let temporary = |why: std::io::Error| Failure::new(format!("a temporary file: {why}"));
+    let temporary = |why: std::io::Error| Failure::new(format!("cannot write a temporary file: {why}"));
     let mut whole = BufWriter::new(tempfile::tempfile().map_err(temporary)?);
     report::json(session, options, &mut whole)?;
     let mut whole = whole.into_inner().map_err(|why| temporary(why.into_error()))?;
@@ -172,7 +176,7 @@ fn print_object(session: &Session, options: &Options) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// The report of a trace as it is without options, for commands that made one.
+/// Prints the report of a trace with default options, for other commands.
 ///
 /// # Errors
 /// The trace cannot be read.

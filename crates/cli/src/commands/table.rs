@@ -1,4 +1,4 @@
-//! `corewise table`: one table, for people or other tools.
+//! `corewise table`: writes one table of a trace.
 
 use crate::args::{Global, duration};
 use crate::failure::{Failure, OK};
@@ -6,7 +6,7 @@ use crate::output::{create, stdout};
 use crate::period::Period;
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
-use engine::{Asked, Format, Session, Slow};
+use engine::{Format, Session, SlowFrameOptions, TableRequest};
 use model::{Ns, Tid};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -22,47 +22,47 @@ Examples:
   corewise table frames.csv frames --format csv
   corewise table perf.data thread_state --format parquet -o states.parquet
 
-`corewise tables` lists the tables and explains their columns. Behind each column that holds keys of threads stands their \
-last name (thread_name, thief_name, …), but for --no-names. Times are nanoseconds. Parquet has \
-the trace's id in its metadata (corewise.trace); where a file was not imported, all of it is read for that. Times of --range count from the start of the recording. The \
-critical path leads to where a thread came by the end of that time: --thread says which; without it, the one that runs there, \
-of several the one that came to run last.";
+`corewise tables` lists the tables and explains their columns. Each column with thread keys is followed by a column with the \
+threads' last names (thread_name, waker_name, …), unless --no-names. Times are in nanoseconds. Parquet files have the trace's id in \
+their metadata (corewise.trace); for a file that was not imported, computing the id reads the whole file. Times of --range count from \
+the start of the recording. The critical path ends with one thread at the end of the range: --thread selects it; the default is \
+the thread that runs at that time, or, if several run, the one that was switched in last.";
 
-/// Write one table of a trace as Markdown, csv, json or Parquet
+/// Write one table of a trace as Markdown, CSV, JSON or Parquet
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
     /// A trace folder, or a file of another tool (see `corewise formats`); - is standard input
     trace: PathBuf,
-    /// Which table
+    /// The table (see `corewise tables`)
     #[arg(value_name = "NAME")]
     name: String,
     #[command(flatten)]
     period: Period,
-    /// Only rows of one process, by number or by name; or of threads of this name
+    /// Write only the rows of one process, by PID or name, or of the threads with this name
     #[arg(short, long, value_name = "NAME|PID")]
     process: Option<String>,
-    /// Leave out the names beside keys of threads (thread_name, waker_name, …)
+    /// Omit the columns with thread names that follow thread keys (thread_name, waker_name, …)
     #[arg(long)]
     no_names: bool,
-    /// Whose end critical_path, critical_by_thread and slow_frames lead to: the last life of this number that began in that time
-    /// or before
+    /// For critical_path, critical_by_thread and slow_frames: the thread with which the path ends. If the TID was reused, the last
+    /// thread that started before the end of the range
     #[arg(long, value_name = "TID")]
     thread: Option<i32>,
-    /// Of slow_frames: frames are the stretches that a program marked so, or that begin so with * at the end [default: those of
-    /// the frame log]
+    /// For slow_frames: treat marks with this name as frames (a final * matches any ending) [default: the frames of the frame
+    /// log]
     #[arg(long, value_name = "NAME")]
     frames_of: Option<String>,
-    /// Of slow_frames and frames_parked: what a frame may take, as 16.7ms [default: the median of their times]
+    /// For slow_frames and frames_parked: the frame budget, such as 16.7ms [default: the median frame time]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     budget: Option<std::time::Duration>,
-    /// Of slow_frames: tell so many of the slowest
-    #[arg(long, value_name = "N", default_value_t = Slow::default().most, value_parser = RangedU64ValueParser::<usize>::new().range(1..=Slow::MOST as u64))]
+    /// For slow_frames: number of slowest frames to explain
+    #[arg(long, value_name = "N", default_value_t = SlowFrameOptions::default().max_frames, value_parser = RangedU64ValueParser::<usize>::new().range(1..=SlowFrameOptions::MAX_FRAMES as u64))]
     slowest: usize,
-    /// In which form
+    /// Output format
     #[arg(long, default_value = "md")]
     format: Form,
-    /// Into this new file instead of standard output
+    /// Write to this new file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -76,9 +76,9 @@ enum Form {
 }
 
 impl Args {
-    fn slow(&self) -> Slow {
+    fn slow(&self) -> SlowFrameOptions {
         let budget = self.budget.map(|d| Ns(i64::try_from(d.as_nanos()).unwrap_or(i64::MAX)));
-        Slow { marked: self.frames_of.clone(), budget, most: self.slowest }
+        SlowFrameOptions { mark_name: self.frames_of.clone(), budget, max_frames: self.slowest }
     }
 }
 
@@ -93,13 +93,13 @@ impl From<Form> for Format {
     }
 }
 
-/// Writes it.
+/// Runs the command.
 ///
 /// # Errors
-/// The trace cannot be read, there is no such table, or it cannot be written.
+/// The trace cannot be read, there is no such table, or the table cannot be written.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     if args.format == Form::Parquet && args.output.is_none() && std::io::stdout().is_terminal() {
-        return Err(Failure::usage("parquet is no text for a terminal: name a file with -o FILE"));
+        return Err(Failure::usage("parquet output cannot be shown in a terminal: name a file with -o FILE"));
     }
     let mut session = match Session::is_of_sums(&args.name) {
         true => global.open(&args.trace)?,
@@ -108,38 +108,38 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let def = session.definition(&args.name)?;
     if let Some(tid) = args.thread {
         if !Session::is_critical(def) && !Session::is_of_slow_frames(def) {
-            let why = "--thread says whose end the critical path leads to: critical_path, critical_by_thread and slow_frames take it";
-            return Err(Failure::usage(format!("{why}, {} does not", def.name)));
+            let why = "--thread applies only to critical_path, critical_by_thread and slow_frames";
+            return Err(Failure::usage(format!("{why}, not to {}", def.name)));
         }
-        session = session.ending_with(Tid(tid));
+        session = session.with_path_end(Tid(tid));
     }
     if Session::is_of_slow_frames(def) {
-        session = session.slow(args.slow());
+        session = session.with_slow_frames(args.slow());
     } else if args.frames_of.is_some() {
-        let why = "--frames-of says which frames are slow: slow_frames takes it";
-        return Err(Failure::usage(format!("{why}, {} does not", def.name)));
+        let why = "--frames-of applies only to slow_frames";
+        return Err(Failure::usage(format!("{why}, not to {}", def.name)));
     } else if Session::takes_budget(def) {
-        session = session.slow(args.slow());
+        session = session.with_slow_frames(args.slow());
     } else if args.budget.is_some() {
-        let why = "--budget says what a frame may take: slow_frames and frames_parked take it";
-        return Err(Failure::usage(format!("{why}, {} does not", def.name)));
+        let why = "--budget applies only to slow_frames and frames_parked";
+        return Err(Failure::usage(format!("{why}, not to {}", def.name)));
     }
     let span = args.period.span(&session)?;
-    let asked = Asked { table: &args.name, span, process: args.process.as_deref(), names: !args.no_names };
+    let request = TableRequest { table: &args.name, span, process: args.process.as_deref(), names: !args.no_names };
     match &args.output {
         None => {
             let mut out = stdout()?;
-            asked.write(&session, args.format.into(), &mut out)?;
+            request.write(&session, args.format.into(), &mut out)?;
             out.flush()?;
         }
         Some(path) => {
             let mut out = create(path)?;
-            let written = asked
+            let written = request
                 .write(&session, args.format.into(), &mut out)
                 .map_err(Failure::from)
                 .and_then(|()| out.flush().map_err(Failure::at(path)));
             if written.is_err() {
-                // Half a table is of no use, and the file is ours.
+                // Remove the incomplete file.
                 let _ = std::fs::remove_file(path);
             }
             written?;

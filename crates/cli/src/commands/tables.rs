@@ -1,4 +1,4 @@
-//! `corewise tables`: which tables there are, and what their columns mean.
+//! `corewise tables`: lists the tables and describes their columns.
 
 use crate::args::Global;
 use crate::failure::{Failure, OK};
@@ -13,23 +13,23 @@ Examples:
   corewise tables run.cw
   corewise table run.cw threads --format md
 
-Each Parquet file, of a trace folder as of `table` and `export`, has the trace's id in its metadata, as `corewise.trace`. To read the \
-tables of many traces as one with that id beside each row, in DuckDB:
+Each Parquet file, in a trace folder or written by `table` and `export`, has the trace's id in its metadata, as `corewise.trace`. To \
+read the same table of many traces in DuckDB, with the id in each row:
 
   SELECT CAST(decode(m.value) AS BIGINT) AS trace, t.*
   FROM read_parquet('*.cw/tables/threads.parquet', filename = true) AS t
   LEFT JOIN parquet_kv_metadata('*.cw/tables/threads.parquet') AS m
     ON m.file_name = t.filename AND decode(m.key) = 'corewise.trace'";
 
-/// List the tables of a trace, and what their columns mean
+/// List the tables of a trace and describe their columns
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// A trace folder, or a file of another tool: tells the rows of its tables too
+    /// A trace folder or a file of another tool: also show the number of rows of its tables
     trace: Option<PathBuf>,
 }
 
-/// Lists.
+/// Runs the command.
 ///
 /// # Errors
 /// The trace cannot be read.

@@ -1,4 +1,4 @@
-//! `corewise topo`: the machine, drawn.
+//! `corewise topo`: shows the CPU topology of a machine.
 
 use crate::args::Global;
 use crate::failure::{Failure, OK};
@@ -14,39 +14,40 @@ Examples:
   ssh board cat /proc/cpuinfo > board; corewise topo board
   corewise topo --json | jq .class_names
 
-Machines are read from hwloc's XML, from lscpu (its summary, -e, -p, with or without -J), /proc/cpuinfo, a folder with a \
-sysfs tree or an archive of one (tar, zip, packed by gzip or zstd), LISA's plat_info.yml, pepc's emulated machines, what --json printed, and TOML of your own. What a file is is told \
-by its content. --machine takes the same; with both, --machine wins and what it displaces is told.
+Machine descriptions can be hwloc XML, the output of lscpu (its summary, -e, -p, with or without -J), /proc/cpuinfo, a folder with a \
+sysfs tree or an archive of one (tar, zip, packed with gzip or zstd), LISA's plat_info.yml, pepc's emulated machines, the output of \
+--json, or TOML that you write. The format is detected from the content. --machine takes the same formats; if both are given, \
+--machine takes precedence and the facts it replaces are listed.
 
-Every fact says who told it. Which cores are fast and which are slow is judged from the kernel's CPU lists, capacities, CPPC \
-and maximum frequencies; where nothing tells, all are `uniform`.";
+Every fact names its source. Core types (fast or slow) are derived from the kernel's CPU lists, capacities, CPPC and maximum \
+frequencies; without any of these, all cores are `uniform`.";
 
-/// Draw the machine: types of core, SMT siblings, caches, and how each is known
+/// Show the CPU topology and the source of each fact
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// A trace, for the machine that it was recorded on; or a file or folder that describes one [default: this machine]
+    /// A trace, to show the machine it was recorded on, or a file or folder that describes a machine [default: this machine]
     trace: Option<PathBuf>,
-    /// As JSON, with the sources of every fact
+    /// Print JSON, with all sources of every fact
     #[arg(long)]
     json: bool,
 }
 
-/// Draws.
+/// Runs the command.
 ///
 /// # Errors
 /// The trace or the machine file cannot be read.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let machine = match (&args.trace, global.machine()?) {
-        (Some(path), told) if engine::is_machine(path) => {
+        (Some(path), described) if engine::is_machine(path) => {
             let machine = Global::machine_of(path)?;
-            match told {
-                Some(told) => machine.overlay(told),
+            match described {
+                Some(described) => machine.overlay(described),
                 None => machine,
             }
         }
         (Some(trace), _) => global.open(trace)?.machine().clone(),
-        (None, Some(told)) => told,
+        (None, Some(described)) => described,
         (None, None) => engine::live(),
     };
     if args.json {

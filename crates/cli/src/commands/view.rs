@@ -1,10 +1,10 @@
-//! `corewise view`: a trace on one timeline, in the browser.
+//! `corewise view`: shows a trace on a timeline in the browser.
 
 use crate::args::{Global, duration};
 use crate::failure::{Failure, OK};
 use crate::output::{self, print, say};
-use crate::progress::{Line, of_levels};
-use engine::Slow;
+use crate::progress::{Line, show_levels};
+use engine::SlowFrameOptions;
 use model::Ns;
 use serve::{Options, Server, Trace, Tracks};
 use std::net::{IpAddr, Ipv4Addr};
@@ -14,84 +14,85 @@ use std::time::{Duration, Instant};
 
 const AFTER: &str = "\
 Examples:
-  corewise view run.cw                       opens the browser; Ctrl-C ends it
+  corewise view run.cw                       open the browser; end with Ctrl-C
   corewise view run.cw --no-open --port 8000
-  corewise view before.cw after.cw           both, one above the other, with one zoom
-  corewise view run.cw --html run.html       as one page that needs no server, to keep or to send
+  corewise view before.cw after.cw           two traces, one above the other, with a shared zoom
+  corewise view run.cw --html run.html       write one page that needs no server, to keep or to send
   corewise import perf.data -o run.cw && corewise view run.cw
 
-The address is the only line on standard output. It holds a token of this run, without which nothing is answered; only this \
-machine can reach it. A page of --html has the trace in it and asks for nothing: it opens from any disk, without a network; where \
---html-limit leaves no room for every stretch, the page and the command say what the finest detail is. The first view of a trace prepares it for all zooms, in run.cw/levels or, where that cannot be written, \
-in the user's cache.";
+The address is the only line on standard output. It contains a token for this run, which every request needs; only this machine can \
+reach it. A page written with --html contains the trace and needs no network. If --html-limit leaves no room for every stretch, the \
+page and the command state the finest detail. The first view of a trace builds its levels of detail, in run.cw/levels or, if that \
+folder is not writable, in the user's cache.";
 
-/// Show a trace folder in the browser, or two beside each other: every CPU and thread on one timeline
+/// Show a trace, or two for comparison, on a timeline of all CPUs and threads in the browser
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
     /// A trace folder
     trace: PathBuf,
-    /// Another one, shown beside it: aligned on their beginnings or on a mark, with one zoom
-    beside: Option<PathBuf>,
-    /// Listen on this port [default: any that is free]
+    /// A second trace folder to compare with, aligned on the starts of the traces or on a mark, with a shared zoom
+    second: Option<PathBuf>,
+    /// Listen on this port [default: any free port]
     #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     port: u16,
-    /// Print the address, and open no browser
+    /// Print the address and do not open a browser
     #[arg(long)]
     no_open: bool,
-    /// End when nothing was asked for so long
+    /// Exit after this time without requests, in seconds [default: never]
     #[arg(long, value_name = "SECONDS")]
     idle: Option<u64>,
-    /// Listen on this address of the machine instead of loopback: others can then read along what is answered
+    /// Listen on this address instead of loopback; other hosts can then read the traffic [default: 127.0.0.1]
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), hide_default_value = true)]
     listen: IpAddr,
-    /// What a frame may take, as 16.7ms: the line across the tracks of frames [default: the median of their times]
+    /// Frame budget, such as 16.7ms: the line across the tracks of frames [default: the median frame time]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     budget: Option<Duration>,
-    /// As one page with the trace in it, into this new file (- is standard output), instead of serving: no network, no server
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["beside", "port", "no_open", "idle", "listen"])]
+    /// Write one HTML page that contains the trace to this new file (- is standard output) instead of starting a server
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["second", "port", "no_open", "idle", "listen"])]
     html: Option<PathBuf>,
-    /// So large at most are the trace's data in that page
+    /// Maximum trace data size in that page, in MB
     #[arg(long, value_name = "MB", default_value_t = 20.0, requires = "html", value_parser = megabytes)]
     html_limit: f64,
-    /// Leave out paths and host names in that page; names of threads and processes, and of marks, stay
+    /// Remove paths and host names from that page; names of threads, processes and marks are kept
     #[arg(long, requires = "html")]
     redact: bool,
 }
 
-/// Serves.
+/// Runs the command.
 ///
 /// # Errors
-/// The trace cannot be read, or nobody can listen there.
+/// The trace cannot be read, or the address cannot be listened on.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     if !serve::are_built() {
         return Err(Failure::new(
-            "this corewise was built without the viewer's pages: run `make` in its source, on a machine with Node.js 20 or later \
-             and npm; `corewise report` tells the same trace as text or as one page",
+            "this build of corewise has no viewer: run `make` in its source folder, with Node.js 20 or later and npm installed; \
+             `corewise report` shows the trace as text or as an HTML page",
         ));
     }
     if let Some(path) = &args.html {
         return write_page(path, args, global);
     }
     let first = prepared(&args.trace, args, global)?;
-    let beside = args.beside.as_deref().map(|path| prepared(path, args, global)).transpose()?;
+    let second = args.second.as_deref().map(|path| prepared(path, args, global)).transpose()?;
     if !args.listen.is_loopback() {
         say(&format!(
-            "warning: on {} other machines can reach it, and what is answered, with the token, can be read on the way: \
-             use `ssh -L` where you can",
+            "warning: other hosts can reach the viewer on {} and can read its traffic, including the token: prefer `ssh -L`",
             args.listen
         ));
     }
     let options = Options { listen: args.listen, port: args.port, idle: args.idle.map(Duration::from_secs) };
-    let server = match beside {
-        Some(beside) => Server::bind_two(first, beside, &options)?,
+    let server = match second {
+        Some(second) => Server::bind_two(first, second, &options)?,
         None => Server::bind(first.session, first.tracks, first.levels, &options)?,
     };
     let address = server.address();
     print(&format!("{address}\n"))?;
     if !has_display() {
         let (port, host) = (server.at().port(), host());
-        say(&format!("from another machine: ssh -L {port}:127.0.0.1:{port} {host}, then open that address there"));
+        say(&format!(
+            "No display found. To view it on another machine, run `ssh -L {port}:127.0.0.1:{port} {host}` there and open the address above."
+        ));
     } else if !args.no_open {
         open(&address);
     }
@@ -99,16 +100,16 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     Ok(OK)
 }
 
-/// What browsers open: their longest text is of some 500 million characters.
-fn megabytes(words: &str) -> Result<f64, String> {
-    let told = words.parse::<f64>().ok().filter(|mb| (0.01..=400.0).contains(mb));
-    told.ok_or_else(|| "a number of megabytes from 0.01 to 400, as 20".into())
+/// Parses --html-limit. The maximum is what browsers can open: their longest string has about 500 million characters.
+fn megabytes(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|mb| (0.01..=400.0).contains(mb));
+    number.ok_or_else(|| "expected a number of megabytes from 0.01 to 400, such as 20".into())
 }
 
-/// The trace as one page, and what is not in it.
+/// Writes the trace as one HTML page and prints what the page lacks.
 fn write_page(path: &Path, args: &Args, global: &Global) -> Result<u8, Failure> {
     if path != Path::new("-") && path.exists() {
-        // Before minutes of work, not after them.
+        // Checked before minutes of work.
         return Err(Failure::at(path)(std::io::ErrorKind::AlreadyExists.into()));
     }
     let mut trace = prepared(&args.trace, args, global)?;
@@ -116,55 +117,49 @@ fn write_page(path: &Path, args: &Args, global: &Global) -> Result<u8, Failure> 
         trace.session.redact();
     }
     let page = serve::page(&trace, (args.html_limit * 1e6) as usize)?;
-    let lacking = match (page.finest_ns, page.has_rows) {
+    let missing = match (page.finest_ns, page.has_rows) {
         (0, true) => String::new(),
         (0, false) => {
-            "; it has no room for who woke whom and why threads waited: `corewise view` tells it, or a larger \
-                       --html-limit"
-                .to_owned()
+            "; wakeups and causes of waits did not fit: use `corewise view` or a larger --html-limit".to_owned()
         }
         (ns, _) => format!(
-            "; finest detail of every track: {} us: `corewise view` shows all, a larger --html-limit more",
+            "; finest detail of every track: {} us: use a larger --html-limit for more, `corewise view` for all",
             ns as f64 / 1e3
         ),
     };
     let megabytes = page.html.len() as f64 / 1e6;
-    output::write_page(
-        path,
-        &page.html,
-        &format!("the trace as one page of {megabytes:.1} MB, for any browser{lacking}"),
-    )?;
-    if path == Path::new("-") && !lacking.is_empty() {
-        say(&format!("the page is not all of the trace{lacking}"));
+    output::write_page(path, &page.html, &format!("trace as one HTML page of {megabytes:.1} MB{missing}"))?;
+    if path == Path::new("-") && !missing.is_empty() {
+        say(&format!("note: the page does not contain the whole trace{missing}"));
     }
     Ok(OK)
 }
 
-/// A trace, prepared for all zooms.
+/// Opens a trace and builds its levels of detail if needed.
 fn prepared(path: &Path, args: &Args, global: &Global) -> Result<Trace, Failure> {
     let shown = path.display();
     if path.is_file() {
         return Err(Failure::usage(format!(
-            "{shown} is no trace folder: run `corewise import {shown} -o run.cw` first"
+            "{shown} is not a trace folder: run `corewise import {shown} -o run.cw` first"
         )));
     }
     let budget = args.budget.map(|d| Ns(i64::try_from(d.as_nanos()).unwrap_or(i64::MAX)));
-    let session = global.open(path)?.slow(Slow { budget, ..Slow::default() });
+    let session = global.open(path)?.with_slow_frames(SlowFrameOptions { budget, ..SlowFrameOptions::default() });
     let tracks = Tracks::of(&session)?;
     let (mut line, began) = (Line::new(), Instant::now());
-    let levels = serve::prepare(&session, &tracks, &mut |read| of_levels(&mut line, read))?;
+    let levels = serve::prepare(&session, &tracks, &mut |read| show_levels(&mut line, read))?;
     drop(line);
     if levels.made {
-        say(&format!("prepared {shown} for all zooms in {:.1} s", began.elapsed().as_secs_f64()));
-        give_back();
+        say(&format!("Prepared the timeline of {shown} in {:.1} s", began.elapsed().as_secs_f64()));
+        release_memory();
     }
     Ok(Trace { session, tracks, levels })
 }
 
-/// What making the levels took goes back to the system: glibc would keep it for threads that have ended, and a server lives long.
-fn give_back() {
+/// Returns freed memory to the system after building the levels: glibc would keep it for threads that have ended.
+fn release_memory() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: it takes the allocator's own locks, and leaves what is in use.
+    // SAFETY: it takes the allocator's own locks and does not touch memory in use.
     unsafe {
         libc::malloc_trim(0);
     }
@@ -174,12 +169,12 @@ fn has_display() -> bool {
     ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some_and(|v| !v.is_empty()))
 }
 
-/// In the user's browser; that there is none is no error, the address is printed.
+/// Opens the address in the user's browser. Having no browser is not an error: the address is printed.
 fn open(address: &str) {
     let mut command = Command::new("xdg-open");
     command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if command.spawn().is_err() {
-        say("no browser was found (xdg-open): open the address yourself");
+        say("No browser found (xdg-open): open the address above yourself.");
     }
 }
 

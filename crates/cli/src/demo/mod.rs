@@ -1,8 +1,8 @@
-//! The demonstration: a workload of threads with unlike roles, and a trace for machines that may not be recorded.
+//! The demo: a workload of threads with different roles, and a bundled trace for machines that cannot be recorded.
 
 mod workload;
 
 pub use workload::workload;
 
-/// A small perf.data: how it was recorded stands beside it.
+/// A small perf.data file; a file in the same folder describes how it was recorded.
 pub const BUNDLED: &[u8] = include_bytes!("../../../import/fixtures/perf_data/sched-zstd.data");

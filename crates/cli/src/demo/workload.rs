@@ -1,9 +1,9 @@
-//! A small game without pictures. Every thread has a role that a scheduler's view should tell from the others.
+//! A small game without graphics. Each thread has a role with its own scheduling pattern.
 //!
 //! ```text
 //! Game       frame 60 Hz: simulate ─ hand out chunks ─ meet ─▶ Render: draw ─ wait for the "GPU"
-//! Worker1…n                          chunk, chunk…  ─ meet           (marks: frame of Game, draw of Render)
-//! Audio      every 5 ms a little      Streamer  read, digest, sleep      Background  nice 19, never sleeps
+//! Worker1…n                          chunk, chunk…  ─ meet           (marks: frame by Game, draw by Render)
+//! Audio      short work every 5 ms    Streamer  read, sum, sleep         Background  nice 19, never sleeps
 //! ```
 
 use std::fs::{File, OpenOptions};
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const FRAME: Duration = Duration::from_nanos(16_666_667);
 const AUDIO: Duration = Duration::from_millis(5);
 
-/// Runs it for so long.
+/// Runs the workload for `time`.
 pub fn workload(time: Duration) {
     // SAFETY: a valid C string; names this thread, and so the process.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"demo".as_ptr()) };
@@ -45,13 +45,13 @@ pub fn workload(time: Duration) {
 }
 
 fn start<'s>(scope: &'s Scope<'s, '_>, name: String, role: impl FnOnce() + Send + 's) {
-    // A thread that cannot be started leaves the others waiting for it: better none at all.
+    // Without this thread, the others would wait forever.
     if Builder::new().name(name).spawn_scoped(scope, role).is_err() {
         std::process::exit(1);
     }
 }
 
-/// A count that rises; others wait for it to rise.
+/// A counter that threads can wait on until it rises.
 #[derive(Default)]
 struct Gate {
     count: Mutex<u64>,
@@ -64,14 +64,14 @@ impl Gate {
         self.risen.notify_all();
     }
 
-    /// Waits until it is above `seen`.
-    fn above(&self, seen: u64) -> u64 {
+    /// Waits until the counter is above `seen`, and returns it.
+    fn wait_above(&self, seen: u64) -> u64 {
         let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
         *self.risen.wait_while(count, |c| *c <= seen).unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// How many rounds of arithmetic are a microsecond, on an idle core of this machine.
+/// Rounds of arithmetic per microsecond, measured on an idle core of this machine.
 #[derive(Clone, Copy)]
 struct Speed(u64);
 
@@ -87,7 +87,7 @@ impl Speed {
         Self(u64::try_from(u128::from(ROUNDS) * 1000 / ns).unwrap_or(1).max(1))
     }
 
-    /// Work that takes so long where nothing is in the way.
+    /// Computes for `micros` microseconds of undisturbed CPU time.
     fn work(self, micros: u64) {
         spin(self.0 * micros);
     }
@@ -103,7 +103,7 @@ fn spin(rounds: u64) {
     black_box(x);
 }
 
-/// Marks in tracefs' `trace_marker`, as Android's atrace writes them, for whoever records; none where it may not be written.
+/// Writes marks to tracefs' `trace_marker`, in the format of Android's atrace; `None` if that file cannot be opened.
 struct Marks(Option<File>);
 
 impl Marks {
@@ -120,15 +120,15 @@ impl Marks {
         self.write(&format!("E|{}", std::process::id()));
     }
 
-    /// One call of the kernel is one mark.
-    fn write(&self, words: &str) {
+    /// Writes one mark with one system call.
+    fn write(&self, text: &str) {
         if let Some(mut file) = self.0.as_ref() {
-            let _ = file.write(words.as_bytes());
+            let _ = file.write(text.as_bytes());
         }
     }
 }
 
-/// What the threads share.
+/// State shared by the threads.
 struct Game {
     speed: Speed,
     marks: Marks,
@@ -172,7 +172,7 @@ impl Game {
     fn render(&self) {
         let mut seen = 0;
         loop {
-            seen = self.frames.above(seen);
+            seen = self.frames.wait_above(seen);
             if self.is_over() {
                 return;
             }
@@ -184,11 +184,11 @@ impl Game {
         }
     }
 
-    /// Chunks of unlike size; the slowest one decides when all meet.
+    /// Processes chunks of different sizes; the slowest worker decides when all meet.
     fn work(&self, number: usize) {
         let mut seen = 0;
         loop {
-            seen = self.chunks.above(seen);
+            seen = self.chunks.wait_above(seen);
             if self.is_over() {
                 return;
             }
@@ -197,7 +197,7 @@ impl Game {
         }
     }
 
-    /// Little, often, and on time.
+    /// Does a little work at a fixed interval.
     fn audio(&self) {
         while !self.is_over() {
             sleep(AUDIO);
@@ -205,14 +205,14 @@ impl Game {
         }
     }
 
-    /// Reads something large in pieces.
+    /// Reads a large file in pieces.
     fn stream(&self) {
         let mut file = std::env::current_exe().and_then(File::open).ok();
         let mut piece = vec![0; 256 << 10];
         while !self.is_over() {
             if let Some(file) = &mut file {
-                let got = file.read(&mut piece).unwrap_or(0);
-                if got == 0 {
+                let count = file.read(&mut piece).unwrap_or(0);
+                if count == 0 {
                     let _ = file.rewind();
                 }
                 black_box(piece.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)));
@@ -222,7 +222,7 @@ impl Game {
         }
     }
 
-    /// Wants all the time that nobody else does.
+    /// Uses all idle CPU time at nice 19.
     fn hog(&self) {
         // SAFETY: no memory is involved; 0 is this thread.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) };

@@ -4,15 +4,15 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Counts who watches the probe: whoever does adds to it, and only then the probe is passed. */
+/* The number of tracers attached to the probe; each tracer increments it, and the probe is only hit while it is not zero. */
 __attribute__((section(".probes"))) volatile unsigned short served_watched;
 
 #ifdef GO
-/* By this one knows a Go program. */
+/* This section identifies a Go program. */
 __attribute__((section(".gopclntab"), used)) static const char lines[] = "none";
 #endif
 
-/* As sys/sdt.h writes a probe: a nop, and a note that tells where it is. */
+/* A probe as defined by sys/sdt.h: a nop, and a note with its address. */
 #define PROBE                                                                                                             \
 	__asm__ volatile("990: nop\n"                                                                                         \
 			 ".pushsection .note.stapsdt,\"\",\"note\"\n.balign 4\n"                                                      \

@@ -1,4 +1,4 @@
-/* Four threads, each of which waits 40 times in one system call, by a function of its own that keeps its frame pointer. */
+/* Four threads that each wait 40 times in one system call, each called from its own function with a frame pointer. */
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sys/epoll.h>
@@ -39,8 +39,8 @@ static NOINLINE int in_epoll(void)
 	return epoll_wait(of, &event, 1, 10);
 }
 
-/* What stands between a thread's begin and its waiting; the library that waits keeps no frame pointer, so that the function that
- * calls it may be left out of the callchain, but not this one. */
+/* The thread's function. The C library has no frame pointers, so the function that calls it may be missing from the callchain, but
+ * this one is not. */
 #define WAITER(what)                                                                                                      \
 	static void *what##_waiter(void *unused)                                                                             \
 	{                                                                                                                    \

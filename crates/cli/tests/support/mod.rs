@@ -1,25 +1,25 @@
-//! Runs the binary.
+//! Helpers that run the binary.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// The binary, with nothing of the terminal's or the user's settings.
+/// The binary, without settings of the terminal or the user.
 pub fn corewise<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_corewise"));
     command.args(words).stdin(Stdio::null()).env_remove("NO_COLOR").env_remove("COLUMNS");
     command
 }
 
-/// What a run came to.
+/// The result of a run.
 pub struct Ran {
     pub code: Option<i32>,
     pub out: String,
     pub err: String,
 }
 
-/// Runs it to its end.
+/// Runs the binary to its end.
 pub fn run<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Ran {
     ran(corewise(words).output().expect("corewise runs"))
 }
@@ -32,20 +32,20 @@ pub fn ran(output: Output) -> Ran {
     }
 }
 
-/// Runs it; it must do well.
+/// Runs the binary, which must succeed, and returns its output.
 pub fn good<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> String {
     let ran = run(words);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     ran.out
 }
 
-/// A small recording by perf.
+/// Returns the path of a small recording by perf.
 pub fn fixture(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/fixtures/perf_data").join(name);
     path.display().to_string()
 }
 
-/// A folder that goes with the test.
+/// A temporary folder.
 pub struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -62,7 +62,7 @@ impl Folder {
     }
 }
 
-/// Compiles a C program, with the compiler that compiles the BPF programs.
+/// Compiles a C program with the compiler of the BPF programs.
 pub fn compiled(folder: &Folder, source: &str, how: &[&str]) -> String {
     let program = folder.name(Path::new(source).file_stem().and_then(OsStr::to_str).expect("a name"));
     let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".into());

@@ -1,10 +1,10 @@
-//! Parallel work cut into pieces so small that handing them out takes the time.
+//! Parallel work split into pieces so small that distributing them takes significant time.
 
-use super::LEAST_SHARE;
+use super::MIN_SHARE;
+use crate::context::{EvidenceRows, RuleContext, add};
 use crate::finding::{Action, Confidence, Finding};
-use crate::given::{Given, Shown, add};
 use crate::regions::NONE_MARKED;
-use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, mark_stretches, marks, ready_wait};
@@ -13,61 +13,61 @@ use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
     id: "chunks-too-small",
-    about: "parallel work was cut into so many pieces that the time between them counts",
+    about: "parallel work was split into so many pieces that the time between them is significant",
     page: Page {
-        finds: "Stretches of one name that several threads of a process mark, short and very many, with gaps between one and the next that are \
+        description: "Marked stretches of one name on several threads of a process that are short and very many, with gaps between them that take \
                 a large part of the time.",
-        matters: "Each piece is handed out: a lock or a counter that all threads write, a function call, a cache line that moves. Some pieces \
-                  a thread are enough for all to arrive together; thousands only cost.",
-        sure: "The time between stretches is what the program's marks tell, that of making the marks included; long gaps are none of it. A \
-               thread that had no CPU between two pieces adds to it. That it goes with the number of pieces is an assumption.",
-        mend: "Hand out larger pieces: about eight for each thread are enough.",
-        example: "A loop over a million elements, one element a piece: each thread works for 1 µs and fetches for 1 µs.",
+        rationale: "Each piece has an overhead: a lock or a counter that all threads write, a function call, a cache line that moves. A few pieces \
+                  per thread are enough for all to finish together; thousands only add overhead.",
+        certainty: "The time between stretches comes from the program's marks and includes the time for setting marks. Long gaps are not counted. \
+               If a thread had no CPU between two pieces, that time is included. It is an assumption that the gaps scale with the number of pieces.",
+        fix: "Use larger pieces: about eight per thread are enough.",
+        example: "A loop over a million elements, one element per piece: each thread works for 1 µs and fetches the next piece for 1 µs.",
     },
     tables: &[&tables::MARKS, &tables::MARK_STRETCHES, &tables::READY_WAIT],
-    thresholds: &[&LEAST_PIECES, &MOST_PIECE_NS, &MOST_GAP_NS, &LEAST_BETWEEN, &MARK_NS, &LEAST_SHARE],
-    // Each piece that is handed over wakes one who waits for it or for room, and takes turns with it.
+    thresholds: &[&MIN_PIECES, &MAX_PIECE_NS, &MAX_GAP_NS, &MIN_BETWEEN, &MARK_NS, &MIN_SHARE],
+    // Each piece that is handed over wakes a thread that waits for it or for buffer space, and the two alternate.
     explains: &["wakeup-storm", "preemption-rate"],
-    look,
+    check,
 };
 
-const LEAST_PIECES: Threshold = Threshold {
+const MIN_PIECES: Threshold = Threshold {
     name: "least_pieces",
     unit: Unit::Count,
     value: 64.0,
-    reason: "of each thread on average: eight times larger ones would still be eight, which is enough for all to arrive together",
+    reason: "average per thread: with pieces eight times larger there would still be eight, enough for all threads to finish together",
 };
 
-const MOST_PIECE_NS: Threshold = Threshold {
+const MAX_PIECE_NS: Threshold = Threshold {
     name: "most_piece_ns",
     unit: Unit::Ns,
     value: 100_000.0,
-    reason: "a choice: what hands out pieces of a tenth of a millisecond on average and takes a tenth of that is slow itself",
+    reason: "heuristic: if distributing pieces of 0.1 ms on average takes a tenth of that, the distribution itself is slow",
 };
 
-const MOST_GAP_NS: Threshold = Threshold {
+const MAX_GAP_NS: Threshold = Threshold {
     name: "most_gap_ns",
     unit: Unit::Ns,
     value: 100_000.0,
-    reason: "a longer gap is a wait, or another part of the program, and not counted",
+    reason: "a longer gap is a wait, or another part of the program, and is not counted",
 };
 
-const LEAST_BETWEEN: Threshold = Threshold {
+const MIN_BETWEEN: Threshold = Threshold {
     name: "least_between",
     unit: Unit::Ratio,
     value: 0.1,
-    reason: "part of the time in pieces and between them: a choice; less is what the marks themselves may cost",
+    reason: "share of the time in and between pieces; heuristic: less may be the cost of the marks themselves",
 };
 
 const MARK_NS: Threshold = Threshold {
     name: "mark_ns",
     unit: Unit::Ns,
     value: 4_000.0,
-    reason: "what a piece has of its marks in it, at most: in the pathology chunks_too_small, recorded by BPF, items of 1.5 µs took 5.4 between two writes to \
-             trace_marker",
+    reason: "maximum time that marks add to a piece: in the pathology chunks_too_small, recorded with BPF, items of 1.5 µs took 5.4 µs between two \
+             writes to trace_marker",
 };
 
-/// With pieces so many times as large, that part of the time between them is left.
+/// The recommended factor for the size of pieces; the time between them shrinks by the same factor.
 const LARGER: i64 = 8;
 
 /// All pieces of a name.
@@ -75,11 +75,11 @@ const LARGER: i64 = 8;
 struct Pieces {
     count: i64,
     worked: i64,
-    /// By thread: the gaps that count.
+    /// The sum of the counted gaps, by thread.
     between: BTreeMap<i64, i64>,
-    /// By thread: how many pieces it did, and for how long.
-    did: BTreeMap<i64, [i64; 2]>,
-    shown: Shown,
+    /// The number of pieces and their duration, by thread.
+    done: BTreeMap<i64, [i64; 2]>,
+    evidence: EvidenceRows,
 }
 
 impl Pieces {
@@ -88,93 +88,93 @@ impl Pieces {
     }
 }
 
-fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
+fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let mut by_name = BTreeMap::<(Option<i64>, String), Pieces>::new();
-    given.each(marks::Table, |row| {
+    ctx.each_row(marks::Table, |row| {
         let Some(thread) = row.get(marks::THREAD) else { return };
         let [count, worked] = row.all([marks::COUNT, marks::DURATION_NS]);
-        let of = by_name.entry((row.get(marks::PID), row.get(marks::NAME.or_empty()).to_owned())).or_default();
-        of.count = of.count.saturating_add(count);
-        of.worked = of.worked.saturating_add(worked);
-        of.between.insert(thread, 0);
-        of.did.insert(thread, [count, worked]);
-        of.shown.push(worked, row, &[&marks::COUNT, &marks::DURATION_NS]);
+        let sums = by_name.entry((row.get(marks::PID), row.get(marks::NAME.or_empty()).to_owned())).or_default();
+        sums.count = sums.count.saturating_add(count);
+        sums.worked = sums.worked.saturating_add(worked);
+        sums.between.insert(thread, 0);
+        sums.done.insert(thread, [count, worked]);
+        sums.evidence.push(worked, row, &[&marks::COUNT, &marks::DURATION_NS]);
     })?;
     if by_name.is_empty() {
-        return Ok(Looked::Lacks(NONE_MARKED.to_owned()));
+        return Ok(RuleOutcome::MissingData(NONE_MARKED.to_owned()));
     }
-    let limits = [LEAST_PIECES, MOST_PIECE_NS, MOST_GAP_NS, LEAST_BETWEEN];
-    let [pieces, longest, gap, part] = limits.map(|limit| given.threshold(&limit));
-    by_name.retain(|_, of| {
-        let threads = of.between.len();
-        threads > 1 && of.count as f64 >= pieces * threads as f64 && of.worked as f64 <= longest * of.count as f64
+    let limits = [MIN_PIECES, MAX_PIECE_NS, MAX_GAP_NS, MIN_BETWEEN];
+    let [pieces, longest, gap, part] = limits.map(|limit| ctx.threshold(&limit));
+    by_name.retain(|_, sums| {
+        let threads = sums.between.len();
+        threads > 1 && sums.count as f64 >= pieces * threads as f64 && sums.worked as f64 <= longest * sums.count as f64
     });
     if by_name.is_empty() {
-        return Ok(Looked::At(Vec::new()));
+        return Ok(RuleOutcome::Findings(Vec::new()));
     }
-    // The end of the last one of each thread.
+    // When the last piece of each thread ended.
     let mut ended = BTreeMap::<(Option<i64>, String, i64), i64>::new();
-    given.each(mark_stretches::Table, |row| {
+    ctx.each_row(mark_stretches::Table, |row| {
         let (Some(thread), name) = (
             row.get(mark_stretches::THREAD),
             (row.get(mark_stretches::PID), row.get(mark_stretches::NAME.or_empty()).to_owned()),
         ) else {
             return;
         };
-        let Some(of) = by_name.get_mut(&name) else { return };
+        let Some(sums) = by_name.get_mut(&name) else { return };
         let [start, end] = row.all([mark_stretches::START_NS, mark_stretches::END_NS]);
         let before = ended.insert((name.0, name.1, thread), end);
         let between = before.map_or(0, |before| start.saturating_sub(before)).max(0);
         if between as f64 <= gap {
-            add(&mut of.between, thread, between);
+            add(&mut sums.between, thread, between);
         }
     })?;
-    by_name.retain(|_, of| of.gaps() as f64 >= part * of.worked.saturating_add(of.gaps()) as f64);
+    by_name.retain(|_, sums| sums.gaps() as f64 >= part * sums.worked.saturating_add(sums.gaps()) as f64);
     let mut tids = BTreeMap::new();
-    given.each(ready_wait::Table, |row| {
+    ctx.each_row(ready_wait::Table, |row| {
         tids.insert(row.get(ready_wait::THREAD), row.get(ready_wait::TID));
     })?;
-    let found = by_name.into_iter().map(|((_, name), of)| finding(given, &name, of, &tids));
-    let least = given.share(&LEAST_SHARE).max(1);
-    Ok(Looked::At(found.filter(|finding| finding.recoverable_ns >= least).collect()))
+    let found = by_name.into_iter().map(|((_, name), sums)| finding(ctx, &name, sums, &tids));
+    let least = ctx.share_ns(&MIN_SHARE).max(1);
+    Ok(RuleOutcome::Findings(found.filter(|finding| finding.recoverable_ns >= least).collect()))
 }
 
-fn finding(given: &Given<'_>, name: &str, of: Pieces, tids: &BTreeMap<i64, i64>) -> Finding {
+fn finding(ctx: &RuleContext<'_>, name: &str, sums: Pieces, tids: &BTreeMap<i64, i64>) -> Finding {
     let tid = |thread: &i64| tids.get(thread).copied().unwrap_or(-1);
-    let claim = |(thread, ns): (&i64, &i64)| given.claim(*thread, tid(thread), ns - ns / LARGER);
-    let claims: Vec<_> = of.between.iter().map(claim).collect();
+    let claim = |(thread, ns): (&i64, &i64)| ctx.claim(*thread, tid(thread), ns - ns / LARGER);
+    let claims: Vec<_> = sums.between.iter().map(claim).collect();
     let name = short(&plain(name), 40);
-    let pieces = of.count / LARGER;
+    let pieces = sums.count / LARGER;
     let change = Fix::Chunks { region: name.clone(), chunks: u32::try_from(pieces).unwrap_or(u32::MAX) };
     let marks = |thread: &i64| {
-        let [count, worked] = of.did.get(thread).copied().unwrap_or_default();
-        worked.min((count as f64 * given.threshold(&MARK_NS)) as i64)
+        let [count, worked] = sums.done.get(thread).copied().unwrap_or_default();
+        worked.min((count as f64 * ctx.threshold(&MARK_NS)) as i64)
     };
-    let gaps = of.gaps();
-    let most = of.between.iter().map(|(thread, ns)| ns.saturating_add(marks(thread))).max().unwrap_or(0);
+    let gaps = sums.gaps();
+    let most = sums.between.iter().map(|(thread, ns)| ns.saturating_add(marks(thread))).max().unwrap_or(0);
     Finding {
         title: format!(
-            "{name} was done in {} pieces of {} on average: {} ms, {} of the threads' time, lie between them",
-            grouped(of.count),
-            time(of.worked / of.count.max(1)),
+            "{name} was done in {} pieces of {} on average: {} ms, {} of the threads' time, were spent between pieces",
+            grouped(sums.count),
+            time(sums.worked / sums.count.max(1)),
             ms(gaps),
-            percent(gaps, gaps.saturating_add(of.worked))
+            percent(gaps, gaps.saturating_add(sums.worked))
         ),
         range_ns: [0, most],
         confidence: Confidence::Medium,
-        evidence: of.shown.finish(),
+        evidence: sums.evidence.finish(),
         action: Action {
-            what: format!("Cut {name} into pieces {LARGER} times as large"),
+            what: format!("Make the pieces of {name} {LARGER} times larger"),
             linux: format!("take {LARGER} pieces of {name} at a time (OpenMP: schedule(dynamic, {LARGER}))"),
             windows: format!("take {LARGER} pieces of {name} at a time with InterlockedAdd"),
         },
         assumptions: vec![
-            format!("with pieces {LARGER} times as large, one part in {LARGER} of the time between them is left"),
+            format!("with pieces {LARGER} times larger, 1/{LARGER} of the time between them is left"),
             format!(
-                "the lower end: what takes the time is not handing out; the upper: {} ns of each piece is its marks, and all falls away",
-                given.threshold(&MARK_NS)
+                "lower bound: the time is not spent on distribution; upper bound: {} ns of each piece are its marks, and all of the gaps are saved",
+                ctx.threshold(&MARK_NS)
             ),
         ],
-        ..given.finding(claims, change, String::new())
+        ..ctx.finding(claims, change, String::new())
     }
 }

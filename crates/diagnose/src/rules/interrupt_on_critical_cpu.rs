@@ -1,9 +1,9 @@
-//! The thread that decides when all is done, under devices' interrupts that another CPU could handle.
+//! Device interrupts that delay the critical thread and that another CPU could handle.
 
-use super::{LEAST_PATH_SHARE, LEAST_SHARE};
+use super::{MIN_PATH_SHARE, MIN_SHARE};
+use crate::context::{EvidenceRows, RuleContext, add};
 use crate::finding::{Claim, Confidence, Finding};
-use crate::given::{Given, Shown, add};
-use crate::rule::{Looked, Page, Rule};
+use crate::rule::{Page, Rule, RuleOutcome};
 use engine::EngineError;
 use model::tables::{self, cpus, critical_by_thread, interrupts, ready_wait};
 use model::words::{ms, percent, plain, plural, short};
@@ -12,107 +12,110 @@ use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
     id: "interrupt-on-critical-cpu",
-    about: "devices' interrupts were handled on the CPU of the thread for which the rest waits",
+    about: "device interrupts were handled on the CPU of a thread on the critical path",
     page: Page {
-        finds: "Threads that are much of the critical path, and on whose CPUs handlers of devices, and the softirqs behind them, ran while the \
-                thread was there, while the machine has other CPUs.",
-        matters: "A handler takes the CPU from whatever runs there, whatever its priority. On any other CPU it would delay work for which nobody \
-                  waits; on this one it delays the end.",
-        sure: "When handlers ran, and on whom, the source tells. Timers and interrupts that CPUs send each other belong to their CPU and are not \
-               counted. How much of the handlers' time fell on the thread while it was the path is not told: as much as the thread's running on \
-               the path is of all its running is taken. What the caches lose is not counted. Softirqs go with the interrupt that raised them, \
-               but for packets that the kernel steers elsewhere (RPS).",
-        mend: "Let another CPU handle the device: its affinity, away from the CPUs of the thread; or pin the thread away from the device's CPUs.",
-        example: "A network card's handler takes 30 of each 100 ms on CPU 0, where the render thread runs; CPU 1 idles.",
+        description: "Threads that are a large part of the critical path and on whose CPUs device interrupt handlers, and the softirqs they raised, ran \
+                while the thread was running there, although the machine has other CPUs.",
+        rationale: "A handler takes the CPU from whatever runs there, regardless of priority. On any other CPU it would delay work that is \
+                  not critical; on this one it delays the end.",
+        certainty: "When handlers ran and which thread they interrupted is recorded. Timers and interprocessor interrupts belong to their CPU and are \
+               not counted. How much of the handlers' time fell on the thread while it was on the critical path is not recorded; it is \
+               estimated by the share of the thread's running time that is on the path. Cache effects are not counted. Softirqs run on the \
+               CPU of the interrupt that raised them, except packets that the kernel steers elsewhere (RPS).",
+        fix: "Let another CPU handle the device: set the interrupt's affinity to exclude the CPUs of the thread, or pin the thread to other CPUs.",
+        example: "A network card's handler takes 30 of each 100 ms on CPU 0, where the render thread runs; CPU 1 is idle.",
     },
     tables: &[&tables::INTERRUPTS, &tables::CRITICAL_BY_THREAD, &tables::READY_WAIT, &tables::CPUS],
-    thresholds: &[&LEAST_PATH_SHARE, &LEAST_SHARE],
+    thresholds: &[&MIN_PATH_SHARE, &MIN_SHARE],
     explains: &[],
-    look,
+    check,
 };
 
 /// Softirqs that run on the CPU that handled the device (include/linux/interrupt.h: `NET_TX`, `NET_RX`, `BLOCK`, `IRQ_POLL`,
-/// `TASKLET`); the others are of timers, of the scheduler and of RCU, which each CPU has of its own.
-const OF_DEVICES: [i64; 5] = [2, 3, 4, 5, 6];
+/// `TASKLET`). The others are those of timers, the scheduler and RCU, which are per CPU.
+const DEVICE_SOFTIRQS: [i64; 5] = [2, 3, 4, 5, 6];
 
-/// What handlers of devices took of a thread on a CPU.
+/// The time that device handlers took from a thread on a CPU.
 #[derive(Clone, Default)]
 struct Taken {
     time: i64,
     count: i64,
-    /// Those of devices themselves, by number and name.
-    by: BTreeMap<(i64, String), i64>,
+    /// The time of device interrupts, by number and name.
+    by_device: BTreeMap<(i64, String), i64>,
 }
 
-fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
-    let (mut taken, mut told) = (BTreeMap::<(i64, i64), Taken>::new(), false);
-    given.each(interrupts::Table, |row| {
-        told = true;
-        if let Some(at) = movable(row).filter(|(thread, _)| !given.is_of_one_cpu(*thread)) {
+fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
+    let (mut taken, mut has_data) = (BTreeMap::<(i64, i64), Taken>::new(), false);
+    ctx.each_row(interrupts::Table, |row| {
+        has_data = true;
+        if let Some(at) = movable(row).filter(|(thread, _)| !ctx.is_per_cpu_kthread(*thread)) {
             let [number, count, time] =
                 row.all([interrupts::NUMBER.or_zero(), interrupts::COUNT, interrupts::HANDLER_NS]);
-            let of = taken.entry(at).or_default();
-            of.time = of.time.saturating_add(time);
-            of.count = of.count.saturating_add(count);
+            let sums = taken.entry(at).or_default();
+            sums.time = sums.time.saturating_add(time);
+            sums.count = sums.count.saturating_add(count);
             if row.get(interrupts::KIND) == "device" {
-                add(&mut of.by, (number, row.get(interrupts::INTERRUPT).to_owned()), time);
+                add(&mut sums.by_device, (number, row.get(interrupts::INTERRUPT).to_owned()), time);
             }
         }
     })?;
-    if !told {
-        return Ok(Looked::Lacks("no interrupt is told: `corewise record --irq` records them".to_owned()));
+    if !has_data {
+        return Ok(RuleOutcome::MissingData(
+            "no interrupts are recorded; `corewise record --irq` records them".to_owned(),
+        ));
     }
-    let (least, mut cpus) = (given.share(&LEAST_SHARE).max(1), Vec::new());
-    given.each(cpus::Table, |row| cpus.push(row.get(cpus::CPU)))?;
-    taken.retain(|_, of| of.time >= least);
-    // The path of a file is a pass of its own.
+    let (least, mut cpus) = (ctx.share_ns(&MIN_SHARE).max(1), Vec::new());
+    ctx.each_row(cpus::Table, |row| cpus.push(row.get(cpus::CPU)))?;
+    taken.retain(|_, sums| sums.time >= least);
+    // The critical path of a file requires a pass of its own.
     if taken.is_empty() || cpus.len() < 2 {
-        return Ok(Looked::At(Vec::new()));
+        return Ok(RuleOutcome::Findings(Vec::new()));
     }
     let mut running = BTreeMap::new();
-    given.each(ready_wait::Table, |row| {
+    ctx.each_row(ready_wait::Table, |row| {
         add(&mut running, row.get(ready_wait::THREAD), row.get(ready_wait::RUNNING_NS))
     })?;
-    let share = given.threshold(&LEAST_PATH_SHARE) * given.span().len().0.max(1) as f64;
-    let (mut claims, mut best) = (Vec::new(), None::<Most>);
-    given.each(critical_by_thread::Table, |row| {
+    let share = ctx.threshold(&MIN_PATH_SHARE) * ctx.span().len().0.max(1) as f64;
+    let (mut claims, mut best) = (Vec::new(), None::<MostAffected>);
+    ctx.each_row(critical_by_thread::Table, |row| {
         let [thread, tid, path] =
             row.all([critical_by_thread::THREAD, critical_by_thread::TID.or_zero(), critical_by_thread::PATH_NS]);
         let of_thread = taken.range((thread, i64::MIN)..=(thread, i64::MAX));
-        let Some(((_, cpu), of)) = of_thread.max_by_key(|(_, of)| of.time).filter(|_| path as f64 >= share) else {
+        let Some(((_, cpu), sums)) = of_thread.max_by_key(|(_, sums)| sums.time).filter(|_| path as f64 >= share)
+        else {
             return;
         };
         let ran = row.all(ON_PATH).iter().fold(0, |sum: i64, ns| sum.saturating_add(*ns));
-        let beside = running.get(&thread).copied().unwrap_or(0).saturating_sub(ran).max(0);
-        let part = ran as f64 / ran.saturating_add(beside).max(1) as f64;
-        let on_path = (of.time as f64 * part).round() as i64;
+        let off_path = running.get(&thread).copied().unwrap_or(0).saturating_sub(ran).max(0);
+        let part = ran as f64 / ran.saturating_add(off_path).max(1) as f64;
+        let on_path = (sums.time as f64 * part).round() as i64;
         if on_path < least {
             return;
         }
-        claims.push(given.claim(thread, tid, on_path));
+        claims.push(ctx.claim(thread, tid, on_path));
         if best.as_ref().is_none_or(|best| best.on_path < on_path) {
-            let range_ns = [of.time.saturating_sub(beside).clamp(0, on_path), of.time.min(ran).max(on_path)];
-            best = Some(Most { thread, cpu: *cpu, path, on_path, range_ns });
+            let range_ns = [sums.time.saturating_sub(off_path).clamp(0, on_path), sums.time.min(ran).max(on_path)];
+            best = Some(MostAffected { thread, cpu: *cpu, path, on_path, range_ns });
         }
     })?;
-    let Some(best) = best else { return Ok(Looked::At(Vec::new())) };
-    let mut shown = Shown::default();
-    given.each(interrupts::Table, |row| {
+    let Some(best) = best else { return Ok(RuleOutcome::Findings(Vec::new())) };
+    let mut evidence = EvidenceRows::default();
+    ctx.each_row(interrupts::Table, |row| {
         if movable(row) == Some((best.thread, best.cpu)) {
-            shown.push(
+            evidence.push(
                 row.get(interrupts::HANDLER_NS),
                 row,
                 &[&interrupts::COUNT, &interrupts::HANDLER_NS, &interrupts::LONGEST_NS],
             );
         }
     })?;
-    let of = taken.get(&(best.thread, best.cpu)).cloned().unwrap_or_default();
-    let finding = finding(given, claims, &best, &of, &cpus);
-    Ok(Looked::At(vec![Finding { evidence: shown.finish(), ..finding }]))
+    let sums = taken.get(&(best.thread, best.cpu)).cloned().unwrap_or_default();
+    let finding = finding(ctx, claims, &best, &sums, &cpus);
+    Ok(RuleOutcome::Findings(vec![Finding { evidence: evidence.finish(), ..finding }]))
 }
 
-/// The thread that gains most, and the CPU on which it was interrupted most.
-struct Most {
+/// The thread with the largest saving, and the CPU on which it was interrupted most.
+struct MostAffected {
     thread: i64,
     cpu: i64,
     path: i64,
@@ -120,7 +123,7 @@ struct Most {
     range_ns: [i64; 2],
 }
 
-/// Whose running on the path a row of `critical_by_thread` tells.
+/// The columns of `critical_by_thread` that sum up the thread's running time on the path.
 const ON_PATH: [Column<critical_by_thread::Table, i64>; 5] = [
     critical_by_thread::RUNNING_PERFORMANCE_NS,
     critical_by_thread::RUNNING_MIDDLE_NS,
@@ -133,36 +136,36 @@ const ON_PATH: [Column<critical_by_thread::Table, i64>; 5] = [
 fn movable(row: &Row<'_, interrupts::Table>) -> Option<(i64, i64)> {
     let movable = match row.get(interrupts::KIND) {
         "device" => true,
-        "softirq" => OF_DEVICES.contains(&row.get(interrupts::NUMBER.or_zero())),
+        "softirq" => DEVICE_SOFTIRQS.contains(&row.get(interrupts::NUMBER.or_zero())),
         _ => false,
     };
     movable.then(|| (row.get(interrupts::THREAD), row.get(interrupts::CPU)))
 }
 
-fn finding(given: &Given<'_>, claims: Vec<Claim>, best: &Most, of: &Taken, cpus: &[i64]) -> Finding {
-    let device = of.by.iter().max_by_key(|(_, ns)| **ns).map(|(device, _)| device);
-    let called = device.map_or_else(|| "devices".to_owned(), |(_, name)| short(&plain(name), 24));
+fn finding(ctx: &RuleContext<'_>, claims: Vec<Claim>, best: &MostAffected, sums: &Taken, cpus: &[i64]) -> Finding {
+    let device = sums.by_device.iter().max_by_key(|(_, ns)| **ns).map(|(device, _)| device);
+    let device_name = device.map_or_else(|| "devices".to_owned(), |(_, name)| short(&plain(name), 24));
     let others = cpus.iter().filter(|cpu| **cpu != best.cpu);
     let change = Fix::Interrupts {
         irq: device.and_then(|(number, _)| u32::try_from(*number).ok()),
         cpus: others.filter_map(|cpu| u32::try_from(*cpu).ok()).map(CpuId).collect(),
     };
-    let name = given.name(best.thread);
-    let what = format!("Let another CPU than {} handle the interrupts of {called}", best.cpu);
+    let name = ctx.name(best.thread);
+    let what = format!("Let a CPU other than {} handle the interrupts of {device_name}", best.cpu);
     Finding {
         title: format!(
-            "{name}, {} of the critical path, lost {} ms on CPU {} to {} of interrupts, most to {called}",
-            percent(best.path, given.span().len().0),
-            ms(of.time),
+            "{name}, which is {} of the critical path, lost {} ms on CPU {} to {}, mainly of {device_name}",
+            percent(best.path, ctx.span().len().0),
+            ms(sums.time),
             best.cpu,
-            plural(of.count.unsigned_abs(), "handler")
+            plural(sums.count.unsigned_abs(), "interrupt handler")
         ),
         range_ns: best.range_ns,
         confidence: Confidence::Medium,
         assumptions: vec![
-            "handlers came upon it as often while it was the path as at other times; the range: as seldom, and as often, as can be".to_owned(),
-            "on another CPU they delay nobody who is on the path".to_owned(),
+            "handlers interrupted it as often on the critical path as off it (bounds: as rarely and as often as possible)".to_owned(),
+            "on another CPU they delay no thread on the critical path".to_owned(),
         ],
-        ..given.finding(claims, change, what)
+        ..ctx.finding(claims, change, what)
     }
 }

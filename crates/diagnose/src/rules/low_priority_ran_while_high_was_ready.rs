@@ -1,104 +1,106 @@
-//! Threads that waited behind others of lower priority.
+//! Threads that waited for others of lower priority.
 
-use super::{LEAST_SHARE, nice_without_effect};
+use super::{MIN_SHARE, nice_without_effect};
+use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Claim, Confidence, Finding};
-use crate::given::{Given, Shown, add, threads};
-use crate::rule::{Looked, Page, Rule};
+use crate::rule::{Page, Rule, RuleOutcome};
 use engine::EngineError;
-use model::tables::{self, priority_residency, ready_by_thief};
+use model::tables::{self, priority_residency, ran_instead};
 use model::words::ms;
 use model::{Fix, Policy};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
     id: "low-priority-ran-while-high-was-ready",
-    about: "a thread was ready while one of lower priority ran on the CPU that it waited for",
+    about: "a thread was ready while a lower-priority thread ran on the CPU that it waited for",
     page: Page {
-        finds: "Threads that were ready on the run queue of a CPU on which a thread of lower priority ran.",
-        matters: "Fair scheduling gives a thread of lower priority less of a CPU, not none: what ought to be done first is done while the \
-                  other has its turn. With real-time priorities it should not happen at all.",
-        sure: "Both priorities are those that the recording tells; a thread that had several counts at its worst one. Behind a thread \
-               of unknown priority, or an unknown one, the time is in the upper end only. Busy threads that share a CPU against their \
-               nice values are left to nice-without-effect: what decides there is their groups.",
-        mend: "Run background work below every nice value (SCHED_IDLE; on Windows EcoQoS or a background mode), or defer it, rather than \
-               raising what is urgent.",
+        description: "Threads that were ready in the run queue of a CPU on which a thread of lower priority ran.",
+        rationale: "Fair scheduling gives a lower-priority thread less CPU time, but not none: urgent work is delayed while the other has its \
+                  turn. With real-time priorities this should not happen at all.",
+        certainty: "Both priorities are recorded; a thread with several priorities counts with its worst one. Time queued behind an unknown thread, \
+               or one of unknown priority, counts only for the upper bound. Busy threads that share a CPU contrary to their \
+               nice values are left to nice-without-effect: there, their groups decide.",
+        fix: "Run background work below every nice value (SCHED_IDLE; on Windows EcoQoS or a background mode), or defer it, rather than \
+               raising the priority of urgent threads.",
         example: "A (nice 0) is ready for 3 ms while B (nice 10) runs on its CPU.",
     },
-    tables: &[&tables::READY_BY_THIEF, &tables::PRIORITY_RESIDENCY, &tables::READY_WAIT],
-    thresholds: &[&LEAST_SHARE],
+    tables: &[&tables::RAN_INSTEAD, &tables::PRIORITY_RESIDENCY, &tables::READY_WAIT],
+    thresholds: &[&MIN_SHARE],
     explains: &[],
-    look,
+    check,
 };
 
-/// What is summed of a thread that waited.
+/// The sums of a thread that waited.
 #[derive(Default)]
 struct Waited {
     tid: i64,
-    behind_lower: i64,
-    perhaps: i64,
+    while_lower_ran: i64,
+    possibly: i64,
 }
 
-fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
-    if !given.summary().ready_known {
-        return Ok(Looked::Lacks("the source has no wakings, so nobody knows who was ready".to_owned()));
+fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
+    if !ctx.summary().ready_known {
+        return Ok(RuleOutcome::MissingData(
+            "the source has no wakeups, so it is unknown which threads were ready".to_owned(),
+        ));
     }
-    let worst = worst_priorities(given)?;
+    let worst = worst_priorities(ctx)?;
     if worst.values().all(Option::is_none) {
-        return Ok(Looked::Lacks("the source tells no priorities".to_owned()));
+        return Ok(RuleOutcome::MissingData("the source does not record priorities".to_owned()));
     }
-    let groups_decide = nice_without_effect::pairs(given)?;
-    let (mut waited, mut lower, mut shown) =
-        (BTreeMap::<i64, Waited>::new(), BTreeMap::<(i64, i64), i64>::new(), Shown::default());
-    given.each(ready_by_thief::Table, |row| {
-        let [thread, tid, ns] = row.all([ready_by_thief::THREAD, ready_by_thief::TID, ready_by_thief::READY_NS]);
-        let (thief, own) = (row.get(ready_by_thief::THIEF), worst.get(&thread).copied().flatten());
-        let of = waited.entry(thread).or_default();
-        of.tid = tid;
-        match (thief, row.get(ready_by_thief::THIEF_PRIO), own) {
+    let groups_decide = nice_without_effect::pairs(ctx)?;
+    let (mut waited, mut lower, mut evidence) =
+        (BTreeMap::<i64, Waited>::new(), BTreeMap::<(i64, i64), i64>::new(), EvidenceRows::default());
+    ctx.each_row(ran_instead::Table, |row| {
+        let [thread, tid, ns] = row.all([ran_instead::THREAD, ran_instead::TID, ran_instead::READY_NS]);
+        let (ran_instead, own) = (row.get(ran_instead::RAN_INSTEAD), worst.get(&thread).copied().flatten());
+        let sums = waited.entry(thread).or_default();
+        sums.tid = tid;
+        match (ran_instead, row.get(ran_instead::RAN_INSTEAD_PRIO), own) {
             (Some(0), ..) => {}
-            _ if row.get(ready_by_thief::BEHIND) == "throttled" => {}
-            (Some(thief), ..) if groups_decide.contains(&(thread, thief)) => {}
-            (Some(thief), Some(prio), Some(own)) if prio > own => {
-                of.behind_lower = of.behind_lower.saturating_add(ns);
-                add(&mut lower, (thief, row.get(ready_by_thief::THIEF_TID.or_zero())), ns);
-                shown.push(ns, row, &[&ready_by_thief::READY_NS]);
+            _ if row.get(ran_instead::QUEUED_BEHIND) == "throttled" => {}
+            (Some(ran_instead), ..) if groups_decide.contains(&(thread, ran_instead)) => {}
+            (Some(ran_instead), Some(prio), Some(own)) if prio > own => {
+                sums.while_lower_ran = sums.while_lower_ran.saturating_add(ns);
+                add(&mut lower, (ran_instead, row.get(ran_instead::RAN_INSTEAD_TID.or_zero())), ns);
+                evidence.push(ns, row, &[&ran_instead::READY_NS]);
             }
             (Some(_), Some(_), Some(_)) => {}
-            _ => of.perhaps = of.perhaps.saturating_add(ns),
+            _ => sums.possibly = sums.possibly.saturating_add(ns),
         }
     })?;
-    let least = given.share(&LEAST_SHARE).max(1);
-    waited.retain(|_, of| of.behind_lower >= least);
-    let claims: Vec<Claim> = waited.iter().map(|(key, of)| given.claim(*key, of.tid, of.behind_lower)).collect();
+    let least = ctx.share_ns(&MIN_SHARE).max(1);
+    waited.retain(|_, sums| sums.while_lower_ran >= least);
+    let claims: Vec<Claim> = waited.iter().map(|(key, sums)| ctx.claim(*key, sums.tid, sums.while_lower_ran)).collect();
     let Some(most) = claims.iter().max_by_key(|c| (c.recoverable_ns, std::cmp::Reverse(c.thread))).cloned() else {
-        return Ok(Looked::At(Vec::new()));
+        return Ok(RuleOutcome::Findings(Vec::new()));
     };
-    let behind: Vec<Claim> = lower.iter().map(|((key, tid), ns)| given.claim(*key, *tid, *ns)).collect();
-    let upper = waited.get(&most.thread).map_or(0, |of| of.behind_lower.saturating_add(of.perhaps));
-    let change = Fix::Policy { threads: threads(&behind), policy: Policy::Idle };
-    let what = format!("Run {} below every other thread, or later", threads(&behind).name);
-    Ok(Looked::At(vec![Finding {
+    let lower: Vec<Claim> = lower.iter().map(|((key, tid), ns)| ctx.claim(*key, *tid, *ns)).collect();
+    let upper = waited.get(&most.thread).map_or(0, |sums| sums.while_lower_ran.saturating_add(sums.possibly));
+    let change = Fix::Policy { threads: threads(&lower), policy: Policy::Idle };
+    let what = format!("Run {} at a lower priority than every other thread, or later", threads(&lower).name);
+    Ok(RuleOutcome::Findings(vec![Finding {
         title: format!(
-            "{} was ready for {} ms while {}, of lower priority, ran on its CPU",
+            "{} was ready for {} ms while lower-priority {} ran on its CPU",
             most.name,
             ms(most.recoverable_ns),
-            threads(&behind).name
+            threads(&lower).name
         ),
         range_ns: [0, upper],
         confidence: Confidence::High,
-        evidence: shown.finish(),
+        evidence: evidence.finish(),
         assumptions: vec![
-            "without the lower one the CPU would have been the thread's own; the lower end: another would have taken it".to_owned(),
-            "nobody waits for what the lower one does (then it is priority-inversion)".to_owned(),
+            "without the lower-priority thread, the CPU would have been free for it (lower bound: another thread would have taken it)".to_owned(),
+            "no thread waits for the lower-priority one (otherwise it is priority-inversion)".to_owned(),
         ],
-        ..given.finding(claims, change, what)
+        ..ctx.finding(claims, change, what)
     }]))
 }
 
-/// The worst priority (the greatest number) at which each thread was ready or ran; `None` where some of it is not told.
-fn worst_priorities(given: &Given<'_>) -> Result<BTreeMap<i64, Option<i64>>, EngineError> {
+/// The worst priority (the highest number) at which each thread was ready or ran; `None` if part of it is not recorded.
+fn worst_priorities(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, Option<i64>>, EngineError> {
     let mut worst: BTreeMap<i64, Option<i64>> = BTreeMap::new();
-    given.each(priority_residency::Table, |row| {
+    ctx.each_row(priority_residency::Table, |row| {
         if row.get(priority_residency::READY_NS.or_zero()) > 0 {
             let prio = row.get(priority_residency::PRIO);
             let own = worst.entry(row.get(priority_residency::THREAD)).or_insert(prio);

@@ -1,9 +1,9 @@
-//! Threads that go back and forth between types of cores.
+//! Threads that move back and forth between core types.
 
-use super::{LEAST_SHARE, ONE_TYPE, has_core_types};
+use super::{MIN_SHARE, ONE_TYPE, has_core_types};
+use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding};
-use crate::given::{Given, Shown, add, threads};
-use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, migrations, ready_wait, thread_by_core_type};
 use model::words::{grouped, ms};
@@ -12,68 +12,69 @@ use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
     id: "migration-between-core-types",
-    about: "a thread changed the type of its core so often that moving itself costs it time",
+    about: "a thread changed its core type so often that the migrations themselves cost time",
     page: Page {
-        finds: "Threads that came to run on a core of a faster or slower type than the last, more often in a second of their running \
-                time than the scheduler's tick would move them.",
-        matters: "Each such move is a switch and a cold cache (types of cores share no L2), and the thread's speed changes each time: \
-                  frame times and latencies spread although nothing else does.",
-        sure: "Moves are counted. What one costs is assumed from a benchmark that did nothing but move: threads with much in their \
-               caches lose more, and what running on the slower cores costs is not in it.",
-        mend: "Say which type of core suits the thread, rather than pinning it: a utilisation clamp, a nice value, EcoQoS.",
-        example: "A runs on a performance and an efficient core in turns, and moves 2 000 times in a second.",
+        description: "Threads that moved to a core of a faster or slower type more often, per second of their running time, than the scheduler's \
+                tick would move them.",
+        rationale: "Each such migration is a switch and a cold cache (core types share no L2), and the thread's speed changes each time: \
+                  frame times and latencies vary although nothing else does.",
+        certainty: "Migrations are counted. The cost of one is taken from a benchmark that only migrates: threads with much data in their \
+               caches lose more. The cost of running on slower cores is not included.",
+        fix: "Let the scheduler choose the core type by a hint, instead of pinning the thread: a utilisation clamp, a nice value, EcoQoS.",
+        example: "A alternates between a performance and an efficient core, 2 000 times per second.",
     },
     tables: &[&tables::MIGRATIONS, &tables::READY_WAIT, &tables::THREAD_BY_CORE_TYPE, &tables::CPUS],
-    thresholds: &[&MOST_PER_SECOND, &MOVE_NS, &LEAST_SHARE],
+    thresholds: &[&MAX_PER_SECOND, &MOVE_NS, &MIN_SHARE],
     explains: &[],
-    look,
+    check,
 };
 
-const MOST_PER_SECOND: Threshold = Threshold {
+const MAX_PER_SECOND: Threshold = Threshold {
     name: "most_per_second",
     unit: Unit::PerSecond,
     value: 250.0,
-    reason: "of its running time: a tick of 4 ms, at which load is balanced, moves a thread no more often",
+    reason: "of its running time: load balancing at a tick of 4 ms does not move a thread more often",
 };
 
 const MOVE_NS: Threshold = Threshold {
     name: "move_ns",
     unit: Unit::Ns,
     value: 3830.0,
-    reason: "one move: a benchmark of 4 threads that moved a million times took 11.18 s, and 7.35 s without (an i7-13700KF)",
+    reason: "one migration: a benchmark of 4 threads took 11.18 s with a million migrations and 7.35 s without (an i7-13700KF)",
 };
 
-fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
-    if !has_core_types(given)? {
-        return Ok(Looked::Lacks(ONE_TYPE.to_owned()));
+fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
+    if !has_core_types(ctx)? {
+        return Ok(RuleOutcome::MissingData(ONE_TYPE.to_owned()));
     }
     let mut running = BTreeMap::new();
-    given.each(ready_wait::Table, |row| {
+    ctx.each_row(ready_wait::Table, |row| {
         add(&mut running, row.get(ready_wait::THREAD), row.get(ready_wait::RUNNING_NS))
     })?;
-    let (mut claims, mut shown, mut moves) = (Vec::new(), Shown::default(), BTreeMap::new());
-    let least = given.share(&LEAST_SHARE).max(1);
-    given.each(migrations::Table, |row| {
+    let (mut claims, mut evidence, mut moves) = (Vec::new(), EvidenceRows::default(), BTreeMap::new());
+    let least = ctx.share_ns(&MIN_SHARE).max(1);
+    ctx.each_row(migrations::Table, |row| {
         let [thread, tid, faster, slower] =
             row.all([migrations::THREAD, migrations::TID, migrations::TO_FASTER, migrations::TO_SLOWER]);
         let count = faster.saturating_add(slower);
         let ran = running.get(&thread).copied().unwrap_or(0);
-        let lost = (count as f64 * given.threshold(&MOVE_NS)) as i64;
-        if count as f64 > given.threshold(&MOST_PER_SECOND) * ran as f64 / 1e9 && lost >= least {
-            claims.push(given.claim(thread, tid, lost));
+        let lost = (count as f64 * ctx.threshold(&MOVE_NS)) as i64;
+        if count as f64 > ctx.threshold(&MAX_PER_SECOND) * ran as f64 / 1e9 && lost >= least {
+            claims.push(ctx.claim(thread, tid, lost));
             moves.insert(thread, (count, ran));
-            shown.push(lost, row, &[&migrations::TO_FASTER, &migrations::TO_SLOWER, &migrations::MIGRATIONS]);
+            evidence.push(lost, row, &[&migrations::TO_FASTER, &migrations::TO_SLOWER, &migrations::MIGRATIONS]);
         }
     })?;
     let Some(most) = claims.iter().max_by_key(|c| (c.recoverable_ns, std::cmp::Reverse(c.thread))).cloned() else {
-        return Ok(Looked::At(Vec::new()));
+        return Ok(RuleOutcome::Findings(Vec::new()));
     };
     let (count, ran) = moves.get(&most.thread).copied().unwrap_or_default();
-    let change = Fix::CoreType { threads: threads(std::slice::from_ref(&most)), prefer: home(given, most.thread)? };
-    let finding = given.finding(claims, change, format!("Keep {} on one type of core", most.name));
-    Ok(Looked::At(vec![Finding {
+    let change =
+        Fix::CoreType { threads: threads(std::slice::from_ref(&most)), prefer: preferred_type(ctx, most.thread)? };
+    let finding = ctx.finding(claims, change, format!("Keep {} on one type of core", most.name));
+    Ok(RuleOutcome::Findings(vec![Finding {
         title: format!(
-            "{} changed the type of its core {} times in {} ms of running: about {} ms went into moving",
+            "{} changed its core type {} times in {} ms of running: about {} ms were lost to migrations",
             most.name,
             grouped(count),
             ms(ran),
@@ -81,19 +82,19 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         ),
         range_ns: [0, finding.recoverable_ns],
         confidence: Confidence::Low,
-        evidence: shown.finish(),
+        evidence: evidence.finish(),
         assumptions: vec![
-            format!("each move costs {} ns; the lower end: nothing", given.threshold(&MOVE_NS)),
-            "caches of the program's own come on top".to_owned(),
+            format!("each migration costs {} ns (lower bound: nothing)", ctx.threshold(&MOVE_NS)),
+            "the program's own cache misses are not included".to_owned(),
         ],
         ..finding
     }]))
 }
 
-/// Efficient, where a thread ran there for longer than on all faster ones; else performance.
-fn home(given: &Given<'_>, thread: i64) -> Result<CoreType, EngineError> {
+/// Efficient if the thread ran there for longer than on all faster cores, else performance.
+fn preferred_type(ctx: &RuleContext<'_>, thread: i64) -> Result<CoreType, EngineError> {
     let (mut slow, mut fast) = (0_i64, 0_i64);
-    given.each(thread_by_core_type::Table, |row| {
+    ctx.each_row(thread_by_core_type::Table, |row| {
         if row.get(thread_by_core_type::THREAD) == thread {
             let to = if ["efficient", "low_power"].contains(&row.get(thread_by_core_type::CORE_TYPE)) {
                 &mut slow

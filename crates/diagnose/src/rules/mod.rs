@@ -1,4 +1,4 @@
-//! What can be wrong, a file each, a line in [`RULES`].
+//! The rules: one file and one line in [`RULES`] each.
 
 mod busy_wait_at_barrier;
 mod capture_lost_events;
@@ -32,23 +32,23 @@ mod wakeup_storm;
 mod woke_on_busy_sibling;
 mod worker_pool_larger_than_useful;
 
-use crate::given::Given;
+use crate::context::RuleContext;
 use crate::rule::{Rule, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, cpus, ready_wait, smt_cores};
 use model::{Column, TableDef};
 use std::collections::BTreeSet;
 
-/// What a switch is taken to cost.
+/// The assumed cost of a context switch.
 const SWITCH: Threshold = Threshold {
     name: "switch_ns",
     unit: Unit::Ns,
     value: 4000.0,
-    reason: "a switch: perf bench sched pipe, pinned to one CPU of the virtual machine that corewise is built on, takes 8.5 to \
-             13 µs for two switches and four system calls; corewise does not measure this machine's",
+    reason: "a context switch: perf bench sched pipe, pinned to one CPU of the virtual machine on which corewise is developed, takes 8.5 to \
+             13 µs for two switches and four system calls; corewise does not measure the recorded machine",
 };
 
-/// The columns of `ready_wait` of threads that left their CPU while they could run.
+/// The columns of `ready_wait` that sum up ready time after a thread left its CPU while runnable.
 const LEFT_RUNNABLE: [Column<ready_wait::Table, i64>; 5] = [
     ready_wait::READY_PREEMPTED_NS.or_zero(),
     ready_wait::READY_YIELDED_NS.or_zero(),
@@ -57,72 +57,72 @@ const LEFT_RUNNABLE: [Column<ready_wait::Table, i64>; 5] = [
     ready_wait::READY_UNKNOWN_NS.or_zero(),
 ];
 
-/// What is less for every thread is not told of.
-pub(crate) const LEAST_SHARE: Threshold = Threshold {
+/// Findings in which every thread loses less are not reported.
+pub(crate) const MIN_SHARE: Threshold = Threshold {
     name: "least_share",
     unit: Unit::Ratio,
     value: 0.005,
-    reason: "half of what makes a finding medium: what is less for every thread is not told of",
+    reason: "half of what makes a finding medium: smaller losses are not reported",
 };
 
-/// Whose end decides when all is done.
-const LEAST_PATH_SHARE: Threshold = Threshold {
+/// The minimum share of the critical path that makes a thread critical.
+const MIN_PATH_SHARE: Threshold = Threshold {
     name: "least_path_share",
     unit: Unit::Ratio,
     value: 0.3,
-    reason: "a choice, of the time looked at: where no thread has a third of the path, none decides when all is done",
+    reason: "of the analysed time; heuristic: if no thread has a third of the path, none determines the end",
 };
 
-/// What two siblings are taken to do.
+/// The assumed throughput of two SMT siblings.
 const SMT_GAIN: Threshold = Threshold {
     name: "smt_gain",
     unit: Unit::Ratio,
     value: 1.3,
-    reason: "what two busy siblings do together, by what one does alone: as the table smt_utilisation has it, measured on servers \
-             (1.33 and 1.29); two runs of one program on a core of another did 0.97 and 1.18",
+    reason: "throughput of two busy siblings relative to one alone: as in the table smt_utilisation, measured on servers \
+             (1.33 and 1.29); two runs of one program on a core of another machine reached 0.97 and 1.18",
 };
 
-/// Whether the machine is known to have several types of core.
-fn has_core_types(given: &Given<'_>) -> Result<bool, EngineError> {
+/// Whether the machine is known to have several core types.
+fn has_core_types(ctx: &RuleContext<'_>) -> Result<bool, EngineError> {
     let mut types = BTreeSet::new();
-    given.each(cpus::Table, |row| {
+    ctx.each_row(cpus::Table, |row| {
         types.insert(row.get(cpus::CORE_TYPE).to_owned());
     })?;
     Ok(types.len() > 1)
 }
 
-/// Why rules of core types do not look.
-const ONE_TYPE: &str = "one type of core is all that is known of this machine: --machine FILE tells of another";
+/// Why rules about core types are not checked.
+const ONE_TYPE: &str = "only one core type is known on this machine; --machine FILE can describe others";
 
-/// Whether CPUs share cores; `None` where nobody told of some, and of the others none does.
-fn shares_cores(given: &Given<'_>) -> Result<Option<bool>, EngineError> {
-    let (mut shared, mut untold) = (false, false);
-    given.each(smt_cores::Table, |row| match row.get(smt_cores::SIBLINGS) {
+/// Whether CPUs share cores; `None` if that is not recorded for some, and no others do.
+fn shares_cores(ctx: &RuleContext<'_>) -> Result<Option<bool>, EngineError> {
+    let (mut shared, mut not_recorded) = (false, false);
+    ctx.each_row(smt_cores::Table, |row| match row.get(smt_cores::SIBLINGS) {
         Some(cpus) => shared |= cpus > 1,
-        None => untold = true,
+        None => not_recorded = true,
     })?;
-    Ok(if shared { Some(true) } else { (!untold).then_some(false) })
+    Ok(if shared { Some(true) } else { (!not_recorded).then_some(false) })
 }
 
-/// Why rules of siblings do not look.
-const NO_SIBLINGS: &str = "nobody told which CPUs share a core: --machine FILE does";
+/// Why rules about SMT siblings are not checked.
+const NO_SIBLINGS: &str = "SMT siblings were not recorded; --machine FILE can describe them";
 
-/// The tables that rules read, each as often as rules do.
+/// The tables that rules read; a table appears once for each rule that reads it.
 pub const TABLES: &[&TableDef] = &{
-    let (mut all, mut rule, mut at) = ([&tables::THREADS; READ], 0, 0);
+    let (mut all, mut rule, mut at) = ([&tables::THREADS; TABLE_COUNT], 0, 0);
     while rule < RULES.len() {
-        let mut of = 0;
-        while of < RULES[rule].tables.len() {
-            all[at] = RULES[rule].tables[of];
-            (of, at) = (of + 1, at + 1);
+        let mut table = 0;
+        while table < RULES[rule].tables.len() {
+            all[at] = RULES[rule].tables[table];
+            (table, at) = (table + 1, at + 1);
         }
         rule += 1;
     }
     all
 };
 
-/// How many those are.
-const READ: usize = {
+/// The length of [`TABLES`].
+const TABLE_COUNT: usize = {
     let (mut rule, mut sum) = (0, 0);
     while rule < RULES.len() {
         sum += RULES[rule].tables.len();
@@ -131,7 +131,7 @@ const READ: usize = {
     sum
 };
 
-/// Every rule: first what limits all others, then who waited for whom, then what the machine did.
+/// All rules: first what affects all others, then waiting and priorities, then the machine.
 pub const RULES: &[&Rule] = &[
     &capture_lost_events::RULE,
     &stolen_by_hypervisor::RULE,

@@ -1,10 +1,10 @@
-//! More threads that want to run than there are CPUs.
+//! More runnable threads than CPUs.
 
-use super::{LEAST_SHARE, SWITCH};
+use super::{MIN_SHARE, SWITCH};
+use crate::context::{EvidenceRows, Preempted, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding};
-use crate::given::{Given, Preempted, Shown, add, threads};
 use crate::pools::{Processes, base};
-use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, cpus, ready_wait, waits};
 use model::words::{grouped, ms, plural};
@@ -13,185 +13,187 @@ use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
     id: "oversubscribed",
-    about: "many more threads of one name wanted to run than there are CPUs, and took turns",
+    about: "many more threads of one pool were runnable than there are CPUs",
     page: Page {
-        finds: "Threads of one name, but for a number at its end, that wanted to run at once, on average, on more CPUs than there are by \
-                some factor; or as many that make steps together, each waiting for the last of them, where that costs.",
-        matters: "Busy CPUs are no loss: the work is done as soon as it would be with fewer threads, but for the switching, the caches that \
-                  each turn finds cold, and locks whose holder waits for its turn. A thread's own work takes as much longer as there \
-                  are threads for a CPU, which matters to whoever waits for it.",
-        sure: "How many wanted to run is known. What could be given back is only the switching, by an assumed cost: fewer threads do not \
-               make CPUs faster. A build that starts more jobs than CPUs is found, and is low. Where all wait for the last of them, again and \
-               again, it is not: then each step switches to every one of them, and would to as many as CPUs only.",
-        mend: "Start as many threads as CPUs, or fewer where they share caches or memory bandwidth.",
-        example: "Eight workers on two CPUs: 4 want to run on each, and are switched every 4 ms.",
+        description: "Threads of one pool of which, on average, several times more were runnable than there are CPUs; or as many threads that work in \
+                steps, each step waiting for the last of them, if that costs time.",
+        rationale: "Busy CPUs are not a loss: the work ends as early as with fewer threads, apart from switches, cold caches after each \
+                  switch, and locks whose holder waits for a CPU. But each thread's own work takes longer by the number of threads per \
+                  CPU, which matters to any thread that waits for it.",
+        certainty: "How many threads were runnable is known. Only the switching can be saved, at an assumed cost: fewer threads do not \
+               make CPUs faster. A build that starts more jobs than CPUs is reported with low severity. If all threads repeatedly wait for the \
+               last of them, the confidence is higher: each step switches to every thread, and would switch only to as many as there are CPUs.",
+        fix: "Start as many threads as CPUs, or fewer if they share caches or memory bandwidth.",
+        example: "Eight workers on two CPUs: 4 are runnable on each, with a switch every 4 ms.",
     },
     tables: &[&tables::READY_WAIT, &tables::SWITCH_CAUSES, &tables::WAITS, &tables::CPUS],
-    thresholds: &[&LEAST_FOR_EACH_CPU, &LEAST_SHARE, &SWITCH],
+    thresholds: &[&MIN_FOR_EACH_CPU, &MIN_SHARE, &SWITCH],
     explains: &[],
-    look,
+    check,
 };
 
-const LEAST_FOR_EACH_CPU: Threshold = Threshold {
+const MIN_FOR_EACH_CPU: Threshold = Threshold {
     name: "least_for_each_cpu",
     unit: Unit::Ratio,
     value: 2.0,
-    reason: "threads of one name that run or are ready, on average, for each CPU: with two, each waits as long as it runs",
+    reason: "threads of one pool that run or are ready, on average, per CPU: with two, each waits as long as it runs",
 };
 
-/// All threads of a name.
+/// All threads of a pool.
 #[derive(Default)]
-struct Crowd {
-    wanted: i64,
-    /// By thread, waits that one of the others ended.
+struct Pool {
+    /// Running and waiting for a CPU, ns.
+    runnable: i64,
+    /// By thread, waits that another thread of the pool ended.
     waits: BTreeMap<i64, i64>,
-    /// Of those, by thread, the ones that it ended with more of them, as at a barrier.
+    /// By thread, the part of `waits` that ended together with others, as at a barrier.
     together: BTreeMap<i64, i64>,
-    of: Vec<(i64, i64)>,
-    shown: Shown,
+    /// Keys and TIDs.
+    members: Vec<(i64, i64)>,
+    evidence: EvidenceRows,
 }
-
-impl Crowd {
-    /// Of so many waits for the last of them, those that as many threads as CPUs would not have: each of these waits as often.
-    fn spared(&self, waits: i64, cpus: i64) -> i64 {
-        (waits as f64 * (1.0 - cpus as f64 / self.of.len().max(1) as f64)) as i64
+impl Pool {
+    /// The waits for the last thread that a pool of one thread per CPU would avoid: each of its threads waits as often.
+    fn avoided(&self, waits: i64, cpus: i64) -> i64 {
+        (waits as f64 * (1.0 - cpus as f64 / self.members.len().max(1) as f64)) as i64
     }
 
-    /// All waits of steps that they make together: at a barrier that sleeps on a condition variable, its lock is queued for too.
+    /// All waits of common steps. At a barrier that sleeps on a condition variable, threads also queue for its lock.
     fn waits(&self) -> i64 {
-        let sum = |of: &BTreeMap<i64, i64>| of.values().fold(0_i64, |sum, waits| sum.saturating_add(*waits));
+        let sum = |sums: &BTreeMap<i64, i64>| sums.values().fold(0_i64, |sum, waits| sum.saturating_add(*waits));
         let (all, together) = (sum(&self.waits), sum(&self.together));
         if together > all / STEPS { all } else { together }
     }
 
-    /// Those of a thread.
+    /// The waits of one thread.
     fn waits_of(&self, thread: i64) -> i64 {
-        let of = |waits: &BTreeMap<i64, i64>| waits.get(&thread).copied().unwrap_or(0);
+        let own = |waits: &BTreeMap<i64, i64>| waits.get(&thread).copied().unwrap_or(0);
         let together = self.together.values().fold(0_i64, |sum, waits| sum.saturating_add(*waits));
-        if self.waits() > together { of(&self.waits) } else { of(&self.together) }
+        if self.waits() > together { own(&self.waits) } else { own(&self.together) }
     }
 
-    /// What those cost that can be spared: the CPUs switch at the same time, each for its part.
-    fn steps_ns(&self, given: &Given<'_>, cpus: i64) -> i64 {
-        cost(given, self.spared(self.waits(), cpus)) / cpus.max(1)
+    /// The cost of the avoidable waits. The CPUs switch in parallel, each for its part.
+    fn steps_ns(&self, ctx: &RuleContext<'_>, cpus: i64) -> i64 {
+        cost(ctx, self.avoided(self.waits(), cpus)) / cpus.max(1)
     }
 }
 
-/// Where one of so many waits among them ends with others, they make steps together: none at a lock, half at a barrier with one.
+/// If at least one in this many waits ends together with others, the threads work in steps: none at a lock, half at a barrier with one.
 const STEPS: i64 = 4;
 
-/// What it costs to switch to a thread and back so often.
-fn cost(given: &Given<'_>, times: i64) -> i64 {
-    (times as f64 * 2.0 * given.threshold(&SWITCH)) as i64
+/// The cost of switching to a thread and back this many times.
+fn cost(ctx: &RuleContext<'_>, times: i64) -> i64 {
+    (times as f64 * 2.0 * ctx.threshold(&SWITCH)) as i64
 }
 
-fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
-    if !given.summary().ready_known {
-        return Ok(Looked::Lacks("the source has no wakings, so nobody knows who was ready".to_owned()));
+fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
+    if !ctx.summary().ready_known {
+        return Ok(RuleOutcome::MissingData(
+            "the source has no wakeups, so it is unknown which threads were ready".to_owned(),
+        ));
     }
-    let mut crowds: BTreeMap<String, Crowd> = BTreeMap::new();
-    let called = |thread: i64| base(&given.name(thread)).to_owned();
-    given.each(ready_wait::Table, |row| {
+    let mut pools: BTreeMap<String, Pool> = BTreeMap::new();
+    let pool_name = |thread: i64| base(&ctx.name(thread)).to_owned();
+    ctx.each_row(ready_wait::Table, |row| {
         let [thread, tid, running, waited] = row.all([
             ready_wait::THREAD,
             ready_wait::TID,
             ready_wait::RUNNING_NS,
             ready_wait::NO_CPU_FREE_NS.or_zero(),
         ]);
-        let wanted = running.saturating_add(waited);
-        let crowd = crowds.entry(called(thread)).or_default();
-        crowd.wanted = crowd.wanted.saturating_add(wanted);
-        if wanted > 0 {
-            crowd.of.push((thread, tid));
-            crowd.shown.push(waited, row, &[&ready_wait::RUNNING_NS, &ready_wait::NO_CPU_FREE_NS]);
+        let runnable = running.saturating_add(waited);
+        let pool = pools.entry(pool_name(thread)).or_default();
+        pool.runnable = pool.runnable.saturating_add(runnable);
+        if runnable > 0 {
+            pool.members.push((thread, tid));
+            pool.evidence.push(waited, row, &[&ready_wait::RUNNING_NS, &ready_wait::NO_CPU_FREE_NS]);
         }
     })?;
     let (mut cpus, mut idle) = (0_i64, 0_i64);
-    given.each(cpus::Table, |row| {
+    ctx.each_row(cpus::Table, |row| {
         cpus += 1;
         idle = idle.saturating_add(row.get(cpus::IDLE_NS));
     })?;
-    let whole = given.span().len().0.saturating_mul(cpus).max(1) as f64;
-    let least = given.threshold(&LEAST_FOR_EACH_CPU);
-    crowds.retain(|_, crowd| crowd.of.len() as f64 > least.max(1.0) * cpus as f64);
-    if crowds.is_empty() {
-        return Ok(Looked::At(Vec::new()));
+    let whole = ctx.span().len().0.saturating_mul(cpus).max(1) as f64;
+    let least = ctx.threshold(&MIN_FOR_EACH_CPU);
+    pools.retain(|_, pool| pool.members.len() as f64 > least.max(1.0) * cpus as f64);
+    if pools.is_empty() {
+        return Ok(RuleOutcome::Findings(Vec::new()));
     }
-    let processes = Processes::new(given)?;
-    given.each(waits::Table, |row| {
-        let [thread, waits, together] = row.all([waits::THREAD, waits::WAITS, waits::TOGETHER.or_zero()]);
+    let processes = Processes::new(ctx)?;
+    ctx.each_row(waits::Table, |row| {
+        let [thread, waits, together] = row.all([waits::THREAD, waits::WAITS, waits::WOKEN_TOGETHER.or_zero()]);
         let Some(waker) = row.get(waits::WAKER).filter(|waker| *waker > 0 && processes.are_one(*waker, thread)) else {
             return;
         };
-        let name = called(thread);
-        if let Some(crowd) = crowds.get_mut(&name).filter(|_| called(waker) == name) {
-            add(&mut crowd.waits, thread, waits);
+        let name = pool_name(thread);
+        if let Some(pool) = pools.get_mut(&name).filter(|_| pool_name(waker) == name) {
+            add(&mut pool.waits, thread, waits);
             if together > 0 {
-                add(&mut crowd.together, thread, together);
+                add(&mut pool.together, thread, together);
             }
         }
     })?;
-    let in_steps = |crowd: &Crowd| {
-        crowd.together.len() as f64 > least * cpus as f64
-            && crowd.steps_ns(given, cpus) >= given.share(&LEAST_SHARE).max(1)
+    let in_steps = |pool: &Pool| {
+        pool.together.len() as f64 > least * cpus as f64 && pool.steps_ns(ctx, cpus) >= ctx.share_ns(&MIN_SHARE).max(1)
     };
-    crowds.retain(|_, crowd| crowd.wanted as f64 / whole > least || in_steps(crowd));
-    let preempted = given.preempted()?;
-    let found = crowds.into_iter().map(|(name, crowd)| finding(given, &name, crowd, [cpus, idle], whole, &preempted));
-    Ok(Looked::At(found.collect()))
+    pools.retain(|_, pool| pool.runnable as f64 / whole > least || in_steps(pool));
+    let preempted = ctx.preempted()?;
+    let found = pools.into_iter().map(|(name, pool)| finding(ctx, &name, pool, [cpus, idle], whole, &preempted));
+    Ok(RuleOutcome::Findings(found.collect()))
 }
 
 fn finding(
-    given: &Given<'_>,
+    ctx: &RuleContext<'_>,
     name: &str,
-    crowd: Crowd,
+    pool: Pool,
     [cpus, idle]: [i64; 2],
     whole: f64,
     preempted: &Preempted,
 ) -> Finding {
     let own = |thread: &i64| {
-        let waits = crowd.spared(crowd.waits_of(*thread), cpus);
-        cost(given, preempted.of(*thread).saturating_add(waits))
+        let waits = pool.avoided(pool.waits_of(*thread), cpus);
+        cost(ctx, preempted.count(*thread).saturating_add(waits))
     };
-    let claims: Vec<_> = crowd.of.iter().map(|(key, tid)| given.claim(*key, *tid, own(key))).collect();
-    let times: i64 = crowd.of.iter().map(|(key, _)| preempted.of(*key)).sum();
-    let (together, spared) = (crowd.waits(), crowd.spared(crowd.waits(), cpus));
+    let claims: Vec<_> = pool.members.iter().map(|(key, tid)| ctx.claim(*key, *tid, own(key))).collect();
+    let times: i64 = pool.members.iter().map(|(key, _)| preempted.count(*key)).sum();
+    let (together, avoided) = (pool.waits(), pool.avoided(pool.waits(), cpus));
     let change = Fix::PoolSize {
         threads: Threads { name: name.to_owned(), ..threads(&claims) },
         size: u32::try_from(cpus).unwrap_or(u32::MAX),
     };
-    let finding = given.finding(claims, change, format!("Start as many {name} as there are CPUs, {cpus}"));
-    // The CPUs switch at the same time, each for its part.
-    let cpu_ns = cost(given, times.saturating_add(spared));
+    let finding = ctx.finding(claims, change, format!("Start as many {name} as there are CPUs ({cpus})"));
+    // The CPUs switch in parallel, each for its part.
+    let cpu_ns = cost(ctx, times.saturating_add(avoided));
     let all = cpu_ns / cpus.max(1);
     let switched = match together {
         0 => format!("{} preemptions", grouped(times)),
-        _ => format!("{} preemptions and {} waits for one another in steps", grouped(times), grouped(together)),
+        _ => format!("{} preemptions and {} waits for each other in steps", grouped(times), grouped(together)),
     };
-    // The tables of sums are of the whole recording.
-    let idle = if together > 0 && !given.is_part() { idle / cpus.max(1) } else { 0 };
+    // The tables of sums cover the whole recording.
+    let idle = if together > 0 && !ctx.is_part() { idle / cpus.max(1) } else { 0 };
     let mut assumptions = vec![
         format!(
-            "each preemption, and each wait that fewer threads would not have, costs two switches of {} ns; the lower end: \
-             nothing; the upper, where they make steps: no CPU would have idled either while one after the other was woken",
-            given.threshold(&SWITCH)
+            "each preemption, and each wait that fewer threads would avoid, costs two switches of {} ns (lower bound: nothing; \
+             upper bound, if they work in steps: no CPU would have been idle either while threads were woken one after the other)",
+            ctx.threshold(&SWITCH)
         ),
-        "fewer threads do the same work; cold caches and locks held by who waits come on top".to_owned(),
+        "fewer threads do the same work; cold caches and locks of waiting holders are not included".to_owned(),
     ];
-    assumptions.extend(preempted.assumed(crowd.of.iter().map(|(key, _)| *key)));
+    assumptions.extend(preempted.assumption(pool.members.iter().map(|(key, _)| *key)));
     Finding {
         title: format!(
-            "{:.1} threads called {name} wanted to run for each of {}: {switched} took about {} ms",
-            crowd.wanted as f64 / whole,
+            "{:.1} threads named {name} were runnable per CPU ({} in total): {switched} took about {} ms",
+            pool.runnable as f64 / whole,
             plural(cpus.unsigned_abs(), "CPU"),
             ms(all)
         ),
-        severity: given.severity(all),
+        severity: ctx.severity(all),
         recoverable_ns: all,
         range_ns: [0, all.saturating_add(idle)],
         cpu_ns: Some(cpu_ns),
-        confidence: if spared > times { Confidence::Medium } else { Confidence::Low },
-        evidence: crowd.shown.finish(),
+        confidence: if avoided > times { Confidence::Medium } else { Confidence::Low },
+        evidence: pool.evidence.finish(),
         assumptions,
         ..finding
     }

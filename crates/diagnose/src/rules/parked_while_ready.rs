@@ -1,9 +1,9 @@
-//! Threads that waited while the only CPUs without a thread were parked.
+//! Threads that waited while the only free CPUs were parked.
 
-use super::LEAST_SHARE;
+use super::MIN_SHARE;
+use crate::context::{EvidenceRows, RuleContext};
 use crate::finding::{Confidence, Finding};
-use crate::given::{Given, Shown};
-use crate::rule::{Looked, Page, Rule};
+use crate::rule::{Page, Rule, RuleOutcome};
 use engine::EngineError;
 use model::tables::{self, parking, ready_wait};
 use model::words::{ms, plural};
@@ -11,64 +11,66 @@ use model::{CpuId, Fix};
 
 pub(super) const RULE: Rule = Rule {
     id: "parked-while-ready",
-    about: "a thread was ready while the only CPUs that ran nothing were parked",
+    about: "a thread was ready while the only free CPUs were parked",
     page: Page {
-        finds: "Threads that were ready while, of the CPUs on which they are allowed, only parked ones ran no thread.",
-        matters: "Parked CPUs save energy as long as the others have room. A burst of work finds too few, waits, and is done before the next \
-                  look at the load unparks any: a stall of tens of milliseconds that nobody sees in a mean.",
-        sure: "Which CPUs were parked and who was ready is known. Unparking and waking a CPU takes time, which is not in the estimate.",
-        mend: "Let fewer CPUs be parked, or none while the program runs.",
+        description: "Threads that were ready while, of the CPUs on which they are allowed, only parked ones ran no thread.",
+        rationale: "Parked CPUs save energy as long as the others have capacity. A burst of work finds too few CPUs, waits, and ends before the \
+                  next load check unparks any: a stall of tens of milliseconds that does not show in averages.",
+        certainty: "Which CPUs were parked and which threads were ready is known. The time to unpark and wake a CPU is not in the estimate.",
+        fix: "Park fewer CPUs, or none while the program runs.",
         example: "A and B share CPU 0 while CPU 1 is parked: each waits for 2 ms.",
     },
     tables: &[&tables::READY_WAIT, &tables::PARKING],
-    thresholds: &[&LEAST_SHARE],
+    thresholds: &[&MIN_SHARE],
     explains: &[],
-    look,
+    check,
 };
 
-fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
-    if !given.summary().ready_known {
-        return Ok(Looked::Lacks("the source has no wakings, so nobody knows who was ready".to_owned()));
+fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
+    if !ctx.summary().ready_known {
+        return Ok(RuleOutcome::MissingData(
+            "the source has no wakeups, so it is unknown which threads were ready".to_owned(),
+        ));
     }
-    let (mut claims, mut shown, mut told) = (Vec::new(), Shown::default(), false);
-    let least = given.share(&LEAST_SHARE).max(1);
-    given.each(ready_wait::Table, |row| {
+    let (mut claims, mut evidence, mut has_data) = (Vec::new(), EvidenceRows::default(), false);
+    let least = ctx.share_ns(&MIN_SHARE).max(1);
+    ctx.each_row(ready_wait::Table, |row| {
         let Some(ns) = row.get(ready_wait::FREE_PARKED_NS) else { return };
-        told = true;
+        has_data = true;
         let [thread, tid] = row.all([ready_wait::THREAD, ready_wait::TID]);
-        // A kernel thread of one CPU waits for that CPU, whatever becomes of it.
-        if ns >= least && !given.is_of_one_cpu(thread) {
-            claims.push(given.claim(thread, tid, ns));
-            shown.push(ns, row, &[&ready_wait::FREE_PARKED_NS, &ready_wait::READY_NS]);
+        // A per-CPU kernel thread waits for its CPU in any case.
+        if ns >= least && !ctx.is_per_cpu_kthread(thread) {
+            claims.push(ctx.claim(thread, tid, ns));
+            evidence.push(ns, row, &[&ready_wait::FREE_PARKED_NS, &ready_wait::READY_NS]);
         }
     })?;
-    if !told {
-        return Ok(Looked::Lacks("the source does not tell which CPUs were parked".to_owned()));
+    if !has_data {
+        return Ok(RuleOutcome::MissingData("the source does not record which CPUs were parked".to_owned()));
     }
     if claims.is_empty() {
-        return Ok(Looked::At(Vec::new()));
+        return Ok(RuleOutcome::Findings(Vec::new()));
     }
     let mut cpus = Vec::new();
-    given.each(parking::Table, |row| {
+    ctx.each_row(parking::Table, |row| {
         if row.get(parking::PARKED_NS.or_zero()) > 0 {
             cpus.extend(u32::try_from(row.get(parking::CPU)).ok().map(CpuId));
         }
     })?;
     let many = plural(cpus.len() as u64, "CPU");
     let change = Fix::Unpark { cpus };
-    let finding = given.finding(claims, change, "Let these CPUs be used".to_owned());
-    Ok(Looked::At(vec![Finding {
+    let finding = ctx.finding(claims, change, "Unpark these CPUs".to_owned());
+    Ok(RuleOutcome::Findings(vec![Finding {
         title: format!(
-            "{} was ready for {} ms while the only free CPUs were parked ({many} at one time or another)",
+            "{} was ready for {} ms while the only free CPUs were parked ({many} at some point)",
             finding.threads.first().map_or("", |c| c.name.as_str()),
             ms(finding.recoverable_ns)
         ),
         range_ns: [0, finding.recoverable_ns],
         confidence: Confidence::High,
-        evidence: shown.finish(),
+        evidence: evidence.finish(),
         assumptions: vec![
-            "a CPU that was parked would have run it at the same speed, and at once".to_owned(),
-            "the lower end: another would have taken it".to_owned(),
+            "a parked CPU would have run it immediately and at the same speed".to_owned(),
+            "lower bound: another thread would have taken that CPU".to_owned(),
         ],
         ..finding
     }]))

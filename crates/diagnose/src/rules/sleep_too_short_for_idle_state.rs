@@ -1,10 +1,10 @@
-//! Threads that sleep for so short that the CPU cannot.
+//! Threads whose sleeps are too short for the CPU to save energy.
 
 use super::SWITCH;
+use crate::context::{EvidenceRows, RuleContext, threads};
 use crate::finding::{Confidence, Finding};
-use crate::given::{Given, Shown, threads};
 use crate::pools::Processes;
-use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::timers::timed;
 use engine::EngineError;
 use model::tables::{self, idle_residency, ready_wait, waits};
@@ -14,19 +14,19 @@ use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
     id: "sleep-too-short-for-idle-state",
-    about: "a thread slept again and again for less than a deep idle state needs to be worth entering",
+    about: "a thread repeatedly slept for less than a deep idle state needs to pay off",
     page: Page {
-        finds: "Threads that timers wake very often, after sleeps that are shorter on average than the deepest idle state of the machine must \
-                last for it to save energy.",
-        matters: "Going to sleep and coming back costs energy and time: a CPU that is woken earlier would have been better off awake, and \
-                  one that expects it stays in a shallow state. A loop that sleeps and looks is also late, by half a sleep on average.",
-        sure: "How often and for how long is known. An interrupt ended the sleeps: whether a timer or a device did is known only where a \
-               callchain tells (nanosleep, record --stacks); else it is low. Where the source does not tell interrupts from \
-               whoever they came upon, threads of one name that many others woke, always on the CPU on which these ran themselves, and on \
-               several CPUs, are taken to be woken by timers. The time is that of the switching, by an assumed cost, and of who only looks and sleeps \
-               again also what it ran; the energy is not estimated.",
-        mend: "Wait for what happens instead of looking for it; where it must be a timer, sleep for longer, or let timers end together.",
-        example: "A looks every 100 µs whether there is work: 10 000 times a second a CPU wakes up.",
+        description: "Threads that timers wake very often, after sleeps that are on average shorter than the target residency of the machine's \
+                deepest idle state.",
+        rationale: "Entering and leaving an idle state costs energy and time: a CPU that is woken earlier would have been better off awake, and \
+                  one that expects it stays in a shallow state. A polling loop is also late, by half a sleep on average.",
+        certainty: "The number and length of sleeps are known. An interrupt ended them; whether it was a timer or a device is known only if a \
+               callchain shows it (nanosleep, record --stacks), otherwise the confidence is low. If the source does not distinguish interrupts \
+               from the threads that they interrupt, a pool counts as woken by timers if it has many wakers, always on the CPU on which these ran \
+               themselves, and on several CPUs. The estimate is the switching time, at an assumed cost, plus the running time of \
+               threads that only poll. Energy is not estimated.",
+        fix: "Wait for the event instead of polling; if it must be a timer, sleep for longer, or let timers expire together.",
+        example: "A checks for work every 100 µs: a CPU wakes up 10 000 times per second.",
     },
     tables: &[
         &tables::WAITS,
@@ -36,36 +36,36 @@ pub(super) const RULE: Rule = Rule {
         &tables::READY_WAIT,
         &tables::CPUS,
     ],
-    thresholds: &[&LEAST_PER_SECOND, &BREAK_EVEN_NS, &SHORT_RUN_NS, &SWITCH],
-    // Who comes back from each sleep takes a CPU from who computes there, of the same priority or not.
+    thresholds: &[&MIN_PER_SECOND, &BREAK_EVEN_NS, &SHORT_RUN_NS, &SWITCH],
+    // After each sleep, the thread takes a CPU from a computing thread, of the same priority or another.
     explains: &["critical-thread-same-priority-as-workers", "preemption-rate"],
-    look,
+    check,
 };
 
-const LEAST_PER_SECOND: Threshold = Threshold {
+const MIN_PER_SECOND: Threshold = Threshold {
     name: "least_per_second",
     unit: Unit::PerSecond,
     value: 1000.0,
-    reason: "sleeps of one thread: media programs have timers of a millisecond, which they need",
+    reason: "sleeps of one thread: media programs use timers of a millisecond, which they need",
 };
 
 const BREAK_EVEN_NS: Threshold = Threshold {
     name: "break_even_ns",
     unit: Unit::Ns,
     value: 600_000.0,
-    reason: "used where the machine's description tells of no idle state but that of guests (haltpoll): what the Linux driver intel_idle has for C6 of Skylake servers and of Alder Lake",
+    reason: "used if the machine's description has no idle states except those of guests (haltpoll): the C6 state of Skylake servers and Alder Lake in the Linux driver intel_idle",
 };
 
 const SHORT_RUN_NS: Threshold = Threshold {
     name: "short_run_ns",
     unit: Unit::Ns,
     value: 16_000.0,
-    reason: "on average, between two sleeps: who runs no longer only looks whether there is work. 11 µs in the pathology short_sleeps, of which \
-             its switches are the most",
+    reason: "average between two sleeps: a thread that runs no longer only polls; 11 µs in the pathology short_sleeps, mostly its own \
+             switches",
 };
 
-/// The idle state of guests (Linux, `drivers/cpuidle/cpuidle-haltpoll.c`): the host decides what follows, and its 1 µs is no hardware's.
-const OF_GUESTS: &str = "haltpoll";
+/// The idle state of guests (Linux, `drivers/cpuidle/cpuidle-haltpoll.c`). The host decides what follows; its 1 µs is not a hardware value.
+const GUEST_STATE: &str = "haltpoll";
 
 /// The sleeps of a thread.
 #[derive(Default)]
@@ -74,108 +74,114 @@ struct Sleeps {
     count: i64,
     blocked: i64,
     ran: i64,
-    /// Those of which a callchain tells that a timer was to end them.
+    /// Sleeps that a timer ended, according to a callchain.
     timed: i64,
-    /// Those of which who ended them tells that it was a timer.
+    /// Sleeps that a timer ended, inferred from the wakers.
     inferred: i64,
 }
 
-fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
-    if !given.summary().ready_known {
-        return Ok(Looked::Lacks("the source has no wakings, so nobody knows when sleeps ended".to_owned()));
+fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
+    if !ctx.summary().ready_known {
+        return Ok(RuleOutcome::MissingData(
+            "the source has no wakeups, so it is unknown when sleeps ended".to_owned(),
+        ));
     }
-    let mut told = None;
-    given.each(idle_residency::Table, |row| {
-        if !row.get(idle_residency::STATE_NAME.or_empty()).starts_with(OF_GUESTS) {
-            told = told.max(row.get(idle_residency::TARGET_RESIDENCY_NS));
+    let mut target_residency = None;
+    ctx.each_row(idle_residency::Table, |row| {
+        if !row.get(idle_residency::STATE_NAME.or_empty()).starts_with(GUEST_STATE) {
+            target_residency = target_residency.max(row.get(idle_residency::TARGET_RESIDENCY_NS));
         }
     })?;
-    let break_even = told.unwrap_or(given.threshold(&BREAK_EVEN_NS) as i64);
-    let (mut sleeps, mut shown) = (BTreeMap::<i64, Sleeps>::new(), Shown::default());
-    let least = given.threshold(&LEAST_PER_SECOND) * given.span().len().0 as f64 / 1e9;
-    let processes = Processes::new(given)?;
-    let pools = timed(given, &processes)?;
-    given.each(waits::Table, |row| {
+    let break_even = target_residency.unwrap_or(ctx.threshold(&BREAK_EVEN_NS) as i64);
+    let (mut sleeps, mut evidence) = (BTreeMap::<i64, Sleeps>::new(), EvidenceRows::default());
+    let least = ctx.threshold(&MIN_PER_SECOND) * ctx.span().len().0 as f64 / 1e9;
+    let processes = Processes::new(ctx)?;
+    let pools = timed(ctx, &processes)?;
+    ctx.each_row(waits::Table, |row| {
         let [thread, tid, waits, blocked] = row.all([waits::THREAD, waits::TID, waits::WAITS, waits::BLOCKED_NS]);
         let reason = row.get(waits::REASON.or_empty());
-        // Who is told to have ended a nanosleep is whom the timer came upon.
+        // The recorded waker of a nanosleep is the thread that the timer interrupted.
         let timed = reason.ends_with("nanosleep");
-        let untold = reason.is_empty() && row.get(waits::WAKER) == Some(0);
-        let inferred = reason.is_empty() && pools.contains(&processes.pool(given, thread));
-        if !(timed || untold || inferred) || row.get(waits::LETTER.or_empty()) != "S" || given.is_of_one_cpu(thread) {
+        let by_interrupt = reason.is_empty() && row.get(waits::WAKER) == Some(0);
+        let inferred = reason.is_empty() && pools.contains(&processes.pool(ctx, thread));
+        if !(timed || by_interrupt || inferred)
+            || row.get(waits::STATE_LETTER.or_empty()) != "S"
+            || ctx.is_per_cpu_kthread(thread)
+        {
             return;
         }
-        let of = sleeps.entry(thread).or_default();
-        of.tid = tid;
-        of.count = of.count.saturating_add(waits);
-        of.blocked = of.blocked.saturating_add(blocked);
-        of.timed += if timed { waits } else { 0 };
-        of.inferred += if inferred { waits } else { 0 };
+        let sums = sleeps.entry(thread).or_default();
+        sums.tid = tid;
+        sums.count = sums.count.saturating_add(waits);
+        sums.blocked = sums.blocked.saturating_add(blocked);
+        sums.timed += if timed { waits } else { 0 };
+        sums.inferred += if inferred { waits } else { 0 };
         if waits as f64 >= least {
-            shown.push(waits, row, &[&waits::WAITS, &waits::BLOCKED_NS]);
+            evidence.push(waits, row, &[&waits::WAITS, &waits::BLOCKED_NS]);
         }
     })?;
-    let short = |of: &Sleeps| of.blocked / of.count.max(1) < break_even;
-    sleeps.retain(|_, of| of.count > 0 && of.count as f64 >= least && short(of));
-    given.each(ready_wait::Table, |row| {
-        if let Some(of) = sleeps.get_mut(&row.get(ready_wait::THREAD)) {
-            of.ran = row.get(ready_wait::RUNNING_NS);
+    let short = |sums: &Sleeps| sums.blocked / sums.count.max(1) < break_even;
+    sleeps.retain(|_, sums| sums.count > 0 && sums.count as f64 >= least && short(sums));
+    ctx.each_row(ready_wait::Table, |row| {
+        if let Some(sums) = sleeps.get_mut(&row.get(ready_wait::THREAD)) {
+            sums.ran = row.get(ready_wait::RUNNING_NS);
         }
     })?;
-    let looks = |of: &Sleeps| of.ran as f64 <= given.threshold(&SHORT_RUN_NS) * of.count as f64;
-    let switching = |of: &Sleeps| (of.count as f64 * 2.0 * given.threshold(&SWITCH)) as i64;
-    // What it ran has its own switches in it.
-    let cost = |of: &Sleeps| if looks(of) { of.ran.max(switching(of)) } else { switching(of) };
-    let claims: Vec<_> = sleeps.iter().map(|(key, of)| given.claim(*key, of.tid, cost(of))).collect();
+    let polls = |sums: &Sleeps| sums.ran as f64 <= ctx.threshold(&SHORT_RUN_NS) * sums.count as f64;
+    let switching = |sums: &Sleeps| (sums.count as f64 * 2.0 * ctx.threshold(&SWITCH)) as i64;
+    // Its running time includes its own switches.
+    let cost = |sums: &Sleeps| if polls(sums) { sums.ran.max(switching(sums)) } else { switching(sums) };
+    let claims: Vec<_> = sleeps.iter().map(|(key, sums)| ctx.claim(*key, sums.tid, cost(sums))).collect();
     let change = Fix::Sleep { threads: threads(&claims), length: Ns(break_even) };
-    let what = format!("Let {} wait for what happens, or sleep for longer", threads(&claims).name);
-    let finding = given.finding(claims, change, what);
-    let Some(most) = finding.threads.first().cloned() else { return Ok(Looked::At(Vec::new())) };
-    let Some(of) = sleeps.get(&most.thread) else { return Ok(Looked::At(Vec::new())) };
-    let interrupting = sleeps.values().filter(|of| looks(of)).fold(0_i64, |sum, of| sum.saturating_add(switching(of)));
-    let confidence = match of {
-        of if 2 * of.timed > of.count => Confidence::High,
-        of if 2 * (of.timed + of.inferred) > of.count => Confidence::Medium,
+    let what = format!("Let {} wait for the event, or sleep for longer", threads(&claims).name);
+    let finding = ctx.finding(claims, change, what);
+    let Some(most) = finding.threads.first().cloned() else { return Ok(RuleOutcome::Findings(Vec::new())) };
+    let Some(sums) = sleeps.get(&most.thread) else { return Ok(RuleOutcome::Findings(Vec::new())) };
+    let interrupting =
+        sleeps.values().filter(|sums| polls(sums)).fold(0_i64, |sum, sums| sum.saturating_add(switching(sums)));
+    let confidence = match sums {
+        sums if 2 * sums.timed > sums.count => Confidence::High,
+        sums if 2 * (sums.timed + sums.inferred) > sums.count => Confidence::Medium,
         _ => Confidence::Low,
     };
     let cpu_ns = finding.threads.iter().fold(0_i64, |sum, c| sum.saturating_add(c.recoverable_ns));
-    let cpus = given.cpus()?;
-    // CPUs switch at the same time, each for its part.
+    let cpus = ctx.cpus()?;
+    // CPUs switch in parallel, each for its part.
     let recoverable = most.recoverable_ns.max(cpu_ns / cpus.max(1));
-    Ok(Looked::At(vec![Finding {
+    Ok(RuleOutcome::Findings(vec![Finding {
         title: format!(
-            "{} slept {} times for {} on average, less than the {} that a deep idle state needs: about {} ms went into {}",
+            "{} slept {} times for {} on average, less than the {} that a deep idle state needs: about {} ms were lost to {}",
             most.name,
-            grouped(of.count),
-            time(of.blocked / of.count.max(1)),
+            grouped(sums.count),
+            time(sums.blocked / sums.count.max(1)),
             time(break_even),
             ms(most.recoverable_ns),
-            if looks(of) { "looking" } else { "switching" }
+            if polls(sums) { "polling" } else { "switching" }
         ),
-        severity: given.severity(recoverable),
+        severity: ctx.severity(recoverable),
         recoverable_ns: recoverable,
         range_ns: [0, recoverable.saturating_add(interrupting / cpus.max(1))],
         cpu_ns: Some(cpu_ns),
         confidence,
-        evidence: shown.finish(),
+        evidence: evidence.finish(),
         assumptions: vec![
-            match looks(of) {
+            match polls(sums) {
                 true => format!(
-                    "what it ran is looking; the lower end: nothing; the upper: each sleep also costs whom it interrupts two switches of {} ns",
-                    given.threshold(&SWITCH)
+                    "all of its running time is polling (lower bound: nothing; upper bound: each sleep also costs the interrupted thread two switches of {} ns)",
+                    ctx.threshold(&SWITCH)
                 ),
                 false => {
-                    format!("each sleep costs two switches of {} ns; the lower end: nothing", given.threshold(&SWITCH))
+                    format!("each sleep costs two switches of {} ns (lower bound: nothing)", ctx.threshold(&SWITCH))
                 }
             },
-            match told {
-                Some(_) => "the deepest idle state is as the machine's description says".to_owned(),
+            match target_residency {
+                Some(_) => "the deepest idle state is as in the machine's description".to_owned(),
                 None => format!(
-                    "the machine tells of no idle states of its own; {} is assumed of the deepest",
+                    "the machine's description has no idle states of its own; {} is assumed for the deepest one",
                     time(break_even)
                 ),
             },
-            "the energy that is lost with the sleep of the CPU is not in it".to_owned(),
+            "the energy lost by waking the CPU is not included".to_owned(),
         ],
         ..finding
     }]))

@@ -1,138 +1,136 @@
-//! Threads that share their core with others of lower priority.
+//! Threads that share their core with lower-priority ones.
 
-use super::{LEAST_SHARE, NO_SIBLINGS, SMT_GAIN, shares_cores};
+use super::{MIN_SHARE, NO_SIBLINGS, SMT_GAIN, shares_cores};
+use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding};
-use crate::given::{Given, Shown, add, threads};
-use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
-use model::tables::{self, priority_residency, smt_beside, smt_cores, thread_by_cpu};
+use model::tables::{self, priority_residency, smt_cores, smt_pairs, thread_by_cpu};
 use model::words::ms;
 use model::{CpuId, Fix};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
     id: "smt-neighbour-noisy",
-    about: "a thread shared its core with one of much lower priority, which slowed it",
+    about: "a thread shared its core with a thread of much lower priority, which slowed it down",
     page: Page {
-        finds: "Threads that ran while a sibling of their core ran a thread of much lower priority.",
-        matters: "Priorities decide who gets a CPU, not who gets a core: what runs on the sibling at nice 19 takes as much of the core's \
-                  units and caches as the urgent thread beside it, which is a third slower for it.",
-        sure: "Who ran beside whom is known, and both priorities, a thread's own at its worst, the neighbour's at its best. How much two siblings slow each other is \
-               assumed, and depends on the code; counters of both would tell.",
-        mend: "Keep background work off the siblings: a mask, a cpuset, core scheduling (prctl(2) with PR_SCHED_CORE).",
+        description: "Threads that ran while an SMT sibling of their CPU ran a thread of much lower priority.",
+        rationale: "Priorities decide which thread gets a CPU, not which gets a core: a thread at nice 19 on the sibling takes as much of the core's \
+                  units and caches as the urgent thread, which is slowed down by a third.",
+        certainty: "Which threads ran at the same time is known, and both priorities: a thread counts with its worst one, the neighbour with its best. \
+               How much two siblings slow each other down is assumed, and depends on the code; performance counters of both would show it.",
+        fix: "Keep background work off the siblings: an affinity, a cpuset, core scheduling (prctl(2) with PR_SCHED_CORE).",
         example: "B, at nice 19, runs for 4 ms on the sibling of the CPU on which A runs.",
     },
-    tables: &[&tables::SMT_BESIDE, &tables::SMT_CORES, &tables::PRIORITY_RESIDENCY, &tables::THREAD_BY_CPU],
-    thresholds: &[&SMT_GAIN, &LEAST_GAP, &LEAST_SHARE],
+    tables: &[&tables::SMT_PAIRS, &tables::SMT_CORES, &tables::PRIORITY_RESIDENCY, &tables::THREAD_BY_CPU],
+    thresholds: &[&SMT_GAIN, &MIN_GAP, &MIN_SHARE],
     explains: &[],
-    look,
+    check,
 };
 
-const LEAST_GAP: Threshold = Threshold {
+const MIN_GAP: Threshold = Threshold {
     name: "least_gap",
     unit: Unit::Count,
     value: 5.0,
-    reason: "priorities between the two: five nice values are a third of the weight (1024 to 335), so somebody meant them to differ",
+    reason: "priority levels between the two: five nice values are a third of the weight (1024 to 335), so the difference is intended",
 };
 
-fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
-    match shares_cores(given)? {
-        None => return Ok(Looked::Lacks(NO_SIBLINGS.to_owned())),
-        Some(false) => return Ok(Looked::At(Vec::new())),
+fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
+    match shares_cores(ctx)? {
+        None => return Ok(RuleOutcome::MissingData(NO_SIBLINGS.to_owned())),
+        Some(false) => return Ok(RuleOutcome::Findings(Vec::new())),
         Some(true) => {}
     }
-    let prios = priorities(given)?;
+    let prios = priorities(ctx)?;
     if prios.values().all(Option::is_none) {
-        return Ok(Looked::Lacks("the source tells no priorities".to_owned()));
+        return Ok(RuleOutcome::MissingData("the source does not record priorities".to_owned()));
     }
     let is_lower = |other: i64, thread: i64| {
-        let of = |thread| prios.get(&thread).copied().flatten();
-        let gap = of(other).zip(of(thread)).map(|((best, _), (_, worst))| best.saturating_sub(worst));
-        gap.is_some_and(|gap| gap as f64 >= given.threshold(&LEAST_GAP))
+        let priority = |thread| prios.get(&thread).copied().flatten();
+        let gap = priority(other).zip(priority(thread)).map(|((best, _), (_, worst))| best.saturating_sub(worst));
+        gap.is_some_and(|gap| gap as f64 >= ctx.threshold(&MIN_GAP))
     };
-    let mut beside = BTreeMap::new();
-    given.each(smt_beside::Table, |row| {
+    let mut shared = BTreeMap::new();
+    ctx.each_row(smt_pairs::Table, |row| {
         let [thread, tid, other, ns] =
-            row.all([smt_beside::THREAD, smt_beside::TID, smt_beside::BESIDE_THREAD, smt_beside::BESIDE_NS]);
+            row.all([smt_pairs::THREAD, smt_pairs::TID, smt_pairs::SIBLING_THREAD, smt_pairs::OVERLAP_NS]);
         if is_lower(other, thread) {
-            add(&mut beside, (thread, tid), ns);
+            add(&mut shared, (thread, tid), ns);
         }
     })?;
-    let part = (1.0 - given.threshold(&SMT_GAIN) / 2.0).clamp(0.0, 0.5);
-    let least = given.share(&LEAST_SHARE).max(1);
-    beside.retain(|_, ns| *ns as f64 * part >= least as f64);
+    let part = (1.0 - ctx.threshold(&SMT_GAIN) / 2.0).clamp(0.0, 0.5);
+    let least = ctx.share_ns(&MIN_SHARE).max(1);
+    shared.retain(|_, ns| *ns as f64 * part >= least as f64);
     let claims: Vec<_> =
-        beside.iter().map(|((thread, tid), ns)| given.claim(*thread, *tid, (*ns as f64 * part) as i64)).collect();
+        shared.iter().map(|((thread, tid), ns)| ctx.claim(*thread, *tid, (*ns as f64 * part) as i64)).collect();
     let Some(most) = claims.iter().max_by_key(|c| (c.recoverable_ns, std::cmp::Reverse(c.thread))).cloned() else {
-        return Ok(Looked::At(Vec::new()));
+        return Ok(RuleOutcome::Findings(Vec::new()));
     };
-    let cpus = of_other_cores(given, most.thread)?;
+    let cpus = cpus_of_other_cores(ctx, most.thread)?;
     if cpus.is_empty() {
-        // There is but one core: nowhere to go.
-        return Ok(Looked::At(Vec::new()));
+        // There is only one core.
+        return Ok(RuleOutcome::Findings(Vec::new()));
     }
-    let (mut by, mut shown) = (BTreeMap::new(), Shown::default());
-    given.each(smt_beside::Table, |row| {
+    let (mut by, mut evidence) = (BTreeMap::new(), EvidenceRows::default());
+    ctx.each_row(smt_pairs::Table, |row| {
         let [thread, tid, other, other_tid, ns] = row.all([
-            smt_beside::THREAD,
-            smt_beside::TID,
-            smt_beside::BESIDE_THREAD,
-            smt_beside::BESIDE_TID,
-            smt_beside::BESIDE_NS,
+            smt_pairs::THREAD,
+            smt_pairs::TID,
+            smt_pairs::SIBLING_THREAD,
+            smt_pairs::SIBLING_TID,
+            smt_pairs::OVERLAP_NS,
         ]);
-        if is_lower(other, thread) && beside.contains_key(&(thread, tid)) {
+        if is_lower(other, thread) && shared.contains_key(&(thread, tid)) {
             add(&mut by, (other, other_tid), ns);
-            shown.push(ns, row, &[&smt_beside::BESIDE_NS]);
+            evidence.push(ns, row, &[&smt_pairs::OVERLAP_NS]);
         }
     })?;
-    let noisy: Vec<_> = by.iter().map(|((thread, tid), ns)| given.claim(*thread, *tid, *ns)).collect();
+    let noisy: Vec<_> = by.iter().map(|((thread, tid), ns)| ctx.claim(*thread, *tid, *ns)).collect();
     let noisy = threads(&noisy);
-    let ns = beside.get(&(most.thread, most.tid)).copied().unwrap_or(0);
+    let ns = shared.get(&(most.thread, most.tid)).copied().unwrap_or(0);
     let what = format!("Keep {} off the cores on which {} runs", noisy.name, most.name);
-    let title =
-        format!("{} ran for {} ms beside {}, of much lower priority, on one core", most.name, ms(ns), noisy.name);
+    let title = format!("{} shared its core for {} ms with {}, of much lower priority", most.name, ms(ns), noisy.name);
     let change = Fix::Affinity { threads: noisy, cpus };
-    Ok(Looked::At(vec![Finding {
+    Ok(RuleOutcome::Findings(vec![Finding {
         title,
         range_ns: [0, ns / 2],
         confidence: Confidence::Low,
-        evidence: shown.finish(),
+        evidence: evidence.finish(),
         assumptions: vec![
             format!(
-                "two busy siblings do {} of what one does alone (the lower end: twice as much; the upper: no more than one)",
-                given.threshold(&SMT_GAIN)
+                "two busy siblings do {} of the work of one alone (lower bound: twice as much; upper bound: no more than one)",
+                ctx.threshold(&SMT_GAIN)
             ),
-            "nobody else comes to the sibling instead".to_owned(),
+            "no other thread runs on the sibling instead".to_owned(),
         ],
-        ..given.finding(claims, change, what)
+        ..ctx.finding(claims, change, what)
     }]))
 }
 
-/// The best and the worst priority (the least and the greatest number) at which each thread ran; `None` where some of it is not
-/// told.
-fn priorities(given: &Given<'_>) -> Result<BTreeMap<i64, Option<(i64, i64)>>, EngineError> {
+/// The best and worst priority (the lowest and highest number) at which each thread ran; `None` if part of it is not recorded.
+fn priorities(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, Option<(i64, i64)>>, EngineError> {
     let mut prios: BTreeMap<i64, Option<(i64, i64)>> = BTreeMap::new();
-    given.each(priority_residency::Table, |row| {
+    ctx.each_row(priority_residency::Table, |row| {
         if row.get(priority_residency::RUNNING_NS) > 0 {
             let prio = row.get(priority_residency::PRIO);
-            let of = prios.entry(row.get(priority_residency::THREAD)).or_insert(prio.map(|p| (p, p)));
-            *of = of.zip(prio).map(|((best, worst), p)| (best.min(p), worst.max(p)));
+            let range = prios.entry(row.get(priority_residency::THREAD)).or_insert(prio.map(|p| (p, p)));
+            *range = range.zip(prio).map(|((best, worst), p)| (best.min(p), worst.max(p)));
         }
     })?;
     Ok(prios)
 }
 
-/// The CPUs of all cores but that on which a thread ran most.
-fn of_other_cores(given: &Given<'_>, thread: i64) -> Result<Vec<CpuId>, EngineError> {
+/// The CPUs of all cores except the one on which a thread ran most.
+fn cpus_of_other_cores(ctx: &RuleContext<'_>, thread: i64) -> Result<Vec<CpuId>, EngineError> {
     let (mut core_of, mut core) = (BTreeMap::new(), None);
-    given.each(smt_cores::Table, |row| {
+    ctx.each_row(smt_cores::Table, |row| {
         core = Some(row.get(smt_cores::FIRST_CPU));
         for cpu in cpus(row.get(smt_cores::CPUS)) {
             core_of.insert(cpu, core);
         }
     })?;
     let mut ran = BTreeMap::new();
-    given.each(thread_by_cpu::Table, |row| {
+    ctx.each_row(thread_by_cpu::Table, |row| {
         if row.get(thread_by_cpu::THREAD) == thread {
             let core =
                 u32::try_from(row.get(thread_by_cpu::CPU)).ok().and_then(|cpu| core_of.get(&cpu).copied().flatten());
@@ -143,15 +141,15 @@ fn of_other_cores(given: &Given<'_>, thread: i64) -> Result<Vec<CpuId>, EngineEr
     Ok(core_of.into_iter().filter(|(_, core)| *core != own).map(|(cpu, _)| CpuId(cpu)).collect())
 }
 
-/// The numbers of a list such as `0-1,4`.
+/// Parses a CPU list such as `0-1,4`.
 fn cpus(list: &str) -> impl Iterator<Item = u32> {
-    /// More CPUs than a machine has are no list of them.
-    const MOST: u32 = 1 << 16;
+    /// A list with larger numbers is invalid.
+    const MAX_CPU: u32 = 1 << 16;
     list.split(',')
         .filter_map(|part| {
             let (from, to) = part.split_once('-').unwrap_or((part, part));
             let (from, to) = (from.trim().parse::<u32>().ok()?, to.trim().parse::<u32>().ok()?);
-            (to < MOST).then_some(from..=to)
+            (to < MAX_CPU).then_some(from..=to)
         })
         .flatten()
 }

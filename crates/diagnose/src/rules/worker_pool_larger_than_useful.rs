@@ -1,10 +1,10 @@
-//! Parallel work that takes longer with more threads than it did with fewer.
+//! Parallel work that takes longer with more threads than with fewer.
 
-use super::LEAST_SHARE;
+use super::MIN_SHARE;
+use crate::context::{EvidenceRows, RuleContext, threads};
 use crate::finding::{Confidence, Finding};
-use crate::given::{Given, Shown, threads};
 use crate::regions::{NONE_MARKED, by_name, workers};
-use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, parallel_regions};
@@ -13,40 +13,40 @@ use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
     id: "worker-pool-larger-than-useful",
-    about: "a parallel region took longer with more threads than it did with fewer",
+    about: "a parallel region took longer with more threads than with fewer",
     page: Page {
-        finds: "Parallel regions of one name (stretches that several threads of a process mark at once) that were done by different numbers of \
-                threads in one recording, took longer with more of them, and in which all pieces together took longer too.",
-        matters: "Threads share CPUs, cores, caches and memory bandwidth. Beyond some number each makes all others slower: their pieces take \
-                  longer since they wait for a CPU or since each instruction takes more cycles, and the region ends later than with fewer threads. \
+        description: "Parallel regions of one name (stretches that several threads of a process mark at the same time) that were run with different numbers of \
+                threads in one recording, took longer with more of them, and whose pieces took longer in total too.",
+        rationale: "Threads share CPUs, cores, caches and memory bandwidth. Beyond some number, each thread slows down all others: their pieces take \
+                  longer because they wait for a CPU or because each instruction takes more cycles, and the region ends later than with fewer threads. \
                   A game that started 22 workers was slower than with 10.",
-        sure: "How long regions took with how many threads is known. That those of one name are equal work is an assumption, likely where they \
-               were cut into equally many pieces; else a larger piece of work may just have been given to more threads, and the finding is of low \
-               confidence. Which number of threads nobody tried would be best it does not tell.",
-        mend: "Size the pool by what is gained, not by the number of CPUs: try several sizes and keep the fastest.",
-        example: "With 2 threads a step takes 2 ms; with 4 on the same two CPUs 3 ms, and its pieces 12 ms in all where they took 4.",
+        certainty: "How long regions took with how many threads is known. It is an assumption that those of one name are equal work, likely if they \
+               were split into equally many pieces. Otherwise more threads may just have been used for more work, and the confidence is \
+               low. It is unknown whether a number of threads that did not occur would be better.",
+        fix: "Choose the pool size by measurement, not by the number of CPUs: try several sizes and keep the fastest.",
+        example: "With 2 threads a step takes 2 ms; with 4 on the same two CPUs 3 ms, and its pieces 12 ms in total instead of 4.",
     },
     tables: &[&tables::PARALLEL_REGIONS, &tables::MARKS, &tables::READY_WAIT],
-    thresholds: &[&LEAST_REGIONS, &LEAST_SLOWER, &LEAST_SHARE],
+    thresholds: &[&MIN_REGIONS, &MIN_SLOWER, &MIN_SHARE],
     explains: &[],
-    look,
+    check,
 };
 
-const LEAST_REGIONS: Threshold = Threshold {
+const MIN_REGIONS: Threshold = Threshold {
     name: "least_regions",
     unit: Unit::Count,
     value: 3.0,
-    reason: "with each number of threads: of fewer, an average says little",
+    reason: "for each number of threads: the average of fewer is not reliable",
 };
 
-const LEAST_SLOWER: Threshold = Threshold {
+const MIN_SLOWER: Threshold = Threshold {
     name: "least_slower",
     unit: Unit::Ratio,
     value: 1.05,
-    reason: "average time, by that with fewer threads: a choice; a few percent are what runs differ by anyway",
+    reason: "average time relative to that with fewer threads; heuristic: runs differ by a few percent anyway",
 };
 
-/// All regions of a name that as many threads did.
+/// All regions of a name that the same number of threads did.
 #[derive(Default)]
 struct Done {
     count: i64,
@@ -57,20 +57,20 @@ struct Done {
 }
 
 impl Done {
-    fn average(&self, of: i64) -> f64 {
-        of as f64 / self.count.max(1) as f64
+    fn average(&self, total: i64) -> f64 {
+        total as f64 / self.count.max(1) as f64
     }
 }
 
 /// All regions of a name, by the number of threads.
 #[derive(Default)]
 struct Regions {
-    by: BTreeMap<i64, Done>,
-    shown: Shown,
+    by_threads: BTreeMap<i64, Done>,
+    evidence: EvidenceRows,
 }
 
-fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
-    let regions = by_name(given, |of: &mut Regions, row| {
+fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
+    let regions = by_name(ctx, |sums: &mut Regions, row| {
         let [threads, stretches, start, end, worked] = row.all([
             parallel_regions::THREADS,
             parallel_regions::STRETCHES,
@@ -78,13 +78,13 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             parallel_regions::END_NS,
             parallel_regions::WORKED_NS,
         ]);
-        let (time, done) = (end.saturating_sub(start), of.by.entry(threads).or_default());
+        let (time, done) = (end.saturating_sub(start), sums.by_threads.entry(threads).or_default());
         done.fastest = if done.count == 0 { time } else { done.fastest.min(time) };
         done.count += 1;
         done.time = done.time.saturating_add(time);
         done.worked = done.worked.saturating_add(worked);
         done.stretches = done.stretches.saturating_add(stretches);
-        of.shown.push(
+        sums.evidence.push(
             time,
             row,
             &[
@@ -95,65 +95,67 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             ],
         );
     })?;
-    let Some(regions) = regions else { return Ok(Looked::Lacks(NONE_MARKED.to_owned())) };
-    if regions.values().all(|of| of.by.len() < 2) {
-        let why = "each region was done by equally many threads every time: let the pool be smaller for a part of the recording";
-        return Ok(Looked::Lacks(why.to_owned()));
+    let Some(regions) = regions else { return Ok(RuleOutcome::MissingData(NONE_MARKED.to_owned())) };
+    if regions.values().all(|sums| sums.by_threads.len() < 2) {
+        let why =
+            "each region always ran with the same number of threads; use a smaller pool for part of the recording";
+        return Ok(RuleOutcome::MissingData(why.to_owned()));
     }
     let mut found = Vec::new();
-    for ((pid, name), of) in regions {
-        found.extend(finding(given, pid, &name, of)?);
+    for ((pid, name), sums) in regions {
+        found.extend(finding(ctx, pid, &name, sums)?);
     }
-    Ok(Looked::At(found))
+    Ok(RuleOutcome::Findings(found))
 }
 
-fn finding(given: &Given<'_>, pid: Option<i64>, name: &str, of: Regions) -> Result<Option<Finding>, EngineError> {
-    let enough = |done: &&Done| done.count as f64 >= given.threshold(&LEAST_REGIONS);
-    let known: BTreeMap<i64, &Done> = of.by.iter().map(|(n, done)| (*n, done)).filter(|(_, d)| enough(d)).collect();
+fn finding(ctx: &RuleContext<'_>, pid: Option<i64>, name: &str, sums: Regions) -> Result<Option<Finding>, EngineError> {
+    let enough = |done: &&Done| done.count as f64 >= ctx.threshold(&MIN_REGIONS);
+    let known: BTreeMap<i64, &Done> =
+        sums.by_threads.iter().map(|(n, done)| (*n, done)).filter(|(_, d)| enough(d)).collect();
     let Some((size, few)) = known.iter().min_by(|a, b| a.1.average(a.1.time).total_cmp(&b.1.average(b.1.time))) else {
         return Ok(None);
     };
-    let (least, slower) = (few.average(few.time), given.threshold(&LEAST_SLOWER));
+    let (least, slower) = (few.average(few.time), ctx.threshold(&MIN_SLOWER));
     let larger = known.range(size + 1..).filter(|(_, done)| {
         done.average(done.time) >= slower * least && done.average(done.worked) > few.average(few.worked)
     });
-    // The number of threads with which most is lost, and what is lost with all that are too many.
-    let (mut most, mut lost, mut upper, mut as_many) = (None::<(i64, &Done, i64)>, 0_i64, 0_i64, true);
+    // The number of threads with the largest loss, and the loss of all that are too many.
+    let (mut most, mut lost, mut upper, mut same_pieces) = (None::<(i64, &Done, i64)>, 0_i64, 0_i64, true);
     for (threads, done) in larger {
         let own = done.time.saturating_sub((least * done.count as f64).round() as i64).max(0);
         lost = lost.saturating_add(own);
         upper = upper.saturating_add(done.time.saturating_sub(few.fastest.saturating_mul(done.count)).max(0));
-        as_many &= done.average(done.stretches) == few.average(few.stretches);
+        same_pieces &= done.average(done.stretches) == few.average(few.stretches);
         if most.is_none_or(|(.., ns)| ns < own) {
             most = Some((*threads, done, own));
         }
     }
-    let Some((many, done, _)) = most.filter(|_| lost >= given.share(&LEAST_SHARE).max(1)) else { return Ok(None) };
-    let claims = workers(given, pid, name, lost)?;
+    let Some((many, done, _)) = most.filter(|_| lost >= ctx.share_ns(&MIN_SHARE).max(1)) else { return Ok(None) };
+    let claims = workers(ctx, pid, name, lost)?;
     let region = short(&plain(name), 40);
     let pool = threads(&claims);
-    let what = format!("Do {region} with {size} threads");
+    let what = format!("Run {region} with {size} threads");
     let change = Fix::PoolSize { threads: pool, size: u32::try_from(*size).unwrap_or(u32::MAX) };
     Ok(Some(Finding {
         title: format!(
-            "{region} took {} ms on average with {} in {}, and {} ms with {size}: {} ms is lost",
+            "{region} took {} ms on average with {} in {}, and {} ms with {size}: {} ms lost",
             ms(done.average(done.time) as i64),
             plural(many.unsigned_abs(), "thread"),
             plural(done.count.unsigned_abs(), "region"),
             ms(least as i64),
             ms(lost)
         ),
-        severity: given.severity(lost),
+        severity: ctx.severity(lost),
         recoverable_ns: lost,
         range_ns: [0, upper.max(lost)],
-        confidence: if as_many { Confidence::Medium } else { Confidence::Low },
-        evidence: of.shown.finish(),
+        confidence: if same_pieces { Confidence::Medium } else { Confidence::Low },
+        evidence: sums.evidence.finish(),
         assumptions: vec![
-            "regions of one name are equal work; the lower end: those with more threads had more to do".to_owned(),
+            "regions of one name are equal work (lower bound: those with more threads had more to do)".to_owned(),
             format!(
-                "with {size} threads each takes as long as those did on average; the upper end: as the fastest of them"
+                "with {size} threads, each takes as long as such regions did on average (upper bound: as the fastest of them)"
             ),
         ],
-        ..given.finding(claims, change, what)
+        ..ctx.finding(claims, change, what)
     }))
 }

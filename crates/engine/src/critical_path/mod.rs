@@ -1,5 +1,5 @@
-//! The critical path of a part of a trace: backwards over the threads' stretches to those on the path, then forwards over these
-//! with what happened beside them. What is kept between the two stands in a temporary file.
+//! The critical path of a part of a trace. A backward pass over the threads' stretches finds those on the path; a forward pass over
+//! these and the rest of the timeline classifies each piece. Between the two passes, the path is kept in a temporary file.
 
 mod windows;
 
@@ -18,21 +18,21 @@ use std::ops::ControlFlow;
 use store::Folder;
 
 impl Session {
-    /// Whether a table is one of the critical path, which ends with the thread that [`Self::ending_with`] names.
+    /// Returns whether a table is made from the critical path, which ends with the thread set by [`Self::with_path_end`].
     #[must_use]
     pub fn is_critical(def: &TableDef) -> bool {
         def.made_from == MadeFrom::CriticalPath
     }
 
-    /// The critical path is that to the end of this thread, the last life of the number that began in time. Unsaid, it is that
-    /// of the thread that ran last ([`LastRan`]), of the program that the recording was made for where that is known.
+    /// Sets the thread with which the critical path ends: the last instance of this TID that began before the end of the range. By
+    /// default, it is the thread that ran last ([`LastRan`]), in the recorded program if that is known.
     #[must_use]
-    pub fn ending_with(mut self, thread: Tid) -> Self {
+    pub fn with_path_end(mut self, thread: Tid) -> Self {
         self.ends = Some(thread);
         self
     }
 
-    /// What lies within the recording of a part that is asked for.
+    /// Returns the part of `span` that lies within the recording.
     pub(crate) fn within(&self, span: Option<Span>) -> Option<Span> {
         let end = match self.kind() {
             Kind::Folder(folder, _) => Ns(folder.manifest().end_ns),
@@ -41,7 +41,7 @@ impl Session {
         Span::new(Ns::ZERO, end).overlap(span.unwrap_or(Span { start: Ns::ZERO, end: Ns::MAX }))
     }
 
-    /// The rows of such a table.
+    /// Writes the rows of a table of the critical path.
     pub(crate) fn critical(&self, def: &TableDef, span: Option<Span>, out: &mut dyn Rows) -> Result<(), EngineError> {
         let Some(span) = self.within(span) else { return Ok(()) };
         let mut sums = (def.name == tables::CRITICAL_BY_THREAD.name).then(Sums::default);
@@ -55,7 +55,8 @@ impl Session {
         Ok(())
     }
 
-    /// The pieces of a path, in order of time: to this end, or to that of who ran last. Whether anybody did.
+    /// Passes on the pieces of a path in order of time. It leads to `end`, or by default to the thread that ran last. Returns
+    /// whether any thread ran.
     pub(crate) fn path_to(
         &self,
         end: Option<End>,
@@ -84,7 +85,7 @@ impl Session {
         }
     }
 
-    /// The stretches on the path, of a file. `None`: nobody ran.
+    /// Finds the stretches on the path in a file; `None` if no thread ran.
     fn path_of_source(&self, all: &Stretches, end: Option<End>, span: Span) -> Result<Option<Collector>, EngineError> {
         let mut last = Last::new(self, span)?;
         if end.is_none() {
@@ -101,7 +102,7 @@ impl Session {
         Ok(Some(kept))
     }
 
-    /// Those of a folder, of which only the row groups of that time are read, and what is told beside them.
+    /// Finds the stretches on the path in a folder, with the rest of the timeline. Only the row groups of that time are read.
     fn path_of_folder(
         &self,
         folder: &Folder,
@@ -109,7 +110,7 @@ impl Session {
         end: Option<End>,
         span: Span,
     ) -> Result<Option<(Collector, Stretches)>, EngineError> {
-        let knife = filled.map(|f| f.knife.clone()).unwrap_or_default();
+        let clipper = filled.map(|f| f.clipper.clone()).unwrap_or_default();
         let mut last = Last::new(self, span)?;
         match filled {
             _ if end.is_some() => {}
@@ -118,19 +119,20 @@ impl Session {
         }
         let Some(end) = end.or_else(|| last.thread().map(End::Thread)) else { return Ok(None) };
         let mut path = Path::new(Walk::new(span, end));
-        folder
-            .thread_stretches_back(Some(span), |whole| Ok::<_, EngineError>(path.take(whole, |w| knife.pieces(*w))))?;
+        folder.thread_stretches_back(Some(span), |whole| {
+            Ok::<_, EngineError>(path.take(whole, |w| clipper.pieces(*w)))
+        })?;
         let rest = rest_of_timeline(folder, span, path.begin())?;
         let mut kept = Collector::default();
         path.in_order(self, |stretch| {
             push(&mut kept, stretch);
             Ok(())
         })?;
-        Ok(Some((kept, rest.finish().knife(knife))))
+        Ok(Some((kept, rest.finish().with_clipper(clipper))))
     }
 }
 
-/// Who ran last: of the program that the recording was made for, and of all.
+/// Finds the thread that ran last: in the recorded program, and of all threads.
 struct Last {
     focus: HashSet<ThreadKey>,
     of_focus: LastRan,
@@ -158,11 +160,11 @@ impl Last {
     }
 }
 
-/// What a folder holds of a span beside its threads' stretches, as far as paths ask for it. `begin`: of the first path.
+/// Reads a folder's events and CPU stretches that a critical path needs. `begin` is the start of the first path.
 pub(crate) fn rest_of_timeline(folder: &Folder, span: Span, begin: Ns) -> Result<Collector, EngineError> {
     let mut rest = Collector::default();
     folder.events_of_path(begin, |events| {
-        let events = events.iter().filter(|event| event.at < span.end).filter_map(TimelineEvent::of);
+        let events = events.iter().filter(|event| event.at < span.end).filter_map(TimelineEvent::from_event);
         events.for_each(|event| rest.event(event));
         rest.check().map_err(EngineError::from)
     })?;
@@ -181,10 +183,10 @@ fn push(to: &mut Collector, stretch: &ThreadStretch) {
     to.thread(place, stretch);
 }
 
-/// The stretches on the path, as they are found.
+/// The stretches on the path, collected during the backward pass.
 struct Path {
     walk: Walk,
-    /// From the last to the first but one.
+    /// All but the earliest, from the last to the first.
     later: Collector,
     first: Option<ThreadStretch>,
 }
@@ -194,7 +196,7 @@ impl Path {
         Self { walk, later: Collector::default(), first: None }
     }
 
-    /// The stretch before all that came, and what it is cut to.
+    /// Takes the next earlier stretch and the pieces into which it is cut.
     fn take(
         &mut self,
         whole: &ThreadStretch,
@@ -203,8 +205,8 @@ impl Path {
         if self.walk.wants(whole) {
             for piece in pieces(whole).iter().rev() {
                 if self.walk.wants(piece) {
-                    let here = piece.span.start == whole.span.start;
-                    let begins = if here { Begins::Here } else { Begins::Before };
+                    let is_first = piece.span.start == whole.span.start;
+                    let begins = if is_first { Begins::Here } else { Begins::Before };
                     let Self { walk, later, first } = self;
                     walk.take(piece, begins, |stretch| keep(later, first, *stretch));
                 }
@@ -213,12 +215,12 @@ impl Path {
         if self.walk.is_done() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// When the first that came last begins.
+    /// The begin of the earliest stretch so far.
     fn begin(&self) -> Ns {
         self.first.map_or(Ns::ZERO, |s| s.span.start)
     }
 
-    /// All of them, in order of time.
+    /// Passes on all stretches in order of time.
     fn in_order(
         mut self,
         session: &Session,
@@ -227,7 +229,7 @@ impl Path {
         let rest = self.walk.finish().map_err(|tid| {
             let path = session.path().display();
             EngineError::Other(format!(
-                "{path}: thread {} has no stretch in this time; `corewise table {path} threads` lists all threads by tid",
+                "{path}: thread {} does not exist in this range; `corewise table {path} threads` lists all threads by TID",
                 tid.0
             ))
         })?;
@@ -239,7 +241,8 @@ impl Path {
     }
 }
 
-/// The first stays in hand: a collector has one that begins with the recording before all others, whenever it came.
+/// Adds a stretch, but holds the earliest back: a collector puts a stretch that begins with the recording before all others,
+/// whenever it is added.
 fn keep(later: &mut Collector, first: &mut Option<ThreadStretch>, stretch: ThreadStretch) {
     if let Some(before) = first.replace(stretch) {
         push(later, &before);

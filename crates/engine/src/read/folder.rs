@@ -1,23 +1,23 @@
-//! A folder's stretches, as they were when they were imported.
+//! Reads the timeline of a trace folder.
 
 use crate::EngineError;
-use account::{Collector, Knife, Sink as _, Stretches};
+use account::{Clipper, Collector, Sink as _, Stretches};
 use model::{Ns, TimelineEvent};
 use std::sync::mpsc::{Receiver, sync_channel};
 use store::Folder;
 
-/// Batches of events that may wait to be taken in.
+/// The number of batches of events that may wait in the channel.
 const AHEAD: usize = 4;
 
-/// All that analyses need.
+/// Everything that analyses need.
 pub(crate) struct Read {
     pub(crate) stretches: Stretches,
     /// All names; the first is [`model::NameId`] 1.
     pub(crate) names: Vec<Box<str>>,
 }
 
-/// Reads a folder's timeline: CPUs', threads' and events at once.
-pub(crate) fn of_folder(folder: &Folder, knife: Knife) -> Result<Read, EngineError> {
+/// Reads a folder's timeline: the stretches of CPUs and threads and the events, in parallel.
+pub(crate) fn read_timeline(folder: &Folder, clipper: Clipper) -> Result<Read, EngineError> {
     std::thread::scope(|scope| {
         let cpus = scope.spawn(|| {
             let mut collector = Collector::default();
@@ -35,8 +35,8 @@ pub(crate) fn of_folder(folder: &Folder, knife: Knife) -> Result<Read, EngineErr
             let mut names = Vec::new();
             folder.events_without_stretches(|events, so_far| {
                 names.extend_from_slice(&so_far[names.len()..]);
-                let some: Vec<TimelineEvent> = events.iter().filter_map(TimelineEvent::of).collect();
-                // Nobody takes them any more: the other reader failed, and its error is the one that is reported.
+                let some: Vec<TimelineEvent> = events.iter().filter_map(TimelineEvent::from_event).collect();
+                // The receiver is gone because the other reader failed; its error is the one that is reported.
                 send.send(some).map_err(|_| EngineError::Other("reading the threads' stretches failed".into()))
             })?;
             Ok::<_, EngineError>(names)
@@ -60,18 +60,18 @@ pub(crate) fn of_folder(folder: &Folder, knife: Knife) -> Result<Read, EngineErr
         let cpus = cpus.join().map_err(failed("the CPUs' stretches"))?;
         read?;
         collector.check()?;
-        Ok(Read { stretches: collector.finish().with_cpus(cpus?).knife(knife), names: names? })
+        Ok(Read { stretches: collector.finish().with_cpus(cpus?).with_clipper(clipper), names: names? })
     })
 }
 
-/// Events that wait for the stretches before them.
+/// Events that wait for earlier stretches.
 struct Waiting {
     received: Receiver<Vec<TimelineEvent>>,
     next: std::iter::Peekable<std::vec::IntoIter<TimelineEvent>>,
 }
 
 impl Waiting {
-    /// Hands on those before a time.
+    /// Passes on the events before a time.
     fn until(&mut self, time: Ns, collector: &mut Collector) {
         loop {
             while let Some(event) = self.next.next_if(|e| e.at < time) {

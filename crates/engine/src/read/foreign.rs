@@ -1,4 +1,4 @@
-//! A source that stands in a trace folder's place, accounted for.
+//! A file of another tool, accounted for.
 
 use super::{Accounted, account_with, name_frames, stretches};
 use crate::{EngineError, PassOptions, Source};
@@ -12,14 +12,14 @@ use std::sync::Arc;
 pub(crate) struct Foreign {
     pub(crate) source: Box<dyn Source>,
     pub(crate) accounted: Accounted,
-    /// Its callchains, and all its names.
+    /// The callchains and all names.
     pub(crate) stacks: Arc<Stacks>,
-    /// Where they will be asked for.
+    /// The stretches, if the options say to keep them.
     kept: Option<Stretches>,
 }
 
 impl Foreign {
-    /// Reads all of it once.
+    /// Reads the whole source once.
     pub(crate) fn read(source: Box<dyn Source>, options: &PassOptions) -> Result<Self, EngineError> {
         let (mut accounted, mut stacks, kept) = if options.keep {
             let (accounted, stacks, collector) = read(source.as_ref(), options, Collector::default)?;
@@ -33,7 +33,7 @@ impl Foreign {
         Ok(Self { source, accounted, stacks: Arc::new(stacks), kept })
     }
 
-    /// Hands on its stretches, for which it is read again where they were not kept.
+    /// Passes on the stretches; reads the source again if they were not kept.
     pub(crate) fn stretches<T>(
         &self,
         options: &PassOptions,
@@ -43,16 +43,17 @@ impl Foreign {
             return with(kept);
         }
         let begin = |_: &_| Ok(Collector::default());
-        let (accounted, collector) = account_with(self.source.as_ref(), &self.again(options), begin, |_, _| Ok(()))?;
+        let (accounted, collector) =
+            account_with(self.source.as_ref(), &self.reread_options(options), begin, |_, _| Ok(()))?;
         with(&stretches(collector, &accounted, options))
     }
 
-    /// The options of another reading, which must end as the first did.
-    pub(crate) fn again(&self, options: &PassOptions) -> PassOptions {
+    /// Returns the options for another reading, which must end like the first.
+    pub(crate) fn reread_options(&self, options: &PassOptions) -> PassOptions {
         PassOptions { ending: Some(self.accounted.ingested.ending.clone()), ..options.clone() }
     }
 
-    /// Reads its events once more.
+    /// Reads the events again.
     pub(crate) fn events(
         &self,
         mut each: impl FnMut(&mut Batch) -> Result<(), EngineError>,
@@ -63,7 +64,7 @@ impl Foreign {
             each(batch).map(ControlFlow::Continue)
         });
         let read = read.map_err(|error| error.either(failed))?;
-        EngineError::unless_alike(self.source.path(), &self.accounted.ingested.ending, &read.ending)
+        EngineError::check_same_ending(self.source.path(), &self.accounted.ingested.ending, &read.ending)
     }
 }
 

@@ -1,19 +1,19 @@
-//! A trace folder with what was inferred in place of the unknown time that it fills: the folder keeps both apart.
+//! A trace folder with inferred time in place of unknown time. The folder stores both separately.
 
 use crate::{EngineError, LawRow, Summary};
-use account::{CpuTotals, Cutter, Filing, InferredIndex, Knife, Laws, ThreadTotals, Threads, Totals};
+use account::{Clipper, CpuTotals, Cutter, InferredIndex, Laws, ThreadTotals, Threads, ThreadsBuilder, Totals};
 use model::tables::{self, cpus, inferred_state, threads};
 use model::{
-    Basis, CpuId, CpuState, CpuStretch, Declared, InferredStretch, Ns, Pid, Row, Span, TableDef, ThreadKey,
+    Basis, CpuId, CpuState, CpuStretch, InferredStretch, Ns, Pid, Row, Span, TableDef, TableType, ThreadKey,
     ThreadState, ThreadStretch, Tid, Value,
 };
 use std::sync::mpsc;
 use store::Folder;
 
-/// A folder's sums with what was inferred, and what cuts its stretches.
+/// A folder's sums with inferred time, and the clipper that cuts its stretches accordingly.
 pub(crate) struct WithInferred {
     pub(crate) totals: Totals,
-    pub(crate) knife: Knife,
+    pub(crate) clipper: Clipper,
 }
 
 impl WithInferred {
@@ -28,45 +28,45 @@ impl WithInferred {
             ..Totals::default()
         };
         let totals = totals.with_inferred();
-        let knife = Knife { losses: None, inferred: Some(InferredIndex::new(&totals.inferred)) };
-        Ok(Self { totals, knife })
+        let clipper = Clipper { losses: None, inferred: Some(InferredIndex::new(&totals.inferred)) };
+        Ok(Self { totals, clipper })
     }
 
-    /// The threads' stretches, of those that overlap a span all pieces.
+    /// Passes on the threads' stretches; for a span, all pieces of the stretches that overlap it.
     pub(crate) fn threads(
         &self,
         folder: &Folder,
         span: Option<Span>,
         mut each: impl FnMut(&[ThreadStretch]) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
-        let mut cutter = Cutter::new(&self.knife);
+        let mut cutter = Cutter::new(&self.clipper);
         folder.thread_stretches(span, |threads| cutter.push(threads, &mut each))?;
         cutter.finish(each)
     }
 
-    /// The CPUs' stretches, likewise.
+    /// Passes on the CPUs' stretches in the same way.
     pub(crate) fn cpus(
         &self,
         folder: &Folder,
         span: Option<Span>,
         mut each: impl FnMut(&[CpuStretch]) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
-        let mut cutter = Cutter::new(&self.knife);
+        let mut cutter = Cutter::new(&self.clipper);
         folder.cpu_stretches(span, |cpus| cutter.push(cpus, &mut each))?;
         cutter.finish(each)
     }
 
-    /// The folder's summary with it: sums that changed, and how far these are from the laws, if that is further.
+    /// Returns the folder's summary with the changed sums, and with the larger deviation for each law.
     ///
     /// # Errors
-    /// The sums, kept in a temporary file, cannot be read back.
+    /// The sums in a temporary file cannot be read back.
     pub(crate) fn summary(&self, mut summary: Summary) -> Result<Summary, EngineError> {
         let sum = |state| self.totals.cpu_time(state).0;
         summary.busy_ns = sum(CpuState::Busy);
         summary.idle_ns = sum(CpuState::Idle);
         summary.unknown_ns = sum(CpuState::Unknown);
         summary.inferred_ns = Some(self.totals.cpus.iter().map(|c| c.inferred).sum::<Ns>().0);
-        for law in Laws::of(&self.totals)?.0.iter().map(LawRow::from) {
+        for law in Laws::check(&self.totals)?.0.iter().map(LawRow::from) {
             if let Some(known) = summary.laws.iter_mut().find(|l| l.law == law.law) {
                 known.residual_ns = known.residual_ns.max(law.residual_ns);
             }
@@ -83,19 +83,19 @@ fn tid_of(tid: i64) -> Tid {
     Tid(i32::try_from(tid).unwrap_or(-1))
 }
 
-/// Hands on a table's rows, those that are stored together at once.
+/// Passes on a table's rows, one stored block at a time.
 fn read(folder: &Folder, def: &'static TableDef, mut each: impl FnMut(&[Vec<Value>])) -> Result<(), EngineError> {
-    let there = folder.table_rows(def.name, &mut |rows| {
+    let exists = folder.table_rows(def.name, &mut |rows| {
         each(rows);
         Ok(())
     })?;
-    there.then_some(()).ok_or_else(|| EngineError::outdated(folder, def.name))
+    exists.then_some(()).ok_or_else(|| EngineError::outdated(folder, def.name))
 }
 
-/// All rows of a table, each as something else.
-fn all<T: Declared, U>(folder: &Folder, of: impl Fn(Row<'_, T>) -> U) -> Result<Vec<U>, EngineError> {
+/// Reads all rows of a table, each converted by `convert`.
+fn all<T: TableType, U>(folder: &Folder, convert: impl Fn(Row<'_, T>) -> U) -> Result<Vec<U>, EngineError> {
     let mut all = Vec::new();
-    read(folder, T::DEF, |rows| all.extend(rows.iter().map(|row| of(Row::new(row)))))?;
+    read(folder, T::DEF, |rows| all.extend(rows.iter().map(|row| convert(Row::new(row)))))?;
     Ok(all)
 }
 
@@ -117,8 +117,8 @@ struct Place {
     time: Ns,
 }
 
-/// By key, as they are stored; rows of a thread stand together in [`tables::THREAD_BY_CPU`], in the same order. Neither table
-/// is held: the second one is read beside the first.
+/// Reads the sums of threads. Both tables are sorted by key, and the rows of a thread are adjacent in [`tables::THREAD_BY_CPU`], so
+/// both are read in parallel and neither is held in memory.
 fn threads(folder: &Folder) -> Result<Threads, EngineError> {
     let (send, places) = mpsc::sync_channel(1);
     std::thread::scope(|scope| {
@@ -130,12 +130,12 @@ fn threads(folder: &Folder) -> Result<Threads, EngineError> {
                     Place { thread: ThreadKey(thread), cpu: cpu_id(cpu), time: Ns(time) }
                 };
                 let places: Vec<Place> = rows.iter().map(place).collect();
-                // Nobody wants it any more where the other table cannot be read, which is told there.
+                // If the receiver is gone, reading the other table failed; that error is reported there.
                 let _ = send.send(places);
             })
         });
         let mut places = places.into_iter().flatten().peekable();
-        let mut filing = Filing::default();
+        let mut builder = ThreadsBuilder::default();
         let read = read(folder, &tables::THREADS, |rows| {
             for row in rows {
                 let row = Row::new(row);
@@ -144,13 +144,13 @@ fn threads(folder: &Folder) -> Result<Threads, EngineError> {
                 while let Some(place) = places.next_if(|p| p.thread == key) {
                     of_thread.push((place.cpu, place.time));
                 }
-                filing.push(thread(&row, of_thread));
+                builder.push(thread(&row, of_thread));
             }
         });
         drop(places);
         reading.join().map_err(|_| EngineError::Other("reading a table failed".into()))??;
         read?;
-        Ok(filing.finish())
+        Ok(builder.finish())
     })
 }
 
@@ -160,7 +160,7 @@ fn thread(row: &Row<'_, threads::Table>, by_cpu: Vec<(CpuId, Ns)>) -> ThreadTota
     let count = |col| row.get::<i64>(col).cast_unsigned();
     let states = ThreadState::ALL.map(|state| match state {
         ThreadState::Running => ns(RUNNING_NS),
-        // Null counts as nothing.
+        // Null counts as 0.
         ThreadState::Ready => ns(READY_NS.or_zero()),
         ThreadState::Blocked => ns(BLOCKED_NS),
         ThreadState::Unknown => ns(UNKNOWN_NS),
@@ -170,7 +170,7 @@ fn thread(row: &Row<'_, threads::Table>, by_cpu: Vec<(CpuId, Ns)>) -> ThreadTota
     ThreadTotals {
         thread: ThreadKey(row.get(THREAD)),
         tid: tid_of(row.get(TID)),
-        life: u32::try_from(row.get(LIFE)).unwrap_or(0),
+        instance: u32::try_from(row.get(INSTANCE)).unwrap_or(0),
         pid: row.get(PID).and_then(|p| i32::try_from(p).ok()).map_or(Pid::UNKNOWN, Pid),
         name: row.get(NAME).map(Into::into),
         begin: ns(BEGIN_NS),
@@ -183,7 +183,7 @@ fn thread(row: &Row<'_, threads::Table>, by_cpu: Vec<(CpuId, Ns)>) -> ThreadTota
         voluntary: count(VOLUNTARY),
         max_ready: ns(MAX_READY_NS.or_zero()),
         migrations: count(MIGRATIONS),
-        unwoken: count(UNWOKEN),
+        missing_wakeups: count(UNWOKEN),
         by_cpu,
         nowhere: states[ThreadState::Running as usize] - placed,
         inferred: Ns::ZERO,
@@ -192,14 +192,14 @@ fn thread(row: &Row<'_, threads::Table>, by_cpu: Vec<(CpuId, Ns)>) -> ThreadTota
 
 fn cpu(row: Row<'_, cpus::Table>) -> CpuTotals {
     let states = row.all([cpus::BUSY_NS, cpus::IDLE_NS, cpus::UNKNOWN_NS]).map(Ns);
-    let [switches, broken] = row.all([cpus::SWITCHES, cpus::BROKEN]).map(i64::cast_unsigned);
+    let [switches, inconsistent_switches] = row.all([cpus::SWITCHES, cpus::BROKEN]).map(i64::cast_unsigned);
     CpuTotals {
         cpu: cpu_id(row.get(cpus::CPU)),
         states,
         lossy: Ns(row.get(cpus::LOSSY_NS)),
         inferred: Ns::ZERO,
         switches,
-        broken,
+        inconsistent_switches,
         followed: switches > 0 || states[0] + states[1] > Ns::ZERO,
     }
 }

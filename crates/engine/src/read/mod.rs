@@ -1,4 +1,4 @@
-//! One reading of a source through ingest and the accountant; and again, where the first one showed that it must be.
+//! Reads a source through ingest and the accountant, a second time if the first reading shows that this is needed.
 
 pub(crate) mod folder;
 pub(crate) mod foreign;
@@ -8,60 +8,60 @@ mod stored;
 use crate::{EngineError, Source};
 use account::{Accountant, Collector, InferredIndex, Laws, LossIndex, Rules, Sink, Stretches, Totals};
 use ingest::{Ending, Facts, Ingested, Limits};
-use model::{Batch, Span, Stacks, WakeKind, What};
+use model::{Batch, EventKind, Span, Stacks, WakeKind};
 use std::ops::ControlFlow;
 use symbols::SymbolPath;
 use topology::Machine;
 
-/// How to account.
+/// Options for reading and accounting.
 #[derive(Clone, Debug, Default)]
 pub struct PassOptions {
-    /// Lossy time counts as unknown.
+    /// Count lossy time as unknown.
     pub strict_loss: bool,
-    /// What the user says of the machine.
+    /// The machine as described by the user.
     pub machine: Option<Machine>,
-    /// What to do about time that no chain tells.
+    /// Whether to infer unknown time.
     pub infer: Infer,
-    /// Only of this part of the recording sums are made ([`account::Rules::within`]).
+    /// Compute sums only for this part of the recording ([`account::Rules::within`]).
     pub within: Option<Span>,
-    /// A file's stretches are kept as it is opened, in temporary files where they are many: for who will ask for more than its
-    /// sums. Else it is read again for each table that is made of them.
+    /// Keep a file's stretches when it is opened, in temporary files if they are many: for callers that need more than sums.
+    /// Otherwise the file is read again for each table made from stretches.
     pub keep: bool,
-    /// Where the names of functions are looked for that the source does not tell; else where this machine keeps them.
+    /// Where to look up functions that the source does not name; by default in this machine's usual places.
     pub symbols: Option<SymbolPath>,
-    /// How an earlier reading of the same source ended: this one must end alike.
+    /// How an earlier reading of the same source ended; this one must end in the same way.
     pub ending: Option<Ending>,
 }
 
-/// What to do about time that is unknown, but of which other events tell who ran.
+/// What to do with unknown time for which other events show the running thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Infer {
-    /// It stays unknown.
+    /// Leave it unknown.
     #[default]
     No,
-    /// It stays unknown, and what can be inferred is found beside it.
+    /// Leave it unknown, and provide inferred stretches separately.
     Apart,
-    /// What can be inferred stands in every table and sum (`--inferred`).
+    /// Include inferred time in every table and sum (`--inferred`).
     Within,
 }
 
 /// A source, accounted for.
 pub struct Accounted {
-    /// What the source said of itself.
+    /// Facts about the source.
     pub facts: Facts,
-    /// The machine: what the source says, under what the user says.
+    /// The machine as recorded by the source, overlaid with the user's description.
     pub machine: Machine,
-    /// Its sums.
+    /// The sums.
     pub totals: Totals,
-    /// How reading went.
+    /// The result of reading.
     pub ingested: Ingested,
-    /// How far it is from each law.
+    /// The deviation from each law.
     pub laws: Laws,
-    /// Whether all of it had to be sorted, since an event came after its time had passed.
+    /// Whether all events had to be sorted because one came too late.
     pub sorted_all: bool,
 }
 
-/// The sums of a source, in one reading where nothing was lost.
+/// Computes the sums of a source, in one reading if nothing was lost.
 ///
 /// # Errors
 /// As [`account_with`].
@@ -69,11 +69,11 @@ pub fn account(source: &dyn Source, options: &PassOptions) -> Result<Accounted, 
     account_with(source, options, |_| Ok(()), |(), _| Ok(())).map(|(accounted, ())| accounted)
 }
 
-/// The same, with a sink for the stretches and one for the events. A second reading (for a loss whose extent is known only
-/// at the end, or an event that came too late) begins with fresh ones: `sink` is asked again.
+/// Like [`account()`], with a sink for stretches and a callback for events. A second reading (after a loss whose extent is known only
+/// at the end, or an event that came too late) starts with a new sink: `sink` is called again.
 ///
 /// # Errors
-/// The source cannot be opened, its reader fails, a second reading ends otherwise than the first, temporary files cannot be
+/// The source cannot be opened, its reader fails, a second reading ends differently from the first, temporary files cannot be
 /// written, or `each` fails.
 pub fn account_with<S: Sink>(
     source: &dyn Source,
@@ -104,7 +104,7 @@ pub fn account_with<S: Sink>(
             Ok(ControlFlow::Continue(()))
         })
         .map_err(|error| error.either(failed))?;
-        EngineError::unless_alike(
+        EngineError::check_same_ending(
             source.path(),
             ending.get_or_insert_with(|| ingested.ending.clone()),
             &ingested.ending,
@@ -126,15 +126,15 @@ pub fn account_with<S: Sink>(
             totals = totals.with_inferred();
         }
         let machine = machine(&facts, &totals, options);
-        let laws = Laws::of(&totals)?;
+        let laws = Laws::check(&totals)?;
         return Ok((Accounted { facts, machine, totals, ingested, laws, sorted_all: sort_all }, sink));
     }
 }
 
-/// So many wake events tell whether a source has wakings (ACCOUNTING.md).
+/// The number of wake events that decide whether a source has `sched_waking` (docs/accounting.md).
 const FIRST_WAKES: usize = 10_000;
 
-/// Which wake events occur among the first of a source that does not say which it has.
+/// Which kinds of wake events occur first in a source that does not state which it has.
 #[derive(Clone, Copy, Default)]
 struct Wakes {
     waking: bool,
@@ -146,7 +146,7 @@ fn first_wakes(source: &dyn Source) -> Result<Wakes, EngineError> {
     let (mut seen, mut left) = (Wakes::default(), FIRST_WAKES);
     let read = ingest::run(source.open().map_err(failed)?, false, Limits::default(), |batch| {
         let kinds = batch.events.iter().filter_map(|e| match &e.what {
-            What::Wake(wake) => Some(wake.kind),
+            EventKind::Wake(wake) => Some(wake.kind),
             _ => None,
         });
         for kind in kinds.filter(|k| matches!(k, WakeKind::Waking | WakeKind::Wakeup)).take(left) {
@@ -154,11 +154,11 @@ fn first_wakes(source: &dyn Source) -> Result<Wakes, EngineError> {
             seen.wakeup |= kind == WakeKind::Wakeup;
             left -= 1;
         }
-        // More can show nothing once both were seen.
+        // Stop once both kinds were seen.
         let done = left == 0 || seen.waking && seen.wakeup;
         Ok(if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     });
-    // How it ends shows when all of it is read.
+    // Errors at the end are reported by the full reading.
     read.map(|_| seen).map_err(|error| error.either(failed))
 }
 
@@ -172,27 +172,27 @@ pub(crate) fn rules(facts: &Facts, losses: Option<LossIndex>, options: &PassOpti
         losses,
         strict: options.strict_loss,
         infer: options.infer != Infer::No,
-        whole: facts.whole_machine,
+        whole_machine: facts.whole_machine,
         within: options.within,
     }
 }
 
 fn machine(facts: &Facts, totals: &Totals, options: &PassOptions) -> Machine {
-    let told = facts.machine.clone().unwrap_or_else(|| Machine::of_cpus(totals.cpus.iter().map(|c| c.cpu)));
+    let recorded = facts.machine.clone().unwrap_or_else(|| Machine::of_cpus(totals.cpus.iter().map(|c| c.cpu)));
     match &options.machine {
-        Some(user) => told.overlay(user.clone()),
-        None => told,
+        Some(user) => recorded.overlay(user.clone()),
+        None => recorded,
     }
 }
 
-/// Names the frames of callchains that their source told no function of, from what this machine keeps. Gives what is to be
-/// said of those that stay without.
+/// Looks up the functions of callchain frames that the source does not name, on this machine. Returns a note for those that remain
+/// unnamed.
 pub(crate) fn name_frames(stacks: &mut Stacks, options: &PassOptions) -> Vec<String> {
     let path = options.symbols.clone().unwrap_or_else(symbols::SymbolPath::of_this_machine);
     symbols::name(stacks, &path).sentences()
 }
 
-/// What a collector collected, as the options want it.
+/// Returns the collected stretches, with losses and inferred time applied as the options say.
 pub(crate) fn stretches(collector: Collector, accounted: &Accounted, options: &PassOptions) -> Stretches {
     let mut stretches = collector.finish();
     if options.strict_loss {

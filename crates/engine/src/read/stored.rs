@@ -1,17 +1,17 @@
-//! The stretches of a trace folder as they are stored, for who draws them.
+//! The stored stretches and events of a trace folder, for the viewer.
 
 use crate::session::Kind;
 use crate::tables::totals::followed_of;
 use crate::{EngineError, Session};
 use analysis::{BandSteps, Context};
 use model::{CpuStretch, Event, Ns, Span, ThreadStretch, tables};
-use store::Brief;
+use store::BriefStretch;
 
 impl Session {
-    /// The stretches of all threads of a trace folder, in order of start, some thousands at a time.
+    /// Passes on the stretches of all threads of a trace folder, in order of start, a few thousand at a time.
     ///
     /// # Errors
-    /// It is no trace folder, or is damaged, or `each` failed.
+    /// It is not a trace folder, or is damaged, or `each` failed.
     pub fn thread_stretches(
         &self,
         each: impl FnMut(&[ThreadStretch]) -> Result<(), EngineError>,
@@ -19,15 +19,18 @@ impl Session {
         self.stored()?.thread_stretches(None, each)
     }
 
-    /// [`Self::thread_stretches`] with no more than a picture shows of them.
+    /// [`Self::thread_stretches`] with only the fields that are drawn.
     ///
     /// # Errors
     /// As [`Self::thread_stretches`].
-    pub fn threads_in_brief(&self, each: impl FnMut(&[Brief]) -> Result<(), EngineError>) -> Result<(), EngineError> {
-        self.stored()?.threads_in_brief(each)
+    pub fn brief_thread_stretches(
+        &self,
+        each: impl FnMut(&[BriefStretch]) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        self.stored()?.brief_thread_stretches(each)
     }
 
-    /// The events of a trace folder that tell of more than stretches (power, parking, marks, values), and all texts told so far.
+    /// Passes on the events of a trace folder that are not in stretches (power, parking, marks, values), with all names read so far.
     ///
     /// # Errors
     /// As [`Self::thread_stretches`].
@@ -38,7 +41,7 @@ impl Session {
         self.stored()?.events_without_stretches(each)
     }
 
-    /// The stretches of all CPUs of a trace folder, in order of start.
+    /// Passes on the stretches of all CPUs of a trace folder, in order of start.
     ///
     /// # Errors
     /// As [`Self::thread_stretches`].
@@ -46,7 +49,7 @@ impl Session {
         self.stored()?.cpu_stretches(None, each)
     }
 
-    /// What the table `concurrency_bands` counts, from step to step: told of the stretches of [`Self::cpu_stretches`].
+    /// Returns a counter for the steps of the table `concurrency_bands`; feed it the stretches of [`Self::cpu_stretches`].
     ///
     /// # Errors
     /// As [`Self::thread_stretches`].
@@ -57,10 +60,10 @@ impl Session {
         Ok(BandSteps::new(&Context { machine: self.machine(), span, followed: &followed, ready_known }))
     }
 
-    /// What tells these stretches from any others: the trace, and the checksums of their files.
+    /// Returns a text that identifies the stored stretches: the trace's id and the checksums of the files.
     ///
     /// # Errors
-    /// It is no trace folder.
+    /// It is not a trace folder.
     pub fn states_stamp(&self) -> Result<String, EngineError> {
         let manifest = self.stored()?.manifest();
         let states = manifest.files.iter().filter(|(name, _)| name.starts_with("states/"));
@@ -72,12 +75,12 @@ impl Session {
         match self.kind() {
             Kind::Folder(folder, None) => Ok(folder),
             Kind::Folder(..) => Err(EngineError::Other(format!(
-                "{}: what is stored has no inferred time: leave out --inferred",
+                "{}: stored stretches do not include inferred time: remove --inferred",
                 self.path().display()
             ))),
             Kind::Source(..) => {
                 let path = self.path().display();
-                Err(EngineError::Other(format!("{path} is no trace folder: run `corewise import {path}` first")))
+                Err(EngineError::Other(format!("{path} is not a trace folder: run `corewise import {path}` first")))
             }
         }
     }

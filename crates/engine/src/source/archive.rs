@@ -1,4 +1,4 @@
-//! Archives of many files: zip and tar, unpacked as one folder, or as the one file in them that is a trace.
+//! Archives (zip and tar), unpacked as a folder or as the one file in them that is a trace.
 
 use super::HEAD;
 use super::unpack::{Bound, Unpacked, copied, copy};
@@ -9,22 +9,22 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 use tempfile::TempDir;
 
-/// More files than any trace has.
-const MOST_FILES: usize = 100_000;
-/// So many folders of an archive are looked at for a trace.
-const MOST_TRIED: usize = 64;
-/// No trace's files lie deeper.
-const DEEPEST: usize = 32;
+/// Archives with more files than this are refused: no trace has as many.
+const MAX_FILES: usize = 100_000;
+/// The maximum number of folders in an archive that are tried as a trace.
+const MAX_TRIED: usize = 64;
+/// The maximum depth of folders in an archive.
+const MAX_DEPTH: usize = 32;
 
-/// The folder that an archive holds where one is a trace; else the first file in it that an importer knows; else all of it.
+/// Unpacks a zip archive: the folder if it is a trace, else the first file that an importer recognises, else everything.
 pub(super) fn zip(path: &Path, mut file: File) -> Result<Unpacked, EngineError> {
     let size = file.metadata().map_err(EngineError::io(path))?.len();
-    if members(&mut file).is_some_and(|count| count > MOST_FILES as u64) {
+    if members(&mut file).is_some_and(|count| count > MAX_FILES as u64) {
         return Err(too_many(path));
     }
     let bad = |e: zip::result::ZipError| EngineError::Other(format!("{}: a damaged zip archive: {e}", path.display()));
     let mut archive = zip::ZipArchive::new(file).map_err(bad)?;
-    if archive.len() > MOST_FILES {
+    if archive.len() > MAX_FILES {
         return Err(too_many(path));
     }
     let mut names = Vec::new();
@@ -41,8 +41,8 @@ pub(super) fn zip(path: &Path, mut file: File) -> Result<Unpacked, EngineError> 
             continue;
         }
         let Some(importer) = import::detect(&head) else { continue };
-        // The metadata of a CTF trace is a file of its own, but tells nothing without those beside it.
-        if importer.is_folder() && tried < MOST_TRIED {
+        // The metadata of a CTF trace is a separate file that is useless without the files next to it.
+        if importer.is_folder() && tried < MAX_TRIED {
             tried += 1;
             folder = is_folder_of(importer.id(), name, &names);
         }
@@ -66,7 +66,7 @@ pub(super) fn zip(path: &Path, mut file: File) -> Result<Unpacked, EngineError> 
     Ok(Unpacked::Folder(folder))
 }
 
-/// Whether the folder that a file lies in is a trace of a format, by the names in it.
+/// Returns whether the folder of a file is a trace of a format, judged by its file names.
 fn is_folder_of(format: &str, file: &Path, names: &[Option<PathBuf>]) -> bool {
     let folder = file.parent().unwrap_or(Path::new(""));
     let below = names.iter().flatten().filter_map(|name| name.strip_prefix(folder).ok());
@@ -75,18 +75,18 @@ fn is_folder_of(format: &str, file: &Path, names: &[Option<PathBuf>]) -> bool {
     import::detect_folder(&below).is_some_and(|importer| importer.id() == format)
 }
 
-/// How many members a zip archive says that it has: asked before all of them are read into memory. `None`: it does not say.
+/// Returns the number of members that a zip archive states, before its directory is read into memory; `None` if it is not stated.
 fn members(file: &mut File) -> Option<u64> {
     const END: [u8; 4] = *b"PK\x05\x06";
     const END_64: [u8; 4] = *b"PK\x06\x06";
     const PLACE_64: [u8; 4] = *b"PK\x06\x07";
-    /// The end with its longest comment, and the place of the other end before it.
+    /// The size of the end record with the longest comment, and of the zip64 locator before it.
     const TAIL: u64 = (1 << 16) + 22 + 20;
     let size = file.seek(SeekFrom::End(0)).ok()?;
-    let mut bytes = |from: u64, most: u64| -> Option<Vec<u8>> {
+    let mut bytes = |from: u64, max: u64| -> Option<Vec<u8>> {
         let mut read = Vec::new();
         file.seek(SeekFrom::Start(from)).ok()?;
-        file.take(most).read_to_end(&mut read).ok()?;
+        file.take(max).read_to_end(&mut read).ok()?;
         Some(read)
     };
     let tail = bytes(size.saturating_sub(TAIL), TAIL)?;
@@ -100,7 +100,7 @@ fn members(file: &mut File) -> Option<u64> {
     Some(if end.starts_with(&END_64) { many.max(few.into()) } else { few.into() })
 }
 
-/// The regular files of an archive, and links between them; devices are left out.
+/// Unpacks a tar archive: regular files and the links between them. Devices are omitted.
 pub(super) fn tar(path: &Path, file: File) -> Result<TempDir, EngineError> {
     let size = file.metadata().map_err(EngineError::io(path))?.len();
     let bad = |e: std::io::Error| EngineError::Other(format!("{}: a damaged tar archive: {e}", path.display()));
@@ -109,7 +109,7 @@ pub(super) fn tar(path: &Path, file: File) -> Result<TempDir, EngineError> {
     let (mut links, mut same) = (Vec::new(), Vec::new());
     let mut archive = tar::Archive::new(file);
     for (nth, entry) in archive.entries().map_err(bad)?.enumerate() {
-        if nth >= MOST_FILES {
+        if nth >= MAX_FILES {
             return Err(too_many(path));
         }
         let mut entry = entry.map_err(bad)?;
@@ -124,7 +124,7 @@ pub(super) fn tar(path: &Path, file: File) -> Result<TempDir, EngineError> {
             same.extend(inside(path, &to)?.map(|to| (name, to)));
         }
     }
-    // Only now: no file of the archive is written through a link of it.
+    // Links are created last, so that no file of the archive is written through a link.
     for (name, to) in &same {
         let (to, name) = (folder.path().join(to), folder.path().join(name));
         let parent = || std::fs::create_dir_all(name.parent().unwrap_or(folder.path()));
@@ -134,27 +134,27 @@ pub(super) fn tar(path: &Path, file: File) -> Result<TempDir, EngineError> {
     Ok(folder)
 }
 
-/// Makes a link as those of a sysfs tree are (`cpu0/cpufreq -> ../cpufreq/policy0`); none that leads out of the folder. What
-/// cannot be made is missing, as devices are.
+/// Creates a link like those of a sysfs tree (`cpu0/cpufreq -> ../cpufreq/policy0`), unless it leads out of the folder. Links that
+/// cannot be created are omitted.
 fn link(folder: &Path, name: &Path, to: &Path) {
     let up = to.components().take_while(|part| *part == Component::ParentDir).count();
     let down = to.components().skip(up).all(|part| matches!(part, Component::Normal(_)));
     let at = name.parent().unwrap_or(Path::new(""));
-    // A folder that is none by itself, but another link, would be left by another way than the one counted here.
+    // If the parent is itself a link, `..` leads elsewhere than counted here.
     let real = || folder.canonicalize().ok().zip(folder.join(at).canonicalize().ok());
-    if down && up <= at.components().count() && real().is_some_and(|(root, there)| root.join(at) == there) {
+    if down && up <= at.components().count() && real().is_some_and(|(root, parent)| root.join(at) == parent) {
         #[cfg(unix)]
         let _ = std::os::unix::fs::symlink(to, folder.join(name));
     }
 }
 
-/// A member's name, which stays inside the folder that it is unpacked to; `None` for that folder itself.
+/// Returns a member's path, checked to stay inside the target folder; `None` for that folder itself.
 fn inside(archive: &Path, name: &Path) -> Result<Option<PathBuf>, EngineError> {
     let refused = |why: &str| {
         let (archive, name) = (archive.display(), name.display().to_string());
         let name: String = name.chars().filter(|c| !c.is_control()).take(100).collect();
         EngineError::Other(format!(
-            "{archive}: the name of a member, {name}, {why}: no trace is packed so. If it is one, unpack it yourself"
+            "{archive}: the path of a member, {name}, {why}: this is not expected in a trace. If it is a trace, unpack it yourself"
         ))
     };
     let mut clean = PathBuf::new();
@@ -165,14 +165,14 @@ fn inside(archive: &Path, name: &Path) -> Result<Option<PathBuf>, EngineError> {
             _ => return Err(refused("leads out of the archive")),
         }
     }
-    if clean.components().count() > DEEPEST {
-        return Err(refused(&format!("is deeper than {DEEPEST} folders")));
+    if clean.components().count() > MAX_DEPTH {
+        return Err(refused(&format!("is deeper than {MAX_DEPTH} folders")));
     }
     Ok(Some(clean).filter(|name| !name.as_os_str().is_empty()))
 }
 
 fn too_many(path: &Path) -> EngineError {
-    EngineError::Other(format!("{}: more than {MOST_FILES} files are packed in it: this is no trace", path.display()))
+    EngineError::Other(format!("{}: the archive has more than {MAX_FILES} files: this is not a trace", path.display()))
 }
 
 fn create(folder: &Path, name: &Path) -> Result<File, EngineError> {

@@ -1,4 +1,4 @@
-//! One file.
+//! A source that is one file.
 
 use super::checksum::source_id;
 use super::{Identity, Priority, Source, head, unknown};
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use store::{ContentHash, SourceFile};
 
-/// So long a FIFO may stay without a writer.
+/// How long to wait for a writer of a FIFO, in ms.
 const WRITER_MS: u64 = 10_000;
 
-/// A file of a format that an importer knows.
+/// A file of a known format.
 pub struct FileSource {
     path: PathBuf,
     file: File,
@@ -22,19 +22,18 @@ pub struct FileSource {
 }
 
 impl FileSource {
-    /// A file, by the name that the user gave.
+    /// Creates a source from an open file and the path that the user gave.
     ///
     /// # Errors
-    /// It cannot be read, or no importer knows it.
+    /// The file cannot be read, or its format is unknown.
     pub(super) fn of(path: &Path, file: File) -> Result<Self, EngineError> {
         let importer = import::detect(&head(&file, path)?).ok_or_else(|| unknown(path))?;
         Ok(Self { path: path.to_owned(), file, importer })
     }
 }
 
-/// A file that can be read anywhere: a pipe (or `-`, standard input) is copied to a temporary file first, since it may have
-/// to be read twice.
-pub(super) fn whole(path: &Path) -> Result<File, EngineError> {
+/// Opens a file for seeking. A pipe (or `-`, standard input) is copied to a temporary file, since it may have to be read twice.
+pub(super) fn open_seekable(path: &Path) -> Result<File, EngineError> {
     if path == Path::new("-") {
         return spooled(&mut std::io::stdin().lock()).map_err(EngineError::temporary);
     }
@@ -46,13 +45,13 @@ pub(super) fn whole(path: &Path) -> Result<File, EngineError> {
     spooled(&mut pipe).map_err(EngineError::temporary)
 }
 
-/// Opens a FIFO, but does not wait for ever for somebody to write to it.
+/// Opens a FIFO, and waits at most [`WRITER_MS`] for a writer.
 fn fifo(path: &Path) -> Result<File, EngineError> {
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(EngineError::io(path))?;
     let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
     let mut wait = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     let until = Instant::now() + Duration::from_millis(WRITER_MS);
-    // A signal that comes meanwhile takes nothing of the time.
+    // After a signal, wait for the rest of the time.
     let ready = loop {
         let left = until.saturating_duration_since(Instant::now()).as_millis();
         // SAFETY: one entry, valid for the call.
@@ -61,13 +60,15 @@ fn fifo(path: &Path) -> Result<File, EngineError> {
             break ready;
         }
     };
-    // SAFETY: the flags of a file that is open here.
+    // SAFETY: changes the flags of a file that is open here.
     unsafe { libc::fcntl(fd, libc::F_SETFL, libc::fcntl(fd, libc::F_GETFL) & !libc::O_NONBLOCK) };
     if ready > 0 {
         return Ok(file);
     }
     let (path, seconds) = (path.display(), WRITER_MS / 1000);
-    Err(EngineError::Other(format!("{path}: nobody wrote to this FIFO within {seconds} s; start its writer first")))
+    Err(EngineError::Other(format!(
+        "{path}: nothing was written to this FIFO within {seconds} s: start its writer first"
+    )))
 }
 
 fn spooled(from: &mut impl Read) -> std::io::Result<File> {
@@ -87,15 +88,15 @@ impl Source for FileSource {
     }
 
     fn open(&self) -> Result<Opened<'static>, Fatal> {
-        let again = || -> std::io::Result<Positioned> { Ok(Positioned { file: self.file.try_clone()?, at: 0 }) };
-        let file = again().map_err(|e| Fatal::new(format!("cannot be read again: {e}"), 0))?;
+        let reopen = || -> std::io::Result<Positioned> { Ok(Positioned { file: self.file.try_clone()?, at: 0 }) };
+        let file = reopen().map_err(|e| Fatal::new(format!("the file cannot be read again: {e}"), 0))?;
         self.importer.open(Input::File(Box::new(file)))
     }
 
     fn identity(&self, priority: &Priority) -> Result<Identity, EngineError> {
-        let mut whole =
+        let mut file =
             self.file.try_clone().map(|file| Positioned { file, at: 0 }).map_err(EngineError::io(&self.path))?;
-        let id = source_id(&mut whole, priority).map_err(EngineError::io(&self.path))?;
+        let id = source_id(&mut file, priority).map_err(EngineError::io(&self.path))?;
         let trace = store::trace_id_of_sources(std::slice::from_ref(&id));
         let path = self.path.display().to_string();
         let format = self.importer.id().to_owned();
@@ -106,7 +107,7 @@ impl Source for FileSource {
     }
 }
 
-/// A file with a place of its own in it: the same file is read by the importer and for its checksum at once.
+/// A file with its own position: the importer and the checksum read the same file at the same time.
 pub(super) struct Positioned {
     pub(super) file: File,
     pub(super) at: u64,
@@ -114,14 +115,14 @@ pub(super) struct Positioned {
 
 impl Read for Positioned {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        let got = loop {
+        let count = loop {
             match self.file.read_at(into, self.at) {
                 Err(why) if why.kind() == ErrorKind::Interrupted => {}
                 done => break done?,
             }
         };
-        self.at += got as u64;
-        Ok(got)
+        self.at += count as u64;
+        Ok(count)
     }
 }
 

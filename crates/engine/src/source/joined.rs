@@ -1,39 +1,39 @@
 //! Several recordings of one run as one source.
 //!
 //! ```text
-//!   perf.data   switches, wakings, …   ┐
-//!   Perfetto    marks, frames          ┴─ one trace on the first one's clock
+//!   perf.data   switches, wakeups, …   ┐
+//!   Perfetto    marks, frames          ┴─ one trace, on the clock of the first source
 //! ```
 //!
-//! Each group of events is taken from the first source that has any: two chains of switches of one CPU would contradict each
-//! other at every link. Marks, values, frames and names come from all.
+//! Each group of events is taken from the first source that has any: two recordings of the switches of one CPU would contradict each
+//! other. Marks, values, frames and names are taken from all sources.
 
 use super::{Identity, Priority, Source};
 use crate::EngineError;
-use ingest::{Fatal, Ledger, Opened, Reach, Stream, Trouble};
-use model::{Batch, CpuId, Event, MaybeNs, Ns, What};
+use ingest::{Anomaly, Fatal, Ledger, Opened, Reach, Stream};
+use model::{Batch, CpuId, Event, EventKind, MaybeNs, Ns};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use store::{ContentHash, SourceFile, SourceId};
 
-/// A source, and what to add to its times to have them on the first one's clock.
-pub struct Part {
+/// A source, and the offset of its clock.
+pub struct JoinedPart {
     /// The source.
     pub source: Box<dyn Source>,
-    /// `None`: it must have the first one's clock.
+    /// The time to add to match the clock of the first source; with `None`, both must have the same clock.
     pub offset: Option<Ns>,
 }
 
 /// Several sources of one run.
 pub struct JoinedSource {
-    /// What the user named, where that is one thing; else the first part's.
+    /// The path that the user named, if it is one; else that of the first part is used.
     path: Option<PathBuf>,
     parts: Vec<(Box<dyn Source>, Ns)>,
-    /// Of each part, the groups that are taken from it.
+    /// The groups of events taken from each part.
     taken: OnceLock<Vec<Groups>>,
 }
 
-/// Groups of events, a bit each.
+/// Groups of events, one bit each.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Groups(u8);
 
@@ -45,26 +45,28 @@ impl Groups {
     const PARKING: u8 = 16;
     const ALL_PARTS: u8 = 32;
 
-    /// The group of an event.
-    fn of(what: &What) -> u8 {
+    /// Returns the group of an event.
+    fn of(what: &EventKind) -> u8 {
         match what {
-            What::Idle { .. } => Self::IDLE,
-            What::Frequency { .. } => Self::FREQUENCY,
-            What::Parking { .. } => Self::PARKING,
-            What::Irq { .. } => Self::IRQ,
-            What::Mark(_) | What::Value { .. } | What::Frame(_) | What::Name { .. } => Self::ALL_PARTS,
-            What::Present(_) | What::FrameTime(_) => Self::ALL_PARTS,
+            EventKind::Idle { .. } => Self::IDLE,
+            EventKind::Frequency { .. } => Self::FREQUENCY,
+            EventKind::Parking { .. } => Self::PARKING,
+            EventKind::Irq { .. } => Self::IRQ,
+            EventKind::Mark(_) | EventKind::Value { .. } | EventKind::Frame(_) | EventKind::Name { .. } => {
+                Self::ALL_PARTS
+            }
+            EventKind::Present(_) | EventKind::FrameTime(_) => Self::ALL_PARTS,
             _ => Self::THREADS,
         }
     }
 }
 
 impl JoinedSource {
-    /// Joins them.
+    /// Joins several sources.
     ///
     /// # Errors
-    /// One cannot be read, or counts by another clock and no offset is given.
-    pub fn new(parts: Vec<Part>) -> Result<Self, EngineError> {
+    /// A source cannot be read, or has another clock and no offset is given.
+    pub fn new(parts: Vec<JoinedPart>) -> Result<Self, EngineError> {
         let mut known: Option<String> = None;
         let mut joined = Vec::new();
         for part in parts {
@@ -74,8 +76,8 @@ impl JoinedSource {
             match (&known, part.offset) {
                 (Some(first), None) if *first != clock => {
                     return Err(EngineError::Other(format!(
-                        "{}: its times are of the clock {clock}, those of the first source of {first}: say with --offset what \
-                         to add to them",
+                        "{}: its clock is {clock}, but that of the first source is {first}: give the time to add to it with \
+                         --offset",
                         path.display()
                     )));
                 }
@@ -87,24 +89,24 @@ impl JoinedSource {
         Ok(Self { path: None, parts: joined, taken: OnceLock::new() })
     }
 
-    /// Parts of one thing that the user named.
-    pub(super) fn called(self, path: &Path) -> Self {
+    /// Sets the path that the user named, for parts of one folder.
+    pub(super) fn with_path(self, path: &Path) -> Self {
         Self { path: Some(path.to_owned()), ..self }
     }
 
-    /// Reads all parts once to see which groups each has.
+    /// Reads all parts once to find the groups that each has.
     fn groups(&self) -> Result<&[Groups], Fatal> {
         if let Some(taken) = self.taken.get() {
             return Ok(taken);
         }
-        let (mut given, mut taken) = (Groups::ALL_PARTS, Vec::new());
+        let (mut found, mut taken) = (Groups::ALL_PARTS, Vec::new());
         for (source, _) in &self.parts {
             let has = groups_of(source.open()?)?;
-            taken.push(Groups(has & !given | Groups::ALL_PARTS));
-            given |= has;
+            taken.push(Groups(has & !found | Groups::ALL_PARTS));
+            found |= has;
         }
-        // Of frame logs alone, each tells how long it was.
-        if given & Groups::THREADS == 0 {
+        // If all are frame logs, each contributes its length.
+        if found & Groups::THREADS == 0 {
             taken.iter_mut().for_each(|groups| groups.0 |= Groups::THREADS);
         }
         Ok(self.taken.get_or_init(|| taken))
@@ -116,11 +118,11 @@ fn groups_of(mut opened: Opened<'_>) -> Result<u8, Fatal> {
     for stream in &mut opened.streams {
         loop {
             batch.clear();
-            let reach = stream.next(&mut batch, &mut ingest::Troubles::default());
-            // A sample of no tracepoint that is known here makes no chain.
-            let own = batch.events.iter().filter(|e| !matches!(e.what, What::Sample | What::Loss(_)));
+            let reach = stream.next(&mut batch, &mut ingest::Anomalies::default());
+            // Samples and losses are not a chain of switches.
+            let own = batch.events.iter().filter(|e| !matches!(e.what, EventKind::Sample | EventKind::Loss(_)));
             has |= own.map(|e| Groups::of(&e.what)).fold(0, |all, one| all | one);
-            // Why it ends early is told when it is read in earnest.
+            // If it ends early, the full reading reports why.
             if !matches!(reach, Ok(Reach::Until(_))) {
                 break;
             }
@@ -185,8 +187,8 @@ impl Source for JoinedSource {
 }
 
 impl JoinedSource {
-    /// What a further part says: the scheduling facts of the one whose switches are taken, the machine of the first that
-    /// knows it.
+    /// Merges the facts of a further part: scheduling facts come from the part whose switches are taken, the machine from the first
+    /// part that has one.
     fn join_facts(&self, all: &mut ingest::Facts, more: ingest::Facts, groups: Groups, offset: Ns, at: usize) {
         let name = self.parts.get(at).map_or(String::new(), |(source, _)| source.path().display().to_string());
         if groups.0 & Groups::THREADS != 0 {
@@ -212,12 +214,12 @@ impl JoinedSource {
     }
 }
 
-/// A stream on another clock, of which some groups are taken.
+/// A stream with a clock offset, limited to some groups of events.
 struct Shifted {
     inner: Box<dyn Stream + Send>,
     offset: Ns,
     groups: Groups,
-    /// Which part it is, where [`Event::offset`] keeps it.
+    /// The index of the part, shifted to its place in [`Event::offset`].
     part: u64,
 }
 
@@ -232,14 +234,14 @@ impl Stream for Shifted {
                 self.shift(&mut event);
                 out.events[kept] = event;
                 kept += 1;
-            } else if matches!(event.what, What::Loss(_)) {
-                // No switches are taken from here, so no CPU's time is in doubt; marks and values may be missing.
-                bad.trouble("a recording that is read beside the first one lost events", event.offset, Trouble::Lost);
+            } else if matches!(event.what, EventKind::Loss(_)) {
+                // No switches come from this part, so the CPUs' times are not affected; marks and values may be missing.
+                bad.anomaly("another recording of the same run lost events", event.offset, Anomaly::Lost);
             }
         }
         out.events.truncate(kept);
         Ok(match reach {
-            Reach::Until(t) => Reach::Until(self.told(t)),
+            Reach::Until(t) => Reach::Until(self.moved_if_known(t)),
             Reach::End => Reach::End,
         })
     }
@@ -250,7 +252,7 @@ impl Shifted {
         if t == Ns::MIN || t == Ns::MAX { t } else { t + self.offset }
     }
 
-    fn told(&self, t: MaybeNs) -> MaybeNs {
+    fn moved_if_known(&self, t: MaybeNs) -> MaybeNs {
         t.get().map(|t| self.moved(t)).into()
     }
 
@@ -258,13 +260,15 @@ impl Shifted {
         event.at = self.moved(event.at);
         event.offset = event.offset & ((1 << store::PART_SHIFT) - 1) | self.part;
         match &mut event.what {
-            What::Wake(wake) => wake.stamp = self.moved(wake.stamp),
-            What::Loss(loss) => {
-                loss.from = self.told(loss.from);
-                loss.to = self.told(loss.to);
+            EventKind::Wake(wake) => wake.stamp = self.moved(wake.stamp),
+            EventKind::Loss(loss) => {
+                loss.from = self.moved_if_known(loss.from);
+                loss.to = self.moved_if_known(loss.to);
             }
-            // Beside the switches of another source, they do not move the recording's ends.
-            What::Mark(_) | What::Value { .. } | What::Frame(_) if self.groups.0 & Groups::THREADS == 0 => {
+            // If another source has the switches, these events do not change the ends of the recording.
+            EventKind::Mark(_) | EventKind::Value { .. } | EventKind::Frame(_)
+                if self.groups.0 & Groups::THREADS == 0 =>
+            {
                 event.cpu = CpuId::UNKNOWN;
             }
             _ => {}

@@ -1,4 +1,4 @@
-//! Sources that can be read more than once.
+//! Sources of events, which can be read more than once.
 
 mod archive;
 mod checksum;
@@ -9,7 +9,7 @@ mod unpack;
 
 pub use checksum::Priority;
 pub use file::FileSource;
-pub use joined::{JoinedSource, Part};
+pub use joined::{JoinedPart, JoinedSource};
 
 use crate::EngineError;
 use ingest::{Fatal, Importer, Opened};
@@ -18,56 +18,56 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use store::SourceFile;
 
-/// The largest head that an importer asks for.
+/// The number of bytes at the start of a file from which importers detect their format.
 const HEAD: u64 = 4096;
 
-/// What a source is known by.
+/// The identity of a source.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// The trace's id, from the content of its files.
+    /// The trace's id, computed from the content of its files.
     pub trace: i64,
-    /// The files that it was made from.
+    /// The files of the source.
     pub files: Vec<SourceFile>,
 }
 
-/// A source of events that may be opened again: a late event or a loss asks for a second reading.
+/// A source of events. It can be opened again, since a late event or a loss requires a second reading.
 pub trait Source: Sync + Send {
     /// The file or folder that the user named.
     fn path(&self) -> &Path;
     /// The format's name.
     fn format(&self) -> &'static str;
-    /// Of how many sources it is joined; each event's offset then tells which ([`store::PART_SHIFT`]).
+    /// The number of joined sources; each event's offset contains the index of its source ([`store::PART_SHIFT`]).
     fn parts(&self) -> usize {
         1
     }
-    /// Opens it from the start.
+    /// Opens the source at its start.
     ///
     /// # Errors
-    /// As its importer says.
+    /// Those of the importer.
     fn open(&self) -> Result<Opened<'static>, Fatal>;
-    /// What it is known by; may read all of it.
+    /// Computes the identity; may read the whole source.
     ///
     /// # Errors
-    /// It cannot be read, or nobody wants it any more.
+    /// The source cannot be read, or the checksum was cancelled.
     fn identity(&self, priority: &Priority) -> Result<Identity, EngineError>;
 }
 
-/// Every format that is read, in the order in which they are asked.
+/// All supported formats, in the order in which they are tried.
 #[must_use]
 pub fn formats() -> &'static [&'static dyn Importer] {
     import::FORMATS
 }
 
-/// Opens what another tool recorded: a file, a folder of files, or either of them packed (gzip, zip, zstd, tar). `-` is
+/// Opens a recording of another tool: a file, a folder of files, or either of them packed (gzip, zip, zstd, tar). `-` is
 /// standard input.
 ///
 /// # Errors
-/// It cannot be read, or no importer knows it.
+/// The recording cannot be read, or its format is unknown.
 pub fn open_source(path: &Path) -> Result<Box<dyn Source>, EngineError> {
     if path.is_dir() {
         return folder::open(path);
     }
-    let file = file::whole(path)?;
+    let file = file::open_seekable(path)?;
     if import::detect(&head(&file, path)?).is_some() {
         return Ok(Box::new(FileSource::of(path, file)?));
     }
@@ -77,9 +77,9 @@ pub fn open_source(path: &Path) -> Result<Box<dyn Source>, EngineError> {
     }
 }
 
-/// The folder that an archive holds; `None` where the path names no archive, or one that cannot be unpacked.
+/// Unpacks an archive of a folder; `None` if the path is not an archive or cannot be unpacked.
 pub(crate) fn unpacked_folder(path: &Path) -> Option<tempfile::TempDir> {
-    // A pipe would be waited on for ever.
+    // Opening a pipe would block forever.
     let file = if path.is_file() { File::open(path).ok()? } else { return None };
     match unpack::unpack(path, file).ok()? {
         unpack::Unpacked::Folder(folder) => Some(folder),
@@ -87,7 +87,7 @@ pub(crate) fn unpacked_folder(path: &Path) -> Option<tempfile::TempDir> {
     }
 }
 
-/// A file's first bytes; it stands at its start again.
+/// Reads a file's first bytes and seeks back to its start.
 fn head(mut file: &File, path: &Path) -> Result<Vec<u8>, EngineError> {
     let mut head = Vec::new();
     let mut read = || {
@@ -99,7 +99,7 @@ fn head(mut file: &File, path: &Path) -> Result<Vec<u8>, EngineError> {
     Ok(head)
 }
 
-/// No importer knows it.
+/// Returns the error for an unknown format.
 fn unknown(path: &Path) -> EngineError {
     let known: Vec<&str> = formats().iter().map(|f| f.id()).collect();
     EngineError::UnknownFormat { path: path.to_owned(), known: known.join(", ") }

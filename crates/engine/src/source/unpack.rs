@@ -1,4 +1,4 @@
-//! Packed traces, as people send them: gzip, zstd, zip and tar, one around the other, unpacked into temporary files.
+//! Unpacks traces (gzip, zstd, zip and tar, also nested) into temporary files.
 
 use super::archive::{tar, zip};
 use super::{head, unknown};
@@ -10,19 +10,20 @@ use std::path::Path;
 use std::rc::Rc;
 use tempfile::TempDir;
 
-/// So many packings may lie around each other.
-const LAYERS: usize = 4;
-/// What unpacks to more than this, and to more than [`MOST_RATIO`] times its size, is no trace: those shrink by 5 to 30.
+/// The maximum nesting of packed formats.
+const MAX_LAYERS: usize = 4;
+/// Files that unpack to more than this, and to more than [`MAX_RATIO`] times their size, are refused: traces compress by a factor
+/// of 5 to 30.
 const LARGE: u64 = 1 << 30;
-const MOST_RATIO: u64 = 200;
+const MAX_RATIO: u64 = 200;
 pub(super) enum Unpacked {
     File(File),
     Folder(TempDir),
 }
 
-/// Unpacks a file until an importer knows what is in it.
+/// Unpacks a file until an importer recognises its content.
 pub(super) fn unpack(path: &Path, mut file: File) -> Result<Unpacked, EngineError> {
-    for _ in 0..LAYERS {
+    for _ in 0..MAX_LAYERS {
         let head = head(&file, path)?;
         if import::detect(&head).is_some() {
             return Ok(Unpacked::File(file));
@@ -47,17 +48,17 @@ pub(super) fn unpack(path: &Path, mut file: File) -> Result<Unpacked, EngineErro
             _ => return Err(unknown(path)),
         };
     }
-    Err(EngineError::Other(format!("{}: packed more than {LAYERS} times", path.display())))
+    Err(EngineError::Other(format!("{}: packed more than {MAX_LAYERS} times", path.display())))
 }
 
 fn by_hand(path: &Path, packer: &str, command: &str) -> EngineError {
     let path = path.display();
     EngineError::Other(format!(
-        "{path}: packed by {packer}, which corewise does not undo: run `{command} {path}` first"
+        "{path}: packed with {packer}, which corewise does not read: run `{command} {path}` first"
     ))
 }
 
-/// Counts what is read of a packed file, to compare with what comes out.
+/// Counts the bytes read of a packed file, to compare with the unpacked size.
 struct Counted {
     file: File,
     read: Rc<Cell<u64>>,
@@ -70,13 +71,13 @@ fn counted(file: File) -> (Counted, Rc<Cell<u64>>) {
 
 impl Read for Counted {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        let got = self.file.read(into)?;
-        self.read.set(self.read.get() + got as u64);
-        Ok(got)
+        let count = self.file.read(into)?;
+        self.read.set(self.read.get() + count as u64);
+        Ok(count)
     }
 }
 
-/// Watches what comes out of a packed file.
+/// Limits the unpacked size of a file.
 pub(super) struct Bound<'a> {
     path: &'a Path,
     written: u64,
@@ -89,9 +90,9 @@ impl<'a> Bound<'a> {
 
     fn more(&mut self, bytes: usize, packed: u64) -> Result<(), EngineError> {
         self.written += bytes as u64;
-        if self.written > LARGE && self.written / MOST_RATIO > packed {
+        if self.written > LARGE && self.written / MAX_RATIO > packed {
             return Err(EngineError::Other(format!(
-                "{}: unpacks to more than {MOST_RATIO} times its size ({} GiB so far): this is no trace. If it is one, unpack it yourself",
+                "{}: unpacks to more than {MAX_RATIO} times its size ({} GiB so far): this is not expected of a trace. If it is one, unpack it yourself",
                 self.path.display(),
                 self.written >> 30
             )));
@@ -100,7 +101,7 @@ impl<'a> Bound<'a> {
     }
 }
 
-/// All that a reader gives, in a temporary file.
+/// Copies all bytes of a reader to a temporary file.
 pub(super) fn copied(path: &Path, from: &mut dyn Read, packed: &Cell<u64>) -> Result<File, EngineError> {
     let mut to = tempfile::tempfile().map_err(EngineError::temporary)?;
     copy(path, from, &mut to, &|| packed.get(), &mut Bound::of(path))?;
@@ -117,19 +118,19 @@ pub(super) fn copy(
 ) -> Result<(), EngineError> {
     let mut buffer = vec![0; 1 << 16];
     loop {
-        let got = match from.read(&mut buffer) {
+        let count = match from.read(&mut buffer) {
             Ok(0) => return Ok(()),
-            Ok(got) => got,
+            Ok(count) => count,
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
             Err(e) => {
                 let (path, good) = (path.display(), bound.written);
-                let advice = "what comes before can be had by unpacking it yourself";
+                let advice = "to read the part before that, unpack it yourself";
                 return Err(EngineError::Other(format!(
-                    "{path}: damaged behind byte {good} of what is packed in it ({e}); {advice}"
+                    "{path}: damaged after byte {good} of its unpacked content ({e}); {advice}"
                 )));
             }
         };
-        bound.more(got, packed())?;
-        to.write_all(&buffer[..got]).map_err(EngineError::temporary)?;
+        bound.more(count, packed())?;
+        to.write_all(&buffer[..count]).map_err(EngineError::temporary)?;
     }
 }

@@ -1,10 +1,10 @@
-//! Tables that analyses make of a trace's stretches, over all of it or a part.
+//! Tables that analyses make from a trace's stretches, for the whole recording or a part.
 
 use super::is_of_sums;
-use super::parallel::{self, Given};
+use super::parallel::{self, AnalysisInput};
 use super::rows::Batches;
 use super::totals::{followed, followed_of};
-use crate::read::folder::{Read, of_folder};
+use crate::read::folder::{Read, read_timeline};
 use crate::session::Kind;
 use crate::{EngineError, Session};
 use account::Stretches;
@@ -13,16 +13,16 @@ use model::{MadeFrom, Ns, Span, Table, TableDef, tables};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Whether an analysis makes it, so that it can be had of any part of a recording.
+/// Returns whether a table is made by an analysis and is therefore available for any part of a recording.
 pub(crate) fn is_analysis(def: &TableDef) -> bool {
     def.made_from == MadeFrom::Analysis
 }
 
 impl Session {
-    /// Whether a table's rows can be had at once: it is stored, was made before, or follows from the sums. Others need a pass over the trace.
+    /// Returns whether a table's rows are available without a pass over the trace: it is stored, cached, or computed from the sums.
     #[must_use]
     pub fn is_at_hand(&self, def: &TableDef) -> bool {
-        let made = |def: &TableDef| self.made.tables().iter().any(|t| t.def.name == def.name);
+        let made = |def: &TableDef| self.cache.tables().iter().any(|t| t.def.name == def.name);
         match def.made_from {
             MadeFrom::Totals | MadeFrom::Spans => true,
             MadeFrom::Analysis => !def.large && (self.is_stored(def) || made(def)),
@@ -30,22 +30,21 @@ impl Session {
         }
     }
 
-    /// Whether a table is quick to have of this trace, whatever was asked for before: it follows from the sums, or an import
-    /// stores it.
+    /// Returns whether a table is always quick to make for this trace: it is computed from the sums, or stored by an import.
     #[must_use]
     pub fn is_quick(&self, def: &TableDef) -> bool {
         is_of_sums(def) || def.name == tables::CONCURRENCY.name && self.is_folder() && self.is_as_stored(def)
     }
 
-    /// Whether an analysis makes a table, of any part of a recording, and it is held whole: several of them are had in one pass
-    /// ([`Self::prepare`], [`Self::analyse`]).
+    /// Returns whether a table is made by an analysis and held in memory. Several such tables can be made in one pass
+    /// ([`Self::prepare`], [`Self::analyse`]), for any part of a recording.
     #[must_use]
     pub fn is_of_part(def: &TableDef) -> bool {
         is_analysis(def) && !Self::is_large(def)
     }
 
-    /// Whether a table of an analysis lies in the folder, as it is asked for: of another machine, or with inferred time, it is
-    /// another table.
+    /// Returns whether the folder has the requested table of an analysis. With another machine or with inferred time, the stored
+    /// table does not apply.
     pub(crate) fn is_stored(&self, def: &TableDef) -> bool {
         match self.kind() {
             Kind::Folder(folder, None) if self.is_as_stored(def) => folder.has(def),
@@ -53,13 +52,13 @@ impl Session {
         }
     }
 
-    /// Whether a table is asked for as a folder keeps it: of all of the recording, the machine as recorded, no budget said.
+    /// Returns whether a folder's stored table applies: the whole recording, the recorded machine, the default budget.
     fn is_as_stored(&self, def: &TableDef) -> bool {
         let by_budget = Self::takes_budget(def) && self.slow.budget.is_some();
         self.options().machine.is_none() && self.part.is_none() && !by_budget
     }
 
-    /// The rows of one of them, of a part or of all.
+    /// Writes the rows of an analysis table, for a part or the whole recording.
     pub(crate) fn analysis_rows(
         &self,
         def: &'static TableDef,
@@ -68,7 +67,7 @@ impl Session {
     ) -> Result<(), EngineError> {
         match self.kind() {
             _ if def.large => self.drained(def, span, out)?,
-            // Of another machine, or not asked for before, it is not the folder's.
+            // Otherwise it is computed: for another machine, or for the first time.
             Kind::Folder(folder, None) if span.is_none() && self.is_stored(def) => {
                 self.stored_rows(folder, def, out)?
             }
@@ -77,20 +76,20 @@ impl Session {
         Ok(())
     }
 
-    /// One of them.
+    /// Returns an analysis table, cached or newly made.
     fn analysed(&self, def: &TableDef, span: Option<Span>) -> Result<Arc<Table>, EngineError> {
-        // Those as long as the recording are never held.
+        // Tables as long as the recording are never held in memory.
         let held = analysis::ANALYSES.iter().map(|a| a.table).filter(|def| Self::is_of_part(def));
         let every = || held.map(|def| def.name).collect::<Vec<_>>();
-        // Its own part is all that it has.
-        let span = span.filter(|s| self.part() != Some(*s));
-        if let (None, Some(made)) = (span, self.made.table(def.name)) {
+        // The session's own part counts as the whole.
+        let span = span.filter(|s| self.range() != Some(*s));
+        if let (None, Some(made)) = (span, self.cache.table(def.name)) {
             return Ok(made);
         }
-        let many = span.is_none() && self.made.asked.swap(true, Ordering::Relaxed);
+        let many = span.is_none() && self.cache.requested.swap(true, Ordering::Relaxed);
         let made = if many {
             self.make(&every(), Some(def))?;
-            self.made.table(def.name)
+            self.cache.table(def.name)
         } else {
             let made = self.analyse(&[def.name], span)?.into_iter().next();
             if let (None, Some(table)) = (span, &made) {
@@ -98,35 +97,35 @@ impl Session {
             }
             made.map(Arc::new)
         };
-        made.ok_or_else(|| EngineError::Other(format!("no analysis makes {}", def.name)))
+        made.ok_or_else(|| EngineError::Other(format!("no analysis produces the table {}", def.name)))
     }
 
-    /// Makes those of some tables that are not at hand, in one pass; whoever asks for them then has them at once. In a folder
-    /// they are stored, where it can be written; else they stay in memory.
+    /// Makes the listed tables that are not available yet, in one pass. They are stored in the trace folder if it is writable, and
+    /// otherwise kept in memory.
     ///
     /// # Errors
     /// The trace cannot be read.
     pub fn prepare(&self, names: &[&str]) -> Result<(), EngineError> {
-        let lacking =
+        let missing =
             |name: &&&str| self.definition(name).is_ok_and(|def| Self::is_of_part(def) && !self.is_at_hand(def));
-        let lacking: Vec<&str> = names.iter().filter(lacking).copied().collect();
-        if lacking.is_empty() { Ok(()) } else { self.make(&lacking, None) }
+        let missing: Vec<&str> = names.iter().filter(missing).copied().collect();
+        if missing.is_empty() { Ok(()) } else { self.make(&missing, None) }
     }
 
-    /// In memory stay those that the folder does not take, and the one that is wanted now: all of a large recording's need much.
+    /// Makes tables. Only those that the folder does not take, and the one needed `now`, stay in memory.
     fn make(&self, names: &[&str], now: Option<&TableDef>) -> Result<(), EngineError> {
         let mut keep = |table: Table| {
             if !self.store(&table) || now.is_some_and(|def| def.name == table.def.name) {
-                let mut tables = self.made.tables();
+                let mut tables = self.cache.tables();
                 tables.retain(|old| old.def.name != table.def.name);
                 tables.push(Arc::new(table));
             }
         };
-        self.run(names, None, |stretches, given| parallel::each_table(stretches, names, given, &mut keep))
+        self.run(names, None, |stretches, input| parallel::each_table(stretches, names, input, &mut keep))
     }
 
-    /// Stores a table in the folder for the next time, where it can be written and is as the folder tells of the machine. A folder
-    /// that cannot be written is as good, only slower.
+    /// Stores a table in the folder if the folder is writable and the table was made for the recorded machine. Without this, later
+    /// requests are only slower.
     fn store(&self, table: &Table) -> bool {
         match self.kind() {
             Kind::Folder(folder, None) if self.is_as_stored(table.def) => folder.write_table(table).is_ok(),
@@ -134,18 +133,18 @@ impl Session {
         }
     }
 
-    /// The tables of some analyses, in one pass, over a part of the recording or all of it. A file is read again for that.
+    /// Makes the tables of some analyses in one pass, for a part or the whole recording. A file is read again for this.
     ///
     /// # Errors
     /// The trace cannot be read.
     pub fn analyse(&self, names: &[&str], span: Option<Span>) -> Result<Vec<Table>, EngineError> {
-        self.run(names, span, |stretches, given| parallel::tables(stretches, names, given))
+        self.run(names, span, |stretches, input| parallel::tables(stretches, names, input))
     }
 
-    /// One that is as long as the recording: its rows are handed on as they are made.
+    /// Makes a table that is as long as the recording; its rows are passed on as they are made.
     pub(crate) fn drained(&self, def: &TableDef, span: Option<Span>, out: &mut Batches<'_>) -> Result<(), EngineError> {
-        let rest = self.run(&[def.name], span, |stretches, given| {
-            let mut running = given.start(&[def.name]);
+        let rest = self.run(&[def.name], span, |stretches, input| {
+            let mut running = input.start(&[def.name]);
             stretches.timeline(|timeline| {
                 running.push(timeline);
                 running.drain(out);
@@ -157,35 +156,35 @@ impl Session {
         Ok(())
     }
 
-    /// Reads all that analyses need of the recording or of a part, and hands it to `run`.
+    /// Reads what analyses need from the recording or a part, and passes it to `run`.
     fn run<T>(
         &self,
         names: &[&str],
         span: Option<Span>,
-        run: impl FnOnce(&Stretches, &Given<'_>) -> Result<T, EngineError>,
+        run: impl FnOnce(&Stretches, &AnalysisInput<'_>) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
         let chains = [&tables::SWITCH_CAUSES, &tables::WAITS].iter().any(|def| names.contains(&def.name));
         let stacks = if chains { Some(self.stacks()?) } else { None };
         let budget = self.slow.budget;
         let context = |followed, end, ready_known| {
             let whole = Span::new(Ns::ZERO, end);
-            let span = span.or(self.part()).map_or(whole, |s| Span::new(s.start.max(Ns::ZERO), s.end.min(end)));
+            let span = span.or(self.range()).map_or(whole, |s| Span::new(s.start.max(Ns::ZERO), s.end.min(end)));
             Context { machine: self.machine(), span, followed, ready_known }
         };
         match self.kind() {
             Kind::Folder(folder, filled) => {
                 let followed = followed_of(&self.table_of_whole(&tables::CPUS)?);
-                let knife = filled.as_ref().map(|f| f.knife.clone()).unwrap_or_default();
+                let clipper = filled.as_ref().map(|f| f.clipper.clone()).unwrap_or_default();
                 let context = context(&followed, Ns(folder.manifest().end_ns), self.summary().ready_known);
-                let Read { stretches, names } = of_folder(folder, knife)?;
-                run(&stretches, &Given { context, names, stacks, budget })
+                let Read { stretches, names } = read_timeline(folder, clipper)?;
+                run(&stretches, &AnalysisInput { context, names, stacks, budget })
             }
             Kind::Source(of) => {
                 let totals = &of.accounted.totals;
                 let followed = followed(totals);
                 let context = context(&followed, totals.end, totals.ready_known);
-                let given = Given { context, names: of.stacks.names.clone(), stacks, budget };
-                of.stretches(self.options(), |stretches| run(stretches, &given))
+                let input = AnalysisInput { context, names: of.stacks.names.clone(), stacks, budget };
+                of.stretches(self.options(), |stretches| run(stretches, &input))
             }
         }
     }

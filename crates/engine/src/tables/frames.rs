@@ -1,4 +1,4 @@
-//! Tables of frames, made of the events of a frame log as they come.
+//! Tables of frames, made from the events of a frame log while they are read.
 
 use super::rows::Batches;
 use crate::{EngineError, Session};
@@ -6,7 +6,7 @@ use analysis::frames::{Frame, FrameSums, Frames};
 use model::{Rows as _, Span, TableDef, tables};
 
 impl Session {
-    /// The rows of one of them; of a part, of the frames that overlap it.
+    /// Writes the rows of a table of frames; for a part, those of the frames that overlap it.
     pub(crate) fn frame_rows(
         &self,
         def: &TableDef,
@@ -34,10 +34,10 @@ impl Session {
         Ok(())
     }
 
-    /// When the frame was that is this row of its log.
+    /// Returns the time of the frame in this row of its log.
     ///
     /// # Errors
-    /// The trace cannot be read, or the number is that of no frame, or of frames of several logs: which there are is told.
+    /// The trace cannot be read, no frame has this row, or frames of several logs do; the message lists them.
     pub fn frame_span(&self, row: i64) -> Result<Span, EngineError> {
         let (mut found, mut last) = (Vec::new(), -1);
         if self.whole.frames > 0 {
@@ -52,22 +52,24 @@ impl Session {
         match found[..] {
             [span] => Ok(span),
             [] if last < 0 => {
-                Err(EngineError::Other(format!("{path}: it has no frame log; --mark takes marked stretches")))
+                Err(EngineError::Other(format!("{path}: the trace has no frame log; use --mark to select a mark")))
             }
-            [] => Err(EngineError::Other(format!("{path}: no frame is row {row} of its log; the last one is {last}"))),
+            [] => Err(EngineError::Other(format!(
+                "{path}: there is no frame {row} in the frame log; the last one is {last}"
+            ))),
             _ => Err(EngineError::Other(format!(
-                "{path}: frames of several logs are row {row}: say when with --range (`corewise table {path} frames` lists them)"
+                "{path}: several frame logs have a frame {row}: use --range instead (`corewise table {path} frames` lists the frames)"
             ))),
         }
     }
 
-    /// Every frame, in order of begin.
+    /// Passes on every frame, in order of begin.
     pub(crate) fn frames(&self, each: &mut dyn FnMut(&Frame<'_>)) -> Result<(), EngineError> {
         let mut frames = Frames::default();
         let mut names: Vec<Box<str>> = Vec::new();
-        self.events(&mut |events, told| {
-            frames.push(events, told, each);
-            names.extend(told.iter().skip(names.len()).cloned());
+        self.events(&mut |events, all_names| {
+            frames.push(events, all_names, each);
+            names.extend(all_names.iter().skip(names.len()).cloned());
             Ok(())
         })?;
         frames.finish(&names, each);

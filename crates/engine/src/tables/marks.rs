@@ -1,31 +1,31 @@
-//! Stretches that programs marked, found by what they are called.
+//! Finds marks by their names.
 
 use crate::session::Kind;
 use crate::{EngineError, Session};
-use analysis::frames::Marked;
+use analysis::frames::TimedFrame;
 use model::tables::{mark_stretches, marks};
 use model::{Ns, Pid, Row, Span, TableDef, ThreadKey, Value, tables};
 
-/// So many names are told where the one that was asked for is not there.
-const MOST_TOLD: usize = 12;
+/// The maximum number of names that the message about a missing mark lists.
+const MAX_LISTED: usize = 12;
 
-/// Whether a mark is called so, or begins so where that ends in `*`: programs number their frames.
+/// Returns whether a mark's name matches. A final `*` matches any ending, since programs number their frames.
 #[must_use]
-pub fn is_called(name: &str, mark: &str) -> bool {
+pub fn mark_name_matches(name: &str, mark: &str) -> bool {
     name.strip_suffix('*').map_or(mark == name, |begin| mark.starts_with(begin))
 }
 
-/// Whether a row of a table of marks is of a name ([`is_called`]).
+/// Returns whether the name in a row of a table of marks matches ([`mark_name_matches`]).
 #[must_use]
-pub fn is_named(name: &str, def: &TableDef, row: &[Value]) -> bool {
-    matches!(def.col(marks::NAME.name()).and_then(|at| row.get(at)), Some(Value::Text(of)) if is_called(name, of))
+pub fn mark_row_matches(name: &str, def: &TableDef, row: &[Value]) -> bool {
+    matches!(def.col(marks::NAME.name()).and_then(|at| row.get(at)), Some(Value::Text(of)) if mark_name_matches(name, of))
 }
 
 fn span_of(row: &Row<'_, mark_stretches::Table>) -> Span {
     Span { start: Ns(row.get(mark_stretches::START_NS)), end: Ns(row.get(mark_stretches::END_NS)) }
 }
 
-/// Stretches of one name, and the one of them that is wanted: by its number from 1, else the first.
+/// Counts stretches with one name and keeps the requested one: by its number from 1, else the first.
 #[derive(Default)]
 struct Nth {
     wanted: Option<u64>,
@@ -43,7 +43,7 @@ impl Nth {
 }
 
 impl Session {
-    /// Whether any program marked anything.
+    /// Returns whether the trace has marks.
     pub(crate) fn has_marks(&self) -> bool {
         match self.kind() {
             Kind::Folder(folder, _) => folder.manifest().files.contains_key("events/mark.parquet"),
@@ -51,20 +51,20 @@ impl Session {
         }
     }
 
-    /// The stretches marked so ([`is_named`]) that ended, in order of end.
+    /// Passes on the completed stretches with a name ([`mark_row_matches`]), in order of end.
     ///
     /// # Errors
-    /// The trace cannot be read, or nothing is marked so: which marks there are is told.
-    pub(crate) fn marked(&self, name: &str, each: &mut dyn FnMut(&Marked)) -> Result<(), EngineError> {
+    /// The trace cannot be read, or no mark has this name; the message lists the marks.
+    pub(crate) fn marked(&self, name: &str, each: &mut dyn FnMut(&TimedFrame)) -> Result<(), EngineError> {
         let def = &tables::MARK_STRETCHES;
         let mut found = false;
         self.rows(def.name, &mut |rows| {
-            for row in rows.iter().filter(|row| is_named(name, def, row)) {
+            for row in rows.iter().filter(|row| mark_row_matches(name, def, row)) {
                 found = true;
                 let row = Row::<mark_stretches::Table>::new(row);
                 if row.get(mark_stretches::ENDED) {
                     let pid = row.get(mark_stretches::PID).and_then(|p| i32::try_from(p).ok());
-                    each(&Marked {
+                    each(&TimedFrame {
                         span: span_of(&row),
                         thread: row.get(mark_stretches::THREAD).map_or(ThreadKey::UNKNOWN, ThreadKey),
                         pid: pid.map_or(Pid::UNKNOWN, Pid),
@@ -77,10 +77,10 @@ impl Session {
         if found { Ok(()) } else { Err(self.not_marked(name)?) }
     }
 
-    /// When the stretch was that is marked so, or that a number behind `#` names: the N-th marked so in order of end.
+    /// Returns the time of the mark `NAME`, or of the N-th of them in order of end (`NAME#N`).
     ///
     /// # Errors
-    /// The trace cannot be read, nothing is marked so, or it is not said which of several: how many there are is told.
+    /// The trace cannot be read, no mark has this name, or several have and no number is given; the message states how many.
     pub fn marked_span(&self, mark: &str) -> Result<Span, EngineError> {
         let numbered =
             mark.rsplit_once('#').and_then(|(name, n)| Some((name, n.parse::<u64>().ok().filter(|n| *n > 0)?)));
@@ -90,7 +90,7 @@ impl Session {
             for row in rows.iter().map(|row| Row::new(row)) {
                 let span = span_of(&row);
                 match row.get(mark_stretches::NAME) {
-                    // A name may hold a number itself.
+                    // The name itself may contain `#` and a number.
                     Some(of) if of == mark => whole.next(span),
                     Some(of) if numbered.is_some_and(|(name, _)| of == name) => nth.next(span),
                     _ => {}
@@ -107,30 +107,29 @@ impl Session {
             (0, ..) => Err(self.not_marked(name)?),
             (1, None, Some(span)) | (_, Some(_), Some(span)) if span.start < span.end => Ok(span),
             (1, None, Some(_)) | (_, Some(_), Some(_)) => {
-                Err(EngineError::Other(format!("{path}: the stretch {mark} lasts no time")))
+                Err(EngineError::Other(format!("{path}: the mark {mark} has no duration")))
             }
             (count, ..) => Err(EngineError::Other(format!(
-                "{path}: {count} stretches of it are marked {name}: say which, from '{name}#1' to '{name}#{count}' \
+                "{path}: {count} marks are named {name}: select one, from '{name}#1' to '{name}#{count}' \
                  (`corewise table {path} mark_stretches` lists them)"
             ))),
         }
     }
 
-    /// A sentence on which marks there are.
+    /// Returns the error for a missing mark, which lists the marks of the trace.
     fn not_marked(&self, name: &str) -> Result<EngineError, EngineError> {
         let marks = self.table(tables::MARKS.name)?;
         let mut names: Vec<&str> = marks.rows_of(marks::Table).filter_map(|row| row.get(marks::NAME)).collect();
         names.sort_unstable();
         names.dedup();
-        let (path, told) = (self.path().display(), names.len().min(MOST_TOLD));
-        let there = match names.len() {
-            0 => "it has no marks".to_owned(),
-            all if all > told => format!("of {all} marks there are {}, …", names[..told].join(", ")),
-            _ => format!("there are {}", names.join(", ")),
+        let (path, listed) = (self.path().display(), names.len().min(MAX_LISTED));
+        let available = match names.len() {
+            0 => "the trace has no marks".to_owned(),
+            all if all > listed => format!("the first of {all} names are {}, …", names[..listed].join(", ")),
+            _ => format!("the names are {}", names.join(", ")),
         };
-        let list = "lists what is marked";
         Ok(EngineError::Other(format!(
-            "{path}: no stretch of it is marked {name}; {there} (`corewise table {path} marks` {list})"
+            "{path}: no mark is named {name}; {available} (`corewise table {path} marks` lists all marks)"
         )))
     }
 }

@@ -1,8 +1,8 @@
-//! Every table, of all of a recording or a part of it: what a table is made from says who makes it.
+//! All tables, for the whole recording or a part. [`MadeFrom`] selects the code that makes a table.
 
 pub(crate) mod analyses;
+mod cache;
 mod frames;
-mod made;
 pub(crate) mod marks;
 mod names;
 mod parallel;
@@ -14,56 +14,59 @@ mod slow_frames;
 mod states;
 pub(crate) mod totals;
 
-pub(crate) use made::Made;
-pub use marks::{is_called, is_named};
-pub use names::Names;
-pub use request::Asked;
-pub use slow_frames::Slow;
+pub(crate) use cache::TableCache;
+pub use marks::{mark_name_matches, mark_row_matches};
+pub use names::ThreadNames;
+pub use request::TableRequest;
+pub use slow_frames::SlowFrameOptions;
 
 use crate::{EngineError, Infer, Session};
 use model::{MadeFrom, Span, Table, TableDef, Value, tables};
 use rows::Batches;
 
-/// Where a large table's rows go, some thousands at a time; `Err` ends the reading.
-pub type EachRows<'a> = &'a mut dyn FnMut(&[Vec<Value>]) -> std::io::Result<()>;
+/// A callback for a table's rows, a few thousand at a time; `Err` ends the reading.
+pub type RowCallback<'a> = &'a mut dyn FnMut(&[Vec<Value>]) -> std::io::Result<()>;
 
 impl Session {
-    /// Every table that can be asked for.
+    /// All tables that can be requested.
     #[must_use]
     pub fn tables(&self) -> Vec<&'static TableDef> {
-        let as_here = |def: &&'static TableDef| match self.options().infer {
+        let declared = |def: &&'static TableDef| match self.options().infer {
             Infer::Within => tables::filled(def),
             Infer::No | Infer::Apart => def,
         };
-        tables::ALL.iter().map(as_here).collect()
+        tables::ALL.iter().map(declared).collect()
     }
 
-    /// Whether a table is as long as the recording, so that it is streamed ([`Self::rows`]) and never held.
+    /// Returns whether a table is as long as the recording, and therefore streamed ([`Self::rows`]) and never held in memory.
     #[must_use]
     pub fn is_large(def: &TableDef) -> bool {
         def.large
     }
 
-    /// A table's definition by name.
+    /// Returns a table's definition by name.
     ///
     /// # Errors
-    /// Names the tables that there are.
+    /// There is no such table; the message lists the tables.
     pub fn definition(&self, name: &str) -> Result<&'static TableDef, EngineError> {
-        self.tables().into_iter().find(|d| d.name == name).ok_or_else(|| {
+        let current = tables::renamed::current_table(name);
+        self.tables().into_iter().find(|d| d.name == current).ok_or_else(|| {
             let known: Vec<&str> = tables::ALL.iter().map(|d| d.name).collect();
-            EngineError::Other(format!("no table is called {name}; there are {}", known.join(", ")))
+            EngineError::Other(format!("there is no table {name}; the tables are {}", known.join(", ")))
         })
     }
 
-    /// A small table, whole; those of a row a thread or more ([`tables::THREADS`]) are large where lives are many: ask for
-    /// [`Self::rows`].
+    /// Returns a small table. For tables with a row or more per thread ([`tables::THREADS`]), use [`Self::rows`], as there may be
+    /// many threads.
     ///
     /// # Errors
-    /// There is none of this name, or the trace cannot be read.
+    /// There is no such table, or the trace cannot be read.
     pub fn table(&self, name: &str) -> Result<Table, EngineError> {
         let def = self.definition(name)?;
         if Self::is_large(def) {
-            return Err(EngineError::Other(format!("{name} is as long as the recording")));
+            return Err(EngineError::Other(format!(
+                "the table {name} is too large to be held in memory: read its rows"
+            )));
         }
         let mut table = Table::new(def);
         self.rows(name, &mut |rows| {
@@ -73,7 +76,7 @@ impl Session {
         Ok(table)
     }
 
-    /// A small table of all of the recording, also where only a part is told.
+    /// Returns a small table of the whole recording, even if the session is limited to a part.
     pub(crate) fn table_of_whole(&self, def: &'static TableDef) -> Result<Table, EngineError> {
         let mut table = Table::new(def);
         self.rows_of(def.name, None, &mut |rows| {
@@ -83,25 +86,39 @@ impl Session {
         Ok(table)
     }
 
-    /// The rows of any table, some thousands at a time: of the recording, or of the part of it that is told.
+    /// Passes on the rows of any table, a few thousand at a time: of the recording, or of the part to which the session is limited.
+    ///
+    /// ```
+    /// use model::{Row, tables::cpus};
+    ///
+    /// # let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/fixtures/ftrace_text/trace.txt");
+    /// let session = engine::Session::open(&path, engine::PassOptions::default())?;
+    /// let mut busy = 0;
+    /// session.rows("cpus", &mut |rows| {
+    ///     busy += rows.iter().map(|row| Row::<cpus::Table>::new(row).get(cpus::BUSY_NS)).sum::<i64>();
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(busy, session.summary().busy_ns);
+    /// # Ok::<(), engine::EngineError>(())
+    /// ```
     ///
     /// # Errors
-    /// There is none of this name, the trace cannot be read, or `each` refused.
-    pub fn rows(&self, name: &str, each: EachRows<'_>) -> Result<(), EngineError> {
-        self.rows_of(name, self.part(), each)
+    /// There is no such table, the trace cannot be read, or `each` failed.
+    pub fn rows(&self, name: &str, each: RowCallback<'_>) -> Result<(), EngineError> {
+        self.rows_of(name, self.range(), each)
     }
 
-    /// [`Self::rows`] of a part of the recording: of a large table and of losses those that overlap it, of sums and analyses what
-    /// they are of that part.
+    /// [`Self::rows`] for a part of the recording: rows of large tables and of losses that overlap it; sums and analyses of that
+    /// part.
     ///
     /// # Errors
     /// As [`Self::rows`].
-    pub fn rows_within(&self, name: &str, span: Option<Span>, each: EachRows<'_>) -> Result<(), EngineError> {
-        self.rows_of(name, span.or(self.part()), each)
+    pub fn rows_within(&self, name: &str, span: Option<Span>, each: RowCallback<'_>) -> Result<(), EngineError> {
+        self.rows_of(name, span.or(self.range()), each)
     }
 
-    /// Of a part, or (`None`) of all of the recording, whichever is asked for.
-    pub(crate) fn rows_of(&self, name: &str, span: Option<Span>, each: EachRows<'_>) -> Result<(), EngineError> {
+    /// Passes on the rows for a part, or for the whole recording (`None`).
+    pub(crate) fn rows_of(&self, name: &str, span: Option<Span>, each: RowCallback<'_>) -> Result<(), EngineError> {
         let def = self.definition(name)?;
         let mut out = Batches::new(each);
         match def.made_from {
@@ -112,12 +129,12 @@ impl Session {
             MadeFrom::CriticalPath => self.critical(def, span, &mut out),
             MadeFrom::SlowFrames => self.slow_rows(span, &mut out),
             MadeFrom::Frames => self.frame_rows(def, span, &mut out),
-            MadeFrom::Elsewhere => Err(EngineError::Other(format!("{name} is no table of a trace"))),
+            MadeFrom::Elsewhere => Err(EngineError::Other(format!("{name} is not a table of a trace"))),
         }?;
         out.finish()
     }
 
-    /// The rows of a folder, with the types of core that the user told.
+    /// Writes a folder's rows with the core types of the machine that the user described.
     fn retyped(&self, def: &TableDef, rows: &[Vec<Value>], out: &mut Batches<'_>) {
         match &self.options().machine {
             None => out.all(rows),
@@ -129,7 +146,7 @@ impl Session {
         }
     }
 
-    /// The rows of a folder's small table.
+    /// Writes the rows of a small table stored in the folder.
     pub(crate) fn stored_rows(
         &self,
         folder: &store::Folder,
@@ -139,22 +156,22 @@ impl Session {
         if self.options().machine.is_some() && def.name == tables::THREAD_BY_CORE_TYPE.name {
             let of = tables::THREAD_BY_CPU.name;
             let mut by_type = retype::ByCoreType::new(self.machine(), out);
-            let there = folder.table_rows(of, &mut |rows| {
+            let exists = folder.table_rows(of, &mut |rows| {
                 by_type.push(rows);
                 Ok(())
             })?;
             by_type.finish();
-            return there.then_some(()).ok_or_else(|| EngineError::outdated(folder, of));
+            return exists.then_some(()).ok_or_else(|| EngineError::outdated(folder, of));
         }
-        let there = folder.table_rows(def.name, &mut |rows| {
+        let exists = folder.table_rows(def.name, &mut |rows| {
             self.retyped(def, rows, out);
             Ok(())
         })?;
-        there.then_some(()).ok_or_else(|| EngineError::outdated(folder, def.name))
+        exists.then_some(()).ok_or_else(|| EngineError::outdated(folder, def.name))
     }
 }
 
-/// Whether a table comes from the sums alone.
+/// Returns whether a table is computed from the sums alone.
 pub(crate) fn is_of_sums(def: &TableDef) -> bool {
     matches!(def.made_from, MadeFrom::Totals | MadeFrom::Spans)
 }

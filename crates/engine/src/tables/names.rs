@@ -1,4 +1,4 @@
-//! The names of threads, found by their keys.
+//! ThreadNames of threads, looked up by their keys.
 
 use crate::{EngineError, Session};
 use model::Value;
@@ -6,19 +6,19 @@ use model::tables::{self, threads};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The last name of each life of a trace: 16 bytes a life, and each text once.
-pub struct Names {
-    /// Keys in order, and the place of the text.
-    lives: Vec<(i64, u32)>,
+/// The last name of each thread instance of a trace: 16 bytes per instance, and each distinct name once.
+pub struct ThreadNames {
+    /// Keys in order, and the index of the text.
+    instances: Vec<(i64, u32)>,
     texts: Vec<Arc<str>>,
 }
 
-/// What key 0 is called.
+/// The name of key 0.
 const IDLE: &str = "idle";
 
-impl Names {
-    fn of(session: &Session) -> Result<Self, EngineError> {
-        let (mut lives, mut texts, mut known) = (Vec::new(), Vec::new(), HashMap::<Arc<str>, u32>::new());
+impl ThreadNames {
+    fn read(session: &Session) -> Result<Self, EngineError> {
+        let (mut instances, mut texts, mut known) = (Vec::new(), Vec::new(), HashMap::<Arc<str>, u32>::new());
         session.rows_of(tables::THREADS.name, None, &mut |rows| {
             for row in rows {
                 let Some(name) = threads::NAME.of(row) else { continue };
@@ -28,24 +28,24 @@ impl Names {
                     known.insert(text, at);
                     at
                 });
-                lives.push((threads::THREAD.of(row), at));
+                instances.push((threads::THREAD.of(row), at));
             }
             Ok(())
         })?;
-        lives.sort_unstable();
-        Ok(Self { lives, texts })
+        instances.sort_unstable();
+        Ok(Self { instances, texts })
     }
 
-    /// The name of a key, where one is known.
+    /// Returns the name of a key, if known.
     #[must_use]
     pub fn get(&self, key: i64) -> Option<&str> {
-        let at = self.lives.binary_search_by_key(&key, |life| life.0).ok();
-        let text = at.and_then(|at| self.texts.get(self.lives.get(at)?.1 as usize));
+        let at = self.instances.binary_search_by_key(&key, |instance| instance.0).ok();
+        let text = at.and_then(|at| self.texts.get(self.instances.get(at)?.1 as usize));
         text.map(|text| &**text).or_else(|| (key == 0).then_some(IDLE))
     }
 
-    /// Puts names behind the cells of a row that hold keys; `cells` is the row as [`tables::named`] declares it.
-    fn beside(&self, of_thread: &[bool], row: &[Value], cells: &mut Vec<Value>) {
+    /// Inserts names after the cells with thread keys; `cells` is the resulting row as [`tables::named`] declares it.
+    fn insert_into(&self, of_thread: &[bool], row: &[Value], cells: &mut Vec<Value>) {
         cells.clear();
         for (cell, of_thread) in row.iter().zip(of_thread) {
             cells.push(cell.clone());
@@ -57,31 +57,31 @@ impl Names {
 }
 
 impl Session {
-    /// The names of threads; read when they are first asked for.
+    /// Returns the names of threads; reads them on first use.
     ///
     /// # Errors
     /// The trace cannot be read.
-    pub fn names(&self) -> Result<&Names, EngineError> {
+    pub fn names(&self) -> Result<&ThreadNames, EngineError> {
         match self.names.get() {
             Some(names) => Ok(names),
             None => {
-                let names = Names::of(self)?;
+                let names = ThreadNames::read(self)?;
                 Ok(self.names.get_or_init(|| names))
             }
         }
     }
 
-    /// Rows with the names of threads beside their keys, on their way to `each`: as [`tables::named`] declares them.
+    /// Returns a callback that inserts thread names after their keys and passes the rows to `each`, as [`tables::named`] declares them.
     pub(crate) fn with_names<'a>(
         &'a self,
         of_thread: Vec<bool>,
-        each: crate::EachRows<'a>,
+        each: crate::RowCallback<'a>,
     ) -> Result<impl FnMut(&[Vec<Value>]) -> std::io::Result<()> + 'a, EngineError> {
         let names = self.names()?;
         let mut named: Vec<Vec<Value>> = Vec::new();
         Ok(move |rows: &[Vec<Value>]| {
             named.resize_with(rows.len().max(named.len()), Vec::new);
-            rows.iter().zip(&mut named).for_each(|(row, cells)| names.beside(&of_thread, row, cells));
+            rows.iter().zip(&mut named).for_each(|(row, cells)| names.insert_into(&of_thread, row, cells));
             each(&named[..rows.len()])
         })
     }

@@ -1,4 +1,4 @@
-//! Analyses of one pass on several threads: each is told the same and makes its share of the tables.
+//! Runs the analyses of one pass on several threads. Each thread gets the same timeline and makes its share of the tables.
 
 use crate::EngineError;
 use account::Stretches;
@@ -8,24 +8,24 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
 
-/// More threads than this gain little: each share follows the CPUs and lives by itself, and one analysis (`ready_by_thief`) may take
-/// a quarter of all the time.
-const MOST: usize = 4;
-/// Parts that may wait for a thread.
+/// The maximum number of threads. More gain little: each share processes all CPUs and thread instances, and one analysis
+/// (`ran_instead`) may take a quarter of the total time.
+const MAX_THREADS: usize = 4;
+/// The number of parts of the timeline that may wait for a thread.
 const AHEAD: usize = 4;
 
-/// What a thread needs to begin.
-pub(crate) struct Given<'a> {
+/// The input of analyses, besides the timeline.
+pub(crate) struct AnalysisInput<'a> {
     pub(crate) context: Context<'a>,
-    /// All that the source tells; the first is [`model::NameId`] 1.
+    /// All names of the source; the first is [`model::NameId`] 1.
     pub(crate) names: Vec<Box<str>>,
-    /// Where one of the tables wants them.
+    /// The callchains, if one of the tables needs them.
     pub(crate) stacks: Option<Arc<Stacks>>,
-    /// What a frame may take, where it was said.
+    /// The frame budget, if set by the user.
     pub(crate) budget: Option<Ns>,
 }
 
-impl Given<'_> {
+impl AnalysisInput<'_> {
     pub(crate) fn start(&self, tables: &[&str]) -> Running {
         let mut running = Running::start(tables, &self.context, self.names.clone());
         running.budget(self.budget);
@@ -35,14 +35,14 @@ impl Given<'_> {
         running
     }
 
-    fn run(&self, tables: &[&str], told: &Receiver<Arc<Part>>, each: &Mutex<EachTable<'_>>) {
+    fn run(&self, tables: &[&str], received: &Receiver<Arc<Part>>, each: &Mutex<EachTable<'_>>) {
         let mut running = self.start(tables);
-        while let Ok(part) = told.recv() {
+        while let Ok(part) = received.recv() {
             running.push(&part.timeline());
         }
         let mut tables = running.tables();
         loop {
-            // Whoever panicked while it was told a table ends the pass by that.
+            // If another thread panicked while it held the lock, joining it ends the pass.
             let mut each = each.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(table) = tables.next() else { return };
             each(table);
@@ -50,28 +50,33 @@ impl Given<'_> {
     }
 }
 
-/// Who is told each table.
+/// A callback for finished tables.
 type EachTable<'a> = &'a mut (dyn FnMut(Table) + Send);
 
-/// Makes these tables in one pass; in the order of [`analysis::ANALYSES`].
-pub(crate) fn tables(stretches: &Stretches, names: &[&str], given: &Given<'_>) -> Result<Vec<Table>, EngineError> {
+/// Makes these tables in one pass and returns them in the order of [`analysis::ANALYSES`].
+pub(crate) fn tables(
+    stretches: &Stretches,
+    names: &[&str],
+    input: &AnalysisInput<'_>,
+) -> Result<Vec<Table>, EngineError> {
     let mut made = Vec::new();
-    each_table(stretches, names, given, &mut |table| made.push(table))?;
+    each_table(stretches, names, input, &mut |table| made.push(table))?;
     let place = |table: &Table| analysis::ANALYSES.iter().position(|a| a.table.name == table.def.name);
     made.sort_by_key(place);
     Ok(made)
 }
 
-/// Makes these tables in one pass, and hands each on before the next one is made, in no order: one may have a million rows.
+/// Makes these tables in one pass and passes each on before the next one is made, in no particular order: a table may have a million
+/// rows.
 pub(crate) fn each_table(
     stretches: &Stretches,
     names: &[&str],
-    given: &Given<'_>,
+    input: &AnalysisInput<'_>,
     each: EachTable<'_>,
 ) -> Result<(), EngineError> {
-    let shares = shares(names, available_parallelism().map_or(1, usize::from).min(MOST));
+    let shares = shares(names, available_parallelism().map_or(1, usize::from).min(MAX_THREADS));
     if shares.len() < 2 {
-        let mut running = given.start(names);
+        let mut running = input.start(names);
         stretches.timeline(|timeline| {
             running.push(timeline);
             Ok::<_, EngineError>(())
@@ -84,13 +89,13 @@ pub(crate) fn each_table(
         let threads: Vec<_> = shares
             .iter()
             .map(|share| {
-                let (tell, told) = sync_channel(AHEAD);
+                let (send, received) = sync_channel(AHEAD);
                 let each = &each;
-                (tell, scope.spawn(move || given.run(share, &told, each)))
+                (send, scope.spawn(move || input.run(share, &received, each)))
             })
             .collect();
         let mut parts: Vec<Arc<Part>> = Vec::new();
-        // A thread that takes no more has failed.
+        // If sending fails, the thread has failed.
         let failed = || EngineError::Other("an analysis failed: please report it".into());
         let read = stretches.timeline(|timeline| {
             let part = Part::of(timeline, &mut parts);
@@ -101,13 +106,13 @@ pub(crate) fn each_table(
         drop(parts);
         let (senders, threads): (Vec<_>, Vec<_>) = threads.into_iter().unzip();
         drop(senders);
-        // All are waited for, whatever the first of them came to.
+        // Wait for all threads, even if one failed.
         let ended: Vec<_> = threads.into_iter().map(|thread| thread.join().map_err(|_| failed())).collect();
         ended.into_iter().collect::<Result<(), _>>().and(read)
     })
 }
 
-/// A part of the timeline, kept.
+/// A copy of a part of the timeline.
 #[derive(Default)]
 struct Part {
     threads: Vec<ThreadStretch>,
@@ -116,7 +121,7 @@ struct Part {
 }
 
 impl Part {
-    /// Keeps one, in the memory of the first that no thread reads any more.
+    /// Copies a part, reusing the memory of one that no thread reads any more.
     fn of(timeline: &Timeline<'_>, earlier: &mut Vec<Arc<Self>>) -> Arc<Self> {
         fn keep<T: Copy>(to: &mut Vec<T>, from: &[T]) {
             to.clear();

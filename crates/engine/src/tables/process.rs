@@ -1,27 +1,27 @@
-//! Which rows of a table are of a process.
+//! Selects the rows of a table that belong to a process.
 
 use crate::{EngineError, Session};
 use model::tables::{frames, threads};
 use model::{Row, TableDef, Value, tables};
 use std::collections::HashSet;
 
-/// The columns of any table that tell of threads, processes, and programs of frames.
+/// The columns that identify threads, processes, and the programs of frames, in any table.
 const COLUMNS: [&str; 3] = [threads::THREAD.name(), threads::PID.name(), frames::APPLICATION.name()];
 
-/// The rows of a table that are of a process.
+/// Selects the rows of a table that belong to a process.
 pub(crate) struct OfProcess {
-    /// Keys of its threads.
+    /// The keys of its threads.
     threads: HashSet<i64>,
-    /// Its number; several, where a name is that of several processes.
+    /// Its PID; several if several processes have the name.
     pids: HashSet<i64>,
-    /// What it is called.
+    /// Its name.
     name: String,
-    /// Where the table has threads, processes, and programs of frames.
+    /// The places of the columns in the table.
     cols: [Option<usize>; 3],
 }
 
 impl OfProcess {
-    /// A row that tells its thread is of the process of that, whatever else it tells.
+    /// Returns whether a row belongs to the process. If the row has a thread, only the thread decides.
     pub(crate) fn has(&self, row: &[Value]) -> bool {
         let [thread, pid, application] = self.cols.map(|at| at.and_then(|at| row.get(at)));
         match (thread, pid, application) {
@@ -34,27 +34,27 @@ impl OfProcess {
 }
 
 impl Session {
-    /// By number, by the name of a process's first thread, or by that of threads.
+    /// Finds a process by PID, by the name of its main thread, or by the name of its threads.
     ///
     /// # Errors
-    /// The table tells nothing of single threads or processes, or the trace cannot be read.
-    pub(crate) fn process(&self, asked: &str, def: &TableDef) -> Result<OfProcess, EngineError> {
+    /// The table has no columns for threads or processes, or the trace cannot be read.
+    pub(crate) fn process(&self, wanted: &str, def: &TableDef) -> Result<OfProcess, EngineError> {
         let cols_of = |def: &TableDef| COLUMNS.map(|col| def.col(col));
         let cols = cols_of(def);
         if cols.iter().all(Option::is_none) {
             let has = tables::ALL.iter().filter(|def| cols_of(def).iter().any(Option::is_some));
             let has: Vec<&str> = has.map(|def| def.name).collect();
             return Err(EngineError::Other(format!(
-                "{} tells nothing of single processes; of one there are {}",
+                "the table {} has no columns for processes; tables that have are {}",
                 def.name,
                 has.join(", ")
             )));
         }
-        let mut pids: HashSet<i64> = asked.parse().into_iter().collect();
+        let mut pids: HashSet<i64> = wanted.parse().into_iter().collect();
         let is_number = !pids.is_empty();
         if !is_number {
             self.each_thread(&mut |t| {
-                if t.name == asked && t.pid == Some(t.tid) {
+                if t.name == wanted && t.pid == Some(t.tid) {
                     pids.insert(t.tid);
                 }
             })?;
@@ -62,7 +62,7 @@ impl Session {
         let mut threads = HashSet::new();
         self.each_thread(&mut |t| {
             let of_pid = t.pid.is_some_and(|pid| pids.contains(&pid)) || is_number && pids.contains(&t.tid);
-            if of_pid || !is_number && t.name == asked {
+            if of_pid || !is_number && t.name == wanted {
                 threads.insert(t.thread);
             }
         })?;
@@ -70,13 +70,13 @@ impl Session {
         if threads.is_empty() && !of_frames {
             let path = self.path().display();
             return Err(EngineError::Other(format!(
-                "{path}: no thread of a process called {asked}; `corewise table {path} threads` lists all threads"
+                "{path}: no process or thread {wanted}; `corewise table {path} threads` lists all threads"
             )));
         }
-        Ok(OfProcess { threads, pids, name: asked.to_owned(), cols })
+        Ok(OfProcess { threads, pids, name: wanted.to_owned(), cols })
     }
 
-    /// Each row of the table of threads.
+    /// Passes on each row of the table of threads.
     ///
     /// # Errors
     /// The trace cannot be read.
@@ -93,16 +93,16 @@ impl Session {
 
 /// A row of the table of threads.
 pub(crate) struct Thread<'a> {
-    /// Its key.
+    /// The thread's key.
     pub(crate) thread: i64,
     pub(crate) tid: i64,
-    /// `None`: nobody told of its process.
+    /// `None` if the process was not recorded.
     pub(crate) pid: Option<i64>,
     name: &'a str,
 }
 
 impl Thread<'_> {
-    /// Whether it is of a process, or is the thread of that number.
+    /// Returns whether the thread belongs to a process or has this TID.
     pub(crate) fn is_of(&self, pid: i64) -> bool {
         [self.pid, Some(self.tid)].contains(&Some(pid))
     }

@@ -1,11 +1,11 @@
-//! Types of core as the user tells them, in the tables of a folder that was written without that.
+//! Applies the core types of a machine described by the user to tables stored in a folder.
 
 use model::tables::cpus;
 use model::{CpuId, Row, Rows, TableDef, Value};
 use std::collections::BTreeMap;
 use topology::Machine;
 
-/// Sets the column `core_type` of rows that have a column `cpu`; where it is null it stays so.
+/// Sets the column `core_type` in tables with a column `cpu`; null stays null.
 pub(crate) fn rows(def: &TableDef, rows: &mut [Vec<Value>], machine: &Machine) {
     let (Some(cpu), Some(core_type)) = (def.col(cpus::CPU.name()), def.col(cpus::CORE_TYPE.name())) else { return };
     for row in rows {
@@ -15,11 +15,11 @@ pub(crate) fn rows(def: &TableDef, rows: &mut [Vec<Value>], machine: &Machine) {
     }
 }
 
-/// Makes [`model::tables::THREAD_BY_CORE_TYPE`] of [`model::tables::THREAD_BY_CPU`], whose rows of a thread stand together.
+/// Makes [`model::tables::THREAD_BY_CORE_TYPE`] from [`model::tables::THREAD_BY_CPU`], where the rows of a thread are adjacent.
 pub(crate) struct ByCoreType<'a> {
     machine: &'a Machine,
     out: &'a mut dyn Rows,
-    /// Thread, number and life of the rows that came last.
+    /// Key, TID and instance of the thread of the last rows.
     thread: Option<[i64; 3]>,
     by_class: BTreeMap<u32, (&'static str, i64)>,
 }
@@ -30,14 +30,14 @@ impl<'a> ByCoreType<'a> {
     }
 
     pub(crate) fn push(&mut self, rows: &[Vec<Value>]) {
-        use model::tables::thread_by_cpu::{CPU, LIFE, RUNNING_NS, THREAD, TID};
+        use model::tables::thread_by_cpu::{CPU, INSTANCE, RUNNING_NS, THREAD, TID};
         for row in rows {
-            let [thread, tid, life, cpu, ns] = Row::new(row).all([THREAD, TID, LIFE, CPU, RUNNING_NS]);
+            let [thread, tid, instance, cpu, ns] = Row::new(row).all([THREAD, TID, INSTANCE, CPU, RUNNING_NS]);
             if self.thread.is_some_and(|last| last[0] != thread) {
                 self.finish();
             }
-            // Of several rows, the first one tells.
-            self.thread.get_or_insert([thread, tid, life]);
+            // Taken from the thread's first row.
+            self.thread.get_or_insert([thread, tid, instance]);
             let cpu = CpuId(u32::try_from(cpu).unwrap_or(u32::MAX));
             let class = self.by_class.entry(self.machine.core_class(cpu));
             let sum = &mut class.or_insert((self.machine.core_type(cpu).as_str(), 0)).1;
@@ -45,15 +45,15 @@ impl<'a> ByCoreType<'a> {
         }
     }
 
-    /// The rows of the thread that came last.
+    /// Writes the rows of the last thread.
     pub(crate) fn finish(&mut self) {
         let by_class = std::mem::take(&mut self.by_class);
         let running: i64 = by_class.values().fold(0, |sum, (_, ns)| sum.saturating_add(*ns));
-        let Some([thread, tid, life]) = self.thread.take().map(|key| key.map(Value::from)) else { return };
+        let Some([thread, tid, instance]) = self.thread.take().map(|key| key.map(Value::from)) else { return };
         for (class, (core_type, ns)) in by_class {
             let share = if running > 0 { Value::Float(ns as f64 / running as f64) } else { Value::Null };
-            let [thread, tid, life] = [&thread, &tid, &life].map(Value::clone);
-            self.out.row(&[thread, tid, life, i64::from(class).into(), core_type.into(), ns.into(), share]);
+            let [thread, tid, instance] = [&thread, &tid, &instance].map(Value::clone);
+            self.out.row(&[thread, tid, instance, i64::from(class).into(), core_type.into(), ns.into(), share]);
         }
     }
 }

@@ -1,18 +1,18 @@
-//! Rows on their way to who asked for them.
+//! Passes rows on in batches.
 
-use crate::{EachRows, EngineError, Session};
-use model::{Declared, Row, Rows, Value};
+use crate::{EngineError, RowCallback, Session};
+use model::{Row, Rows, TableType, Value};
 use std::io::Result;
 
-/// Rows handed on at once.
+/// The number of rows in a batch.
 const BATCH: usize = 4096;
 
 impl Session {
-    /// The rows of a table ([`Self::rows`]), to be read by its columns.
+    /// Passes on the rows of a table ([`Self::rows`]) one by one, typed by its columns.
     ///
     /// # Errors
     /// The trace cannot be read.
-    pub fn each<T: Declared>(&self, _: T, mut each: impl FnMut(Row<'_, T>)) -> std::result::Result<(), EngineError> {
+    pub fn each<T: TableType>(&self, _: T, mut each: impl FnMut(Row<'_, T>)) -> std::result::Result<(), EngineError> {
         self.rows(T::DEF.name, &mut |rows| {
             rows.iter().for_each(|row| each(Row::new(row)));
             Ok(())
@@ -20,21 +20,21 @@ impl Session {
     }
 }
 
-/// Hands rows on, those that come one by one some thousands at a time.
+/// Collects rows into batches and passes them on.
 pub(crate) struct Batches<'a> {
-    each: EachRows<'a>,
+    each: RowCallback<'a>,
     rows: Vec<Vec<Value>>,
-    /// How many of them are filled.
+    /// The number of filled rows.
     filled: usize,
     refused: Result<()>,
 }
 
 impl<'a> Batches<'a> {
-    pub(crate) fn new(each: EachRows<'a>) -> Self {
+    pub(crate) fn new(each: RowCallback<'a>) -> Self {
         Self { each, rows: Vec::new(), filled: 0, refused: Ok(()) }
     }
 
-    /// Many at once.
+    /// Passes on many rows.
     pub(crate) fn all(&mut self, rows: &[Vec<Value>]) {
         self.flush();
         if self.refused.is_ok() {
@@ -42,15 +42,15 @@ impl<'a> Batches<'a> {
         }
     }
 
-    /// Whether rows are still wanted: a long pass asks now and then.
+    /// Checks whether the caller still accepts rows; called from time to time during a long pass.
     ///
     /// # Errors
-    /// The caller refused some.
+    /// The caller refused rows.
     pub(crate) fn check(&mut self) -> std::result::Result<(), EngineError> {
         std::mem::replace(&mut self.refused, Ok(())).map_err(EngineError::Output)
     }
 
-    /// What is left.
+    /// Passes on the remaining rows.
     ///
     /// # Errors
     /// As [`Self::check`].

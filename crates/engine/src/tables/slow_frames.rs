@@ -1,112 +1,111 @@
-//! Slow frames, and what happened on the critical path of each.
+//! SlowFrameOptions frames, and the causes on the critical path of each.
 
-use super::Made;
+use super::TableCache;
 use super::rows::Batches;
 use crate::{EngineError, Session};
-use analysis::frames::{Marked, Picking, SlowFrames, Typical};
+use analysis::frames::{FrameSelection, SlowFrames, TimedFrame, TypicalFrames};
 use model::{FramePart, MadeFrom, Ns, Pid, Span, TableDef, ThreadKey, tables};
 
-/// Tables that are made of marks.
+/// Tables made from marks.
 const OF_MARKS: [&TableDef; 3] = [&tables::MARK_STRETCHES, &tables::PARALLEL_REGIONS, &tables::FRAMES_PARKED];
 
-/// Which frames are slow, of which kind.
+/// What counts as a frame, and which frames are slow.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Slow {
-    /// Frames are the stretches that a program marked so (with `*` at the end: that begin so); unsaid, those of the frame log.
-    pub marked: Option<String>,
-    /// What a frame may take; unsaid, the median of their times.
+pub struct SlowFrameOptions {
+    /// The name of the marks that are frames (a final `*` matches any ending); by default the frames of the frame log.
+    pub mark_name: Option<String>,
+    /// The frame budget; by default the median frame time.
     pub budget: Option<Ns>,
-    /// So many are told.
-    pub most: usize,
+    /// The maximum number of slow frames to explain.
+    pub max_frames: usize,
 }
 
-impl Slow {
-    /// No more can be told.
-    pub const MOST: usize = 100;
+impl SlowFrameOptions {
+    /// The upper limit of `max_frames`.
+    pub const MAX_FRAMES: usize = 100;
 }
 
-impl Default for Slow {
+impl Default for SlowFrameOptions {
     fn default() -> Self {
-        Self { marked: None, budget: None, most: 10 }
+        Self { mark_name: None, budget: None, max_frames: 10 }
     }
 }
 
 impl Session {
-    /// Whether it is the table of slow frames.
+    /// Returns whether a table is made from slow frames.
     #[must_use]
     pub fn is_of_slow_frames(def: &TableDef) -> bool {
         def.made_from == MadeFrom::SlowFrames
     }
 
-    /// Which frames the table of slow frames tells of, no more than [`Slow::MOST`]; the budget is that of
-    /// [`tables::FRAMES_PARKED`] too.
+    /// Sets the options for slow frames, with at most [`SlowFrameOptions::MAX_FRAMES`] frames. The budget applies to [`tables::FRAMES_PARKED`] too.
     #[must_use]
-    pub fn slow(mut self, slow: Slow) -> Self {
+    pub fn with_slow_frames(mut self, slow: SlowFrameOptions) -> Self {
         if slow.budget != self.slow.budget {
-            self.made = Made::default();
+            self.cache = TableCache::default();
         }
-        self.slow = Slow { most: slow.most.min(Slow::MOST), ..slow };
+        self.slow = SlowFrameOptions { max_frames: slow.max_frames.min(SlowFrameOptions::MAX_FRAMES), ..slow };
         self
     }
 
-    /// Whether a table tells what took longer than a frame may.
+    /// Returns whether a table depends on the frame budget.
     #[must_use]
     pub fn takes_budget(def: &TableDef) -> bool {
         Self::is_of_slow_frames(def) || def.name == tables::FRAMES_PARKED.name
     }
 
-    /// Which marked stretches are frames, where it was said.
+    /// Returns the name of the marks that are frames, if set.
     #[must_use]
     pub fn frames_of(&self) -> Option<&str> {
-        self.slow.marked.as_deref()
+        self.slow.mark_name.as_deref()
     }
 
-    /// What a frame may take, where it was said.
+    /// Returns the frame budget, if set.
     #[must_use]
     pub fn budget(&self) -> Option<Ns> {
         self.slow.budget
     }
 
-    /// The median of the times of a frame log's frames, which is their budget where none was said; `None`: there are none.
+    /// Returns the median frame time of the frame log, which is the default budget; `None` without frames.
     ///
     /// # Errors
     /// The trace cannot be read.
     pub fn median_frame(&self) -> Result<Option<Ns>, EngineError> {
-        if self.whole().frames == 0 {
+        if self.full_summary().frames == 0 {
             return Ok(None);
         }
-        let mut picking = Picking::new(None, 0);
+        let mut picking = FrameSelection::new(None, 0);
         self.each_frame(Span::new(Ns(i64::MIN), Ns(i64::MAX)), &mut |frame| picking.push(frame))?;
         Ok(picking.finish().map(|picked| picked.budget))
     }
 
-    /// Whether a table can have rows here: of a frame log alone those of threads are empty, without frames those of
-    /// frames, and where nothing is marked, those of what is.
+    /// Returns whether a table can have rows in this trace. Tables of threads are empty for a frame log, tables of frames without
+    /// frames, and tables of marks without marks.
     #[must_use]
     pub fn may_have_rows(&self, def: &TableDef) -> bool {
-        let summary = self.whole();
+        let summary = self.full_summary();
         match def {
             _ if def.made_from == MadeFrom::Frames => summary.frames > 0,
             _ if summary.is_of_frames() => false,
-            _ if Self::is_of_slow_frames(def) => self.slow.marked.is_some() || summary.frames > 0,
+            _ if Self::is_of_slow_frames(def) => self.slow.mark_name.is_some() || summary.frames > 0,
             _ if OF_MARKS.iter().any(|of| of.name == def.name) => self.has_marks(),
             _ => true,
         }
     }
 
-    /// Its rows; none where the trace has no such frames.
+    /// Writes the rows of the table of slow frames; none if the trace has no such frames.
     pub(crate) fn slow_rows(&self, span: Option<Span>, out: &mut Batches<'_>) -> Result<(), EngineError> {
         let Some(span) = self.within(span) else { return Ok(()) };
         if !self.may_have_rows(&tables::SLOW_FRAMES) {
             return Ok(());
         }
-        let mut picking = Picking::new(self.slow.budget, self.slow.most);
+        let mut picking = FrameSelection::new(self.slow.budget, self.slow.max_frames);
         self.each_frame(span, &mut |frame| picking.push(frame))?;
         let Some(picked) = picking.finish().filter(|p| !p.slow.is_empty()) else { return Ok(()) };
-        let mut typical = Typical::new(&picked);
+        let mut typical = TypicalFrames::new(&picked);
         self.each_frame(span, &mut |frame| typical.push(frame))?;
         let typical = typical.finish();
-        let frames: Vec<&Marked> = picked.slow.iter().chain(&typical).collect();
+        let frames: Vec<&TimedFrame> = picked.slow.iter().chain(&typical).collect();
         let mut causes = self.causes(&frames)?.into_iter();
         let mut table = SlowFrames::new(picked.budget);
         for (frame, (ends, causes)) in picked.slow.iter().zip(&mut causes) {
@@ -117,22 +116,22 @@ impl Session {
         Ok(())
     }
 
-    /// Every frame that lies within a span; those of damaged logs may last no time, or less.
-    fn each_frame(&self, within: Span, each: &mut dyn FnMut(&Marked)) -> Result<(), EngineError> {
-        let mut each = |frame: &Marked| {
+    /// Passes on every frame within a span. Frames without a positive duration, from damaged logs, are skipped.
+    fn each_frame(&self, within: Span, each: &mut dyn FnMut(&TimedFrame)) -> Result<(), EngineError> {
+        let mut each = |frame: &TimedFrame| {
             let Span { start, end } = frame.span;
             if start < end && start >= within.start && end <= within.end {
                 each(frame);
             }
         };
-        if let Some(name) = &self.slow.marked {
+        if let Some(name) = &self.slow.mark_name {
             return self.marked(name, &mut each);
         }
         self.frames(&mut |frame| {
             if frame.part(FramePart::Whole).is_some() {
                 let (span, pid) = (frame.span(), frame.present.pid);
                 let pid = if pid == Pid::UNKNOWN { self.facts().focus.map_or(pid, Pid) } else { pid };
-                each(&Marked { span, thread: ThreadKey::UNKNOWN, pid, name: frame.application.map(Into::into) });
+                each(&TimedFrame { span, thread: ThreadKey::UNKNOWN, pid, name: frame.application.map(Into::into) });
             }
         })
     }

@@ -1,4 +1,4 @@
-//! The tables of stretches, as long as the recording.
+//! The tables of stretches, which are as long as the recording.
 
 use crate::read::foreign::Foreign;
 use crate::session::Kind;
@@ -9,7 +9,7 @@ use model::{CpuStretch, Rows as _, Span, TableDef, ThreadKey, ThreadState, Threa
 use topology::Machine;
 
 impl Session {
-    /// The rows of a table of stretches; of a part, those that overlap it.
+    /// Writes the rows of a table of stretches; for a part, those that overlap it.
     pub(crate) fn state_rows(
         &self,
         def: &'static TableDef,
@@ -52,7 +52,7 @@ fn cpu_rows(cpus: &[CpuStretch], within: Option<Span>, out: &mut Batches<'_>) ->
     out.check()
 }
 
-/// A row of [`tables::THREAD_STATE`].
+/// Returns a row of [`tables::THREAD_STATE`].
 fn thread_row(s: &ThreadStretch, machine: &Machine) -> [Value; 11] {
     let running_on = s.cpu.filter(|_| s.state == ThreadState::Running);
     [
@@ -70,7 +70,7 @@ fn thread_row(s: &ThreadStretch, machine: &Machine) -> [Value; 11] {
     ]
 }
 
-/// A row of [`tables::CPU_STATE`].
+/// Returns a row of [`tables::CPU_STATE`].
 fn cpu_row(s: &CpuStretch) -> [Value; 5] {
     [
         i64::from(s.cpu.0).into(),

@@ -1,4 +1,4 @@
-//! The tables that come from the sums alone.
+//! The tables computed from the sums alone.
 
 use crate::read::{Accounted, account};
 use crate::session::Kind;
@@ -9,13 +9,13 @@ use account::{SpillError, Totals};
 use model::{CpuId, Ns, Row, Rows, Span, Table, TableDef, Value, tables};
 use topology::Machine;
 
-/// A table of sums, and what makes its rows.
+/// A table of sums and the function that makes its rows.
 pub(crate) struct OfTotals {
     pub(crate) table: &'static TableDef,
     pub(crate) rows: fn(&Totals, &Machine, &mut dyn Rows) -> Result<(), SpillError>,
 }
 
-/// All of them, in the order in which a folder gets them.
+/// All tables of sums, in the order in which they are written to a folder.
 pub(crate) const OF_TOTALS: &[OfTotals] = &[
     OfTotals { table: &tables::THREADS, rows: |totals, _, out| account::threads(totals, out) },
     OfTotals { table: &tables::THREAD_BY_CPU, rows: |totals, _, out| account::thread_by_cpu(totals, out) },
@@ -44,7 +44,7 @@ pub(crate) const OF_TOTALS: &[OfTotals] = &[
 ];
 
 impl Session {
-    /// The rows of a table of sums; of a part, the sums of that part.
+    /// Writes the rows of a table of sums; for a part, the sums of that part.
     pub(crate) fn totals_rows(
         &self,
         def: &'static TableDef,
@@ -58,7 +58,7 @@ impl Session {
         }
     }
 
-    /// The rows of a table of spans; of a part, those that overlap it.
+    /// Writes the rows of a table of spans; for a part, those that overlap it.
     pub(crate) fn span_rows(
         &self,
         def: &'static TableDef,
@@ -82,16 +82,16 @@ impl Session {
         })
     }
 
-    /// Either, of all of the recording.
+    /// Writes the rows of either kind for the whole recording.
     fn whole_rows(&self, def: &'static TableDef, out: &mut Batches<'_>) -> Result<(), EngineError> {
         match self.kind() {
-            // What was lost is the same with what was inferred.
+            // Losses do not depend on inferred time.
             Kind::Folder(_, Some(inferred)) if def.name != tables::LOSS.name => {
                 rows(def, &inferred.totals, self.machine(), out)
             }
             Kind::Folder(folder, _) => self.stored_rows(folder, def, out),
             Kind::Source(of) if def.name == tables::INFERRED_STATE.name && self.options().infer == Infer::No => {
-                let apart = PassOptions { infer: Infer::Apart, ..of.again(self.options()) };
+                let apart = PassOptions { infer: Infer::Apart, ..of.reread_options(self.options()) };
                 let Accounted { totals, .. } = account(of.source.as_ref(), &apart)?;
                 account::inferred_state(&totals.inferred, out);
                 Ok(())
@@ -100,14 +100,14 @@ impl Session {
         }
     }
 
-    /// Whether a table comes from the sums alone, which every trace that is opened has.
+    /// Returns whether a table is computed from the sums alone, which every open trace has.
     #[must_use]
     pub fn is_of_sums(name: &str) -> bool {
-        tables::ALL.iter().any(|def| def.name == name && is_of_sums(def))
+        tables::renamed::find(name).is_some_and(is_of_sums)
     }
 }
 
-/// The CPUs of which the source tells what they ran.
+/// Returns the CPUs for which the source recorded which threads ran.
 pub(crate) fn followed(totals: &Totals) -> Vec<CpuId> {
     totals.cpus.iter().filter(|c| c.followed).map(|c| c.cpu).collect()
 }
@@ -117,14 +117,14 @@ pub(crate) fn context<'a>(totals: &Totals, followed: &'a [CpuId], machine: &'a M
     analysis::Context { machine, span, followed, ready_known: totals.ready_known }
 }
 
-/// The rows of one of [`OF_TOTALS`]; with inferred time a table has another declaration, but the same name.
+/// Writes the rows of one of [`OF_TOTALS`]. With inferred time, a table has another definition but the same name.
 fn rows(def: &TableDef, totals: &Totals, machine: &Machine, out: &mut dyn Rows) -> Result<(), EngineError> {
     let of = OF_TOTALS.iter().find(|of| of.table.name == def.name);
-    let of = of.ok_or_else(|| EngineError::Other(format!("nothing makes the table {}", def.name)))?;
+    let of = of.ok_or_else(|| EngineError::Other(format!("there is no code that makes the table {}", def.name)))?;
     Ok((of.rows)(totals, machine, out)?)
 }
 
-/// The CPUs of which a folder tells what they ran, by its table of them.
+/// Like [`followed`], from the table of CPUs in a folder.
 pub(crate) fn followed_of(cpus: &Table) -> Vec<CpuId> {
     use tables::cpus::{BUSY_NS, CPU, IDLE_NS, SWITCHES};
     let followed = |row: &Row<'_, _>| row.all([SWITCHES, BUSY_NS, IDLE_NS]).iter().any(|n| *n > 0);
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_table_of_sums_is_made() {
+    fn every_table_of_sums_is_listed() {
         let listed: Vec<&str> = OF_TOTALS.iter().map(|of| of.table.name).collect();
         let declared = tables::ALL.iter().filter(|def| is_of_sums(def));
         assert_eq!(declared.clone().count(), listed.len());

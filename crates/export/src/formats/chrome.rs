@@ -1,26 +1,26 @@
-//! Chrome's trace event JSON (chrome://tracing, Perfetto's viewer, Speedscope), as "Trace Event Format" of the Chromium
-//! project describes it.
+//! Chrome's trace event JSON (chrome://tracing, Perfetto's viewer, Speedscope), as described in "Trace Event Format" of the Chromium
+//! project.
 //!
 //! ```text
-//!   process "CPUs"          a row a CPU ("cpu 3, performance"): complete events (X) named after the thread that ran
-//!   process "game (4711)"   a row a thread: complete events named after its state; running carries CPU and core type
+//!   process "CPUs"          one row per CPU ("cpu 3, performance"): complete events (X) named after the running thread
+//!   process "game (4711)"   one row per thread: complete events named after its state; running has CPU and core type
 //! ```
 //!
-//! Times are microseconds from the start of the recording, with three decimals, so that no nanosecond is lost; counters
-//! (C) are the CPUs' frequencies, an arrow (s, f) leads from who woke a thread to where it became ready. The format knows
-//! no type for "lost" or "unknown": an unknown stretch is one named so.
+//! Times are in microseconds from the start of the recording, with three decimals, so that they are exact to the nanosecond. Counters
+//! (C) are the CPUs' frequencies; an arrow (s, f) leads from a waker to the thread that became ready. The format has no type for lost
+//! or unknown time, so an unknown stretch is an event with that name.
 
 use crate::directory::{Directory, Thread};
 use crate::stretch::Stretch;
 use crate::{ExportError, Exporter, Job, Offer, Outputs, Shape, about, json, stretch};
 use engine::Session;
-use model::{CpuId, What, tables};
+use model::{CpuId, EventKind, tables};
 use std::io::Write;
 
 /// A JSON file of trace events.
 pub struct Chrome;
 
-/// The process of the CPUs: no process has this number.
+/// The process of the CPUs: no other process has this PID.
 const CPUS: i64 = 0;
 
 impl Exporter for Chrome {
@@ -29,7 +29,7 @@ impl Exporter for Chrome {
     }
 
     fn about(&self) -> &'static str {
-        "trace event JSON, for chrome://tracing and what else reads that"
+        "trace event JSON for chrome://tracing and compatible tools"
     }
 
     fn shape(&self) -> Shape {
@@ -45,44 +45,44 @@ impl Exporter for Chrome {
             read_by: "chrome://tracing, Perfetto's viewer, Speedscope",
             carries: &[
                 "What each CPU ran, and each thread's states with CPU, core type, reason and priority.",
-                "Frequencies as counters; an arrow from who woke a thread to the thread.",
+                "Frequencies as counters; an arrow from the waker to the woken thread.",
             ],
             cannot: &[
-                "Marks of programs, interrupts, sums and losses; viewers hold the whole file in memory: use --range.",
+                "Marks of programs, interrupts, sums and losses. Viewers hold the whole file in memory: use --range.",
             ],
         }
     }
 
     fn write(&self, job: &mut Job<'_>, to: &mut dyn Outputs) -> Result<(), ExportError> {
         let directory = Directory::of(job.session)?;
-        let mut pen = Pen { out: to.next("trace.json")?, line: Vec::new(), separator: b"", arrows: 0 };
-        pen.line.extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"otherData\":{");
+        let mut writer = Writer { out: to.next("trace.json")?, line: Vec::new(), separator: b"", arrows: 0 };
+        writer.line.extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"otherData\":{");
         for (i, (name, value)) in about::facts(job).iter().enumerate() {
-            pen.line.extend_from_slice(if i > 0 { b"," } else { b"" });
-            json::text(name, &mut pen.line);
-            pen.line.push(b':');
-            json::text(value, &mut pen.line);
+            writer.line.extend_from_slice(if i > 0 { b"," } else { b"" });
+            json::text(name, &mut writer.line);
+            writer.line.push(b':');
+            json::text(value, &mut writer.line);
         }
-        pen.put(b"},\"traceEvents\":[\n")?;
-        pen.separator = b"";
-        pen.names(job.session, &directory)?;
-        stretch::each(job, |s| pen.stretch(s, &directory))?;
-        pen.frequencies(job)?;
-        pen.separator = b"";
-        pen.put(b"\n]}\n")
+        writer.put(b"},\"traceEvents\":[\n")?;
+        writer.separator = b"";
+        writer.names(job.session, &directory)?;
+        stretch::each(job, |s| writer.stretch(s, &directory))?;
+        writer.frequencies(job)?;
+        writer.separator = b"";
+        writer.put(b"\n]}\n")
     }
 }
 
-struct Pen<'a> {
+struct Writer<'a> {
     out: &'a mut (dyn Write + Send),
     line: Vec<u8>,
-    /// What stands before the next event.
+    /// Written before the next event.
     separator: &'static [u8],
     arrows: u64,
 }
 
-impl Pen<'_> {
-    /// Writes the line and what ends it.
+impl Writer<'_> {
+    /// Writes the line and its end.
     fn put(&mut self, end: &[u8]) -> Result<(), ExportError> {
         self.line.extend_from_slice(end);
         self.out.write_all(self.separator)?;
@@ -126,13 +126,13 @@ impl Pen<'_> {
     }
 
     fn stretch(&mut self, s: &Stretch<'_>, directory: &Directory) -> Result<(), ExportError> {
-        let who = directory.get(s.thread);
-        let pid = who.map_or(s.tid, Thread::process);
+        let thread = directory.get(s.thread);
+        let pid = thread.map_or(s.tid, Thread::process);
         if let (Some(cpu), "running") = (s.cpu, s.state) {
             self.event('X', CPUS, cpu, s.start_ns)?;
             self.duration(s);
             self.line.extend_from_slice(b",\"cat\":\"cpu\",\"name\":");
-            json::text(&who.map(Thread::shown).unwrap_or_default(), &mut self.line);
+            json::text(&thread.map(Thread::shown).unwrap_or_default(), &mut self.line);
             write!(self.line, ",\"args\":{{\"tid\":{},\"pid\":{pid}}}", s.tid)?;
             self.put(b"}")?;
         }
@@ -163,7 +163,7 @@ impl Pen<'_> {
         json::micros(s.end_ns - s.start_ns, &mut self.line);
     }
 
-    /// From a row to another, at an instant.
+    /// Writes an arrow from one row to another at an instant.
     fn arrow(&mut self, from: (i64, i64), to: (i64, i64), at_ns: i64) -> Result<(), ExportError> {
         self.arrows += 1;
         let id = self.arrows;
@@ -175,12 +175,12 @@ impl Pen<'_> {
         Ok(())
     }
 
-    /// Frequencies, where the events are at hand.
+    /// Writes frequencies, if the events are available.
     fn frequencies(&mut self, job: &mut Job<'_>) -> Result<(), ExportError> {
         let mut failed = Ok(());
         let read = job.session.events(&mut |events, _| {
             for event in events.iter().filter(|e| job.options.has(e.at)) {
-                if let (What::Frequency { of, khz }, Ok(())) = (event.what, &failed) {
+                if let (EventKind::Frequency { of, khz }, Ok(())) = (event.what, &failed) {
                     failed = self.frequency(event.at.0, of, khz);
                 }
             }

@@ -1,5 +1,5 @@
-//! Comma-separated values (RFC 4180), a file a table, as `corewise table --format csv` writes it: the column names, which
-//! carry the units (`running_ns`), stand in the first record; nothing between commas is a value that is not known.
+//! Comma-separated values (RFC 4180), one file per table, as `corewise table --format csv` writes it. The first record has the column
+//! names, which include the units (`running_ns`); an empty value is null.
 
 use crate::{ExportError, Exporter, Job, Offer, Outputs, Shape, tables};
 use engine::Format;
@@ -13,7 +13,7 @@ impl Exporter for Csv {
     }
 
     fn about(&self) -> &'static str {
-        "a folder of comma-separated files, one a table"
+        "a folder of CSV files, one per table"
     }
 
     fn shape(&self) -> Shape {
@@ -27,8 +27,8 @@ impl Exporter for Csv {
     fn offer(&self) -> Offer {
         Offer {
             read_by: "spreadsheets, R, pandas, awk",
-            carries: &["Every table, whole: each thread's and CPU's stretches and all sums."],
-            cannot: &["Events, the machine, and what the trace says of itself: see `corewise report`."],
+            carries: &["Every table in full: the stretches of each thread and CPU, and all sums."],
+            cannot: &["Events, the machine and metadata: see `corewise report`."],
         }
     }
 

@@ -1,30 +1,30 @@
-//! The Firefox Profiler's processed profile (profiler.firefox.com), by samply's own crate.
+//! The Firefox Profiler's processed profile (profiler.firefox.com), written with samply's crate.
 //!
 //! ```text
-//!   process "CPUs"          a track a CPU ("cpu 3, performance"): a marker for each stretch in which a thread ran
-//!   process "game"          a track a thread: a marker for each stretch, named after its state, with CPU, core type,
+//!   process "CPUs"          one track per CPU ("cpu 3, performance"): a marker for each stretch in which a thread ran
+//!   process "game"          one track per thread: a marker for each stretch, named after its state, with CPU, core type,
 //!                           reason, waker and priority; a sample at both ends of each running stretch, whose CPU time
-//!                           draws the activity graph and whose one frame names the CPU and its type
+//!                           draws the activity graph and whose only frame names the CPU and its type
 //! ```
 //!
-//! Times are milliseconds from the start of the recording. The profile must be whole before it can be written, so memory
-//! grows with the stretches (some 300 bytes each): beyond 4 million it is refused with a word on `--range`. Where switches
-//! were recorded with callchains, the stretch that begins with a switch-out carries its own: a function where its name is known,
-//! else its file and the byte of it, else the address.
+//! Times are in milliseconds from the start of the recording. The profile is built in memory, so memory grows with the number of
+//! stretches (about 300 bytes each): more than 4 million are rejected with a hint to use `--range`. If switches were recorded with
+//! callchains, the stretch that begins with a switch-out has its callchain: a function if its name is known,
+//! otherwise the file and offset, otherwise the address.
 
 use crate::directory::{Directory, Thread};
 use crate::stretch::Stretch;
 use crate::{ExportError, Exporter, Job, Offer, Outputs, Shape, about, stretch};
 use fxprof_processed_profile as fx;
-use model::{CoreType, Span, StackFrame, StackId, Stacks, What, tables};
+use model::{CoreType, EventKind, Span, StackFrame, StackId, Stacks, tables};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// A profile.
 pub struct Firefox;
 
-/// So many stretches of threads are held at most.
-const MOST: u64 = 4_000_000;
+/// The maximum number of thread stretches.
+const MAX_STRETCHES: u64 = 4_000_000;
 
 impl Exporter for Firefox {
     fn id(&self) -> &'static str {
@@ -48,18 +48,18 @@ impl Exporter for Firefox {
             read_by: "profiler.firefox.com, samply load",
             carries: &[
                 "Each thread's states as markers with CPU, core type, reason, waker and priority; its CPU time as a graph.",
-                "What each CPU ran, as a track of its own; where a thread was switched out, as a callchain, if recorded.",
+                "What each CPU ran, on its own track; the callchain of each switch-out, if recorded.",
             ],
             cannot: &[
                 "Frequencies, marks, sums and losses.",
-                "More than 4 million stretches: the profile is built in memory; use --range.",
+                "More than 4 million stretches, as the profile is built in memory: use --range.",
             ],
         }
     }
 
     fn write(&self, job: &mut Job<'_>, to: &mut dyn Outputs) -> Result<(), ExportError> {
-        // Each switch begins at least one stretch: what is surely too long need not be read to be refused.
-        if job.options.span.is_none() && job.session.summary().switches > MOST {
+        // Each switch begins at least one stretch, so a trace that is certainly too long is rejected before it is read.
+        if job.options.span.is_none() && job.session.summary().switches > MAX_STRETCHES {
             return Err(too_many(""));
         }
         let directory = Directory::of(job.session)?;
@@ -68,7 +68,7 @@ impl Exporter for Firefox {
         let mut rows = 0;
         stretch::each(job, |s| {
             rows += 1;
-            if rows > MOST {
+            if rows > MAX_STRETCHES {
                 return Err(too_many(&format!(" before {:.3} s", s.start_ns as f64 / 1e9)));
             }
             tracks.stretch(s, &directory);
@@ -79,10 +79,10 @@ impl Exporter for Firefox {
     }
 }
 
-fn too_many(whence: &str) -> ExportError {
+fn too_many(place: &str) -> ExportError {
     ExportError::Words(format!(
-        "the Firefox Profiler holds a whole profile in memory, and this one has more than {MOST} stretches{whence}: choose a \
-         part with --range, or export to perfetto"
+        "this trace has more than {MAX_STRETCHES} stretches{place}, and the Firefox Profiler holds the whole profile in memory: choose \
+         a part with --range, or export to perfetto"
     ))
 }
 
@@ -94,13 +94,13 @@ struct Tracks {
     categories: Categories,
     span: Option<Span>,
     stacks: Arc<Stacks>,
-    /// Files of callchains are not told.
+    /// Whether callchains are written without file names.
     redact: bool,
-    /// Which of them each switch-out has, by number of the thread and time.
+    /// The callchain of each switch-out, by TID and time.
     outs: FxHashMap<(i64, i64), StackId>,
 }
 
-/// The colour of each state, and of each type of core.
+/// The colour of each state and core type.
 struct Categories {
     cores: Vec<(CoreType, fx::CategoryHandle)>,
     ready: fx::CategoryHandle,
@@ -157,12 +157,12 @@ impl Tracks {
         for (key, thread) in &directory.threads {
             let pid = thread.process();
             let Some(process) = processes.get(&pid) else { continue };
-            let main = thread.tid == pid && thread.life == 0;
+            let main = thread.tid == pid && thread.instance == 0;
             let handle = profile.add_thread(*process, number(thread.tid), at(thread.begin_ns), main);
             profile.set_thread_name(handle, &thread.shown());
             threads.insert(*key, handle);
         }
-        // Behind the threads, so that these keep their numbers: a number used again gets a suffix.
+        // After the threads, so that these keep their TIDs: a TID that is used again gets a suffix.
         let machine = profile.add_process("CPUs", 0, start);
         let mut cpus = FxHashMap::default();
         let table = job.session.table(tables::CPUS.name)?;
@@ -184,7 +184,7 @@ impl Tracks {
         })
     }
 
-    /// Where threads were switched out, if that was recorded.
+    /// Reads the callchains of switch-outs, if recorded.
     fn read_stacks(&mut self, job: &Job<'_>) -> Result<(), ExportError> {
         self.stacks = job.session.stacks()?;
         if self.stacks.chains.is_empty() {
@@ -192,7 +192,7 @@ impl Tracks {
         }
         job.session.events(&mut |events, _| {
             for event in events.iter().filter(|e| job.options.has(e.at)) {
-                if let What::Switch(s) = event.what
+                if let EventKind::Switch(s) = event.what
                     && s.stack != StackId::NONE
                 {
                     self.outs.insert((i64::from(s.prev.0), event.at.0), s.stack);
@@ -217,8 +217,8 @@ impl Tracks {
             };
             fx::FrameInfo { frame, category_pair, flags: fx::FrameFlags::empty() }
         };
-        // Perf's marks between the kernel's addresses and the program's are no addresses.
-        let addresses = chain.iter().filter(|f| f.address < StackFrame::CONTEXTS).enumerate();
+        // Perf's context markers between kernel and program addresses are not addresses.
+        let addresses = chain.iter().filter(|f| f.address < StackFrame::CONTEXT_MARKERS).enumerate();
         let frames: Vec<fx::FrameInfo> = addresses.map(frame).collect();
         self.profile.intern_stack_frames(thread, frames.into_iter().rev())
     }
@@ -258,20 +258,20 @@ impl Tracks {
             flags: fx::FrameFlags::empty(),
         };
         let stack = profile.intern_stack_frames(thread, std::iter::once(frame));
-        // A graph must not begin before what is shown of the stretch.
+        // A graph must not begin before the exported part of the stretch.
         let from = self.span.map_or(s.start_ns, |span| s.start_ns.max(span.start.0));
         let ran = u64::try_from(s.end_ns - from).unwrap_or(0);
         profile.add_sample(thread, at(from), stack, fx::CpuDelta::ZERO, 1);
         profile.add_sample(thread, at(s.end_ns), stack, fx::CpuDelta::from_nanos(ran), 1);
         if let Some(track) = self.cpus.get(&cpu).copied() {
-            let who = directory.get(s.thread).map(Thread::shown).unwrap_or_default();
-            let ran = Ran { category, name: profile.intern_string(&who), tid: digits(profile, Some(s.tid)) };
+            let name = directory.get(s.thread).map(Thread::shown).unwrap_or_default();
+            let ran = Ran { category, name: profile.intern_string(&name), tid: digits(profile, Some(s.tid)) };
             profile.add_marker(track, timing(), ran);
         }
     }
 }
 
-/// A frame in words; `None`: only its address is known.
+/// Formats a frame; `None` if only its address is known.
 fn shown(stacks: &Stacks, frame: &StackFrame, redact: bool) -> Option<String> {
     if let Some(function) = stacks.name(frame.function) {
         return Some(function.to_owned());
@@ -285,7 +285,7 @@ fn at(ns: i64) -> fx::Timestamp {
     fx::Timestamp::from_nanos_since_reference(u64::try_from(ns).unwrap_or(0))
 }
 
-/// Thread and process numbers are never negative but where they are unknown.
+/// Converts a TID or PID; these are negative only if unknown.
 fn number(id: i64) -> u32 {
     u32::try_from(id).unwrap_or(u32::MAX)
 }
@@ -295,7 +295,7 @@ const fn field(key: &'static str, label: &'static str) -> fx::StaticSchemaMarker
     fx::StaticSchemaMarkerField { key, label, format, flags }
 }
 
-/// A stretch of a thread. Texts, since any of them may be unknown.
+/// A stretch of a thread. All values are texts, as any of them may be unknown.
 struct State {
     category: fx::CategoryHandle,
     name: fx::StringHandle,

@@ -1,4 +1,4 @@
-//! One file (or folder) a format.
+//! One file or folder per format.
 
 pub mod chrome;
 pub mod csv;

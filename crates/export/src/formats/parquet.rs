@@ -1,5 +1,5 @@
-//! Parquet, a file a table, as in the trace folder: signed integers, units and documentation in the Arrow schema's field
-//! metadata, and the trace's id in each file's own (`corewise.trace`).
+//! Parquet, one file per table, as in the trace folder: signed integers; units and documentation in the Arrow schema's field
+//! metadata; the trace's id in each file's metadata (`corewise.trace`).
 
 use crate::{ExportError, Exporter, Job, Offer, Outputs, Shape, tables};
 use engine::Format;
@@ -13,7 +13,7 @@ impl Exporter for Parquet {
     }
 
     fn about(&self) -> &'static str {
-        "a folder of Parquet files, one a table"
+        "a folder of Parquet files, one per table"
     }
 
     fn shape(&self) -> Shape {
@@ -27,8 +27,8 @@ impl Exporter for Parquet {
     fn offer(&self) -> Offer {
         Offer {
             read_by: "DuckDB, pandas, Polars, Spark",
-            carries: &["Every table, whole, with types, units and documentation."],
-            cannot: &["Events and the manifest: a trace folder (`corewise import`) has those, as Parquet too."],
+            carries: &["Every table in full, with types, units and documentation."],
+            cannot: &["Events and the manifest: a trace folder (`corewise import`) has them, also as Parquet."],
         }
     }
 

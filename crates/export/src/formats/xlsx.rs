@@ -1,8 +1,9 @@
-//! A workbook (Office Open XML): a first sheet `about`, then a sheet a table.
+//! A workbook (Office Open XML): a first sheet `about`, then one sheet per table.
 //!
-//! Numbers are numbers and nulls are empty cells; the unit stands in the header (`running_ns [ns]`). A sheet has 1,048,576
-//! rows; a longer table goes on in a sheet of the same name with ` (2)`, and `about` says so. `about` names the trace's id, as a
-//! text: Excel's numbers are doubles, which do not hold 64 bits. Times up to 104 days are exact. Rows go to temporary files as they come, so memory does not grow with them.
+//! Numbers are numbers and nulls are empty cells; the unit is in the header (`running_ns [ns]`). A sheet has at max_rows 1,048,576
+//! rows; a longer table continues on a sheet of the same name with ` (2)`, which `about` mentions. `about` has the trace's id as
+//! text, as Excel's numbers are doubles, which cannot hold 64 bits. Times up to 104 days are exact. Rows are written to temporary files
+//! immediately, so memory does not grow with their number.
 
 use crate::{ExportError, Exporter, Job, Offer, Outputs, Shape, about};
 use model::{Kind, TableDef, Value};
@@ -12,11 +13,11 @@ use std::io::{Seek as _, SeekFrom};
 /// A workbook.
 pub struct Xlsx;
 
-/// Rows of a sheet, the header among them.
-const ROWS: u32 = 1_048_576;
-/// Letters of a cell.
-const LETTERS: usize = 32_767;
-/// A sheet of the workbook is named this first.
+/// The maximum number of rows of a sheet, including the header.
+const MAX_ROWS: u32 = 1_048_576;
+/// The maximum number of characters in a cell.
+const MAX_CHARS: usize = 32_767;
+/// The name of the first sheet.
 const ABOUT: &str = "about";
 
 impl Exporter for Xlsx {
@@ -25,7 +26,7 @@ impl Exporter for Xlsx {
     }
 
     fn about(&self) -> &'static str {
-        "a workbook, one sheet a table"
+        "a workbook, one sheet per table"
     }
 
     fn shape(&self) -> Shape {
@@ -39,23 +40,23 @@ impl Exporter for Xlsx {
     fn offer(&self) -> Offer {
         Offer {
             read_by: "Excel, LibreOffice, Google Sheets",
-            carries: &["Every table with units, and a sheet about source, machine and laws."],
-            cannot: &["Events; more than 1,048,576 rows on one sheet: the table goes on in the next."],
+            carries: &["Every table with units, and a sheet about the source, the machine and the checks."],
+            cannot: &["Events; more than 1,048,576 rows on one sheet: the table continues on the next."],
         }
     }
 
     fn write(&self, job: &mut Job<'_>, to: &mut dyn Outputs) -> Result<(), ExportError> {
         let mut book = Workbook::new();
         let mut index = Vec::new();
-        // It tells of the others, and so is filled last.
+        // It describes the other sheets, so it is filled last.
         book.add_worksheet().set_name(ABOUT).map_err(failed)?;
         for def in job.options.tables(job.session)? {
-            table(job, &mut book, def, ROWS, &mut index)?;
+            table(job, &mut book, def, MAX_ROWS, &mut index)?;
         }
         let trace = job.session.trace()?;
         let sheet = book.worksheet_from_index(0).map_err(failed)?;
         first_sheet(sheet, job, trace, &index).map_err(failed)?;
-        // The archive's writer goes back to fill in lengths, which a pipe cannot.
+        // The archive's writer seeks back to fill in lengths, which is not possible in a pipe.
         let mut file = tempfile::tempfile()?;
         book.save_to_writer(&mut file).map_err(failed)?;
         file.seek(SeekFrom::Start(0))?;
@@ -83,22 +84,22 @@ struct Filling {
     row: u32,
 }
 
-/// A table, on as many sheets of `most` rows as it takes.
+/// Writes a table to as many sheets of `max_rows` rows as needed.
 fn table(
     job: &mut Job<'_>,
     book: &mut Workbook,
     def: &'static TableDef,
-    most: u32,
+    max_rows: u32,
     index: &mut Vec<Listed>,
 ) -> Result<(), ExportError> {
-    let asked = job.options.asked(def.name);
-    let def = asked.definition(job.session)?;
+    let request = job.options.request(def.name);
+    let def = request.definition(job.session)?;
     let (mut done, mut sheets) = (0, 1);
     let mut filling = begin(book, def, sheets).map_err(failed)?;
     let mut error = None;
-    let read = asked.rows(job.session, &mut |rows| {
+    let read = request.rows(job.session, &mut |rows| {
         let mut push = |row: &Vec<Value>| -> Result<(), XlsxError> {
-            if filling.row >= most {
+            if filling.row >= max_rows {
                 index.push(end(book, def, &filling, sheets)?);
                 sheets += 1;
                 filling = begin(book, def, sheets)?;
@@ -128,8 +129,8 @@ fn begin(book: &mut Workbook, def: &TableDef, number: u32) -> Result<Filling, Xl
     let bold = Format::new().set_bold();
     for (col, c) in (0u16..).zip(def.cols) {
         let head = if c.unit.is_empty() { c.name.to_owned() } else { format!("{} [{}]", c.name, c.unit) };
-        let letters = head.chars().count() as f64;
-        sheet.set_column_width(col, (letters + 2.0).max(if c.kind == Kind::Text { 16.0 } else { 10.0 }))?;
+        let chars = head.chars().count() as f64;
+        sheet.set_column_width(col, (chars + 2.0).max(if c.kind == Kind::Text { 16.0 } else { 10.0 }))?;
         sheet.write_string_with_format(0, col, head, &bold)?;
     }
     Ok(Filling { place, name, row: 1 })
@@ -140,7 +141,7 @@ fn end(book: &mut Workbook, def: &TableDef, filling: &Filling, number: u32) -> R
     book.worksheet_from_index(filling.place)?.autofilter(0, 0, filling.row.saturating_sub(1), last)?;
     let words = match number {
         1 => def.doc.to_owned(),
-        _ => format!("The table {} goes on here: a sheet holds {ROWS} rows.", def.name),
+        _ => format!("Continuation of the table {}: a sheet holds {MAX_ROWS} rows.", def.name),
     };
     Ok(Listed { sheet: filling.name.clone(), rows: u64::from(filling.row - 1), words })
 }
@@ -166,9 +167,9 @@ fn put(sheet: &mut Worksheet, row: u32, values: &[Value]) -> Result<(), XlsxErro
     Ok(())
 }
 
-/// A text as a cell takes it.
+/// Limits text to the size of a cell.
 fn cell(text: &str) -> String {
-    text.chars().take(LETTERS).collect()
+    text.chars().take(MAX_CHARS).collect()
 }
 
 fn first_sheet(sheet: &mut Worksheet, job: &Job<'_>, trace: i64, index: &[Listed]) -> Result<(), XlsxError> {
@@ -176,7 +177,7 @@ fn first_sheet(sheet: &mut Worksheet, job: &Job<'_>, trace: i64, index: &[Listed
     sheet.set_column_width(0, 36)?.set_column_width(1, 16)?.set_column_width(2, 80)?;
     sheet.write_string_with_format(0, 0, "sheet", &bold)?;
     sheet.write_string_with_format(0, 1, "rows", &bold)?;
-    sheet.write_string_with_format(0, 2, "what it holds", &bold)?;
+    sheet.write_string_with_format(0, 2, "contents", &bold)?;
     let mut row = 1;
     for listed in index {
         sheet.write_string(row, 0, &listed.sheet)?;
@@ -206,7 +207,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn a_long_table_goes_on_in_the_next_sheet() {
+    fn a_long_table_continues_on_the_next_sheet() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/fixtures/perf_data/sched.data");
         let session = Session::open(&path, PassOptions::default()).unwrap();
         let rows = session.table("threads").unwrap().rows.len() as u64;
@@ -217,6 +218,6 @@ mod tests {
         let names: Vec<&str> = index.iter().map(|l| l.sheet.as_str()).collect();
         assert_eq!(names, ["threads", "threads (2)", "threads (3)"]);
         assert_eq!(index.iter().map(|l| l.rows).sum::<u64>(), rows);
-        assert!(index.iter().all(|l| l.rows <= 20) && index[1].words.contains("goes on here"));
+        assert!(index.iter().all(|l| l.rows <= 20) && index[1].words.contains("Continuation"));
     }
 }

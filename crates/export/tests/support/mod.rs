@@ -9,7 +9,7 @@ use model::{Batch, Value};
 use std::path::Path;
 use testkit::Replay;
 
-/// Events that are at hand, as a source.
+/// Drawn events as a source.
 pub struct Drawn {
     pub facts: Facts,
     pub batch: Batch,
@@ -17,7 +17,7 @@ pub struct Drawn {
 
 impl Source for Drawn {
     fn path(&self) -> &Path {
-        Path::new("/home/somebody/drawn")
+        Path::new("/home/a_user/drawn")
     }
 
     fn format(&self) -> &'static str {
@@ -33,7 +33,7 @@ impl Source for Drawn {
     }
 }
 
-/// A session of events at hand.
+/// A session of events.
 pub fn session(facts: Facts, batch: Batch) -> Session {
     session_with(facts, batch, PassOptions::default())
 }

@@ -1,21 +1,20 @@
-//! Reads what the perfetto exporter wrote, as its header says it is to be read: a second pair of eyes, written against
-//! that text and not against the code.
+//! An independent reader of the Perfetto exporter's files, written from the documentation in its header, not from its code.
 
 use ingest::Facts;
 use model::{
-    Batch, Clock, CpuId, Donor, Event, InheritedPriority, IrqKind, LossSpan, MaybeCount, NameId, Ns, Pid, Prio, Seen,
-    SeenState, StackId, Switch, SwitchOut, Tid, Wake, WakeKind, What,
+    Batch, Clock, CpuId, Donor, Event, EventKind, InheritedPriority, IrqKind, LossSpan, MaybeCount, NameId, Ns, Pid,
+    Prio, SnapshotEntry, SnapshotState, StackId, Switch, SwitchOut, Tid, Wake, WakeKind,
 };
 use std::collections::HashMap;
 
-/// A field's value.
+/// The value of a field.
 #[derive(Clone, Copy, Debug)]
 enum Field<'a> {
     Number(u64),
     Bytes(&'a [u8]),
 }
 
-/// A message.
+/// A message and its fields.
 #[derive(Clone, Copy)]
 struct Message<'a>(&'a [u8]);
 
@@ -74,11 +73,11 @@ fn varint(rest: &mut &[u8]) -> u64 {
     panic!("a varint of more than ten bytes");
 }
 
-/// What a note on a switch says.
-type Note<'a> = HashMap<&'a str, Told<'a>>;
+/// The note on a switch.
+type Note<'a> = HashMap<&'a str, FieldValue<'a>>;
 
 #[derive(Clone, Copy, Debug)]
-enum Told<'a> {
+enum FieldValue<'a> {
     Int(i64),
     Text(&'a str),
 }
@@ -91,7 +90,7 @@ pub struct Read {
     ids: HashMap<String, u32>,
 }
 
-/// Reads a whole file.
+/// Reads a file.
 pub fn read(file: &[u8]) -> Read {
     let mut to = Read::default();
     for packet in Message(file).all(1) {
@@ -107,11 +106,11 @@ pub fn read(file: &[u8]) -> Read {
 }
 
 fn number(note: &Note<'_>, name: &str) -> Option<i64> {
-    note.get(name).map(|t| if let Told::Int(v) = t { *v } else { panic!("{name} is no number") })
+    note.get(name).map(|t| if let FieldValue::Int(v) = t { *v } else { panic!("{name} is not a number") })
 }
 
 fn words<'a>(note: &Note<'a>, name: &str) -> Option<&'a str> {
-    note.get(name).map(|t| if let Told::Text(v) = t { *v } else { panic!("{name} is no text") })
+    note.get(name).map(|t| if let FieldValue::Text(v) = t { *v } else { panic!("{name} is not a text") })
 }
 
 fn tid(v: i64) -> Tid {
@@ -158,7 +157,7 @@ impl Read {
         for thread in tree.all(2) {
             let name = self.id(thread.text(2));
             let pid = thread.int(3).map_or(Pid::UNKNOWN, |p| Pid(p as i32));
-            let what = What::Name { tid: tid(thread.int(1).expect("a tid")), pid, name };
+            let what = EventKind::Name { tid: tid(thread.int(1).expect("a tid")), pid, name };
             self.batch.events.push(Event { at: Ns(at), offset: 0, cpu: CpuId::UNKNOWN, current: Tid::UNKNOWN, what });
         }
     }
@@ -175,7 +174,8 @@ impl Read {
                 let body = Message(body);
                 if kind == 327 {
                     let fields = body.all(2).into_iter().map(|f| {
-                        let value = f.int(4).map_or_else(|| Told::Text(f.text(3).expect("a value")), Told::Int);
+                        let value =
+                            f.int(4).map_or_else(|| FieldValue::Text(f.text(3).expect("a value")), FieldValue::Int);
                         (f.text(1).expect("a name"), value)
                     });
                     let fields: Note<'_> = fields.collect();
@@ -205,17 +205,19 @@ impl Read {
         body: Message<'_>,
         note: &Note<'_>,
         process: &mut Pid,
-    ) -> Option<What> {
+    ) -> Option<EventKind> {
         let prio = |field| Prio::from(body.int(field).map(|p| p as i16));
         Some(match kind {
             4 if number(note, "shown") == Some(1) => return None,
             4 => {
                 let state = body.int(4).expect("prev_state") as u32;
-                let (out, letter) = match words(note, "out") {
-                    Some(out) => (out_of(out), words(note, "letter").expect("a letter").bytes().next().unwrap()),
+                let (out, state_letter) = match words(note, "out") {
+                    Some(out) => {
+                        (out_of(out), words(note, "state_letter").expect("a state letter").bytes().next().unwrap())
+                    }
                     None => out_of_number(state),
                 };
-                What::Switch(Switch {
+                EventKind::Switch(Switch {
                     prev: number(note, "prev").map_or_else(|| tid(body.int(2).expect("prev_pid")), tid),
                     next: number(note, "next").map_or_else(|| tid(body.int(6).expect("next_pid")), tid),
                     prev_name: self.id(body.text(1)),
@@ -225,11 +227,11 @@ impl Read {
                     prev_prio: prio(3),
                     next_prio: prio(7),
                     out,
-                    letter,
+                    state_letter,
                     prev_exec: number(note, "exec").map(Ns).into(),
                 })
             }
-            17 | 20 | 114 => What::Wake(Wake {
+            17 | 20 | 114 => EventKind::Wake(Wake {
                 tid: tid(body.int(2).expect("pid")),
                 name: self.id(body.text(1)),
                 kind: match kind {
@@ -242,14 +244,14 @@ impl Read {
                 prio: prio(3),
                 stamp: at,
             }),
-            491 => What::Migrate {
+            491 => EventKind::Migrate {
                 tid: tid(body.int(2)?),
                 from: CpuId(body.int(4)? as u32),
                 to: CpuId(body.int(5)? as u32),
             },
-            13 => What::Idle { state: body.int(1)? as u32 as i32 },
-            11 => What::Frequency { of: CpuId(body.int(2)? as u32), khz: body.int(1)? as u32 },
-            24 | 25 | 36 | 37 => What::Irq {
+            13 => EventKind::Idle { state: body.int(1)? as u32 as i32 },
+            11 => EventKind::Frequency { of: CpuId(body.int(2)? as u32), khz: body.int(1)? as u32 },
+            24 | 25 | 36 | 37 => EventKind::Irq {
                 kind: if kind < 30 { IrqKind::Soft } else { IrqKind::Hard },
                 number: body.int(1)? as i32,
                 begins: matches!(kind, 24 | 36),
@@ -257,21 +259,23 @@ impl Read {
             },
             235 => {
                 let pid = std::mem::replace(process, Pid::UNKNOWN);
-                What::Fork { parent: waker, tid: tid(body.int(1)?), pid, name: self.id(body.text(2)) }
+                EventKind::Fork { parent: waker, tid: tid(body.int(1)?), pid, name: self.id(body.text(2)) }
             }
-            237 => What::Exec { tid: tid(body.int(2)?), pid: Pid(body.int(3)? as i32), file: self.id(body.text(1)) },
-            238 => What::Exit { tid: tid(body.int(2)?), pid: body.int(3).map_or(Pid::UNKNOWN, |p| Pid(p as i32)) },
-            239 => return None, // the fork is told by task_newtask
+            237 => {
+                EventKind::Exec { tid: tid(body.int(2)?), pid: Pid(body.int(3)? as i32), file: self.id(body.text(1)) }
+            }
+            238 => EventKind::Exit { tid: tid(body.int(2)?), pid: body.int(3).map_or(Pid::UNKNOWN, |p| Pid(p as i32)) },
+            239 => return None, // task_newtask reports the fork
             3 => return None,   // marks change no state
             other => panic!("unknown event {other}"),
         })
     }
 
-    fn noted(&mut self, name: &str, at: Ns, note: &Note<'_>) -> What {
+    fn noted(&mut self, name: &str, at: Ns, note: &Note<'_>) -> EventKind {
         let int = |name: &str| number(note, name);
         let pid = || tid(int("pid").expect("pid"));
         match name {
-            "corewise_switch_nowhere" => What::Switch(Switch {
+            "corewise_switch_nowhere" => EventKind::Switch(Switch {
                 prev: tid(int("prev").unwrap()),
                 next: tid(int("next").unwrap()),
                 prev_name: NameId::NONE,
@@ -281,41 +285,41 @@ impl Read {
                 prev_prio: int("prev_prio").map_or(Prio::UNKNOWN, |p| Prio::new(p as i16)),
                 next_prio: int("next_prio").map_or(Prio::UNKNOWN, |p| Prio::new(p as i16)),
                 out: out_of(words(note, "out").unwrap()),
-                letter: words(note, "letter").unwrap().bytes().next().unwrap(),
+                state_letter: words(note, "state_letter").unwrap().bytes().next().unwrap(),
                 prev_exec: int("exec").map(Ns).into(),
             }),
-            "corewise_woken" => What::Wake(Wake {
+            "corewise_woken" => EventKind::Wake(Wake {
                 tid: pid(),
                 name: NameId::NONE,
-                kind: WakeKind::WakeupTold,
+                kind: WakeKind::WakeupAtSwitchIn,
                 target: int("target_cpu").map(|c| CpuId(c as u32)),
                 waker: int("waker").map_or(Tid::UNKNOWN, tid),
                 prio: int("prio").map_or(Prio::UNKNOWN, |p| Prio::new(p as i16)),
                 stamp: Ns(int("stamp").expect("stamp")),
             }),
-            "corewise_seen" => What::Seen(Seen {
+            "corewise_seen" => EventKind::Snapshot(SnapshotEntry {
                 tid: pid(),
                 pid: int("tgid").map_or(Pid::UNKNOWN, |p| Pid(p as i32)),
                 name: self.id(words(note, "name")),
                 state: match words(note, "state").expect("a state") {
-                    "running" => SeenState::Running,
-                    "ready" => SeenState::Ready,
-                    "blocked" => SeenState::Blocked,
-                    _ => SeenState::Exited,
+                    "running" => SnapshotState::Running,
+                    "ready" => SnapshotState::Ready,
+                    "blocked" => SnapshotState::Blocked,
+                    _ => SnapshotState::Exited,
                 },
-                letter: words(note, "letter").and_then(|l| l.bytes().next()).expect("a letter"),
+                state_letter: words(note, "state_letter").and_then(|l| l.bytes().next()).expect("a state letter"),
                 cpu: int("cpu").map_or(CpuId::UNKNOWN, |c| CpuId(c as u32)),
                 exec: int("exec").map(Ns).into(),
             }),
-            "corewise_current" => What::Current { tid: pid() },
-            "corewise_charge" => What::Charge { tid: pid(), ns: Ns(int("ns").unwrap()) },
-            "corewise_priority" => What::Priority {
+            "corewise_current" => EventKind::Current { tid: pid() },
+            "corewise_charge" => EventKind::Charge { tid: pid(), ns: Ns(int("ns").unwrap()) },
+            "corewise_priority" => EventKind::Priority {
                 tid: pid(),
                 prio: Prio::new(int("prio").unwrap() as i16),
                 policy: int("policy").filter(|p| *p != -1).map(|p| p as i8),
                 nice: int("nice").filter(|n| *n != i64::from(i8::MIN)).map(|n| n as i8),
             },
-            "corewise_inherit" => What::Inherit {
+            "corewise_inherit" => EventKind::Inherit {
                 tid: pid(),
                 priority: InheritedPriority {
                     donor: match int("donor") {
@@ -327,12 +331,12 @@ impl Read {
                     prio: Prio::new(int("prio").unwrap() as i16),
                 },
             },
-            "corewise_affinity" => What::Affinity { tid: pid(), cpus: self.id(words(note, "cpus")) },
+            "corewise_affinity" => EventKind::Affinity { tid: pid(), cpus: self.id(words(note, "cpus")) },
             "corewise_cgroup" => {
                 let path = self.id(words(note, "path").filter(|p| !p.is_empty()));
-                What::Cgroup { tid: pid(), id: int("id").unwrap().cast_unsigned(), path }
+                EventKind::Cgroup { tid: pid(), id: int("id").unwrap().cast_unsigned(), path }
             }
-            "corewise_cgroup_limits" => What::CgroupLimits {
+            "corewise_cgroup_limits" => EventKind::CgroupLimits {
                 id: int("id").unwrap().cast_unsigned(),
                 path: self.id(words(note, "path").filter(|p| !p.is_empty())),
                 quota: Some(Ns(int("quota").unwrap())).filter(|q| *q != Ns::MAX).into(),
@@ -340,17 +344,18 @@ impl Read {
                 weight: int("weight").filter(|w| *w != 0).map(|w| w as u16),
                 cpus: self.id(words(note, "cpus").filter(|c| !c.is_empty())),
             },
-            "corewise_cgroup_stat" => What::CgroupStat {
+            "corewise_cgroup_stat" => EventKind::CgroupStat {
                 id: int("id").unwrap().cast_unsigned(),
                 periods: int("periods").unwrap(),
                 throttled: int("throttled").unwrap(),
                 time: Ns(int("time").unwrap()),
             },
-            "corewise_yield" => What::Yield { tid: pid(), begins: int("begins") == Some(1) },
-            "corewise_throttle" => {
-                What::Throttle { tid: Some(pid()).filter(|tid| *tid != Tid::IDLE), begins: int("begins") == Some(1) }
-            }
-            "corewise_sched_attr" => What::SchedAttr {
+            "corewise_yield" => EventKind::Yield { tid: pid(), begins: int("begins") == Some(1) },
+            "corewise_throttle" => EventKind::Throttle {
+                tid: Some(pid()).filter(|tid| *tid != Tid::IDLE),
+                begins: int("begins") == Some(1),
+            },
+            "corewise_sched_attr" => EventKind::SchedAttr {
                 tid: pid(),
                 prio: Prio::new(int("prio").unwrap() as i16),
                 uclamp_min: u16::try_from(int("uclamp_min").unwrap()).ok(),
@@ -358,26 +363,26 @@ impl Read {
             },
             "corewise_ideal_cpu" => {
                 let cpu = int("cpu").and_then(|c| u32::try_from(c).ok()).map(CpuId);
-                What::IdealCpu { tid: pid(), cpu }
+                EventKind::IdealCpu { tid: pid(), cpu }
             }
-            "corewise_parking" => What::Parking {
+            "corewise_parking" => EventKind::Parking {
                 of: CpuId(u32::try_from(int("cpu_id").unwrap()).unwrap()),
                 parked: int("parked") == Some(1),
             },
-            "corewise_inner" => What::Inner {
+            "corewise_inner" => EventKind::Inner {
                 tid: pid(),
                 inner_tid: tid(int("inner_tid").unwrap()),
                 inner_pid: Pid(int("inner_pid").unwrap() as i32),
             },
-            "corewise_steal" => What::Steal { total: Ns(int("total").unwrap()) },
-            "corewise_clock" => What::Clock { which: Clock::Perf, reading: int("reading").unwrap() },
-            "corewise_loss" => What::Loss(LossSpan {
+            "corewise_steal" => EventKind::Steal { total: Ns(int("total").unwrap()) },
+            "corewise_clock" => EventKind::Clock { which: Clock::Perf, reading: int("reading").unwrap() },
+            "corewise_loss" => EventKind::Loss(LossSpan {
                 from: int("from").map(Ns).into(),
                 to: int("to").map(Ns).into(),
                 cpu: int("cpu").map(|c| CpuId(c as u32)),
                 events: MaybeCount::new(int("events").unwrap()),
             }),
-            "corewise_sample" => What::Sample,
+            "corewise_sample" => EventKind::Sample,
             other => panic!("unknown note {other} at {at:?}"),
         }
     }
@@ -393,11 +398,11 @@ fn out_of(word: &str) -> SwitchOut {
         "gave_way" => SwitchOut::GaveWay,
         "blocked" => SwitchOut::Blocked,
         "exited" => SwitchOut::Exited,
-        _ => SwitchOut::Untold,
+        _ => SwitchOut::NotRecorded,
     }
 }
 
-/// As Linux numbers states since 4.14.
+/// Maps state numbers as Linux defines them since 4.14.
 fn out_of_number(state: u32) -> (SwitchOut, u8) {
     match state {
         0 => (SwitchOut::Runnable, b'R'),
@@ -414,7 +419,7 @@ fn out_of_number(state: u32) -> (SwitchOut, u8) {
     }
 }
 
-/// Names of the events that are written, and of their fields from 1 on.
+/// The names of the written events, and of their fields from 1 on.
 const EVENTS: &[(u32, &str, &[&str])] = &[
     (3, "print", &["ip", "buf"]),
     (4, "sched_switch", &["prev_comm", "prev_pid", "prev_prio", "prev_state", "next_comm", "next_pid", "next_prio"]),
@@ -426,7 +431,7 @@ const EVENTS: &[(u32, &str, &[&str])] = &[
     (491, "sched_migrate_task", &["comm", "pid", "prio", "orig_cpu", "dest_cpu"]),
 ];
 
-/// A file for people: a packet a line, the events of a bundle indented below.
+/// Formats a file as text: one packet per line, the events of a bundle indented.
 pub fn show(file: &[u8]) -> String {
     let mut text = String::new();
     for packet in Message(file).all(1) {
@@ -468,7 +473,7 @@ fn show_track_event(at: &str, event: Message<'_>) -> String {
         let name = note.text(10).unwrap_or_default();
         let numbers = note.int(2).map(|b| (b == 1).to_string()).or_else(|| note.int(4).map(|v| v.to_string()));
         let value = numbers.or_else(|| note.text(6).map(|t| format!("{t:?}"))).unwrap_or_default();
-        // The machine's description is long, and has tests of its own.
+        // The machine description is long and has its own tests.
         let value = if name == "corewise.machine" { "{…}".to_owned() } else { value };
         text += &format!("  {name}={value}\n");
     }

@@ -1,12 +1,12 @@
-//! Threads of the simulation, and the steps they take.
+//! The threads of the simulation and their steps.
 
 use super::{Due, Sim};
 use crate::program::{Cpus, Habit, Program, Step};
 use model::{MarkEdge, SwitchOut};
 
-/// What a thread does.
+/// A thread's state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Is {
+pub(super) enum State {
     New,
     Running(usize),
     /// In this CPU's queue.
@@ -19,18 +19,18 @@ pub(super) enum Is {
 pub(super) struct Thread {
     pub name: String,
     pub nice: i8,
-    /// The nice value that is told: its own, or a lent one.
-    pub goes_at: i8,
+    /// The nice value in events: its own, or a lent one.
+    pub effective_nice: i8,
     pub weight: i64,
     pub in_group: bool,
     pub habit: Habit,
     pub allowed: Cpus,
-    pub is: Is,
-    /// The CPU that it ran on last.
+    pub state: State,
+    /// The CPU on which it ran last.
     pub last: usize,
-    /// Run time over weight.
+    /// Run time divided by weight.
     pub weighed: i64,
-    /// What is left to compute before the next step, in thousandths of ns.
+    /// Work left before the next step, in thousandths of ns.
     pub left: i64,
     pub spins: bool,
     /// A piece of a pool is marked as begun.
@@ -46,12 +46,12 @@ impl Thread {
         Thread {
             name: program.name.clone(),
             nice: program.nice,
-            goes_at: program.nice,
+            effective_nice: program.nice,
             weight: weight(program.nice),
             in_group: program.in_group,
             habit: Habit::Usual,
             allowed: all,
-            is: Is::New,
+            state: State::New,
             last: 0,
             weighed: 0,
             left: 0,
@@ -64,15 +64,15 @@ impl Thread {
     }
 }
 
-/// What a nice value weighs: 1024 at 0, and a quarter more or less each step, as the kernel has it.
+/// The weight of a nice value, as in the kernel: 1024 at 0, and a quarter more or less each step.
 pub(super) fn weight(nice: i8) -> i64 {
     ((1024.0 / 1.25_f64.powi(i32::from(nice))).round() as i64).max(1)
 }
 
 impl Sim<'_> {
-    /// What a CPU's thread computed is done: it takes its next steps, and goes if it woke one that takes its place.
+    /// The current step of a CPU's thread has ended: it takes its next steps, and is preempted if it woke a thread that takes its place.
     pub(super) fn done(&mut self, cpu: usize) {
-        self.reckon(cpu);
+        self.account(cpu);
         let Some(thread) = self.cpus[cpu].runs else { return };
         if self.threads[thread].left > 0 {
             return self.arm(cpu);
@@ -87,18 +87,18 @@ impl Sim<'_> {
         loop {
             if self.threads[thread].at == self.threads[thread].steps.len() {
                 if !self.threads[thread].again {
-                    return self.stop(cpu, thread, Is::Gone, SwitchOut::Exited);
+                    return self.stop(cpu, thread, State::Gone, SwitchOut::Exited);
                 }
                 self.threads[thread].at = 0;
             }
             let at = self.threads[thread].at;
             let step = self.threads[thread].steps[at].clone();
-            // A wait leaves the step itself only when it is over.
+            // A thread stays at a wait until it is over.
             match step {
                 Step::Wait(gate) if self.gates[gate.0] == 0 => {
                     self.waiting[gate.0].push(thread);
                     self.lend(gate, thread);
-                    return self.stop(cpu, thread, Is::Blocked, SwitchOut::Blocked);
+                    return self.stop(cpu, thread, State::Blocked, SwitchOut::Blocked);
                 }
                 Step::Spin(gate) if self.gates[gate.0] == 0 => {
                     self.waiting[gate.0].push(thread);
@@ -107,11 +107,11 @@ impl Sim<'_> {
                 }
                 Step::Drain(pool, name) => {
                     if self.threads[thread].in_piece {
-                        self.tell_mark(thread, name, MarkEdge::End);
+                        self.emit_mark(thread, name, MarkEdge::End);
                     }
                     self.threads[thread].in_piece = !self.pools[pool.0].is_empty();
                     if let Some(piece) = self.pools[pool.0].pop_front() {
-                        self.tell_mark(thread, name, MarkEdge::Begin);
+                        self.emit_mark(thread, name, MarkEdge::Begin);
                         self.threads[thread].left = piece * 1000;
                         return self.arm(cpu);
                     }
@@ -126,7 +126,7 @@ impl Sim<'_> {
                 }
                 Step::Sleep(ns) => {
                     self.after(ns, Due::Wake(thread));
-                    return self.stop(cpu, thread, Is::Blocked, SwitchOut::Blocked);
+                    return self.stop(cpu, thread, State::Blocked, SwitchOut::Blocked);
                 }
                 Step::Post(gate, by) => {
                     self.give_back(gate, thread);
@@ -139,7 +139,7 @@ impl Sim<'_> {
                 Step::Nice(nice) => {
                     self.threads[thread].nice = nice;
                     self.threads[thread].weight = weight(nice);
-                    self.tell_priority(thread, nice);
+                    self.emit_priority(thread, nice);
                 }
                 Step::Allow(cpus) => {
                     self.allow(thread, cpus);
@@ -148,11 +148,11 @@ impl Sim<'_> {
                     }
                 }
                 Step::Treated(habit) => self.threads[thread].habit = habit,
-                Step::Begin(name) => self.tell_mark(thread, name, MarkEdge::Begin),
-                Step::End(name) => self.tell_mark(thread, name, MarkEdge::End),
+                Step::Begin(name) => self.emit_mark(thread, name, MarkEdge::Begin),
+                Step::End(name) => self.emit_mark(thread, name, MarkEdge::End),
                 Step::Quota(quota) => self.quota = quota,
                 Step::Over => {
-                    self.tell_switch(cpu, Some(thread), None, SwitchOut::Exited);
+                    self.emit_switch(cpu, Some(thread), None, SwitchOut::Exited);
                     self.over = true;
                     return;
                 }
@@ -160,10 +160,10 @@ impl Sim<'_> {
         }
     }
 
-    /// A thread leaves its CPU by itself.
-    fn stop(&mut self, cpu: usize, thread: usize, is: Is, out: SwitchOut) {
-        self.threads[thread].is = is;
+    /// Switches out a thread that blocks or exits.
+    fn stop(&mut self, cpu: usize, thread: usize, state: State, out: SwitchOut) {
+        self.threads[thread].state = state;
         self.threads[thread].last = cpu;
-        self.come(cpu, out);
+        self.switch_next(cpu, out);
     }
 }

@@ -1,4 +1,4 @@
-//! One file or folder a format.
+//! The formats, one module each.
 
 pub mod ctf;
 pub mod ftrace_text;

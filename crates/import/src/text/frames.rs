@@ -1,80 +1,81 @@
-//! What the importers of frame logs share: rows become events.
+//! Shared by the importers of frame logs: turns rows into events.
 
 use super::Lines;
 use crate::tracepoint::Names;
-use ingest::{BATCH, Capability, Fatal, Input, Offer, Tells};
-use model::{Batch, CpuId, Event, FramePart, FrameTime, NameId, Ns, Present, Tid, What};
+use ingest::{Availability, BATCH, Capability, Fatal, Input, Offer};
+use model::{Batch, CpuId, Event, EventKind, FramePart, FrameTime, NameId, Ns, Present, Tid};
 
-/// Rows at the begin of a log that tell what its head does not.
+/// The number of rows at the start of a log that are examined for facts that its header does not contain.
 const FIRST_ROWS: usize = 4096;
-/// A row stands in a log when its frame was shown, so rows of several programs are not in the order of their begins. Where one
-/// comes later than this, all are sorted.
-const BEHIND: Ns = Ns(1_000_000_000);
+/// A log writes a row when its frame was displayed, so rows of several programs are not ordered by their start times.
+/// If a row is later than this, all rows are sorted.
+const MAX_DISORDER: Ns = Ns(1_000_000_000);
 
-/// What frame logs tell: frames.
-pub(crate) const FRAMES_ALONE: Offer = Offer { made_by: "", tells: &[(Capability::Frames, Tells::Yes)], cannot: &[] };
+/// The capabilities of frame logs: frames only.
+pub(crate) const FRAMES_ALONE: Offer =
+    Offer { made_by: "", provides: &[(Capability::Frames, Availability::Yes)], cannot: &[] };
 
-/// A log's lines.
+/// Opens a log's lines.
 pub(crate) fn lines<'a>(from: Input<'a>) -> Result<Lines<'a>, Fatal> {
     match from {
         Input::File(file) => Ok(Lines::new(Box::new(file))),
         Input::Pipe(pipe) => Ok(Lines::new(pipe)),
-        Input::Folder(_) => Err(Fatal::new("a folder, not a frame log", 0)),
+        Input::Folder(_) => Err(Fatal::new("this is a folder, not a frame log: give the log file itself", 0)),
     }
 }
 
 /// The times of a frame, in the order of [`FramePart::ALL`].
 pub(crate) type Parts = [Option<Ns>; FramePart::ALL.len()];
 
-/// Whole rows behind a log's head, without their ends.
-pub(crate) fn first_rows(behind_head: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let whole = behind_head.split_inclusive(|b| *b == b'\n').filter(|line| line.ends_with(b"\n"));
-    whole.take(FIRST_ROWS).map(<[u8]>::trim_ascii)
+/// Returns the complete rows after a log's header, without their line ends.
+pub(crate) fn first_rows(after_header: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let complete = after_header.split_inclusive(|b| *b == b'\n').filter(|line| line.ends_with(b"\n"));
+    complete.take(FIRST_ROWS).map(<[u8]>::trim_ascii)
 }
 
-/// Goes past a log's head.
-pub(crate) fn skip(lines: &mut Lines<'_>, head_lines: usize) -> Result<(), Fatal> {
-    for _ in 0..head_lines {
+/// Skips a log's header.
+pub(crate) fn skip(lines: &mut Lines<'_>, header_lines: usize) -> Result<(), Fatal> {
+    for _ in 0..header_lines {
         lines.peek()?;
         lines.take();
     }
     Ok(())
 }
 
-/// A log's frames so far.
-pub(crate) struct Told {
+/// Writes a log's rows as events, and tracks how far they go.
+pub(crate) struct FrameWriter {
     names: Names,
-    /// Rows, those that could not be read too.
+    /// The number of rows so far, including those that could not be read.
     rows: i64,
-    /// When the last one began, and when the last one ended.
+    /// The latest start of a frame, and the latest end.
     latest: Ns,
     end: Ns,
 }
 
-impl Told {
+impl FrameWriter {
     pub(crate) fn new() -> Self {
         Self { names: Names::new(), rows: 0, latest: Ns::MIN, end: Ns::MIN }
     }
 
-    /// The number of a text.
+    /// Returns the ID of a text.
     pub(crate) fn name(&mut self, text: &[u8], out: &mut Batch) -> NameId {
         self.names.id(text, out)
     }
 
-    /// A row that says nothing.
-    pub(crate) fn passed(&mut self) {
+    /// Counts a row that contains no frame.
+    pub(crate) fn skip_row(&mut self) {
         self.rows += 1;
     }
 
-    /// The frame of the next row, which began at `at`. Its number is that of the row.
+    /// Adds the frame of the next row, which started at `at`. The frame's number is the row's number.
     pub(crate) fn frame(&mut self, at: Ns, present: Present, parts: &Parts, offset: u64, out: &mut Batch) {
         let frame = self.rows;
         let (cpu, current) = (CpuId::UNKNOWN, Tid::UNKNOWN);
-        let mut tell = |what| out.events.push(Event { at, offset, cpu, current, what });
-        tell(What::Present(Present { frame, ..present }));
+        let mut push = |what| out.events.push(Event { at, offset, cpu, current, what });
+        push(EventKind::Present(Present { frame, ..present }));
         for (of, took) in FramePart::ALL.into_iter().zip(parts) {
             if let Some(took) = *took {
-                tell(What::FrameTime(FrameTime { frame, of, took }));
+                push(EventKind::FrameTime(FrameTime { frame, of, took }));
             }
         }
         let spent = [FramePart::Whole, FramePart::UntilPresent].iter().filter_map(|of| parts[*of as usize]).max();
@@ -83,21 +84,21 @@ impl Told {
         self.rows += 1;
     }
 
-    /// Whether enough is told to be handed on.
+    /// Whether the batch is full.
     pub(crate) fn is_full(out: &Batch) -> bool {
         out.events.len() >= BATCH
     }
 
-    /// Nothing earlier will come, if rows are in the usual order.
+    /// The time before which no more events will come, if rows are in the usual order.
     pub(crate) fn until(&self) -> Ns {
-        if self.latest == Ns::MIN { Ns::MIN } else { self.latest - BEHIND }
+        if self.latest == Ns::MIN { Ns::MIN } else { self.latest - MAX_DISORDER }
     }
 
-    /// The log tells of all time up to the end of its last frame.
+    /// Adds an event at the end of the last frame: the log covers all time up to it.
     pub(crate) fn end(&self, out: &mut Batch) {
         if self.end > Ns::MIN {
             let (cpu, current) = (CpuId::UNKNOWN, Tid::UNKNOWN);
-            out.events.push(Event { at: self.end, offset: 0, cpu, current, what: What::Sample });
+            out.events.push(Event { at: self.end, offset: 0, cpu, current, what: EventKind::Sample });
         }
     }
 }

@@ -1,26 +1,27 @@
-//! From bytes to lines, without a copy and without an allocation each.
+//! Splits bytes into lines without copying them and without an allocation for each line.
 
 use ingest::Fatal;
 use std::io::{ErrorKind, Read};
 
-/// Bytes held at once.
+/// The size of the buffer in bytes.
 const CHUNK: usize = 1 << 20;
-/// Bytes read at once: they are read again while they are still near.
-const PART: usize = 1 << 17;
-/// So much is moved to the front rather than go on behind it.
-const SMALL: usize = 1 << 12;
-/// A longer line is cut: marks of programs take some hundred bytes, the kernel's own lines fewer.
-const LONGEST: usize = 1 << 18;
-/// What editors of other systems put before a text.
+/// The number of bytes read in one call: small enough to be still in the cache when they are parsed.
+const READ_SIZE: usize = 1 << 17;
+/// If no more than this many bytes are left, they are moved to the front of the buffer instead of reading on after
+/// them.
+const MAX_MOVE: usize = 1 << 12;
+/// Longer lines are cut. Marks of programs take some hundred bytes, and the kernel's own lines take less.
+const MAX_LINE: usize = 1 << 18;
+/// The mark that some editors put at the start of a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A line without its end.
 #[derive(Clone, Copy)]
 pub(crate) struct Line<'b> {
     pub(crate) bytes: &'b [u8],
-    /// Where it begins in the text.
+    /// The offset of the line in the text.
     pub(crate) offset: u64,
-    /// It was longer than any line that means something; the rest is left out.
+    /// Whether the line was longer than the maximum. The rest is left out.
     pub(crate) cut: bool,
 }
 
@@ -28,20 +29,20 @@ pub(crate) struct Line<'b> {
 pub(crate) struct Lines<'a> {
     from: Box<dyn Read + Send + 'a>,
     buffer: Vec<u8>,
-    /// What was not read yet: `buffer[start..end]`.
+    /// The bytes not yet consumed: `buffer[start..end]`.
     start: usize,
     end: usize,
-    /// Where `buffer[0]` stands in the text.
+    /// The offset of `buffer[0]` in the text.
     offset: u64,
     ended: bool,
     peeked: Option<Peeked>,
-    /// The rest of a line that was cut is to be left out.
+    /// Whether the rest of a cut line is still to be skipped.
     in_cut: bool,
 }
 
 #[derive(Clone, Copy)]
 struct Peeked {
-    /// Its length without its end, and with it.
+    /// The line's length without and with its line end.
     length: usize,
     taken: usize,
     cut: bool,
@@ -52,7 +53,7 @@ impl<'a> Lines<'a> {
         Self { from, buffer: vec![0; CHUNK], start: 0, end: 0, offset: 0, ended: false, peeked: None, in_cut: false }
     }
 
-    /// What comes next, up to a MiB of it, without going past it.
+    /// Returns the next bytes, up to 1 MiB, without consuming them.
     pub(crate) fn head(&mut self) -> Result<&[u8], Fatal> {
         while self.end - self.start < CHUNK && !self.ended {
             self.more()?;
@@ -63,14 +64,14 @@ impl<'a> Lines<'a> {
         Ok(&self.buffer[self.start..self.end])
     }
 
-    /// The input from `at` bytes behind what was read so far.
+    /// Returns the input from `at` bytes after the current position.
     pub(crate) fn into_input(mut self, at: usize) -> impl Read + Send + 'a {
         self.buffer.truncate(self.end);
         let rest = self.buffer.split_off((self.start + at).min(self.end));
         std::io::Cursor::new(rest).chain(self.from)
     }
 
-    /// The next line, without going past it; `None` at the end.
+    /// Returns the next line without consuming it; `None` at the end.
     #[inline]
     pub(crate) fn peek(&mut self) -> Result<Option<Line<'_>>, Fatal> {
         if self.peeked.is_none() {
@@ -82,7 +83,7 @@ impl<'a> Lines<'a> {
         Ok(Some(Line { bytes, offset: self.offset + self.start as u64, cut: peeked.cut }))
     }
 
-    /// Goes past the line that was peeked.
+    /// Consumes the line that was peeked.
     #[inline]
     pub(crate) fn take(&mut self) {
         if let Some(peeked) = self.peeked.take() {
@@ -108,8 +109,8 @@ impl<'a> Lines<'a> {
             }
             if self.in_cut {
                 self.start = self.end;
-            } else if rest.len() >= LONGEST {
-                self.peeked = Some(Peeked { length: LONGEST, taken: LONGEST, cut: true });
+            } else if rest.len() >= MAX_LINE {
+                self.peeked = Some(Peeked { length: MAX_LINE, taken: MAX_LINE, cut: true });
                 return Ok(());
             } else if self.ended && !rest.is_empty() {
                 self.peeked = Some(Peeked { length: rest.len(), taken: rest.len(), cut: false });
@@ -123,24 +124,24 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Reads on, behind what is there.
+    /// Reads more bytes, after those that are there.
     fn more(&mut self) -> Result<(), Fatal> {
         let full = self.end == self.buffer.len();
-        if self.start > 0 && (full || self.end - self.start <= SMALL) {
+        if self.start > 0 && (full || self.end - self.start <= MAX_MOVE) {
             self.buffer.copy_within(self.start..self.end, 0);
             self.offset += self.start as u64;
             self.end -= self.start;
             self.start = 0;
         }
         let read = loop {
-            let room = self.buffer.len().min(self.end + PART);
+            let room = self.buffer.len().min(self.end + READ_SIZE);
             match self.from.read(&mut self.buffer[self.end..room]) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 other => break other,
             }
         };
         let at = self.offset + self.end as u64;
-        let read = read.map_err(|error| Fatal::new(format!("cannot read on: {error}"), at))?;
+        let read = read.map_err(|error| Fatal::new(format!("cannot read the file: {error}"), at))?;
         self.ended = read == 0;
         self.end += read;
         Ok(())
@@ -152,9 +153,9 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// Gives a few bytes at a time.
-    struct Drops(Vec<u8>, usize);
-    impl Read for Drops {
+    /// A reader that returns a few bytes at a time.
+    struct ShortReads(Vec<u8>, usize);
+    impl Read for ShortReads {
         fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
             let n = self.1.min(self.0.len()).min(into.len());
             into[..n].copy_from_slice(&self.0[..n]);
@@ -164,7 +165,7 @@ mod tests {
     }
 
     fn all(text: Vec<u8>, step: usize) -> Vec<(u64, String, bool)> {
-        let mut lines = Lines::new(Box::new(Drops(text, step)));
+        let mut lines = Lines::new(Box::new(ShortReads(text, step)));
         let mut all = Vec::new();
         while let Some(line) = lines.peek().unwrap() {
             let text = String::from_utf8_lossy(&line.bytes[..line.bytes.len().min(20)]).into_owned();
@@ -175,26 +176,26 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_any_end() {
+    fn lines_with_any_line_end() {
         for step in [1, 2, 100] {
-            let got = all(b"a b\n\nc\r\nlast".to_vec(), step);
-            let texts: Vec<_> = got.iter().map(|(at, text, _)| (*at, text.as_str())).collect();
+            let lines = all(b"a b\n\nc\r\nlast".to_vec(), step);
+            let texts: Vec<_> = lines.iter().map(|(at, text, _)| (*at, text.as_str())).collect();
             assert_eq!(texts, [(0, "a b"), (4, ""), (5, "c"), (8, "last")]);
         }
     }
 
     #[test]
-    fn a_line_without_an_end_is_cut_and_the_next_one_read() {
+    fn an_overlong_line_is_cut_and_the_next_line_is_read() {
         let mut text = vec![b'x'; 3 * CHUNK];
         text.extend(b"\nnext\n");
-        let got = all(text, 1 << 16);
-        assert_eq!(got.len(), 2);
-        assert!(got[0].2 && got[1].1 == "next" && got[1].0 == 3 * CHUNK as u64 + 1);
+        let lines = all(text, 1 << 16);
+        assert_eq!(lines.len(), 2);
+        assert!(lines[0].2 && lines[1].1 == "next" && lines[1].0 == 3 * CHUNK as u64 + 1);
     }
 
     #[test]
-    fn the_head_is_seen_twice() {
-        let mut lines = Lines::new(Box::new(Drops(b"\xef\xbb\xbfab\ncd".to_vec(), 1)));
+    fn peeking_the_head_consumes_nothing() {
+        let mut lines = Lines::new(Box::new(ShortReads(b"\xef\xbb\xbfab\ncd".to_vec(), 1)));
         assert_eq!(lines.head().unwrap(), b"ab\ncd");
         assert_eq!(lines.peek().unwrap().unwrap().bytes, b"ab");
         let mut rest = Vec::new();

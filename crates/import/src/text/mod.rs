@@ -1,11 +1,11 @@
-//! What the importers of text share: lines of a bounded length, cells between commas, numbers read exactly, and what is
-//! known of threads, losses and frames while lines become events.
+//! Shared by the importers of text: lines of bounded length, cells between commas, exact numbers, and the state of
+//! threads, losses and frames kept while lines become events.
 
 pub(crate) mod csv;
 pub(crate) mod frames;
 mod lines;
 pub(crate) mod scan;
-mod told;
+mod state;
 
 pub(crate) use lines::{Line, Lines};
-pub(crate) use told::Told;
+pub(crate) use state::TextState;

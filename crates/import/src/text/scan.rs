@@ -1,18 +1,18 @@
-//! Numbers and words at the begin of a text, each with what follows it.
+//! Numbers and words at the start of a text, each returned with the text that follows.
 
 use model::Ns;
 
-/// Decimal digits that always fit in 64 bits.
-const ALWAYS_FITS: usize = 19;
+/// A decimal number of so many digits always fits in 64 bits.
+const SAFE_DIGITS: usize = 19;
 
-/// What stands behind blanks and tabs.
+/// Skips blanks and tabs.
 #[inline]
 pub(crate) fn blanks(text: &[u8]) -> &[u8] {
     let at = text.iter().position(|b| !matches!(b, b' ' | b'\t')).unwrap_or(text.len());
     &text[at..]
 }
 
-/// A decimal number; `None` where there is none, or one beyond 64 bits.
+/// Parses a decimal number; `None` if there is none, or if it exceeds 64 bits.
 #[inline]
 pub(crate) fn number(text: &[u8]) -> Option<(u64, &[u8])> {
     let digit = |b: &u8| Some(u64::from(b.wrapping_sub(b'0'))).filter(|d| *d < 10);
@@ -22,15 +22,15 @@ pub(crate) fn number(text: &[u8]) -> Option<(u64, &[u8])> {
         at += 1;
     }
     let (digits, rest) = text.split_at(at);
-    if at > ALWAYS_FITS {
+    if at > SAFE_DIGITS {
         let exact = |sum: u64, b: &u8| sum.checked_mul(10)?.checked_add(digit(b)?);
         return Some((digits.iter().try_fold(0, exact)?, rest));
     }
     (at > 0).then_some((value, rest))
 }
 
-/// A number as the kernel prints fields: decimal, with a sign or not, or hexadecimal behind `0x`. Numbers that only fit in
-/// 64 bits without a sign keep their bits, as in a record.
+/// Parses a number as the kernel prints fields: decimal with or without a sign, or hexadecimal after `0x`. Numbers that
+/// fit in 64 bits only without a sign keep their bits, as in a binary record.
 #[inline]
 pub(crate) fn integer(text: &[u8]) -> Option<(i64, &[u8])> {
     match text {
@@ -40,7 +40,7 @@ pub(crate) fn integer(text: &[u8]) -> Option<(i64, &[u8])> {
     }
 }
 
-/// A hexadecimal number of up to 16 digits, without a prefix.
+/// Parses a hexadecimal number of up to 16 digits, without a prefix.
 #[inline]
 pub(crate) fn hexadecimal(text: &[u8]) -> Option<(u64, &[u8])> {
     let digits = text.iter().take_while(|b| b.is_ascii_hexdigit()).count();
@@ -51,21 +51,21 @@ pub(crate) fn hexadecimal(text: &[u8]) -> Option<(u64, &[u8])> {
     Some((value, &text[digits..]))
 }
 
-/// A time.
+/// A timestamp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stamp {
     pub(crate) at: Ns,
-    /// Digits behind the point; `None` where there is no point, and the number is one of nanoseconds (or of whatever the
-    /// chosen clock counts).
+    /// The number of digits after the decimal point; `None` if there is no point and the number counts nanoseconds (or
+    /// the units of the trace's clock).
     pub(crate) digits: Option<u8>,
 }
 
-/// Three centuries: what follows never overflows.
-const MOST_SECONDS: u64 = 9_000_000_000;
-/// A smaller bare number counts events, and is no time.
-const FEWEST_DIGITS: usize = 6;
+/// About three centuries, so that later calculations never overflow.
+const MAX_SECONDS: u64 = 9_000_000_000;
+/// A bare number with fewer digits is an event counter, not a time.
+const MIN_DIGITS: usize = 6;
 
-/// `seconds.fraction`, exact to the nanosecond.
+/// Parses `seconds.fraction`, exact to the nanosecond.
 #[inline]
 pub(crate) fn seconds(text: &[u8]) -> Option<(Stamp, &[u8])> {
     const SCALE: [u32; 10] = [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
@@ -73,21 +73,22 @@ pub(crate) fn seconds(text: &[u8]) -> Option<(Stamp, &[u8])> {
     let fraction = rest.strip_prefix(b".")?;
     let (value, rest) = number(fraction)?;
     let digits = fraction.len() - rest.len();
-    if seconds > MOST_SECONDS || digits > 9 {
+    if seconds > MAX_SECONDS || digits > 9 {
         return None;
     }
     let ns = seconds * 1_000_000_000 + value * u64::from(SCALE[digits]);
     Some((Stamp { at: Ns(i64::try_from(ns).ok()?), digits: Some(digits as u8) }, rest))
 }
 
-/// The time of a line and the colon behind it: `seconds.fraction:`, or a bare number of some of ftrace's clocks.
+/// Parses the timestamp of a line and the colon after it: `seconds.fraction:`, or the bare number of some ftrace
+/// clocks.
 #[inline]
 pub(crate) fn stamp(text: &[u8]) -> Option<(Stamp, &[u8])> {
     let (stamp, rest) = match seconds(text) {
         Some(found) => found,
         None => {
-            let (value, rest) = number(text).filter(|(_, rest)| text.len() - rest.len() >= FEWEST_DIGITS)?;
-            let at = Ns(i64::try_from(value).ok().filter(|at| *at <= MOST_SECONDS as i64 * 1_000_000_000)?);
+            let (value, rest) = number(text).filter(|(_, rest)| text.len() - rest.len() >= MIN_DIGITS)?;
+            let at = Ns(i64::try_from(value).ok().filter(|at| *at <= MAX_SECONDS as i64 * 1_000_000_000)?);
             (Stamp { at, digits: None }, rest)
         }
     };
@@ -95,8 +96,8 @@ pub(crate) fn stamp(text: &[u8]) -> Option<(Stamp, &[u8])> {
     rest.first().is_none_or(|b| matches!(b, b' ' | b'\t')).then_some((stamp, rest))
 }
 
-/// An event's name without its system, and its arguments: `sched:sched_switch: prev_comm=…`. The name is empty where no
-/// colon ends it (the function tracer).
+/// Splits an event into its name without its subsystem, and its arguments: `sched:sched_switch: prev_comm=…`. The name
+/// is empty if no colon ends it (function tracer).
 #[inline]
 pub(crate) fn event(text: &[u8]) -> (&[u8], &[u8]) {
     let text = blanks(text);
@@ -106,7 +107,7 @@ pub(crate) fn event(text: &[u8]) -> (&[u8], &[u8]) {
     (&name[system..], blanks(&text[end..]))
 }
 
-/// Where `what` stands first.
+/// Returns the first place of `what`.
 #[inline]
 pub(crate) fn find(text: &[u8], what: &[u8]) -> Option<usize> {
     let (first, rest) = what.split_first()?;
@@ -120,7 +121,7 @@ pub(crate) fn find(text: &[u8], what: &[u8]) -> Option<usize> {
     }
 }
 
-/// Where `what` stands last.
+/// Returns the last place of `what`.
 pub(crate) fn find_last(text: &[u8], what: &[u8]) -> Option<usize> {
     memchr::memmem::rfind(text, what)
 }
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn places() {
+    fn first_and_last_places() {
         assert_eq!(find(b"a  pid=1 pid=2", b" pid="), Some(2));
         assert_eq!(find_last(b"a pid=1 pid=2", b" pid="), Some(7));
         assert_eq!(find(b"abc", b"abcd"), None);

@@ -1,26 +1,26 @@
-//! From a tracepoint's raw record to what happened.
+//! Decodes a tracepoint's binary record into an event.
 
 use super::events;
 use super::format::{EventFormat, Field};
 use super::states::States;
 use super::table::{FieldDef, FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint, recorded};
 use ftrace::ByteOrder;
-use model::{Batch, CpuId, Event, MaybeNs, NameId, Ns, Prio, StackId, Switch, Tid, Wake, WakeKind, What};
+use model::{Batch, CpuId, Event, EventKind, MaybeNs, NameId, Ns, Prio, StackId, Switch, Tid, Wake, WakeKind};
 use rustc_hash::FxHashMap;
 
-/// The kernel's thread names are 16 bytes with the closing NUL.
+/// Thread names in the kernel have 16 bytes, including the closing NUL.
 const COMM: usize = 16;
-/// Texts that a source may define in all; a hostile one must not fill the memory.
-const MOST_NAMES: usize = 1 << 20;
-/// And their bytes, each text standing twice.
-const MOST_BYTES: usize = 32 << 20;
+/// The maximum number of texts that a source may define, so that a hostile source cannot exhaust memory.
+const MAX_NAMES: usize = 1 << 20;
+/// The maximum number of their bytes; each text is stored twice.
+const MAX_NAME_BYTES: usize = 32 << 20;
 
-/// Numbers texts in the order of their first use ([`Batch::names`]).
+/// Assigns IDs to texts in the order of their first use ([`Batch::names`]).
 pub(crate) struct Names {
     ids: FxHashMap<Box<str>, NameId>,
-    /// Bytes of the texts.
+    /// The number of bytes of all texts.
     bytes: usize,
-    /// Thread names by thread number, the field of each as one word: most events repeat the name that this thread had before.
+    /// A cache of thread names by TID, each name's field as one word: most events repeat the last name of their thread.
     recent: Vec<(u128, NameId)>,
 }
 
@@ -29,7 +29,7 @@ impl Names {
         Self { ids: FxHashMap::default(), bytes: 0, recent: vec![(0, NameId::NONE); 4096] }
     }
 
-    /// The number of a text.
+    /// Returns the ID of a text.
     pub(crate) fn id(&mut self, text: &[u8], out: &mut Batch) -> NameId {
         if text.is_empty() {
             return NameId::NONE;
@@ -38,7 +38,7 @@ impl Names {
         if let Some(id) = self.ids.get(text.as_ref()) {
             return *id;
         }
-        if self.ids.len() >= MOST_NAMES || self.bytes + text.len() > MOST_BYTES {
+        if self.ids.len() >= MAX_NAMES || self.bytes + text.len() > MAX_NAME_BYTES {
             out.left_out.texts += 1;
             return NameId::NONE;
         }
@@ -50,7 +50,7 @@ impl Names {
         id
     }
 
-    /// The number of a thread's name in a text.
+    /// Returns the ID of a thread's name given as text.
     #[inline]
     pub(crate) fn comm_text(&mut self, tid: Tid, comm: &[u8], out: &mut Batch) -> NameId {
         match padded(comm) {
@@ -59,7 +59,7 @@ impl Names {
         }
     }
 
-    /// The number of a thread's name, as the kernel's fixed field of 16 bytes.
+    /// Returns the ID of a thread's name given as the kernel's fixed field of 16 bytes.
     #[inline]
     pub(crate) fn comm(&mut self, tid: Tid, field: [u8; COMM], out: &mut Batch) -> NameId {
         let slot = tid.0 as usize % 4096;
@@ -70,7 +70,7 @@ impl Names {
         }
     }
 
-    /// Of a name that the slot's last thread did not have.
+    /// Handles a name that is not in its cache slot.
     #[cold]
     fn new_comm(&mut self, slot: usize, field: [u8; COMM], out: &mut Batch) -> NameId {
         let text = field.split(|b| *b == 0).next().unwrap_or(&field);
@@ -82,8 +82,8 @@ impl Names {
     }
 }
 
-/// A name of 1 to 15 bytes as the kernel's field; in whole words, since a copy byte by byte would have to reach the memory
-/// before it could be compared.
+/// Pads a name of 1 to 15 bytes to the kernel's field. It works on whole words, since a copy byte by byte would have to
+/// reach memory before it could be compared.
 #[inline]
 fn padded(comm: &[u8]) -> Option<[u8; COMM]> {
     let length = comm.len();
@@ -99,7 +99,7 @@ fn padded(comm: &[u8]) -> Option<[u8; COMM]> {
     Some((u128::from(high) << 64 | u128::from(low)).to_le_bytes())
 }
 
-/// What a record may be, with the places of the fields that are read.
+/// The kinds of records, with the places of the fields that are read.
 enum Kind {
     Switch {
         prev_comm: Field,
@@ -121,7 +121,7 @@ enum Kind {
     Other(Box<Other>),
 }
 
-/// The fields that a record has, each with its place in the declaration.
+/// The fields of a record, each with its index in the tracepoint's declaration.
 struct Other {
     recorded: u8,
     numbers: Vec<(usize, Field)>,
@@ -130,7 +130,7 @@ struct Other {
 }
 
 impl Kind {
-    /// `None`: the recording's own description lacks a field that the tracepoint needs.
+    /// Returns `None` if the recording's own description lacks a field that the tracepoint needs.
     fn of(tracepoint: &Tracepoint, format: &EventFormat) -> Option<Self> {
         let places = |fields: &[FieldDef]| -> Option<Vec<(usize, Field)>> {
             let mut places = Vec::new();
@@ -181,32 +181,33 @@ impl Other {
     }
 }
 
-/// Who woke, by a record's `common_flags` and the task that was current: whom an interrupt came upon woke nobody.
+/// Returns the waker, from a record's `common_flags` and the current task. A task that an interrupt interrupted is not
+/// the waker.
 #[inline]
 pub(crate) fn waker(flags: u64, current: Tid) -> Tid {
     if ftrace::in_interrupt(flags) { Tid::IDLE } else { current }
 }
 
-/// Where a record was taken, as its source says.
+/// Where a record was taken.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) at: Ns,
-    /// The task that was current; of a text that tells that it was in an interrupt, [`Tid::IDLE`].
+    /// The current task; [`Tid::IDLE`] if a text states that it was in an interrupt.
     pub(crate) current: Tid,
-    /// The callchain that was recorded with it.
+    /// The callchain recorded with it.
     pub(crate) stack: StackId,
 }
 
-/// Reads records of the tracepoints that a recording describes.
+/// Decodes records of the tracepoints that a recording describes.
 pub(crate) struct Decoder {
     reader: Reader,
     order: ByteOrder,
-    /// By the record's `common_type`.
+    /// Indexed by the record's `common_type`.
     kinds: Vec<Option<Kind>>,
     states: States,
 }
 
-/// The record is shorter than its description says.
+/// The record is shorter than its description requires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TooShort;
 
@@ -215,12 +216,12 @@ impl Decoder {
         Self { reader, order, kinds: Vec::new(), states: States::from_print("") }
     }
 
-    /// Learns a tracepoint.
+    /// Adds a tracepoint.
     pub(crate) fn learn(&mut self, format: &EventFormat) {
         if format.name == "sched_switch" {
             self.states = States::from_print(&format.print);
         }
-        // `common_type` is 16 bits wide; a larger number can never be met.
+        // `common_type` is 16 bits wide, so a larger number never occurs.
         let kind = events::named(self.reader, &format.name).and_then(|tracepoint| Kind::of(tracepoint, format));
         if let (Some(kind), Ok(id)) = (kind, u16::try_from(format.id)) {
             let id = usize::from(id);
@@ -231,11 +232,11 @@ impl Decoder {
         }
     }
 
-    /// Adds to `out` what the record says happened: the event handed in with its `what`, which stays [`What::Sample`] where the
-    /// tracepoint tells nothing here. `stack` is the callchain that was recorded with it.
+    /// Adds the record's event to `out`: `event` with its `what` filled in. `what` stays [`EventKind::Sample`] if the
+    /// tracepoint has no meaning here. `stack` is the callchain recorded with it.
     ///
-    /// The event is made in its place: to hand `what` back would read as a whole what was just written field by field, and wait for
-    /// that each time.
+    /// The event is built in its final place. Returning `what` would read back as a whole what was just written field
+    /// by field, and stall on that each time.
     #[inline]
     pub(crate) fn decode(
         &self,
@@ -248,7 +249,7 @@ impl Decoder {
         let order = self.order;
         let id = order.u16_at(raw, 0).ok_or(TooShort)?;
         let Some(Some(kind)) = self.kinds.get(usize::from(id)) else {
-            out.events.push(Event { what: What::Sample, ..event });
+            out.events.push(Event { what: EventKind::Sample, ..event });
             return Ok(());
         };
         let int = |f: Field| f.int(raw, order).ok_or(TooShort);
@@ -258,7 +259,7 @@ impl Decoder {
             Kind::Switch { prev_comm, prev, prev_prio, prev_state, next_comm, next, next_prio } => {
                 let (prev, next) = (tid(*prev)?, tid(*next)?);
                 let state = int(*prev_state)? as u64;
-                let (what, letter) = self.states.meaning(state);
+                let (what, state_letter) = self.states.meaning(state);
                 let switch = Switch {
                     prev,
                     next,
@@ -269,13 +270,13 @@ impl Decoder {
                     prev_prio: Prio::new(int(*prev_prio)? as i16),
                     next_prio: Prio::new(int(*next_prio)? as i16),
                     out: what,
-                    letter,
+                    state_letter,
                     prev_exec: MaybeNs::NONE,
                 };
-                out.events.push(Event { what: What::Switch(switch), ..event });
+                out.events.push(Event { what: EventKind::Switch(switch), ..event });
             }
-            Kind::Wake { kind, comm: name, tid: who, prio, target, flags } => {
-                let tid = tid(*who)?;
+            Kind::Wake { kind, comm: name, tid: tid_field, prio, target, flags } => {
+                let tid = tid(*tid_field)?;
                 let flags = flags.map(int).transpose()?.unwrap_or(0);
                 let wake = Wake {
                     tid,
@@ -286,7 +287,7 @@ impl Decoder {
                     prio: Prio::new(int(*prio)? as i16),
                     stamp: event.at,
                 };
-                out.events.push(Event { what: What::Wake(wake), ..event });
+                out.events.push(Event { what: EventKind::Wake(wake), ..event });
             }
             Kind::Other(other) => return other.read(raw, order, Output { names, out, event: &event }),
         }
@@ -307,7 +308,7 @@ fn comm(
     names: &mut Names,
     out: &mut Batch,
 ) -> Result<NameId, TooShort> {
-    if field.size == COMM && !field.elsewhere {
+    if field.size == COMM && !field.is_data_loc {
         let bytes = raw.get(field.offset..).and_then(|b| b.first_chunk()).ok_or(TooShort)?;
         return Ok(names.comm(tid, *bytes, out));
     }
@@ -328,34 +329,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_current_calls_sched_yield() {
+    fn sched_yield_is_attributed_to_the_current_thread() {
         for (name, begins) in [("sys_enter_sched_yield", true), ("sys_exit_sched_yield", false)] {
             let common = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n";
             let mut decoder = Decoder::new(Reader::PerfData, ByteOrder::Little);
             let format = format!("name: {name}\nID: 3\nformat:\n{common}\nprint fmt: \"\"\n");
             decoder.learn(&EventFormat::parse(&format).unwrap());
-            let event = Event { at: Ns(5), offset: 0, cpu: CpuId(0), current: Tid(7), what: What::Sample };
+            let event = Event { at: Ns(5), offset: 0, cpu: CpuId(0), current: Tid(7), what: EventKind::Sample };
             let mut out = Batch::default();
             decoder.decode(&[3, 0], event, StackId::NONE, &mut Names::new(), &mut out).unwrap();
-            assert_eq!(out.events[0].what, What::Yield { tid: Tid(7), begins }, "{name}");
+            assert_eq!(out.events[0].what, EventKind::Yield { tid: Tid(7), begins }, "{name}");
         }
     }
 
-    /// Each use of a text that there is no room for; the others stay as they are.
+    /// Each use of a text beyond the limit is counted. The other texts keep their IDs.
     #[test]
-    fn texts_beyond_those_that_are_kept_are_counted() {
+    fn texts_beyond_the_limit_are_counted() {
         let (mut names, mut out) = (Names::new(), Batch::default());
-        let of = |n: u8| vec![b'A' + n; 1 << 20];
-        let mut ids = |numbers: std::ops::Range<u8>| numbers.map(|n| names.id(&of(n), &mut out).0).collect::<Vec<_>>();
+        let text = |n: u8| vec![b'A' + n; 1 << 20];
+        let mut ids =
+            |numbers: std::ops::Range<u8>| numbers.map(|n| names.id(&text(n), &mut out).0).collect::<Vec<_>>();
         assert_eq!(ids(0..32), (1..=32).collect::<Vec<_>>());
         assert_eq!(ids(30..36), [31, 32, 0, 0, 0, 0]);
         assert_eq!(ids(35..36), [0]);
         assert_eq!((out.names.len(), out.left_out.texts), (32, 5));
     }
 
-    /// A softirq mostly runs in the name of whom it came upon; an interrupt, and one within a softirq, does not.
+    /// A softirq usually runs in the context of the interrupted task; a hard interrupt, or one within a softirq, does
+    /// not.
     #[test]
-    fn who_was_interrupted_woke_nobody() {
+    fn the_interrupted_task_is_not_the_waker() {
         let field = |what: &str, offset: usize, size: usize| {
             format!("\tfield:{what};\toffset:{offset};\tsize:{size};\tsigned:0;\n")
         };
@@ -369,23 +372,23 @@ mod tests {
             decoder.learn(&EventFormat::parse(format).unwrap());
             let mut raw = [0; 32];
             (raw[0], raw[2], raw[24]) = (3, flags, 9);
-            let event = Event { at: Ns(5), offset: 0, cpu: CpuId(0), current: Tid(7), what: What::Sample };
+            let event = Event { at: Ns(5), offset: 0, cpu: CpuId(0), current: Tid(7), what: EventKind::Sample };
             let mut out = Batch::default();
             decoder.decode(&raw, event, StackId::NONE, &mut Names::new(), &mut out).unwrap();
             match out.events.as_slice() {
-                [Event { what: What::Wake(wake), .. }] => wake.waker,
+                [Event { what: EventKind::Wake(wake), .. }] => wake.waker,
                 other => panic!("{other:?}"),
             }
         };
-        let told = format(&field("unsigned char common_flags", 2, 1));
+        let with_flags = format(&field("unsigned char common_flags", 2, 1));
         for (flags, by) in [(0, 7), (0x01, 7), (0x10, 7), (0x08, 0), (0x19, 0), (0x40, 0)] {
-            assert_eq!(waker(&told, flags), Tid(by), "{flags:#x}");
+            assert_eq!(waker(&with_flags, flags), Tid(by), "{flags:#x}");
         }
-        assert_eq!(waker(&format(""), 0x08), Tid(7), "a format without flags tells of none");
+        assert_eq!(waker(&format(""), 0x08), Tid(7), "a format without flags has no interrupt flag");
     }
 
     #[test]
-    fn names_are_padded_as_the_kernel_does() {
+    fn names_are_padded_like_the_kernel_pads_them() {
         for length in 0..20 {
             let name = &b"abcdefghijklmnopqrst"[..length];
             let mut field = [0; 16];

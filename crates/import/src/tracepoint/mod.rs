@@ -1,6 +1,6 @@
 //! Tracepoint records of the Linux kernel: their layouts, as the kernel describes them in each recording
-//! (`/sys/kernel/tracing/events/*/format`), and their meaning as [`model::What`]. Which there are is one list for all formats
-//! ([`events::TRACEPOINTS`]).
+//! (`/sys/kernel/tracing/events/*/format`), and their meaning as [`model::EventKind`]. All formats share one list of
+//! tracepoints ([`events::TRACEPOINTS`]).
 
 mod decode;
 pub(crate) mod events;
@@ -14,6 +14,6 @@ mod text;
 
 pub(crate) use decode::{Decoder, Names, Place, waker};
 pub(crate) use format::{EventFormat, Field};
-pub(crate) use ftrace::{BadPage, ByteOrder, Mark, PageLayout, marker};
+pub(crate) use ftrace::{BadPage, ByteOrder, PageLayout, Position, marker};
 pub(crate) use states::States;
 pub(crate) use text::Arguments;

@@ -1,5 +1,5 @@
-//! What a new tracepoint costs: [`TOY`] is declared here and nowhere else, and every reader reads it.
-#![allow(clippy::unwrap_used, clippy::panic, dead_code)] // a test fails by panicking; the writers can more than is asked of them here
+//! Shows what a new tracepoint requires: [`TOY`] is declared only here, and every reader reads it.
+#![allow(clippy::unwrap_used, clippy::panic, dead_code)] // tests fail by panicking; not all functions of the writers are used
 
 #[path = "../../tests/ctf/writer.rs"]
 mod ctf_writer;
@@ -15,12 +15,12 @@ use crate::formats::{
     ctf::Ctf, ftrace_text::FtraceText, perf_data::PerfData, perf_script::PerfScript, perfetto::Perfetto,
     schedviz::SchedViz, trace_dat::TraceDat,
 };
-use ingest::{Fatal, Folder, Importer, Input, Ledger, Reach, ReadSeek, Trouble};
-use model::{Batch, CpuId, Event, Mark, MarkEdge, Pid, Tid, What};
+use ingest::{Anomaly, Fatal, Folder, Importer, Input, Ledger, Reach, ReadSeek};
+use model::{Batch, CpuId, Event, EventKind, Mark, MarkEdge, Pid, Tid};
 use std::collections::BTreeMap;
 use std::io::Cursor;
 
-/// A request to a disk, as one that the kernel has (`block_rq_issue`), with every shape of field.
+/// A request to a disk, like the kernel's `block_rq_issue`, with every kind of field.
 const TOY: Tracepoint = Tracepoint {
     name: "toy_request",
     lttng: "toy_rq",
@@ -37,16 +37,16 @@ const TOY: Tracepoint = Tracepoint {
     perfetto: 4000,
     meaning: Meaning::Of(|v, mut out| {
         let device = v.recorded(0).unwrap_or(v.number(1) << 20 | v.number(2));
-        let said = [v.text(0), b" ", v.text(1), b" ", v.number(4).to_string().as_bytes()].concat();
-        let (pid, name) = (Pid(device as i32 + v.number(5) as i32), out.name(&said));
-        out.add(What::Mark(Mark { tid: v.current, pid, track: v.number(3), name, edge: MarkEdge::Instant }))
+        let text = [v.text(0), b" ", v.text(1), b" ", v.number(4).to_string().as_bytes()].concat();
+        let (pid, name) = (Pid(device as i32 + v.number(5) as i32), out.name(&text));
+        out.add(EventKind::Mark(Mark { tid: v.current, pid, track: v.number(3), name, edge: MarkEdge::Instant }))
     }),
     ..Tracepoint::NEW
 };
 
 pub(super) const TRACEPOINTS: &[Tracepoint] = &[TOY];
 
-/// Its fields as the kernel describes them, behind the common ones: declaration, offset, size.
+/// Its fields as the kernel describes them, after the common ones: declaration, offset, size.
 const FIELDS: &[(&str, usize, usize)] = &[
     ("dev_t dev", 8, 4),
     ("sector_t sector", 16, 8),
@@ -68,7 +68,7 @@ fn description() -> String {
     format!("name: {}\nID: {ID}\nformat:\n{common}{fields}\nprint fmt: \"\"\n", TOY.name)
 }
 
-/// A record, in bytes of the little end.
+/// The record in little-endian bytes.
 fn record() -> Vec<u8> {
     let mut raw = ID.to_le_bytes().to_vec();
     raw.extend([0, 0]);
@@ -86,7 +86,7 @@ fn record() -> Vec<u8> {
 const PRINTED: &str = "8,1 WS 4096 () 123456 + 8 [my [db] 1] 120";
 const CURRENT: Tid = Tid(7);
 
-/// What is made of it: who, the device with the priority on top, the sector, and the texts.
+/// The expected mark: the thread, the device plus the priority, the sector, and the texts.
 fn wanted() -> (Tid, i32, i64, String) {
     (CURRENT, (8 << 20 | 1) + 120, 123_456, "WS my [db] 1 4096".to_owned())
 }
@@ -104,22 +104,24 @@ impl Folder for Files {
     }
 }
 
-struct NoTrouble;
+struct NoAnomalies;
 
-impl Ledger for NoTrouble {
-    fn trouble(&mut self, what: &'static str, offset: u64, _: Trouble) {
+impl Ledger for NoAnomalies {
+    fn anomaly(&mut self, what: &'static str, offset: u64, _: Anomaly) {
         panic!("{what} at {offset}");
     }
 }
 
-/// The marks that a source tells.
+/// Returns the marks that a source contains.
 fn marks(format: &dyn Importer, input: Input<'_>) -> Result<Vec<(Tid, i32, i64, String)>, Fatal> {
     let (mut batch, mut all) = (Batch::default(), Vec::new());
     for mut stream in format.open(input)?.streams {
-        while stream.next(&mut batch, &mut NoTrouble)? != Reach::End {}
+        while stream.next(&mut batch, &mut NoAnomalies)? != Reach::End {}
         let name = |mark: &Mark| batch.names[mark.name.0 as usize - 1].to_string();
         all.extend(batch.events.iter().filter_map(|event| match event {
-            Event { cpu: CpuId(0), what: What::Mark(mark), .. } => Some((mark.tid, mark.pid.0, mark.track, name(mark))),
+            Event { cpu: CpuId(0), what: EventKind::Mark(mark), .. } => {
+                Some((mark.tid, mark.pid.0, mark.track, name(mark)))
+            }
             _ => None,
         }));
         batch.clear();

@@ -1,30 +1,30 @@
-//! What a `prev_state` number means, read from the print format of that recording's own `sched_switch` (ACCOUNTING.md):
-//! its table of flags and its preempt bit. Since Linux 4.14 R+ is 256, P 64, X 16 and Z 32; before it 64 was dead and R+ the
-//! highest bit; no fixed table would be right for both.
+//! The meaning of `prev_state` numbers, read from the print format of the recording's own `sched_switch`
+//! (docs/accounting.md): its table of flags and its preempt bit. Since Linux 4.14, R+ is 256, P 64, X 16 and Z 32. Before
+//! 4.14, 64 was dead and R+ was the highest bit. No fixed table is right for both.
 
 use model::SwitchOut;
 
 /// The meaning of a recording's state numbers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct States {
-    /// (bit, letter), as in the format's flag table.
+    /// (bit, state letter), as in the format's flag table.
     flags: Vec<(u64, u8)>,
-    /// The bit that says "preempted".
+    /// The bit for "preempted".
     preempted: u64,
     /// The bits that are printed as flags.
     mask: u64,
-    /// What the lowest numbers mean, which are all that most kernels write.
+    /// The meanings of the lowest numbers, which are the only ones on most kernels.
     low: Vec<(SwitchOut, u8)>,
 }
 
-/// So many.
+/// The number of precomputed meanings.
 const LOW: u64 = 512;
 
 impl States {
-    /// Reads `sched_switch`'s print format. A format without a flag table gets Linux 4.14's.
+    /// Reads the print format of `sched_switch`. A format without a flag table gets Linux 4.14's.
     pub(crate) fn from_print(print: &str) -> Self {
         let flags = flag_table(print);
-        // `REC->prev_state & <bit> ? "+" : ""`: the expression that stands before the plus.
+        // `REC->prev_state & <bit> ? "+" : ""`: the expression before the plus.
         let preempted = print
             .find("? \"+\"")
             .and_then(|end| print.get(..end))
@@ -37,7 +37,8 @@ impl States {
         Self::new(flags, preempted.unwrap_or(0))
     }
 
-    /// Of a kernel that is known by other means: its flags in the order of their bits, and the bit that says "preempted".
+    /// Creates the table of a kernel that is known by other means: its flags in the order of their bits, and the bit
+    /// for "preempted".
     pub(crate) fn new(flags: Vec<(u64, u8)>, preempted: u64) -> Self {
         let mask = flags.iter().fold(0, |all, (bit, _)| all | bit);
         let mut states = Self { flags, preempted, mask, low: Vec::new() };
@@ -45,14 +46,15 @@ impl States {
         states
     }
 
-    /// Those of kernels before 4.14, without a preempt bit: it was the highest one, whose place changed.
+    /// The states of kernels before 4.14, without a preempt bit: it was the highest bit, which differs by version.
     pub(crate) fn before_4_14() -> Self {
-        let letters = *b"SDTtZXxKWP";
-        let flags: Vec<_> = letters.iter().enumerate().map(|(bit, letter)| (1 << bit, *letter)).collect();
+        let state_letters = *b"SDTtZXxKWP";
+        let flags: Vec<_> =
+            state_letters.iter().enumerate().map(|(bit, state_letter)| (1 << bit, *state_letter)).collect();
         Self::new(flags, 0)
     }
 
-    /// What a switch-out in this state makes of a thread, and the state's letter.
+    /// Returns how a switch-out in this state leaves the thread, and the state letter.
     #[inline]
     pub(crate) fn meaning(&self, state: u64) -> (SwitchOut, u8) {
         self.low.get(state as usize).copied().unwrap_or_else(|| self.of_bits(state))
@@ -65,23 +67,23 @@ impl States {
         if state & self.mask == 0 {
             return (SwitchOut::Runnable, b'R');
         }
-        let mut letter = b'?';
+        let mut state_letter = b'?';
         let mut out = SwitchOut::Blocked;
         for (bit, l) in &self.flags {
             if state & bit != 0 {
-                if letter == b'?' {
-                    letter = *l;
+                if state_letter == b'?' {
+                    state_letter = *l;
                 }
                 if matches!(l, b'X' | b'Z' | b'x') {
-                    (out, letter) = (SwitchOut::Exited, *l);
+                    (out, state_letter) = (SwitchOut::Exited, *l);
                 }
             }
         }
-        (out, letter)
+        (out, state_letter)
     }
 }
 
-/// All `{ 0x0001, "S" }` of the format, which is where the kernel prints the flags.
+/// Returns all `{ 0x0001, "S" }` pairs of the format, with which the kernel prints the flags.
 fn flag_table(print: &str) -> Vec<(u64, u8)> {
     let mut flags = Vec::new();
     let mut rest = print;
@@ -89,9 +91,9 @@ fn flag_table(print: &str) -> Vec<(u64, u8)> {
         rest = &rest[open + 1..];
         let Some(close) = rest.find('}') else { break };
         if let Some((bits, name)) = rest[..close].split_once(',') {
-            let letter = name.trim().trim_matches('"').bytes().next();
-            if let (Some(bit), Some(letter)) = (evaluate(bits).filter(|b| *b != 0), letter) {
-                flags.push((bit, letter));
+            let state_letter = name.trim().trim_matches('"').bytes().next();
+            if let (Some(bit), Some(state_letter)) = (evaluate(bits).filter(|b| *b != 0), state_letter) {
+                flags.push((bit, state_letter));
             }
         }
         rest = &rest[close..];
@@ -99,11 +101,11 @@ fn flag_table(print: &str) -> Vec<(u64, u8)> {
     flags
 }
 
-/// The value of a constant C expression of numbers, `|`, `+`, `-`, `<<` and parentheses; `None` for anything else.
+/// Evaluates a constant C expression of numbers, `|`, `+`, `-`, `<<` and parentheses; `None` for anything else.
 fn evaluate(text: &str) -> Option<u64> {
     let mut tokens = Tokens(text.trim());
     let value = tokens.or(0)?;
-    // Trailing parentheses belong to whatever the expression was cut out of.
+    // Trailing parentheses belong to the surrounding expression.
     tokens.0.trim().trim_matches(')').trim().is_empty().then_some(value)
 }
 
@@ -148,7 +150,7 @@ impl Tokens<'_> {
 
     fn number(&mut self, depth: usize) -> Option<u64> {
         if depth > 32 {
-            return None; // a hostile tower of parentheses
+            return None; // limits the nesting of a hostile format
         }
         if self.eat("(") {
             let value = self.or(depth + 1)?;

@@ -1,4 +1,4 @@
-//! What a kernel tracepoint is, said once for every format that carries it.
+//! The definition of a kernel tracepoint, made once for all formats that contain it.
 //!
 //! ```text
 //!                  ┌─▶ decode        binary records, by the descriptions in the recording: perf.data, trace.dat, schedviz
@@ -7,39 +7,40 @@
 //!                  └─▶ perfetto/…    messages of FtraceEvent, by field numbers
 //! ```
 //!
-//! Each reader compiles the table to places, slots or field numbers when it opens a file. [`Meaning::Switch`] and
-//! [`Meaning::Wake`] are most of a recording: each reader has a path of its own for them, to which the table gives the fields.
+//! Each reader compiles the table to offsets, slots or field numbers when it opens a file. [`Meaning::Switch`] and
+//! [`Meaning::Wake`] are most of a recording: each reader has a fast path for them, and takes the fields from the
+//! table.
 
 use super::decode::Names;
-use model::{Batch, CpuId, Event, NameId, Tid, WakeKind, What};
+use model::{Batch, CpuId, Event, EventKind, NameId, Tid, WakeKind};
 
-/// Fields that are numbers, and texts, of one tracepoint at most.
+/// The maximum numbers of numeric and text fields of one tracepoint.
 pub(crate) const MAX_NUMBERS: usize = 8;
 pub(crate) const MAX_TEXTS: usize = 3;
 
-/// A tracepoint, as every format tells it.
+/// A tracepoint, as all formats represent it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tracepoint {
     /// The kernel's name.
     pub(crate) name: &'static str,
-    /// LTTng's name, where that is another; else empty.
+    /// LTTng's name if it differs; otherwise empty.
     pub(crate) lttng: &'static str,
-    /// The fields that are read and are numbers, up to [`MAX_NUMBERS`].
+    /// The numeric fields that are read, up to [`MAX_NUMBERS`].
     pub(crate) numbers: &'static [FieldDef],
-    /// And those that are texts, up to [`MAX_TEXTS`].
+    /// The text fields that are read, up to [`MAX_TEXTS`].
     pub(crate) texts: &'static [FieldDef],
-    /// How it is printed: the first pattern that fits counts ([`super::pattern::Pattern`]).
+    /// The printed forms; the first pattern that matches is used ([`super::pattern::Pattern`]).
     pub(crate) printed: &'static [&'static str],
-    /// Its field in Perfetto's `FtraceEvent`; 0: it has none.
+    /// Its field in Perfetto's `FtraceEvent`; 0 if it has none.
     pub(crate) perfetto: u32,
-    /// The formats of which it is not read; the tracepoint's file says why.
+    /// The formats from which it is not read. The file that declares the tracepoint explains why.
     pub(crate) not_read_from: &'static [Reader],
-    /// What it says happened.
+    /// The event that it stands for.
     pub(crate) meaning: Meaning,
 }
 
 impl Tracepoint {
-    /// What most tracepoints have in common: the rest of a declaration.
+    /// The defaults of a declaration.
     pub(crate) const NEW: Self = Self {
         name: "",
         lttng: "",
@@ -48,35 +49,35 @@ impl Tracepoint {
         printed: &[],
         perfetto: 0,
         not_read_from: &[],
-        meaning: Meaning::Of(|_, out| out.add(What::Sample)),
+        meaning: Meaning::Of(|_, out| out.add(EventKind::Sample)),
     };
 
     pub(crate) fn is_read_from(&self, reader: Reader) -> bool {
         !self.not_read_from.contains(&reader)
     }
 
-    /// A field by its name: whether it is a number, and its place among those of its kind.
+    /// Finds a field by its name: returns whether it is a number, and its index among the fields of its kind.
     pub(crate) fn field(&self, name: &str) -> Option<(bool, usize)> {
         let place = |fields: &[FieldDef]| fields.iter().position(|f| f.name == name);
         place(self.numbers).map(|at| (true, at)).or_else(|| place(self.texts).map(|at| (false, at)))
     }
 }
 
-/// What a record means.
+/// The meaning of a record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Meaning {
     /// `sched_switch`.
     Switch,
-    /// A waking, of this kind.
+    /// A wakeup of this kind.
     Wake(WakeKind),
-    /// What this makes of the fields; [`What::Sample`] where they tell nothing.
+    /// The event that this function makes of the fields; [`EventKind::Sample`] if they have no meaning.
     Of(ToEvent),
 }
 
-/// From fields to what happened.
+/// Converts fields to an event.
 pub(crate) type ToEvent = fn(&FieldValues<'_>, Output<'_>) -> Added;
 
-/// Who reads.
+/// The readers of tracepoints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reader {
     PerfData,
@@ -88,26 +89,27 @@ pub(crate) enum Reader {
     Perfetto,
 }
 
-/// A field of a tracepoint, by the names and numbers that formats have for it.
+/// A field of a tracepoint, with its names and numbers in the formats.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FieldDef {
     /// The kernel's name.
     pub(crate) name: &'static str,
-    /// Other kernels' name; empty: none.
+    /// The name in other kernel versions; empty if there is none.
     pub(crate) older: &'static str,
-    /// LTTng's name; empty: the kernel's.
+    /// LTTng's name; empty if it is the kernel's.
     pub(crate) lttng: &'static str,
-    /// Its number in Perfetto's message; 0: it has none. There, what is absent is 0, or empty.
+    /// Its number in Perfetto's message; 0 if it has none. In Perfetto, an absent field means 0 or empty.
     pub(crate) perfetto: u32,
-    /// Whether a record without it still tells something.
+    /// Whether a record without the field is still useful.
     pub(crate) optional: bool,
-    /// Whether the kernel's own records have it; if not, only the formats do that name it otherwise, and printed text.
+    /// Whether the kernel's own records have the field. If not, it exists only in printed text and in formats with
+    /// another name for it.
     pub(crate) in_records: bool,
-    /// Whether it is a priority, which LTTng counts from another begin.
+    /// Whether it is a priority, which LTTng counts from a different base.
     pub(crate) priority: bool,
 }
 
-/// A field that every record must have.
+/// Declares a required field.
 pub(crate) const fn field(name: &'static str) -> FieldDef {
     FieldDef { name, older: "", lttng: "", perfetto: 0, optional: false, in_records: true, priority: false }
 }
@@ -137,20 +139,20 @@ impl FieldDef {
         Self { priority: true, ..self }
     }
 
-    /// What `find` knows of the field in the kernel's own records.
+    /// Looks up the field in the kernel's own records with `find`, by its current and its older name.
     pub(crate) fn in_record<T>(&self, find: impl Fn(&str) -> Option<T>) -> Option<T> {
         let kernel = |name: &str| Some(name).filter(|n| self.in_records && !n.is_empty()).and_then(&find);
         kernel(self.name).or_else(|| kernel(self.older))
     }
 }
 
-/// What a record's fields hold, in the order of the declaration.
+/// The values of a record's fields, in the order of the declaration.
 pub(crate) struct FieldValues<'r> {
     numbers: [i64; MAX_NUMBERS],
-    /// A bit each.
+    /// A bit per number: whether it was recorded.
     recorded: u8,
     texts: [&'r [u8]; MAX_TEXTS],
-    /// The task that was current, where the record itself says.
+    /// The current task, if the record itself contains it.
     pub(crate) current: Tid,
 }
 
@@ -168,7 +170,7 @@ impl<'r> FieldValues<'r> {
         }
     }
 
-    /// The same for all numbers of a record, where it is known before which it has ([`recorded`]).
+    /// Sets all numbers of a record at the same time, if it is known in advance which it has ([`recorded`]).
     #[inline]
     pub(crate) fn set_numbers<E>(
         &mut self,
@@ -192,51 +194,51 @@ impl<'r> FieldValues<'r> {
         }
     }
 
-    /// A number; 0 where it was not recorded.
+    /// Returns a number, or 0 if it was not recorded.
     #[inline]
     pub(crate) fn number(&self, at: usize) -> i64 {
         self.numbers.get(at).copied().unwrap_or(0)
     }
 
-    /// A number, where it was recorded.
+    /// Returns a number if it was recorded.
     pub(crate) fn recorded(&self, at: usize) -> Option<i64> {
         (at < MAX_NUMBERS && self.recorded & 1 << at != 0).then(|| self.number(at))
     }
 
-    /// A text; empty where it was not recorded.
+    /// Returns a text, or an empty one if it was not recorded.
     pub(crate) fn text(&self, at: usize) -> &'r [u8] {
         self.texts.get(at).copied().unwrap_or_default()
     }
 
-    /// A number that is a thread's.
+    /// Returns a number as a TID.
     #[inline]
     pub(crate) fn tid(&self, at: usize) -> Tid {
         Tid(self.number(at) as i32)
     }
 
-    /// A number that is a CPU's.
+    /// Returns a number as a CPU.
     #[inline]
     pub(crate) fn cpu(&self, at: usize) -> CpuId {
         CpuId(self.number(at) as u32)
     }
 }
 
-/// Which numbers a record has, a bit each, of their places in the declaration.
+/// Returns which numbers a record has, one bit per index in the declaration.
 pub(crate) fn recorded(numbers: impl Iterator<Item = usize>) -> u8 {
     numbers.filter(|at| *at < MAX_NUMBERS).fold(0, |all, at| all | 1 << at)
 }
 
-/// Where the event goes. It is made in its place: to hand a [`What`] back would read as a whole what was just written field by
-/// field, and wait for that each time.
+/// The destination of an event. The event is built in its final place: returning an [`EventKind`] would read back as a
+/// whole what was just written field by field, and stall on that each time.
 pub(crate) struct Output<'a> {
     pub(crate) names: &'a mut Names,
     pub(crate) out: &'a mut Batch,
-    /// With anything as its `what`.
+    /// The event to add; its `what` is replaced.
     pub(crate) event: &'a Event,
 }
 
 impl Output<'_> {
-    /// The number of a text.
+    /// Returns the ID of a text.
     #[inline]
     pub(crate) fn name(&mut self, text: &[u8]) -> NameId {
         if text.is_empty() { NameId::NONE } else { self.names.id(text, self.out) }
@@ -244,11 +246,11 @@ impl Output<'_> {
 
     /// Adds the event.
     #[inline(always)]
-    pub(crate) fn add(self, what: What) -> Added {
+    pub(crate) fn add(self, what: EventKind) -> Added {
         self.out.events.push(Event { what, ..*self.event });
         Added(())
     }
 }
 
-/// One event was added.
+/// Proof that one event was added.
 pub(crate) struct Added(());

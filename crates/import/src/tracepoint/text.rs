@@ -1,10 +1,11 @@
-//! From a tracepoint's printed arguments to what happened.
+//! Decodes a tracepoint's printed arguments into an event.
 //!
-//! Two ways of printing are read: the kernel's own (`prev_comm=sh prev_pid=7 … prev_state=S ==> next_comm=…`; raw, as
-//! `trace-cmd report -R` has it, without the arrow and with numbers), and that of libtraceevent's plugin
-//! (`sh:7 [120] S ==> swapper/0:0 [120]`).
+//! Two printed forms are read: the kernel's own (`prev_comm=sh prev_pid=7 … prev_state=S ==> next_comm=…`; in the raw
+//! form of `trace-cmd report -R` without the arrow and with numbers), and that of libtraceevent's plugin (`sh:7 [120] S
+//! ==> swapper/0:0 [120]`).
 //!
-//! A name may hold anything, ` pid=` too: each pattern is tried where its first word stands, until all that follows fits.
+//! A name may contain anything, including ` pid=`: each pattern is tried at every place of its first word, until the
+//! rest matches.
 
 use super::decode::{Names, Place};
 use super::events;
@@ -12,17 +13,17 @@ use super::pattern::Pattern;
 use super::states::States;
 use super::table::{FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint};
 use crate::text::scan::{find, find_last, integer};
-use model::{Batch, CpuId, Event, MaybeNs, Prio, Switch, SwitchOut, Tid, Wake, WakeKind, What};
+use model::{Batch, CpuId, Event, EventKind, MaybeNs, Prio, Switch, SwitchOut, Tid, Wake, WakeKind};
 use rustc_hash::FxHashMap;
 
 /// Reads printed arguments.
 pub(crate) struct Arguments {
-    /// What numbers mean, where a state is one.
+    /// The meanings of numeric states.
     modern: States,
     before_4_14: States,
-    /// A number showed that the kernel is older than 4.14.
+    /// Whether a number showed that the kernel is older than 4.14.
     old: bool,
-    /// By the events' names.
+    /// Keyed by event name.
     kinds: FxHashMap<&'static [u8], Kind>,
 }
 
@@ -33,7 +34,7 @@ enum Kind {
     Other(Other),
 }
 
-/// By the patterns of its declaration.
+/// Reads arguments by the patterns of the tracepoint's declaration.
 struct Other {
     patterns: Vec<Pattern>,
     what: ToEvent,
@@ -45,7 +46,7 @@ impl Kind {
             Meaning::Switch => Self::Switch,
             Meaning::Wake(kind) => Self::Wake(kind),
             Meaning::Of(what) => {
-                // A test holds that all of them compile.
+                // A test ensures that all of them compile.
                 let patterns = tracepoint.printed.iter().filter_map(|p| Pattern::compile(p, tracepoint).ok()).collect();
                 Self::Other(Other { patterns, what })
             }
@@ -55,14 +56,14 @@ impl Kind {
 
 impl Other {
     #[inline]
-    fn read(&self, args: &[u8], place: Place, names: &mut Names, out: &mut Batch) -> Option<What> {
+    fn read(&self, args: &[u8], place: Place, names: &mut Names, out: &mut Batch) -> Option<EventKind> {
         let (at, current) = (place.at, place.current);
         for pattern in &self.patterns {
             let mut values = FieldValues::new(current);
             if pattern.read(args, &mut values) {
-                let event = Event { at, offset: 0, cpu: CpuId::UNKNOWN, current, what: What::Sample };
+                let event = Event { at, offset: 0, cpu: CpuId::UNKNOWN, current, what: EventKind::Sample };
                 (self.what)(&values, Output { names, out, event: &event });
-                // Of a line, names come before what it says.
+                // Names that a line defines come before its event.
                 return out.events.pop().map(|event| event.what);
             }
         }
@@ -70,11 +71,11 @@ impl Other {
     }
 }
 
-/// The arguments are not those of this event.
+/// The arguments do not have the form of this event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Unreadable;
 
-/// One side of a switch: name, number, priority.
+/// One side of a switch: name, TID, priority.
 type Side<'t> = (&'t [u8], Tid, Prio);
 
 impl Arguments {
@@ -83,7 +84,7 @@ impl Arguments {
         Self { modern: States::from_print(""), before_4_14: States::before_4_14(), old: false, kinds }
     }
 
-    /// Looks for a state's number that only kernels before 4.14 have (ACCOUNTING.md), before the first event is read.
+    /// Looks for a state number that only kernels before 4.14 have (docs/accounting.md), before the first event is read.
     pub(crate) fn learn(&mut self, head: &[u8]) {
         const STATE: &[u8] = b"prev_state=";
         for at in memchr::memmem::find_iter(head, STATE) {
@@ -91,7 +92,7 @@ impl Arguments {
         }
     }
 
-    /// What the event says happened; [`What::Sample`] where it tells nothing here.
+    /// Returns the event; [`EventKind::Sample`] if it has no meaning here.
     #[inline]
     pub(crate) fn decode(
         &mut self,
@@ -100,26 +101,26 @@ impl Arguments {
         place: Place,
         names: &mut Names,
         out: &mut Batch,
-    ) -> Result<What, Unreadable> {
+    ) -> Result<EventKind, Unreadable> {
         let what = match self.kinds.get(event) {
             Some(Kind::Switch) => self.switch(args, place, names, out),
-            Some(Kind::Wake(kind)) => woken(*kind, args, place, names, out),
+            Some(Kind::Wake(kind)) => wakeup(*kind, args, place, names, out),
             Some(Kind::Other(other)) => other.read(args, place, names, out),
-            None if event.is_empty() => Some(events::called(args, place.current).unwrap_or(What::Sample)),
-            None => Some(What::Sample),
+            None if event.is_empty() => Some(events::called(args, place.current).unwrap_or(EventKind::Sample)),
+            None => Some(EventKind::Sample),
         };
         what.ok_or(Unreadable)
     }
 
     #[inline]
-    fn switch(&mut self, args: &[u8], place: Place, names: &mut Names, out: &mut Batch) -> Option<What> {
+    fn switch(&mut self, args: &[u8], place: Place, names: &mut Names, out: &mut Batch) -> Option<EventKind> {
         let (keyed, found) = match args.strip_prefix(b"prev_comm=") {
             Some(args) => (true, keyed_switch(args)),
             None => (false, bare_switch(args)),
         };
         let ((prev_comm, prev, prev_prio), state, (next_comm, next, next_prio)) = found?;
-        let (prev_state, what, letter) = self.state(state, keyed)?;
-        Some(What::Switch(Switch {
+        let (prev_state, what, state_letter) = self.state(state, keyed)?;
+        Some(EventKind::Switch(Switch {
             prev,
             next,
             prev_name: names.comm_text(prev, prev_comm, out),
@@ -129,34 +130,34 @@ impl Arguments {
             prev_prio,
             next_prio,
             out: what,
-            letter,
+            state_letter,
             prev_exec: MaybeNs::NONE,
         }))
     }
 
-    /// A state's number (0 where only letters are left), what it makes of the thread, and its letter.
+    /// Returns a state's number (0 if only state letters were printed), how it leaves the thread, and the state letter.
     #[inline]
     fn state(&mut self, text: &[u8], keyed: bool) -> Option<(u32, SwitchOut, u8)> {
         let first = *text.first()?;
         if first.is_ascii_digit() {
             let (number, _) = integer(text)?;
-            let (out, letter) = self.of_number(number as u64);
-            return Some((number as u32, out, letter));
+            let (out, state_letter) = self.of_number(number as u64);
+            return Some((number as u32, out, state_letter));
         }
-        // The plugin prints an x for 64, which is "parked" since 4.14; the kernel's own x is always "dead".
+        // The plugin prints an x for 64, which is "parked" since 4.14. The kernel's own x always means "dead".
         let exits = |b: &&u8| matches!(b, b'X' | b'Z') || keyed && **b == b'x';
         Some(match text {
             b"R" => (0, SwitchOut::Runnable, b'R'),
             [.., b'+'] => (0, SwitchOut::Preempted, b'R'),
             _ => match text.iter().find(exits) {
-                Some(letter) => (0, SwitchOut::Exited, *letter),
+                Some(state_letter) => (0, SwitchOut::Exited, *state_letter),
                 None => (0, SwitchOut::Blocked, first),
             },
         })
     }
 
-    /// Before 4.14 the preempt bit stood alone above all others: 1024, 2048 or 4096. 1026 is a kernel thread that waits (D
-    /// and N).
+    /// Before 4.14 the preempt bit was set alone, above all others: 1024, 2048 or 4096. 1026 is a waiting kernel thread
+    /// (D and N).
     fn of_number(&mut self, number: u64) -> (SwitchOut, u8) {
         self.old |= number >= 512;
         match number {
@@ -167,7 +168,7 @@ impl Arguments {
     }
 }
 
-/// Goes past a word that must stand here.
+/// Skips a word that must come next.
 macro_rules! expect {
     ($rest:expr, $word:expr) => {
         $rest.strip_prefix($word)?
@@ -199,14 +200,14 @@ fn keyed_switch(args: &[u8]) -> Option<(Side<'_>, &[u8], Side<'_>)> {
     ))
 }
 
-/// A name, and what `then` makes of what follows `word`, at the first place where it makes something.
+/// Splits at the first `word` after which `then` parses the rest: returns the name before it, and the result of `then`.
 #[inline]
 fn named<'t, T>(text: &'t [u8], word: &[u8], then: impl Fn(&'t [u8]) -> Option<T>) -> Option<(&'t [u8], T)> {
     let mut from = 0;
     loop {
         let at = from + find(&text[from..], word)?;
-        if let Some(made) = then(&text[at + word.len()..]) {
-            return Some((&text[..at], made));
+        if let Some(result) = then(&text[at + word.len()..]) {
+            return Some((&text[..at], result));
         }
         from = at + 1;
     }
@@ -223,7 +224,7 @@ fn bare_switch(args: &[u8]) -> Option<(Side<'_>, &[u8], Side<'_>)> {
     Some((prev, &left[space + 1..], next))
 }
 
-/// `NAME:7 [120]`, and what follows.
+/// `NAME:7 [120]`, and the rest.
 fn bare_side(text: &[u8]) -> Option<(Side<'_>, &[u8])> {
     let open = memchr::memrchr(b'[', text)?;
     let (prio, rest) = integer(&text[open + 1..])?;
@@ -241,7 +242,7 @@ fn colon(text: &[u8]) -> Option<(&[u8], Tid)> {
 
 /// `comm=NAME pid=7 prio=120 success=1 target_cpu=003`, or `NAME:7 [120] success=1 CPU:003`
 #[inline]
-fn woken(kind: WakeKind, args: &[u8], place: Place, names: &mut Names, out: &mut Batch) -> Option<What> {
+fn wakeup(kind: WakeKind, args: &[u8], place: Place, names: &mut Names, out: &mut Batch) -> Option<EventKind> {
     let (comm, tid, prio, target) = match args.strip_prefix(b"comm=") {
         Some(args) => keyed_wake(args)?,
         None => {
@@ -251,7 +252,7 @@ fn woken(kind: WakeKind, args: &[u8], place: Place, names: &mut Names, out: &mut
     };
     let name = names.comm_text(tid, comm, out);
     let target = target.map(|cpu| CpuId(cpu as u32));
-    Some(What::Wake(Wake { tid, name, kind, target, waker: place.current, prio, stamp: place.at }))
+    Some(EventKind::Wake(Wake { tid, name, kind, target, waker: place.current, prio, stamp: place.at }))
 }
 
 #[inline]
@@ -268,7 +269,7 @@ fn keyed_wake(args: &[u8]) -> Option<(&[u8], Tid, Prio, Option<i64>)> {
     Some((comm, Tid(tid as i32), Prio::new(prio as i16), target))
 }
 
-/// The number behind a key where that stands last: what a name holds stands before it.
+/// Returns the number after the last occurrence of a key. An occurrence inside a name comes earlier.
 fn value(args: &[u8], key: &[u8]) -> Option<i64> {
     let at = find_last(args, key)?;
     integer(&args[at + key.len()..]).map(|(value, _)| value)
@@ -280,33 +281,33 @@ mod tests {
     use super::*;
     use model::{IrqKind, NameId, Ns, Pid, StackId};
 
-    /// What the arguments say, with the names that they are the first to use.
-    fn read(arguments: &mut Arguments, event: &str, args: &str) -> Result<(What, Vec<String>), Unreadable> {
+    /// Returns the event, and the names that its arguments use first.
+    fn read(arguments: &mut Arguments, event: &str, args: &str) -> Result<(EventKind, Vec<String>), Unreadable> {
         let (mut names, mut out) = (Names::new(), Batch::default());
         let place = Place { at: Ns(5), current: Tid(3), stack: StackId::NONE };
         let what = arguments.decode(event.as_bytes(), args.as_bytes(), place, &mut names, &mut out)?;
         Ok((what, out.names.into_iter().map(String::from).collect()))
     }
 
-    fn once(event: &str, args: &str) -> Result<(What, Vec<String>), Unreadable> {
+    fn once(event: &str, args: &str) -> Result<(EventKind, Vec<String>), Unreadable> {
         read(&mut Arguments::new(Reader::FtraceText), event, args)
     }
 
     fn switch(args: &str) -> (String, i32, SwitchOut, char, String, i32) {
         let (what, names) = once("sched_switch", args).unwrap();
-        let What::Switch(s) = what else { unreachable!("{what:?}") };
+        let EventKind::Switch(s) = what else { unreachable!("{what:?}") };
         let name = |id: NameId| names.get(id.0 as usize - 1).cloned().unwrap();
-        (name(s.prev_name), s.prev.0, s.out, char::from(s.letter), name(s.next_name), s.next.0)
+        (name(s.prev_name), s.prev.0, s.out, char::from(s.state_letter), name(s.next_name), s.next.0)
     }
 
     #[test]
-    fn switches_in_all_their_forms() {
+    fn all_forms_of_switches_are_read() {
         use SwitchOut::{Blocked, Exited, Preempted, Runnable};
         let keyed = |state: &str| {
             let args =
                 "prev_comm=a b prev_pid=7 prev_prio=120 prev_state=STATE ==> next_comm=c next_pid=0 next_prio=-1";
-            let (_, _, out, letter, _, _) = switch(&args.replace("STATE", state));
-            (out, letter)
+            let (_, _, out, state_letter, _, _) = switch(&args.replace("STATE", state));
+            (out, state_letter)
         };
         for (state, meaning) in [
             ("R", (Runnable, 'R')),
@@ -328,10 +329,10 @@ mod tests {
         ] {
             assert_eq!(keyed(state), meaning, "{state}");
         }
-        let whole = |(prev, p, out, letter, next, n): (String, i32, SwitchOut, char, String, i32)| {
-            format!("{prev}:{p} {out:?} {letter} {next}:{n}")
+        let summary = |(prev, p, out, state_letter, next, n): (String, i32, SwitchOut, char, String, i32)| {
+            format!("{prev}:{p} {out:?} {state_letter} {next}:{n}")
         };
-        for (args, told) in [
+        for (args, expected) in [
             (
                 "prev_comm=x prev_pid=1 prev_pid=7 prev_prio=120 prev_state=S ==> next_comm= next_pid=2 next_pid=8 next_prio=1",
                 "x prev_pid=1:7 Blocked S  next_pid=2:8",
@@ -343,21 +344,21 @@ mod tests {
             ("kworker/2:1:29 [120] R ==> a [b]:0 [100]", "kworker/2:1:29 Runnable R a [b]:0"),
             ("migration/0:18 [0] x ==> sh:7 [120]", "migration/0:18 Blocked x sh:7"),
         ] {
-            assert_eq!(whole(switch(args)), told, "{args}");
+            assert_eq!(summary(switch(args)), expected, "{args}");
         }
     }
 
     #[test]
-    fn a_number_that_only_old_kernels_have_changes_the_others() {
+    fn a_state_number_of_an_old_kernel_changes_the_meaning_of_the_others() {
         let mut arguments = Arguments::new(Reader::FtraceText);
         arguments.learn(b"x prev_state=1 y prev_state=1024 ");
         let args = "prev_comm=a prev_pid=7 prev_prio=120 prev_state=64 next_comm=b next_pid=8 next_prio=120";
-        let (What::Switch(s), _) = read(&mut arguments, "sched_switch", args).unwrap() else { unreachable!() };
-        assert_eq!((s.out, s.letter, s.prev_state), (SwitchOut::Exited, b'x', 64));
+        let (EventKind::Switch(s), _) = read(&mut arguments, "sched_switch", args).unwrap() else { unreachable!() };
+        assert_eq!((s.out, s.state_letter, s.prev_state), (SwitchOut::Exited, b'x', 64));
     }
 
     #[test]
-    fn calls_of_sched_yield_in_all_their_forms() {
+    fn all_forms_of_sched_yield_calls_are_read() {
         let tid = Tid(3);
         for (event, args, begins) in [
             ("sys_enter_sched_yield", "", true),
@@ -365,15 +366,15 @@ mod tests {
             ("", "sys_sched_yield()", true),
             ("", "sys_sched_yield -> 0x0", false),
         ] {
-            assert_eq!(once(event, args).unwrap().0, What::Yield { tid, begins }, "{event} {args}");
+            assert_eq!(once(event, args).unwrap().0, EventKind::Yield { tid, begins }, "{event} {args}");
         }
-        assert_eq!(once("", "sys_sched_yielding()").unwrap().0, What::Sample);
-        assert_eq!(once("", "sys_read(fd: 3)").unwrap().0, What::Sample);
+        assert_eq!(once("", "sys_sched_yielding()").unwrap().0, EventKind::Sample);
+        assert_eq!(once("", "sys_read(fd: 3)").unwrap().0, EventKind::Sample);
     }
 
     #[test]
-    fn wakings_in_all_their_forms() {
-        for (args, told) in [
+    fn all_forms_of_wakeups_are_read() {
+        for (args, expected) in [
             ("comm=a b pid=7 prio=120 target_cpu=003", ("a b", 7, 120, Some(3))),
             ("comm=a pid=7 prio=0 success=1 target_cpu=012", ("a", 7, 0, Some(12))),
             ("comm=a pid=7 prio=-1", ("a", 7, -1, None)),
@@ -381,66 +382,66 @@ mod tests {
             ("sh:7 [120]<CPU:001>", ("sh", 7, 120, Some(1))),
         ] {
             let (what, names) = once("sched_wakeup", args).unwrap();
-            let What::Wake(w) = what else { unreachable!("{what:?}") };
-            assert_eq!((names[0].as_str(), w.tid.0, w.prio.get().unwrap(), w.target.map(|c| c.0)), told, "{args}");
+            let EventKind::Wake(w) = what else { unreachable!("{what:?}") };
+            assert_eq!((names[0].as_str(), w.tid.0, w.prio.get().unwrap(), w.target.map(|c| c.0)), expected, "{args}");
             assert_eq!((w.waker, w.stamp, w.kind), (Tid(3), Ns(5), WakeKind::Wakeup));
         }
     }
 
     #[test]
-    fn the_others() {
-        let charge = What::Charge { tid: Tid(7), ns: Ns(42) };
-        let fork = What::Fork { parent: Tid(7), tid: Tid(8), pid: Pid::UNKNOWN, name: NameId(1) };
-        let irq = |begins, name| What::Irq { kind: IrqKind::Hard, number: 12, begins, name: NameId(name) };
-        for (event, args, told) in [
+    fn all_forms_of_the_other_events_are_read() {
+        let charge = EventKind::Charge { tid: Tid(7), ns: Ns(42) };
+        let fork = EventKind::Fork { parent: Tid(7), tid: Tid(8), pid: Pid::UNKNOWN, name: NameId(1) };
+        let irq = |begins, name| EventKind::Irq { kind: IrqKind::Hard, number: 12, begins, name: NameId(name) };
+        for (event, args, expected) in [
             ("sched_stat_runtime", "comm=a pid=1 pid=7 runtime=42 [ns] vruntime=9 [ns]", charge),
             ("sched_stat_runtime", "comm=a pid=7 runtime=42", charge),
             ("sched_process_fork", "comm=a pid=7 child_comm=b child_pid=8", fork),
             ("sched_process_fork", "parent_comm=a parent_pid=7 child_comm=b child_pid=8", fork),
-            ("cpu_idle", "state=4294967295 cpu_id=2", What::Idle { state: -1 }),
-            ("cpu_frequency", "state=850000 cpu_id=1", What::Frequency { of: CpuId(1), khz: 850_000 }),
+            ("cpu_idle", "state=4294967295 cpu_id=2", EventKind::Idle { state: -1 }),
+            ("cpu_frequency", "state=850000 cpu_id=1", EventKind::Frequency { of: CpuId(1), khz: 850_000 }),
             ("irq_handler_entry", "irq=12 name=eth0 tx", irq(true, 1)),
             ("irq_handler_exit", "irq=12 ret=handled", irq(false, 0)),
             (
                 "hrtimer_expire_entry",
                 "hrtimer=00000000f51672ba function=hrtimer_wakeup now=1 softexpires=1",
-                What::Irq { kind: IrqKind::Timer, number: -1, begins: true, name: NameId(1) },
+                EventKind::Irq { kind: IrqKind::Timer, number: -1, begins: true, name: NameId(1) },
             ),
             (
                 "timer_expire_entry",
                 "timer=0000000012345678 function=ffffffff81421cd4 now=4294937496 baseclk=4294937496",
-                What::Irq { kind: IrqKind::Timer, number: -1, begins: true, name: NameId(0) },
+                EventKind::Irq { kind: IrqKind::Timer, number: -1, begins: true, name: NameId(0) },
             ),
             (
                 "ipi_entry",
                 "(Rescheduling interrupts)",
-                What::Irq { kind: IrqKind::Ipi, number: -1, begins: true, name: NameId(1) },
+                EventKind::Irq { kind: IrqKind::Ipi, number: -1, begins: true, name: NameId(1) },
             ),
             (
                 "reschedule_exit",
                 "vector=253",
-                What::Irq { kind: IrqKind::Ipi, number: -1, begins: false, name: NameId(0) },
+                EventKind::Irq { kind: IrqKind::Ipi, number: -1, begins: false, name: NameId(0) },
             ),
             (
                 "softirq_entry",
                 "vec=1 [action=TIMER]",
-                What::Irq { kind: IrqKind::Soft, number: 1, begins: true, name: NameId::NONE },
+                EventKind::Irq { kind: IrqKind::Soft, number: 1, begins: true, name: NameId::NONE },
             ),
             (
                 "sched_migrate_task",
                 "comm=a pid=7 prio=120 orig_cpu=0 dest_cpu=1",
-                What::Migrate { tid: Tid(7), from: CpuId(0), to: CpuId(1) },
+                EventKind::Migrate { tid: Tid(7), from: CpuId(0), to: CpuId(1) },
             ),
             (
                 "sched_process_exec",
                 "filename=/bin/a b pid=7 old_pid=7",
-                What::Exec { tid: Tid(7), pid: Pid(7), file: NameId(1) },
+                EventKind::Exec { tid: Tid(7), pid: Pid(7), file: NameId(1) },
             ),
-            ("sched_process_exit", "comm=a pid=7 prio=120", What::Exit { tid: Tid(7), pid: Pid::UNKNOWN }),
+            ("sched_process_exit", "comm=a pid=7 prio=120", EventKind::Exit { tid: Tid(7), pid: Pid::UNKNOWN }),
             (
                 "sched_pi_setprio",
                 "comm=a pid=7 oldprio=120 newprio=98",
-                What::Inherit {
+                EventKind::Inherit {
                     tid: Tid(7),
                     priority: model::InheritedPriority {
                         donor: model::Donor::NotRecorded,
@@ -449,14 +450,14 @@ mod tests {
                     },
                 },
             ),
-            ("thermal_temperature", "anything", What::Sample),
+            ("thermal_temperature", "anything", EventKind::Sample),
         ] {
-            assert_eq!(once(event, args).unwrap().0, told, "{event}: {args}");
+            assert_eq!(once(event, args).unwrap().0, expected, "{event}: {args}");
         }
     }
 
     #[test]
-    fn what_does_not_fit_is_unreadable() {
+    fn arguments_of_another_form_are_unreadable() {
         for (event, args) in [
             ("sched_switch", ""),
             ("sched_switch", "prev_comm=a prev_pid=7 prev_prio=120 prev_state= ==> next_comm=b next_pid=8"),

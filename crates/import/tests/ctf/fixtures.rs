@@ -1,23 +1,23 @@
-//! Traces that tracers wrote: ours, and those of other projects.
+//! Tests traces written by tracers: ours, and those of other projects.
 
 use crate::{Files, Read, read};
-use model::{Batch, CpuState, ThreadState, What};
+use model::{Batch, CpuState, EventKind, ThreadState};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use testkit::corpus;
 
 const OURS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/ctf");
-const OF_OTHERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces/ctf");
 const TO_TEXT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../acceptance/ctf_text.py");
 const PERF_DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/perf_data");
 /// Our traces, which `make.py` writes.
 const WRITTEN: [&str; 2] = ["lttng-le", "lttng-be"];
 
-/// What the folders of `fixtures/ctf` tell: see its `*.md`, whose `trace` blocks name them.
+/// Compares the folders of `fixtures/ctf` with its `*.md`, whose `trace` blocks name them.
 #[test]
-fn ours() {
+fn our_files_match_their_descriptions() {
     testkit::cases::run(Path::new(OURS), |name| {
         summary(&read(&Files::of(&Path::new(OURS).join(name.trim()))).unwrap())
     });
@@ -41,19 +41,18 @@ fn summary(read: &Read) -> String {
         *kinds.entry(debug.split(['(', ' ']).next().unwrap_or_default().to_owned()).or_default() += 1;
     }
     let _ = writeln!(text, "events: {kinds:?}");
-    let _ = writeln!(text, "names: {}, trouble: {:?}, late: {}", read.names.len(), read.troubles.0, read.late);
-    let of_threads = read
-        .events
-        .iter()
-        .filter(|e| matches!(e.what, What::Switch(_) | What::Wake(_) | What::Fork { .. } | What::Mark(_)));
-    let losses = read.events.iter().filter(|e| matches!(e.what, What::Loss(_)));
+    let _ = writeln!(text, "names: {}, anomalies: {:?}, late: {}", read.names.len(), read.anomalies.0, read.late);
+    let of_threads = read.events.iter().filter(|e| {
+        matches!(e.what, EventKind::Switch(_) | EventKind::Wake(_) | EventKind::Fork { .. } | EventKind::Mark(_))
+    });
+    let losses = read.events.iter().filter(|e| matches!(e.what, EventKind::Loss(_)));
     for event in of_threads.take(8).chain(losses) {
-        let _ = writeln!(text, "{}", read.words(event));
+        let _ = writeln!(text, "{}", read.describe(event));
     }
     text
 }
 
-/// babeltrace2's text of a folder, made readable for the referee.
+/// Returns babeltrace2's text of a folder, converted for the referee.
 fn text_of(folder: &Path, release: &str) -> String {
     let out = Command::new("babeltrace2").args(["--clock-seconds", "--no-delta"]).arg(folder).output().unwrap();
     assert!(out.status.success(), "{}: {:.200}", folder.display(), String::from_utf8_lossy(&out.stderr));
@@ -69,28 +68,28 @@ fn text_of(folder: &Path, release: &str) -> String {
     String::from_utf8(out.stdout).unwrap()
 }
 
-/// Ours and other projects', as babeltrace2 and the referee read them.
+/// Compares our traces and those of other projects with babeltrace2 and the referee.
 #[test]
 #[ignore = "needs ../shared, babeltrace2, python3"]
-fn as_babeltrace2_and_the_referee_have_them() {
+fn traces_match_babeltrace2_and_the_referee() {
     let ours = WRITTEN.iter().map(|name| Path::new(OURS).join(name));
-    let others = std::fs::read_dir(OF_OTHERS).unwrap().map(|d| d.unwrap().path());
+    let others = corpus::list("ctf");
     for folder in ours.chain(others) {
-        let told = read(&Files::of(&folder)).unwrap();
-        if !told.events.iter().any(|e| matches!(e.what, What::Switch(_))) {
-            eprintln!("{}: {} events, no switch", folder.display(), told.events.len());
+        let trace = read(&Files::of(&folder)).unwrap();
+        if !trace.events.iter().any(|e| matches!(e.what, EventKind::Switch(_))) {
+            eprintln!("{}: {} events, no switch", folder.display(), trace.events.len());
             continue;
         }
-        let release = told.facts.about.iter().find(|(name, _)| name == "kernel_release").map_or("9.9", |(_, v)| v);
+        let release = trace.facts.about.iter().find(|(name, _)| name == "kernel_release").map_or("9.9", |(_, v)| v);
         let answers = testkit::referee::ask(&[text_of(&folder, release)]);
-        compare(&folder.display().to_string(), &told, &answers[0]);
+        compare(&folder.display().to_string(), &trace, &answers[0]);
     }
 }
 
-/// What babeltrace2 writes of our traces, in its own layout, tells the same.
+/// Compares our traces with babeltrace2's copies in its own layout.
 #[test]
 #[ignore = "needs babeltrace2"]
-fn babeltrace2_writes_the_same() {
+fn copies_of_babeltrace2_are_equal() {
     for name in WRITTEN {
         let folder = std::env::temp_dir().join(format!("corewise-ctf-{}-{name}", std::process::id()));
         let source = Path::new(OURS).join(name);
@@ -100,20 +99,20 @@ fn babeltrace2_writes_the_same() {
         let of_trace = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).find(|p| p.is_dir());
         let theirs = read(&Files::of(&of_trace.unwrap_or_else(|| folder.clone()))).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
-        let events = |read: &Read| read.told().into_iter().filter(|t| !t.contains("lost")).collect::<Vec<_>>();
+        let events = |read: &Read| read.lines().into_iter().filter(|t| !t.contains("lost")).collect::<Vec<_>>();
         let (ours, theirs) = (events(&read(&Files::of(&source)).unwrap()), events(&theirs));
         assert_eq!(ours.len(), theirs.len(), "{name}");
         for (ours, theirs) in ours.iter().zip(&theirs) {
-            // babeltrace2 forgets which task the chain said was current behind a loss.
+            // babeltrace2 does not know the current task after a loss.
             assert_eq!(ours.split(" by ").next(), theirs.split(" by ").next(), "{name}");
         }
     }
 }
 
-/// perf's own conversion of our recordings tells what the recordings tell.
+/// Compares perf's own conversion of our recordings with the recordings.
 #[test]
 #[ignore = "needs perf that converts to CTF"]
-fn perf_converts_to_the_same() {
+fn conversions_of_perf_are_equal() {
     for (name, more) in [("sched", None), ("sched-zstd", None), ("sched", Some("--all"))] {
         let folder = std::env::temp_dir().join(format!("corewise-ctf-{}-{name}", std::process::id()));
         let data = format!("{PERF_DATA}/{name}.data");
@@ -124,10 +123,10 @@ fn perf_converts_to_the_same() {
             .arg(&folder)
             .output();
         assert!(perf.as_ref().is_ok_and(|out| out.status.success()), "{perf:?}");
-        let told = read(&Files::of(&folder));
+        let trace = read(&Files::of(&folder));
         std::fs::remove_dir_all(&folder).unwrap();
         let answer = std::fs::read_to_string(format!("{PERF_DATA}/{name}.referee.json")).unwrap();
-        compare(name, &told.unwrap(), &serde_json::from_str(&answer).unwrap());
+        compare(name, &trace.unwrap(), &serde_json::from_str(&answer).unwrap());
     }
 }
 
@@ -137,21 +136,25 @@ fn compare(name: &str, read: &Read, answer: &Value) {
     assert!(read.stopped.is_none() && read.late == 0, "{name}: {:?} {}", read.stopped, read.late);
     let is_event = |e: &&model::Event| e.is_sample();
     assert_eq!(json!(read.events.iter().filter(is_event).count()), answer["events"], "{name}: events");
-    assert_eq!(json!([totals.broken(), totals.unwoken()]), json!([answer["broken"], answer["unwoken"]]), "{name}");
+    assert_eq!(
+        json!([totals.inconsistent_switches(), totals.missing_wakeups()]),
+        json!([answer["broken"], answer["unwoken"]]),
+        "{name}"
+    );
     let threads = answer["threads"].as_array().unwrap();
     let ours = totals.threads.all().unwrap();
     for theirs in threads {
         let tid = theirs["tid"].as_i64().unwrap();
-        let lives: Vec<_> = ours.iter().filter(|t| i64::from(t.tid.0) == tid).collect();
-        let time = |s| lives.iter().map(|t| t.time(s).0).sum::<i64>();
+        let instances: Vec<_> = ours.iter().filter(|t| i64::from(t.tid.0) == tid).collect();
+        let time = |s| instances.iter().map(|t| t.time(s).0).sum::<i64>();
         for state in ThreadState::ALL {
             let column = format!("{}_ns", state.as_str());
             assert_eq!(json!(time(state)), theirs[&column], "{column} of {tid} in {name}");
         }
         let counts = [
-            lives.iter().map(|t| t.involuntary).sum::<u64>(),
-            lives.iter().map(|t| t.voluntary).sum(),
-            lives.iter().map(|t| t.migrations).sum(),
+            instances.iter().map(|t| t.involuntary).sum::<u64>(),
+            instances.iter().map(|t| t.voluntary).sum(),
+            instances.iter().map(|t| t.migrations).sum(),
         ];
         let their_counts = json!([theirs["involuntary"], theirs["voluntary"], theirs["migrations"]]);
         assert_eq!(json!(counts), their_counts, "counts of {tid} in {name}");
@@ -165,9 +168,9 @@ fn compare(name: &str, read: &Read, answer: &Value) {
             assert_eq!(json!(cpu.time(state).0), theirs[&column], "{column} of CPU {} in {name}", cpu.cpu.0);
         }
     }
-    let wakes = read.events.iter().filter(|e| matches!(e.what, What::Wake(_))).count();
+    let wakes = read.events.iter().filter(|e| matches!(e.what, EventKind::Wake(_))).count();
     let (switches, cpus) = (&answer["switches"], totals.cpus.len());
-    eprintln!("{name}: equal: {switches} switches, {wakes} wakings, {} threads, {cpus} CPUs", threads.len());
+    eprintln!("{name}: equal: {switches} switches, {wakes} wakeups, {} threads, {cpus} CPUs", threads.len());
 }
 
 fn totals(read: &Read) -> account::Totals {
@@ -182,16 +185,16 @@ fn totals(read: &Read) -> account::Totals {
 /// A trace of a program (LTTng-UST) has no switches; all its events are read.
 #[test]
 #[ignore = "needs ../shared"]
-fn of_other_projects_without_switches() {
-    let folder = Path::new(OF_OTHERS).join("tracecompass__hello-lost");
-    let told = read(&Files::of(&folder)).unwrap();
-    let trouble: u64 = told.troubles.0.values().map(|t| t.count).sum();
-    let lost: Vec<_> = told.told().into_iter().filter(|line| line.contains("lost")).collect();
+fn a_trace_without_switches_is_read() {
+    let folder = corpus::path("ctf/tracecompass__hello-lost");
+    let trace = read(&Files::of(&folder)).unwrap();
+    let anomalies: u64 = trace.anomalies.0.values().map(|t| t.count).sum();
+    let lost: Vec<_> = trace.lines().into_iter().filter(|line| line.contains("lost")).collect();
     eprintln!(
-        "hello-lost: {} events, {} late, {trouble} troubles, {} losses",
-        told.events.len(),
-        told.late,
+        "hello-lost: {} events, {} late, {anomalies} anomalies, {} losses",
+        trace.events.len(),
+        trace.late,
         lost.len()
     );
-    assert!(told.events.len() > 30 && told.facts.lacks.iter().any(|l| l.starts_with("No context switches")));
+    assert!(trace.events.len() > 30 && trace.facts.lacks.iter().any(|l| l.starts_with("No context switches")));
 }

@@ -1,5 +1,5 @@
-//! The CTF importer on traces written here, on recorded ones, and on damaged ones.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // a test fails by panicking
+//! Tests the CTF importer with traces written here, recorded traces, and damaged traces.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // tests fail by panicking
 
 mod damaged;
 mod fixtures;
@@ -8,8 +8,8 @@ mod speed;
 mod writer;
 
 use import::formats::ctf::Ctf;
-use ingest::{Facts, Fatal, Folder, Importer, Input, Limits, Ordered, ReadSeek, Troubles};
-use model::{Batch, Event, NameId, Ns, What};
+use ingest::{Anomalies, Facts, Fatal, Folder, Importer, Input, Limits, Ordered, ReadSeek};
+use model::{Batch, Event, EventKind, NameId, Ns};
 use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::path::Path;
@@ -29,7 +29,7 @@ impl Folder for Files {
 }
 
 impl Files {
-    /// Those of a folder.
+    /// Reads the files of a folder.
     pub(crate) fn of(folder: &Path) -> Self {
         let mut files = BTreeMap::new();
         for entry in std::fs::read_dir(folder).unwrap().map(|e| e.unwrap()).filter(|e| e.path().is_file()) {
@@ -39,13 +39,13 @@ impl Files {
     }
 }
 
-/// What a source told.
+/// The contents of a source.
 pub(crate) struct Read {
     facts: Facts,
-    /// In the final order, times since the first sample.
+    /// The events in the final order, with times since the first sample.
     events: Vec<Event>,
     names: Vec<String>,
-    troubles: Troubles,
+    anomalies: Anomalies,
     stopped: Option<Fatal>,
     late: u64,
 }
@@ -61,7 +61,7 @@ pub(crate) fn read(files: &Files) -> Result<Read, Fatal> {
         batch.clear();
     }
     let late = ordered.late();
-    Ok(Read { facts, events, names, troubles: ordered.troubles, stopped: ordered.stopped, late })
+    Ok(Read { facts, events, names, anomalies: ordered.anomalies, stopped: ordered.stopped, late })
 }
 
 impl Read {
@@ -69,42 +69,42 @@ impl Read {
         (id.0 as usize).checked_sub(1).and_then(|at| self.names.get(at)).map_or("", |n| n)
     }
 
-    /// Each event but names in a few words.
-    fn told(&self) -> Vec<String> {
-        self.events.iter().filter(|e| !matches!(e.what, What::Name { .. })).map(|e| self.words(e)).collect()
+    /// Describes each event but names.
+    fn lines(&self) -> Vec<String> {
+        self.events.iter().filter(|e| !matches!(e.what, EventKind::Name { .. })).map(|e| self.describe(e)).collect()
     }
 
-    fn words(&self, event: &Event) -> String {
+    fn describe(&self, event: &Event) -> String {
         let time = |t: Ns| match t {
             Ns::MIN => "-∞".to_owned(),
             Ns::MAX => "∞".to_owned(),
             Ns(n) => n.to_string(),
         };
         let what = match &event.what {
-            What::Switch(s) => {
+            EventKind::Switch(s) => {
                 let (prev, next) = (self.name(s.prev_name), self.name(s.next_name));
                 let (from, to) = (s.prev_prio.to_word(), s.next_prio.to_word());
                 format!(
                     "{prev}:{} ({from}) {:?} {} → {next}:{} ({to})",
                     s.prev.0,
                     s.out,
-                    char::from(s.letter),
+                    char::from(s.state_letter),
                     s.next.0
                 )
             }
-            What::Wake(w) => {
+            EventKind::Wake(w) => {
                 let target = w.target.map(|c| c.0);
                 format!("{:?} {}:{} for {target:?} by {}", w.kind, self.name(w.name), w.tid.0, w.waker.0)
             }
-            What::Name { tid, pid, name } => format!("{} of {} is {:?}", tid.0, pid.0, self.name(*name)),
-            What::Fork { parent, tid, pid, name } => {
+            EventKind::Name { tid, pid, name } => format!("{} of {} is {:?}", tid.0, pid.0, self.name(*name)),
+            EventKind::Fork { parent, tid, pid, name } => {
                 format!("fork {}:{} of {} by {}", self.name(*name), tid.0, pid.0, parent.0)
             }
-            What::Irq { kind, number, begins, name } => {
+            EventKind::Irq { kind, number, begins, name } => {
                 format!("{kind:?} {number} {} {:?}", if *begins { "begins" } else { "ends" }, self.name(*name))
             }
-            What::Mark(m) => format!("{:?} marked by {} of {}", self.name(m.name), m.tid.0, m.pid.0),
-            What::Loss(l) => {
+            EventKind::Mark(m) => format!("{:?} marked by {} of {}", self.name(m.name), m.tid.0, m.pid.0),
+            EventKind::Loss(l) => {
                 let (from, to) = (l.from.get().unwrap_or(Ns::MIN), l.to.get().unwrap_or(Ns::MAX));
                 format!("lost {} of {:?}: {}–{}", l.events.to_word(), l.cpu.map(|c| c.0), time(from), time(to))
             }

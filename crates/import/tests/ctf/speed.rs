@@ -1,7 +1,7 @@
-//! How fast a long trace is read: `COREWISE_CTF=FOLDER cargo test --release … -- --ignored --nocapture speed`.
+//! Measures how fast a long trace is read: `COREWISE_CTF=FOLDER cargo test --release … -- --ignored --nocapture speed`.
 
 use import::formats::ctf::Ctf;
-use ingest::{Folder, Importer, Input, ReadSeek, Troubles};
+use ingest::{Anomalies, Folder, Importer, Input, ReadSeek};
 use model::Batch;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -25,9 +25,9 @@ fn speed() {
     for _ in 0..3 {
         let before = Instant::now();
         let opened = Ctf.open(Input::Folder(Box::new(OnDisk(PathBuf::from(&folder))))).unwrap();
-        let (mut batch, mut troubles, mut events) = (Batch::default(), Troubles::default(), 0);
+        let (mut batch, mut anomalies, mut events) = (Batch::default(), Anomalies::default(), 0);
         for mut stream in opened.streams {
-            while stream.next(&mut batch, &mut troubles).unwrap() != ingest::Reach::End {
+            while stream.next(&mut batch, &mut anomalies).unwrap() != ingest::Reach::End {
                 events += batch.events.len();
                 batch.clear();
             }

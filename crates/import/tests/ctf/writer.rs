@@ -1,8 +1,8 @@
-//! A small writer of CTF, for what tracers seldom write.
+//! A small writer of CTF, for features that tracers rarely use.
 
 use super::Files;
 
-/// The head of metadata: the usual types, and a trace whose packets have a magic number, a stream's id, and this context.
+/// Returns the start of the metadata: common types, and a trace whose packets have a magic number, a stream's id, and this context.
 pub(crate) fn preamble(context: &str, header: &str) -> String {
     format!(
         r#"/* CTF 1.8 */
@@ -19,24 +19,24 @@ stream {{ id = 0; packet.context := struct {{ {context} }}; event.header := stru
     )
 }
 
-/// The usual context and header.
+/// The default context and header.
 pub(crate) const CONTEXT: &str = "unsigned long timestamp_begin; unsigned long content_size; unsigned long packet_size; \
     unsigned long packet_seq_num; unsigned long events_discarded; uint32_t cpu_id;";
 pub(crate) const HEADER: &str = "uint8_t id; time_t timestamp;";
 
-/// A packet's content.
+/// The contents of a packet.
 #[derive(Clone, Default)]
 pub(crate) struct Packet {
     pub(crate) sequence: u64,
     pub(crate) discarded: u64,
     pub(crate) cpu: u32,
     pub(crate) events: Vec<u8>,
-    /// Bytes of room behind the content.
+    /// The number of free bytes after the content.
     pub(crate) room: usize,
 }
 
 impl Packet {
-    /// An event with the usual header.
+    /// Adds an event with the default header.
     pub(crate) fn event(mut self, id: u8, time: u64, fields: &[u8]) -> Self {
         self.events.push(id);
         self.events.extend(time.to_le_bytes());
@@ -44,7 +44,7 @@ impl Packet {
         self
     }
 
-    /// With the usual context.
+    /// Returns the bytes of the packet, with the default context.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         bytes.extend(0xc1fc_1fc1_u32.to_le_bytes());
@@ -61,13 +61,13 @@ impl Packet {
     }
 }
 
-/// A trace of one channel.
+/// Returns a trace with one channel.
 pub(crate) fn trace(metadata: &str, packets: &[Packet]) -> Files {
     let stream = packets.iter().flat_map(Packet::bytes).collect();
     Files([("metadata".to_owned(), metadata.as_bytes().to_vec()), ("channel_0".to_owned(), stream)].into())
 }
 
-/// A `sched_switch` as this writer's `SWITCH` declares it.
+/// Returns the fields of a `sched_switch`, as `SWITCH` declares them.
 pub(crate) const SWITCH: &str = "event { name = \"sched_switch\"; id = 1; stream_id = 0; fields := struct { string _prev_comm; \
     int32_t _prev_tid; int32_t _prev_prio; unsigned long _prev_state; string _next_comm; int32_t _next_tid; int32_t _next_prio; }; };\n";
 

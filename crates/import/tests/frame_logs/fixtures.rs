@@ -1,16 +1,16 @@
-//! Logs that we wrote, and those of others.
+//! Tests logs that we wrote, and those of other projects.
 
 use crate::{Read, file, read};
-use ingest::{Input, Trouble};
+use ingest::{Anomaly, Input};
 use std::fmt::Write;
 use std::path::Path;
+use testkit::corpus;
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures");
-const OF_OTHERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces/presentmon-csv");
 
-/// What our logs tell: see the `*.md` beside them, whose `trace` blocks name them.
+/// Compares our logs with the `*.md` in their folders, whose `trace` blocks name them.
 #[test]
-fn ours() {
+fn our_files_match_their_descriptions() {
     for folder in ["present_mon", "mango_hud"] {
         let folder = Path::new(FIXTURES).join(folder);
         testkit::cases::run(&folder, |name| summary(&file(&std::fs::read(folder.join(name.trim())).unwrap()).unwrap()));
@@ -26,19 +26,18 @@ fn summary(read: &Read) -> String {
     for lack in f.lacks.iter().filter(|l| !l.starts_with("A frame log has no scheduler events")) {
         let _ = writeln!(text, "lacks: {lack}");
     }
-    for (what, t) in &read.troubles.0 {
-        let kind = if t.what == Trouble::Lost { "lost" } else { "odd" };
+    for (what, t) in &read.anomalies.0 {
+        let kind = if t.what == Anomaly::Lost { "lost" } else { "warning" };
         let _ = writeln!(text, "{kind}: {what} (x {}, first at byte {})", t.count, t.first_offset);
     }
-    for line in read.words() {
+    for line in read.lines() {
         let _ = writeln!(text, "{line}");
     }
     text
 }
 
-/// A pipe tells what a file does.
 #[test]
-fn a_pipe_tells_the_same() {
+fn a_pipe_gives_the_same_as_a_file() {
     for name in ["present_mon/v1.csv", "mango_hud/versioned.csv"] {
         let bytes = std::fs::read(Path::new(FIXTURES).join(name)).unwrap();
         let format = import::detect(&bytes).unwrap();
@@ -47,14 +46,12 @@ fn a_pipe_tells_the_same() {
     }
 }
 
-/// Every row of every good log of others is a frame, and what must hold between its columns holds; the one without the
-/// column of time is refused by that column's name.
+/// Every row of every valid log of other projects is a frame, without anomalies. The log without the column of time is refused with the
+/// name of that column.
 #[test]
-#[ignore = "needs ../shared"]
 fn cap_40_logs_of_others_are_read_row_by_row() {
-    let logs = std::fs::read_dir(OF_OTHERS).unwrap();
     let mut rows_in_all = 0;
-    for path in logs.map(|e| e.unwrap().path()) {
+    for path in corpus::list("presentmon-csv") {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let bytes = std::fs::read(&path).unwrap();
         if name.contains("InvalidColumnFile") {
@@ -66,16 +63,16 @@ fn cap_40_logs_of_others_are_read_row_by_row() {
         let heads = |line: &&[u8]| line.starts_with(b"//") || line.trim_ascii().is_empty();
         let rows = bytes.split(|b| *b == b'\n').filter(|l| !heads(l)).count() - 1;
         assert_eq!(read.frames(), rows, "{name}");
-        assert!(read.troubles.0.is_empty(), "{name}: {:?}", read.troubles.0);
+        assert!(read.anomalies.0.is_empty(), "{name}: {:?}", read.anomalies.0);
         assert_eq!(read.events.iter().filter(|e| e.at.0 < 0).count(), 0, "{name}: frames before the begin");
         rows_in_all += rows;
     }
     assert_eq!(rows_in_all, 11_308, "the rows that wc and head count");
 }
 
-/// A unit that only the frames' own times tell, and dates.
+/// The unit of a time may only follow from the times of the frames; dates are also read.
 #[test]
-fn points_in_time_in_every_unit() {
+fn times_in_every_unit_are_read() {
     let text = |head: &str, times: [&str; 3]| {
         let rows = times.map(|t| format!("a.exe,1,0x1,{t},20.0,19.0\n")).concat();
         format!("Application,ProcessID,SwapChainAddress,{head},FrameTime,CPUBusy\n{rows}")
@@ -89,19 +86,20 @@ fn points_in_time_in_every_unit() {
         ("CPUStartDateTime", ["2024-2-29 23:59:59.990", "2024-3-1 0:00:00.010000000", "2024-3-1 0:00:00.03"]),
     ] {
         let read = file(text(head, times).as_bytes()).unwrap();
-        let begins: Vec<i64> = read.events.iter().filter(|e| e.what != model::What::Sample).map(|e| e.at.0).collect();
+        let begins: Vec<i64> =
+            read.events.iter().filter(|e| e.what != model::EventKind::Sample).map(|e| e.at.0).collect();
         assert_eq!(
             begins.chunk_by(|a, b| a == b).map(|c| c[0]).collect::<Vec<_>>(),
             [0, 20_000_000, 40_000_000],
             "{head}"
         );
-        assert!(read.troubles.0.is_empty(), "{head}: {:?}", read.troubles.0);
+        assert!(read.anomalies.0.is_empty(), "{head}: {:?}", read.anomalies.0);
     }
 }
 
-/// What is no frame log is not taken for one, and what is one without its time is refused with words.
+/// Other files are not detected as frame logs, and a frame log without times is refused with a message.
 #[test]
-fn others_are_left_alone() {
+fn other_files_are_not_detected() {
     for text in ["", "a,b,c\n1,2,3\n", "Application,ProcessID\na.exe,1\n", "fps,elapsed\n60,1\n", "//not=a log\n"] {
         assert!(import::detect(text.as_bytes()).is_none(), "{text}");
     }

@@ -1,24 +1,24 @@
-//! The importers of frame logs on logs that we wrote, on those of others, and on damaged ones.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // a test fails by panicking
+//! Tests the importers of frame logs with logs that we wrote, those of other projects, and damaged logs.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // tests fail by panicking
 
 mod damaged;
 mod fixtures;
 
-use ingest::{Facts, Fatal, Importer, Input, Limits, Ordered, Troubles};
-use model::{Batch, Event, NameId, What};
+use ingest::{Anomalies, Facts, Fatal, Importer, Input, Limits, Ordered};
+use model::{Batch, Event, EventKind, NameId};
 use std::io::Cursor;
 
-/// What a log told.
+/// The contents of a log.
 pub(crate) struct Read {
     format: &'static str,
     facts: Facts,
     events: Vec<Event>,
     names: Vec<String>,
-    troubles: Troubles,
+    anomalies: Anomalies,
     late: u64,
 }
 
-/// Of whatever format it is; sorted, where rows come late.
+/// Reads a log of any supported format; sorts it if rows come late.
 pub(crate) fn file(bytes: &[u8]) -> Result<Read, Fatal> {
     let format = import::detect(&bytes[..bytes.len().min(4096)]).ok_or(Fatal::new("no format", 0))?;
     let input = || Input::File(Box::new(Cursor::new(bytes)));
@@ -36,7 +36,7 @@ pub(crate) fn read(format: &'static dyn Importer, input: Input<'_>, sort_all: bo
         names.extend(batch.names.drain(..).map(String::from));
     }
     let late = ordered.late();
-    Ok(Read { format: format.id(), facts, events, names, troubles: ordered.troubles, late })
+    Ok(Read { format: format.id(), facts, events, names, anomalies: ordered.anomalies, late })
 }
 
 impl Read {
@@ -44,29 +44,29 @@ impl Read {
         (id.0 as usize).checked_sub(1).and_then(|at| self.names.get(at)).map_or("-", |n| n)
     }
 
-    /// How many frames it has.
+    /// Returns the number of frames.
     pub(crate) fn frames(&self) -> usize {
-        self.events.iter().filter(|e| matches!(e.what, What::Present(_))).count()
+        self.events.iter().filter(|e| matches!(e.what, EventKind::Present(_))).count()
     }
 
-    /// A line a frame: its row, its begin in microseconds, whose it is, and its times in microseconds.
-    fn words(&self) -> Vec<String> {
+    /// Returns a line for each frame: its row, its begin in µs, its program, and its times in µs.
+    fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         for event in &self.events {
             match event.what {
-                What::Present(p) => {
+                EventKind::Present(p) => {
                     let (program, mode) = (self.name(p.application), self.name(p.mode));
                     let shown = p.displayed.map_or("", |shown| if shown { ", shown" } else { ", dropped" });
                     let (at, chain) = (event.at.0 / 1_000, p.swap_chain);
                     lines.push(format!("{}: at {at}, {program} {} {chain:#x}, {mode}{shown}", p.frame, p.pid.0));
                 }
-                What::FrameTime(t) => {
+                EventKind::FrameTime(t) => {
                     let line = lines.last_mut().unwrap();
                     assert!(line.starts_with(&format!("{}:", t.frame)), "{line}: {t:?}");
                     let comma = if line.contains("\n   ") { "," } else { "\n   " };
                     line.push_str(&format!("{comma} {:?} {}", t.of, t.took.0 / 1_000));
                 }
-                What::Sample => lines.push(format!("ends at {}", event.at.0 / 1_000)),
+                EventKind::Sample => lines.push(format!("ends at {}", event.at.0 / 1_000)),
                 other => panic!("{other:?}"),
             }
         }

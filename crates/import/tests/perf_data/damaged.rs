@@ -1,11 +1,12 @@
-//! Files that are cut off or have wrong bytes: a result, or an error with a place; never a panic, a hang or much memory.
+//! Files that are cut off or have wrong bytes: the importer returns a result or an error with a place, and never panics, hangs or uses
+//! much memory.
 
 use crate::writer::{Order, PerfData, USUAL};
 use crate::{file, pipe};
 use std::time::{Duration, Instant};
 use testkit::Rng;
 
-/// Files of every shape, some hundred records each.
+/// Returns files of every shape, with some hundred records each.
 fn originals() -> Vec<Vec<u8>> {
     let mut originals = Vec::new();
     for order in [Order::Little, Order::Big] {
@@ -27,8 +28,8 @@ fn originals() -> Vec<Vec<u8>> {
     originals
 }
 
-/// Reads it in both ways that it may be read, and gives both results.
-fn survives(bytes: &[u8], what: &str) {
+/// Reads bytes as a file and as a pipe, and checks time and events.
+fn check_limits(bytes: &[u8], what: &str) {
     let before = Instant::now();
     let results = [file(bytes), pipe(bytes)];
     assert!(before.elapsed() < Duration::from_secs(10), "{what} took {:?}", before.elapsed());
@@ -38,60 +39,60 @@ fn survives(bytes: &[u8], what: &str) {
 }
 
 #[test]
-fn cut_anywhere() {
+fn files_cut_anywhere_are_handled() {
     for (which, bytes) in originals().iter().enumerate() {
         let step = if bytes.len() > 40_000 { 997 } else { 97 };
         for length in (0..bytes.len()).step_by(step) {
-            survives(&bytes[..length], &format!("file {which} cut at {length}"));
+            check_limits(&bytes[..length], &format!("file {which} cut at {length}"));
         }
     }
 }
 
 #[test]
-fn flipped_bytes() {
+fn flipped_bytes_are_handled() {
     let mut rng = Rng(1);
     for (which, bytes) in originals().iter().enumerate() {
         for turn in 0..120 {
             let mut bytes = bytes.clone();
-            // The head is small and worth more than its share.
+            // The header is small, so change it more often.
             let among = if turn % 3 == 0 { 600 } else { bytes.len() };
             for _ in 0..=rng.below(8) {
                 bytes[rng.below(among)] = [0, 0xff, 0x80, rng.any() as u8][rng.below(4)];
             }
-            survives(&bytes, &format!("file {which}, turn {turn}"));
+            check_limits(&bytes, &format!("file {which}, turn {turn}"));
         }
     }
 }
 
 #[test]
-fn a_pipe_that_breaks_off_keeps_what_came_and_says_so() {
+fn a_pipe_that_is_cut_off_keeps_its_events_and_reports_the_cut() {
     let d = {
         let mut d = PerfData::of_tracepoints(Order::Little, USUAL);
         d.switch(1_000, 0, 0, 0, 11).switch(1_100, 0, 11, 1, 0);
         d
     };
-    let whole = d.pipe();
-    let read = pipe(&whole[..whole.len() - 20]).unwrap();
-    let told = read.told();
-    assert_eq!(told[0], "0 cpu0 swapper/0:0 Runnable → t11:11");
-    let troubles: Vec<_> = read.troubles.0.keys().collect();
-    assert_eq!(troubles, [&"a record cut off by the end of the file"]);
+    let bytes = d.pipe();
+    let read = pipe(&bytes[..bytes.len() - 20]).unwrap();
+    let lines = read.lines();
+    assert_eq!(lines[0], "0 cpu0 swapper/0:0 Runnable → t11:11");
+    let anomalies: Vec<_> = read.anomalies.0.keys().collect();
+    assert_eq!(anomalies, [&"a record is cut off by the end of the file"]);
 }
 
 #[test]
-fn a_recorder_that_was_killed_leaves_no_size() {
+fn a_file_of_a_killed_recorder_has_no_size() {
     let mut d = PerfData::of_tracepoints(Order::Little, USUAL);
     d.switch(1_000, 0, 0, 0, 11);
     let mut bytes = d.file();
     bytes[48..56].fill(0);
     bytes[72..104].fill(0);
-    // Without the descriptions behind the events no tracepoint can be read, but the times still count.
+    // Without the descriptions after the events no tracepoint can be read, but the times can.
     let read = file(&bytes).unwrap();
-    assert!(read.told()[0].contains("Sample"), "{:?}", read.told());
+    assert!(read.lines()[0].contains("Sample"), "{:?}", read.lines());
 }
 
 #[test]
-fn sizes_that_lie_cost_no_memory() {
+fn wrong_sizes_cost_no_memory() {
     let d = {
         let mut d = PerfData::of_tracepoints(Order::Little, USUAL);
         d.switch(1_000, 0, 0, 0, 11);
@@ -99,10 +100,10 @@ fn sizes_that_lie_cost_no_memory() {
     };
     let bytes = d.file();
     for at in (16..104).step_by(8) {
-        for lie in [u64::MAX, 1 << 62, 1 << 40, 1 << 27, bytes.len() as u64] {
+        for wrong in [u64::MAX, 1 << 62, 1 << 40, 1 << 27, bytes.len() as u64] {
             let mut bytes = bytes.clone();
-            bytes[at..at + 8].copy_from_slice(&lie.to_le_bytes());
-            survives(&bytes, &format!("{lie} at {at}"));
+            bytes[at..at + 8].copy_from_slice(&wrong.to_le_bytes());
+            check_limits(&bytes, &format!("{wrong} at {at}"));
         }
     }
 }

@@ -1,22 +1,21 @@
-//! Files that perf recorded: ours, and those of other projects.
+//! Tests files recorded by perf: ours, and those of other projects.
 
 use crate::{Read, file};
 use ingest::Input;
-use model::{Batch, CpuState, ThreadState, What};
+use model::{Batch, CpuState, EventKind, ThreadState};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
+use testkit::corpus;
 
 const OURS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/perf_data");
-const OF_OTHERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces/perf-data");
-const GUESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces/guests");
 const FIELDS: &str = "comm,tid,cpu,time,event,trace";
 
-/// What the files of `fixtures/perf_data` tell: see its `*.md`, whose `trace` blocks name them.
+/// Compares the files of `fixtures/perf_data` with its `*.md`, whose `trace` blocks name them.
 #[test]
-fn ours() {
+fn our_files_match_their_descriptions() {
     testkit::cases::run(Path::new(OURS), |name| {
         let bytes = std::fs::read(Path::new(OURS).join(name.trim())).unwrap();
         summary(&file(&bytes).unwrap())
@@ -41,17 +40,17 @@ fn summary(read: &Read) -> String {
         *kinds.entry(debug.split(['(', ' ']).next().unwrap_or_default().to_owned()).or_default() += 1;
     }
     let _ = writeln!(text, "events: {kinds:?}");
-    let _ = writeln!(text, "names: {}, trouble: {:?}, late: {}", read.names.len(), read.troubles.0, read.late);
-    let switches = read.events.iter().filter(|e| matches!(e.what, What::Switch(_) | What::Wake(_)));
+    let _ = writeln!(text, "names: {}, anomalies: {:?}, late: {}", read.names.len(), read.anomalies.0, read.late);
+    let switches = read.events.iter().filter(|e| matches!(e.what, EventKind::Switch(_) | EventKind::Wake(_)));
     for event in switches.take(6) {
-        let _ = writeln!(text, "{}", read.words(event));
+        let _ = writeln!(text, "{}", read.describe(event));
     }
     text
 }
 
-/// The tables of our files are those that the referee made of them when they were recorded.
+/// Compares the tables of our files with those that the referee made when they were recorded.
 #[test]
-fn ours_as_the_referee_has_them() {
+fn our_files_match_the_referee() {
     for name in ["sched", "sched-zstd", "sched-pipe"] {
         let read = file(&std::fs::read(format!("{OURS}/{name}.data")).unwrap()).unwrap();
         let answer = std::fs::read_to_string(format!("{OURS}/{name}.referee.json")).unwrap();
@@ -59,12 +58,11 @@ fn ours_as_the_referee_has_them() {
     }
 }
 
-/// Recordings of other machines, which perf and the referee read anew.
+/// Compares recordings of other machines, as read by perf and the referee.
 #[test]
 #[ignore = "needs ../shared, perf, python3"]
-fn guests_as_the_referee_has_them() {
-    let guests = std::fs::read_dir(GUESTS).unwrap();
-    for path in guests.map(|g| g.unwrap().path().join("perf.data")).filter(|p| p.is_file()) {
+fn guests_match_the_referee() {
+    for path in corpus::list("guests").into_iter().map(|guest| guest.join("perf.data")).filter(|p| p.is_file()) {
         let name = path.display().to_string();
         let script = Command::new("perf").args(["script", "-F", FIELDS, "--ns", "-i"]).arg(&path).output().unwrap();
         assert!(script.status.success(), "{name}: {}", String::from_utf8_lossy(&script.stderr));
@@ -77,20 +75,24 @@ fn guests_as_the_referee_has_them() {
 
 fn compare(name: &str, read: &Read, answer: &Value) {
     let totals = totals(read);
-    assert_eq!(json!([totals.broken(), totals.unwoken()]), json!([answer["broken"], answer["unwoken"]]), "{name}");
+    assert_eq!(
+        json!([totals.inconsistent_switches(), totals.missing_wakeups()]),
+        json!([answer["broken"], answer["unwoken"]]),
+        "{name}"
+    );
     let ours = totals.threads.all().unwrap();
     for theirs in answer["threads"].as_array().unwrap() {
         let tid = theirs["tid"].as_i64().unwrap();
-        let lives: Vec<_> = ours.iter().filter(|t| i64::from(t.tid.0) == tid).collect();
-        let time = |s| lives.iter().map(|t| t.time(s).0).sum::<i64>();
+        let instances: Vec<_> = ours.iter().filter(|t| i64::from(t.tid.0) == tid).collect();
+        let time = |s| instances.iter().map(|t| t.time(s).0).sum::<i64>();
         for state in ThreadState::ALL {
             let column = format!("{}_ns", state.as_str());
             assert_eq!(json!(time(state)), theirs[&column], "{column} of {tid} in {name}");
         }
         let counts = [
-            lives.iter().map(|t| t.involuntary).sum::<u64>(),
-            lives.iter().map(|t| t.voluntary).sum(),
-            lives.iter().map(|t| t.migrations).sum(),
+            instances.iter().map(|t| t.involuntary).sum::<u64>(),
+            instances.iter().map(|t| t.voluntary).sum(),
+            instances.iter().map(|t| t.migrations).sum(),
         ];
         let their_counts = json!([theirs["involuntary"], theirs["voluntary"], theirs["migrations"]]);
         assert_eq!(json!(counts), their_counts, "counts of {tid} in {name}");
@@ -112,17 +114,14 @@ fn totals(read: &Read) -> account::Totals {
     accountant.finish(&mut ())
 }
 
-/// Each is read, or refused with a reason.
+/// Each file of other projects is read, or refused with a reason.
 #[test]
-#[ignore = "needs ../shared"]
-fn of_other_projects() {
-    let files = std::fs::read_dir(OF_OTHERS).unwrap();
-    let mut seen = 0;
-    for path in files.map(|f| f.unwrap().path()) {
+fn files_of_other_projects_are_read() {
+    for path in corpus::list("perf-data") {
         let bytes = std::fs::read(&path).unwrap();
         let head = &bytes[..bytes.len().min(4096)];
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let importer = import::detect(head).unwrap_or_else(|| panic!("{name} is of no known format"));
+        let importer = import::detect(head).unwrap_or_else(|| panic!("{name} has an unknown format"));
         match importer.open(Input::File(Box::new(std::io::Cursor::new(bytes.as_slice())))) {
             Err(fatal) => {
                 assert!(fatal.what.len() > 20, "{name}: {fatal}");
@@ -130,12 +129,10 @@ fn of_other_projects() {
             }
             Ok(opened) => {
                 let read = crate::read(opened);
-                let trouble: u64 = read.troubles.0.values().map(|t| t.count).sum();
-                eprintln!("{name}: {} events, {trouble} troubles, stopped: {:?}", read.events.len(), read.stopped);
+                let anomalies: u64 = read.anomalies.0.values().map(|t| t.count).sum();
+                eprintln!("{name}: {} events, {anomalies} anomalies, stopped: {:?}", read.events.len(), read.stopped);
                 assert!(!read.events.is_empty() || read.stopped.is_some() || !read.facts.lacks.is_empty(), "{name}");
             }
         }
-        seen += 1;
     }
-    assert!(seen > 0, "{OF_OTHERS} is empty");
 }

@@ -1,5 +1,5 @@
-//! The perf.data importer on files written here, on recorded ones, and on damaged ones.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // a test fails by panicking
+//! Tests the perf.data importer with files written here, recorded files, and damaged files.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // tests fail by panicking
 
 mod damaged;
 mod fixtures;
@@ -8,19 +8,19 @@ mod records;
 mod writer;
 
 use import::formats::perf_data::PerfData;
-use ingest::{Facts, Fatal, Importer, Input, Limits, Ordered, Troubles};
-use model::{Batch, Event, NameId, Ns, StackFrame, What};
+use ingest::{Anomalies, Facts, Fatal, Importer, Input, Limits, Ordered};
+use model::{Batch, Event, EventKind, NameId, Ns, StackFrame};
 use std::io::Cursor;
 
-/// What a source told.
+/// The contents of a source.
 pub(crate) struct Read {
     facts: Facts,
-    /// In the final order, times since the first sample.
+    /// The events in the final order, with times since the first sample.
     events: Vec<Event>,
     names: Vec<String>,
     stacks: Vec<Vec<u64>>,
     frames: Vec<Box<[StackFrame]>>,
-    troubles: Troubles,
+    anomalies: Anomalies,
     stopped: Option<Fatal>,
     late: u64,
 }
@@ -44,7 +44,7 @@ fn read(opened: ingest::Opened<'_>) -> Read {
     }
     let late = ordered.late();
     let stacks = frames.iter().map(|chain| chain.iter().map(|f| f.address).collect()).collect();
-    Read { facts, events, names, stacks, frames, troubles: ordered.troubles, stopped: ordered.stopped, late }
+    Read { facts, events, names, stacks, frames, anomalies: ordered.anomalies, stopped: ordered.stopped, late }
 }
 
 impl Read {
@@ -52,32 +52,34 @@ impl Read {
         (id.0 as usize).checked_sub(1).and_then(|at| self.names.get(at)).map_or("", |n| n)
     }
 
-    /// Each event but side-band records in a few words.
-    fn told(&self) -> Vec<String> {
-        self.events.iter().filter(|e| !matches!(e.what, What::Name { .. })).map(|e| self.words(e)).collect()
+    /// Describes each event but side-band records.
+    fn lines(&self) -> Vec<String> {
+        self.events.iter().filter(|e| !matches!(e.what, EventKind::Name { .. })).map(|e| self.describe(e)).collect()
     }
 
-    /// Every event in a few words.
+    /// Describes every event.
     fn all(&self) -> Vec<String> {
-        self.events.iter().map(|e| self.words(e)).collect()
+        self.events.iter().map(|e| self.describe(e)).collect()
     }
 
-    fn words(&self, event: &Event) -> String {
+    fn describe(&self, event: &Event) -> String {
         let time = |t: Ns| match t {
             Ns::MIN => "-∞".to_owned(),
             Ns::MAX => "∞".to_owned(),
             Ns(n) => n.to_string(),
         };
         let what = match &event.what {
-            What::Switch(s) => {
+            EventKind::Switch(s) => {
                 let stack =
                     s.stack.0.checked_sub(1).map_or(String::new(), |at| format!(" {:x?}", self.stacks[at as usize]));
                 let (prev, next) = (self.name(s.prev_name), self.name(s.next_name));
                 format!("{prev}:{} {:?} → {next}:{}{stack}", s.prev.0, s.out, s.next.0)
             }
-            What::Wake(w) => format!("{:?} {}:{} for {:?}", w.kind, self.name(w.name), w.tid.0, w.target.map(|c| c.0)),
-            What::Name { tid, pid, name } => format!("{} of {} is {:?}", tid.0, pid.0, self.name(*name)),
-            What::Loss(l) => {
+            EventKind::Wake(w) => {
+                format!("{:?} {}:{} for {:?}", w.kind, self.name(w.name), w.tid.0, w.target.map(|c| c.0))
+            }
+            EventKind::Name { tid, pid, name } => format!("{} of {} is {:?}", tid.0, pid.0, self.name(*name)),
+            EventKind::Loss(l) => {
                 let (from, to) = (l.from.get().unwrap_or(Ns::MIN), l.to.get().unwrap_or(Ns::MAX));
                 format!("lost {} of {:?}: {}–{}", l.events.to_word(), l.cpu.map(|c| c.0), time(from), time(to))
             }

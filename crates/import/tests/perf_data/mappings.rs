@@ -1,8 +1,8 @@
-//! What lies at the addresses of callchains, by the records of mappings.
+//! Tests the files at the addresses of callchains, from the records of mappings.
 
 use crate::writer::{Bytes, CALLCHAIN, Order, PerfData, Stamp, USUAL, switch};
 use crate::{Read, file, pipe};
-use model::{StackFrame, What};
+use model::{EventKind, StackFrame};
 
 const KERNEL: u16 = 1;
 const USER: u16 = 2;
@@ -15,14 +15,14 @@ fn of(pid: i32, at: u64) -> Stamp {
     Stamp { at, cpu: 0, pid, tid: pid, id: 0 }
 }
 
-/// `[from, to)` of a file from a byte on.
+/// Adds a mapping: the addresses `[from, to)` of a file from an offset on.
 fn mapping(d: &mut PerfData, pid: i32, at: u64, [from, to, offset]: [u64; 3], path: &str) {
     let body = Bytes::new(d.order).i32(pid).i32(pid).u64(from).u64(to - from).u64(offset);
     let body = body.raw(path.as_bytes()).raw(&[0]).padded(8).1;
     d.other(1, if pid < 0 { KERNEL } else { USER }, &body, of(pid, at));
 }
 
-/// The same as MMAP2, with a build id of four bytes.
+/// Adds a mapping as MMAP2, with a build id of four bytes.
 fn with_build_id(d: &mut PerfData, pid: i32, at: u64, [from, to, offset]: [u64; 3], path: &str) {
     let body = Bytes::new(d.order).i32(pid).i32(pid).u64(from).u64(to - from).u64(offset);
     let id = [&[4, 0, 0, 0][..], &[0xab, 0xcd, 0, 1], &[0; 16]].concat();
@@ -30,26 +30,26 @@ fn with_build_id(d: &mut PerfData, pid: i32, at: u64, [from, to, offset]: [u64; 
     d.other(10, USER | WITH_BUILD_ID, &body, of(pid, at));
 }
 
-/// A switch-out with addresses of the kernel and of the program.
+/// Adds a switch-out with addresses of the kernel and of the program.
 fn out(d: &mut PerfData, pid: i32, at: u64, kernel: &[u64], program: &[u64]) {
     let chain = [&MARKS[..1], kernel, &MARKS[1..], program].concat();
     let raw = switch(d.order, pid, 1, 0);
     d.sample(0, of(pid, at), &chain, &raw);
 }
 
-/// Each switch-out's frames: `function file build-id offset`.
-fn told(read: &Read) -> Vec<String> {
+/// Returns the frames of each switch-out as `function file build-id offset`.
+fn frames_of(read: &Read) -> Vec<String> {
     let frame = |f: &StackFrame| {
         let offset = if f.offset == u64::MAX { "?".to_owned() } else { format!("{:x}", f.offset) };
         let words = [read.name(f.function), read.name(f.file), read.name(f.build_id), &offset];
         words.into_iter().filter(|w| !w.is_empty()).collect::<Vec<_>>().join(" ")
     };
     let chains = read.events.iter().filter_map(|e| match &e.what {
-        What::Switch(s) => Some(&read.frames[s.stack.0 as usize - 1]),
+        EventKind::Switch(s) => Some(&read.frames[s.stack.0 as usize - 1]),
         _ => None,
     });
     let frames =
-        |c: &[StackFrame]| c.iter().filter(|f| f.address < StackFrame::CONTEXTS).map(frame).collect::<Vec<_>>();
+        |c: &[StackFrame]| c.iter().filter(|f| f.address < StackFrame::CONTEXT_MARKERS).map(frame).collect::<Vec<_>>();
     chains.map(|chain| frames(chain).join(", ")).collect()
 }
 
@@ -65,10 +65,10 @@ fn drawn(order: Order) -> PerfData {
     d
 }
 
-/// The sample stands before the mapping that it fell into; callers are told by where they return to, and one that returns to the
-/// first byte behind its mapping is still in it.
+/// The sample is stored before the mapping that it belongs to. Callers are recorded by their return address, and one that returns to
+/// the first byte after its mapping still belongs to it.
 #[test]
-fn frames_are_bytes_of_what_was_mapped_then() {
+fn frames_are_in_the_files_mapped_at_their_time() {
     let kernel = "[kernel] 1111111111111111111111111111111111111111";
     for order in [Order::Little, Order::Big] {
         let mut d = drawn(order);
@@ -84,16 +84,16 @@ fn frames_are_bytes_of_what_was_mapped_then() {
             "/lib/new.so abcd0001 10, /bin/game 2010".to_owned(),
             "?".to_owned(),
         ];
-        assert_eq!(told(&file(&d.file()).unwrap()), expected);
-        assert_eq!(told(&file(&d.packed(100).file()).unwrap()), expected, "packed");
-        // What can be read but once tells addresses.
-        assert!(told(&pipe(&d.pipe()).unwrap()).iter().all(|chain| !chain.contains('/')));
-        assert_eq!(told(&file(&d.pipe()).unwrap())[1], expected[1], "a pipe's bytes in a file");
+        assert_eq!(frames_of(&file(&d.file()).unwrap()), expected);
+        assert_eq!(frames_of(&file(&d.packed(100).file()).unwrap()), expected, "packed");
+        // A pipe can be read only once, so it only has addresses.
+        assert!(frames_of(&pipe(&d.pipe()).unwrap()).iter().all(|chain| !chain.contains('/')));
+        assert_eq!(frames_of(&file(&d.pipe()).unwrap())[1], expected[1], "a pipe's bytes in a file");
     }
 }
 
-/// A child has what its parent had mapped until it was born, and what it maps itself; a process that perf found running when it
-/// began (time 0) has only what is told of itself.
+/// A child has the mappings that its parent had at the fork, and its own. A process that was running when perf started (time 0) only
+/// has its own records.
 #[test]
 fn children_have_their_parents_mappings() {
     let mut d = drawn(Order::Little);
@@ -108,12 +108,12 @@ fn children_have_their_parents_mappings() {
     mapping(&mut d, 11, 4_000, [0x50_0000, 0x50_1000, 0], "/bin/late");
     out(&mut d, 12, 5_000, &[], &[0x40_0010, 0x40_1010, 0x50_0010]);
     out(&mut d, 13, 6_000, &[], &[0x40_0010]);
-    assert_eq!(told(&file(&d.file()).unwrap()), ["/bin/parent 10, /bin/own 10, ?", "?"]);
+    assert_eq!(frames_of(&file(&d.file()).unwrap()), ["/bin/parent 10, /bin/own 10, ?", "?"]);
 }
 
-/// BPF programs and the kernel's trampolines are named by records of their own, while they are there.
+/// BPF programs and the kernel's trampolines have names from separate records, while they exist.
 #[test]
-fn what_the_kernel_made_is_named_by_the_recording() {
+fn generated_kernel_code_is_named_by_the_recording() {
     let mut d = drawn(Order::Little);
     let at = 0xffff_ffff_c100_0000;
     let symbol = |d: &mut PerfData, flags: u16, when: u64| {
@@ -124,5 +124,5 @@ fn what_the_kernel_made_is_named_by_the_recording() {
     out(&mut d, 11, 2_000, &[at + 8], &[]);
     symbol(&mut d, 1, 3_000);
     out(&mut d, 11, 4_000, &[at + 8], &[]);
-    assert_eq!(told(&file(&d.file()).unwrap()), ["bpf_prog_1 [kernel] ?", "?"]);
+    assert_eq!(frames_of(&file(&d.file()).unwrap()), ["bpf_prog_1 [kernel] ?", "?"]);
 }

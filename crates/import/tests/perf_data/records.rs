@@ -1,16 +1,16 @@
-//! One kind of record or layout each.
+//! Tests single kinds of records and layouts.
 
 use crate::writer::{
     Attr, Bytes, CALLCHAIN, CPU, ID, IDENTIFIER, Order, PerfData, RAW, READ, Stamp, TID, TIME, USUAL, switch,
 };
 use crate::{file, pipe};
-use ingest::{Facts, Importer, Input, Reach, Trouble, Troubles};
-use model::{Batch, Event, Ns, SwitchOut, Wake, WakeKind, What};
+use ingest::{Anomalies, Anomaly, Facts, Importer, Input, Reach};
+use model::{Batch, Event, EventKind, Ns, SwitchOut, Wake, WakeKind};
 use std::io::Cursor;
 use testkit::{Mode, Random, Replay};
 
-/// Two CPUs, three threads, in two rounds; within a round each CPU's buffer is read in turn.
-fn lively(order: Order, sample_type: u64) -> PerfData {
+/// Returns a file with two CPUs and three threads in two rounds; in a round, the buffers of the CPUs are read in turn.
+fn two_cpus(order: Order, sample_type: u64) -> PerfData {
     let mut d = PerfData::of_tracepoints(order, sample_type);
     d.other(3, 0, &Bytes::new(order).i32(7).i32(11).comm("early").1, Stamp { at: 0, ..Stamp::default() });
     d.switch(1_000, 0, 0, 0, 11).switch(1_500, 0, 11, 1, 12).switch(1_900, 0, 12, 256, 0);
@@ -19,7 +19,7 @@ fn lively(order: Order, sample_type: u64) -> PerfData {
     d
 }
 
-const LIVELY: [&str; 9] = [
+const TWO_CPUS: [&str; 9] = [
     "0 cpu0 swapper/0:0 Runnable → t11:11",
     "200 cpu1 Waking t12:12 for Some(1)",
     "300 cpu1 swapper/0:0 Runnable → t13:13",
@@ -32,36 +32,36 @@ const LIVELY: [&str; 9] = [
 ];
 
 #[test]
-fn both_byte_orders_as_file_and_as_pipe() {
+fn both_byte_orders_are_read_from_file_and_pipe() {
     for order in [Order::Little, Order::Big] {
-        let d = lively(order, USUAL);
+        let d = two_cpus(order, USUAL);
         let (from_file, from_pipe) = (file(&d.file()).unwrap(), pipe(&d.pipe()).unwrap());
-        assert_eq!(from_file.told(), LIVELY, "{order:?}");
+        assert_eq!(from_file.lines(), TWO_CPUS, "{order:?}");
         assert_eq!(from_pipe.all(), from_file.all(), "{order:?}");
-        assert_eq!(file(&d.pipe()).unwrap().all(), from_file.all(), "a pipe's bytes kept in a file");
+        assert_eq!(file(&d.pipe()).unwrap().all(), from_file.all(), "a pipe's bytes in a file");
         for read in [from_file, from_pipe] {
             assert_eq!((read.facts.has_waking, read.facts.has_wakeup), (Some(true), Some(false)));
             assert!(read.facts.whole_machine);
             assert_eq!(read.facts.about, [("kernel_release".to_owned(), "6.1.0".to_owned())]);
-            assert!(read.troubles.0.is_empty() && read.stopped.is_none() && read.late == 0);
+            assert!(read.anomalies.0.is_empty() && read.stopped.is_none() && read.late == 0);
         }
     }
 }
 
 #[test]
-fn a_file_through_a_pipe_is_refused_with_words() {
-    let error = pipe(&lively(Order::Little, USUAL).file()).err().unwrap();
-    assert!(error.what.contains("name the file itself"), "{error}");
+fn a_file_through_a_pipe_is_refused_with_advice() {
+    let error = pipe(&two_cpus(Order::Little, USUAL).file()).err().unwrap();
+    assert!(error.what.contains("give the file itself"), "{error}");
 }
 
 #[test]
-fn without_round_marks() {
-    let mut d = lively(Order::Little, USUAL);
+fn files_without_round_marks_are_read() {
+    let mut d = two_cpus(Order::Little, USUAL);
     d.records.retain(|r| r[0] != 68);
-    assert_eq!(file(&d.file()).unwrap().told(), LIVELY);
+    assert_eq!(file(&d.file()).unwrap().lines(), TWO_CPUS);
 }
 
-/// Two rounds of two CPUs, 3,000 switches each a round, a millisecond apart, `backwards` for a buffer that is overwritten.
+/// Returns two rounds of two CPUs, each with 3,000 switches a millisecond apart; `backwards` for an overwritable buffer.
 fn large_rounds(cpus: &[i64], backwards: bool) -> PerfData {
     let mut d = PerfData::of_tracepoints(Order::Little, USUAL);
     d.id_index(cpus);
@@ -79,47 +79,48 @@ fn large_rounds(cpus: &[i64], backwards: bool) -> PerfData {
 }
 
 #[test]
-fn what_lies_in_buffers_of_cpus_leaves_before_the_round_ends() {
-    let in_rounds = file(&large_rounds(&[-1, -1], false).file()).unwrap().told();
-    // (ID_INDEX, backwards, whether it leaves before the first mark)
+fn events_of_cpu_buffers_are_emitted_before_the_round_ends() {
+    let in_rounds = file(&large_rounds(&[-1, -1], false).file()).unwrap().lines();
+    // (ID_INDEX, backwards, whether events are emitted before the first mark)
     for (cpus, backwards, early) in [([0, 1], false, true), ([0, -1], false, false), ([0, 1], true, false)] {
         let d = large_rounds(&cpus, backwards);
         let read = file(&d.file()).unwrap();
-        assert_eq!((read.late, read.told() == in_rounds), (0, true), "{cpus:?} {backwards}");
+        assert_eq!((read.late, read.lines() == in_rounds), (0, true), "{cpus:?} {backwards}");
         let bytes = d.file();
         let mut opened =
             import::formats::perf_data::PerfData.open(Input::File(Box::new(Cursor::new(&bytes[..])))).unwrap();
-        let (mut batch, mut told, mut reached) = (Batch::default(), 0, Vec::new());
-        while let Reach::Until(until) = opened.streams[0].next(&mut batch, &mut Troubles::default()).unwrap() {
-            told += batch.events.iter().filter(|e| e.is_sample()).count();
-            reached.push((told, until.get().unwrap_or(Ns::MIN)));
+        let (mut batch, mut emitted, mut reached) = (Batch::default(), 0, Vec::new());
+        while let Reach::Until(until) = opened.streams[0].next(&mut batch, &mut Anomalies::default()).unwrap() {
+            emitted += batch.events.iter().filter(|e| e.is_sample()).count();
+            reached.push((emitted, until.get().unwrap_or(Ns::MIN)));
             batch.clear();
         }
-        let before_mark = reached.iter().filter(|(told, _)| *told < 6_000).map(|(_, until)| *until).max().unwrap();
+        let before_mark =
+            reached.iter().filter(|(emitted, _)| *emitted < 6_000).map(|(_, until)| *until).max().unwrap();
         assert_eq!(before_mark > Ns(1_000_000_000), early, "{cpus:?} {backwards}: {reached:?}");
     }
 }
 
 #[test]
-fn packed_records_even_if_cut_in_two() {
+fn compressed_records_are_read_even_if_split() {
     for order in [Order::Little, Order::Big] {
         for size in [50, 333, 1 << 14] {
-            let d = lively(order, USUAL).packed(size);
-            assert_eq!(file(&d.file()).unwrap().told(), LIVELY, "{order:?} {size}");
-            assert_eq!(pipe(&d.pipe()).unwrap().told(), LIVELY, "{order:?} {size}");
+            let d = two_cpus(order, USUAL).packed(size);
+            assert_eq!(file(&d.file()).unwrap().lines(), TWO_CPUS, "{order:?} {size}");
+            assert_eq!(pipe(&d.pipe()).unwrap().lines(), TWO_CPUS, "{order:?} {size}");
         }
     }
 }
 
 #[test]
-fn packed_bytes_that_cannot_be_unpacked_are_a_loss() {
-    let mut d = lively(Order::Little, USUAL).packed(200);
+fn damaged_compressed_records_are_a_loss() {
+    let mut d = two_cpus(Order::Little, USUAL).packed(200);
     d.records[1][20..].fill(0xff);
     let read = file(&d.file()).unwrap();
-    assert!(read.troubles.0.values().all(|t| t.what == Trouble::Lost) && !read.troubles.0.is_empty());
+    assert!(read.anomalies.0.values().all(|t| t.what == Anomaly::Lost) && !read.anomalies.0.is_empty());
 }
 
-/// From the last event of that CPU before to the first one after; other CPUs are not concerned.
+/// A loss lasts from the last event of its CPU before to the first one after; other CPUs are not affected.
 #[test]
 fn lost_records_are_spans() {
     for order in [Order::Little, Order::Big] {
@@ -131,14 +132,18 @@ fn lost_records_are_spans() {
         d.switch(1_200, 1, 12, 1, 0).switch(1_400, 0, 11, 1, 0).round();
         d.other(2, 0, &lost(1), Stamp { at: 1_900, cpu: 1, ..Stamp::default() });
         d.switch(2_000, 0, 0, 0, 11).round();
-        let told = file(&d.file()).unwrap().told();
-        let losses: Vec<_> = told.iter().filter(|t| t.contains("lost")).collect();
-        assert_eq!(losses, ["400 cpu0 lost 7 of Some(0): 0–400", "1000 cpu1 lost 1 of Some(1): 200–1000"], "{told:#?}");
+        let lines = file(&d.file()).unwrap().lines();
+        let losses: Vec<_> = lines.iter().filter(|t| t.contains("lost")).collect();
+        assert_eq!(
+            losses,
+            ["400 cpu0 lost 7 of Some(0): 0–400", "1000 cpu1 lost 1 of Some(1): 200–1000"],
+            "{lines:#?}"
+        );
     }
 }
 
 #[test]
-fn lost_samples_with_a_time_and_as_the_closing_sum() {
+fn lost_samples_with_a_time_and_as_a_closing_sum() {
     let order = Order::Little;
     let mut d = PerfData::of_tracepoints(order, USUAL);
     let lost = |n: u64| Bytes::new(order).u64(n).1;
@@ -146,9 +151,9 @@ fn lost_samples_with_a_time_and_as_the_closing_sum() {
     d.other(13, 0, &lost(4), Stamp { at: 1_300, cpu: 0, ..Stamp::default() });
     d.switch(1_400, 0, 11, 1, 0).switch(2_000, 1, 0, 0, 12);
     d.other(13, 0, &lost(9), Stamp::default());
-    let told = file(&d.file()).unwrap().told();
-    let losses: Vec<_> = told.iter().filter(|t| t.contains("lost")).map(String::as_str).collect();
-    // The closing sum holds what LOST records told before; which buffer the rest is missing from, it does not say.
+    let lines = file(&d.file()).unwrap().lines();
+    let losses: Vec<_> = lines.iter().filter(|t| t.contains("lost")).map(String::as_str).collect();
+    // The closing sum includes earlier LOST records; it does not state the buffer of the rest.
     assert_eq!(losses, ["400 cpu0 lost 4 of Some(0): 0–400", "1000 cpu0 lost 5 of None: 400–1000"]);
 }
 
@@ -164,13 +169,13 @@ fn switch_records(order: Order, release: &str, kind: u32) -> PerfData {
 }
 
 #[test]
-fn switch_records_of_both_kinds() {
+fn both_kinds_of_switch_records_are_read() {
     for (order, kind) in [(Order::Little, 14), (Order::Little, 15), (Order::Big, 14), (Order::Big, 15)] {
         let read = file(&switch_records(order, "6.1.0", kind).file()).unwrap();
-        let out: Vec<&str> = read.facts.lacks.iter().map(String::as_str).filter(|l| l.contains("wakings")).collect();
+        let out: Vec<&str> = read.facts.lacks.iter().map(String::as_str).filter(|l| l.contains("wakeups")).collect();
         assert_eq!(out.len(), 1, "{:?}", read.facts.lacks);
         assert_eq!(
-            read.told(),
+            read.lines(),
             [
                 "0 cpu2 :-1 Blocked → :11",
                 "100 cpu2 :11 Preempted → :-1",
@@ -181,28 +186,28 @@ fn switch_records_of_both_kinds() {
     }
 }
 
-/// Linux told of preemption in these records from 4.17 on; before it a switch-out means nothing.
+/// These records have a preemption flag since Linux 4.17; before, the reason of a switch-out is unknown.
 #[test]
-fn switch_records_before_preemption_was_told() {
+fn switch_records_without_a_preemption_flag() {
     let mut d = switch_records(Order::Little, "4.14.1", 15);
     d.records.remove(1);
     assert_eq!(
-        file(&d.file()).unwrap().told(),
-        ["0 cpu2 :-1 Untold → :11", "200 cpu2 :-1 Untold → :12", "300 cpu2 :12 Untold → :-1"]
+        file(&d.file()).unwrap().lines(),
+        ["0 cpu2 :-1 NotRecorded → :11", "200 cpu2 :-1 NotRecorded → :12", "300 cpu2 :12 NotRecorded → :-1"]
     );
 }
 
-/// Where sched_switch was recorded too, each switch is told once.
+/// If sched_switch was also recorded, each switch is reported once.
 #[test]
-fn switch_records_beside_tracepoints_do_not_count() {
-    let mut d = lively(Order::Little, USUAL);
+fn switch_records_are_ignored_if_there_are_tracepoints() {
+    let mut d = two_cpus(Order::Little, USUAL);
     let stamp = Stamp { at: 1_000, cpu: 0, pid: 11, tid: 11, id: 0 };
     d.other(14, 0, &[], stamp);
-    assert_eq!(file(&d.file()).unwrap().told(), LIVELY);
+    assert_eq!(file(&d.file()).unwrap().lines(), TWO_CPUS);
 }
 
 #[test]
-fn names_and_processes() {
+fn names_and_processes_are_read() {
     for order in [Order::Little, Order::Big] {
         let mut d = PerfData::of_tracepoints(order, USUAL);
         let at = |at| Stamp { at, cpu: 1, pid: 7, tid: 8, id: 0 };
@@ -234,30 +239,30 @@ fn callchains_of_switches_are_kept() {
         d.sample(0, at(1_200), &[0xffff_8000, 0x1234], &out);
         let read = file(&d.file()).unwrap();
         assert_eq!(
-            read.told(),
+            read.lines(),
             [
                 "0 cpu0 t11:11 Blocked → swapper/0:0 [ffff8000, 1234]",
                 "100 cpu0 swapper/0:0 Runnable → t11:11",
                 "200 cpu0 t11:11 Blocked → swapper/0:0 [ffff8000, 1234]"
             ]
         );
-        assert_eq!(read.stacks.len(), 1, "the same chain is told once");
+        assert_eq!(read.stacks.len(), 1, "the same chain is stored once");
     }
 }
 
 #[test]
-fn readings_and_identifiers_before_the_record() {
+fn readings_and_identifiers_in_front_of_a_record_are_skipped() {
     for read_format in [0, 3, 4, 7, 8, 8 | 4, 8 | 7, 16, 8 | 4 | 16 | 3] {
         let mut d = PerfData::of_tracepoints(Order::Little, USUAL | READ | CALLCHAIN | IDENTIFIER);
         d.attrs.iter_mut().for_each(|a| a.read_format = read_format);
         d.switch(1_000, 0, 0, 0, 11).waking(1_100, 1, 12);
-        let told = file(&d.file()).unwrap().told();
-        assert_eq!(told, [LIVELY[0], "100 cpu1 Waking t12:12 for Some(1)"], "{read_format}");
+        let lines = file(&d.file()).unwrap().lines();
+        assert_eq!(lines, [TWO_CPUS[0], "100 cpu1 Waking t12:12 for Some(1)"], "{read_format}");
     }
 }
 
 #[test]
-fn attributes_of_different_layouts_are_told_apart_by_id() {
+fn attributes_of_different_layouts_are_distinguished_by_id() {
     for with_id in [IDENTIFIER, ID] {
         let mut d = PerfData::of_tracepoints(Order::Little, TID | TIME | CPU | RAW | with_id);
         d.attrs[1].sample_type |= CALLCHAIN;
@@ -269,8 +274,8 @@ fn attributes_of_different_layouts_are_told_apart_by_id() {
         });
         d.switch(1_000, 0, 0, 0, 11).waking(1_100, 1, 12);
         d.sample(2, Stamp { at: 1_200, cpu: 1, pid: 1, tid: 1, id: 0 }, &[], &[]);
-        let told = file(&d.file()).unwrap().told();
-        assert_eq!(told, [LIVELY[0], "100 cpu1 Waking t12:12 for Some(1)", "200 cpu1 Sample"]);
+        let lines = file(&d.file()).unwrap().lines();
+        assert_eq!(lines, [TWO_CPUS[0], "100 cpu1 Waking t12:12 for Some(1)", "200 cpu1 Sample"]);
     }
 }
 
@@ -279,34 +284,36 @@ fn different_layouts_without_ids_are_refused() {
     let mut d = PerfData::of_tracepoints(Order::Little, TID | TIME | CPU | RAW);
     d.attrs[1].sample_type |= CALLCHAIN;
     d.switch(1_000, 0, 0, 0, 11);
-    assert!(file(&d.file()).err().unwrap().what.contains("cannot be told apart"));
+    assert!(file(&d.file()).err().unwrap().what.contains("cannot be distinguished"));
 }
 
-/// Garbage between records: reading goes on at the next three records in a row, and what lay between is a loss.
+/// Reading continues at the next three consecutive records; the garbage in between is a loss.
 #[test]
-fn reading_goes_on_behind_garbage() {
+fn reading_continues_after_garbage() {
     for size in [8, 640, 70_000, 3 << 20] {
-        let mut d = lively(Order::Little, USUAL);
+        let mut d = two_cpus(Order::Little, USUAL);
         let at = d.records.len() - 5;
         d.records.insert(at, vec![0; size]);
         let read = file(&d.file()).unwrap();
-        let switches: Vec<_> = read.told().into_iter().filter(|t| !t.contains("lost")).collect();
-        assert_eq!(switches, LIVELY, "{size}");
-        assert_eq!(read.troubles.0.len(), 1, "{:?}", read.troubles);
-        let losses: Vec<_> = read.told().into_iter().filter(|t| t.contains("lost")).collect();
+        let switches: Vec<_> = read.lines().into_iter().filter(|t| !t.contains("lost")).collect();
+        assert_eq!(switches, TWO_CPUS, "{size}");
+        assert_eq!(read.anomalies.0.len(), 1, "{:?}", read.anomalies);
+        let losses: Vec<_> = read.lines().into_iter().filter(|t| t.contains("lost")).collect();
         assert!((1..=2).contains(&losses.len()), "{losses:?}");
     }
 }
 
-/// Whatever a scheduler does: written and read again, in each form that a file may have, it is the same.
+/// Random traces are the same after writing and reading, in each form of a file.
 #[test]
-fn random_traces_come_back() {
+fn random_traces_round_trip() {
     for seed in 0..60 {
         let mut batch = Random { mode: Mode::Whole, seed, steps: 150 }.batch();
-        batch.events.retain(|e| matches!(e.what, What::Switch(_) | What::Wake(Wake { kind: WakeKind::Waking, .. })));
-        // What this format has no number for is R.
+        batch
+            .events
+            .retain(|e| matches!(e.what, EventKind::Switch(_) | EventKind::Wake(Wake { kind: WakeKind::Waking, .. })));
+        // A runnable state without a number in this format is R.
         for e in &mut batch.events {
-            if let What::Switch(s) = &mut e.what
+            if let EventKind::Switch(s) = &mut e.what
                 && s.out.is_runnable()
                 && s.out != SwitchOut::Preempted
             {
@@ -318,7 +325,7 @@ fn random_traces_come_back() {
         for e in &batch.events {
             let at = 5_000 + e.at.0 as u64;
             match e.what {
-                What::Switch(s) => {
+                EventKind::Switch(s) => {
                     let state = match s.out {
                         SwitchOut::Preempted => 256,
                         SwitchOut::Blocked => 1,
@@ -327,24 +334,24 @@ fn random_traces_come_back() {
                     };
                     d.switch(at, e.cpu.0, s.prev.0, state, s.next.0);
                 }
-                What::Wake(w) => {
+                EventKind::Wake(w) => {
                     d.waking(at, e.cpu.0, w.tid.0);
                 }
                 _ => {}
             }
         }
-        let wanted = essence(&crate::read(Replay::all(batch).opened(Facts::default())));
+        let expected = switches_and_wakeups(&crate::read(Replay::all(batch).opened(Facts::default())));
         for bytes in [d.file(), d.pipe(), d.packed(777).file(), d.packed(5_000).pipe()] {
-            assert_eq!(essence(&file(&bytes).unwrap()), wanted, "{seed}");
+            assert_eq!(switches_and_wakeups(&file(&bytes).unwrap()), expected, "{seed}");
         }
     }
 }
 
-/// When, where and who.
-fn essence(read: &crate::Read) -> Vec<String> {
+/// Returns the time, CPU and threads of switches and wakeups.
+fn switches_and_wakeups(read: &crate::Read) -> Vec<String> {
     let of = |e: &Event| match e.what {
-        What::Switch(s) => Some(format!("{} cpu{} {} {:?} → {}", e.at.0, e.cpu.0, s.prev.0, s.out, s.next.0)),
-        What::Wake(w) => Some(format!("{} cpu{} wakes {}", e.at.0, e.cpu.0, w.tid.0)),
+        EventKind::Switch(s) => Some(format!("{} cpu{} {} {:?} → {}", e.at.0, e.cpu.0, s.prev.0, s.out, s.next.0)),
+        EventKind::Wake(w) => Some(format!("{} cpu{} wakes {}", e.at.0, e.cpu.0, w.tid.0)),
         _ => None,
     };
     read.events.iter().filter_map(of).collect()

@@ -12,7 +12,7 @@ pub const CPU: u64 = 1 << 7;
 pub const PERIOD: u64 = 1 << 8;
 pub const RAW: u64 = 1 << 10;
 pub const IDENTIFIER: u64 = 1 << 16;
-/// As `perf sched record` has it.
+/// The layout of `perf sched record`.
 pub const USUAL: u64 = IP | TID | TIME | CPU | PERIOD | RAW;
 
 pub const SWITCH_ID: u16 = 316;
@@ -26,7 +26,7 @@ pub enum Order {
     Big,
 }
 
-/// Bytes under way.
+/// A buffer of bytes in a byte order.
 #[derive(Clone, Debug)]
 pub struct Bytes(pub Order, pub Vec<u8>);
 
@@ -70,7 +70,7 @@ impl Bytes {
     }
 }
 
-/// What a sample or another record says of itself.
+/// The time, CPU and thread of a sample or another record.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stamp {
     pub at: u64,
@@ -104,7 +104,7 @@ impl Attr {
     }
 }
 
-/// A perf.data to be.
+/// A perf.data being written.
 #[derive(Clone, Debug)]
 pub struct PerfData {
     pub order: Order,
@@ -115,13 +115,13 @@ pub struct PerfData {
 }
 
 impl PerfData {
-    /// With the tracepoints sched_switch and sched_waking.
+    /// Starts a file with the tracepoints sched_switch and sched_waking.
     pub fn of_tracepoints(order: Order, sample_type: u64) -> Self {
         let attrs = vec![Attr::tracepoint(SWITCH_ID, sample_type), Attr::tracepoint(WAKING_ID, sample_type)];
         Self { order, attrs, records: Vec::new(), features: Vec::new(), tracing: tracing(order) }.release("6.1.0")
     }
 
-    /// `-e dummy --switch-events`.
+    /// Starts a file as with `-e dummy --switch-events`.
     pub fn of_switch_records(order: Order, release: &str) -> Self {
         let sample_type = TID | TIME | CPU | IDENTIFIER;
         let attr = Attr { kind: 1, config: 9, sample_type, read_format: 0, flags: vec![18, 26], ids: vec![1] };
@@ -144,7 +144,7 @@ impl PerfData {
         self.record(68, 0, &[])
     }
 
-    /// A record of the first attribute's layout that is no sample.
+    /// Adds a record with the first attribute's layout that is not a sample.
     pub fn other(&mut self, kind: u32, misc: u16, body: &[u8], stamp: Stamp) -> &mut Self {
         let t = self.attrs[0].sample_type;
         let mut b = Bytes::new(self.order).raw(body);
@@ -156,7 +156,7 @@ impl PerfData {
         self.record(kind, misc, &b.1)
     }
 
-    /// ID_INDEX: each attribute's ids are of these CPUs, one after the other; -1: of a thread.
+    /// Adds an ID_INDEX: the ids of each attribute belong to these CPUs in order; -1: to a thread.
     pub fn id_index(&mut self, cpus: &[i64]) -> &mut Self {
         let entries = cpus.iter().enumerate();
         let b = Bytes::new(self.order).u64(cpus.len() as u64);
@@ -177,7 +177,7 @@ impl PerfData {
         b = if has(CPU) { b.u32(stamp.cpu).u32(0) } else { b };
         b = if has(PERIOD) { b.u64(1) } else { b };
         if has(READ) {
-            // PERF_FORMAT_GROUP with two members, or a value; each with its times and ids.
+            // PERF_FORMAT_GROUP with two members, or a single value; each with its times and ids.
             let times = (read & 3).count_ones();
             let each = 1 + (read >> 2 & 1) as u32 + (read >> 4 & 1) as u32;
             let words = if read & 8 != 0 { 1 + times + 2 * each } else { times + each };
@@ -192,7 +192,7 @@ impl PerfData {
         self.record(9, 0, &b.1)
     }
 
-    /// A sched_switch; `state` as the kernel numbers it.
+    /// Adds a sched_switch; `state` is the kernel's number.
     pub fn switch(&mut self, at: u64, cpu: u32, prev: i32, state: u64, next: i32) -> &mut Self {
         let raw = switch(self.order, prev, state, next);
         self.sample(0, Stamp { at, cpu, pid: prev, tid: prev, id: 0 }, &[], &raw)
@@ -204,7 +204,7 @@ impl PerfData {
         self.sample(1, Stamp { at, cpu, pid: 1, tid: 1, id: 0 }, &[], &raw)
     }
 
-    /// As `perf record -o FILE` writes it.
+    /// Returns the bytes as `perf record -o FILE` writes them.
     pub fn file(&self) -> Vec<u8> {
         let order = self.order;
         let data: Vec<u8> = self.records.concat();
@@ -234,7 +234,7 @@ impl PerfData {
         features.iter().fold(b, |b, (_, bytes)| b.raw(bytes)).1
     }
 
-    /// As `perf record -o -` writes it.
+    /// Returns the bytes as `perf record -o -` writes them.
     pub fn pipe(&self) -> Vec<u8> {
         let order = self.order;
         let mut b = Bytes::new(order).raw(self.magic()).u64(16);
@@ -253,7 +253,7 @@ impl PerfData {
         b.raw(&self.records.concat()).1
     }
 
-    /// The same with its records packed, `size` bytes of them to a COMPRESSED record, whatever they cut through.
+    /// Returns the file with its records compressed, `size` bytes in each COMPRESSED record, even if that splits records.
     pub fn packed(&self, size: usize) -> Self {
         let mut encoder = Encoder::new(1).unwrap();
         let mut packed = Self { records: Vec::new(), ..self.clone() };
@@ -295,7 +295,7 @@ pub fn switch(order: Order, prev: i32, state: u64, next: i32) -> Vec<u8> {
     b.comm(&name(next)).i32(next).i32(120).1
 }
 
-/// The tracepoints' descriptions, as perf copies them from tracefs.
+/// Returns the descriptions of the tracepoints, as perf copies them from tracefs.
 fn tracing(order: Order) -> Vec<u8> {
     let b = Bytes::new(order).raw(b"\x17\x08\x44tracing0.6\0").raw(&[u8::from(order == Order::Big), 8]).u32(4096);
     let b = b.raw(b"header_page\0").u64(4).raw(b"page").raw(b"header_event\0").u64(5).raw(b"event");

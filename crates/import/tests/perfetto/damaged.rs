@@ -1,4 +1,5 @@
-//! Traces that are cut off or have wrong bytes: a result, or an error with a place; never a panic, a hang or much memory.
+//! Traces that are cut off or have wrong bytes: the importer returns a result or an error with a place, and never panics, hangs or uses
+//! much memory.
 
 use crate::read;
 use crate::writer::{Message, bundle, events, kernel_only, switch, trace};
@@ -13,7 +14,7 @@ fn originals() -> Vec<Vec<u8>> {
     files.iter().map(|f| std::fs::read(format!("{OURS}/{f}.pftrace")).unwrap()).collect()
 }
 
-fn survives(bytes: &[u8], what: &str) {
+fn check_limits(bytes: &[u8], what: &str) {
     let before = Instant::now();
     if let Ok(read) = read(bytes) {
         assert!(read.events.len() < 200_000, "{what}: {} events", read.events.len());
@@ -22,16 +23,16 @@ fn survives(bytes: &[u8], what: &str) {
 }
 
 #[test]
-fn cut_anywhere() {
+fn files_cut_anywhere_are_handled() {
     for (which, bytes) in originals().iter().enumerate() {
         for length in (0..bytes.len()).step_by(bytes.len() / 150 + 1) {
-            survives(&bytes[..length], &format!("file {which} cut at {length}"));
+            check_limits(&bytes[..length], &format!("file {which} cut at {length}"));
         }
     }
 }
 
 #[test]
-fn flipped_bytes() {
+fn flipped_bytes_are_handled() {
     let mut rng = Rng(1);
     for (which, bytes) in originals().iter().enumerate() {
         for turn in 0..150 {
@@ -40,37 +41,37 @@ fn flipped_bytes() {
             for _ in 0..=rng.below(8) {
                 bytes[rng.below(among)] = [0, 0xff, 0x80, rng.any() as u8][rng.below(4)];
             }
-            survives(&bytes, &format!("file {which}, turn {turn}"));
+            check_limits(&bytes, &format!("file {which}, turn {turn}"));
         }
     }
 }
 
 #[test]
-fn what_came_before_a_cut_is_kept_and_the_cut_is_told() {
-    let whole =
+fn events_before_a_cut_are_kept_and_the_cut_is_reported() {
+    let bytes =
         trace(&[kernel_only(), bundle(0, &events(&[switch(5, 0, 0, 11)])), bundle(0, &events(&[switch(9, 11, 1, 0)]))]);
-    let read = read(&whole[..whole.len() - 3]).unwrap();
+    let read = read(&bytes[..bytes.len() - 3]).unwrap();
     assert_eq!(read.all(), ["0 cpu0 swapper:0 Runnable → t11:11"]);
-    assert!(read.troubles.0.contains_key("a packet cut off by the end of the file"));
+    assert!(read.anomalies.0.contains_key("a packet is cut off by the end of the file"));
 }
 
 #[test]
-fn sizes_that_lie() {
+fn wrong_sizes_are_handled() {
     let good = trace(&[bundle(0, &events(&[switch(5, 0, 0, 11)]))]);
     for size in [65 << 20, 1 << 40, u64::MAX] {
         let mut bytes = good.clone();
         bytes.push(10);
-        let lie = Message::default().number(1, size).0;
-        bytes.extend_from_slice(&lie[1..]);
+        let wrong = Message::default().number(1, size).0;
+        bytes.extend_from_slice(&wrong[1..]);
         bytes.extend_from_slice(&good);
         let read = read(&bytes).unwrap();
         assert_eq!(read.all().len(), 1);
-        assert!(read.troubles.0.contains_key("a packet of more than 64 MiB was skipped"), "{:?}", read.troubles.0);
+        assert!(read.anomalies.0.contains_key("a packet of more than 64 MiB was skipped"), "{:?}", read.anomalies.0);
     }
 }
 
 #[test]
-fn a_file_that_goes_wrong_between_packets_stops_with_a_place() {
+fn a_file_with_garbage_between_packets_stops_with_a_place() {
     let mut bytes = trace(&[bundle(0, &events(&[switch(5, 0, 0, 11)]))]);
     let place = bytes.len() as u64;
     bytes.extend([0xff; 40]);
@@ -80,7 +81,7 @@ fn a_file_that_goes_wrong_between_packets_stops_with_a_place() {
 }
 
 #[test]
-fn packets_that_swell_when_unpacked_cost_no_more_than_is_allowed() {
+fn the_size_of_uncompressed_packets_is_limited() {
     let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
     for _ in 0..100 {
         packed.write_all(&[0; 1 << 20]).unwrap();
@@ -89,5 +90,5 @@ fn packets_that_swell_when_unpacked_cost_no_more_than_is_allowed() {
         trace(&[Message::default().bytes(50, &packed.finish().unwrap()), bundle(0, &events(&[switch(5, 0, 0, 11)]))]);
     let read = read(&bytes).unwrap();
     assert_eq!(read.all().len(), 1);
-    assert!(read.troubles.0.contains_key("compressed packets that are damaged, or larger than 64 MiB"));
+    assert!(read.anomalies.0.contains_key("compressed packets are damaged, or larger than 64 MiB"));
 }

@@ -1,5 +1,5 @@
-//! The Perfetto importer on our own traces, on those of others, and on damaged ones.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // a test fails by panicking
+//! Tests the Perfetto importer with our own traces, those of other projects, and damaged traces.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // tests fail by panicking
 
 mod damaged;
 mod fixtures;
@@ -7,27 +7,27 @@ mod packets;
 mod writer;
 
 use import::formats::perfetto::Perfetto;
-use ingest::{Facts, Fatal, Importer, Input, Limits, Ordered, Troubles};
-use model::{Batch, Event, NameId, Ns, What};
+use ingest::{Anomalies, Facts, Fatal, Importer, Input, Limits, Ordered};
+use model::{Batch, Event, EventKind, NameId, Ns};
 use std::io::Cursor;
 
-/// What a trace told.
-pub(crate) struct Told {
+/// The contents of a trace.
+pub(crate) struct Trace {
     facts: Facts,
-    /// In the final order, times since the first sample.
+    /// The events in the final order, with times since the first sample.
     events: Vec<Event>,
     names: Vec<String>,
-    troubles: Troubles,
+    anomalies: Anomalies,
     stopped: Option<Fatal>,
     late: u64,
 }
 
-pub(crate) fn read(bytes: &[u8]) -> Result<Told, Fatal> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Trace, Fatal> {
     read_by(bytes, false)
 }
 
-/// `sort_all`: as ingest does where an event came late.
-pub(crate) fn read_by(bytes: &[u8], sort_all: bool) -> Result<Told, Fatal> {
+/// `sort_all`: sort everything, as ingest does if an event came late.
+pub(crate) fn read_by(bytes: &[u8], sort_all: bool) -> Result<Trace, Fatal> {
     let opened = Perfetto.open(Input::File(Box::new(Cursor::new(bytes))))?;
     let facts = opened.facts.clone();
     let mut ordered = Ordered::new(opened, sort_all, Limits::default());
@@ -37,40 +37,40 @@ pub(crate) fn read_by(bytes: &[u8], sort_all: bool) -> Result<Told, Fatal> {
         names.extend(batch.names.drain(..).map(String::from));
     }
     let late = ordered.late();
-    Ok(Told { facts, events, names, troubles: ordered.troubles, stopped: ordered.stopped, late })
+    Ok(Trace { facts, events, names, anomalies: ordered.anomalies, stopped: ordered.stopped, late })
 }
 
-impl Told {
+impl Trace {
     fn name(&self, id: NameId) -> &str {
         (id.0 as usize).checked_sub(1).and_then(|at| self.names.get(at)).map_or("", |n| n)
     }
 
-    /// Every event in a few words.
+    /// Describes every event.
     fn all(&self) -> Vec<String> {
-        self.events.iter().map(|e| self.words(e)).collect()
+        self.events.iter().map(|e| self.describe(e)).collect()
     }
 
-    fn words(&self, event: &Event) -> String {
+    fn describe(&self, event: &Event) -> String {
         let time = |t: Ns| match t {
             Ns::MIN => "-∞".to_owned(),
             Ns::MAX => "∞".to_owned(),
             Ns(n) => n.to_string(),
         };
         let what = match &event.what {
-            What::Switch(s) => {
+            EventKind::Switch(s) => {
                 let (prev, next) = (self.name(s.prev_name), self.name(s.next_name));
                 format!("{prev}:{} {:?} → {next}:{}", s.prev.0, s.out, s.next.0)
             }
-            What::Wake(w) => {
+            EventKind::Wake(w) => {
                 let target = w.target.map(|c| c.0);
                 format!("{:?} {}:{} for {target:?} by {}", w.kind, self.name(w.name), w.tid.0, w.waker.0)
             }
-            What::Name { tid, pid, name } => format!("{} of {} is {:?}", tid.0, pid.0, self.name(*name)),
-            What::Mark(m) => {
+            EventKind::Name { tid, pid, name } => format!("{} of {} is {:?}", tid.0, pid.0, self.name(*name)),
+            EventKind::Mark(m) => {
                 format!("{:?} {:?} of {} in {} on track {}", m.edge, self.name(m.name), m.tid.0, m.pid.0, m.track)
             }
-            What::Value { pid, name, value } => format!("{} of {} is {value}", self.name(*name), pid.0),
-            What::Loss(l) => {
+            EventKind::Value { pid, name, value } => format!("{} of {} is {value}", self.name(*name), pid.0),
+            EventKind::Loss(l) => {
                 let (from, to) = (l.from.get().unwrap_or(Ns::MIN), l.to.get().unwrap_or(Ns::MAX));
                 format!("lost {} of {:?}: {}–{}", l.events.to_word(), l.cpu.map(|c| c.0), time(from), time(to))
             }

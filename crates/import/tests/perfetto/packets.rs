@@ -1,9 +1,9 @@
-//! Traces written here: what each kind of packet tells.
+//! Tests each kind of packet in traces written here.
 
 use crate::read;
 use crate::writer::{Message, bundle, events, kernel_only, switch, trace};
 use ingest::{Importer, Sniff};
-use model::{BlockOperation, Device, What};
+use model::{BlockOperation, Device, EventKind};
 use std::num::NonZeroI32;
 
 fn m() -> Message {
@@ -11,7 +11,7 @@ fn m() -> Message {
 }
 
 #[test]
-fn columns_tell_what_messages_tell() {
+fn columns_have_the_events_of_messages() {
     let columns = m()
         .bytes(5, b"t11")
         .bytes(5, b"t12")
@@ -34,9 +34,9 @@ fn columns_tell_what_messages_tell() {
         bundle(0, &m().message(4, &further)),
         bundle(0, &m().message(4, &after_loss).number(3, 1)),
     ];
-    let told = read(&trace(&packets)).unwrap().all();
+    let lines = read(&trace(&packets)).unwrap().all();
     assert_eq!(
-        told,
+        lines,
         [
             "0 cpu0 :-1 Runnable → t11:11",
             "20 cpu0 Waking t12:12 for Some(1) by 11",
@@ -49,23 +49,25 @@ fn columns_tell_what_messages_tell() {
     );
 }
 
-/// A device's number is that of programs (`makedev`), not the kernel's own.
+/// The device number is that of user space (`makedev`), not the kernel's.
 #[test]
-fn requests_name_devices_as_programs_do() {
+fn devices_have_user_space_numbers() {
     let issue = m().number(1, 0x10_0000 | 259 << 8 | 1).number(2, 1234).number(3, 8).bytes(5, b"WS");
     let event = m().number(1, 1000).number(2, 7).message(45, &issue);
-    let told = read(&trace(&[kernel_only(), bundle(0, &events(&[event]))])).unwrap();
+    let trace_read = read(&trace(&[kernel_only(), bundle(0, &events(&[event]))])).unwrap();
     let of = |e: &model::Event| match e.what {
-        What::Block { tid, request } => Some((tid.0, request.device, request.sector, request.bytes, request.operation)),
+        EventKind::Block { tid, request } => {
+            Some((tid.0, request.device, request.sector, request.bytes, request.operation))
+        }
         _ => None,
     };
-    let requests: Vec<_> = told.events.iter().filter_map(of).collect();
+    let requests: Vec<_> = trace_read.events.iter().filter_map(of).collect();
     assert_eq!(requests, [(7, Device::new(259, 257), 1234, 4096, BlockOperation::Write)]);
 }
 
-/// Flags 1: interrupts were off, as in every waking; 9: in a hardware interrupt besides.
+/// Flags 1: interrupts were off, as in every wakeup; 9: also in a hardware interrupt.
 #[test]
-fn who_was_interrupted_woke_nobody() {
+fn an_interrupted_thread_is_not_the_waker() {
     let waking =
         |at, flags| m().number(1, at).number(2, 11).number(5, flags).message(20, &m().number(2, 12).number(5, 1));
     let columns = m()
@@ -78,23 +80,23 @@ fn who_was_interrupted_woke_nobody() {
         .packed(12, &[9, 1]);
     let mut content = events(&[switch(1000, 0, 0, 11), waking(1010, 1), waking(1020, 9)]);
     content.0.extend_from_slice(&m().message(4, &columns).0);
-    let told = read(&trace(&[bundle(0, &content)])).unwrap().all();
-    let wakers: Vec<_> = told.iter().filter_map(|t| t.split_once(" by ").map(|(_, by)| by)).collect();
+    let lines = read(&trace(&[bundle(0, &content)])).unwrap().all();
+    let wakers: Vec<_> = lines.iter().filter_map(|t| t.split_once(" by ").map(|(_, by)| by)).collect();
     assert_eq!(wakers, ["11", "0", "0", "11"]);
 }
 
 #[test]
-fn columns_that_are_too_short_are_told_and_the_rest_is_read() {
+fn too_short_columns_are_reported_and_the_rest_is_read() {
     let columns =
         m().bytes(5, b"t11").packed(1, &[1000, 50]).packed(2, &[0]).packed(3, &[11]).packed(4, &[1]).packed(6, &[0]);
     let packets = [bundle(0, &m().message(4, &columns)), bundle(0, &events(&[switch(2000, 11, 1, 0)]))];
     let read = read(&trace(&packets)).unwrap();
     assert_eq!(read.all().len(), 2);
-    assert!(read.troubles.0.contains_key("a bundle of packed switches that is damaged"), "{:?}", read.troubles.0);
+    assert!(read.anomalies.0.contains_key("a bundle of compact switches is damaged"), "{:?}", read.anomalies.0);
 }
 
 #[test]
-fn state_numbers_of_the_release_that_recorded() {
+fn state_numbers_follow_the_kernel_release() {
     for (release, number, expected) in [
         ("6.1.0", 256, "Preempted"),
         ("4.9.270", 4096, "Preempted"),
@@ -102,13 +104,13 @@ fn state_numbers_of_the_release_that_recorded() {
         ("4.4.1", 2048, "Preempted"),
     ] {
         let system = m().message(45, &m().message(1, &m().bytes(3, release.as_bytes())));
-        let told = read(&trace(&[system, bundle(0, &events(&[switch(5, 11, number, 0)]))])).unwrap().all();
-        assert!(told[0].contains(expected), "{release} {number}: {told:?}");
+        let lines = read(&trace(&[system, bundle(0, &events(&[switch(5, 11, number, 0)]))])).unwrap().all();
+        assert!(lines[0].contains(expected), "{release} {number}: {lines:?}");
     }
 }
 
 #[test]
-fn rounds_of_cpus_come_in_order_and_none_is_late() {
+fn rounds_of_cpus_are_sorted_and_no_event_is_late() {
     let mut packets = vec![kernel_only()];
     for round in 0..400 {
         for cpu in 0..3 {
@@ -123,7 +125,7 @@ fn rounds_of_cpus_come_in_order_and_none_is_late() {
 }
 
 #[test]
-fn a_cpu_that_was_read_whole_at_the_end_is_sorted_in() {
+fn cpus_that_are_stored_one_after_the_other_are_merged() {
     let mut packets = vec![kernel_only()];
     for cpu in 0..3 {
         for part in 0..100 {
@@ -136,17 +138,17 @@ fn a_cpu_that_was_read_whole_at_the_end_is_sorted_in() {
 }
 
 #[test]
-fn other_clocks_are_brought_to_boottime() {
+fn other_clocks_are_converted_to_boottime() {
     let reading = |clock, ns| m().number(1, clock).number(2, ns);
     let snapshot = m().message(6, &m().message(1, &reading(6, 10_000)).message(1, &reading(3, 4_000)));
     let mark = m().number(8, 4_500).number(58, 3).message(11, &m().number(9, 3).bytes(23, b"now"));
     let unknown = m().number(8, 4_500).number(58, 99).message(11, &m().number(9, 3).bytes(23, b"never"));
     let packets = [bundle(0, &events(&[switch(10_000, 0, 0, 11)])), snapshot, mark, unknown];
     let read = read(&trace(&packets)).unwrap();
-    let told = read.all();
-    assert!(told.contains(&"500 cpu-1 Instant \"now\" of -1 in -1 on track 0".to_owned()), "{told:?}");
-    assert!(told.iter().any(|t| t.contains("Monotonic")), "{told:?}");
-    assert!(read.troubles.0.contains_key("a mark whose clock is not known"), "{:?}", read.troubles.0);
+    let lines = read.all();
+    assert!(lines.contains(&"500 cpu-1 Instant \"now\" of -1 in -1 on track 0".to_owned()), "{lines:?}");
+    assert!(lines.iter().any(|t| t.contains("Monotonic")), "{lines:?}");
+    assert!(read.anomalies.0.contains_key("a mark has an unknown clock"), "{:?}", read.anomalies.0);
 }
 
 #[test]
@@ -163,13 +165,13 @@ fn kernel_events_of_another_clock_keep_their_durations() {
 }
 
 #[test]
-fn atrace_marks_values_and_tracks() {
+fn atrace_marks_values_and_tracks_are_read() {
     let print = |at, text: &str| m().number(1, at).number(2, 42).message(3, &m().bytes(2, text.as_bytes()));
     let lines = ["B|40|draw\n", "E|40\n", "C|40|fps|59\n", "S|40|a|b|7\n", "F|40|a|b|7\n", "hello", "C|40|load|0.5\n"];
     let prints: Vec<_> = lines.iter().zip(1_u64..).map(|(t, at)| print(at, t)).collect();
-    let told = read(&trace(&[bundle(2, &events(&prints))])).unwrap().all();
+    let lines = read(&trace(&[bundle(2, &events(&prints))])).unwrap().all();
     assert_eq!(
-        told,
+        lines,
         [
             "0 cpu2 Begin \"draw\" of 42 in 40 on track 0",
             "1 cpu2 End \"\" of 42 in 40 on track 0",
@@ -183,7 +185,7 @@ fn atrace_marks_values_and_tracks() {
 }
 
 #[test]
-fn frames_join_their_ends() {
+fn the_end_of_a_frame_has_the_fields_of_its_begin() {
     let begin = m().number(1, 9).number(2, 3).number(4, 400).bytes(5, b"layer").number(9, 2);
     let frame = |at, field, body: &Message| m().number(8, at).message(76, &m().message(field, body));
     let packets = [
@@ -194,39 +196,39 @@ fn frames_join_their_ends() {
     ];
     let read = read(&trace(&packets)).unwrap();
     let frames: Vec<_> =
-        read.events.iter().filter_map(|e| if let What::Frame(f) = e.what { Some(f) } else { None }).collect();
+        read.events.iter().filter_map(|e| if let EventKind::Frame(f) = e.what { Some(f) } else { None }).collect();
     assert_eq!(frames.len(), 2);
     assert_eq!(
         (frames[0].begins, frames[1].begins, frames[1].jank, frames[1].pid.0),
         (true, false, NonZeroI32::new(2), 400)
     );
-    assert!(read.troubles.0.contains_key("the end of a frame that did not begin"));
+    assert!(read.anomalies.0.contains_key("a frame ends that did not start"));
 }
 
 #[test]
 fn packets_dropped_between_bundles_are_a_loss() {
     let packets =
         [bundle(0, &events(&[switch(100, 0, 0, 11)])), bundle(0, &events(&[switch(900, 11, 1, 0)])).number(42, 1)];
-    let told = read(&trace(&packets)).unwrap().all();
-    assert!(told.contains(&"800 cpu0 lost -1 of None: 0–800".to_owned()), "{told:?}");
+    let lines = read(&trace(&packets)).unwrap().all();
+    assert!(lines.contains(&"800 cpu0 lost -1 of None: 0–800".to_owned()), "{lines:?}");
 }
 
 #[test]
-fn the_machine_and_what_was_asked_for() {
+fn the_machine_and_the_requested_events_are_read() {
     let of = |capacity| m().packed(2, &[600_000, 2_000_000]).number(3, capacity);
     let info = m().message(67, &m().message(1, &of(400)).message(1, &of(1024)));
     let config = m()
         .bytes(1, b"linux.ftrace")
         .message(100, &m().bytes(1, b"sched/sched_switch").bytes(1, b"sched/sched_wakeup"));
-    let asked = m().message(33, &m().message(2, &m().message(1, &config)));
-    let facts = read(&trace(&[asked, info, bundle(0, &events(&[switch(5, 0, 0, 11)]))])).unwrap().facts;
+    let config_packet = m().message(33, &m().message(2, &m().message(1, &config)));
+    let facts = read(&trace(&[config_packet, info, bundle(0, &events(&[switch(5, 0, 0, 11)]))])).unwrap().facts;
     let machine = facts.machine.unwrap();
     assert_eq!(machine.class.iter().map(|c| c.best.value).collect::<Vec<_>>(), [0, 1]);
     assert_eq!((facts.has_waking, facts.has_wakeup), (Some(false), None));
 }
 
 #[test]
-fn is_known_by_its_content() {
+fn traces_are_detected_by_their_content() {
     let sniff = |bytes: &[u8]| import::formats::perfetto::Perfetto.sniff(bytes);
     let file = trace(&[kernel_only(), bundle(0, &events(&[switch(5, 0, 0, 11)]))]);
     assert_eq!(sniff(&file), Sniff::Yes);

@@ -37,18 +37,18 @@ fn varint(to: &mut Vec<u8>, mut value: u64) {
     to.push(value as u8);
 }
 
-/// A trace of these packets.
+/// Returns a trace of these packets.
 pub(crate) fn trace(packets: &[Message]) -> Vec<u8> {
     packets.iter().fold(Message::default(), |t, p| t.message(1, p)).0
 }
 
-/// A trace's `TraceConfig` that asks for kernel events only.
+/// Returns a packet with a `TraceConfig` for kernel events only.
 pub(crate) fn kernel_only() -> Message {
     let config = Message::default().bytes(1, b"linux.ftrace");
     Message::default().message(33, &Message::default().message(2, &Message::default().message(1, &config)))
 }
 
-/// A packet with a bundle.
+/// Returns a packet with a bundle.
 pub(crate) fn bundle(cpu: u64, content: &Message) -> Message {
     let mut inside = Message::default().number(1, cpu);
     inside.0.extend_from_slice(&content.0);
@@ -62,7 +62,7 @@ pub(crate) fn switch(at: u64, prev: u64, state: u64, next: u64) -> Message {
     Message::default().number(1, at).number(2, prev).message(4, &body)
 }
 
-/// A bundle's content of plain events.
+/// Returns the content of a bundle with plain events.
 pub(crate) fn events(events: &[Message]) -> Message {
     events.iter().fold(Message::default(), |b, e| b.message(2, e))
 }

@@ -1,4 +1,5 @@
-//! Collections that are cut off or have wrong bytes: a result, or an error with a place; never a panic, a hang or much memory.
+//! Collections that are cut off or have wrong bytes: the importer returns a result or an error with a place, and never panics, hangs or uses
+//! much memory.
 
 use crate::{Files, folder, read};
 use ingest::Input;
@@ -11,32 +12,32 @@ fn originals() -> Vec<Files> {
     ["ftrace", "ebpf"].map(|name| Files::of_folder(&Path::new(ours).join(name))).to_vec()
 }
 
-fn survives(files: &Files, what: &str) {
+fn check_limits(files: &Files, what: &str) {
     let before = Instant::now();
     if let Ok(read) = folder(files) {
         assert!(read.events.len() < 100_000, "{what}: {} events", read.events.len());
-        // Only where sched.bt prints all bits may a line be later than it may; then the file is read again, sorted.
+        // A line may only be late if sched.bt prints all bits of times; the file is then read again, sorted.
         assert!(read.late == 0 || what.contains("ebpf"), "{what}: {} events were late", read.late);
     }
     assert!(before.elapsed() < Duration::from_secs(10), "{what} took {:?}", before.elapsed());
 }
 
 #[test]
-fn cut_anywhere() {
+fn files_cut_anywhere_are_handled() {
     for files in originals() {
         for name in files.0.keys() {
             let length = files.0[name].len();
             for keep in (0..length).step_by((length / 40).max(1)) {
                 let mut files = files.clone();
                 files.0.get_mut(name).unwrap().truncate(keep);
-                survives(&files, &format!("{name} cut at {keep}"));
+                check_limits(&files, &format!("{name} cut at {keep}"));
             }
         }
     }
 }
 
 #[test]
-fn flipped_bytes() {
+fn flipped_bytes_are_handled() {
     let mut rng = Rng(1);
     for files in originals() {
         let names: Vec<String> = files.0.keys().cloned().collect();
@@ -44,7 +45,7 @@ fn flipped_bytes() {
         for turn in 0..300 {
             let mut files = files.clone();
             for _ in 0..=rng.below(6) {
-                // The events are most of a collection; the heads of pages are worth more than their share.
+                // Events are most of a collection; change the headers of pages more often.
                 let name = if turn % 4 == 0 { &names[rng.below(names.len())] } else { events[rng.below(events.len())] };
                 let bytes = files.0.get_mut(name).unwrap();
                 let length = bytes.len();
@@ -54,14 +55,14 @@ fn flipped_bytes() {
                     bytes[at] = [0, 0xff, 0x80, rng.any() as u8][rng.below(4)];
                 }
             }
-            let flavour = if files.0.contains_key("ebpf_trace") { "ebpf" } else { "ftrace" };
-            survives(&files, &format!("{flavour}, turn {turn}"));
+            let kind = if files.0.contains_key("ebpf_trace") { "ebpf" } else { "ftrace" };
+            check_limits(&files, &format!("{kind}, turn {turn}"));
         }
     }
 }
 
 #[test]
-fn sizes_that_lie_cost_no_memory() {
+fn wrong_sizes_cost_no_memory() {
     let mut files = originals().remove(0);
     let page = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
         \tfield: char data;\toffset:16;\tsize:8388592;\tsigned:1;\n";
@@ -74,9 +75,9 @@ fn sizes_that_lie_cost_no_memory() {
 }
 
 #[test]
-fn lines_without_end() {
+fn very_long_lines_are_handled() {
     let text = [b"ST:0:1\n".as_slice(), &b"S:1:0:".repeat(1 << 18), b"\nS:1:0:0:0:8\n"].concat();
     let read = read(Input::Pipe(Box::new(text.as_slice()))).unwrap();
     assert_eq!(read.events.len(), 1);
-    assert!(!read.troubles.0.is_empty());
+    assert!(!read.anomalies.0.is_empty());
 }

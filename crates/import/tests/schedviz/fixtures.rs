@@ -1,20 +1,20 @@
-//! Collections that were recorded: ours, and SchedViz's own.
+//! Tests recorded collections: ours, and SchedViz's own.
 
 use crate::{Files, Read, folder};
-use model::{Batch, CpuState, ThreadState, What};
+use model::{Batch, CpuState, EventKind, ThreadState};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use testkit::corpus;
 
 const OURS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/schedviz");
-const OF_SCHEDVIZ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces/schedviz");
 const READER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../acceptance/schedviz_text.py");
 
-/// What our collections tell: see `recorded.md`, whose `trace` blocks name their folders.
+/// Compares our collections with `recorded.md`, whose `trace` blocks name their folders.
 #[test]
-fn ours() {
+fn our_files_match_their_descriptions() {
     testkit::cases::run(Path::new(OURS), |name| {
         let files = Files::of_folder(&Path::new(OURS).join(name.trim()));
         assert!(import::detect_folder(&ingest::Folder::names(&files)).is_some_and(|f| f.id() == "schedviz"));
@@ -40,22 +40,22 @@ fn summary(read: &Read) -> String {
         *kinds.entry(debug.split(['(', ' ']).next().unwrap_or_default().to_owned()).or_default() += 1;
     }
     let _ = writeln!(text, "events: {kinds:?}");
-    let _ = writeln!(text, "names: {}, trouble: {:?}, late: {}", read.names.len(), read.troubles.0, read.late);
-    for event in read.events.iter().filter(|e| matches!(e.what, What::Loss(_))) {
-        let _ = writeln!(text, "{}", read.words(event));
+    let _ = writeln!(text, "names: {}, anomalies: {:?}, late: {}", read.names.len(), read.anomalies.0, read.late);
+    for event in read.events.iter().filter(|e| matches!(e.what, EventKind::Loss(_))) {
+        let _ = writeln!(text, "{}", read.describe(event));
     }
-    for line in read.told().iter().take(10) {
+    for line in read.lines().iter().take(10) {
         let _ = writeln!(text, "{line}");
     }
     text
 }
 
-/// A slow reader in Python makes text of each collection, and the referee reads that.
+/// Compares all collections with the referee, which reads the text of a slow reader in Python.
 #[test]
-#[ignore = "needs ../shared, python3"]
-fn all_as_the_referee_has_them() {
+#[ignore = "needs python3"]
+fn all_collections_match_the_referee() {
     let ours = ["ftrace", "ebpf"].map(|name| PathBuf::from(OURS).join(name));
-    let theirs = std::fs::read_dir(OF_SCHEDVIZ).unwrap().map(|e| e.unwrap().path());
+    let theirs = corpus::list("schedviz");
     for path in ours.into_iter().chain(theirs) {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let out = Command::new("python3").arg("-B").arg(READER).arg(&path).output().unwrap();
@@ -66,7 +66,7 @@ fn all_as_the_referee_has_them() {
         let read = folder(&files).unwrap();
         let sampled = read.events.iter().filter(|e| e.is_sample()).count();
         assert_eq!(sampled, lines, "{name}: each event is a line of the other reader");
-        assert!(read.troubles.0.is_empty(), "{name}: {:?}", read.troubles.0);
+        assert!(read.anomalies.0.is_empty(), "{name}: {:?}", read.anomalies.0);
         compare(&name, &read, &testkit::referee::ask(&[text])[0]);
     }
 }
@@ -74,23 +74,27 @@ fn all_as_the_referee_has_them() {
 fn compare(name: &str, read: &Read, answer: &Value) {
     assert_eq!(answer["unparsed"], json!({}), "{name}");
     let totals = totals(read);
-    let switches = read.events.iter().filter(|e| matches!(e.what, What::Switch(_))).count();
+    let switches = read.events.iter().filter(|e| matches!(e.what, EventKind::Switch(_))).count();
     assert_eq!(json!(switches), answer["switches"], "{name}");
-    assert_eq!(json!([totals.broken(), totals.unwoken()]), json!([answer["broken"], answer["unwoken"]]), "{name}");
+    assert_eq!(
+        json!([totals.inconsistent_switches(), totals.missing_wakeups()]),
+        json!([answer["broken"], answer["unwoken"]]),
+        "{name}"
+    );
     let threads = answer["threads"].as_array().unwrap();
     let ours = totals.threads.all().unwrap();
     for theirs in threads {
         let tid = theirs["tid"].as_i64().unwrap();
-        let lives: Vec<_> = ours.iter().filter(|t| i64::from(t.tid.0) == tid).collect();
+        let instances: Vec<_> = ours.iter().filter(|t| i64::from(t.tid.0) == tid).collect();
         for state in ThreadState::ALL {
             let column = format!("{}_ns", state.as_str());
-            let ours = lives.iter().map(|t| t.time(state).0).sum::<i64>();
+            let ours = instances.iter().map(|t| t.time(state).0).sum::<i64>();
             assert_eq!(json!(ours), theirs[&column], "{column} of {tid} in {name}");
         }
         let ours = [
-            lives.iter().map(|t| t.involuntary).sum::<u64>(),
-            lives.iter().map(|t| t.voluntary).sum(),
-            lives.iter().map(|t| t.migrations).sum(),
+            instances.iter().map(|t| t.involuntary).sum::<u64>(),
+            instances.iter().map(|t| t.voluntary).sum(),
+            instances.iter().map(|t| t.migrations).sum(),
         ];
         let counts = json!([theirs["involuntary"], theirs["voluntary"], theirs["migrations"]]);
         assert_eq!(json!(ours), counts, "counts of {tid} in {name}");
@@ -114,11 +118,10 @@ fn totals(read: &Read) -> account::Totals {
     accountant.finish(&mut ())
 }
 
-/// The machine of a collection is that of its topology folder.
+/// The machine comes from the collection's topology folder.
 #[test]
-#[ignore = "needs ../shared"]
 fn siblings_of_schedviz_own_collection() {
-    let path = Path::new(OF_SCHEDVIZ).join("schedviz__ebpf_trace.tar.gz");
+    let path = corpus::path("schedviz/schedviz__ebpf_trace.tar.gz");
     let read = folder(&Files::of_archive(&path)).unwrap();
     let machine = read.facts.machine.unwrap();
     let siblings: Vec<String> = machine.cpus.iter().map(|c| topology::cpulist::format(c.siblings.clone())).collect();

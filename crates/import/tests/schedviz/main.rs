@@ -1,13 +1,13 @@
-//! The SchedViz importer on collections recorded here, on those of SchedViz itself, on drawn lines, and on damaged ones.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // a test fails by panicking
+//! Tests the SchedViz importer with collections recorded here, SchedViz's own collections, generated lines, and damaged collections.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // tests fail by panicking
 
 mod damaged;
 mod drawn;
 mod fixtures;
 
 use import::formats::schedviz::SchedViz;
-use ingest::{Facts, Fatal, Folder, Importer, Input, Limits, Ordered, ReadSeek, Troubles};
-use model::{Batch, Event, NameId, Ns, What};
+use ingest::{Anomalies, Facts, Fatal, Folder, Importer, Input, Limits, Ordered, ReadSeek};
+use model::{Batch, Event, EventKind, NameId, Ns};
 use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::path::Path;
@@ -44,7 +44,7 @@ impl Files {
         files
     }
 
-    /// An unpacked `tar.gz`.
+    /// Unpacks a `tar.gz`.
     pub(crate) fn of_archive(path: &Path) -> Self {
         let mut tar = Vec::new();
         let file = std::fs::File::open(path).unwrap();
@@ -64,12 +64,12 @@ impl Files {
     }
 }
 
-/// What a source told.
+/// The contents of a source.
 pub(crate) struct Read {
     facts: Facts,
     events: Vec<Event>,
     names: Vec<String>,
-    troubles: Troubles,
+    anomalies: Anomalies,
     late: u64,
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn read(input: Input<'_>) -> Result<Read, Fatal> {
         names.extend(batch.names.drain(..).map(String::from));
     }
     let late = ordered.late();
-    Ok(Read { facts, events, names, troubles: ordered.troubles, late })
+    Ok(Read { facts, events, names, anomalies: ordered.anomalies, late })
 }
 
 impl Read {
@@ -95,21 +95,23 @@ impl Read {
         (id.0 as usize).checked_sub(1).and_then(|at| self.names.get(at)).map_or("", |n| n)
     }
 
-    /// An event in a few words.
-    fn words(&self, event: &Event) -> String {
+    /// Describes an event.
+    fn describe(&self, event: &Event) -> String {
         let time = |t: Ns| match t {
             Ns::MIN => "-∞".to_owned(),
             Ns::MAX => "∞".to_owned(),
             Ns(n) => n.to_string(),
         };
         let what = match &event.what {
-            What::Switch(s) => {
+            EventKind::Switch(s) => {
                 let (prev, next) = (self.name(s.prev_name), self.name(s.next_name));
                 format!("{prev}:{} {:?} → {next}:{}", s.prev.0, s.out, s.next.0)
             }
-            What::Wake(w) => format!("{:?} {}:{} for {:?}", w.kind, self.name(w.name), w.tid.0, w.target.map(|c| c.0)),
-            What::Name { tid, name, .. } => format!("{} is {:?}", tid.0, self.name(*name)),
-            What::Loss(l) => {
+            EventKind::Wake(w) => {
+                format!("{:?} {}:{} for {:?}", w.kind, self.name(w.name), w.tid.0, w.target.map(|c| c.0))
+            }
+            EventKind::Name { tid, name, .. } => format!("{} is {:?}", tid.0, self.name(*name)),
+            EventKind::Loss(l) => {
                 let (from, to) = (l.from.get().unwrap_or(Ns::MIN), l.to.get().unwrap_or(Ns::MAX));
                 format!("lost {} of {:?}: {}–{}", l.events.to_word(), l.cpu.map(|c| c.0), time(from), time(to))
             }
@@ -118,7 +120,7 @@ impl Read {
         format!("{} cpu{} {what}", time(event.at), event.cpu.0 as i32)
     }
 
-    fn told(&self) -> Vec<String> {
-        self.events.iter().map(|e| self.words(e)).collect()
+    fn lines(&self) -> Vec<String> {
+        self.events.iter().map(|e| self.describe(e)).collect()
     }
 }

@@ -1,5 +1,5 @@
-//! Texts that are cut off or have wrong bytes: a result that keeps the laws, or an error with a place; never a panic, a
-//! hang or much memory.
+//! Texts that are cut off or have wrong bytes: the importer returns a result that is consistent, or an error with a place, and never
+//! panics, hangs or uses much memory.
 
 use crate::referee::totals;
 use crate::{file, pipe};
@@ -23,28 +23,28 @@ fn originals() -> Vec<(String, Vec<u8>)> {
     names.map(|n| (n.to_owned(), std::fs::read(format!("{fixtures}/{n}")).unwrap())).into()
 }
 
-/// Reads it in both ways that it may be read.
-fn survives(bytes: &[u8], what: &str) {
+/// Reads bytes as a file and as a pipe, and checks time, events and consistency.
+fn check_limits(bytes: &[u8], what: &str) {
     let before = Instant::now();
     for read in [file(bytes), pipe(bytes)].iter().flatten() {
         assert!(read.events.len() < 100_000, "{what}: {} events", read.events.len());
-        let laws = account::Laws::of(&totals(read)).unwrap();
-        assert!(laws.hold(), "{what}: {laws:?}");
+        let laws = account::Laws::check(&totals(read)).unwrap();
+        assert!(laws.all_hold(), "{what}: {laws:?}");
     }
     assert!(before.elapsed() < Duration::from_secs(10), "{what} took {:?}", before.elapsed());
 }
 
 #[test]
-fn cut_anywhere() {
+fn files_cut_anywhere_are_handled() {
     for (name, bytes) in originals() {
         for length in (0..bytes.len()).step_by(bytes.len() / 60 + 1) {
-            survives(&bytes[..length], &format!("{name} cut at {length}"));
+            check_limits(&bytes[..length], &format!("{name} cut at {length}"));
         }
     }
 }
 
 #[test]
-fn flipped_bytes() {
+fn flipped_bytes_are_handled() {
     let mut rng = Rng(1);
     for (name, original) in originals() {
         for turn in 0..80 {
@@ -53,14 +53,14 @@ fn flipped_bytes() {
             for _ in 0..=rng.below(40) {
                 bytes[rng.below(among)] = [0, 0xff, b'\n', b'[', b':', b'9', b'-', rng.any() as u8][rng.below(8)];
             }
-            survives(&bytes, &format!("{name}, turn {turn}"));
+            check_limits(&bytes, &format!("{name}, turn {turn}"));
         }
     }
 }
 
-/// A byte left out, or some put in twice: numbers and names grow into what they were not.
+/// Removes or repeats bytes, which changes numbers and names.
 #[test]
-fn shifted_bytes() {
+fn removed_and_repeated_bytes_are_handled() {
     let mut rng = Rng(2);
     for (name, original) in originals() {
         for turn in 0..40 {
@@ -74,13 +74,13 @@ fn shifted_bytes() {
                     bytes.splice(at..at, again);
                 }
             }
-            survives(&bytes, &format!("{name}, turn {turn}"));
+            check_limits(&bytes, &format!("{name}, turn {turn}"));
         }
     }
 }
 
 #[test]
-fn numbers_of_any_size() {
+fn numbers_of_any_size_are_handled() {
     for number in
         ["-1", "0", "4294967295", "18446744073709551615", "99999999999999999999", "0xffffffffffffffff", "", "x"]
     {
@@ -94,19 +94,19 @@ fn numbers_of_any_size() {
              a-7 [000] 2.000000: tracing_mark_write: C|{number}|x|{number}\na-7 [000] 2.000000: cpu_idle: state={number} cpu_id=1\n\
              a-7 [000] 2.000000: tracing_mark_write: trace_event_clock_sync: realtime_ts={number}\n"
         );
-        survives(text.as_bytes(), number);
+        check_limits(text.as_bytes(), number);
         let text = format!(
             "a 7 [000] 1.000000: x:\na {number}/{number} [{number}] {number}.{number}: {number} sched:sched_switch: {keyed}\n\
              a 7 [000] 2.0: PERF_RECORD_LOST lost {number}\na 7 [000] 2.0: PERF_RECORD_COMM: x:{number}/{number}\n\
              a 7 [000] 2.0: PERF_RECORD_FORK({number}:{number}):({number}:{number})\n"
         );
-        survives(text.as_bytes(), number);
+        check_limits(text.as_bytes(), number);
     }
 }
 
-/// A hundred MB of packed blanks, of one line, of marks that are all new: bounded, and soon done.
+/// A very long line, and many different marks: memory and time are limited.
 #[test]
-fn much_of_nothing() {
+fn large_useless_input_is_handled() {
     let line = b"a-7 [000] 1.000000: x: y\n".to_vec();
     let endless = [line.clone(), vec![b'x'; 20 << 20]].concat();
     let read = file(&endless).unwrap();
@@ -120,9 +120,9 @@ fn much_of_nothing() {
     assert!(kept <= 32 << 20, "{kept} bytes of names");
 }
 
-/// Lines on which everything could be tried at every place.
+/// Lines with a start of a pattern at every position.
 #[test]
-fn lines_that_begin_again_and_again() {
+fn lines_with_many_pattern_starts_are_handled() {
     let blanks = " ".repeat(100_000);
     for again in [
         ")[1] ",
@@ -142,7 +142,7 @@ fn lines_that_begin_again_and_again() {
         {
             for head in ["a-7 [000] 1.000000: x: y", "a 7 [000] 1.000000: x: y", "a 7 1.000000: x: y"] {
                 let line = format!("{begin}{}\n", again.repeat(150_000 / again.len()));
-                survives(format!("{head}\n{}", line.repeat(20)).as_bytes(), &format!("{begin:.20} {again}"));
+                check_limits(format!("{head}\n{}", line.repeat(20)).as_bytes(), &format!("{begin:.20} {again}"));
             }
         }
     }

@@ -1,32 +1,32 @@
-//! Random traces printed and read again, and lines that are seldom met.
+//! Tests random traces that are printed and read again, and rare kinds of lines.
 
 use crate::{Read, file};
 use import::formats::ftrace_text::FtraceText;
 use import::formats::perf_script::PerfScript;
 use ingest::{Importer, Input, Sniff};
-use model::{Batch, Event, NameId, Ns, StackFrame, SwitchOut, Wake, WakeKind, What};
+use model::{Batch, Event, EventKind, NameId, Ns, StackFrame, SwitchOut, Wake, WakeKind};
 use testkit::{Mode, Random};
 
-/// What a printed line keeps of an event.
-fn kept(event: &Event) -> Option<(i64, u32, String)> {
+/// Returns the part of an event that its printed line contains.
+fn printed_part(event: &Event) -> Option<(i64, u32, String)> {
     let what = match event.what {
-        What::Switch(s) => {
+        EventKind::Switch(s) => {
             let out = match s.out {
-                SwitchOut::Untold => SwitchOut::Blocked,
+                SwitchOut::NotRecorded => SwitchOut::Blocked,
                 out if out.is_runnable() && out != SwitchOut::Preempted => SwitchOut::Runnable,
                 out => out,
             };
             format!("{} {out:?} {}", s.prev.0, s.next.0)
         }
-        What::Wake(Wake { kind: WakeKind::WakeupTold, .. }) => return None,
-        What::Wake(w) => format!("{:?} {} {:?}", w.kind, w.tid.0, w.target.unwrap_or(event.cpu)),
-        What::Migrate { tid, from, to } => format!("{} {} {}", tid.0, from.0, to.0),
+        EventKind::Wake(Wake { kind: WakeKind::WakeupAtSwitchIn, .. }) => return None,
+        EventKind::Wake(w) => format!("{:?} {} {:?}", w.kind, w.tid.0, w.target.unwrap_or(event.cpu)),
+        EventKind::Migrate { tid, from, to } => format!("{} {} {}", tid.0, from.0, to.0),
         _ => return None,
     };
     Some((event.at.0, event.cpu.0, what))
 }
 
-/// As ftrace prints it: from perf's text, with a dash, flags and no system.
+/// Converts perf's text to ftrace's: with a dash and flags, without the subsystem.
 fn as_ftrace(script: &str) -> String {
     let line = |l: &str| {
         let (head, rest) = l.split_once("] ").unwrap();
@@ -42,41 +42,42 @@ fn as_ftrace(script: &str) -> String {
 }
 
 #[test]
-fn what_is_printed_is_read() {
+fn printed_events_are_read_back() {
     for seed in 0..60 {
         let mode = [Mode::Whole, Mode::Deleted][seed as usize % 2];
         let mut batch: Batch = Random { mode, seed, steps: 400 }.batch();
         batch.events.sort_by_key(|e| e.at);
         let script = testkit::perf_script::render(&batch);
-        let told = |e: &&model::Event| {
-            kept(e).is_some() || matches!(e.what, What::Sample | What::Affinity { .. } | What::Throttle { .. })
+        let is_printed = |e: &&model::Event| {
+            printed_part(e).is_some()
+                || matches!(e.what, EventKind::Sample | EventKind::Affinity { .. } | EventKind::Throttle { .. })
         };
-        let Some(first) = batch.events.iter().find(told) else { continue };
+        let Some(first) = batch.events.iter().find(is_printed) else { continue };
         let origin = first.at;
         for text in [script.clone(), as_ftrace(&script)] {
             let read = file(text.as_bytes()).unwrap();
-            assert!(read.troubles.0.is_empty(), "seed {seed}: {:?}", read.troubles.0);
-            let mut wanted: Vec<_> = batch.events.iter().filter_map(kept).collect();
-            wanted.iter_mut().for_each(|w| w.0 -= origin.0);
-            let mut got: Vec<_> = read.events.iter().filter_map(kept).collect();
-            wanted.sort();
-            got.sort();
-            assert_eq!(got, wanted, "seed {seed}, {}", read.format);
+            assert!(read.anomalies.0.is_empty(), "seed {seed}: {:?}", read.anomalies.0);
+            let mut expected: Vec<_> = batch.events.iter().filter_map(printed_part).collect();
+            expected.iter_mut().for_each(|w| w.0 -= origin.0);
+            let mut found: Vec<_> = read.events.iter().filter_map(printed_part).collect();
+            expected.sort();
+            found.sort();
+            assert_eq!(found, expected, "seed {seed}, {}", read.format);
         }
     }
 }
 
-fn told(text: &str) -> Vec<String> {
+fn lines(text: &str) -> Vec<String> {
     let read = file(text.as_bytes()).unwrap();
-    read.events.iter().map(|e| read.words(e)).collect()
+    read.events.iter().map(|e| read.describe(e)).collect()
 }
 
-fn trouble(read: &Read) -> Vec<(&'static str, u64)> {
-    read.troubles.0.iter().map(|(what, count)| (*what, count.count)).collect()
+fn anomaly_counts(read: &Read) -> Vec<(&'static str, u64)> {
+    read.anomalies.0.iter().map(|(what, count)| (*what, count.count)).collect()
 }
 
 #[test]
-fn losses_of_every_kind() {
+fn all_kinds_of_losses_are_read() {
     let text = "\
 # tracer: nop
 #
@@ -88,7 +89,7 @@ CPU:0 [LOST 5 EVENTS]
             sh-7       [000] ..... 1.000020: cpu_idle: state=1 cpu_id=0
 CPU:1 [EVENTS DROPPED]
 ";
-    let losses: Vec<_> = told(text).into_iter().filter(|t| t.contains("lost")).collect();
+    let losses: Vec<_> = lines(text).into_iter().filter(|t| t.contains("lost")).collect();
     assert_eq!(
         losses,
         [
@@ -102,7 +103,7 @@ CPU:1 [EVENTS DROPPED]
 }
 
 #[test]
-fn lines_that_cannot_be_read_are_losses_and_reading_goes_on() {
+fn unreadable_lines_are_losses_and_reading_continues() {
     let text = "\
 a-1 [000] 1.000000: sched_waking: comm=b pid=2 prio=120 target_cpu=000
 a-1 [000] 1.000001: sched_switch: prev_comm=a prev_pid=1
@@ -110,27 +111,31 @@ no event at all
 a-1 [000] 1.000002: sched_waking: comm=b pid=2 prio=120 target_cpu=000
 ";
     let read = file(text.as_bytes()).unwrap();
-    assert_eq!(trouble(&read), [("a line that is no event", 1), ("an event whose arguments cannot be read", 1)]);
-    let wakes = read.events.iter().filter(|e| matches!(e.what, What::Wake(_))).count();
-    let losses = read.events.iter().filter(|e| matches!(e.what, What::Loss(_))).count();
+    assert_eq!(
+        anomaly_counts(&read),
+        [("a line is not an event", 1), ("an event has arguments that cannot be read", 1)]
+    );
+    let wakes = read.events.iter().filter(|e| matches!(e.what, EventKind::Wake(_))).count();
+    let losses = read.events.iter().filter(|e| matches!(e.what, EventKind::Loss(_))).count();
     assert_eq!((wakes, losses), (2, 1));
 }
 
 #[test]
-fn lines_that_come_late_are_sorted() {
-    // A buffer that was read some lines late costs nothing; one that comes much later makes the engine read again.
+fn late_lines_are_sorted() {
+    // Lines that are slightly late need no second reading; a line that is much later makes the engine read again.
     let line = |cpu: u32, us: u32| format!("a-1 [{cpu:03}] 1.{us:06}: cpu_idle: state=1 cpu_id={cpu}\n");
-    let near: String = (0..30_000).map(|n| line(n % 2, if n % 2 == 0 { n } else { n.saturating_sub(3_000) })).collect();
-    let read = file(near.as_bytes()).unwrap();
-    assert_eq!((read.late, read.events.len()), (0, 30_001), "one name");
+    let slightly_late: String =
+        (0..30_000).map(|n| line(n % 2, if n % 2 == 0 { n } else { n.saturating_sub(3_000) })).collect();
+    let read = file(slightly_late.as_bytes()).unwrap();
+    assert_eq!((read.late, read.events.len()), (0, 30_001), "one event is a name");
     assert!(read.events.windows(2).all(|w| w[0].at <= w[1].at));
-    let far = near + &line(1, 1);
-    let read = file(far.as_bytes()).unwrap();
+    let much_later = slightly_late + &line(1, 1);
+    let read = file(much_later.as_bytes()).unwrap();
     assert!(read.events.windows(2).all(|w| w[0].at <= w[1].at));
     assert_eq!((read.late, read.events.len()), (0, 30_002));
 }
 
-/// Batches stay small though a callchain may follow each event, and no chain is torn between two of them.
+/// Batches stay small although a callchain may follow each event, and no chain is split between two batches.
 #[test]
 fn switches_with_and_without_callchains() {
     let switch = |n: usize, chain: &str| {
@@ -141,7 +146,7 @@ fn switches_with_and_without_callchains() {
     let opened = PerfScript.open(Input::Pipe(Box::new(bare.as_bytes()))).unwrap();
     let mut stream = opened.streams.into_iter().next().unwrap();
     let (mut batch, mut all) = (Batch::default(), 0);
-    while stream.next(&mut batch, &mut ingest::Troubles::default()).unwrap() != ingest::Reach::End {
+    while stream.next(&mut batch, &mut ingest::Anomalies::default()).unwrap() != ingest::Reach::End {
         assert!(batch.events.len() < 9_000, "{} events at once", batch.events.len());
         all += batch.events.len();
         batch.clear();
@@ -151,17 +156,19 @@ fn switches_with_and_without_callchains() {
         let chained = |n| switch(n, &format!("\tffffffff81399a71 x\n\t    {n:08x} [unknown] (/x)\n{end}"));
         let read = file((0..20_000).map(chained).collect::<String>().as_bytes()).unwrap();
         let stacks = read.events.iter().filter_map(|e| match e.what {
-            What::Switch(s) => Some(read.stacks[s.stack.0 as usize - 1].iter().map(|f| f.address).collect::<Vec<_>>()),
+            EventKind::Switch(s) => {
+                Some(read.stacks[s.stack.0 as usize - 1].iter().map(|f| f.address).collect::<Vec<_>>())
+            }
             _ => None,
         });
         assert!(stacks.eq((0..20_000).map(|n| vec![0xffff_ffff_8139_9a71, n])));
     }
 }
 
-/// ftrace's callchains stand behind the switch at which they were taken, with other CPUs' events between, and a batch ends nowhere
-/// in one. That of an event behind the switch, and what a program called, are not its own.
+/// ftrace's callchains follow the switch at which they were taken, with events of other CPUs between, and no batch ends inside of one.
+/// A chain of a later event, and a user callchain, do not belong to the switch.
 #[test]
-fn switches_with_the_callchains_of_ftrace() {
+fn switches_have_the_callchains_of_ftrace() {
     let switch = |n: usize, cpu: usize, tid: usize| {
         let args =
             format!("prev_comm=a prev_pid={tid} prev_prio=120 prev_state=S ==> next_comm=b next_pid=9 next_prio=120");
@@ -185,9 +192,10 @@ fn switches_with_the_callchains_of_ftrace() {
         .concat()
     };
     let read = file((0..10_000).map(round).collect::<String>().as_bytes()).unwrap();
-    assert!(read.troubles.0.is_empty() && read.late == 0, "{:?}", read.troubles.0);
+    assert!(read.anomalies.0.is_empty() && read.late == 0, "{:?}", read.anomalies.0);
     let chains = |tid: i32| {
-        let of = move |e: &Event| if let What::Switch(s) = e.what { Some(s).filter(|s| s.prev.0 == tid) } else { None };
+        let of =
+            move |e: &Event| if let EventKind::Switch(s) = e.what { Some(s).filter(|s| s.prev.0 == tid) } else { None };
         let of_switch = read.events.iter().filter_map(of).map(|s| (s.stack.0 as usize).checked_sub(1));
         let named =
             of_switch.map(|at| at.map(|at| read.stacks[at].iter().map(|f| read.name(f.function)).collect::<Vec<_>>()));
@@ -203,26 +211,26 @@ fn switches_with_the_callchains_of_ftrace() {
 }
 
 #[test]
-fn a_clock_of_bare_numbers() {
+fn a_clock_without_a_unit_counts_ticks() {
     let text = "\
           <idle>-0     [000] 53004089197: cpu_idle:             state=1 cpu_id=0
           <idle>-0     [000]2253004089197: cpu_idle:             state=4294967295 cpu_id=0
 ";
     let read = file(text.as_bytes()).unwrap();
     assert!(read.facts.lacks.iter().any(|l| l.contains("ticks")), "{:?}", read.facts.lacks);
-    let told = told(text);
-    assert_eq!(told, ["0 cpu0 Idle { state: 1 }", "2200000000000 cpu0 Idle { state: -1 }"]);
+    let lines = lines(text);
+    assert_eq!(lines, ["0 cpu0 Idle { state: 1 }", "2200000000000 cpu0 Idle { state: -1 }"]);
 }
 
 #[test]
-fn threads_alone_are_no_whole_machine() {
+fn single_threads_are_not_the_whole_machine() {
     let alone = "\
 a 7 [000] 1.000001: sched:sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=b next_pid=8 next_prio=120
 a 7 [000] 1.000003: sched:sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=c next_pid=9 next_prio=120
 a 7 [001] 1.000005: sched:sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=c next_pid=9 next_prio=120
 ";
     assert!(!file(alone.as_bytes()).unwrap().facts.whole_machine);
-    // Two threads that take turns: each switch follows the other, but none comes from the idle task.
+    // Two threads in turn: each switch follows from the other, but none is from the idle task.
     let turn = |at: usize, prev: usize, next: usize| {
         let args = format!(
             "prev_comm=a prev_pid={prev} prev_prio=120 prev_state=S ==> next_comm=b next_pid={next} next_prio=1"
@@ -241,7 +249,7 @@ a 7 [001] 1.000005: sched:sched_switch: prev_comm=a prev_pid=7 prev_prio=120 pre
 }
 
 #[test]
-fn switch_records_and_losses_of_perf() {
+fn switch_records_and_losses_of_perf_are_read() {
     let text = "\
        perf-exec     0/0     [000]     0.000000000: PERF_RECORD_COMM: a b:7/8
              a b     7/8     [001]     2.000000000: PERF_RECORD_SWITCH_CPU_WIDE IN           prev pid/tid:     0/0
@@ -250,7 +258,7 @@ fn switch_records_and_losses_of_perf() {
              a b     7/8     [001]     2.000003000: PERF_RECORD_FORK(7:9):(7:8)
 ";
     assert_eq!(
-        told(text),
+        lines(text),
         [
             "-∞ cpu0 8 of 7 is \"a b\"",
             "0 cpu1 :-1 Blocked ? → a b:8",
@@ -261,7 +269,7 @@ fn switch_records_and_losses_of_perf() {
     );
 }
 
-/// What is no trace is not taken for one; what is, is not taken for the other.
+/// Other texts are not detected as traces, and neither format is detected as the other.
 #[test]
 fn only_traces_are_recognised() {
     for other in [
@@ -289,10 +297,10 @@ fn only_traces_are_recognised() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_with_a_reason() {
+fn unsupported_texts_are_refused_with_a_reason() {
     for (text, why) in [
         ("# tracer: irqsoff\n#\n# irqsoff latency trace v1.1.5 on 6.1\n", "latency-format"),
-        ("<html><title>Android System Trace</title>\n</html>\n", "without a trace"),
+        ("<html><title>Android System Trace</title>\n</html>\n", "no ftrace text"),
         ("# ========\n# hostname : x\n# ========\n", "no line"),
     ] {
         let fatal = file(text.as_bytes()).err().unwrap();
@@ -301,7 +309,7 @@ fn what_cannot_be_read_is_refused_with_a_reason() {
 }
 
 #[test]
-fn names_are_told_once() {
+fn names_are_reported_once() {
     let text = "\
  a b-7 (    5) [000] d..2 1.000001: cpu_idle: state=1 cpu_id=0
  a b-7 (    5) [000] d..2 1.000002: tracing_mark_write: B|5|x
@@ -309,11 +317,11 @@ fn names_are_told_once() {
  a b-7 (    6) [000] d..2 1.000004: cpu_idle: state=1 cpu_id=0
 ";
     let read = file(text.as_bytes()).unwrap();
-    let names: Vec<_> = read.events.iter().filter(|e| matches!(e.what, What::Name { .. })).collect();
+    let names: Vec<_> = read.events.iter().filter(|e| matches!(e.what, EventKind::Name { .. })).collect();
     assert_eq!(names.len(), 2);
     let ends = read.events.iter().find_map(|e| match e.what {
-        What::Mark(m) if m.name == NameId::NONE => Some((e.at, m.pid.0)),
+        EventKind::Mark(m) if m.name == NameId::NONE => Some((e.at, m.pid.0)),
         _ => None,
     });
-    assert_eq!(ends, Some((Ns(2_000), 5)), "an end is of the process that its thread was told to be in");
+    assert_eq!(ends, Some((Ns(2_000), 5)), "an end belongs to the last known process of its thread");
 }

@@ -1,14 +1,18 @@
-//! The tables of a text, held against those that the referee makes of the same text.
+//! Compares the tables of a text with those that the referee makes from the same text.
 
 use crate::Read;
 use model::{Batch, CpuState, ThreadState};
 use serde_json::{Value, json};
 
-/// Every total of every thread and CPU.
+/// Compares all totals of all threads and CPUs.
 pub(crate) fn compare(name: &str, read: &Read, answer: &Value) {
     assert_eq!(answer["unparsed"], json!({}), "the referee could not read all of {name}");
     let totals = totals(read);
-    assert_eq!(json!([totals.broken(), totals.unwoken()]), json!([answer["broken"], answer["unwoken"]]), "{name}");
+    assert_eq!(
+        json!([totals.inconsistent_switches(), totals.missing_wakeups()]),
+        json!([answer["broken"], answer["unwoken"]]),
+        "{name}"
+    );
     let theirs = answer["threads"].as_array().unwrap();
     let threads = totals.threads.all().unwrap();
     let mut ours: Vec<_> = threads.iter().map(|t| i64::from(t.tid.0)).collect();
@@ -17,25 +21,25 @@ pub(crate) fn compare(name: &str, read: &Read, answer: &Value) {
     let known = |tid: &i64| theirs.iter().any(|t| t["tid"].as_i64() == Some(*tid));
     ours.retain(|tid| !known(tid));
     for tid in ours {
-        // Known by a mark or a fork only: the referee reads switches and wakings.
-        let lives = threads.iter().filter(|t| i64::from(t.tid.0) == tid);
+        // The thread only occurs in a mark or a fork: the referee reads switches and wakeups.
+        let instances = threads.iter().filter(|t| i64::from(t.tid.0) == tid);
         assert!(
-            lives.map(|t| t.time(ThreadState::Running).0).sum::<i64>() == 0,
+            instances.map(|t| t.time(ThreadState::Running).0).sum::<i64>() == 0,
             "{tid} of {name} is unknown to the referee"
         );
     }
     for theirs in theirs {
         let tid = theirs["tid"].as_i64().unwrap();
-        let lives: Vec<_> = threads.iter().filter(|t| i64::from(t.tid.0) == tid).collect();
+        let instances: Vec<_> = threads.iter().filter(|t| i64::from(t.tid.0) == tid).collect();
         for state in ThreadState::ALL {
             let column = format!("{}_ns", state.as_str());
-            let time = lives.iter().map(|t| t.time(state).0).sum::<i64>();
+            let time = instances.iter().map(|t| t.time(state).0).sum::<i64>();
             assert_eq!(json!(time), theirs[&column], "{column} of {tid} in {name}");
         }
         let counts = [
-            lives.iter().map(|t| t.involuntary).sum::<u64>(),
-            lives.iter().map(|t| t.voluntary).sum(),
-            lives.iter().map(|t| t.migrations).sum(),
+            instances.iter().map(|t| t.involuntary).sum::<u64>(),
+            instances.iter().map(|t| t.voluntary).sum(),
+            instances.iter().map(|t| t.migrations).sum(),
         ];
         let their_counts = json!([theirs["involuntary"], theirs["voluntary"], theirs["migrations"]]);
         assert_eq!(json!(counts), their_counts, "counts of {tid} in {name}");
@@ -51,10 +55,10 @@ pub(crate) fn compare(name: &str, read: &Read, answer: &Value) {
     }
 }
 
-/// The tables, with the rule of ACCOUNTING.md where the text does not say which wakings were recorded.
+/// Returns the tables; if the text does not state which wakeups were recorded, the rule of docs/accounting.md applies.
 pub(crate) fn totals(read: &Read) -> account::Totals {
     let wakes = read.events.iter().filter_map(|e| match e.what {
-        model::What::Wake(w) if w.kind != model::WakeKind::New => Some(w.kind),
+        model::EventKind::Wake(w) if w.kind != model::WakeKind::New => Some(w.kind),
         _ => None,
     });
     let has_waking =

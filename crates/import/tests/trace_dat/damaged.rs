@@ -1,11 +1,12 @@
-//! Files that are cut off or have wrong bytes: a result, or an error with a place; never a panic, a hang or much memory.
+//! Files that are cut off or have wrong bytes: the importer returns a result or an error with a place, and never panics, hangs or uses
+//! much memory.
 
 use crate::file;
 use crate::writer::{Order, Shape, TraceDat};
 use std::time::{Duration, Instant};
 use testkit::Rng;
 
-/// Files of every shape, some hundred records each.
+/// Returns files of every shape, with some hundred records each.
 fn originals() -> Vec<Vec<u8>> {
     let mut originals = Vec::new();
     for (version, order, codec) in [
@@ -33,67 +34,67 @@ fn originals() -> Vec<Vec<u8>> {
     originals
 }
 
-fn survives(bytes: &[u8], what: &str) {
+fn check_limits(bytes: &[u8], what: &str) {
     let before = Instant::now();
     if let Ok(read) = file(bytes) {
         assert!(read.events.len() < 100_000, "{what}: {} events", read.events.len());
-        let laws = account::Laws::of(&crate::fixtures::totals(&read)).unwrap();
-        assert!(laws.hold(), "{what}: {laws:?}");
+        let laws = account::Laws::check(&crate::fixtures::totals(&read)).unwrap();
+        assert!(laws.all_hold(), "{what}: {laws:?}");
     }
     assert!(before.elapsed() < Duration::from_secs(10), "{what} took {:?}", before.elapsed());
 }
 
 #[test]
-fn cut_anywhere() {
+fn files_cut_anywhere_are_handled() {
     for (which, bytes) in originals().iter().enumerate() {
         for length in (0..bytes.len()).step_by(197) {
-            survives(&bytes[..length], &format!("file {which} cut at {length}"));
+            check_limits(&bytes[..length], &format!("file {which} cut at {length}"));
         }
     }
 }
 
 #[test]
-fn flipped_bytes() {
+fn flipped_bytes_are_handled() {
     let mut rng = Rng(1);
     for (which, bytes) in originals().iter().enumerate() {
         for turn in 0..150 {
             let mut bytes = bytes.clone();
-            // The head is small and worth more than its share.
+            // The header is small, so change it more often.
             let among = if turn % 3 == 0 { 600 } else { bytes.len() };
             for _ in 0..=rng.below(8) {
                 bytes[rng.below(among)] = [0, 0xff, 0x80, rng.any() as u8][rng.below(4)];
             }
-            survives(&bytes, &format!("file {which}, turn {turn}"));
+            check_limits(&bytes, &format!("file {which}, turn {turn}"));
         }
     }
 }
 
 #[test]
-fn sizes_that_lie() {
+fn wrong_sizes_are_handled() {
     for (which, bytes) in originals().iter().take(5).enumerate() {
         let size = bytes.len();
         for at in (18..size.min(2_000)).chain(size.saturating_sub(400)..size - 8).step_by(13) {
-            for lie in [u64::MAX, 1 << 62, 1 << 40, 1 << 27, size as u64, 0x00ff_ffff_00ff_ffff] {
+            for wrong in [u64::MAX, 1 << 62, 1 << 40, 1 << 27, size as u64, 0x00ff_ffff_00ff_ffff] {
                 let mut bytes = bytes.clone();
-                bytes[at..at + 8].copy_from_slice(&lie.to_le_bytes());
-                survives(&bytes, &format!("file {which}: {lie} at {at}"));
+                bytes[at..at + 8].copy_from_slice(&wrong.to_le_bytes());
+                check_limits(&bytes, &format!("file {which}: {wrong} at {at}"));
             }
         }
     }
 }
 
 #[test]
-fn a_cut_file_keeps_what_is_there_and_says_so() {
+fn a_cut_file_keeps_its_events_and_reports_the_cut() {
     let mut d = TraceDat::new(Shape::PLAIN, 1);
     d.cpu(0).switch(1_000, 0, 0, 11).turn().switch(2_000, 11, 1, 0);
-    let whole = d.file();
-    let read = file(&whole[..whole.len() - 4096]).unwrap();
-    assert_eq!(read.told(), ["0 cpu0 swapper/0:0 Runnable → t11:11", "0 cpu0 lost -1 of Some(0): 0–∞"]);
-    assert_eq!(read.troubles.0.keys().collect::<Vec<_>>(), [&"the file ends before a CPU's events do"]);
+    let bytes = d.file();
+    let read = file(&bytes[..bytes.len() - 4096]).unwrap();
+    assert_eq!(read.lines(), ["0 cpu0 swapper/0:0 Runnable → t11:11", "0 cpu0 lost -1 of Some(0): 0–∞"]);
+    assert_eq!(read.anomalies.0.keys().collect::<Vec<_>>(), [&"the file ends before a CPU's events do"]);
 }
 
 #[test]
-fn a_damaged_page_costs_only_itself() {
+fn only_the_damaged_page_is_lost() {
     let mut d = TraceDat::new(Shape::PLAIN, 1);
     d.cpu(0).switch(1_000, 0, 0, 11).turn().switch(2_000, 11, 1, 0).turn().switch(3_000, 0, 0, 12);
     let mut bytes = d.file();
@@ -105,12 +106,12 @@ fn a_damaged_page_costs_only_itself() {
         "2000 cpu0 lost -1 of Some(0): 0–2000",
         "2000 cpu0 swapper/0:0 Runnable → t12:12",
     ];
-    assert_eq!(read.told(), expected);
-    assert_eq!(read.troubles.0.len(), 1);
+    assert_eq!(read.lines(), expected);
+    assert_eq!(read.anomalies.0.len(), 1);
 }
 
 #[test]
-fn two_cpus_cannot_share_data() {
+fn cpus_with_the_same_data_are_refused() {
     let mut d = TraceDat::new(Shape::PLAIN, 2);
     d.cpu(0).switch(1_000, 0, 0, 11);
     d.cpu(1).switch(1_000, 0, 0, 12);
@@ -119,5 +120,5 @@ fn two_cpus_cannot_share_data() {
     let first: Vec<u8> = bytes[table..table + 16].to_vec();
     bytes[table + 16..table + 32].copy_from_slice(&first);
     let refused = file(&bytes).err().unwrap();
-    assert!(refused.what.contains("should both stand here"), "{refused}");
+    assert!(refused.what.contains("overlap"), "{refused}");
 }

@@ -1,11 +1,11 @@
-//! One trait of the format each, in files written here.
+//! Tests single features of the format, in files written here.
 
 use crate::file;
 use crate::writer::{Order, Ring, Shape, TraceDat};
-use model::{MarkEdge, Pid, StackFrame, Tid, What};
+use model::{EventKind, MarkEdge, Pid, StackFrame, Tid};
 use testkit::Rng;
 
-/// Every shape that a file may have.
+/// Returns every shape that a file may have.
 fn shapes() -> Vec<Shape> {
     let mut shapes = Vec::new();
     for order in [Order::Little, Order::Big] {
@@ -20,8 +20,8 @@ fn shapes() -> Vec<Shape> {
 }
 
 #[test]
-fn the_same_events_in_every_shape() {
-    let made = |shape| {
+fn events_are_equal_in_every_shape() {
+    let read_shape = |shape| {
         let mut rng = Rng(7);
         let mut d = TraceDat::new(shape, 3);
         d.cmdlines = "11 eleven\n12 <...>\n13 a name with blanks\n";
@@ -39,42 +39,42 @@ fn the_same_events_in_every_shape() {
             };
         }
         let read = file(&d.file()).unwrap();
-        assert!(read.troubles.0.is_empty() && read.late == 0 && read.stopped.is_none(), "{shape:?}");
+        assert!(read.anomalies.0.is_empty() && read.late == 0 && read.stopped.is_none(), "{shape:?}");
         assert_eq!(read.facts.clock, "ftrace local", "{shape:?}");
         assert_eq!(read.facts.online.len(), 3, "{shape:?}");
         read.all()
     };
-    let expected = made(Shape::PLAIN);
+    let expected = read_shape(Shape::PLAIN);
     assert!(expected.len() > 400, "{}", expected.len());
     for shape in shapes() {
-        assert_eq!(made(shape), expected, "{shape:?}");
+        assert_eq!(read_shape(shape), expected, "{shape:?}");
     }
 }
 
 #[test]
-fn what_is_told_aside_comes_before_everything() {
+fn names_from_the_header_come_first() {
     let mut d = TraceDat::new(Shape::PLAIN, 1);
     d.cmdlines = "11 eleven\n12 <...>\nnonsense\n";
     d.text_option(8, "11 10\n");
     d.cpu(0).switch(500, 0, 256, 11).switch(700, 11, 1, 0);
-    let told = file(&d.file()).unwrap().all();
+    let lines = file(&d.file()).unwrap().all();
     let expected = [
         "-∞ cpu-1 11 of -1 is \"eleven\"",
         "-∞ cpu-1 11 of 10 is \"\"",
         "0 cpu0 swapper/0:0 Preempted → t11:11",
         "200 cpu0 t11:11 Blocked → swapper/0:0",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(lines, expected);
 }
 
 #[test]
-fn events_lost_before_a_page() {
+fn events_lost_before_a_page_are_read() {
     for shape in shapes().into_iter().filter(|s| s.page == 4096) {
         let mut d = TraceDat::new(shape, 2);
         d.cpu(0).switch(1_000, 0, 0, 11).lose(Some(9)).switch(5_000, 12, 1, 0).lose(None).switch(9_000, 0, 0, 11);
         d.cpu(1).lose(Some(3)).switch(2_000, 0, 0, 13).lose(None);
         let read = file(&d.file()).unwrap();
-        let losses: Vec<_> = read.told().into_iter().filter(|t| t.contains("lost")).collect();
+        let losses: Vec<_> = read.lines().into_iter().filter(|t| t.contains("lost")).collect();
         let expected = [
             "1000 cpu1 lost 3 of Some(1): -∞–1000",
             "1000 cpu1 lost -1 of Some(1): 1000–∞",
@@ -82,35 +82,35 @@ fn events_lost_before_a_page() {
             "8000 cpu0 lost -1 of Some(0): 4000–8000",
         ];
         assert_eq!(losses, expected, "{shape:?}");
-        assert!(read.troubles.0.is_empty(), "{shape:?}: {:?}", read.troubles);
+        assert!(read.anomalies.0.is_empty(), "{shape:?}: {:?}", read.anomalies);
     }
 }
 
 #[test]
-fn events_lost_nobody_knows_when() {
+fn events_lost_at_an_unknown_time_are_read() {
     let stats = |overrun: u32, dropped: u32| {
         let mut d = TraceDat::new(Shape::SEVEN, 1);
         d.text_option(2, &format!("CPU: 0\noverrun: {overrun}\ncommit overrun: 0\ndropped events: {dropped}\n"));
         d.text_option(2, "\nBuffer: other\n\n").text_option(2, "CPU: 0\noverrun: 0\ndropped events: 77\n");
         d.cpu(0).lose(Some(4)).switch(1_000, 0, 0, 11);
-        file(&d.file()).unwrap().told().into_iter().filter(|t| t.contains("∞–∞")).collect::<Vec<_>>()
+        file(&d.file()).unwrap().lines().into_iter().filter(|t| t.contains("∞–∞")).collect::<Vec<_>>()
     };
-    assert_eq!(stats(4, 0), [""; 0], "the page told of them");
+    assert_eq!(stats(4, 0), [""; 0], "the page reports them");
     assert_eq!(stats(4, 2), ["0 cpu0 lost 2 of Some(0): -∞–∞"]);
     assert_eq!(stats(5, 2), ["0 cpu0 lost 3 of Some(0): -∞–∞"]);
 }
 
 #[test]
-fn a_time_of_its_own_wraps_after_59_bits() {
+fn an_absolute_time_overflows_after_59_bits() {
     let mut d = TraceDat::new(Shape::PLAIN, 1);
     let wraps = 3 << 59;
     d.cpu(0).other(wraps - 50, 12).absolute(wraps + 20).other(wraps + 30, 12);
     let read = file(&d.file()).unwrap();
-    assert_eq!(read.told(), ["0 cpu0 Sample", "80 cpu0 Sample"]);
+    assert_eq!(read.lines(), ["0 cpu0 Sample", "80 cpu0 Sample"]);
 }
 
 #[test]
-fn marks_of_programs() {
+fn marks_of_programs_are_read() {
     let mut d = TraceDat::new(Shape { order: Order::Big, long: 4, ..Shape::SEVEN }, 1);
     d.cpu(0)
         .print(1_000, 42, "B|40|draw")
@@ -122,8 +122,8 @@ fn marks_of_programs() {
         .events
         .iter()
         .map(|e| match e.what {
-            What::Mark(m) => format!("{:?} {:?} {:?} {}", m.tid, m.pid, m.edge, read.name(m.name)),
-            What::Value { pid, name, value } => format!("{pid:?} {} {value}", read.name(name)),
+            EventKind::Mark(m) => format!("{:?} {:?} {:?} {}", m.tid, m.pid, m.edge, read.name(m.name)),
+            EventKind::Value { pid, name, value } => format!("{pid:?} {} {value}", read.name(name)),
             other => format!("{other:?}"),
         })
         .collect();
@@ -138,7 +138,7 @@ fn marks_of_programs() {
 }
 
 #[test]
-fn a_page_of_more_than_is_handed_out_at_once() {
+fn a_page_larger_than_a_batch_is_read() {
     let shape = Shape { page: 1 << 20, ..Shape::SEVEN };
     let mut d = TraceDat::new(shape, 2);
     d.cpu(0).lose(Some(5));
@@ -148,12 +148,12 @@ fn a_page_of_more_than_is_handed_out_at_once() {
     d.cpu(1).switch(2_500, 0, 0, 11);
     let read = file(&d.file()).unwrap();
     assert_eq!((read.events.len(), read.late), (80_002, 0));
-    assert_eq!(read.told()[0], "0 cpu0 lost 5 of Some(0): -∞–0");
+    assert_eq!(read.lines()[0], "0 cpu0 lost 5 of Some(0): -∞–0");
     assert!(read.events.is_sorted_by_key(|e| e.at));
 }
 
 #[test]
-fn clocks() {
+fn all_clocks_are_read_or_refused() {
     let with = |clock: &'static str, options: &[(u16, Vec<u8>)]| {
         let mut d = TraceDat::new(Shape::SEVEN, 1);
         d.clock = clock;
@@ -163,11 +163,11 @@ fn clocks() {
     };
     let mono = with("mono", &[]).unwrap();
     assert_eq!(mono.facts.clock, "CLOCK_MONOTONIC (mono)");
-    // 3 >> 1: a tick and a half of a nanosecond each; then the offset, which moves both.
+    // 3 >> 1: each tick is 1.5 ns; the offset moves both times.
     let tsc = [&3_u32.to_le_bytes()[..], &1_u32.to_le_bytes(), &[0; 8]].concat();
     let read = with("x86-tsc", &[(14, tsc.clone()), (7, b"-500\0".to_vec())]).unwrap();
     assert_eq!(read.facts.clock, "ftrace x86-tsc, as ns, shifted by the file's own offset");
-    assert_eq!(read.told(), ["0 cpu0 Sample", "3000 cpu0 Sample"]);
+    assert_eq!(read.lines(), ["0 cpu0 Sample", "3000 cpu0 Sample"]);
     for (clock, options) in [("x86-tsc", &[][..]), ("counter", &[(14, tsc)][..]), ("uptime", &[][..])] {
         let refused = with(clock, options).err().unwrap();
         assert!(refused.what.contains("record with"), "{refused}");
@@ -177,7 +177,7 @@ fn clocks() {
 }
 
 #[test]
-fn the_instance_that_has_events() {
+fn the_instance_with_the_most_events_is_read() {
     for shape in [Shape::PLAIN, Shape::SEVEN] {
         let other = |events: u64| {
             let mut ring = Ring::new(shape);
@@ -195,22 +195,22 @@ fn the_instance_that_has_events() {
         d.cpu(0).other(500, 12);
         let read = file(&d.file()).unwrap();
         assert_eq!(read.events.len(), 1);
-        let lack = "Only the top instance was read; its events stand beside others of \"few\", \"many\".";
+        let lack = "Only the top instance was read. Instances not read: \"few\", \"many\".";
         assert!(read.facts.lacks.iter().any(|l| l == lack), "{:?}", read.facts.lacks);
     }
 }
 
 #[test]
-fn what_is_not_described_was_not_recorded() {
+fn events_without_a_description_are_samples() {
     let mut d = TraceDat::new(Shape::PLAIN, 1);
     d.cpu(0).switch(1_000, 0, 0, 11).record(1_100, &[0xff; 40]);
     let read = file(&d.file()).unwrap();
     assert_eq!((read.facts.has_waking, read.facts.has_wakeup), (None, Some(false)));
-    assert_eq!(read.told()[1], "100 cpu0 Sample", "of an event that is not described");
+    assert_eq!(read.lines()[1], "100 cpu0 Sample", "an event without a description");
 }
 
 #[test]
-fn other_kinds_of_file_are_refused() {
+fn unsupported_files_are_refused() {
     let mut d = TraceDat::new(Shape::PLAIN, 1);
     d.cpu(0).switch(1_000, 0, 0, 11);
     let bytes = d.file();
@@ -227,10 +227,10 @@ fn other_kinds_of_file_are_refused() {
     assert!(piped.err().unwrap().what.contains("pipe"));
 }
 
-/// Callchains stand behind the switch at which they were taken, named by the file's own list: what a function returns to may be
-/// where the next one begins. Of a waking, and of another thread, they are not the switch's.
+/// Callchains follow the switch at which they were taken, with names from the file's own list. A return address may be the start of the
+/// next function. The callchain of a wakeup or of another thread does not belong to the switch.
 #[test]
-fn where_threads_left_their_cpu() {
+fn switches_have_their_callchains() {
     for shape in shapes() {
         let mut d = TraceDat::new(shape, 2);
         d.symbols = if shape.long == 8 {
@@ -246,9 +246,10 @@ fn where_threads_left_their_cpu() {
             d.cpu(0).switch(at + 500, 12, 1, 11).kernel_stack(at + 600, 11, &chain[1..]);
         }
         let read = file(&d.file()).unwrap();
-        assert!(read.troubles.0.is_empty() && read.late == 0 && read.stopped.is_none(), "{shape:?}");
+        assert!(read.anomalies.0.is_empty() && read.late == 0 && read.stopped.is_none(), "{shape:?}");
         let stacks = |tid: i32| {
-            let of = |e: &model::Event| if let What::Switch(s) = e.what { Some((s.prev, s.stack.0)) } else { None };
+            let of =
+                |e: &model::Event| if let EventKind::Switch(s) = e.what { Some((s.prev, s.stack.0)) } else { None };
             let stacks = read.events.iter().filter_map(of).filter(move |(prev, _)| *prev == Tid(tid));
             stacks.map(|(_, stack)| stack).collect::<Vec<_>>()
         };

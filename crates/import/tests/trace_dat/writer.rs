@@ -1,4 +1,4 @@
-//! Writes trace.dat in memory: both versions, of either byte order, any page size, packed or not.
+//! Writes trace.dat in memory: both versions, either byte order, any page size, compressed or not.
 
 use flate2::{Compression, write::ZlibEncoder};
 use std::io::Write;
@@ -17,7 +17,7 @@ pub enum Order {
     Big,
 }
 
-/// Bytes under way.
+/// A buffer of bytes in a byte order.
 #[derive(Clone, Debug)]
 pub struct Bytes(pub Order, pub Vec<u8>);
 
@@ -64,7 +64,7 @@ impl Bytes {
     }
 }
 
-/// How a file is written.
+/// The format of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
     pub order: Order,
@@ -91,7 +91,7 @@ impl Shape {
         }
     }
 
-    /// Packed size, size, packed bytes.
+    /// Returns the compressed size, the size, and the compressed bytes.
     fn chunk(self, bytes: &[u8]) -> Vec<u8> {
         let packed = self.pack(bytes);
         Bytes::new(self.order).u32(packed.len() as u32).u32(bytes.len() as u32).raw(&packed).1
@@ -106,7 +106,7 @@ pub struct Ring {
     events: Vec<u8>,
     begin: u64,
     last: u64,
-    /// Events were lost before the page under way: how many, where that is told.
+    /// The number of events lost before the current page, if recorded.
     lost: Option<Option<u64>>,
 }
 
@@ -124,7 +124,7 @@ impl Ring {
         }
     }
 
-    /// Ends the page.
+    /// Ends the current page.
     pub fn turn(&mut self) -> &mut Self {
         let counted = self.lost.flatten();
         let flags = self.lost.map_or(0, |_| 1 << 31) | counted.map_or(0, |_| 1 << 30);
@@ -137,7 +137,7 @@ impl Ring {
         self
     }
 
-    /// Events are lost here: how many, where that is told.
+    /// Marks lost events here, with their number if recorded.
     pub fn lose(&mut self, events: Option<u64>) -> &mut Self {
         if !self.events.is_empty() {
             self.turn();
@@ -146,7 +146,7 @@ impl Ring {
         self
     }
 
-    /// A record's or another entry's first word.
+    /// Adds the first word of a record or another entry.
     pub fn head(&mut self, kind: u32, delta: u64) -> &mut Self {
         let delta = delta as u32 & 0x7ff_ffff;
         let word = if self.shape.order == Order::Little { kind | delta << 5 } else { kind << 27 | delta };
@@ -159,7 +159,7 @@ impl Ring {
         self
     }
 
-    /// A time of its own (its lower 59 bits), after which the next record comes.
+    /// Adds an absolute time (its lower 59 bits) for the next record.
     pub fn absolute(&mut self, at: u64) -> &mut Self {
         self.room(400, at);
         self.head(31, at).word((at >> 27) as u32);
@@ -167,7 +167,7 @@ impl Ring {
         self
     }
 
-    /// A record that was given up again, after its time had been taken.
+    /// Adds a discarded record, whose time still counts.
     pub fn discarded(&mut self, at: u64, size: usize) -> &mut Self {
         self.room(size + 16, at);
         let mut delta = at - self.last;
@@ -201,7 +201,7 @@ impl Ring {
         self
     }
 
-    /// A sched_switch; `state` as the kernel numbers it.
+    /// Adds a sched_switch; `state` is the kernel's number.
     pub fn switch(&mut self, at: u64, prev: i32, state: u64, next: i32) -> &mut Self {
         let name = |tid: i32| if tid == 0 { "swapper/0".to_owned() } else { format!("t{tid}") };
         let b = Bytes::new(self.shape.order).u16(SWITCH_ID).u16(0).i32(prev).comm(&name(prev)).i32(prev).i32(120);
@@ -214,20 +214,20 @@ impl Ring {
         self.record(at, &b.i32(tid).i32(120).i32(1).1)
     }
 
-    /// What a program writes to trace_marker.
+    /// Adds a text that a program wrote to trace_marker.
     pub fn print(&mut self, at: u64, tid: i32, text: &str) -> &mut Self {
         let b = Bytes::new(self.shape.order).u16(PRINT_ID).u16(0).i32(tid).long(self.shape.long, 0xffff);
         self.record(at, &b.raw(text.as_bytes()).raw(b"\n\0").padded(4).1)
     }
 
-    /// The kernel's callchain of the thread that is current: where each function returns to.
+    /// Adds a kernel callchain of the current thread, as return addresses.
     pub fn kernel_stack(&mut self, at: u64, tid: i32, callers: &[u64]) -> &mut Self {
         let b = Bytes::new(self.shape.order).u16(STACK_ID).u16(0).i32(tid).i32(callers.len() as i32).padded(8);
         let b = callers.iter().fold(b, |b, caller| b.long(self.shape.long, *caller));
         self.record(at, &b.1)
     }
 
-    /// A record of an event that nothing is read of.
+    /// Adds a record of an event that is not read.
     pub fn other(&mut self, at: u64, size: usize) -> &mut Self {
         let b = Bytes::new(self.shape.order).u16(LONG_ID).u16(0).i32(1);
         let mut raw = b.1;
@@ -244,18 +244,18 @@ impl Ring {
     }
 }
 
-/// A trace.dat to be.
+/// A trace.dat being written.
 #[derive(Clone, Debug)]
 pub struct TraceDat {
     pub shape: Shape,
-    /// Instances: name and CPUs; the first is the top one.
+    /// The instances with name and CPUs; the first is the top instance.
     pub instances: Vec<(&'static str, Vec<Ring>)>,
     pub options: Vec<(u16, Vec<u8>)>,
     pub clock: &'static str,
     pub cmdlines: &'static str,
     /// The kernel's functions, as /proc/kallsyms lists them.
     pub symbols: &'static str,
-    /// Events described.
+    /// The described events.
     pub formats: Vec<String>,
 }
 
@@ -266,7 +266,7 @@ impl TraceDat {
         Self { shape, instances, options: Vec::new(), clock: "local", cmdlines: "", symbols: "", formats }
     }
 
-    /// A CPU of the top instance.
+    /// Returns a CPU of the top instance.
     pub fn cpu(&mut self, cpu: usize) -> &mut Ring {
         &mut self.instances[0].1[cpu]
     }
@@ -326,7 +326,7 @@ impl TraceDat {
         self.bytes().u64(self.cmdlines.len() as u64).raw(self.cmdlines.as_bytes()).1
     }
 
-    /// Each CPU's pages behind `b`, at multiples of a page; with their places.
+    /// Appends the pages of each CPU to `b`, at multiples of a page; returns their places.
     fn pages(&self, mut b: Bytes, cpus: &[Ring]) -> (Bytes, Vec<(u64, u64)>) {
         let mut places = Vec::new();
         for ring in cpus {
@@ -335,7 +335,7 @@ impl TraceDat {
             if self.shape.codec != "none" && !data.is_empty() {
                 let chunks: Vec<Vec<u8>> = data.chunks(3 * self.shape.page).map(|c| self.shape.chunk(c)).collect();
                 let chunked = chunks.concat();
-                size = chunked.len(); // without the count, as trace-cmd has it
+                size = chunked.len(); // without the count, as in trace-cmd
                 data = [self.bytes().u32(chunks.len() as u32).1, chunked].concat();
             }
             b = b.padded(self.shape.page);
@@ -398,7 +398,7 @@ impl TraceDat {
             options = options.u16(id).u32(8).u64(b.1.len() as u64);
             b = self.section(b, id, &content);
         }
-        // The first list names the second, as trace-cmd writes them.
+        // The first list refers to the second, as in trace-cmd.
         let first = b.1.len();
         let list = options.clone().u16(0).u32(8);
         b = b.u16(0).u16(0).u32(0).u64(list.1.len() as u64 + 8).raw(&list.1);

@@ -1,34 +1,39 @@
-//! The table of block I/O.
+//! The table of block I/O requests.
 
 use super::columns::{Count, Int, Ns, Thread};
 use crate::Text;
 use crate::column::table;
 
 table! {
-    /// Requests to block devices, and how long threads waited meanwhile.
+    /// Requests to block devices, and how long threads were blocked meanwhile.
     BLOCK_IO: block_io {
         version: 1,
         made_from: Analysis,
         large: false,
-        doc: "Requests to block devices by device, operation and the thread that issued them, how long they took from issue to \
-              completion, and for how long that thread was blocked while one of them was under way. A thread that reads mostly issues \
-              its own requests; written data mostly is issued by a kernel thread, so that a thread which waits for it has no row.",
+        doc: "Requests to block devices by device, operation and issuing thread, their time from issue to \
+              completion, and how long the issuing thread was blocked meanwhile. A reading thread usually issues its \
+              own requests. Written data is usually written back by a kernel thread, so a thread that waits for it \
+              has no row.",
         key: [DEVICE, OPERATION, THREAD],
         columns: {
-            DEVICE: Text = "The device by its numbers, as lsblk prints them.",
-            OPERATION: Text = "read, write, flush, discard or other.",
-            THREAD: Option<Thread> = "The thread that issued them; null: an interrupt did, or it is not known.",
-            REQUESTS: Count = "Requests issued within the time asked for.",
-            BYTES: Int = "How much of the device they are about.",
-            COMPLETED: Count = "Requests done within the time asked for, whenever they were issued.",
-            IO_NS: Ns = "From issue to completion, summed over requests, as far as it lies in the time asked for.",
-            LONGEST_NS: Option<Ns> = "The longest of those that were issued and done within it; null: there is none.",
+            DEVICE: Text = "Device as `major:minor`, as lsblk prints it.",
+            OPERATION: Text = "`read`, `write`, `flush`, `discard` or `other`.",
+            THREAD: Option<Thread> =
+                "Key of the thread that issued the requests; null if an interrupt issued them or the thread is \
+                 unknown.",
+            REQUESTS: Count = "Number of requests issued in the requested range.",
+            BYTES: Int = "Total size of these requests in bytes.",
+            COMPLETED: Count = "Number of requests completed in the requested range, whenever they were issued.",
+            IO_NS: Ns =
+                "Time from issue to completion, summed over all requests, as far as it lies in the requested range.",
+            LONGEST_NS: Option<Ns> =
+                "The longest request issued and completed in the requested range; null if there is none.",
             BLOCKED_NS: Option<Ns> =
-                "The thread was blocked while at least one of these requests was under way: it waited for the device, or for something \
-                 else at the same time. Null without a thread.",
-            UNISSUED: Count =
-                "Completions of requests whose issue was not recorded: from before the recording, too many at once, or, as a write that \
-                 only asks for a flush, never issued as such.",
+                "Time the thread was blocked while at least one of these requests was in flight. It waited for the \
+                 device, or for something else at the same time. Null if `thread` is null.",
+            MISSING_ISSUES: Count =
+                "Number of completions without a recorded issue: issued before the recording, too many requests in \
+                 flight at the same time, or never issued as such (a write that only requests a flush).",
         }
     }
 }

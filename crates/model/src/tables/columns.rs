@@ -1,10 +1,10 @@
-//! What columns hold: the words that declarations have for it. Some say all that there is to say of a column.
+//! Column types, as used in table declarations. Some have the documentation of their columns.
 
 use crate::column::{ColumnType, Text};
 use crate::table::Kind;
 
 macro_rules! column_types {
-    ($($(#[$meta:meta])* $name:ident: $kind:ident $unit:literal $value:ty $(, thread $of_thread:literal)? $(, $doc:literal)?;)+) => { $(
+    ($($(#[$meta:meta])* $name:ident: $kind:ident $unit:literal $value:ty $(, thread $is_key:literal)? $(, $doc:literal)?;)+) => { $(
         $(#[$meta])*
         #[derive(Clone, Copy, Debug)]
         pub struct $name;
@@ -13,7 +13,7 @@ macro_rules! column_types {
             type Value = $value;
             const KIND: Kind = Kind::$kind;
             const UNIT: &'static str = $unit;
-            $(const OF_THREAD: bool = $of_thread;)?
+            $(const IS_THREAD_KEY: bool = $is_key;)?
             $(const DOC: &'static str = $doc;)?
         }
     )+ };
@@ -27,44 +27,44 @@ impl ColumnType for Text {
 column_types! {
     /// A number without a unit.
     Int: Int "" i64;
-    /// A time, or a point in time.
+    /// A duration, or a point in time.
     Ns: Int "ns" i64;
-    /// How many.
+    /// A count.
     Count: Int "count" i64;
     /// A frequency.
     Khz: Int "kHz" i64;
-    /// A part of a whole, or how many times something is something else.
+    /// A share or a factor.
     Ratio: Float "ratio" f64;
-    /// A time with parts of a nanosecond.
+    /// A duration with fractions of a nanosecond.
     MeanNs: Float "ns" f64;
-    /// How many in the mean.
+    /// A mean count.
     MeanCount: Float "count" f64;
-    /// How often in a second.
+    /// A rate per second.
     PerSecond: Float "1/s" f64;
-    /// Yes or no.
+    /// A truth value.
     Bool: Bool "" bool;
-    /// The key of `threads` itself.
-    Life: Int "" i64, "One life of one thread, numbered by first appearance in the trace; 0 is idle.";
-    /// A key of `threads`, whose name can stand beside it.
-    Thread: Int "" i64, thread true, "One life of one thread, numbered by first appearance in the trace; 0 is idle.";
-    /// The kernel's number of a thread.
-    Tid: Int "" i64, "The kernel's number of the thread; numbers are used again.";
-    /// Which of the lives of a thread's number.
-    LifeOfTid: Int "" i64, "Which life of this number: 0, 1, …";
+    /// The key of the table `threads`.
+    InstanceKey: Int "" i64, "Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task.";
+    /// A reference to a key of the table `threads`, for which a column with the name can be added.
+    Thread: Int "" i64, thread true, "Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task.";
+    /// A thread ID.
+    Tid: Int "" i64, "Thread ID in the kernel; TIDs are reused.";
+    /// Which of the thread instances with the same TID.
+    InstanceOfTid: Int "" i64, "Which instance of this TID: 0, 1, …";
     /// The kernel's number of a CPU.
-    Cpu: Int "" i64, "The kernel's number of the logical processor.";
+    Cpu: Int "" i64, "CPU number in the kernel (a logical processor).";
     /// A type of core.
-    CoreType: Text "" Text, "performance, middle, efficient, low_power, or uniform where one class or none is known.";
+    CoreType: Text "" Text, "`performance`, `middle`, `efficient`, `low_power`, or `uniform` if the machine has one core class or none is known.";
     /// When something began.
-    Start: Int "ns" i64, "When it began.";
+    Start: Int "ns" i64, "Start time.";
     /// When something ended.
-    End: Int "ns" i64, "When it ended.";
+    End: Int "ns" i64, "End time.";
     /// A CPU's frequency.
-    Frequency: Int "kHz" i64, "The frequency that the source told last; null: none was told yet, or more were told than are kept apart.";
+    Frequency: Int "kHz" i64, "The last reported frequency; null if none was reported yet, or if there are more distinct frequencies than are kept apart.";
     /// The program of a frame log.
-    Application: Text "" Text, "The program, where told.";
-    /// Its process.
-    Process: Int "" i64, "Its process, where told.";
-    /// One of its swap chains.
-    SwapChain: Text "" Text, "The address of the swap chain, where told.";
+    Application: Text "" Text, "Name of the program; null if not recorded.";
+    /// The process of a frame log.
+    Process: Int "" i64, "Process ID; null if not recorded.";
+    /// A swap chain of a frame log.
+    SwapChain: Text "" Text, "Address of the swap chain; null if not recorded.";
 }

@@ -1,30 +1,36 @@
-//! Tables of what programs mark.
+//! Tables of the stretches that programs mark.
 
 use super::columns::{Bool, Count, End, Int, Ns, Start, Thread};
 use crate::Text;
 use crate::column::table;
 
 table! {
-    /// What marked stretches took, and what their threads did meanwhile.
+    /// Marked stretches, summed by name.
     MARKS: marks {
         version: 1,
         made_from: Analysis,
         large: false,
-        doc: "How long the stretches took that a thread or process marked, by name, and what the thread did meanwhile. A stretch \
-              within another is a part of both.",
+        doc: "Durations of the stretches that a thread or process marked, by name, and the states of the thread \
+              meanwhile. A nested stretch also counts for the stretches around it.",
         key: [THREAD, PID, NAME],
         columns: {
-            THREAD: Option<Thread> = "The thread that marked them; null: they are of a process or of the machine.",
-            PID: Option<Int> = "The process, where told.",
-            NAME: Option<Text> = "What the program calls them.",
-            COUNT: Count = "Stretches that ended, and moments.",
-            OPEN: Count = "Stretches that had not ended at the end, counted up to there.",
-            DURATION_NS: Ns = "From begin to end, in all.",
-            LONGEST_NS: Ns = "The longest one.",
-            RUNNING_NS: Option<Ns> = "Of that the thread was on a CPU.",
-            READY_NS: Option<Ns> = "Of that it could run, but did not; null where the source has no wakings.",
-            BLOCKED_NS: Option<Ns> = "Of that it waited for something.",
-            UNKNOWN_NS: Option<Ns> = "Of that nobody can say what it did.",
+            THREAD: Option<Thread> =
+                "Key of the thread that marked them; null if they belong to a process or to the machine.",
+            PID: Option<Int> = "Process ID; null if not recorded.",
+            NAME: Option<Text> = "Name that the program gave them.",
+            COUNT: Count = "Number of stretches that ended, and of instants.",
+            OPEN: Count = "Number of stretches without a recorded end; they count up to the end of the recording.",
+            DURATION_NS: Ns = "Total time from begin to end.",
+            LONGEST_NS: Ns = "The longest stretch.",
+            RUNNING_NS: Option<Ns> =
+                "The part of `duration_ns` in which the thread was on a CPU; null if there is no thread.",
+            READY_NS: Option<Ns> =
+                "The part of `duration_ns` in which the thread was runnable but not running; null if there is no \
+                 thread or the source has no wakeups.",
+            BLOCKED_NS: Option<Ns> =
+                "The part of `duration_ns` in which the thread was blocked; null if there is no thread.",
+            UNKNOWN_NS: Option<Ns> =
+                "The part of `duration_ns` in which the state of the thread is unknown; null if there is no thread.",
         }
     }
 }
@@ -35,21 +41,27 @@ table! {
         version: 1,
         made_from: Analysis,
         large: true,
-        doc: "Every stretch that a thread or process marked, in order of end, and what the thread did meanwhile: a frame each, where \
-              a program marks its frames.",
+        doc: "Every stretch that a thread or process marked, in order of end, and the states of the thread \
+              meanwhile: one row per frame if a program marks its frames.",
         key: [THREAD, PID, NAME, START_NS, END_NS],
         columns: {
-            THREAD: Option<Thread> = "The thread that marked it; null: it is of a process or of the machine.",
-            PID: Option<Int> = "The process, where told.",
-            NAME: Option<Text> = "What the program calls it.",
+            THREAD: Option<Thread> =
+                "Key of the thread that marked it; null if it belongs to a process or to the machine.",
+            PID: Option<Int> = "Process ID; null if not recorded.",
+            NAME: Option<Text> = "Name that the program gave it.",
             START_NS: Start,
             END_NS: End,
-            ENDED: Bool = "Whether its end was marked; otherwise it goes up to the recording's.",
-            DURATION_NS: Ns = "From begin to end.",
-            RUNNING_NS: Option<Ns> = "Of that the thread was on a CPU.",
-            READY_NS: Option<Ns> = "Of that it could run, but did not; null where the source has no wakings.",
-            BLOCKED_NS: Option<Ns> = "Of that it waited for something.",
-            UNKNOWN_NS: Option<Ns> = "Of that nobody can say what it did.",
+            ENDED: Bool = "Whether its end was recorded; otherwise it lasts to the end of the recording.",
+            DURATION_NS: Ns = "Time from begin to end.",
+            RUNNING_NS: Option<Ns> =
+                "The part of `duration_ns` in which the thread was on a CPU; null if there is no thread.",
+            READY_NS: Option<Ns> =
+                "The part of `duration_ns` in which the thread was runnable but not running; null if there is no \
+                 thread or the source has no wakeups.",
+            BLOCKED_NS: Option<Ns> =
+                "The part of `duration_ns` in which the thread was blocked; null if there is no thread.",
+            UNKNOWN_NS: Option<Ns> =
+                "The part of `duration_ns` in which the state of the thread is unknown; null if there is no thread.",
         }
     }
 }

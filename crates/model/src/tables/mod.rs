@@ -1,6 +1,6 @@
-//! Every table of corewise, declared once.
+//! The declarations of all tables.
 //!
-//! The states, counts and laws are defined in ACCOUNTING.md; times named `…_ns` are nanoseconds, points in time count from
+//! docs/accounting.md defines the states, counts and invariants. Columns named `…_ns` hold nanoseconds; points in time count from
 //! the start of the recording.
 
 mod block;
@@ -14,6 +14,7 @@ mod parked;
 mod power;
 mod priority;
 mod regions;
+pub mod renamed;
 mod slow;
 mod smt;
 mod wait;
@@ -35,187 +36,200 @@ pub use wait::*;
 use crate::Text;
 use crate::column::table;
 use crate::table::{Col, Kind, TableDef};
-use columns::{CoreType, Count, Cpu, End, Int, Life, LifeOfTid, Ns, Ratio, Start, Thread, Tid};
+use columns::{CoreType, Count, Cpu, End, InstanceKey, InstanceOfTid, Int, Ns, Ratio, Start, Thread, Tid};
 
 table! {
-    /// What each thread did, in sums.
+    /// Time sums of each thread.
     THREADS: threads {
         version: 1,
         made_from: Totals,
         large: false,
-        doc: "What each life of each thread did: sums over the recording, which tile it from the life's begin to the end.",
+        doc: "Time each thread instance spent in each state, and how often it switched. The states tile the thread \
+              instance from its begin to the end of the recording.",
         key: [THREAD],
         columns: {
-            THREAD: Life,
+            THREAD: InstanceKey,
             TID: Tid,
-            LIFE: LifeOfTid,
-            PID: Option<Int> = "The process, where the source tells it.",
-            NAME: Option<Text> = "The last name seen.",
-            RUNNING_NS: Ns = "On a CPU.",
-            EXEC_NS: Option<Ns> = "What the kernel charged for running, summed over the stretches in which it is known.",
-            EXEC_OF_NS: Option<Ns> = "The running time of those stretches; less exec_ns it is stolen and interrupt time.",
-            READY_NS: Option<Ns> = "Could run, but did not; null where the source has no wakings.",
-            BLOCKED_NS: Ns = "Waited for something.",
-            UNKNOWN_NS: Ns = "Nobody can say what it did.",
-            EXITED_NS: Ns = "After its exit.",
-            LOSSY_NS: Ns = "The part of all these in which the source reports lost events.",
-            INVOLUNTARY: Count = "Switch-outs in a runnable state.",
-            VOLUNTARY: Count = "All other switch-outs.",
-            MAX_READY_NS: Option<Ns> = "The longest single wait for a CPU; null where the source has no wakings.",
-            MIGRATIONS: Count = "Switch-ins on a CPU other than the one it was on last.",
-            UNWOKEN: Count = "Switch-ins of a blocked thread whose waking was never seen.",
-            BEGIN_NS: Ns = "When this life began: the start of the recording, or its first waking.",
+            INSTANCE: InstanceOfTid,
+            PID: Option<Int> = "Process ID; null if not recorded.",
+            NAME: Option<Text> = "Last known name of the thread.",
+            RUNNING_NS: Ns = "Time on a CPU.",
+            EXEC_NS: Option<Ns> =
+                "CPU time that the kernel charged to the thread, summed over the stretches where it is known; null if \
+                 it is known for none.",
+            EXEC_OF_NS: Option<Ns> =
+                "Running time of the stretches that `exec_ns` covers. The difference to `exec_ns` is steal and \
+                 interrupt time.",
+            READY_NS: Option<Ns> = "Time runnable but not running; null if the source has no wakeups.",
+            BLOCKED_NS: Ns = "Time waiting for something other than a CPU.",
+            UNKNOWN_NS: Ns = "Time in an unknown state.",
+            EXITED_NS: Ns = "Time after its exit.",
+            LOSSY_NS: Ns = "The part of all times above in which the source reports lost events.",
+            INVOLUNTARY: Count = "Number of switch-outs in a runnable state.",
+            VOLUNTARY: Count = "Number of all other switch-outs.",
+            MAX_READY_NS: Option<Ns> = "The longest single wait for a CPU; null if the source has no wakeups.",
+            MIGRATIONS: Count = "Number of switch-ins on another CPU than the one it ran on before.",
+            UNWOKEN: Count = "Number of switch-ins of a blocked thread without a recorded wakeup.",
+            BEGIN_NS: Ns = "When the thread instance began: at the start of the recording, or at its first wakeup.",
         }
         inferred: INFERRED_NS,
     }
 }
 
 table! {
-    /// What each CPU did, in sums.
+    /// Time sums of each CPU.
     CPUS: cpus {
         version: 1,
         made_from: Totals,
         large: false,
-        doc: "What each CPU did: busy, idle and unknown tile the recording.",
+        doc: "Time each CPU was busy, idle or in an unknown state. The three times tile the recording.",
         key: [CPU],
         columns: {
             CPU: Cpu,
             CORE_TYPE: CoreType,
-            BUSY_NS: Ns = "Ran a thread.",
-            IDLE_NS: Ns = "Ran its idle task.",
-            UNKNOWN_NS: Ns = "Nobody can say.",
-            LOSSY_NS: Ns = "The part of these in which the source reports lost events of this CPU.",
-            SWITCHES: Count = "Context switches recorded on it.",
-            BROKEN: Count = "Switches whose previous thread is not the one that this CPU's last switch brought in.",
+            BUSY_NS: Ns = "Time running a thread.",
+            IDLE_NS: Ns = "Time running the idle task.",
+            UNKNOWN_NS: Ns = "Time in an unknown state.",
+            LOSSY_NS: Ns = "The part of all times above in which the source reports lost events of this CPU.",
+            SWITCHES: Count = "Number of context switches recorded on this CPU.",
+            BROKEN: Count =
+                "Number of inconsistent switches: the thread switched out is not the one that the previous switch \
+                 brought in.",
         }
         inferred: INFERRED_NS,
     }
 }
 
 table! {
-    /// Where each thread ran, CPU by CPU.
+    /// Running time by thread and CPU.
     THREAD_BY_CPU: thread_by_cpu {
         version: 1,
         made_from: Totals,
         large: false,
-        doc: "How long each thread ran on each CPU.",
+        doc: "Time each thread ran on each CPU.",
         key: [THREAD, CPU],
         columns: {
             THREAD: Thread,
             TID: Tid,
-            LIFE: LifeOfTid,
+            INSTANCE: InstanceOfTid,
             CPU: Cpu,
-            RUNNING_NS: Ns = "On this CPU.",
+            RUNNING_NS: Ns = "Time the thread ran on this CPU.",
         }
     }
 }
 
 table! {
-    /// Where each thread ran, by type of core.
+    /// Running time by thread and core class.
     THREAD_BY_CORE_TYPE: thread_by_core_type {
         version: 1,
         made_from: Totals,
         large: false,
-        doc: "How long each thread ran on each class of cores.",
+        doc: "Time each thread ran on each class of cores.",
         key: [THREAD, CORE_CLASS],
         columns: {
             THREAD: Thread,
             TID: Tid,
-            LIFE: LifeOfTid,
-            CORE_CLASS: Int = "0 = slowest class of the machine.",
+            INSTANCE: InstanceOfTid,
+            CORE_CLASS: Int = "Class of cores; 0 is the slowest class of the machine.",
             CORE_TYPE: CoreType,
-            RUNNING_NS: Ns = "On cores of this class.",
-            SHARE: Option<Ratio> = "Of the thread's running time.",
+            RUNNING_NS: Ns = "Time the thread ran on cores of this class.",
+            SHARE: Option<Ratio> = "Share of the thread's running time; null if it did not run.",
         }
     }
 }
 
 table! {
-    /// How many CPUs ran at once.
+    /// Number of CPUs busy at the same time.
     CONCURRENCY: concurrency {
         version: 1,
         made_from: Analysis,
         large: false,
-        doc: "For how long how many of the CPUs that have a switch ran a thread with certainty while how many were unknown.",
+        doc: "For how long how many CPUs were busy at the same time. Counts CPUs that have at least one switch.",
         key: [RUNNING, UNKNOWN],
         columns: {
-            RUNNING: Count = "CPUs that ran a thread with certainty.",
-            UNKNOWN: Count = "CPUs of which nobody can say.",
-            DURATION_NS: Ns = "How long in all.",
+            RUNNING: Count = "Number of CPUs known to run a thread.",
+            UNKNOWN: Count = "Number of CPUs in an unknown state.",
+            DURATION_NS: Ns = "Total time with these numbers of CPUs.",
         }
     }
 }
 
 table! {
-    /// Where the source reports lost events.
+    /// Lost events.
     LOSS: loss {
         version: 1,
         made_from: Spans,
         large: false,
-        doc: "Where the source reports lost events: from the last event delivered before to the first one after.",
+        doc: "Where the source reports lost events: from the last event before the loss to the first event after it.",
         key: [START_NS, CPU],
         columns: {
             START_NS: Start,
             END_NS: End,
-            CPU: Option<Int> = "Whose buffer; null: any CPU's.",
-            EVENTS: Option<Count> = "How many, null where the source does not count them.",
+            CPU: Option<Int> = "CPU whose buffer lost the events; null if it may be any CPU.",
+            EVENTS: Option<Count> = "Number of lost events; null if the source does not count them.",
         }
     }
 }
 
 table! {
-    /// The stretches of all threads.
+    /// State stretches of all threads.
     THREAD_STATE: thread_state {
         version: 2,
         made_from: States,
         large: true,
-        doc: "Every stretch of every thread, in order of start; a thread's stretches tile its life.",
+        doc: "Every state stretch of every thread, in order of start. The stretches of a thread instance tile its \
+              time.",
         key: [THREAD, START_NS],
         columns: {
             THREAD: Thread,
             TID: Tid,
             START_NS: Start,
             END_NS: End,
-            STATE: Text = "running, ready, blocked, unknown or exited.",
-            CPU: Option<Int> = "Running: where. Ready: on whose run queue it began. Else: where it was last.",
-            CORE_TYPE: Option<Text> = "Running: the type of that CPU.",
+            STATE: Text = "`running`, `ready`, `blocked`, `unknown` or `exited`.",
+            CPU: Option<Int> =
+                "Running: the CPU it runs on. Ready: the CPU of the run queue on which it began to wait. Otherwise: \
+                 the CPU it ran on last.",
+            CORE_TYPE: Option<Text> = "Core type of that CPU; null unless the thread is running.",
             REASON: Option<Text> =
-                "Why: the kernel's state letter for blocked, else a word. Ready since it left its CPU runnable: preempted, yielded (it called \
-                 sched_yield), throttled, gave_way (a kernel thread), woken_before_sleep, or left_runnable (the source does not say which). \
-                 In version 1 \"yielded\" stood for all of these that the kernel does not mark as preempted.",
-            WAKER: Option<Thread> = "Ready: the thread (key) that woke it; 0: an interrupt did.",
-            EXEC_NS: Option<Ns> = "Running: what the kernel charged.",
-            PRIO: Option<Int> = "Dynamic priority on the kernel's scale (0–99 real time, 100–139 fair), where told.",
+                "Cause of the state. Blocked: the kernel's state letter. Ready after a switch-out in a runnable \
+                 state: `preempted`, `yielded` (it called sched_yield), `throttled`, `gave_way` (a kernel thread), \
+                 `woken_before_sleep`, or `left_runnable` (cause not recorded). In version 1, `yielded` meant all of \
+                 these that the kernel does not mark as preempted.",
+            WAKER: Option<Thread> =
+                "Ready: key of the thread that woke it; 0: an interrupt woke it; null if not recorded.",
+            EXEC_NS: Option<Ns> = "Running: CPU time that the kernel charged; null if not recorded.",
+            PRIO: Option<Int> =
+                "Dynamic priority on the kernel's scale (0–99 real time, 100–139 fair); null if not recorded.",
         }
     }
 }
 
 table! {
-    /// The stretches of all CPUs.
+    /// State stretches of all CPUs.
     CPU_STATE: cpu_state {
         version: 1,
         made_from: States,
         large: true,
-        doc: "Every stretch of every CPU, in order of start; a CPU's stretches tile the recording.",
+        doc: "Every state stretch of every CPU, in order of start. The stretches of a CPU tile the recording.",
         key: [CPU, START_NS],
         columns: {
             CPU: Cpu,
             START_NS: Start,
             END_NS: End,
-            STATE: Text = "busy, idle or unknown.",
-            THREAD: Option<Thread> = "Busy: the thread. Idle: 0. Null where unknown.",
+            STATE: Text = "`busy`, `idle` or `unknown`.",
+            THREAD: Option<Thread> = "Busy: key of the thread that runs. Idle: 0. Null if unknown.",
         }
     }
 }
 
 table! {
-    /// What can be inferred of the time that is unknown in all other tables.
+    /// What other events show about unknown time.
     INFERRED_STATE: inferred_state {
         version: 1,
         made_from: Spans,
         large: false,
-        doc: "Who ran in time that no chain of switches tells, as far as other events show it: unknown in all other tables, unless \
-              --inferred was asked for.",
+        doc: "Threads that ran in time not covered by any chain of switches, inferred from other events. All other \
+              tables show this time as unknown, unless `--inferred` is given.",
         key: [CPU, START_NS],
         columns: {
             THREAD: Thread,
@@ -224,20 +238,21 @@ table! {
             START_NS: Start,
             END_NS: End,
             BASIS: Text =
-                "first_switch: the CPU's first switch takes it out; named: events there name it as the current task.",
+                "Evidence. `first_switch`: the CPU's first switch switches the thread out. `named`: events on the CPU \
+                 name it as the current task.",
         }
     }
 }
 
-/// The last column of tables of sums that have what was inferred in them.
+/// The last column of tables of sums that include inferred time.
 const INFERRED: Col =
-    Col::new(threads::INFERRED_NS.name(), Kind::Int, "ns", "The part of the time above that was inferred.");
+    Col::new(threads::INFERRED_NS.name(), Kind::Int, "ns", "The part of the times above that was inferred.");
 
-/// [`THREADS`] with what was inferred in place of unknown time.
+/// [`THREADS`] with inferred time instead of unknown time.
 pub const THREADS_FILLED: TableDef =
     TableDef { cols: &and_inferred::<{ THREADS.cols.len() + 1 }>(THREADS.cols), ..THREADS };
 
-/// [`CPUS`] with what was inferred in place of unknown time.
+/// [`CPUS`] with inferred time instead of unknown time.
 pub const CPUS_FILLED: TableDef = TableDef { cols: &and_inferred::<{ CPUS.cols.len() + 1 }>(CPUS.cols), ..CPUS };
 
 const fn and_inferred<const N: usize>(cols: &[Col]) -> [Col; N] {
@@ -250,7 +265,7 @@ const fn and_inferred<const N: usize>(cols: &[Col]) -> [Col; N] {
     all
 }
 
-/// How a table is declared where what was inferred stands in it.
+/// Returns the declaration of a table that includes inferred time.
 #[must_use]
 pub fn filled(def: &'static TableDef) -> &'static TableDef {
     match def.name {
@@ -260,7 +275,7 @@ pub fn filled(def: &'static TableDef) -> &'static TableDef {
     }
 }
 
-/// All of them, in the order in which they are listed to the user.
+/// All tables, in the order in which `corewise tables` lists them.
 pub const ALL: &[&TableDef] = &[
     &THREADS,
     &THREAD_BY_CPU,
@@ -268,7 +283,7 @@ pub const ALL: &[&TableDef] = &[
     &CPUS,
     &CONCURRENCY,
     &READY_WAIT,
-    &READY_BY_THIEF,
+    &RAN_INSTEAD,
     &SWITCH_CAUSES,
     &WAITS,
     &MIGRATIONS,
@@ -293,7 +308,7 @@ pub const ALL: &[&TableDef] = &[
     &SMT_CORES,
     &SMT_UTILISATION,
     &SMT_THREADS,
-    &SMT_BESIDE,
+    &SMT_PAIRS,
     &CPU_BURSTS,
     &PLACEMENT,
     &SLOWER_CORES,
@@ -318,18 +333,18 @@ mod tests {
     use crate::MadeFrom;
 
     #[test]
-    fn what_overlaps_a_part_has_a_begin_and_an_end() {
+    fn tables_of_spans_have_a_start_and_an_end() {
         for def in ALL.iter().filter(|def| matches!(def.made_from, MadeFrom::Spans | MadeFrom::States)) {
             assert!(def.col("start_ns").is_some() && def.col("end_ns").is_some(), "{}", def.name);
         }
         for def in ALL {
-            assert_ne!(def.made_from, MadeFrom::Elsewhere, "{} can be asked for", def.name);
+            assert_ne!(def.made_from, MadeFrom::Elsewhere, "{} can be requested", def.name);
         }
     }
 
     #[test]
-    fn sums_are_never_as_long_as_the_recording() {
-        // Whoever reads them by their place asks for `Session::table`, which refuses what is large.
+    fn tables_of_totals_are_not_large() {
+        // Readers of these tables use `Session::table`, which refuses large tables.
         for def in ALL.iter().filter(|def| matches!(def.made_from, MadeFrom::Totals | MadeFrom::Spans)) {
             assert!(!def.large, "{}", def.name);
         }

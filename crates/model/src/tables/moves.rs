@@ -1,123 +1,130 @@
-//! Who moved where, for how long it stayed, at which priority, and who woke it.
+//! Tables of migrations, run lengths, wakeups, idle periods and interrupts.
 
 use super::columns::{CoreType, Count, Cpu, Int, Ns, Thread, Tid};
 use crate::Text;
 use crate::column::table;
 
 table! {
-    /// How often each thread changed its CPU, by what the two have in common.
+    /// Migrations of each thread, by the distance between the two CPUs.
     MIGRATIONS: migrations {
         version: 1,
         made_from: Analysis,
         large: false,
-        doc: "How often each thread came to run on a CPU other than the one it was on last, by the nearest that the two CPUs have \
-              in common as far as the machine is known. Each migration is in one column; they sum to migrations. Over the whole \
-              recording migrations is less than in the table threads by the switch-ins elsewhere that a broken link made unknown \
-              or that lasted no time, and more by those before which a broken link hides where it had gone. Of a thread that is ready when the time asked for begins nobody says here where it was, so \
-              its first switch-in is not counted.",
+        doc: "How often each thread ran on another CPU than before, by the nearest level of the topology that the \
+              two CPUs share, as far as the machine is known. Each migration is in one of the columns; they sum to \
+              `migrations`. Over the whole recording, `migrations` differs from the same column of `threads`: it \
+              excludes switch-ins on another CPU that an inconsistent switch made unknown or that had no duration, \
+              and includes those before which an inconsistent switch hides where the thread had been. The previous \
+              CPU of a thread that is ready when the requested range begins is unknown, so its first switch-in is \
+              not counted.",
         key: [THREAD],
         columns: {
             THREAD: Thread,
             TID: Tid,
-            MIGRATIONS: Count = "In all.",
-            SAME_CORE: Count = "To a sibling, on the same physical core.",
+            MIGRATIONS: Count = "All migrations.",
+            SAME_CORE: Count = "To an SMT sibling on the same physical core.",
             SAME_L2: Count = "To another core of the same type that shares the L2 cache.",
-            SAME_L3: Count = "To another core of the same type that shares the L3 cache and no nearer one.",
-            SAME_TYPE: Count = "To another core of the same type and package, with no shared cache that anybody told.",
+            SAME_L3: Count = "To another core of the same type that shares the L3 cache, but no nearer one.",
+            SAME_TYPE: Count = "To another core of the same type and package, with no known shared cache.",
             TO_FASTER: Count = "To a core of a faster class.",
             TO_SLOWER: Count = "To a core of a slower class.",
             OTHER_PACKAGE: Count = "To a core of the same type in another package, with no shared cache.",
-            UNKNOWN: Count = "Nothing is known of one of the CPUs that could tell.",
+            UNKNOWN: Count = "The topology of one of the two CPUs is unknown.",
         }
     }
 }
 
 table! {
-    /// From which CPU to which threads moved.
+    /// Migrations by source and target CPU.
     MIGRATION_MATRIX: migration_matrix {
         version: 1,
         made_from: Analysis,
         large: false,
-        doc: "How often any thread moved from one CPU to another: the table migrations by its two ends.",
+        doc: "How often threads migrated from each CPU to each other CPU: the table `migrations` by its two ends.",
         key: [FROM_CPU, TO_CPU],
         columns: {
-            FROM_CPU: Int = "The CPU that the thread was on last.",
-            TO_CPU: Int = "The CPU that it came to run on.",
-            EDGE: Text = "What the two have in common: a column of the table migrations.",
-            MIGRATIONS: Count = "How often.",
+            FROM_CPU: Int = "CPU that the thread ran on before.",
+            TO_CPU: Int = "CPU that the thread ran on next.",
+            EDGE: Text = "Topology level that the two CPUs share: a column of the table `migrations`.",
+            MIGRATIONS: Count = "Number of migrations.",
         }
     }
 }
 
 table! {
-    /// How long threads ran at a stretch.
+    /// Lengths of uninterrupted runs.
     RUN_LENGTHS: run_lengths {
         version: 1,
         made_from: Analysis,
         large: false,
-        doc: "How long each thread ran from a switch-in to its switch-out, on each class of cores, by length in powers of two. What \
-              was not seen from begin to end (the time asked for, the recording or a loss cuts it, a snapshot shows it, it was \
-              inferred) has no length and is in rows of its own, so that running_ns sums to all of the running time.",
+        doc: "How long each thread ran from a switch-in to its switch-out, by core class and by length in powers of \
+              two. A run without a known begin and end (cut by the requested range, by the recording or by a loss, \
+              shown by a snapshot, or inferred) has no length. Such runs have rows of their own, so that \
+              `running_ns` sums to the whole running time.",
         key: [THREAD, CORE_CLASS, FROM_NS],
         columns: {
             THREAD: Thread,
             TID: Tid,
-            CORE_CLASS: Option<Int> = "0 = slowest class of the machine; null where the source does not say on which CPU.",
+            CORE_CLASS: Option<Int> =
+                "Class of cores; 0 is the slowest class of the machine; null if the source does not record the CPU.",
             CORE_TYPE: Option<CoreType>,
             FROM_NS: Option<Ns> =
-                "The shortest length of this row: 0, 1000, 2000, 4000, …; null: cut, so of no known length.",
-            TO_NS: Option<Ns> = "The first length beyond this row; null: cut.",
-            RUNS: Count = "How often it ran for so long; of those that are cut, the pieces.",
-            RUNNING_NS: Ns = "For how long in all.",
-            AFTER_WAKE: Option<Count> = "Of runs, those that began with a waking; null where the source has none.",
-            AFTER_WAKE_NS: Option<Ns> = "For how long these ran in all.",
+                "Lower bound of the length range: 0, 1000, 2000, 4000, …; null if the length is unknown (cut).",
+            TO_NS: Option<Ns> = "Upper bound of the length range (exclusive); null if the length is unknown (cut).",
+            RUNS: Count = "Number of runs of this length; for cut runs, the number of pieces.",
+            RUNNING_NS: Ns = "Total length of these runs.",
+            AFTER_WAKE: Option<Count> = "Number of `runs` that began with a wakeup; null if the source has no wakeups.",
+            AFTER_WAKE_NS: Option<Ns> =
+                "Total length of the runs that began with a wakeup; null if the source has no wakeups.",
         }
     }
 }
 
 table! {
-    /// Who woke whom.
+    /// Which thread woke which.
     WAKERS: wakers {
         version: 1,
         made_from: Analysis,
         large: false,
-        doc: "Who woke whom: the wakings that made a thread ready, and for how long it then was. A waking that came while the thread \
-              was ready, or ran and went on, changed nothing and is not counted, nor is one before the time asked for; the ready \
-              time that followed counts as far as it lies within.",
+        doc: "Which thread woke which: the wakeups that made a thread ready, and how long it then was ready. A \
+              wakeup of a thread that was already ready, or that kept running, changes nothing and is not counted. \
+              Wakeups before the requested range are not counted either, but the ready time that follows them is \
+              included as far as it lies in the range.",
         key: [WAKER, THREAD],
         columns: {
             WAKER: Option<Thread> =
-                "The thread (key) that ran when the other was woken; 0: it was an interrupt, since no thread ran there, or since the \
-                 source tells (its flags; not all have them); null: not told.",
+                "Key of the thread that was running where the wakeup was issued; 0: an interrupt, because no thread \
+                 was running there or because the source marks it (flags that not all sources have); null if not \
+                 recorded.",
             THREAD: Thread,
             TID: Tid,
-            WAKINGS: Count = "How often.",
-            SAME_CPU: Count = "Of these, to the run queue of the CPU on which the waker ran.",
-            OTHER_CPU: Count = "To another run queue.",
-            UNKNOWN_CPU: Count = "Where the waker ran, or the run queue, is not told.",
-            READY_NS: Ns = "How long the thread was ready after these wakings.",
+            WAKINGS: Count = "Number of wakeups.",
+            SAME_CPU: Count = "Wakeups to the run queue of the CPU on which the waker ran.",
+            OTHER_CPU: Count = "Wakeups to the run queue of another CPU.",
+            UNKNOWN_CPU: Count = "Wakeups for which the waker's CPU or the run queue was not recorded.",
+            READY_NS: Ns = "Time the thread was ready after these wakeups.",
         }
     }
 }
 
 table! {
-    /// How long CPUs were idle at a stretch.
+    /// Lengths of idle periods of CPUs.
     IDLE_PERIODS: idle_periods {
         version: 1,
         made_from: Analysis,
         large: false,
-        doc: "How long each CPU was idle from one thread to the next, by length in powers of two. What was not seen from begin to end \
-              (the time asked for, the recording or unknown time cuts it) has no length and is in a row of its own, so that idle_ns \
-              sums to all of the idle time.",
+        doc: "How long each CPU was idle from one thread to the next, by length in powers of two. A period without a \
+              known begin and end (cut by the requested range, by the recording or by unknown time) has no length. \
+              Such periods have a row of their own, so that `idle_ns` sums to the whole idle time.",
         key: [CPU, FROM_NS],
         columns: {
             CPU: Cpu,
             CORE_TYPE: CoreType,
             FROM_NS: Option<Ns> =
-                "The shortest length of this row: 0, 1000, 2000, 4000, …; null: cut, so of no known length.",
-            TO_NS: Option<Ns> = "The first length beyond this row; null: cut.",
-            PERIODS: Count = "How often it was idle for so long; of those that are cut, the pieces.",
-            IDLE_NS: Ns = "For how long in all.",
+                "Lower bound of the length range: 0, 1000, 2000, 4000, …; null if the length is unknown (cut).",
+            TO_NS: Option<Ns> = "Upper bound of the length range (exclusive); null if the length is unknown (cut).",
+            PERIODS: Count = "Number of idle periods of this length; for cut periods, the number of pieces.",
+            IDLE_NS: Ns = "Total length of these periods.",
         }
     }
 }
@@ -125,50 +132,59 @@ table! {
 table! {
     /// What ended the idle periods of CPUs.
     IDLE_WAKEUPS: idle_wakeups {
-        version: 2,
+        version: 3,
         made_from: Analysis,
         large: false,
-        doc: "What ended the idle periods of each CPU, by what made the thread ready that ran there next: whose waking costs the           machine its sleep. Its periods and idle_ns sum to those of the table idle_periods. An interrupt that woke no thread           ends none of them, though it ends a stay in an idle state (see the table idle_residency).",
+        doc: "What ended the idle periods of each CPU: the event that made the next thread on it ready. `periods` \
+              and `idle_ns` sum to those of the table `idle_periods`. An interrupt that woke no thread does not end \
+              an idle period, although it ends a stay in an idle state (see the table `idle_residency`).",
         key: [CPU, CAUSE, WAKER, INTERRUPT],
         columns: {
             CPU: Cpu,
             CORE_TYPE: CoreType,
             CAUSE: Text =
-                "thread: another thread woke it; interrupt: an interrupt did (a device's, a timer's; see the table wakers), or its              CPU idled; untold: it was woken, nobody knows by whom; new: the first waking of its life; pulled: it was switched out              on another CPU while it could run; requeued: on this one; unknown: nobody can say why it could run; cut: nobody saw              the end (the time asked for, the recording or unknown time cuts it).",
-            WAKER: Option<Thread> = "thread and new: the thread (key) that woke it, where told.",
+                "`thread`: another thread woke it. `interrupt`: an interrupt of a device or timer woke it (see the \
+                 table `wakers`), or its CPU was idle. `not_recorded`: it was woken, but the waker was not recorded. `new`: \
+                 its first wakeup. `pulled`: it had been switched out on another CPU in a runnable state. `requeued`: \
+                 the same, on this CPU. `unknown`: the reason why it could run is unknown. `cut`: the end is not in \
+                 the requested range or the recording, or unknown time hides it.",
+            WAKER: Option<Thread> = "`thread` and `new`: key of the thread that woke it; null if not recorded.",
             INTERRUPT: Option<Text> =
-                "The first interrupt after the CPU had entered its last idle state of the period: a device's by its name (else irq and \
-                 its number), softirq and its vector's name, timer and the function that it called (where told), ipi and why another CPU \
-                 sent it. Null: none was told, or no idle state was.",
-            PERIODS: Count = "How many idle periods ended so.",
-            ELSEWHERE: Count = "Of these, those whose thread had become ready on the run queue of another CPU.",
-            IDLE_NS: Ns = "For how long the CPU had been idle, in all.",
+                "The first interrupt after the CPU entered the last idle state of the period. Device: its name, or \
+                 `irq` and its number. Softirq: `softirq` and the name of its vector. Timer: `timer` and the function \
+                 it called, if recorded. IPI: `ipi` and why another CPU sent it. Null if no interrupt or no idle \
+                 state was recorded.",
+            PERIODS: Count = "Number of idle periods that ended this way.",
+            ELSEWHERE: Count = "Number of `periods` whose thread became ready on another CPU's run queue.",
+            IDLE_NS: Ns = "Total length of these periods.",
         }
     }
 }
 
 table! {
-    /// Which interrupts took the time of each thread.
+    /// Interrupt time by thread.
     INTERRUPTS: interrupts {
         version: 1,
         made_from: Analysis,
         large: false,
-        doc: "Which interrupts came upon each thread, and for how long their handlers ran on its CPU while it was there: part of its \
-              running_ns, in which it did nothing (exec_ns of the table threads is without it where the kernel keeps account of \
-              interrupts). A handler counts that was seen from begin to end; what lies within another one is the inner one's. No rows \
-              where the source does not tell of interrupts (record --irq).",
+        doc: "Which interrupts hit each thread, and how long their handlers ran on its CPU meanwhile. This time is \
+              part of the thread's `running_ns`, but the thread made no progress (`exec_ns` of the table `threads` \
+              excludes it if the kernel accounts for interrupt time). Only handlers with a recorded begin and end \
+              count; for nested handlers, the time counts for the inner one. No rows if the source does not record \
+              interrupts (`record --irq`).",
         key: [THREAD, CPU, KIND, NUMBER, INTERRUPT],
         columns: {
             THREAD: Thread,
             TID: Tid,
             CPU: Cpu,
             KIND: Text =
-                "device, softirq, timer (the function that it called, or its own interrupt), or ipi (sent by another CPU).",
-            NUMBER: Option<Int> = "device: the interrupt's; softirq: the vector's; else null.",
-            INTERRUPT: Text = "What it is called, as in the table idle_wakeups.",
-            COUNT: Count = "How often it began while the thread was on that CPU.",
-            HANDLER_NS: Ns = "How long its handlers ran.",
-            LONGEST_NS: Ns = "The longest one.",
+                "`device`, `softirq`, `timer` (a timer function or the timer interrupt), or `ipi` (sent by another \
+                 CPU).",
+            NUMBER: Option<Int> = "Device: interrupt number. Softirq: vector. Null otherwise.",
+            INTERRUPT: Text = "Name, as in the table `idle_wakeups`.",
+            COUNT: Count = "Number of handlers that began while the thread was on that CPU.",
+            HANDLER_NS: Ns = "Total time in the handlers.",
+            LONGEST_NS: Ns = "The longest single handler.",
         }
     }
 }

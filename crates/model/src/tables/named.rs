@@ -1,16 +1,16 @@
-//! Tables with the names of threads beside their keys.
+//! Tables with a name column for each thread key.
 
 use super::ALL;
 use crate::table::{Col, Kind, TableDef};
 use std::sync::LazyLock;
 
-/// How a table is declared where each column that holds keys of `threads` (`thread`, `waker`, `thief`, …) has one with their
-/// last names behind it (`thread_name`, `waker_name`, …). What holds no such key is as it was.
+/// Returns the declaration of a table in which each column of thread keys (`thread`, `waker`, `ran_instead`, …) is followed by a
+/// column with the last names of these threads (`thread_name`, `waker_name`, …). Tables without thread keys are unchanged.
 #[must_use]
 pub fn named(def: &'static TableDef) -> &'static TableDef {
-    // Made once, so that what is leaked does not grow. Tables that have another form with inferred time hold no such key.
+    // Built once, so that the leaked memory is bounded. Tables that have a variant with inferred time have no such column.
     static NAMED: LazyLock<Vec<&TableDef>> = LazyLock::new(|| {
-        ALL.iter().filter(|def| def.cols.iter().any(|c| c.of_thread)).map(|def| with_names(def)).collect()
+        ALL.iter().filter(|def| def.cols.iter().any(|c| c.is_thread_key)).map(|def| with_names(def)).collect()
     });
     NAMED.iter().find(|of| of.name == def.name).map_or(def, |of| of)
 }
@@ -19,9 +19,12 @@ fn with_names(def: &TableDef) -> &'static TableDef {
     let mut cols = Vec::new();
     for col in def.cols {
         cols.push(*col);
-        if col.of_thread {
+        if col.is_thread_key {
             let name = format!("{}_name", col.name).leak();
-            cols.push(Col::new(name, Kind::Text, "", "Its last name, where one is known; idle for 0.").or_null());
+            cols.push(
+                Col::new(name, Kind::Text, "", "Last known name of that thread, `idle` for 0; null if unknown.")
+                    .or_null(),
+            );
         }
     }
     Box::leak(Box::new(TableDef { cols: cols.leak(), ..*def }))
@@ -30,24 +33,27 @@ fn with_names(def: &TableDef) -> &'static TableDef {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tables::{CPUS, MARKS, READY_BY_THIEF, THREADS, THREADS_FILLED};
+    use crate::tables::{CPUS, MARKS, RAN_INSTEAD, THREADS, THREADS_FILLED};
 
     #[test]
-    fn a_name_stands_behind_each_key_of_a_thread() {
+    fn each_thread_key_is_followed_by_a_name() {
         let names = |def| named(def).cols.iter().map(|c| c.name).collect::<Vec<_>>();
-        assert_eq!(names(&READY_BY_THIEF)[..6], ["thread", "thread_name", "tid", "behind", "thief", "thief_name"]);
+        assert_eq!(
+            names(&RAN_INSTEAD)[..6],
+            ["thread", "thread_name", "tid", "queued_behind", "ran_instead", "ran_instead_name"]
+        );
         assert_eq!(names(&MARKS)[..4], ["thread", "thread_name", "pid", "name"]);
         for def in ALL.iter().map(|def| named(def)) {
             let (mut names, all) = (def.cols.iter().map(|c| c.name).collect::<Vec<_>>(), def.cols.len());
             names.sort_unstable();
             names.dedup();
             assert_eq!(names.len(), all, "{}", def.name);
-            assert_eq!(named(def).cols.len(), all, "{}: names have no names", def.name);
+            assert_eq!(named(def).cols.len(), all, "{}: name columns have no name columns", def.name);
         }
     }
 
     #[test]
-    fn what_has_no_such_key_stays() {
+    fn tables_without_thread_keys_are_unchanged() {
         for def in [&THREADS, &THREADS_FILLED, &CPUS] {
             assert_eq!(named(def).cols.len(), def.cols.len(), "{}", def.name);
         }

@@ -10,21 +10,23 @@ table! {
         version: 1,
         made_from: Analysis,
         large: false,
-        doc: "How long each CPU was in each of its idle states (cpuidle), as its power events tell, while no thread ran on it. Time \
-              in which it is known to be idle, but in no state that was told, has a row of its own.",
+        doc: "How long each CPU was in each of its idle states (cpuidle) while no thread ran on it, from its power \
+              events. Idle time in no recorded idle state has a row of its own.",
         key: [CPU, STATE],
         columns: {
             CPU: Cpu,
             CORE_TYPE: CoreType,
-            STATE: Option<Int> = "The number of the idle state; null: idle, but no state was told.",
-            STATE_NAME: Option<Text> = "What the kernel's driver calls it, where the machine's description says.",
+            STATE: Option<Int> = "Number of the idle state; null: idle, but no state was recorded.",
+            STATE_NAME: Option<Text> =
+                "Name of the idle state in the kernel's driver; null if the machine description does not have it.",
             TARGET_RESIDENCY_NS: Option<Ns> =
-                "How long a CPU must stay in it for it to save energy, where the machine's description says.",
-            ENTRIES: Option<Count> = "How often it was entered; null where no state was told.",
-            RESIDENCY_NS: Ns = "For how long it was in it.",
-            LONGEST_NS: Option<Ns> = "The longest stay; null: none was seen from begin to end.",
+                "Minimum stay in the state that saves energy; null if the machine description does not have it.",
+            ENTRIES: Option<Count> = "Number of times the state was entered; null if no state was recorded.",
+            RESIDENCY_NS: Ns = "Time in the state.",
+            LONGEST_NS: Option<Ns> = "The longest stay with a known begin and end; null if there is none.",
             TOO_SHORT: Option<Count> =
-                "Of the stays that were seen from begin to end, those shorter than target_residency_ns; null where that is null.",
+                "Number of stays with a known begin and end that were shorter than `target_residency_ns`; null if \
+                 that is null.",
         }
     }
 }
@@ -35,18 +37,18 @@ table! {
         version: 1,
         made_from: Analysis,
         large: false,
-        doc: "How long each CPU was at each frequency, as its power events tell (cpufreq: what was asked for), and what it did \
-              meanwhile. An idle CPU keeps the frequency that it was told last.",
+        doc: "How long each CPU had each frequency, from its power events (cpufreq: the frequency that was \
+              requested), and its state meanwhile. An idle CPU keeps its last reported frequency.",
         key: [CPU, KHZ],
         columns: {
             CPU: Cpu,
             CORE_TYPE: CoreType,
             KHZ: Option<Frequency>,
-            CHANGES: Count = "How often it changed to it.",
-            RESIDENCY_NS: Ns = "For how long it was at it.",
-            BUSY_NS: Ns = "Of that it ran threads.",
-            IDLE_NS: Ns = "Of that it was idle.",
-            UNKNOWN_NS: Ns = "Of that nobody can say what it did.",
+            CHANGES: Count = "Number of changes to this frequency.",
+            RESIDENCY_NS: Ns = "Time at this frequency.",
+            BUSY_NS: Ns = "The part of `residency_ns` in which the CPU ran threads.",
+            IDLE_NS: Ns = "The part of `residency_ns` in which the CPU was idle.",
+            UNKNOWN_NS: Ns = "The part of `residency_ns` in which the state of the CPU is unknown.",
         }
     }
 }
@@ -57,14 +59,15 @@ table! {
         version: 1,
         made_from: Analysis,
         large: false,
-        doc: "How long each thread ran at each frequency, by type of core: frequencies of unequal cores do not compare.",
+        doc: "How long each thread ran at each frequency, by core type, because frequencies of different core types \
+              are not comparable.",
         key: [THREAD, CORE_TYPE, KHZ],
         columns: {
             THREAD: Thread,
             TID: Tid,
             CORE_TYPE: CoreType,
             KHZ: Option<Frequency>,
-            RUNNING_NS: Ns = "For how long it ran.",
+            RUNNING_NS: Ns = "Time the thread ran on cores of this type at this frequency.",
         }
     }
 }

@@ -1,129 +1,144 @@
-//! At which priorities threads ran, and how they were set.
+//! Tables of priorities and scheduling settings.
 
 use super::columns::{Count, End, Int, Ns, Ratio, Start, Thread, Tid};
 use crate::Text;
 use crate::column::table;
 
 table! {
-    /// At which priorities threads ran and waited.
+    /// Running and ready time by priority.
     PRIORITY_RESIDENCY: priority_residency {
         version: 1,
         made_from: Analysis,
         large: false,
-        doc: "How long each thread ran and was ready at each dynamic priority. A stretch counts at the priority that the source told \
-              last before its end.",
+        doc: "How long each thread ran and was ready at each dynamic priority. A stretch counts for the last \
+              priority recorded before its end.",
         key: [THREAD, PRIO],
         columns: {
             THREAD: Thread,
             TID: Tid,
             PRIO: Option<Int> =
-                "On the source's scale (Linux: 0–99 real time, 100–139 fair; lower is better); null where not told.",
-            RUNNING_NS: Ns = "On a CPU.",
-            READY_NS: Option<Ns> = "Could run, but did not; null where the source has no wakings.",
-            SHARE: Option<Ratio> = "Of the thread's running time; null where it has none.",
+                "Dynamic priority on the source's scale (Linux: 0–99 real time, 100–139 fair; lower is better); null \
+                 if not recorded.",
+            RUNNING_NS: Ns = "Time on a CPU.",
+            READY_NS: Option<Ns> = "Time runnable but not running; null if the source has no wakeups.",
+            SHARE: Option<Ratio> = "Share of the thread's running time; null if it did not run.",
         }
     }
 }
 
 table! {
-    /// Which threads lent which their priority.
+    /// Inherited priorities.
     PRIORITY_INHERITANCE: priority_inheritance {
         version: 1,
         made_from: Analysis,
         large: false,
-        doc: "Which threads ran at a priority that another one lent them, and what they did meanwhile: the other one waited for a lock \
-              of theirs, with priority inheritance (PTHREAD_PRIO_INHERIT). Of boosts that lent nothing better than the thread's own \
-              priority there is no row. A boost that began before the recording is not seen. Among threads without a real-time \
-              priority (100 and above) Linux lends the number alone: their shares follow their own nice values.",
+        doc: "Which threads had a priority inherited from another thread, and what they did meanwhile: the other \
+              thread waited for a lock of theirs that has priority inheritance (PTHREAD_PRIO_INHERIT). Boosts that \
+              gave no better priority than the thread's own have no row. Boosts that began before the recording are \
+              not recorded. For threads without a real-time priority (100 and above), Linux inherits only the \
+              number: their CPU shares follow their own nice values.",
         key: [THREAD, DONOR],
         columns: {
             THREAD: Thread,
             TID: Tid,
-            DONOR: Option<Thread> = "The thread that lent its priority; null where it was not recorded: recordings by corewise have it.",
-            OWN_PRIO: Int = "The thread's own priority meanwhile, the best if it changed (Linux: 0–99 real time, 100–139 fair).",
-            INHERITED_PRIO: Int = "The best priority that it was lent.",
-            BOOSTS: Count = "How often the donor began to lend within the time asked for.",
-            BOOSTED_NS: Ns = "How long the priority was lent.",
-            RUNNING_NS: Ns = "Of boosted_ns, it was on a CPU.",
-            READY_NS: Option<Ns> = "It was ready, in spite of the priority lent; null where the source has no wakings.",
-            BLOCKED_NS: Ns = "It was blocked itself.",
+            DONOR: Option<Thread> =
+                "Key of the thread that lent its priority; null if not recorded (recordings by corewise have it).",
+            OWN_PRIO: Int =
+                "The thread's own priority meanwhile, the best one if it changed (Linux: 0–99 real time, 100–139 \
+                 fair).",
+            INHERITED_PRIO: Int = "The best priority that it inherited.",
+            BOOSTS: Count = "Number of boosts by the donor that began in the requested range.",
+            BOOSTED_NS: Ns = "Time with an inherited priority.",
+            RUNNING_NS: Ns = "The part of `boosted_ns` on a CPU.",
+            READY_NS: Option<Ns> =
+                "The part of `boosted_ns` in which it was ready, in spite of the inherited priority; null if the \
+                 source has no wakeups.",
+            BLOCKED_NS: Ns = "The part of `boosted_ns` in which it was blocked itself.",
         }
     }
 }
 
 table! {
-    /// Which classes of priority had the CPUs, over time.
+    /// CPU time by priority class, over time.
     PRIORITY_CLASSES: priority_classes {
         version: 1,
         made_from: Analysis,
         large: false,
-        doc: "CPU time by class of the priority of who ran, in twenty equal parts of the time: in each, the times sum to that of all CPUs. \
-              By dynamic priority on Linux's scale, as it was told last before a stretch's end.",
+        doc: "CPU time by priority class of the threads that ran, in twenty equal intervals of the requested range; \
+              in each interval, the times sum to the time of all CPUs. Classes follow the dynamic priority on \
+              Linux's scale, as last recorded before the end of a stretch.",
         key: [START_NS],
         columns: {
             START_NS: Start,
             END_NS: End,
-            DEADLINE_NS: Ns = "Threads of the deadline class ran (-1).",
-            REAL_TIME_NS: Ns = "Real-time ones (0–99).",
-            HIGH_NS: Ns = "Fair ones of a nice value below 0 (100–119).",
-            NORMAL_NS: Ns = "Fair ones of nice 0 (120).",
-            LOW_NS: Ns = "Fair ones of a nice value above 0 (121–139).",
-            UNTOLD_NS: Ns = "Threads of which nobody told the priority.",
-            IDLE_NS: Ns = "CPUs idled.",
-            UNKNOWN_NS: Ns = "Nobody can say what CPUs did.",
+            DEADLINE_NS: Ns = "CPU time of threads of the deadline class (−1).",
+            REAL_TIME_NS: Ns = "CPU time of real-time threads (0–99).",
+            HIGH_NS: Ns = "CPU time of fair threads with a nice value below 0 (100–119).",
+            NORMAL_NS: Ns = "CPU time of fair threads with nice value 0 (120).",
+            LOW_NS: Ns = "CPU time of fair threads with a nice value above 0 (121–139).",
+            NOT_RECORDED_NS: Ns = "CPU time of threads whose priority was not recorded.",
+            IDLE_NS: Ns = "Idle CPU time.",
+            UNKNOWN_NS: Ns = "CPU time in an unknown state.",
         }
     }
 }
 
 table! {
-    /// How threads were set to be scheduled.
+    /// Scheduling settings of threads.
     THREAD_SCHEDULING: thread_scheduling {
         version: 1,
         made_from: Analysis,
         large: true,
-        doc: "How each thread was set to be scheduled, a row for each stretch of equal settings. Of time in which \
-              nothing was told of a thread there is no row; what was told holds until something else is.",
+        doc: "Scheduling settings of each thread: a row for each stretch of equal settings. Time in which no setting \
+              is known has no row. A setting holds until another one is recorded.",
         key: [THREAD, START_NS],
         columns: {
             THREAD: Thread,
             TID: Tid,
             START_NS: Start,
             END_NS: End,
-            POLICY: Option<Text> = "other, fifo, rr, batch, idle, deadline or ext (Linux); null where not told.",
-            NICE: Option<Int> = "−20 (most) to 19 (least); it counts among the threads of a cgroup, or of an autogroup.",
+            POLICY: Option<Text> =
+                "`other`, `fifo`, `rr`, `batch`, `idle`, `deadline` or `ext` (Linux); null if not recorded.",
+            NICE: Option<Int> =
+                "Nice value, −20 (highest share) to 19 (lowest), relative to the threads of the same cgroup or \
+                 autogroup; null if not recorded.",
             STATIC_PRIO: Option<Int> =
-                "Its own priority, without what a lock's waiters lend it: 0–98 real time, 100–139 fair (120 + nice), −1 deadline.",
-            UCLAMP_MIN: Option<Int> = "Of 1024, the capacity that it asks for at least (sched_util_min).",
-            UCLAMP_MAX: Option<Int> = "At most (sched_util_max).",
-            CGROUP: Option<Text> = "The path of its cgroup; its number where no path was told.",
-            CGROUP_WEIGHT: Option<Int> = "The share of that cgroup beside its siblings (cpu.weight), 100 by default.",
+                "The thread's own priority, without priority inheritance: 0–98 real time, 100–139 fair (120 + nice), \
+                 −1 deadline; null if not recorded.",
+            UCLAMP_MIN: Option<Int> = "Minimum utilisation clamp (sched_util_min), of 1024; null if not recorded.",
+            UCLAMP_MAX: Option<Int> = "Maximum utilisation clamp (sched_util_max), of 1024; null if not recorded.",
+            CGROUP: Option<Text> = "Path of its cgroup, or the id if the path was not recorded; null if neither was.",
+            CGROUP_WEIGHT: Option<Int> =
+                "CPU weight of that cgroup relative to its siblings (cpu.weight), 100 by default; null if not \
+                 recorded.",
         }
     }
 }
 
 table! {
-    /// Whether threads ran where it was said that they would best.
+    /// Running time on and near the ideal CPU of each thread.
     IDEAL_CPU: ideal_cpu {
         version: 2,
         made_from: Analysis,
         large: false,
-        doc: "How long each thread ran on the CPU that it was told to be best on, near it, and elsewhere, as it was told at each time: \
-              these sum to its running time. Threads of which it was never told have no row. Windows tells it (the ideal processor), Linux has \
-              no such thing.",
+        doc: "How long each thread ran on its ideal CPU, on CPUs near it, and elsewhere, by the setting at each \
+              time; these times sum to its running time. Threads without a recorded ideal CPU have no row. Windows \
+              records it (the ideal processor); Linux does not have one.",
         key: [THREAD],
         columns: {
             THREAD: Thread,
             TID: Tid,
-            IDEAL_NS: Ns = "On the ideal CPU.",
-            SAME_CORE_NS: Ns = "On a sibling of it, on the same physical core.",
-            SAME_L2_NS: Ns = "On another core that shares its L2 cache (of a cluster of cores).",
-            SAME_L3_NS: Ns = "On another one that shares its L3 cache.",
-            ELSEWHERE_NS: Ns = "On any other.",
-            UNKNOWN_NS: Ns = "Before it was told, or where nobody tells what the two CPUs share.",
-            SHARE: Option<Ratio> = "Of ideal_ns in its running time; null where it did not run.",
+            IDEAL_NS: Ns = "Time on the ideal CPU.",
+            SAME_CORE_NS: Ns = "Time on an SMT sibling on the same physical core.",
+            SAME_L2_NS: Ns = "Time on another core that shares its L2 cache (of a cluster of cores).",
+            SAME_L3_NS: Ns = "Time on another core that shares its L3 cache.",
+            ELSEWHERE_NS: Ns = "Time on any other CPU.",
+            UNKNOWN_NS: Ns =
+                "Running time before the ideal CPU was recorded, or while it is unknown what the two CPUs share.",
+            SHARE: Option<Ratio> = "`ideal_ns` as a share of the running time; null if the thread did not run.",
             NOT_ALLOWED_NS: Ns =
-                "Of its running time, while the ideal CPU was none of those on which it is known to be allowed: what the scheduler then \
-                 takes for it instead, nobody says.",
+                "The part of its running time in which the ideal CPU was not among the CPUs on which it is known to \
+                 be allowed. Which CPU the scheduler prefers instead is not recorded.",
         }
     }
 }

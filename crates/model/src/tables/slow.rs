@@ -1,44 +1,48 @@
-//! Why slow frames were slow.
+//! The table of the slowest frames and their causes.
 
 use super::columns::{Count, End, Ns, Ratio, Start, Thread};
 use crate::Text;
 use crate::column::table;
 
 table! {
-    /// The slowest frames, cause by cause.
+    /// The slowest frames, by cause.
     SLOW_FRAMES: slow_frames {
-        version: 2,
+        version: 3,
         made_from: SlowFrames,
         large: false,
-        doc: "The slowest of the frames that took longer than their budget, and why: the critical path to the end of each (see the \
-              table critical_path), cause by cause, beside that of typical frames, the cause that took most more first. Frames are \
-              the stretches that a program marked (corewise table --frames-of NAME), else those of a frame log that was recorded \
-              beside the threads; they count if they began and ended within the time asked for. The budget is what --budget says, \
-              1/60 s say for a display of 60 Hz, since no source tells the display's rate; without it, the median frame time. Typical \
-              are those whose times are nearest the median, one of eight frames, nine at most. Ten frames are told (--slowest). \
-              The path leads to the end of the thread that marked the frame; of a frame of a process (of a log that does not tell it: of \
-              the program that the recording was made for) to that of its thread that ran last within the frame; --thread says \
-              another, and where nothing says whose, all of it is unknown. No rows where no frame took longer.",
-        key: [RANK, CAUSE, CORE_TYPE, BEHIND],
+        doc: "The slowest of the frames that exceeded their budget, and why: the critical path to the end of each \
+              frame (see the table `critical_path`), by cause, compared with that of typical frames. The causes that \
+              took the most extra time come first. Frames are the stretches that a program marked (`--frames-of \
+              NAME`), otherwise those of a frame log recorded with the threads; only frames that began and ended in \
+              the requested range count. The budget is `--budget`, for example 1/60 s for a display of 60 Hz, \
+              because no source records the display's refresh rate; by default it is the median frame time. Typical \
+              frames are those with frame times nearest to the median: one in eight frames, nine at most. Ten frames \
+              are listed (`--slowest`). The path leads to the end of the thread that marked the frame; for a frame \
+              of a process (for a log without process IDs: of the recorded program), to the end of its thread that \
+              ran last within the frame. `--thread` selects another one. If the thread is unknown, the whole frame \
+              time is unknown. No rows if no frame exceeded its budget.",
+        key: [RANK, CAUSE, CORE_TYPE, QUEUED_BEHIND],
         columns: {
-            RANK: Count = "1: the slowest.",
-            NAME: Option<Text> = "What it is called: the mark, or the program of the log.",
+            RANK: Count = "Rank of the frame; 1 is the slowest.",
+            NAME: Option<Text> = "Name of the mark, or the program of the frame log.",
             THREAD: Option<Thread>,
             START_NS: Start,
             END_NS: End,
-            FRAME_NS: Ns = "The frame time; time_ns sums to it.",
-            BUDGET_NS: Ns = "What it might have taken.",
-            OVER_NS: Ns = "By so much it took longer.",
+            FRAME_NS: Ns = "Frame time; `time_ns` sums to it.",
+            BUDGET_NS: Ns = "Budget of the frame.",
+            OVER_NS: Ns = "`frame_ns` minus `budget_ns`.",
             CAUSE: Text =
-                "What happened on its path: running; running_beside_busy: running while a sibling was busy; ready: another ran on \
-                 the CPU of its run queue, or nobody can say what did; wakeup_latency: ready while that CPU was idle; throttled: held by its cgroup's CPU quota; blocked; exited; \
-                 unknown.",
-            CORE_TYPE: Option<Text> = "Running: on cores of this type; null: nobody knows on which.",
-            BEHIND: Option<Thread> = "Ready: the thread (key) that ran instead; null: nobody can say.",
-            TIME_NS: Ns = "For how long, in this frame.",
-            TYPICAL_NS: Ns = "For how long in a typical frame, in the mean; sums to their mean time.",
-            MORE_NS: Ns = "time_ns less typical_ns; sums to what the frame took longer than a typical one.",
-            SHARE: Option<Ratio> = "more_ns, of that sum; less than 0 where the cause took less than usual.",
+                "State on the critical path. `running`. `running_sibling_busy`: running while its SMT sibling was \
+                 busy. `ready`: another thread ran on the CPU of its run queue, or what ran there is unknown. \
+                 `wakeup_latency`: ready while that CPU was idle. `throttled`: kept from running by its cgroup's CPU \
+                 quota. `blocked`, `exited` or `unknown`.",
+            CORE_TYPE: Option<Text> = "Running: type of the cores; null if unknown.",
+            QUEUED_BEHIND: Option<Thread> = "Ready: key of the thread that ran instead; null if unknown.",
+            TIME_NS: Ns = "Time in this frame.",
+            TYPICAL_NS: Ns = "Mean time in a typical frame; sums to the mean time of typical frames.",
+            EXCESS_NS: Ns = "`time_ns` minus `typical_ns`; sums to the extra time compared with a typical frame.",
+            SHARE: Option<Ratio> =
+                "`excess_ns` as a share of that sum; negative if the cause took less time than in a typical frame.",
         }
     }
 }

@@ -1,12 +1,12 @@
-//! What a document says of values that follow from tables.
+//! Claims of a document about values that are computed from tables.
 
-use crate::{Figure, Given, Head, Kind, Rule, Sheet, Statement, Told};
+use crate::{CheckContext, Figure, Head, Kind, Rule, Sheet, Statement, StatementSink};
 use std::collections::HashMap;
 
 const CLAIM: Rule = Rule {
     id: "claim",
     unit: "",
-    formula: "what is claimed of a value is the value, within `tolerance`, else the claim's own digits",
+    formula: "a claimed value equals the computed value within `tolerance`, or within the rounding of the claim",
 };
 
 /// See [`Kind::doc`].
@@ -18,38 +18,38 @@ impl Kind for Claims {
     }
 
     fn doc(&self) -> &'static str {
-        "what a document says of values that `corewise check` computed: rule, of, claimed, and tolerance"
+        "claims of a document about values that `corewise check` computes: rule, of, claimed, and tolerance"
     }
 
-    fn knows(&self, head: &Head) -> bool {
+    fn matches(&self, head: &Head) -> bool {
         head.has(&["rule", "of", "claimed"])
     }
 
-    /// They are held last: against what all tables said.
-    fn check(&self, _: &Sheet, _: &Given<'_>, _: &mut Told<'_>) {}
+    /// Claims are verified last, against the statements of all tables.
+    fn check(&self, _: &Sheet, _: &CheckContext<'_>, _: &mut StatementSink<'_>) {}
 }
 
-/// Holds claims against values.
-pub(crate) fn hold(sheet: &Sheet, values: &mut Vec<Statement>) {
-    let mut held = Vec::new();
-    // The first of a name, of those that are computed.
+/// Verifies claims against computed values.
+pub(crate) fn verify(sheet: &Sheet, values: &mut Vec<Statement>) {
+    let mut verified = Vec::new();
+    // The first computed value of each name.
     let computed = values.iter().rev().filter_map(|s| Some(((s.rule.id, s.of.as_str()), s.computed?)));
     let computed: HashMap<(&str, &str), f64> = computed.collect();
-    let mut told = Told::new(&sheet.name, &mut held);
+    let mut out = StatementSink::new(&sheet.name, &mut verified);
     for row in 0..sheet.len() {
         let (rule, of) = (sheet.text(row, "rule"), sheet.text(row, "of"));
         let name = format!("{rule} of {of}");
         let value = computed.get(&(rule, of)).copied();
         match (value, sheet.figure_alone(row, "claimed")) {
-            (_, None) => told.cannot(&CLAIM, name, "what is claimed is no number"),
+            (_, None) => out.not_evaluated(&CLAIM, name, "the claimed value is not a number"),
             (None, _) => {
-                told.cannot(&CLAIM, name, "no table gives such a value: `--format json` tells those that there are")
+                out.not_evaluated(&CLAIM, name, "no table gives this value; `--format json` lists the available ones")
             }
             (Some(value), Some(claimed)) => {
                 let tolerance = sheet.figure_alone(row, "tolerance").map_or(claimed.rounding, |t| t.value.abs());
-                told.equal(&CLAIM, name, Figure::exact(value), Figure { rounding: tolerance, ..claimed });
+                out.equal(&CLAIM, name, Figure::exact(value), Figure { rounding: tolerance, ..claimed });
             }
         }
     }
-    values.append(&mut held);
+    values.append(&mut verified);
 }

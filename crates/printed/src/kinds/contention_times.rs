@@ -1,28 +1,28 @@
-//! How long a program took alone and beside another one on its core, by one tool or several.
+//! Elapsed times of a program alone on its core and with another program on the same core, by one tool or several.
 
 use crate::figure::mean;
-use crate::{Figure, Given, Head, Kind, Rule, Sheet, Told};
+use crate::{CheckContext, Figure, Head, Kind, Rule, Sheet, StatementSink};
 
 const SLOW_DOWN: Rule = Rule {
     id: "slow_down",
     unit: "ratio",
-    formula: "elapsed beside a program on the same core / elapsed with the core to itself: of the n-th of each",
+    formula: "elapsed with a program on the same core / elapsed with the core to itself: for the n-th run of each",
 };
 const THROUGHPUT: Rule = Rule {
     id: "throughput_of_two",
     unit: "ratio",
-    formula: "two programs on one core, over one at a time: 2 × mean elapsed with the core to itself / mean elapsed beside",
+    formula: "two programs on one core relative to one at a time: 2 × mean elapsed with the core to itself / mean elapsed with both",
 };
 const ONE_SLOW_DOWN: Rule = Rule {
     id: "one_slow_down",
     unit: "ratio",
-    formula: "one program on one kind of machine is slowed down as much by each tool's clock, within 5 % of noise",
+    formula: "the slowdown of a program is the same by each tool's clock, within 5 % of noise",
 };
 
-/// What runs of one program may differ by without a cause.
+/// The difference that runs of one program may have without a cause.
 const NOISE: f64 = 0.05;
 
-/// Where a core is shared, and where it is not.
+/// The placements with a shared core, and those with a core of its own.
 const SHARED: &[&str] = &["same_core"];
 const OWN: &[&str] = &["different_cores", "alone"];
 
@@ -38,11 +38,11 @@ impl Kind for ContentionTimes {
         "elapsed times of one program: method (the tool), placement (alone, different_cores, same_core), real_s"
     }
 
-    fn knows(&self, head: &Head) -> bool {
+    fn matches(&self, head: &Head) -> bool {
         head.has(&["method", "placement", "real_s"])
     }
 
-    fn check(&self, sheet: &Sheet, _: &Given<'_>, told: &mut Told<'_>) {
+    fn check(&self, sheet: &Sheet, _: &CheckContext<'_>, out: &mut StatementSink<'_>) {
         let mut first: Option<(&str, Figure)> = None;
         for (method, rows) in sheet.groups("method") {
             let times = |at: &[&str]| -> Vec<Figure> {
@@ -51,19 +51,19 @@ impl Kind for ContentionTimes {
             };
             let (shared, own) = (times(SHARED), times(OWN));
             let (Some(slow), Some(quick)) = (mean(&shared), mean(&own)) else {
-                told.cannot(&SLOW_DOWN, method, "times of both kinds of placement are needed");
+                out.not_evaluated(&SLOW_DOWN, method, "times of both placements are required");
                 continue;
             };
             for (at, (slow, quick)) in (1..).zip(shared.iter().zip(&own)) {
-                told.value(&SLOW_DOWN, format!("{method} {at}"), (*slow / *quick).value);
+                out.value(&SLOW_DOWN, format!("{method} {at}"), (*slow / *quick).value);
             }
-            told.value(&THROUGHPUT, method, (quick / slow).scaled(2.0).value);
+            out.value(&THROUGHPUT, method, (quick / slow).scaled(2.0).value);
             let all = slow / quick;
             match first {
                 None => first = Some((method, all)),
                 Some((other, before)) => {
                     let of = format!("{method} against {other}");
-                    told.within(&ONE_SLOW_DOWN, of, all.value, before.value, NOISE * before.value);
+                    out.within(&ONE_SLOW_DOWN, of, all.value, before.value, NOISE * before.value);
                 }
             }
         }

@@ -1,27 +1,27 @@
-//! Threads with the clocks that they ran on each type of core, as VTune's grid has them.
+//! Threads with their clocks on each core type, as in VTune's grid.
 
 use crate::limits::within_turbo;
-use crate::{Figure, Given, Head, Kind, Rule, Sheet, Told};
+use crate::{CheckContext, Figure, Head, Kind, Rule, Sheet, StatementSink};
 
 const CPI: Rule =
-    Rule { id: "grid_cpi", unit: "clocks/instruction", formula: "clocks on all types of cores / instructions" };
+    Rule { id: "grid_cpi", unit: "clocks/instruction", formula: "clocks on all core types / instructions" };
 const TOP_LEVEL: Rule = Rule {
     id: "top_level_to_whole",
     unit: "%",
-    formula: "a slot retires, waits for the front end, for the back end or is spent on bad speculation: together 100 %",
+    formula: "a slot is retiring, front-end bound, back-end bound or bad speculation: together 100 %",
 };
-const E_SHARE: Rule = Rule { id: "clocks_on_e", unit: "%", formula: "clocks on E cores, of all clocks" };
-const CLOCK: Rule = Rule { id: "clock_of_thread", unit: "GHz", formula: "clocks on all types of cores / CPU time" };
+const E_SHARE: Rule = Rule { id: "clocks_on_e", unit: "%", formula: "clocks on E cores / all clocks" };
+const CLOCK: Rule = Rule { id: "clock_of_thread", unit: "GHz", formula: "clocks on all core types / CPU time" };
 const FIT_P: Rule = Rule { id: "fitted_p_clock", unit: "GHz", formula: FIT };
 const FIT_E: Rule = Rule { id: "fitted_e_clock", unit: "GHz", formula: FIT };
-const FIT: &str = "the two frequencies by which CPU time = P clocks / f_P + E clocks / f_E is least wrong over the threads (least squares)";
+const FIT: &str = "the two frequencies with the smallest error of CPU time = P clocks / f_P + E clocks / f_E over the threads (least squares)";
 
 const TOP: [&str; 4] = ["p_retiring_pct", "p_frontend_bound_pct", "p_bad_speculation_pct", "p_backend_bound_pct"];
 
 /// See [`Kind::doc`].
 pub(crate) struct CoreTypeGrid;
 
-/// What a thread's row says.
+/// The row of a thread.
 pub(crate) struct Thread {
     pub(crate) tid: String,
     pub(crate) cpu_s: f64,
@@ -30,13 +30,13 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    /// In GHz, of P and E cores alike.
+    /// The mean clock on all core types, GHz.
     pub(crate) fn clock(&self) -> f64 {
         (self.p_clocks + self.e_clocks) / self.cpu_s / 1e9
     }
 }
 
-/// The threads of a grid of which times and clocks are told.
+/// The threads of a grid that have times and clocks.
 pub(crate) fn of_threads(sheet: &Sheet) -> Vec<Thread> {
     let of = |row| {
         Some(Thread {
@@ -49,7 +49,7 @@ pub(crate) fn of_threads(sheet: &Sheet) -> Vec<Thread> {
     sheet.rows_where("level", "thread").filter_map(of).collect()
 }
 
-/// The frequencies of P and E cores in GHz that explain the threads' CPU times best.
+/// The frequencies of P and E cores in GHz that fit the threads' CPU times best.
 pub(crate) fn fitted(threads: &[Thread]) -> Option<[f64; 2]> {
     if threads.len() < 3 {
         return None;
@@ -58,7 +58,7 @@ pub(crate) fn fitted(threads: &[Thread]) -> Option<[f64; 2]> {
     let (pp, pe, ee) =
         (sum(|t| t.p_clocks * t.p_clocks), sum(|t| t.p_clocks * t.e_clocks), sum(|t| t.e_clocks * t.e_clocks));
     let (pt, et) = (sum(|t| t.p_clocks * t.cpu_s), sum(|t| t.e_clocks * t.cpu_s));
-    // The seconds a clock takes on each, from the normal equations.
+    // The seconds per clock on each type, from the normal equations.
     let by = pp * ee - pe * pe;
     let of = [pt * ee - et * pe, et * pp - pt * pe].map(|part| 1e-9 * by / part);
     of.iter().all(|ghz| ghz.is_finite() && *ghz > 0.0).then_some(of)
@@ -70,40 +70,40 @@ impl Kind for CoreTypeGrid {
     }
 
     fn doc(&self) -> &'static str {
-        "threads by type of core, as VTune's grid: level, pid_or_tid, cpu_s, p_clockticks, e_clockticks, instructions, cpi, and \
-         the P cores' top level (p_retiring_pct, …)"
+        "threads by core type, as in VTune's grid: level, pid_or_tid, cpu_s, p_clockticks, e_clockticks, instructions, cpi, and \
+         the top level of P cores (p_retiring_pct, …)"
     }
 
-    fn knows(&self, head: &Head) -> bool {
+    fn matches(&self, head: &Head) -> bool {
         head.has(&["level", "pid_or_tid", "cpu_s", "p_clockticks", "e_clockticks", "instructions", "cpi"])
     }
 
-    fn check(&self, sheet: &Sheet, given: &Given<'_>, told: &mut Told<'_>) {
+    fn check(&self, sheet: &Sheet, ctx: &CheckContext<'_>, out: &mut StatementSink<'_>) {
         for row in 0..sheet.len() {
             let of = sheet.text(row, "pid_or_tid");
             let count = |col| sheet.count(row, col);
             let (Some(p), Some(e), Some(instructions), Some(cpi)) =
                 (count("p_clockticks"), count("e_clockticks"), count("instructions"), sheet.figure(row, "cpi"))
             else {
-                told.cannot(&CPI, of, "a count is no number");
+                out.not_evaluated(&CPI, of, "a count is not a number");
                 continue;
             };
-            told.equal(&CPI, of, (p + e) / instructions, cpi);
-            told.value(&E_SHARE, of, (e / (p + e)).scaled(100.0).value);
+            out.equal(&CPI, of, (p + e) / instructions, cpi);
+            out.value(&E_SHARE, of, (e / (p + e)).scaled(100.0).value);
             if let Some(time) = sheet.figure(row, "cpu_s") {
                 let clock = ((p + e) / time).scaled(1e-9);
-                told.value(&CLOCK, of, clock.value);
-                if given.has_limit() {
-                    within_turbo(given, told, of, clock);
+                out.value(&CLOCK, of, clock.value);
+                if ctx.has_limit() {
+                    within_turbo(ctx, out, of, clock);
                 }
             }
             if let Some(top) = TOP.iter().map(|col| sheet.figure(row, col)).collect::<Option<Vec<_>>>() {
-                told.equal(&TOP_LEVEL, of, top.into_iter().sum(), Figure::exact(100.0));
+                out.equal(&TOP_LEVEL, of, top.into_iter().sum(), Figure::exact(100.0));
             }
         }
         if let Some([p, e]) = fitted(&of_threads(sheet)) {
-            told.value(&FIT_P, &sheet.name, p);
-            told.value(&FIT_E, &sheet.name, e);
+            out.value(&FIT_P, &sheet.name, p);
+            out.value(&FIT_E, &sheet.name, e);
         }
     }
 }

@@ -1,16 +1,15 @@
-//! Clocks per instruction on P cores, of two systems.
+//! Clocks per instruction on P cores on two systems.
 
-use crate::{Given, Head, Kind, Rule, Sheet, Told};
+use crate::{CheckContext, Head, Kind, Rule, Sheet, StatementSink};
 
 const RATIO: Rule = Rule {
     id: "symmetric_over_hybrid",
     unit: "ratio",
-    formula: "clocks per instruction of the system without E cores / of the hybrid one",
+    formula: "clocks per instruction on the system without E cores / on the hybrid one",
 };
-const LEAST_GAIN: Rule =
-    Rule { id: "least_gain", unit: "%", formula: "the least printed ratio of all rows, minus one" };
-const MOST_GAIN: Rule =
-    Rule { id: "most_gain", unit: "%", formula: "the greatest printed ratio of all rows, minus one" };
+const MIN_GAIN: Rule =
+    Rule { id: "least_gain", unit: "%", formula: "the smallest printed ratio of all rows, minus one" };
+const MAX_GAIN: Rule = Rule { id: "most_gain", unit: "%", formula: "the largest printed ratio of all rows, minus one" };
 
 /// See [`Kind::doc`].
 pub(crate) struct CpiOfTwoSystems;
@@ -24,11 +23,11 @@ impl Kind for CpiOfTwoSystems {
         "threads' clocks per instruction on two systems: tid, hybrid_p_cpi, symmetric_p_cpi, symmetric_over_hybrid, and job"
     }
 
-    fn knows(&self, head: &Head) -> bool {
+    fn matches(&self, head: &Head) -> bool {
         head.has(&["tid", "hybrid_p_cpi", "symmetric_p_cpi", "symmetric_over_hybrid"])
     }
 
-    fn check(&self, sheet: &Sheet, _: &Given<'_>, told: &mut Told<'_>) {
+    fn check(&self, sheet: &Sheet, _: &CheckContext<'_>, out: &mut StatementSink<'_>) {
         let mut ratios = Vec::new();
         for row in 0..sheet.len() {
             let job = sheet.text(row, "job");
@@ -36,18 +35,17 @@ impl Kind for CpiOfTwoSystems {
             let cell = |col| sheet.figure(row, col);
             match (cell("symmetric_p_cpi"), cell("hybrid_p_cpi"), cell("symmetric_over_hybrid")) {
                 (Some(symmetric), Some(hybrid), Some(printed)) => {
-                    told.equal(&RATIO, of, symmetric / hybrid, printed);
+                    out.equal(&RATIO, of, symmetric / hybrid, printed);
                     ratios.push(printed.value);
                 }
-                _ => told.cannot(&RATIO, of, "a ratio is no number"),
+                _ => out.not_evaluated(&RATIO, of, "a ratio is not a number"),
             }
         }
-        for (rule, ratio) in [
-            (&LEAST_GAIN, ratios.iter().copied().reduce(f64::min)),
-            (&MOST_GAIN, ratios.iter().copied().reduce(f64::max)),
-        ] {
+        for (rule, ratio) in
+            [(&MIN_GAIN, ratios.iter().copied().reduce(f64::min)), (&MAX_GAIN, ratios.iter().copied().reduce(f64::max))]
+        {
             if let Some(ratio) = ratio {
-                told.value(rule, &sheet.name, 100.0 * (ratio - 1.0));
+                out.value(rule, &sheet.name, 100.0 * (ratio - 1.0));
             }
         }
     }

@@ -1,10 +1,10 @@
-//! CPUs with the shares of time that they were busy in the kernel, busy in programs, and idle.
+//! The shares of time that CPUs were busy in the kernel, busy in programs, and idle.
 
 use crate::figure::mean;
-use crate::{Figure, Given, Head, Kind, Rule, Sheet, Told};
+use crate::{CheckContext, Figure, Head, Kind, Rule, Sheet, StatementSink};
 
 const MEAN_IS_TOTAL: Rule =
-    Rule { id: "cpu_mean_is_total", unit: "%", formula: "the mean over the CPUs is the row of totals" };
+    Rule { id: "cpu_mean_is_total", unit: "%", formula: "the mean over the CPUs equals the row of totals" };
 const TO_WHOLE: Rule = Rule {
     id: "busy_and_idle_within_whole",
     unit: "%",
@@ -13,25 +13,25 @@ const TO_WHOLE: Rule = Rule {
 const NODE_BY_NUMBER: Rule = Rule {
     id: "node_not_cpu_modulo_nodes",
     unit: "count",
-    formula: "CPUs whose NUMA node is not their number modulo the count of nodes, where firmware numbers CPUs in turns",
+    formula: "CPUs whose NUMA node is not their number modulo the number of nodes, as with alternating numbering by firmware",
 };
 const FULLY_BUSY: Rule = Rule {
     id: "fully_busy",
     unit: "%",
-    formula: "two runs tell capacity by what they did only where the CPUs of both were busy throughout; else at equal load, by work \
-              per second",
+    formula: "the work of two runs shows their capacity only if the CPUs were busy throughout in both; otherwise compare the work \
+              per second at equal load",
 };
 
 const SHARES: [&str; 4] = ["total_busy_pct", "sys_pct", "usr_pct", "idle_pct"];
 
-/// Half a percent is what tools do not see of a full machine.
-const NEARLY: f64 = 0.5;
+/// Tools may miss half a percent of a fully busy machine.
+const TOLERANCE: f64 = 0.5;
 
-/// Where a run is compared with another, its CPUs must have been busy throughout.
-pub(crate) fn fully_busy(given: &Given<'_>, told: &mut Told<'_>, run: &str, busy: Figure) {
-    let pairs = given.asked.compare.iter().chain(&given.asked.smt);
+/// If a run is compared with another, its CPUs must have been busy throughout.
+pub(crate) fn fully_busy(ctx: &CheckContext<'_>, out: &mut StatementSink<'_>, run: &str, busy: Figure) {
+    let pairs = ctx.request.compare.iter().chain(&ctx.request.smt);
     if pairs.into_iter().any(|p| p.over == run || p.under == run) {
-        told.within(&FULLY_BUSY, run, busy.value, 100.0, NEARLY);
+        out.within(&FULLY_BUSY, run, busy.value, 100.0, TOLERANCE);
     }
 }
 
@@ -48,39 +48,39 @@ impl Kind for CpuUtilisation {
          numa_node"
     }
 
-    fn knows(&self, head: &Head) -> bool {
+    fn matches(&self, head: &Head) -> bool {
         head.has(&["row"]) && head.has(&SHARES)
     }
 
-    fn runs(&self, sheet: &Sheet, _: &Given<'_>) -> Vec<String> {
+    fn runs(&self, sheet: &Sheet, _: &CheckContext<'_>) -> Vec<String> {
         let runs = sheet.groups("run").into_iter();
         runs.map(|(run, _)| if run.is_empty() { sheet.name.clone() } else { run.to_owned() }).collect()
     }
 
-    fn check(&self, sheet: &Sheet, given: &Given<'_>, told: &mut Told<'_>) {
+    fn check(&self, sheet: &Sheet, ctx: &CheckContext<'_>, out: &mut StatementSink<'_>) {
         for (run, rows) in sheet.groups("run") {
             let run = if run.is_empty() { sheet.name.as_str() } else { run };
             let of = |kind: &'static str| rows.iter().copied().filter(move |r| sheet.text(*r, "row") == kind);
             for row in rows.iter().copied() {
                 if let (Some(busy), Some(idle)) = (sheet.figure(row, SHARES[0]), sheet.figure(row, SHARES[3])) {
                     let of = format!("{run} {}{}", sheet.text(row, "row"), sheet.text(row, "cpu"));
-                    told.at_most(&TO_WHOLE, of, Figure::exact(100.0), busy + idle);
+                    out.at_most(&TO_WHOLE, of, Figure::exact(100.0), busy + idle);
                 }
             }
             for total in of("total") {
                 for col in SHARES {
                     let parts: Option<Vec<Figure>> = of("cpu").map(|row| sheet.figure(row, col)).collect();
                     match (parts.as_deref().and_then(mean), sheet.figure(total, col)) {
-                        (Some(mean), Some(total)) => told.equal(&MEAN_IS_TOTAL, format!("{run} {col}"), mean, total),
-                        _ => told.cannot(
+                        (Some(mean), Some(total)) => out.equal(&MEAN_IS_TOTAL, format!("{run} {col}"), mean, total),
+                        _ => out.not_evaluated(
                             &MEAN_IS_TOTAL,
                             format!("{run} {col}"),
-                            "a share is no number, or no CPU is listed",
+                            "a share is not a number, or no CPU is listed",
                         ),
                     }
                 }
                 if let Some(busy) = sheet.figure(total, SHARES[0]) {
-                    fully_busy(given, told, run, busy);
+                    fully_busy(ctx, out, run, busy);
                 }
             }
             let number = |row, col| sheet.text(row, col).parse::<u32>().ok();
@@ -88,7 +88,7 @@ impl Kind for CpuUtilisation {
             let count = nodes.iter().map(|(_, node)| node.saturating_add(1)).max().unwrap_or(0);
             if count > 1 {
                 let apart = nodes.iter().filter(|(cpu, node)| cpu % count != *node).count();
-                told.value(&NODE_BY_NUMBER, run, apart as f64);
+                out.value(&NODE_BY_NUMBER, run, apart as f64);
             }
         }
     }

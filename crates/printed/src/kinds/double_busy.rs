@@ -1,16 +1,16 @@
-//! Pairs of sibling CPUs by how many of the two were busy, as Linux-KI prints them.
+//! Pairs of sibling CPUs by how many of the two were busy, as printed by Linux-KI.
 
 use super::cpu_utilisation::fully_busy;
 use crate::figure::mean;
-use crate::{Figure, Given, Head, Kind, Rule, Sheet, Told};
+use crate::{CheckContext, Figure, Head, Kind, Rule, Sheet, StatementSink};
 
 const TO_WHOLE: Rule = Rule {
     id: "pair_states_to_whole",
     unit: "%",
-    formula: "a pair is idle, busy on one, busy on the other or on both: together 100 %",
+    formula: "a pair is idle, busy on one, busy on the other or busy on both: together 100 %",
 };
 const MEAN_IS_TOTAL: Rule =
-    Rule { id: "pair_mean_is_total", unit: "%", formula: "the mean over the pairs is the row of totals" };
+    Rule { id: "pair_mean_is_total", unit: "%", formula: "the mean over the pairs equals the row of totals" };
 const LOGICAL_BUSY: Rule = Rule {
     id: "logical_busy",
     unit: "%",
@@ -30,41 +30,41 @@ impl Kind for DoubleBusy {
     }
 
     fn doc(&self) -> &'static str {
-        "pairs of siblings and their total, as Linux-KI tells them: row (pair, total), double_idle_pct, lcpu1_busy_pct, \
+        "pairs of siblings and their total, as printed by Linux-KI: row (pair, total), double_idle_pct, lcpu1_busy_pct, \
          lcpu2_busy_pct, double_busy_pct, and lp_a, lp_b"
     }
 
-    fn knows(&self, head: &Head) -> bool {
+    fn matches(&self, head: &Head) -> bool {
         head.has(&["row"]) && head.has(&STATES)
     }
 
-    fn check(&self, sheet: &Sheet, given: &Given<'_>, told: &mut Told<'_>) {
+    fn check(&self, sheet: &Sheet, ctx: &CheckContext<'_>, out: &mut StatementSink<'_>) {
         let states = |row| -> Option<Vec<Figure>> { STATES.iter().map(|col| sheet.figure(row, col)).collect() };
         let mut pairs = Vec::new();
         for row in sheet.rows_where("row", "pair") {
             let of = format!("{},{}", sheet.text(row, "lp_a"), sheet.text(row, "lp_b"));
             match states(row) {
                 Some(states) => {
-                    told.equal(&TO_WHOLE, of, states.iter().copied().sum(), Figure::exact(100.0));
+                    out.equal(&TO_WHOLE, of, states.iter().copied().sum(), Figure::exact(100.0));
                     pairs.push(states);
                 }
-                None => told.cannot(&TO_WHOLE, of, "a share is no number"),
+                None => out.not_evaluated(&TO_WHOLE, of, "a share is not a number"),
             }
         }
         for row in sheet.rows_where("row", "total") {
             let Some(total) = states(row) else { continue };
-            told.equal(&TO_WHOLE, "total", total.iter().copied().sum(), Figure::exact(100.0));
+            out.equal(&TO_WHOLE, "total", total.iter().copied().sum(), Figure::exact(100.0));
             for (at, col) in STATES.iter().enumerate() {
                 let of: Vec<Figure> = pairs.iter().map(|p| p[at]).collect();
                 if let Some(mean) = mean(&of) {
-                    told.equal(&MEAN_IS_TOTAL, *col, mean, total[at]);
+                    out.equal(&MEAN_IS_TOTAL, *col, mean, total[at]);
                 }
             }
             let one = total[1] + total[2];
             let logical = one.scaled(0.5) + total[3];
-            told.value(&LOGICAL_BUSY, &sheet.name, logical.value);
-            told.value(&CORE_BUSY, &sheet.name, (one + total[3]).value);
-            fully_busy(given, told, &sheet.name, logical);
+            out.value(&LOGICAL_BUSY, &sheet.name, logical.value);
+            out.value(&CORE_BUSY, &sheet.name, (one + total[3]).value);
+            fully_busy(ctx, out, &sheet.name, logical);
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Marked tasks and frames: how long they took, how long they ran, and what they executed meanwhile.
+//! Marked tasks and frames: duration, CPU time and instructions.
 
 use crate::limits::within_turbo;
-use crate::{Given, Head, Kind, Rule, Sheet, Told};
+use crate::{CheckContext, Head, Kind, Rule, Sheet, StatementSink};
 
 const OFF_CPU: Rule = Rule { id: "task_off_cpu", unit: "s", formula: "task time − CPU time: ready or blocked" };
 const CLOCK: Rule =
@@ -19,24 +19,24 @@ impl Kind for MarkedTasks {
         "marked tasks and frames: name, cpu_s, instructions, cpi, task_s"
     }
 
-    fn knows(&self, head: &Head) -> bool {
+    fn matches(&self, head: &Head) -> bool {
         head.has(&["name", "cpu_s", "instructions", "cpi", "task_s"])
     }
 
-    fn check(&self, sheet: &Sheet, given: &Given<'_>, told: &mut Told<'_>) {
+    fn check(&self, sheet: &Sheet, ctx: &CheckContext<'_>, out: &mut StatementSink<'_>) {
         for row in 0..sheet.len() {
             let of = sheet.text(row, "name");
             let (cpu, task) = (sheet.figure(row, "cpu_s"), sheet.figure(row, "task_s"));
             if let (Some(cpu), Some(task)) = (cpu, task) {
-                told.value(&OFF_CPU, of, (task - cpu).value);
+                out.value(&OFF_CPU, of, (task - cpu).value);
             }
             if let (Some(cpu), Some(cpi), Some(instructions)) =
                 (cpu, sheet.figure(row, "cpi"), sheet.count(row, "instructions"))
             {
                 let clock = (cpi * instructions / cpu).scaled(1e-9);
-                told.value(&CLOCK, of, clock.value);
-                if given.has_limit() {
-                    within_turbo(given, told, of, clock);
+                out.value(&CLOCK, of, clock.value);
+                if ctx.has_limit() {
+                    within_turbo(ctx, out, of, clock);
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! One file a kind of printed table.
+//! One file per kind of printed table.
 
 pub(crate) mod claims;
 pub(crate) mod contention_times;

@@ -1,6 +1,6 @@
 //! A thread's CPU time by priority, as shares of all CPU time.
 
-use crate::{Figure, Given, Head, Kind, Rule, Sheet, Told};
+use crate::{CheckContext, Figure, Head, Kind, Rule, Sheet, StatementSink};
 
 const PARTS_OF_WHOLE: Rule = Rule {
     id: "priority_parts_of_whole",
@@ -11,7 +11,7 @@ const PARTS_OF_WHOLE: Rule = Rule {
 const ONE_DIGIT: Rule = Rule {
     id: "priority_sum_if_one_digit_differs",
     unit: "%",
-    formula: "the sum of the shares where one digit of one of them is another: which it may be nobody can say",
+    formula: "the sum of the shares if one digit of one of them is changed; it is unknown which one is wrong",
 };
 
 /// See [`Kind::doc`].
@@ -26,29 +26,29 @@ impl Kind for PriorityShares {
         "a thread's CPU time by priority: tid, total_cpu_pct, priority_band, cpu_share_pct"
     }
 
-    fn knows(&self, head: &Head) -> bool {
+    fn matches(&self, head: &Head) -> bool {
         head.has(&["tid", "total_cpu_pct", "priority_band", "cpu_share_pct"])
     }
 
-    fn check(&self, sheet: &Sheet, _: &Given<'_>, told: &mut Told<'_>) {
+    fn check(&self, sheet: &Sheet, _: &CheckContext<'_>, out: &mut StatementSink<'_>) {
         for (tid, rows) in sheet.groups("tid") {
             let shares: Option<Vec<Figure>> = rows.iter().map(|row| sheet.figure(*row, "cpu_share_pct")).collect();
             let whole = rows.first().and_then(|row| sheet.figure(*row, "total_cpu_pct"));
             let (Some(shares), Some(whole)) = (shares, whole) else {
-                told.cannot(&PARTS_OF_WHOLE, tid, "a share is no number");
+                out.not_evaluated(&PARTS_OF_WHOLE, tid, "a share is not a number");
                 continue;
             };
             let sum: Figure = shares.iter().copied().sum();
-            told.equal(&PARTS_OF_WHOLE, tid, sum, whole);
+            out.equal(&PARTS_OF_WHOLE, tid, sum, whole);
             if (sum.value - whole.value).abs() <= sum.rounding + whole.rounding {
                 continue;
             }
             for row in rows {
                 let (band, share) = (sheet.text(row, "priority_band"), sheet.text(row, "cpu_share_pct"));
                 for (other, by) in one_digit_away(share) {
-                    // As far as the last printed digit: looser, most cells would close the sum.
+                    // The sum must match to the last printed digit; otherwise most digits would qualify.
                     if (sum.value + by - whole.value).abs() <= whole.rounding {
-                        told.value(&ONE_DIGIT, format!("{tid}: {share} of {band} as {other}"), sum.value + by);
+                        out.value(&ONE_DIGIT, format!("{tid}: {share} of {band} as {other}"), sum.value + by);
                     }
                 }
             }
@@ -56,7 +56,7 @@ impl Kind for PriorityShares {
     }
 }
 
-/// The numbers that differ from a printed one in one digit, and by how much.
+/// The numbers that differ from a printed one in one digit, and the differences.
 fn one_digit_away(printed: &str) -> Vec<(String, f64)> {
     let Some(before) = Figure::parse(printed).filter(|_| printed.len() < 16) else { return Vec::new() };
     let digits = printed.char_indices().filter(|(_, c)| c.is_ascii_digit());

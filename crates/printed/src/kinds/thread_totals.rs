@@ -1,12 +1,12 @@
 //! Processes, threads, and threads on one CPU, as a tree of rows.
 
-use crate::{Figure, Given, Head, Kind, Rule, Sheet, Told};
+use crate::{CheckContext, Figure, Head, Kind, Rule, Sheet, StatementSink};
 use std::collections::HashMap;
 
 const PART_OF_THREAD: Rule = Rule {
     id: "cpus_part_of_thread",
     unit: "ms",
-    formula: "what a thread ran on the CPUs that are listed is at most what it ran",
+    formula: "a thread's running time on the listed CPUs is at most its total running time",
 };
 
 /// See [`Kind::doc`].
@@ -23,11 +23,11 @@ impl Kind for ThreadTotals {
         "processes, threads and threads on a CPU: level, pid_or_tid, cpu, cpu_ms, and switches, ready and wait"
     }
 
-    fn knows(&self, head: &Head) -> bool {
+    fn matches(&self, head: &Head) -> bool {
         head.has(&["level", "pid_or_tid", "cpu"]) && head.times(CPU).is_some()
     }
 
-    fn check(&self, sheet: &Sheet, _: &Given<'_>, told: &mut Told<'_>) {
+    fn check(&self, sheet: &Sheet, _: &CheckContext<'_>, out: &mut StatementSink<'_>) {
         let mut parts = HashMap::<&str, Vec<Figure>>::new();
         for row in sheet.rows_where("level", "thread_cpu") {
             if let Some(ran) = sheet.ms(row, CPU) {
@@ -37,19 +37,19 @@ impl Kind for ThreadTotals {
         for row in sheet.rows_where("level", "thread") {
             let tid = sheet.text(row, "pid_or_tid");
             if let (Some(parts), Some(whole)) = (parts.get(tid), sheet.ms(row, CPU)) {
-                told.at_most(&PART_OF_THREAD, tid, whole, parts.iter().copied().sum());
+                out.at_most(&PART_OF_THREAD, tid, whole, parts.iter().copied().sum());
             }
         }
     }
 }
 
-/// Where the totals of threads stand, in all tables of this kind.
+/// The rows of thread totals in all tables of this kind.
 pub(crate) struct Totals<'a>(HashMap<&'a str, Vec<(&'a Sheet, usize)>>);
 
 impl<'a> Totals<'a> {
-    pub(crate) fn new(given: &Given<'a>) -> Self {
+    pub(crate) fn new(ctx: &CheckContext<'a>) -> Self {
         let mut rows = HashMap::<&str, Vec<_>>::new();
-        for sheet in given.of_kind("thread_totals") {
+        for sheet in ctx.of_kind("thread_totals") {
             for row in sheet.rows_where("level", "thread") {
                 rows.entry(sheet.text(row, "pid_or_tid")).or_default().push((sheet, row));
             }

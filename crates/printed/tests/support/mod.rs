@@ -1,10 +1,10 @@
-//! Printed tables of shared/figures, in the groups in which they belong together, and what a user says beside them.
+//! Printed tables of testdata/figures, in groups that belong together, with the user's options.
 #![allow(dead_code, clippy::unwrap_used, reason = "each test file uses its own part")]
 
-use printed::{Asked, Pair, Sheet, Statement, Verdict, check, read};
+use printed::{Pair, Request, Sheet, Statement, Verdict, check, read};
 use testkit::figures;
 
-/// Tables by the names of their files.
+/// Reads tables by the names of their files.
 pub fn sheets(names: &[&str]) -> Vec<Sheet> {
     names.iter().map(|name| read(name, &figures::text(name)).unwrap()).collect()
 }
@@ -13,68 +13,68 @@ pub fn pair(over: &str, under: &str) -> Pair {
     Pair { over: over.to_owned(), under: under.to_owned() }
 }
 
-/// A run with SMT on over the same with SMT off, on both nodes.
+/// A run with SMT on compared with SMT off, on both nodes.
 pub fn smt_pairs() -> Vec<Pair> {
     ["other", "same"].map(|n| pair(&format!("{n}_node_smt_on"), &format!("{n}_node_smt_off"))).to_vec()
 }
 
-fn held(names: &[&str], asked: &Asked) -> Vec<Statement> {
-    check(&sheets(names), asked)
+fn checked(names: &[&str], request: &Request) -> Vec<Statement> {
+    check(&sheets(names), request)
 }
 
 pub fn processors() -> Vec<Statement> {
-    let asked = Asked { processor: Some("i9-12900K".into()), ..Asked::default() };
-    held(&["cpu_specs", "case2_counters"], &asked)
+    let request = Request { processor: Some("i9-12900K".into()), ..Request::default() };
+    checked(&["cpu_specs", "case2_counters"], &request)
 }
 
 pub fn priorities() -> Vec<Statement> {
-    held(&["boost_residency"], &Asked::default())
+    checked(&["boost_residency"], &Request::default())
 }
 
 pub fn two_systems() -> Vec<Statement> {
     let names = ["thread_by_cpu", "thread_by_cpu_totals", "ready_wait_hybrid", "ready_wait_symmetric"];
-    held(&names, &Asked { compare: vec![pair(names[2], names[3])], ..Asked::default() })
+    checked(&names, &Request { compare: vec![pair(names[2], names[3])], ..Request::default() })
 }
 
 pub fn case_1() -> Vec<Statement> {
-    held(&["case1_hybrid"], &Asked::default())
+    checked(&["case1_hybrid"], &Request::default())
 }
 
 pub fn siblings() -> Vec<Statement> {
     let names = ["smt_siblings_hybrid", "smt_siblings_8c16t"];
-    held(&names, &Asked { compare: vec![pair(names[0], names[1])], ..Asked::default() })
+    checked(&names, &Request { compare: vec![pair(names[0], names[1])], ..Request::default() })
 }
 
 pub fn utilisation() -> Vec<Statement> {
     let nodes = ["other", "same"].map(|n| pair(&format!("linuxki_double_busy_{n}"), &format!("{n}_node_smt_off")));
     let names = ["linuxki_double_busy_other", "linuxki_double_busy_same", "linuxki_cpu"];
-    held(&names, &Asked { compare: nodes.to_vec(), ..Asked::default() })
+    checked(&names, &Request { compare: nodes.to_vec(), ..Request::default() })
 }
 
-/// perf was asked for intervals of five seconds.
+/// perf used intervals of five seconds.
 pub fn counts() -> Vec<Statement> {
-    held(&["perf_smt_on_off"], &Asked { smt: smt_pairs(), span_s: Some(5.0), ..Asked::default() })
+    checked(&["perf_smt_on_off"], &Request { smt: smt_pairs(), span_s: Some(5.0), ..Request::default() })
 }
 
 pub fn contention() -> Vec<Statement> {
-    held(&["smt_contention_times"], &Asked::default())
+    checked(&["smt_contention_times"], &Request::default())
 }
 
 pub fn core_types() -> Vec<Statement> {
-    held(&["vtune_core_type_grid", "relative_ips", "p_cpi_hybrid_vs_symmetric"], &Asked::default())
+    checked(&["vtune_core_type_grid", "relative_ips", "p_cpi_hybrid_vs_symmetric"], &Request::default())
 }
 
 pub fn marks() -> Vec<Statement> {
-    held(&["frames_markers"], &Asked::default())
+    checked(&["frames_markers"], &Request::default())
 }
 
-/// What contradicts, as `rule of row`.
+/// The contradictions, as `rule of row`.
 pub fn contradicted(all: &[Statement]) -> Vec<String> {
     let wrong = all.iter().filter(|s| s.verdict == Verdict::Contradicts);
     wrong.map(|s| format!("{} of {}", s.rule.id, s.of)).collect()
 }
 
-/// How many agree.
+/// The number of agreements.
 pub fn agreeing(all: &[Statement]) -> usize {
     all.iter().filter(|s| s.verdict == Verdict::Agrees).count()
 }

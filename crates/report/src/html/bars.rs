@@ -1,11 +1,11 @@
-//! Bars of parts. All is placed in percent of the width, so that words keep their size on a small screen.
+//! Stacked bars. Widths are in percent, so that text keeps its size on a small screen.
 
 use super::{escaped, legend};
 use crate::picture::{Bar, Bars, Tone};
 use crate::words::percent;
 use std::fmt::Write as _;
 
-/// Pixels from one bar to the next, from its top to that of its words' line, and of the bar itself.
+/// Pixels from one bar to the next, from its top to the baseline of its text, and its height.
 const STEP: usize = 36;
 const TEXT: usize = 13;
 const HEIGHT: usize = 12;
@@ -22,7 +22,7 @@ pub fn write(html: &mut String, of: &Bars) {
     let _ = writeln!(
         html,
         "<svg class=\"bars\" width=\"100%\" height=\"{}\" role=\"img\" xmlns=\"http://www.w3.org/2000/svg\">\
-         <title>{title}</title><desc>A bar a row; the table that follows has the numbers.</desc>",
+         <title>{title}</title><desc>One bar per row; the table that follows has the numbers.</desc>",
         of.bars.len() * STEP
     );
     for (row, bar) in of.bars.iter().enumerate() {
@@ -56,7 +56,7 @@ fn draw(html: &mut String, bar: &Bar, top: usize, parts: &[(Tone, String)]) {
     }
 }
 
-/// Percent of the whole.
+/// The position in percent of the whole.
 fn place(at: i128, whole: i64) -> f64 {
     if whole <= 0 { 0.0 } else { (at as f64 * 100.0 / whole as f64).min(100.0) }
 }
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn no_bar_leaves_the_picture() {
+    fn no_bar_exceeds_the_picture() {
         for (parts, whole) in [(vec![i64::MAX, i64::MAX], 1), (vec![-5, 3], 3), (vec![1, 1], 0), (vec![1, 1], -1)] {
             let html = drawn(parts, whole);
             let widths = html.split("width=\"").skip(1).filter_map(|w| w.split_once("%\""));

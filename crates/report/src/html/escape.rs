@@ -1,8 +1,8 @@
-//! Texts of a trace within a page. Names of threads are what any program sets them to.
+//! Escapes text of a trace for a page, as programs can set thread names to anything.
 
 use std::fmt;
 
-/// A text that stands between tags or in an attribute's quotes, and means nothing but itself.
+/// Escapes text for use between tags or in a quoted attribute.
 pub fn escaped(text: &str) -> Escaped<'_> {
     Escaped(text)
 }
@@ -23,7 +23,7 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// What no XML has, or what turns the text around it the other way.
+/// Characters that XML does not allow, or that change the direction of the surrounding text.
 fn is_unfit(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{fffe}' | '\u{ffff}')
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_a_text_is_a_tag_or_ends_one() {
+    fn tags_and_control_characters_are_escaped() {
         let of = |text| escaped(text).to_string();
         assert_eq!(of("<script>alert('1')</script>"), "&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;");
         assert_eq!(of("a\" onload=\"x&y"), "a&quot; onload=&quot;x&amp;y");

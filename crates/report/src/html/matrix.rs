@@ -1,29 +1,29 @@
-//! How often anything went from each to each.
+//! A heat map of counts from each row to each column.
 
 use super::escaped;
 use crate::picture::Matrix;
 use crate::words::grouped;
 use std::fmt::Write as _;
 
-/// Shades, by the share of the largest cell.
+/// The number of shades, by the share of the largest cell.
 const SHADES: i64 = 5;
-/// Of more rows than this, every so many are named.
+/// If there are more rows, only every n-th is labelled.
 const NAMED: usize = 16;
-/// Units of a cell, and of the room for names.
+/// The size of a cell, and of the margin for labels.
 const CELL: usize = 20;
 const ROOM: usize = 26;
 
 pub fn write(html: &mut String, of: &Matrix) {
-    let most = of.cells.iter().flatten().copied().max().unwrap_or(0);
-    if most <= 0 {
+    let max_count = of.cells.iter().flatten().copied().max().unwrap_or(0);
+    if max_count <= 0 {
         return;
     }
     let (title, size) = (escaped(&of.title), of.labels.len() * CELL + ROOM);
     let _ = writeln!(
         html,
         "<figure>\n<figcaption>{title}</figcaption>\n<svg class=\"matrix\" viewBox=\"0 0 {size} {size}\" role=\"img\" \
-         xmlns=\"http://www.w3.org/2000/svg\"><title>{title}</title><desc>The darker, the more: {} at most.</desc>",
-        grouped(most)
+         xmlns=\"http://www.w3.org/2000/svg\"><title>{title}</title><desc>Darker cells have higher counts, up to {}.</desc>",
+        grouped(max_count)
     );
     let every = of.labels.len().div_ceil(NAMED);
     for (at, label) in of.labels.iter().enumerate().step_by(every.max(1)) {
@@ -33,7 +33,7 @@ pub fn write(html: &mut String, of: &Matrix) {
     }
     for (row, cells) in of.cells.iter().enumerate() {
         for (col, count) in cells.iter().enumerate() {
-            let class = if *count > 0 { format!("heat-{}", shade(*count, most)) } else { "ground".to_owned() };
+            let class = if *count > 0 { format!("heat-{}", shade(*count, max_count)) } else { "ground".to_owned() };
             let (x, y, size) = (ROOM + col * CELL, ROOM + row * CELL, CELL - 1);
             let _ = write!(html, "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{size}\" height=\"{size}\"");
             let _ = match (count, of.labels.get(row), of.labels.get(col)) {
@@ -47,9 +47,9 @@ pub fn write(html: &mut String, of: &Matrix) {
     html.push_str("</svg>\n</figure>\n");
 }
 
-/// 1 for the smallest ones, to [`SHADES`] for the largest.
-fn shade(count: i64, most: i64) -> i64 {
-    let part = (i128::from(count) * i128::from(SHADES) + i128::from(most) - 1) / i128::from(most.max(1));
+/// The shade of a count: 1 for the lowest, to [`SHADES`] for the highest.
+fn shade(count: i64, max_count: i64) -> i64 {
+    let part = (i128::from(count) * i128::from(SHADES) + i128::from(max_count) - 1) / i128::from(max_count.max(1));
     (part as i64).clamp(1, SHADES)
 }
 

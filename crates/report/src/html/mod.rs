@@ -1,4 +1,4 @@
-//! A report as one page: everything in it, nothing else needed. It is XML too, so that any tool can read it.
+//! A report as one self-contained HTML page. It is also valid XML, so that any tool can read it.
 
 mod bars;
 mod escape;
@@ -7,19 +7,19 @@ mod stack;
 mod timeline;
 
 use crate::grid::Column;
-use crate::page::{Block, Linked, Place};
+use crate::page::{Anchor, Block, Linked};
 use crate::picture::{Picture, Tone};
 use crate::words::{TIE, time};
 use escape::escaped;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-/// How it looks.
+/// The style sheet.
 const STYLE: &str = include_str!("page.css");
-/// The only style that the page may use: the sha256 of [`STYLE`].
-const STYLE_HASH: &str = "HZMzB2DPlJFpNwT6PI22KjkBQuY6LfTgyxErKOZqMWs=";
+/// The only style that the page allows: the SHA-256 of [`STYLE`].
+const STYLE_HASH: &str = "2+HmY8+qYcv5/+JdHBlDWMWj3kL6+wpGLfpzWbpheqY=";
 
-/// The page of a report.
+/// Writes the page of a report.
 pub fn page(title: &str, blocks: &[Block]) -> String {
     let title = escaped(title);
     let mut html = format!(
@@ -66,30 +66,30 @@ pub fn page(title: &str, blocks: &[Block]) -> String {
     html
 }
 
-/// What unknown time is filled with.
+/// The fill of unknown time.
 const HATCH: &str = "<svg class=\"defs\" width=\"0\" height=\"0\" aria-hidden=\"true\" xmlns=\"http://www.w3.org/2000/svg\">\
 <defs><pattern id=\"hatch\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">\
 <rect class=\"hatch-ground\" width=\"5\" height=\"5\"/><rect class=\"hatch-line\" width=\"2\" height=\"5\"/></pattern></defs></svg>";
 
-/// Links to all parts.
+/// Writes links to all sections.
 fn contents(html: &mut String, blocks: &[Block]) {
-    html.push_str("<nav aria-label=\"Parts\"><ul>\n");
+    html.push_str("<nav aria-label=\"Sections\"><ul>\n");
     let heading = |b| if let &Block::Heading(ref words, place) = b { Some((words, place)) } else { None };
     for (i, (words, place)) in blocks.iter().filter_map(heading).enumerate() {
-        // The first words say what it is.
+        // The words before the first colon or comma are the name.
         let name = words.split([':', ',']).next().unwrap_or(words);
         let _ = writeln!(html, "<li><a href=\"#{}\">{}</a></li>", id_of(i + 1, place), escaped(name));
     }
     html.push_str("</ul></nav>\n");
 }
 
-/// The name of a part.
-fn id_of(part: usize, place: Option<Place>) -> String {
-    place.map_or_else(|| format!("part-{part}"), Place::id)
+/// The id of a section.
+fn id_of(part: usize, place: Option<Anchor>) -> String {
+    place.map_or_else(|| format!("part-{part}"), Anchor::id)
 }
 
-impl Place {
-    /// Its name within the page.
+impl Anchor {
+    /// The id within the page.
     fn id(self) -> String {
         match self {
             Self::Section(name) => format!("section-{name}"),
@@ -102,8 +102,8 @@ impl Place {
     }
 }
 
-/// All that words can lead to here.
-fn places(blocks: &[Block]) -> HashSet<Place> {
+/// All anchors that this page has.
+fn places(blocks: &[Block]) -> HashSet<Anchor> {
     let mut all = HashSet::new();
     for block in blocks {
         match block {
@@ -117,18 +117,18 @@ fn places(blocks: &[Block]) -> HashSet<Place> {
     all
 }
 
-/// Words that lead to a place, where the page has it.
-fn link(html: &mut String, words: &str, to: Option<Place>, places: &HashSet<Place>) {
+/// Writes words, as a link if the page has the anchor.
+fn link(html: &mut String, words: &str, to: Option<Anchor>, places: &HashSet<Anchor>) {
     let _ = match to.filter(|place| places.contains(place)) {
         Some(place) => write!(html, "<a href=\"#{}\">{}</a>", place.id(), escaped(words)),
         None => write!(html, "{}", coded(words)),
     };
 }
 
-/// Words, of which those between ` and ` are code.
+/// Formats words; those between backticks are code.
 fn coded(words: &str) -> String {
     let parts: Vec<&str> = words.split('`').collect();
-    // Names may have any number of them.
+    // Names may contain any number of backticks.
     if parts.len().is_multiple_of(2) {
         return escaped(words).to_string();
     }
@@ -138,15 +138,15 @@ fn coded(words: &str) -> String {
     parts.iter().enumerate().map(part).collect()
 }
 
-fn linked(html: &mut String, words: &Linked, places: &HashSet<Place>) {
+fn linked(html: &mut String, words: &Linked, places: &HashSet<Anchor>) {
     html.push_str("<p>");
     words.iter().for_each(|(words, to)| link(html, words, *to, places));
     html.push_str("</p>\n");
 }
 
-fn block(html: &mut String, block: &Block, part: usize, places: &HashSet<Place>) {
+fn block(html: &mut String, block: &Block, part: usize, places: &HashSet<Anchor>) {
     let _ = match block {
-        // Written by who counts them.
+        // Written by `page`, which counts headings.
         Block::Heading(..) => Ok(()),
         Block::Entry(words, place, tone) => {
             writeln!(html, "<h3 id=\"{}\" class=\"entry {}\">{}</h3>", place.id(), tone.class(), escaped(words))
@@ -155,8 +155,8 @@ fn block(html: &mut String, block: &Block, part: usize, places: &HashSet<Place>)
             linked(html, words, places);
             Ok(())
         }
-        Block::Words(words, _) => writeln!(html, "<p>{}</p>", coded(words)),
-        Block::Line(words) => writeln!(html, "<p class=\"note\">{}</p>", escaped(words)),
+        Block::Paragraph(words, _) => writeln!(html, "<p>{}</p>", coded(words)),
+        Block::Note(words) => writeln!(html, "<p class=\"note\">{}</p>", escaped(words)),
         Block::Warning(words) => writeln!(html, "<p class=\"warning\"><strong>{}</strong></p>", escaped(words)),
         Block::Item(words) => writeln!(html, "<li>{}</li>", escaped(words)),
         Block::Grid(columns, totals) => {
@@ -188,13 +188,13 @@ fn block(html: &mut String, block: &Block, part: usize, places: &HashSet<Place>)
     };
 }
 
-/// Longer words than this, in characters, are broken into lines.
+/// Longer text, in characters, is wrapped.
 const LONG: usize = 36;
 
-/// A table; the first column names the rows.
-fn grid(html: &mut String, columns: &[Column], totals: usize, part: usize, places: &HashSet<Place>) {
+/// Writes a table; the first column names the rows.
+fn grid(html: &mut String, columns: &[Column], totals: usize, part: usize, places: &HashSet<Anchor>) {
     let columns: Vec<&Column> = columns.iter().filter(|c| !c.drawn).collect();
-    // What is wider than the window is moved by keyboard too.
+    // A table that is wider than the window can be scrolled by keyboard too.
     let _ = write!(
         html,
         "<div class=\"wide\" role=\"region\" tabindex=\"0\" aria-labelledby=\"head-{part}\"><table>\n<thead><tr>"
@@ -227,7 +227,7 @@ fn grid(html: &mut String, columns: &[Column], totals: usize, part: usize, place
 }
 
 impl Tone {
-    /// Its class in the style.
+    /// The class in the style sheet.
     fn class(self) -> &'static str {
         match self {
             Self::Blue => "blue",
@@ -242,7 +242,7 @@ impl Tone {
     }
 }
 
-/// Times below a picture, from the left.
+/// Writes the time axis below a picture, from the left.
 fn axis(html: &mut String, begin_ns: i64, end_ns: i64) {
     html.push_str("<div class=\"axis\" aria-hidden=\"true\">");
     for part in 0..=4 {
@@ -252,7 +252,7 @@ fn axis(html: &mut String, begin_ns: i64, end_ns: i64) {
     html.push_str("</div>");
 }
 
-/// What the colours stand for.
+/// Writes the legend of the colours.
 fn legend<'a>(html: &mut String, of: impl Iterator<Item = (&'a str, &'a str)>) {
     html.push_str("<ul class=\"legend\">");
     for (class, words) in of {

@@ -1,11 +1,11 @@
-//! Shares of a whole over time, one above the other.
+//! Stacked shares of a whole over time.
 
 use super::{axis, escaped, legend};
 use crate::picture::{Stack, Tone};
 use crate::words::time;
 use std::fmt::Write as _;
 
-/// Pixels of the picture; in its own units the whole is 1 high.
+/// The picture's height in pixels; in its own units the whole is 1 high.
 const HEIGHT: usize = 160;
 
 pub fn write(html: &mut String, of: &Stack) {
@@ -27,7 +27,7 @@ pub fn write(html: &mut String, of: &Stack) {
     for (layer, (tone, _)) in of.legend.iter().enumerate() {
         let mut path = String::new();
         for (column, shares) in of.parts.iter().enumerate() {
-            // From the bottom up, in the order of the legend; more than all is cut off.
+            // From the bottom up, in the order of the legend; anything above 1 is cut off.
             let below = shares.iter().take(layer).sum::<f64>().clamp(0.0, 1.0);
             let height = shares.get(layer).map_or(0.0, |share| share.clamp(0.0, 1.0 - below));
             if height > 0.0 {
@@ -43,7 +43,7 @@ pub fn write(html: &mut String, of: &Stack) {
     html.push_str("</div>\n</figure>\n");
 }
 
-/// A hatch would be drawn out with the picture: its units are other than pixels.
+/// The class of a layer. The hatch pattern would be distorted, as the picture's units are not pixels.
 fn class(tone: Tone) -> &'static str {
     if tone == Tone::Unknown { "blank" } else { tone.class() }
 }
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn layers_stand_on_each_other_and_none_leaves_the_picture() {
+    fn layers_are_stacked_and_none_exceeds_the_picture() {
         let legend = vec![(Tone::Blue, "normal".to_owned()), (Tone::Idle, "idle".to_owned())];
         let parts = vec![vec![0.25, 0.75], vec![0.0, 0.0], vec![3.0, 1.0]];
         let mut html = String::new();

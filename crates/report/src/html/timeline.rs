@@ -1,15 +1,15 @@
-//! CPUs over time, as shades. However long the recording, the picture is as large.
+//! A heat map of CPUs over time. Its size does not depend on the length of the recording.
 
 use super::{axis, escaped, legend};
 use crate::picture::Timeline;
 use crate::words::time;
 use std::fmt::Write as _;
 
-/// Pixels of a lane.
+/// The height of a lane in pixels.
 const HEIGHT: usize = 18;
-/// Shades of busy; nothing at all is none of them.
+/// The number of shades for busy time; idle cells have none.
 const SHADES: usize = 5;
-/// The width of the time, in the picture's own unit.
+/// The width of the picture in its own units.
 const PARTS: f64 = 1000.0;
 /// From this share on, a cell is shown as unknown.
 const MOSTLY: f64 = 0.5;
@@ -32,8 +32,8 @@ pub fn write(html: &mut String, of: &Timeline) {
     let _ = writeln!(
         html,
         "</div>\n<svg width=\"100%\" height=\"{}\" viewBox=\"0 0 {columns} {lanes}\" preserveAspectRatio=\"none\" \
-         role=\"img\" xmlns=\"http://www.w3.org/2000/svg\"><title>{title}</title><desc>{columns} parts of {} each, from left \
-         to right; a lane for each of {}. The table CPUs has the sums.</desc>",
+         role=\"img\" xmlns=\"http://www.w3.org/2000/svg\"><title>{title}</title><desc>{columns} intervals of {} each, from left \
+         to right; one lane for each of {}. The CPU table has the sums.</desc>",
         lanes * HEIGHT,
         time(of.span_ns / columns as i64),
         escaped(&of.lanes.iter().map(|lane| lane.label.as_str()).collect::<Vec<_>>().join(", ")),
@@ -51,17 +51,17 @@ pub fn write(html: &mut String, of: &Timeline) {
     html.push_str("</div>\n</figure>\n");
 }
 
-/// What lies within some of the time: a lane each.
+/// Writes a lane for each range.
 fn ranges(html: &mut String, of: &Timeline) {
     if of.ranges.is_empty() {
         return;
     }
     html.push_str("<div class=\"lanes\">");
     for range in &of.ranges {
-        let (place, leads) = (range.place.id(), range.leads.id());
+        let (place, link) = (range.place.id(), range.link.id());
         let _ = write!(
             html,
-            "<span id=\"{place}\"><a href=\"#{leads}\">{} <em>{}</em></a></span>",
+            "<span id=\"{place}\"><a href=\"#{link}\">{} <em>{}</em></a></span>",
             escaped(&range.label),
             escaped(&range.of)
         );
@@ -70,7 +70,7 @@ fn ranges(html: &mut String, of: &Timeline) {
     let _ = write!(
         html,
         "</div>\n<svg width=\"100%\" height=\"{}\" viewBox=\"0 0 {PARTS} {lanes}\" preserveAspectRatio=\"none\" role=\"img\" \
-         xmlns=\"http://www.w3.org/2000/svg\"><title>When findings were</title><desc>",
+         xmlns=\"http://www.w3.org/2000/svg\"><title>When findings occurred</title><desc>",
         lanes * HEIGHT
     );
     for range in &of.ranges {
@@ -92,7 +92,7 @@ fn ranges(html: &mut String, of: &Timeline) {
         let mut path = String::new();
         for span in &range.spans {
             let (from, to) = (at(span.start.0), at(span.end.0));
-            // The shortest is still seen.
+            // Very short spans are widened so that they are visible.
             let wide = (to - from).max(PARTS / 500.0);
             let _ = write!(path, "M{:.1} {lane}.2h{wide:.1}v.6h-{wide:.1}z", from.min(PARTS - wide));
         }
@@ -101,7 +101,7 @@ fn ranges(html: &mut String, of: &Timeline) {
     html.push_str("</svg>\n");
 }
 
-/// All cells of a shade, neighbours as one.
+/// The path of all cells of a shade; neighbours are joined.
 fn path(of: &Timeline, shade: usize) -> String {
     let mut path = String::new();
     for (row, lane) in of.lanes.iter().enumerate() {
@@ -109,7 +109,7 @@ fn path(of: &Timeline, shade: usize) -> String {
         while at < lane.cells.len() {
             let like = lane.cells[at..].iter().take_while(|cell| shade_of(**cell) == Some(shade)).count();
             if like > 0 {
-                // A thin line is left between lanes.
+                // A thin gap separates lanes.
                 let _ = write!(path, "M{at} {row}.05h{like}v.9h-{like}z");
             }
             at += like.max(1);
@@ -118,7 +118,7 @@ fn path(of: &Timeline, shade: usize) -> String {
     path
 }
 
-/// Which shade a cell has; unknown is the last one.
+/// The shade of a cell; unknown is the last one.
 fn shade_of((busy, unknown): (f64, f64)) -> Option<usize> {
     if unknown >= MOSTLY {
         return Some(SHADES);
@@ -133,7 +133,7 @@ mod tests {
     use crate::picture::Lane;
 
     #[test]
-    fn neighbours_of_one_shade_are_one() {
+    fn neighbours_of_one_shade_are_joined() {
         let cells = vec![(1.0, 0.0), (0.9, 0.0), (0.0, 0.0), (0.1, 0.0), (0.4, 0.6)];
         let lanes = vec![Lane { label: "CPU 0".to_owned(), core_type: String::new(), cells }];
         let of = Timeline { title: "Busy".to_owned(), lanes, begin_ns: 0, span_ns: 5_000_000, ranges: Vec::new() };
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn shades_have_borders() {
+    fn shade_limits() {
         assert_eq!(shade_of((0.0, 0.0)), None);
         assert_eq!(shade_of((0.001, 0.0)), Some(0));
         assert_eq!(shade_of((0.2, 0.0)), Some(0));

@@ -1,10 +1,10 @@
-//! How many cores of each type were busy at once.
+//! How many cores of each type were busy at the same time.
 
 use super::Section;
+use crate::context::{SectionContext, add};
 use crate::grid::Column;
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
-use crate::seen::{Seen, add};
 use crate::words::{ms, percent, share};
 use engine::EngineError;
 use model::Column as Col;
@@ -13,13 +13,13 @@ use std::cmp::Reverse;
 
 pub const SECTION: Section = Section {
     id: "concurrency_bands",
-    about: "how many cores of each type, and how many second siblings, were busy at once",
+    about: "how many cores of each type, and how many second SMT siblings, were busy at the same time",
     tables: &[&tables::CONCURRENCY_BANDS],
     write,
 };
 
-/// More mixes than this are one row.
-const MOST: usize = 10;
+/// If there are more combinations, the rest are one row.
+const MAX_ROWS: usize = 10;
 const BANDS: [(Col<concurrency_bands::Table, i64>, &str); 7] = [
     (concurrency_bands::PERFORMANCE, "performance"),
     (concurrency_bands::MIDDLE, "middle"),
@@ -30,31 +30,31 @@ const BANDS: [(Col<concurrency_bands::Table, i64>, &str); 7] = [
     (concurrency_bands::UNKNOWN, "unknown"),
 ];
 
-/// So many of each, for so long.
+/// A combination of busy cores: the count of each band, and for how long.
 struct Mix {
     of: [i64; 7],
     ns: i64,
 }
 
-fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
+fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let mut mixes = Vec::new();
-    seen.each(concurrency_bands::Table, |row| {
+    ctx.each_row(concurrency_bands::Table, |row| {
         mixes.push(Mix { of: row.all(BANDS.map(|(col, _)| col)), ns: row.get(concurrency_bands::DURATION_NS).max(0) });
     })?;
     let there: Vec<usize> = (0..BANDS.len()).filter(|at| mixes.iter().any(|m| m.of[*at] > 0)).collect();
-    // Of one kind of core and no siblings, `concurrency` says the same.
-    if !seen.is_whole() || there.iter().filter(|at| **at < 6).count() < 2 {
+    // With one core type and no siblings, `concurrency` has the same data.
+    if !ctx.is_whole() || there.iter().filter(|at| **at < 6).count() < 2 {
         return Ok(());
     }
     let whole = mixes.iter().fold(0i64, |sum, m| sum.saturating_add(m.ns));
     mixes.sort_by_key(|m| Reverse(m.ns));
-    let rest = mixes.split_off(mixes.len().min(MOST));
-    page.heading("Cores of each type that were busy at once");
+    let rest = mixes.split_off(mixes.len().min(MAX_ROWS));
+    page.heading("Busy cores by type");
     if there.contains(&5) {
-        page.words("siblings: busy CPUs beyond the first of each core.");
+        page.paragraph("siblings: busy CPUs in addition to the first of each core.");
     }
     page.picture(Bars {
-        title: "Mixes of busy cores, by how long".to_owned(),
+        title: "Combinations of busy cores by duration".to_owned(),
         legend: vec![(Tone::Blue, "share of the time".to_owned())],
         bars: mixes.iter().map(|mix| bar(mix, &there, whole)).collect(),
     });

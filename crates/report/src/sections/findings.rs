@@ -1,12 +1,12 @@
-//! What is wrong, what it costs and what to do: what the rules of `diagnose` say, each claim beside what it rests on.
+//! The findings of `diagnose`: evidence, cost and fix.
 
-use super::{Section, showing};
+use super::{Section, section_anchor};
 use crate::Options;
+use crate::context::SectionContext;
 use crate::gather::Group;
 use crate::grid::{Column, push};
-use crate::page::{Linked, Page, Place};
+use crate::page::{Anchor, Linked, Page};
 use crate::picture::{Range, Tone};
-use crate::seen::Seen;
 use crate::words::{TIE, ms, plain, plural, short};
 use diagnose::{Diagnosis, Evidence, Finding, Severity};
 use engine::EngineError;
@@ -15,45 +15,46 @@ use std::collections::HashSet;
 
 pub const SECTION: Section = Section {
     id: "findings",
-    about: "what is wrong, by the rules of `corewise diagnose`: what mending it could give back, and what to do",
+    about: "scheduling problems found by the rules of `corewise diagnose`: evidence, cost, fix",
     tables: diagnose::TABLES,
     write,
 };
 
-/// So many threads of a finding are named.
+/// The maximum number of threads named per finding.
 const NAMED: usize = 3;
-/// So many of the rows that show it are on the page.
+/// The maximum number of evidence rows per finding.
 const ROWS: usize = 8;
 
-/// What rules say, where that is told.
+/// The findings, if the report has that section.
 #[derive(Default)]
 pub struct Findings<'a> {
-    said: Option<&'a Diagnosis>,
-    /// Those of the threads that are told of, with their numbers.
+    diagnosis: Option<&'a Diagnosis>,
+    /// The findings of the selected threads, with their numbers.
     shown: Vec<(usize, &'a Finding)>,
     left_out: usize,
-    /// Whether there is room for what they rest on.
+    /// Whether there is room for evidence.
     evidence: bool,
 }
 
 impl<'a> Findings<'a> {
-    /// Those about threads that are told of; at most as many as threads are.
-    pub fn of(said: Option<&'a Diagnosis>, options: &Options, groups: &[Group]) -> Self {
+    /// Selects the findings about the selected threads; at most as many as threads are shown.
+    pub fn select(diagnosis: Option<&'a Diagnosis>, options: &Options, groups: &[Group]) -> Self {
         let keys: HashSet<i64> = groups.iter().flat_map(|g| g.keys.iter().copied()).collect();
         let is_of = |f: &&Finding| options.process.is_none() || f.threads.iter().any(|c| keys.contains(&c.thread));
-        let mut shown: Vec<_> = (1..).zip(said.iter().flat_map(|said| &said.findings).filter(is_of)).collect();
+        let mut shown: Vec<_> =
+            (1..).zip(diagnosis.iter().flat_map(|diagnosis| &diagnosis.findings).filter(is_of)).collect();
         let left_out = shown.len().saturating_sub(options.top);
         shown.truncate(options.top);
-        Self { said, shown, left_out, evidence: options.pictures }
+        Self { diagnosis, shown, left_out, evidence: options.pictures }
     }
 
-    /// When each was.
+    /// When each finding occurred.
     pub fn ranges(&self) -> Vec<Range> {
         let range = |&(at, f): &(usize, &Finding)| Range {
             label: format!("{at}."),
             of: f.rule.to_owned(),
-            place: Place::When(at),
-            leads: Place::Finding(at),
+            place: Anchor::When(at),
+            link: Anchor::Finding(at),
             tone: tone(f.severity),
             spans: f.spans.clone(),
         };
@@ -69,97 +70,97 @@ fn tone(of: Severity) -> Tone {
     }
 }
 
-fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
-    let findings = &seen.findings;
-    let Some(said) = findings.said else { return Ok(()) };
-    let path = seen.session.path().display();
+fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
+    let findings = &ctx.findings;
+    let Some(diagnosis) = findings.diagnosis else { return Ok(()) };
+    let path = ctx.session.path().display();
     match findings.shown.len() {
         0 => page.heading("Findings: none"),
         n => page.heading(&format!("Findings: {}", n + findings.left_out)),
     }
     if !findings.shown.is_empty() {
-        page.words(&format!(
-            "What is wrong, that first whose mending could give most time back to a thread; what no program can mend stands last. `corewise diagnose {path}` tells \
-             more, `corewise explain RULE` of each rule."
+        page.paragraph(&format!(
+            "Sorted by potential time saved; environment issues come last. `corewise diagnose {path}` shows \
+             details, `corewise explain RULE` describes a rule."
         ));
     }
-    said.caveats().for_each(|caveat| page.words(&format!("Mind: {caveat}.")));
+    diagnosis.caveats().for_each(|caveat| page.paragraph(&format!("Note: {caveat}.")));
     for (at, finding) in &findings.shown {
-        one(page, *at, finding, seen)?;
+        write_finding(page, *at, finding, ctx)?;
     }
     if findings.left_out > 0 {
-        page.line(&format!("(and {})", plural(findings.left_out as u64, "other")));
+        page.note(&format!("(and {})", plural(findings.left_out as u64, "other")));
     }
-    checked(page, said, findings);
+    checked(page, diagnosis, findings);
     Ok(())
 }
 
-/// What was looked for, and what could not be.
-fn checked(page: &mut Page, said: &Diagnosis, findings: &Findings<'_>) {
+/// Writes which rules were checked, and which could not be.
+fn checked(page: &mut Page, diagnosis: &Diagnosis, findings: &Findings<'_>) {
     if findings.evidence || findings.shown.is_empty() {
-        page.words(&format!(
+        page.paragraph(&format!(
             "Checked: {}.",
-            if said.checked.is_empty() { "nothing".to_owned() } else { said.checked.join(", ") }
+            if diagnosis.checked.is_empty() { "nothing".to_owned() } else { diagnosis.checked.join(", ") }
         ));
     }
-    if said.not_checked.is_empty() {
+    if diagnosis.not_checked.is_empty() {
         return;
     }
     if !findings.evidence {
-        let names: Vec<&str> = said.not_checked.iter().map(|not| not.rule).collect();
-        page.words(&format!("Not checked, for want of data: {}.", names.join(", ")));
+        let names: Vec<&str> = diagnosis.not_checked.iter().map(|not| not.rule).collect();
+        page.paragraph(&format!("Not checked (missing data): {}.", names.join(", ")));
         return;
     }
-    page.words("Not checked, for want of data:");
-    let mut columns = [Column::words("rule", 0), Column::words("why", 0)];
-    said.not_checked.iter().for_each(|not| push(&mut columns, [not.rule.to_owned(), not.why.clone()]));
+    page.paragraph("Not checked (missing data):");
+    let mut columns = [Column::text("rule", 0), Column::text("reason", 0)];
+    diagnosis.not_checked.iter().for_each(|not| push(&mut columns, [not.rule.to_owned(), not.why.clone()]));
     page.grid(columns.into(), 0);
 }
 
-fn one(page: &mut Page, at: usize, of: &Finding, seen: &Seen<'_>) -> Result<(), EngineError> {
-    let evidence = seen.findings.evidence;
+fn write_finding(page: &mut Page, at: usize, of: &Finding, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
+    let evidence = ctx.findings.evidence;
     page.entry(
         format!("{at}. {} ({}): {}", of.rule, of.severity.as_str(), of.title),
-        Place::Finding(at),
+        Anchor::Finding(at),
         tone(of.severity),
     );
     let [from, to] = of.range_ns.map(ms);
     let words = |words: &str| (words.to_owned(), None);
     let mut costs: Linked = vec![match of.range_ns[1] {
-        0 => words("No time to be recovered"),
-        _ => (format!("Could be recovered: {}{TIE}ms ({from} to {to})", ms(of.recoverable_ns)), None),
+        0 => words("No potential saving"),
+        _ => (format!("Potential saving: {}{TIE}ms ({from} to {to})", ms(of.recoverable_ns)), None),
     }];
     costs.extend(of.cpu_ns.map(|ns| words(&format!(", {}{TIE}ms of CPU time", ms(ns)))));
     costs.push((format!(", confidence {}.", of.confidence.as_str()), None));
     if evidence {
-        let shown = if of.evidence.is_empty() { None } else { Some(Place::Evidence(at)) };
-        costs.extend([words(" See "), ("the rows that show it".to_owned(), shown), words(", ")]);
-        costs.extend([("when it was".to_owned(), Some(Place::When(at))), words(".")]);
+        let shown = if of.evidence.is_empty() { None } else { Some(Anchor::Evidence(at)) };
+        costs.extend([words(" See "), ("evidence".to_owned(), shown), words(", ")]);
+        costs.extend([("time".to_owned(), Some(Anchor::When(at))), words(".")]);
     }
     page.linked(costs);
     if !of.threads.is_empty() {
         page.linked(threads(of));
     }
-    page.linked(vec![words(&format!("Do: {}. Linux: {}.", of.action.what, of.action.linux))]);
+    page.linked(vec![words(&format!("Fix: {}. Linux: {}.", of.action.what, of.action.linux))]);
     if !evidence {
         return Ok(());
     }
     page.linked(vec![words(&format!("Windows: {}.", of.action.windows))]);
     if !of.assumptions.is_empty() {
-        page.linked(vec![words(&format!("Assumed: {}.", of.assumptions.join("; ")))]);
+        page.linked(vec![words(&format!("Assumptions: {}.", of.assumptions.join("; ")))]);
     }
     for also in &of.also {
         page.linked(vec![words(&format!(
-            "Falls away with it: {} ({}): {}.",
+            "Also resolved: {} ({}): {}.",
             also.rule,
             also.severity.as_str(),
             also.title
         ))]);
     }
     if !of.evidence.is_empty() {
-        page.grid(rows(at, &of.evidence, seen)?, 0);
+        page.grid(rows(at, &of.evidence, ctx)?, 0);
         if of.evidence.len() > ROWS {
-            page.line(&format!(
+            page.note(&format!(
                 "(and {}: corewise diagnose --format json)",
                 plural((of.evidence.len() - ROWS) as u64, "other row")
             ));
@@ -168,13 +169,13 @@ fn one(page: &mut Page, at: usize, of: &Finding, seen: &Seen<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Who loses the time.
+/// The threads that lose time.
 fn threads(of: &Finding) -> Linked {
     let mut words: Linked = vec![("Threads: ".to_owned(), None)];
     for (at, claim) in of.threads.iter().take(NAMED).enumerate() {
-        let who = format!("{}{TIE}{}", plain(&claim.name), claim.tid);
+        let thread = format!("{}{TIE}{}", plain(&claim.name), claim.tid);
         words.push((if at > 0 { ", " } else { "" }.to_owned(), None));
-        words.push((who, Some(Place::Thread(claim.thread))));
+        words.push((thread, Some(Anchor::Thread(claim.thread))));
         words.push((format!("{TIE}{}{TIE}ms", ms(claim.recoverable_ns)), None));
     }
     let more = of.threads.len().saturating_sub(NAMED);
@@ -182,37 +183,37 @@ fn threads(of: &Finding) -> Linked {
     words
 }
 
-/// The rows that show it: of which table, which row, and what it says.
-fn rows(at: usize, of: &[Evidence], seen: &Seen<'_>) -> Result<Vec<Column>, EngineError> {
-    let [mut table, mut key, mut says] = ["table", "row", "says"].map(|head| Column::words(head, 0));
-    table.places.push(Place::Evidence(at));
+/// The evidence rows: table, row key and values.
+fn rows(at: usize, of: &[Evidence], ctx: &SectionContext<'_>) -> Result<Vec<Column>, EngineError> {
+    let [mut table, mut key, mut values] = ["table", "row", "values"].map(|head| Column::text(head, 0));
+    table.places.push(Anchor::Evidence(at));
     for row in of.iter().take(ROWS) {
-        let def = seen.session.definition(row.table)?;
-        table.leads(row.table, showing(row.table));
-        key.leads(cells(def, &row.key, seen), place(row));
-        says.push(cells(def, &row.cells, seen));
+        let def = ctx.session.definition(row.table)?;
+        table.linked_cell(row.table, section_anchor(row.table));
+        key.linked_cell(cells(def, &row.key, ctx), place(row));
+        values.push(cells(def, &row.cells, ctx));
     }
-    Ok(vec![table, key, says])
+    Ok(vec![table, key, values])
 }
 
-/// The thread or CPU that a row is of.
-fn place(row: &Evidence) -> Option<Place> {
+/// The anchor of the thread or CPU of a row.
+fn place(row: &Evidence) -> Option<Anchor> {
     row.key.iter().find_map(|(col, value)| match (*col, value) {
-        ("thread", Value::Int(key)) => Some(Place::Thread(*key)),
-        ("cpu", Value::Int(cpu)) => Some(Place::Cpu(*cpu)),
+        ("thread", Value::Int(key)) => Some(Anchor::Thread(*key)),
+        ("cpu", Value::Int(cpu)) => Some(Anchor::Cpu(*cpu)),
         _ => None,
     })
 }
 
-/// `thread game (12), waits 2, blocked 6.000 ms`.
-fn cells(def: &TableDef, of: &[(&'static str, Value)], seen: &Seen<'_>) -> String {
+/// Formats cells: `thread game (12), waits 2, blocked 6.000 ms`.
+fn cells(def: &TableDef, of: &[(&'static str, Value)], ctx: &SectionContext<'_>) -> String {
     let cell = |(col, value): &(&'static str, Value)| {
         let (name, is_time) = col.strip_suffix("_ns").map_or((*col, false), |name| (name, true));
-        let is_thread = def.col(col).is_some_and(|at| def.cols[at].of_thread);
+        let is_thread = def.col(col).is_some_and(|at| def.cols[at].is_thread_key);
         let value = match value {
             Value::Null => "unknown".to_owned(),
             Value::Int(0) if is_thread => "none (0)".to_owned(),
-            Value::Int(key) if is_thread => format!("{}{TIE}({key})", plain(&seen.name(Some(*key)))),
+            Value::Int(key) if is_thread => format!("{}{TIE}({key})", plain(&ctx.name(Some(*key)))),
             Value::Int(ns) if is_time => format!("{}{TIE}ms", ms(*ns)),
             Value::Int(v) => v.to_string(),
             Value::Float(v) => format!("{v:.3}"),

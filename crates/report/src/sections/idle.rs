@@ -1,10 +1,10 @@
-//! How long CPUs were idle at a stretch.
+//! The lengths of CPUs' idle periods, and what ended them.
 
 use super::Section;
+use crate::context::{SectionContext, Top, add, count_of};
 use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
-use crate::seen::{Seen, Top, add, of};
 use crate::words::{TIE, grouped, ms, percent, share, time};
 use engine::EngineError;
 use model::tables::{self, idle_periods, idle_wakeups};
@@ -13,12 +13,12 @@ use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {
     id: "idle",
-    about: "how long CPUs were idle at a stretch, by length, and what ended that",
+    about: "idle periods of CPUs by length, and what ended them",
     tables: &[&tables::IDLE_PERIODS, &tables::IDLE_WAKEUPS],
     write,
 };
 
-/// Idle periods of lengths in a row of four powers of two.
+/// Idle periods with lengths between two powers of four.
 #[derive(Default)]
 struct Lengths {
     periods: i64,
@@ -26,10 +26,10 @@ struct Lengths {
     by_type: BTreeMap<String, i64>,
 }
 
-fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
-    // By the exponent of the first power of two (in us), or none: cut.
+fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
+    // By group of lengths; `None`: cut by the recording, so the length is unknown.
     let mut rows: BTreeMap<Option<u32>, Lengths> = BTreeMap::new();
-    seen.each(idle_periods::Table, |row| {
+    ctx.each_row(idle_periods::Table, |row| {
         let lengths = rows.entry(row.get(idle_periods::FROM_NS).map(group)).or_default();
         let [periods, ns] = row.all([idle_periods::PERIODS, idle_periods::IDLE_NS]);
         add(&mut lengths.periods, periods);
@@ -37,10 +37,10 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         add(lengths.by_type.entry(row.get(idle_periods::CORE_TYPE).to_owned()).or_default(), ns);
     })?;
     let whole = rows.values().fold(0i64, |sum, l| sum.saturating_add(l.ns));
-    if whole == 0 || !seen.is_whole() {
+    if whole == 0 || !ctx.is_whole() {
         return Ok(());
     }
-    // Those without a length stand last.
+    // Periods without a length come last.
     let cut = rows.remove(&None).filter(|l| l.periods > 0);
     let rows: Vec<(String, Lengths)> = rows
         .into_iter()
@@ -52,18 +52,18 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         types.sort_unstable();
         types.dedup();
         // Fast ones first.
-        let class = |word: &str| seen.session.machine().class_names.iter().position(|of| of.as_str() == word);
+        let class = |word: &str| ctx.session.machine().class_names.iter().position(|of| of.as_str() == word);
         types.sort_by_key(|word| Reverse(class(word)));
         types.into_iter().cloned().collect()
     };
-    page.heading("Idle periods of CPUs, by length");
+    page.heading("Idle periods by length");
     page.picture(Bars {
         title: "Idle time by the length of the period".to_owned(),
         legend: types.iter().map(|word| (Tone::of_type(word), word.replace('_', " "))).collect(),
         bars: rows.iter().map(|(label, lengths)| bar(label, lengths, &types, whole)).collect(),
     });
     let mut columns = vec![
-        Column::words("length", 0),
+        Column::text("length", 0),
         Column::numbers("periods", 0),
         Column::numbers("idle ms", 0),
         Column::numbers("% of idle", 0),
@@ -80,50 +80,50 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         }
     }
     page.grid(columns, 0);
-    ends(page, seen)
+    ends(page, ctx)
 }
 
-const NOT_SEEN: &str = "not seen";
+const NOT_RECORDED: &str = "not recorded";
 
-/// What ended them, of all CPUs; where that was never seen there is nothing to say.
-fn ends(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
+/// Writes what ended the idle periods of all CPUs; nothing if that was never recorded.
+fn ends(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let mut by: BTreeMap<(String, String), (i64, i64)> = BTreeMap::new();
-    seen.each(idle_wakeups::Table, |row| {
+    ctx.each_row(idle_wakeups::Table, |row| {
         let interrupt =
             if row.get(idle_wakeups::CAUSE) == "interrupt" { row.get(idle_wakeups::INTERRUPT.or_empty()) } else { "" };
-        let who = row.get(idle_wakeups::WAKER).map_or_else(|| interrupt.to_owned(), |key| seen.name(Some(key)));
+        let waker = row.get(idle_wakeups::WAKER).map_or_else(|| interrupt.to_owned(), |key| ctx.name(Some(key)));
         let cause = match row.get(idle_wakeups::CAUSE) {
             "thread" => "woken by a thread",
             "interrupt" => "woken by an interrupt",
-            "untold" => "woken, not told by whom",
+            "not_recorded" => "woken, waker not recorded",
             "new" => "a new thread",
             "pulled" => "taken from another CPU",
             "requeued" => "ready on this CPU",
-            "cut" => NOT_SEEN,
+            "cut" => NOT_RECORDED,
             cause => cause,
         };
-        let (periods, idle) = by.entry((cause.to_owned(), who)).or_default();
+        let (periods, idle) = by.entry((cause.to_owned(), waker)).or_default();
         add(periods, row.get(idle_wakeups::PERIODS));
         add(idle, row.get(idle_wakeups::IDLE_NS));
     })?;
-    if by.keys().all(|(cause, _)| cause == NOT_SEEN) {
+    if by.keys().all(|(cause, _)| cause == NOT_RECORDED) {
         return Ok(());
     }
-    let mut top = Top::new(seen.top);
+    let mut top = Top::new(ctx.top);
     by.into_iter().for_each(|(end, sums)| top.push(sums.0, (end, sums)));
     let count = top.count;
     let rows = top.finish();
-    page.words(&format!("What ended them: {}", of(rows.len(), count, "cause")));
-    let mut columns = vec![Column::words("what", 0), Column::words("by", 0)];
+    page.paragraph(&format!("Ends of idle periods: {}", count_of(rows.len(), count, "cause")));
+    let mut columns = vec![Column::text("cause", 0), Column::text("by", 0)];
     columns.extend(["periods", "idle ms", "mean ms"].map(|head| Column::numbers(head, 0)));
-    for ((cause, who), (periods, idle)) in rows {
-        push(&mut columns, [cause, who, grouped(periods), ms(idle), ms(idle / periods.max(1))]);
+    for ((cause, waker), (periods, idle)) in rows {
+        push(&mut columns, [cause, waker, grouped(periods), ms(idle), ms(idle / periods.max(1))]);
     }
     page.grid(columns, 0);
     Ok(())
 }
 
-/// 0: less than 1 us; then 1 to 4 us, 4 to 16 us, …
+/// The group of a length. 0: less than 1 us; then 1 to 4 us, 4 to 16 us, …
 fn group(from_ns: i64) -> u32 {
     (from_ns / 1000).checked_ilog2().map_or(0, |exponent| exponent / 2 + 1)
 }

@@ -1,17 +1,17 @@
-//! What programs marked.
+//! Stretches that programs marked.
 
 use super::Section;
+use crate::context::{SectionContext, Top, count_of};
 use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
-use crate::seen::{Seen, Top, of};
 use crate::words::{grouped, ms, short};
 use engine::EngineError;
 use model::tables::{self, marks};
 
 pub const SECTION: Section = Section {
     id: "marks",
-    about: "what stretches took that programs marked, and what their threads did meanwhile",
+    about: "stretches that programs marked: durations, and what their threads did meanwhile",
     tables: &[&tables::MARKS],
     write,
 };
@@ -26,12 +26,12 @@ struct Marked {
     states: [Option<i64>; 4],
 }
 
-fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
-    let mut top = Top::new(seen.top);
-    seen.each(marks::Table, |row| {
+fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
+    let mut top = Top::new(ctx.top);
+    ctx.each_row(marks::Table, |row| {
         let [count, duration, longest] = row.all([marks::COUNT, marks::DURATION_NS, marks::LONGEST_NS]);
         let states = row.all([marks::RUNNING_NS, marks::READY_NS, marks::BLOCKED_NS, marks::UNKNOWN_NS]);
-        let thread = row.get(marks::THREAD).map(|key| seen.name(Some(key))).unwrap_or_default();
+        let thread = row.get(marks::THREAD).map(|key| ctx.name(Some(key))).unwrap_or_default();
         let name = row.get(marks::NAME.or_empty());
         let name = if name.is_empty() { "?".to_owned() } else { short(name, 32) };
         top.push(duration, Marked { thread, name, count, duration, longest, states });
@@ -41,19 +41,19 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     if rows.is_empty() {
         return Ok(());
     }
-    page.heading(&format!("Marked by programs: {}", of(rows.len(), count, "name")));
-    let most = rows.iter().map(|m| m.duration).max().unwrap_or(0);
+    page.heading(&format!("Marks: {}", count_of(rows.len(), count, "name")));
+    let longest = rows.iter().map(|m| m.duration).max().unwrap_or(0);
     page.picture(Bars {
-        title: "Marked time by what the thread did".to_owned(),
+        title: "Marked time by thread state".to_owned(),
         legend: [(Tone::Blue, "running"), (Tone::Orange, "ready"), (Tone::Idle, "blocked"), (Tone::Unknown, "unknown")]
             .map(|(tone, words)| (tone, words.to_owned()))
             .into(),
-        bars: rows.iter().map(|marked| bar(marked, most)).collect(),
+        bars: rows.iter().map(|marked| bar(marked, longest)).collect(),
     });
     let mut columns = vec![
-        Column::words("mark", 0),
-        Column::words("thread", 1),
-        Column::numbers("times", 0),
+        Column::text("mark", 0),
+        Column::text("thread", 1),
+        Column::numbers("count", 0),
         Column::numbers("ms", 0),
         Column::numbers("longest ms", 0),
         Column::numbers("running ms", 1),
@@ -62,20 +62,20 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         Column::numbers("unknown ms", 3),
     ];
     for marked in &rows {
-        let told = [marked.name.clone(), marked.thread.clone(), grouped(marked.count), ms(marked.duration)];
+        let first = [marked.name.clone(), marked.thread.clone(), grouped(marked.count), ms(marked.duration)];
         let states = marked.states.iter().map(|ns| ns.map_or_else(|| "-".to_owned(), ms));
-        let cells = told.into_iter().chain([ms(marked.longest)]).chain(states);
+        let cells = first.into_iter().chain([ms(marked.longest)]).chain(states);
         push(&mut columns, cells);
     }
     page.grid(columns, 0);
     Ok(())
 }
 
-fn bar(marked: &Marked, most: i64) -> Bar {
+fn bar(marked: &Marked, longest: i64) -> Bar {
     Bar {
         label: format!("{} {}", marked.name, marked.thread),
         value: format!("{} ms", ms(marked.duration)),
         parts: marked.states.iter().map(|ns| ns.unwrap_or(0)).collect(),
-        whole: most,
+        whole: longest,
     }
 }

@@ -1,4 +1,4 @@
-//! What the analyses say of a trace: a file each, a line in [`SECTIONS`]. A section that has nothing to say is left out.
+//! The sections of a report: one file and one line in [`SECTIONS`] each. A section without data is left out.
 
 mod concurrency_bands;
 mod findings;
@@ -15,40 +15,40 @@ mod switch_causes;
 mod waiting;
 
 use crate::Options;
+use crate::context::SectionContext;
 use crate::gather::Group;
-use crate::page::{Page, Place};
-use crate::seen::Seen;
+use crate::page::{Anchor, Page};
 use diagnose::Diagnosis;
 use engine::{EngineError, Session};
 pub(crate) use findings::Findings;
 use model::TableDef;
 use std::collections::BTreeSet;
 
-/// Of more events than this, tables are not made unasked: all is read once more for them, and followed stretch by stretch.
-const QUICK: u64 = 500_000;
+/// With more events than this, tables are made only on request, as this requires another read of all stretches.
+const MAX_QUICK_EVENTS: u64 = 500_000;
 
 /// Which sections a report has.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Sections {
-    /// Those whose tables are at hand; of a short recording, all.
+    /// Those whose tables are available quickly; of a short recording, all.
     #[default]
     Quick,
-    /// All that have something to say.
+    /// All sections with data.
     All,
-    /// These, by name.
+    /// The sections with these ids.
     Named(Vec<String>),
 }
 
 /// A section.
 pub struct Section {
-    /// Its name.
+    /// The id.
     pub id: &'static str,
-    /// What it tells, in a line.
+    /// What it shows, in one line.
     pub about: &'static str,
     /// The tables that it reads.
     tables: &'static [&'static TableDef],
-    /// Writes it, if there is anything to say.
-    write: fn(&mut Page, &Seen<'_>) -> Result<(), EngineError>,
+    /// Writes it, if there is data.
+    write: fn(&mut Page, &SectionContext<'_>) -> Result<(), EngineError>,
 }
 
 /// Every section.
@@ -68,41 +68,41 @@ pub const SECTIONS: &[Section] = &[
     slow_frames::SECTION,
 ];
 
-/// The sections that a report has.
-pub(crate) struct Chosen {
-    /// In order of the list.
+/// The selected sections of a report.
+pub(crate) struct ChosenSections {
+    /// The sections, in the order of [`SECTIONS`].
     pub(crate) sections: Vec<&'static Section>,
-    /// Whether some are left out since they would take long.
+    /// Whether sections are left out because they would take long.
     pub(crate) left_out: bool,
-    /// Whether it shows how many CPUs ran at once.
+    /// Whether concurrency is shown.
     pub(crate) concurrency: bool,
 }
 
-impl Chosen {
-    pub(crate) fn of(session: &Session, wanted: &Sections) -> Self {
-        // Not those that happen to be made already: a report says the same however often it is asked for.
+impl ChosenSections {
+    pub(crate) fn select(session: &Session, wanted: &Sections) -> Self {
+        // Independent of which tables happen to be made already: repeated reports are equal.
         let quick = |section: &&Section| {
             let quick = |def: &TableDef| session.is_quick(def) || !session.may_have_rows(def);
             section.tables.iter().all(|def| quick(def))
         };
-        let tells = |section: &&Section| section.tables.iter().any(|def| session.may_have_rows(def));
-        let all = SECTIONS.iter().filter(tells);
-        let many = all.clone().count();
+        let has_data = |section: &&Section| section.tables.iter().any(|def| session.may_have_rows(def));
+        let all = SECTIONS.iter().filter(has_data);
+        let count = all.clone().count();
         let sections: Vec<&Section> = match wanted {
             Sections::All => all.collect(),
             Sections::Named(names) => all.filter(|s| names.iter().any(|n| n == s.id)).collect(),
-            Sections::Quick if session.summary().events <= QUICK => all.collect(),
+            Sections::Quick if session.summary().events <= MAX_QUICK_EVENTS => all.collect(),
             Sections::Quick => all.filter(quick).collect(),
         };
-        Self { left_out: *wanted == Sections::Quick && sections.len() < many, sections, concurrency: false }
+        Self { left_out: *wanted == Sections::Quick && sections.len() < count, sections, concurrency: false }
     }
 
-    /// The tables that they read.
+    /// The tables that the sections read.
     pub(crate) fn tables(&self) -> BTreeSet<&'static str> {
         self.sections.iter().flat_map(|s| s.tables).map(|def| def.name).collect()
     }
 
-    /// Those of them that they show.
+    /// The tables that the sections show.
     pub(crate) fn shown_tables(&self) -> BTreeSet<&'static str> {
         self.sections
             .iter()
@@ -112,24 +112,24 @@ impl Chosen {
             .collect()
     }
 
-    /// What rules say, where that is told; their tables are made.
+    /// Checks the rules if the section is selected; their tables must have been made.
     pub(crate) fn diagnosis(&self, session: &Session) -> Result<Option<Diagnosis>, EngineError> {
-        let told = self.sections.iter().any(|s| s.id == findings::SECTION.id);
-        told.then(|| diagnose::diagnose(session, &diagnose::Options::default())).transpose()
+        let is_selected = self.sections.iter().any(|s| s.id == findings::SECTION.id);
+        is_selected.then(|| diagnose::diagnose(session, &diagnose::Options::default())).transpose()
     }
 }
 
-/// The section that shows rows of a table, by its name.
-pub(crate) fn showing(table: &str) -> Option<Place> {
+/// The anchor of the section that shows rows of a table.
+pub(crate) fn section_anchor(table: &str) -> Option<Anchor> {
     let shows =
         |section: &&Section| section.id != findings::SECTION.id && section.tables.iter().any(|def| def.name == table);
-    SECTIONS.iter().find(shows).map(|section| Place::Section(section.id))
+    SECTIONS.iter().find(shows).map(|section| Anchor::Section(section.id))
 }
 
-/// What the sections say that have something to say, the shortest first; before it what stands first on a page, where each is
-/// a look away: what is wrong.
-pub(crate) fn written(
-    chosen: &Chosen,
+/// Writes the sections, the shortest first. The first page has what comes at the top of an HTML page, the findings; the second has
+/// the rest.
+pub(crate) fn write_all(
+    chosen: &ChosenSections,
     session: &Session,
     options: &Options,
     groups: &[Group],
@@ -139,12 +139,12 @@ pub(crate) fn written(
     if chosen.sections.is_empty() {
         return Ok([first, rest]);
     }
-    let seen = Seen::of(session, options, groups, findings)?;
+    let ctx = SectionContext::new(session, options, groups, findings)?;
     let mut written = Vec::new();
     for section in &chosen.sections {
         let mut own = Page::default();
-        (section.write)(&mut own, &seen)?;
-        own.place(Place::Section(section.id));
+        (section.write)(&mut own, &ctx)?;
+        own.set_anchor(Anchor::Section(section.id));
         if options.pictures && section.id == findings::SECTION.id {
             first = own;
         } else {

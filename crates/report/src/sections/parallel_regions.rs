@@ -1,10 +1,10 @@
-//! Where threads work in parallel: who waits for the last to arrive.
+//! Parallel regions, and the threads that wait for the last one to arrive.
 
 use super::Section;
+use crate::context::{SectionContext, Top, add, count_of};
 use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
-use crate::seen::{Seen, Top, add, of};
 use crate::words::{grouped, ms, plain, share, short};
 use engine::EngineError;
 use model::Column as Col;
@@ -13,14 +13,14 @@ use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {
     id: "parallel_regions",
-    about: "where threads mark work done in parallel: who waits for the last to arrive, and what of that could be recovered",
+    about: "marked parallel work: waiting for the last thread to arrive, and the potential saving",
     tables: &[&tables::MARKS, &tables::PARALLEL_REGIONS],
     write,
 };
 
-/// Names of more regions than this are one row: programs number what they mark.
-const MOST_NAMES: usize = 1000;
-/// Types of cores, as the table's columns and the report's words have them.
+/// If there are more names, the rest are one row, as some programs number their marks.
+const MAX_NAMES: usize = 1000;
+/// The columns of idle time by core type, and the types' names in the report.
 const IDLE: [(Col<parallel_regions::Table, i64>, &str); 6] = [
     (parallel_regions::IDLE_PERFORMANCE_NS, "performance"),
     (parallel_regions::IDLE_MIDDLE_NS, "middle"),
@@ -30,7 +30,7 @@ const IDLE: [(Col<parallel_regions::Table, i64>, &str); 6] = [
     (parallel_regions::IDLE_UNKNOWN_NS, "unknown"),
 ];
 
-/// All regions of a name, in sums.
+/// The sums of all regions of a name.
 #[derive(Default)]
 struct Regions {
     count: i64,
@@ -43,17 +43,17 @@ struct Regions {
     recoverable: [i64; 2],
 }
 
-fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
+fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let mut marked = false;
-    seen.each(marks::Table, |_| marked = true)?;
-    // Regions are made of marks; to find them, all is read once more.
-    if !marked || !seen.is_whole() {
+    ctx.each_row(marks::Table, |_| marked = true)?;
+    // Regions are derived from marks, which requires another read.
+    if !marked || !ctx.is_whole() {
         return Ok(());
     }
     let mut by_name: BTreeMap<String, Regions> = BTreeMap::new();
-    seen.each(parallel_regions::Table, |row| {
+    ctx.each_row(parallel_regions::Table, |row| {
         let name = plain(row.get(parallel_regions::NAME));
-        let name = if by_name.len() < MOST_NAMES || by_name.contains_key(&name) { name } else { "others".to_owned() };
+        let name = if by_name.len() < MAX_NAMES || by_name.contains_key(&name) { name } else { "others".to_owned() };
         let regions = by_name.entry(name).or_default();
         let [start, end, tail] =
             row.all([parallel_regions::START_NS, parallel_regions::END_NS, parallel_regions::TAIL_NS]);
@@ -67,27 +67,27 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         let recoverable = row.all([parallel_regions::RECOVERABLE_FROM_NS, parallel_regions::RECOVERABLE_TO_NS]);
         regions.recoverable.iter_mut().zip(recoverable).for_each(|(sum, ns)| add(sum, ns));
     })?;
-    let mut top = Top::new(seen.top);
+    let mut top = Top::new(ctx.top);
     by_name.into_iter().for_each(|(name, regions)| top.push(regions.waiting, (name, regions)));
     let (count, rows) = (top.count, top.finish());
     if rows.is_empty() {
         return Ok(());
     }
-    page.heading(&format!("Waiting for the last of those that work in parallel: {}", of(rows.len(), count, "name")));
-    page.words(
-        "A region: while two threads or more have stretches of one name marked. tail: from the first thread's arrival at its end to \
-         the last one's; waited: by all threads; recoverable: by so much sooner all would have arrived, had the work been handed \
-         out such that they arrive at once (an estimate, from … to).",
+    page.heading(&format!("Parallel regions: {}", count_of(rows.len(), count, "name")));
+    page.paragraph(
+        "A region: two or more threads have marked stretches of the same name. tail: from the arrival of the first thread at the end to \
+         that of the last; waited: sum over all threads; saving: how much earlier all threads would arrive if the work were distributed \
+         such that they arrive at the same time (an estimate, lower to upper bound).",
     );
-    let most = rows.iter().map(|(_, regions)| regions.time).max().unwrap_or(0);
+    let longest = rows.iter().map(|(_, regions)| regions.time).max().unwrap_or(0);
     page.picture(Bars {
-        title: "Time in parallel regions, and what of it was waiting for the last".to_owned(),
+        title: "Time in parallel regions, and the part spent waiting for the last thread".to_owned(),
         legend: vec![(Tone::Blue, "all work".to_owned()), (Tone::Orange, "tail".to_owned())],
-        bars: rows.iter().map(|(name, regions)| bar(name, regions, most)).collect(),
+        bars: rows.iter().map(|(name, regions)| bar(name, regions, longest)).collect(),
     });
-    let heads = ["regions", "threads", "ms", "tail ms", "tail %", "longest tail", "waited ms", "recoverable ms"];
+    let heads = ["regions", "threads", "ms", "tail ms", "tail %", "longest tail", "waited ms", "saving ms"];
     let ranks = [1, 2, 0, 0, 0, 3, 0, 0];
-    let mut columns = vec![Column::words("region", 0)];
+    let mut columns = vec![Column::text("region", 0)];
     columns.extend(heads.into_iter().zip(ranks).map(|(head, rank)| Column::numbers(head, rank)));
     let idle: Vec<usize> = (0..IDLE.len()).filter(|at| rows.iter().any(|(_, r)| r.idle[*at] > 0)).collect();
     columns.extend(idle.iter().map(|at| Column::numbers(&format!("idle ms: {}", IDLE[*at].1), 4)));
@@ -110,11 +110,11 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     Ok(())
 }
 
-fn bar(name: &str, regions: &Regions, most: i64) -> Bar {
+fn bar(name: &str, regions: &Regions, longest: i64) -> Bar {
     Bar {
         label: short(name, 24),
         value: format!("tail {} of {} ms", ms(regions.tail), ms(regions.time)),
         parts: vec![regions.time.saturating_sub(regions.tail), regions.tail],
-        whole: most,
+        whole: longest,
     }
 }

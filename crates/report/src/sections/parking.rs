@@ -1,25 +1,25 @@
-//! Which CPUs were parked, how many at once, and how long frames took meanwhile.
+//! Which CPUs were parked, how many at the same time, and how long frames took meanwhile.
 
 use super::Section;
+use crate::context::{SectionContext, Top, add, count_of};
 use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
-use crate::seen::{Seen, Top, add, of};
-use crate::words::{TIE, grouped, ms, percent, share, short};
-use engine::{EngineError, is_called};
+use crate::words::{TIE, grouped, ms, percent, plural, share, short};
+use engine::{EngineError, mark_name_matches};
 use model::tables::{self, frames_parked, parked_together, parking};
 use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {
     id: "parking",
-    about: "which CPUs were parked or offline, how many at once, and how long marked frames took meanwhile",
+    about: "parked or offline CPUs, how many at the same time, and how long marked frames took meanwhile",
     tables: &[&tables::PARKING, &tables::PARKED_TOGETHER, &tables::FRAMES_PARKED],
     write,
 };
 
-/// Numbers of parked CPUs that are told apart.
-const MOST: usize = 24;
-/// Names of frames that are told apart.
+/// The maximum number of rows by number of parked CPUs.
+const MAX_ROWS: usize = 24;
+/// The maximum number of frame names.
 const NAMES: usize = 3;
 
 struct Cpu {
@@ -31,7 +31,7 @@ struct Cpu {
     longest: i64,
 }
 
-/// Frames while so many CPUs were parked.
+/// Frames while a number of CPUs was parked.
 struct Frames {
     parked: i64,
     unknown: i64,
@@ -42,10 +42,10 @@ struct Frames {
     over: i64,
 }
 
-fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
-    let mut top = Top::new(seen.top);
-    let (mut untold, mut whole) = (0, 0);
-    seen.each(parking::Table, |row| {
+fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
+    let mut top = Top::new(ctx.top);
+    let (mut not_recorded, mut whole) = (0_i64, 0);
+    ctx.each_row(parking::Table, |row| {
         let [cpu, unparked, unknown] = row.all([parking::CPU, parking::UNPARKED_NS.or_zero(), parking::UNKNOWN_NS]);
         let [parked, busy, periods, longest] = row.all([
             parking::PARKED_NS.or_zero(),
@@ -54,7 +54,7 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
             parking::LONGEST_NS.or_zero(),
         ]);
         whole = parked.saturating_add(unparked).saturating_add(unknown);
-        untold += i64::from(row.get(parking::PARKED_NS).is_none());
+        not_recorded += i64::from(row.get(parking::PARKED_NS).is_none());
         if parked > 0 {
             let core_type = row.get(parking::CORE_TYPE).replace('_', " ");
             top.push(parked, Cpu { name: format!("cpu{cpu}"), core_type, parked, busy, periods, longest });
@@ -62,14 +62,14 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     })?;
     let count = top.count;
     let rows = top.finish();
-    if rows.is_empty() || !seen.is_whole() {
+    if rows.is_empty() || !ctx.is_whole() {
         return Ok(());
     }
-    page.heading(&format!("Parked or offline: {}", of(rows.len(), count, "CPU")));
-    if untold > 0 {
-        page.words(&format!("Of {untold} more nobody tells whether they were parked."));
+    page.heading(&format!("Parked or offline: {}", count_of(rows.len(), count, "CPU")));
+    if not_recorded > 0 {
+        page.paragraph(&format!("Parking was not recorded for {}.", plural(not_recorded.unsigned_abs(), "other CPU")));
     }
-    let mut columns = vec![Column::words("CPU", 0), Column::words("type", 1)];
+    let mut columns = vec![Column::text("CPU", 0), Column::text("type", 1)];
     let heads = [("parked ms", 0), ("% of time", 0), ("periods", 1), ("longest ms", 1), ("ran threads ms", 2)];
     columns.extend(heads.map(|(head, rank)| Column::numbers(head, rank)));
     for cpu in rows {
@@ -77,25 +77,25 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         push(&mut columns, [cpu.name, cpu.core_type].into_iter().chain(times));
     }
     page.grid(columns, 0);
-    together(page, seen, whole)?;
-    frames(page, seen)
+    together(page, ctx, whole)?;
+    frames(page, ctx)
 }
 
-/// How many at once.
-fn together(page: &mut Page, seen: &Seen<'_>, whole: i64) -> Result<(), EngineError> {
+/// Writes how many CPUs were parked at the same time.
+fn together(page: &mut Page, ctx: &SectionContext<'_>, whole: i64) -> Result<(), EngineError> {
     let mut counts: BTreeMap<i64, i64> = BTreeMap::new();
-    seen.each(parked_together::Table, |row| {
+    ctx.each_row(parked_together::Table, |row| {
         if row.get(parked_together::CORE_TYPE.or_empty()).is_empty() {
             add(counts.entry(row.get(parked_together::PARKED)).or_default(), row.get(parked_together::DURATION_NS));
         }
     })?;
-    let mut top = Top::new(MOST);
+    let mut top = Top::new(MAX_ROWS);
     counts.into_iter().for_each(|(parked, ns)| top.push(ns, (parked, ns)));
     let count = top.count;
     let mut rows = top.finish();
     rows.sort_unstable();
     page.picture(Bars {
-        title: "CPUs parked at once, by how long".to_owned(),
+        title: "CPUs parked at the same time, by duration".to_owned(),
         legend: vec![(Tone::Blue, "share of the time".to_owned())],
         bars: rows
             .iter()
@@ -107,7 +107,7 @@ fn together(page: &mut Page, seen: &Seen<'_>, whole: i64) -> Result<(), EngineEr
             })
             .collect(),
     });
-    page.words(&format!("Parked at once: {}", of(rows.len(), count, "number")));
+    page.paragraph(&format!("Number of CPUs parked at the same time: {}", count_of(rows.len(), count, "value")));
     let mut columns = ["CPUs", "ms", "% of time"].map(|head| Column::numbers(head, 0)).into_iter().collect::<Vec<_>>();
     for (parked, ns) in rows {
         push(&mut columns, [parked.to_string(), ms(ns), share(ns, whole)]);
@@ -116,11 +116,15 @@ fn together(page: &mut Page, seen: &Seen<'_>, whole: i64) -> Result<(), EngineEr
     Ok(())
 }
 
-/// Of names whose frames differ in how many CPUs were parked: how long they took.
-fn frames(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
+/// Writes frame times of names whose frames had different numbers of parked CPUs.
+fn frames(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let mut names: BTreeMap<String, (i64, Vec<Frames>)> = BTreeMap::new();
-    seen.each(frames_parked::Table, |row| {
-        if seen.session.frames_of().is_some_and(|frame| !is_called(frame, row.get(frames_parked::NAME.or_empty()))) {
+    ctx.each_row(frames_parked::Table, |row| {
+        if ctx
+            .session
+            .frames_of()
+            .is_some_and(|frame| !mark_name_matches(frame, row.get(frames_parked::NAME.or_empty())))
+        {
             return;
         }
         let [parked, unknown, count, mean] =
@@ -143,9 +147,9 @@ fn frames(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         }
     }
     for (name, budget, frames) in top.finish() {
-        let budget = match seen.session.budget() {
-            Some(said) => format!("{}{TIE}ms, the budget", ms(said.0)),
-            None => format!("the median of all, {}{TIE}ms", ms(budget)),
+        let budget = match ctx.session.budget() {
+            Some(budget) => format!("the budget of {}{TIE}ms", ms(budget.0)),
+            None => format!("the median of all frames, {}{TIE}ms", ms(budget)),
         };
         of_name(page, &short(&name, 32), &budget, frames);
     }
@@ -153,26 +157,26 @@ fn frames(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
 }
 
 fn of_name(page: &mut Page, name: &str, budget: &str, frames: Vec<Frames>) {
-    let mut top = Top::new(MOST);
+    let mut top = Top::new(MAX_ROWS);
     frames.into_iter().for_each(|f| top.push(f.count, f));
     let mut rows = top.finish();
     rows.sort_by_key(|f| (f.parked, f.unknown));
-    let most = rows.iter().map(|f| f.longest).max().unwrap_or(0);
+    let longest = rows.iter().map(|f| f.longest).max().unwrap_or(0);
     page.picture(Bars {
-        title: format!("Time of {name} by how many CPUs were parked"),
-        legend: [(Tone::Blue, "mean"), (Tone::Orange, "up to 95 of 100"), (Tone::Red, "up to the longest")]
+        title: format!("Duration of {name} by number of parked CPUs"),
+        legend: [(Tone::Blue, "mean"), (Tone::Orange, "up to the 95th percentile"), (Tone::Red, "up to the longest")]
             .map(|(tone, words)| (tone, words.to_owned()))
             .into(),
-        bars: rows.iter().map(|f| bar(f, most)).collect(),
+        bars: rows.iter().map(|f| bar(f, longest)).collect(),
     });
-    page.words(&format!(
-        "How long {name} took by how many CPUs were parked, in the mean over each; over: longer than {budget}."
+    page.paragraph(&format!(
+        "Duration of {name} by number of parked CPUs (mean over each frame); over: longer than {budget}."
     ));
-    let mut columns = vec![Column::words("parked", 0), Column::numbers("times", 0)];
-    columns.extend(["mean ms", "95 % ms", "longest ms", "over"].map(|head| Column::numbers(head, 0)));
+    let mut columns = vec![Column::text("parked", 0), Column::numbers("frames", 0)];
+    columns.extend(["mean ms", "p95 ms", "longest ms", "over"].map(|head| Column::numbers(head, 0)));
     for f in rows {
-        let told = [label(&f), grouped(f.count), ms(f.mean), ms(f.p95), ms(f.longest), grouped(f.over)];
-        push(&mut columns, told);
+        let cells = [label(&f), grouped(f.count), ms(f.mean), ms(f.p95), ms(f.longest), grouped(f.over)];
+        push(&mut columns, cells);
     }
     page.grid(columns, 0);
 }
@@ -184,13 +188,13 @@ fn label(f: &Frames) -> String {
     }
 }
 
-/// The mean may lie beyond what 95 of 100 did not exceed: then that has no part of its own.
-fn bar(f: &Frames, most: i64) -> Bar {
+/// The mean may exceed the 95th percentile; then the second part is empty.
+fn bar(f: &Frames, longest: i64) -> Bar {
     let second = f.p95.max(f.mean);
     Bar {
         label: format!("{} parked", label(f)),
         value: format!("{} ms", ms(f.p95)),
         parts: vec![f.mean, second - f.mean, f.longest - second],
-        whole: most,
+        whole: longest,
     }
 }

@@ -1,10 +1,10 @@
-//! Threads on a slower core or a busy core's sibling while a better core was idle.
+//! Threads on a slower core, or on a core with a busy SMT sibling, while a better core was idle.
 
 use super::Section;
+use crate::context::{SectionContext, Top, add, count_of};
 use crate::grid::Column;
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
-use crate::seen::{Seen, Top, add, of};
 use crate::words::{ms, percent};
 use engine::EngineError;
 use model::tables::{self, placement};
@@ -12,19 +12,19 @@ use model::{Column as Col, Row};
 
 pub const SECTION: Section = Section {
     id: "placement",
-    about: "threads on a slower core or beside a busy sibling while a better core was idle",
+    about: "threads on a slower core, or with a busy SMT sibling, while a better core was idle",
     tables: &[&tables::PLACEMENT],
     write,
 };
 
-/// The ways to be placed against the order, each from at least to at most.
+/// The kinds of suboptimal placement, each with its lower and upper bound.
 const WAYS: [(&str, [Col<placement::Table, i64>; 2]); 3] = [
     ("slower core ms", [placement::SLOWER_CORE_LOWER_NS, placement::SLOWER_CORE_UPPER_NS]),
     ("busy sibling ms", [placement::BUSY_SIBLING_LOWER_NS, placement::BUSY_SIBLING_UPPER_NS]),
     ("slower core free ms", [placement::SKIPPED_SLOWER_LOWER_NS, placement::SKIPPED_SLOWER_UPPER_NS]),
 ];
 
-/// A thread's time, or a sum.
+/// The times of a thread, or a sum.
 #[derive(Clone, Default)]
 struct Placed {
     key: Option<i64>,
@@ -52,50 +52,50 @@ impl Placed {
         ways.for_each(|(sum, more)| add(sum, *more));
     }
 
-    fn most(&self) -> i64 {
+    fn upper_bound(&self) -> i64 {
         self.ways.iter().fold(0, |sum, [_, upper]| sum.saturating_add(*upper))
     }
 }
 
-fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
-    let (mut top, mut all) = (Top::new(seen.top), Placed::default());
-    seen.each(placement::Table, |row| {
+fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
+    let (mut top, mut all) = (Top::new(ctx.top), Placed::default());
+    ctx.each_row(placement::Table, |row| {
         let placed = Placed::of(row);
         all.add(&placed);
-        top.push(placed.most(), placed);
+        top.push(placed.upper_bound(), placed);
     })?;
     let count = top.count;
     let mut rows = top.finish();
     if rows.is_empty() {
         return Ok(());
     }
-    page.heading(&format!("Placed against the order of cores: {}", of(rows.len(), count, "thread")));
+    page.heading(&format!("Suboptimal core placement: {}", count_of(rows.len(), count, "thread")));
     let allowed = all.ways.iter().all(|[lower, upper]| lower == upper);
-    page.words(&format!(
-        "On a slower core while a whole faster one was idle; beside a busy sibling while a whole core of its type was idle; \
-         or so while only a whole slower one was.{}",
-        if allowed { "" } else { " From..to: what was free may not have been allowed, which the source does not tell of all." }
+    page.paragraph(&format!(
+        "Running time on a slower core while a whole faster one was idle; with a busy SMT sibling while a whole core of the same type was \
+         idle; or with a busy SMT sibling while only a whole slower core was idle.{}",
+        if allowed { "" } else { " A range a..b: affinity was not recorded for all threads, so the idle core may not have been allowed." }
     ));
     page.picture(Bars {
-        title: "Threads' running time by where a better core was idle (upper ends)".to_owned(),
+        title: "Threads' running time by placement (upper bounds)".to_owned(),
         legend: [
-            (Tone::Sky, "in order"),
+            (Tone::Sky, "optimal"),
             (Tone::Red, "on a slower core"),
-            (Tone::Orange, "beside a busy sibling"),
-            (Tone::Purple, "so while a slower core was free"),
+            (Tone::Orange, "with a busy SMT sibling"),
+            (Tone::Purple, "with a busy SMT sibling, slower core free"),
             (Tone::Unknown, "unknown"),
         ]
         .map(|(tone, words)| (tone, words.to_owned()))
         .into(),
-        bars: rows.iter().map(|placed| bar(placed, seen)).collect(),
+        bars: rows.iter().map(|placed| bar(placed, ctx)).collect(),
     });
     let totals = usize::from(count > 1);
     if totals > 0 {
         rows.push(all.clone());
     }
-    let mut columns = vec![Column::words("thread", 0), Column::numbers("tid", 1), Column::numbers("running ms", 0)];
+    let mut columns = vec![Column::text("thread", 0), Column::numbers("tid", 1), Column::numbers("running ms", 0)];
     for placed in &rows {
-        columns[0].push(placed.key.map_or_else(|| "all threads".to_owned(), |key| seen.name(Some(key))));
+        columns[0].push(placed.key.map_or_else(|| "all threads".to_owned(), |key| ctx.name(Some(key))));
         columns[1].push(placed.tid.map(|tid| tid.to_string()).unwrap_or_default());
         columns[2].push(ms(placed.running));
     }
@@ -113,17 +113,17 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     Ok(())
 }
 
-fn bar(placed: &Placed, seen: &Seen<'_>) -> Bar {
+fn bar(placed: &Placed, ctx: &SectionContext<'_>) -> Bar {
     let [slower, sibling, skipped] = placed.ways.map(|[_, upper]| upper);
     Bar {
-        label: format!("{} {}", seen.name(placed.key), placed.tid.unwrap_or_default()),
-        value: format!("at most {}", percent(placed.most(), placed.running)),
+        label: format!("{} {}", ctx.name(placed.key), placed.tid.unwrap_or_default()),
+        value: format!("at most {}", percent(placed.upper_bound(), placed.running)),
         parts: vec![placed.in_order, slower, sibling, skipped, placed.unknown],
         whole: placed.running,
     }
 }
 
-/// `1.000..2.500`; one number where both ends are the same.
+/// Formats a range: `1.000..2.500`, or one number if both ends are equal.
 fn range([lower, upper]: [i64; 2]) -> String {
     if lower == upper { ms(upper) } else { format!("{}..{}", ms(lower), ms(upper)) }
 }

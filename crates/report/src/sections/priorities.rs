@@ -1,10 +1,10 @@
-//! At which priorities threads ran, and which classes of them had the CPUs over time.
+//! Thread priorities, and the CPU time of priority classes over time.
 
 use super::Section;
+use crate::context::{SectionContext, Top, add, count_of};
 use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Stack, Tone};
-use crate::seen::{Seen, Top, add, of};
 use crate::words::{ms, share};
 use engine::EngineError;
 use model::Column as Col;
@@ -14,17 +14,17 @@ use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {
     id: "priorities",
-    about: "at which priorities threads ran, and which classes of priority had the CPUs over time",
+    about: "thread priorities, and the CPU time of priority classes over time",
     tables: &[&tables::PRIORITY_RESIDENCY, &tables::PRIORITY_CLASSES],
     write,
 };
 
 /// The kernel's priority of nice 0.
-const USUAL: i64 = 120;
-/// Priorities that have a colour of their own in the picture; all others share one.
+const DEFAULT_PRIO: i64 = 120;
+/// The number of priorities with their own colour in the picture; all others share one.
 const COLOURED: usize = 5;
 const TONES: [Tone; COLOURED] = [Tone::Blue, Tone::Orange, Tone::Green, Tone::Purple, Tone::Sky];
-/// So many priorities of a thread are named in a row.
+/// The maximum number of priorities named per row.
 const NAMED: usize = 4;
 const CLASSES: [(Col<priority_classes::Table, i64>, &str, Tone); 8] = [
     (priority_classes::DEADLINE_NS, "deadline", Tone::Red),
@@ -32,12 +32,12 @@ const CLASSES: [(Col<priority_classes::Table, i64>, &str, Tone); 8] = [
     (priority_classes::HIGH_NS, "above normal", Tone::Purple),
     (priority_classes::NORMAL_NS, "normal", Tone::Blue),
     (priority_classes::LOW_NS, "below normal", Tone::Green),
-    (priority_classes::UNTOLD_NS, "priority untold", Tone::Sky),
+    (priority_classes::NOT_RECORDED_NS, "priority not recorded", Tone::Sky),
     (priority_classes::UNKNOWN_NS, "unknown", Tone::Unknown),
     (priority_classes::IDLE_NS, "idle", Tone::Idle),
 ];
 
-/// A thread's running time by priority, the best first.
+/// A thread's running time by priority, best first.
 #[derive(Default)]
 struct Levels {
     tid: i64,
@@ -45,50 +45,53 @@ struct Levels {
     at: Vec<(Option<i64>, i64)>,
 }
 
-fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
-    if seen.is_whole() {
-        classes(page, seen)?;
+fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
+    if ctx.is_whole() {
+        classes(page, ctx)?;
     }
-    levels(page, seen)
+    levels(page, ctx)
 }
 
-/// One part of the time.
+/// One interval of the time.
 struct Part {
     start: i64,
     end: i64,
-    did: [i64; 8],
+    by_class: [i64; 8],
 }
 
 impl Part {
     fn whole(&self) -> i64 {
-        self.did.iter().fold(0, |sum: i64, ns| sum.saturating_add(*ns))
+        self.by_class.iter().fold(0, |sum: i64, ns| sum.saturating_add(*ns))
     }
 }
 
-/// Where all that ran was of one class, `cpus` says the same.
-fn classes(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
+/// Writes the CPU time of priority classes. With a single class, `cpus` has the same data.
+fn classes(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let mut parts = Vec::new();
-    seen.each(priority_classes::Table, |row| {
+    ctx.each_row(priority_classes::Table, |row| {
         let [start, end] = row.all([priority_classes::START_NS, priority_classes::END_NS]);
-        parts.push(Part { start, end, did: row.all(CLASSES.map(|(col, ..)| col)) });
+        parts.push(Part { start, end, by_class: row.all(CLASSES.map(|(col, ..)| col)) });
     })?;
-    let there: Vec<usize> = (0..CLASSES.len()).filter(|at| parts.iter().any(|part| part.did[*at] > 0)).collect();
+    let there: Vec<usize> = (0..CLASSES.len()).filter(|at| parts.iter().any(|part| part.by_class[*at] > 0)).collect();
     if there.iter().filter(|at| **at < 6).count() < 2 {
         return Ok(());
     }
-    page.heading("CPU time by class of priority");
+    page.heading("CPU time by priority class");
     page.picture(Stack {
-        title: "What all CPUs did over time, by class of the priority of who ran".to_owned(),
+        title: "Time of all CPUs by priority class of the running thread".to_owned(),
         legend: there.iter().map(|at| (CLASSES[*at].2, CLASSES[*at].1.to_owned())).collect(),
         begin_ns: parts.first().map_or(0, |part| part.start),
         end_ns: parts.last().map_or(0, |part| part.end),
-        parts: parts.iter().map(|part| there.iter().map(|at| part_of(part.did[*at], part.whole())).collect()).collect(),
+        parts: parts
+            .iter()
+            .map(|part| there.iter().map(|at| part_of(part.by_class[*at], part.whole())).collect())
+            .collect(),
     });
     let mut columns = vec![Column::numbers("from s", 0), Column::numbers("to s", 1)];
     columns.extend(there.iter().map(|at| Column::numbers(&format!("{} %", CLASSES[*at].1), 0)));
     let seconds = |ns: i64| format!("{:.6}", ns as f64 / 1e9);
     for part in &parts {
-        let shares = there.iter().map(|at| share(part.did[*at], part.whole()));
+        let shares = there.iter().map(|at| share(part.by_class[*at], part.whole()));
         push(&mut columns, [seconds(part.start), seconds(part.end)].into_iter().chain(shares));
     }
     page.grid(columns, 0);
@@ -99,18 +102,18 @@ fn part_of(ns: i64, whole: i64) -> f64 {
     if whole > 0 { ns as f64 / whole as f64 } else { 0.0 }
 }
 
-/// Threads that ran at several priorities, or at an unusual one.
-fn levels(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
-    let mut top = Top::new(seen.top);
+/// Writes threads that ran at several priorities, or at a non-default one.
+fn levels(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
+    let mut top = Top::new(ctx.top);
     let mut push_thread = |(key, levels): (i64, Levels)| {
-        let usual = levels.at.iter().all(|(prio, _)| prio.is_none_or(|prio| prio == USUAL));
-        if !usual {
+        let is_default = levels.at.iter().all(|(prio, _)| prio.is_none_or(|prio| prio == DEFAULT_PRIO));
+        if !is_default {
             top.push(levels.running, (key, levels));
         }
     };
-    // Rows of a thread stand together.
+    // The rows of a thread are adjacent.
     let mut now: Option<(i64, Levels)> = None;
-    seen.each(priority_residency::Table, |row| {
+    ctx.each_row(priority_residency::Table, |row| {
         let [key, running] = row.all([priority_residency::THREAD, priority_residency::RUNNING_NS]);
         if running <= 0 {
             return;
@@ -131,22 +134,22 @@ fn levels(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     if threads.is_empty() {
         return Ok(());
     }
-    page.heading(&format!("Threads of other priorities than the usual: {}", of(threads.len(), count, "thread")));
-    page.words(
+    page.heading(&format!("Threads with non-default priority: {}", count_of(threads.len(), count, "thread")));
+    page.paragraph(
         "Dynamic priority on the kernel's scale, lower is better: -1 deadline, 0–99 real time, 100–139 fair (120 is nice 0). Shares \
-         of each thread's running time.",
+         are of each thread's running time.",
     );
-    let order = most_first(&threads);
+    let order = by_time(&threads);
     page.picture(Bars {
         title: "Running time by priority".to_owned(),
         legend: legend(&order),
-        bars: threads.iter().map(|(key, levels)| bar(seen, *key, levels, &order)).collect(),
+        bars: threads.iter().map(|(key, levels)| bar(ctx, *key, levels, &order)).collect(),
     });
     let mut columns = vec![
-        Column::words("thread", 0),
+        Column::text("thread", 0),
         Column::numbers("tid", 1),
         Column::numbers("running ms", 0),
-        Column::words("% of it at priority", 0),
+        Column::text("% by priority", 0),
     ];
     for (key, levels) in &threads {
         let mut at = levels.at.clone();
@@ -154,18 +157,18 @@ fn levels(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         let more = at.len().saturating_sub(NAMED);
         let words = at.iter().take(NAMED).map(|(prio, ns)| format!("{}: {}", word(*prio), share(*ns, levels.running)));
         let words: Vec<String> = words.chain((more > 0).then(|| format!("{more} more"))).collect();
-        push(&mut columns, [seen.name(Some(*key)), levels.tid.to_string(), ms(levels.running), words.join(", ")]);
+        push(&mut columns, [ctx.name(Some(*key)), levels.tid.to_string(), ms(levels.running), words.join(", ")]);
     }
     page.grid(columns, 0);
     Ok(())
 }
 
 fn word(prio: Option<i64>) -> String {
-    prio.map_or_else(|| "untold".to_owned(), |prio| prio.to_string())
+    prio.map_or_else(|| "not recorded".to_owned(), |prio| prio.to_string())
 }
 
-/// The priorities that have a colour: those with most time.
-fn most_first(threads: &[(i64, Levels)]) -> Vec<Option<i64>> {
+/// The priorities with their own colour: those with the most time.
+fn by_time(threads: &[(i64, Levels)]) -> Vec<Option<i64>> {
     let mut times: BTreeMap<Option<i64>, i64> = BTreeMap::new();
     for (prio, ns) in threads.iter().flat_map(|(_, levels)| &levels.at) {
         add(times.entry(*prio).or_default(), *ns);
@@ -181,13 +184,13 @@ fn legend(order: &[Option<i64>]) -> Vec<(Tone, String)> {
     of.chain([(Tone::Red, "others".to_owned())]).collect()
 }
 
-fn bar(seen: &Seen<'_>, key: i64, levels: &Levels, order: &[Option<i64>]) -> Bar {
+fn bar(ctx: &SectionContext<'_>, key: i64, levels: &Levels, order: &[Option<i64>]) -> Bar {
     let mut parts = vec![0; order.len() + 1];
     for (prio, ns) in &levels.at {
         add(&mut parts[order.iter().position(|of| of == prio).unwrap_or(order.len())], *ns);
     }
     Bar {
-        label: format!("{} {}", seen.name(Some(key)), levels.tid),
+        label: format!("{} {}", ctx.name(Some(key)), levels.tid),
         value: format!("running {} ms", ms(levels.running)),
         parts,
         whole: levels.running,

@@ -1,10 +1,10 @@
 //! Why the slowest frames were slow.
 
 use super::Section;
+use crate::context::{SectionContext, add};
 use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
-use crate::seen::{Seen, add};
 use crate::words::{TIE, ms, plural, short};
 use engine::EngineError;
 use model::Row;
@@ -14,19 +14,19 @@ use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {
     id: "slow_frames",
-    about: "why the slowest frames took longer than typical ones, by cause along the critical path of each",
+    about: "why the slowest frames took longer than typical ones, by cause along their critical paths",
     tables: &[&tables::SLOW_FRAMES],
     write,
 };
 
-/// So many threads are told that ran instead.
+/// The maximum number of threads named that ran instead.
 const NAMED: usize = 2;
 const READY: &str = "ready";
 
-/// The parts of a bar: running, beside a busy sibling, ready, wakeup latency, blocked, the rest, and held by a quota.
+/// The parts of a bar.
 const PARTS: [(Tone, &str); 7] = [
     (Tone::Blue, "running"),
-    (Tone::Purple, "beside a busy sibling"),
+    (Tone::Purple, "running with a busy SMT sibling"),
     (Tone::Orange, "ready"),
     (Tone::Red, "wakeup latency"),
     (Tone::Idle, "blocked"),
@@ -43,50 +43,50 @@ struct Frame {
     name: String,
     thread: String,
     parts: [i64; PARTS.len()],
-    /// How much more each cause took than in a typical frame.
+    /// The excess over a typical frame, by cause.
     causes: BTreeMap<String, i64>,
-    /// Of ready, by what ran instead.
-    behind: BTreeMap<String, i64>,
+    /// The excess of `ready`, by the thread that ran instead.
+    queued_behind: BTreeMap<String, i64>,
 }
 
 impl Frame {
-    fn add(&mut self, seen: &Seen<'_>, row: &Row<'_, slow_frames::Table>) {
+    fn add(&mut self, ctx: &SectionContext<'_>, row: &Row<'_, slow_frames::Table>) {
         let (part, cause) = match row.get(slow_frames::CAUSE) {
             "running" => (0, "running"),
-            "running_beside_busy" => (1, "beside busy sibling"),
+            "running_sibling_busy" => (1, "running with busy sibling"),
             READY => (2, READY),
             "wakeup_latency" => (3, "wakeup latency"),
             "blocked" => (4, "blocked"),
             "throttled" => (6, "throttled"),
             cause => (5, cause),
         };
-        let [time, more] = row.all([slow_frames::TIME_NS, slow_frames::MORE_NS]);
+        let [time, more] = row.all([slow_frames::TIME_NS, slow_frames::EXCESS_NS]);
         self.parts[part] = self.parts[part].saturating_add(time);
         let cause = match row.get(slow_frames::CORE_TYPE.or_empty()) {
             "" | "uniform" => cause.to_owned(),
             core_type => format!("{cause} on {core_type}"),
         };
         if cause == READY {
-            add(self.behind.entry(seen.name(row.get(slow_frames::BEHIND))).or_default(), more);
+            add(self.queued_behind.entry(ctx.name(row.get(slow_frames::QUEUED_BEHIND))).or_default(), more);
         }
         add(self.causes.entry(cause.replace(' ', &TIE.to_string())).or_default(), more);
     }
 
-    /// What took longer, that which took most longer first.
+    /// Formats the causes that took longer, largest first.
     fn causes(&self) -> String {
-        let told = longest(&self.causes).into_iter().map(|(cause, more)| match &*cause {
+        let words = longest(&self.causes).into_iter().map(|(cause, more)| match &*cause {
             READY => {
-                let behind =
-                    longest(&self.behind).into_iter().take(NAMED).map(|(of, more)| format!("{of}{TIE}{}", ms(more)));
-                format!("{READY}{TIE}{} (behind {})", ms(more), behind.collect::<Vec<_>>().join(", "))
+                let others = longest(&self.queued_behind).into_iter().take(NAMED);
+                let others = others.map(|(of, more)| format!("{of}{TIE}{}", ms(more)));
+                format!("{READY}{TIE}{} (queued behind {})", ms(more), others.collect::<Vec<_>>().join(", "))
             }
             _ => format!("{cause}{TIE}{}", ms(more)),
         });
-        told.collect::<Vec<_>>().join(", ")
+        words.collect::<Vec<_>>().join(", ")
     }
 }
 
-/// Those that took longer.
+/// The entries with an excess, largest first.
 fn longest(of: &BTreeMap<String, i64>) -> Vec<(String, i64)> {
     let mut longer: Vec<(String, i64)> =
         of.iter().filter(|(_, more)| **more > 0).map(|(k, v)| (k.clone(), *v)).collect();
@@ -94,10 +94,10 @@ fn longest(of: &BTreeMap<String, i64>) -> Vec<(String, i64)> {
     longer
 }
 
-fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
+fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let mut frames: Vec<Frame> = Vec::new();
     let mut typical = 0i64;
-    seen.each(slow_frames::Table, |row| {
+    ctx.each_row(slow_frames::Table, |row| {
         let [rank, start, took, budget, over] = row.all([
             slow_frames::RANK,
             slow_frames::START_NS,
@@ -107,7 +107,7 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         ]);
         if frames.last().is_none_or(|frame| frame.rank != rank) {
             let (name, thread) =
-                (short(row.get(slow_frames::NAME.or_empty()), 24), seen.name(row.get(slow_frames::THREAD)));
+                (short(row.get(slow_frames::NAME.or_empty()), 24), ctx.name(row.get(slow_frames::THREAD)));
             let frame = Frame {
                 rank,
                 start,
@@ -118,21 +118,21 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
                 thread,
                 parts: [0; PARTS.len()],
                 causes: BTreeMap::new(),
-                behind: BTreeMap::new(),
+                queued_behind: BTreeMap::new(),
             };
             frames.push(frame);
         }
         if frames.len() == 1 {
             typical = typical.saturating_add(row.get(slow_frames::TYPICAL_NS));
         }
-        frames.iter_mut().last().into_iter().for_each(|frame| frame.add(seen, row));
+        frames.iter_mut().last().into_iter().for_each(|frame| frame.add(ctx, row));
     })?;
     let Some(first) = frames.first() else { return Ok(()) };
-    page.heading(&format!("Slow frames, and why: {}", plural(frames.len() as u64, "frame")));
-    page.words(&format!(
-        "The slowest of those that took longer than {}{TIE}ms, and what took longer in them than in typical ones, which took {}{TIE}ms \
-         in the mean: by cause, along the chain of threads that determined when the frame ended. All causes, less those that took \
-         shorter, sum to the difference.",
+    page.heading(&format!("Slow frames by cause: {}", plural(frames.len() as u64, "frame")));
+    page.paragraph(&format!(
+        "The slowest frames that took longer than {}{TIE}ms, and what took longer in them than in typical frames (mean {}{TIE}ms), by \
+         cause along the chain of threads that determined the end of the frame. The sum of all causes, minus those that took less time, \
+         is the difference.",
         ms(first.budget),
         ms(typical),
     ));
@@ -144,25 +144,25 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     let mut columns = vec![
         Column::numbers("frame ms", 0),
         Column::numbers("over ms", 2),
-        Column::numbers("begins at s", 0),
-        Column::words("name", 1),
-        Column::words("thread", 1),
-        Column::words("what took longer, ms", 0),
+        Column::numbers("start s", 0),
+        Column::text("name", 1),
+        Column::text("thread", 1),
+        Column::text("excess by cause, ms", 0),
     ];
     for frame in &frames {
-        let begins = format!("{:.6}", frame.start as f64 / 1e9);
-        let whose = [frame.name.clone(), frame.thread.clone(), frame.causes()];
-        push(&mut columns, [ms(frame.took), ms(frame.over), begins].into_iter().chain(whose));
+        let start = format!("{:.6}", frame.start as f64 / 1e9);
+        let words = [frame.name.clone(), frame.thread.clone(), frame.causes()];
+        push(&mut columns, [ms(frame.took), ms(frame.over), start].into_iter().chain(words));
     }
     page.grid(columns, 0);
     Ok(())
 }
 
-fn bar(frame: &Frame, most: i64) -> Bar {
+fn bar(frame: &Frame, longest_frame: i64) -> Bar {
     Bar {
         label: format!("{:.6} s", frame.start as f64 / 1e9),
         value: format!("{} ms", ms(frame.took)),
         parts: frame.parts.into(),
-        whole: most,
+        whole: longest_frame,
     }
 }

@@ -1,26 +1,26 @@
-//! What siblings of a core did at once.
+//! SMT: what the siblings of a core did at the same time.
 
 use super::Section;
+use crate::context::{SectionContext, Top, add, count_of};
 use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
-use crate::seen::{Seen, Top, add, of};
 use crate::words::{TIE, ms, percent, plural, share};
 use engine::EngineError;
-use model::tables::{self, smt_beside, smt_cores, smt_threads, smt_utilisation};
+use model::tables::{self, smt_cores, smt_pairs, smt_threads, smt_utilisation};
 use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {
     id: "smt",
-    about: "siblings: cores with one busy CPU and with several, threads beside a busy sibling and beside whom",
-    tables: &[&tables::SMT_CORES, &tables::SMT_UTILISATION, &tables::SMT_THREADS, &tables::SMT_BESIDE],
+    about: "SMT: cores with one and with several busy CPUs, threads with busy siblings, and which threads ran there",
+    tables: &[&tables::SMT_CORES, &tables::SMT_UTILISATION, &tables::SMT_THREADS, &tables::SMT_PAIRS],
     write,
 };
 
-/// More cores than this are shown by type only.
-const MOST: usize = 16;
+/// If there are more cores, only core types are shown.
+const MAX_ROWS: usize = 16;
 
-/// Some cores' time: idle, one busy, many busy, unknown.
+/// The time of some cores: idle, one CPU busy, several busy, unknown.
 #[derive(Default)]
 struct Cores {
     name: String,
@@ -29,26 +29,26 @@ struct Cores {
     times: [i64; 4],
 }
 
-fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
-    let (cores, without) = cores(seen)?;
+fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
+    let (cores, without) = cores(ctx)?;
     if cores.is_empty() {
         return Ok(());
     }
-    let but = if without > 0 { format!(", {without} with one") } else { String::new() };
-    page.heading(&format!("Siblings (SMT): {} with several CPUs{but}", plural(cores.len() as u64, "core")));
-    utilisation(page, seen)?;
+    let single = if without > 0 { format!(", {without} with one") } else { String::new() };
+    page.heading(&format!("SMT siblings: {} with several CPUs{single}", plural(cores.len() as u64, "core")));
+    utilisation(page, ctx)?;
     let (rows, totals) = by_core(cores);
     page.picture(Bars {
-        title: "Cores with siblings: CPUs busy at once".to_owned(),
+        title: "Cores with SMT siblings: CPUs busy at the same time".to_owned(),
         legend: legend(["one busy", "two or more busy", "all idle", "unknown"]),
         bars: rows.iter().map(bar_of_core).collect(),
     });
     let several = rows.iter().any(|r| r.core_type != rows[0].core_type);
     let whole = |r: &Cores| r.times.iter().fold(0i64, |sum, t| sum.saturating_add(*t));
-    let mut columns = vec![Column::words("CPUs", 0)];
+    let mut columns = vec![Column::text("CPUs", 0)];
     rows.iter().for_each(|r| columns[0].push(r.name.as_str()));
     if several {
-        let mut column = Column::words("type", 1);
+        let mut column = Column::text("type", 1);
         rows.iter().for_each(|r| column.push(r.core_type.as_str()));
         columns.push(column);
     }
@@ -63,7 +63,7 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         }
     }
     page.grid(columns, totals);
-    threads(page, seen)
+    threads(page, ctx)
 }
 
 fn legend(names: [&str; 4]) -> Vec<(Tone, String)> {
@@ -85,10 +85,10 @@ fn bar_of_core(row: &Cores) -> Bar {
     }
 }
 
-/// The cores that have siblings, and how many have none.
-fn cores(seen: &Seen<'_>) -> Result<(Vec<Cores>, usize), EngineError> {
+/// The cores with siblings, and the number without.
+fn cores(ctx: &SectionContext<'_>) -> Result<(Vec<Cores>, usize), EngineError> {
     let (mut cores, mut without) = (Vec::new(), 0);
-    seen.each(smt_cores::Table, |row| {
+    ctx.each_row(smt_cores::Table, |row| {
         if row.get(smt_cores::SIBLINGS).is_some_and(|n| n > 1) {
             cores.push(Cores {
                 name: row.get(smt_cores::CPUS).to_owned(),
@@ -108,7 +108,7 @@ fn cores(seen: &Seen<'_>) -> Result<(Vec<Cores>, usize), EngineError> {
     Ok((cores, without))
 }
 
-/// Each core, of a large machine each type; and the sum of several.
+/// Returns each core, for a large machine each type, and the sum.
 fn by_core(cores: Vec<Cores>) -> (Vec<Cores>, usize) {
     let mut by_type: BTreeMap<String, Cores> = BTreeMap::new();
     let mut all = Cores::default();
@@ -126,7 +126,7 @@ fn by_core(cores: Vec<Cores>) -> (Vec<Cores>, usize) {
     } else {
         all.core_type.clear();
     }
-    let mut rows = if cores.len() > MOST { Vec::new() } else { cores };
+    let mut rows = if cores.len() > MAX_ROWS { Vec::new() } else { cores };
     let single = rows.len() == 1;
     rows.extend(by_type.into_values().map(named));
     if single {
@@ -137,10 +137,10 @@ fn by_core(cores: Vec<Cores>) -> (Vec<Cores>, usize) {
     (rows, totals)
 }
 
-/// What is left of the cores.
-fn utilisation(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
-    let mut said = Vec::new();
-    seen.each(smt_utilisation::Table, |row| {
+/// Writes the remaining capacity of the cores.
+fn utilisation(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
+    let mut lines = Vec::new();
+    ctx.each_row(smt_utilisation::Table, |row| {
         if let (true, Some(used), Some(left), Some(busy)) = (
             row.get(smt_utilisation::CPUS) > row.get(smt_utilisation::CORES),
             row.get(smt_utilisation::USED_SHARE),
@@ -149,9 +149,9 @@ fn utilisation(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         ) {
             let (word, gain) = (row.get(smt_utilisation::CORE_TYPE), row.get(smt_utilisation::GAIN));
             let percent = |share: f64| format!("{:.1}{TIE}%", share * 100.0);
-            said.push(format!(
-                "{}cores: CPUs were busy {}, which is {} of what the cores can do, so {} is left, if a core with all siblings \
-                 busy does {gain} times the work of one (assumed).",
+            lines.push(format!(
+                "{}cores: CPUs were busy {}, which is {} of the cores' capacity; {} is free, assuming that a core with all siblings \
+                 busy does {gain} times the work of one.",
                 if word == "uniform" { String::new() } else { format!("{} ", word.replace('_', " ")) },
                 percent(busy),
                 percent(used),
@@ -159,61 +159,64 @@ fn utilisation(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
             ));
         }
     })?;
-    said.iter().for_each(|words| page.words(words));
+    lines.iter().for_each(|words| page.paragraph(words));
     Ok(())
 }
 
-/// A thread's time: alone, beside a busy sibling, beside unknown ones, on a core without siblings.
+/// The time of a thread: alone, with a busy sibling, with unknown siblings, on a core without siblings.
 struct Thread {
     key: i64,
     tid: i64,
     running: i64,
     times: [i64; 4],
-    beside: Option<f64>,
+    busy_sibling_share: Option<f64>,
 }
 
-fn threads(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
-    let mut top = Top::new(seen.top);
-    seen.each(smt_threads::Table, |row| {
+fn threads(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
+    let mut top = Top::new(ctx.top);
+    ctx.each_row(smt_threads::Table, |row| {
         let times = row.all([
             smt_threads::ALONE_NS,
-            smt_threads::BESIDE_BUSY_NS,
-            smt_threads::BESIDE_UNKNOWN_NS,
+            smt_threads::SIBLING_BUSY_NS,
+            smt_threads::SIBLING_UNKNOWN_NS,
             smt_threads::NO_SIBLING_NS,
         ]);
         let [key, tid, running] = row.all([smt_threads::THREAD, smt_threads::TID, smt_threads::RUNNING_NS]);
-        top.push(times[1], Thread { key, tid, running, times, beside: row.get(smt_threads::BESIDE_BUSY_SHARE) });
+        top.push(
+            times[1],
+            Thread { key, tid, running, times, busy_sibling_share: row.get(smt_threads::SIBLING_BUSY_SHARE) },
+        );
     })?;
     let count = top.count;
     let threads = top.finish();
     if threads.is_empty() {
         return Ok(());
     }
-    let whom = whom(seen, &threads)?;
-    page.line(&format!("beside a busy sibling ran {}", of(threads.len(), count, "thread")));
+    let neighbours = neighbours(ctx, &threads)?;
+    page.note(&format!("Threads with a busy SMT sibling: {}", count_of(threads.len(), count, "thread")));
     page.picture(Bars {
-        title: "Threads' running time by what their siblings did".to_owned(),
-        legend: legend(["alone on its core", "beside a busy sibling", "no sibling", "unknown"]),
-        bars: threads.iter().map(|t| bar_of_thread(t, seen)).collect(),
+        title: "Threads' running time by the state of their SMT siblings".to_owned(),
+        legend: legend(["alone on its core", "busy sibling", "no sibling", "unknown"]),
+        bars: threads.iter().map(|t| bar_of_thread(t, ctx)).collect(),
     });
     let mut columns = vec![
-        Column::words("thread", 0),
+        Column::text("thread", 0),
         Column::numbers("tid", 1),
         Column::numbers("running ms", 1),
         Column::numbers("alone ms", 3),
-        Column::numbers("beside busy ms", 0),
+        Column::numbers("busy sibling ms", 0),
         Column::numbers("% of both", 0),
-        Column::words("beside whom, ms", 2),
+        Column::text("on the sibling, ms", 2),
     ];
     for thread in &threads {
         let cells = [
-            seen.name(Some(thread.key)),
+            ctx.name(Some(thread.key)),
             thread.tid.to_string(),
             ms(thread.running),
             ms(thread.times[0]),
             ms(thread.times[1]),
-            thread.beside.map_or_else(|| "-".to_owned(), |share| format!("{:.1}", share * 100.0)),
-            seen.most(whom.get(&thread.key).into_iter().flatten().copied()),
+            thread.busy_sibling_share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}", share * 100.0)),
+            ctx.largest(neighbours.get(&thread.key).into_iter().flatten().copied()),
         ];
         push(&mut columns, cells);
     }
@@ -221,24 +224,25 @@ fn threads(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     Ok(())
 }
 
-fn bar_of_thread(thread: &Thread, seen: &Seen<'_>) -> Bar {
-    let [alone, beside, unknown, none] = thread.times;
+fn bar_of_thread(thread: &Thread, ctx: &SectionContext<'_>) -> Bar {
+    let [alone, busy_sibling, unknown, none] = thread.times;
     Bar {
-        label: format!("{} {}", seen.name(Some(thread.key)), thread.tid),
-        value: format!("beside a busy sibling {}", percent(beside, thread.running)),
-        parts: vec![alone, beside, none, unknown],
+        label: format!("{} {}", ctx.name(Some(thread.key)), thread.tid),
+        value: format!("busy sibling {}", percent(busy_sibling, thread.running)),
+        parts: vec![alone, busy_sibling, none, unknown],
         whole: thread.running,
     }
 }
 
-type Beside = Vec<(Option<i64>, i64)>;
+/// Threads on the siblings, and for how long.
+type Neighbours = Vec<(Option<i64>, i64)>;
 
-/// Who ran beside them, and for how long.
-fn whom(seen: &Seen<'_>, threads: &[Thread]) -> Result<BTreeMap<i64, Beside>, EngineError> {
-    let mut whom: BTreeMap<i64, Beside> = threads.iter().map(|t| (t.key, Vec::new())).collect();
-    seen.each(smt_beside::Table, |row| {
-        let [key, ns] = row.all([smt_beside::THREAD, smt_beside::BESIDE_NS]);
-        whom.entry(key).and_modify(|w| w.push((Some(row.get(smt_beside::BESIDE_THREAD)), ns)));
+/// The threads that ran on the siblings of each thread.
+fn neighbours(ctx: &SectionContext<'_>, threads: &[Thread]) -> Result<BTreeMap<i64, Neighbours>, EngineError> {
+    let mut neighbours: BTreeMap<i64, Neighbours> = threads.iter().map(|t| (t.key, Vec::new())).collect();
+    ctx.each_row(smt_pairs::Table, |row| {
+        let [key, ns] = row.all([smt_pairs::THREAD, smt_pairs::OVERLAP_NS]);
+        neighbours.entry(key).and_modify(|w| w.push((Some(row.get(smt_pairs::SIBLING_THREAD)), ns)));
     })?;
-    Ok(whom)
+    Ok(neighbours)
 }

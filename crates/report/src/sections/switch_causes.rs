@@ -1,10 +1,10 @@
-//! What made threads leave their CPU.
+//! Why threads left their CPU.
 
 use super::Section;
+use crate::context::{SectionContext, add};
 use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
-use crate::seen::{Seen, add};
 use crate::words::{grouped, ms, percent, plural, share};
 use engine::EngineError;
 use model::tables::{self, switch_causes};
@@ -13,12 +13,12 @@ use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {
     id: "switch_causes",
-    about: "what made threads leave their CPU: preempted, yielded, throttled, blocked, exited, and how often; who preempted whom",
+    about: "causes of context switches (preempted, yielded, throttled, blocked, exited), and which threads preempted which",
     tables: &[&tables::SWITCH_CAUSES],
     write,
 };
 
-/// How often, and ready (where known), blocked and unknown from then on.
+/// The number of switches, and the ready (if known), blocked and unknown time after them.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     count: i64,
@@ -27,31 +27,31 @@ struct Sum {
     unknown: i64,
 }
 
-fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
+fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let mut by_cause: BTreeMap<(&str, String), Sum> = BTreeMap::new();
     let mut by_pair = Pairs::new();
-    seen.each(switch_causes::Table, |row| {
-        let [cause_word, letter, next, reason] = [
+    ctx.each_row(switch_causes::Table, |row| {
+        let [cause_word, state, next, reason] = [
             row.get(switch_causes::CAUSE),
-            row.get(switch_causes::LETTER.or_empty()),
+            row.get(switch_causes::STATE_LETTER.or_empty()),
             row.get(switch_causes::NEXT.or_empty()),
             row.get(switch_causes::REASON.or_empty()),
         ];
-        let unsure = cause_word == "unknown" && letter == "R";
-        let word = if unsure { UNSURE } else { said(cause_word) };
-        let cause = match letter {
+        let is_ambiguous = cause_word == "unknown" && state == "R";
+        let word = if is_ambiguous { AMBIGUOUS } else { name(cause_word) };
+        let cause = match state {
             _ if !next.is_empty() => format!("{word}, then {next}"),
-            _ if unsure => word.to_owned(),
+            _ if is_ambiguous => word.to_owned(),
             _ if !reason.is_empty() => format!("{cause_word} in {reason}"),
-            "" if cause_word == "blocked" => "blocked, letter not told".to_owned(),
+            "" if cause_word == "blocked" => "blocked (state not recorded)".to_owned(),
             "" => word.to_owned(),
-            letter => format!("{cause_word} in {letter}"),
+            state => format!("{cause_word} in {state}"),
         };
         if let (Some(by @ 1..), "preempted") = (row.get(switch_causes::PREEMPTOR), cause_word) {
-            let pair = (seen.name(Some(row.get(switch_causes::THREAD))), seen.name(Some(by)));
+            let pair = (ctx.name(Some(row.get(switch_causes::THREAD))), ctx.name(Some(by)));
             add(by_pair.entry(pair).or_default(), row.get(switch_causes::COUNT));
         }
-        let sum = by_cause.entry((kind(cause_word, unsure), cause)).or_default();
+        let sum = by_cause.entry((kind(cause_word, is_ambiguous), cause)).or_default();
         let [count, blocked, unknown] =
             row.all([switch_causes::COUNT, switch_causes::BLOCKED_NS, switch_causes::UNKNOWN_NS]);
         add(&mut sum.count, count);
@@ -67,18 +67,19 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         return Ok(());
     }
     rows.sort_by_key(|(_, sum)| Reverse(sum.count));
-    page.heading(&format!("Why threads left their CPU: {}", plural(all.unsigned_abs(), "time")));
+    let switches = plural(all.unsigned_abs(), "switch").replace("switchs", "switches");
+    page.heading(&format!("Context-switch causes: {switches}"));
     if rows.iter().any(|((_, cause), _)| cause.contains(", then ")) {
-        page.words("then: who came next on that CPU, one of higher, equal or lower priority, or idle.");
+        page.paragraph("then: the next thread on that CPU, by its priority compared with this one (higher, equal, lower), or idle.");
     }
     page.picture(Bars {
-        title: "Switch-outs by cause".to_owned(),
+        title: "Context switches by cause".to_owned(),
         legend: KINDS.map(|(tone, words)| (tone, words.to_owned())).into(),
         bars: rows.iter().map(|((kind, cause), sum)| bar(kind, cause, sum.count, all)).collect(),
     });
     let mut columns = vec![
-        Column::words("cause", 0),
-        Column::numbers("times", 0),
+        Column::text("cause", 0),
+        Column::numbers("count", 0),
         Column::numbers("%", 0),
         Column::numbers("then ready ms", 1),
         Column::numbers("then blocked ms", 1),
@@ -90,14 +91,14 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         push(&mut columns, cells);
     }
     page.grid(columns, 0);
-    pairs(page, by_pair, seen.top);
+    pairs(page, by_pair, ctx.top);
     Ok(())
 }
 
-/// How often threads of a name were preempted by those of another: a build's compilers live too briefly to count one by one.
+/// The number of preemptions by thread names: a build's compilers are too short-lived to be listed separately.
 type Pairs = BTreeMap<(String, String), i64>;
 
-/// Who preempted whom most often.
+/// Writes the most frequent pairs of preempted thread and preemptor.
 fn pairs(page: &mut Page, by_pair: Pairs, top: usize) {
     let mut all: Vec<((String, String), i64)> = by_pair.into_iter().collect();
     all.sort_by_key(|(_, count)| Reverse(*count));
@@ -106,44 +107,44 @@ fn pairs(page: &mut Page, by_pair: Pairs, top: usize) {
     if all.is_empty() {
         return;
     }
-    let mut columns = vec![Column::words("preempted", 0), Column::words("by", 0), Column::numbers("times", 0)];
+    let mut columns = vec![Column::text("preempted", 0), Column::text("by", 0), Column::numbers("count", 0)];
     for ((thread, by), count) in all {
         push(&mut columns, [thread, by, grouped(count)]);
     }
     page.grid(columns, 0);
     if left > 0 {
-        page.words(&format!("and {} more", plural(left as u64, "pair")));
+        page.paragraph(&format!("and {} more", plural(left as u64, "pair")));
     }
 }
 
-/// What each bar may be of.
+/// The kinds of causes and their colours.
 const KINDS: [(Tone, &str); 8] = [
     (Tone::Red, "preempted"),
     (Tone::Orange, "yielded"),
     (Tone::Sky, "throttled"),
-    (Tone::Green, "gave way, or woken before it slept"),
+    (Tone::Green, "gave way, or woken before sleep"),
     (Tone::Blue, "blocked"),
     (Tone::Purple, "exited"),
-    (Tone::Idle, UNSURE),
+    (Tone::Idle, AMBIGUOUS),
     (Tone::Unknown, "unknown"),
 ];
 
-/// It left its CPU while it could run, and the source does not say why.
-const UNSURE: &str = "preempted or yielded";
+/// The thread left its CPU while runnable, and the cause is not recorded.
+const AMBIGUOUS: &str = "preempted or yielded";
 
-/// A cause in words.
-fn said(cause: &str) -> &str {
+/// The name of a cause.
+fn name(cause: &str) -> &str {
     match cause {
         "gave_way" => "kernel thread gave way",
-        "woken_before_sleep" => "woken before it slept",
+        "woken_before_sleep" => "woken before sleep",
         other => other,
     }
 }
 
-/// Of which kind a cause is.
-fn kind(cause: &str, unsure: bool) -> &'static str {
+/// The kind of a cause.
+fn kind(cause: &str, is_ambiguous: bool) -> &'static str {
     let at = match cause {
-        _ if unsure => 6,
+        _ if is_ambiguous => 6,
         "preempted" => 0,
         "yielded" => 1,
         "throttled" => 2,

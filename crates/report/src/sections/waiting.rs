@@ -1,32 +1,32 @@
-//! Who waited for a CPU, what was free meanwhile, and behind whom.
+//! Which threads waited for a CPU, what was free meanwhile, and which thread ran instead.
 
 use super::Section;
+use crate::context::{SectionContext, Top, add, count_of};
 use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
-use crate::seen::{Seen, Top, add, of};
 use crate::words::{grouped, ms};
 use engine::EngineError;
 use model::Column as Col;
-use model::tables::{self, ready_by_thief, ready_wait};
+use model::tables::{self, ran_instead, ready_wait};
 use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {
     id: "waiting",
-    about: "who was ready but did not run: for how long, what was free meanwhile, and who ran there",
-    tables: &[&tables::READY_WAIT, &tables::READY_BY_THIEF],
+    about: "ready threads without a CPU: for how long, what was free meanwhile, and which thread ran instead",
+    tables: &[&tables::READY_WAIT, &tables::RAN_INSTEAD],
     write,
 };
 
-/// What was free, or that it was not for a CPU that the thread waited: column, words, a column's head and its rank.
+/// What was free, or why the wait was not for a CPU: colour, column, description, heading and rank.
 const FREE: [(Tone, ReadyTime, &str, &str, u8); 8] = [
-    (Tone::Red, ready_wait::NO_CPU_FREE_NS, "no CPU was free", "none free ms", 2),
-    (Tone::Orange, ready_wait::FREE_SAME_TYPE_NS, "one of the same type was free", "same type ms", 3),
-    (Tone::Purple, ready_wait::FREE_OTHER_TYPE_NS, "one of another type was free", "other type ms", 3),
-    (Tone::Green, ready_wait::FREE_NOT_ALLOWED_NS, "only where it was not allowed", "not allowed ms", 4),
-    (Tone::Idle, ready_wait::FREE_PARKED_NS, "only parked ones", "parked ms", 2),
-    (Tone::Sky, ready_wait::WAKEUP_LATENCY_NS, "its own CPU was idle", "own idle ms", 2),
-    (Tone::Blue, ready_wait::THROTTLED_NS, "held by its cgroup's CPU quota", "throttled ms", 2),
+    (Tone::Red, ready_wait::NO_CPU_FREE_NS, "no CPU free", "none free ms", 2),
+    (Tone::Orange, ready_wait::FREE_SAME_TYPE_NS, "CPU of the same type free", "same type ms", 3),
+    (Tone::Purple, ready_wait::FREE_OTHER_TYPE_NS, "CPU of another type free", "other type ms", 3),
+    (Tone::Green, ready_wait::FREE_NOT_ALLOWED_NS, "only CPUs outside its affinity free", "not allowed ms", 4),
+    (Tone::Idle, ready_wait::FREE_PARKED_NS, "only parked CPUs free", "parked ms", 2),
+    (Tone::Sky, ready_wait::WAKEUP_LATENCY_NS, "its own CPU idle (wakeup latency)", "own idle ms", 2),
+    (Tone::Blue, ready_wait::THROTTLED_NS, "throttled by its cgroup's CPU quota", "throttled ms", 2),
     (Tone::Unknown, ready_wait::FREE_UNKNOWN_NS, "unknown", "unknown ms", 5),
 ];
 
@@ -41,9 +41,9 @@ struct Waited {
     free: [Option<i64>; 8],
 }
 
-fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
-    let mut top = Top::new(seen.top);
-    seen.each(ready_wait::Table, |row| {
+fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
+    let mut top = Top::new(ctx.top);
+    ctx.each_row(ready_wait::Table, |row| {
         let [key, tid, ready] = row.all([ready_wait::THREAD, ready_wait::TID, ready_wait::READY_NS.or_zero()]);
         let [times, longest] = row.all([ready_wait::READY_COUNT.or_zero(), ready_wait::MAX_READY_NS.or_zero()]);
         top.push(ready, Waited { key, tid, ready, times, longest, free: FREE.map(|(_, col, ..)| row.get(col)) });
@@ -53,28 +53,28 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     if rows.is_empty() {
         return Ok(());
     }
-    let thieves = thieves(seen, &rows)?;
-    page.heading(&format!("Waited for a CPU: {}", of(rows.len(), count, "thread")));
-    page.words(
-        "Ready time by what was free meanwhile (own idle: the CPU that it was queued on), and who ran on that CPU.",
+    let ran_instead = ran_instead(ctx, &rows)?;
+    page.heading(&format!("Waiting for a CPU: {}", count_of(rows.len(), count, "thread")));
+    page.paragraph(
+        "Ready time by what was free meanwhile (own idle: the CPU on which the thread was queued), and which thread ran on that CPU instead.",
     );
-    let most = rows.iter().map(|r| r.ready).max().unwrap_or(0);
+    let longest = rows.iter().map(|r| r.ready).max().unwrap_or(0);
     let shown: Vec<usize> = (0..FREE.len()).filter(|at| rows.iter().any(|r| r.free[*at] > Some(0))).collect();
     page.picture(Bars {
-        title: "Ready time by what was free meanwhile".to_owned(),
+        title: "Ready time by free CPUs".to_owned(),
         legend: shown.iter().map(|at| (FREE[*at].0, FREE[*at].2.to_owned())).collect(),
-        bars: rows.iter().map(|waited| bar(waited, &shown, most, seen)).collect(),
+        bars: rows.iter().map(|waited| bar(waited, &shown, longest, ctx)).collect(),
     });
     let mut columns = vec![
-        Column::words("thread", 0),
+        Column::text("thread", 0),
         Column::numbers("tid", 1),
         Column::numbers("ready ms", 0),
-        Column::numbers("times", 4),
+        Column::numbers("count", 4),
         Column::numbers("longest ms", 0),
     ];
     for waited in &rows {
         let cells = [
-            seen.name(Some(waited.key)),
+            ctx.name(Some(waited.key)),
             waited.tid.to_string(),
             ms(waited.ready),
             grouped(waited.times),
@@ -88,36 +88,37 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         rows.iter().for_each(|r| column.push(r.free[at].map_or_else(|| "-".to_owned(), ms)));
         columns.push(column);
     }
-    let mut behind = Column::words("behind whom, ms", 1);
+    let mut column = Column::text("ran instead, ms", 1);
     rows.iter().for_each(|r| {
-        behind.push(seen.most(thieves.get(&r.key).into_iter().flatten().map(|(thief, ns)| (*thief, *ns))))
+        column.push(ctx.largest(ran_instead.get(&r.key).into_iter().flatten().map(|(key, ns)| (*key, *ns))));
     });
-    columns.push(behind);
+    columns.push(column);
     page.grid(columns, 0);
     Ok(())
 }
 
-fn bar(waited: &Waited, shown: &[usize], most: i64, seen: &Seen<'_>) -> Bar {
+fn bar(waited: &Waited, shown: &[usize], longest: i64, ctx: &SectionContext<'_>) -> Bar {
     Bar {
-        label: format!("{} {}", seen.name(Some(waited.key)), waited.tid),
+        label: format!("{} {}", ctx.name(Some(waited.key)), waited.tid),
         value: format!("ready {} ms", ms(waited.ready)),
         parts: shown.iter().map(|at| waited.free[*at].unwrap_or(0)).collect(),
-        whole: most,
+        whole: longest,
     }
 }
 
-/// Who ran where a thread waited, and for how long.
-type Thieves = BTreeMap<Option<i64>, i64>;
+/// Threads that ran where another one waited, and for how long.
+type RanInstead = BTreeMap<Option<i64>, i64>;
 
-fn thieves(seen: &Seen<'_>, rows: &[Waited]) -> Result<BTreeMap<i64, Thieves>, EngineError> {
-    let mut of: BTreeMap<i64, Thieves> = rows.iter().map(|r| (r.key, Thieves::new())).collect();
-    seen.each(ready_by_thief::Table, |row| {
-        // Time that a quota held it stands in a column of its own.
-        if let Some(thieves) =
-            of.get_mut(&row.get(ready_by_thief::THREAD)).filter(|_| row.get(ready_by_thief::BEHIND) != "throttled")
+fn ran_instead(ctx: &SectionContext<'_>, rows: &[Waited]) -> Result<BTreeMap<i64, RanInstead>, EngineError> {
+    let mut by_thread: BTreeMap<i64, RanInstead> = rows.iter().map(|r| (r.key, RanInstead::new())).collect();
+    ctx.each_row(ran_instead::Table, |row| {
+        // Throttled time has a column of its own.
+        if let Some(others) = by_thread
+            .get_mut(&row.get(ran_instead::THREAD))
+            .filter(|_| row.get(ran_instead::QUEUED_BEHIND) != "throttled")
         {
-            add(thieves.entry(row.get(ready_by_thief::THIEF)).or_default(), row.get(ready_by_thief::READY_NS));
+            add(others.entry(row.get(ran_instead::RAN_INSTEAD)).or_default(), row.get(ran_instead::READY_NS));
         }
     })?;
-    Ok(of)
+    Ok(by_thread)
 }

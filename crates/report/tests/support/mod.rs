@@ -6,7 +6,7 @@ use model::Batch;
 use std::path::Path;
 use testkit::Replay;
 
-/// Events that are at hand, as a source.
+/// Drawn events as a source.
 struct Drawn {
     facts: Facts,
     batch: Batch,
@@ -14,7 +14,7 @@ struct Drawn {
 
 impl Source for Drawn {
     fn path(&self) -> &Path {
-        Path::new("/home/somebody/drawn")
+        Path::new("/home/user1/drawn")
     }
 
     fn format(&self) -> &'static str {
@@ -30,22 +30,22 @@ impl Source for Drawn {
     }
 }
 
-/// Some events as a source.
+/// Events as a source.
 pub fn source_of(batch: Batch) -> Box<dyn Source> {
     Box::new(Drawn { facts: Facts::default(), batch })
 }
 
-/// With a machine that is drawn.
+/// Options with a drawn machine.
 pub fn options(machine: &str) -> PassOptions {
     PassOptions { machine: Some(testkit::machine(machine)), ..PassOptions::default() }
 }
 
-/// A session of some events on a machine that is drawn.
+/// A session of events on a drawn machine.
 pub fn of_events(batch: Batch, machine: &str) -> Session {
     Session::of_source(source_of(batch), options(machine)).expect("a trace")
 }
 
-/// A session of what is drawn; `change` may change it before.
+/// A session of a drawn trace; `change` may modify it first.
 pub fn drawn(text: &str, change: impl FnOnce(&mut Facts, &mut Batch)) -> Session {
     let trace = testkit::trace(text);
     let (mut facts, mut batch) = (Facts { whole_machine: true, ..trace.facts }, trace.batch);

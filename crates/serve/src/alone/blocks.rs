@@ -1,4 +1,4 @@
-//! The data of a page: blocks of characters, as many as the limit allows.
+//! The data of a page: base64 blocks, up to a size limit.
 
 use crate::ServeError;
 use base64::Engine as _;
@@ -8,10 +8,10 @@ use flate2::write::GzEncoder;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-/// Where the page has its data.
+/// The placeholder for the data in the page.
 const PLACE: &str = "<!-- data -->";
 
-/// Blocks, in the order in which they came.
+/// Blocks in the order in which they were added.
 pub(super) struct Blocks {
     html: String,
     limit: usize,
@@ -19,17 +19,17 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// None yet, and so many characters at most.
+    /// Creates an empty list with a limit in characters.
     pub(super) fn new(limit: usize) -> Self {
         Self { html: String::new(), limit, left: limit }
     }
 
-    /// Characters that still fit.
+    /// The number of characters that still fit.
     pub(super) fn left(&self) -> usize {
         self.left
     }
 
-    /// Adds what no page can be without.
+    /// Adds a block that every page needs.
     pub(super) fn must(&mut self, name: &str, plain: &[u8]) -> Result<(), ServeError> {
         match self.offer(name, plain, self.left)? {
             true => Ok(()),
@@ -37,7 +37,7 @@ impl Blocks {
         }
     }
 
-    /// Adds what takes no more than so many characters; tells whether it did.
+    /// Adds a block if it takes at most `most` characters; returns whether it was added.
     pub(super) fn offer(&mut self, name: &str, plain: &[u8], most: usize) -> Result<bool, ServeError> {
         let characters = packed(plain).map_err(super::unwritten)?;
         let fits = characters.len() <= most;
@@ -47,39 +47,40 @@ impl Blocks {
         Ok(fits)
     }
 
-    /// Adds characters of which it is known that they fit.
+    /// Adds a block that is known to fit.
     pub(super) fn add(&mut self, name: &str, characters: &str) {
         self.left = self.left.saturating_sub(characters.len());
-        // A string takes all that is written to it.
+        // Writing to a string cannot fail.
         let _ = writeln!(self.html, "<script type=\"text/plain\" id=\"data-{name}\">{characters}</script>");
     }
 
-    /// That what is needed takes more than the limit.
+    /// Returns the error for a limit that is too small.
     pub(super) fn too_small(&self) -> ServeError {
         ServeError::Limit { limit: self.limit }
     }
 
-    /// The page with all blocks, and what is said of them in the words of JSON.
+    /// Returns the page with all blocks, and their description in JSON.
     pub(super) fn within(mut self, page: &str, held: &str) -> Result<String, ServeError> {
         self.add("held", held);
-        let (before, after) = page.split_once(PLACE).ok_or_else(|| super::unwritten("it has no place for data"))?;
+        let (before, after) =
+            page.split_once(PLACE).ok_or_else(|| super::unwritten("the page has no placeholder for data"))?;
         Ok([before, &self.html, after].concat())
     }
 }
 
-/// What packs bytes as they come.
+/// Returns a gzip encoder.
 pub(super) fn packer() -> GzEncoder<Vec<u8>> {
     GzEncoder::new(Vec::new(), Compression::default())
 }
 
-/// Packed, as characters.
+/// Compresses and encodes data as base64.
 pub(super) fn packed(plain: &[u8]) -> std::io::Result<String> {
     let mut packer = packer();
     packer.write_all(plain)?;
     Ok(BASE64_STANDARD.encode(packer.finish()?))
 }
 
-/// How many characters of base64 so many bytes are.
+/// Returns the number of base64 characters for a number of bytes.
 pub(super) fn characters(bytes: usize) -> usize {
     bytes.div_ceil(3) * 4
 }

@@ -1,16 +1,16 @@
-//! A trace as one page that needs no server: the viewer, and what it asks, within it.
+//! A trace as one page that needs no server: it contains the viewer and its data.
 //!
 //! ```text
-//!  <script type="text/plain" id="NAME">base64 of gzip of an answer</script>, one for each:
-//!      about, threads, tables, findings            as the server answers them
-//!      part-NAME                                   a table of all of the recording, its first rows
-//!      slices-KIND-LEVEL                           what a width of 2 to LEVEL ns has that twice that width has not (`detail`)
-//!      thread_state, cpu_state                     the stretches themselves, where there is room for both
-//!      held                                        which of these there are, and the finest level
+//!  <script type="text/plain" id="NAME">base64 of a gzipped answer</script>, one for each:
+//!      about, threads, tables, findings            as answered by the server
+//!      part-NAME                                   the first rows of a table for the whole recording
+//!      slices-KIND-LEVEL                           slices at 2 to LEVEL ns per pixel that the next coarser level lacks (`detail`)
+//!      thread_state, cpu_state                     the stretches, if both fit
+//!      held                                        which of these are present, and the finest level
 //! ```
 //!
-//! What is told of a moment is found in these by the page. The limit counts their characters: of each kind of track, levels are put in
-//! from the coarsest on as far as they fit.
+//! The page looks everything up in these blocks. The limit applies to their characters: for each kind of track, levels are added from
+//! the coarsest on as long as they fit.
 
 mod blocks;
 mod detail;
@@ -23,14 +23,14 @@ use crate::{ServeError, Trace, pages, part, tracks};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use blocks::Blocks;
-use detail::{Finer, Of, Written};
+use detail::{Encode, Finer, KindLevels};
 use engine::Session;
 use levels::{Detail, Reader};
 use model::{TableDef, tables};
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// The tables of all of the recording that stand in the page, and the column that orders them: those that people look at first.
+/// The most used tables, which are in the page for the whole recording, and the column by which they are sorted.
 const TABLES: [(&TableDef, Option<&str>); 9] = [
     (&tables::THREADS, Some(tables::threads::RUNNING_NS.name())),
     (&tables::CPUS, None),
@@ -38,44 +38,43 @@ const TABLES: [(&TableDef, Option<&str>); 9] = [
     (&tables::CONCURRENCY, None),
     (&tables::CRITICAL_BY_THREAD, Some(tables::critical_by_thread::PATH_NS.name())),
     (&tables::CRITICAL_PATH, None),
-    (&tables::READY_BY_THIEF, Some(tables::ready_by_thief::READY_NS.name())),
+    (&tables::RAN_INSTEAD, Some(tables::ran_instead::READY_NS.name())),
     (&tables::WAITS, None),
     (&tables::MIGRATIONS, None),
 ];
-/// Rows of each.
-const MOST_ROWS: usize = 10_000;
-/// Threads, as in an answer of the server.
-const MOST_THREADS: usize = 100_000;
-/// Pixels across which all of the recording is seen at least: coarser levels nobody asks for.
-const LEAST_PIXELS: i64 = 64;
-/// Bytes that a slice takes at least, once packed: more of them than this cannot fit.
-const LEAST_SLICE: usize = 4;
+/// The maximum number of rows of a table.
+const MAX_ROWS: usize = 10_000;
+/// The maximum number of threads, as in the server's answers.
+const MAX_THREADS: usize = 100_000;
+/// The minimum width of the whole recording in pixels; coarser levels are never needed.
+const MIN_PIXELS: i64 = 64;
+/// The minimum size of a compressed slice, in bytes; limits how many slices can fit.
+const MIN_SLICE_BYTES: usize = 4;
 
 /// A trace as one page.
 pub struct Page {
     /// The page.
     pub html: String,
-    /// On some tracks stretches shorter than this are drawn together, ns; 0: on none, every stretch is in the page.
+    /// On some tracks, stretches shorter than this are merged, in ns; 0 if every stretch is in the page.
     pub finest_ns: i64,
-    /// Whether the rows of every stretch are in it: who woke whom, and why a thread waited.
+    /// Whether the page has the rows of all stretches, which contain wakeups and causes of waits.
     pub has_rows: bool,
 }
 
-/// Makes the page of a trace, with at most `limit` characters of data. Memory: some twenty times the limit.
+/// Makes the page of a trace, with at most `limit` characters of data. Takes about twenty times as much memory.
 ///
 /// # Errors
-/// The trace cannot be read, the pages were not built, or not even the coarsest picture fits.
+/// The trace cannot be read, the pages were not built, or the limit is too small for the coarsest level.
 pub fn page(trace: &Trace, limit: usize) -> Result<Page, ServeError> {
     let Trace { session, tracks, levels } = trace;
-    let page =
-        pages::alone().ok_or_else(|| ServeError::Start("the viewer's pages were not built: run `make`".into()))?;
+    let page = pages::alone().ok_or_else(|| ServeError::Start("this build has no viewer: run `make`".into()))?;
     let mut blocks = Blocks::new(limit);
     blocks.must("about", about(session, tracks, levels, false).to_string().as_bytes())?;
-    let threads = tracks.rows(0, MOST_THREADS - 1);
+    let threads = tracks.rows(0, MAX_THREADS - 1);
     blocks.must("threads", &answer::rows(&tracks::COLUMNS, &threads).map_err(unwritten)?)?;
     blocks.must("findings", diagnosed(session).map_err(ServeError::Start)?.as_bytes())?;
-    let told = whole_tables(session, &mut blocks)?;
-    blocks.must("tables", part::list(&told).to_string().as_bytes())?;
+    let tables = full_tables(session, &mut blocks)?;
+    blocks.must("tables", part::list(&tables).to_string().as_bytes())?;
     let drawn = drawn(trace, &mut blocks)?;
     let has_rows = drawn.all.is_none() && rows(session, &mut blocks)?;
     let finest_ns = drawn.all.map_or(0, |level| 1 << level);
@@ -87,65 +86,65 @@ fn unwritten(why: impl std::fmt::Display) -> ServeError {
     ServeError::Start(format!("the page cannot be made: {why}"))
 }
 
-/// The tables of all of the recording, as far as they have rows and fit into half of what is left; hands out which.
-fn whole_tables(session: &Session, blocks: &mut Blocks) -> Result<Vec<&'static TableDef>, ServeError> {
+/// Adds tables of the whole recording that have rows and fit into half of the remaining room; returns those added.
+fn full_tables(session: &Session, blocks: &mut Blocks) -> Result<Vec<&'static TableDef>, ServeError> {
     let listed = TABLES.iter().filter_map(|(def, by)| Some((session.definition(def.name).ok()?, *by)));
     let listed: Vec<_> = listed.filter(|(def, _)| session.may_have_rows(def)).collect();
     let names: Vec<&str> = listed.iter().map(|(def, _)| def.name).collect();
     session.prepare(&names)?;
-    let mut there = Vec::new();
+    let mut added = Vec::new();
     for (def, by) in listed {
-        let told = part::first(session, def.name, None, MOST_ROWS, (by, by.is_some()), &|| false);
-        let told = told.map_err(|why| unwritten(why.words()))?;
-        if blocks.offer(&format!("part-{}", def.name), &told, blocks.left() / 2)? {
-            there.push(def);
+        let rows = part::first(session, def.name, None, MAX_ROWS, (by, by.is_some()), &|| false);
+        let rows = rows.map_err(|why| unwritten(why.message()))?;
+        if blocks.offer(&format!("part-{}", def.name), &rows, blocks.left() / 2)? {
+            added.push(def);
         }
     }
-    Ok(there)
+    Ok(added)
 }
 
-/// Which levels are in the page: a pixel is 2 to these ns.
+/// The levels in the page, as the power of two of ns per pixel.
 struct Drawn {
     coarsest: u32,
-    /// Of each kind.
+    /// The finest level of each kind.
     finest: BTreeMap<String, u32>,
-    /// The finest that all kinds have that have not every stretch for itself; nothing: all have.
+    /// The finest level that all incomplete kinds have; `None` if every kind has all its stretches.
     all: Option<u32>,
 }
 
-/// A kind of track whose levels are put in.
-struct Going<'a> {
+/// A kind of track whose levels are being added.
+struct PendingKind<'a> {
     kind: &'a str,
     levels: Box<dyn Finer + 'a>,
 }
 
-/// Puts levels in, from the coarsest on: of each kind as far as they fit, and no further than to one that has every stretch for itself.
+/// Adds levels from the coarsest on. Each kind stops when a level does not fit, or when every stretch has its own slice.
 fn drawn(trace: &Trace, blocks: &mut Blocks) -> Result<Drawn, ServeError> {
     let span = trace.session.summary().span_ns;
-    let beside = trace.levels.kinds.iter().map(|(shown, levels)| match levels {
-        Levels::States(states) => Going::new(&shown.kind, states, answer::slices),
-        Levels::Values(values) => Going::new(&shown.kind, values, answer::steps),
+    let extra = trace.levels.kinds.iter().map(|(shown, levels)| match levels {
+        Levels::States(states) => PendingKind::new(&shown.kind, states, answer::slices),
+        Levels::Values(values) => PendingKind::new(&shown.kind, values, answer::steps),
     });
-    let mut going = vec![
-        Going::new("cpu", &trace.levels.cpus, answer::slices),
-        Going::new("thread", &trace.levels.threads, answer::slices),
+    let mut pending = vec![
+        PendingKind::new("cpu", &trace.levels.cpus, answer::slices),
+        PendingKind::new("thread", &trace.levels.threads, answer::slices),
     ];
-    going.extend(beside);
-    let coarsest = (span / LEAST_PIXELS).max(1).ilog2();
+    pending.extend(extra);
+    let coarsest = (span / MIN_PIXELS).max(1).ilog2();
     let mut drawn = Drawn { coarsest, finest: BTreeMap::new(), all: None };
     for level in (0..=coarsest).rev() {
         let mut next = Vec::new();
-        for mut of in going {
-            let told = of.levels.finer(0..span, 1 << level, blocks.left() / LEAST_SLICE)?;
+        for mut of in pending {
+            let next_level = of.levels.finer(0..span, 1 << level, blocks.left() / MIN_SLICE_BYTES)?;
             let name = format!("slices-{}-{level}", of.kind);
-            let fits = match &told {
-                Some(told) if told.slices > 0 => blocks.offer(&name, &told.ipc, blocks.left())?,
-                told => told.is_some(),
+            let fits = match &next_level {
+                Some(level) if level.slices > 0 => blocks.offer(&name, &level.ipc, blocks.left())?,
+                level => level.is_some(),
             };
             if fits {
                 drawn.finest.insert(of.kind.to_owned(), level);
-                // All finer ones of it are the same.
-                if told.is_some_and(|told| !told.whole) {
+                // After a complete level, finer ones would be the same.
+                if next_level.is_some_and(|level| !level.complete) {
                     next.push(of);
                 }
             } else if level == coarsest {
@@ -154,18 +153,18 @@ fn drawn(trace: &Trace, blocks: &mut Blocks) -> Result<Drawn, ServeError> {
                 drawn.all = Some(drawn.all.unwrap_or(0).max(level + 1));
             }
         }
-        going = next;
+        pending = next;
     }
     Ok(drawn)
 }
 
-impl<'a> Going<'a> {
-    fn new<D: Detail<Drawn: PartialEq>>(kind: &'a str, reader: &'a Reader<D>, written: Written<D>) -> Self {
-        Self { kind, levels: Box::new(Of::new(reader, written)) }
+impl<'a> PendingKind<'a> {
+    fn new<D: Detail<Drawn: PartialEq>>(kind: &'a str, reader: &'a Reader<D>, encode: Encode<D>) -> Self {
+        Self { kind, levels: Box::new(KindLevels::new(reader, encode)) }
     }
 }
 
-/// Puts in the rows of all stretches, if they fit.
+/// Adds the rows of all stretches, if they fit.
 fn rows(session: &Session, blocks: &mut Blocks) -> Result<bool, ServeError> {
     let mut left = blocks.left();
     let mut packed = Vec::new();

@@ -1,68 +1,68 @@
-//! How many requests each block device has under way.
+//! The number of requests in flight for each block device.
 
-use super::{Kind, Lane, MOST_LANES, Made, Shown};
+use super::{BoxedKind, Kind, KindInfo, Lane, MAX_LANES};
 use crate::ServeError;
+use crate::build_levels::Target;
 use crate::feed::Feed;
-use crate::making::To;
 use engine::Session;
 use levels::Values;
-use model::{BlockOperation, BlockRequest, Device, Event, What};
+use model::{BlockOperation, BlockRequest, Device, Event, EventKind};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 struct Block<'a> {
     feed: Feed<'a, Values>,
     devices: BTreeMap<Device, Queue>,
-    /// Requests to devices beyond [`MOST_LANES`].
+    /// Requests to devices beyond [`MAX_LANES`].
     left_out: u64,
 }
 
-/// Requests that are told apart of a device: many times what its queue holds.
-const MOST_UNDER_WAY: u32 = 1 << 16;
+/// The maximum number of requests in flight to a device that are distinguished: many times the length of its queue.
+const MAX_IN_FLIGHT: u32 = 1 << 16;
 
 #[derive(Default)]
 struct Queue {
     track: u32,
-    /// How many, by first sector and operation.
-    under_way: FxHashMap<(u64, BlockOperation), u32>,
-    /// And in all.
+    /// The number of requests in flight by first sector and operation.
+    in_flight: FxHashMap<(u64, BlockOperation), u32>,
+    /// The total number of requests in flight.
     count: u32,
     most: u32,
 }
 
 impl Queue {
-    /// Whether this changes how many are under way. One that is done in parts is done with the first of them; one that was issued
-    /// before the recording is none of those.
+    /// Counts a request, and returns whether the number in flight changed. A request that completes in parts counts as done with the
+    /// first part. A request that was issued before the recording does not count.
     fn take(&mut self, request: &BlockRequest) -> bool {
         let place = (request.sector, request.operation);
         if !request.done {
-            let room = self.count < MOST_UNDER_WAY;
+            let room = self.count < MAX_IN_FLIGHT;
             if room {
-                *self.under_way.entry(place).or_default() += 1;
+                *self.in_flight.entry(place).or_default() += 1;
                 self.count += 1;
                 self.most = self.most.max(self.count);
             }
             return room;
         }
-        let Some(same) = self.under_way.get_mut(&place) else { return false };
+        let Some(same) = self.in_flight.get_mut(&place) else { return false };
         *same -= 1;
         if *same == 0 {
-            self.under_way.remove(&place);
+            self.in_flight.remove(&place);
         }
         self.count -= 1;
         true
     }
 }
 
-pub(crate) fn new<'a>(_: &Session, to: To<'a>, name: &'static str) -> Result<Made<'a>, ServeError> {
+pub(crate) fn new<'a>(_: &Session, to: Target<'a>, name: &'static str) -> Result<BoxedKind<'a>, ServeError> {
     Ok(Box::new(Block { feed: Feed::new(to, name), devices: BTreeMap::new(), left_out: 0 }))
 }
 
 impl Kind for Block<'_> {
     fn event(&mut self, event: &Event, _: &[Box<str>]) {
-        let What::Block { request, .. } = event.what else { return };
+        let EventKind::Block { request, .. } = event.what else { return };
         let next = self.devices.len();
-        if !self.devices.contains_key(&request.device) && (request.done || next >= MOST_LANES) {
+        if !self.devices.contains_key(&request.device) && (request.done || next >= MAX_LANES) {
             self.left_out += u64::from(!request.done);
             return;
         }
@@ -73,7 +73,7 @@ impl Kind for Block<'_> {
         }
     }
 
-    fn finish(self: Box<Self>) -> Result<Option<Shown>, ServeError> {
+    fn finish(self: Box<Self>) -> Result<Option<KindInfo>, ServeError> {
         let lane = |(device, queue): (&Device, &Queue)| Lane {
             track: queue.track,
             label: format!("device {device}"),
@@ -82,13 +82,13 @@ impl Kind for Block<'_> {
         let lanes = self.devices.iter().map(lane).collect();
         let note = match self.left_out {
             0 => String::new(),
-            n => format!("the first {MOST_LANES} devices are shown; {n} requests are to others"),
+            n => format!("the first {MAX_LANES} devices are shown; {n} requests are to others"),
         };
-        Ok(self.feed.finish()?.then(|| Shown {
-            title: "Block I/O: requests under way, mean over the time drawn, lighter up to the most".into(),
+        Ok(self.feed.finish()?.then(|| KindInfo {
+            title: "Block I/O: requests in flight (mean per pixel; lighter: maximum)".into(),
             unit: "requests".into(),
             note,
-            ..Shown::of_values(lanes)
+            ..KindInfo::of_values(lanes)
         }))
     }
 }
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_was_issued_before_is_none_of_those_under_way() {
+    fn requests_issued_before_the_recording_do_not_count() {
         let mut queue = Queue::default();
         let mut take = |sector, done| {
             let (device, operation) = (Device(1), BlockOperation::Read);

@@ -1,14 +1,14 @@
-//! How many cores of each type, and how many CPUs beside the first on them, are busy at once: the steps of the table `concurrency_bands`.
+//! Concurrency: the number of busy cores of each type, and of busy second SMT siblings, from the table `concurrency_bands`.
 
-use super::{Kind, Lane, Made, Shown};
+use super::{BoxedKind, Kind, KindInfo, Lane};
 use crate::ServeError;
+use crate::build_levels::Target;
 use crate::feed::Feed;
-use crate::making::To;
 use engine::{BandSteps, Session};
 use levels::Values;
 use model::{CpuStretch, Ns};
 
-/// The bands in the order of the table, and what they are called here.
+/// The names of the bands, in the order of the table.
 const BANDS: [&str; 7] = [
     "performance cores",
     "middle cores",
@@ -21,23 +21,23 @@ const BANDS: [&str; 7] = [
 
 struct Concurrency<'a> {
     steps: BandSteps,
-    told: Told<'a>,
+    bands: BandFeed<'a>,
 }
 
-/// What was drawn of the steps.
-struct Told<'a> {
+/// The tracks of the bands.
+struct BandFeed<'a> {
     feed: Feed<'a, Values>,
     most: [i64; BANDS.len()],
 }
 
-pub(crate) fn new<'a>(session: &Session, to: To<'a>, name: &'static str) -> Result<Made<'a>, ServeError> {
-    let told = Told { feed: Feed::new(to, name), most: [0; BANDS.len()] };
-    Ok(Box::new(Concurrency { steps: session.band_steps()?, told }))
+pub(crate) fn new<'a>(session: &Session, to: Target<'a>, name: &'static str) -> Result<BoxedKind<'a>, ServeError> {
+    let bands = BandFeed { feed: Feed::new(to, name), most: [0; BANDS.len()] };
+    Ok(Box::new(Concurrency { steps: session.band_steps()?, bands }))
 }
 
-impl Told<'_> {
-    fn step(&mut self, at: Ns, bands: [i64; BANDS.len()]) {
-        for ((band, now), most) in (0u32..).zip(bands).zip(&mut self.most) {
+impl BandFeed<'_> {
+    fn step(&mut self, at: Ns, counts: [i64; BANDS.len()]) {
+        for ((band, now), most) in (0u32..).zip(counts).zip(&mut self.most) {
             *most = now.max(*most);
             self.feed.change(band, at.0, Some(now as f64));
         }
@@ -46,18 +46,18 @@ impl Told<'_> {
 
 impl Kind for Concurrency<'_> {
     fn cpu(&mut self, stretch: &CpuStretch) {
-        self.steps.push(stretch, |at, bands| self.told.step(at, bands));
+        self.steps.push(stretch, |at, counts| self.bands.step(at, counts));
     }
 
-    fn finish(self: Box<Self>) -> Result<Option<Shown>, ServeError> {
-        let Self { steps, mut told } = *self;
-        steps.finish(|at, bands| told.step(at, bands));
-        let there = (0u32..).zip(BANDS).zip(told.most).filter(|(_, most)| *most > 0);
+    fn finish(self: Box<Self>) -> Result<Option<KindInfo>, ServeError> {
+        let Self { steps, mut bands } = *self;
+        steps.finish(|at, counts| bands.step(at, counts));
+        let used = (0u32..).zip(BANDS).zip(bands.most).filter(|(_, most)| *most > 0);
         let lane = |((track, label), most): ((u32, &str), i64)| Lane { track, label: label.into(), most: most as f64 };
-        let lanes: Vec<Lane> = there.map(lane).collect();
-        // Of a frame log alone there are no CPUs.
+        let lanes: Vec<Lane> = used.map(lane).collect();
+        // A frame log has no CPUs.
         let any = !lanes.is_empty();
-        let title = "Busy at once: mean over the time drawn, lighter up to the most".into();
-        Ok((told.feed.finish()? && any).then(|| Shown { title, ..Shown::of_values(lanes) }))
+        let title = "Concurrency (mean per pixel; lighter: maximum)".into();
+        Ok((bands.feed.finish()? && any).then(|| KindInfo { title, ..KindInfo::of_values(lanes) }))
     }
 }

@@ -1,31 +1,31 @@
-//! What programs or the kernel measure, each value from when it was told until the next.
+//! Counters of programs or the kernel; each value lasts until the next.
 
-use super::{Kind, Lane, MOST_LANES, Made, Shown};
+use super::{BoxedKind, Kind, KindInfo, Lane, MAX_LANES};
 use crate::ServeError;
+use crate::build_levels::Target;
 use crate::feed::Feed;
-use crate::making::To;
 use engine::Session;
 use levels::Values;
-use model::{Event, NameId, What};
+use model::{Event, EventKind, NameId};
 use std::collections::BTreeMap;
 
 struct Counters<'a> {
     feed: Feed<'a, Values>,
     lanes: BTreeMap<(i32, NameId), Lane>,
-    /// Values of counters beyond [`MOST_LANES`].
+    /// Values of counters beyond [`MAX_LANES`].
     left_out: u64,
 }
 
-pub(crate) fn new<'a>(_: &Session, to: To<'a>, name: &'static str) -> Result<Made<'a>, ServeError> {
+pub(crate) fn new<'a>(_: &Session, to: Target<'a>, name: &'static str) -> Result<BoxedKind<'a>, ServeError> {
     Ok(Box::new(Counters { feed: Feed::new(to, name), lanes: BTreeMap::new(), left_out: 0 }))
 }
 
 impl Kind for Counters<'_> {
     fn event(&mut self, event: &Event, names: &[Box<str>]) {
-        let What::Value { pid, name, value } = event.what else { return };
+        let EventKind::Value { pid, name, value } = event.what else { return };
         let next = self.lanes.len();
         let of = (pid.0, name);
-        if next >= MOST_LANES && !self.lanes.contains_key(&of) {
+        if next >= MAX_LANES && !self.lanes.contains_key(&of) {
             self.left_out += 1;
             return;
         }
@@ -39,16 +39,16 @@ impl Kind for Counters<'_> {
         self.feed.change(lane.track, event.at.0.max(0), value);
     }
 
-    fn finish(self: Box<Self>) -> Result<Option<Shown>, ServeError> {
+    fn finish(self: Box<Self>) -> Result<Option<KindInfo>, ServeError> {
         let Self { feed, lanes, left_out } = *self;
         let mut lanes: Vec<Lane> = lanes.into_values().collect();
         lanes.sort_by_key(|lane| lane.track);
         let note = if left_out == 0 {
             String::new()
         } else {
-            format!("the first {MOST_LANES} counters are shown; {left_out} values are of others")
+            format!("only the first {MAX_LANES} counters are shown; {left_out} values of others are not")
         };
-        let title = "Counters: mean over the time drawn, lighter up to the most".into();
-        Ok(feed.finish()?.then(|| Shown { title, note, ..Shown::of_values(lanes) }))
+        let title = "Counters (mean per pixel; lighter: maximum)".into();
+        Ok(feed.finish()?.then(|| KindInfo { title, note, ..KindInfo::of_values(lanes) }))
     }
 }

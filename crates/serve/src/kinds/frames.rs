@@ -1,9 +1,9 @@
-//! The frames of each swap chain: how long each took, while it took it.
+//! The frames of each swap chain, with their frame times.
 
-use super::{Kind, Lane, MOST_LANES, Made, Shown};
+use super::{BoxedKind, Kind, KindInfo, Lane, MAX_LANES};
 use crate::ServeError;
+use crate::build_levels::Target;
 use crate::feed::Feed;
-use crate::making::To;
 use engine::Session;
 use levels::Values;
 use model::tables::frames;
@@ -12,15 +12,15 @@ use std::collections::BTreeMap;
 
 struct Frames<'a> {
     feed: Feed<'a, Values>,
-    /// By program, process and swap chain; and when the last frame ends.
+    /// By program, process and swap chain; with the end of the last frame.
     lanes: BTreeMap<(String, Option<i64>, String), (Lane, i64)>,
     left_out: u64,
-    /// The median of their times, ns.
+    /// The median frame time, in ns.
     median: Option<i64>,
-    to: To<'a>,
+    to: Target<'a>,
 }
 
-pub(crate) fn new<'a>(session: &Session, to: To<'a>, name: &'static str) -> Result<Made<'a>, ServeError> {
+pub(crate) fn new<'a>(session: &Session, to: Target<'a>, name: &'static str) -> Result<BoxedKind<'a>, ServeError> {
     Ok(Box::new(Frames {
         feed: Feed::new(to, name),
         lanes: BTreeMap::new(),
@@ -37,14 +37,14 @@ impl Kind for Frames<'_> {
         let [application, chain] = row.all([frames::APPLICATION, frames::SWAP_CHAIN]).map(Option::unwrap_or_default);
         let of = (application.to_owned(), row.get(frames::PID), chain.to_owned());
         let next = self.lanes.len();
-        if next >= MOST_LANES && !self.lanes.contains_key(&of) {
+        if next >= MAX_LANES && !self.lanes.contains_key(&of) {
             self.left_out += 1;
             return;
         }
         let (application, pid, chain) = of.clone();
         let (lane, end) = self.lanes.entry(of).or_insert_with(|| {
-            let words = [application, pid.map_or(String::new(), |pid| format!("process {pid}")), chain];
-            let label = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+            let parts = [application, pid.map_or(String::new(), |pid| format!("process {pid}")), chain];
+            let label = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
             let label = if label.is_empty() { "frames".to_owned() } else { label };
             (Lane { track: next as u32, label, most: 0.0 }, 0)
         });
@@ -60,7 +60,7 @@ impl Kind for Frames<'_> {
         (lane.most, *end) = (lane.most.max(took as f64), to);
     }
 
-    fn finish(self: Box<Self>) -> Result<Option<Shown>, ServeError> {
+    fn finish(self: Box<Self>) -> Result<Option<KindInfo>, ServeError> {
         let Self { mut feed, lanes, left_out, median, .. } = *self;
         let mut shown = Vec::new();
         for (lane, end) in lanes.into_values() {
@@ -75,18 +75,18 @@ impl Kind for Frames<'_> {
         };
         let line = median.map(|ns| ns as f64);
         let title = title(line, "the median");
-        Ok(feed.finish()?.then(|| Shown { title, unit: "ns".into(), note, line, ..Shown::of_values(shown) }))
+        Ok(feed.finish()?.then(|| KindInfo { title, unit: "ns".into(), note, line, ..KindInfo::of_values(shown) }))
     }
 }
 
-/// What stands above the tracks: also what their line is, ns, and what it stands for.
+/// Returns the title of the tracks, with the value of their line (ns) and its meaning.
 fn title(line: Option<f64>, what: &str) -> String {
     let line = line.map_or(String::new(), |ns| format!("; line: {:.1} ms, {what}", ns / 1e6));
-    format!("Frame times: mean over the time drawn, lighter up to the longest{line}")
+    format!("Frame times (mean per pixel; lighter: maximum){line}")
 }
 
-/// The tracks against what a frame may take (ns) instead of the median.
-pub(crate) fn against(shown: &Shown, budget: i64) -> Shown {
+/// Replaces the median by a frame budget (ns).
+pub(crate) fn with_budget(shown: &KindInfo, budget: i64) -> KindInfo {
     let line = Some(budget as f64);
-    Shown { line, title: title(line, "the budget"), ..shown.clone() }
+    KindInfo { line, title: title(line, "the budget"), ..shown.clone() }
 }

@@ -1,9 +1,9 @@
-//! The frequency of each CPU, from when it was first told.
+//! The frequency of each CPU, from its first event on.
 
-use super::{Kind, Lane, Made, Shown};
+use super::{BoxedKind, Kind, KindInfo, Lane};
 use crate::ServeError;
+use crate::build_levels::Target;
 use crate::feed::Feed;
-use crate::making::To;
 use engine::Session;
 use levels::Values;
 use model::{Event, Power, TimelineEvent};
@@ -11,17 +11,17 @@ use std::collections::BTreeMap;
 
 struct Frequency<'a> {
     feed: Feed<'a, Values>,
-    /// The most of each CPU, kHz.
+    /// The maximum of each CPU, in kHz.
     most: BTreeMap<u32, u32>,
 }
 
-pub(crate) fn new<'a>(_: &Session, to: To<'a>, name: &'static str) -> Result<Made<'a>, ServeError> {
+pub(crate) fn new<'a>(_: &Session, to: Target<'a>, name: &'static str) -> Result<BoxedKind<'a>, ServeError> {
     Ok(Box::new(Frequency { feed: Feed::new(to, name), most: BTreeMap::new() }))
 }
 
 impl Kind for Frequency<'_> {
     fn event(&mut self, event: &Event, _: &[Box<str>]) {
-        let Some(event) = TimelineEvent::of(event) else { return };
+        let Some(event) = TimelineEvent::from_event(event) else { return };
         let Some((cpu, Power::Frequency(khz))) = event.power() else { return };
         if super::room(&self.most, cpu.0) {
             let most = self.most.entry(cpu.0).or_default();
@@ -30,14 +30,14 @@ impl Kind for Frequency<'_> {
         }
     }
 
-    fn finish(self: Box<Self>) -> Result<Option<Shown>, ServeError> {
+    fn finish(self: Box<Self>) -> Result<Option<KindInfo>, ServeError> {
         let lane =
             |(cpu, most): (&u32, &u32)| Lane { track: *cpu, label: format!("CPU {cpu}"), most: f64::from(*most) };
         let lanes = self.most.iter().map(lane).collect();
-        Ok(self.feed.finish()?.then(|| Shown {
-            title: "Frequency: mean over the time drawn, lighter up to the most".into(),
+        Ok(self.feed.finish()?.then(|| KindInfo {
+            title: "Frequency (mean per pixel; lighter: maximum)".into(),
             unit: "kHz".into(),
-            ..Shown::of_values(lanes)
+            ..KindInfo::of_values(lanes)
         }))
     }
 }

@@ -1,32 +1,32 @@
-//! Which idle state each CPU is in, from when it was first told.
+//! The idle state of each CPU, from its first event on.
 
-use super::{Kind, Lane, Made, Shown};
+use super::{BoxedKind, Kind, KindInfo, Lane};
 use crate::ServeError;
+use crate::build_levels::Target;
 use crate::feed::Feed;
-use crate::making::To;
 use engine::Session;
 use levels::States;
 use model::{Event, Power, TimelineEvent};
 use std::collections::BTreeMap;
 
-/// Deeper ones are told as this one.
+/// The deepest idle state shown separately; deeper ones are shown as this one.
 const DEEPEST: u32 = 31;
 
 struct Idle<'a> {
     feed: Feed<'a, States>,
-    /// The deepest of each CPU.
+    /// The deepest state of each CPU.
     deepest: BTreeMap<u32, u32>,
 }
 
-pub(crate) fn new<'a>(_: &Session, to: To<'a>, name: &'static str) -> Result<Made<'a>, ServeError> {
+pub(crate) fn new<'a>(_: &Session, to: Target<'a>, name: &'static str) -> Result<BoxedKind<'a>, ServeError> {
     Ok(Box::new(Idle { feed: Feed::new(to, name), deepest: BTreeMap::new() }))
 }
 
 impl Kind for Idle<'_> {
     fn event(&mut self, event: &Event, _: &[Box<str>]) {
-        let Some(event) = TimelineEvent::of(event) else { return };
+        let Some(event) = TimelineEvent::from_event(event) else { return };
         let Some((cpu, to)) = event.power() else { return };
-        // 0: awake; else the state's number and one.
+        // 0 is awake; else the state's number plus one.
         let state = match to {
             Power::Awake => 0,
             Power::Idle(state) => state.min(DEEPEST) + 1,
@@ -40,7 +40,7 @@ impl Kind for Idle<'_> {
         }
     }
 
-    fn finish(self: Box<Self>) -> Result<Option<Shown>, ServeError> {
+    fn finish(self: Box<Self>) -> Result<Option<KindInfo>, ServeError> {
         let deepest = self.deepest.values().max().copied().unwrap_or(0);
         let state =
             |state: u32| if state > DEEPEST { format!("{DEEPEST} or deeper") } else { format!("{}", state - 1) };
@@ -49,6 +49,6 @@ impl Kind for Idle<'_> {
         let lane = |cpu: &u32| Lane { track: *cpu, label: format!("CPU {cpu}"), most: 0.0 };
         let lanes = self.deepest.keys().map(lane).collect();
         let states = states.collect();
-        Ok(self.feed.finish()?.then(|| Shown { title: "Idle states".into(), ..Shown::of_states(lanes, states) }))
+        Ok(self.feed.finish()?.then(|| KindInfo { title: "Idle states".into(), ..KindInfo::of_states(lanes, states) }))
     }
 }

@@ -1,42 +1,42 @@
-//! What programs mark: a track for each name of each thread or process; stretches within others of their name are a further track.
+//! Marks of programs: a track for each name of each thread or process, and further tracks for nested marks of the same name.
 
-use super::{Kind, Lane, MOST_LANES, Made, Shown};
+use super::{BoxedKind, Kind, KindInfo, Lane, MAX_LANES};
 use crate::ServeError;
+use crate::build_levels::Target;
 use crate::feed::Feed;
-use crate::making::To;
 use engine::Session;
 use levels::States;
-use model::{Event, Mark, MarkEdge, NameId, What};
+use model::{Event, EventKind, Mark, MarkEdge, NameId};
 use std::collections::BTreeMap;
 
-/// Open stretches of one track of the source, and tracks that have any: no program nests so deep, or begins so much.
-const MOST_OPEN: usize = 1 << 12;
-const MOST_TRACKS: usize = 1 << 16;
+/// The maximum nesting on a track of the source, and the maximum number of tracks with open marks.
+const MAX_OPEN: usize = 1 << 12;
+const MAX_TRACKS: usize = 1 << 16;
 
-/// Whose, and what it is called.
-pub(super) type Of = (i32, i32, NameId);
+/// The thread, the process and the name of a mark.
+pub(super) type Owner = (i32, i32, NameId);
 
-/// Of whom an open stretch is, and in which lane; nothing: it has no room.
-type Open = Option<(Of, usize)>;
+/// The owner of an open mark and its depth; `None` if there was no room for it.
+type Open = Option<(Owner, usize)>;
 
 struct Marks<'a> {
     feed: Feed<'a, States>,
-    /// The tracks of each, the n-th for what began within n−1 others.
-    lanes: BTreeMap<(Of, usize), Lane>,
-    /// What is open on each of the source's tracks, and in which lane.
+    /// The tracks of each name, by nesting depth.
+    lanes: BTreeMap<(Owner, usize), Lane>,
+    /// The open marks on each of the source's tracks.
     open: BTreeMap<(i32, i32, i64), Vec<Open>>,
-    /// How many are open of each.
-    depth: BTreeMap<Of, usize>,
+    /// The number of open marks of each name.
+    depth: BTreeMap<Owner, usize>,
     left_out: u64,
 }
 
-pub(crate) fn new<'a>(_: &Session, to: To<'a>, name: &'static str) -> Result<Made<'a>, ServeError> {
+pub(crate) fn new<'a>(_: &Session, to: Target<'a>, name: &'static str) -> Result<BoxedKind<'a>, ServeError> {
     let (lanes, open, depth) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     Ok(Box::new(Marks { feed: Feed::new(to, name), lanes, open, depth, left_out: 0 }))
 }
 
-/// What a name of a thread or process is called.
-pub(super) fn label(of: Of, names: &[Box<str>]) -> String {
+/// Returns the label of a track.
+pub(super) fn label(of: Owner, names: &[Box<str>]) -> String {
     let name = super::name(names, of.2).unwrap_or("?");
     match of {
         (tid, ..) if tid > 0 => format!("{name} (thread {tid})"),
@@ -46,14 +46,14 @@ pub(super) fn label(of: Of, names: &[Box<str>]) -> String {
 }
 
 impl Marks<'_> {
-    /// The track of a name at a depth, if there is room for it.
-    fn lane(&mut self, of: Of, depth: usize, names: &[Box<str>]) -> Option<u32> {
+    /// Returns the track of a name at a depth, if there is room for it.
+    fn lane(&mut self, of: Owner, depth: usize, names: &[Box<str>]) -> Option<u32> {
         let next = self.lanes.len();
-        if next >= MOST_LANES && !self.lanes.contains_key(&(of, depth)) {
+        if next >= MAX_LANES && !self.lanes.contains_key(&(of, depth)) {
             return None;
         }
         let lane = self.lanes.entry((of, depth)).or_insert_with(|| {
-            let within = if depth > 0 { format!(", {depth} deep") } else { String::new() };
+            let within = if depth > 0 { format!(", depth {depth}") } else { String::new() };
             Lane { track: next as u32, label: label(of, names) + &within, most: 0.0 }
         });
         Some(lane.track)
@@ -62,21 +62,21 @@ impl Marks<'_> {
 
 impl Kind for Marks<'_> {
     fn event(&mut self, event: &Event, names: &[Box<str>]) {
-        let What::Mark(Mark { tid, pid, track, name, edge }) = event.what else { return };
+        let EventKind::Mark(Mark { tid, pid, track, name, edge }) = event.what else { return };
         let at = event.at.0;
         if at < 0 {
             return;
         }
         let on = (tid.0, if tid.0 > 0 { 0 } else { pid.0 }, track);
         match edge {
-            // Those have tracks of their own (`moments`).
+            // KindInfo in separate tracks (`moments`).
             MarkEdge::Instant => {}
             MarkEdge::Begin => {
                 let of = (on.0, on.1, name);
                 let depth = self.depth.get(&of).copied().unwrap_or(0);
                 let room = match self.open.get(&on) {
-                    Some(open) => open.len() < MOST_OPEN,
-                    None => self.open.len() < MOST_TRACKS,
+                    Some(open) => open.len() < MAX_OPEN,
+                    None => self.open.len() < MAX_TRACKS,
                 };
                 let lane = if room { self.lane(of, depth, names) } else { None };
                 self.left_out += u64::from(lane.is_none());
@@ -104,15 +104,15 @@ impl Kind for Marks<'_> {
         }
     }
 
-    fn finish(self: Box<Self>) -> Result<Option<Shown>, ServeError> {
+    fn finish(self: Box<Self>) -> Result<Option<KindInfo>, ServeError> {
         let Self { feed, lanes, left_out, .. } = *self;
         let mut lanes: Vec<Lane> = lanes.into_values().collect();
         lanes.sort_by_key(|lane| lane.track);
         let note = match left_out {
             0 => String::new(),
-            _ => format!("{left_out} marked stretches beyond the first {MOST_LANES} tracks are not shown"),
+            _ => format!("{left_out} marks beyond the first {MAX_LANES} tracks are not shown"),
         };
-        let states = vec!["not marked".to_owned(), "marked".to_owned()];
-        Ok(feed.finish()?.then(|| Shown { title: "Marks".into(), note, ..Shown::of_states(lanes, states) }))
+        let states = vec!["no mark".to_owned(), "mark".to_owned()];
+        Ok(feed.finish()?.then(|| KindInfo { title: "Marks".into(), note, ..KindInfo::of_states(lanes, states) }))
     }
 }

@@ -1,4 +1,4 @@
-//! The kinds of track beside those of threads and CPUs: a file each, made where the trace has its data.
+//! The additional kinds of tracks, one file each. A kind is present if the trace has its data.
 
 mod block;
 mod concurrency;
@@ -11,38 +11,38 @@ mod moments;
 mod parking;
 
 use crate::ServeError;
-use crate::making::To;
+use crate::build_levels::Target;
 use engine::Session;
 use model::{CpuStretch, Event, Value};
 use serde::{Deserialize, Serialize};
 
-/// The kinds, in the order in which they are shown.
-pub(crate) const KINDS: &[Listed] = &[
-    Listed { name: "concurrency", from: Source::Cpus, values: true, new: concurrency::new },
-    Listed { name: "frames", from: Source::Frames, values: true, new: frames::new },
-    Listed { name: "marks", from: Source::Events, values: false, new: marks::new },
-    Listed { name: "moments", from: Source::Events, values: false, new: moments::new },
-    Listed { name: "frequency", from: Source::Events, values: true, new: frequency::new },
-    Listed { name: "idle", from: Source::Events, values: false, new: idle::new },
-    Listed { name: "parking", from: Source::Events, values: false, new: parking::new },
-    Listed { name: "block", from: Source::Events, values: true, new: block::new },
-    Listed { name: "counters", from: Source::Events, values: true, new: counters::new },
+/// The additional kinds, in the order in which they are shown.
+pub(crate) const KINDS: &[KindDef] = &[
+    KindDef { name: "concurrency", from: Source::Cpus, values: true, new: concurrency::new },
+    KindDef { name: "frames", from: Source::Frames, values: true, new: frames::new },
+    KindDef { name: "marks", from: Source::Events, values: false, new: marks::new },
+    KindDef { name: "moments", from: Source::Events, values: false, new: moments::new },
+    KindDef { name: "frequency", from: Source::Events, values: true, new: frequency::new },
+    KindDef { name: "idle", from: Source::Events, values: false, new: idle::new },
+    KindDef { name: "parking", from: Source::Events, values: false, new: parking::new },
+    KindDef { name: "block", from: Source::Events, values: true, new: block::new },
+    KindDef { name: "counters", from: Source::Events, values: true, new: counters::new },
 ];
 
-/// A kind, and how it is made.
-pub(crate) struct Listed {
-    /// In requests, and of its file.
+/// The definition of a kind.
+pub(crate) struct KindDef {
+    /// Its name in requests and of its file.
     pub(crate) name: &'static str,
     pub(crate) from: Source,
-    /// Whether its tracks hold values; states else.
+    /// Whether its tracks have values instead of states.
     pub(crate) values: bool,
-    pub(crate) new: for<'a> fn(&Session, To<'a>, &'static str) -> Result<Made<'a>, ServeError>,
+    pub(crate) new: for<'a> fn(&Session, Target<'a>, &'static str) -> Result<BoxedKind<'a>, ServeError>,
 }
 
-/// One that is being made.
-pub(crate) type Made<'a> = Box<dyn Kind + Send + 'a>;
+/// A kind that is being built.
+pub(crate) type BoxedKind<'a> = Box<dyn Kind + Send + 'a>;
 
-/// What a kind is made of.
+/// The data from which a kind is built.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     /// The stretches of CPUs, in order of start.
@@ -53,30 +53,30 @@ pub(crate) enum Source {
     Frames,
 }
 
-/// How one is made: each is told of its own [`Source`] only.
+/// Builds the tracks of a kind; only the method for its own [`Source`] is called.
 pub(crate) trait Kind {
     fn cpu(&mut self, _: &CpuStretch) {}
     fn event(&mut self, _: &Event, _: &[Box<str>]) {}
     fn frame(&mut self, _: &[Value]) {}
-    /// What the page must know of it; `None` where the trace has no such data.
-    fn finish(self: Box<Self>) -> Result<Option<Shown>, ServeError>;
+    /// Returns the description of the kind, or `None` if the trace has no such data.
+    fn finish(self: Box<Self>) -> Result<Option<KindInfo>, ServeError>;
 }
 
-/// What the page must know of a kind.
+/// The description of a kind for the page.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Shown {
+pub(crate) struct KindInfo {
     pub(crate) kind: String,
     pub(crate) title: String,
-    /// Of values; empty: counts.
+    /// The unit of values; empty for counts.
     pub(crate) unit: String,
-    /// Whether the tracks hold values.
+    /// Whether the tracks have values instead of states.
     pub(crate) values: bool,
-    /// What states are called, by number.
+    /// The names of the states, by number.
     pub(crate) states: Vec<String>,
     pub(crate) lanes: Vec<Lane>,
-    /// What cannot be seen here, if anything.
+    /// What these tracks do not show, if anything.
     pub(crate) note: String,
-    /// Where a line is drawn across values, in their unit.
+    /// The value at which a line is drawn across the tracks.
     pub(crate) line: Option<f64>,
 }
 
@@ -85,16 +85,16 @@ pub(crate) struct Shown {
 pub(crate) struct Lane {
     pub(crate) track: u32,
     pub(crate) label: String,
-    /// The most that it holds.
+    /// The maximum of its values.
     pub(crate) most: f64,
 }
 
-/// Tracks of a kind whose number the trace decides.
-const MOST_LANES: usize = 256;
-/// CPUs that are told apart; no kernel has more.
-const MOST_CPUS: usize = 1 << 14;
+/// The maximum number of tracks of a kind.
+const MAX_LANES: usize = 256;
+/// The maximum number of CPUs; no kernel supports more.
+const MAX_CPUS: usize = 1 << 14;
 
-impl Shown {
+impl KindInfo {
     fn of_values(lanes: Vec<Lane>) -> Self {
         Self { values: true, ..Self::of_states(lanes, Vec::new()) }
     }
@@ -105,12 +105,12 @@ impl Shown {
     }
 }
 
-/// Whether one more CPU can be told apart, or this one is already.
+/// Returns whether there is room for a CPU, or it is present already.
 fn room<T>(cpus: &std::collections::BTreeMap<u32, T>, cpu: u32) -> bool {
-    cpus.len() < MOST_CPUS || cpus.contains_key(&cpu)
+    cpus.len() < MAX_CPUS || cpus.contains_key(&cpu)
 }
 
-/// A text by its number.
+/// Returns a name by its id.
 fn name(names: &[Box<str>], name: model::NameId) -> Option<&str> {
     names.get((name.0 as usize).checked_sub(1)?).map(|text| &**text)
 }

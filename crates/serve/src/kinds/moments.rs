@@ -1,32 +1,32 @@
-//! Marks without length: a track for each name of each thread or process. What is told of a moment lasts until the next one of its track.
+//! Marks without duration: a track for each name of each thread or process. A moment's slice lasts until the next one of its track.
 
 use super::marks::label;
-use super::{Kind, Lane, MOST_LANES, Made, Shown};
+use super::{BoxedKind, Kind, KindInfo, Lane, MAX_LANES};
 use crate::ServeError;
+use crate::build_levels::Target;
 use crate::feed::Feed;
-use crate::making::To;
 use engine::Session;
 use levels::States;
-use model::{Event, Mark, MarkEdge, NameId, What};
+use model::{Event, EventKind, Mark, MarkEdge, NameId};
 use std::collections::BTreeMap;
 
 struct Moments<'a> {
     feed: Feed<'a, States>,
-    /// By thread, or else process, and name; and how many there were.
+    /// By thread (or else process) and name; with the number of moments.
     lanes: BTreeMap<(i32, i32, NameId), (Lane, u64)>,
     left_out: u64,
     at_end: u64,
     end: i64,
 }
 
-pub(crate) fn new<'a>(_: &Session, to: To<'a>, name: &'static str) -> Result<Made<'a>, ServeError> {
+pub(crate) fn new<'a>(_: &Session, to: Target<'a>, name: &'static str) -> Result<BoxedKind<'a>, ServeError> {
     let (feed, lanes) = (Feed::new(to, name), BTreeMap::new());
     Ok(Box::new(Moments { feed, lanes, left_out: 0, at_end: 0, end: to.whole }))
 }
 
 impl Kind for Moments<'_> {
     fn event(&mut self, event: &Event, names: &[Box<str>]) {
-        let What::Mark(Mark { tid, pid, name, edge: MarkEdge::Instant, .. }) = event.what else { return };
+        let EventKind::Mark(Mark { tid, pid, name, edge: MarkEdge::Instant, .. }) = event.what else { return };
         let at = event.at.0;
         if at < 0 {
             return;
@@ -37,30 +37,30 @@ impl Kind for Moments<'_> {
         }
         let of = (tid.0, if tid.0 > 0 { 0 } else { pid.0 }, name);
         let next = self.lanes.len();
-        if next >= MOST_LANES && !self.lanes.contains_key(&of) {
+        if next >= MAX_LANES && !self.lanes.contains_key(&of) {
             self.left_out += 1;
             return;
         }
         let lane = || (Lane { track: next as u32, label: label(of, names), most: 0.0 }, 0);
         let (lane, count) = self.lanes.entry(of).or_insert_with(lane);
         *count += 1;
-        // Two that follow one another are told apart.
+        // The value alternates, so that consecutive moments are not merged.
         self.feed.change(lane.track, at, Some((0, (*count % 2) as i64)));
     }
 
-    fn finish(self: Box<Self>) -> Result<Option<Shown>, ServeError> {
+    fn finish(self: Box<Self>) -> Result<Option<KindInfo>, ServeError> {
         let Self { feed, lanes, left_out, at_end, .. } = *self;
         let mut lanes: Vec<Lane> = lanes.into_values().map(|(lane, _)| lane).collect();
         lanes.sort_by_key(|lane| lane.track);
         let mut notes = Vec::new();
         if left_out > 0 {
-            notes.push(format!("{left_out} beyond the first {MOST_LANES} tracks are not shown"));
+            notes.push(format!("{left_out} moments beyond the first {MAX_LANES} tracks are not shown"));
         }
         if at_end > 0 {
-            notes.push(format!("{at_end} at the very end are not shown"));
+            notes.push(format!("{at_end} moments at the very end are not shown"));
         }
-        let (title, note) = ("Moments that are marked".into(), notes.join("; "));
-        let states = vec!["from this moment on".to_owned()];
-        Ok(feed.finish()?.then(|| Shown { title, note, ..Shown::of_states(lanes, states) }))
+        let (title, note) = ("Marked moments".into(), notes.join("; "));
+        let states = vec!["after this moment".to_owned()];
+        Ok(feed.finish()?.then(|| KindInfo { title, note, ..KindInfo::of_states(lanes, states) }))
     }
 }

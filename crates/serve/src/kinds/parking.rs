@@ -1,9 +1,9 @@
-//! Whether each CPU is parked or offline, from when it was first told.
+//! Parked and offline CPUs, from the first event of each CPU on.
 
-use super::{Kind, Lane, Made, Shown};
+use super::{BoxedKind, Kind, KindInfo, Lane};
 use crate::ServeError;
+use crate::build_levels::Target;
 use crate::feed::Feed;
-use crate::making::To;
 use engine::Session;
 use levels::States;
 use model::{Event, Power, TimelineEvent};
@@ -11,26 +11,26 @@ use std::collections::BTreeMap;
 
 struct Parking<'a> {
     feed: Feed<'a, States>,
-    told: BTreeMap<u32, ()>,
+    cpus: BTreeMap<u32, ()>,
 }
 
-pub(crate) fn new<'a>(_: &Session, to: To<'a>, name: &'static str) -> Result<Made<'a>, ServeError> {
-    Ok(Box::new(Parking { feed: Feed::new(to, name), told: BTreeMap::new() }))
+pub(crate) fn new<'a>(_: &Session, to: Target<'a>, name: &'static str) -> Result<BoxedKind<'a>, ServeError> {
+    Ok(Box::new(Parking { feed: Feed::new(to, name), cpus: BTreeMap::new() }))
 }
 
 impl Kind for Parking<'_> {
     fn event(&mut self, event: &Event, _: &[Box<str>]) {
-        let Some(event) = TimelineEvent::of(event) else { return };
+        let Some(event) = TimelineEvent::from_event(event) else { return };
         let Some((cpu, Power::Parked(parked))) = event.power() else { return };
-        if super::room(&self.told, cpu.0) {
-            self.told.insert(cpu.0, ());
+        if super::room(&self.cpus, cpu.0) {
+            self.cpus.insert(cpu.0, ());
             self.feed.change(cpu.0, event.at.0, Some((u8::from(parked), -1)));
         }
     }
 
-    fn finish(self: Box<Self>) -> Result<Option<Shown>, ServeError> {
-        let lanes = self.told.keys().map(|cpu| Lane { track: *cpu, label: format!("CPU {cpu}"), most: 0.0 }).collect();
+    fn finish(self: Box<Self>) -> Result<Option<KindInfo>, ServeError> {
+        let lanes = self.cpus.keys().map(|cpu| Lane { track: *cpu, label: format!("CPU {cpu}"), most: 0.0 }).collect();
         let states = vec!["available".to_owned(), "parked or offline".to_owned()];
-        Ok(self.feed.finish()?.then(|| Shown { title: "Parking".into(), ..Shown::of_states(lanes, states) }))
+        Ok(self.feed.finish()?.then(|| KindInfo { title: "Parking".into(), ..KindInfo::of_states(lanes, states) }))
     }
 }

@@ -1,4 +1,4 @@
-//! A server over a drawn trace, and a client that says whatever it likes.
+//! A server for a drawn trace, and a client that can send anything.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use arrow_array::RecordBatch;
@@ -11,18 +11,18 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A folder with a trace in it.
+/// A folder that contains a trace.
 pub struct Trace {
     pub dir: tempfile::TempDir,
 }
 
 impl Trace {
-    /// Drawn as text (see `testkit::drawing`), and imported as perf script would print it.
+    /// Imports a trace drawn as text (see `testkit::drawing`), by way of perf script output.
     pub fn drawn(text: &str) -> Self {
         Self::printed(&testkit::perf_script::render(&testkit::trace(text).batch))
     }
 
-    /// Imported from what perf script prints.
+    /// Imports perf script output.
     pub fn printed(text: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("drawn.txt");
@@ -41,19 +41,19 @@ impl Trace {
         session(&self.path())
     }
 
-    /// A server of it, which ends with the test.
+    /// Starts a server, which ends with the test.
     pub fn served(&self) -> Client {
         let serve::Trace { session, tracks, levels } = self.prepared();
         client(Server::bind(session, tracks, levels, &ANYWHERE).unwrap())
     }
 
-    /// A server of it, asked through another session than it is opened with.
+    /// Starts a server with a changed session.
     pub fn served_as(&self, change: impl FnOnce(Session) -> Session) -> Client {
         let serve::Trace { session, tracks, levels } = self.prepared();
         client(Server::bind(change(session), tracks, levels, &ANYWHERE).unwrap())
     }
 
-    /// A server of it and another.
+    /// Starts a server for this trace and another one.
     pub fn served_with(&self, other: &Self) -> Client {
         client(Server::bind_two(self.prepared(), other.prepared(), &ANYWHERE).unwrap())
     }
@@ -79,13 +79,13 @@ pub fn session(path: &Path) -> Session {
     Session::open(path, PassOptions::default()).unwrap()
 }
 
-/// Asks a server.
+/// A client of a server.
 pub struct Client {
     pub at: SocketAddr,
     pub token: String,
 }
 
-/// What it answered.
+/// An answer of the server.
 #[derive(Debug)]
 pub struct Answer {
     pub code: u16,
@@ -94,7 +94,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    pub fn words(&self) -> String {
+    pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
@@ -113,21 +113,21 @@ impl Client {
         format!("Host: {}", self.at)
     }
 
-    /// As our own page asks.
+    /// Sends a request like the viewer's page.
     pub fn get(&self, path: &str) -> Answer {
         self.ask(&format!("GET {path}"), &[&self.host(), &self.cookie()])
     }
 
-    /// With any headers, and none that is not told.
+    /// Sends a request with only these headers.
     pub fn ask(&self, line: &str, headers: &[&str]) -> Answer {
         self.send(format!("{line} HTTP/1.1\r\n{}\r\nConnection: close\r\n\r\n", headers.join("\r\n")).as_bytes())
     }
 
-    /// Any bytes.
+    /// Sends any bytes.
     pub fn send(&self, bytes: &[u8]) -> Answer {
         let mut stream = TcpStream::connect(self.at).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        // It may answer, and close, before it has read all.
+        // The server may answer and close before it has read everything.
         let _ = stream.write_all(bytes);
         let mut all = Vec::new();
         let _ = stream.read_to_end(&mut all);
@@ -138,22 +138,22 @@ impl Client {
     }
 }
 
-/// Rows that are answered.
+/// Requests rows.
 pub fn arrow(client: &Client, path: &str) -> RecordBatch {
     let answer = client.get(path);
-    assert_eq!(answer.code, 200, "{path}: {}", answer.words());
+    assert_eq!(answer.code, 200, "{path}: {}", answer.text());
     assert_eq!(answer.header("content-type"), Some("application/vnd.apache.arrow.stream"));
     let body = answer.body;
     let mut reader = arrow_ipc::reader::StreamReader::try_new(&body[..], None).unwrap();
     reader.next().unwrap().unwrap()
 }
 
-/// A column of them.
+/// Returns a column of integers.
 pub fn longs(batch: &RecordBatch, name: &str) -> Vec<i64> {
     batch.column_by_name(name).unwrap().as_primitive::<Int64Type>().values().to_vec()
 }
 
-/// A column of words.
+/// Returns a column of texts.
 pub fn texts(batch: &RecordBatch, name: &str) -> Vec<Option<String>> {
     batch.column_by_name(name).unwrap().as_string::<i32>().iter().map(|t| t.map(str::to_owned)).collect()
 }

@@ -1,16 +1,16 @@
-//! hwloc's XML: `lstopo --of xml`, of versions 1, 2 and 3.
+//! Reads hwloc's XML (`lstopo --of xml`), versions 1, 2 and 3.
 //!
-//! The groups are taken from the objects' `cpuset`s rather than from the nesting, which changed between the versions (a NUMA
-//! node was a parent and is now a child). A kind of core is told by hwloc's `cpukind`s: the vendor's words `IntelCore` and
-//! `IntelAtom` decide; capacities and frequencies of a kind are facts of its CPUs and are judged as those of a kernel are.
-//! `forced_efficiency` (higher is faster) may be what an operating system or a user said, but also what hwloc concluded from
-//! frequencies when it exported, where favoured cores look like a kind of their own: it decides where nothing else does.
+//! The groups come from the `cpuset`s of the objects and not from the nesting, which changed between the versions (a NUMA node was a
+//! parent and is now a child). The kinds of core come from hwloc's `cpukind`s: the vendor's names `IntelCore` and `IntelAtom` decide.
+//! Capacities and frequencies of a kind become facts of its CPUs and are used like those of a kernel. `forced_efficiency` (higher is
+//! faster) may come from an operating system or a user, but hwloc may also have derived it from frequencies during the export, where
+//! favoured cores look like a separate kind. It is therefore only used if nothing else decides.
 //!
-//! A document with a DTD of its own is refused, so that no entity can multiply; nodes are counted.
+//! A document with its own DTD is refused, so that no entity can expand; the number of nodes is limited.
 
 use super::{all_from, bad};
 use crate::cpulist::{self, MAX_CPUS};
-use crate::header::spread;
+use crate::header::set_groups;
 use crate::judge::Ranked;
 use crate::machine::{Cpu, Machine, Source};
 use crate::user::BadMachine;
@@ -18,22 +18,20 @@ use model::CpuId;
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::BTreeSet;
 
-/// hwloc writes some ten nodes a CPU; this is enough for the largest machine.
-const MOST_NODES: u32 = 1 << 20;
-/// Kinds of core; hwloc itself knows of some five on a machine.
-const MOST_KINDS: usize = 64;
+/// The maximum number of nodes; hwloc writes about ten per CPU.
+const MAX_NODES: u32 = 1 << 20;
+/// The maximum number of kinds of core; hwloc knows machines with about five.
+const MAX_KINDS: usize = 64;
 
 pub(super) fn read(text: &str) -> Result<Machine, BadMachine> {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     let before_root = text.split("<topology").next().unwrap_or_default();
     if before_root.contains('[') || before_root.contains("<!ENTITY") {
-        return Err(bad("an XML with a DTD of its own, which hwloc never writes: refused"));
+        return Err(bad("an XML file with its own DTD, which hwloc never writes: refused"));
     }
-    let options = ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
-    let document = Document::parse_with_options(text, options).map_err(|why| BadMachine {
-        line: Some(why.pos().row as usize),
-        what: format!("not XML as hwloc writes it: {why}"),
-    })?;
+    let options = ParsingOptions { allow_dtd: true, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
+    let document = Document::parse_with_options(text, options)
+        .map_err(|why| BadMachine { line: Some(why.pos().row as usize), what: format!("invalid XML: {why}") })?;
     let tree = Tree { document: &document };
     let mut machine = tree.machine()?;
     machine.sources = all_from(Source::Hwloc, &machine.cpus);
@@ -45,11 +43,11 @@ pub(super) fn read(text: &str) -> Result<Machine, BadMachine> {
     Ok(machine.judged_by(ranked))
 }
 
-/// A kind of core, as hwloc tells it.
+/// A kind of core in hwloc's XML.
 struct Kind {
     cpus: Vec<CpuId>,
     efficiency: Option<u32>,
-    word: Option<String>,
+    vendor_name: Option<String>,
 }
 
 /// An object's number and its CPUs.
@@ -70,7 +68,7 @@ impl<'a, 'x> Tree<'a, 'x> {
         BadMachine { line: Some(line), what: what.into() }
     }
 
-    /// The CPUs of an attribute; none where it is absent.
+    /// Returns the CPUs of an attribute; none if it is missing.
     fn set(&self, node: Node<'_, '_>, name: &str) -> Result<Vec<CpuId>, BadMachine> {
         match node.attribute(name) {
             Some(text) => cpuset(text).ok_or_else(|| {
@@ -80,7 +78,7 @@ impl<'a, 'x> Tree<'a, 'x> {
         }
     }
 
-    /// The objects of a type, their number and their CPUs.
+    /// Returns the number and the CPUs of the objects of a type.
     fn groups(&self, is: impl Fn(&str, Node<'_, '_>) -> bool) -> Result<Vec<Group>, BadMachine> {
         let mut groups = Vec::new();
         for (_, node) in self.objects().filter(|(kind, node)| is(kind, *node)).take(MAX_CPUS as usize) {
@@ -95,14 +93,14 @@ impl<'a, 'x> Tree<'a, 'x> {
         let mut ids = BTreeSet::new();
         for (_, node) in self.objects().filter(|(kind, _)| *kind == "PU") {
             let id = node.attribute("os_index").and_then(|n| n.parse().ok()).filter(|n| *n < MAX_CPUS);
-            let id = id.ok_or_else(|| self.fail(node, "a PU without an os_index that is a CPU's number"))?;
+            let id = id.ok_or_else(|| self.fail(node, "a PU without a valid os_index"))?;
             ids.insert(CpuId(id));
         }
         let root = self.objects().find(|(kind, _)| *kind == "Machine").map(|(_, node)| node);
-        let root = root.ok_or_else(|| bad("an hwloc XML without a Machine in it"))?;
+        let root = root.ok_or_else(|| bad("an hwloc XML without a Machine object"))?;
         let (usable, complete) = (self.set(root, "cpuset")?, self.set(root, "complete_cpuset")?);
         if ids.is_empty() {
-            return Err(self.fail(root, "names no PUs: the topology was exported without its CPUs"));
+            return Err(self.fail(root, "no PUs: the topology was exported without CPUs"));
         }
         machine.cpus =
             ids.iter().chain(&complete).copied().collect::<BTreeSet<_>>().into_iter().map(Cpu::new).collect();
@@ -112,7 +110,7 @@ impl<'a, 'x> Tree<'a, 'x> {
         let out: Vec<CpuId> = machine.cpus.iter().filter(|c| !c.online).map(|c| c.id).collect();
         if !out.is_empty() {
             let out = cpulist::format(out);
-            machine.unknown.push(format!("CPU {out}: offline, or not allowed to the program that exported this"));
+            machine.unknown.push(format!("CPU {out}: offline, or not available to the program that exported this"));
         }
         self.places(&mut machine.cpus)?;
         let info = |name: &str| info(self.document, name).map(str::to_owned);
@@ -136,44 +134,44 @@ impl<'a, 'x> Tree<'a, 'x> {
         }
         for (number, of) in self.groups(|kind, _| kind == "Core")? {
             each(cpus, &of, |c| c.core = number);
-            spread(cpus, &[of], |c| &mut c.siblings);
+            set_groups(cpus, &[of], |c| &mut c.siblings);
         }
         for level in [2, 3] {
-            // Version 1 says `Cache` and the depth; an instruction cache has cache_type 2.
+            // Version 1 has `Cache` with a depth; an instruction cache has cache_type 2.
             let name = format!("L{level}Cache");
             let is = |kind: &str, n: Node<'_, '_>| {
                 let depth = n.attribute("depth").and_then(|d| d.parse::<u32>().ok());
                 kind == name || (kind == "Cache" && depth == Some(level) && n.attribute("cache_type") != Some("2"))
             };
             for (_, of) in self.groups(is)? {
-                spread(cpus, &[of], |c| if level == 2 { &mut c.l2 } else { &mut c.l3 });
+                set_groups(cpus, &[of], |c| if level == 2 { &mut c.l2 } else { &mut c.l3 });
             }
         }
         Ok(())
     }
 
-    /// The kinds of core; their words, capacities and frequencies become facts of their CPUs.
+    /// Returns the kinds of core; their names, capacities and frequencies become facts of their CPUs.
     fn kinds(&self, machine: &mut Machine) -> Result<Vec<Kind>, BadMachine> {
         let mut kinds = Vec::new();
         for node in self.document.descendants().filter(|n| n.has_tag_name("cpukind")) {
-            if kinds.len() >= MOST_KINDS {
-                return Err(self.fail(node, "more kinds of core than any machine has"));
+            if kinds.len() >= MAX_KINDS {
+                return Err(self.fail(node, "more kinds of core than possible"));
             }
-            let told = |name: &str| {
+            let info_value = |name: &str| {
                 let infos = node.children().filter(|n| n.has_tag_name("info"));
                 infos.filter(|n| n.attribute("name") == Some(name)).find_map(|n| n.attribute("value"))
             };
             let kind = Kind {
                 cpus: self.set(node, "cpuset")?,
                 efficiency: node.attribute("forced_efficiency").and_then(|n| n.parse().ok()),
-                word: told("CoreType").map(str::to_owned),
+                vendor_name: info_value("CoreType").map(str::to_owned),
             };
-            let khz = told("FrequencyMaxMHz").and_then(super::cpu_table::khz);
-            let capacity = told("LinuxCapacity").and_then(|n| n.parse::<u32>().ok()).filter(|n| *n <= 1024);
+            let khz = info_value("FrequencyMaxMHz").and_then(super::cpu_table::khz);
+            let capacity = info_value("LinuxCapacity").and_then(|n| n.parse::<u32>().ok()).filter(|n| *n <= 1024);
             each(&mut machine.cpus, &kind.cpus, |c| {
                 c.max_khz = c.max_khz.or(khz);
                 c.capacity = c.capacity.or(capacity);
-                c.vendor_type = c.vendor_type.take().or_else(|| kind.word.clone());
+                c.vendor_type = c.vendor_type.take().or_else(|| kind.vendor_name.clone());
             });
             kinds.push(kind);
         }
@@ -191,7 +189,7 @@ fn each(cpus: &mut [Cpu], of: &[CpuId], mut what: impl FnMut(&mut Cpu)) {
     }
 }
 
-/// The first `<info name=… value=…>` of a name that is not a kind's.
+/// Returns the value of the first `<info name=… value=…>` with a name.
 fn info<'a>(document: &'a Document<'_>, name: &str) -> Option<&'a str> {
     let infos = document.descendants().filter(|n| n.has_tag_name("info"));
     infos.filter(|n| n.attribute("name") == Some(name)).find_map(|n| n.attribute("value"))
@@ -201,30 +199,30 @@ fn x86(vendor: &str) -> bool {
     matches!(vendor.trim(), "GenuineIntel" | "AuthenticAMD" | "HygonGenuine" | "CentaurHauls" | "Shanghai")
 }
 
-/// The rank of each CPU's kind, by the vendor's words or else by efficiency.
+/// Returns the rank of each CPU's kind, by the vendor's names or else by efficiency.
 fn ranks(cpus: &[Cpu], kinds: &[Kind], notes: &mut Vec<String>) -> Option<Ranked> {
-    let intel = |kind: &Kind| match kind.word.as_deref() {
+    let intel = |kind: &Kind| match kind.vendor_name.as_deref() {
         Some("IntelAtom") => Some(0),
         Some("IntelCore") => Some(1),
         _ => None,
     };
-    let by_words = rank_by(cpus, kinds, true, &intel);
+    let by_vendor = rank_by(cpus, kinds, true, &intel);
     let by_efficiency = rank_by(cpus, kinds, false, &|k: &Kind| k.efficiency);
-    if let (Some(words), Some(told)) = (&by_words, &by_efficiency) {
-        // As far as the words say that one CPU is faster, the efficiency must not say the contrary.
-        let pairs: Vec<(u32, u32)> = words.rank.iter().zip(&told.rank).filter_map(|(a, b)| a.zip(*b)).collect();
-        let fastest_atom = pairs.iter().filter(|(word, _)| *word == 0).map(|(_, e)| *e).max();
-        let slowest_core = pairs.iter().filter(|(word, _)| *word == 1).map(|(_, e)| *e).min();
+    if let (Some(vendor), Some(efficiency)) = (&by_vendor, &by_efficiency) {
+        // Where the vendor's names order two CPUs, the efficiencies must not reverse the order.
+        let pairs: Vec<(u32, u32)> = vendor.rank.iter().zip(&efficiency.rank).filter_map(|(a, b)| a.zip(*b)).collect();
+        let fastest_atom = pairs.iter().filter(|(rank, _)| *rank == 0).map(|(_, e)| *e).max();
+        let slowest_core = pairs.iter().filter(|(rank, _)| *rank == 1).map(|(_, e)| *e).min();
         if fastest_atom >= slowest_core {
             notes
                 .push("hwloc: the efficiencies of the kinds contradict their names IntelAtom and IntelCore".to_owned());
         }
     }
-    by_words.or(by_efficiency)
+    by_vendor.or(by_efficiency)
 }
 
-/// Silent unless every kind has a rank and at least two differ.
-fn rank_by(cpus: &[Cpu], kinds: &[Kind], known: bool, of: &dyn Fn(&Kind) -> Option<u32>) -> Option<Ranked> {
+/// Returns the ranks by a value of each kind; `None` unless every kind has one and at least two differ.
+fn rank_by(cpus: &[Cpu], kinds: &[Kind], from_vendor: bool, of: &dyn Fn(&Kind) -> Option<u32>) -> Option<Ranked> {
     let values: Vec<u32> = kinds.iter().map(of).collect::<Option<_>>()?;
     let distinct: Vec<u32> = values.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
     let mut rank: Vec<Option<u32>> = vec![None; cpus.len()];
@@ -239,11 +237,10 @@ fn rank_by(cpus: &[Cpu], kinds: &[Kind], known: bool, of: &dyn Fn(&Kind) -> Opti
         }
     }
     let classes = u32::try_from(distinct.len()).ok().filter(|n| *n > 1)?;
-    Some(Ranked { known, source: Source::Hwloc, rank, classes, low_power: false })
+    Some(Ranked { from_vendor, source: Source::Hwloc, rank, classes, low_power: false })
 }
 
-/// hwloc's sets: words of 32 bits, the highest first, `0x000000ff,0xffffffff`. The infinite ones (`0xf...f`) say nothing of
-/// a machine and are refused as everything else.
+/// Parses a set of hwloc: 32-bit words, the highest first, `0x000000ff,0xffffffff`. Infinite sets (`0xf...f`) are refused.
 fn cpuset(text: &str) -> Option<Vec<CpuId>> {
     let words: Vec<&str> = text.split(',').map(str::trim).collect();
     if words.len() > MAX_CPUS as usize / 32 {
@@ -251,7 +248,7 @@ fn cpuset(text: &str) -> Option<Vec<CpuId>> {
     }
     let mut ids = Vec::new();
     for (at, word) in (0_u32..).zip(words.iter().rev()) {
-        // Words of zeros are left empty between commas.
+        // Words of zeros are empty.
         let bits = match word.strip_prefix("0x").unwrap_or(word) {
             "" => 0,
             hex => u32::from_str_radix(hex, 16).ok()?,
@@ -266,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sets_of_words() {
+    fn cpusets_are_parsed() {
         let ids = |text| cpuset(text).map(cpulist::format);
         assert_eq!(ids("0x0000000f"), Some("0-3".to_owned()));
         assert_eq!(ids("0x00000001,,0x80000000"), Some("31,64".to_owned()));

@@ -1,26 +1,26 @@
-//! `lscpu`: its summary as text or JSON, and its tables.
+//! Reads the output of `lscpu`: its summary as text or JSON, and its tables.
 //!
-//! The summary counts threads, cores and caches but does not say whose they are, and its frequencies are those of a kind of
-//! core, not of a CPU: what follows from the counts alone (one thread a core, one socket) is taken, the rest is said to be
-//! unknown. The tables (`-e`, `-p`) tell each CPU's place.
+//! The summary has the numbers of threads, cores and caches, but not the CPUs they belong to, and its frequencies are per kind of core,
+//! not per CPU. Only what follows from the numbers (one thread per core, one socket) is used; the rest is reported as unknown. The
+//! tables (`-e`, `-p`) have the position of each CPU.
 
 use super::cpu_table::Table;
 use super::{all_from, bad, of_json};
 use crate::cpulist;
-use crate::header::spread;
+use crate::header::set_groups;
 use crate::machine::{Cpu, Machine, Source};
 use crate::user::BadMachine;
 use model::CpuId;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Lines of a summary; a real one has about sixty.
-const MOST_LINES: usize = 10_000;
+/// The maximum number of lines of a summary; a real one has about sixty.
+const MAX_LINES: usize = 10_000;
 
-/// Names and values, in order.
+/// The names and values of a summary, in order.
 type Summary = Vec<(String, String)>;
 
-/// `lscpu -J`, `lscpu -J -e`.
+/// Reads `lscpu -J` or `lscpu -J -e`.
 pub(super) fn read_json(text: &str) -> Result<Machine, BadMachine> {
     let json: Value = serde_json::from_str(text).map_err(|why| of_json(&why))?;
     let mut summary = Summary::new();
@@ -34,10 +34,10 @@ pub(super) fn read_json(text: &str) -> Result<Machine, BadMachine> {
     machine(&summary, &table)
 }
 
-/// `lscpu`, `lscpu -e`, `lscpu -p`, or several of them behind each other.
+/// Reads `lscpu`, `lscpu -e`, `lscpu -p`, or several of them in one file.
 pub(super) fn read_text(text: &str) -> Result<Machine, BadMachine> {
     let pair = |line: &str| line.split_once(':').map(|(k, v)| (k.trim().to_owned(), v.trim().to_owned()));
-    let lines = text.lines().take_while(|l| !super::cpu_table::is_header(l)).take(MOST_LINES);
+    let lines = text.lines().take_while(|l| !super::cpu_table::is_header(l)).take(MAX_LINES);
     machine(&lines.filter_map(pair).collect(), &Table::of_text(text))
 }
 
@@ -50,9 +50,9 @@ fn word(value: &Value) -> String {
     }
 }
 
-/// Newer versions nest the fields; serde_json bounds how deep.
+/// Flattens the fields, which newer versions nest; serde_json limits the depth.
 fn flatten(fields: &[Value], out: &mut Summary) {
-    for field in fields.iter().take(MOST_LINES) {
+    for field in fields.iter().take(MAX_LINES) {
         if let (Some(name), Some(data)) = (field.get("field").and_then(Value::as_str), field.get("data")) {
             out.push((name.trim().trim_end_matches(':').to_owned(), word(data)));
         }
@@ -65,7 +65,7 @@ fn flatten(fields: &[Value], out: &mut Summary) {
 fn machine(summary: &Summary, table: &Table) -> Result<Machine, BadMachine> {
     let mut machine = if table.is_empty() { of_summary(summary)? } else { table.machine()? };
     if machine.cpus.is_empty() {
-        return Err(bad("lscpu's output without any CPU: neither `CPU(s)` nor a table names one"));
+        return Err(bad("lscpu's output has no CPU: neither `CPU(s)` nor a table"));
     }
     let text = |name: &str| value(summary, name).map(str::to_owned).filter(|t| t != "-");
     machine.arch = text("Architecture");
@@ -74,7 +74,9 @@ fn machine(summary: &Summary, table: &Table) -> Result<Machine, BadMachine> {
         summary.iter().filter(|(k, _)| k == "Model name").map(|(_, v)| v.as_str()).filter(|v| *v != "-").collect();
     if kinds.len() > 1 {
         let kinds: Vec<&str> = kinds.into_iter().collect();
-        machine.unknown.push(format!("which CPU is of which kind: lscpu names {} kinds, not whose", kinds.join(", ")));
+        machine
+            .unknown
+            .push(format!("the kind of each CPU: lscpu lists the kinds {}, but not their CPUs", kinds.join(", ")));
         machine.model_name = None;
     }
     Ok(machine.judged(&[]))
@@ -96,7 +98,7 @@ fn of_summary(summary: &Summary) -> Result<Machine, BadMachine> {
     match count {
         Some(count) if ids.is_empty() => ids.extend((0..count).map(CpuId)),
         Some(count) if count as usize != ids.len() => {
-            unknown.push(format!("lscpu counts {count} CPUs and names {}", ids.len()));
+            unknown.push(format!("lscpu counts {count} CPUs but lists {}", ids.len()));
         }
         _ => {}
     }
@@ -117,9 +119,9 @@ fn of_summary(summary: &Summary) -> Result<Machine, BadMachine> {
         summary.iter().filter(|(k, _)| k == "Thread(s) per core").map(|(_, v)| v.as_str()).collect();
     if !threads.is_empty() && threads.iter().all(|n| *n == "1") {
         let single: Vec<Vec<CpuId>> = cpus.iter().filter(|c| c.online).map(|c| vec![c.id]).collect();
-        spread(&mut cpus, &single, |c| &mut c.siblings);
+        set_groups(&mut cpus, &single, |c| &mut c.siblings);
     } else {
-        unknown.push("which CPUs are threads of one core: lscpu's summary does not say, `lscpu -J -e` does".to_owned());
+        unknown.push("the threads of each core: not in lscpu's summary, use `lscpu -J -e`".to_owned());
     }
     let sources = all_from(Source::Lscpu, &cpus);
     Ok(Machine { cpus, sources, unknown, ..Machine::default() })

@@ -1,13 +1,13 @@
-//! Machines as other tools describe them. Which tool wrote a text is told from the text, never from the name of its file.
+//! Reads machines described by other tools. The format is detected from the text, never from the name of the file.
 //!
-//! | text | written by | tells |
+//! | text | written by | contains |
 //! |---|---|---|
 //! | hwloc XML, versions 1 to 3 | `lstopo --of xml` | packages, dies, caches, cores, nodes, kinds of core |
 //! | a table of CPUs | `lscpu -e`, `lscpu -p`, `lscpu -J -e` | sockets, cores, caches, nodes, frequencies |
-//! | a summary | `lscpu`, `lscpu -J` | which CPUs there are, nodes; of cores only how many |
+//! | a summary | `lscpu`, `lscpu -J` | CPU numbers, nodes, the number of cores |
 //! | `/proc/cpuinfo` | the kernel | x86: packages and cores; Arm: each core's name |
 //! | a platform's YAML | LISA (`plat_info.yml`) | capacities, frequencies, frequency domains |
-//! | the JSON of `corewise topo --json` | corewise | everything that is in it |
+//! | the JSON of `corewise topo --json` | corewise | everything |
 //! | TOML | the user | see [`Machine::from_user`] |
 
 mod cpu_table;
@@ -25,14 +25,14 @@ use crate::user::BadMachine;
 use model::CpuId;
 use std::collections::BTreeMap;
 
-/// Where in a text its kind must show.
-const HEAD: usize = 8192;
+/// The number of bytes in which the format must be recognisable.
+const HEAD_BYTES: usize = 8192;
 
-/// Who wrote a text.
+/// The format of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Hwloc,
-    Ours,
+    CorewiseJson,
     LscpuJson,
     Lscpu,
     CpuInfo,
@@ -40,11 +40,11 @@ enum Kind {
 }
 
 impl Kind {
-    /// Whose words a text is in; `None` where it is in none of those known (or in the user's own).
+    /// Detects the format of a text; `None` if it is unknown, or the user's TOML.
     fn of(text: &str) -> Option<Self> {
         let start = text.trim_start_matches('\u{feff}').trim_start();
-        // Descriptions say what they are early; a trace of gigabytes is not searched.
-        let end = start.char_indices().map(|(at, _)| at).find(|at| *at >= HEAD).unwrap_or(start.len());
+        // A description is recognisable by its beginning; a large trace is not searched.
+        let end = start.char_indices().map(|(at, _)| at).find(|at| *at >= HEAD_BYTES).unwrap_or(start.len());
         let head = start.get(..end).unwrap_or_default();
         if start.starts_with('<') {
             return head.contains("<topology").then_some(Self::Hwloc);
@@ -52,7 +52,7 @@ impl Kind {
         if start.starts_with('{') {
             let has = |key: &str| head.contains(key);
             return if has("\"model_name\"") && has("\"cpus\"") {
-                Some(Self::Ours)
+                Some(Self::CorewiseJson)
             } else {
                 (has("\"lscpu\"") || (has("\"cpus\"") && has("\"cpu\""))).then_some(Self::LscpuJson)
             };
@@ -71,30 +71,30 @@ impl Kind {
     }
 }
 
-/// Whether a text describes a machine in the words of another tool or of the user (TOML with `[[cpus]]`), so that it is
-/// no trace; its first few kilobytes are enough.
+/// Returns whether a text describes a machine in a format of another tool or as the user's TOML (with `[[cpus]]`), and is not a trace.
+/// The first few kilobytes are enough.
 #[must_use]
 pub fn is_description(text: &str) -> bool {
     Kind::of(text).is_some() || text.lines().take(1000).any(|l| l.trim_start().starts_with("[[cpus]]"))
 }
 
 impl Machine {
-    /// Reads a description by whichever tool: hwloc's XML, `lscpu` in its several outputs, `/proc/cpuinfo`, LISA's platform
-    /// file, our own JSON, or else the user's TOML ([`Machine::from_user`]).
+    /// Reads a description of a supported tool: hwloc's XML, `lscpu`'s outputs, `/proc/cpuinfo`, LISA's platform file, corewise's JSON, or
+    /// else the user's TOML ([`Machine::from_user`]).
     ///
     /// # Errors
-    /// With the line where there is one, and what is wrong.
+    /// If the text is invalid, with the line if known.
     pub fn from_text(text: &str) -> Result<Self, BadMachine> {
         match Kind::of(text) {
             Some(Kind::Hwloc) => hwloc::read(text),
-            Some(Kind::Ours) => ours(text),
+            Some(Kind::CorewiseJson) => read_json(text),
             Some(Kind::LscpuJson) => lscpu::read_json(text),
             Some(Kind::Lscpu) => lscpu::read_text(text),
             Some(Kind::CpuInfo) => of_cpuinfo(text),
             Some(Kind::PlatInfo) => plat_info::read(text),
             None => match text.trim_start().chars().next() {
-                Some('<') => Err(bad("an XML file, but not hwloc's: no <topology> is in it")),
-                Some('{') => Err(bad("a JSON file that neither `lscpu -J` nor `corewise topo --json` wrote")),
+                Some('<') => Err(bad("an XML file, but not from hwloc: it has no <topology>")),
+                Some('{') => Err(bad("a JSON file, but neither from `lscpu -J` nor from `corewise topo --json`")),
                 _ => Self::from_user(text),
             },
         }
@@ -105,22 +105,22 @@ fn bad(what: impl Into<String>) -> BadMachine {
     BadMachine { line: None, what: what.into() }
 }
 
-/// `/proc/cpuinfo` alone: a tree with nothing else in it.
+/// Reads a `/proc/cpuinfo` without any other file.
 fn of_cpuinfo(text: &str) -> Result<Machine, BadMachine> {
     let files = BTreeMap::from([("/proc/cpuinfo", text)]);
     let machine = Machine::from_sysfs(&files);
     if machine.cpus.is_empty() { Err(bad("a /proc/cpuinfo without any `processor`")) } else { Ok(machine) }
 }
 
-/// What `corewise topo --json` wrote, taken as it is where it is sound.
-fn ours(text: &str) -> Result<Machine, BadMachine> {
+/// Reads the JSON of `corewise topo --json`, and checks that it is consistent.
+fn read_json(text: &str) -> Result<Machine, BadMachine> {
     let machine: Machine = serde_json::from_str(text).map_err(|why| of_json(&why))?;
     let classes = machine.class_names.len();
     let sorted = machine.cpus.is_sorted_by(|a, b| a.id < b.id);
     let possible = machine.cpus.iter().all(|c| c.id.0 < crate::cpulist::MAX_CPUS);
     let classed = machine.class.iter().flat_map(|j| std::iter::once(&j.best).chain(&j.against));
     if !sorted || !possible {
-        return Err(bad("the CPUs of `cpus` are not in the order of their `id`, or beyond belief"));
+        return Err(bad("the CPUs in `cpus` are not in order of `id`, or have too large numbers"));
     }
     if machine.class.len() != machine.cpus.len() || !classed.into_iter().all(|c| (c.value as usize) < classes) {
         return Err(bad("`class` and `class_names` do not match `cpus`"));
@@ -130,11 +130,11 @@ fn ours(text: &str) -> Result<Machine, BadMachine> {
 
 fn of_json(why: &serde_json::Error) -> BadMachine {
     let line = why.line();
-    BadMachine { line: (line > 0).then_some(line), what: format!("not the JSON that was expected: {why}") }
+    BadMachine { line: (line > 0).then_some(line), what: format!("invalid JSON: {why}") }
 }
 
-/// Gathers CPUs that have the same key; those without one are in no group.
-fn alike<K: Ord>(of: impl Iterator<Item = (CpuId, Option<K>)>) -> Vec<Vec<CpuId>> {
+/// Groups the CPUs with the same key; CPUs without a key are in no group.
+fn group_by_key<K: Ord>(of: impl Iterator<Item = (CpuId, Option<K>)>) -> Vec<Vec<CpuId>> {
     let mut groups: BTreeMap<K, Vec<CpuId>> = BTreeMap::new();
     for (id, key) in of {
         if let Some(key) = key {
@@ -144,8 +144,8 @@ fn alike<K: Ord>(of: impl Iterator<Item = (CpuId, Option<K>)>) -> Vec<Vec<CpuId>
     groups.into_values().collect()
 }
 
-/// Every fact that any CPU has, by one source.
+/// Returns the facts that any CPU has, all with one source.
 fn all_from(source: Source, cpus: &[Cpu]) -> BTreeMap<Fact, Source> {
-    let known = |fact: &Fact| cpus.iter().any(|c| c.knows(*fact));
+    let known = |fact: &Fact| cpus.iter().any(|c| c.has(*fact));
     Fact::ALL.into_iter().filter(known).map(|fact| (fact, source)).collect()
 }

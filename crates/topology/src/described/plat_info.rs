@@ -1,7 +1,7 @@
-//! LISA's platform files, `plat_info.yml`: capacities, frequencies and frequency domains as devlib read them on the target.
+//! Reads LISA's platform files, `plat_info.yml`: capacities, frequencies and frequency domains, as read by devlib on the target.
 //!
-//! The file stores Python objects (`!!python/object:…`); they are read as the texts that they are. A capacity that LISA
-//! measured itself (`rtapp`) is told where it differs from the kernel's (`orig`), which counts.
+//! The file has Python objects (`!!python/object:…`), which are read as texts. The kernel's capacity (`orig`) is used; a note is added if
+//! LISA's own measurement (`rtapp`) differs.
 
 use super::yaml::{self, Node};
 use super::{all_from, bad};
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn read(text: &str) -> Result<Machine, BadMachine> {
     let tree = yaml::read(text)?;
-    // The values stand in `platform-info: conf:`, or as they are in older and in hand-made files.
+    // The values are in `platform-info: conf:`, or at the top level in older and hand-written files.
     let mut conf = &tree;
     for level in ["platform-info", "conf"] {
         conf = conf.get(level).unwrap_or(conf);
@@ -28,7 +28,7 @@ pub(super) fn read(text: &str) -> Result<Machine, BadMachine> {
     let count = conf.get("cpus-count").and_then(Node::number).filter(|n| *n <= MAX_CPUS);
     ids.extend((0..count.unwrap_or(0)).map(CpuId));
     if ids.is_empty() {
-        return Err(bad("a platform file without any CPU: no cpu-capacities, freqs or cpus-count in it"));
+        return Err(bad("a platform file without CPUs: it has no cpu-capacities, freqs or cpus-count"));
     }
     let mut machine = Machine { cpus: ids.into_iter().map(Cpu::new).collect(), ..Machine::default() };
     for cpu in &mut machine.cpus {
@@ -47,7 +47,7 @@ pub(super) fn read(text: &str) -> Result<Machine, BadMachine> {
     Ok(machine.judged(&[]))
 }
 
-/// `0: 446`.
+/// Reads entries such as `0: 446`.
 fn by_cpu(node: &Node) -> BTreeMap<CpuId, u32> {
     node.entries().iter().filter_map(|(cpu, value)| Some((id(cpu)?, value.number()?))).collect()
 }
@@ -56,7 +56,7 @@ fn id(node: &Node) -> Option<CpuId> {
     node.number().filter(|n| *n < MAX_CPUS).map(CpuId)
 }
 
-/// `0: [450000, 850000]`, in kHz.
+/// Reads the highest frequency of `0: [450000, 850000]`, in kHz.
 fn highest((cpu, list): &(Node, Node)) -> Option<(CpuId, u32)> {
     Some((id(cpu)?, list.items().iter().filter_map(Node::number).max()?))
 }
@@ -68,9 +68,9 @@ fn list(node: &Node) -> Vec<CpuId> {
 fn notes(conf: &Node, capacities: &BTreeMap<CpuId, u32>, domains: &[Vec<CpuId>]) -> Vec<String> {
     let mut notes = Vec::new();
     let measured = conf.get("cpu-capacities").and_then(|c| c.get("rtapp")).map(by_cpu).unwrap_or_default();
-    for (cpu, told) in measured.iter().filter(|(cpu, told)| capacities.get(cpu).is_some_and(|c| c != *told)) {
+    for (cpu, own) in measured.iter().filter(|(cpu, own)| capacities.get(cpu).is_some_and(|c| c != *own)) {
         let kernel = capacities.get(cpu).copied().unwrap_or(0);
-        notes.push(format!("capacity of CPU {}: LISA measured {told}, the kernel said {kernel}", cpu.0));
+        notes.push(format!("capacity of CPU {}: {kernel} from the kernel is used, LISA measured {own}", cpu.0));
     }
     if domains.len() > 1 {
         let domains: Vec<String> = domains.iter().map(|d| cpulist::format(d.iter().copied())).collect();

@@ -1,18 +1,17 @@
-//! YAML as a small tree of texts: tags are not obeyed, and of aliases only those of texts and of plain lists of texts are
-//! followed, counted as if they were written out, so that nothing can multiply; what stands deeper or is more than a
-//! description needs is refused.
+//! Reads YAML as a small tree of texts. Tags are ignored. Only aliases of texts and of plain lists of texts are followed, and they count
+//! as if written out, so that nothing can expand. Documents that are deeper or larger than a description needs are refused.
 
 use super::bad;
 use crate::user::BadMachine;
 use saphyr_parser::{Event, Parser};
 use std::collections::HashMap;
 
-/// How deep values may stand; LISA's platform files, whose energy model refers to itself, stand 20 deep.
-const DEEPEST: usize = 128;
-/// Values in all; LISA's file of a board of 6 CPUs has 500.
-const MOST_NODES: usize = 1 << 18;
-/// Bytes of a text that aliases may repeat.
-const LONGEST: usize = 64;
+/// The maximum depth; LISA's platform files, whose energy model refers to itself, have a depth of 20.
+const MAX_DEPTH: usize = 128;
+/// The maximum number of values; LISA's file for a board with 6 CPUs has 500.
+const MAX_NODES: usize = 1 << 18;
+/// The maximum length of a text that aliases may repeat.
+const MAX_ALIAS_BYTES: usize = 64;
 
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,12 +19,12 @@ pub(super) enum Node {
     Text(String),
     List(Vec<Node>),
     Map(Vec<(Node, Node)>),
-    /// A value that stands elsewhere in the document and is more than a list of texts.
+    /// An alias of a value that is more than a list of texts.
     Alias,
 }
 
 impl Node {
-    /// The value of a key.
+    /// Returns the value of a key.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
         self.entries().iter().find(|(k, _)| k.text() == Some(key)).map(|(_, value)| value)
     }
@@ -46,9 +45,9 @@ impl Node {
         self.text()?.parse().ok()
     }
 
-    /// How many values a plain text or list of texts is.
+    /// Returns the number of values of a short text or a list of short texts.
     fn plain(&self) -> Option<usize> {
-        let short = |node: &Self| node.text().is_some_and(|text| text.len() <= LONGEST);
+        let short = |node: &Self| node.text().is_some_and(|text| text.len() <= MAX_ALIAS_BYTES);
         match self {
             Self::Text(_) if short(self) => Some(1),
             Self::List(items) if items.iter().all(short) => Some(items.len() + 1),
@@ -57,9 +56,9 @@ impl Node {
     }
 }
 
-/// A list or map that is not yet closed.
+/// A list or map that is still open.
 enum Open {
-    /// With the number by which aliases name it; 0 for none.
+    /// A list, with the number that aliases use for it; 0 for none.
     List(Vec<Node>, usize),
     Map(Vec<(Node, Node)>, Option<Node>),
 }
@@ -83,7 +82,7 @@ impl Open {
     }
 }
 
-/// The first document of a text.
+/// Reads the first document of a text.
 pub(super) fn read(text: &str) -> Result<Node, BadMachine> {
     let mut open: Vec<Open> = Vec::new();
     let mut anchors: HashMap<usize, Node> = HashMap::new();
@@ -91,11 +90,11 @@ pub(super) fn read(text: &str) -> Result<Node, BadMachine> {
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|why| BadMachine {
             line: Some(why.marker().line()),
-            what: format!("not YAML as LISA writes it: {}", why.info()),
+            what: format!("invalid YAML: {}", why.info()),
         })?;
         count += 1;
-        if count > MOST_NODES || open.len() > DEEPEST {
-            return Err(BadMachine { line: Some(span.start.line()), what: "more YAML than a platform needs".into() });
+        if count > MAX_NODES || open.len() > MAX_DEPTH {
+            return Err(BadMachine { line: Some(span.start.line()), what: "too much YAML for a platform file".into() });
         }
         let node = match event {
             Event::SequenceStart(anchor, _) => {
@@ -129,7 +128,7 @@ pub(super) fn read(text: &str) -> Result<Node, BadMachine> {
             None => return Ok(node),
         }
     }
-    Err(bad("a YAML file with nothing in it"))
+    Err(bad("an empty YAML file"))
 }
 
 #[cfg(test)]
@@ -138,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tags_are_not_obeyed_and_aliases_hardly_followed() {
+    fn tags_are_ignored_and_few_aliases_are_followed() {
         let tree = read("a: &me !!python/object:x.Y\n  b: &id [1, 2]\n  c: *id\n  d: *me\n0: null\n").unwrap();
         let a = tree.get("a").unwrap();
         assert_eq!(a.get("b").unwrap().items().len(), 2);
@@ -148,9 +147,9 @@ mod tests {
     }
 
     #[test]
-    fn towers_and_bombs_are_refused() {
-        for tower in ["[".repeat(100_000), "{a: ".repeat(100_000), "- ".repeat(100_000)] {
-            let why = read(&tower).unwrap_err().to_string();
+    fn deep_nesting_is_refused_and_aliases_do_not_expand() {
+        for deep in ["[".repeat(100_000), "{a: ".repeat(100_000), "- ".repeat(100_000)] {
+            let why = read(&deep).unwrap_err().to_string();
             assert!(why.len() > 20, "{why}");
         }
         let mut bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n".to_owned();

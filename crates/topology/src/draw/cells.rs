@@ -1,19 +1,19 @@
-//! The leaves of the drawing: a line for each type of core, a box for each L2 cache.
+//! Draws the leaves: a line for each type of core, a box for each L2 cache.
 
 use crate::machine::{Cpu, Machine};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Columns of the drawing.
+/// The width of the drawing in columns.
 pub(super) const WIDTH: usize = 100;
-/// Between the words of a line and its boxes, so that a wrapped line finds the column again.
+/// Separates the words of a line from its boxes, to align wrapped lines.
 const GAP: char = '\t';
-/// Equal boxes in a row beyond this many are told as a range.
-const MOST_BOXES: usize = 8;
+/// More equal boxes in a row than this are drawn as a range.
+const MAX_BOXES: usize = 8;
 
 /// A box: the cores that share an L2, each with its threads.
 type Cell = Vec<Vec<u32>>;
 
-/// A line for each type of core among `cpus`, fastest first; the columns of all lines are aligned.
+/// Returns a line for each type of core among `cpus`, fastest first, with aligned columns.
 pub(super) fn lines(machine: &Machine, cpus: &[&Cpu]) -> Vec<String> {
     let mut kinds: BTreeMap<(std::cmp::Reverse<u32>, &str), Vec<&Cpu>> = BTreeMap::new();
     for cpu in cpus {
@@ -58,10 +58,10 @@ fn boxes(cpus: &[&Cpu]) -> String {
     let mut shown: Vec<String> = Vec::new();
     let mut rest = cells.as_slice();
     while let [first, ..] = rest {
-        let run = even(rest);
+        let run = equal_boxes(rest);
         let (this, after) = rest.split_at(run);
         match this {
-            [_, .., last] if run > MOST_BOXES => {
+            [_, .., last] if run > MAX_BOXES => {
                 let second = this.get(1).map_or_else(String::new, |c| drawn(c, framed));
                 shown.push(format!("{} {second} .. {} ({run})", drawn(first, framed), drawn(last, framed)));
             }
@@ -72,12 +72,12 @@ fn boxes(cpus: &[&Cpu]) -> String {
     shown.join(" ")
 }
 
-/// How many cells from the first on are alike, each further by the same step.
-fn even(cells: &[Cell]) -> usize {
+/// Returns the number of cells, from the first on, that are equal except for a constant step in their numbers.
+fn equal_boxes(cells: &[Cell]) -> usize {
     let step = |a: &Cell, b: &Cell| -> Option<u32> {
-        let alike = a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x.len() == y.len());
+        let same_shape = a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x.len() == y.len());
         let mut steps = a.iter().flatten().zip(b.iter().flatten()).map(|(x, y)| y.checked_sub(*x));
-        let first = steps.next().flatten().filter(|_| alike)?;
+        let first = steps.next().flatten().filter(|_| same_shape)?;
         steps.all(|s| s == Some(first)).then_some(first)
     };
     let pairs = cells.iter().zip(cells.iter().skip(1));
@@ -94,14 +94,14 @@ fn drawn(cell: &Cell, framed: bool) -> String {
     if framed { format!("[{cores}]") } else { cores }
 }
 
-/// A line broken between boxes where it would pass [`WIDTH`], the boxes aligned.
+/// Breaks a line between boxes if it is longer than [`WIDTH`], and aligns the boxes.
 pub(super) fn wrapped(line: &str, indent: usize) -> Vec<String> {
     let Some((words, boxes)) = line.split_once(GAP) else { return vec![line.to_owned()] };
     let margin = words.chars().count() + 2;
     let room = WIDTH.saturating_sub(indent + margin).max(20);
-    // A box is not broken unless it is wider than a line.
-    let whole = boxes.split_inclusive(']').map(|b| if b.len() > room { b.split(' ').collect() } else { vec![b] });
-    let parts = if boxes.contains(']') { whole.flatten().collect() } else { boxes.split(' ').collect::<Vec<_>>() };
+    // A box is only split if it is wider than a line.
+    let unbroken = boxes.split_inclusive(']').map(|b| if b.len() > room { b.split(' ').collect() } else { vec![b] });
+    let parts = if boxes.contains(']') { unbroken.flatten().collect() } else { boxes.split(' ').collect::<Vec<_>>() };
     let mut out: Vec<String> = Vec::new();
     let mut line = String::new();
     for part in parts.into_iter().map(str::trim).filter(|p| !p.is_empty()) {

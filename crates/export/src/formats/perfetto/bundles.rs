@@ -1,4 +1,4 @@
-//! Events of the kernel, gathered by CPU into bundles.
+//! Events of the kernel, collected into one bundle per CPU.
 
 use super::proto::{Begun, Proto};
 use model::{CpuId, Ns};
@@ -30,7 +30,7 @@ mod generic {
 
 /// The value of a note's field.
 #[derive(Clone, Copy)]
-pub(crate) enum Told<'a> {
+pub(crate) enum FieldValue<'a> {
     Int(i64),
     Text(&'a str),
 }
@@ -53,7 +53,7 @@ impl Bundles {
         &mut all[place].1
     }
 
-    /// Begins an event: who was current where it was written (`None`: not told), and the field of its kind.
+    /// Begins an event: the thread that was current where it was written (`None`: not recorded), and the field of its kind.
     #[inline]
     pub(crate) fn event(&mut self, cpu: CpuId, at: Ns, current: Option<i32>, kind: u32, body: impl FnOnce(&mut Proto)) {
         let p = self.of(cpu);
@@ -68,23 +68,23 @@ impl Bundles {
         p.end(whole);
     }
 
-    /// An event of corewise's own, as a generic one of the kernel: a name, and fields.
-    pub(crate) fn note(&mut self, cpu: CpuId, at: Ns, name: &str, fields: &[(&str, Told<'_>)]) {
+    /// Writes a note: a generic event of the kernel with a name and fields.
+    pub(crate) fn note(&mut self, cpu: CpuId, at: Ns, name: &str, fields: &[(&str, FieldValue<'_>)]) {
         self.event(cpu, at, None, event::GENERIC, |p| {
             p.text(generic::NAME, name);
             for (name, value) in fields {
                 let field = p.begin(generic::FIELD);
                 p.text(generic::FIELD_NAME, name);
                 match value {
-                    Told::Int(v) => p.int(generic::INT, *v),
-                    Told::Text(v) => p.text(generic::TEXT, v),
+                    FieldValue::Int(v) => p.int(generic::INT, *v),
+                    FieldValue::Text(v) => p.text(generic::TEXT, v),
                 }
                 p.end(field);
             }
         });
     }
 
-    /// Writes what there is as packets, and empties it.
+    /// Writes the bundles as packets, and empties them.
     pub(crate) fn flush(&mut self, to: &mut Proto) {
         for (cpu, events) in self.all.iter_mut().filter(|(_, e)| !e.bytes.is_empty()) {
             let mut head = Proto::default();

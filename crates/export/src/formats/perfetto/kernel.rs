@@ -1,10 +1,11 @@
-//! What the kernel's own tracepoints carry: switches, wakings, migrations, idle states, frequencies, interrupts, lives.
+//! Events that the kernel's own tracepoints can represent: switches, wakings, migrations, idle states, frequencies, interrupts, forks
+//! and exits.
 
 use super::Pen;
-use super::bundles::Told::{Int, Text};
+use super::bundles::FieldValue::{Int, Text};
 use model::{CpuId, Event, IrqKind, NameId, Ns, Pid, Prio, Switch, SwitchOut, Tid, Wake, WakeKind};
 
-/// Fields of `ftrace/ftrace_event.proto`; those of the events stand in `ftrace/{sched,power,irq,task}.proto`.
+/// Fields of `ftrace/ftrace_event.proto`; those of the events are in `ftrace/{sched,power,irq,task}.proto`.
 mod kind {
     pub(super) const SWITCH: u32 = 4;
     pub(super) const FREQUENCY: u32 = 11;
@@ -23,12 +24,12 @@ mod kind {
     pub(super) const MIGRATE: u32 = 491;
 }
 
-/// `CLONE_THREAD`: the new task is a thread of its maker's process.
+/// `CLONE_THREAD`: the new task is a thread of its creator's process.
 const CLONE_THREAD: u64 = 0x1_0000;
 
-/// The number that Linux since 4.14 writes for a state, and whether it says all that is known of it.
-fn number(out: SwitchOut, letter: u8) -> (u32, bool) {
-    let number = match (out, letter) {
+/// Returns the number that Linux writes for a state since 4.14, and whether the number says everything that is known.
+fn number(out: SwitchOut, state_letter: u8) -> (u32, bool) {
+    let number = match (out, state_letter) {
         (SwitchOut::Runnable, _) => 0,
         (SwitchOut::PreemptedToUser | SwitchOut::Yielded | SwitchOut::Throttled | SwitchOut::GaveWay, _) => {
             return (0, false);
@@ -43,7 +44,7 @@ fn number(out: SwitchOut, letter: u8) -> (u32, bool) {
         (SwitchOut::Blocked, b'P') => 64,
         (SwitchOut::Blocked, b'I') => 128,
         (SwitchOut::Exited, _) => return (16, false),
-        (SwitchOut::Blocked | SwitchOut::Untold, _) => return (1, false),
+        (SwitchOut::Blocked | SwitchOut::NotRecorded, _) => return (1, false),
     };
     (number, true)
 }
@@ -58,31 +59,31 @@ fn word(out: SwitchOut) -> &'static str {
         SwitchOut::GaveWay => "gave_way",
         SwitchOut::Blocked => "blocked",
         SwitchOut::Exited => "exited",
-        SwitchOut::Untold => "untold",
+        SwitchOut::NotRecorded => "not_recorded",
     }
 }
 
-/// A priority, where told.
-fn told(prio: Prio) -> Option<i64> {
+/// A priority, if recorded.
+fn recorded(prio: Prio) -> Option<i64> {
     prio.get().map(i64::from)
 }
 
 impl Pen<'_> {
-    /// The note on a switch stands before it.
+    /// The note on a switch precedes it.
     pub(super) fn switch(&mut self, e: &Event, at: Ns, s: &Switch, names: &[Box<str>]) {
         if e.cpu == CpuId::UNKNOWN {
             return self.switch_nowhere(at, s);
         }
-        let (state, exact) = number(s.out, s.letter);
+        let (state, exact) = number(s.out, s.state_letter);
         let mut fields = Vec::new();
         fields.extend(s.prev_exec.get().map(|exec| ("exec", Int(exec.0))));
         if s.prev_state != state {
             fields.push(("state", Int(i64::from(s.prev_state))));
         }
-        let letter = char::from(s.letter).to_string();
+        let state_letter = char::from(s.state_letter).to_string();
         if !exact {
             fields.push(("out", Text(word(s.out))));
-            fields.push(("letter", Text(&letter)));
+            fields.push(("state_letter", Text(&state_letter)));
         }
         if s.prev == Tid::UNKNOWN {
             fields.push(("prev", Int(-1)));
@@ -93,7 +94,7 @@ impl Pen<'_> {
         if !fields.is_empty() {
             self.bundles.note(e.cpu, at, "corewise_switch", &fields);
         }
-        // Of a side that is not told, viewers are shown who was there last, or the idle task.
+        // For a side that was not recorded, viewers show the last thread there, or the idle task.
         let last = self.runs.insert(e.cpu, s.next.0.max(0)).unwrap_or(0);
         let prev = if s.prev == Tid::UNKNOWN { last } else { s.prev.0 };
         self.bundles.event(e.cpu, at, Some(prev), kind::SWITCH, |p| {
@@ -101,7 +102,7 @@ impl Pen<'_> {
                 p.text(1, name);
             }
             p.int(2, i64::from(prev));
-            if let Some(prio) = told(s.prev_prio) {
+            if let Some(prio) = recorded(s.prev_prio) {
                 p.int(3, prio);
             }
             p.uint(4, u64::from(state));
@@ -109,25 +110,25 @@ impl Pen<'_> {
                 p.text(5, name);
             }
             p.int(6, i64::from(s.next.0.max(0)));
-            if let Some(prio) = told(s.next_prio) {
+            if let Some(prio) = recorded(s.next_prio) {
                 p.int(7, prio);
             }
         });
     }
 
-    /// No CPU, so no event of the kernel's: a note says all of it.
+    /// Without a CPU it cannot be an event of the kernel: a note represents all of it.
     fn switch_nowhere(&mut self, at: Ns, s: &Switch) {
-        let letter = char::from(s.letter).to_string();
+        let state_letter = char::from(s.state_letter).to_string();
         let mut fields = vec![
             ("prev", Int(i64::from(s.prev.0))),
             ("next", Int(i64::from(s.next.0))),
             ("out", Text(word(s.out))),
-            ("letter", Text(&letter)),
+            ("state_letter", Text(&state_letter)),
             ("state", Int(i64::from(s.prev_state))),
         ];
         fields.extend(s.prev_exec.get().map(|exec| ("exec", Int(exec.0))));
-        fields.extend(told(s.prev_prio).map(|p| ("prev_prio", Int(p))));
-        fields.extend(told(s.next_prio).map(|p| ("next_prio", Int(p))));
+        fields.extend(recorded(s.prev_prio).map(|p| ("prev_prio", Int(p))));
+        fields.extend(recorded(s.next_prio).map(|p| ("next_prio", Int(p))));
         self.bundles.note(CpuId::UNKNOWN, at, "corewise_switch_nowhere", &fields);
     }
 
@@ -136,7 +137,7 @@ impl Pen<'_> {
             WakeKind::Waking => kind::WAKING,
             WakeKind::Wakeup => kind::WAKEUP,
             WakeKind::New => kind::WAKEUP_NEW,
-            WakeKind::WakeupTold => return self.woken(e, at, w),
+            WakeKind::WakeupAtSwitchIn => return self.woken(e, at, w),
         };
         let waker = (w.waker != Tid::UNKNOWN).then_some(w.waker.0);
         self.bundles.event(e.cpu, at, waker, kind, |p| {
@@ -144,7 +145,7 @@ impl Pen<'_> {
                 p.text(1, name);
             }
             p.int(2, i64::from(w.tid.0));
-            if let Some(prio) = told(w.prio) {
+            if let Some(prio) = recorded(w.prio) {
                 p.int(3, prio);
             }
             if let Some(target) = w.target {
@@ -153,11 +154,11 @@ impl Pen<'_> {
         });
     }
 
-    /// A wakeup told with the switch-in behind it, at whose time it stands; its own time is a field.
+    /// A wakeup reported together with the switch-in after it, and placed at its time; its own time is a field.
     fn woken(&mut self, e: &Event, at: Ns, w: &Wake) {
         let mut fields = vec![("pid", Int(i64::from(w.tid.0))), ("stamp", Int(self.absolute(w.stamp).0))];
         fields.extend(w.target.map(|c| ("target_cpu", Int(i64::from(c.0)))));
-        fields.extend(told(w.prio).map(|p| ("prio", Int(p))));
+        fields.extend(recorded(w.prio).map(|p| ("prio", Int(p))));
         if w.waker != Tid::UNKNOWN {
             fields.push(("waker", Int(i64::from(w.waker.0))));
         }
@@ -192,7 +193,7 @@ impl Pen<'_> {
             (IrqKind::Hard, false) => kind::IRQ_EXIT,
             (IrqKind::Soft, true) => kind::SOFTIRQ_ENTRY,
             (IrqKind::Soft, false) => kind::SOFTIRQ_EXIT,
-            // Perfetto has addresses there.
+            // Perfetto expects addresses there.
             (IrqKind::Timer | IrqKind::Ipi, _) => return,
         };
         self.bundles.event(e.cpu, at, None, kind, |p| {
@@ -203,7 +204,7 @@ impl Pen<'_> {
         });
     }
 
-    /// `task_newtask` tells the process, by a flag; `sched_process_fork` says the same for who reads only that.
+    /// `task_newtask` gives the process, by a flag; `sched_process_fork` repeats it for readers that know only that event.
     pub(super) fn fork(&mut self, e: &Event, at: Ns, parent: Tid, tid: Tid, pid: Pid, name: Option<&str>) {
         let maker = (parent != Tid::UNKNOWN).then_some(parent.0);
         self.bundles.event(e.cpu, at, maker, kind::NEWTASK, |p| {

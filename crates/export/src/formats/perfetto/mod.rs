@@ -16,26 +16,26 @@
 //!
 //! `sched_switch`, `sched_waking`, `sched_wakeup`, `sched_wakeup_new`, `sched_migrate_task`, `cpu_idle`, `cpu_frequency`,
 //! `irq_handler_*`, `softirq_*`, `task_newtask` with `sched_process_fork` (one fork), `sched_process_exec` (`old_pid` holds
-//! the process), `sched_process_exit`. A field that is absent was not told; an event's own `pid`, of a waking the waker,
-//! likewise. States are numbered as Linux does since 4.14. Marks on a thread's own track are `print` as atrace writes them.
+//! the process), `sched_process_exit`. An absent field was not recorded. The same holds for an event's own `pid` (of a
+//! waking: the waker). States are numbered as Linux does since 4.14. Marks on a thread's own track are `print` as atrace writes them.
 //!
 //! # What they cannot carry
 //!
 //! Two legitimate places, which other readers show or ignore:
 //!
 //! - an instant on the track `corewise` (uuid 0x636f726577697365) named `about this trace`, whose debug annotations
-//!   `corewise.…` are: `version` (1), `clock`, `begin` (ns, where the recording begins; what is earlier only tells states),
-//!   `has_waking`, `has_wakeup` (absent: not told), `has_charges`, `has_yields`, `whole_machine`, `online` (CPU numbers with commas),
+//!   `corewise.…` are: `version` (1), `clock`, `begin` (ns, where the recording begins; earlier events only set the initial states),
+//!   `has_waking`, `has_wakeup` (absent: not known), `has_charges`, `has_yields`, `whole_machine`, `online` (CPU numbers with commas),
 //!   `focus`, `machine` (JSON, as `corewise topo --json`). Annotations without that prefix are for people;
 //! - **notes**: generic events of the kernel (`GenericFtraceEvent`), in order within their CPU's bundle; a bundle without
 //!   `cpu` holds what names no CPU. Times in fields are absolute, as the events' own.
 //!
-//! | note | fields (those not told are absent) |
+//! | note | fields (absent: not recorded) |
 //! | --- | --- |
-//! | `corewise_switch` | on the `sched_switch` that follows on this CPU: `exec` (ns charged to prev in its life), `state` (the number as recorded), `out` and `letter` (where the number cannot tell them), `prev` −1, `next` −1 (that side was not told), `shown` 1 (no event, but drawn for viewers where a part begins: what it shows stands in notes) |
-//! | `corewise_switch_nowhere` | a switch without a CPU: `prev`, `next`, `out`, `letter`, `state`, `exec`, `prev_prio`, `next_prio` |
-//! | `corewise_woken` | a `sched_wakeup` told with the switch-in behind it: `pid`, `stamp`, `target_cpu`, `prio`, `waker` |
-//! | `corewise_seen` | a row of a snapshot: `pid`, `tgid`, `name`, `state` (running, ready, blocked, exited), `letter`, `cpu`, `exec` |
+//! | `corewise_switch` | on the `sched_switch` that follows on this CPU: `exec` (ns charged to prev so far), `state` (the number as recorded), `out` and `state_letter` (if `state` does not imply them), `prev` −1, `next` −1 (that side was not recorded), `shown` 1 (not an event: drawn for viewers at the begin of a part; its content is in notes) |
+//! | `corewise_switch_nowhere` | a switch without a CPU: `prev`, `next`, `out`, `state_letter`, `state`, `exec`, `prev_prio`, `next_prio` |
+//! | `corewise_woken` | a `sched_wakeup` reported together with the switch-in after it: `pid`, `stamp`, `target_cpu`, `prio`, `waker` |
+//! | `corewise_seen` | a row of a snapshot: `pid`, `tgid`, `name`, `state` (running, ready, blocked, exited), `state_letter`, `cpu`, `exec` |
 //! | `corewise_current` | a CPU ran this then: `pid` |
 //! | `corewise_process` | before a `sched_process_fork`: the new thread `pid` is of process `tgid` |
 //! | `corewise_charge` | `pid`, `ns` |
@@ -43,11 +43,11 @@
 //! | `corewise_inherit` | `pid` is lent a priority by a lock's waiter, or no longer: `prio`, `old_prio` (−32768: not told), `donor` (absent: not recorded; 0: none any more) |
 //! | `corewise_affinity` | `pid`, `cpus` |
 //! | `corewise_cgroup` | `pid`, `id`, `path` |
-//! | `corewise_cgroup_limits` | `id`, `path`, `quota` (ns in a period; the largest number: none), `period`, `weight` (0: not told), `cpus` |
+//! | `corewise_cgroup_limits` | `id`, `path`, `quota` (ns in a period; the largest number: none), `period`, `weight` (0: not recorded), `cpus` |
 //! | `corewise_cgroup_stat` | `id`, `periods`, `throttled` (periods), `time` |
 //! | `corewise_yield` | `pid` calls `sched_yield`, or returns from it: `begins` |
-//! | `corewise_throttle` | `pid` (0: every change is told from here on), `begins` |
-//! | `corewise_sched_attr` | `pid`, `prio` (−32768: not told), `uclamp_min`, `uclamp_max` (−1: not told) |
+//! | `corewise_throttle` | `pid` (0: every change is recorded from here on), `begins` |
+//! | `corewise_sched_attr` | `pid`, `prio` (−32768: not recorded), `uclamp_min`, `uclamp_max` (−1: not recorded) |
 //! | `corewise_ideal_cpu` | `pid`, `cpu` (−1: none any more) |
 //! | `corewise_parking` | `cpu_id`, `parked` |
 //! | `corewise_inner` | `pid`, `inner_tid`, `inner_pid` |
@@ -67,9 +67,9 @@ mod snapshot;
 
 use crate::{ExportError, Exporter, Job, Offer, Options, Outputs, Shape};
 use bundles::Bundles;
-use bundles::Told::{Int, Text};
+use bundles::FieldValue::{Int, Text};
 use kernel::text;
-use model::{Clock, CpuId, Donor, Event, InheritedPriority, NameId, Ns, Tid, What};
+use model::{Clock, CpuId, Donor, Event, EventKind, InheritedPriority, NameId, Ns, Tid};
 use programs::packet;
 use proto::Proto;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -99,12 +99,12 @@ impl Exporter for Perfetto {
         Offer {
             read_by: "ui.perfetto.dev, trace_processor, corewise import",
             carries: &[
-                "Every event: switches, wakings, migrations, idle, frequencies, interrupts, lives, marks, values, frames of Android's timeline.",
-                "What Perfetto does not know (snapshots, charges, losses, the machine), so that importing it again gives \
+                "Every event: switches, wakeups, migrations, idle, frequencies, interrupts, forks and exits, marks, values, frames of Android's timeline.",
+                "Data without Perfetto events (snapshots, charges, losses, the machine), so that importing the file again gives \
                  the same states.",
             ],
             cannot: &[
-                "Callchains, frame logs and sums; unknown time is not drawn by Perfetto's viewer, which shows the last state on.",
+                "Callchains, frame logs and sums; Perfetto's viewer does not draw unknown time: it extends the last state.",
             ],
         }
     }
@@ -114,7 +114,7 @@ impl Exporter for Perfetto {
         let mut pen = Pen::new(job, to.next("trace.pftrace")?);
         pen.opening(job, begin)?;
         pen.flush()?;
-        // A part from the very begin has what told the states there; any other is told them.
+        // A part that does not start at the begin of the recording needs the states at its start.
         let part = job.options.span.filter(|s| s.start > Ns::ZERO);
         if let Some(span) = part {
             pen.states_at(job, span.start)?;
@@ -149,11 +149,11 @@ struct Pen<'a> {
     /// The recording's end, from its start.
     end: Ns,
     clock: String,
-    /// Who runs on each CPU, as far as switches tell.
+    /// The thread on each CPU, from its last switch.
     runs: FxHashMap<CpuId, i32>,
     /// The last sample of each CPU.
     last: FxHashMap<CpuId, Ns>,
-    /// Tracks told of.
+    /// Tracks that have been declared.
     tracks: FxHashSet<u64>,
     words: String,
     /// Whether corewise's own sequence has a packet.
@@ -196,46 +196,47 @@ impl<'a> Pen<'a> {
         }
         let name = |id: NameId| text(names, id);
         match &e.what {
-            What::Switch(s) => self.switch(e, at, s, names),
-            What::Wake(w) => self.wake(e, at, w, names),
-            What::Migrate { tid, from, to } => self.migrate(e, at, *tid, *from, *to),
-            What::Fork { parent, tid, pid, name: of } => self.fork(e, at, *parent, *tid, *pid, name(*of)),
-            What::Exec { tid, pid, file } => {
+            EventKind::Switch(s) => self.switch(e, at, s, names),
+            EventKind::Wake(w) => self.wake(e, at, w, names),
+            EventKind::Migrate { tid, from, to } => self.migrate(e, at, *tid, *from, *to),
+            EventKind::Fork { parent, tid, pid, name: of } => self.fork(e, at, *parent, *tid, *pid, name(*of)),
+            EventKind::Exec { tid, pid, file } => {
                 let file = name(*file).filter(|_| !options.redact).unwrap_or_default();
                 self.exec(e, at, *tid, *pid, file);
             }
-            What::Exit { tid, pid } => self.exit(e, at, *tid, *pid),
-            What::Name { tid, pid, name: of } => self.name(at, *tid, *pid, name(*of)),
-            What::Seen(seen) => self.seen(e.cpu, at, seen, name(seen.name)),
-            What::Idle { state } => self.idle(e, at, *state),
-            What::Frequency { of, khz } => self.frequency(e, at, *of, *khz),
-            What::Irq { kind, number, begins, name: of } => {
+            EventKind::Exit { tid, pid } => self.exit(e, at, *tid, *pid),
+            EventKind::Name { tid, pid, name: of } => self.name(at, *tid, *pid, name(*of)),
+            EventKind::Snapshot(seen) => self.seen(e.cpu, at, seen, name(seen.name)),
+            EventKind::Idle { state } => self.idle(e, at, *state),
+            EventKind::Frequency { of, khz } => self.frequency(e, at, *of, *khz),
+            EventKind::Irq { kind, number, begins, name: of } => {
                 self.irq(e, at, *kind, *number, begins.then(|| name(*of)));
             }
-            What::Mark(mark) => self.mark(e, at, mark, name(mark.name)),
-            What::Value { pid, name: of, value } => {
+            EventKind::Mark(mark) => self.mark(e, at, mark, name(mark.name)),
+            EventKind::Value { pid, name: of, value } => {
                 self.value(e, at, *pid, *of, name(*of).unwrap_or_default(), *value);
             }
-            What::Frame(frame) => self.frame(at, frame, name(frame.layer)),
-            What::Loss(loss) => self.loss(e, at, loss),
-            What::Sample => {}
+            EventKind::Frame(frame) => self.frame(at, frame, name(frame.layer)),
+            EventKind::Loss(loss) => self.loss(e, at, loss),
+            EventKind::Sample => {}
             _ => self.rare(e, at, names, options),
         }
     }
 
-    /// What is told by a note alone.
+    /// Writes the kinds of events that only a note can represent.
     fn rare(&mut self, e: &Event, at: Ns, names: &[Box<str>], options: &Options) {
-        let mut note = |what: &str, fields: &[(&str, bundles::Told<'_>)]| self.bundles.note(e.cpu, at, what, fields);
+        let mut note =
+            |what: &str, fields: &[(&str, bundles::FieldValue<'_>)]| self.bundles.note(e.cpu, at, what, fields);
         match e.what {
-            What::Current { tid } => note("corewise_current", &[("pid", Int(tid.0.into()))]),
-            What::Charge { tid, ns } => note("corewise_charge", &[("pid", Int(tid.0.into())), ("ns", Int(ns.0))]),
-            What::Priority { tid, prio, policy, nice } => {
+            EventKind::Current { tid } => note("corewise_current", &[("pid", Int(tid.0.into()))]),
+            EventKind::Charge { tid, ns } => note("corewise_charge", &[("pid", Int(tid.0.into())), ("ns", Int(ns.0))]),
+            EventKind::Priority { tid, prio, policy, nice } => {
                 let (policy, nice) = (Int(policy.unwrap_or(-1).into()), Int(nice.unwrap_or(i8::MIN).into()));
                 let prio = Int(prio.to_word().into());
                 let fields = [("pid", Int(tid.0.into())), ("prio", prio), ("policy", policy), ("nice", nice)];
                 note("corewise_priority", &fields);
             }
-            What::Inherit { tid, priority: InheritedPriority { donor, old_prio, prio } } => {
+            EventKind::Inherit { tid, priority: InheritedPriority { donor, old_prio, prio } } => {
                 let [prio, old_prio] = [prio, old_prio].map(|prio| Int(prio.to_word().into()));
                 let mut fields = vec![("pid", Int(tid.0.into())), ("prio", prio), ("old_prio", old_prio)];
                 match donor {
@@ -245,16 +246,16 @@ impl<'a> Pen<'a> {
                 }
                 note("corewise_inherit", &fields);
             }
-            What::Affinity { tid, cpus } => {
+            EventKind::Affinity { tid, cpus } => {
                 let cpus = Text(text(names, cpus).unwrap_or_default());
                 note("corewise_affinity", &[("pid", Int(tid.0.into())), ("cpus", cpus)]);
             }
-            What::Cgroup { tid, id, path } => {
+            EventKind::Cgroup { tid, id, path } => {
                 let path = text(names, path).filter(|_| !options.redact).unwrap_or_default();
                 let fields = [("pid", Int(tid.0.into())), ("id", Int(id.cast_signed())), ("path", Text(path))];
                 note("corewise_cgroup", &fields);
             }
-            What::CgroupLimits { id, path, quota, period, weight, cpus } => {
+            EventKind::CgroupLimits { id, path, quota, period, weight, cpus } => {
                 let path = text(names, path).filter(|_| !options.redact).unwrap_or_default();
                 let cpus = text(names, cpus).unwrap_or_default();
                 let fields = [
@@ -267,20 +268,20 @@ impl<'a> Pen<'a> {
                 ];
                 note("corewise_cgroup_limits", &fields);
             }
-            What::CgroupStat { id, periods, throttled, time } => {
+            EventKind::CgroupStat { id, periods, throttled, time } => {
                 let (id, periods) = (Int(id.cast_signed()), Int(periods));
                 let fields = [("id", id), ("periods", periods), ("throttled", Int(throttled)), ("time", Int(time.0))];
                 note("corewise_cgroup_stat", &fields);
             }
-            What::Throttle { tid, begins } => {
+            EventKind::Throttle { tid, begins } => {
                 let tid = tid.unwrap_or(Tid::IDLE);
                 note("corewise_throttle", &[("pid", Int(tid.0.into())), ("begins", Int(begins.into()))]);
             }
-            What::Yield { tid, begins } => {
+            EventKind::Yield { tid, begins } => {
                 note("corewise_yield", &[("pid", Int(tid.0.into())), ("begins", Int(begins.into()))]);
             }
-            What::SchedAttr { tid, prio, uclamp_min, uclamp_max } => {
-                let clamp = |told: Option<u16>| Int(told.map_or(-1, i64::from));
+            EventKind::SchedAttr { tid, prio, uclamp_min, uclamp_max } => {
+                let clamp = |value: Option<u16>| Int(value.map_or(-1, i64::from));
                 let (min, max) = (clamp(uclamp_min), clamp(uclamp_max));
                 let fields = [
                     ("pid", Int(tid.0.into())),
@@ -290,20 +291,20 @@ impl<'a> Pen<'a> {
                 ];
                 note("corewise_sched_attr", &fields);
             }
-            What::IdealCpu { tid, cpu } => {
+            EventKind::IdealCpu { tid, cpu } => {
                 let cpu = cpu.map_or(-1, |cpu| cpu.0.into());
                 note("corewise_ideal_cpu", &[("pid", Int(tid.0.into())), ("cpu", Int(cpu))]);
             }
-            What::Parking { of, parked } => {
+            EventKind::Parking { of, parked } => {
                 note("corewise_parking", &[("cpu_id", Int(of.0.into())), ("parked", Int(parked.into()))]);
             }
-            What::Inner { tid, inner_tid, inner_pid } => {
+            EventKind::Inner { tid, inner_tid, inner_pid } => {
                 let (inner_tid, inner_pid) = (Int(inner_tid.0.into()), Int(inner_pid.0.into()));
                 let fields = [("pid", Int(tid.0.into())), ("inner_tid", inner_tid), ("inner_pid", inner_pid)];
                 note("corewise_inner", &fields);
             }
-            What::Steal { total } => note("corewise_steal", &[("total", Int(total.0))]),
-            What::Clock { which, reading } => {
+            EventKind::Steal { total } => note("corewise_steal", &[("total", Int(total.0))]),
+            EventKind::Clock { which, reading } => {
                 note("corewise_clock", &[("which", Text(word(which))), ("reading", Int(reading))]);
                 if which == Clock::Realtime {
                     self.clocks(at, Some(reading));
@@ -313,8 +314,8 @@ impl<'a> Pen<'a> {
         }
     }
 
-    /// The recording ran until the last sample of each CPU, whether or not that was of a kind that is told; a part runs to
-    /// its end.
+    /// Notes that the recording ran until the last sample of each CPU, even if samples of its kind are not exported. A part runs
+    /// to its end.
     fn ends(&mut self, options: &Options) {
         if let Some(span) = options.span {
             self.last.insert(CpuId::UNKNOWN, self.absolute(span.end.min(self.end)));
@@ -326,7 +327,7 @@ impl<'a> Pen<'a> {
         }
     }
 
-    /// What a thread is called, and its process.
+    /// Writes a thread's name and process.
     fn name(&mut self, at: Ns, tid: model::Tid, pid: model::Pid, name: Option<&str>) {
         self.packet(Some(at), packet::PROCESS_TREE, |p| {
             let one = p.begin(2);

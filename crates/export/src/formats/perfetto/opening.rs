@@ -1,4 +1,4 @@
-//! What stands before the events: clock, machine, threads, and what corewise says of the trace.
+//! The packets before the events: clock, machine, threads, and corewise's own annotations.
 
 use super::Pen;
 use super::programs::{OWN_TRACK, packet, track, track_event};
@@ -7,7 +7,7 @@ use crate::directory::Directory;
 use crate::{ExportError, Job, about};
 use model::Ns;
 
-/// The version of what corewise says beside the kernel's events.
+/// The version of corewise's annotations and notes.
 const VERSION: i64 = 1;
 
 /// `common/builtin_clock.proto`.
@@ -40,18 +40,18 @@ impl Pen<'_> {
             p.uint(track::UUID, OWN_TRACK);
             p.text(track::NAME, "corewise");
         });
-        let told = notes(job, begin)?;
+        let notes = notes(job, begin)?;
         self.packet(Some(begin), packet::TRACK_EVENT, |p| {
             p.uint(track_event::TYPE, track_event::INSTANT);
             p.uint(track_event::TRACK, OWN_TRACK);
             p.text(track_event::NAME, "about this trace");
-            told.iter().for_each(|t| t.put(p));
+            notes.iter().for_each(|note| note.put(p));
         });
         Ok(())
     }
 
-    /// Readings of the trace's clock and of another at one instant. The kernel's events are taken to be of BOOTTIME where
-    /// nothing is told, so the two are said to be one: the numbers stay those of the source.
+    /// Writes readings of the trace's clock and of another clock at one instant. Readers assume BOOTTIME for the kernel's events if no
+    /// clock is given, so both get the same reading: the timestamps stay those of the source.
     pub(super) fn clocks(&mut self, at: Ns, realtime: Option<i64>) {
         let now = at.0.max(0).cast_unsigned();
         let primary = clock_id(&self.clock);
@@ -77,8 +77,8 @@ impl Pen<'_> {
 /// `system_info.proto`. The release says how states are numbered: as corewise numbers them, since Linux 4.14.
 fn system(p: &mut Proto, job: &Job<'_>) {
     let about = &job.session.facts().about;
-    let told = |names: &[&str]| about.iter().find(|(n, _)| names.contains(&n.as_str())).map(|(_, v)| v.as_str());
-    let release = told(&["kernel_release", "os_release"]).filter(|r| new_enough(r)).unwrap_or("4.14");
+    let fact = |names: &[&str]| about.iter().find(|(n, _)| names.contains(&n.as_str())).map(|(_, v)| v.as_str());
+    let release = fact(&["kernel_release", "os_release"]).filter(|r| new_enough(r)).unwrap_or("4.14");
     let name = p.begin(1);
     p.text(1, "Linux");
     p.text(3, release);
@@ -94,9 +94,9 @@ fn new_enough(release: &str) -> bool {
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (4, 14)
 }
 
-/// `ps/process_tree.proto`: the first life of each number.
+/// `ps/process_tree.proto`: the first instance of each TID.
 fn processes(p: &mut Proto, directory: &Directory) {
-    let first = || directory.threads.iter().map(|(_, t)| t).filter(|t| t.life == 0);
+    let first = || directory.threads.iter().map(|(_, t)| t).filter(|t| t.instance == 0);
     for (pid, name) in directory.processes().into_iter().filter(|(pid, _)| *pid > 0) {
         let process = p.begin(1);
         p.int(1, pid);
@@ -118,10 +118,10 @@ fn processes(p: &mut Proto, directory: &Directory) {
 /// A debug annotation.
 struct Note {
     name: String,
-    value: Noted,
+    value: NoteValue,
 }
 
-enum Noted {
+enum NoteValue {
     Bool(bool),
     Int(i64),
     Text(String),
@@ -133,36 +133,36 @@ impl Note {
         let one = p.begin(track_event::ANNOTATION);
         p.text(10, &self.name);
         match &self.value {
-            Noted::Bool(v) => p.uint(2, u64::from(*v)),
-            Noted::Int(v) => p.int(4, *v),
-            Noted::Text(v) => p.text(6, v),
+            NoteValue::Bool(v) => p.uint(2, u64::from(*v)),
+            NoteValue::Int(v) => p.int(4, *v),
+            NoteValue::Text(v) => p.text(6, v),
         }
         p.end(one);
     }
 }
 
-/// What an importer of corewise's reads, and a person may.
+/// Returns the annotations, which corewise's importer reads.
 fn notes(job: &Job<'_>, begin: Ns) -> Result<Vec<Note>, ExportError> {
     let facts = job.session.facts();
     let mut all = Vec::new();
-    let mut tell = |name: &str, value| all.push(Note { name: name.to_owned(), value });
-    tell("corewise.version", Noted::Int(VERSION));
-    tell("corewise.clock", Noted::Text(facts.clock.clone()));
-    tell("corewise.begin", Noted::Int(begin.0));
-    tell("corewise.whole_machine", Noted::Bool(facts.whole_machine));
-    tell("corewise.has_charges", Noted::Bool(facts.has_charges));
+    let mut note = |name: &str, value| all.push(Note { name: name.to_owned(), value });
+    note("corewise.version", NoteValue::Int(VERSION));
+    note("corewise.clock", NoteValue::Text(facts.clock.clone()));
+    note("corewise.begin", NoteValue::Int(begin.0));
+    note("corewise.whole_machine", NoteValue::Bool(facts.whole_machine));
+    note("corewise.has_charges", NoteValue::Bool(facts.has_charges));
     if facts.has_yields {
-        tell("corewise.has_yields", Noted::Bool(true));
+        note("corewise.has_yields", NoteValue::Bool(true));
     }
     for (name, has) in [("corewise.has_waking", facts.has_waking), ("corewise.has_wakeup", facts.has_wakeup)] {
         if let Some(has) = has {
-            tell(name, Noted::Bool(has));
+            note(name, NoteValue::Bool(has));
         }
     }
     let online: Vec<String> = facts.online.iter().map(|c| c.0.to_string()).collect();
-    tell("corewise.online", Noted::Text(online.join(",")));
+    note("corewise.online", NoteValue::Text(online.join(",")));
     if let Some(focus) = facts.focus {
-        tell("corewise.focus", Noted::Int(i64::from(focus)));
+        note("corewise.focus", NoteValue::Int(i64::from(focus)));
     }
     let mut machine = job.session.machine().clone();
     if job.options.redact {
@@ -171,12 +171,12 @@ fn notes(job: &Job<'_>, begin: Ns) -> Result<Vec<Note>, ExportError> {
         machine.notes.clear();
     }
     let machine = serde_json::to_string(&machine).map_err(|e| ExportError::Words(e.to_string()))?;
-    tell("corewise.machine", Noted::Text(machine));
+    note("corewise.machine", NoteValue::Text(machine));
     if let Some(span) = job.options.span {
-        tell("corewise.range", Noted::Text(format!("{} ns to {} ns", span.start.0, span.end.0)));
+        note("corewise.range", NoteValue::Text(format!("{} ns to {} ns", span.start.0, span.end.0)));
     }
     for (name, value) in about::facts(job) {
-        tell(&name, Noted::Text(value));
+        note(&name, NoteValue::Text(value));
     }
     Ok(all)
 }

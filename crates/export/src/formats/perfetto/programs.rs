@@ -1,9 +1,9 @@
-//! What programs tell: marks, values, frames; and losses. With a CPU and a thread, as what atrace prints into the kernel's
-//! buffer; else as track events.
+//! Events of programs (marks, values, frames) and losses. Those with a CPU and a thread are written as atrace prints them into the
+//! kernel's buffer, others as track events.
 
 use super::Pen;
+use super::bundles::FieldValue::Int;
 use super::bundles::PACKET;
-use super::bundles::Told::Int;
 use super::proto::Proto;
 use model::{CpuId, Event, Frame, FrameStretch, LossSpan, Mark, MarkEdge, NameId, Ns, Pid, Tid};
 use std::fmt::Write as _;
@@ -49,13 +49,13 @@ pub(super) mod track {
 
 /// All of corewise's track events are one sequence.
 pub(super) const SEQUENCE: u64 = 0x6377; // "cw"
-/// The sequence begins here: no packet needs one before it (`SEQ_INCREMENTAL_STATE_CLEARED`).
-const AFRESH: u64 = 1;
-/// The track of what corewise says of the trace: "corewise" in letters.
+/// The sequence begins here: no packet depends on an earlier one (`SEQ_INCREMENTAL_STATE_CLEARED`).
+const STATE_CLEARED: u64 = 1;
+/// The track of corewise's annotations: "corewise" in ASCII.
 pub(super) const OWN_TRACK: u64 = 0x636f_7265_7769_7365;
 /// The track of losses.
 const LOSSES: u64 = OWN_TRACK + 1;
-/// Numbers of other tracks are made of their names; this is the begin of FNV's hash of 64 bits.
+/// Ids of other tracks are hashes of their names; this is the initial value of the 64-bit FNV hash.
 const HASH: u64 = 0xcbf2_9ce4_8422_2325;
 
 fn uuid(parts: &[&[u8]]) -> u64 {
@@ -64,7 +64,7 @@ fn uuid(parts: &[&[u8]]) -> u64 {
 }
 
 impl Pen<'_> {
-    /// A packet of corewise's sequence.
+    /// Writes a packet of corewise's sequence.
     pub(super) fn packet(&mut self, at: Option<Ns>, field: u32, body: impl FnOnce(&mut Proto)) {
         let p = &mut self.packets;
         let packet = p.begin(PACKET);
@@ -73,7 +73,7 @@ impl Pen<'_> {
         }
         p.uint(packet::SEQUENCE, SEQUENCE);
         if !std::mem::replace(&mut self.begun, true) {
-            p.uint(packet::SEQUENCE_FLAGS, AFRESH);
+            p.uint(packet::SEQUENCE_FLAGS, STATE_CLEARED);
         }
         let inner = p.begin(field);
         body(p);
@@ -113,7 +113,7 @@ impl Pen<'_> {
 
     fn track_mark(&mut self, at: Ns, m: &Mark, name: Option<&str>) {
         let id = uuid(&[&m.pid.0.to_le_bytes(), &m.tid.0.to_le_bytes(), &m.track.to_le_bytes()]);
-        // A track's number is told with its first mark; those of asynchronous stretches are too many to be remembered.
+        // A track is declared with its first mark. Tracks of asynchronous stretches are too many to be remembered.
         if m.edge != MarkEdge::End && (m.track != 0 || self.tracks.insert(id)) {
             let thread = uuid(&[&m.pid.0.to_le_bytes(), &m.tid.0.to_le_bytes(), &0i64.to_le_bytes()]);
             self.packet(None, packet::TRACK_DESCRIPTOR, |p| {
@@ -186,8 +186,8 @@ impl Pen<'_> {
         });
     }
 
-    /// The note is exact; the slice is for the eye. `lost_events` of the bundle is not set: readers then leave out what
-    /// stands before it.
+    /// The note is exact; the slice is for viewers. `lost_events` of the bundle is not set: readers would then leave out the
+    /// events before it.
     pub(super) fn loss(&mut self, e: &Event, at: Ns, loss: &LossSpan) {
         let mut fields = vec![("events", Int(loss.events.to_word()))];
         fields.extend(loss.from.get().map(|from| ("from", Int(self.absolute(from).0))));
@@ -209,7 +209,7 @@ impl Pen<'_> {
     }
 }
 
-/// Whose track it is.
+/// The owner of a track.
 fn describe(p: &mut Proto, pid: Pid, tid: Tid) {
     if tid != Tid::UNKNOWN {
         let thread = p.begin(track::THREAD);

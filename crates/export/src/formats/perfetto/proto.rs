@@ -1,4 +1,4 @@
-//! The wire format of protocol buffers, as far as it is written here.
+//! The part of the protocol buffers wire format that is written here.
 
 /// A message being written.
 #[derive(Default)]
@@ -6,7 +6,7 @@ pub(crate) struct Proto {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Where a message within a message began.
+/// The start of a nested message.
 #[must_use]
 pub(crate) struct Begun(usize);
 
@@ -25,26 +25,26 @@ impl Proto {
         self.varint(u64::from(field << 3 | wire));
     }
 
-    /// An unsigned number, or a bool.
+    /// Writes an unsigned number, or a bool.
     #[inline]
     pub(crate) fn uint(&mut self, field: u32, v: u64) {
         self.tag(field, 0);
         self.varint(v);
     }
 
-    /// A signed number (`int32`, `int64`; not the zigzag of `sint64`).
+    /// Writes a signed number (`int32`, `int64`; not the zigzag of `sint64`).
     #[inline]
     pub(crate) fn int(&mut self, field: u32, v: i64) {
         self.uint(field, v.cast_unsigned());
     }
 
-    /// A text.
+    /// Writes a text.
     #[inline]
     pub(crate) fn text(&mut self, field: u32, words: &str) {
         self.bytes(field, words.as_bytes());
     }
 
-    /// Bytes, or a message that is whole.
+    /// Writes bytes, or a complete message.
     #[inline]
     pub(crate) fn bytes(&mut self, field: u32, bytes: &[u8]) {
         self.tag(field, 2);
@@ -52,13 +52,13 @@ impl Proto {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// A double.
+    /// Writes a double.
     pub(crate) fn double(&mut self, field: u32, v: f64) {
         self.tag(field, 1);
         self.bytes.extend_from_slice(&v.to_le_bytes());
     }
 
-    /// Begins a message within this one; its length is put in by [`Self::end`].
+    /// Begins a nested message; [`Self::end`] fills in its length.
     #[inline]
     pub(crate) fn begin(&mut self, field: u32) -> Begun {
         self.tag(field, 2);
@@ -66,7 +66,7 @@ impl Proto {
         Begun(self.bytes.len())
     }
 
-    /// Ends it: most are short, and their length has its place; a longer one is moved.
+    /// Ends a nested message. The length of a short one fits in the reserved byte; a longer one is moved.
     #[inline]
     pub(crate) fn end(&mut self, begun: Begun) {
         let length = self.bytes.len() - begun.0;
@@ -74,12 +74,12 @@ impl Proto {
             *place = length as u8;
             return;
         }
-        let mut told = Self::default();
-        told.varint(length as u64);
-        self.bytes.splice(begun.0 - 1..begun.0, told.bytes);
+        let mut prefix = Self::default();
+        prefix.varint(length as u64);
+        self.bytes.splice(begun.0 - 1..begun.0, prefix.bytes);
     }
 
-    /// A message of some fields and of others behind them, neither of which is moved.
+    /// Writes a message of some fields and of others after them, without moving either.
     pub(crate) fn both(&mut self, field: u32, first: &Self, then: &Self) {
         self.tag(field, 2);
         self.varint((first.bytes.len() + then.bytes.len()) as u64);
@@ -87,7 +87,7 @@ impl Proto {
         self.bytes.extend_from_slice(&then.bytes);
     }
 
-    /// A message of one message of some fields and of others behind them.
+    /// Writes a message that contains one message of some fields and of others after them.
     pub(crate) fn within(&mut self, field: u32, inner: u32, first: &Self, then: &Self) {
         let mut head = Self::default();
         head.tag(inner, 2);
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_the_specification_has_it() {
+    fn messages_match_the_specification() {
         let mut p = Proto::default();
         p.uint(1, 150);
         p.text(2, "testing");

@@ -1,25 +1,26 @@
-//! What threads did at an instant: rows of a recording's own snapshot, and those made where only a part is exported.
+//! Thread states at an instant: rows of a recording's own snapshot, and those made for the start of an exported part.
 
 use super::Pen;
-use super::bundles::Told::{Int, Text};
+use super::bundles::FieldValue::{Int, Text};
 use crate::directory::Directory;
 use crate::{ExportError, Job, Options, stretch};
 use model::tables::cpu_state;
 use model::{
-    CpuId, CpuState, Event, MaybeNs, NameId, Ns, Pid, Prio, Seen, SeenState, Span, StackId, Switch, SwitchOut, Tid,
-    What, tables,
+    CpuId, CpuState, Event, EventKind, MaybeNs, NameId, Ns, Pid, Prio, SnapshotEntry, SnapshotState, Span, StackId,
+    Switch, SwitchOut, Tid, tables,
 };
 
 impl Pen<'_> {
-    pub(super) fn seen(&mut self, cpu: CpuId, at: Ns, seen: &Seen, name: Option<&str>) {
+    pub(super) fn seen(&mut self, cpu: CpuId, at: Ns, seen: &SnapshotEntry, name: Option<&str>) {
         let state = match seen.state {
-            SeenState::Running => "running",
-            SeenState::Ready => "ready",
-            SeenState::Blocked => "blocked",
-            SeenState::Exited => "exited",
+            SnapshotState::Running => "running",
+            SnapshotState::Ready => "ready",
+            SnapshotState::Blocked => "blocked",
+            SnapshotState::Exited => "exited",
         };
-        let letter = char::from(seen.letter).to_string();
-        let mut fields = vec![("pid", Int(i64::from(seen.tid.0))), ("state", Text(state)), ("letter", Text(&letter))];
+        let state_letter = char::from(seen.state_letter).to_string();
+        let mut fields =
+            vec![("pid", Int(i64::from(seen.tid.0))), ("state", Text(state)), ("state_letter", Text(&state_letter))];
         fields.extend(name.map(|n| ("name", Text(n))));
         if seen.pid != Pid::UNKNOWN {
             fields.push(("tgid", Int(i64::from(seen.pid.0))));
@@ -31,10 +32,10 @@ impl Pen<'_> {
         self.bundles.note(cpu, at, "corewise_seen", &fields);
     }
 
-    /// What each thread did until the part begins, of which no event in it tells: as rows of a snapshot for corewise, and
-    /// for viewers as switches from idle to who ran.
+    /// Writes the state of each thread at the begin of the part, which no event in it shows: for corewise as rows of a snapshot, for
+    /// viewers as switches from idle to the running thread.
     pub(super) fn states_at(&mut self, job: &mut Job<'_>, at: Ns) -> Result<(), ExportError> {
-        // An event of that very instant is in the part, and tells of itself.
+        // An event at that very instant is in the part and shows the state itself.
         let instant = Span::new(at - Ns(1), at);
         let options = Options { span: Some(instant), ..job.options.clone() };
         let mut part = Job { session: job.session, options: &options, progress: job.progress };
@@ -42,19 +43,19 @@ impl Pen<'_> {
         let now = self.absolute(at);
         stretch::each(&mut part, |s| {
             let state = match s.state {
-                "running" => SeenState::Running,
-                "ready" => SeenState::Ready,
-                "blocked" => SeenState::Blocked,
+                "running" => SnapshotState::Running,
+                "ready" => SnapshotState::Ready,
+                "blocked" => SnapshotState::Blocked,
                 _ => return Ok(()),
             };
             let cpu = s.cpu.and_then(|c| u32::try_from(c).ok()).map_or(CpuId::UNKNOWN, CpuId);
             let tid = Tid(i32::try_from(s.tid).unwrap_or(-1));
-            let who = directory.get(s.thread);
-            let pid = who.and_then(|t| t.pid).and_then(|p| i32::try_from(p).ok()).map_or(Pid::UNKNOWN, Pid);
-            let letter = s.reason.filter(|r| r.len() == 1).and_then(|r| r.bytes().next()).unwrap_or(b'R');
-            let seen = Seen { tid, pid, name: NameId::NONE, state, letter, cpu, exec: MaybeNs::NONE };
-            self.seen(cpu, now, &seen, who.and_then(|t| t.name.as_deref()));
-            if state == SeenState::Running && cpu != CpuId::UNKNOWN {
+            let thread = directory.get(s.thread);
+            let pid = thread.and_then(|t| t.pid).and_then(|p| i32::try_from(p).ok()).map_or(Pid::UNKNOWN, Pid);
+            let state_letter = s.reason.filter(|r| r.len() == 1).and_then(|r| r.bytes().next()).unwrap_or(b'R');
+            let seen = SnapshotEntry { tid, pid, name: NameId::NONE, state, state_letter, cpu, exec: MaybeNs::NONE };
+            self.seen(cpu, now, &seen, thread.and_then(|t| t.name.as_deref()));
+            if state == SnapshotState::Running && cpu != CpuId::UNKNOWN {
                 self.bundles.note(cpu, now, "corewise_switch", &[("shown", Int(1))]);
                 self.switch_to(cpu, at, tid);
             }
@@ -63,7 +64,7 @@ impl Pen<'_> {
         self.idle_at(job, now, instant)
     }
 
-    /// Which CPUs were idle.
+    /// Notes which CPUs were idle.
     fn idle_at(&mut self, job: &Job<'_>, now: Ns, instant: Span) -> Result<(), ExportError> {
         job.session.rows_within(tables::CPU_STATE.name, Some(instant), &mut |rows| {
             for row in rows.iter().filter(|row| cpu_state::STATE.of(row) == CpuState::Idle.as_str()) {
@@ -75,7 +76,7 @@ impl Pen<'_> {
         Ok(())
     }
 
-    /// From the idle task to a thread.
+    /// Writes a switch from the idle task to a thread.
     fn switch_to(&mut self, cpu: CpuId, at: Ns, next: Tid) {
         let switch = Switch {
             prev: Tid::IDLE,
@@ -87,10 +88,10 @@ impl Pen<'_> {
             prev_prio: Prio::UNKNOWN,
             next_prio: Prio::UNKNOWN,
             out: SwitchOut::Runnable,
-            letter: b'R',
+            state_letter: b'R',
             prev_exec: MaybeNs::NONE,
         };
-        let event = Event { at, offset: 0, cpu, current: Tid::UNKNOWN, what: What::Switch(switch) };
+        let event = Event { at, offset: 0, cpu, current: Tid::UNKNOWN, what: EventKind::Switch(switch) };
         self.switch(&event, self.absolute(at), &switch, &[]);
     }
 }

@@ -1,4 +1,4 @@
-//! From a clock's readings to ns.
+//! Converts clock readings to nanoseconds.
 
 use super::types::ClockDecl;
 use ingest::Fatal;
@@ -10,24 +10,24 @@ const SECOND: i128 = 1_000_000_000;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Clock {
     freq: u64,
-    /// Ns of its reading 0, since 1970 with most tracers; of clocks that count ns, `offset` is in it.
+    /// The time in ns of reading 0, since 1970 with most tracers. For clocks that count ns, it includes `offset`.
     origin: i64,
-    /// Ticks at its reading 0.
+    /// Ticks at reading 0.
     ticks: i64,
 }
 
 impl Clock {
-    /// Readings that are ns already, from 0.
+    /// Readings that are already ns, from 0.
     pub(super) const PLAIN: Self = Self { freq: 1_000_000_000, origin: 0, ticks: 0 };
 
     pub(super) fn new(declared: &ClockDecl) -> Result<Self, Fatal> {
         let counts_ns = i128::from(declared.freq) == SECOND;
-        let whole = i128::from(declared.offset_s) * SECOND + if counts_ns { i128::from(declared.offset) } else { 0 };
-        let origin = i64::try_from(whole).map_err(|_| Fatal::new("metadata: a clock's offset beyond 292 years", 0))?;
+        let ns = i128::from(declared.offset_s) * SECOND + if counts_ns { i128::from(declared.offset) } else { 0 };
+        let origin = i64::try_from(ns).map_err(|_| Fatal::new("metadata: a clock's offset exceeds 292 years", 0))?;
         Ok(Self { freq: declared.freq, origin, ticks: if counts_ns { 0 } else { declared.offset } })
     }
 
-    /// The time of a reading; `None` where it is beyond what 64 bits of ns can tell.
+    /// Returns the time of a reading; `None` if it exceeds 64 bits of ns.
     #[inline]
     pub(super) fn ns(self, reading: u64) -> Option<Ns> {
         if i128::from(self.freq) == SECOND {
@@ -38,8 +38,8 @@ impl Clock {
         i64::try_from(ns + i128::from(self.origin)).ok().map(Ns)
     }
 
-    /// What the clock showed, given its last reading and the low `bits` of this one: less than those means that they
-    /// wrapped once.
+    /// Returns the full reading, from the last reading and the low `bits` of this one. If they are lower than the last
+    /// reading's low bits, the counter wrapped once.
     #[inline]
     pub(super) fn wrapped(last: u64, low: u64, bits: u64) -> u64 {
         match bits {
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn readings() {
+    fn readings_become_ns() {
         assert_eq!(clock(1_000_000_000, 2, 3).ns(4), Some(Ns(2_000_000_007)));
         // 2.4 GHz: 12 ticks are 5 ns; rounded down.
         assert_eq!(clock(2_400_000_000, 1, 12).ns(13), Some(Ns(1_000_000_010)));
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn wrapping() {
+    fn partial_readings_wrap() {
         assert_eq!(Clock::wrapped(0x1_2345, 0x46, 8), 0x1_2346);
         assert_eq!(Clock::wrapped(0x1_2345, 0x44, 8), 0x1_2444);
         assert_eq!(Clock::wrapped(7, 9, 64), 9);

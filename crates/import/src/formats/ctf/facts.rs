@@ -1,4 +1,4 @@
-//! What the metadata says of the recording.
+//! The facts that the metadata states about the recording.
 
 use super::Ctf;
 use super::kinds;
@@ -7,8 +7,8 @@ use super::ust;
 use ingest::{Facts, Importer};
 use model::CpuId;
 
-/// What `env` tells, by LTTng's name and perf's, and what it is called here.
-const TOLD: &[(&str, &str)] = &[
+/// Entries of `env` under LTTng's and perf's names, and their names here.
+const ENV_KEYS: &[(&str, &str)] = &[
     ("hostname", "hostname"),
     ("host", "hostname"),
     ("sysname", "sysname"),
@@ -23,16 +23,16 @@ const TOLD: &[(&str, &str)] = &[
     ("trace_creation_datetime", "trace_creation_datetime"),
 ];
 
-/// The facts; `cpus` are those that have a file.
-pub(super) fn read(told: &Metadata, cpus: &[CpuId]) -> Facts {
-    // A program may give its own events any names.
-    let has = |name| !ust::is_ust(told) && kinds::has(told.events.iter().map(|e| e.name.as_str()), name);
+/// Returns the facts; `cpus` are those that have a file.
+pub(super) fn read(metadata: &Metadata, cpus: &[CpuId]) -> Facts {
+    // Events of user-space programs may have any names, so they are not taken for the kernel's.
+    let has = |name| !ust::is_ust(metadata) && kinds::has(metadata.events.iter().map(|e| e.name.as_str()), name);
     let switches = has("sched_switch");
-    let clock = told.clocks.first();
+    let clock = metadata.clocks.first();
     let mut about: Vec<(String, String)> = Vec::new();
-    for (name, ours) in TOLD {
-        if let Some(value) = told.env(name) {
-            let value = if *name == "tracer_name" { tracer(told, value) } else { value.to_owned() };
+    for (name, ours) in ENV_KEYS {
+        if let Some(value) = metadata.env(name) {
+            let value = if *name == "tracer_name" { tracer(metadata, value) } else { value.to_owned() };
             about.push(((*ours).to_owned(), value));
         }
     }
@@ -41,8 +41,8 @@ pub(super) fn read(told: &Metadata, cpus: &[CpuId]) -> Facts {
     }
     Facts {
         format: Ctf.id().to_owned(),
-        clock: clock.map_or_else(|| "not named".to_owned(), |c| c.name.clone()),
-        // Tracers describe the events that were enabled, and no others.
+        clock: clock.map_or_else(|| "unknown".to_owned(), |c| c.name.clone()),
+        // Tracers declare only the events that were enabled.
         has_waking: Some(has("sched_waking")),
         has_wakeup: Some(has("sched_wakeup")),
         has_yields: has("sys_enter_sched_yield"),
@@ -50,25 +50,25 @@ pub(super) fn read(told: &Metadata, cpus: &[CpuId]) -> Facts {
         whole_machine: switches,
         online: cpus.to_vec(),
         about,
-        lacks: lacks(told, &has, cpus),
+        lacks: lacks(metadata, &has, cpus),
         ..Facts::default()
     }
 }
 
-fn tracer(told: &Metadata, name: &str) -> String {
+fn tracer(metadata: &Metadata, name: &str) -> String {
     let parts: Vec<&str> =
-        ["tracer_major", "tracer_minor", "tracer_patchlevel"].iter().filter_map(|part| told.env(part)).collect();
+        ["tracer_major", "tracer_minor", "tracer_patchlevel"].iter().filter_map(|part| metadata.env(part)).collect();
     if parts.is_empty() { name.to_owned() } else { format!("{name} {}", parts.join(".")) }
 }
 
-/// Ns at the clock's reading 0.
+/// Returns the time in ns of the clock's reading 0.
 fn offset_ns(clock: &super::types::ClockDecl) -> i128 {
     let ticks = i128::from(clock.offset) * 1_000_000_000 / i128::from(clock.freq);
     i128::from(clock.offset_s) * 1_000_000_000 + ticks
 }
 
-fn lacks(told: &Metadata, has: &dyn Fn(&'static str) -> bool, cpus: &[CpuId]) -> Vec<String> {
-    let mut lacks = vec!["Which CPUs a thread may use is not in a CTF trace.".to_owned()];
+fn lacks(metadata: &Metadata, has: &dyn Fn(&'static str) -> bool, cpus: &[CpuId]) -> Vec<String> {
+    let mut lacks = vec!["A CTF trace does not contain thread affinity.".to_owned()];
     if !has("sched_switch") {
         lacks.push("No context switches were recorded: lttng enable-event -k sched_switch.".to_owned());
     } else if !has("sched_waking") && !has("sched_wakeup") {
@@ -78,14 +78,16 @@ fn lacks(told: &Metadata, has: &dyn Fn(&'static str) -> bool, cpus: &[CpuId]) ->
                 .to_owned(),
         );
     }
-    if told.env("tracer_name") == Some("perf") {
-        lacks
-            .push("Whether perf recorded the whole machine, or single threads only, is not in a CTF trace.".to_owned());
+    if metadata.env("tracer_name") == Some("perf") {
+        lacks.push("A CTF trace does not state whether perf recorded the whole machine or single threads.".to_owned());
     } else if cpus.is_empty() {
-        lacks.push("On which CPU anything ran is not in this trace.".to_owned());
+        lacks.push("This trace does not contain the CPUs of its events.".to_owned());
     }
-    if told.env("kernel_release").or_else(|| told.env("release")).is_none() {
-        lacks.push("The kernel's release is not told: states are read as Linux 4.14 and later write them.".to_owned());
+    if metadata.env("kernel_release").or_else(|| metadata.env("release")).is_none() {
+        lacks.push(
+            "The kernel release was not recorded: thread states are read as written by Linux 4.14 and later."
+                .to_owned(),
+        );
     }
     lacks
 }

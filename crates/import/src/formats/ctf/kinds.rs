@@ -1,43 +1,46 @@
-//! What an event of a name tells, from its fields: LTTng's names, and the kernel's, which perf keeps (`sched:sched_switch`).
+//! Turns the fields of an event into its meaning, by LTTng's names or by the kernel's, which perf keeps
+//! (`sched:sched_switch`).
 
 use super::compile::Found;
 use super::program::{Slot, text};
 use super::ust;
 use crate::tracepoint::table::{FieldDef, FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint, recorded};
 use crate::tracepoint::{Names, States, events, waker};
-use model::{Batch, CpuId, Event, Mark, MarkEdge, MaybeNs, Ns, Pid, Prio, StackId, Switch, Tid, Wake, WakeKind, What};
+use model::{
+    Batch, CpuId, Event, EventKind, Mark, MarkEdge, MaybeNs, Ns, Pid, Prio, StackId, Switch, Tid, Wake, WakeKind,
+};
 use std::convert::Infallible;
 
-/// What stands beside an event's own fields: LTTng's contexts, and what perf writes into each event.
-const BESIDE: &[&str] = &["tid", "pid", "procname", "vtid", "vpid"];
-const OF_PERF: &[&str] = &["perf_tid", "perf_pid", "perf_cpu"];
+/// Fields outside an event's own: LTTng's contexts, and what perf writes into each event.
+const CONTEXT_FIELDS: &[&str] = &["tid", "pid", "procname", "vtid", "vpid"];
+const PERF_FIELDS: &[&str] = &["perf_tid", "perf_pid", "perf_cpu"];
 
-/// Whether a field of this part of an event of this name is read.
+/// Whether this field, in this part of an event with this name, is read.
 pub(super) fn wants(event: &str, part: &str, field: &str) -> bool {
     match part {
         "fields" => {
-            OF_PERF.contains(&field)
+            PERF_FIELDS.contains(&field)
                 || tracepoint(event).is_some_and(|t| has_field(t, field))
-                || named(event).is_some_and(|fields| fields.contains(&field))
+                || thread_entry_fields(event).is_some_and(|fields| fields.contains(&field))
                 || ust::is_text(event, field)
         }
-        _ => BESIDE.contains(&field),
+        _ => CONTEXT_FIELDS.contains(&field),
     }
 }
 
-/// The tracepoint of an event's name, without the subsystem that perf puts before it, as LTTng and perf both know it.
+/// Finds the tracepoint of an event's name in LTTng's or perf's form, without the subsystem that perf puts before it.
 fn tracepoint(event: &str) -> Option<&'static Tracepoint> {
     let name = event.rsplit_once(':').map_or(event, |(_, name)| name);
     events::read_by(Reader::Ctf).find(|t| t.name == name || !t.lttng.is_empty() && t.lttng == name)
 }
 
 fn has_field(tracepoint: &Tracepoint, field: &str) -> bool {
-    let named = |f: &FieldDef| f.lttng == field || f.in_records && (f.name == field || f.older == field);
-    tracepoint.numbers.iter().chain(tracepoint.texts).any(named)
+    let has_name = |f: &FieldDef| f.lttng == field || f.in_records && (f.name == field || f.older == field);
+    tracepoint.numbers.iter().chain(tracepoint.texts).any(has_name)
 }
 
-/// The fields of a row of a list of the threads that there are, or of perf's word of one.
-fn named(event: &str) -> Option<&'static [&'static str]> {
+/// Returns the fields of an entry of a list of existing threads, or of perf's record of one.
+fn thread_entry_fields(event: &str) -> Option<&'static [&'static str]> {
     match event.rsplit_once(':').map_or(event, |(_, name)| name) {
         "lttng_statedump_process_state" => Some(&["tid", "pid", "name"]),
         "perf_comm" => Some(&["tid", "pid", "comm"]),
@@ -46,18 +49,18 @@ fn named(event: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-/// Whether it is a record that perf writes beside the events of CPUs (`perf data convert --all`): it does not show that the
-/// recording ran, and what was there before has the time 0.
+/// Whether it is a record that perf writes in addition to the events of CPUs (`perf data convert --all`). It does not
+/// show that the recording was running; records of the state before the recording have the time 0.
 pub(super) fn is_side_band(event: &str) -> bool {
     matches!(event, "perf_comm" | "perf_fork" | "perf_exit" | "perf_mmap" | "perf_mmap2")
 }
 
-/// Whether these events have one of this kernel name.
+/// Whether these events include one with this kernel name.
 pub(super) fn has<'n>(mut events: impl Iterator<Item = &'n str>, name: &str) -> bool {
     events.any(|e| tracepoint(e).is_some_and(|t| t.name == name))
 }
 
-/// What an event is, with the slots of the fields that are read.
+/// The meaning of an event, with the slots of the fields that are read.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     Switch {
@@ -81,13 +84,13 @@ pub(super) enum Kind {
         nice: i64,
     },
     Other(Box<Other>),
-    /// A row of a list of the threads that there are, or perf's word of one.
+    /// An entry of a list of existing threads, or perf's record of one.
     Named {
         tid: Slot,
         pid: Slot,
         name: Option<Slot>,
     },
-    /// What a program marked: a text, or else the event's name.
+    /// A program's mark: a text, or else the event's name.
     Mark {
         name: Box<str>,
         text: Option<Slot>,
@@ -96,27 +99,27 @@ pub(super) enum Kind {
     },
 }
 
-/// The fields that an event has, each with its place in the declaration.
+/// The fields of an event, each with its index in the declaration.
 #[derive(Clone, Debug)]
 pub(super) struct Other {
     recorded: u8,
-    /// With what is added to the number.
+    /// (index in the declaration, slot, number to add)
     numbers: Vec<(usize, Slot, i64)>,
     texts: Vec<(usize, Slot)>,
     what: ToEvent,
 }
 
 impl Kind {
-    /// `nice` is what is added to a priority to have the kernel's: LTTng counts from nice 0's 20 below the kernel's 120.
+    /// `nice` is added to a priority to get the kernel's: LTTng subtracts 100, so that nice 0 is 20 and not 120.
     pub(super) fn of(event: &str, field: &dyn Fn(&str) -> Option<Slot>, nice: i64) -> Option<Self> {
-        if let Some(fields) = named(event) {
+        if let Some(fields) = thread_entry_fields(event) {
             let [tid, pid, rest @ ..] = fields else { return None };
             let name = rest.first().and_then(|name| field(name));
             return Some(Self::Named { tid: field(tid)?, pid: field(pid)?, name });
         }
         let tracepoint = tracepoint(event)?;
         let by_lttng = |f: &FieldDef| Some(f.lttng).filter(|name| !name.is_empty()).and_then(field);
-        // What only LTTng names as it does has that meaning in its events alone.
+        // A field that only LTTng names this way has this meaning only in LTTng's events.
         let of_lttng = nice != 0 || tracepoint.numbers.iter().any(|f| f.in_records && by_lttng(f).is_some());
         let slot = |f: &FieldDef| {
             let lttng = by_lttng(f).filter(|_| f.in_records || of_lttng);
@@ -162,17 +165,17 @@ impl Kind {
     }
 }
 
-/// The slot of a field of a part.
+/// Returns the slot of a field of a part.
 pub(super) fn slot(found: &[Found], scope: &str, name: &str) -> Option<Slot> {
     found.iter().find(|f| f.scope == scope && f.name == name).map(|f| f.slot)
 }
 
-/// A record just read.
+/// A record that was just read.
 pub(super) struct Record<'r> {
     pub(super) bytes: &'r [u8],
     pub(super) values: &'r [u64],
     pub(super) at: Ns,
-    /// The task that was current.
+    /// The current task.
     pub(super) current: Tid,
 }
 
@@ -202,12 +205,12 @@ impl Record<'_> {
         text.split(|b| *b == 0).next().unwrap_or(text)
     }
 
-    /// The number of a thread's name.
+    /// Returns the ID of a thread's name.
     #[inline]
     pub(super) fn comm(&self, tid: Tid, slot: Slot, names: &mut Names, out: &mut Batch) -> model::NameId {
         let name = text(self.bytes, self.value(slot));
         if let Ok(field) = name.try_into() {
-            return names.comm(tid, field, out); // the kernel's field as it is
+            return names.comm(tid, field, out); // already the kernel's field
         }
         let name = self.text(slot);
         let mut field = [0; 16];
@@ -231,13 +234,14 @@ impl Record<'_> {
         (other.what)(&values, out);
     }
 
-    /// Adds what happened: the event handed in with its `what`. It is made in its place, as [`crate::tracepoint::Decoder`] does it.
+    /// Adds the event with its `what` filled in. It is built in its final place, like in
+    /// [`crate::tracepoint::Decoder`].
     #[inline]
     pub(super) fn add(&self, kind: &Kind, event: Event, states: &States, names: &mut Names, out: &mut Batch) {
         let what = match *kind {
             Kind::Switch { prev_comm, prev, prev_prio, state, next_comm, next, next_prio, nice } => {
                 let (prev, next, number) = (self.tid(prev), self.tid(next), self.value(state));
-                let (switched_out, letter) = states.meaning(number);
+                let (switched_out, state_letter) = states.meaning(number);
                 let switch = Switch {
                     prev,
                     next,
@@ -248,10 +252,10 @@ impl Record<'_> {
                     prev_prio: self.prio(prev_prio, nice),
                     next_prio: self.prio(next_prio, nice),
                     out: switched_out,
-                    letter,
+                    state_letter,
                     prev_exec: MaybeNs::NONE,
                 };
-                return out.events.push(Event { what: What::Switch(switch), ..event });
+                return out.events.push(Event { what: EventKind::Switch(switch), ..event });
             }
             Kind::Wake { kind, comm, tid, prio, target, flags, nice } => {
                 let tid = self.tid(tid);
@@ -264,23 +268,23 @@ impl Record<'_> {
                     prio: self.prio(prio, nice),
                     stamp: self.at,
                 };
-                return out.events.push(Event { what: What::Wake(wake), ..event });
+                return out.events.push(Event { what: EventKind::Wake(wake), ..event });
             }
-            // The others are not many.
+            // The other kinds are rare.
             Kind::Other(ref other) => return self.other(other, Output { names, out, event: &event }),
             Kind::Named { tid, pid, name } => {
                 let tid = self.tid(tid);
                 let name = name.map(|slot| self.comm(tid, slot, names, out)).unwrap_or_default();
-                What::Name { tid, pid: Pid(self.value(pid) as i32), name }
+                EventKind::Name { tid, pid: Pid(self.value(pid) as i32), name }
             }
             Kind::Mark { ref name, text, tid, pid } => {
-                let said = text.map(|slot| self.text(slot)).filter(|text| !text.is_empty());
-                let said = said.unwrap_or(name.as_bytes());
-                What::Mark(Mark {
+                let label = text.map(|slot| self.text(slot)).filter(|text| !text.is_empty());
+                let label = label.unwrap_or(name.as_bytes());
+                EventKind::Mark(Mark {
                     tid: tid.map_or(Tid::UNKNOWN, |slot| self.tid(slot)),
                     pid: pid.map_or(Pid::UNKNOWN, |slot| Pid(self.value(slot) as i32)),
                     track: 0,
-                    name: names.id(&said[..said.len().min(ust::LONGEST)], out),
+                    name: names.id(&label[..label.len().min(ust::MAX_LABEL)], out),
                     edge: MarkEdge::Instant,
                 })
             }

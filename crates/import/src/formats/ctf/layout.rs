@@ -1,4 +1,4 @@
-//! The compiled metadata: how packets and events of each kind of stream are read.
+//! The compiled metadata: how the packets and events of each stream class are read.
 
 use super::clock::Clock;
 use super::compile::{BUDGET, Compiled, Compiler};
@@ -12,22 +12,22 @@ use ingest::Fatal;
 use model::CpuId;
 use rustc_hash::FxHashMap;
 
-/// The first number of each packet.
+/// The magic number of each packet.
 const MAGIC: u64 = 0xc1fc_1fc1;
-/// What LTTng subtracts from the kernel's priorities (`MAX_RT_PRIO`).
+/// The value that LTTng subtracts from the kernel's priorities (`MAX_RT_PRIO`).
 const LTTNG_PRIO: i64 = 100;
-/// Ids up to which events are found by place.
+/// Events with a lower ID are found by index.
 const DENSE: u64 = 1 << 14;
 
-/// All of it.
+/// The layouts of all streams.
 #[derive(Debug)]
 pub(super) struct Layouts {
     header: PacketHeader,
     classes: FxHashMap<u64, Class>,
     pub(super) states: States,
-    /// What a packet begins with, where it has a magic number: that, and the trace's uuid behind it.
+    /// The first bytes of a packet with a magic number: that number, and the trace's UUID after it.
     pub(super) begin: Vec<u8>,
-    /// Slots that any program needs.
+    /// The maximum number of slots that a program needs.
     pub(super) slots: usize,
 }
 
@@ -38,18 +38,18 @@ struct PacketHeader {
     stream: Option<Slot>,
 }
 
-/// A kind of stream.
+/// A stream class.
 #[derive(Debug)]
 pub(super) struct Class {
     packet: PacketContext,
-    /// An event's header: leaves the clock's reading and the id.
+    /// An event's header: provides the clock's reading and the ID.
     pub(super) header: Program,
     pub(super) clock: Clock,
     dense: Vec<Option<Box<EventLayout>>>,
     sparse: FxHashMap<u64, EventLayout>,
 }
 
-/// The packet's header and context, read as one.
+/// The packet's header and context, read in one step.
 #[derive(Debug)]
 struct PacketContext {
     program: Program,
@@ -57,18 +57,18 @@ struct PacketContext {
     content: Option<Slot>,
     size: Option<Slot>,
     sequence: Option<Slot>,
-    /// And how many bits it has before it wraps.
+    /// The slot, and the number of bits after which the count wraps.
     discarded: Option<(Slot, u32)>,
     cpu: Option<Slot>,
 }
 
-/// A kind of event.
+/// An event class.
 #[derive(Debug)]
 pub(super) struct EventLayout {
-    /// `None`: its types cannot be read.
+    /// `None` if its types cannot be read.
     pub(super) program: Option<Program>,
     pub(super) kind: Option<Kind>,
-    /// What stands beside it: the task that was current, and where it ran.
+    /// The context: the task that was current, and its CPU.
     pub(super) tid: Option<Slot>,
     pub(super) pid: Option<Slot>,
     pub(super) name: Option<Slot>,
@@ -76,13 +76,13 @@ pub(super) struct EventLayout {
     pub(super) side_band: bool,
 }
 
-/// What a packet says of itself.
+/// What a packet's head states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct PacketHead {
     pub(super) stream: u64,
-    /// The clock's reading at its begin.
+    /// The clock's reading at its start.
     pub(super) begin: Option<u64>,
-    /// Bits that count, and of it all; `None`: up to the end of the file.
+    /// Bits of content, and of the whole packet; `None` if it extends to the end of the file.
     pub(super) sizes: Option<(u64, u64)>,
     pub(super) sequence: Option<u64>,
     pub(super) discarded: Option<(u64, u32)>,
@@ -96,48 +96,48 @@ pub(super) struct PacketHead {
 pub(super) enum NoHead {
     /// The bytes end too early.
     Short,
-    /// They are none.
+    /// The bytes are not a packet's head.
     Wrong(&'static str),
 }
 
 impl Layouts {
     /// Compiles the metadata.
-    pub(super) fn new(told: &Metadata) -> Result<Self, Fatal> {
+    pub(super) fn new(metadata: &Metadata) -> Result<Self, Fatal> {
         let mut budget = BUDGET;
         let mut slots = 0;
         let header = {
-            let compiled = packet(told, None, &mut budget)?;
+            let compiled = packet(metadata, None, &mut budget)?;
             slots = slots.max(compiled.slots);
-            let of = |name| slot(&compiled.found, "packet", name);
-            PacketHeader { magic: of("magic"), stream: of("stream_id"), program: compiled.program }
+            let slot_of = |name| slot(&compiled.found, "packet", name);
+            PacketHeader { magic: slot_of("magic"), stream: slot_of("stream_id"), program: compiled.program }
         };
         let mut begin = Vec::new();
         if header.magic.is_some() {
             let magic = MAGIC as u32;
-            begin.extend(if told.order == ByteOrder::Little { magic.to_le_bytes() } else { magic.to_be_bytes() });
-            begin.extend(told.uuid.iter().flatten());
+            begin.extend(if metadata.order == ByteOrder::Little { magic.to_le_bytes() } else { magic.to_be_bytes() });
+            begin.extend(metadata.uuid.iter().flatten());
         }
-        // Events may be declared without any stream: then there is one, and it says nothing of its own.
-        let alone = [StreamDecl::default()];
-        let streams = if told.streams.is_empty() { &alone } else { told.streams.as_slice() };
+        // Events may be declared without any stream. There is then one implicit stream without contexts.
+        let implicit = [StreamDecl::default()];
+        let streams = if metadata.streams.is_empty() { &implicit } else { metadata.streams.as_slice() };
         let mut classes = FxHashMap::default();
         for stream in streams {
-            let class = Class::new(told, stream, &mut budget, &mut slots)?;
+            let class = Class::new(metadata, stream, &mut budget, &mut slots)?;
             classes.insert(stream.id, class);
         }
-        let release = told.env("kernel_release").or_else(|| told.env("release"));
-        let nice = if told.env("tracer_name") == Some("lttng-modules") { LTTNG_PRIO } else { 0 };
-        for event in &told.events {
-            let Some((stream, class)) = told
+        let release = metadata.env("kernel_release").or_else(|| metadata.env("release"));
+        let nice = if metadata.env("tracer_name") == Some("lttng-modules") { LTTNG_PRIO } else { 0 };
+        for event in &metadata.events {
+            let Some((stream, class)) = metadata
                 .streams
                 .iter()
                 .find(|s| s.id == event.stream)
-                .or(alone.first())
+                .or(implicit.first())
                 .and_then(|s| classes.get_mut(&s.id).map(|class| (s, class)))
             else {
                 continue;
             };
-            let layout = EventLayout::new(told, stream, event, nice, &mut budget, &mut slots);
+            let layout = EventLayout::new(metadata, stream, event, nice, &mut budget, &mut slots);
             class.insert(event.id, layout);
         }
         Ok(Self { header, classes, states: states::of_release(release), begin, slots })
@@ -147,43 +147,46 @@ impl Layouts {
         self.classes.get(&stream)
     }
 
-    /// Reads the head of the packet that begins with `bytes`.
+    /// Reads the head of the packet that `bytes` start with.
     pub(super) fn head(&self, bytes: &[u8], values: &mut [u64]) -> Result<PacketHead, NoHead> {
         let end = bytes.len() * 8;
         self.header.program.run(bytes, 0, end, values).map_err(|_| NoHead::Short)?;
         let value = |values: &[u64], slot: Option<Slot>| slot.and_then(|s| values.get(s).copied());
         if value(values, self.header.magic).is_some_and(|magic| magic != MAGIC) {
-            return Err(NoHead::Wrong("a packet without its magic number"));
+            return Err(NoHead::Wrong("a packet has no magic number"));
         }
         let stream = value(values, self.header.stream).or_else(|| self.classes.keys().next().copied()).unwrap_or(0);
-        let class = self.class(stream).ok_or(NoHead::Wrong("a packet of a stream that was not declared"))?;
+        let class = self
+            .class(stream)
+            .ok_or(NoHead::Wrong("a packet belongs to a stream that the metadata does not declare"))?;
         let context = &class.packet;
         let bits = context.program.run(bytes, 0, end, values).map_err(|_| NoHead::Short)?;
-        let of = |slot| value(values, slot);
-        let sizes = match (of(context.content), of(context.size)) {
+        let get = |slot| value(values, slot);
+        let sizes = match (get(context.content), get(context.size)) {
             (Some(content), Some(size)) => Some((content, size)),
             (Some(both), None) | (None, Some(both)) => Some((both, both)),
             (None, None) => None,
         };
         if sizes.is_some_and(|(content, size)| content > size || size % 8 != 0 || content < bits as u64 || size == 0) {
-            return Err(NoHead::Wrong("a packet whose sizes contradict each other"));
+            return Err(NoHead::Wrong("a packet's sizes contradict each other"));
         }
         Ok(PacketHead {
             stream,
-            begin: of(context.begin),
+            begin: get(context.begin),
             sizes,
-            sequence: of(context.sequence),
-            discarded: context.discarded.and_then(|(slot, bits)| Some((of(Some(slot))?, bits))),
-            cpu: of(context.cpu).map(|cpu| CpuId(cpu as u32)),
+            sequence: get(context.sequence),
+            discarded: context.discarded.and_then(|(slot, bits)| Some((get(Some(slot))?, bits))),
+            cpu: get(context.cpu).map(|cpu| CpuId(cpu as u32)),
             bits,
         })
     }
 }
 
-/// The packet's header, and a stream's context behind it.
-fn packet(told: &Metadata, stream: Option<&StreamDecl>, budget: &mut usize) -> Result<Compiled, Fatal> {
-    let mut compiler = Compiler::new(told.order, budget);
-    let header = compiler.part("packet", told.packet_header.as_ref(), &|name| matches!(name, "magic" | "stream_id"));
+/// Compiles the packet's header and the packet context of a stream.
+fn packet(metadata: &Metadata, stream: Option<&StreamDecl>, budget: &mut usize) -> Result<Compiled, Fatal> {
+    let mut compiler = Compiler::new(metadata.order, budget);
+    let header =
+        compiler.part("packet", metadata.packet_header.as_ref(), &|name| matches!(name, "magic" | "stream_id"));
     let context = header.and_then(|()| {
         let context = stream.and_then(|s| s.packet_context.as_ref());
         compiler.part("context", context, &|name| {
@@ -193,32 +196,32 @@ fn packet(told: &Metadata, stream: Option<&StreamDecl>, budget: &mut usize) -> R
             )
         })
     });
-    context.map_err(|why| Fatal::new(format!("metadata: a packet's head: {}", why.0), 0))?;
+    context.map_err(|why| Fatal::new(format!("metadata: cannot read the packet header or context: {}", why.0), 0))?;
     Ok(compiler.finish())
 }
 
 impl Class {
-    fn new(told: &Metadata, stream: &StreamDecl, budget: &mut usize, slots: &mut usize) -> Result<Self, Fatal> {
-        let compiled = packet(told, Some(stream), budget)?;
+    fn new(metadata: &Metadata, stream: &StreamDecl, budget: &mut usize, slots: &mut usize) -> Result<Self, Fatal> {
+        let compiled = packet(metadata, Some(stream), budget)?;
         *slots = (*slots).max(compiled.slots);
-        let of = |name| slot(&compiled.found, "context", name);
+        let slot_of = |name| slot(&compiled.found, "context", name);
         let discarded = compiled.found.iter().find(|f| f.name == "events_discarded").map(|f| (f.slot, f.bits));
         let packet = PacketContext {
-            begin: of("timestamp_begin"),
-            content: of("content_size"),
-            size: of("packet_size"),
-            sequence: of("packet_seq_num"),
+            begin: slot_of("timestamp_begin"),
+            content: slot_of("content_size"),
+            size: slot_of("packet_size"),
+            sequence: slot_of("packet_seq_num"),
             discarded,
-            cpu: of("cpu_id"),
+            cpu: slot_of("cpu_id"),
             program: compiled.program,
         };
-        let mut compiler = Compiler::new(told.order, budget);
+        let mut compiler = Compiler::new(metadata.order, budget);
         let header = compiler.part("header", stream.event_header.as_ref(), &|_| false);
-        header.map_err(|why| Fatal::new(format!("metadata: an event's header: {}", why.0), 0))?;
+        header.map_err(|why| Fatal::new(format!("metadata: cannot read the event header: {}", why.0), 0))?;
         let header = compiler.finish();
         *slots = (*slots).max(header.slots);
         let name = header.clock.or(compiled.clock);
-        let clock = name.map_or(told.clocks.first(), |name| told.clocks.iter().find(|c| c.name == name));
+        let clock = name.map_or(metadata.clocks.first(), |name| metadata.clocks.iter().find(|c| c.name == name));
         let clock = clock.map_or(Ok(Clock::PLAIN), Clock::new)?;
         Ok(Self { packet, header: header.program, clock, dense: Vec::new(), sparse: FxHashMap::default() })
     }
@@ -243,14 +246,14 @@ impl Class {
 
 impl EventLayout {
     fn new(
-        told: &Metadata,
+        metadata: &Metadata,
         stream: &StreamDecl,
         event: &EventDecl,
         nice: i64,
         budget: &mut usize,
         slots: &mut usize,
     ) -> Self {
-        let mut compiler = Compiler::new(told.order, budget);
+        let mut compiler = Compiler::new(metadata.order, budget);
         let parts = [
             ("stream_context", stream.event_context.as_ref()),
             ("context", event.context.as_ref()),
@@ -272,19 +275,19 @@ impl EventLayout {
         let compiled = compiler.finish();
         *slots = (*slots).max(compiled.slots);
         let field = |name: &str| slot(&compiled.found, "fields", name);
-        let beside = |name: &str| {
-            let context = slot(&compiled.found, "context", name);
-            context.or_else(|| slot(&compiled.found, "stream_context", name))
+        let context_slot = |name: &str| {
+            let found = slot(&compiled.found, "context", name);
+            found.or_else(|| slot(&compiled.found, "stream_context", name))
         };
         Self {
-            kind: if ust::is_ust(told) {
-                ust::kind(&event.name, &field, &beside)
+            kind: if ust::is_ust(metadata) {
+                ust::kind(&event.name, &field, &context_slot)
             } else {
                 Kind::of(&event.name, &field, nice)
             },
-            tid: beside("tid").or_else(|| field("perf_tid")),
-            pid: beside("pid").or_else(|| field("perf_pid")),
-            name: beside("procname"),
+            tid: context_slot("tid").or_else(|| field("perf_tid")),
+            pid: context_slot("pid").or_else(|| field("perf_pid")),
+            name: context_slot("procname"),
             cpu: field("perf_cpu"),
             side_band: kinds::is_side_band(&event.name),
             program: Some(compiled.program),

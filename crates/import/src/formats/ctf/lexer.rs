@@ -1,4 +1,4 @@
-//! Words, numbers, texts and signs of TSDL, one ahead: the metadata of a hostile folder is never held as tokens.
+//! Splits TSDL into words, numbers, texts and signs, one token ahead, so that hostile metadata is never held as tokens.
 
 use ingest::Fatal;
 
@@ -12,18 +12,18 @@ pub(super) enum Token<'t> {
     End,
 }
 
-/// Longer ones first: `...` before `.`, `:=` before `:`.
+/// Longer signs first: `...` before `.`, `:=` before `:`.
 const SIGNS: &[&str] =
     &["...", ":=", "->", "{", "}", "[", "]", "<", ">", "(", ")", ";", ",", "=", ":", ".", "+", "-", "*"];
 
-/// Bytes of a name; it is repeated for each field that stands in it.
-const LONGEST: usize = 256;
+/// The maximum length of a name in bytes: it is repeated for each field inside the named one.
+const MAX_NAME: usize = 256;
 
 pub(super) struct Lexer<'t> {
     text: &'t str,
     at: usize,
     ahead: Token<'t>,
-    /// Where `ahead` begins.
+    /// The offset of `ahead`.
     ahead_at: usize,
 }
 
@@ -34,7 +34,7 @@ impl<'t> Lexer<'t> {
         Ok(lexer)
     }
 
-    /// The next token.
+    /// Returns the next token without consuming it.
     pub(super) fn peek(&self) -> &Token<'t> {
         &self.ahead
     }
@@ -44,7 +44,7 @@ impl<'t> Lexer<'t> {
         matches!(self.ahead, Token::Sign(s) if s == sign)
     }
 
-    /// The next token, if it is a word.
+    /// Returns the next token if it is a word.
     pub(super) fn word_ahead(&self) -> Option<&'t str> {
         match self.ahead {
             Token::Word(word) => Some(word),
@@ -52,12 +52,12 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// An error at the next token.
+    /// Returns an error at the next token.
     pub(super) fn error(&self, what: &str) -> Fatal {
         Fatal::new(format!("metadata: {what}"), self.ahead_at as u64)
     }
 
-    /// Takes the next token.
+    /// Consumes the next token.
     pub(super) fn take(&mut self) -> Result<Token<'t>, Fatal> {
         self.skip_space();
         self.ahead_at = self.at;
@@ -65,7 +65,7 @@ impl<'t> Lexer<'t> {
         Ok(std::mem::replace(&mut self.ahead, next))
     }
 
-    /// Takes a sign if it is next.
+    /// Consumes a sign if it is next, and returns whether it was.
     pub(super) fn eat(&mut self, sign: &str) -> Result<bool, Fatal> {
         let is = self.is(sign);
         if is {
@@ -74,23 +74,23 @@ impl<'t> Lexer<'t> {
         Ok(is)
     }
 
-    /// Takes this sign, which must be next.
+    /// Consumes this sign, or fails if it is not next.
     pub(super) fn expect(&mut self, sign: &'static str) -> Result<(), Fatal> {
-        if self.eat(sign)? { Ok(()) } else { Err(self.error(&format!("`{sign}` expected"))) }
+        if self.eat(sign)? { Ok(()) } else { Err(self.error(&format!("expected `{sign}`"))) }
     }
 
-    /// Takes a word, which must be next.
+    /// Consumes a word, or fails if none is next.
     pub(super) fn word(&mut self) -> Result<&'t str, Fatal> {
         match self.word_ahead() {
             Some(word) => {
                 self.take()?;
                 Ok(word)
             }
-            None => Err(self.error("a name expected")),
+            None => Err(self.error("expected a name")),
         }
     }
 
-    /// Takes a number, which must be next; it may have a sign.
+    /// Consumes a number, optionally with a sign, or fails if none is next.
     pub(super) fn number(&mut self) -> Result<i128, Fatal> {
         let minus = self.eat("-")?;
         if !minus {
@@ -101,7 +101,7 @@ impl<'t> Lexer<'t> {
                 self.take()?;
                 Ok(if minus { -n } else { n })
             }
-            _ => Err(self.error("a number expected")),
+            _ => Err(self.error("expected a number")),
         }
     }
 
@@ -134,16 +134,20 @@ impl<'t> Lexer<'t> {
         if first.is_ascii_alphabetic() || first == b'_' {
             let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
             self.at += end;
-            return if end <= LONGEST { Ok(Token::Word(&rest[..end])) } else { Err(self.wrong("a name too long")) };
+            return if end <= MAX_NAME {
+                Ok(Token::Word(&rest[..end]))
+            } else {
+                Err(self.wrong("a name is longer than 256 bytes"))
+            };
         }
         if first.is_ascii_digit() {
             let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
             self.at += end;
             let number = number(&rest[..end]);
-            return number.map(Token::Number).ok_or_else(|| self.wrong("a number that cannot be read"));
+            return number.map(Token::Number).ok_or_else(|| self.wrong("a number cannot be read"));
         }
         let Some(sign) = SIGNS.iter().find(|s| rest.starts_with(**s)) else {
-            return Err(self.wrong("a character that TSDL does not have"));
+            return Err(self.wrong("a character is not part of TSDL"));
         };
         self.at += sign.len();
         Ok(Token::Sign(sign))
@@ -153,7 +157,7 @@ impl<'t> Lexer<'t> {
         Fatal::new(format!("metadata: {what}"), self.ahead_at as u64)
     }
 
-    /// A text in quotes.
+    /// Reads a text in quotes.
     fn text(&mut self, quote: u8) -> Result<Token<'t>, Fatal> {
         let mut text = String::new();
         let mut chars = self.rest().char_indices().skip(1);
@@ -172,11 +176,11 @@ impl<'t> Lexer<'t> {
                 c => text.push(c),
             }
         }
-        Err(self.wrong("a text without an end"))
+        Err(self.wrong("a text has no closing quote"))
     }
 }
 
-/// A number as C writes it.
+/// Parses a number in C notation.
 fn number(text: &str) -> Option<i128> {
     let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);
     let (digits, base) = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
@@ -184,7 +188,7 @@ fn number(text: &str) -> Option<i128> {
         None if digits.len() > 1 && digits.starts_with('0') => (digits, 8),
         None => (digits, 10),
     };
-    // Nothing in a trace is wider than 64 bits, so sums of two never overflow.
+    // No number in a trace is wider than 64 bits, so sums of two never overflow.
     i128::from_str_radix(digits, base).ok().filter(|n| *n <= i128::from(u64::MAX))
 }
 
@@ -193,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens() {
+    fn tokens_are_split() {
         let mut lexer = Lexer::new("/* c */ a_1 := 0x1F ... -010 \"q\\\"\" // x\n .}").unwrap();
         let mut tokens = Vec::new();
         while *lexer.peek() != Token::End {

@@ -1,27 +1,27 @@
-//! Discarded events as spans.
+//! Discarded events as time spans.
 //!
-//! A packet's `events_discarded` counts, at its end, all that its stream has lost. A tracer discards when a record does not
-//! fit and no other packet is free, so what a packet adds to the count was lost behind its last records: behind the last one
-//! that still had room for the largest record after it, since smaller ones may have fitted in after the first was lost.
-//!
+//! A packet's `events_discarded` is the number of all events that its stream has lost, at the packet's end. A tracer
+//! discards a record if it does not fit and no other packet is free. So what a packet adds to the count was lost after
+//! its last records: after the last record that left room for the largest record seen, since smaller ones may have
+//! fitted after the first loss.
 //! ```text
 //!   packet k    e e e e e e e . e │ packet k+1   e e e
 //!   room for the largest ──┘  ^lost              └── first event after
 //!                          └───── the span ──────┘
 //! ```
 
-use model::{CpuId, Event, LossSpan, MaybeNs, Ns, Tid, What};
+use model::{CpuId, Event, EventKind, LossSpan, MaybeNs, Ns, Tid};
 
-/// Losses of one stream.
+/// The losses of one stream.
 pub(super) struct Losses {
-    /// Time of the last event delivered.
+    /// The time of the last delivered event.
     last: Ns,
-    /// Of the last one behind which the packet had room for the largest record met.
-    roomy: Ns,
+    /// The time of the last event after which the packet had room for the largest record so far.
+    last_with_room: Ns,
     largest: u64,
     /// What this packet adds to the count.
     discarding: u64,
-    /// Lost, and no event was delivered since.
+    /// The current loss: no event was delivered since.
     open: Option<Open>,
     before: Option<Counts>,
 }
@@ -30,7 +30,7 @@ pub(super) struct Losses {
 struct Open {
     from: Ns,
     cpu: CpuId,
-    /// `None`: nobody knows how many.
+    /// `None` if the number is unknown.
     events: Option<u64>,
     offset: u64,
 }
@@ -43,10 +43,10 @@ struct Counts {
 
 impl Losses {
     pub(super) fn new() -> Self {
-        Self { last: Ns::MIN, roomy: Ns::MIN, largest: 0, discarding: 0, open: None, before: None }
+        Self { last: Ns::MIN, last_with_room: Ns::MIN, largest: 0, discarding: 0, open: None, before: None }
     }
 
-    /// A packet begins: its place in its stream, and the count and its width in bits.
+    /// Starts a packet: its number in the stream, and the count and its width in bits.
     pub(super) fn packet(&mut self, sequence: Option<u64>, discarded: Option<(u64, u32)>, cpu: CpuId, offset: u64) {
         let missing = match (self.before.and_then(|b| b.sequence), sequence) {
             (Some(before), Some(now)) => now != before.wrapping_add(1),
@@ -56,26 +56,26 @@ impl Losses {
             self.lost(self.last, cpu, None, offset);
         }
         self.discarding = match (self.before.and_then(|b| b.discarded), discarded) {
-            // Where packets are missing, what they lost is in the count as well.
+            // If packets are missing, the count includes what they lost.
             (Some(before), Some((now, bits))) => now.wrapping_sub(before) & u64::MAX >> (64 - bits.clamp(1, 64)),
-            // The first packet of the recording counts from 0; of a later one nobody knows what stood before.
+            // The first packet of the recording counts from 0. The count before a later one is unknown.
             (None, Some((now, _))) if sequence.unwrap_or(0) == 0 => now,
             _ => 0,
         };
-        self.roomy = self.last;
+        self.last_with_room = self.last;
         self.before = Some(Counts { sequence, discarded: discarded.map(|(count, _)| count) });
     }
 
-    /// The packet has been read.
+    /// Ends the packet.
     pub(super) fn packet_ends(&mut self, cpu: CpuId, offset: u64) {
         let lost = std::mem::take(&mut self.discarding);
         if lost > 0 {
-            self.lost(self.roomy, cpu, Some(lost), offset);
+            self.lost(self.last_with_room, cpu, Some(lost), offset);
         }
     }
 
-    /// Something could not be read.
-    pub(super) fn torn(&mut self, cpu: CpuId, offset: u64) {
+    /// Records that something could not be read.
+    pub(super) fn unreadable(&mut self, cpu: CpuId, offset: u64) {
         self.lost(self.last, cpu, None, offset);
     }
 
@@ -89,18 +89,19 @@ impl Losses {
         self.open = Some(Open { from, cpu, events, offset });
     }
 
-    /// An event of so many bits was delivered, with so many bits of its packet behind it; gives the loss that it ends.
+    /// Delivers an event of this many bits, with this many bits of its packet left after it. Returns the loss that it
+    /// ends.
     #[inline]
     pub(super) fn delivered(&mut self, at: Ns, bits: u64, left: u64) -> Option<Event> {
         self.last = at;
         self.largest = self.largest.max(bits);
         if left >= self.largest {
-            self.roomy = at;
+            self.last_with_room = at;
         }
         if self.open.is_some() { self.open.take().map(|open| open.until(at, MaybeNs::new(at))) } else { None }
     }
 
-    /// The stream ends: a loss that no event ended.
+    /// Ends the stream and returns a loss that is not followed by an event.
     pub(super) fn end(&mut self) -> Option<Event> {
         let open = self.open.take()?;
         let at = self.last.max(open.from);
@@ -112,6 +113,6 @@ impl Open {
     fn until(self, at: Ns, to: MaybeNs) -> Event {
         let cpu = (self.cpu != CpuId::UNKNOWN).then_some(self.cpu);
         let span = LossSpan { from: MaybeNs::new(self.from), to, cpu, events: self.events.into() };
-        Event { at, offset: self.offset, cpu: self.cpu, current: Tid::UNKNOWN, what: What::Loss(span) }
+        Event { at, offset: self.offset, cpu: self.cpu, current: Tid::UNKNOWN, what: EventKind::Loss(span) }
     }
 }

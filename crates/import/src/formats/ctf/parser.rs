@@ -1,4 +1,4 @@
-//! TSDL's declarations: what stands in `trace`, `env`, `clock`, `stream` and `event`.
+//! TSDL's declarations: the blocks `trace`, `env`, `clock`, `stream` and `event`.
 
 use super::lexer::{Lexer, Token};
 use super::types::{ClockDecl, EventDecl, Metadata, StreamDecl, Type};
@@ -7,16 +7,16 @@ use ingest::Fatal;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// Kinds of events, streams and the like that a metadata may declare in all; LTTng with all system calls has 2,000.
-const MOST_DECLARED: usize = 1 << 16;
+/// The maximum number of declarations in the metadata, without streams; LTTng with all system calls has 2,000.
+const MAX_DECLARATIONS: usize = 1 << 16;
 
-/// Kinds of stream: LTTng has one for each channel of a session.
-const MOST_STREAMS: usize = 256;
+/// The maximum number of streams; LTTng has one per channel of a session.
+const MAX_STREAMS: usize = 256;
 
-/// Reads metadata.
+/// Parses metadata.
 pub(super) fn parse(text: &str) -> Result<Metadata, Fatal> {
     let mut parser = Parser { lexer: Lexer::new(text)?, scopes: vec![FxHashMap::default()], depth: 0 };
-    let mut told = Metadata {
+    let mut metadata = Metadata {
         order: ByteOrder::Little,
         uuid: None,
         packet_header: None,
@@ -27,21 +27,21 @@ pub(super) fn parse(text: &str) -> Result<Metadata, Fatal> {
     };
     let mut order = None;
     while *parser.lexer.peek() != Token::End {
-        parser.top(&mut told, &mut order)?;
-        let declared = told.env.len() + told.clocks.len() + told.events.len();
-        if declared > MOST_DECLARED || told.streams.len() > MOST_STREAMS {
-            return Err(parser.lexer.error("more declarations than any tracer writes"));
+        parser.top(&mut metadata, &mut order)?;
+        let declared = metadata.env.len() + metadata.clocks.len() + metadata.events.len();
+        if declared > MAX_DECLARATIONS || metadata.streams.len() > MAX_STREAMS {
+            return Err(parser.lexer.error("more declarations than the limit"));
         }
     }
-    told.order = order.ok_or_else(|| parser.lexer.error("no `trace` block with a byte order"))?;
-    Ok(told)
+    metadata.order = order.ok_or_else(|| parser.lexer.error("there is no `trace` block with a byte order"))?;
+    Ok(metadata)
 }
 
 /// The value of `name = value`.
 pub(super) enum Value {
     Number(i128),
     Text(String),
-    /// Words, with dots between.
+    /// Words with dots between.
     Words(String),
 }
 
@@ -65,7 +65,7 @@ impl Value {
     }
 }
 
-/// What stands on the right of a statement of a block.
+/// The right side of a statement in a block.
 enum Right {
     Value(Value),
     Type(Rc<Type>),
@@ -73,67 +73,67 @@ enum Right {
 
 pub(super) struct Parser<'t> {
     pub(super) lexer: Lexer<'t>,
-    /// Named types, those of the innermost block last. `struct x` stands with its first word.
+    /// Named types, those of the innermost block last. `struct x` is stored with the word `struct`.
     pub(super) scopes: Vec<FxHashMap<String, Rc<Type>>>,
-    /// How deep the parser is in types now.
+    /// The current nesting depth of types.
     pub(super) depth: u32,
 }
 
 impl Parser<'_> {
-    fn top(&mut self, told: &mut Metadata, order: &mut Option<ByteOrder>) -> Result<(), Fatal> {
+    fn top(&mut self, metadata: &mut Metadata, order: &mut Option<ByteOrder>) -> Result<(), Fatal> {
         if self.lexer.eat(";")? {
             return Ok(());
         }
         match self.lexer.word_ahead() {
-            Some("trace") => self.trace(told, order),
+            Some("trace") => self.trace(metadata, order),
             Some("env") => self.block(|name, right, _| {
                 if let Right::Value(value) = right {
-                    told.env.push((name.to_owned(), value.into_text()));
+                    metadata.env.push((name.to_owned(), value.into_text()));
                 }
                 Ok(())
             }),
             Some("clock") => {
-                told.clocks.extend(self.clock()?);
+                metadata.clocks.extend(self.clock()?);
                 Ok(())
             }
             Some("stream") => {
-                told.streams.push(self.stream()?);
+                metadata.streams.push(self.stream()?);
                 Ok(())
             }
             Some("event") => {
-                told.events.push(self.event()?);
+                metadata.events.push(self.event()?);
                 Ok(())
             }
             Some("callsite") => self.block(|_, _, _| Ok(())),
             Some(_) => self.type_statement(),
-            None => Err(self.lexer.error("a declaration expected")),
+            None => Err(self.lexer.error("expected a declaration")),
         }
     }
 
-    fn trace(&mut self, told: &mut Metadata, order: &mut Option<ByteOrder>) -> Result<(), Fatal> {
+    fn trace(&mut self, metadata: &mut Metadata, order: &mut Option<ByteOrder>) -> Result<(), Fatal> {
         self.block(|name, right, at| {
             match (name, right) {
                 ("major", Right::Value(v)) if v.number() != Some(1) => {
-                    return Err(at.error("a version of CTF other than 1.8"));
+                    return Err(at.error("this is not CTF 1.8, the only supported version"));
                 }
                 ("byte_order", Right::Value(v)) => {
-                    *order = Some(byte_order(v.text()).ok_or_else(|| at.error("a byte order other than le and be"))?);
+                    *order = Some(byte_order(v.text()).ok_or_else(|| at.error("a byte order is neither le nor be"))?);
                 }
-                ("uuid", Right::Value(v)) => told.uuid = uuid(v.text()),
-                ("packet.header", Right::Type(header)) => told.packet_header = Some(header),
+                ("uuid", Right::Value(v)) => metadata.uuid = uuid(v.text()),
+                ("packet.header", Right::Type(header)) => metadata.packet_header = Some(header),
                 _ => {}
             }
             Ok(())
         })
     }
 
-    /// `None` for a clock without a name: nothing can refer to it.
+    /// `None` for a clock without a name, to which nothing can refer.
     fn clock(&mut self) -> Result<Option<ClockDecl>, Fatal> {
         let mut clock = ClockDecl { name: String::new(), freq: 1_000_000_000, offset_s: 0, offset: 0 };
         self.block(|name, right, at| {
             let Right::Value(value) = right else { return Ok(()) };
-            let number = || value.number().ok_or_else(|| at.error("a clock's value that is no number"));
-            let short = || at.error("a clock's value that no clock has");
+            let number = || value.number().ok_or_else(|| at.error("a clock's value is not a number"));
+            let short = || at.error("a clock's value is out of range");
             match name {
                 "name" => clock.name = value.text().to_owned(),
                 "freq" => clock.freq = u64::try_from(number()?).ok().filter(|f| *f > 0).ok_or_else(short)?,
@@ -177,8 +177,11 @@ impl Parser<'_> {
         Ok(event)
     }
 
-    /// `word { statement… };`: each `name = value;` and `name := type;` is told.
-    fn block(&mut self, mut told: impl FnMut(&str, Right, &Lexer<'_>) -> Result<(), Fatal>) -> Result<(), Fatal> {
+    /// Parses `word { statement… };` and calls `on_statement` for each `name = value;` and `name := type;`.
+    fn block(
+        &mut self,
+        mut on_statement: impl FnMut(&str, Right, &Lexer<'_>) -> Result<(), Fatal>,
+    ) -> Result<(), Fatal> {
         self.lexer.word()?;
         self.lexer.expect("{")?;
         self.scopes.push(FxHashMap::default());
@@ -195,12 +198,12 @@ impl Parser<'_> {
             }
             let name = self.path()?;
             let right = if self.lexer.eat(":=")? {
-                Right::Type(self.whole_type()?)
+                Right::Type(self.complete_type()?)
             } else {
                 self.lexer.expect("=")?;
                 Right::Value(self.value()?)
             };
-            told(&name, right, &self.lexer)?;
+            on_statement(&name, right, &self.lexer)?;
             self.lexer.expect(";")?;
         }
         self.scopes.pop();
@@ -243,7 +246,7 @@ pub(super) fn byte_order(name: &str) -> Option<ByteOrder> {
 }
 
 fn id(value: &Value, at: &Lexer<'_>) -> Result<u64, Fatal> {
-    value.number().and_then(|n| u64::try_from(n).ok()).ok_or_else(|| at.error("an id that is no number"))
+    value.number().and_then(|n| u64::try_from(n).ok()).ok_or_else(|| at.error("an id is not a number"))
 }
 
 fn uuid(text: &str) -> Option<[u8; 16]> {

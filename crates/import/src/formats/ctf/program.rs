@@ -1,6 +1,6 @@
-//! A type compiled to the few steps that read it, and the reading.
+//! A type compiled to the steps that read it, and their execution.
 //!
-//! Fields at fixed places stand together in a [`Step::Block`], whose bounds are checked once:
+//! Fields at fixed places are combined in a [`Step::Block`], whose bounds are checked once:
 //!
 //! ```text
 //!   string name; u32 tid; u32 prio; u64 xs[n]; u8 c
@@ -9,14 +9,14 @@
 
 use crate::tracepoint::ByteOrder;
 
-/// Where a value read is put; texts as [`text_at`] and [`text_length`].
+/// Where a value is put; texts as [`text_value`].
 pub(super) type Slot = usize;
 
 /// The bytes end before the event does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Short;
 
-/// What reads a type.
+/// The steps that read a type.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Program {
     pub(super) steps: Vec<Step>,
@@ -24,21 +24,21 @@ pub(super) struct Program {
 
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// Go on at the next multiple of so many bits.
+    /// Aligns to the next multiple of this many bits.
     Align(usize),
-    /// Fields at fixed places from the next multiple of so many bits on, and the bits of them all.
+    /// Aligns, then reads fields at fixed places; `bits` is their total size.
     Block { align: usize, bits: usize, gets: Vec<Get> },
     /// A text up to its NUL.
     Text { slot: Option<Slot> },
-    /// As many elements of a fixed size as a slot says.
+    /// As many elements of a fixed size as a slot's value.
     Run { count: Slot, stride: usize, last: usize, text: Option<Slot> },
-    /// So many elements of a size that they tell themselves.
+    /// A number of elements of variable size.
     Repeat { count: Count, each: Program },
-    /// What a slot's value says.
+    /// One of several programs, chosen by a slot's value.
     Choice { tag: Slot, signed: bool, options: Vec<Chosen> },
 }
 
-/// What is read where the tag is in a range, as [`ordered`] has it.
+/// The program that is run if the tag is in a range, compared by [`ordered`].
 #[derive(Clone, Debug)]
 pub(super) struct Chosen {
     pub(super) from: u64,
@@ -46,7 +46,7 @@ pub(super) struct Chosen {
     pub(super) program: Program,
 }
 
-/// A tag's value so that signed ones compare as they should.
+/// Maps a tag's value so that signed values compare correctly as unsigned ones.
 #[inline]
 pub(super) fn ordered(value: u64, signed: bool) -> u64 {
     if signed { value ^ 1 << 63 } else { value }
@@ -61,40 +61,40 @@ pub(super) enum Count {
 /// A field of a block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Get {
-    /// In bits from the block's begin.
+    /// In bits from the start of the block.
     pub(super) at: usize,
-    pub(super) how: How,
+    pub(super) encoding: Encoding,
     pub(super) slot: Slot,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum How {
-    /// An integer of 1 to 64 bits, whole bytes or not: one way for all takes less time than to tell them apart.
+pub(super) enum Encoding {
+    /// An integer of 1 to 64 bits, of whole bytes or not: one code path takes less time than a distinction.
     Int { bits: usize, signed: bool, order: ByteOrder },
-    /// So many bytes, in which a text may end earlier by a NUL.
+    /// A field of this many bytes with a text that may end earlier, at a NUL.
     Text(usize),
-    /// Not read: what is known of the field.
-    Known(u64),
+    /// Nothing is read: the value is constant.
+    Constant(u64),
 }
 
-/// A text's place in the bytes, as a slot's value.
+/// Encodes a text's place in the bytes as a slot's value.
 fn text_value(at: usize, length: usize) -> u64 {
     (at as u64) << 32 | length as u64 & 0xffff_ffff
 }
 
-/// The bytes of a slot's text.
+/// Returns the bytes of a slot's text.
 pub(super) fn text(bytes: &[u8], value: u64) -> &[u8] {
     let (at, length) = ((value >> 32) as usize, (value & 0xffff_ffff) as usize);
     bytes.get(at..at + length).unwrap_or_default()
 }
 
-/// `at` at the next multiple of `to`, which is a power of two.
+/// Rounds `at` up to a multiple of `to`, which is a power of two.
 pub(super) fn aligned(at: usize, to: usize) -> usize {
     (at + to - 1) & !(to - 1)
 }
 
 impl Program {
-    /// Reads from bit `at`; gives the bit behind. Nothing at or behind bit `end` may be read.
+    /// Runs the steps from bit `at`, and returns the bit after the end. Nothing at or after bit `end` may be read.
     #[inline]
     pub(super) fn run(&self, bytes: &[u8], mut at: usize, end: usize, values: &mut [u64]) -> Result<usize, Short> {
         for step in &self.steps {
@@ -114,8 +114,8 @@ impl Step {
             Self::Align(to) => Ok(aligned(at, *to)),
             Self::Block { align, bits, gets } => {
                 let at = aligned(at, *align);
-                let behind = at + bits;
-                if behind > end {
+                let after = at + bits;
+                if after > end {
                     return Err(Short);
                 }
                 let Some(block) = bytes.get(at / 8..) else { return Err(Short) };
@@ -125,7 +125,7 @@ impl Step {
                         *place = value;
                     }
                 }
-                Ok(behind)
+                Ok(after)
             }
             Self::Text { slot } => {
                 let from = at / 8;
@@ -152,11 +152,11 @@ impl Step {
                 };
                 let mut at = at;
                 for _ in 0..n {
-                    let behind = each.run(bytes, at, end, values)?;
-                    if behind == at {
-                        break; // elements of nothing, however many
+                    let after = each.run(bytes, at, end, values)?;
+                    if after == at {
+                        break; // elements without content, in any number
                     }
-                    at = behind;
+                    at = after;
                 }
                 Ok(at)
             }
@@ -178,30 +178,30 @@ fn put(values: &mut [u64], slot: Option<Slot>, value: u64) {
     }
 }
 
-/// Where the first NUL is.
+/// Returns the place of the first NUL.
 #[inline]
 fn nul(bytes: &[u8]) -> Option<usize> {
     bytes.iter().position(|b| *b == 0)
 }
 
 impl Get {
-    /// Reads it of a block that begins at bit `within` of the first of its bytes, which is byte `begin` of all.
+    /// Reads the field from a block that starts at bit `within` of its first byte, which is byte `begin` of the whole.
     #[inline]
     fn read(&self, block: &[u8], within: usize, begin: usize) -> Option<u64> {
         let bit = within + self.at;
-        match self.how {
-            How::Int { bits, signed, order } => bit_field(block.get(bit / 8..)?, bit % 8, bits, signed, order),
-            How::Text(length) => {
+        match self.encoding {
+            Encoding::Int { bits, signed, order } => bit_field(block.get(bit / 8..)?, bit % 8, bits, signed, order),
+            Encoding::Text(length) => {
                 let text = block.get(bit / 8..)?.get(..length)?;
                 Some(text_value(begin + bit / 8, text.len()))
             }
-            How::Known(value) => Some(value),
+            Encoding::Constant(value) => Some(value),
         }
     }
 }
 
-/// An integer that begins at a bit of the first byte. In little-endian bytes the first bit is the lowest, in big-endian ones
-/// the highest.
+/// Reads an integer that starts at a bit of the first byte. In little-endian bytes the first bit is the lowest, in
+/// big-endian ones the highest.
 #[inline]
 fn bit_field(from: &[u8], bit: usize, bits: usize, signed: bool, order: ByteOrder) -> Option<u64> {
     if let Some(eight) = from.first_chunk().filter(|_| bit + bits <= 64) {
@@ -215,7 +215,7 @@ fn bit_field(from: &[u8], bit: usize, bits: usize, signed: bool, order: ByteOrde
     long_bit_field(from, bit, bits, signed, order)
 }
 
-/// The same at the end of the bytes, or of nine bytes.
+/// Reads an integer near the end of the bytes, or one that spans nine bytes.
 fn long_bit_field(from: &[u8], bit: usize, bits: usize, signed: bool, order: ByteOrder) -> Option<u64> {
     let bytes = (bit + bits).div_ceil(8);
     let from = from.get(..bytes)?;
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_of_both_orders() {
+    fn bit_fields_of_both_byte_orders() {
         // 5 bits of value 17, then 27 bits of value 0x5abcdef.
         let (id, time) = (17_u32, 0x5ab_cdef_u32);
         let little = (time << 5 | id).to_le_bytes();

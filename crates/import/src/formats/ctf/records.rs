@@ -1,4 +1,4 @@
-//! From a packet's bytes to events.
+//! Turns a packet's bytes into events.
 
 use super::clock::Clock;
 use super::compile::{CLOCK, CLOCK_BITS, ID};
@@ -7,14 +7,14 @@ use super::layout::{Class, EventLayout, Layouts};
 use super::losses::Losses;
 use super::program::Short;
 use crate::tracepoint::Names;
-use model::{Batch, CpuId, Event, NameId, Ns, Pid, Tid, What};
+use model::{Batch, CpuId, Event, EventKind, NameId, Ns, Pid, Tid};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Threads of which is remembered what was told of them.
-const MOST_THREADS: usize = 1 << 20;
+/// The maximum number of threads whose process and name are remembered.
+const MAX_THREADS: usize = 1 << 20;
 
-/// What is known while a stream's records are read.
+/// The state kept while a stream's records are read.
 pub(super) struct Records {
     pub(super) layouts: Arc<Layouts>,
     pub(super) values: Vec<u64>,
@@ -25,32 +25,32 @@ pub(super) struct Records {
     pub(super) now: Ns,
     /// The CPU of the packet.
     pub(super) cpu: CpuId,
-    /// Who runs on which CPU, as the last switch said.
+    /// The thread that runs, and its CPU, according to the last switch.
     running: (CpuId, Tid),
-    /// Each thread's process and name, as far as contexts told them; and the last one, which its neighbours mostly have too.
-    told: FxHashMap<Tid, (Pid, NameId)>,
-    last_told: (Tid, Pid, NameId),
+    /// Each thread's process and name according to contexts, and the last context: the next one is usually the same.
+    contexts: FxHashMap<Tid, (Pid, NameId)>,
+    last_context: (Tid, Pid, NameId),
 }
 
-/// A part of a packet, as far as it is in the window.
+/// The part of a packet that is in the window.
 #[derive(Clone, Copy)]
 pub(super) struct Part {
-    /// The bit behind its last one in the window.
+    /// The bit after its last one in the window.
     pub(super) end: usize,
-    /// The bit behind its last one at all.
-    pub(super) whole: u64,
-    /// Where its first byte stands in the file.
+    /// The bit after the packet's last one, from the window's first byte.
+    pub(super) remaining: u64,
+    /// The offset of its first byte in the file.
     pub(super) offset: u64,
 }
 
 /// Why reading records stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stop {
-    /// Enough for once.
+    /// The batch is full.
     Full,
     /// The window ends here, or within the next record.
     Short,
-    /// What follows in this packet cannot be read.
+    /// The rest of this packet cannot be read.
     Bad(&'static str),
 }
 
@@ -65,12 +65,12 @@ impl Records {
             now: Ns::MIN,
             cpu: CpuId::UNKNOWN,
             running: (CpuId::UNKNOWN, Tid::UNKNOWN),
-            told: FxHashMap::default(),
-            last_told: (Tid::UNKNOWN, Pid::UNKNOWN, NameId::NONE),
+            contexts: FxHashMap::default(),
+            last_context: (Tid::UNKNOWN, Pid::UNKNOWN, NameId::NONE),
         }
     }
 
-    /// Reads records from bit `at` on, which it moves, until `limit` events are there.
+    /// Reads records from bit `at`, which it advances, until there are `limit` events.
     pub(super) fn read(
         &mut self,
         stream: u64,
@@ -81,20 +81,22 @@ impl Records {
         limit: usize,
     ) -> Stop {
         let layouts = self.layouts.clone();
-        let Some(class) = layouts.class(stream) else { return Stop::Bad("a packet of a stream that was not declared") };
+        let Some(class) = layouts.class(stream) else {
+            return Stop::Bad("a packet belongs to a stream that the metadata does not declare");
+        };
         while out.events.len() < limit {
             if *at >= part.end {
                 return Stop::Short;
             }
             match self.record(class, bytes, *at, part, out) {
-                Ok(behind) => *at = behind,
+                Ok(after) => *at = after,
                 Err(stop) => return stop,
             }
         }
         Stop::Full
     }
 
-    /// Reads one; gives the bit behind it.
+    /// Reads one record and returns the bit after it.
     #[inline]
     fn record(&mut self, class: &Class, bytes: &[u8], at: usize, part: Part, out: &mut Batch) -> Result<usize, Stop> {
         let short = |_: Short| Stop::Short;
@@ -105,35 +107,35 @@ impl Records {
         let value = |values: &[u64], slot: usize| values.get(slot).copied().unwrap_or(0);
         let clock = Clock::wrapped(self.clock, value(&self.values, CLOCK), value(&self.values, CLOCK_BITS));
         let id = value(&self.values, ID);
-        let layout = class.event(id).ok_or(Stop::Bad("an event that was not declared"))?;
-        let program = layout.program.as_ref().ok_or(Stop::Bad("an event whose types cannot be read"))?;
-        let behind = program.run(bytes, body, part.end, &mut self.values).map_err(short)?;
-        if behind == at {
-            return Err(Stop::Bad("an event without any bit"));
+        let layout = class.event(id).ok_or(Stop::Bad("an event is not declared in the metadata"))?;
+        let program = layout.program.as_ref().ok_or(Stop::Bad("an event has types that cannot be read"))?;
+        let after = program.run(bytes, body, part.end, &mut self.values).map_err(short)?;
+        if after == at {
+            return Err(Stop::Bad("an event has no content"));
         }
-        let now = class.clock.ns(clock).ok_or(Stop::Bad("a time that 64 bits of ns cannot tell"))?;
+        let now = class.clock.ns(clock).ok_or(Stop::Bad("a time exceeds 64 bits of nanoseconds"))?;
         (self.clock, self.now) = (clock, now);
         let offset = part.offset + at as u64 / 8;
         if layout.side_band {
             self.side_band(layout, bytes, offset, out);
-            return Ok(behind);
+            return Ok(after);
         }
-        let left = part.whole.saturating_sub(behind as u64);
-        if let Some(loss) = self.losses.delivered(now, (behind - at) as u64, left) {
+        let left = part.remaining.saturating_sub(after as u64);
+        if let Some(loss) = self.losses.delivered(now, (after - at) as u64, left) {
             self.running = (CpuId::UNKNOWN, Tid::UNKNOWN);
             out.events.push(loss);
         }
         self.event(layout, bytes, offset, out);
-        Ok(behind)
+        Ok(after)
     }
 
-    /// A name holds from the begin where its time is 0.
+    /// A name with time 0 holds from the start.
     fn side_band(&mut self, layout: &EventLayout, bytes: &[u8], offset: u64, out: &mut Batch) {
         let at = if self.clock == 0 { Ns::MIN } else { self.now };
         let record = Record { bytes, values: &self.values, at, current: Tid::UNKNOWN };
         if let Some(kind) = &layout.kind {
             let cpu = if self.cpu == CpuId::UNKNOWN { CpuId(0) } else { self.cpu };
-            let event = Event { at, offset, cpu, current: Tid::UNKNOWN, what: What::Sample };
+            let event = Event { at, offset, cpu, current: Tid::UNKNOWN, what: EventKind::Sample };
             record.add(kind, event, &self.layouts.states, &mut self.names, out);
         }
     }
@@ -143,7 +145,7 @@ impl Records {
         let mut record = Record { bytes, values: &self.values, at: self.now, current: Tid::UNKNOWN };
         let cpu = layout.cpu.map_or(self.cpu, |slot| CpuId(record.value(slot) as u32));
         let (at, mut event) =
-            (self.now, Event { at: self.now, offset, cpu, current: Tid::UNKNOWN, what: What::Sample });
+            (self.now, Event { at: self.now, offset, cpu, current: Tid::UNKNOWN, what: EventKind::Sample });
         if let Some(slot) = layout.tid {
             record.current = record.tid(slot);
             event.current = record.current;
@@ -152,10 +154,10 @@ impl Records {
                 Some(slot) => record.comm(record.current, slot, &mut self.names, out),
                 None => NameId::NONE,
             };
-            let told = (record.current, pid, name);
-            if told != self.last_told {
-                self.last_told = told;
-                out.events.extend(fresh(&mut self.told, told).map(|what| Event {
+            let context = (record.current, pid, name);
+            if context != self.last_context {
+                self.last_context = context;
+                out.events.extend(changed(&mut self.contexts, context).map(|what| Event {
                     at,
                     offset,
                     cpu,
@@ -168,24 +170,24 @@ impl Records {
         }
         let Some(kind) = &layout.kind else { return out.events.push(event) };
         record.add(kind, event, &self.layouts.states, &mut self.names, out);
-        if let (Kind::Switch { .. }, Some(Event { what: What::Switch(switch), .. })) = (kind, out.events.last()) {
+        if let (Kind::Switch { .. }, Some(Event { what: EventKind::Switch(switch), .. })) = (kind, out.events.last()) {
             self.running = (cpu, switch.next);
         }
         if matches!(kind, Kind::Named { .. }) {
-            // A name is side-band, but a CPU wrote this record of it.
+            // The name is side-band data, but a CPU wrote this record at this time.
             out.events.push(event);
         }
     }
 }
 
-/// What a context says of a thread, where it was not told before.
-fn fresh(known: &mut FxHashMap<Tid, (Pid, NameId)>, (tid, pid, name): (Tid, Pid, NameId)) -> Option<What> {
+/// Returns what a context states about a thread, if it differs from before.
+fn changed(known: &mut FxHashMap<Tid, (Pid, NameId)>, (tid, pid, name): (Tid, Pid, NameId)) -> Option<EventKind> {
     if tid.0 <= 0 || (pid.0 <= 0 && name == NameId::NONE) {
         return None;
     }
-    if known.len() >= MOST_THREADS {
+    if known.len() >= MAX_THREADS {
         known.clear();
     }
     let pid = if pid.0 > 0 { pid } else { Pid::UNKNOWN };
-    (known.insert(tid, (pid, name)) != Some((pid, name))).then_some(What::Name { tid, pid, name })
+    (known.insert(tid, (pid, name)) != Some((pid, name))).then_some(EventKind::Name { tid, pid, name })
 }

@@ -1,15 +1,15 @@
-//! What a `prev_state` number of LTTng or perf means. A CTF trace has no print format, so it is the kernel's release that
-//! tells: LTTng records what the kernel's own `sched_switch` records.
+//! The meaning of `prev_state` numbers of LTTng and perf. A CTF trace has no print format, so the kernel release is
+//! used: LTTng records the same numbers as the kernel's own `sched_switch`.
 
 use crate::tracepoint::States;
 
-/// The states that every release has.
+/// The states of all releases.
 const FIRST: [(u64, u8); 4] = [(1, b'S'), (2, b'D'), (4, b'T'), (8, b't')];
 
-/// The meaning of the numbers of a kernel; one that does not tell its release is taken for a recent one.
+/// Returns the meaning of a kernel's state numbers. A kernel without a known release is assumed to be recent.
 ///
-/// The labels that newer versions of LTTng give these numbers are not used: they are the kernel's internal bits, where 128 is
-/// TASK_DEAD, while its `sched_switch` reports 128 for idle.
+/// The labels that newer versions of LTTng give these numbers are not used. They are the kernel's internal bits, in
+/// which 128 is TASK_DEAD, while `sched_switch` reports 128 for idle.
 pub(super) fn of_release(release: Option<&str>) -> States {
     match release.and_then(version) {
         Some(old) if old < (4, 14) => before_4_14(old),
@@ -17,16 +17,16 @@ pub(super) fn of_release(release: Option<&str>) -> States {
     }
 }
 
-/// R+ was the bit above the highest state, and each new state moved it.
+/// R+ was the bit above the highest state, so each new state moved it.
 fn before_4_14(version: (u32, u32)) -> States {
     let mut flags = FIRST.to_vec();
     flags.extend([(16, b'Z'), (32, b'X'), (64, b'x'), (128, b'K'), (256, b'W')]);
-    for (since, letter) in [((3, 9), b'P'), ((4, 2), b'N'), ((4, 8), b'n')] {
+    for (since, state_letter) in [((3, 9), b'P'), ((4, 2), b'N'), ((4, 8), b'n')] {
         if version >= since {
-            flags.push((1 << flags.len(), letter));
+            flags.push((1 << flags.len(), state_letter));
         }
     }
-    // Dead and zombie changed places in 3.14.
+    // Dead and zombie were swapped in 3.14.
     if version >= (3, 14) {
         (flags[4].1, flags[5].1) = (b'X', b'Z');
     }
@@ -46,7 +46,7 @@ mod tests {
     use model::SwitchOut::{Blocked, Exited, Preempted, Runnable};
 
     #[test]
-    fn by_release() {
+    fn state_numbers_depend_on_the_release() {
         for (release, state, meaning) in [
             ("3.14.23-WR7", 1024, (Preempted, b'R')),
             ("3.14.23-WR7", 64, (Exited, b'x')),

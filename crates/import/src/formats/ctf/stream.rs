@@ -1,24 +1,24 @@
-//! A channel of a CPU: its files, in the order of time, packet by packet.
+//! A channel of a CPU: its files in the order of time, packet by packet.
 
 use super::layout::{Layouts, NoHead, PacketHead};
 use super::records::{Part, Records, Stop};
 use super::window::Window;
-use ingest::{Fatal, Folder, Ledger, Reach, Stream, Trouble};
+use ingest::{Anomaly, Fatal, Folder, Ledger, Reach, Stream};
 use model::{Batch, CpuId, MaybeNs};
 use std::sync::{Arc, Mutex};
 
-/// Packets begin in the window at a multiple of this, so that alignments count from the packet's begin.
-const LINE: usize = 64;
+/// Packets start in the window at a multiple of this, so that alignments count from the packet's start.
+const PACKET_ALIGN: usize = 64;
 
-/// A trace's folder, which all streams read from.
+/// A trace's folder, from which all streams read.
 pub(super) type Shared<'a> = Arc<Mutex<Box<dyn Folder + Send + 'a>>>;
 
-/// How much each stream may hold, so that many are not more than few.
+/// The memory limits of each stream, so that many streams need no more memory than few.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Share {
-    /// Bytes read at once, and of the largest record.
+    /// The number of bytes read in one call, and the maximum size of a record.
     window: usize,
-    largest: usize,
+    max_record: usize,
     events: usize,
 }
 
@@ -27,7 +27,7 @@ impl Share {
         let streams = streams.max(1);
         Self {
             window: ((16 << 20) / streams).clamp(4 << 10, 256 << 10).next_power_of_two(),
-            largest: ((64 << 20) / streams).clamp(16 << 10, 8 << 20),
+            max_record: ((64 << 20) / streams).clamp(16 << 10, 8 << 20),
             events: ((128 << 10) / streams).clamp(256, 8192),
         }
     }
@@ -36,13 +36,13 @@ impl Share {
 /// The events of a channel.
 pub(super) struct Channel<'a> {
     folder: Shared<'a>,
-    /// Those still to be read, the next one last.
+    /// The files still to be read, the next one last.
     files: Vec<String>,
     open: Option<File>,
     records: Records,
     share: Share,
-    /// Whether the name of a file was met that is none of this trace.
-    strangers: u64,
+    /// The number of files that do not belong to this trace, not yet reported.
+    foreign_files: u64,
 }
 
 struct File {
@@ -50,26 +50,27 @@ struct File {
     packet: Option<Packet>,
 }
 
-/// The packet that is being read.
+/// The packet being read.
 struct Packet {
     head: PacketHead,
-    /// Where it begins in the file.
+    /// Its offset in the file.
     at: u64,
-    /// The next bit, from the window's first byte.
+    /// The next bit, counted from the window's first byte.
     bit: usize,
 }
 
 impl<'a> Channel<'a> {
-    /// `files` in the order of time; `strangers` were found beside all channels and are told of here.
+    /// `files` are in the order of time. `foreign_files` is the number of files that belong to no channel, which this
+    /// channel reports.
     pub(super) fn new(
         folder: Shared<'a>,
         layouts: Arc<Layouts>,
         mut files: Vec<String>,
-        strangers: u64,
+        foreign_files: u64,
         share: Share,
     ) -> Self {
         files.reverse();
-        Self { folder, files, open: None, records: Records::new(layouts), share, strangers }
+        Self { folder, files, open: None, records: Records::new(layouts), share, foreign_files }
     }
 
     fn next_file(&mut self) -> Result<bool, Fatal> {
@@ -78,7 +79,7 @@ impl<'a> Channel<'a> {
             let folder = self.folder.lock().map_err(|_| Fatal::new("the folder can no longer be read", 0))?;
             folder.open(&name).map_err(|e| Fatal::new(format!("{name}: {e}"), 0))?
         };
-        let window = Window::new(file, self.share.window, self.share.largest);
+        let window = Window::new(file, self.share.window, self.share.max_record);
         self.open = Some(File { window, packet: None });
         Ok(true)
     }
@@ -86,8 +87,8 @@ impl<'a> Channel<'a> {
 
 impl Stream for Channel<'_> {
     fn next(&mut self, out: &mut Batch, bad: &mut dyn Ledger) -> Result<Reach, Fatal> {
-        for _ in 0..std::mem::take(&mut self.strangers) {
-            bad.trouble("a file beside the channels that is none", 0, Trouble::Odd);
+        for _ in 0..std::mem::take(&mut self.foreign_files) {
+            bad.anomaly("a file does not belong to a channel", 0, Anomaly::Warning);
         }
         let limit = out.events.len() + self.share.events;
         while out.events.len() < limit {
@@ -98,11 +99,11 @@ impl Stream for Channel<'_> {
                 out.events.extend(self.records.losses.end());
                 return Ok(Reach::End);
             };
-            let goes_on = match file.packet {
+            let continues = match file.packet {
                 None => file.begin(&mut self.records, bad)?,
-                Some(_) => file.go_on(&mut self.records, out, limit, bad)?,
+                Some(_) => file.continue_packet(&mut self.records, out, limit, bad)?,
             };
-            if !goes_on {
+            if !continues {
                 self.open = None;
             }
         }
@@ -134,12 +135,12 @@ impl File {
             }
             let what = match why {
                 NoHead::Short if length == 0 || searching => return Ok(false),
-                NoHead::Short => "a packet's head cut off by the end of the file",
+                NoHead::Short => "a packet's head is cut off by the end of the file",
                 NoHead::Wrong(what) => what,
             };
             if !searching {
-                bad.trouble(what, at, Trouble::Lost);
-                records.losses.torn(records.cpu, at);
+                bad.anomaly(what, at, Anomaly::Lost);
+                records.losses.unreadable(records.cpu, at);
                 searching = true;
             }
             self.window.consume(1);
@@ -149,7 +150,7 @@ impl File {
         }
     }
 
-    /// Goes forward to what looks like a packet's begin; `false` where there is none, or where packets have no mark.
+    /// Skips to what looks like a packet's start; `false` if there is none, or if packets have no magic number.
     fn search(&mut self, layouts: &Layouts) -> Result<bool, Fatal> {
         let mark = layouts.begin.as_slice();
         let Some(first) = mark.first() else { return Ok(false) };
@@ -177,8 +178,8 @@ impl File {
         self.packet = Some(Packet { head, at, bit: head.bits });
     }
 
-    /// Reads on in the packet; `false` at the end of the file.
-    fn go_on(
+    /// Continues to read the packet; `false` at the end of the file.
+    fn continue_packet(
         &mut self,
         records: &mut Records,
         out: &mut Batch,
@@ -188,34 +189,38 @@ impl File {
         let Some(packet) = &mut self.packet else { return Ok(true) };
         let (bytes, offset) = (self.window.bytes(), self.window.offset());
         let content = packet.head.sizes.map_or(u64::MAX, |(content, _)| content);
-        let whole = content.saturating_sub((offset - packet.at).saturating_mul(8));
-        let end = usize::try_from(whole).map_or(bytes.len() * 8, |whole| whole.min(bytes.len() * 8));
-        let part = Part { end, whole, offset };
+        let remaining = content.saturating_sub((offset - packet.at).saturating_mul(8));
+        let end = usize::try_from(remaining).map_or(bytes.len() * 8, |remaining| remaining.min(bytes.len() * 8));
+        let part = Part { end, remaining, offset };
         let wrong = match records.read(packet.head.stream, bytes, &mut packet.bit, part, out, limit) {
             Stop::Full => return Ok(true),
             Stop::Bad(what) => what,
-            Stop::Short if end as u64 == whole => {
+            Stop::Short if end as u64 == remaining => {
                 if packet.bit >= end {
                     return self.leave(records);
                 }
-                "an event that goes beyond its packet"
+                "an event extends beyond the end of its packet"
             }
             Stop::Short => {
-                let behind = packet.bit / 8 / LINE * LINE;
-                packet.bit -= behind * 8;
-                let kept = bytes.len() - behind.min(bytes.len());
-                self.window.consume(behind);
+                let consumed = packet.bit / 8 / PACKET_ALIGN * PACKET_ALIGN;
+                packet.bit -= consumed * 8;
+                let kept = bytes.len() - consumed.min(bytes.len());
+                self.window.consume(consumed);
                 if self.window.grow(kept)? {
                     return Ok(true);
                 }
                 if kept * 8 <= packet.bit && packet.head.sizes.is_none() {
                     return self.leave(records);
                 }
-                if self.window.ended() { "a packet cut off by the end of the file" } else { "an event too large" }
+                if self.window.ended() {
+                    "a packet is cut off by the end of the file"
+                } else {
+                    "an event exceeds the maximum size"
+                }
             }
         };
-        bad.trouble(wrong, offset + packet.bit as u64 / 8, Trouble::Lost);
-        records.losses.torn(records.cpu, offset);
+        bad.anomaly(wrong, offset + packet.bit as u64 / 8, Anomaly::Lost);
+        records.losses.unreadable(records.cpu, offset);
         self.leave(records)
     }
 

@@ -2,20 +2,20 @@
 
 use super::lexer::Token;
 use super::parser::{Parser, Value, byte_order};
-use super::types::{DEEPEST, Int, Kind, Label, Type};
+use super::types::{Int, Kind, Label, MAX_DEPTH, Type};
 use ingest::Fatal;
 use std::rc::Rc;
 
-/// The widest alignment that a file can ask for: a line of any cache.
-const WIDEST: u32 = 512;
+/// The maximum alignment in bits.
+const MAX_ALIGN: u32 = 512;
 
 impl Parser<'_> {
-    /// `typealias type := name;`, `typedef type name;`, or a type that gets its name by its own word.
+    /// Parses `typealias type := name;`, `typedef type name;`, or a type that names itself.
     pub(super) fn type_statement(&mut self) -> Result<(), Fatal> {
         match self.lexer.word_ahead() {
             Some("typealias") => {
                 self.lexer.take()?;
-                let t = self.whole_type()?;
+                let t = self.complete_type()?;
                 self.lexer.expect(":=")?;
                 let name = self.words()?;
                 self.declare(name, t);
@@ -26,7 +26,7 @@ impl Parser<'_> {
                 self.declare(name, t);
             }
             _ => {
-                self.whole_type()?;
+                self.complete_type()?;
             }
         }
         self.lexer.expect(";")
@@ -40,7 +40,7 @@ impl Parser<'_> {
 
     fn known(&self, name: &str) -> Result<Rc<Type>, Fatal> {
         let found = self.scopes.iter().rev().find_map(|s| s.get(name));
-        found.cloned().ok_or_else(|| self.lexer.error(&format!("the type `{}` was not declared", shorten(name))))
+        found.cloned().ok_or_else(|| self.lexer.error(&format!("the type `{}` is not declared", shorten(name))))
     }
 
     /// Words up to a sign: `unsigned long`.
@@ -53,8 +53,8 @@ impl Parser<'_> {
         Ok(words)
     }
 
-    /// A type behind which no name follows.
-    pub(super) fn whole_type(&mut self) -> Result<Rc<Type>, Fatal> {
+    /// A type that is not followed by a name.
+    pub(super) fn complete_type(&mut self) -> Result<Rc<Type>, Fatal> {
         if let Some(t) = self.built()? {
             return Ok(t);
         }
@@ -69,7 +69,7 @@ impl Parser<'_> {
             None => {
                 let words = self.words()?;
                 let Some((of, name)) = words.rsplit_once(' ') else {
-                    return Err(self.lexer.error("a type and a name expected"));
+                    return Err(self.lexer.error("expected a type and a name"));
                 };
                 (name.to_owned(), self.known(of)?)
             }
@@ -81,15 +81,15 @@ impl Parser<'_> {
                 _ => Value::Number(self.lexer.number()?),
             });
             self.lexer.expect("]")?;
-            if lengths.len() > DEEPEST as usize {
-                return Err(self.lexer.error("an array of more dimensions than can be read"));
+            if lengths.len() > MAX_DEPTH as usize {
+                return Err(self.lexer.error("an array has more dimensions than the limit"));
             }
         }
         for length in lengths.into_iter().rev() {
             let (align, depth) = (t.align, t.depth + 1);
             let kind = match length.number() {
                 Some(n) => {
-                    let length = u64::try_from(n).map_err(|_| self.lexer.error("an array of negative length"))?;
+                    let length = u64::try_from(n).map_err(|_| self.lexer.error("an array has a negative length"))?;
                     Kind::Array { of: t, length }
                 }
                 None => Kind::Sequence { of: t, length: length.text().to_owned() },
@@ -99,11 +99,11 @@ impl Parser<'_> {
         Ok((name, t))
     }
 
-    /// A type that is built here; `None` where a name of one follows.
+    /// Parses a type that is defined here; `None` if the name of a type follows.
     fn built(&mut self) -> Result<Option<Rc<Type>>, Fatal> {
         self.depth += 1;
-        if self.depth > DEEPEST {
-            return Err(self.lexer.error("types stand in each other deeper than can be read"));
+        if self.depth > MAX_DEPTH {
+            return Err(self.lexer.error("types are nested deeper than the limit"));
         }
         while self.lexer.word_ahead() == Some("const") {
             self.lexer.take()?;
@@ -123,20 +123,20 @@ impl Parser<'_> {
     }
 
     fn checked(&self, t: Type) -> Result<Rc<Type>, Fatal> {
-        if t.depth > DEEPEST {
-            return Err(self.lexer.error("types stand in each other deeper than can be read"));
+        if t.depth > MAX_DEPTH {
+            return Err(self.lexer.error("types are nested deeper than the limit"));
         }
         Ok(Rc::new(t))
     }
 
     /// `{ name = value; … }`
-    fn attributes(&mut self, mut told: impl FnMut(&str, &Value)) -> Result<(), Fatal> {
+    fn attributes(&mut self, mut on_attribute: impl FnMut(&str, &Value)) -> Result<(), Fatal> {
         self.lexer.expect("{")?;
         while !self.lexer.eat("}")? {
             let name = self.lexer.word()?;
             self.lexer.expect("=")?;
             let value = self.value()?;
-            told(name, &value);
+            on_attribute(name, &value);
             if !self.lexer.is("}") {
                 self.lexer.expect(";")?;
             }
@@ -145,8 +145,8 @@ impl Parser<'_> {
     }
 
     fn alignment(&self, bits: i128) -> Result<u32, Fatal> {
-        let fits = u32::try_from(bits).ok().filter(|b| b.is_power_of_two() && *b <= WIDEST);
-        fits.ok_or_else(|| self.lexer.error("an alignment that is no power of two up to 512"))
+        let fits = u32::try_from(bits).ok().filter(|b| b.is_power_of_two() && *b <= MAX_ALIGN);
+        fits.ok_or_else(|| self.lexer.error("an alignment is not a power of two up to 512"))
     }
 
     fn integer(&mut self) -> Result<Rc<Type>, Fatal> {
@@ -163,7 +163,7 @@ impl Parser<'_> {
             _ => {}
         })?;
         let bits = u32::try_from(size).ok().filter(|b| (1..=64).contains(b));
-        let bits = bits.ok_or_else(|| self.lexer.error("an integer of more than 64 bits, or of none"))?;
+        let bits = bits.ok_or_else(|| self.lexer.error("an integer does not have 1 to 64 bits"))?;
         let align = self.alignment(align.unwrap_or(if bits % 8 == 0 { 8 } else { 1 }))?;
         Ok(Rc::new(Type { kind: Kind::Int(Int { bits, signed, order, clock }), align, depth: 1 }))
     }
@@ -178,7 +178,7 @@ impl Parser<'_> {
             _ => {}
         })?;
         let bits = u32::try_from(exponent + mantissa).ok().filter(|b| (1..=128).contains(b));
-        let bits = bits.ok_or_else(|| self.lexer.error("a floating_point of no known size"))?;
+        let bits = bits.ok_or_else(|| self.lexer.error("a floating_point does not have 1 to 128 bits"))?;
         Ok(Rc::new(Type { kind: Kind::Float { bits }, align: self.alignment(align)?, depth: 1 }))
     }
 
@@ -190,7 +190,7 @@ impl Parser<'_> {
         Ok(Rc::new(Type { kind: Kind::Text, align: 8, depth: 1 }))
     }
 
-    /// The name behind `struct`, `enum` or `variant`, with that word.
+    /// The name after `struct`, `enum` or `variant`, including that word.
     fn own_name(&mut self, word: &str) -> Result<Option<String>, Fatal> {
         let name = self.lexer.word_ahead().map(|name| format!("{word} {name}"));
         if name.is_some() {
@@ -203,7 +203,7 @@ impl Parser<'_> {
         self.lexer.take()?;
         let name = self.own_name("struct")?;
         if !self.lexer.is("{") {
-            return self.known(&name.ok_or_else(|| self.lexer.error("`{` expected"))?);
+            return self.known(&name.ok_or_else(|| self.lexer.error("expected `{`"))?);
         }
         let fields = self.fields()?;
         let mut align = 1;
@@ -241,13 +241,13 @@ impl Parser<'_> {
     fn enumeration(&mut self) -> Result<Rc<Type>, Fatal> {
         self.lexer.take()?;
         let name = self.own_name("enum")?;
-        let container = if self.lexer.eat(":")? { Some(self.whole_type()?) } else { None };
+        let container = if self.lexer.eat(":")? { Some(self.complete_type()?) } else { None };
         if !self.lexer.is("{") {
-            return self.known(&name.ok_or_else(|| self.lexer.error("`{` expected"))?);
+            return self.known(&name.ok_or_else(|| self.lexer.error("expected `{`"))?);
         }
         let container = container.map_or_else(|| self.known("int"), Ok)?;
         let Some(int) = container.int().cloned() else {
-            return Err(self.lexer.error("an enum of something that is no integer"));
+            return Err(self.lexer.error("an enum's container is not an integer"));
         };
         let labels = self.labels()?;
         let t = Rc::new(Type { kind: Kind::Enum(int, labels.into()), align: container.align, depth: 1 });
@@ -266,7 +266,7 @@ impl Parser<'_> {
             let name = match self.lexer.take()? {
                 Token::Word(word) => word.to_owned(),
                 Token::Text(text) => text,
-                _ => return Err(self.lexer.error("a label expected")),
+                _ => return Err(self.lexer.error("expected a label")),
             };
             let from = if self.lexer.eat("=")? { self.lexer.number()? } else { next };
             let to = if self.lexer.eat("...")? { self.lexer.number()? } else { from };
@@ -293,13 +293,13 @@ impl Parser<'_> {
             (options, depth)
         } else {
             let known = self.known(name.as_deref().unwrap_or(""))?;
-            let Kind::Variant { options, tag: its_own } = &known.kind else {
-                return Err(self.lexer.error("`{` expected"));
+            let Kind::Variant { options, tag: own_tag } = &known.kind else {
+                return Err(self.lexer.error("expected `{`"));
             };
-            tag = tag.or_else(|| its_own.clone());
+            tag = tag.or_else(|| own_tag.clone());
             (options.clone(), known.depth)
         };
-        // Each option is aligned as it needs when it is read.
+        // Each option is aligned when it is read.
         let t = self.checked(Type { kind: Kind::Variant { tag, options }, align: 1, depth })?;
         if let Some(name) = name {
             self.declare(name, t.clone());

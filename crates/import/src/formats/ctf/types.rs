@@ -1,10 +1,10 @@
-//! What the metadata declares: types, and the trace, streams, events and clocks made of them.
+//! The declarations of the metadata: types, and the trace, streams, events and clocks that use them.
 
 use crate::tracepoint::ByteOrder;
 use std::rc::Rc;
 
-/// How deep types may stand in each other; real ones need five.
-pub(super) const DEEPEST: u32 = 48;
+/// The maximum nesting depth of types; real ones need five.
+pub(super) const MAX_DEPTH: u32 = 48;
 
 /// A type.
 #[derive(Debug)]
@@ -12,19 +12,19 @@ pub(super) struct Type {
     pub(super) kind: Kind,
     /// In bits; a power of two up to 512.
     pub(super) align: u32,
-    /// How many types stand in each other here.
+    /// The nesting depth of this type.
     pub(super) depth: u32,
 }
 
-/// The kinds of type.
+/// The kinds of types.
 #[derive(Debug)]
 pub(super) enum Kind {
     Int(Int),
-    /// A number with a fraction: nothing here reads one, so its size is enough.
+    /// A floating-point number. None is read, so the size is enough.
     Float {
         bits: u32,
     },
-    /// Up to a NUL.
+    /// A text up to a NUL.
     Text,
     Struct(Vec<(String, Rc<Type>)>),
     Enum(Int, Rc<[Label]>),
@@ -47,9 +47,9 @@ pub(super) enum Kind {
 pub(super) struct Int {
     pub(super) bits: u32,
     pub(super) signed: bool,
-    /// `None`: the trace's, which may be declared later.
+    /// `None`: the trace's byte order, which may be declared later.
     pub(super) order: Option<ByteOrder>,
-    /// The clock that it is a reading of.
+    /// The clock to which the value is mapped.
     pub(super) clock: Option<String>,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Label {
     pub(super) to: i128,
 }
 
-/// What ticks.
+/// A clock.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct ClockDecl {
     pub(super) name: String,
@@ -70,7 +70,7 @@ pub(super) struct ClockDecl {
     pub(super) offset: i64,
 }
 
-/// A kind of stream.
+/// A stream class.
 #[derive(Clone, Default, Debug)]
 pub(super) struct StreamDecl {
     pub(super) id: u64,
@@ -79,7 +79,7 @@ pub(super) struct StreamDecl {
     pub(super) event_context: Option<Rc<Type>>,
 }
 
-/// A kind of event.
+/// An event class.
 #[derive(Clone, Default, Debug)]
 pub(super) struct EventDecl {
     pub(super) id: u64,
@@ -89,7 +89,7 @@ pub(super) struct EventDecl {
     pub(super) fields: Option<Rc<Type>>,
 }
 
-/// All of it.
+/// The whole metadata.
 #[derive(Clone, Debug)]
 pub(super) struct Metadata {
     pub(super) order: ByteOrder,
@@ -102,21 +102,21 @@ pub(super) struct Metadata {
 }
 
 impl Metadata {
-    /// A value of `env`.
+    /// Returns a value of `env`.
     pub(super) fn env(&self, name: &str) -> Option<&str> {
         self.env.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
     }
 }
 
 impl Type {
-    /// A struct: aligned as its widest field, or wider.
+    /// Creates a struct, aligned like its widest field or wider.
     pub(super) fn structure(fields: Vec<(String, Rc<Self>)>, align: u32) -> Self {
         let align = fields.iter().map(|(_, t)| t.align).fold(align, u32::max);
         let depth = fields.iter().map(|(_, t)| t.depth).fold(0, u32::max) + 1;
         Self { kind: Kind::Struct(fields), align, depth }
     }
 
-    /// The integer that it is read as.
+    /// Returns the integer as which the type is read.
     pub(super) fn int(&self) -> Option<&Int> {
         match &self.kind {
             Kind::Int(int) | Kind::Enum(int, _) => Some(int),
@@ -124,7 +124,7 @@ impl Type {
         }
     }
 
-    /// Its size in bits where that is the same always and everywhere; structs are not asked.
+    /// Returns the size in bits if it is constant; `None` for structs.
     pub(super) fn plain_bits(&self) -> Option<u32> {
         match &self.kind {
             Kind::Int(int) | Kind::Enum(int, _) => Some(int.bits),
@@ -134,7 +134,7 @@ impl Type {
     }
 }
 
-/// A name without the underscore that LTTng puts before each, so that none is a word of TSDL.
+/// Returns a name without the underscore that LTTng puts before each name to avoid words of TSDL.
 pub(super) fn plain(name: &str) -> &str {
     name.strip_prefix('_').unwrap_or(name)
 }

@@ -1,4 +1,4 @@
-//! A file through a window that moves forward: packets may be of any size, memory is not.
+//! Reads a file through a window that moves forward: packets may have any size, but memory is bounded.
 
 use ingest::{Fatal, ReadSeek};
 use std::io::{ErrorKind, SeekFrom};
@@ -8,42 +8,42 @@ pub(super) struct Window {
     buffer: Vec<u8>,
     from: usize,
     filled: usize,
-    /// Where the buffer's first byte stands in the file.
+    /// The offset of the buffer's first byte in the file.
     at: u64,
     ended: bool,
-    /// What is read at once, and what the window may grow to.
-    usual: usize,
-    most: usize,
+    /// The number of bytes read in one call, and the maximum size of the window.
+    read_size: usize,
+    max_size: usize,
 }
 
 impl Window {
-    pub(super) fn new(file: Box<dyn ReadSeek + Send>, usual: usize, most: usize) -> Self {
-        Self { file, buffer: Vec::new(), from: 0, filled: 0, at: 0, ended: false, usual, most }
+    pub(super) fn new(file: Box<dyn ReadSeek + Send>, read_size: usize, max_size: usize) -> Self {
+        Self { file, buffer: Vec::new(), from: 0, filled: 0, at: 0, ended: false, read_size, max_size }
     }
 
-    /// What is in the window.
+    /// Returns the bytes in the window.
     #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
         self.buffer.get(self.from..self.filled).unwrap_or_default()
     }
 
-    /// Where its first byte stands in the file.
+    /// Returns the offset of the window's first byte in the file.
     #[inline]
     pub(super) fn offset(&self) -> u64 {
         self.at + self.from as u64
     }
 
-    /// Whether the end of the file is in the window.
+    /// Whether the window extends to the end of the file.
     pub(super) fn ended(&self) -> bool {
         self.ended
     }
 
-    /// Leaves so many bytes behind.
+    /// Removes bytes from the start of the window.
     pub(super) fn consume(&mut self, count: usize) {
         self.from = (self.from + count).min(self.filled);
     }
 
-    /// Goes forward to a place of the file.
+    /// Skips forward to an offset of the file.
     pub(super) fn skip_to(&mut self, offset: u64) -> Result<(), Fatal> {
         match offset.checked_sub(self.offset()).and_then(|n| usize::try_from(n).ok()) {
             Some(count) if count <= self.filled - self.from => self.consume(count),
@@ -55,16 +55,17 @@ impl Window {
         Ok(())
     }
 
-    /// Reads on until the window holds more than `than` bytes; `false` where the file, or the largest window, does not.
+    /// Reads until the window holds more than `than` bytes; `false` if the file ends or the maximum size is reached
+    /// first.
     pub(super) fn grow(&mut self, than: usize) -> Result<bool, Fatal> {
         while self.filled - self.from <= than {
-            if self.ended || than >= self.most {
+            if self.ended || than >= self.max_size {
                 return Ok(false);
             }
             self.buffer.copy_within(self.from..self.filled, 0);
             self.at += self.from as u64;
             (self.from, self.filled) = (0, self.filled - self.from);
-            let size = (than + 1).next_power_of_two().clamp(self.usual, self.most.max(self.usual));
+            let size = (than + 1).next_power_of_two().clamp(self.read_size, self.max_size.max(self.read_size));
             if self.buffer.len() < size {
                 self.buffer.resize(size, 0);
             }

@@ -1,52 +1,52 @@
-//! What stands before an event's arguments.
+//! Parses the columns of a line before an event's arguments.
 //!
 //! ```text
 //!            <...>-19161 (-----) [001] d..3. 683201.354908: sched_switch: prev_comm=…
 //!   comm (16 wide)-tid   (process) [cpu] flags seconds.fraction: event: arguments
 //! ```
 //!
-//! Process and flags are there or not. A name may hold blanks, dashes and brackets, so a line is read from its CPU's
-//! brackets: the first ones that everything else stands around as it must.
+//! The columns for process and flags are optional. A name may contain blanks, dashes and brackets, so a line is parsed
+//! from the CPU's brackets: the first brackets for which all columns around them are valid.
 
 use crate::text::scan::{Stamp, blanks, event, integer, number, stamp};
 use model::{CpuId, Pid, Tid};
 
-/// A line.
+/// A parsed line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Head<'l> {
-    /// Empty where the kernel had forgotten it (`<...>`).
+    /// Empty if the kernel did not have the name (`<...>`).
     pub(super) comm: &'l [u8],
     pub(super) tid: Tid,
     pub(super) pid: Pid,
     pub(super) cpu: CpuId,
-    /// The flags tell that it was in a hardware interrupt.
+    /// Whether the flags show a hardware interrupt.
     pub(super) interrupt: bool,
     pub(super) stamp: Stamp,
     pub(super) event: &'l [u8],
     pub(super) args: &'l [u8],
 }
 
-/// More CPUs than Linux can have.
-const MOST_CPUS: u64 = 1 << 16;
-/// A name of 15 bytes has room for three (`[0] `); a line of thousands must not be tried at each.
-const MOST_BRACKETS: usize = 8;
-/// `d..3.`, and what kernels may add to it.
-const LONGEST_FLAGS: usize = 8;
-/// In a hardware interrupt, in one within a softirq, in one that cannot be masked; no other column of the flags has these.
+/// More CPUs than Linux supports.
+const MAX_CPUS: u64 = 1 << 16;
+/// A name of 15 bytes has room for three (`[0] `). Limits the attempts on a line with thousands.
+const MAX_BRACKETS: usize = 8;
+/// The length of `d..3.` and columns that newer kernels may add.
+const MAX_FLAGS: usize = 8;
+/// In a hardware interrupt, in one within a softirq, in an NMI. These letters occur in no other column of the flags.
 const IN_INTERRUPT: &[u8] = b"hHzZ";
 
-/// Reads a line; `None` where it is of another kind.
+/// Parses a line; `None` if it is not an event.
 #[inline]
 pub(super) fn head(line: &[u8]) -> Option<Head<'_>> {
-    memchr::memchr_iter(b'[', line).take(MOST_BRACKETS).find_map(|open| around(line, open))
+    memchr::memchr_iter(b'[', line).take(MAX_BRACKETS).find_map(|open| parse_around(line, open))
 }
 
 #[inline]
-fn around(line: &[u8], open: usize) -> Option<Head<'_>> {
+fn parse_around(line: &[u8], open: usize) -> Option<Head<'_>> {
     let (cpu, rest) = number(&line[open + 1..])?;
     let rest = rest.strip_prefix(b"]")?;
-    // trace-cmd leaves no blank before a long bare number.
-    if cpu >= MOST_CPUS || !matches!(rest.first(), Some(b' ' | b'\t' | b'0'..=b'9')) {
+    // trace-cmd writes no blank before a long bare number.
+    if cpu >= MAX_CPUS || !matches!(rest.first(), Some(b' ' | b'\t' | b'0'..=b'9')) {
         return None;
     }
     let (comm, tid, pid) = task(&line[..open])?;
@@ -54,7 +54,7 @@ fn around(line: &[u8], open: usize) -> Option<Head<'_>> {
     let (flags, (stamp, rest)) = match stamp(rest) {
         Some(found) => (&[][..], found),
         None => {
-            let flags = rest.iter().position(|b| *b == b' ').filter(|n| *n <= LONGEST_FLAGS)?;
+            let flags = rest.iter().position(|b| *b == b' ').filter(|n| *n <= MAX_FLAGS)?;
             (&rest[..flags], stamp(blanks(&rest[flags..]))?)
         }
     };
@@ -63,13 +63,13 @@ fn around(line: &[u8], open: usize) -> Option<Head<'_>> {
     Some(Head { comm, tid, pid, cpu: CpuId(cpu as u32), interrupt, stamp, event, args })
 }
 
-/// `comm-tid`, with a process in parentheses or not.
+/// Parses `comm-tid`, optionally with a process in parentheses.
 #[inline]
 fn task(before: &[u8]) -> Option<(&[u8], Tid, Pid)> {
     let mut text = before.trim_ascii_end();
     let mut pid = Pid::UNKNOWN;
     if text.len() == before.len() {
-        return None; // the brackets stand in a word
+        return None; // the brackets are inside a word
     }
     if let Some(inner) = text.strip_suffix(b")") {
         let open = memchr::memrchr(b'(', inner)?;
@@ -86,7 +86,7 @@ fn task(before: &[u8]) -> Option<(&[u8], Tid, Pid)> {
     let (tid, _) = number(tid)?;
     let comm = comm.strip_suffix(b"-")?;
     if tid == 1 && comm.ends_with(b" ") {
-        return None; // perf script's thread −1
+        return None; // TID −1 of perf script
     }
     let comm = comm.trim_ascii_start();
     let comm = if comm == b"<...>" { b"" } else { comm };
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_tell_of_interrupts() {
+    fn flags_show_interrupts() {
         for (flags, interrupt) in
             [("d.h2.", true), ("dNH1", true), ("dN.h3", true), ("d.s2.", false), ("dN.3.", false), ("", false)]
         {
@@ -124,8 +124,8 @@ mod tests {
     }
 
     #[test]
-    fn lines_with_and_without_their_columns() {
-        for (line, told) in [
+    fn lines_with_and_without_optional_columns() {
+        for (line, expected) in [
             (
                 "          <idle>-0     [000] d..4  1212.465074: sched_wakeup: comm=x",
                 "<idle>|0|-1|0|1212465074000|sched_wakeup|comm=x",
@@ -144,7 +144,7 @@ mod tests {
             ("x-1     [001]2225260588988: e: a", "x|1|-1|1|2225260588988|e|a"),
             ("a [001] 1.0: x-7 [002] 3.0: y: z", "a [001] 1.0: x|7|-1|2|3000000000|y|z"),
         ] {
-            assert_eq!(read(line).as_deref(), Some(told), "{line}");
+            assert_eq!(read(line).as_deref(), Some(expected), "{line}");
         }
         for other in [
             "",

@@ -1,29 +1,30 @@
-//! Bytes that went through a terminal: `adb shell` of old Androids put a carriage return before each line feed, and Windows'
-//! adb another, in packed data too. Taking as many away again gives back every byte, since none was put anywhere else.
+//! Restores bytes that passed through a terminal: `adb shell` of old Android versions inserted a carriage return before
+//! each line feed, and adb on Windows another, even in packed data. Removing as many restores every byte, since nothing
+//! else was inserted.
 
 use std::io::{BufRead, BufReader, Read, Result};
 
-/// Takes `added` carriage returns away from before each line feed.
-pub(super) struct Mended<R> {
+/// Removes `added` carriage returns before each line feed.
+pub(super) struct NewlineFixer<R> {
     from: BufReader<R>,
     added: usize,
-    /// Carriage returns met that may be among those.
+    /// Carriage returns read that may be among the added ones.
     held: usize,
     ready: Vec<u8>,
-    given: usize,
+    consumed: usize,
 }
 
-impl<R: Read> Mended<R> {
+impl<R: Read> NewlineFixer<R> {
     pub(super) fn new(from: R, added: usize) -> Self {
-        Self { from: BufReader::new(from), added, held: 0, ready: Vec::new(), given: 0 }
+        Self { from: BufReader::new(from), added, held: 0, ready: Vec::new(), consumed: 0 }
     }
 
-    /// Reads on; `false` at the end.
+    /// Reads more input; `false` at the end.
     fn more(&mut self) -> Result<bool> {
-        self.given = 0;
+        self.consumed = 0;
         self.ready.clear();
-        let met = self.from.fill_buf()?;
-        for byte in met {
+        let input = self.from.fill_buf()?;
+        for byte in input {
             match byte {
                 b'\r' if self.held < self.added => self.held += 1,
                 b'\r' => self.ready.push(b'\r'),
@@ -37,22 +38,22 @@ impl<R: Read> Mended<R> {
                 }
             }
         }
-        if met.is_empty() {
+        if input.is_empty() {
             self.ready.extend(std::iter::repeat_n(b'\r', std::mem::take(&mut self.held)));
         }
-        let length = met.len();
+        let length = input.len();
         self.from.consume(length);
         Ok(length > 0)
     }
 }
 
-impl<R: Read> Read for Mended<R> {
+impl<R: Read> Read for NewlineFixer<R> {
     fn read(&mut self, into: &mut [u8]) -> Result<usize> {
-        while self.given == self.ready.len() && self.more()? {}
-        let rest = &self.ready[self.given..];
+        while self.consumed == self.ready.len() && self.more()? {}
+        let rest = &self.ready[self.consumed..];
         let count = rest.len().min(into.len());
         into[..count].copy_from_slice(&rest[..count]);
-        self.given += count;
+        self.consumed += count;
         Ok(count)
     }
 }
@@ -63,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_added_is_taken_away() {
+    fn carriage_returns_added_by_a_terminal_are_removed() {
         let plain = b"\n\ra\r\nb\r\r\n\n\rc\r";
         for added in 1..=2 {
             let through: Vec<u8> = plain
@@ -72,9 +73,9 @@ mod tests {
                 .collect();
             for step in [1, 2, 3, 100] {
                 let (mut all, mut part) = (Vec::new(), vec![0; step]);
-                let mut mended = Mended::new(through.as_slice(), added);
+                let mut fixer = NewlineFixer::new(through.as_slice(), added);
                 loop {
-                    match mended.read(&mut part).unwrap() {
+                    match fixer.read(&mut part).unwrap() {
                         0 => break,
                         n => all.extend_from_slice(&part[..n]),
                     }

@@ -1,42 +1,42 @@
-//! Where in a page or text the trace's lines stand.
+//! Finds the lines of the trace in a page or text.
 //!
-//! systrace writes a page with a viewer and the trace within: between `<script class="trace-data" …>` and `</script>`, or,
-//! in the first ones, as a string of JavaScript, `var linuxPerfData = "\`, each line ended by `\n\`.
+//! systrace writes a page with a viewer and the trace in it: between `<script class="trace-data" …>` and `</script>`,
+//! or, in its first versions, as a string of JavaScript, `var linuxPerfData = "\`, in which each line ends with `\n\`.
 
 use std::borrow::Cow;
 
-/// Which lines are the trace's.
+/// Which lines belong to the trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Page {
-    /// All of them.
+    /// All lines.
     Text,
-    /// None yet, or no more for now.
+    /// None at this place.
     Outside,
-    /// Those of this block.
+    /// The lines of this block.
     Script,
-    /// Those of this string.
+    /// The lines of this string.
     JavaScript,
 }
 
-/// Bytes of a line in which a begin or end of a block is looked for.
-const NEAR: usize = 4096;
+/// The number of bytes of a line in which the start or end of a block is searched.
+const MAX_SEARCHED: usize = 4096;
 
 impl Page {
-    /// A page, if its begin looks like one of a trace; `None`: it is plain text.
+    /// Returns a page, if the text starts like one that contains a trace; `None` for plain text.
     pub(super) fn of(head: &[u8]) -> Option<Self> {
         let start = head.trim_ascii_start();
         let begins = |word: &[u8]| start.get(..word.len()).is_some_and(|b| b.eq_ignore_ascii_case(word));
         (begins(b"<!doctype html") || begins(b"<html")).then_some(Self::Outside)
     }
 
-    /// The line as the trace has it, if it is one of the trace's.
+    /// Returns the line as it is in the trace, if it belongs to the trace.
     #[inline]
     pub(super) fn line<'l>(&mut self, line: &'l [u8]) -> Option<Cow<'l, [u8]>> {
         match self {
             Self::Text => return Some(Cow::Borrowed(line)),
             Self::Outside => {
-                let near = &line[..line.len().min(NEAR)];
-                let holds = |word: &[u8]| memchr::memmem::find(near, word).is_some();
+                let searched = &line[..line.len().min(MAX_SEARCHED)];
+                let holds = |word: &[u8]| memchr::memmem::find(searched, word).is_some();
                 if holds(b"<script") && holds(b"trace-data") {
                     *self = Self::Script;
                 } else if holds(b"var linuxPerfData = \"") {
@@ -62,7 +62,7 @@ impl Page {
     }
 }
 
-/// What JavaScript makes of a string: a backslash makes the next character plain, but for `\n` and `\t`.
+/// Decodes a JavaScript string: a backslash makes the next character literal, except `\n` and `\t`.
 fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
     if memchr::memchr(b'\\', text).is_none() {
         return Cow::Borrowed(text);
@@ -88,12 +88,12 @@ mod tests {
 
     fn lines(text: &str) -> Vec<String> {
         let mut page = Page::of(text.as_bytes()).unwrap_or(Page::Text);
-        let told = text.lines().filter_map(|l| Some(String::from_utf8_lossy(&page.line(l.as_bytes())?).into_owned()));
-        told.collect()
+        let lines = text.lines().filter_map(|l| Some(String::from_utf8_lossy(&page.line(l.as_bytes())?).into_owned()));
+        lines.collect()
     }
 
     #[test]
-    fn only_the_traces_own_lines() {
+    fn only_lines_of_the_trace_are_returned() {
         assert_eq!(lines("a\nb"), ["a", "b"]);
         let scripts = "<!DOCTYPE html>\n<script>x</script>\n  <script class=\"trace-data\" type=\"application/text\">\na\nb\n\
             </script>\nno\n<script class=\"trace-data\">\nc\n  </script>\n";

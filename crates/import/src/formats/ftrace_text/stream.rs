@@ -1,17 +1,17 @@
-//! From lines to events.
+//! Turns lines into events.
 
 use super::head::{Head, head};
 use super::page::Page;
 use super::process_dump::{BEGIN, ProcessDump};
 use super::stack_trace::StackTraces;
 use crate::text::scan::{blanks, number, seconds};
-use crate::text::{Line, Lines, Told};
+use crate::text::{Line, Lines, TextState};
 use crate::tracepoint::{Arguments, Place, marker};
-use ingest::{BATCH, Fatal, Ledger, Reach, Stream, Trouble};
-use model::{Batch, Clock, CpuId, Event, Mark, MarkEdge, MaybeNs, NameId, StackId, Tid, What};
+use ingest::{Anomaly, BATCH, Fatal, Ledger, Reach, Stream};
+use model::{Batch, Clock, CpuId, Event, EventKind, Mark, MarkEdge, MaybeNs, NameId, StackId, Tid};
 
-/// A longer text of a program is cut: atrace's own limit is a quarter of it.
-const LONGEST_MARK: usize = 4096;
+/// The maximum length of a program's text; atrace's own limit is a quarter of it.
+const MAX_MARK: usize = 4096;
 
 /// The events of a text.
 pub(super) struct TextStream<'a> {
@@ -20,11 +20,11 @@ pub(super) struct TextStream<'a> {
     pub(super) events: Events,
 }
 
-/// What is known while lines are read.
+/// The state kept while lines are read.
 pub(super) struct Events {
-    told: Told,
+    state: TextState,
     arguments: Arguments,
-    /// Until its block of the page ends.
+    /// Set until the block of the page ends.
     dump: Option<ProcessDump>,
     stack_traces: StackTraces,
 }
@@ -33,7 +33,7 @@ impl Stream for TextStream<'_> {
     fn next(&mut self, out: &mut Batch, bad: &mut dyn Ledger) -> Result<Reach, Fatal> {
         while let Some(line) = self.lines.peek()? {
             if out.events.len() >= BATCH && self.events.stack_traces.may_end(line.bytes, out) {
-                return Ok(Reach::Until(MaybeNs::new(self.events.told.until())));
+                return Ok(Reach::Until(MaybeNs::new(self.events.state.until())));
             }
             if let Some(bytes) = self.page.line(line.bytes) {
                 self.events.read(&Line { bytes: &bytes, ..line }, self.page, out, bad);
@@ -43,35 +43,35 @@ impl Stream for TextStream<'_> {
             self.lines.take();
         }
         self.events.stack_traces.end(out);
-        self.events.told.end(out);
+        self.events.state.end(out);
         Ok(Reach::End)
     }
 }
 
 impl Events {
     pub(super) fn new(arguments: Arguments) -> Self {
-        Self { told: Told::new(), arguments, dump: None, stack_traces: StackTraces::default() }
+        Self { state: TextState::new(), arguments, dump: None, stack_traces: StackTraces::default() }
     }
 
     #[inline]
     fn read(&mut self, line: &Line<'_>, page: Page, out: &mut Batch, bad: &mut dyn Ledger) {
         if line.cut {
-            bad.trouble("a line longer than 256 KiB was cut", line.offset, Trouble::Odd);
+            bad.anomaly("a line longer than 256 KiB was cut", line.offset, Anomaly::Warning);
         }
         if let Some(dump) = &mut self.dump {
             if let Some((tid, pid, name)) = dump.line(line.bytes) {
-                self.told.listed(tid, pid, name, line.offset, out);
+                self.state.listed(tid, pid, name, line.offset, out);
             }
             out.left_out.threads += std::mem::take(&mut dump.left_out);
             return;
         }
-        if self.stack_traces.line(line.bytes, &mut self.told.names, out) {
+        if self.stack_traces.line(line.bytes, &mut self.state.names, out) {
             return;
         }
         self.stack_traces.end(out);
         match head(line.bytes) {
             Some(head) => self.event(&head, line.offset, out, bad),
-            None => self.remark(line, page, bad),
+            None => self.other_line(line, page, bad),
         }
     }
 
@@ -81,88 +81,90 @@ impl Events {
         let place = Place { at: head.stamp.at, current, stack: StackId::NONE };
         let what = match head.event {
             b"tracing_mark_write" | b"0" => self.mark(head, head.args, place, out),
-            b"print" | b"bprint" | b"bputs" => self.mark(head, behind_function(head.args), place, out),
+            b"print" | b"bprint" | b"bputs" => self.mark(head, skip_function(head.args), place, out),
             name @ (b"" | b"kernel_stack" | b"user_stack") => {
                 self.stack_traces.begin(head);
-                self.arguments.decode(name, head.args, place, &mut self.told.names, out).ok()
+                self.arguments.decode(name, head.args, place, &mut self.state.names, out).ok()
             }
-            name => self.arguments.decode(name, head.args, place, &mut self.told.names, out).ok(),
+            name => self.arguments.decode(name, head.args, place, &mut self.state.names, out).ok(),
         };
         let Some(what) = what else {
             return self.unreadable(head, offset, bad);
         };
         let event = Event { at: head.stamp.at, offset, cpu: head.cpu, current: head.tid, what };
-        self.told.current((head.tid, head.pid, head.comm), &event, out);
-        self.told.push(event, out);
+        self.state.current((head.tid, head.pid, head.comm), &event, out);
+        self.state.push(event, out);
     }
 
     fn unreadable(&mut self, head: &Head<'_>, offset: u64, bad: &mut dyn Ledger) {
-        // systrace closes each page with a reading of a clock that has none.
+        // systrace ends each page with a clock reading of 0.
         if head.stamp.at.0 > 0 || !head.args.starts_with(SYNC) {
-            bad.trouble("an event whose arguments cannot be read", offset, Trouble::Lost);
-            self.told.losses.torn(offset);
+            bad.anomaly("an event has arguments that cannot be read", offset, Anomaly::Lost);
+            self.state.losses.unreadable(offset);
         }
     }
 
-    /// What a program wrote; texts of no known form are moments that it marked. `None`: a clock that shows nothing.
-    fn mark(&mut self, head: &Head<'_>, text: &[u8], place: Place, out: &mut Batch) -> Option<What> {
+    /// Parses what a program wrote. Texts of unknown form become instant marks. `None` for a clock that has no reading.
+    fn mark(&mut self, head: &Head<'_>, text: &[u8], place: Place, out: &mut Batch) -> Option<EventKind> {
         if let Some(reading) = text.strip_prefix(SYNC) {
             return clock(blanks(reading));
         }
-        // LISA writes the frequencies at the begin of a recording this way.
+        // LISA writes the frequencies at the start of a recording in this form.
         if let Some(args) = text.strip_prefix(b"cpu_frequency_devlib:")
-            && let Ok(what) = self.arguments.decode(b"cpu_frequency", args, place, &mut self.told.names, out)
+            && let Ok(what) = self.arguments.decode(b"cpu_frequency", args, place, &mut self.state.names, out)
         {
             return Some(what);
         }
-        let text = &text[..text.len().min(LONGEST_MARK)];
+        let text = &text[..text.len().min(MAX_MARK)];
         let pid = match head.pid {
-            model::Pid::UNKNOWN => self.told.process_of(head.tid),
+            model::Pid::UNKNOWN => self.state.process_of(head.tid),
             pid => pid,
         };
-        let names = &mut self.told.names;
+        let names = &mut self.state.names;
         Some(marker(text, head.tid, pid, &mut |name| names.id(name, out)).unwrap_or_else(|| {
             let name = if text.is_empty() { NameId::NONE } else { names.id(text.trim_ascii(), out) };
-            What::Mark(Mark { tid: head.tid, pid, track: 0, name, edge: MarkEdge::Instant })
+            EventKind::Mark(Mark { tid: head.tid, pid, track: 0, name, edge: MarkEdge::Instant })
         }))
     }
 
-    /// A line that is no event: what the kernel says of its buffers, or nothing of use.
-    fn remark(&mut self, line: &Line<'_>, page: Page, bad: &mut dyn Ledger) {
+    /// Handles a line that is not an event: a message of the kernel about its buffers, or something else.
+    fn other_line(&mut self, line: &Line<'_>, page: Page, bad: &mut dyn Ledger) {
         if let Some((cpu, events)) = lost(line.bytes) {
-            self.told.lost(cpu, events, line.offset);
+            self.state.lost(cpu, events, line.offset);
         } else if let Some(cpu) = started(line.bytes) {
-            // What this CPU's buffer held before was overwritten.
-            self.told.lost(cpu, None, line.offset);
+            // The earlier content of this CPU's buffer was overwritten.
+            self.state.lost(cpu, None, line.offset);
         } else if page == Page::Script && line.bytes == BEGIN {
             self.dump = Some(ProcessDump::default());
-        } else if page == Page::Text && !plain(line.bytes) {
-            bad.trouble("a line that is no event", line.offset, Trouble::Odd);
+        } else if page == Page::Text && !is_known_line(line.bytes) {
+            bad.anomaly("a line is not an event", line.offset, Anomaly::Warning);
         }
     }
 }
 
-/// How atrace marks readings of other clocks.
+/// The prefix of atrace's readings of other clocks.
 const SYNC: &[u8] = b"trace_event_clock_sync:";
 
 /// `parent_ts=683201.375000` (seconds of CLOCK_MONOTONIC), `realtime_ts=1417091571123` (milliseconds since 1970).
-fn clock(text: &[u8]) -> Option<What> {
+fn clock(text: &[u8]) -> Option<EventKind> {
     if let Some(text) = text.strip_prefix(b"parent_ts=") {
         let (stamp, _) = seconds(text)?;
-        return (stamp.at.0 > 0).then_some(What::Clock { which: Clock::Monotonic, reading: stamp.at.0 });
+        return (stamp.at.0 > 0).then_some(EventKind::Clock { which: Clock::Monotonic, reading: stamp.at.0 });
     }
     let (ms, _) = number(text.strip_prefix(b"realtime_ts=")?)?;
     let reading = i64::try_from(ms).ok()?.checked_mul(1_000_000)?;
-    (reading > 0).then_some(What::Clock { which: Clock::Realtime, reading })
+    (reading > 0).then_some(EventKind::Clock { which: Clock::Realtime, reading })
 }
 
-/// `print:` names the function that wrote it, by name or address: `tracing_mark_write: B|…`, `0xffff00000819ff24s: …`.
-fn behind_function(text: &[u8]) -> &[u8] {
+/// Skips the function that a `print:` starts with, by name or address: `tracing_mark_write: B|…`, `0xffff00000819ff24s:
+/// …`.
+fn skip_function(text: &[u8]) -> &[u8] {
     let end = text.iter().position(|b| *b == b' ').unwrap_or(text.len());
     if text[..end].ends_with(b":") { blanks(&text[end..]) } else { text }
 }
 
-/// `CPU:3 [LOST 123 EVENTS]` of the kernel, `CPU:3 [123 EVENTS DROPPED]` and `CPU:3 [EVENTS DROPPED]` of trace-cmd.
+/// Parses the kernel's `CPU:3 [LOST 123 EVENTS]`, and `CPU:3 [123 EVENTS DROPPED]` and `CPU:3 [EVENTS DROPPED]` of
+/// trace-cmd.
 fn lost(line: &[u8]) -> Option<(CpuId, Option<u64>)> {
     let (cpu, rest) = number(line.trim_ascii_start().strip_prefix(b"CPU:")?)?;
     let rest = rest.trim_ascii_start().strip_prefix(b"[")?;
@@ -183,8 +185,8 @@ fn started(line: &[u8]) -> Option<CpuId> {
     rest.starts_with(b" buffer started").then_some(CpuId(u32::try_from(cpu).ok()?))
 }
 
-/// Lines that are known and tell nothing more.
-fn plain(line: &[u8]) -> bool {
+/// Whether a line has a known form without further content.
+fn is_known_line(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     let known: [&[u8]; 6] = [b"#", b"cpus=", b"version = ", b"TRACE:", b"capturing trace", b"trace.dat"];
     line.is_empty()
@@ -197,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_kernel_says_of_its_buffers() {
+    fn messages_about_buffers_are_read() {
         assert_eq!(lost(b"CPU:3 [LOST 123 EVENTS]"), Some((CpuId(3), Some(123))));
         assert_eq!(lost(b"CPU:3 [7 EVENTS DROPPED]"), Some((CpuId(3), Some(7))));
         assert_eq!(lost(b"CPU:12 [EVENTS DROPPED]"), Some((CpuId(12), None)));
@@ -207,9 +209,9 @@ mod tests {
     }
 
     #[test]
-    fn clocks() {
+    fn clock_readings_are_read() {
         let read = |text: &str| match clock(text.as_bytes()) {
-            Some(What::Clock { which, reading }) => Some((which, reading)),
+            Some(EventKind::Clock { which, reading }) => Some((which, reading)),
             _ => None,
         };
         assert_eq!(read("parent_ts=683201.375000"), Some((Clock::Monotonic, 683_201_375_000_000)));
@@ -219,9 +221,9 @@ mod tests {
     }
 
     #[test]
-    fn who_printed_is_left_out() {
-        assert_eq!(behind_function(b"tracing_mark_write: B|1|x y"), b"B|1|x y");
-        assert_eq!(behind_function(b"0xffff00000819ff24s: MARK"), b"MARK");
-        assert_eq!(behind_function(b"B|1|x"), b"B|1|x");
+    fn the_printing_function_is_skipped() {
+        assert_eq!(skip_function(b"tracing_mark_write: B|1|x y"), b"B|1|x y");
+        assert_eq!(skip_function(b"0xffff00000819ff24s: MARK"), b"MARK");
+        assert_eq!(skip_function(b"B|1|x"), b"B|1|x");
     }
 }

@@ -1,4 +1,4 @@
-//! The header's facts about the machine and the run (`enum perf_header_feature`, `tools/perf/util/header.c`).
+//! The header's facts about the machine and the recording (`enum perf_header_feature`, `tools/perf/util/header.c`).
 
 use super::header::{FEATURE_BUILD_ID, Header};
 use crate::tracepoint::ByteOrder;
@@ -16,10 +16,10 @@ const CPU_TOPOLOGY: u32 = 13;
 const NUMA_TOPOLOGY: u32 = 14;
 const CACHE: u32 = 20;
 const HYBRID_TOPOLOGY: u32 = 30;
-/// No list in a header is longer.
-const MOST: u32 = 1 << 16;
+/// The maximum length of a list in a header.
+const MAX_COUNT: u32 = 1 << 16;
 
-/// Whether a feature's section tells anything here.
+/// Whether a feature's section is read.
 pub(super) fn is_read(feature: u32) -> bool {
     const READ: [u32; 12] = [
         FEATURE_BUILD_ID,
@@ -38,17 +38,17 @@ pub(super) fn is_read(feature: u32) -> bool {
     READ.contains(&feature)
 }
 
-/// What the features tell.
+/// The facts from the features.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct Metadata {
     pub(super) machine: Option<Machine>,
     pub(super) online: Vec<CpuId>,
     pub(super) about: Vec<(String, String)>,
 }
 
-/// Reads the features; one that is damaged is left out.
-pub(super) fn read(header: &Header) -> Told {
-    let mut told = Told::default();
+/// Reads the features; damaged ones are left out.
+pub(super) fn read(header: &Header) -> Metadata {
+    let mut metadata = Metadata::default();
     let mut topology = HeaderTopology::default();
     for (feature, bytes) in &header.features {
         let mut section = Section { bytes, order: header.order };
@@ -60,22 +60,22 @@ pub(super) fn read(header: &Header) -> Told {
             CPUDESC => "cpu_model",
             CMDLINE => "command_line",
             _ => {
-                // What was read of a damaged section stays; the rest is unknown.
+                // What was read of a damaged section is kept; the rest is unknown.
                 let _ = section.topology(*feature, &mut topology);
                 continue;
             }
         };
         let text = if *feature == CMDLINE { section.texts().map(|t| t.join(" ")) } else { section.text() };
-        told.about.extend(text.map(|t| (name.to_owned(), t)));
+        metadata.about.extend(text.map(|t| (name.to_owned(), t)));
     }
-    let about = |name: &str| told.about.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone());
+    let about = |name: &str| metadata.about.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone());
     (topology.arch, topology.cpudesc) = (about("arch"), about("cpu_model"));
-    // The counts name CPUs only where all that there are were online.
+    // The counts identify CPUs only if all available CPUs were online.
     if let (Some(online), Some(available)) = (topology.online, topology.available)
         && online == available
-        && online <= MOST
+        && online <= MAX_COUNT
     {
-        told.online = (0..online).map(CpuId).collect();
+        metadata.online = (0..online).map(CpuId).collect();
     }
     if topology
         != (HeaderTopology {
@@ -84,12 +84,12 @@ pub(super) fn read(header: &Header) -> Told {
             ..HeaderTopology::default()
         })
     {
-        told.machine = Some(Machine::from_trace_header(&topology));
+        metadata.machine = Some(Machine::from_trace_header(&topology));
     }
-    told
+    metadata
 }
 
-/// Whether the recording's kernel is known to be of a version or later.
+/// Whether the recording's kernel is known to have at least this version.
 pub(super) fn kernel_at_least(header: &Header, major: u32, minor: u32) -> bool {
     let section = header.features.iter().find(|(feature, _)| *feature == OSRELEASE);
     let release = section.and_then(|(_, bytes)| Section { bytes, order: header.order }.text()).unwrap_or_default();
@@ -116,10 +116,10 @@ impl Section<'_> {
     }
 
     fn count(&mut self) -> Option<u32> {
-        self.u32().filter(|n| *n <= MOST)
+        self.u32().filter(|n| *n <= MAX_COUNT)
     }
 
-    /// Length, then the text, padded with NULs.
+    /// Reads a length, then the text, padded with NULs.
     fn text(&mut self) -> Option<String> {
         let length = self.u32()? as usize;
         let (text, rest) = self.bytes.split_at_checked(length)?;
@@ -132,7 +132,7 @@ impl Section<'_> {
         (0..self.count()?).map(|_| self.text()).collect()
     }
 
-    /// Reads a section about the machine into `into`; `None` where it ends too early.
+    /// Reads a section about the machine into `into`; `None` if it ends too early.
     fn topology(&mut self, feature: u32, into: &mut HeaderTopology) -> Option<()> {
         match feature {
             NRCPUS => {
@@ -142,9 +142,9 @@ impl Section<'_> {
             CPU_TOPOLOGY => {
                 into.core_siblings = self.texts()?;
                 into.thread_siblings = self.texts()?;
-                // For each CPU that there can be: core and package; then, since Linux 5.3, the dies.
+                // For each possible CPU: core and package; then, since Linux 5.3, the dies.
                 let known = |n: u32| (n != u32::MAX).then_some(n);
-                for _ in 0..into.available.unwrap_or(0).min(MOST) {
+                for _ in 0..into.available.unwrap_or(0).min(MAX_COUNT) {
                     let (core, socket) = (known(self.u32()?), known(self.u32()?));
                     into.cpus.push(HeaderCpu { core, socket, die: None });
                 }
@@ -156,8 +156,8 @@ impl Section<'_> {
             NUMA_TOPOLOGY => {
                 for _ in 0..self.count()? {
                     let node = self.u32()?;
-                    self.u64()?; // memory in all
-                    self.u64()?; // memory free
+                    self.u64()?; // total memory
+                    self.u64()?; // free memory
                     into.nodes.push((node, self.text()?));
                 }
             }

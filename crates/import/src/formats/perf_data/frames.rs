@@ -1,8 +1,8 @@
-//! From bytes to records, with compressed ones unpacked on the way.
+//! Splits bytes into records, and unpacks compressed ones.
 //!
 //! ```text
 //!   input ─► [buffer] ─► record ─► record ─► COMPRESSED ─► [unpacked] ─► record ─► record …
-//!                                                           a record may be split between two COMPRESSED ones
+//!                                                           a record may span two COMPRESSED ones
 //! ```
 
 use super::header::{self, failed};
@@ -11,30 +11,30 @@ use ingest::Fatal;
 use std::io::Read;
 use zstd::stream::raw::{Decoder, Operation};
 
-/// Bytes read at once: they are still in the core's second cache when their records are read.
+/// The number of bytes read in one call: they are still in the core's L2 cache when their records are read.
 const CHUNK: usize = 1 << 18;
-/// A record's size field has 16 bits.
-const LARGEST_RECORD: usize = 1 << 16;
-/// Bytes unpacked at once: a block of zstd's.
-const PART: usize = 128 << 10;
-/// Unpacked bytes held at once: a compressed record may hold 64 KiB of zeros a thousand times over.
-const UNPACKED: usize = 4 << 20;
-/// Tracepoint descriptions take some hundred KiB.
-const LARGEST_ASIDE: usize = 16 << 20;
-/// Size of a record's head: type (u32), misc (u16), size (u16).
+/// The size field of a record has 16 bits.
+const MAX_RECORD: usize = 1 << 16;
+/// The number of bytes unpacked in one call: a block of zstd.
+const UNPACK_SIZE: usize = 128 << 10;
+/// The maximum number of unpacked bytes held: a compressed record may contain a thousand times 64 KiB of zeros.
+const MAX_UNPACKED: usize = 4 << 20;
+/// The maximum size of a record's payload; tracepoint descriptions take some hundred KiB.
+const MAX_PAYLOAD: usize = 16 << 20;
+/// The size of a record's head: type (u32), misc (u16), size (u16).
 pub(super) const HEAD: usize = 8;
 
 /// A record.
 pub(super) struct Record<'b> {
     pub(super) kind: u32,
     pub(super) misc: u16,
-    /// What follows the head.
+    /// The bytes after the head.
     pub(super) body: &'b [u8],
-    /// Where it stands in the file (the compressed record that holds it, for one that was packed).
+    /// The offset of the record in the file; for a packed one, of the compressed record that contains it.
     pub(super) offset: u64,
 }
 
-/// What [`Frames::peek`] met that was no record.
+/// Bytes that are not a record, met by [`Frames::peek`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Gap {
     pub(super) offset: u64,
@@ -46,26 +46,26 @@ pub(super) struct Frames<'a> {
     input: Box<dyn Read + Send + 'a>,
     order: ByteOrder,
     buffer: Buffer,
-    /// Bytes of input that may still be read; `None`: to its end.
+    /// The number of bytes of input left to read; `None` to read to its end.
     left: Option<u64>,
     unpacked: Buffer,
     unpack: Option<Decoder<'static>>,
     /// Packed bytes that wait for room.
     packed: Vec<u8>,
-    /// Size of the record that was peeked, and whether it was unpacked.
+    /// The size of the record that was peeked, and whether it was unpacked.
     peeked: Option<(usize, bool)>,
-    /// Places where records were skipped, for whoever asks.
+    /// Places where records were skipped, not yet reported.
     gaps: Vec<Gap>,
 }
 
-/// Bytes with a mark for those that were used.
+/// Bytes, with a position up to which they were consumed.
 #[derive(Default)]
 struct Buffer {
     bytes: Vec<u8>,
     used: usize,
-    /// Behind it stands only room for more.
+    /// The end of the valid bytes; the rest is room for more.
     end: usize,
-    /// File offset of `bytes[0]`; for unpacked bytes, of the compressed record they came from last.
+    /// The file offset of `bytes[0]`; for unpacked bytes, of the compressed record that they came from last.
     offset: u64,
 }
 
@@ -79,7 +79,7 @@ impl Buffer {
         (self.used, self.end) = (0, self.end - self.used);
     }
 
-    /// Room for so many more; what it holds from before need not be cleared to be overwritten.
+    /// Makes room for more bytes. Old content need not be cleared before it is overwritten.
     fn room(&mut self, size: usize) -> &mut [u8] {
         let end = self.end + size;
         if self.bytes.len() < end {
@@ -90,7 +90,7 @@ impl Buffer {
 }
 
 impl<'a> Frames<'a> {
-    /// `at`: where the input stands; `end`: where its records end.
+    /// `at` is the current offset of the input, `end` the offset of the end of its records.
     pub(super) fn new(input: Box<impl Read + Send + ?Sized + 'a>, order: ByteOrder, at: u64, end: Option<u64>) -> Self {
         Self {
             input: Box::new(input),
@@ -105,7 +105,7 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Where records could not be read since this was last asked.
+    /// Returns the gaps since the last call.
     pub(super) fn gaps(&mut self) -> std::vec::Drain<'_, Gap> {
         self.gaps.drain(..)
     }
@@ -114,17 +114,17 @@ impl<'a> Frames<'a> {
         !self.gaps.is_empty()
     }
 
-    /// Whether the next record can be had without reading on.
-    fn whole(&self, bytes: &[u8]) -> Option<usize> {
+    /// Returns the size of the first record, if it is complete.
+    fn complete_record(&self, bytes: &[u8]) -> Option<usize> {
         let size = usize::from(self.order.u16_at(bytes, 6)?);
         (size >= HEAD && size <= bytes.len()).then_some(size)
     }
 
-    /// The next record, without going past it; `None` at the end.
+    /// Returns the next record without consuming it; `None` at the end.
     #[inline]
     pub(super) fn peek(&mut self) -> Result<Option<Record<'_>>, Fatal> {
         if self.peeked.is_none() {
-            self.peeked = self.at_hand();
+            self.peeked = self.buffered_record();
             if self.peeked.is_none() {
                 self.find()?;
             }
@@ -139,7 +139,7 @@ impl<'a> Frames<'a> {
         Ok(Some(Record { kind, misc, body: &bytes[HEAD..], offset }))
     }
 
-    /// Goes past the record that was peeked.
+    /// Consumes the record that was peeked.
     #[inline]
     pub(super) fn take(&mut self) {
         if let Some((size, unpacked)) = self.peeked.take() {
@@ -147,33 +147,33 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// The next record of a recording that is not compressed, where it has been read already: nearly always.
+    /// Returns the next record if it is not compressed and already read, which is almost always the case.
     #[inline]
-    fn at_hand(&self) -> Option<(usize, bool)> {
+    fn buffered_record(&self) -> Option<(usize, bool)> {
         if self.unpacked.used < self.unpacked.end || !self.packed.is_empty() {
             return None;
         }
         let rest = self.buffer.rest();
-        let size = self.whole(rest)?;
+        let size = self.complete_record(rest)?;
         let kind = self.order.u32_at(rest, 0)?;
         (kind != header::COMPRESSED && kind != header::COMPRESSED2).then_some((size, false))
     }
 
-    /// Finds the next record and leaves its size in `peeked`.
+    /// Finds the next record and stores its size in `peeked`.
     fn find(&mut self) -> Result<(), Fatal> {
         loop {
-            if let Some(size) = self.whole(self.unpacked.rest()) {
+            if let Some(size) = self.complete_record(self.unpacked.rest()) {
                 self.peeked = Some((size, true));
                 return Ok(());
             }
             if self.order.u16_at(self.unpacked.rest(), 6).is_some_and(|size| usize::from(size) < HEAD) {
-                self.skip_unpacked(self.unpacked.offset, "unpacked bytes that are no record");
+                self.skip_unpacked(self.unpacked.offset, "unpacked bytes are not a record");
             }
             if !self.packed.is_empty() {
                 self.unpack_more()?;
                 continue;
             }
-            let Some(size) = self.whole(self.buffer.rest()) else {
+            let Some(size) = self.complete_record(self.buffer.rest()) else {
                 if !self.refill()? {
                     return Ok(());
                 }
@@ -196,20 +196,20 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Unpacks what fits.
+    /// Unpacks as much as fits.
     fn unpack_more(&mut self) -> Result<(), Fatal> {
         let offset = self.unpacked.offset;
         self.unpacked.compact();
-        if self.unpacked.end >= UNPACKED {
-            // More than a record's largest size and still no record: what was unpacked is no record.
-            self.skip_unpacked(offset, "unpacked bytes that are no record");
+        if self.unpacked.end >= MAX_UNPACKED {
+            // More than the maximum size of a record without a record: the unpacked bytes are not one.
+            self.skip_unpacked(offset, "unpacked bytes are not a record");
             return Ok(());
         }
         let decoder = match &mut self.unpack {
             Some(decoder) => decoder,
             none => none.insert(Decoder::new().map_err(|e| failed("cannot unpack zstd", &e, offset))?),
         };
-        match decoder.run_on_buffers(&self.packed, self.unpacked.room(PART)) {
+        match decoder.run_on_buffers(&self.packed, self.unpacked.room(UNPACK_SIZE)) {
             Ok(status) => {
                 self.unpacked.end += status.bytes_written;
                 self.packed.drain(..status.bytes_read);
@@ -219,7 +219,7 @@ impl<'a> Frames<'a> {
             }
             Err(_) => {
                 self.unpack = None;
-                self.skip_unpacked(offset, "a compressed record that cannot be unpacked");
+                self.skip_unpacked(offset, "a compressed record cannot be unpacked");
             }
         }
         Ok(())
@@ -231,7 +231,7 @@ impl<'a> Frames<'a> {
         self.packed.clear();
     }
 
-    /// Makes the next record whole; `false` where no further one can come.
+    /// Completes the next record; `false` if there are no more.
     fn refill(&mut self) -> Result<bool, Fatal> {
         let rest = self.buffer.rest();
         if rest.len() >= HEAD && self.order.u16_at(rest, 6).is_some_and(|s| usize::from(s) < HEAD) {
@@ -243,43 +243,44 @@ impl<'a> Frames<'a> {
         }
         if cut > 0 {
             let offset = self.buffer.offset + self.buffer.used as u64;
-            self.gaps.push(Gap { offset, what: "a record cut off by the end of the file" });
+            self.gaps.push(Gap { offset, what: "a record is cut off by the end of the file" });
             self.buffer.used = self.buffer.end;
         }
         Ok(false)
     }
 
-    /// Reads another chunk behind what is not used yet; `false` at the end of the input.
+    /// Reads another chunk after the unconsumed bytes; `false` at the end of the input.
     fn read_on(&mut self) -> Result<bool, Fatal> {
         self.buffer.offset += self.buffer.used as u64;
         self.buffer.compact();
         let at = self.buffer.offset + self.buffer.end as u64;
-        let most = self.left.map_or(CHUNK, |left| usize::try_from(left).unwrap_or(CHUNK).min(CHUNK));
-        let mut room = self.buffer.room(most);
-        let mut got = 0;
+        let max = self.left.map_or(CHUNK, |left| usize::try_from(left).unwrap_or(CHUNK).min(CHUNK));
+        let mut room = self.buffer.room(max);
+        let mut count = 0;
         let read = loop {
             match self.input.read(room) {
                 Ok(0) => break Ok(()),
                 Ok(n) => {
-                    got += n;
+                    count += n;
                     room = &mut room[n..];
                 }
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(e) => break Err(failed("cannot read on", &e, at)),
+                Err(e) => break Err(failed("cannot read perf.data", &e, at)),
             }
         };
-        self.buffer.end += got;
+        self.buffer.end += count;
         read?;
         if let Some(left) = &mut self.left {
-            *left -= got as u64;
+            *left -= count as u64;
         }
-        Ok(got > 0)
+        Ok(count > 0)
     }
 
-    /// A size that no record can have: looks for the next three records in a row, and goes on there; `false` at the end.
+    /// After an impossible record size, searches for the next three records in a row and continues there; `false` at
+    /// the end.
     fn resync(&mut self) -> Result<bool, Fatal> {
         let offset = self.buffer.offset + self.buffer.used as u64;
-        self.gaps.push(Gap { offset, what: "bytes that are no record" });
+        self.gaps.push(Gap { offset, what: "bytes are not a record" });
         self.buffer.used += 8;
         let mut more = true;
         loop {
@@ -292,13 +293,13 @@ impl<'a> Frames<'a> {
                 self.buffer.used = self.buffer.end;
                 return Ok(false);
             }
-            // Three records may begin in what is at hand and end in what is not.
-            self.buffer.used += rest.len().saturating_sub(3 * LARGEST_RECORD) & !7;
+            // Three records may start in the bytes in memory and end after them.
+            self.buffer.used += rest.len().saturating_sub(3 * MAX_RECORD) & !7;
             more = self.read_on()?;
         }
     }
 
-    /// Whether three records stand here in a row, or fewer up to the end of the input.
+    /// Whether three records follow each other here, or fewer up to the end of the input.
     fn three_records(&self, bytes: &[u8], ends: bool) -> bool {
         let mut rest = bytes;
         (0..3).all(|nth| {
@@ -308,38 +309,38 @@ impl<'a> Frames<'a> {
             let (Some(kind), Some(size)) = (self.order.u32_at(rest, 0), self.order.u16_at(rest, 6)) else {
                 return false;
             };
-            let known = (1..=header::LAST_OF_KERNEL).contains(&kind)
+            let known = (1..=header::LAST_KERNEL_RECORD).contains(&kind)
                 || (header::FIRST_SYNTHETIC..=header::LAST_SYNTHETIC).contains(&kind);
             let size = usize::from(size);
-            let Some(behind) = rest.get(size..).filter(|_| known && size >= HEAD && size % 8 == 0) else {
+            let Some(next) = rest.get(size..).filter(|_| known && size >= HEAD && size % 8 == 0) else {
                 return false;
             };
-            rest = behind;
+            rest = next;
             true
         })
     }
 
-    /// Takes bytes that stand between records: the payload of a record that announces them.
-    pub(super) fn take_aside(&mut self, size: usize) -> Result<Vec<u8>, Fatal> {
-        if size > LARGEST_ASIDE {
+    /// Reads the payload that follows a record which announces it.
+    pub(super) fn take_payload(&mut self, size: usize) -> Result<Vec<u8>, Fatal> {
+        if size > MAX_PAYLOAD {
             return Err(Fatal::new(
-                format!("a block of {size} bytes is larger than any that perf writes"),
+                format!("a block of {size} bytes exceeds the limit of 16 MiB: the file is damaged"),
                 self.buffer.offset,
             ));
         }
         let padded = size.next_multiple_of(8);
         let mut bytes = Vec::new();
-        self.aside(padded, |part| bytes.extend_from_slice(part))?;
+        self.read_payload(padded, |part| bytes.extend_from_slice(part))?;
         bytes.truncate(size);
         Ok(bytes)
     }
 
-    /// Goes past such bytes.
-    pub(super) fn skip_aside(&mut self, size: usize) -> Result<(), Fatal> {
-        self.aside(size, |_| {})
+    /// Skips such a payload.
+    pub(super) fn skip_payload(&mut self, size: usize) -> Result<(), Fatal> {
+        self.read_payload(size, |_| {})
     }
 
-    fn aside(&mut self, mut size: usize, mut each: impl FnMut(&[u8])) -> Result<(), Fatal> {
+    fn read_payload(&mut self, mut size: usize, mut each: impl FnMut(&[u8])) -> Result<(), Fatal> {
         loop {
             let take = size.min(self.buffer.rest().len());
             each(&self.buffer.rest()[..take]);
@@ -351,13 +352,13 @@ impl<'a> Frames<'a> {
             let at = self.buffer.offset + self.buffer.used as u64;
             self.buffer.compact();
             self.buffer.offset = at;
-            let most = self.left.map_or(CHUNK, |left| usize::try_from(left).unwrap_or(CHUNK).min(CHUNK));
-            let got = self.input.read(self.buffer.room(most)).map_err(|e| failed("cannot read on", &e, at))?;
-            self.buffer.end += got;
+            let max = self.left.map_or(CHUNK, |left| usize::try_from(left).unwrap_or(CHUNK).min(CHUNK));
+            let count = self.input.read(self.buffer.room(max)).map_err(|e| failed("cannot read perf.data", &e, at))?;
+            self.buffer.end += count;
             if let Some(left) = &mut self.left {
-                *left -= got as u64;
+                *left -= count as u64;
             }
-            if got == 0 {
+            if count == 0 {
                 return Err(Fatal::new("the file is cut off inside a block of data", at));
             }
         }

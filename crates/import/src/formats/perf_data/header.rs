@@ -1,4 +1,4 @@
-//! The head of a perf.data: magic, attributes, and where the sections lie.
+//! The head of a perf.data file: magic, attributes, and the places of the sections.
 
 use super::frames::Frames;
 use super::mappings::{self, Mappings};
@@ -9,7 +9,7 @@ use model::CpuId;
 use rustc_hash::FxHashMap;
 use std::io::{Read, SeekFrom};
 
-// Record types (perf_event.h; those from 64 on are perf's own, tools/lib/perf/include/perf/event.h).
+// Record types (perf_event.h; those from 64 are perf's own, tools/lib/perf/include/perf/event.h).
 pub(super) const MMAP: u32 = 1;
 pub(super) const LOST: u32 = 2;
 pub(super) const COMM: u32 = 3;
@@ -20,7 +20,7 @@ pub(super) const LOST_SAMPLES: u32 = 13;
 pub(super) const SWITCH: u32 = 14;
 pub(super) const SWITCH_CPU_WIDE: u32 = 15;
 pub(super) const KSYMBOL: u32 = 17;
-pub(super) const LAST_OF_KERNEL: u32 = 22;
+pub(super) const LAST_KERNEL_RECORD: u32 = 22;
 pub(super) const FIRST_SYNTHETIC: u32 = 64;
 pub(super) const HEADER_ATTR: u32 = 64;
 pub(super) const TRACING_DATA: u32 = 66;
@@ -33,18 +33,18 @@ pub(super) const COMPRESSED: u32 = 81;
 pub(super) const COMPRESSED2: u32 = 83;
 pub(super) const LAST_SYNTHETIC: u32 = 90;
 
-/// Feature bit of the tracepoints' descriptions.
+/// Feature bit of the tracepoint descriptions.
 const FEATURE_TRACING_DATA: u32 = 1;
-/// Feature bit of the build ids of what samples fell into.
+/// Feature bit of the build IDs of the files that samples refer to.
 pub(super) const FEATURE_BUILD_ID: u32 = 2;
-/// No section of a header is larger: tracepoint descriptions take some hundred KiB.
-const LARGEST_SECTION: u64 = 16 << 20;
-/// More attributes than any recording needs (perf keeps one for each event).
-const MOST_ATTRS: usize = 1 << 16;
-/// More ids than any recording needs: one for each event and CPU or thread.
-const MOST_IDS: usize = 1 << 20;
+/// The maximum size of a section of the header; tracepoint descriptions take some hundred KiB.
+const MAX_SECTION: u64 = 16 << 20;
+/// The maximum number of attributes; perf writes one per event.
+const MAX_ATTRS: usize = 1 << 16;
+/// The maximum number of IDs: one per event and CPU or thread.
+const MAX_IDS: usize = 1 << 20;
 
-/// How one kind of event was recorded (`struct perf_event_attr`).
+/// How one event was recorded (`struct perf_event_attr`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Attr {
     pub(super) kind: u32,
@@ -60,11 +60,11 @@ pub(super) struct Attr {
 }
 
 impl Attr {
-    /// Reads the fields that matter; a short (old) attribute lacks the later ones.
+    /// Parses the fields that are needed; a short (old) attribute lacks the later ones.
     fn parse(bytes: &[u8], order: ByteOrder) -> Option<Self> {
         let u32_at = |at| order.u32_at(bytes, at);
         let u64_at = |at| order.u64_at(bytes, at);
-        // A bit field is laid out from the other end on machines of the other byte order.
+        // Bit fields are laid out in reverse on machines of the other byte order.
         let raw: [u8; 8] = *bytes.get(40..)?.first_chunk()?;
         let flags = match order {
             ByteOrder::Little => u64::from_le_bytes(raw),
@@ -93,7 +93,7 @@ impl Attr {
         self.sample_type & 1 << 5 != 0 // PERF_SAMPLE_CALLCHAIN
     }
 
-    /// The name of the clock that the recording chose.
+    /// Returns the name of the clock that the recording selected.
     pub(super) fn clock(&self) -> Option<&'static str> {
         Some(match self.clockid? {
             0 => "CLOCK_REALTIME",
@@ -101,31 +101,31 @@ impl Attr {
             4 => "CLOCK_MONOTONIC_RAW",
             7 => "CLOCK_BOOTTIME",
             11 => "CLOCK_TAI",
-            _ => "a clock chosen with -k",
+            _ => "a clock selected with -k",
         })
     }
 }
 
-/// What stands before the events, or behind them.
+/// What precedes or follows the events.
 pub(super) struct Header {
     pub(super) order: ByteOrder,
     pub(super) attrs: Vec<Attr>,
-    /// How many ids the attributes of a pipe have in all.
+    /// The total number of IDs of a pipe's attributes.
     ids: usize,
     /// (feature bit, its section).
     pub(super) features: Vec<(u32, Vec<u8>)>,
-    /// The tracepoints' descriptions.
+    /// The tracepoint descriptions.
     pub(super) tracing: Vec<u8>,
-    /// How long they are, where a pipe announced them.
+    /// Their size, as announced in a pipe.
     pub(super) tracing_size: usize,
     pub(super) cpu_of_id: FxHashMap<u64, CpuId>,
-    /// Whether there are ids of which it is not known.
+    /// Whether there are IDs without a CPU.
     ids_without_cpu: bool,
-    /// What was mapped where, for callchains; of a pipe nothing.
+    /// The memory mappings, for callchains; empty for a pipe.
     pub(super) mappings: Mappings,
 }
 
-/// The byte order that a magic number shows; `None` where it is not perf's.
+/// Returns the byte order of a magic number; `None` if it is not perf's.
 pub(super) fn byte_order(magic: [u8; 8]) -> Option<ByteOrder> {
     match &magic {
         b"PERFILE2" => Some(ByteOrder::Little),
@@ -134,7 +134,7 @@ pub(super) fn byte_order(magic: [u8; 8]) -> Option<ByteOrder> {
     }
 }
 
-/// An attribute told as a record: the attribute, whose own size field says where the ids begin.
+/// Parses an attribute stored as a record: the attribute, whose own size field contains the offset of the IDs.
 pub(super) fn attr_of_record(body: &[u8], order: ByteOrder) -> Option<Attr> {
     let mut attr = Attr::parse(body, order)?;
     let size = order.u32_at(body, 4)? as usize;
@@ -146,26 +146,26 @@ fn ids(bytes: &[u8], order: ByteOrder) -> Vec<u64> {
     bytes.chunks_exact(8).filter_map(|b| order.u64_at(b, 0)).collect()
 }
 
-/// Reads the head of a pipe; its attributes come as records.
+/// Reads the head of a pipe, whose attributes follow as records.
 pub(super) fn read_pipe<'a>(mut pipe: Box<dyn Read + Send + 'a>) -> Result<(Header, Frames<'a>), Fatal> {
     let mut head = [0; 16];
     pipe.read_exact(&mut head).map_err(|e| failed("cannot read perf.data", &e, 0))?;
     let (order, size) = magic_and_size(&head)?;
     if size != 16 {
-        let what = "this perf.data was written as a file, which cannot be read through a pipe: name the file itself";
+        let what = "this perf.data was written to a file and cannot be read through a pipe: give the file itself";
         return Err(Fatal::new(what, 8));
     }
     Ok((Header::new(order), Frames::new(pipe, order, 16, None)))
 }
 
-/// Reads the head of a file, and its features, which stand behind the events.
+/// Reads the head of a file, and its features, which follow the events.
 pub(super) fn read_file<'a>(mut file: Box<dyn ReadSeek + Send + 'a>) -> Result<(Header, Frames<'a>), Fatal> {
     let length = file.seek(SeekFrom::End(0)).map_err(|e| failed("cannot read perf.data", &e, 0))?;
     let head = section(&mut *file, 0, 16, length)?;
     let (order, size) = magic_and_size(&head)?;
     let mut header = Header::new(order);
     if size == 16 {
-        // What a pipe carried, kept in a file.
+        // The output of a pipe, saved to a file.
         header.mappings = mappings(&mut *file, &header, 16, length)?;
         file.seek(SeekFrom::Start(16)).map_err(|e| failed("cannot read perf.data", &e, 16))?;
         return Ok((header, Frames::new(file, order, 16, Some(length))));
@@ -173,19 +173,23 @@ pub(super) fn read_file<'a>(mut file: Box<dyn ReadSeek + Send + 'a>) -> Result<(
     let head = section(&mut *file, 0, 104, length)?;
     let word = |at: usize| order.u64_at(&head, at).unwrap_or(0);
     let (attr_size, attrs_at, attrs_size, data_at, data_size) = (word(16), word(24), word(32), word(40), word(48));
-    // Each attribute is followed by the place of its ids: (offset, size).
+    // Each attribute is followed by the place of its IDs: (offset, size).
     if !(64 + 16..=4096).contains(&attr_size) {
-        return Err(Fatal::new(format!("perf.data says its event descriptions are {attr_size} bytes each"), 16));
+        return Err(Fatal::new(
+            format!("event descriptions of {attr_size} bytes are invalid: the file is damaged"),
+            16,
+        ));
     }
     let attrs = section(&mut *file, attrs_at, attrs_size, length)?;
-    let mut room = MOST_IDS as u64 * 8;
-    for entry in attrs.chunks_exact(attr_size as usize).take(MOST_ATTRS) {
+    let mut room = MAX_IDS as u64 * 8;
+    for entry in attrs.chunks_exact(attr_size as usize).take(MAX_ATTRS) {
         let Some(mut attr) = Attr::parse(entry, order) else { continue };
         let place = attr_size as usize - 16;
         let at = order.u64_at(entry, place).unwrap_or(0);
         let size = order.u64_at(entry, place + 8).unwrap_or(0);
-        // Hostile attributes may all name the same large section.
-        room = room.checked_sub(size).ok_or_else(|| Fatal::new("more event ids than any recording has", at))?;
+        // Several hostile attributes may refer to the same large section.
+        room =
+            room.checked_sub(size).ok_or_else(|| Fatal::new("more than 1048576 event IDs: the file is damaged", at))?;
         attr.ids = ids(&section(&mut *file, at, size, length)?, order);
         header.attrs.push(attr);
     }
@@ -193,12 +197,12 @@ pub(super) fn read_file<'a>(mut file: Box<dyn ReadSeek + Send + 'a>) -> Result<(
     if data_at > length || data_size > 0 && data_end > length {
         let missing = data_end.saturating_sub(length);
         return Err(Fatal::new(
-            format!("the file is cut off: {missing} bytes of events and the descriptions behind them are missing"),
+            format!("the file is cut off: {missing} bytes of events and the descriptions after them are missing"),
             length,
         ));
     }
     header.read_features(&mut *file, &head, data_end, length)?;
-    // A recorder that was killed leaves a size of 0: the events then go on to the end of the file.
+    // If the recorder was killed, the size is 0 and the events extend to the end of the file.
     let end = if data_size == 0 { length } else { data_end };
     if header.attrs.iter().any(Attr::has_callchains) {
         header.mappings = mappings(&mut *file, &header, data_at, end)?;
@@ -207,39 +211,39 @@ pub(super) fn read_file<'a>(mut file: Box<dyn ReadSeek + Send + 'a>) -> Result<(
     Ok((header, Frames::new(file, order, data_at, Some(end))))
 }
 
-/// Reads the mappings that the records from here on tell.
+/// Reads the mappings from the records that start here.
 fn mappings(file: &mut (dyn ReadSeek + Send), header: &Header, at: u64, end: u64) -> Result<Mappings, Fatal> {
     file.seek(SeekFrom::Start(at)).map_err(|e| failed("cannot read perf.data", &e, at))?;
     Ok(mappings::scan(Frames::new(Box::new(file), header.order, at, Some(end)), header))
 }
 
 impl Header {
-    /// Takes an attribute that was told as a record.
+    /// Adds an attribute stored as a record.
     pub(super) fn add_attr(&mut self, attr: Attr) {
         self.ids += attr.ids.len();
-        if self.attrs.len() < MOST_ATTRS && self.ids <= MOST_IDS {
+        if self.attrs.len() < MAX_ATTRS && self.ids <= MAX_IDS {
             self.attrs.push(attr);
         }
     }
 
-    /// Takes a feature that was told as a record: each once, as perf writes it.
+    /// Adds a feature stored as a record. perf writes each once.
     pub(super) fn add_feature(&mut self, bit: u32, bytes: &[u8]) {
         if super::features::is_read(bit) && self.features.iter().all(|(b, _)| *b != bit) {
             self.features.push((bit, bytes.to_vec()));
         }
     }
 
-    /// Takes the CPU of an id; none where it is of a thread, wherever that runs.
+    /// Adds the CPU of an ID; none if the ID is of a thread on any CPU.
     pub(super) fn add_id(&mut self, id: u64, cpu: Option<CpuId>) {
         match cpu {
-            Some(cpu) if self.cpu_of_id.len() < MOST_IDS => {
+            Some(cpu) if self.cpu_of_id.len() < MAX_IDS => {
                 self.cpu_of_id.insert(id, cpu);
             }
             _ => self.ids_without_cpu = true,
         }
     }
 
-    /// Nothing reached yet, of the buffers that this recording has.
+    /// Returns the tracker of this recording's buffers, at its start.
     pub(super) fn reached(&self) -> Reached {
         Reached::new(self.cpu_of_id.values().copied().filter(|_| !self.ids_without_cpu))
     }
@@ -258,7 +262,7 @@ impl Header {
         }
     }
 
-    /// A bit for each feature; behind the events stands a table (offset, size) of those whose bit is set.
+    /// Reads the features: a bit for each, and, after the events, a table (offset, size) of those whose bit is set.
     fn read_features(&mut self, file: &mut dyn ReadSeek, head: &[u8], table: u64, length: u64) -> Result<(), Fatal> {
         let order = self.order;
         let bits: Vec<u32> = (0..256)
@@ -269,7 +273,7 @@ impl Header {
             return if bits.is_empty() {
                 Ok(())
             } else {
-                Err(Fatal::new("the file is cut off behind its events", length))
+                Err(Fatal::new("the file is cut off after its events", length))
             };
         }
         let places = section(file, table, bits.len() as u64 * 16, length)?;
@@ -282,7 +286,8 @@ impl Header {
             match section(file, at, size, length) {
                 Ok(bytes) if bit == FEATURE_TRACING_DATA => self.tracing = bytes,
                 Ok(bytes) => self.features.push((bit, bytes)),
-                // Without the tracepoints' descriptions no sample can be read; the others only describe the machine.
+                // No sample can be read without the tracepoint descriptions. The other features only describe the
+                // machine.
                 Err(error) if bit == FEATURE_TRACING_DATA => return Err(error),
                 Err(_) => {}
             }
@@ -293,20 +298,24 @@ impl Header {
 
 fn magic_and_size(head: &[u8]) -> Result<(ByteOrder, u64), Fatal> {
     let magic = head.first_chunk::<8>().copied().unwrap_or_default();
-    let order = byte_order(magic).ok_or_else(|| Fatal::new("not a perf.data: its magic number is missing", 0))?;
+    let order =
+        byte_order(magic).ok_or_else(|| Fatal::new("this is not a perf.data file: its magic number is missing", 0))?;
     Ok((order, order.u64_at(head, 8).unwrap_or(0)))
 }
 
-/// A section of the file, checked against its length before memory is taken.
+/// Reads a section of the file. Its size is checked against the file's before memory is allocated.
 fn section(file: &mut dyn ReadSeek, at: u64, size: u64, length: u64) -> Result<Vec<u8>, Fatal> {
     if at.checked_add(size).is_none_or(|end| end > length) {
         return Err(Fatal::new(
-            format!("a section of {size} bytes should stand here, but the file ends at byte {length}"),
+            format!("a section of {size} bytes is expected here, but the file ends at byte {length}: it is cut off"),
             at,
         ));
     }
-    if size > LARGEST_SECTION {
-        return Err(Fatal::new(format!("a section of {size} bytes is larger than any that perf writes"), at));
+    if size > MAX_SECTION {
+        return Err(Fatal::new(
+            format!("a section of {size} bytes exceeds the limit of 16 MiB: the file is damaged"),
+            at,
+        ));
     }
     let mut bytes = vec![0; size as usize];
     file.seek(SeekFrom::Start(at))

@@ -1,13 +1,14 @@
-//! What was mapped where and when, so that an address of a callchain is a byte of a file.
+//! Tracks what was mapped where and when, so that the addresses of callchains can be converted to file offsets.
 //!
-//! perf reads its buffers in turn, so a mapping may stand in the file behind a sample that came after it:
+//! perf reads its buffers in turn, so in the file a mapping may follow a sample that is later in time:
 //!
 //! ```text
-//!   file:  … [cpu0: sample 5, sample 7] [cpu1: mmap 4] ROUND …      both samples are in what was mapped at 4
+//!   file:  … [cpu0: sample 5, sample 7] [cpu1: mmap 4] ROUND …      both samples are in the mapping made at 4
 //! ```
 //!
-//! So where there are callchains the file's records of mappings are read first ([`scan`]), and each process's are gone through
-//! in order of time as its samples ask. What asks for a time before the last change at its place is told nothing.
+//! So if there are callchains, the file's mapping records are read first ([`scan`]), and each process's mappings are
+//! replayed in the order of time as its samples are resolved. A lookup for a time before the last replayed change of
+//! that address gets no result.
 
 use super::frames::{Frames, Record};
 use super::header::{self, Attr, Header};
@@ -17,39 +18,39 @@ use model::Ns;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Changes of mappings kept in all; a hostile file must not fill the memory.
-const MOST_CHANGES: usize = 1 << 19;
-/// Bytes of paths kept in all.
-const MOST_BYTES: usize = 16 << 20;
-/// So many parents back what a process did not map itself is looked for.
-const MOST_PARENTS: usize = 16;
+/// The maximum number of mapping changes kept, so that a hostile file cannot exhaust memory.
+const MAX_CHANGES: usize = 1 << 19;
+/// The maximum number of bytes of paths kept.
+const MAX_PATH_BYTES: usize = 16 << 20;
+/// The maximum number of parents searched for a mapping that a process did not make itself.
+const MAX_PARENTS: usize = 16;
 /// The kernel's address space.
 const KERNEL: i32 = -1;
-/// Bits of `misc`: in which mode (kernel 1, user 2), of data, of an exec, with a build id, with its length.
+/// Bits of `misc`: the mode (kernel 1, user 2), a data mapping, an exec, with a build ID, with its length.
 const MODE: u16 = 7;
 const IN_KERNEL: u16 = 1;
 const OF_DATA: u16 = 1 << 13;
 const OF_EXEC: u16 = 1 << 13;
 const WITH_BUILD_ID: u16 = 1 << 14;
 const WITH_LENGTH: u16 = 1 << 15;
-/// A build id as `perf_event.h` has it.
+/// The size of a build ID in `perf_event.h`.
 const BUILD_ID: usize = 20;
 
-/// What lies at an address.
+/// The location of an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Place {
     /// Index into [`Mappings::files`].
     pub(super) file: usize,
-    /// The byte of it; of the kernel, from `_text` on. `u64::MAX` where that is not known.
+    /// The byte in the file; for the kernel, counted from `_text`. `u64::MAX` if unknown.
     pub(super) offset: u64,
 }
 
-/// A file that is mapped, or a function that the kernel made.
+/// A mapped file, or a function that the kernel generated.
 #[derive(PartialEq, Eq, Hash, Clone, Debug)]
 pub(super) struct Code {
     pub(super) path: Box<[u8]>,
     pub(super) build_id: Option<Box<str>>,
-    /// Where the record names it: BPF programs and the kernel's trampolines.
+    /// Set if the record contains it: BPF programs and the kernel's trampolines.
     pub(super) function: Option<Box<[u8]>>,
     inode: u64,
 }
@@ -58,7 +59,7 @@ pub(super) struct Code {
 struct Mapping {
     to: u64,
     since: Ns,
-    /// Of its first address; `None`: not known.
+    /// The offset of the first address; `None` if unknown.
     offset: Option<u64>,
     file: usize,
 }
@@ -67,8 +68,8 @@ enum Change {
     Map(u64, Mapping),
     Unmap(u64, u64),
     Exec,
-    /// By which process.
-    Born(i32),
+    /// Created by this process.
+    Fork(i32),
 }
 
 /// An address space.
@@ -76,10 +77,10 @@ enum Change {
 struct Space {
     changes: Vec<(Ns, Change)>,
     next: usize,
-    /// Since when it is as new.
+    /// The time of its last creation or exec.
     begin: Option<Ns>,
     parent: Option<i32>,
-    now: BTreeMap<u64, Mapping>,
+    current: BTreeMap<u64, Mapping>,
 }
 
 /// All address spaces.
@@ -89,26 +90,26 @@ pub(super) struct Mappings {
     numbers: FxHashMap<Code, usize>,
     bytes: usize,
     changes: usize,
-    /// Changes that were not kept, for there were too many.
+    /// The number of changes that were not kept because there were too many.
     pub(super) left_out: u64,
     spaces: FxHashMap<i32, Space>,
-    /// By path and whether the kernel's: what the header or a record of its own tells.
+    /// The build IDs from the header or from records, by path and by whether the file is the kernel's.
     build_ids: FxHashMap<(Box<[u8]>, bool), Box<str>>,
 }
 
-/// Reads the mappings of a file whose events begin here; where no event has callchains, nothing.
+/// Reads the mappings of a file whose events start here; returns none if no event has callchains.
 pub(super) fn scan(mut frames: Frames<'_>, header: &Header) -> Mappings {
     let mut scan = Scan { order: header.order, attrs: header.attrs.clone(), layouts: None, all: Mappings::default() };
     scan.build_ids(header);
-    // What cannot be read is told when the events are.
+    // Unreadable places are reported when the events are read.
     while let Ok(Some(record)) = frames.peek() {
-        let aside = match scan.read(&record) {
-            Some(aside) => aside,
+        let payload = match scan.read(&record) {
+            Some(payload) => payload,
             None => return Mappings::default(),
         };
         frames.take();
         frames.gaps();
-        if aside > 0 && frames.skip_aside(aside).is_err() {
+        if payload > 0 && frames.skip_payload(payload).is_err() {
             break;
         }
     }
@@ -124,7 +125,7 @@ struct Scan {
 }
 
 impl Scan {
-    /// Reads a record; gives how many bytes behind it are none, or `None` where there are no callchains.
+    /// Reads a record and returns the size of the payload after it, or `None` if there are no callchains.
     fn read(&mut self, record: &Record<'_>) -> Option<usize> {
         let body = record.body;
         let size = |size: Option<u64>| size.and_then(|s| usize::try_from(s).ok()).unwrap_or(0);
@@ -153,13 +154,13 @@ impl Scan {
                 self.of_process(record, |_, _| Some(Change::Exec));
             }
             header::FORK => {
-                // Those of time 0 tell what was there already, each with mappings of its own.
-                let born = |order: ByteOrder, body: &[u8]| {
+                // Forks at time 0 describe existing processes, whose mappings are recorded separately.
+                let fork = |order: ByteOrder, body: &[u8]| {
                     let parent = order.u32_at(body, 4)? as i32;
-                    (Some(parent) != order.u32_at(body, 0).map(|pid| pid as i32)).then_some(Change::Born(parent))
+                    (Some(parent) != order.u32_at(body, 0).map(|pid| pid as i32)).then_some(Change::Fork(parent))
                 };
                 if self.time(record) > Ns::ZERO {
-                    self.of_process(record, born);
+                    self.of_process(record, fork);
                 }
             }
             _ => {}
@@ -167,13 +168,13 @@ impl Scan {
         Some(0)
     }
 
-    /// When; what tells no time was so from the begin.
+    /// Returns the time of a record, or 0 if it has none: it then holds from the start.
     fn time(&self, record: &Record<'_>) -> Ns {
         let layout = self.layouts.as_ref().and_then(|l| l.get(record.body, self.order, false));
-        layout.and_then(|l| l.stamp_behind(record.body, self.order)).map_or(Ns::ZERO, |stamp| stamp.at)
+        layout.and_then(|l| l.trailing_stamp(record.body, self.order)).map_or(Ns::ZERO, |stamp| stamp.at)
     }
 
-    /// A text that ends with NUL, before the stamp.
+    /// Returns a text that ends with NUL, before the stamp.
     fn text<'b>(&self, body: &'b [u8], at: usize) -> Option<&'b [u8]> {
         let layout = self.layouts.as_ref().and_then(|l| l.get(body, self.order, false));
         let end = body.len().checked_sub(layout.map_or(0, |l| l.id_size))?;
@@ -192,7 +193,7 @@ impl Scan {
         Some(())
     }
 
-    /// pid, tid, address, length, offset; MMAP2 goes on with the file's number or build id, and protection.
+    /// pid, tid, address, length, offset; MMAP2 adds the file's inode or build ID, and the protection.
     fn mapping(&mut self, record: &Record<'_>) -> Option<()> {
         let (order, body, misc) = (self.order, record.body, record.misc);
         if misc & OF_DATA != 0 {
@@ -204,17 +205,18 @@ impl Scan {
         let path = self.text(body, if second { 64 } else { 32 })?;
         let to = from.checked_add(length)?;
         if (misc & MODE == IN_KERNEL) != (pid == KERNEL) {
-            return Some(()); // a guest's
+            return Some(()); // of a guest
         }
         let (path, offset): (&[u8], _) = match path.strip_prefix(b"[kernel.kallsyms]") {
-            // Where the symbol behind the name lay stands in the place of the offset.
+            // The field for the offset contains the address of the symbol after the name.
             Some(b"_text") if pid == KERNEL => (model::StackFrame::KERNEL.as_bytes(), Some(from.wrapping_sub(offset))),
             Some(_) => (model::StackFrame::KERNEL.as_bytes(), None),
             None => (path, Some(offset)),
         };
-        let told = second && misc & WITH_BUILD_ID != 0;
-        let build_id = if told { body.get(36..)?.get(..usize::from(*body.get(32)?).min(BUILD_ID)) } else { None };
-        let inode = if second && !told { order.u64_at(body, 40)? } else { 0 };
+        let has_build_id = second && misc & WITH_BUILD_ID != 0;
+        let build_id =
+            if has_build_id { body.get(36..)?.get(..usize::from(*body.get(32)?).min(BUILD_ID)) } else { None };
+        let inode = if second && !has_build_id { order.u64_at(body, 40)? } else { 0 };
         let code = Code { path: path.into(), build_id: build_id.map(hexadecimal), function: None, inode };
         let at = self.time(record);
         let file = self.all.file(code)?;
@@ -241,17 +243,17 @@ impl Scan {
         Some(())
     }
 
-    /// Those of the header: `struct perf_record_header_build_id`, one behind the other, each with a head as records have.
+    /// Reads the build IDs of the header: a sequence of `struct perf_record_header_build_id`, each with a record head.
     fn build_ids(&mut self, header: &Header) {
         let mut rest = header.features.iter().find(|(f, _)| *f == header::FEATURE_BUILD_ID).map_or(&[][..], |(_, b)| b);
         while let (Some(misc), Some(size)) = (self.order.u16_at(rest, 4), self.order.u16_at(rest, 6)) {
-            let Some((entry, behind)) = rest.split_at_checked(usize::from(size).max(8)) else { break };
+            let Some((entry, after)) = rest.split_at_checked(usize::from(size).max(8)) else { break };
             self.build_id(misc, &entry[8..]);
-            rest = behind;
+            rest = after;
         }
     }
 
-    /// pid, build id (20 bytes, its length, padding), path.
+    /// pid, build ID (20 bytes, its length, padding), path.
     fn build_id(&mut self, misc: u16, entry: &[u8]) -> Option<()> {
         let id = entry.get(4..4 + BUILD_ID)?;
         let length = if misc & WITH_LENGTH != 0 { usize::from(*entry.get(4 + BUILD_ID)?) } else { BUILD_ID };
@@ -259,7 +261,7 @@ impl Scan {
         let in_kernel = misc & MODE == IN_KERNEL;
         let image = path.starts_with(b"[kernel.") || path.rsplit(|b| *b == b'/').next()?.starts_with(b"vmlinux");
         let path = if in_kernel && image { model::StackFrame::KERNEL.as_bytes() } else { path };
-        if self.all.room_for(path.len() + id.len()) {
+        if self.all.reserve(path.len() + id.len()) {
             let id = hexadecimal(&id[..length.min(BUILD_ID)]);
             self.all.build_ids.insert((path.into(), in_kernel), id);
         }
@@ -268,20 +270,20 @@ impl Scan {
 }
 
 impl Mappings {
-    fn room_for(&mut self, bytes: usize) -> bool {
-        let fits = self.bytes + bytes <= MOST_BYTES;
+    fn reserve(&mut self, bytes: usize) -> bool {
+        let fits = self.bytes + bytes <= MAX_PATH_BYTES;
         self.bytes += if fits { bytes } else { 0 };
         self.left_out += u64::from(!fits);
         fits
     }
 
-    /// The number of a file; `None` where there are too many.
+    /// Returns the index of a file; `None` if there are too many.
     fn file(&mut self, code: Code) -> Option<usize> {
         if let Some(number) = self.numbers.get(&code) {
             return Some(*number);
         }
         let bytes = code.path.len() + code.function.as_ref().map_or(0, |f| f.len()) + size_of::<Code>();
-        if !self.room_for(2 * bytes) {
+        if !self.reserve(2 * bytes) {
             return None;
         }
         self.files.push(code.clone());
@@ -290,7 +292,7 @@ impl Mappings {
     }
 
     fn add(&mut self, pid: i32, at: Ns, change: Change) {
-        if self.changes >= MOST_CHANGES {
+        if self.changes >= MAX_CHANGES {
             self.left_out += 1;
             return;
         }
@@ -298,19 +300,20 @@ impl Mappings {
         self.spaces.entry(pid).or_default().changes.push((at, change));
     }
 
-    /// All is told.
+    /// Finishes reading: sorts the changes and resolves the build IDs.
     fn finish(&mut self) {
         self.spaces.values_mut().for_each(|space| space.changes.sort_by_key(|(at, _)| *at));
-        // The header tells build ids by path, at the recording's end: of two files of one path it is nobody's.
+        // The header contains build IDs by path, at the recording's end. If two files had the same path, the ID is
+        // ambiguous.
         let mut inodes: FxHashMap<&[u8], u64> = FxHashMap::default();
-        let mut two: Vec<Box<[u8]>> = Vec::new();
+        let mut ambiguous: Vec<Box<[u8]>> = Vec::new();
         for code in &self.files {
             if *inodes.entry(&code.path).or_insert(code.inode) != code.inode {
-                two.push(code.path.clone());
+                ambiguous.push(code.path.clone());
             }
         }
-        two.iter().for_each(|path| drop(self.build_ids.remove(&(path.clone(), false))));
-        // Modules stand among the kernel's, by a path that no program is mapped from.
+        ambiguous.iter().for_each(|path| drop(self.build_ids.remove(&(path.clone(), false))));
+        // Modules are listed with the kernel, under paths that no program maps.
         for code in self.files.iter_mut().filter(|c| c.build_id.is_none() && c.function.is_none()) {
             let id =
                 [false, true].into_iter().find_map(|in_kernel| self.build_ids.get(&(code.path.clone(), in_kernel)));
@@ -319,29 +322,30 @@ impl Mappings {
         self.numbers = FxHashMap::default();
     }
 
-    /// How many changes a process has seen by then, and the kernel: where it is the same, the same addresses are the same places.
+    /// Returns how many changes the process and the kernel have seen at this time. If these are equal, the same
+    /// addresses have the same locations.
     pub(super) fn version(&mut self, pid: i32, at: Ns) -> [u64; 2] {
         [pid, KERNEL].map(|pid| {
             let space = self.spaces.get_mut(&pid);
             space.map_or(0, |space| {
                 space.advance(at);
-                // One that is told nothing, or less, is another one than that which is.
+                // A process with incomplete information at this time must differ from one with complete information.
                 (space.next as u64) << 1
                     | u64::from(space.changes[..space.next].last().is_some_and(|(last, _)| *last > at))
             })
         })
     }
 
-    /// What lies at an address of a process, or of the kernel.
+    /// Returns the location of an address of a process, or of the kernel.
     pub(super) fn at(&mut self, pid: i32, at: Ns, address: u64, in_kernel: bool) -> Option<Place> {
         let (mut pid, mut at) = (if in_kernel { KERNEL } else { pid }, at);
-        for _ in 0..MOST_PARENTS {
+        for _ in 0..MAX_PARENTS {
             let space = self.spaces.get_mut(&pid)?;
             space.advance(at);
             if space.begin.is_some_and(|begin| begin > at) {
                 return None;
             }
-            if let Some((from, mapping)) = space.now.range(..=address).next_back().filter(|(_, m)| address < m.to) {
+            if let Some((from, mapping)) = space.current.range(..=address).next_back().filter(|(_, m)| address < m.to) {
                 let offset = mapping.offset.map_or(u64::MAX, |offset| offset.wrapping_add(address - from));
                 return (mapping.since <= at).then_some(Place { file: mapping.file, offset });
             }
@@ -352,7 +356,7 @@ impl Mappings {
 }
 
 impl Space {
-    /// Takes in what changed until then.
+    /// Applies the changes up to this time.
     fn advance(&mut self, at: Ns) {
         while let Some((when, change)) = self.changes.get(self.next).filter(|(when, _)| *when <= at) {
             match change {
@@ -360,33 +364,34 @@ impl Space {
                     let (from, mapping) = (*from, *mapping);
                     self.clear(from, mapping.to);
                     if mapping.to > from {
-                        self.now.insert(from, mapping);
+                        self.current.insert(from, mapping);
                     }
                 }
                 Change::Unmap(from, to) => {
                     let (from, to) = (*from, *to);
                     self.clear(from, to);
                 }
-                Change::Exec => (self.begin, self.parent, self.now) = (Some(*when), None, BTreeMap::new()),
-                Change::Born(parent) => {
-                    (self.begin, self.parent, self.now) = (Some(*when), Some(*parent), BTreeMap::new());
+                Change::Exec => (self.begin, self.parent, self.current) = (Some(*when), None, BTreeMap::new()),
+                Change::Fork(parent) => {
+                    (self.begin, self.parent, self.current) = (Some(*when), Some(*parent), BTreeMap::new());
                 }
             }
             self.next += 1;
         }
     }
 
-    /// Takes away what is mapped there; of a mapping that goes on before or behind, the rest stays.
+    /// Removes the mappings in a range. Of a mapping that extends beyond it, the rest is kept.
     fn clear(&mut self, from: u64, to: u64) {
-        let first = self.now.range(..from).next_back().filter(|(_, m)| m.to > from).map(|(at, _)| *at);
-        let there: Vec<u64> = first.into_iter().chain(self.now.range(from..to.max(from)).map(|(at, _)| *at)).collect();
-        for begin in there {
-            let Some(old) = self.now.remove(&begin) else { continue };
+        let first = self.current.range(..from).next_back().filter(|(_, m)| m.to > from).map(|(at, _)| *at);
+        let overlapping: Vec<u64> =
+            first.into_iter().chain(self.current.range(from..to.max(from)).map(|(at, _)| *at)).collect();
+        for begin in overlapping {
+            let Some(old) = self.current.remove(&begin) else { continue };
             if begin < from {
-                self.now.insert(begin, Mapping { to: from, ..old });
+                self.current.insert(begin, Mapping { to: from, ..old });
             }
             if old.to > to {
-                self.now.insert(to, Mapping { offset: old.offset.map(|o| o.wrapping_add(to - begin)), ..old });
+                self.current.insert(to, Mapping { offset: old.offset.map(|o| o.wrapping_add(to - begin)), ..old });
             }
         }
     }

@@ -1,20 +1,21 @@
 //! `perf.data`, as files and as pipes (`perf record -o -`).
 //!
-//! Spec: `tools/perf/Documentation/perf.data-file-format.txt` and `include/uapi/linux/perf_event.h` of the Linux source.
-//! Clock: perf's own (`sched_clock`) unless the recording chose another (`-k`), which the file then says.
+//! Spec: `tools/perf/Documentation/perf.data-file-format.txt` and `include/uapi/linux/perf_event.h` of the Linux
+//! source. Clock: perf's own (`sched_clock`), unless the recording selected another (`-k`), which the file states.
 //!
-//! What the format cannot tell: which CPUs a thread may use; the run queue of a preempted thread; who ran where the kernel
-//! delivered no event. Recordings without tracepoints (`--switch-events`) tell no wakings, so ready time is not known.
+//! What the format does not contain: thread affinity; the run queue of a preempted thread; which thread ran if the
+//! kernel delivered no event. Recordings without tracepoints (`--switch-events`) contain no wakeups, so ready time is
+//! unknown.
 //!
-//! Our own reader rather than the crate `linux-perf-data`: that one hands out 2.2–2.6 million records a second before any
-//! field is decoded, and `perf sched timehist`, which we must keep up with, does 4–7 in all (DESIGN.md).
+//! The reader is our own rather than the crate `linux-perf-data`: that crate returns 2.2–2.6 million records a second
+//! before any field is decoded, while `perf sched timehist`, which we must match, processes 4–7 in total.
 //!
 //! ```text
-//!   mod     open: what stands before the events      header    magic, attributes, where the sections lie
+//!   mod     open: what precedes the events           header    magic, attributes, places of the sections
 //!   frames  bytes → records (also compressed ones)   features  the header's facts about the machine
-//!   stream  records → events, losses                 tracing   the tracepoints' descriptions
-//!   sample  where a record's fields lie              stacks    callchains, by number
-//!   reach   how far everything has been told         mappings  what lay at their addresses
+//!   stream  records → events, losses                 tracing   the tracepoint descriptions
+//!   sample  the fields of a record                   stacks    callchains and their IDs
+//!   reach   the time up to which all is read         mappings  what their addresses refer to
 //! ```
 
 mod features;
@@ -31,7 +32,7 @@ mod tracing;
 use crate::tracepoint::EventFormat;
 use frames::Frames;
 use header::Header;
-use ingest::{Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sniff, Tells};
+use ingest::{Availability, Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sniff};
 use model::CpuId;
 use stream::PerfStream;
 
@@ -46,26 +47,29 @@ impl Importer for PerfData {
     fn offer(&self) -> Offer {
         Offer {
             made_by: "perf record, perf sched record; files and pipes, compressed (-z) or not",
-            tells: &[
-                (Capability::Switches, Tells::If("-e sched:sched_switch, or --switch-events")),
-                (Capability::Waking, Tells::If("-e sched:sched_waking, as perf sched record does")),
-                (Capability::Wakeup, Tells::If("-e sched:sched_wakeup")),
-                (Capability::Processes, Tells::Yes),
-                (Capability::Priority, Tells::If("with switches as tracepoints")),
-                (Capability::Idle, Tells::If("-e power:cpu_idle")),
-                (Capability::Frequency, Tells::If("-e power:cpu_frequency")),
-                (Capability::Irq, Tells::If("-e irq:*")),
-                (Capability::Charges, Tells::If("-e sched:sched_stat_runtime, as perf sched record does")),
-                (Capability::Stacks, Tells::If("-g")),
-                (Capability::Yields, Tells::If("-e syscalls:sys_enter_sched_yield")),
-                (Capability::Losses, Tells::Yes),
-                (Capability::Topology, Tells::If("made by perf record on the machine itself (siblings, hybrid PMUs)")),
+            provides: &[
+                (Capability::Switches, Availability::If("-e sched:sched_switch, or --switch-events")),
+                (Capability::Waking, Availability::If("-e sched:sched_waking, as perf sched record does")),
+                (Capability::Wakeup, Availability::If("-e sched:sched_wakeup")),
+                (Capability::Processes, Availability::Yes),
+                (Capability::Priority, Availability::If("with switches as tracepoints")),
+                (Capability::Idle, Availability::If("-e power:cpu_idle")),
+                (Capability::Frequency, Availability::If("-e power:cpu_frequency")),
+                (Capability::Irq, Availability::If("-e irq:*")),
+                (Capability::Charges, Availability::If("-e sched:sched_stat_runtime, as perf sched record does")),
+                (Capability::Stacks, Availability::If("-g")),
+                (Capability::Yields, Availability::If("-e syscalls:sys_enter_sched_yield")),
+                (Capability::Losses, Availability::Yes),
+                (
+                    Capability::Topology,
+                    Availability::If("made by perf record on the machine itself (siblings, hybrid PMUs)"),
+                ),
             ],
             cannot: &[
-                "which CPUs a thread may use",
-                "which CPUs are offline (perf records nothing more of a CPU that was)",
-                "who ran where the kernel delivered no event (broken links are counted)",
-                "how long a thread was ready, in recordings without tracepoints",
+                "thread affinity",
+                "which CPUs are offline (perf stops recording a CPU that goes offline)",
+                "which thread ran if the kernel delivered no event (inconsistent switches are counted)",
+                "how long a thread was ready, without tracepoints",
             ],
         }
     }
@@ -82,7 +86,7 @@ impl Importer for PerfData {
             Input::File(file) => header::read_file(file)?,
             Input::Pipe(pipe) => header::read_pipe(pipe)?,
             Input::Folder(_) => {
-                let what = "a perf.data directory (perf record --threads) is not read yet; record without --threads";
+                let what = "perf.data directories (perf record --threads) are not supported: record without --threads";
                 return Err(Fatal::new(what, 0));
             }
         };
@@ -90,16 +94,16 @@ impl Importer for PerfData {
     }
 }
 
-/// Everything that the recording says before its first event.
+/// What the recording contains before its first event.
 struct Preamble {
     header: Header,
-    /// Whether `ID_INDEX` says that the events are of CPUs (true) or of threads (false), where it stands in the file.
+    /// Whether `ID_INDEX`, if the file has one, shows that the events are of CPUs (true) or of threads (false).
     of_cpus: Option<bool>,
 }
 
 fn open_events<'a>(header: Header, mut frames: Frames<'a>) -> Result<Opened<'a>, Fatal> {
     let mut before = Preamble { header, of_cpus: None };
-    // Pipes tell attributes and features as records before the first event; files tell which CPU an id is of.
+    // Pipes contain attributes and features as records before the first event; files contain the CPU of each ID.
     while let Some(record) = frames.peek()? {
         if record.kind < header::FIRST_SYNTHETIC || !before.learn(record.kind, record.body) {
             break;
@@ -108,14 +112,14 @@ fn open_events<'a>(header: Header, mut frames: Frames<'a>) -> Result<Opened<'a>,
         frames.take();
         if kind == header::TRACING_DATA {
             let size = before.header.tracing_size;
-            let bytes = frames.take_aside(size)?;
+            let bytes = frames.take_payload(size)?;
             before.header.tracing = bytes;
         }
     }
     let Preamble { header, of_cpus } = before;
     if header.attrs.is_empty() {
         return Err(Fatal::new(
-            "perf.data without any event description: nothing was recorded, or the file is cut off",
+            "perf.data contains no event descriptions: nothing was recorded, or the file is cut off",
             0,
         ));
     }
@@ -126,7 +130,7 @@ fn open_events<'a>(header: Header, mut frames: Frames<'a>) -> Result<Opened<'a>,
 }
 
 impl Preamble {
-    /// Reads a record that stands before the events; `false` where it is none of those.
+    /// Reads a record that precedes the events; `false` if it is not one.
     fn learn(&mut self, kind: u32, body: &[u8]) -> bool {
         let order = self.header.order;
         match kind {
@@ -142,7 +146,7 @@ impl Preamble {
                 }
             }
             header::ID_INDEX => {
-                // nr, then (id, idx, cpu, tid) each; a CPU's events have thread −1.
+                // nr, then (id, idx, cpu, tid) each; the events of a CPU have TID −1.
                 for entry in body.get(8..).unwrap_or_default().chunks_exact(32) {
                     let (id, cpu, tid) = (order.u64_at(entry, 0), order.u64_at(entry, 16), order.u64_at(entry, 24));
                     if let (Some(id), Some(cpu), Some(tid)) = (id, cpu, tid) {
@@ -158,7 +162,7 @@ impl Preamble {
     }
 }
 
-/// The tracepoints that were enabled, by the attributes' own numbers.
+/// Returns the enabled tracepoints, according to the attributes.
 fn enabled<'f>(header: &Header, formats: &'f [EventFormat]) -> Vec<&'f str> {
     let traced = |f: &&EventFormat| header.attrs.iter().any(|a| a.is_tracepoint() && a.config == u64::from(f.id));
     formats.iter().filter(traced).map(|f| f.name.as_str()).collect()
@@ -167,15 +171,15 @@ fn enabled<'f>(header: &Header, formats: &'f [EventFormat]) -> Vec<&'f str> {
 fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>) -> Facts {
     let names = enabled(header, formats);
     let has = |name: &str| names.contains(&name);
-    let told = features::read(header);
+    let metadata = features::read(header);
     let mut cpus: Vec<CpuId> = header.cpu_of_id.values().copied().collect();
     cpus.sort_unstable();
     cpus.dedup();
-    let whole = of_cpus.unwrap_or_else(|| header.attrs.iter().all(|a| !a.inherit && !a.enable_on_exec));
-    let mut lacks = vec!["Which CPUs a thread may use is not in perf.data.".to_owned()];
+    let whole_machine = of_cpus.unwrap_or_else(|| header.attrs.iter().all(|a| !a.inherit && !a.enable_on_exec));
+    let mut lacks = vec!["perf.data does not contain thread affinity.".to_owned()];
     if !has("sched_switch") {
         lacks.push(if header.attrs.iter().any(|a| a.context_switch) {
-            "Recorded with --switch-events, without tracepoints: wakings are unknown, so ready time is unknown."
+            "Recorded with --switch-events, without tracepoints: wakeups are unknown, so ready time is unknown."
                 .to_owned()
         } else {
             "No context switches were recorded: record with `perf sched record`, or `perf record --switch-events`."
@@ -185,11 +189,11 @@ fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>) -> Fac
         lacks
             .push("Neither sched_waking nor sched_wakeup was recorded: ready time after a wait is unknown.".to_owned());
     }
-    if !whole {
+    if !whole_machine {
         lacks.push("Only single threads were recorded: CPU time outside them is unknown.".to_owned());
     }
-    if !header.attrs.iter().map(sample::Layout::of).any(|l| l.tells_cpu()) {
-        lacks.push("On which CPU anything ran was not recorded: record with -a, or with --sample-cpu.".to_owned());
+    if !header.attrs.iter().map(sample::Layout::of).any(|l| l.has_cpu()) {
+        lacks.push("The CPUs of events were not recorded: record with -a, or with --sample-cpu.".to_owned());
     }
     Facts {
         format: PerfData.id().to_owned(),
@@ -198,10 +202,10 @@ fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>) -> Fac
         has_wakeup: Some(has("sched_wakeup")),
         has_yields: has("sys_enter_sched_yield"),
         has_charges: has("sched_stat_runtime"),
-        whole_machine: whole,
-        online: if told.online.is_empty() && whole { cpus } else { told.online },
-        machine: told.machine,
-        about: told.about,
+        whole_machine,
+        online: if metadata.online.is_empty() && whole_machine { cpus } else { metadata.online },
+        machine: metadata.machine,
+        about: metadata.about,
         lacks,
         ..Facts::default()
     }

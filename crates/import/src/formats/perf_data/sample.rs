@@ -1,5 +1,5 @@
-//! Where the fields of a record lie: an attribute's `sample_type` says which there are, in a fixed order (`perf_event.h`,
-//! PERF_RECORD_SAMPLE and `struct sample_id`).
+//! Locates the fields of a record: an attribute's `sample_type` determines which fields there are, in a fixed order
+//! (`perf_event.h`, PERF_RECORD_SAMPLE and `struct sample_id`).
 
 use super::header::Attr;
 use crate::tracepoint::ByteOrder;
@@ -18,8 +18,8 @@ const STREAM_ID: u64 = 1 << 9;
 const RAW: u64 = 1 << 10;
 const IDENTIFIER: u64 = 1 << 16;
 
-/// More CPUs than Linux can have.
-pub(super) const MOST_CPUS: u32 = 1 << 16;
+/// More CPUs than Linux supports.
+pub(super) const MAX_CPUS: u32 = 1 << 16;
 
 const TOTAL_TIME_ENABLED: u64 = 1;
 const TOTAL_TIME_RUNNING: u64 = 1 << 1;
@@ -30,11 +30,11 @@ const READ_LOST: u64 = 1 << 4;
 /// The fields of one attribute's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
-    /// Offsets in a sample's body; `None`: not recorded.
+    /// Offsets in a sample's body; `None` if not recorded.
     tid: Option<usize>,
     time: Option<usize>,
     cpu: Option<usize>,
-    /// Where the fields of varying length begin.
+    /// The offset of the fields of variable length.
     fixed: usize,
     read: Option<u64>,
     callchain: bool,
@@ -43,11 +43,11 @@ pub(super) struct Layout {
     id_tid: Option<usize>,
     id_time: Option<usize>,
     id_cpu: Option<usize>,
-    /// How long the `sample_id` is.
+    /// The length of the `sample_id`.
     pub(super) id_size: usize,
 }
 
-/// Who, when and where, as a record says.
+/// The process, thread, time and CPU of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     pub(super) pid: Pid,
@@ -56,7 +56,7 @@ pub(super) struct Stamp {
     pub(super) cpu: CpuId,
 }
 
-/// A sample's parts that are read here.
+/// The parts of a sample that are read.
 pub(super) struct Sample<'b> {
     pub(super) stamp: Stamp,
     /// The callchain's addresses, as bytes.
@@ -70,9 +70,9 @@ impl Layout {
         let has = |bit| attr.sample_type & bit != 0;
         let mut at = 0;
         let mut place = |bit| {
-            let here = has(bit).then_some(at);
+            let offset = has(bit).then_some(at);
             at += if has(bit) { 8 } else { 0 };
-            here
+            offset
         };
         place(IDENTIFIER);
         place(IP);
@@ -84,7 +84,7 @@ impl Layout {
         let cpu = place(CPU);
         place(PERIOD);
         let fixed = at;
-        // Behind other records: tid, time, id, stream id, cpu, identifier; counted from the end.
+        // After other records: tid, time, id, stream id, cpu, identifier; counted from the end.
         let mut from_end = 0;
         let mut back = |bit| {
             from_end += if has(bit) && attr.sample_id_all { 8 } else { 0 };
@@ -111,17 +111,17 @@ impl Layout {
         }
     }
 
-    /// Whether a sample can be placed in time.
-    pub(super) fn tells_time(&self) -> bool {
+    /// Whether samples contain a time.
+    pub(super) fn has_time(&self) -> bool {
         self.time.is_some()
     }
 
-    /// Whether a sample says on which CPU.
-    pub(super) fn tells_cpu(&self) -> bool {
+    /// Whether samples contain a CPU.
+    pub(super) fn has_cpu(&self) -> bool {
         self.cpu.is_some()
     }
 
-    /// Takes a sample apart; `None` where the record is too short.
+    /// Splits a sample into its parts; `None` if the record is too short.
     #[inline]
     pub(super) fn sample<'b>(&self, body: &'b [u8], order: ByteOrder) -> Option<Sample<'b>> {
         let stamp = stamp(body, order, self.tid, self.time, self.cpu)?;
@@ -144,8 +144,8 @@ impl Layout {
         Some(Sample { stamp, chain, raw })
     }
 
-    /// The stamp behind a record that is no sample; `None` where there is none.
-    pub(super) fn stamp_behind(&self, body: &[u8], order: ByteOrder) -> Option<Stamp> {
+    /// Returns the stamp at the end of a record that is not a sample; `None` if there is none.
+    pub(super) fn trailing_stamp(&self, body: &[u8], order: ByteOrder) -> Option<Stamp> {
         let from_start = |back: usize| body.len().checked_sub(back);
         let tid = self.id_tid.and_then(from_start);
         stamp(body, order, tid, Some(from_start(self.id_time?)?), self.id_cpu.and_then(from_start))
@@ -159,15 +159,15 @@ fn stamp(body: &[u8], order: ByteOrder, tid: Option<usize>, time: Option<usize>,
         None => (Pid::UNKNOWN, Tid::UNKNOWN),
     };
     let cpu = match cpu {
-        Some(at) => Some(CpuId(order.u32_at(body, at)?)).filter(|c| c.0 < MOST_CPUS || *c == CpuId::UNKNOWN)?,
+        Some(at) => Some(CpuId(order.u32_at(body, at)?)).filter(|c| c.0 < MAX_CPUS || *c == CpuId::UNKNOWN)?,
         None => CpuId::UNKNOWN,
     };
-    // A clock that ran for 292 years, or a CPU that no Linux has: the record is damaged.
+    // A time beyond 292 years, or a CPU number that Linux does not support: the record is damaged.
     let at = Ns(i64::try_from(order.u64_at(body, time?)?).ok()?);
     Some(Stamp { pid, tid, at, cpu })
 }
 
-/// Size of the counter readings in a sample.
+/// Returns the size of the counter readings in a sample.
 fn read_size(format: u64, bytes: &[u8], order: ByteOrder) -> Option<usize> {
     let words = |bits: u64| (format & bits).count_ones() as usize;
     let times = words(TOTAL_TIME_ENABLED | TOTAL_TIME_RUNNING);

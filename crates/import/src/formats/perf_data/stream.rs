@@ -1,4 +1,4 @@
-//! From records to events.
+//! Turns records into events.
 
 use super::frames::{Frames, Record};
 use super::header::{self, Attr, Header};
@@ -9,23 +9,23 @@ use super::sample::{Layout, Sample, Stamp};
 use super::stacks::Stacks;
 use crate::tracepoint::table::Reader;
 use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names};
-use ingest::{BATCH, Fatal, Ledger, Reach, Stream, Trouble};
-use model::{Batch, CpuId, Event, MaybeNs, NameId, Ns, Pid, Prio, StackId, Switch, SwitchOut, Tid, What};
+use ingest::{Anomaly, BATCH, Fatal, Ledger, Reach, Stream};
+use model::{Batch, CpuId, Event, EventKind, MaybeNs, NameId, Ns, Pid, Prio, StackId, Switch, SwitchOut, Tid};
 use rustc_hash::FxHashMap;
 
-/// Threads whose process is told without a map.
-const RECENT: usize = 4096;
-/// Bits of a SWITCH record's `misc`: switched out, and while it could still run.
+/// The number of threads in the cache of processes.
+const RECENT_SLOTS: usize = 4096;
+/// Bits of a SWITCH record's `misc`: a switch-out, and a switch-out of a thread that could still run.
 const SWITCH_OUT: u16 = 1 << 13;
 const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 
-/// A perf.data's events.
+/// The events of a perf.data.
 pub(super) struct PerfStream<'a> {
     frames: Frames<'a>,
     records: Records,
 }
 
-/// What is known while records are read.
+/// The state kept while records are read.
 struct Records {
     order: ByteOrder,
     layouts: Layouts,
@@ -33,48 +33,50 @@ struct Records {
     mappings: Mappings,
     decoder: Decoder,
     names: Names,
-    /// The process of each thread, as far as it was told to others.
+    /// The process of each thread, as far as it has been reported.
     processes: FxHashMap<Tid, Pid>,
-    /// Of the last sample of each thread, by the low bits of its number: it seldom tells anything new.
+    /// The process in the last sample of each thread, by the low bits of its TID: it rarely changes.
     recent_processes: Vec<(Tid, Pid)>,
     stacks: Stacks,
     losses: Losses,
-    /// Switch records count where there is no `sched_switch`.
+    /// Whether switch records are used, because there is no `sched_switch`.
     switch_records: bool,
     /// Whether the PREEMPT bit of switch records can be trusted (Linux 4.17).
-    preempt_told: bool,
+    preempt_recorded: bool,
     reached: Reached,
-    /// Bytes that follow the record just read and are of no use here.
-    aside: usize,
+    /// The size of an unused payload that follows the record just read.
+    payload: usize,
 }
 
 /// The layout of each attribute's records.
 pub(super) enum Layouts {
-    /// All alike, which is the rule.
+    /// All layouts are the same, which is the usual case.
     One(Layout),
-    /// By id, whose place in a sample is the same for all.
+    /// By ID, whose place in a sample is the same for all.
     ById { layouts: Vec<Layout>, of_id: ById, at: usize, from_end: usize },
 }
 
-/// The place of each id's layout. Every sample asks, and the kernel numbers the events of one recording in a row.
+/// The index of each ID's layout. It is looked up for every sample, and the kernel numbers the events of a recording
+/// consecutively.
 pub(super) struct ById {
     first: u64,
-    near: Vec<Option<usize>>,
-    /// What is numbered far from the first.
-    far: FxHashMap<u64, usize>,
+    /// The indexes of the IDs close to the first.
+    dense: Vec<Option<usize>>,
+    /// The indexes of the IDs far from the first.
+    sparse: FxHashMap<u64, usize>,
 }
 
 impl ById {
     fn new(all: impl Iterator<Item = (u64, usize)> + Clone) -> Self {
         let first = all.clone().map(|(id, _)| id).min().unwrap_or(0);
         let places =
-            all.clone().map(|(id, _)| id - first).filter(|place| *place < NEAR).max().map_or(0, |last| last + 1);
-        let mut by_id = Self { first, near: vec![None; places as usize], far: FxHashMap::default() };
+            all.clone().map(|(id, _)| id - first).filter(|place| *place < MAX_DENSE).max().map_or(0, |last| last + 1);
+        let mut by_id = Self { first, dense: vec![None; places as usize], sparse: FxHashMap::default() };
         for (id, at) in all {
-            match by_id.near.get_mut((id - by_id.first) as usize) {
-                Some(near) => *near = Some(at),
+            match by_id.dense.get_mut((id - by_id.first) as usize) {
+                Some(dense) => *dense = Some(at),
                 None => {
-                    by_id.far.insert(id, at);
+                    by_id.sparse.insert(id, at);
                 }
             }
         }
@@ -83,35 +85,37 @@ impl ById {
 
     #[inline]
     fn get(&self, id: u64) -> Option<usize> {
-        match self.near.get(id.wrapping_sub(self.first) as usize) {
-            Some(near) => *near,
-            None => self.far.get(&id).copied(),
+        match self.dense.get(id.wrapping_sub(self.first) as usize) {
+            Some(dense) => *dense,
+            None => self.sparse.get(&id).copied(),
         }
     }
 }
 
-/// Ids that are looked up by place: those of some hundred CPUs and events.
-const NEAR: u64 = 1 << 14;
+/// The number of IDs that are looked up by index: those of some hundred CPUs and events.
+const MAX_DENSE: u64 = 1 << 14;
 
 impl Layouts {
     pub(super) fn of(attrs: &[Attr]) -> Result<Self, Fatal> {
         let layouts: Vec<Layout> = attrs.iter().map(Layout::of).collect();
-        let Some(first) = layouts.first() else { return Err(Fatal::new("perf.data without any event description", 0)) };
+        let Some(first) = layouts.first() else {
+            return Err(Fatal::new("perf.data contains no event descriptions", 0));
+        };
         if layouts.iter().all(|l| l == first) {
             return Ok(Self::One(*first));
         }
         let types = || attrs.iter().map(|a| a.sample_type);
         let of_id = ById::new(attrs.iter().enumerate().flat_map(|(at, a)| a.ids.iter().map(move |id| (*id, at))));
         if types().all(|t| t & 1 << 16 != 0) {
-            return Ok(Self::ById { layouts, of_id, at: 0, from_end: 8 }); // IDENTIFIER: first, or last
+            return Ok(Self::ById { layouts, of_id, at: 0, from_end: 8 }); // IDENTIFIER is first, or last
         }
         let before_id = types().map(|t| (t & 0b1111).count_ones() as usize * 8).next().unwrap_or(0);
-        let behind_id = types().map(|t| (t & (1 << 7 | 1 << 9)).count_ones() as usize * 8 + 8).next().unwrap_or(0);
+        let after_id = types().map(|t| (t & (1 << 7 | 1 << 9)).count_ones() as usize * 8 + 8).next().unwrap_or(0);
         let same = types().all(|t| t & 1 << 6 != 0 && (t & 0b1111).count_ones() as usize * 8 == before_id);
         if same {
-            return Ok(Self::ById { layouts, of_id, at: before_id, from_end: behind_id });
+            return Ok(Self::ById { layouts, of_id, at: before_id, from_end: after_id });
         }
-        Err(Fatal::new("events of different layouts without ids: they cannot be told apart", 0))
+        Err(Fatal::new("the events have different layouts but no IDs, so they cannot be distinguished", 0))
     }
 
     #[inline]
@@ -130,11 +134,11 @@ impl<'a> PerfStream<'a> {
     pub(super) fn new(frames: Frames<'a>, header: Header, formats: &[EventFormat]) -> Result<Self, Fatal> {
         let layouts = Layouts::of(&header.attrs)?;
         let timed = match &layouts {
-            Layouts::One(layout) => layout.tells_time(),
-            Layouts::ById { layouts, .. } => layouts.iter().any(Layout::tells_time),
+            Layouts::One(layout) => layout.has_time(),
+            Layouts::ById { layouts, .. } => layouts.iter().any(Layout::has_time),
         };
         if !timed {
-            let what = "recorded without times: record with `perf sched record`, or `perf record -T`";
+            let what = "perf.data contains no times: record with `perf sched record`, or `perf record -T`";
             return Err(Fatal::new(what, 0));
         }
         let mut decoder = Decoder::new(Reader::PerfData, header.order);
@@ -144,7 +148,7 @@ impl<'a> PerfStream<'a> {
             has_switch |= format.name == "sched_switch"
                 && header.attrs.iter().any(|a| a.is_tracepoint() && a.config == u64::from(format.id));
         }
-        let preempt_told = super::features::kernel_at_least(&header, 4, 17);
+        let preempt_recorded = super::features::kernel_at_least(&header, 4, 17);
         let records = Records {
             order: header.order,
             layouts,
@@ -154,12 +158,12 @@ impl<'a> PerfStream<'a> {
             decoder,
             names: Names::new(),
             processes: FxHashMap::default(),
-            recent_processes: vec![(Tid::UNKNOWN, Pid::UNKNOWN); RECENT],
+            recent_processes: vec![(Tid::UNKNOWN, Pid::UNKNOWN); RECENT_SLOTS],
             stacks: Stacks::default(),
             losses: Losses::default(),
             switch_records: !has_switch,
-            preempt_told,
-            aside: 0,
+            preempt_recorded,
+            payload: 0,
         };
         Ok(Self { frames, records })
     }
@@ -180,8 +184,8 @@ impl Stream for PerfStream<'_> {
             if self.frames.has_gaps() {
                 self.records.gaps(&mut self.frames, bad);
             }
-            if self.records.aside > 0 {
-                self.frames.skip_aside(std::mem::take(&mut self.records.aside))?;
+            if self.records.payload > 0 {
+                self.frames.skip_payload(std::mem::take(&mut self.records.payload))?;
             }
             if round {
                 return Ok(Reach::Until(MaybeNs::new(self.records.reached.round())));
@@ -204,15 +208,15 @@ impl Records {
             header::LOST => self.lost(record),
             header::LOST_SAMPLES => self.lost_samples(record),
             header::AUXTRACE => {
-                self.aside = self.order.u64_at(record.body, 0).and_then(|s| usize::try_from(s).ok()).unwrap_or(0);
+                self.payload = self.order.u64_at(record.body, 0).and_then(|s| usize::try_from(s).ok()).unwrap_or(0);
                 Some(())
             }
             _ => Some(()),
         };
         if read.is_none() {
-            bad.trouble("a record that cannot be read", record.offset, Trouble::Lost);
+            bad.anomaly("a record cannot be read", record.offset, Anomaly::Lost);
             if matches!(record.kind, header::SAMPLE | header::SWITCH | header::SWITCH_CPU_WIDE) {
-                self.losses.torn(record.offset);
+                self.losses.unreadable(record.offset);
             }
         }
         false
@@ -227,41 +231,41 @@ impl Records {
             stack = self.stack(chain, stamp, out);
         }
         let (at, offset, cpu, current) = (stamp.at, record.offset, stamp.cpu, stamp.tid);
-        let event = Event { at, offset, cpu, current, what: What::Sample };
+        let event = Event { at, offset, cpu, current, what: EventKind::Sample };
         let from = out.events.len();
         match raw {
             Some(raw) => self.decoder.decode(raw, event, stack, &mut self.names, out).ok()?,
             None => out.events.push(event),
         }
-        self.told(stamp, offset, from, out);
+        self.insert_process_and_loss(stamp, offset, from, out);
         Some(())
     }
 
-    /// An event was added: what it tells by the way, and the loss that it ends, come before it.
+    /// Called after an event was added: inserts before it the process of its thread and the loss that it ends.
     #[inline]
-    fn told(&mut self, stamp: Stamp, offset: u64, from: usize, out: &mut Batch) {
-        self.reached.met(stamp.cpu, stamp.at);
+    fn insert_process_and_loss(&mut self, stamp: Stamp, offset: u64, from: usize, out: &mut Batch) {
+        self.reached.add(stamp.cpu, stamp.at);
         let (process, loss) = (self.process(stamp, offset), self.losses.delivered(stamp.cpu, stamp.at));
         if process.is_some() || loss.is_some() {
             out.events.splice(from..from, process.into_iter().chain(loss));
         }
     }
 
-    /// Tells the process of the task that was current, once.
+    /// Returns an event with the process of the current task, if that is new.
     #[inline]
     fn process(&mut self, stamp: Stamp, offset: u64) -> Option<Event> {
-        if self.recent_processes.get(stamp.tid.0 as usize % RECENT) == Some(&(stamp.tid, stamp.pid)) {
+        if self.recent_processes.get(stamp.tid.0 as usize % RECENT_SLOTS) == Some(&(stamp.tid, stamp.pid)) {
             return None;
         }
-        let new = stamp.pid.0 > 0 && stamp.tid.0 > 0 && self.told_process(stamp.tid, stamp.pid);
-        let what = What::Name { tid: stamp.tid, pid: stamp.pid, name: NameId::NONE };
+        let new = stamp.pid.0 > 0 && stamp.tid.0 > 0 && self.is_new_process(stamp.tid, stamp.pid);
+        let what = EventKind::Name { tid: stamp.tid, pid: stamp.pid, name: NameId::NONE };
         new.then_some(Event { at: stamp.at, offset, cpu: stamp.cpu, current: Tid::UNKNOWN, what })
     }
 
-    /// Whether it is news that the thread is of this process.
+    /// Stores the process of a thread, and returns whether it is new.
     #[cold]
-    fn told_process(&mut self, tid: Tid, pid: Pid) -> bool {
-        if let Some(recent) = self.recent_processes.get_mut(tid.0 as usize % RECENT) {
+    fn is_new_process(&mut self, tid: Tid, pid: Pid) -> bool {
+        if let Some(recent) = self.recent_processes.get_mut(tid.0 as usize % RECENT_SLOTS) {
             *recent = (tid, pid);
         }
         self.processes.insert(tid, pid) != Some(pid)
@@ -271,13 +275,13 @@ impl Records {
     fn comm(&mut self, record: &Record<'_>, out: &mut Batch) -> Option<()> {
         let (pid, tid) = (self.order.u32_at(record.body, 0)?, self.order.u32_at(record.body, 4)?);
         let layout = self.layouts.get(record.body, self.order, false);
-        let stamp = layout.and_then(|l| l.stamp_behind(record.body, self.order));
+        let stamp = layout.and_then(|l| l.trailing_stamp(record.body, self.order));
         let end = record.body.len() - layout.map_or(0, |l| l.id_size).min(record.body.len());
         let name = record.body.get(8..end)?.split(|b| *b == 0).next()?;
         let (pid, tid) = (Pid(pid as i32), Tid(tid as i32));
         let name = self.names.id(name, out);
-        self.told_process(tid, pid);
-        self.side_band(stamp, What::Name { tid, pid, name }, record.offset, out);
+        self.is_new_process(tid, pid);
+        self.side_band(stamp, EventKind::Name { tid, pid, name }, record.offset, out);
         Some(())
     }
 
@@ -286,36 +290,36 @@ impl Records {
         let (pid, tid) = (self.order.u32_at(record.body, 0)?, self.order.u32_at(record.body, 8)?);
         let (pid, tid) = (Pid(pid as i32), Tid(tid as i32));
         let stamp =
-            self.layouts.get(record.body, self.order, false).and_then(|l| l.stamp_behind(record.body, self.order));
-        self.told_process(tid, pid);
-        self.side_band(stamp, What::Name { tid, pid, name: NameId::NONE }, record.offset, out);
+            self.layouts.get(record.body, self.order, false).and_then(|l| l.trailing_stamp(record.body, self.order));
+        self.is_new_process(tid, pid);
+        self.side_band(stamp, EventKind::Name { tid, pid, name: NameId::NONE }, record.offset, out);
         Some(())
     }
 
-    /// perf tells the threads that were there before it began with a time of 0: they hold from the begin.
-    fn side_band(&mut self, stamp: Option<Stamp>, what: What, offset: u64, out: &mut Batch) {
+    /// perf records the threads that existed before it started with a time of 0: they hold from the start.
+    fn side_band(&mut self, stamp: Option<Stamp>, what: EventKind, offset: u64, out: &mut Batch) {
         let (at, cpu) = stamp.filter(|s| s.at.0 > 0).map_or((Ns::MIN, CpuId(0)), |s| (s.at, s.cpu));
-        if matches!(what, What::Name { tid, .. } if tid.0 > 0) {
+        if matches!(what, EventKind::Name { tid, .. } if tid.0 > 0) {
             out.events.push(Event { at, offset, cpu, current: Tid::UNKNOWN, what });
         }
     }
 
-    /// A switch record tells one side: who left, or who came.
+    /// A switch record contains one side: the thread that left or the thread that came.
     fn switch(&mut self, record: &Record<'_>, out: &mut Batch) -> Option<()> {
         if !self.switch_records {
             return Some(());
         }
-        let stamp = self.layouts.get(record.body, self.order, false)?.stamp_behind(record.body, self.order)?;
+        let stamp = self.layouts.get(record.body, self.order, false)?.trailing_stamp(record.body, self.order)?;
         let leaves = record.misc & SWITCH_OUT != 0;
         let preempted = record.misc & SWITCH_OUT_PREEMPT != 0;
-        self.preempt_told |= preempted;
-        let out_state = match (preempted, self.preempt_told) {
+        self.preempt_recorded |= preempted;
+        let out_state = match (preempted, self.preempt_recorded) {
             (true, _) => SwitchOut::Preempted,
             (false, true) => SwitchOut::Blocked,
-            (false, false) => SwitchOut::Untold,
+            (false, false) => SwitchOut::NotRecorded,
         };
         let (prev, next) = if leaves { (stamp.tid, Tid::UNKNOWN) } else { (Tid::UNKNOWN, stamp.tid) };
-        let what = What::Switch(Switch {
+        let what = EventKind::Switch(Switch {
             prev,
             next,
             prev_name: NameId::NONE,
@@ -325,20 +329,20 @@ impl Records {
             prev_prio: Prio::UNKNOWN,
             next_prio: Prio::UNKNOWN,
             out: out_state,
-            letter: if preempted { b'R' } else { b'?' },
+            state_letter: if preempted { b'R' } else { b'?' },
             prev_exec: MaybeNs::NONE,
         });
         let from = out.events.len();
         out.events.push(Event { at: stamp.at, offset: record.offset, cpu: stamp.cpu, current: Tid::UNKNOWN, what });
-        self.told(stamp, record.offset, from, out);
+        self.insert_process_and_loss(stamp, record.offset, from, out);
         Some(())
     }
 
-    /// id, how many.
+    /// id, number of events.
     fn lost(&mut self, record: &Record<'_>) -> Option<()> {
         let (id, events) = (self.order.u64_at(record.body, 0)?, self.order.u64_at(record.body, 8)?);
         let stamp =
-            self.layouts.get(record.body, self.order, false).and_then(|l| l.stamp_behind(record.body, self.order));
+            self.layouts.get(record.body, self.order, false).and_then(|l| l.trailing_stamp(record.body, self.order));
         let cpu = stamp.map(|s| s.cpu).or_else(|| self.cpu_of_id.get(&id).copied());
         match cpu {
             Some(cpu) => self.losses.lost(cpu, events, record.offset),
@@ -347,11 +351,11 @@ impl Records {
         Some(())
     }
 
-    /// How many; without a time, it is perf's own sum at the end.
+    /// The number of events; without a time, it is perf's own sum at the end.
     fn lost_samples(&mut self, record: &Record<'_>) -> Option<()> {
         let events = self.order.u64_at(record.body, 0)?;
         let stamp =
-            self.layouts.get(record.body, self.order, false).and_then(|l| l.stamp_behind(record.body, self.order));
+            self.layouts.get(record.body, self.order, false).and_then(|l| l.trailing_stamp(record.body, self.order));
         match stamp.filter(|s| s.at.0 > 0) {
             Some(stamp) => self.losses.lost(stamp.cpu, events, record.offset),
             None => self.losses.lost_in_all(events),
@@ -365,11 +369,11 @@ impl Records {
         self.stacks.id(addresses, stamp, &mut self.mappings, &mut self.names, out)
     }
 
-    /// Bytes that could not be read are events lost: of any CPU, from its last event before to its next one after.
+    /// Unreadable bytes are lost events. They may be of any CPU, from its last event before to its next one after.
     fn gaps(&mut self, frames: &mut Frames<'_>, bad: &mut dyn Ledger) {
         for gap in frames.gaps() {
-            bad.trouble(gap.what, gap.offset, Trouble::Lost);
-            self.losses.torn(gap.offset);
+            bad.anomaly(gap.what, gap.offset, Anomaly::Lost);
+            self.losses.unreadable(gap.offset);
         }
     }
 
@@ -383,11 +387,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_found_near_the_first_and_far_from_it() {
-        let all = [(70, 0), (72, 1), (69 + NEAR, 2), (70 + NEAR, 3), (u64::MAX, 4)];
+    fn ids_close_to_the_first_and_far_from_it_are_found() {
+        let all = [(70, 0), (72, 1), (69 + MAX_DENSE, 2), (70 + MAX_DENSE, 3), (u64::MAX, 4)];
         let by_id = ById::new(all.into_iter());
         assert!(all.iter().all(|(id, at)| by_id.get(*id) == Some(*at)));
-        assert!([0, 69, 71, 71 + NEAR].iter().all(|id| by_id.get(*id).is_none()));
+        assert!([0, 69, 71, 71 + MAX_DENSE].iter().all(|id| by_id.get(*id).is_none()));
         assert_eq!(ById::new(std::iter::empty()).get(0), None);
     }
 }

@@ -1,19 +1,19 @@
-//! The tracepoints' descriptions, as `perf record` copies them from tracefs (`tools/perf/util/trace-event-info.c` writes
-//! them): magic, version, byte order, two headers, ftrace's own formats, then systems with their events' formats.
+//! The tracepoint descriptions, as `perf record` copies them from tracefs (`tools/perf/util/trace-event-info.c`):
+//! magic, version, byte order, two headers, ftrace's own formats, then subsystems with the formats of their events.
 
 use crate::tracepoint::{ByteOrder, EventFormat};
 use ingest::Fatal;
 
 const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 
-/// Every event of every system; empty where the recording has no tracepoints.
+/// Returns the formats of all events; none if the recording has no tracepoints.
 pub(super) fn formats(bytes: &[u8]) -> Result<Vec<EventFormat>, Fatal> {
     if bytes.is_empty() {
         return Ok(Vec::new());
     }
     let mut cursor = Cursor { bytes, at: 0, order: ByteOrder::Little };
     cursor.read().ok_or_else(|| {
-        let what = format!("the tracepoints' descriptions are damaged (at byte {} of them)", cursor.at);
+        let what = format!("the tracepoint descriptions are damaged (at byte {} within them): record again", cursor.at);
         Fatal::new(what, 0)
     })
 }
@@ -44,7 +44,7 @@ impl<'a> Cursor<'a> {
             self.text()?; // system
             for _ in 0..self.u32()? {
                 let text = String::from_utf8_lossy(self.sized()?);
-                // One that cannot be read is one tracepoint less; its records count as plain samples.
+                // If a description cannot be read, the tracepoint's records count as plain samples.
                 formats.extend(EventFormat::parse(&text).ok());
             }
         }

@@ -1,48 +1,48 @@
-//! What stands before an event's own text.
+//! Parses the columns of a line before an event's own text.
 //!
 //! ```text
 //!        my thread   780/781   [000]  2568.581851001:          1 sched:sched_switch: prev_comm=…
 //!   comm (16 wide) process/thread [cpu] seconds.fraction: period event: arguments
 //! ```
 //!
-//! The process, the CPU and the period are there or not, as the recording was made and as `-F` says; perf's order never
-//! changes. A line is read from its CPU's brackets, or where no line has any, from its time.
+//! Process, CPU and period are optional, depending on the recording and on `-F`; perf's order never changes. A line is
+//! parsed from the CPU's brackets, or from its time if no line has them.
 
 use crate::text::scan::{Stamp, blanks, integer, number, seconds};
 use model::{CpuId, Pid, Tid};
 
-/// A line.
+/// A parsed line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Head<'l> {
-    /// Empty where perf did not know it (`:780`), or was not asked for it.
+    /// Empty if perf did not know the name (`:780`), or if it was not requested.
     pub(super) comm: &'l [u8],
     pub(super) tid: Tid,
     pub(super) pid: Pid,
     pub(super) cpu: CpuId,
     pub(super) stamp: Stamp,
-    /// What follows the time and the period.
+    /// The text after the time and the period.
     pub(super) rest: &'l [u8],
 }
 
-/// More CPUs than Linux can have.
-const MOST_CPUS: u64 = 1 << 16;
-/// A name of 15 bytes has room for as many brackets or colons; a line of thousands must not be tried at each.
-const MOST_PLACES: usize = 16;
-/// Flags of `-F flags` and of `-L`.
-const LONGEST_FLAGS: usize = 16;
+/// More CPUs than Linux supports.
+const MAX_CPUS: u64 = 1 << 16;
+/// A name of 15 bytes has room for this many brackets or colons. Limits the attempts on a line with thousands.
+const MAX_PLACES: usize = 16;
+/// The flags of `-F flags` and of `-L`.
+const MAX_FLAGS: usize = 16;
 
-/// Reads a line that tells a CPU; `None` where it is of another kind.
+/// Parses a line with a CPU; `None` if it has another form.
 #[inline]
 pub(super) fn with_cpu(line: &[u8]) -> Option<Head<'_>> {
-    memchr::memchr_iter(b'[', line).take(MOST_PLACES).find_map(|open| around(line, open))
+    memchr::memchr_iter(b'[', line).take(MAX_PLACES).find_map(|open| parse_around(line, open))
 }
 
 #[inline]
-fn around(line: &[u8], open: usize) -> Option<Head<'_>> {
+fn parse_around(line: &[u8], open: usize) -> Option<Head<'_>> {
     let (cpu, rest) = number(&line[open + 1..])?;
     let rest = rest.strip_prefix(b"]")?;
     let before = &line[..open];
-    if cpu >= MOST_CPUS || !matches!(rest.first(), Some(b' ' | b'\t')) || !before.ends_with_blank() {
+    if cpu >= MAX_CPUS || !matches!(rest.first(), Some(b' ' | b'\t')) || !before.ends_with_blank() {
         return None;
     }
     let (comm, tid, pid) = task(before)?;
@@ -50,22 +50,22 @@ fn around(line: &[u8], open: usize) -> Option<Head<'_>> {
     let (stamp, rest) = match time(rest) {
         Some(found) => found,
         None => {
-            let flags = rest.iter().position(|b| *b == b' ').filter(|n| *n <= LONGEST_FLAGS)?;
+            let flags = rest.iter().position(|b| *b == b' ').filter(|n| *n <= MAX_FLAGS)?;
             time(blanks(&rest[flags..]))?
         }
     };
-    Some(Head { comm, tid, pid, cpu: CpuId(cpu as u32), stamp, rest: behind_period(rest) })
+    Some(Head { comm, tid, pid, cpu: CpuId(cpu as u32), stamp, rest: skip_period(rest) })
 }
 
-/// Reads a line that tells no CPU.
+/// Parses a line without a CPU.
 pub(super) fn without_cpu(line: &[u8]) -> Option<Head<'_>> {
-    memchr::memchr_iter(b':', line).take(MOST_PLACES).find_map(|colon| {
+    memchr::memchr_iter(b':', line).take(MAX_PLACES).find_map(|colon| {
         let digits = line[..colon].iter().rev().take_while(|b| b.is_ascii_digit() || **b == b'.').count();
         let at = colon - digits;
         let (stamp, rest) = time(&line[at..])?;
         let before = &line[..at];
         let (comm, tid, pid) = if before.ends_with_blank() { task(before)? } else { return None };
-        Some(Head { comm, tid, pid, cpu: CpuId::UNKNOWN, stamp, rest: behind_period(rest) })
+        Some(Head { comm, tid, pid, cpu: CpuId::UNKNOWN, stamp, rest: skip_period(rest) })
     })
 }
 
@@ -80,7 +80,7 @@ impl EndsWithBlank for [u8] {
     }
 }
 
-/// `seconds.fraction:`; perf always prints the point.
+/// Parses `seconds.fraction:`; perf always prints the point.
 #[inline]
 fn time(text: &[u8]) -> Option<(Stamp, &[u8])> {
     let (stamp, rest) = seconds(text)?;
@@ -88,7 +88,7 @@ fn time(text: &[u8]) -> Option<(Stamp, &[u8])> {
     rest.first().is_none_or(|b| matches!(b, b' ' | b'\t')).then_some((stamp, rest))
 }
 
-/// `comm thread`, or `comm process/thread`.
+/// Parses `comm thread` or `comm process/thread`.
 #[inline]
 fn task(before: &[u8]) -> Option<(&[u8], Tid, Pid)> {
     let text = before.trim_ascii_end();
@@ -102,8 +102,8 @@ fn task(before: &[u8]) -> Option<(&[u8], Tid, Pid)> {
         None => rest.is_empty().then_some((Tid(first), Pid::UNKNOWN))?,
     };
     let comm = text[..start].trim_ascii();
-    let forgotten = comm.strip_prefix(b":").is_some_and(|number| thread(number).is_some_and(|(n, _)| n == tid.0));
-    Some((if forgotten { b"" } else { comm }, tid, pid))
+    let is_placeholder = comm.strip_prefix(b":").is_some_and(|number| thread(number).is_some_and(|(n, _)| n == tid.0));
+    Some((if is_placeholder { b"" } else { comm }, tid, pid))
 }
 
 #[inline]
@@ -113,9 +113,9 @@ fn thread(text: &[u8]) -> Option<(i32, &[u8])> {
     (number >= -1).then_some((number, rest))
 }
 
-/// What follows the period: how many of the event this sample stands for.
+/// Skips the period: the number of events for which the sample stands.
 #[inline]
-fn behind_period(text: &[u8]) -> &[u8] {
+fn skip_period(text: &[u8]) -> &[u8] {
     let text = blanks(text);
     match number(text) {
         Some((_, rest)) if rest.ends_with_blank() || matches!(rest.first(), Some(b' ' | b'\t')) => blanks(rest),
@@ -135,8 +135,8 @@ mod tests {
     }
 
     #[test]
-    fn lines_with_a_cpu() {
-        for (line, told) in [
+    fn lines_with_a_cpu_are_parsed() {
+        for (line, expected) in [
             (
                 "            :780   780 [000]  2568.581851: sched:sched_waking: comm=x",
                 "|780|-1|0|2568581851000|sched:sched_waking: comm=x",
@@ -154,7 +154,7 @@ mod tests {
                 "stress|5|5|6|25717333413767|tr strt    _start",
             ),
         ] {
-            assert_eq!(words(with_cpu(line.as_bytes())).as_deref(), Some(told), "{line}");
+            assert_eq!(words(with_cpu(line.as_bytes())).as_deref(), Some(expected), "{line}");
         }
         for other in [
             "",
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_without_a_cpu() {
+    fn lines_without_a_cpu_are_parsed() {
         assert_eq!(
             words(without_cpu(b" a:b: 7  780  2568.581851:   1 sched:x: y")).as_deref(),
             Some("a:b: 7|780|-1|-1|2568581851000|sched:x: y")

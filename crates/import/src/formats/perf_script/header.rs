@@ -1,4 +1,4 @@
-//! What `perf script --header` says of the recording, in lines that begin with `#`.
+//! The facts that `perf script --header` prints about the recording, in lines that start with `#`.
 
 use crate::text::scan::number;
 use model::CpuId;
@@ -7,19 +7,19 @@ use model::CpuId;
 #[derive(Default)]
 pub(super) struct Header {
     pub(super) about: Vec<(String, String)>,
-    /// The events recorded, without their systems; empty where there is no header.
+    /// The recorded events without their subsystems; empty if there is no header.
     pub(super) events: Vec<String>,
-    /// The CPUs online, where their number says which.
+    /// The online CPUs, if their number identifies them.
     pub(super) online: Vec<CpuId>,
-    /// Version of the kernel.
+    /// The version of the kernel.
     pub(super) kernel: Option<(u64, u64)>,
 }
 
-/// More CPUs than Linux can have.
-const MOST_CPUS: u64 = 1 << 16;
-/// A longer value is cut.
-const LONGEST: usize = 4096;
-/// What perf calls a fact, and what we do.
+/// More CPUs than Linux supports.
+const MAX_CPUS: u64 = 1 << 16;
+/// The maximum length of a value; longer ones are cut.
+const MAX_VALUE: usize = 4096;
+/// perf's names of facts, and ours.
 const NAMES: [(&str, &str); 6] = [
     ("hostname", "hostname"),
     ("os release", "kernel_release"),
@@ -31,11 +31,11 @@ const NAMES: [(&str, &str); 6] = [
 
 impl Header {
     /// Reads the lines before the first event.
-    pub(super) fn read(begin: &[u8]) -> Self {
+    pub(super) fn read(start: &[u8]) -> Self {
         let mut header = Self::default();
         let (mut online, mut available) = (None, None);
-        for line in begin.split(|b| *b == b'\n').take_while(|l| l.is_empty() || l.starts_with(b"#")) {
-            let line = String::from_utf8_lossy(&line[..line.len().min(LONGEST)]);
+        for line in start.split(|b| *b == b'\n').take_while(|l| l.is_empty() || l.starts_with(b"#")) {
+            let line = String::from_utf8_lossy(&line[..line.len().min(MAX_VALUE)]);
             let Some((name, value)) = line.trim_start_matches(['#', ' ']).split_once(':') else { continue };
             let (name, value) = (name.trim(), value.trim());
             if let Some((_, ours)) = NAMES.iter().find(|(theirs, _)| *theirs == name) {
@@ -49,14 +49,14 @@ impl Header {
                 _ => {}
             }
         }
-        // Where none is offline, their numbers are known.
-        if let Some(count) = online.filter(|count| Some(*count) == available && *count < MOST_CPUS) {
+        // If no CPU is offline, their numbers are known.
+        if let Some(count) = online.filter(|count| Some(*count) == available && *count < MAX_CPUS) {
             header.online = (0..count).map(|cpu| CpuId(cpu as u32)).collect();
         }
         header
     }
 
-    /// Whether an event was recorded; `None`: the text does not say.
+    /// Whether an event was recorded; `None` if the text does not state it.
     pub(super) fn has(&self, event: &str) -> Option<bool> {
         (!self.events.is_empty()).then(|| self.events.iter().any(|e| e == event))
     }

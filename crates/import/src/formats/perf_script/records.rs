@@ -3,22 +3,22 @@
 use crate::text::scan::{blanks, find_last, integer, number};
 use model::{Pid, Tid};
 
-/// What a record says.
+/// The content of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Record<'l> {
     /// The thread of the line leaves its CPU or comes to it.
     Switch { leaves: bool, preempted: bool },
-    /// A thread is called so.
+    /// The name of a thread.
     Comm { pid: Pid, tid: Tid, name: &'l [u8] },
-    /// A thread was made.
+    /// A thread was created.
     Fork { pid: Pid, tid: Tid },
     /// Events were lost.
     Lost { events: u64 },
-    /// Nothing of use here.
+    /// A record of another kind.
     Other,
 }
 
-/// Reads what follows a line's time; `None`: it is no record of perf's own, or not readable.
+/// Parses the text after a line's time; `None` if it is not a record of perf's own or cannot be read.
 pub(super) fn record(text: &[u8]) -> Option<Record<'_>> {
     let text = text.strip_prefix(b"PERF_RECORD_")?;
     let end =
@@ -26,12 +26,12 @@ pub(super) fn record(text: &[u8]) -> Option<Record<'_>> {
     let (kind, rest) = text.split_at(end);
     Some(match kind {
         b"SWITCH" | b"SWITCH_CPU_WIDE" => {
-            let way = blanks(rest);
-            let leaves = way.starts_with(b"OUT");
-            if !leaves && !way.starts_with(b"IN") {
+            let direction = blanks(rest);
+            let leaves = direction.starts_with(b"OUT");
+            if !leaves && !direction.starts_with(b"IN") {
                 return None;
             }
-            Record::Switch { leaves, preempted: way.starts_with(b"OUT preempt") }
+            Record::Switch { leaves, preempted: direction.starts_with(b"OUT preempt") }
         }
         b"COMM" => {
             // ` exec: name:process/thread`, and the name may hold anything.
@@ -61,9 +61,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_as_perf_prints_them() {
+    fn records_printed_by_perf_are_read() {
         let switch = |leaves, preempted| Some(Record::Switch { leaves, preempted });
-        for (text, told) in [
+        for (text, expected) in [
             ("PERF_RECORD_SWITCH_CPU_WIDE IN           prev pid/tid:     0/0    ", switch(false, false)),
             ("PERF_RECORD_SWITCH_CPU_WIDE OUT          next pid/tid:     0/0    ", switch(true, false)),
             ("PERF_RECORD_SWITCH_CPU_WIDE OUT preempt  next pid/tid:   944/944  ", switch(true, true)),
@@ -83,7 +83,7 @@ mod tests {
             ("PERF_RECORD_FORK(x)", None),
             ("sched:sched_switch: x", None),
         ] {
-            assert_eq!(record(text.as_bytes()), told, "{text}");
+            assert_eq!(record(text.as_bytes()), expected, "{text}");
         }
     }
 }

@@ -1,17 +1,17 @@
-//! What programs write to `trace_marker`: a `print` event.
+//! Text that programs write to `trace_marker`: a `print` event.
 
-use super::wire::{Broken, Fields};
+use super::wire::{Fields, Malformed};
 use crate::tracepoint::{Names, marker};
-use model::{Batch, Mark, MarkEdge, Pid, Tid, What};
+use model::{Batch, EventKind, Mark, MarkEdge, Pid, Tid};
 
-/// What a `print` event says, written by this thread: atrace's words, or a moment of that text.
+/// Reads a `print` event of this thread: a mark in atrace's syntax, or an instant mark with this text.
 pub(super) fn read(
     mut fields: Fields<'_>,
     tid: Tid,
     process: Pid,
     names: &mut Names,
     out: &mut Batch,
-) -> Result<What, Broken> {
+) -> Result<EventKind, Malformed> {
     let mut text = &[][..];
     while let Some((field, value)) = fields.next()? {
         if field == 2 {
@@ -20,6 +20,6 @@ pub(super) fn read(
     }
     Ok(marker(text, tid, process, &mut |name| names.id(name, out)).unwrap_or_else(|| {
         let name = names.id(text.trim_ascii_end(), out);
-        What::Mark(Mark { tid, pid: process, track: 0, name, edge: MarkEdge::Instant })
+        EventKind::Mark(Mark { tid, pid: process, track: 0, name, edge: MarkEdge::Instant })
     }))
 }

@@ -1,52 +1,52 @@
-//! Bundles of kernel events: `protos/perfetto/trace/ftrace/ftrace_event_bundle.proto`. One holds what was read of one CPU's
-//! buffer at once, in time order, as messages (`event`), as columns (`compact_sched`), or both.
+//! Bundles of kernel events: `protos/perfetto/trace/ftrace/ftrace_event_bundle.proto`. A bundle holds what one read of
+//! a CPU's buffer returned, in the order of time, as messages (`event`), as columns (`compact_sched`), or both.
 
 use super::clocks::time;
 use super::ftrace::{self, Kernel};
-use super::wire::{Broken, Fields};
+use super::wire::{Fields, Malformed};
 use crate::tracepoint::Names;
-use ingest::{Ledger, Trouble};
-use model::{Batch, CpuId, Event, LossSpan, MaybeCount, MaybeNs, Ns, Prio, Tid, What};
+use ingest::{Anomaly, Ledger};
+use model::{Batch, CpuId, Event, EventKind, LossSpan, MaybeCount, MaybeNs, Ns, Prio, Tid};
 
-/// No machine has more CPUs.
-const MOST_CPUS: u32 = 1 << 14;
-/// `FtraceClock`: the kernel's `boot` clock is not in the list; it is what is meant where no clock is named.
+/// The maximum number of CPUs.
+const MAX_CPUS: u32 = 1 << 14;
+/// `FtraceClock`: the kernel's `boot` clock is not in the list; it is the default.
 const CLOCK_OF_BOOT: u64 = 0;
 
-/// What is known of a CPU between its bundles.
+/// The state of a CPU between its bundles.
 #[derive(Clone, Copy)]
-pub(super) struct Lane {
-    /// Its last event.
+pub(super) struct CpuState {
+    /// The time of its last event.
     pub(super) last: Ns,
-    /// Who runs there, by its last switch.
+    /// The thread that runs on it, according to its last switch.
     pub(super) current: Tid,
     pub(super) prio: Prio,
 }
 
-impl Lane {
+impl CpuState {
     const NEW: Self = Self { last: Ns::MIN, current: Tid::UNKNOWN, prio: Prio::UNKNOWN };
 }
 
-/// All CPUs' bundles.
+/// The bundles of all CPUs.
 pub(super) struct Bundles {
     pub(super) kernel: Kernel,
-    lanes: Vec<Lane>,
-    /// What must be added to times of a clock other than boot's; the first bundle that tells both decides, so that
-    /// durations stay those that the kernel measured.
+    cpu_states: Vec<CpuState>,
+    /// The difference to add to times of a clock other than boot's. It is taken from the first bundle that contains
+    /// both times, so that durations stay as the kernel measured them.
     shift: Option<i64>,
-    /// Packets of the sequence that carries bundles were lost since this time.
+    /// Packets of a sequence with bundles were lost since this time.
     dropped: Option<Ns>,
     latest: Ns,
 }
 
-/// What a bundle was.
-pub(super) struct Met {
+/// The last event of a bundle.
+pub(super) struct BundleEnd {
     pub(super) cpu: CpuId,
-    /// Its last event.
+    /// The time of its last event.
     pub(super) last: Ns,
 }
 
-/// A bundle's own words.
+/// The fields of a bundle other than its events.
 #[derive(Default)]
 struct Head<'a> {
     cpu: Option<u32>,
@@ -58,7 +58,7 @@ struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    fn of(bundle: &'a [u8]) -> Result<Self, Broken> {
+    fn of(bundle: &'a [u8]) -> Result<Self, Malformed> {
         let mut head = Self::default();
         let mut fields = Fields::of(bundle);
         while let Some((field, value)) = fields.next()? {
@@ -78,23 +78,23 @@ impl<'a> Head<'a> {
 
 impl Bundles {
     pub(super) fn new(kernel: Kernel) -> Self {
-        Self { kernel, lanes: Vec::new(), shift: None, dropped: None, latest: Ns::MIN }
+        Self { kernel, cpu_states: Vec::new(), shift: None, dropped: None, latest: Ns::MIN }
     }
 
-    /// The latest event of any CPU.
+    /// Returns the latest time of an event on any CPU.
     pub(super) fn latest(&self) -> Ns {
         self.latest
     }
 
-    /// Packets that may have held bundles were lost here.
+    /// Records that packets which may contain bundles were lost here.
     pub(super) fn dropped(&mut self) {
         if self.latest != Ns::MIN {
             self.dropped.get_or_insert(self.latest);
-            self.lanes.iter_mut().for_each(forget);
+            self.cpu_states.iter_mut().for_each(forget_running);
         }
     }
 
-    /// Reads a bundle; `None` where it holds no event.
+    /// Reads a bundle; `None` if it contains no event.
     pub(super) fn read(
         &mut self,
         bundle: &[u8],
@@ -102,22 +102,22 @@ impl Bundles {
         names: &mut Names,
         out: &mut Batch,
         bad: &mut dyn Ledger,
-    ) -> Option<Met> {
+    ) -> Option<BundleEnd> {
         let Ok(head) = Head::of(bundle) else {
-            bad.trouble("a bundle of kernel events that is damaged", offset, Trouble::Lost);
+            bad.anomaly("a bundle of kernel events is damaged", offset, Anomaly::Lost);
             return None;
         };
-        let nowhere = head.cpu.is_none() && self.kernel.own;
+        let no_cpu = head.cpu.is_none() && self.kernel.own;
         let number = head.cpu.unwrap_or(0);
-        if number >= MOST_CPUS {
-            bad.trouble("a bundle of kernel events of a CPU that no machine has", offset, Trouble::Lost);
+        if number >= MAX_CPUS {
+            bad.anomaly("a bundle of kernel events has an invalid CPU number", offset, Anomaly::Lost);
             return None;
         }
-        let cpu = if nowhere { CpuId::UNKNOWN } else { CpuId(number) };
-        let mut lane = if nowhere { Lane::NEW } else { self.lane(cpu) };
-        let before = lane.last;
+        let cpu = if no_cpu { CpuId::UNKNOWN } else { CpuId(number) };
+        let mut cpu_state = if no_cpu { CpuState::NEW } else { self.cpu_state(cpu) };
+        let before = cpu_state.last;
         if head.lost {
-            forget(&mut lane);
+            forget_running(&mut cpu_state);
         }
         let start = out.events.len();
         let shift = self.shift_of(&head);
@@ -128,74 +128,74 @@ impl Bundles {
                 match self.kernel.read(value.bytes(), place, names, out) {
                     Ok(Some(event)) => out.events.push(event),
                     Ok(None) => {}
-                    Err(Broken) => bad.trouble("a kernel event that is damaged", offset, Trouble::Lost),
+                    Err(Malformed) => bad.anomaly("a kernel event is damaged", offset, Anomaly::Lost),
                 }
             }
         }
         if let Some(columns) = head.compact {
             let place = ftrace::Place { cpu, offset, shift };
-            if super::compact::read(columns, place, &self.kernel.states, &mut lane, names, out).is_err() {
-                bad.trouble("a bundle of packed switches that is damaged", offset, Trouble::Lost);
+            if super::compact::read(columns, place, &self.kernel.states, &mut cpu_state, names, out).is_err() {
+                bad.anomaly("a bundle of compact switches is damaged", offset, Anomaly::Lost);
             }
         }
         let events = out.events.get_mut(start..).unwrap_or_default();
         if !events.is_sorted_by_key(|e| e.at) {
-            events.sort_by_key(|e| e.at); // keeps the order within an instant
+            events.sort_by_key(|e| e.at); // stable: keeps the order of events with the same time
         }
         if !self.kernel.own {
-            follow(&mut lane, events);
+            track_running(&mut cpu_state, events);
         }
         let ends = events.first().zip(events.last()).map(|(first, last)| (first.at, last.at));
-        lane.last = lane.last.max(ends.map_or(Ns::MIN, |e| e.1));
-        if let Some(slot) = self.lanes.get_mut(cpu.0 as usize) {
-            *slot = lane;
+        cpu_state.last = cpu_state.last.max(ends.map_or(Ns::MIN, |e| e.1));
+        if let Some(slot) = self.cpu_states.get_mut(cpu.0 as usize) {
+            *slot = cpu_state;
         }
         let (first, last) = ends?;
         self.latest = self.latest.max(last);
         if head.lost {
             let (from, to) = (MaybeNs::new(before), MaybeNs::new(first));
             let span = LossSpan { from, to, cpu: Some(cpu), events: MaybeCount::UNKNOWN };
-            out.events.push(Event { at: first, offset, cpu, current: Tid::UNKNOWN, what: What::Loss(span) });
+            out.events.push(Event { at: first, offset, cpu, current: Tid::UNKNOWN, what: EventKind::Loss(span) });
         }
         if let Some(from) = self.dropped.take() {
             let (from, to) = (MaybeNs::new(from.min(first)), MaybeNs::new(first));
             let span = LossSpan { from, to, cpu: None, events: MaybeCount::UNKNOWN };
-            out.events.push(Event { at: first, offset, cpu, current: Tid::UNKNOWN, what: What::Loss(span) });
+            out.events.push(Event { at: first, offset, cpu, current: Tid::UNKNOWN, what: EventKind::Loss(span) });
         }
-        (!nowhere).then_some(Met { cpu, last })
+        (!no_cpu).then_some(BundleEnd { cpu, last })
     }
 
-    fn lane(&mut self, cpu: CpuId) -> Lane {
+    fn cpu_state(&mut self, cpu: CpuId) -> CpuState {
         let at = cpu.0 as usize;
-        if at >= self.lanes.len() {
-            self.lanes.resize(at + 1, Lane::NEW);
+        if at >= self.cpu_states.len() {
+            self.cpu_states.resize(at + 1, CpuState::NEW);
         }
-        self.lanes[at]
+        self.cpu_states[at]
     }
 
     fn shift_of(&mut self, head: &Head<'_>) -> i64 {
         if head.clock == CLOCK_OF_BOOT {
             return 0;
         }
-        let told = head.ftrace != 0 && head.boot != 0;
-        if self.shift.is_none() && told {
+        let has_both = head.ftrace != 0 && head.boot != 0;
+        if self.shift.is_none() && has_both {
             self.shift = head.boot.checked_sub(head.ftrace).filter(|s| time(s.unsigned_abs()).is_some());
         }
         self.shift.unwrap_or(0)
     }
 }
 
-/// Nobody knows any more who runs there.
-fn forget(lane: &mut Lane) {
-    (lane.current, lane.prio) = (Tid::UNKNOWN, Prio::UNKNOWN);
+/// Marks the running thread of a CPU as unknown.
+fn forget_running(cpu_state: &mut CpuState) {
+    (cpu_state.current, cpu_state.prio) = (Tid::UNKNOWN, Prio::UNKNOWN);
 }
 
-/// Keeps who runs there, and tells it to the wakings that came as columns, which do not say who woke.
-fn follow(lane: &mut Lane, events: &mut [Event]) {
+/// Tracks the running thread, and sets it as the waker of compact wakeups, which do not contain it.
+fn track_running(cpu_state: &mut CpuState, events: &mut [Event]) {
     for event in events {
         match &mut event.what {
-            What::Switch(s) => (lane.current, lane.prio) = (s.next, s.next_prio),
-            What::Wake(w) if w.waker == Tid::UNKNOWN => w.waker = lane.current,
+            EventKind::Switch(s) => (cpu_state.current, cpu_state.prio) = (s.next, s.next_prio),
+            EventKind::Wake(w) if w.waker == Tid::UNKNOWN => w.waker = cpu_state.current,
             _ => {}
         }
     }

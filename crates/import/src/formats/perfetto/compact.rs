@@ -1,24 +1,24 @@
-//! Switches and wakings as columns: `FtraceEventBundle.CompactSched`.
+//! Switches and wakeups as columns: `FtraceEventBundle.CompactSched`.
 //!
 //! ```text
-//!   switch_timestamp   5000  +70  +12      the first in full, then differences
-//!   switch_next_pid       7    0    7      the previous thread is the one before's next: of the first, that which
-//!   switch_prev_state     1    1    0      this CPU's bundle before brought in, unless something was lost between
+//!   switch_timestamp   5000  +70  +12      the first is absolute, the others are differences
+//!   switch_next_pid       7    0    7      the previous thread is the next thread of the switch before; for the first,
+//!   switch_prev_state     1    1    0      of the last switch in this CPU's bundle before, unless there was a loss
 //! ```
 //!
-//! The previous thread's name is not told again: it may have another since it was switched in (an exec).
+//! The name of the previous thread is not repeated: it may have changed since it was switched in (an exec).
 
-use super::bundle::Lane;
+use super::bundle::CpuState;
 use super::ftrace::Place;
 use super::states::Numbers;
-use super::wire::{Broken, Fields, Packed};
+use super::wire::{Fields, Malformed, Packed};
 use crate::tracepoint::{Names, waker};
-use model::{Batch, CpuId, Event, MaybeNs, NameId, Prio, StackId, Switch, Tid, Wake, WakeKind, What};
+use model::{Batch, CpuId, Event, EventKind, MaybeNs, NameId, Prio, StackId, Switch, Tid, Wake, WakeKind};
 
-/// Names in one bundle's table; a hostile file must not fill the memory.
-const MOST_NAMES: usize = 1 << 16;
+/// The maximum number of names in one bundle's table, so that a hostile file cannot exhaust memory.
+const MAX_NAMES: usize = 1 << 16;
 
-/// The columns, packed as they are; an unpacked column is of no known writer.
+/// The packed columns. No known writer writes unpacked ones.
 #[derive(Default)]
 struct Columns<'a> {
     switch: [&'a [u8]; 5],
@@ -29,7 +29,7 @@ struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    fn of(message: &'a [u8], names: &mut Names, out: &mut Batch) -> Result<Self, Broken> {
+    fn of(message: &'a [u8], names: &mut Names, out: &mut Batch) -> Result<Self, Malformed> {
         let mut columns = Self::default();
         let mut fields = Fields::of(message);
         while let Some((field, value)) = fields.next()? {
@@ -39,7 +39,7 @@ impl<'a> Columns<'a> {
                 6 => columns.switch[4] = bytes,
                 7..=11 => columns.waking[field as usize - 7] = bytes,
                 12 => columns.waking_flags = bytes,
-                5 if columns.names.len() < MOST_NAMES => columns.names.push(names.id(bytes, out)),
+                5 if columns.names.len() < MAX_NAMES => columns.names.push(names.id(bytes, out)),
                 5 => out.left_out.texts += 1,
                 _ => {}
             }
@@ -52,21 +52,21 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Reads the columns: wakings first, then switches, each in time order.
+/// Reads the columns: wakeups first, then switches, each in the order of time.
 pub(super) fn read(
     message: &[u8],
     place: Place,
     states: &Numbers,
-    lane: &mut Lane,
+    cpu_state: &mut CpuState,
     names: &mut Names,
     out: &mut Batch,
-) -> Result<(), Broken> {
+) -> Result<(), Malformed> {
     let columns = Columns::of(message, names, out)?;
-    wakings(&columns, place, out)?;
-    switches(&columns, place, states, *lane, out)
+    wakeups(&columns, place, out)?;
+    switches(&columns, place, states, *cpu_state, out)
 }
 
-fn wakings(columns: &Columns<'_>, place: Place, out: &mut Batch) -> Result<(), Broken> {
+fn wakeups(columns: &Columns<'_>, place: Place, out: &mut Batch) -> Result<(), Malformed> {
     let [mut times, mut tids, mut targets, mut prios, mut names] = columns.waking.map(Packed);
     let mut flags = Packed(columns.waking_flags);
     let mut now = 0_u64;
@@ -75,7 +75,7 @@ fn wakings(columns: &Columns<'_>, place: Place, out: &mut Batch) -> Result<(), B
         let (Some(tid), Some(target), Some(prio), Some(name)) =
             (tids.next(), targets.next(), prios.next(), names.next())
         else {
-            return Err(Broken);
+            return Err(Malformed);
         };
         let at = place.time(now)?;
         let wake = Wake {
@@ -87,18 +87,18 @@ fn wakings(columns: &Columns<'_>, place: Place, out: &mut Batch) -> Result<(), B
             prio: Prio::new(prio as i16),
             stamp: at,
         };
-        out.events.push(place.event(at, Tid::UNKNOWN, What::Wake(wake)));
+        out.events.push(place.event(at, Tid::UNKNOWN, EventKind::Wake(wake)));
     }
-    ended(&times)
+    check_consumed(&times)
 }
 
 fn switches(
     columns: &Columns<'_>,
     place: Place,
     states: &Numbers,
-    mut lane: Lane,
+    mut cpu_state: CpuState,
     out: &mut Batch,
-) -> Result<(), Broken> {
+) -> Result<(), Malformed> {
     let [mut times, mut prev_states, mut nexts, mut prios, mut names] = columns.switch.map(Packed);
     let mut now = 0_u64;
     for step in times.by_ref() {
@@ -106,36 +106,36 @@ fn switches(
         let (Some(state), Some(next), Some(prio), Some(name)) =
             (prev_states.next(), nexts.next(), prios.next(), names.next())
         else {
-            return Err(Broken);
+            return Err(Malformed);
         };
-        let (what, letter) = states.meaning(state);
+        let (what, state_letter) = states.meaning(state);
         let switch = Switch {
-            prev: lane.current,
+            prev: cpu_state.current,
             next: Tid(next as i32),
             prev_name: NameId::NONE,
             next_name: columns.name(name),
             stack: StackId::NONE,
             prev_state: state as u32,
-            prev_prio: lane.prio,
+            prev_prio: cpu_state.prio,
             next_prio: Prio::new(prio as i16),
             out: what,
-            letter,
+            state_letter,
             prev_exec: MaybeNs::NONE,
         };
-        (lane.current, lane.prio) = (switch.next, switch.next_prio);
+        (cpu_state.current, cpu_state.prio) = (switch.next, switch.next_prio);
         let at = place.time(now)?;
         out.events.push(Event {
             at,
             offset: place.offset,
             cpu: place.cpu,
             current: Tid::UNKNOWN,
-            what: What::Switch(switch),
+            what: EventKind::Switch(switch),
         });
     }
-    ended(&times)
+    check_consumed(&times)
 }
 
-/// A column that stopped before its bytes did is damaged.
-fn ended(column: &Packed<'_>) -> Result<(), Broken> {
-    if column.0.is_empty() { Ok(()) } else { Err(Broken) }
+/// Checks that a column was read to its end; otherwise it is damaged.
+fn check_consumed(column: &Packed<'_>) -> Result<(), Malformed> {
+    if column.0.is_empty() { Ok(()) } else { Err(Malformed) }
 }

@@ -1,22 +1,27 @@
-//! Frames of Android's compositor: `protos/perfetto/trace/android/frame_timeline_event.proto`. A begin says all, an end
-//! only the cookie.
+//! Frames of Android's compositor: `protos/perfetto/trace/android/frame_timeline_event.proto`. The start of a frame
+//! contains all fields, its end only the cookie.
 
-use super::wire::{Broken, Fields};
+use super::wire::{Fields, Malformed};
 use crate::tracepoint::Names;
 use model::{Batch, Frame, FrameStretch, FrameToken, NameId, Pid};
 use rustc_hash::FxHashMap;
 use std::num::NonZeroI32;
 
-/// Frames open at once; a hostile file must not fill the memory.
-const MOST: usize = 1 << 16;
+/// The maximum number of open frames, so that a hostile file cannot exhaust memory.
+const MAX_OPEN: usize = 1 << 16;
 
-/// The frames that have begun and not ended.
+/// The frames that have started and not ended.
 #[derive(Default)]
 pub(super) struct Frames(FxHashMap<i64, Frame>);
 
 impl Frames {
-    /// What a `FrameTimelineEvent` says; `None` for the end of a frame that was not seen to begin.
-    pub(super) fn read(&mut self, message: &[u8], names: &mut Names, out: &mut Batch) -> Result<Option<Frame>, Broken> {
+    /// Reads a `FrameTimelineEvent`; `None` for the end of a frame whose start is not in the trace.
+    pub(super) fn read(
+        &mut self,
+        message: &[u8],
+        names: &mut Names,
+        out: &mut Batch,
+    ) -> Result<Option<Frame>, Malformed> {
         let mut frame = None;
         let mut fields = Fields::of(message);
         while let Some((field, value)) = fields.next()? {
@@ -39,7 +44,7 @@ impl Frames {
         mut fields: Fields<'_>,
         names: &mut Names,
         out: &mut Batch,
-    ) -> Result<Frame, Broken> {
+    ) -> Result<Frame, Malformed> {
         let surface = matches!(stretch, FrameStretch::ExpectedSurface | FrameStretch::ActualSurface);
         let (of_pid, of_jank) = if surface { (4, 9) } else { (3, 7) };
         let mut frame = Frame {
@@ -61,7 +66,7 @@ impl Frames {
                 _ => {}
             }
         }
-        if self.0.len() < MOST {
+        if self.0.len() < MAX_OPEN {
             self.0.insert(frame.cookie, Frame { begins: false, ..frame });
         } else {
             out.left_out.entries += 1;
@@ -69,7 +74,7 @@ impl Frames {
         Ok(frame)
     }
 
-    fn end(&mut self, mut fields: Fields<'_>) -> Result<Option<Frame>, Broken> {
+    fn end(&mut self, mut fields: Fields<'_>) -> Result<Option<Frame>, Malformed> {
         let mut cookie = 0;
         while let Some((field, value)) = fields.next()? {
             if field == 1 {

@@ -1,73 +1,75 @@
-//! A kernel event: `protos/perfetto/trace/ftrace/ftrace_event.proto` (its envelope), `ftrace.proto` (`print`) beside it, and
-//! the messages of the tracepoints ([`events::TRACEPOINTS`]) by their fields' numbers.
+//! A kernel event: `protos/perfetto/trace/ftrace/ftrace_event.proto` (its envelope), `ftrace.proto` (`print`), and the
+//! messages of the tracepoints ([`events::TRACEPOINTS`]) by the numbers of their fields.
 
 use super::atrace;
 use super::clocks::time;
 use super::notes::Note;
 use super::states::Numbers;
-use super::wire::{Broken, Fields};
+use super::wire::{Fields, Malformed};
 use crate::tracepoint::events::{self, NEWTASK, OLD_PID, SWITCH, WAKING};
 use crate::tracepoint::table::{FieldDef, FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint};
 use crate::tracepoint::{Names, waker};
-use model::{Batch, CpuId, Event, LeftOut, MaybeNs, NameId, Ns, Pid, Prio, StackId, Switch, Tid, Wake, WakeKind, What};
+use model::{
+    Batch, CpuId, Event, EventKind, LeftOut, MaybeNs, NameId, Ns, Pid, Prio, StackId, Switch, Tid, Wake, WakeKind,
+};
 use rustc_hash::FxHashMap;
 
-/// Threads whose process is kept; a hostile file must not fill the memory.
-const MOST_THREADS: usize = 1 << 20;
-/// `FtraceEvent`'s fields that are no tracepoints: what was written to `trace_marker`, and a tracepoint that Perfetto has no
-/// message for.
+/// The maximum number of threads whose process is kept, so that a hostile file cannot exhaust memory.
+const MAX_THREADS: usize = 1 << 20;
+/// Fields of `FtraceEvent` that are not tracepoints with a message: text written to `trace_marker`, and tracepoints for
+/// which Perfetto has no message.
 const PRINT: u32 = 3;
 const GENERIC: u32 = 327;
 
-/// Where an event was taken.
+/// Where an event was recorded.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) cpu: CpuId,
     pub(super) offset: u64,
-    /// What must be added to its time.
+    /// The difference to add to its time.
     pub(super) shift: i64,
 }
 
 impl Place {
     #[inline]
-    pub(super) fn time(self, ns: u64) -> Result<Ns, Broken> {
-        let Ns(ns) = time(ns).ok_or(Broken)?;
+    pub(super) fn time(self, ns: u64) -> Result<Ns, Malformed> {
+        let Ns(ns) = time(ns).ok_or(Malformed)?;
         Ok(Ns(ns + self.shift)) // both are below 2^62
     }
 
     #[inline]
-    pub(super) fn event(self, at: Ns, current: Tid, what: What) -> Event {
+    pub(super) fn event(self, at: Ns, current: Tid, what: EventKind) -> Event {
         Event { at, offset: self.offset, cpu: self.cpu, current, what }
     }
 }
 
-/// What reading kernel events needs to know.
+/// The state for reading kernel events.
 pub(super) struct Kernel {
-    /// By the field of `FtraceEvent`.
+    /// Indexed by the field of `FtraceEvent`.
     messages: Vec<Option<Message>>,
     pub(super) states: Numbers,
-    /// The process of each thread, as far as it was told.
+    /// The process of each thread, as far as it is known.
     processes: FxHashMap<Tid, Pid>,
-    /// The thread that `task_newtask` told of last: `sched_process_fork` follows and says less.
+    /// The thread of the last `task_newtask`. The `sched_process_fork` that follows contains less.
     newest: Tid,
-    /// Whether corewise wrote the trace: a field that is absent was not told.
+    /// Whether corewise wrote the trace. A field that is absent was then not recorded.
     pub(super) own: bool,
-    /// What corewise says of the next switch of the bundle: the bytes of its note.
-    noted: Vec<u8>,
-    /// The process of the next thread that is made.
-    told: Pid,
+    /// The bytes of corewise's note about the next switch of the bundle.
+    switch_note: Vec<u8>,
+    /// The process of the next thread that is created.
+    next_process: Pid,
 }
 
 impl Kernel {
     pub(super) fn new(states: Numbers, own: bool) -> Self {
-        let (newest, told) = (Tid::UNKNOWN, Pid::UNKNOWN);
+        let (newest, next_process) = (Tid::UNKNOWN, Pid::UNKNOWN);
         let messages = messages();
-        Self { messages, states, processes: FxHashMap::default(), newest, own, noted: Vec::new(), told }
+        Self { messages, states, processes: FxHashMap::default(), newest, own, switch_note: Vec::new(), next_process }
     }
 
-    /// A thread is of a process.
-    pub(super) fn belongs(&mut self, tid: Tid, pid: Pid, left_out: &mut LeftOut) {
-        if self.processes.len() < MOST_THREADS || self.processes.contains_key(&tid) {
+    /// Stores the process of a thread.
+    pub(super) fn set_process(&mut self, tid: Tid, pid: Pid, left_out: &mut LeftOut) {
+        if self.processes.len() < MAX_THREADS || self.processes.contains_key(&tid) {
             self.processes.insert(tid, pid);
         } else {
             left_out.threads += 1;
@@ -78,7 +80,7 @@ impl Kernel {
         self.processes.get(&tid).copied().unwrap_or(Pid::UNKNOWN)
     }
 
-    /// What the event says happened; `None` where that was added to `out`, or it has no content at all.
+    /// Reads an event; `None` if the event was added to `out`, or has no content.
     #[inline]
     pub(super) fn read(
         &mut self,
@@ -86,7 +88,7 @@ impl Kernel {
         place: Place,
         names: &mut Names,
         out: &mut Batch,
-    ) -> Result<Option<Event>, Broken> {
+    ) -> Result<Option<Event>, Malformed> {
         let (mut at, mut current, mut flags, mut kind, mut body) = (0, Tid::UNKNOWN, 0, 0, &[][..]);
         let mut fields = Fields::of(message);
         while let Some((field, value)) = fields.next()? {
@@ -106,15 +108,15 @@ impl Kernel {
             let note = Note::of(body);
             let what = match note.name() {
                 b"corewise_switch" => {
-                    self.noted.clear();
-                    self.noted.extend_from_slice(body);
+                    self.switch_note.clear();
+                    self.switch_note.extend_from_slice(body);
                     return Ok(None);
                 }
                 b"corewise_process" => {
-                    self.told = note.pid("tgid");
+                    self.next_process = note.pid("tgid");
                     return Ok(None);
                 }
-                _ => note.what(names, out),
+                _ => note.event(names, out),
             };
             return Ok(Some(place.event(at, Tid::UNKNOWN, what)));
         }
@@ -129,30 +131,36 @@ impl Kernel {
             Some(Some(Message::Wake(kind))) => wake(*kind, own, body, at, by, names, out)?,
             Some(Some(Message::Other(other))) => {
                 let (values, what) = (other.values(body, current)?, other.what);
-                let event = place.event(at, self.envelope(current), What::Sample);
+                let event = place.event(at, self.current_task(current), EventKind::Sample);
                 what(&values, Output { names, out: &mut *out, event: &event });
                 if let Some(Event { what, .. }) = out.events.last_mut() {
-                    self.of_processes(kind, what, &values, &mut out.left_out);
+                    self.complete_process(kind, what, &values, &mut out.left_out);
                 }
                 return Ok(None);
             }
             _ if kind == PRINT => atrace::read(body, current, self.process(current), names, out)?,
-            _ => What::Sample,
+            _ => EventKind::Sample,
         };
-        Ok(Some(place.event(at, self.envelope(current), what)))
+        Ok(Some(place.event(at, self.current_task(current), what)))
     }
 
-    /// The task that was current: in a trace that corewise wrote, the envelope of some events is filled so that viewers show
-    /// something.
+    /// Returns the current task. In a trace that corewise wrote, the envelope of some events contains a task only for
+    /// display in viewers.
     #[inline]
-    fn envelope(&self, current: Tid) -> Tid {
+    fn current_task(&self, current: Tid) -> Tid {
         if self.own { Tid::UNKNOWN } else { current }
     }
 
     #[inline]
-    fn switch(&mut self, mut fields: Fields<'_>, names: &mut Names, out: &mut Batch) -> Result<Option<What>, Broken> {
+    fn switch(
+        &mut self,
+        mut fields: Fields<'_>,
+        names: &mut Names,
+        out: &mut Batch,
+    ) -> Result<Option<EventKind>, Malformed> {
         let (mut prev_comm, mut next_comm, mut state) = (&[][..], &[][..], 0);
-        let (mut prev, mut next, mut prev_prio, mut next_prio) = (Tid(0), Tid(0), untold(self.own), untold(self.own));
+        let (mut prev, mut next, mut prev_prio, mut next_prio) =
+            (Tid(0), Tid(0), absent_prio(self.own), absent_prio(self.own));
         while let Some((field, value)) = fields.next()? {
             match field {
                 switch::PREV_COMM => prev_comm = value.bytes(),
@@ -165,7 +173,7 @@ impl Kernel {
                 _ => {}
             }
         }
-        let (what, letter) = self.states.meaning(state);
+        let (what, state_letter) = self.states.meaning(state);
         let mut switch = Switch {
             prev,
             next,
@@ -176,37 +184,43 @@ impl Kernel {
             prev_prio,
             next_prio,
             out: what,
-            letter,
+            state_letter,
             prev_exec: MaybeNs::NONE,
         };
-        if !self.noted.is_empty() {
-            let note = Note::of(&self.noted);
-            let shown = note.shown();
+        if !self.switch_note.is_empty() {
+            let note = Note::of(&self.switch_note);
+            let display_only = note.display_only();
             note.amend(&mut switch);
-            self.noted.clear();
-            if shown {
+            self.switch_note.clear();
+            if display_only {
                 return Ok(None);
             }
         }
-        Ok(Some(What::Switch(switch)))
+        Ok(Some(EventKind::Switch(switch)))
     }
 
-    /// The same, with the process of a thread that is made, executed or ended, which other packets tell.
-    fn of_processes(&mut self, message: u32, what: &mut What, values: &FieldValues<'_>, left_out: &mut LeftOut) {
+    /// Completes the event with the process of a thread that is created, executed or ended; other packets contain it.
+    fn complete_process(
+        &mut self,
+        message: u32,
+        what: &mut EventKind,
+        values: &FieldValues<'_>,
+        left_out: &mut LeftOut,
+    ) {
         match what {
-            What::Fork { parent, tid, pid, .. } if message == NEWTASK.perfetto => {
-                *pid = match std::mem::replace(&mut self.told, Pid::UNKNOWN) {
-                    told if self.own => told,
+            EventKind::Fork { parent, tid, pid, .. } if message == NEWTASK.perfetto => {
+                *pid = match std::mem::replace(&mut self.next_process, Pid::UNKNOWN) {
+                    recorded if self.own => recorded,
                     _ if *pid == Pid::UNKNOWN => self.process(*parent),
                     _ => *pid,
                 };
                 self.newest = *tid;
                 let (tid, pid) = (*tid, *pid);
-                self.belongs(tid, pid, left_out);
+                self.set_process(tid, pid, left_out);
             }
-            What::Fork { tid, .. } if *tid == self.newest => *what = What::Sample,
-            What::Exec { pid, .. } if self.own => *pid = Pid(values.number(OLD_PID) as i32),
-            What::Exit { tid, pid: pid @ Pid::UNKNOWN } => *pid = self.process(*tid),
+            EventKind::Fork { tid, .. } if *tid == self.newest => *what = EventKind::Sample,
+            EventKind::Exec { pid, .. } if self.own => *pid = Pid(values.number(OLD_PID) as i32),
+            EventKind::Exit { tid, pid: pid @ Pid::UNKNOWN } => *pid = self.process(*tid),
             _ => {}
         }
     }
@@ -219,14 +233,14 @@ enum Message {
     Other(Other),
 }
 
-/// By the numbers of its fields, each with its place in the declaration.
+/// The fields by number, each with its index in the declaration.
 struct Other {
     numbers: Vec<(u32, usize)>,
     texts: Vec<(u32, usize)>,
     what: ToEvent,
 }
 
-/// The messages of all tracepoints that Perfetto has one for.
+/// Returns the messages of all tracepoints for which Perfetto has one.
 fn messages() -> Vec<Option<Message>> {
     let mut messages = Vec::new();
     for tracepoint in events::read_by(Reader::Perfetto).filter(|t| t.perfetto != 0) {
@@ -256,8 +270,8 @@ impl Message {
 }
 
 impl Other {
-    /// What the fields hold; one that is absent is 0, or empty.
-    fn values<'m>(&self, mut fields: Fields<'m>, current: Tid) -> Result<FieldValues<'m>, Broken> {
+    /// Returns the values of the fields; absent ones are 0 or empty.
+    fn values<'m>(&self, mut fields: Fields<'m>, current: Tid) -> Result<FieldValues<'m>, Malformed> {
         let mut values = FieldValues::new(current);
         while let Some((field, value)) = fields.next()? {
             let place = |of: &[(u32, usize)]| of.iter().find(|(number, _)| *number == field).map(|(_, at)| *at);
@@ -271,12 +285,12 @@ impl Other {
     }
 }
 
-/// A priority that is absent: proto's 0, or not told.
-fn untold(own: bool) -> Prio {
+/// Returns the value of an absent priority: proto's default 0, or unknown.
+fn absent_prio(own: bool) -> Prio {
     if own { Prio::UNKNOWN } else { Prio::new(0) }
 }
 
-/// The numbers of a switch's fields.
+/// The field numbers of a switch.
 mod switch {
     use super::SWITCH;
 
@@ -289,8 +303,8 @@ mod switch {
     pub(super) const NEXT_PRIO: u32 = SWITCH.numbers[4].perfetto;
 }
 
-/// And of a waking's.
-mod waking {
+/// The field numbers of a wakeup.
+mod wakeup {
     use super::WAKING;
 
     pub(super) const COMM: u32 = WAKING.texts[0].perfetto;
@@ -308,23 +322,23 @@ fn wake(
     waker: Tid,
     names: &mut Names,
     out: &mut Batch,
-) -> Result<What, Broken> {
+) -> Result<EventKind, Malformed> {
     let (mut name, mut tid, mut prio, mut target) =
-        (&[][..], Tid(0), untold(own), if own { None } else { Some(CpuId(0)) });
+        (&[][..], Tid(0), absent_prio(own), if own { None } else { Some(CpuId(0)) });
     while let Some((field, value)) = fields.next()? {
         match field {
-            waking::COMM => name = value.bytes(),
-            waking::TID => tid = Tid(value.int()),
-            waking::PRIO => prio = Prio::new(value.int() as i16),
-            waking::TARGET => target = Some(CpuId(value.number() as u32)),
+            wakeup::COMM => name = value.bytes(),
+            wakeup::TID => tid = Tid(value.int()),
+            wakeup::PRIO => prio = Prio::new(value.int() as i16),
+            wakeup::TARGET => target = Some(CpuId(value.number() as u32)),
             _ => {}
         }
     }
     let name = comm(tid, name, names, out);
-    Ok(What::Wake(Wake { tid, name, kind, target, waker, prio, stamp: at }))
+    Ok(EventKind::Wake(Wake { tid, name, kind, target, waker, prio, stamp: at }))
 }
 
-/// A thread's name, mostly the one that it had before.
+/// Returns the ID of a thread's name, which is usually its previous name.
 #[inline]
 fn comm(tid: Tid, name: &[u8], names: &mut Names, out: &mut Batch) -> NameId {
     if name.is_empty() {

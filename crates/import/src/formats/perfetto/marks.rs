@@ -1,32 +1,32 @@
-//! What programs mark themselves: `protos/perfetto/trace/track_event/track_event.proto`, also in Chrome's older form
+//! Marks of programs: `protos/perfetto/trace/track_event/track_event.proto`, also in Chrome's older form
 //! (`legacy_event`, times as differences in µs).
 
 use super::tracks::Tracks;
-use super::wire::{Broken, Fields, Packed, Value};
+use super::wire::{Fields, Malformed, Packed, Value};
 use crate::tracepoint::Names;
-use model::{Batch, CpuId, Event, Mark, MarkEdge, NameId, Ns, Pid, Tid, What};
+use model::{Batch, CpuId, Event, EventKind, Mark, MarkEdge, NameId, Ns, Pid, Tid};
 use rustc_hash::FxHashMap;
 
-/// Extra counters of one event.
-const MOST_EXTRA: usize = 64;
+/// The maximum number of extra counters of one event.
+const MAX_EXTRA: usize = 64;
 
-/// What a sequence said for all its events; forgotten when it says so.
+/// The defaults of a sequence for its events; cleared when the sequence requests it.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct SequenceDefaults {
     /// Names by `iid`.
     pub(super) names: FxHashMap<u64, NameId>,
     pub(super) track: Option<u64>,
     pub(super) extra: Vec<u64>,
-    /// The thread that the sequence is of, in the older form, and its time, µs.
+    /// The thread of the sequence, in the older form, and its time in µs.
     pub(super) thread: Option<(Tid, Pid)>,
     pub(super) reference_us: i64,
 }
 
-/// When a track event says that it was.
+/// The time of a track event.
 pub(super) enum When {
-    /// As its packet says.
+    /// The time of its packet.
     Packet,
-    /// In µs, of the clock that its sequence uses by default.
+    /// In µs, on the default clock of its sequence.
     Micros(i64),
 }
 
@@ -57,7 +57,7 @@ struct Legacy {
 }
 
 impl<'a> TrackEvent<'a> {
-    pub(super) fn of(message: &'a [u8]) -> Result<Self, Broken> {
+    pub(super) fn of(message: &'a [u8]) -> Result<Self, Malformed> {
         let mut event = Self::default();
         let mut fields = Fields::of(message);
         while let Some((field, value)) = fields.next()? {
@@ -68,10 +68,10 @@ impl<'a> TrackEvent<'a> {
                 9 => event.kind = value.number(),
                 10 => event.iid = value.number(),
                 11 => event.track = Some(value.number()),
-                12 => each(value, |n| push(&mut event.values, n as i64 as f64)),
+                12 => for_each_number(value, |n| push_bounded(&mut event.values, n as i64 as f64)),
                 23 => event.name = value.bytes(),
                 30 => event.value = Some(value.number() as i64 as f64),
-                31 => each(value, |n| push(&mut event.extra, n)),
+                31 => for_each_number(value, |n| push_bounded(&mut event.extra, n)),
                 44 => event.value = Some(f64::from_bits(value.number())),
                 _ => {}
             }
@@ -79,59 +79,59 @@ impl<'a> TrackEvent<'a> {
         Ok(event)
     }
 
-    /// When it was; moves the sequence's own time where it is told as a difference.
-    pub(super) fn when(&self, told: &mut Told) -> When {
+    /// Returns the time. If it is a difference, advances the sequence's time.
+    pub(super) fn when(&self, defaults: &mut SequenceDefaults) -> When {
         if let Some(us) = self.absolute_us {
             return When::Micros(us);
         }
         match self.delta_us {
             Some(step) => {
-                told.reference_us = told.reference_us.saturating_add(step);
-                When::Micros(told.reference_us)
+                defaults.reference_us = defaults.reference_us.saturating_add(step);
+                When::Micros(defaults.reference_us)
             }
             None => When::Packet,
         }
     }
 
-    /// Puts what it tells into `out`.
-    pub(super) fn tell(
+    /// Adds the event's marks and values to `out`.
+    pub(super) fn add_to(
         &self,
         at: Ns,
         offset: u64,
-        told: &Told,
+        defaults: &SequenceDefaults,
         tracks: &mut Tracks,
         names: &mut Names,
         out: &mut Batch,
     ) {
-        let put = |at, what, out: &mut Batch| {
+        let add_event = |at, what, out: &mut Batch| {
             out.events.push(Event { at, offset, cpu: CpuId::UNKNOWN, current: Tid::UNKNOWN, what })
         };
-        let track = self.track.or(told.track);
+        let track = self.track.or(defaults.track);
         if self.kind == COUNTER {
             if let Some(what) = track.zip(self.value).and_then(|(track, n)| value(track, n, tracks)) {
-                put(at, what, out);
+                add_event(at, what, out);
             }
         } else if let Some((edge, closes)) = self.edge() {
             let name = match self.name {
-                [] => told.names.get(&self.iid.max(self.legacy.iid)).copied().unwrap_or_default(),
+                [] => defaults.names.get(&self.iid.max(self.legacy.iid)).copied().unwrap_or_default(),
                 text => names.id(text, out),
             };
-            let mark = self.mark(track, name, edge, told, tracks);
-            put(at, What::Mark(mark), out);
+            let mark = self.mark(track, name, edge, defaults, tracks);
+            add_event(at, EventKind::Mark(mark), out);
             let end = self.legacy.duration_us.checked_mul(1000).and_then(|d| at.0.checked_add(d)).filter(|_| closes);
             if let Some(end) = end.filter(|end| *end >= at.0 && *end < 1 << 62) {
-                put(Ns(end), What::Mark(Mark { name: NameId::NONE, edge: MarkEdge::End, ..mark }), out);
+                add_event(Ns(end), EventKind::Mark(Mark { name: NameId::NONE, edge: MarkEdge::End, ..mark }), out);
             }
         }
-        let extra = if self.extra.is_empty() { &told.extra } else { &self.extra };
+        let extra = if self.extra.is_empty() { &defaults.extra } else { &self.extra };
         for (track, n) in extra.iter().zip(&self.values) {
             if let Some(what) = value(*track, *n, tracks) {
-                put(at, what, out);
+                add_event(at, what, out);
             }
         }
     }
 
-    /// Which edge it is, and whether its end is told along.
+    /// Returns which edge the mark is, and whether the event also contains its end.
     fn edge(&self) -> Option<(MarkEdge, bool)> {
         Some(match (self.kind, self.legacy.phase) {
             (1, _) | (_, b'B' | b'b' | b'S') => (MarkEdge::Begin, false),
@@ -142,10 +142,17 @@ impl<'a> TrackEvent<'a> {
         })
     }
 
-    fn mark(&self, track: Option<u64>, name: NameId, edge: MarkEdge, told: &Told, tracks: &Tracks) -> Mark {
+    fn mark(
+        &self,
+        track: Option<u64>,
+        name: NameId,
+        edge: MarkEdge,
+        defaults: &SequenceDefaults,
+        tracks: &Tracks,
+    ) -> Mark {
         let (mut tid, mut pid) = match track.filter(|t| *t != 0) {
             Some(track) => tracks.owner(track),
-            None => told.thread.unwrap_or((Tid::UNKNOWN, Pid::UNKNOWN)),
+            None => defaults.thread.unwrap_or((Tid::UNKNOWN, Pid::UNKNOWN)),
         };
         tid = self.legacy.tid.map_or(tid, Tid);
         pid = self.legacy.pid.map_or(pid, Pid);
@@ -157,18 +164,18 @@ impl<'a> TrackEvent<'a> {
 
 const COUNTER: u64 = 4;
 
-/// A counter's value. One without a name is Chrome's own count of thread time or instructions at each mark.
-fn value(uuid: u64, n: f64, tracks: &mut Tracks) -> Option<What> {
+/// Returns a counter's value. Counters without a name are Chrome's counts of thread time or instructions at each mark.
+fn value(uuid: u64, n: f64, tracks: &mut Tracks) -> Option<EventKind> {
     let (_, pid) = tracks.owner(uuid);
     let track = tracks.get(uuid).filter(|t| t.name != NameId::NONE)?;
     let (unit, incremental) = track.unit.unwrap_or((1.0, false));
     track.sum = if incremental { track.sum + n } else { n };
     let value = track.sum * unit;
-    value.is_finite().then_some(What::Value { pid, name: track.name, value })
+    value.is_finite().then_some(EventKind::Value { pid, name: track.name, value })
 }
 
 impl Legacy {
-    fn of(message: &[u8]) -> Result<Self, Broken> {
+    fn of(message: &[u8]) -> Result<Self, Malformed> {
         let mut legacy = Self::default();
         let mut fields = Fields::of(message);
         while let Some((field, value)) = fields.next()? {
@@ -186,17 +193,17 @@ impl Legacy {
     }
 }
 
-/// The numbers of a repeated field, packed or not.
-pub(super) fn each(value: Value<'_>, take: impl FnMut(u64)) {
+/// Calls `take` for the numbers of a repeated field, packed or not.
+pub(super) fn for_each_number(value: Value<'_>, take: impl FnMut(u64)) {
     match value {
         Value::Number(n) => std::iter::once(n).for_each(take),
         Value::Bytes(bytes) => Packed(bytes).for_each(take),
     }
 }
 
-/// Keeps a number, unless a hostile file has too many.
-pub(super) fn push<T>(to: &mut Vec<T>, n: T) {
-    if to.len() < MOST_EXTRA {
+/// Adds a number, unless a hostile file has too many.
+pub(super) fn push_bounded<T>(to: &mut Vec<T>, n: T) {
+    if to.len() < MAX_EXTRA {
         to.push(n);
     }
 }

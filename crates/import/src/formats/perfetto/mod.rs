@@ -1,24 +1,25 @@
-//! Perfetto's protobuf traces (`perfetto -o`, `tracebox`, `record_android_trace`, Chrome's and the SDK's own).
+//! Perfetto's protobuf traces (`perfetto -o`, `tracebox`, `record_android_trace`, Chrome and the SDK).
 //!
-//! Spec: `protos/perfetto/trace/*.proto` of github.com/google/perfetto; the fields read here are named by their messages and
-//! numbers in each file. Clock: the trace's primary one, `CLOCK_BOOTTIME` unless a snapshot says otherwise. Other packets'
-//! clocks are brought to it by the last `ClockSnapshot` that knows them; kernel events of another ftrace clock by the first
-//! bundle that tells both, so that durations stay the kernel's own.
+//! Spec: `protos/perfetto/trace/*.proto` of github.com/google/perfetto; each file names the messages and field numbers
+//! that it reads. Clock: the trace's primary clock, `CLOCK_BOOTTIME` unless a snapshot states another. Times on other
+//! packets' clocks are converted by the last `ClockSnapshot` that contains them; kernel events on another ftrace clock
+//! by the first bundle that contains both, so that durations stay as the kernel measured them.
 //!
-//! What the format cannot tell: which CPUs a thread may use; whom a packed switch (`compact_sched`) left: it is taken to be
-//! whom the CPU's last switch brought in, so that a link that the kernel broke without saying so cannot be seen there; the kernel's table of states (the kernel's release decides); where in time most losses were,
-//! unless a bundle or a sequence says so.
+//! What the format does not contain: thread affinity; the previous thread of a compact switch (`compact_sched`), which
+//! is assumed to be the thread that the CPU's last switch started, so that inconsistent switches cannot be detected
+//! there; the kernel's table of states (the kernel release is used instead); and the time of most losses, unless a
+//! bundle or a sequence states it.
 //!
-//! The trace is one stream, since CPUs' bundles come in turns; `reach` says how far it has told everything. Where programs
-//! may have marks in it nothing is promised before the end, because they come as late as their buffers are read: ingest then
-//! sorts all, on disk where it is large.
+//! The trace is one stream, since the bundles of CPUs are interleaved. `reach` determines up to which time it is
+//! complete. If the trace may contain marks of programs, which are written whenever their buffers are read, no time is
+//! complete before the end: ingest then sorts all events, on disk if there are many.
 //!
 //! ```text
 //!   mod      open                      wire     protobuf            packets  bytes → packets, also compressed ones
 //!   preface  facts                     stream   packets → events    clocks   all clocks → the trace's own
-//!   bundle   kernel events of a CPU    ftrace   one of them         compact  switches and wakings as columns
-//!   states   prev_state numbers        atrace   trace_marker        reach    what is final
-//!   tracks   whose                     marks    programs' events    frames   the compositor's
+//!   bundle   kernel events of a CPU    ftrace   one of them         compact  switches and wakeups as columns
+//!   states   prev_state numbers        atrace   trace_marker        reach    the complete time
+//!   tracks   owners of marks           marks    programs' events    frames   the compositor's
 //! ```
 
 mod atrace;
@@ -37,16 +38,16 @@ mod stream;
 mod tracks;
 mod wire;
 
-use ingest::{Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sniff, Tells};
+use ingest::{Availability, Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sniff};
 use packets::Packets;
 use preface::Preface;
 use std::io::{Cursor, Read};
 use stream::PerfettoStream;
 use wire::{Fields, Value, varint};
 
-/// How much is looked at before the first event: what a trace says of itself stands among its first packets.
-const AHEAD: u64 = 8 << 20;
-/// The bytes of a `synchronization_marker`, which the service writes now and then.
+/// The number of bytes examined before the first event: facts about a trace are in its first packets.
+const PREFACE_SIZE: u64 = 8 << 20;
+/// The bytes of a `synchronization_marker`, which the service writes periodically.
 const MARKER: [u8; 16] =
     [0x82, 0x47, 0x7a, 0x76, 0xb2, 0x8d, 0x42, 0xba, 0x81, 0xdc, 0x33, 0x32, 0x6d, 0x57, 0xa0, 0x79];
 
@@ -61,34 +62,37 @@ impl Importer for Perfetto {
     fn offer(&self) -> Offer {
         Offer {
             made_by: "perfetto, tracebox, record_android_trace, Chrome and the Perfetto SDK; compressed packets or not",
-            tells: &[
+            provides: &[
                 (
                     Capability::Switches,
-                    Tells::If("with sched/sched_switch in ftrace_config, as events or compact_sched"),
+                    Availability::If("with sched/sched_switch in ftrace_config, as events or compact_sched"),
                 ),
-                (Capability::Waking, Tells::If("with sched/sched_waking")),
-                (Capability::Wakeup, Tells::If("with sched/sched_wakeup")),
-                (Capability::Processes, Tells::If("with the data source linux.process_stats")),
-                (Capability::Priority, Tells::If("with switches")),
-                (Capability::Settings, Tells::If("with what corewise export --to perfetto adds")),
-                (Capability::IdealCpu, Tells::If("with what corewise export --to perfetto adds")),
-                (Capability::Idle, Tells::If("with power/cpu_idle")),
-                (Capability::Frequency, Tells::If("with power/cpu_frequency")),
-                (Capability::Parking, Tells::If("with cpuhp/cpuhp_enter and cpuhp_exit, or sched/sched_cpu_hotplug")),
-                (Capability::Irq, Tells::If("with irq/*")),
-                (Capability::Marks, Tells::If("with track events, or ftrace/print (atrace)")),
-                (Capability::Frames, Tells::If("with the data source android.surfaceflinger.frametimeline")),
-                (Capability::Losses, Tells::Yes),
+                (Capability::Waking, Availability::If("with sched/sched_waking")),
+                (Capability::Wakeup, Availability::If("with sched/sched_wakeup")),
+                (Capability::Processes, Availability::If("with the data source linux.process_stats")),
+                (Capability::Priority, Availability::If("with switches")),
+                (Capability::Settings, Availability::If("written by corewise export --to perfetto")),
+                (Capability::IdealCpu, Availability::If("written by corewise export --to perfetto")),
+                (Capability::Idle, Availability::If("with power/cpu_idle")),
+                (Capability::Frequency, Availability::If("with power/cpu_frequency")),
+                (
+                    Capability::Parking,
+                    Availability::If("with cpuhp/cpuhp_enter and cpuhp_exit, or sched/sched_cpu_hotplug"),
+                ),
+                (Capability::Irq, Availability::If("with irq/*")),
+                (Capability::Marks, Availability::If("with track events, or ftrace/print (atrace)")),
+                (Capability::Frames, Availability::If("with the data source android.surfaceflinger.frametimeline")),
+                (Capability::Losses, Availability::Yes),
                 (
                     Capability::Topology,
-                    Tells::If("with the data source linux.system_info (capacities, highest frequencies)"),
+                    Availability::If("with the data source linux.system_info (capacities, highest frequencies)"),
                 ),
             ],
             cannot: &[
-                "which CPUs a thread may use",
-                "what the kernel charged a thread for running",
-                "callchains: perf samples and heap profiles are left out",
-                "whom a packed switch (compact_sched) left, at a CPU's first one and after a loss; broken links between them",
+                "thread affinity",
+                "the run time that the kernel charged to a thread",
+                "callchains (perf samples and heap profiles are not read)",
+                "the previous thread of a CPU's first compact switch (compact_sched), also after a loss; inconsistent switches",
             ],
         }
     }
@@ -101,18 +105,18 @@ impl Importer for Perfetto {
         let mut packets = 0;
         while !rest.is_empty() {
             if varint(&mut rest) != Some(10) {
-                // The last one may be cut by the end of what is seen here.
+                // The last packet may be cut off by the end of the bytes given here.
                 return if rest.is_empty() { found(packets) } else { Sniff::No };
             }
             let Some(length) = varint(&mut rest).and_then(|n| usize::try_from(n).ok()) else { return found(packets) };
-            let whole = length <= rest.len();
-            let (body, behind) = rest.split_at(length.min(rest.len()));
-            match plausible(body, whole) {
+            let complete = length <= rest.len();
+            let (body, next) = rest.split_at(length.min(rest.len()));
+            match is_trace_packet(body, complete) {
                 Some(true) => packets += 1,
                 Some(false) => {}
                 None => return Sniff::No,
             }
-            rest = behind;
+            rest = next;
         }
         found(packets)
     }
@@ -121,16 +125,18 @@ impl Importer for Perfetto {
         let mut from: Box<dyn Read + Send + 'a> = match from {
             Input::File(file) => Box::new(file),
             Input::Pipe(pipe) => pipe,
-            Input::Folder(_) => return Err(Fatal::new("a folder is no Perfetto trace", 0)),
+            Input::Folder(_) => {
+                return Err(Fatal::new("this is a folder, not a Perfetto trace: give the trace file itself", 0));
+            }
         };
         let mut head = Vec::new();
-        if let Err(error) = from.by_ref().take(AHEAD).read_to_end(&mut head) {
-            return Err(Fatal::new(format!("cannot read: {error}"), head.len() as u64));
+        if let Err(error) = from.by_ref().take(PREFACE_SIZE).read_to_end(&mut head) {
+            return Err(Fatal::new(format!("cannot read the file: {error}"), head.len() as u64));
         }
         let preface = Preface::read(Packets::new(Box::new(head.as_slice())));
         let mut facts = facts(&preface);
         if let Some(own) = preface.own.clone() {
-            own.put(&mut facts);
+            own.apply(&mut facts);
         }
         let packets = Packets::new(Box::new(Cursor::new(head).chain(from)));
         Ok(Opened { facts, streams: vec![Box::new(PerfettoStream::new(packets, &preface))] })
@@ -141,19 +147,19 @@ fn found(packets: usize) -> Sniff {
     if packets > 0 { Sniff::Yes } else { Sniff::No }
 }
 
-/// Whether a packet has the fields of a `TracePacket`, each of its kind: `None` where it cannot be one, false where it
-/// says nothing either way.
-fn plausible(body: &[u8], whole: bool) -> Option<bool> {
+/// Whether a packet has the fields of a `TracePacket`, with their types: `None` if it cannot be one, `false` if that is
+/// undecided.
+fn is_trace_packet(body: &[u8], complete: bool) -> Option<bool> {
     let mut known = false;
     let mut fields = Fields::of(body);
     loop {
         let cut = fields.peek();
         match fields.next() {
             Ok(None) => return Some(known),
-            // The packet is longer than what is seen of it, and so may this field be.
-            Err(_) if !whole => return Some(known || matches!(cut, Some((1 | 2 | 6 | 33 | 45 | 50 | 67, true)))),
+            // The packet is longer than the bytes given, so this field may be cut off.
+            Err(_) if !complete => return Some(known || matches!(cut, Some((1 | 2 | 6 | 33 | 45 | 50 | 67, true)))),
             Err(_) => return None,
-            // Times, sequences, flags and clocks are numbers; all that a packet carries are messages.
+            // Times, sequences, flags and clocks are numbers; the contents of packets are messages.
             Ok(Some((3 | 8 | 10 | 13 | 41 | 42 | 58 | 79 | 87, Value::Number(_)))) => known = true,
             Ok(Some((1 | 2 | 6 | 11 | 12 | 33..=36 | 45 | 50 | 59 | 60 | 67 | 69, Value::Bytes(_)))) => known = true,
             Ok(Some((1..=3 | 6 | 8 | 10..=13 | 33..=36 | 41 | 42 | 45 | 50 | 58..=60 | 79 | 87, _))) => return None,
@@ -165,13 +171,13 @@ fn plausible(body: &[u8], whole: bool) -> Option<bool> {
 
 fn facts(preface: &Preface) -> Facts {
     let left_out = |name: &str| {
-        let asked = preface.asked.as_ref()?;
-        let named = |n: &String| n == name || n.rsplit('/').next() == Some(name);
-        // Asked for is not yet enabled: not every kernel has every event.
-        (!asked.iter().any(named)).then_some(false)
+        let requested = preface.requested.as_ref()?;
+        let same_name = |n: &String| n == name || n.rsplit('/').next() == Some(name);
+        // A requested event is not necessarily enabled: not every kernel has every event.
+        (!requested.iter().any(same_name)).then_some(false)
     };
     let (has_waking, has_wakeup) = (left_out("sched_waking"), left_out("sched_wakeup"));
-    let mut lacks = vec!["Which CPUs a thread may use is not in a Perfetto trace.".to_owned()];
+    let mut lacks = vec!["A Perfetto trace does not contain thread affinity.".to_owned()];
     if !preface.kernel && left_out("sched_switch").is_some() {
         lacks.push(
             "No context switches were recorded: add sched/sched_switch and sched/sched_waking to ftrace_config."
@@ -183,7 +189,8 @@ fn facts(preface: &Preface) -> Facts {
     }
     if preface.release.is_empty() {
         lacks.push(
-            "The kernel's release is not told: state numbers are read as those of Linux 4.14 and later.".to_owned(),
+            "The kernel release was not recorded: thread states are read as written by Linux 4.14 and later."
+                .to_owned(),
         );
     }
     Facts {
@@ -205,6 +212,6 @@ fn clock_name(clock: u32) -> String {
         clocks::MONOTONIC => "CLOCK_MONOTONIC".to_owned(),
         5 => "CLOCK_MONOTONIC_RAW".to_owned(),
         clocks::BOOTTIME => "CLOCK_BOOTTIME".to_owned(),
-        other => format!("Perfetto's clock {other}"),
+        other => format!("Perfetto clock {other}"),
     }
 }

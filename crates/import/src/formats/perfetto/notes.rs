@@ -1,23 +1,24 @@
-//! What `corewise export --to perfetto` says beside the kernel's events, so that a trace comes back as it went: the header of
-//! `crates/export/src/formats/perfetto/mod.rs` is the specification. Other programs' traces have none of this.
+//! The data that `corewise export --to perfetto` adds to the kernel's events, so that a trace can be read back without
+//! loss. The header of `crates/export/src/formats/perfetto/mod.rs` is the specification. Other programs' traces do not
+//! contain it.
 
-use super::wire::{Broken, Fields};
+use super::wire::{Fields, Malformed};
 use crate::tracepoint::Names;
 use ingest::Facts;
 use model::{
-    Batch, Clock, CpuId, Donor, InheritedPriority, LossSpan, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio, Seen,
-    SeenState, StackId, Switch, SwitchOut, Tid, Wake, WakeKind, What,
+    Batch, Clock, CpuId, Donor, EventKind, InheritedPriority, LossSpan, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio,
+    SnapshotEntry, SnapshotState, StackId, Switch, SwitchOut, Tid, Wake, WakeKind,
 };
 use topology::Machine;
 
-/// The name of the instant whose annotations tell of the trace.
+/// The name of the instant whose annotations describe the trace.
 const ABOUT: &[u8] = b"about this trace";
-/// No machine has more CPUs.
-const MOST_CPUS: usize = 1 << 14;
-/// What its names begin with.
+/// The maximum number of CPUs.
+const MAX_CPUS: usize = 1 << 14;
+/// The prefix of the annotations' names.
 const PREFIX: &[u8] = b"corewise.";
 
-/// What corewise says of the trace that it wrote.
+/// The facts about a trace that corewise wrote.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Own {
     begin: Option<Ns>,
@@ -33,28 +34,28 @@ pub(super) struct Own {
 }
 
 impl Own {
-    /// Of a track event, if it is that one.
-    pub(super) fn of(track_event: &[u8]) -> Result<Option<Self>, Broken> {
-        let (mut own, mut named, mut told) = (Self::default(), false, false);
+    /// Reads a track event, if it is the one that describes the trace.
+    pub(super) fn of(track_event: &[u8]) -> Result<Option<Self>, Malformed> {
+        let (mut own, mut is_about, mut found) = (Self::default(), false, false);
         let mut fields = Fields::of(track_event);
         while let Some((field, value)) = fields.next()? {
             match field {
-                4 => told |= own.annotation(value.bytes())?,
-                23 => named = value.bytes() == ABOUT,
+                4 => found |= own.annotation(value.bytes())?,
+                23 => is_about = value.bytes() == ABOUT,
                 _ => {}
             }
         }
-        Ok((named && told).then_some(own))
+        Ok((is_about && found).then_some(own))
     }
 
-    fn annotation(&mut self, message: &[u8]) -> Result<bool, Broken> {
-        let (mut name, mut yes, mut number, mut words) = (&[][..], false, 0, &[][..]);
+    fn annotation(&mut self, message: &[u8]) -> Result<bool, Malformed> {
+        let (mut name, mut flag, mut number, mut text) = (&[][..], false, 0, &[][..]);
         let mut fields = Fields::of(message);
         while let Some((field, value)) = fields.next()? {
             match field {
-                2 => yes = value.number() == 1,
+                2 => flag = value.number() == 1,
                 4 => number = value.number().cast_signed(),
-                6 => words = value.bytes(),
+                6 => text = value.bytes(),
                 10 => name = value.bytes(),
                 _ => {}
             }
@@ -62,25 +63,25 @@ impl Own {
         let Some(name) = name.strip_prefix(PREFIX) else { return Ok(false) };
         match name {
             b"begin" => self.begin = Some(Ns(number)),
-            b"clock" => self.clock = String::from_utf8_lossy(words).into_owned(),
-            b"has_waking" => self.has_waking = Some(yes),
-            b"has_wakeup" => self.has_wakeup = Some(yes),
-            b"has_charges" => self.has_charges = yes,
-            b"has_yields" => self.has_yields = yes,
-            b"whole_machine" => self.whole_machine = yes,
+            b"clock" => self.clock = String::from_utf8_lossy(text).into_owned(),
+            b"has_waking" => self.has_waking = Some(flag),
+            b"has_wakeup" => self.has_wakeup = Some(flag),
+            b"has_charges" => self.has_charges = flag,
+            b"has_yields" => self.has_yields = flag,
+            b"whole_machine" => self.whole_machine = flag,
             b"focus" => self.focus = i32::try_from(number).ok(),
-            b"machine" => self.machine = serde_json::from_slice(words).ok(),
+            b"machine" => self.machine = serde_json::from_slice(text).ok(),
             b"online" => {
-                let words = String::from_utf8_lossy(words);
-                self.online = words.split(',').filter_map(|w| w.parse().ok()).map(CpuId).take(MOST_CPUS).collect();
+                let text = String::from_utf8_lossy(text);
+                self.online = text.split(',').filter_map(|w| w.parse().ok()).map(CpuId).take(MAX_CPUS).collect();
             }
             _ => {}
         }
         Ok(true)
     }
 
-    /// Puts it in the place of what the format alone would say.
-    pub(super) fn put(self, facts: &mut Facts) {
+    /// Replaces the facts that are derived from the format alone.
+    pub(super) fn apply(self, facts: &mut Facts) {
         (facts.begin, facts.clock, facts.focus) = (self.begin, self.clock, self.focus);
         (facts.has_waking, facts.has_wakeup) = (self.has_waking, self.has_wakeup);
         (facts.has_charges, facts.whole_machine) = (self.has_charges, self.whole_machine);
@@ -90,12 +91,12 @@ impl Own {
     }
 }
 
-/// A generic event of the kernel's (`ftrace/generic.proto`).
+/// A generic kernel event (`ftrace/generic.proto`) with corewise's data.
 #[derive(Clone, Copy)]
 pub(super) struct Note<'a>(&'a [u8]);
 
-/// A field's value.
-enum Told<'a> {
+/// The value of a field.
+enum FieldValue<'a> {
     Int(i64),
     Text(&'a [u8]),
 }
@@ -115,36 +116,37 @@ impl<'a> Note<'a> {
         &[]
     }
 
-    fn field(self, wanted: &str) -> Option<Told<'a>> {
+    fn field(self, wanted: &str) -> Option<FieldValue<'a>> {
         let mut fields = Fields::of(self.0);
         while let Ok(Some((field, value))) = fields.next() {
-            let (mut name, mut told) = (&[][..], None);
+            let (mut name, mut found) = (&[][..], None);
             let mut inner = Fields::of(if field == 2 { value.bytes() } else { &[] });
             while let Ok(Some((field, value))) = inner.next() {
                 match field {
                     1 => name = value.bytes(),
-                    3 => told = Some(Told::Text(value.bytes())),
-                    4 => told = Some(Told::Int(value.number().cast_signed())),
+                    3 => found = Some(FieldValue::Text(value.bytes())),
+                    4 => found = Some(FieldValue::Int(value.number().cast_signed())),
                     _ => {}
                 }
             }
             if name == wanted.as_bytes() {
-                return told;
+                return found;
             }
         }
         None
     }
 
     fn int(self, name: &str) -> Option<i64> {
-        if let Told::Int(v) = self.field(name)? { Some(v) } else { None }
+        if let FieldValue::Int(v) = self.field(name)? { Some(v) } else { None }
     }
 
     fn text(self, name: &str) -> Option<&'a [u8]> {
-        if let Told::Text(v) = self.field(name)? { Some(v) } else { None }
+        if let FieldValue::Text(v) = self.field(name)? { Some(v) } else { None }
     }
 
-    fn letter(self) -> u8 {
-        self.text("letter").and_then(|l| l.first().copied()).unwrap_or(b'?')
+    fn state_letter(self) -> u8 {
+        let former = || self.text("letter"); // former name
+        self.text("state_letter").or_else(former).and_then(|l| l.first().copied()).unwrap_or(b'?')
     }
 
     fn out(self) -> Option<SwitchOut> {
@@ -157,7 +159,7 @@ impl<'a> Note<'a> {
             b"gave_way" => SwitchOut::GaveWay,
             b"blocked" => SwitchOut::Blocked,
             b"exited" => SwitchOut::Exited,
-            _ => SwitchOut::Untold,
+            _ => SwitchOut::NotRecorded,
         })
     }
 
@@ -177,27 +179,27 @@ impl<'a> Note<'a> {
         self.int(name).and_then(|v| i16::try_from(v).ok()).into()
     }
 
-    fn ns(self, name: &str, untold: Ns) -> Ns {
-        self.int(name).map_or(untold, Ns)
+    fn ns(self, name: &str, absent: Ns) -> Ns {
+        self.int(name).map_or(absent, Ns)
     }
 
-    fn charged(self) -> MaybeNs {
+    fn exec_time(self) -> MaybeNs {
         self.int("exec").map(Ns).into()
     }
 
-    /// Whether the switch behind it is for the eye only.
-    pub(super) fn shown(self) -> bool {
+    /// Whether the switch after it is for display only.
+    pub(super) fn display_only(self) -> bool {
         self.int("shown") == Some(1)
     }
 
-    /// What it says of the switch behind it.
+    /// Completes the switch after it.
     pub(super) fn amend(self, switch: &mut Switch) {
-        switch.prev_exec = self.charged();
+        switch.prev_exec = self.exec_time();
         if let Some(state) = self.int("state") {
             switch.prev_state = state as u32;
         }
         if let Some(out) = self.out() {
-            (switch.out, switch.letter) = (out, self.letter());
+            (switch.out, switch.state_letter) = (out, self.state_letter());
         }
         if self.int("prev") == Some(-1) {
             (switch.prev, switch.prev_name) = (Tid::UNKNOWN, NameId::NONE);
@@ -207,7 +209,7 @@ impl<'a> Note<'a> {
         }
     }
 
-    fn nowhere(self) -> Switch {
+    fn switch_without_cpu(self) -> Switch {
         Switch {
             prev: self.tid("prev"),
             next: self.tid("next"),
@@ -217,53 +219,53 @@ impl<'a> Note<'a> {
             prev_state: self.int("state").unwrap_or(0) as u32,
             prev_prio: self.prio("prev_prio"),
             next_prio: self.prio("next_prio"),
-            out: self.out().unwrap_or(SwitchOut::Untold),
-            letter: self.letter(),
-            prev_exec: self.charged(),
+            out: self.out().unwrap_or(SwitchOut::NotRecorded),
+            state_letter: self.state_letter(),
+            prev_exec: self.exec_time(),
         }
     }
 
-    fn seen(self, names: &mut Names, out: &mut Batch) -> Seen {
-        Seen {
+    fn snapshot(self, names: &mut Names, out: &mut Batch) -> SnapshotEntry {
+        SnapshotEntry {
             tid: self.tid("pid"),
             pid: self.pid("tgid"),
             name: self.text("name").map_or(NameId::NONE, |n| names.id(n, out)),
             state: match self.text("state") {
-                Some(b"running") => SeenState::Running,
-                Some(b"ready") => SeenState::Ready,
-                Some(b"exited") => SeenState::Exited,
-                _ => SeenState::Blocked,
+                Some(b"running") => SnapshotState::Running,
+                Some(b"ready") => SnapshotState::Ready,
+                Some(b"exited") => SnapshotState::Exited,
+                _ => SnapshotState::Blocked,
             },
-            letter: self.letter(),
+            state_letter: self.state_letter(),
             cpu: self.cpu("cpu").unwrap_or(CpuId::UNKNOWN),
-            exec: self.charged(),
+            exec: self.exec_time(),
         }
     }
 
-    /// What a note that stands for itself says.
-    pub(super) fn what(self, names: &mut Names, out: &mut Batch) -> What {
+    /// Returns the event of a note that is not about another event.
+    pub(super) fn event(self, names: &mut Names, out: &mut Batch) -> EventKind {
         let tid = || self.tid("pid");
         match self.name() {
-            b"corewise_switch_nowhere" => What::Switch(self.nowhere()),
-            b"corewise_woken" => What::Wake(Wake {
+            b"corewise_switch_nowhere" => EventKind::Switch(self.switch_without_cpu()),
+            b"corewise_woken" => EventKind::Wake(Wake {
                 tid: tid(),
                 name: NameId::NONE,
-                kind: WakeKind::WakeupTold,
+                kind: WakeKind::WakeupAtSwitchIn,
                 target: self.cpu("target_cpu"),
                 waker: self.tid("waker"),
                 prio: self.prio("prio"),
                 stamp: self.ns("stamp", Ns::MIN),
             }),
-            b"corewise_seen" => What::Seen(self.seen(names, out)),
-            b"corewise_current" => What::Current { tid: tid() },
-            b"corewise_charge" => What::Charge { tid: tid(), ns: self.ns("ns", Ns::ZERO) },
-            b"corewise_priority" => What::Priority {
+            b"corewise_seen" => EventKind::Snapshot(self.snapshot(names, out)),
+            b"corewise_current" => EventKind::Current { tid: tid() },
+            b"corewise_charge" => EventKind::Charge { tid: tid(), ns: self.ns("ns", Ns::ZERO) },
+            b"corewise_priority" => EventKind::Priority {
                 tid: tid(),
                 prio: self.prio("prio"),
                 policy: self.int("policy").and_then(|v| i8::try_from(v).ok()).filter(|policy| *policy != -1),
                 nice: self.int("nice").and_then(|v| i8::try_from(v).ok()).filter(|nice| *nice != i8::MIN),
             },
-            b"corewise_inherit" => What::Inherit {
+            b"corewise_inherit" => EventKind::Inherit {
                 tid: tid(),
                 priority: InheritedPriority {
                     donor: match self.int("donor") {
@@ -277,18 +279,18 @@ impl<'a> Note<'a> {
             },
             b"corewise_affinity" => {
                 let cpus = self.text("cpus").map_or(NameId::NONE, |n| names.id(n, out));
-                What::Affinity { tid: tid(), cpus }
+                EventKind::Affinity { tid: tid(), cpus }
             }
             b"corewise_cgroup" => {
                 let path = self.text("path").filter(|p| !p.is_empty()).map_or(NameId::NONE, |n| names.id(n, out));
-                What::Cgroup { tid: tid(), id: self.int("id").unwrap_or(0).cast_unsigned(), path }
+                EventKind::Cgroup { tid: tid(), id: self.int("id").unwrap_or(0).cast_unsigned(), path }
             }
             b"corewise_cgroup_limits" => {
                 let mut name = |field| {
-                    let told = self.text(field).filter(|t| !t.is_empty());
-                    told.map_or(NameId::NONE, |text| names.id(text, out))
+                    let value = self.text(field).filter(|t| !t.is_empty());
+                    value.map_or(NameId::NONE, |text| names.id(text, out))
                 };
-                What::CgroupLimits {
+                EventKind::CgroupLimits {
                     id: self.int("id").unwrap_or(0).cast_unsigned(),
                     path: name("path"),
                     cpus: name("cpus"),
@@ -297,31 +299,36 @@ impl<'a> Note<'a> {
                     weight: self.int("weight").and_then(|w| u16::try_from(w).ok()).filter(|weight| *weight > 0),
                 }
             }
-            b"corewise_cgroup_stat" => What::CgroupStat {
+            b"corewise_cgroup_stat" => EventKind::CgroupStat {
                 id: self.int("id").unwrap_or(0).cast_unsigned(),
                 periods: self.int("periods").unwrap_or(0),
                 throttled: self.int("throttled").unwrap_or(0),
                 time: self.ns("time", Ns::ZERO),
             },
-            b"corewise_yield" => What::Yield { tid: tid(), begins: self.int("begins") == Some(1) },
-            b"corewise_throttle" => What::Throttle {
+            b"corewise_yield" => EventKind::Yield { tid: tid(), begins: self.int("begins") == Some(1) },
+            b"corewise_throttle" => EventKind::Throttle {
                 tid: Some(tid()).filter(|tid| *tid != Tid::IDLE),
                 begins: self.int("begins") == Some(1),
             },
             b"corewise_sched_attr" => {
                 let clamp = |field| self.int(field).and_then(|v| u16::try_from(v).ok());
                 let prio = self.prio("prio");
-                What::SchedAttr { tid: tid(), prio, uclamp_min: clamp("uclamp_min"), uclamp_max: clamp("uclamp_max") }
+                EventKind::SchedAttr {
+                    tid: tid(),
+                    prio,
+                    uclamp_min: clamp("uclamp_min"),
+                    uclamp_max: clamp("uclamp_max"),
+                }
             }
-            b"corewise_ideal_cpu" => What::IdealCpu { tid: tid(), cpu: self.cpu("cpu") },
-            b"corewise_parking" => What::Parking {
+            b"corewise_ideal_cpu" => EventKind::IdealCpu { tid: tid(), cpu: self.cpu("cpu") },
+            b"corewise_parking" => EventKind::Parking {
                 of: self.cpu("cpu_id").unwrap_or(CpuId::UNKNOWN),
                 parked: self.int("parked") == Some(1),
             },
             b"corewise_inner" => {
-                What::Inner { tid: tid(), inner_tid: self.tid("inner_tid"), inner_pid: self.pid("inner_pid") }
+                EventKind::Inner { tid: tid(), inner_tid: self.tid("inner_tid"), inner_pid: self.pid("inner_pid") }
             }
-            b"corewise_steal" => What::Steal { total: self.ns("total", Ns::ZERO) },
+            b"corewise_steal" => EventKind::Steal { total: self.ns("total", Ns::ZERO) },
             b"corewise_clock" => {
                 let which = match self.text("which") {
                     Some(b"monotonic") => Clock::Monotonic,
@@ -330,15 +337,15 @@ impl<'a> Note<'a> {
                     Some(b"tsc") => Clock::Tsc,
                     _ => Clock::Perf,
                 };
-                What::Clock { which, reading: self.int("reading").unwrap_or(0) }
+                EventKind::Clock { which, reading: self.int("reading").unwrap_or(0) }
             }
-            b"corewise_loss" => What::Loss(LossSpan {
+            b"corewise_loss" => EventKind::Loss(LossSpan {
                 from: self.int("from").map(Ns).into(),
                 to: self.int("to").map(Ns).into(),
                 cpu: self.cpu("cpu"),
                 events: self.int("events").map_or(MaybeCount::UNKNOWN, MaybeCount::new),
             }),
-            _ => What::Sample,
+            _ => EventKind::Sample,
         }
     }
 }

@@ -1,15 +1,16 @@
-//! From bytes to packets: `Trace.packet` is field 1 of the file's only message (`protos/perfetto/trace/trace.proto`), so a
-//! trace is a row of (tag, length, packet). Packets may stand zlib-compressed within one (`compressed_packets`).
+//! Splits bytes into packets: `Trace.packet` is field 1 of the file's only message
+//! (`protos/perfetto/trace/trace.proto`), so a trace is a sequence of (tag, length, packet). A packet may contain
+//! zlib-compressed packets (`compressed_packets`).
 
 use super::wire::{Fields, Value, varint};
 use flate2::read::ZlibDecoder;
-use ingest::{Fatal, Ledger, Trouble};
+use ingest::{Anomaly, Fatal, Ledger};
 use std::io::{ErrorKind, Read};
 
-/// A larger packet is skipped: the largest that the service writes are some megabytes.
-const LARGEST: u64 = 64 << 20;
-/// What is asked of the source at once.
-const READ: usize = 1 << 20;
+/// The maximum size of a packet; larger ones are skipped. The largest that the service writes have some megabytes.
+const MAX_PACKET: u64 = 64 << 20;
+/// The number of bytes read in one call.
+const READ_SIZE: usize = 1 << 20;
 /// `TracePacket.compressed_packets`.
 const COMPRESSED: u32 = 50;
 
@@ -17,26 +18,26 @@ const COMPRESSED: u32 = 50;
 pub(super) struct Packets<'a> {
     from: Box<dyn Read + Send + 'a>,
     buffer: Vec<u8>,
-    /// What of the buffer is not read yet, and where in the source that begins.
+    /// The range of the buffer that is not read yet, and the offset of its start in the source.
     start: usize,
     end: usize,
     offset: u64,
     ended: bool,
-    /// Packets that were unpacked, how many of their bytes are read, and where they stood.
+    /// Unpacked packets, the number of their bytes already read, and the offset of the packet that contained them.
     unpacked: Vec<u8>,
     unpacked_at: usize,
     unpacked_from: u64,
 }
 
-/// A packet and where it stands; one that was compressed stands where its wrapping does.
+/// A packet and its offset. A compressed packet has the offset of the packet that contains it.
 pub(super) struct Packet<'b> {
     pub(super) body: &'b [u8],
     pub(super) offset: u64,
 }
 
-/// What stands next at the top of the trace.
+/// What is next at the top level of the trace.
 enum Next {
-    /// A packet: where in the buffer, and where in the source.
+    /// A packet: its place in the buffer, and its offset in the source.
     Packet(std::ops::Range<usize>, u64),
     Skipped,
     End,
@@ -57,7 +58,7 @@ impl<'a> Packets<'a> {
         }
     }
 
-    /// The next packet; `None` at the end.
+    /// Returns the next packet; `None` at the end.
     pub(super) fn next(&mut self, bad: &mut dyn Ledger) -> Result<Option<Packet<'_>>, Fatal> {
         loop {
             if let Some(range) = self.next_unpacked(bad) {
@@ -77,14 +78,14 @@ impl<'a> Packets<'a> {
         }
     }
 
-    /// Where the next of the unpacked packets lies.
+    /// Returns the place of the next unpacked packet.
     fn next_unpacked(&mut self, bad: &mut dyn Ledger) -> Option<std::ops::Range<usize>> {
         while self.unpacked_at < self.unpacked.len() {
             let mut rest = &self.unpacked[self.unpacked_at..];
             let tag = varint(&mut rest);
             let length = varint(&mut rest).and_then(|n| usize::try_from(n).ok()).filter(|n| *n <= rest.len());
             let (Some(10), Some(length)) = (tag, length) else {
-                bad.trouble("compressed packets that are damaged", self.unpacked_from, Trouble::Lost);
+                bad.anomaly("compressed packets are damaged", self.unpacked_from, Anomaly::Lost);
                 break;
             };
             let begin = self.unpacked.len() - rest.len();
@@ -93,7 +94,7 @@ impl<'a> Packets<'a> {
             if compressed(&self.unpacked[body.clone()]).is_none() {
                 return Some(body);
             }
-            bad.trouble("compressed packets within compressed packets", self.unpacked_from, Trouble::Lost);
+            bad.anomaly("compressed packets contain compressed packets", self.unpacked_from, Anomaly::Lost);
         }
         self.unpacked.clear();
         self.unpacked_at = 0;
@@ -102,7 +103,7 @@ impl<'a> Packets<'a> {
 
     fn next_plain(&mut self, bad: &mut dyn Ledger) -> Result<Next, Fatal> {
         self.fill(20)?; // the longest tag and length
-        let here = self.offset;
+        let offset = self.offset;
         let mut rest = &self.buffer[self.start..self.end];
         let before = rest.len();
         if before == 0 {
@@ -113,33 +114,33 @@ impl<'a> Packets<'a> {
             if cut {
                 return Ok(self.cut_off(bad));
             }
-            return Err(Fatal::new("no packet begins here: the file is damaged", here));
+            return Err(Fatal::new("no packet starts here: the file is damaged", offset));
         };
-        // A number at the top of the trace has no size.
+        // A number at the top level of the trace has no size.
         let size = match tag & 7 {
             0 => 0,
             2 => size,
-            _ => return Err(Fatal::new("no packet begins here: the file is damaged", here)),
+            _ => return Err(Fatal::new("no packet starts here: the file is damaged", offset)),
         };
         let head = before - rest.len();
-        if size > LARGEST {
-            bad.trouble("a packet of more than 64 MiB was skipped", here, Trouble::Lost);
+        if size > MAX_PACKET {
+            bad.anomaly("a packet of more than 64 MiB was skipped", offset, Anomaly::Lost);
             self.take(head);
             self.skip(size)?;
             return Ok(Next::Skipped);
         }
-        let whole = head + usize::try_from(size).unwrap_or(usize::MAX);
-        self.fill(whole)?;
-        if self.end - self.start < whole {
+        let total = head + usize::try_from(size).unwrap_or(usize::MAX);
+        self.fill(total)?;
+        if self.end - self.start < total {
             return Ok(self.cut_off(bad));
         }
-        let body = self.start + head..self.start + whole;
-        self.take(whole);
-        Ok(if tag == 10 { Next::Packet(body, here) } else { Next::Skipped })
+        let body = self.start + head..self.start + total;
+        self.take(total);
+        Ok(if tag == 10 { Next::Packet(body, offset) } else { Next::Skipped })
     }
 
     fn cut_off(&mut self, bad: &mut dyn Ledger) -> Next {
-        bad.trouble("a packet cut off by the end of the file", self.offset, Trouble::Lost);
+        bad.anomaly("a packet is cut off by the end of the file", self.offset, Anomaly::Lost);
         self.take(self.end - self.start);
         Next::End
     }
@@ -149,43 +150,43 @@ impl<'a> Packets<'a> {
         self.offset += count as u64;
     }
 
-    /// Goes past bytes that nobody needs to see.
+    /// Skips bytes.
     fn skip(&mut self, mut size: u64) -> Result<(), Fatal> {
         while size > 0 {
             self.fill(1)?;
-            let here = usize::try_from(size).unwrap_or(usize::MAX).min(self.end - self.start);
-            if here == 0 {
+            let available = usize::try_from(size).unwrap_or(usize::MAX).min(self.end - self.start);
+            if available == 0 {
                 break;
             }
-            self.take(here);
-            size -= here as u64;
+            self.take(available);
+            size -= available as u64;
         }
         Ok(())
     }
 
-    /// Sees to it that so many bytes are in the buffer, as far as the source has them. The buffer grows with what came,
-    /// not with what a length claims.
+    /// Fills the buffer to this many bytes, if the source has them. The buffer grows with the bytes that were read, not
+    /// with a length that the file states.
     fn fill(&mut self, wanted: usize) -> Result<(), Fatal> {
         while self.end - self.start < wanted && !self.ended {
             if self.start > 0 {
                 self.buffer.copy_within(self.start..self.end, 0);
                 (self.start, self.end) = (0, self.end - self.start);
             }
-            if self.buffer.len() < self.end + READ {
-                self.buffer.resize(self.end + READ, 0);
+            if self.buffer.len() < self.end + READ_SIZE {
+                self.buffer.resize(self.end + READ_SIZE, 0);
             }
             match self.from.read(&mut self.buffer[self.end..]) {
                 Ok(0) => self.ended = true,
                 Ok(count) => self.end += count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(Fatal::new(format!("cannot read on: {error}"), self.offset)),
+                Err(error) => return Err(Fatal::new(format!("cannot read the file: {error}"), self.offset)),
             }
         }
         Ok(())
     }
 }
 
-/// The compressed packets of a packet that has some.
+/// Returns the compressed packets of a packet that contains some.
 fn compressed(packet: &[u8]) -> Option<&[u8]> {
     let mut fields = Fields::of(packet);
     while let Ok(Some((field, value))) = fields.next() {
@@ -198,7 +199,7 @@ fn compressed(packet: &[u8]) -> Option<&[u8]> {
 
 fn unpack(packed: &[u8], to: &mut Vec<u8>, offset: u64, bad: &mut dyn Ledger) {
     to.clear();
-    if ZlibDecoder::new(packed).take(LARGEST).read_to_end(to).is_err() || to.len() as u64 == LARGEST {
-        bad.trouble("compressed packets that are damaged, or larger than 64 MiB", offset, Trouble::Lost);
+    if ZlibDecoder::new(packed).take(MAX_PACKET).read_to_end(to).is_err() || to.len() as u64 == MAX_PACKET {
+        bad.anomaly("compressed packets are damaged, or larger than 64 MiB", offset, Anomaly::Lost);
     }
 }

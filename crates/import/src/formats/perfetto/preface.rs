@@ -1,16 +1,16 @@
-//! What a trace says of itself before, or among, its first events: `TraceConfig`, `SystemInfo`, `CpuInfo`,
+//! The facts in a trace before or among its first events: `TraceConfig`, `SystemInfo`, `CpuInfo`,
 //! `ClockSnapshot.primary_trace_clock` (`protos/perfetto/{config,trace/system_info}`).
 
 use super::clocks::BOOTTIME;
 use super::notes::Own;
 use super::packets::Packets;
-use super::wire::{Broken, Fields};
+use super::wire::{Fields, Malformed};
 use model::CpuId;
 use topology::{Cpu, Machine};
 
-/// Text fields, and CPUs, that are kept; a hostile file must not fill the memory.
-const MOST: usize = 1 << 12;
-/// Data sources that tell nothing of programs.
+/// The maximum number of bytes of a text, and of CPUs and events kept, so that a hostile file cannot exhaust memory.
+const MAX_KEPT: usize = 1 << 12;
+/// Data sources that contain no events of programs.
 const NO_PROGRAMS: [&str; 6] = [
     "linux.",
     "android.log",
@@ -20,34 +20,34 @@ const NO_PROGRAMS: [&str; 6] = [
     "android.system_property",
 ];
 
-/// What was found.
+/// The facts that were found.
 pub(super) struct Preface {
-    /// The kernel's release; empty where not told.
+    /// The kernel release; empty if not recorded.
     pub(super) release: String,
-    /// The clock that the trace's times are on.
+    /// The clock of the trace's times.
     pub(super) clock: u32,
-    /// Whether programs' own events may be in it.
+    /// Whether the trace may contain events of programs.
     pub(super) programs: bool,
-    /// The kernel events asked for; `None` where not told, or told in other words than their names.
-    pub(super) asked: Option<Vec<String>>,
+    /// The requested kernel events; `None` if they were not recorded, or not requested by name.
+    pub(super) requested: Option<Vec<String>>,
     pub(super) about: Vec<(String, String)>,
     pub(super) cpus: Vec<Cpu>,
     pub(super) arch: Option<String>,
-    /// Whether any kernel event was met.
+    /// Whether there is a kernel event.
     pub(super) kernel: bool,
-    /// What corewise says of a trace that it wrote.
+    /// The facts about a trace that corewise wrote.
     pub(super) own: Option<Own>,
     config: bool,
 }
 
 impl Preface {
-    /// Reads the first packets; what is damaged among them is told when it is read again.
+    /// Reads the first packets. Damaged ones are reported when the packets are read again.
     pub(super) fn read(mut packets: Packets<'_>) -> Self {
         let mut preface = Self {
             release: String::new(),
             clock: BOOTTIME,
             programs: false,
-            asked: None,
+            requested: None,
             about: Vec::new(),
             cpus: Vec::new(),
             arch: None,
@@ -55,15 +55,15 @@ impl Preface {
             own: None,
             config: false,
         };
-        while let Ok(Some(packet)) = packets.next(&mut ingest::Troubles::default()) {
-            // The parts before a damaged one were good.
+        while let Ok(Some(packet)) = packets.next(&mut ingest::Anomalies::default()) {
+            // The parts before a damaged one are valid.
             let _ = preface.learn(packet.body);
         }
         preface.programs |= !preface.config;
         preface
     }
 
-    fn learn(&mut self, packet: &[u8]) -> Result<(), Broken> {
+    fn learn(&mut self, packet: &[u8]) -> Result<(), Malformed> {
         let mut fields = Fields::of(packet);
         while let Some((field, value)) = fields.next()? {
             match field {
@@ -83,7 +83,7 @@ impl Preface {
         Ok(())
     }
 
-    fn primary_clock(&mut self, snapshot: &[u8]) -> Result<(), Broken> {
+    fn primary_clock(&mut self, snapshot: &[u8]) -> Result<(), Malformed> {
         let mut fields = Fields::of(snapshot);
         while let Some((field, value)) = fields.next()? {
             if field == 2 && value.number() != 0 {
@@ -94,7 +94,7 @@ impl Preface {
     }
 
     /// `TraceConfig.data_sources[].config`.
-    fn config(&mut self, config: &[u8]) -> Result<(), Broken> {
+    fn config(&mut self, config: &[u8]) -> Result<(), Malformed> {
         self.config = true;
         let mut fields = Fields::of(config);
         while let Some((field, value)) = fields.next()? {
@@ -112,7 +112,7 @@ impl Preface {
     }
 
     /// `DataSourceConfig`.
-    fn data_source(&mut self, config: &[u8]) -> Result<(), Broken> {
+    fn data_source(&mut self, config: &[u8]) -> Result<(), Malformed> {
         let mut fields = Fields::of(config);
         while let Some((field, value)) = fields.next()? {
             match field {
@@ -127,28 +127,28 @@ impl Preface {
         Ok(())
     }
 
-    /// `FtraceConfig`: events by name; atrace's categories (2) stand for others that no one names here.
-    fn ftrace_config(&mut self, config: &[u8]) -> Result<(), Broken> {
-        let mut names = self.asked.take().unwrap_or_default();
-        let mut plain = true;
+    /// `FtraceConfig`: events by name; atrace's categories (2) stand for events that are not named.
+    fn ftrace_config(&mut self, config: &[u8]) -> Result<(), Malformed> {
+        let mut names = self.requested.take().unwrap_or_default();
+        let mut by_name = true;
         let mut fields = Fields::of(config);
         while let Some((field, value)) = fields.next()? {
             match field {
-                1 if names.len() < MOST => names.push(text(value.bytes())),
-                2 => plain = false,
+                1 if names.len() < MAX_KEPT => names.push(text(value.bytes())),
+                2 => by_name = false,
                 _ => {}
             }
         }
-        if plain && !names.iter().any(|n| n.contains('*')) {
-            self.asked = Some(names);
+        if by_name && !names.iter().any(|n| n.contains('*')) {
+            self.requested = Some(names);
         }
         Ok(())
     }
 
-    fn system(&mut self, info: &[u8]) -> Result<(), Broken> {
+    fn system(&mut self, info: &[u8]) -> Result<(), Malformed> {
         let mut fields = Fields::of(info);
         while let Some((field, value)) = fields.next()? {
-            let (name, told) = match field {
+            let (name, value) = match field {
                 1 => {
                     self.utsname(value.bytes())?;
                     continue;
@@ -161,24 +161,24 @@ impl Preface {
                 16 => ("ram_bytes", value.number().to_string()),
                 _ => continue,
             };
-            self.tell(name, told);
+            self.add_about(name, value);
         }
         Ok(())
     }
 
-    fn utsname(&mut self, names: &[u8]) -> Result<(), Broken> {
+    fn utsname(&mut self, names: &[u8]) -> Result<(), Malformed> {
         let mut fields = Fields::of(names);
         while let Some((field, value)) = fields.next()? {
-            let told = text(value.bytes());
+            let text = text(value.bytes());
             match field {
-                2 => self.tell("kernel_version", told),
+                2 => self.add_about("kernel_version", text),
                 3 => {
-                    self.release.clone_from(&told);
-                    self.tell("kernel_release", told);
+                    self.release.clone_from(&text);
+                    self.add_about("kernel_release", text);
                 }
                 4 => {
-                    self.arch = Some(told.clone());
-                    self.tell("arch", told);
+                    self.arch = Some(text.clone());
+                    self.add_about("arch", text);
                 }
                 _ => {}
             }
@@ -186,17 +186,17 @@ impl Preface {
         Ok(())
     }
 
-    fn tell(&mut self, name: &str, told: String) {
-        if !told.is_empty() && !self.about.iter().any(|(n, _)| n == name) {
-            self.about.push((name.to_owned(), told));
+    fn add_about(&mut self, name: &str, value: String) {
+        if !value.is_empty() && !self.about.iter().any(|(n, _)| n == name) {
+            self.about.push((name.to_owned(), value));
         }
     }
 
-    /// `CpuInfo`: its CPUs stand in the order of their numbers.
-    fn cpu_info(&mut self, info: &[u8]) -> Result<(), Broken> {
+    /// `CpuInfo`: its CPUs are in the order of their numbers.
+    fn cpu_info(&mut self, info: &[u8]) -> Result<(), Malformed> {
         let mut fields = Fields::of(info);
         while let Some((field, value)) = fields.next()? {
-            if field == 1 && self.cpus.len() < MOST {
+            if field == 1 && self.cpus.len() < MAX_KEPT {
                 let id = CpuId(u32::try_from(self.cpus.len()).unwrap_or(u32::MAX));
                 self.cpus.push(cpu(id, value.bytes())?);
             }
@@ -204,18 +204,18 @@ impl Preface {
         Ok(())
     }
 
-    /// The machine, where the trace describes its CPUs.
+    /// Returns the machine, if the trace describes its CPUs.
     pub(super) fn machine(&self) -> Option<Machine> {
         (!self.cpus.is_empty()).then(|| Machine::of_trace(self.cpus.clone(), self.arch.clone()))
     }
 }
 
-fn cpu(id: CpuId, message: &[u8]) -> Result<Cpu, Broken> {
+fn cpu(id: CpuId, message: &[u8]) -> Result<Cpu, Malformed> {
     let mut cpu = Cpu::new(id);
     let mut fields = Fields::of(message);
     while let Some((field, value)) = fields.next()? {
         match field {
-            2 => super::marks::each(value, |khz| cpu.max_khz = cpu.max_khz.max(u32::try_from(khz).ok())),
+            2 => super::marks::for_each_number(value, |khz| cpu.max_khz = cpu.max_khz.max(u32::try_from(khz).ok())),
             3 => cpu.capacity = u32::try_from(value.number()).ok(),
             4 => cpu.vendor_type = arm_identifier(value.bytes())?,
             _ => {}
@@ -224,8 +224,8 @@ fn cpu(id: CpuId, message: &[u8]) -> Result<Cpu, Broken> {
     Ok(cpu)
 }
 
-/// `ArmCpuIdentifier`, in the words of `/proc/cpuinfo`.
-fn arm_identifier(message: &[u8]) -> Result<Option<String>, Broken> {
+/// `ArmCpuIdentifier`, in the form of `/proc/cpuinfo`.
+fn arm_identifier(message: &[u8]) -> Result<Option<String>, Malformed> {
     let (mut implementer, mut part) = (0, 0);
     let mut fields = Fields::of(message);
     while let Some((field, value)) = fields.next()? {
@@ -239,5 +239,5 @@ fn arm_identifier(message: &[u8]) -> Result<Option<String>, Broken> {
 }
 
 fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes.get(..MOST).unwrap_or(bytes)).into_owned()
+    String::from_utf8_lossy(bytes.get(..MAX_KEPT).unwrap_or(bytes)).into_owned()
 }

@@ -1,5 +1,6 @@
-//! What a `prev_state` number means in a trace that does not hold the kernel's print format: by the kernel's release, as
-//! Perfetto's own `task_state.cc` has it. The tables are those of `include/trace/events/sched.h` of these kernels.
+//! The meaning of `prev_state` numbers in a trace without the kernel's print format: it is derived from the kernel
+//! release, like in Perfetto's `task_state.cc`. The tables are those of `include/trace/events/sched.h` of these
+//! kernels.
 
 use crate::tracepoint::States;
 use model::SwitchOut;
@@ -9,14 +10,14 @@ const BEFORE_4_14: &str = r#"{ 1, "S" } { 2, "D" } { 4, "T" } { 8, "t" } { 16, "
 
 /// The state numbers of one trace.
 pub(super) enum Numbers {
-    /// Those of a kernel whose release is told.
+    /// The numbers of a kernel with a known release.
     Of(States),
-    /// Nobody says which kernel: a number of 512 or more shows one before 4.14 (ACCOUNTING.md).
+    /// The release is unknown: a number of 512 or more shows that it is before 4.14 (docs/accounting.md).
     Either { since_4_14: States, before: States },
 }
 
 impl Numbers {
-    /// Those of the kernel that calls itself so (`uname -r`).
+    /// Returns the numbers of a kernel release (`uname -r`).
     pub(super) fn of_release(release: &str) -> Self {
         let since_4_14 = States::from_print("");
         let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
@@ -31,12 +32,12 @@ impl Numbers {
         })
     }
 
-    /// What a switch-out in this state makes of a thread, and the state's letter.
+    /// Returns how a switch-out in this state leaves the thread, and the state letter.
     #[inline]
     pub(super) fn meaning(&self, state: u64) -> (SwitchOut, u8) {
         match self {
             Self::Of(states) => states.meaning(state),
-            // The highest bit of any of them says "preempted".
+            // The highest bit of any of these kernels means "preempted".
             Self::Either { before, .. } if state >= 512 => {
                 if state >= 1024 {
                     (SwitchOut::Preempted, b'R')
@@ -49,12 +50,12 @@ impl Numbers {
     }
 }
 
-/// A kernel before 4.14, whose bit for "preempted" is this.
+/// Returns the states of a kernel before 4.14 with this bit for "preempted".
 fn before(preempted: u32) -> States {
     let further: String = [(1024, "N"), (2048, "n")]
         .iter()
         .filter(|(bit, _)| *bit < preempted)
-        .map(|(bit, letter)| format!("{{ {bit}, \"{letter}\" }}"))
+        .map(|(bit, state_letter)| format!("{{ {bit}, \"{state_letter}\" }}"))
         .collect();
     States::from_print(&format!("{BEFORE_4_14} {further} REC->prev_state & {preempted} ? \"+\" : \"\""))
 }
@@ -64,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn by_release() {
+    fn state_numbers_depend_on_the_release() {
         for (release, number, meaning) in [
             ("6.1.0-18-arm64", 256, (SwitchOut::Preempted, b'R')),
             ("4.19.113-22067904", 256, (SwitchOut::Preempted, b'R')),

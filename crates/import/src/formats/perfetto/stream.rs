@@ -1,39 +1,40 @@
-//! From packets to events: `protos/perfetto/trace/trace_packet.proto`.
+//! Turns packets into events: `protos/perfetto/trace/trace_packet.proto`.
 
 use super::bundle::Bundles;
 use super::clocks::{Clocks, MONOTONIC, OwnClocks};
 use super::frames::Frames;
 use super::ftrace::Kernel;
-use super::marks::{self, Told, TrackEvent, When};
+use super::marks::{self, SequenceDefaults, TrackEvent, When};
 use super::packets::{Packet, Packets};
 use super::preface::Preface;
 use super::reach::Reached;
 use super::states::Numbers;
-use super::tracks::{Tracks, Who};
-use super::wire::{Broken, Fields};
+use super::tracks::{NamedThread, Tracks};
+use super::wire::{Fields, Malformed};
 use crate::tracepoint::Names;
-use ingest::{Fatal, Ledger, Reach, Stream, Trouble};
-use model::{Batch, CpuId, Event, MaybeNs, Ns, Pid, Tid, What};
+use ingest::{Anomaly, Fatal, Ledger, Reach, Stream};
+use model::{Batch, CpuId, Event, EventKind, MaybeNs, Ns, Pid, Tid};
 use rustc_hash::FxHashMap;
 
-/// Events handed out at once: more than elsewhere, since with each batch goes a promise that knows only the sequences met so far,
-/// and one that fails has the file read again, and sorted whole.
+/// The number of events in a batch. It is larger than elsewhere: each batch comes with a complete time that takes only
+/// the sequences so far into account, and if an event is too early, the file is read again and sorted as a whole.
 const BATCH: usize = 8192;
-/// Sequences, and names of all sequences, that are kept apart; a hostile file must not fill the memory.
-const MOST_SEQUENCES: usize = 1 << 14;
-const MOST_NAMES: usize = 1 << 20;
-/// The sequence of those beyond that.
-const ANY_OTHER: u32 = u32::MAX;
+/// The maximum numbers of sequences, and of names of all sequences, that are kept, so that a hostile file cannot
+/// exhaust memory.
+const MAX_SEQUENCES: usize = 1 << 14;
+const MAX_NAMES: usize = 1 << 20;
+/// The ID for all further sequences.
+const OTHER_SEQUENCES: u32 = u32::MAX;
 /// `SequenceFlags`.
 const STATE_CLEARED: u64 = 1;
 
-/// A trace's events.
+/// The events of a trace.
 pub(super) struct PerfettoStream<'a> {
     packets: Packets<'a>,
     reader: Reader,
 }
 
-/// What is known while packets are read.
+/// The state kept while packets are read.
 struct Reader {
     bundles: Bundles,
     clocks: Clocks,
@@ -41,24 +42,25 @@ struct Reader {
     tracks: Tracks,
     frames: Frames,
     sequences: FxHashMap<u32, Sequence>,
-    /// Names that sequences have numbered, in all.
+    /// The number of names that sequences have defined.
     numbered: usize,
     reached: Reached,
-    /// Programs may tell of times long past, whenever their buffers are read: nothing is promised.
+    /// Whether programs' events may be in the trace. These may be of any earlier time, so no time is complete before
+    /// the end.
     programs: bool,
-    promised: Ns,
+    complete_until: Ns,
 }
 
-/// Packets of one writer.
+/// The state of one writer's packets.
 #[derive(Default)]
 struct Sequence {
-    told: Told,
+    defaults: SequenceDefaults,
     clocks: OwnClocks,
     clock: Option<u32>,
     kernel: bool,
 }
 
-/// A packet's own words, and what it carries.
+/// The common fields of a packet.
 #[derive(Default)]
 struct Envelope {
     at: Option<u64>,
@@ -70,7 +72,7 @@ struct Envelope {
 }
 
 impl Envelope {
-    fn of(packet: &[u8]) -> Result<Self, Broken> {
+    fn of(packet: &[u8]) -> Result<Self, Malformed> {
         let mut envelope = Self::default();
         let mut fields = Fields::of(packet);
         while let Some((field, value)) = fields.next()? {
@@ -101,7 +103,7 @@ impl<'a> PerfettoStream<'a> {
             numbered: 0,
             reached: Reached::default(),
             programs: preface.programs,
-            promised: Ns::MIN,
+            complete_until: Ns::MIN,
         };
         Self { packets, reader }
     }
@@ -112,30 +114,30 @@ impl Stream for PerfettoStream<'_> {
         while out.events.len() < BATCH {
             let Some(packet) = self.packets.next(bad)? else { return Ok(Reach::End) };
             if self.reader.read(&packet, out, bad).is_err() {
-                bad.trouble("a packet that is damaged", packet.offset, Trouble::Lost);
+                bad.anomaly("a packet is damaged", packet.offset, Anomaly::Lost);
             }
         }
-        Ok(Reach::Until(MaybeNs::new(self.reader.promise())))
+        Ok(Reach::Until(MaybeNs::new(self.reader.complete_time())))
     }
 }
 
 impl Reader {
-    fn promise(&mut self) -> Ns {
+    fn complete_time(&mut self) -> Ns {
         if !self.programs {
-            self.promised = self.promised.max(self.reached.until());
+            self.complete_until = self.complete_until.max(self.reached.until());
         }
-        self.promised
+        self.complete_until
     }
 
-    fn read(&mut self, packet: &Packet<'_>, out: &mut Batch, bad: &mut dyn Ledger) -> Result<(), Broken> {
+    fn read(&mut self, packet: &Packet<'_>, out: &mut Batch, bad: &mut dyn Ledger) -> Result<(), Malformed> {
         let envelope = Envelope::of(packet.body)?;
-        let known = self.sequences.contains_key(&envelope.sequence) || self.sequences.len() < MOST_SEQUENCES;
-        let id = if known { envelope.sequence } else { ANY_OTHER };
-        // Taken out while the packet is read, so that the rest can be changed beside it.
+        let known = self.sequences.contains_key(&envelope.sequence) || self.sequences.len() < MAX_SEQUENCES;
+        let id = if known { envelope.sequence } else { OTHER_SEQUENCES };
+        // Removed while the packet is read, so that the rest can be modified at the same time.
         let mut sequence = self.sequences.remove(&id).unwrap_or_default();
         if envelope.cleared || envelope.flags & STATE_CLEARED != 0 {
-            self.numbered = self.numbered.saturating_sub(sequence.told.names.len());
-            sequence.told = Told::default();
+            self.numbered = self.numbered.saturating_sub(sequence.defaults.names.len());
+            sequence.defaults = SequenceDefaults::default();
             sequence.clock = None;
         }
         if envelope.dropped && sequence.kernel {
@@ -158,8 +160,8 @@ struct Reading<'r, 'p> {
 }
 
 impl Reading<'_, '_> {
-    fn contents(&mut self, out: &mut Batch, bad: &mut dyn Ledger) -> Result<(), Broken> {
-        // What the packet's own event refers to may stand behind it.
+    fn contents(&mut self, out: &mut Batch, bad: &mut dyn Ledger) -> Result<(), Malformed> {
+        // Data that the packet's own event refers to may follow it.
         let mut fields = Fields::of(self.packet.body);
         while let Some((field, value)) = fields.next()? {
             match field {
@@ -177,10 +179,10 @@ impl Reading<'_, '_> {
                 2 => self.process_tree(body, out)?,
                 11 => self.track_event(body, out, bad)?,
                 35 => self.stats(body, bad)?,
-                44 => self.thread(&Who::thread(body)?, out),
+                44 => self.thread(&NamedThread::thread(body)?, out),
                 60 => {
-                    if let Some(who) = self.reader.tracks.learn(body, &mut self.reader.names, out)? {
-                        self.name(&who, out);
+                    if let Some(thread) = self.reader.tracks.learn(body, &mut self.reader.names, out)? {
+                        self.name(&thread, out);
                     }
                 }
                 76 => self.frame(body, out, bad)?,
@@ -193,18 +195,18 @@ impl Reading<'_, '_> {
     fn bundle(&mut self, body: &[u8], out: &mut Batch, bad: &mut dyn Ledger) {
         let r = &mut *self.reader;
         self.sequence.kernel = true;
-        if let Some(met) = r.bundles.read(body, self.packet.offset, &mut r.names, out, bad) {
-            r.reached.met(self.id, met.cpu, met.last);
+        if let Some(add) = r.bundles.read(body, self.packet.offset, &mut r.names, out, bad) {
+            r.reached.add(self.id, add.cpu, add.last);
         }
     }
 
-    fn interned(&mut self, body: &[u8], out: &mut Batch) -> Result<(), Broken> {
+    fn interned(&mut self, body: &[u8], out: &mut Batch) -> Result<(), Malformed> {
         let mut fields = Fields::of(body);
         while let Some((field, value)) = fields.next()? {
             if field != 2 {
                 continue;
             }
-            if self.reader.numbered >= MOST_NAMES {
+            if self.reader.numbered >= MAX_NAMES {
                 out.left_out.texts += 1;
                 continue;
             }
@@ -218,24 +220,24 @@ impl Reading<'_, '_> {
                 }
             }
             let name = self.reader.names.id(name, out);
-            self.reader.numbered += usize::from(self.sequence.told.names.insert(iid, name).is_none());
+            self.reader.numbered += usize::from(self.sequence.defaults.names.insert(iid, name).is_none());
         }
         Ok(())
     }
 
-    fn defaults(&mut self, body: &[u8]) -> Result<(), Broken> {
+    fn defaults(&mut self, body: &[u8]) -> Result<(), Malformed> {
         let mut fields = Fields::of(body);
         while let Some((field, value)) = fields.next()? {
             match field {
                 58 => self.sequence.clock = Some(value.number() as u32),
                 11 => {
-                    let told = &mut self.sequence.told;
-                    told.extra.clear();
+                    let defaults = &mut self.sequence.defaults;
+                    defaults.extra.clear();
                     let mut fields = Fields::of(value.bytes());
                     while let Some((field, value)) = fields.next()? {
                         match field {
-                            11 => told.track = Some(value.number()),
-                            31 => marks::each(value, |n| marks::push(&mut told.extra, n)),
+                            11 => defaults.track = Some(value.number()),
+                            31 => marks::for_each_number(value, |n| marks::push_bounded(&mut defaults.extra, n)),
                             _ => {}
                         }
                     }
@@ -246,24 +248,24 @@ impl Reading<'_, '_> {
         Ok(())
     }
 
-    fn clocks(&mut self, body: &[u8], out: &mut Batch) -> Result<(), Broken> {
+    fn clocks(&mut self, body: &[u8], out: &mut Batch) -> Result<(), Malformed> {
         self.reader.clocks.learn(body, &mut self.sequence.clocks, self.packet.offset, out)
     }
 
-    /// When the packet was written, on the trace's clock.
+    /// Returns when the packet was written, on the trace's clock.
     fn at(&mut self) -> Option<Ns> {
         let r = &mut *self.reader;
         let clock = self.envelope.clock.or(self.sequence.clock).unwrap_or(r.clocks.primary);
         r.clocks.convert(clock, self.envelope.at?, &mut self.sequence.clocks)
     }
 
-    /// Puts an event that no CPU wrote. What is told without a time holds since the latest event.
-    fn put(&mut self, at: Option<Ns>, what: What, out: &mut Batch) {
+    /// Adds an event that was not recorded on a CPU. Without a time, it holds since the latest event.
+    fn add_event(&mut self, at: Option<Ns>, what: EventKind, out: &mut Batch) {
         let at = at.unwrap_or(self.reader.bundles.latest());
         out.events.push(Event { at, offset: self.packet.offset, cpu: CpuId::UNKNOWN, current: Tid::UNKNOWN, what });
     }
 
-    fn process_tree(&mut self, body: &[u8], out: &mut Batch) -> Result<(), Broken> {
+    fn process_tree(&mut self, body: &[u8], out: &mut Batch) -> Result<(), Malformed> {
         let at = self.at();
         let mut fields = Fields::of(body);
         while let Some((field, value)) = fields.next()? {
@@ -280,31 +282,31 @@ impl Reading<'_, '_> {
             if tid > 0 && (field == 1 || field == 2) {
                 let (tid, pid) = (Tid(tid), Pid(pid.unwrap_or(tid)));
                 let name = self.reader.names.id(name, out);
-                self.reader.bundles.kernel.belongs(tid, pid, &mut out.left_out);
-                self.put(at, What::Name { tid, pid, name }, out);
+                self.reader.bundles.kernel.set_process(tid, pid, &mut out.left_out);
+                self.add_event(at, EventKind::Name { tid, pid, name }, out);
             }
         }
         Ok(())
     }
 
-    /// The older form: the sequence is of this thread.
-    fn thread(&mut self, who: &Who<'_>, out: &mut Batch) {
-        self.sequence.told.thread = Some((Tid(who.tid), Pid(who.pid)));
-        self.sequence.told.reference_us = who.reference_us;
-        self.name(who, out);
+    /// Handles the older form: the sequence belongs to this thread.
+    fn thread(&mut self, thread: &NamedThread<'_>, out: &mut Batch) {
+        self.sequence.defaults.thread = Some((Tid(thread.tid), Pid(thread.pid)));
+        self.sequence.defaults.reference_us = thread.reference_us;
+        self.name(thread, out);
     }
 
-    fn name(&mut self, who: &Who<'_>, out: &mut Batch) {
-        if who.tid > 0 {
+    fn name(&mut self, thread: &NamedThread<'_>, out: &mut Batch) {
+        if thread.tid > 0 {
             let at = self.at();
-            let name = self.reader.names.id(who.name, out);
-            self.put(at, What::Name { tid: Tid(who.tid), pid: Pid(who.pid), name }, out);
+            let name = self.reader.names.id(thread.name, out);
+            self.add_event(at, EventKind::Name { tid: Tid(thread.tid), pid: Pid(thread.pid), name }, out);
         }
     }
 
-    fn track_event(&mut self, body: &[u8], out: &mut Batch, bad: &mut dyn Ledger) -> Result<(), Broken> {
+    fn track_event(&mut self, body: &[u8], out: &mut Batch, bad: &mut dyn Ledger) -> Result<(), Malformed> {
         let event = TrackEvent::of(body)?;
-        let at = match event.when(&mut self.sequence.told) {
+        let at = match event.when(&mut self.sequence.defaults) {
             When::Packet => self.at(),
             When::Micros(us) => {
                 let clock = self.sequence.clock.unwrap_or(MONOTONIC);
@@ -313,42 +315,38 @@ impl Reading<'_, '_> {
             }
         };
         let Some(at) = at else {
-            bad.trouble("a mark whose clock is not known", self.packet.offset, Trouble::Lost);
+            bad.anomaly("a mark has an unknown clock", self.packet.offset, Anomaly::Lost);
             return Ok(());
         };
-        self.late(at, bad);
+        self.check_late(at, bad);
         let r = &mut *self.reader;
-        event.tell(at, self.packet.offset, &self.sequence.told, &mut r.tracks, &mut r.names, out);
+        event.add_to(at, self.packet.offset, &self.sequence.defaults, &mut r.tracks, &mut r.names, out);
         Ok(())
     }
 
-    fn frame(&mut self, body: &[u8], out: &mut Batch, bad: &mut dyn Ledger) -> Result<(), Broken> {
+    fn frame(&mut self, body: &[u8], out: &mut Batch, bad: &mut dyn Ledger) -> Result<(), Malformed> {
         let at = self.at();
         let r = &mut *self.reader;
         match (r.frames.read(body, &mut r.names, out)?, at) {
             (Some(frame), Some(at)) => {
-                self.late(at, bad);
-                self.put(Some(at), What::Frame(frame), out);
+                self.check_late(at, bad);
+                self.add_event(Some(at), EventKind::Frame(frame), out);
             }
-            _ => bad.trouble("the end of a frame that did not begin", self.packet.offset, Trouble::Odd),
+            _ => bad.anomaly("a frame ends that did not start", self.packet.offset, Anomaly::Warning),
         }
         Ok(())
     }
 
-    /// A trace that said it would hold no program's events has some.
-    fn late(&mut self, at: Ns, bad: &mut dyn Ledger) {
+    /// Handles an event of a program in a trace that declared no such events.
+    fn check_late(&mut self, at: Ns, bad: &mut dyn Ledger) {
         self.reader.programs = true;
-        if at < self.reader.promised {
-            bad.trouble(
-                "a mark that came after its time had passed holds from later on",
-                self.packet.offset,
-                Trouble::Odd,
-            );
+        if at < self.reader.complete_until {
+            bad.anomaly("a mark came too late and takes effect at a later time", self.packet.offset, Anomaly::Warning);
         }
     }
 
-    /// What the service says it lost (`TraceStats`): no time is told, so it is no span.
-    fn stats(&mut self, body: &[u8], bad: &mut dyn Ledger) -> Result<(), Broken> {
+    /// Reports what the service states that it lost (`TraceStats`). There is no time, so it is not a span.
+    fn stats(&mut self, body: &[u8], bad: &mut dyn Ledger) -> Result<(), Malformed> {
         let mut fields = Fields::of(body);
         while let Some((field, value)) = fields.next()? {
             let lost = match field {
@@ -357,15 +355,15 @@ impl Reading<'_, '_> {
                 _ => false,
             };
             if lost {
-                bad.trouble("the tracing service says that packets were lost", self.packet.offset, Trouble::Lost);
+                bad.anomaly("the tracing service reports lost packets", self.packet.offset, Anomaly::Lost);
             }
         }
         Ok(())
     }
 }
 
-/// Whether a `BufferStats` tells of lost packets: those that writers had no room for, or that were damaged.
-fn buffer_lost(body: &[u8]) -> Result<bool, Broken> {
+/// Whether a `BufferStats` reports lost packets: those for which writers had no room, or that were damaged.
+fn buffer_lost(body: &[u8]) -> Result<bool, Malformed> {
     let mut lost = false;
     let mut fields = Fields::of(body);
     while let Some((field, value)) = fields.next()? {

@@ -1,10 +1,10 @@
-//! Protobuf's wire format (`protobuf.dev/programming-guides/encoding`): numbered fields, read one after the other.
+//! Protobuf's wire format (`protobuf.dev/programming-guides/encoding`): numbered fields in sequence.
 
-/// The bytes are no protobuf message.
+/// The bytes are not a protobuf message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Broken;
+pub(super) struct Malformed;
 
-/// A field's content. Numbers of fixed size come as their bits.
+/// A field's content. Numbers of fixed size are returned as their bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Value<'a> {
     Number(u64),
@@ -12,7 +12,7 @@ pub(super) enum Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// The number; 0 where the field is of another kind than its schema says.
+    /// Returns the number; 0 if the field has another type than its schema states.
     #[inline]
     pub(super) fn number(self) -> u64 {
         match self {
@@ -21,13 +21,13 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The number as `int32` and its like are stored: sign-extended to 64 bits.
+    /// Returns the number as `int32` and similar types are stored: sign-extended to 64 bits.
     #[inline]
     pub(super) fn int(self) -> i32 {
         self.number() as i32
     }
 
-    /// The text or message; empty where the field is of another kind than its schema says.
+    /// Returns the text or message; empty if the field has another type than its schema states.
     #[inline]
     pub(super) fn bytes(self) -> &'a [u8] {
         match self {
@@ -48,45 +48,45 @@ impl<'a> Fields<'a> {
         Self { rest: message }
     }
 
-    /// The next field's number and whether it is a text or message, without its content.
+    /// Returns the next field's number and whether it is a text or message, without its content.
     pub(super) fn peek(&self) -> Option<(u64, bool)> {
         varint(&mut { self.rest }).map(|tag| (tag >> 3, tag & 7 == 2))
     }
 
-    /// The next field's number and content; `None` at the end of the message.
+    /// Returns the next field's number and content; `None` at the end of the message.
     #[inline]
-    pub(super) fn next(&mut self) -> Result<Option<(u32, Value<'a>)>, Broken> {
+    pub(super) fn next(&mut self) -> Result<Option<(u32, Value<'a>)>, Malformed> {
         if self.rest.is_empty() {
             return Ok(None);
         }
-        let tag = varint(&mut self.rest).ok_or(Broken)?;
-        let field = u32::try_from(tag >> 3).ok().filter(|f| *f != 0).ok_or(Broken)?;
+        let tag = varint(&mut self.rest).ok_or(Malformed)?;
+        let field = u32::try_from(tag >> 3).ok().filter(|f| *f != 0).ok_or(Malformed)?;
         let value = match tag & 7 {
-            0 => Value::Number(varint(&mut self.rest).ok_or(Broken)?),
+            0 => Value::Number(varint(&mut self.rest).ok_or(Malformed)?),
             2 => {
-                let length = varint(&mut self.rest).ok_or(Broken)?;
-                let length = usize::try_from(length).map_err(|_| Broken)?;
-                let (bytes, rest) = self.rest.split_at_checked(length).ok_or(Broken)?;
+                let length = varint(&mut self.rest).ok_or(Malformed)?;
+                let length = usize::try_from(length).map_err(|_| Malformed)?;
+                let (bytes, rest) = self.rest.split_at_checked(length).ok_or(Malformed)?;
                 self.rest = rest;
                 Value::Bytes(bytes)
             }
             1 => {
-                let (bytes, rest) = self.rest.split_first_chunk().ok_or(Broken)?;
+                let (bytes, rest) = self.rest.split_first_chunk().ok_or(Malformed)?;
                 self.rest = rest;
                 Value::Number(u64::from_le_bytes(*bytes))
             }
             5 => {
-                let (bytes, rest) = self.rest.split_first_chunk().ok_or(Broken)?;
+                let (bytes, rest) = self.rest.split_first_chunk().ok_or(Malformed)?;
                 self.rest = rest;
                 Value::Number(u64::from(u32::from_le_bytes(*bytes)))
             }
-            _ => return Err(Broken), // groups were never used
+            _ => return Err(Malformed), // groups were never used
         };
         Ok(Some((field, value)))
     }
 }
 
-/// Takes a number off the front; `None` where it does not end within 64 bits or within the bytes.
+/// Takes a number from the front; `None` if it does not end within 64 bits or within the bytes.
 #[inline]
 pub(super) fn varint(bytes: &mut &[u8]) -> Option<u64> {
     let (first, rest) = bytes.split_first()?;
@@ -105,7 +105,7 @@ pub(super) fn varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// The numbers of a packed field; they end at the first that is damaged.
+/// The numbers of a packed field, up to the first damaged one.
 pub(super) struct Packed<'a>(pub(super) &'a [u8]);
 
 impl Iterator for Packed<'_> {
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_of_every_kind() {
+    fn every_kind_of_field_is_read() {
         let message = [0x08, 0x96, 0x01, 0x12, 2, b'h', b'i', 0x1d, 1, 0, 0, 0, 0x21, 2, 0, 0, 0, 0, 0, 0, 0];
         let mut fields = Fields::of(&message);
         assert_eq!(fields.next(), Ok(Some((1, Value::Number(150)))));
@@ -134,9 +134,9 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_the_end_is_broken() {
+    fn content_beyond_the_end_is_malformed() {
         for bytes in [&[0x08][..], &[0x12, 5, 1], &[0x80; 11], &[0x0b, 0x0c], &[0x00, 0x00], &[0x19, 1]] {
-            assert_eq!(Fields::of(bytes).next(), Err(Broken), "{bytes:?}");
+            assert_eq!(Fields::of(bytes).next(), Err(Malformed), "{bytes:?}");
         }
         assert_eq!(varint(&mut &[0xff; 9][..]), None);
         let minus_one = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1];

@@ -1,79 +1,81 @@
-//! What must hold between a log's own columns, row by row. Rows of which it does not are counted, and read all the same: most
-//! often rows before them are missing in the log.
+//! Checks of a log's columns against each other, row by row. Rows that fail are counted, and read nevertheless: in most
+//! cases, rows before them are missing in the log.
 
 use super::rows::Row;
-use ingest::{Ledger, Trouble};
+use ingest::{Anomaly, Ledger};
 use model::{FramePart, Ns, Pid};
 use rustc_hash::FxHashMap;
 
-/// Logs round milliseconds to three digits or more, and points in time to microseconds: the longest of these laws adds five
+/// Logs round milliseconds to three or more digits, and points in time to microseconds. The longest check adds five
 /// such numbers.
 const ROUNDING: i64 = 3_000;
-/// Swap chains of which the last frame is remembered.
-const MOST_CHAINS: usize = 4096;
+/// The maximum number of swap chains whose last frame is remembered.
+const MAX_CHAINS: usize = 4096;
 
-const PRESENTS: &str = "a frame was not handed in MsBetweenPresents after the one before";
-const BEGINS: &str = "a frame does not begin where the one before ends";
-const CALLS: &str = "a frame's CPU time does not end where Present is called";
-const DISPLAYS: &str = "a frame was not shown MsBetweenDisplayChange after the one before";
-const DISPLAYED: &str = "a frame was not shown until the next one was";
-const RENDERING: &str = "a frame shown as soon as it was rendered was not rendered since the one before was shown";
+const PRESENTS: &str = "a frame was not presented MsBetweenPresents after the previous one";
+const BEGINS: &str = "a frame does not start where the previous one ends";
+const CALLS: &str = "a frame's CPU time does not end when Present is called";
+const DISPLAYS: &str = "a frame was not displayed MsBetweenDisplayChange after the previous one";
+const DISPLAYED: &str = "a frame was not displayed until the next one was";
+const RENDERING: &str = "a frame displayed when rendered was not rendered since the previous one was displayed";
 
-/// Holds each row against the one before of its swap chain.
+/// Checks each row against the previous one of its swap chain.
 #[derive(Default)]
 pub(super) struct Checks {
     last: FxHashMap<(Pid, i64), Last>,
 }
 
-/// What is known of the frames of a swap chain so far.
+/// The last frame of a swap chain.
 #[derive(Clone, Copy, Default)]
 struct Last {
     present: Option<Ns>,
     end: Option<Ns>,
-    /// When the last one that was shown was shown, and until when.
-    shown: Option<Ns>,
-    shown_until: Option<Ns>,
-    /// Whether the very last one was shown as soon as it was rendered.
+    /// When the last displayed frame was displayed, and until when.
+    displayed_at: Option<Ns>,
+    displayed_until: Option<Ns>,
+    /// Whether the last frame was displayed as soon as it was rendered.
     as_rendered: bool,
 }
 
 impl Checks {
-    /// The next row.
+    /// Checks the next row.
     pub(super) fn row(&mut self, row: &Row<'_>, offset: u64, bad: &mut dyn Ledger) {
         let part = |of| row.part(of);
         let call = part(FramePart::UntilPresent).map(|until| row.begin + until);
         let present = row.present.or(call);
-        let shown = Some(true) == row.displayed;
-        let shown = part(FramePart::UntilDisplayed).filter(|_| shown).and_then(|until| Some(present? + until));
-        let mut holds = |what, one: Option<Ns>, other: Option<Ns>| {
+        let displayed_at = Some(true) == row.displayed;
+        let displayed_at =
+            part(FramePart::UntilDisplayed).filter(|_| displayed_at).and_then(|until| Some(present? + until));
+        let mut check = |what, one: Option<Ns>, other: Option<Ns>| {
             if let (Some(one), Some(other)) = (one, other)
                 && (one - other).0.abs() > ROUNDING
             {
-                bad.trouble(what, offset, Trouble::Odd);
+                bad.anomaly(what, offset, Anomaly::Warning);
             }
         };
         let rendering = || Some(part(FramePart::UntilRenderComplete)? - part(FramePart::UntilRenderStart)?);
         if row.present.is_some() {
-            holds(CALLS, call, row.present);
+            check(CALLS, call, row.present);
         }
-        if self.last.len() >= MOST_CHAINS && !self.last.contains_key(&(row.pid, row.swap_chain)) {
+        if self.last.len() >= MAX_CHAINS && !self.last.contains_key(&(row.pid, row.swap_chain)) {
             self.last.clear();
         }
         let last = self.last.entry((row.pid, row.swap_chain)).or_default();
         let since = |now: Option<Ns>, before: Option<Ns>| Some(now? - before?);
-        holds(PRESENTS, since(present, last.present), part(FramePart::BetweenPresents));
-        if row.begin_told {
-            holds(BEGINS, last.end, Some(row.begin));
+        check(PRESENTS, since(present, last.present), part(FramePart::BetweenPresents));
+        if row.has_begin {
+            check(BEGINS, last.end, Some(row.begin));
         }
-        let as_rendered = shown.is_some() && part(FramePart::UntilDisplayed) == part(FramePart::UntilRenderComplete);
+        let as_rendered =
+            displayed_at.is_some() && part(FramePart::UntilDisplayed) == part(FramePart::UntilRenderComplete);
         if as_rendered && last.as_rendered {
-            holds(RENDERING, rendering(), part(FramePart::BetweenDisplayChange));
+            check(RENDERING, rendering(), part(FramePart::BetweenDisplayChange));
         }
-        holds(DISPLAYS, since(shown, last.shown), part(FramePart::BetweenDisplayChange));
-        if shown.is_some() {
-            holds(DISPLAYED, last.shown_until, shown);
-            last.shown = shown;
-            last.shown_until = part(FramePart::DisplayedFor).and_then(|length| Some(shown? + length));
+        check(DISPLAYS, since(displayed_at, last.displayed_at), part(FramePart::BetweenDisplayChange));
+        if displayed_at.is_some() {
+            check(DISPLAYED, last.displayed_until, displayed_at);
+            last.displayed_at = displayed_at;
+            last.displayed_until = part(FramePart::DisplayedFor).and_then(|length| Some(displayed_at? + length));
         }
         last.as_rendered = as_rendered;
         last.present = present;

@@ -1,7 +1,7 @@
-//! Which column of a log holds what. The columns have had three sets of names, and spellings that differ in `ms` before a
-//! name and in case.
+//! The meanings of a log's columns. The columns have had three sets of names, and spellings that differ in case and in
+//! a prefix `ms`.
 
-/// What a column holds. Times but for those of points in time are milliseconds.
+/// The content of a column. Durations are in milliseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Field {
     Application,
@@ -11,7 +11,7 @@ pub(super) enum Field {
     Dropped,
     /// When Present was called.
     PresentTime(Unit),
-    /// When the CPU began to work on the frame.
+    /// When the CPU started the frame.
     StartTime(Unit),
     FrameTime,
     CpuBusy,
@@ -30,7 +30,7 @@ pub(super) enum Field {
     DisplayedTime,
 }
 
-/// How points in time are told.
+/// The units of points in time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Unit {
     Seconds,
@@ -39,23 +39,23 @@ pub(super) enum Unit {
     Ticks,
     /// The local date and time.
     Date,
-    /// Not told by the name: versions differ.
-    Unsure,
+    /// Not stated by the name: versions differ.
+    Unknown,
 }
 
-/// Names in lower case, without `ms` before them.
+/// Names in lower case, without a prefix `ms`.
 const NAMES: &[(&str, Field)] = &[
     ("application", Field::Application),
     ("processid", Field::ProcessId),
     ("swapchainaddress", Field::SwapChain),
     ("presentmode", Field::PresentMode),
     ("dropped", Field::Dropped),
-    // PresentMon 1, and from 2.3 on.
+    // PresentMon 1, and from 2.3.
     ("timeinseconds", Field::PresentTime(Unit::Seconds)),
     ("timeinms", Field::PresentTime(Unit::Milliseconds)),
     ("timeindatetime", Field::PresentTime(Unit::Date)),
     ("timeinqpc", Field::PresentTime(Unit::Ticks)),
-    ("qpctime", Field::PresentTime(Unit::Unsure)),
+    ("qpctime", Field::PresentTime(Unit::Unknown)),
     ("inpresentapi", Field::InPresent),
     ("betweenpresents", Field::BetweenPresents),
     ("untilrenderstart", Field::UntilRenderStart),
@@ -65,7 +65,7 @@ const NAMES: &[(&str, Field)] = &[
     ("untildisplayed", Field::UntilDisplayed),
     ("betweendisplaychange", Field::BetweenDisplayChange),
     // PresentMon 2.
-    ("cpustarttime", Field::StartTime(Unit::Unsure)),
+    ("cpustarttime", Field::StartTime(Unit::Unknown)),
     ("cpustarttimeinseconds", Field::StartTime(Unit::Seconds)),
     ("cpustarttimeinms", Field::StartTime(Unit::Milliseconds)),
     ("cpustartqpctime", Field::StartTime(Unit::Milliseconds)),
@@ -87,20 +87,20 @@ const NAMES: &[(&str, Field)] = &[
 #[derive(Clone, Debug)]
 pub(super) struct Columns {
     known: Vec<(Field, usize)>,
-    /// The columns of which nothing is read, as the log calls them.
+    /// The columns that are not read, under the log's names.
     pub(super) others: Vec<(String, usize)>,
     pub(super) count: usize,
 }
 
 impl Columns {
-    /// From the cells of the head.
+    /// Reads the cells of the header.
     pub(super) fn of(head: &[&[u8]]) -> Self {
         let (mut known, mut others): (Vec<(Field, usize)>, _) = (Vec::new(), Vec::new());
         for (at, cell) in head.iter().enumerate() {
             let name = String::from_utf8_lossy(cell).to_ascii_lowercase();
             let plain = name.strip_prefix("ms").unwrap_or(&name);
             let field = NAMES.iter().find(|(known, _)| *known == plain).map(|(_, field)| *field);
-            // Of two that hold the same, the first counts.
+            // Of two columns with the same content, the first is used.
             match field.filter(|f| known.iter().all(|(k, _)| k != f)) {
                 Some(field) => known.push((field, at)),
                 None => others.push((String::from_utf8_lossy(cell).into_owned(), at)),
@@ -109,7 +109,7 @@ impl Columns {
         Self { known, others, count: head.len() }
     }
 
-    /// Where a column stands.
+    /// Returns the index of a column.
     pub(super) fn at(&self, field: Field) -> Option<usize> {
         self.known.iter().find(|(known, _)| *known == field).map(|(_, at)| *at)
     }
@@ -118,7 +118,7 @@ impl Columns {
         self.at(field).is_some()
     }
 
-    /// The column that tells when Present was called.
+    /// Returns the column with the time when Present was called.
     pub(super) fn present_time(&self) -> Option<(Unit, usize)> {
         self.known.iter().find_map(|(field, at)| match field {
             Field::PresentTime(unit) => Some((*unit, *at)),
@@ -126,7 +126,7 @@ impl Columns {
         })
     }
 
-    /// The column that tells when the CPU began.
+    /// Returns the column with the time when the CPU started the frame.
     pub(super) fn start_time(&self) -> Option<(Unit, usize)> {
         self.known.iter().find_map(|(field, at)| match field {
             Field::StartTime(unit) => Some((*unit, *at)),
@@ -134,7 +134,7 @@ impl Columns {
         })
     }
 
-    /// Whether these are the columns of a frame log, whatever it lacks.
+    /// Whether these are the columns of a frame log, even if some are missing.
     pub(super) fn are_of_frames(&self) -> bool {
         let times = [Field::BetweenPresents, Field::FrameTime];
         self.has(Field::Application) && self.has(Field::ProcessId) && times.iter().any(|f| self.has(*f))

@@ -1,18 +1,19 @@
-//! Frame logs of PresentMon and of what is built on it: OCAT, CapFrameX.
+//! Frame logs of PresentMon and of programs built on it: OCAT, CapFrameX.
 //!
-//! Spec: `README-ConsoleApplication.md` and `PresentMon/CsvOutput.cpp` of github.com/GameTechDev/PresentMon, of versions 1.x and
-//! 2.x. A line of names, then a line a frame; which columns there are depends on the version and its options, so they are found
-//! by their names. CapFrameX puts lines `//Name=Value` before, OCAT further columns that only the first row fills.
+//! Spec: `README-ConsoleApplication.md` and `PresentMon/CsvOutput.cpp` of github.com/GameTechDev/PresentMon, versions
+//! 1.x and 2.x. A line of column names is followed by one line per frame. The columns depend on the version and its
+//! options, so they are found by name. CapFrameX puts lines `//Name=Value` before, OCAT adds columns that only the
+//! first row fills.
 //!
-//! Clock: seconds since PresentMon began to record; or, as it was asked for, ticks of QueryPerformanceCounter, whose rate is
-//! not in the log (the frames' own times tell it), or the local date and time. Only version 2 says when the CPU began to work on
-//! a frame; of others a frame is from one call of Present to the next.
+//! Clock: seconds since PresentMon started to record; or, by option, ticks of QueryPerformanceCounter, whose rate is
+//! not in the log (it is derived from the frame times), or the local date and time. Only version 2 contains when the
+//! CPU started a frame; in other versions a frame is from one call of Present to the next.
 //!
-//! What the format cannot tell: threads, CPUs, and anything between two frames.
+//! What the format does not contain: threads, CPUs, and anything between two frames.
 //!
 //! ```text
-//!   mod    open: what the head says     rows    a line's cells, as times from the frame's begin
-//!   columns  which holds what           checks  what must hold between them, row by row
+//!   mod    open: facts of the header     rows    a line's cells, as times from the frame's start
+//!   columns  their meanings             checks  consistency of columns, row by row
 //!   clock    units of points in time    stream  rows → events
 //! ```
 
@@ -29,10 +30,11 @@ use ingest::{Facts, Fatal, Importer, Input, Offer, Opened, Sniff};
 use rows::Reader;
 use stream::Frames;
 
-/// Descriptions of the machine, and characters of one: a hostile log must not fill the manifest.
-const MOST_ABOUT: usize = 64;
-const LONGEST_ABOUT: usize = 256;
-/// How a log of CapFrameX begins.
+/// The maximum number of facts about the machine, and their maximum length in characters, so that a hostile log cannot
+/// fill the manifest.
+const MAX_ABOUT: usize = 64;
+const MAX_ABOUT_LENGTH: usize = 256;
+/// The start of a CapFrameX log.
 const CAPFRAMEX: &[u8] = b"//GameName=";
 
 /// The importer.
@@ -47,76 +49,76 @@ impl Importer for PresentMon {
         Offer {
             made_by: "PresentMon's CSV of all versions, also as CapFrameX and OCAT write it",
             cannot: &[
-                "threads and CPUs: it has no scheduler events",
-                "what bound a frame, where it has no columns of the GPU (as OCAT's, or with --no_track_gpu)",
-                "when the CPU began to work on a frame, before version 2",
+                "threads and CPUs (there are no scheduler events)",
+                "what limited a frame, if there are no GPU columns (OCAT, or --no_track_gpu)",
+                "when the CPU started a frame, before version 2",
             ],
             ..FRAMES_ALONE
         }
     }
 
-    fn sniff(&self, begin: &[u8]) -> Sniff {
-        match Head::of(begin) {
+    fn sniff(&self, start: &[u8]) -> Sniff {
+        match Head::of(start) {
             Some(head) if head.columns.are_of_frames() => Sniff::Yes,
-            // What it says of the machine may be longer than what is looked at.
-            _ if begin.starts_with(CAPFRAMEX) => Sniff::Maybe,
+            // The facts about the machine may be longer than the part examined here.
+            _ if start.starts_with(CAPFRAMEX) => Sniff::Maybe,
             _ => Sniff::No,
         }
     }
 
     fn open<'a>(&self, from: Input<'a>) -> Result<Opened<'a>, Fatal> {
         let mut lines = lines(from)?;
-        let begin = lines.head()?;
-        let head = Head::of(begin).filter(|head| head.columns.are_of_frames()).ok_or_else(|| {
-            let what = "no line names the columns Application, ProcessID and MsBetweenPresents (or FrameTime): not a log of \
-                        PresentMon, or its head was cut off";
+        let start = lines.head()?;
+        let head = Head::of(start).filter(|head| head.columns.are_of_frames()).ok_or_else(|| {
+            let what = "no line contains the column names Application, ProcessID and MsBetweenPresents (or FrameTime): \
+                        this is not a PresentMon log, or its header is missing";
             Fatal::new(what, 0)
         })?;
         if clock::unit(&head.columns).is_none() {
-            let what = "the column TimeInSeconds is missing (and TimeInMs, TimeInQPC, CPUStartTime, CPUStartQPC, … are too), so \
-                        nothing says when a frame was: log again with all columns of PresentMon";
+            let what = "the column TimeInSeconds is missing (and TimeInMs, TimeInQPC, CPUStartTime, CPUStartQPC, … are too), \
+                        so frames have no times: record the log again with all columns of PresentMon";
             return Err(Fatal::new(what, head.offset as u64));
         }
-        let behind = &begin[head.end..];
-        let first = behind.split(|b| *b == b'\n').next().unwrap_or_default();
+        let rows = &start[head.end..];
+        let first = rows.split(|b| *b == b'\n').next().unwrap_or_default();
         let mut facts = facts(&head, first);
-        let head_lines = begin[..head.end].iter().filter(|b| **b == b'\n').count();
-        let (reader, told) = Reader::new(head.columns, first_rows(behind));
-        facts.lacks.extend(told);
-        // Frames of several programs overlap: the first row's is not always the first to begin.
+        let header_lines = start[..head.end].iter().filter(|b| **b == b'\n').count();
+        let (reader, warning) = Reader::new(head.columns, first_rows(rows));
+        facts.lacks.extend(warning);
+        // Frames of several programs overlap, so the first row's frame is not always the first to start.
         let begins =
-            first_rows(behind).chain([first.trim_ascii()]).filter_map(|line| Some(reader.read(line).ok()?.begin));
+            first_rows(rows).chain([first.trim_ascii()]).filter_map(|line| Some(reader.read(line).ok()?.begin));
         facts.begin = begins.min();
-        skip(&mut lines, head_lines)?;
+        skip(&mut lines, header_lines)?;
         Ok(Opened { facts, streams: vec![Box::new(Frames::new(lines, reader))] })
     }
 }
 
-/// What stands before the rows.
+/// The lines before the rows.
 struct Head {
     /// Lines `//Name=Value`.
     about: Vec<(String, String)>,
     columns: Columns,
-    /// Where the line of names begins, and where the rows do.
+    /// The offset of the line of column names, and the offset of the rows.
     offset: usize,
     end: usize,
 }
 
 impl Head {
-    fn of(begin: &[u8]) -> Option<Self> {
-        let bare = begin.strip_prefix(b"\xef\xbb\xbf").unwrap_or(begin);
-        let (mut about, mut at) = (Vec::new(), begin.len() - bare.len());
+    fn of(start: &[u8]) -> Option<Self> {
+        let bare = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+        let (mut about, mut at) = (Vec::new(), start.len() - bare.len());
         for line in bare.split_inclusive(|b| *b == b'\n') {
             let offset = at;
             at += line.len();
             let line = line.trim_ascii();
             match line.strip_prefix(b"//") {
-                Some(said) => {
-                    if let Some((name, value)) = String::from_utf8_lossy(said).split_once('=')
+                Some(text) => {
+                    if let Some((name, value)) = String::from_utf8_lossy(text).split_once('=')
                         && !value.trim().is_empty()
-                        && about.len() < MOST_ABOUT
+                        && about.len() < MAX_ABOUT
                     {
-                        about.push((short(name), short(value)));
+                        about.push((shortened(name), shortened(value)));
                     }
                 }
                 None if line.is_empty() => {}
@@ -131,8 +133,8 @@ impl Head {
     }
 }
 
-fn short(text: &str) -> String {
-    text.trim().chars().take(LONGEST_ABOUT).collect()
+fn shortened(text: &str) -> String {
+    text.trim().chars().take(MAX_ABOUT_LENGTH).collect()
 }
 
 fn facts(head: &Head, first: &[u8]) -> Facts {
@@ -142,10 +144,10 @@ fn facts(head: &Head, first: &[u8]) -> Facts {
     let mut row = Vec::new();
     cells(first.trim_ascii(), &mut row);
     let ocat = columns.others.iter().any(|(name, _)| name == "Motherboard");
-    let described = columns.others.iter().skip_while(|(name, _)| name != "Motherboard").take(MOST_ABOUT);
+    let described = columns.others.iter().skip_while(|(name, _)| name != "Motherboard").take(MAX_ABOUT);
     for (name, at) in described {
         if let Some(cell) = row.get(*at).filter(|cell| !is_empty(cell)) {
-            about.push((short(name), short(&String::from_utf8_lossy(cell))));
+            about.push((shortened(name), shortened(&String::from_utf8_lossy(cell))));
         }
     }
     let program = match (head.about.is_empty(), ocat) {
@@ -160,27 +162,26 @@ fn facts(head: &Head, first: &[u8]) -> Facts {
     };
     about.insert(0, ("written_by".to_owned(), format!("{program}, columns of PresentMon {version}")));
     if !ocat && !columns.others.is_empty() {
-        let names: Vec<&str> = columns.others.iter().take(MOST_ABOUT).map(|(name, _)| name.as_str()).collect();
-        about.push(("columns_not_read".to_owned(), short(&names.join(", "))));
+        let names: Vec<&str> = columns.others.iter().take(MAX_ABOUT).map(|(name, _)| name.as_str()).collect();
+        about.push(("columns_not_read".to_owned(), shortened(&names.join(", "))));
     }
-    let mut lacks = vec![
-        "A frame log has no scheduler events: where threads ran, and for what they waited, is not in it.".to_owned(),
-    ];
+    let mut lacks =
+        vec!["A frame log has no scheduler events: where threads ran and what they waited for is unknown.".to_owned()];
     if !columns.has(Field::GpuActive) && !columns.has(Field::GpuBusy) {
-        lacks.push("It has no columns of the GPU's work, so what bound a frame is unknown.".to_owned());
+        lacks.push("There are no GPU columns, so what limited a frame is unknown.".to_owned());
     }
     if !columns.has(Field::UntilDisplayed) && !columns.has(Field::DisplayLatency) {
-        lacks.push("It has no columns of the display: when a frame was shown is unknown.".to_owned());
+        lacks.push("There are no display columns, so when a frame was displayed is unknown.".to_owned());
     }
     if columns.start_time().is_none() {
         lacks.push(
-            "It does not say when the CPU began a frame: frames are from one call of Present to the next.".to_owned(),
+            "The CPU start of frames was not recorded: a frame is from one call of Present to the next.".to_owned(),
         );
     }
     let clock = match clock::unit(columns) {
         Some((Unit::Ticks, _)) => "QueryPerformanceCounter",
         Some((Unit::Date, _)) => "local date and time",
-        _ => "PresentMon (since it began to record)",
+        _ => "PresentMon (since recording started)",
     };
     Facts {
         format: PresentMon.id().to_owned(),

@@ -1,4 +1,4 @@
-//! From a row's cells to what it says of a frame.
+//! Reads a row's cells.
 
 use super::clock::{Clock, rate};
 use super::columns::{Columns, Field, Unit};
@@ -8,22 +8,22 @@ use crate::text::scan::hexadecimal;
 use model::{FramePart, Ns, Pid};
 use rustc_hash::FxHashMap;
 
-/// A frame's row. Texts are the line's own.
+/// A frame's row. Texts are slices of the line.
 pub(super) struct Row<'b> {
     pub(super) application: &'b [u8],
     pub(super) mode: &'b [u8],
     pub(super) pid: Pid,
     pub(super) swap_chain: i64,
     pub(super) displayed: Option<bool>,
-    /// When the frame began.
+    /// When the frame started.
     pub(super) begin: Ns,
-    /// Whether that has a column of its own, or follows from when frames were handed in.
-    pub(super) begin_told: bool,
-    /// When Present was called, as its own column says.
+    /// Whether the start has a column of its own, or follows from when frames were presented.
+    pub(super) has_begin: bool,
+    /// When Present was called, according to its own column.
     pub(super) present: Option<Ns>,
     /// In the order of [`FramePart::ALL`].
     pub(super) parts: Parts,
-    /// Cells that should be numbers, and are none.
+    /// The number of cells that should be numbers and are not.
     pub(super) unreadable: u32,
 }
 
@@ -33,21 +33,21 @@ impl Row<'_> {
     }
 }
 
-/// Why a row says nothing.
+/// Why a row cannot be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Bad {
+pub(super) enum RowError {
     TooManyCells,
     NoTime,
 }
 
-/// Reads rows.
+/// Parses rows.
 pub(super) struct Reader {
     columns: Columns,
     start: Option<(Clock, usize)>,
     present: Option<(Clock, usize)>,
 }
 
-/// Cells of a line, and which of them could not be read.
+/// The cells of a line, and the number of unreadable ones.
 struct Cells<'r, 'b> {
     columns: &'r Columns,
     cells: Vec<&'b [u8]>,
@@ -60,7 +60,7 @@ impl<'b> Cells<'_, 'b> {
         if is_empty(cell) { b"" } else { cell }
     }
 
-    /// A number of milliseconds.
+    /// Reads a number of milliseconds.
     fn ms(&mut self, field: Field) -> Option<Ns> {
         let cell = self.text(field);
         if cell.is_empty() {
@@ -78,8 +78,8 @@ impl<'b> Cells<'_, 'b> {
 }
 
 impl Reader {
-    /// The units of the points in time are those in which the rows at the begin of the log (`lines`) agree with their own frame
-    /// times. Also gives what the user should know of that.
+    /// Determines the units of points in time from the rows at the start of the log (`lines`): those for which they
+    /// agree with the rows' frame times. Also returns a warning for the user.
     pub(super) fn new<'b>(columns: Columns, lines: impl Iterator<Item = &'b [u8]>) -> (Self, Option<String>) {
         let (start, present) = (columns.start_time(), columns.present_time());
         let (mut starts, mut presents) = (Steps::default(), Steps::default());
@@ -90,25 +90,25 @@ impl Reader {
             let (began, called) = (number(&row, start), number(&row, present));
             let chain = [Field::ProcessId, Field::SwapChain].map(|f| row.text(f).to_vec());
             let whole = row.ms(Field::FrameTime);
-            starts.follow(chain.clone(), began, whole);
-            // A present's own time is the one before it.
+            starts.add_start(chain.clone(), began, whole);
+            // BetweenPresents of a row is the time since the previous present.
             let between = row.ms(Field::BetweenPresents);
-            presents.end(chain, called, between);
+            presents.add_present(chain, called, between);
         }
         let rate_of = |column: Option<(Unit, usize)>, steps: Steps| {
-            column.map(|(unit, at)| (rate(unit, &steps.found), at)).map(|(r, at)| ((r.clock, at), r.told)).unzip()
+            column.map(|(unit, at)| (rate(unit, &steps.found), at)).map(|(r, at)| ((r.clock, at), r.warning)).unzip()
         };
-        let (start, told) = rate_of(start, starts);
-        let (present, told_too) = rate_of(present, presents);
-        (Self { columns, start, present }, told.or(told_too).flatten())
+        let (start, warning) = rate_of(start, starts);
+        let (present, present_warning) = rate_of(present, presents);
+        (Self { columns, start, present }, warning.or(present_warning).flatten())
     }
 
-    /// What a line says.
-    pub(super) fn read<'b>(&self, line: &'b [u8]) -> Result<Row<'b>, Bad> {
+    /// Parses a line.
+    pub(super) fn read<'b>(&self, line: &'b [u8]) -> Result<Row<'b>, RowError> {
         let mut c = Cells { columns: &self.columns, cells: Vec::with_capacity(self.columns.count), unreadable: 0 };
         cells(line, &mut c.cells);
         if c.cells.len() > self.columns.count && c.cells[self.columns.count..].iter().any(|cell| !cell.is_empty()) {
-            return Err(Bad::TooManyCells);
+            return Err(RowError::TooManyCells);
         }
         let (start, present) = (c.time(self.start), c.time(self.present));
         let (between, whole) = (c.ms(Field::BetweenPresents), c.ms(Field::FrameTime));
@@ -116,7 +116,7 @@ impl Reader {
         let begin = match (start, present) {
             (Some(start), _) => start,
             (None, Some(present)) if self.start.is_none() => present - between.unwrap_or_default(),
-            _ => return Err(Bad::NoTime),
+            _ => return Err(RowError::NoTime),
         };
         let until_present = match (self.start, busy, present) {
             (None, ..) => between.or(Some(Ns::ZERO)),
@@ -132,7 +132,7 @@ impl Reader {
             swap_chain: address(c.text(Field::SwapChain)),
             displayed,
             begin,
-            begin_told: start.is_some(),
+            has_begin: start.is_some(),
             present,
             parts: [None; FramePart::ALL.len()],
             unreadable: 0,
@@ -145,13 +145,14 @@ impl Reader {
         parts[FramePart::BetweenPresents as usize] = between;
         gpu(&mut c, until_present, parts);
         if displayed != Some(false) {
-            shown(&mut c, until_present, parts);
+            display(&mut c, until_present, parts);
         }
         row.unreadable = c.unreadable;
         Ok(row)
     }
 
-    /// Whether the frame was shown: the column of dropped ones says so, or a time that only shown ones have.
+    /// Whether the frame was displayed: according to the column of dropped frames, or to a time that only displayed
+    /// frames have.
     fn displayed(&self, c: &Cells<'_, '_>) -> Option<bool> {
         if self.columns.has(Field::Dropped) {
             return match c.text(Field::Dropped) {
@@ -161,12 +162,12 @@ impl Reader {
             };
         }
         let times = [Field::UntilDisplayed, Field::DisplayLatency, Field::DisplayedTime];
-        let mut told = times.into_iter().filter(|f| self.columns.has(*f)).peekable();
-        told.peek().is_some().then(|| told.any(|f| !c.text(f).is_empty()))
+        let mut recorded = times.into_iter().filter(|f| self.columns.has(*f)).peekable();
+        recorded.peek().is_some().then(|| recorded.any(|f| !c.text(f).is_empty()))
     }
 }
 
-/// Times of the GPU. PresentMon writes zeros where it saw no work of the GPU: then nothing is known.
+/// Reads the GPU times. PresentMon writes zeros if it saw no GPU work; the times are then unknown.
 fn gpu(c: &mut Cells<'_, '_>, until_present: Option<Ns>, parts: &mut Parts) {
     let (latency, took) = (c.ms(Field::GpuLatency), c.ms(Field::GpuTime));
     let start = c.ms(Field::UntilRenderStart);
@@ -176,20 +177,20 @@ fn gpu(c: &mut Cells<'_, '_>, until_present: Option<Ns>, parts: &mut Parts) {
     let unseen = busy == none && (start == none || took == none);
     let from_present = |from_begin: Option<Ns>| Some(from_begin? - until_present?);
     let start = start.or_else(|| from_present(latency));
-    let end = || from_present(Some(latency? + took?));
-    parts[FramePart::UntilRenderComplete as usize] = complete.or_else(|| end().filter(|_| !unseen));
+    let add_present = || from_present(Some(latency? + took?));
+    parts[FramePart::UntilRenderComplete as usize] = complete.or_else(|| add_present().filter(|_| !unseen));
     if !unseen {
         parts[FramePart::UntilRenderStart as usize] = start;
         parts[FramePart::GpuBusy as usize] = busy;
     }
 }
 
-/// Times of a frame that was shown.
-fn shown(c: &mut Cells<'_, '_>, until_present: Option<Ns>, parts: &mut Parts) {
+/// Reads the times of a frame that was displayed.
+fn display(c: &mut Cells<'_, '_>, until_present: Option<Ns>, parts: &mut Parts) {
     let latency = c.ms(Field::DisplayLatency);
     let until = c.ms(Field::UntilDisplayed).or_else(|| Some(latency? - until_present?));
     parts[FramePart::UntilDisplayed as usize] = until;
-    // The first one shown has none before it: PresentMon 1 writes 0.
+    // For the first displayed frame there is no previous one: PresentMon 1 writes 0.
     parts[FramePart::BetweenDisplayChange as usize] = c.ms(Field::BetweenDisplayChange).filter(|t| *t != Ns::ZERO);
     parts[FramePart::DisplayedFor as usize] = c.ms(Field::DisplayedTime);
 }
@@ -199,13 +200,13 @@ fn pid(cell: &[u8]) -> Pid {
     number.filter(|n| *n >= 0).map_or(Pid::UNKNOWN, Pid)
 }
 
-/// An address as `0x00000259DAE0BCF0`; 0 where there is none.
+/// Parses an address like `0x00000259DAE0BCF0`; 0 if there is none.
 fn address(cell: &[u8]) -> i64 {
     let digits = cell.strip_prefix(b"0x").or(cell.strip_prefix(b"0X"));
     digits.and_then(hexadecimal).filter(|(_, rest)| rest.is_empty()).map_or(0, |(bits, _)| bits.cast_signed())
 }
 
-/// How a column of points in time goes on within each swap chain.
+/// The steps of a column of points in time within each swap chain.
 #[derive(Default)]
 struct Steps {
     last: FxHashMap<[Vec<u8>; 2], (f64, Option<Ns>)>,
@@ -213,16 +214,16 @@ struct Steps {
 }
 
 impl Steps {
-    /// A frame's begin, and how long it took to the next one.
-    fn follow(&mut self, chain: [Vec<u8>; 2], at: Option<f64>, took: Option<Ns>) {
+    /// Adds a frame's start, and its time to the next frame.
+    fn add_start(&mut self, chain: [Vec<u8>; 2], at: Option<f64>, took: Option<Ns>) {
         let Some(at) = at else { return };
         if let Some((before, Some(took))) = self.last.insert(chain, (at, took)) {
             self.found.push((at - before, took.0 as f64 / 1e6));
         }
     }
 
-    /// A present, and how long it took since the one before.
-    fn end(&mut self, chain: [Vec<u8>; 2], at: Option<f64>, took: Option<Ns>) {
+    /// Adds a present, and its time since the previous one.
+    fn add_present(&mut self, chain: [Vec<u8>; 2], at: Option<f64>, took: Option<Ns>) {
         let Some(at) = at else { return };
         if let (Some((before, _)), Some(took)) = (self.last.insert(chain, (at, None)), took) {
             self.found.push((at - before, took.0 as f64 / 1e6));

@@ -1,41 +1,41 @@
-//! `sched.bt`'s lines as a stream of events.
+//! Reads the lines of `sched.bt` as a stream of events.
 //!
 //! ```text
-//!   ST:0:<time>                            the start: all other times count from it
-//!   P:<time>:<tid>:<prio>:<name>           a thread, before its first line (and again when it is forgotten)
+//!   ST:0:<time>                            the start, from which all other times count
+//!   P:<time>:<tid>:<prio>:<name>           a thread, before its first line (repeated if sched.bt dropped it)
 //!   S:<time>:<cpu>:<prev>:<state>:<next>   sched_switch
 //!   M:<time>:<cpu>:<from>:<to>:<tid>       sched_migrate_task
 //!   W:<time>:<cpu>:<target>:<tid>          sched_wakeup or sched_wakeup_new
 //! ```
 //!
-//! Numbers are hexadecimal, and bpftrace's `%x` prints the low 32 bits: times begin anew each 4.29 s. A line stands near
-//! those printed before it, so the nearest time that it can mean is meant; a machine on which nothing at all happened for two
-//! seconds would be misread. Newer versions that print all bits are recognised by that.
+//! Numbers are hexadecimal. bpftrace's `%x` prints the low 32 bits, so times wrap every 4.29 s. A line is close in time
+//! to the lines printed before it, so the closest possible time is used. A machine without any event for two seconds
+//! would be misread. Newer versions that print all bits are detected by larger numbers.
 //!
-//! bpftrace empties the CPUs' buffers in turn, without a mark between the rounds: each CPU's lines are in order, those of two
-//! CPUs are not. What lies more than the same two seconds behind the latest line is taken as final. Where all bits are
-//! printed that may be wrong, of a bpftrace that was starved: a file is then read again by who asks, and of a pipe nothing is
-//! final before the end.
+//! bpftrace empties the CPUs' buffers in turn, without a mark between the rounds: the lines of one CPU are in order,
+//! those of two CPUs are not. Times more than two seconds before the latest line are treated as complete. If all bits
+//! are printed, this may be wrong for a bpftrace that got too little CPU time: a file is then read a second time by
+//! ingest, and for a pipe no time is complete before the end.
 
 use crate::tracepoint::{Names, States};
-use ingest::{Facts, Fatal, Importer, Ledger, Opened, Reach, Stream, Trouble};
+use ingest::{Anomaly, Facts, Fatal, Importer, Ledger, Opened, Reach, Stream};
 use model::{
-    Batch, CpuId, Event, LossSpan, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio, StackId, Switch, SwitchOut, Tid, Wake,
-    WakeKind, What,
+    Batch, CpuId, Event, EventKind, LossSpan, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio, StackId, Switch, SwitchOut,
+    Tid, Wake, WakeKind,
 };
 use rustc_hash::FxHashMap;
 use std::io::{ErrorKind, Read};
 
-/// Bytes read at once; a line that is longer than this is none.
+/// The number of bytes read in one call; a longer line is invalid.
 const CHUNK: usize = 256 << 10;
-/// Lines read at once, at most.
-const LINES: usize = 8192;
+/// The maximum number of lines read in one call.
+const MAX_LINES: usize = 8192;
 /// The kernel's names have 15 bytes.
-const LONGEST_NAME: usize = 16;
-/// Threads whose names are kept; Linux numbers no more than 4 million.
-const MOST_THREADS: usize = 1 << 20;
-const MOST_CPUS: u32 = topology::cpulist::MAX_CPUS;
-/// State numbers from here on are of kernels before 4.14, whose R+ was the highest bit.
+const MAX_NAME: usize = 16;
+/// The maximum number of threads whose names are kept; Linux supports no more than 4 million.
+const MAX_THREADS: usize = 1 << 20;
+const MAX_CPUS: u32 = topology::cpulist::MAX_CPUS;
+/// State numbers from here on are from kernels before 4.14, whose R+ was the highest bit.
 const OLD_KERNELS: u64 = 512;
 
 /// Whether these are the first bytes of `sched.bt`'s output.
@@ -47,7 +47,7 @@ pub(super) fn is_output(head: &[u8]) -> bool {
     })
 }
 
-/// `again`: whether it can be read a second time.
+/// Opens the output. `again` is whether it can be read a second time.
 pub(super) fn open<'a>(from: Box<dyn Read + Send + 'a>, again: bool) -> Opened<'a> {
     let facts = Facts {
         format: super::SchedViz.id().to_owned(),
@@ -57,9 +57,9 @@ pub(super) fn open<'a>(from: Box<dyn Read + Send + 'a>, again: bool) -> Opened<'
         whole_machine: true,
         about: vec![("trace_type".to_owned(), "EBPF".to_owned())],
         lacks: vec![
-            "Which process a thread belongs to is not in a SchedViz collection.".to_owned(),
-            "sched.bt does not say which wakeup was the first of a thread's life.".to_owned(),
-            "The kernel's own table of states is not stored: their numbers are read as those of Linux 4.14 and later."
+            "A SchedViz collection does not contain the processes of threads.".to_owned(),
+            "sched.bt does not record which wakeup is the first of a new thread.".to_owned(),
+            "The kernel's table of states was not recorded: thread states are read as written by Linux 4.14 and later."
                 .to_owned(),
         ],
         ..Facts::default()
@@ -70,7 +70,7 @@ pub(super) fn open<'a>(from: Box<dyn Read + Send + 'a>, again: bool) -> Opened<'
 struct EbpfStream<'a> {
     from: Box<dyn Read + Send + 'a>,
     chunk: Vec<u8>,
-    /// How far the chunk was read, and where in the source it begins.
+    /// The number of consumed bytes of the chunk, and the offset of its start in the source.
     taken: usize,
     begin: u64,
     ended: bool,
@@ -94,7 +94,7 @@ impl<'a> EbpfStream<'a> {
         Self { from, chunk: Vec::new(), taken: 0, begin: 0, ended: false, again, lines }
     }
 
-    /// Reads on behind what is left of the chunk.
+    /// Reads more bytes after the rest of the chunk.
     fn fill(&mut self) -> Result<(), Fatal> {
         self.begin += self.taken as u64;
         self.chunk.drain(..self.taken);
@@ -116,7 +116,7 @@ impl<'a> EbpfStream<'a> {
 
 impl Stream for EbpfStream<'_> {
     fn next(&mut self, out: &mut Batch, bad: &mut dyn Ledger) -> Result<Reach, Fatal> {
-        for _ in 0..LINES {
+        for _ in 0..MAX_LINES {
             let rest = self.chunk.get(self.taken..).unwrap_or_default();
             let offset = self.begin + self.taken as u64;
             if let Some(end) = rest.iter().position(|b| *b == b'\n') {
@@ -124,28 +124,28 @@ impl Stream for EbpfStream<'_> {
                 self.lines.read(rest.get(..end).unwrap_or_default(), offset, out, bad);
             } else if self.ended {
                 if !rest.is_empty() {
-                    bad.trouble("a line cut off by the end of the file", offset, Trouble::Odd);
+                    bad.anomaly("a line is cut off by the end of the file", offset, Anomaly::Warning);
                 }
                 self.lines.end(offset, out);
                 return Ok(Reach::End);
             } else {
                 if rest.len() >= CHUNK {
-                    bad.trouble("a line that is too long to be one", offset, Trouble::Odd);
+                    bad.anomaly("a line is too long", offset, Anomaly::Warning);
                     self.taken = self.chunk.len();
                 }
                 self.fill()?;
             }
         }
-        Ok(Reach::Until((self.again || !self.lines.wide).then(|| self.lines.horizon()).into()))
+        Ok(Reach::Until((self.again || !self.lines.wide).then(|| self.lines.complete_until()).into()))
     }
 }
 
-/// What is known while lines are read.
+/// The state kept while lines are read.
 struct Lines {
     start: Option<i64>,
-    /// Times are printed with all their bits.
+    /// Whether times are printed with all bits.
     wide: bool,
-    /// The latest time met, since the start.
+    /// The latest time so far, since the start.
     since: u64,
     states: States,
     names: Names,
@@ -153,12 +153,12 @@ struct Lines {
     /// The time of each CPU's last line.
     last: Vec<Ns>,
     latest: Ns,
-    /// Events that were lost since, and the place where that is said.
+    /// The number of events lost since the last event, and the offset of the line that states it.
     lost: Option<(i64, u64)>,
 }
 
-/// A line that cannot be read, and why.
-struct Odd(&'static str);
+/// Why a line cannot be read.
+struct Unreadable(&'static str);
 
 impl Lines {
     fn read(&mut self, line: &[u8], offset: u64, out: &mut Batch, bad: &mut dyn Ledger) {
@@ -167,76 +167,76 @@ impl Lines {
             [b'W', b':', rest @ ..] => self.event(rest, offset, out, Self::wake),
             [b'M', b':', rest @ ..] => self.event(rest, offset, out, Self::migrate),
             [b'P', b':', rest @ ..] => self.thread(rest, offset, out),
-            [b'S', b'T', b':', rest @ ..] => self.begins(rest),
+            [b'S', b'T', b':', rest @ ..] => self.start_line(rest),
             [b'L', b'o', b's', b't', b' ', rest @ ..] => self.losses(rest, offset),
-            // bpftrace's own words, and its blank lines.
+            // bpftrace's own messages, and its blank lines.
             _ if line.is_empty() || line.starts_with(b"Attaching ") => Ok(()),
-            _ => Err(Odd("a line that sched.bt does not write")),
+            _ => Err(Unreadable("a line does not have the form of sched.bt's output")),
         };
-        if let Err(Odd(why)) = done {
-            bad.trouble(why, offset, Trouble::Odd);
+        if let Err(Unreadable(why)) = done {
+            bad.anomaly(why, offset, Anomaly::Warning);
         }
     }
 
-    fn begins(&mut self, rest: &[u8]) -> Result<(), Odd> {
+    fn start_line(&mut self, rest: &[u8]) -> Result<(), Unreadable> {
         let mut fields = Fields(rest);
         let (zero, start) = (fields.number()?, fields.number()?);
         if zero != 0 || !fields.0.is_empty() {
-            return Err(Odd("a start that sched.bt does not write"));
+            return Err(Unreadable("a start line does not have the form of sched.bt's output"));
         }
         if self.start.is_some() {
-            return Err(Odd("a second start: two recordings in one text, of which the first is read"));
+            return Err(Unreadable("a second start: the text contains two recordings, only the first is read"));
         }
-        self.start = Some(i64::try_from(start).map_err(|_| BEYOND)?);
+        self.start = Some(i64::try_from(start).map_err(|_| TIME_OUT_OF_RANGE)?);
         Ok(())
     }
 
-    /// Nothing earlier will come.
-    fn horizon(&self) -> Ns {
-        let since = self.since.checked_sub(TURN / 2).and_then(|t| i64::try_from(t).ok());
+    /// Returns the time before which no more events will come.
+    fn complete_until(&self) -> Ns {
+        let since = self.since.checked_sub(WRAP / 2).and_then(|t| i64::try_from(t).ok());
         since.zip(self.start).and_then(|(since, start)| start.checked_add(since)).map_or(Ns::MIN, Ns)
     }
 
-    fn time(&mut self, fields: &mut Fields<'_>) -> Result<Ns, Odd> {
+    fn time(&mut self, fields: &mut Fields<'_>) -> Result<Ns, Unreadable> {
         let since = self.unwrapped(fields.number()?);
         self.since = self.since.max(since);
-        let since = i64::try_from(since).map_err(|_| BEYOND)?;
-        let start = self.start.ok_or(Odd("a line before the start"))?;
-        start.checked_add(since).map(Ns).ok_or(BEYOND)
+        let since = i64::try_from(since).map_err(|_| TIME_OUT_OF_RANGE)?;
+        let start = self.start.ok_or(Unreadable("a line precedes the start line"))?;
+        start.checked_add(since).map(Ns).ok_or(TIME_OUT_OF_RANGE)
     }
 
-    /// The time that the low bits of one mean: the nearest to those met.
+    /// Returns the full time of its low bits: the one closest to the times so far.
     #[inline]
     fn unwrapped(&mut self, low: u64) -> u64 {
-        self.wide |= low >= TURN;
+        self.wide |= low >= WRAP;
         if self.wide {
             return low;
         }
-        let near = (self.since & !(TURN - 1)) | low;
-        if near + TURN / 2 < self.since {
-            near + TURN
-        } else if near > self.since + TURN / 2 && near >= TURN {
-            near - TURN
+        let nearest = (self.since & !(WRAP - 1)) | low;
+        if nearest + WRAP / 2 < self.since {
+            nearest + WRAP
+        } else if nearest > self.since + WRAP / 2 && nearest >= WRAP {
+            nearest - WRAP
         } else {
-            near
+            nearest
         }
     }
 
-    /// A line of a CPU.
+    /// Reads a line with an event of a CPU.
     #[inline]
     fn event(
         &mut self,
         rest: &[u8],
         offset: u64,
         out: &mut Batch,
-        what: fn(&Self, &mut Fields<'_>, Ns) -> Result<What, Odd>,
-    ) -> Result<(), Odd> {
+        what: fn(&Self, &mut Fields<'_>, Ns) -> Result<EventKind, Unreadable>,
+    ) -> Result<(), Unreadable> {
         let mut fields = Fields(rest);
         let at = self.time(&mut fields)?;
         let cpu = fields.cpu()?;
         let what = what(self, &mut fields, at)?;
         if !fields.0.is_empty() {
-            return Err(Odd("a line with more numbers than sched.bt writes"));
+            return Err(Unreadable("a line has more fields than sched.bt writes"));
         }
         let slot = cpu.0 as usize;
         if self.last.len() <= slot {
@@ -244,7 +244,7 @@ impl Lines {
         }
         if let Some(last) = self.last.get_mut(slot) {
             if at < *last {
-                return Err(Odd("a line earlier than the one before it on its CPU"));
+                return Err(Unreadable("a line is earlier than the previous one of its CPU"));
             }
             *last = at;
         }
@@ -256,13 +256,13 @@ impl Lines {
         Ok(())
     }
 
-    fn switch(&self, fields: &mut Fields<'_>, _at: Ns) -> Result<What, Odd> {
+    fn switch(&self, fields: &mut Fields<'_>, _at: Ns) -> Result<EventKind, Unreadable> {
         let (prev, state, next) = (fields.tid()?, fields.number()?, fields.tid()?);
-        let (out, letter) =
+        let (out, state_letter) =
             if state >= OLD_KERNELS { (SwitchOut::Preempted, b'R') } else { self.states.meaning(state) };
-        let (prev_name, prev_prio) = self.known(prev);
-        let (next_name, next_prio) = self.known(next);
-        Ok(What::Switch(Switch {
+        let (prev_name, prev_prio) = self.known_thread(prev);
+        let (next_name, next_prio) = self.known_thread(next);
+        Ok(EventKind::Switch(Switch {
             prev,
             next,
             prev_name,
@@ -272,60 +272,63 @@ impl Lines {
             prev_prio,
             next_prio,
             out,
-            letter,
+            state_letter,
             prev_exec: MaybeNs::NONE,
         }))
     }
 
-    fn wake(&self, fields: &mut Fields<'_>, at: Ns) -> Result<What, Odd> {
+    fn wake(&self, fields: &mut Fields<'_>, at: Ns) -> Result<EventKind, Unreadable> {
         let (target, tid) = (fields.cpu()?, fields.tid()?);
-        let (name, prio) = self.known(tid);
+        let (name, prio) = self.known_thread(tid);
         let (kind, target, waker) = (WakeKind::Wakeup, Some(target), Tid::UNKNOWN);
-        Ok(What::Wake(Wake { tid, name, kind, target, waker, prio, stamp: at }))
+        Ok(EventKind::Wake(Wake { tid, name, kind, target, waker, prio, stamp: at }))
     }
 
-    fn migrate(&self, fields: &mut Fields<'_>, _at: Ns) -> Result<What, Odd> {
+    fn migrate(&self, fields: &mut Fields<'_>, _at: Ns) -> Result<EventKind, Unreadable> {
         let (from, to, tid) = (fields.cpu()?, fields.cpu()?, fields.tid()?);
-        Ok(What::Migrate { tid, from, to })
+        Ok(EventKind::Migrate { tid, from, to })
     }
 
-    fn known(&self, tid: Tid) -> (NameId, Prio) {
+    fn known_thread(&self, tid: Tid) -> (NameId, Prio) {
         self.threads.get(&tid).copied().unwrap_or((NameId::NONE, Prio::UNKNOWN))
     }
 
-    fn thread(&mut self, rest: &[u8], offset: u64, out: &mut Batch) -> Result<(), Odd> {
+    fn thread(&mut self, rest: &[u8], offset: u64, out: &mut Batch) -> Result<(), Unreadable> {
         let mut fields = Fields(rest);
         let at = self.time(&mut fields)?;
         let (tid, prio) = (fields.tid()?, fields.number()?);
-        // The kernel's numbers are signed; bpftrace prints a deadline thread's −1 as 32 or 64 bits.
-        let prio = i16::try_from(prio as i32).map_err(|_| Odd("a priority that is none"))?;
+        // The kernel's priorities are signed; bpftrace prints a deadline thread's −1 as 32 or 64 bits.
+        let prio = i16::try_from(prio as i32).map_err(|_| Unreadable("a priority is out of range"))?;
         let prio = Prio::new(prio);
-        let name = self.names.id(fields.0.get(..LONGEST_NAME).unwrap_or(fields.0), out);
-        if self.threads.len() < MOST_THREADS || self.threads.contains_key(&tid) {
+        let name = self.names.id(fields.0.get(..MAX_NAME).unwrap_or(fields.0), out);
+        if self.threads.len() < MAX_THREADS || self.threads.contains_key(&tid) {
             self.threads.insert(tid, (name, prio));
         } else {
             out.left_out.threads += 1;
         }
-        let what = What::Name { tid, pid: Pid::UNKNOWN, name };
+        let what = EventKind::Name { tid, pid: Pid::UNKNOWN, name };
         out.events.push(Event { at, offset, cpu: CpuId::UNKNOWN, current: Tid::UNKNOWN, what });
         Ok(())
     }
 
-    /// `Lost 17 events`: bpftrace's reader was too slow, on a CPU that it does not name.
-    fn losses(&mut self, rest: &[u8], offset: u64) -> Result<(), Odd> {
+    /// Reads `Lost 17 events`: bpftrace's reader was too slow, on a CPU that is not stated.
+    fn losses(&mut self, rest: &[u8], offset: u64) -> Result<(), Unreadable> {
         let text = rest.strip_suffix(b" events").and_then(|n| std::str::from_utf8(n).ok());
-        let count: i64 = text.and_then(|n| n.parse().ok()).ok_or(Odd("a line that sched.bt does not write"))?;
+        let count: i64 = text
+            .and_then(|n| n.parse().ok())
+            .ok_or(Unreadable("a line does not have the form of sched.bt's output"))?;
         let before = self.lost.map_or(0, |(n, _)| n);
         self.lost = Some((before.saturating_add(count), offset));
         Ok(())
     }
 
-    /// Tells a loss: since the last line of the CPU that has been silent for longest, as it may have been that one.
+    /// Adds a loss. It starts at the last line of the CPU that has been silent for longest, which may be the CPU with
+    /// the loss.
     fn loss_until(&mut self, at: Ns, to: MaybeNs, out: &mut Batch) {
         if let Some((events, offset)) = self.lost.take() {
             let before = |t: &Ns| *t != Ns::MIN && to.get().is_none_or(|to| *t < to);
             let from = self.last.iter().copied().filter(before).min().into();
-            let what = What::Loss(LossSpan { from, to, cpu: None, events: MaybeCount::new(events) });
+            let what = EventKind::Loss(LossSpan { from, to, cpu: None, events: MaybeCount::new(events) });
             out.events.push(Event { at, offset, cpu: CpuId::UNKNOWN, current: Tid::UNKNOWN, what });
         }
     }
@@ -335,18 +338,18 @@ impl Lines {
     }
 }
 
-/// What 32 bits of nanoseconds hold.
-const TURN: u64 = 1 << 32;
-const BEYOND: Odd = Odd("a line at a time beyond all clocks");
+/// The range of 32 bits of nanoseconds.
+const WRAP: u64 = 1 << 32;
+const TIME_OUT_OF_RANGE: Unreadable = Unreadable("a line has a time that is out of range");
 
 /// The rest of a line.
 struct Fields<'l>(&'l [u8]);
 
 impl Fields<'_> {
-    /// Up to the next colon.
+    /// Reads a number up to the next colon.
     #[inline]
-    fn number(&mut self) -> Result<u64, Odd> {
-        const BAD: Odd = Odd("a line whose numbers cannot be read");
+    fn number(&mut self) -> Result<u64, Unreadable> {
+        const BAD: Unreadable = Unreadable("a line has numbers that cannot be read");
         let mut value = 0_u64;
         let mut read = 0;
         for byte in self.0 {
@@ -366,13 +369,13 @@ impl Fields<'_> {
         Ok(value)
     }
 
-    fn cpu(&mut self) -> Result<CpuId, Odd> {
-        let cpu = u32::try_from(self.number()?).ok().filter(|n| *n < MOST_CPUS);
-        cpu.map(CpuId).ok_or(Odd("a CPU beyond all machines"))
+    fn cpu(&mut self) -> Result<CpuId, Unreadable> {
+        let cpu = u32::try_from(self.number()?).ok().filter(|n| *n < MAX_CPUS);
+        cpu.map(CpuId).ok_or(Unreadable("a CPU number is out of range"))
     }
 
-    fn tid(&mut self) -> Result<Tid, Odd> {
+    fn tid(&mut self) -> Result<Tid, Unreadable> {
         let tid = i32::try_from(self.number()?).ok();
-        tid.map(Tid).ok_or(Odd("a thread number that is none"))
+        tid.map(Tid).ok_or(Unreadable("a TID is out of range"))
     }
 }

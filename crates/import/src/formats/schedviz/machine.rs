@@ -1,15 +1,15 @@
-//! The topology folder: each node's CPUs, each with its `topology` folder of sysfs.
+//! The topology folder: the CPUs of each node, each with its `topology` folder of sysfs.
 
 use super::text;
 use ingest::{Fatal, Folder};
 use std::collections::BTreeMap;
 use topology::{Machine, cpulist};
 
-/// The files that tell something; the others say the same as masks.
+/// The files that are needed; the others contain the same as masks.
 const FILES: [&str; 6] =
     ["core_id", "physical_package_id", "die_id", "cluster_id", "thread_siblings_list", "core_cpus_list"];
 
-/// The machine; `None` where the collection does not describe it.
+/// Returns the machine; `None` if the collection does not describe it.
 pub(super) fn read(folder: &dyn Folder, names: &[String]) -> Result<Option<Machine>, Fatal> {
     let mut files: BTreeMap<String, String> = BTreeMap::new();
     for name in names {
@@ -25,7 +25,7 @@ pub(super) fn read(folder: &dyn Folder, names: &[String]) -> Result<Option<Machi
     Ok((!files.is_empty()).then(|| Machine::from_sysfs(&files)))
 }
 
-/// Node, CPU and file of `topology/node0/cpu3/topology/core_id`.
+/// Returns node, CPU and file of `topology/node0/cpu3/topology/core_id`.
 fn place(name: &str) -> Option<(u32, u32, &str)> {
     let (node, rest) = name.strip_prefix("topology/node")?.split_once("/cpu")?;
     let (cpu, file) = rest.split_once("/topology/")?;

@@ -1,19 +1,19 @@
-//! Collections of Google's SchedViz: `trace.tar.gz`, handed in as the folder that it unpacks to; and the bare output of its
-//! bpftrace program, `sched.bt`.
+//! Collections of Google's SchedViz: `trace.tar.gz`, passed as the folder that it unpacks to; and the plain output of
+//! its bpftrace program, `sched.bt`.
 //!
-//! Spec: `util/trace.sh`, `ebpf/collect.sh` and `ebpf/sched.bt` of github.com/google/schedviz. A folder has
+//! Spec: `util/trace.sh`, `ebpf/collect.sh` and `ebpf/sched.bt` of github.com/google/schedviz. A folder contains
 //! `metadata.textproto` (`trace_type: FTRACE` or `EBPF`), `topology/node0/cpu0/topology/…` (files of sysfs), and either
-//! `formats/…` with the descriptions of the tracepoints that were enabled and `traces/cpu0` … with each CPU's ring-buffer
-//! pages, or one text, `ebpf_trace`.
+//! `formats/…` with the descriptions of the enabled tracepoints and `traces/cpu0` … with each CPU's ring-buffer pages,
+//! or one text, `ebpf_trace`.
 //!
-//! Clock: ftrace's, which the collection does not name (`local`, that is `sched_clock`, unless somebody chose another); of
-//! the eBPF flavour bpftrace's `nsecs` (CLOCK_MONOTONIC, in newer versions CLOCK_BOOTTIME).
+//! Clock: ftrace's, which the collection does not name (`local`, that is `sched_clock`, unless another was selected);
+//! for eBPF collections bpftrace's `nsecs` (CLOCK_MONOTONIC, in newer versions CLOCK_BOOTTIME).
 //!
-//! What the format cannot tell: `sched_waking`, which its collectors do not record; processes; and where a CPU's buffer
-//! overflowed at its begin or end: only losses within a buffer are marked in its pages.
+//! What the format does not contain: `sched_waking`, which its collectors do not record; processes; and overflows of a
+//! CPU's buffer at its start or end: only losses within a buffer are marked in its pages.
 //!
 //! ```text
-//!   mod   recognises, opens      machine  the topology folder
+//!   mod   detects and opens      machine  the topology folder
 //!   ring  pages → events         ebpf     lines → events
 //! ```
 
@@ -22,21 +22,22 @@ mod machine;
 mod ring;
 
 use crate::tracepoint::{ByteOrder, EventFormat, PageLayout};
-use ingest::{Capability, Facts, Fatal, Folder, Importer, Input, Offer, Opened, ReadSeek, Sniff, Stream, Tells};
+use ingest::{Availability, Capability, Facts, Fatal, Folder, Importer, Input, Offer, Opened, ReadSeek, Sniff, Stream};
 use model::CpuId;
 use ring::RingStream;
 use std::io::Read;
 use std::sync::Arc;
 
-/// A description of a tracepoint is some kilobytes.
-const LARGEST_TEXT: u64 = 256 << 10;
-/// Descriptions in a collection; a whole kernel has some 3,000 tracepoints.
-const MOST_FORMATS: usize = 8192;
-/// Collectors save what they enabled; with more descriptions than this somebody saved all there are.
-const ENABLED_AT_MOST: usize = 64;
-/// CPUs with a buffer, and bytes of one page of each: both cost memory while the collection is read.
-const MOST_CPUS: usize = 1024;
-const MOST_PAGES: usize = 32 << 20;
+/// The maximum size of a tracepoint's description, which has some kilobytes.
+const MAX_TEXT: u64 = 256 << 10;
+/// The maximum number of descriptions in a collection; a whole kernel has some 3,000 tracepoints.
+const MAX_FORMATS: usize = 8192;
+/// Collectors save the descriptions of the events that they enabled. If there are more than this, all descriptions were
+/// saved.
+const MAX_ENABLED: usize = 64;
+/// The maximum number of CPUs with a buffer, and of bytes of one page of each: both are held in memory.
+const MAX_CPUS: usize = 1024;
+const MAX_PAGE_BYTES: usize = 32 << 20;
 
 const METADATA: &str = "metadata.textproto";
 const EBPF: &str = "ebpf_trace";
@@ -51,25 +52,25 @@ impl Importer for SchedViz {
 
     fn offer(&self) -> Offer {
         Offer {
-            made_by: "SchedViz's trace.sh or ebpf/collect.sh (trace.tar.gz, also unpacked), and sched.bt's own output",
-            tells: &[
-                (Capability::Switches, Tells::Yes),
-                (Capability::Waking, Tells::If("sched:sched_waking is added to the events of trace.sh")),
-                (Capability::Wakeup, Tells::Yes),
-                (Capability::Priority, Tells::Yes),
-                (Capability::Idle, Tells::If("power:cpu_idle is added to the events of trace.sh")),
-                (Capability::Frequency, Tells::If("power:cpu_frequency is added to the events of trace.sh")),
-                (Capability::Parking, Tells::If("cpuhp events are added to the events of trace.sh")),
-                (Capability::Irq, Tells::If("irq events are added to the events of trace.sh")),
-                (Capability::Charges, Tells::If("sched:sched_stat_runtime is added to the events of trace.sh")),
-                (Capability::Losses, Tells::Yes),
-                (Capability::Topology, Tells::Yes),
+            made_by: "SchedViz's trace.sh or ebpf/collect.sh (trace.tar.gz, also unpacked), and the output of sched.bt",
+            provides: &[
+                (Capability::Switches, Availability::Yes),
+                (Capability::Waking, Availability::If("sched:sched_waking is added to the events of trace.sh")),
+                (Capability::Wakeup, Availability::Yes),
+                (Capability::Priority, Availability::Yes),
+                (Capability::Idle, Availability::If("power:cpu_idle is added to the events of trace.sh")),
+                (Capability::Frequency, Availability::If("power:cpu_frequency is added to the events of trace.sh")),
+                (Capability::Parking, Availability::If("cpuhp events are added to the events of trace.sh")),
+                (Capability::Irq, Availability::If("irq events are added to the events of trace.sh")),
+                (Capability::Charges, Availability::If("sched:sched_stat_runtime is added to the events of trace.sh")),
+                (Capability::Losses, Availability::Yes),
+                (Capability::Topology, Availability::Yes),
             ],
             cannot: &[
-                "which process a thread belongs to",
-                "core types: the collection has siblings and packages, but no capacities or frequencies",
-                "that a CPU's buffer overflowed before the first or behind the last event it kept",
-                "in the eBPF flavour: the first wakeup of a thread's life from any other",
+                "the processes of threads",
+                "core types (there are siblings and packages, but no capacities or frequencies)",
+                "overflows of a CPU's buffer before its first or after its last event",
+                "eBPF collections: which wakeup is the first of a new thread",
             ],
         }
     }
@@ -102,7 +103,7 @@ impl Importer for SchedViz {
     }
 }
 
-/// The CPU of `traces/cpu3`.
+/// Returns the CPU of `traces/cpu3`.
 fn cpu_of(name: &str) -> Option<u32> {
     name.strip_prefix("traces/cpu")?.parse().ok().filter(|n| *n < topology::cpulist::MAX_CPUS)
 }
@@ -121,7 +122,7 @@ fn open_folder<'a>(folder: &dyn Folder) -> Result<Opened<'a>, Fatal> {
         Some("EBPF") => open_ebpf(folder)?,
         Some("FTRACE") => open_ring(folder, &names)?,
         Some(other) => {
-            let what = format!("a SchedViz collection of trace_type {other}: only FTRACE and EBPF are read");
+            let what = format!("this SchedViz collection has trace_type {other}: only FTRACE and EBPF are supported");
             return Err(Fatal::new(what, 0));
         }
         None if names.iter().any(|n| n == EBPF) => open_ebpf(folder)?,
@@ -151,22 +152,25 @@ fn open_ring<'a>(folder: &dyn Folder, names: &[String]) -> Result<Opened<'a>, Fa
     for (cpu, name) in names.iter().filter_map(|n| Some((cpu_of(n)?, n))) {
         let mut file = file(folder, name)?;
         let head = head(&mut file, name)?;
-        // A CPU that was offline, or recorded nothing.
+        // A CPU that was offline, or had no events.
         if head.is_empty() {
             continue;
         }
-        if buffers.len() >= MOST_CPUS {
-            return Err(Fatal::new(format!("more than {MOST_CPUS} CPUs with events"), 0));
+        if buffers.len() >= MAX_CPUS {
+            return Err(Fatal::new(
+                format!("the collection has more than the supported {MAX_CPUS} CPUs with events"),
+                0,
+            ));
         }
         buffers.push((CpuId(cpu), file, head));
     }
     if buffers.is_empty() {
-        return Err(Fatal::new("a SchedViz collection without any event: all files traces/cpu* are empty", 0));
+        return Err(Fatal::new("this SchedViz collection contains no events: all files traces/cpu* are empty", 0));
     }
     buffers.sort_by_key(|(cpu, ..)| *cpu);
     let layout = layout(folder, names, buffers.iter().map(|(_, _, head)| head.as_slice()))?;
-    if layout.size() * buffers.len() > MOST_PAGES {
-        return Err(Fatal::new("formats/header_page tells pages that are too large for so many CPUs", 0));
+    if layout.size() * buffers.len() > MAX_PAGE_BYTES {
+        return Err(Fatal::new("formats/header_page states pages that are too large for this number of CPUs", 0));
     }
     let decoder = Arc::new(ring::decoder(&formats, layout.order()));
     let count = buffers.len();
@@ -176,21 +180,21 @@ fn open_ring<'a>(folder: &dyn Folder, names: &[String]) -> Result<Opened<'a>, Fa
     Ok(Opened { facts: facts(&formats), streams: buffers.into_iter().map(stream).collect() })
 }
 
-/// The enabled tracepoints.
+/// Returns the enabled tracepoints.
 fn formats(folder: &dyn Folder, names: &[String]) -> Result<Vec<EventFormat>, Fatal> {
     let mut formats = Vec::new();
-    for name in names.iter().filter(|n| is_format(n)).take(MOST_FORMATS) {
+    for name in names.iter().filter(|n| is_format(n)).take(MAX_FORMATS) {
         let text = text(folder, name)?;
         formats.push(EventFormat::parse(&text).map_err(|why| Fatal::new(format!("{name}: {}", why.0), 0))?);
     }
     if !formats.iter().any(|f| f.name == "sched_switch") {
-        let what = "no formats/sched/sched_switch/format in the collection: its events cannot be read";
+        let what = "the collection does not contain formats/sched/sched_switch/format: its events cannot be read";
         return Err(Fatal::new(what, 0));
     }
     Ok(formats)
 }
 
-/// The pages' layout, and the order of their bytes: the one in which the first pages of all CPUs make sense.
+/// Returns the layout of pages, with the byte order in which most CPUs' first pages are valid.
 fn layout<'h>(
     folder: &dyn Folder,
     names: &[String],
@@ -203,22 +207,22 @@ fn layout<'h>(
         }
         None => PageLayout::usual(ByteOrder::Little),
     };
-    let good = |layout: PageLayout| heads.clone().filter(|head| layout.is_first(head)).count();
+    let valid_pages = |layout: PageLayout| heads.clone().filter(|head| layout.is_first(head)).count();
     let big = little.with_order(ByteOrder::Big);
-    Ok(if good(big) > good(little) { big } else { little })
+    Ok(if valid_pages(big) > valid_pages(little) { big } else { little })
 }
 
 fn facts(formats: &[EventFormat]) -> Facts {
-    let saved = |name: &str| formats.iter().any(|f| f.name == name);
-    let told = |name| match (saved(name), formats.len() <= ENABLED_AT_MOST) {
+    let described = |name: &str| formats.iter().any(|f| f.name == name);
+    let recorded = |name| match (described(name), formats.len() <= MAX_ENABLED) {
         (false, _) => Some(false),
         (true, true) => Some(true),
         (true, false) => None,
     };
-    let (has_waking, has_wakeup) = (told("sched_waking"), told("sched_wakeup"));
+    let (has_waking, has_wakeup) = (recorded("sched_waking"), recorded("sched_wakeup"));
     let mut lacks = vec![
-        "Which process a thread belongs to is not in a SchedViz collection.".to_owned(),
-        "Where a CPU's buffer overflowed before its first or behind its last event is not told.".to_owned(),
+        "A SchedViz collection does not contain the processes of threads.".to_owned(),
+        "Overflows of a CPU's buffer before its first or after its last event were not recorded.".to_owned(),
     ];
     if has_waking == Some(false) && has_wakeup == Some(false) {
         lacks
@@ -226,10 +230,10 @@ fn facts(formats: &[EventFormat]) -> Facts {
     }
     Facts {
         format: SchedViz.id().to_owned(),
-        clock: "ftrace (trace_clock not told; local by default)".to_owned(),
+        clock: "ftrace (trace_clock not recorded; local by default)".to_owned(),
         has_waking,
         has_wakeup,
-        has_charges: saved("sched_stat_runtime"),
+        has_charges: described("sched_stat_runtime"),
         whole_machine: true,
         about: vec![("trace_type".to_owned(), "FTRACE".to_owned())],
         lacks,
@@ -241,15 +245,15 @@ fn file(folder: &dyn Folder, name: &str) -> Result<Box<dyn ReadSeek + Send>, Fat
     folder.open(name).map_err(|why| Fatal::new(format!("{name}: {why}"), 0))
 }
 
-/// A small file.
+/// Reads a small file.
 fn text(folder: &dyn Folder, name: &str) -> Result<String, Fatal> {
     let mut bytes = Vec::new();
-    let read = file(folder, name)?.take(LARGEST_TEXT).read_to_end(&mut bytes);
+    let read = file(folder, name)?.take(MAX_TEXT).read_to_end(&mut bytes);
     read.map_err(|why| Fatal::new(format!("{name}: {why}"), 0))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The first bytes of a buffer.
+/// Reads the first bytes of a buffer.
 fn head(file: &mut Box<dyn ReadSeek + Send>, name: &str) -> Result<Vec<u8>, Fatal> {
     let mut head = Vec::new();
     let read = file.take(32).read_to_end(&mut head);

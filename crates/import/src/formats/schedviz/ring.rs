@@ -1,43 +1,43 @@
-//! A CPU's ring-buffer pages as a stream of events.
+//! Reads a CPU's ring-buffer pages as a stream of events.
 
 use crate::tracepoint::table::Reader;
 use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names, PageLayout};
-use ingest::{BATCH, Fatal, Ledger, Reach, ReadSeek, Stream, Trouble};
-use model::{Batch, CpuId, Event, LossSpan, MaybeCount, MaybeNs, Ns, StackId, Tid, What};
+use ingest::{Anomaly, BATCH, Fatal, Ledger, Reach, ReadSeek, Stream};
+use model::{Batch, CpuId, Event, EventKind, LossSpan, MaybeCount, MaybeNs, Ns, StackId, Tid};
 use std::io::{ErrorKind, Read};
 use std::sync::Arc;
 
-/// Bytes read at once, by all streams together.
-const CHUNKS: usize = 16 << 20;
+/// The number of bytes read in one call, for all streams together.
+const TOTAL_CHUNKS: usize = 16 << 20;
 
-/// The decoder of the collection's tracepoints.
+/// Creates the decoder of the collection's tracepoints.
 pub(super) fn decoder(formats: &[EventFormat], order: ByteOrder) -> Decoder {
     let mut decoder = Decoder::new(Reader::SchedViz, order);
     formats.iter().for_each(|f| decoder.learn(f));
     decoder
 }
 
-/// A CPU's events.
+/// The events of a CPU.
 pub(super) struct RingStream<'a> {
     cpu: CpuId,
     file: Box<dyn ReadSeek + Send + 'a>,
     layout: PageLayout,
     decoder: Arc<Decoder>,
     names: Names,
-    /// Whole pages that were read, and where in the file they begin; `taken` bytes of them are done.
+    /// Complete pages that were read, the number of their bytes consumed, and the offset of their start in the file.
     chunk: Vec<u8>,
     taken: usize,
     begin: u64,
     chunk_size: usize,
-    /// Time of the last event.
+    /// The time of the last event.
     last: Ns,
-    /// Events were lost since: how many, −1 where not counted.
+    /// The number of events lost since the last event; −1 if unknown.
     missed: Option<i64>,
     ended: bool,
 }
 
 impl<'a> RingStream<'a> {
-    /// `head` was read from the file already; `streams` is how many share the memory.
+    /// `head` was already read from the file; `streams` is the number of streams that share the memory.
     pub(super) fn new(
         cpu: CpuId,
         file: Box<dyn ReadSeek + Send + 'a>,
@@ -46,7 +46,7 @@ impl<'a> RingStream<'a> {
         decoder: Arc<Decoder>,
         streams: usize,
     ) -> Self {
-        let pages = (CHUNKS / streams.max(1) / layout.size()).clamp(1, 64);
+        let pages = (TOTAL_CHUNKS / streams.max(1) / layout.size()).clamp(1, 64);
         let chunk_size = pages * layout.size();
         Self {
             cpu,
@@ -64,33 +64,33 @@ impl<'a> RingStream<'a> {
         }
     }
 
-    /// Reads on; what is left of a page at the end of the file is told.
+    /// Reads more pages. An incomplete page at the end of the file is reported.
     fn fill(&mut self, bad: &mut dyn Ledger) -> Result<(), Fatal> {
         self.begin += self.taken as u64;
         self.chunk.drain(..self.taken);
         self.taken = 0;
-        let mut have = self.chunk.len();
-        self.chunk.resize(self.chunk_size.max(have), 0);
-        while have < self.chunk.len() {
-            match self.file.read(self.chunk.get_mut(have..).unwrap_or_default()) {
+        let mut length = self.chunk.len();
+        self.chunk.resize(self.chunk_size.max(length), 0);
+        while length < self.chunk.len() {
+            match self.file.read(self.chunk.get_mut(length..).unwrap_or_default()) {
                 Ok(0) => {
                     self.ended = true;
                     break;
                 }
-                Ok(n) => have += n,
+                Ok(n) => length += n,
                 Err(why) if why.kind() == ErrorKind::Interrupted => {}
                 Err(why) => {
                     let what = format!("traces/cpu{}: {why}", self.cpu.0);
-                    return Err(Fatal::new(what, self.begin + have as u64));
+                    return Err(Fatal::new(what, self.begin + length as u64));
                 }
             }
         }
-        let whole = if self.ended { have - have % self.layout.size() } else { have };
-        if whole < have {
-            bad.trouble("a page cut off by the end of the file", self.begin + whole as u64, Trouble::Odd);
+        let complete = if self.ended { length - length % self.layout.size() } else { length };
+        if complete < length {
+            bad.anomaly("a page is cut off by the end of the file", self.begin + complete as u64, Anomaly::Warning);
             self.missed = self.missed.or(Some(-1));
         }
-        self.chunk.truncate(whole);
+        self.chunk.truncate(complete);
         Ok(())
     }
 
@@ -102,13 +102,13 @@ impl<'a> RingStream<'a> {
         let mut page = match self.layout.open(page) {
             Ok(page) => page,
             Err(why) => {
-                bad.trouble(why.0, offset, Trouble::Odd);
+                bad.anomaly(why.0, offset, Anomaly::Warning);
                 self.missed = self.missed.or(Some(-1));
                 return;
             }
         };
         if let Some(count) = page.missed {
-            // What is lost twice in a row is counted together, if it is counted.
+            // Consecutive losses are added if both are counted.
             self.missed = Some(match self.missed {
                 Some(before) if before >= 0 && count >= 0 => before.saturating_add(count),
                 Some(_) => -1,
@@ -119,29 +119,35 @@ impl<'a> RingStream<'a> {
             let record = match record {
                 Ok(record) => record,
                 Err(why) => {
-                    bad.trouble(why.0, offset, Trouble::Odd);
+                    bad.anomaly(why.0, offset, Anomaly::Warning);
                     self.missed = self.missed.or(Some(-1));
                     return;
                 }
             };
             let offset = offset + (self.layout.data() + record.at) as u64;
             let Ok(at) = i64::try_from(record.time).map(Ns) else {
-                bad.trouble("an event at a time beyond all clocks", offset, Trouble::Odd);
+                bad.anomaly("an event has a time that is out of range", offset, Anomaly::Warning);
                 continue;
             };
             if at < self.last {
-                bad.trouble("an event earlier than the one before it", offset, Trouble::Odd);
+                bad.anomaly("an event is earlier than the previous one", offset, Anomaly::Warning);
                 continue;
             }
             if let Some(events) = self.missed.take() {
                 let loss = self.loss(MaybeNs::new(at), events);
-                out.events.push(Event { at, offset, cpu: self.cpu, current: Tid::UNKNOWN, what: What::Loss(loss) });
+                out.events.push(Event {
+                    at,
+                    offset,
+                    cpu: self.cpu,
+                    current: Tid::UNKNOWN,
+                    what: EventKind::Loss(loss),
+                });
             }
-            // `common_pid` stands at the same place in every record since Linux 2.6.31.
+            // `common_pid` is at the same place in every record since Linux 2.6.31.
             let current = self.layout.order().u32_at(record.raw, 4).map_or(Tid::UNKNOWN, |pid| Tid(pid as i32));
-            let event = Event { at, offset, cpu: self.cpu, current, what: What::Sample };
+            let event = Event { at, offset, cpu: self.cpu, current, what: EventKind::Sample };
             if self.decoder.decode(record.raw, event, StackId::NONE, &mut self.names, out).is_err() {
-                bad.trouble("a record shorter than its tracepoint", offset, Trouble::Odd);
+                bad.anomaly("a record is shorter than its tracepoint", offset, Anomaly::Warning);
             }
             self.last = at;
         }
@@ -151,7 +157,7 @@ impl<'a> RingStream<'a> {
         LossSpan { from: MaybeNs::new(self.last), to, cpu: Some(self.cpu), events: MaybeCount::new(events) }
     }
 
-    /// What was lost behind the last event.
+    /// Adds the loss after the last event.
     fn end(&mut self, out: &mut Batch) {
         if let Some(events) = self.missed.take() {
             let loss = self.loss(MaybeNs::NONE, events);
@@ -160,7 +166,7 @@ impl<'a> RingStream<'a> {
                 offset: self.begin,
                 cpu: self.cpu,
                 current: Tid::UNKNOWN,
-                what: What::Loss(loss),
+                what: EventKind::Loss(loss),
             });
         }
     }

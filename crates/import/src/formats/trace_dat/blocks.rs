@@ -1,44 +1,44 @@
-//! Each CPU's pages, some at a time: as they stand in the file, or packed in chunks.
+//! Reads the pages of each CPU in blocks, plain or packed in chunks.
 
 use super::options::CpuData;
 use super::packed::Codec;
-use super::reader::unreadable;
+use super::reader::read_error;
 use crate::tracepoint::ByteOrder;
 use ingest::{Fatal, ReadSeek};
 use std::io::SeekFrom;
 
-/// Bytes that are read ahead of all CPUs together: what is decoded of them waits for its turn in memory.
-const AHEAD: u64 = 8 << 20;
-/// Bytes read at once, where there are few CPUs.
-const BLOCK: u64 = 256 << 10;
-/// No chunk unpacks to more (trace-cmd packs ten pages at once), and no page is larger.
-const LARGEST_CHUNK: u64 = 16 << 20;
-pub(super) const LARGEST_PAGE: u64 = 8 << 20;
+/// The number of bytes read ahead for all CPUs together: their decoded events wait in memory.
+const READ_AHEAD: u64 = 8 << 20;
+/// The maximum number of bytes read in one call.
+const MAX_BLOCK: u64 = 256 << 10;
+/// The maximum unpacked size of a chunk (trace-cmd packs ten pages in one), and the maximum size of a page.
+const MAX_CHUNK: u64 = 16 << 20;
+pub(super) const MAX_PAGE: u64 = 8 << 20;
 
-/// What is left of a CPU's data.
+/// The rest of a CPU's data.
 pub(super) struct Region {
     at: u64,
     end: u64,
-    /// The file ends before it does.
+    /// Whether the file ends before it does.
     cut: bool,
-    /// How many chunks are to come, where it is packed and its count was read.
+    /// The number of remaining chunks, if it is packed and their number was read.
     chunks: Option<u32>,
 }
 
 impl Region {
     pub(super) fn new(data: &CpuData, length: u64, packed: bool) -> Self {
         let end = data.at.saturating_add(data.size);
-        // The size of packed data leaves out the count of chunks that stands before them.
+        // The size of packed data does not include the number of chunks before them.
         let count = if packed { 4 } else { 0 };
         Self { at: data.at, end: end.saturating_add(count).min(length), cut: end > length, chunks: None }
     }
 }
 
-/// What reading on gave.
-pub(super) enum Got {
+/// The result of reading a block.
+pub(super) enum BlockResult {
     Pages,
-    /// Some cannot be read, why; there may be more behind them.
-    Torn(&'static str),
+    /// Some data cannot be read, for this reason; more may follow.
+    Unreadable(&'static str),
     End,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Blocks<'a> {
     block: u64,
     packed: Vec<u8>,
     pub(super) pages: Vec<u8>,
-    /// Where in the file the pages (or the chunk that they were packed in) stand.
+    /// The offset of the pages in the file, or of the chunk that contained them.
     pub(super) place: u64,
 }
 
@@ -63,23 +63,23 @@ impl<'a> Blocks<'a> {
         page_size: u64,
         cpus: usize,
     ) -> Self {
-        let share = (AHEAD / cpus.max(1) as u64).min(BLOCK);
+        let share = (READ_AHEAD / cpus.max(1) as u64).min(MAX_BLOCK);
         let block = (share / page_size).max(1) * page_size;
         Self { file, order, codec, page_size, block, packed: Vec::new(), pages: Vec::new(), place: 0 }
     }
 
-    /// The file, to read elsewhere in it.
+    /// Returns the file, to read other parts of it.
     pub(super) fn file(&mut self) -> &mut dyn ReadSeek {
         &mut *self.file
     }
 
-    /// Whether an event's own place in the file is known.
+    /// Whether the offsets of events in the file are known.
     pub(super) fn is_plain(&self) -> bool {
         self.codec.is_plain()
     }
 
     /// Reads the next pages of a region.
-    pub(super) fn load(&mut self, region: &mut Region) -> Result<Got, Fatal> {
+    pub(super) fn load(&mut self, region: &mut Region) -> Result<BlockResult, Fatal> {
         self.place = region.at;
         let left = region.end.saturating_sub(region.at);
         if left == 0 || region.chunks == Some(0) {
@@ -91,15 +91,15 @@ impl<'a> Blocks<'a> {
             return self.chunk(region, left);
         }
         let size = left.min(self.block);
-        // The last block's bytes need not be cleared to be overwritten.
+        // The bytes of the last block need not be cleared before they are overwritten.
         self.pages.resize(size as usize, 0);
         read_at(&mut *self.file, region.at, &mut self.pages)?;
         region.at += size;
-        Ok(Got::Pages)
+        Ok(BlockResult::Pages)
     }
 
-    /// A count of chunks, then for each: packed size, size, and the packed bytes.
-    fn chunk(&mut self, region: &mut Region, left: u64) -> Result<Got, Fatal> {
+    /// Reads the number of chunks, then of each chunk: packed size, size, and the packed bytes.
+    fn chunk(&mut self, region: &mut Region, left: u64) -> Result<BlockResult, Fatal> {
         let mut head = [0; 12];
         let (count, size) = if region.chunks.is_none() { (4, 12) } else { (0, 8) };
         if left < size as u64 {
@@ -110,7 +110,7 @@ impl<'a> Blocks<'a> {
         let chunks = region.chunks.unwrap_or_else(|| word(0));
         if chunks == 0 {
             region.at = region.end;
-            return Ok(Got::Torn("a CPU's packed events say that there are none"));
+            return Ok(BlockResult::Unreadable("a CPU's packed events have a chunk count of 0"));
         }
         let (packed, unpacked) = (u64::from(word(count)), u64::from(word(count + 4)));
         if packed > left - size as u64 {
@@ -118,29 +118,29 @@ impl<'a> Blocks<'a> {
         }
         let begin = region.at + size as u64;
         (region.at, region.chunks) = (begin + packed, Some(chunks - 1));
-        if unpacked == 0 || unpacked > LARGEST_CHUNK.max(self.page_size) || packed > LARGEST_CHUNK {
-            return Ok(Got::Torn("a packed chunk of a size that nobody writes"));
+        if unpacked == 0 || unpacked > MAX_CHUNK.max(self.page_size) || packed > MAX_CHUNK {
+            return Ok(BlockResult::Unreadable("a packed chunk has an invalid size"));
         }
         self.packed.resize(packed as usize, 0);
         read_at(&mut *self.file, begin, &mut self.packed)?;
         if !self.codec.unpack(&self.packed, &mut self.pages, unpacked as usize) {
             self.pages.clear();
-            return Ok(Got::Torn("a packed chunk that cannot be unpacked"));
+            return Ok(BlockResult::Unreadable("a packed chunk cannot be unpacked"));
         }
-        Ok(Got::Pages)
+        Ok(BlockResult::Pages)
     }
 }
 
-/// The end of a region; where the file has less of it than it should, that is told once.
-fn ended(region: &mut Region) -> Got {
-    if std::mem::take(&mut region.cut) { cut_off(region) } else { Got::End }
+/// Ends a region. If the file contains less of it than it should, this is reported once.
+fn ended(region: &mut Region) -> BlockResult {
+    if std::mem::take(&mut region.cut) { cut_off(region) } else { BlockResult::End }
 }
 
-fn cut_off(region: &mut Region) -> Got {
+fn cut_off(region: &mut Region) -> BlockResult {
     (region.at, region.cut) = (region.end, false);
-    Got::Torn("the file ends before a CPU's events do")
+    BlockResult::Unreadable("the file ends before a CPU's events do")
 }
 
 fn read_at(file: &mut dyn ReadSeek, at: u64, bytes: &mut [u8]) -> Result<(), Fatal> {
-    file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(bytes)).map_err(|e| unreadable(&e, at))
+    file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(bytes)).map_err(|e| read_error(&e, at))
 }

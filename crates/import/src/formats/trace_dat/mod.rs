@@ -1,16 +1,16 @@
 //! `trace.dat` of trace-cmd, versions 6 and 7.
 //!
-//! Spec: `trace-cmd.dat.v6(5)` and `trace-cmd.dat.v7(5)`; what a CPU's pages hold is the kernel's own ring buffer
+//! Spec: `trace-cmd.dat.v6(5)` and `trace-cmd.dat.v7(5)`; the pages of a CPU are the kernel's ring buffer
 //! (`Documentation/trace/ring-buffer-map.rst`, `include/linux/ring_buffer.h`, and `events/header_page` in each file).
-//! Clock: the one that the recording chose (`trace_clock`; `local` if it did not), which the file says; x86-tsc is turned
-//! into ns by the file's own factor, and without one refused.
+//! Clock: the one that the recording selected (`trace_clock`; by default `local`), which the file states. x86-tsc is
+//! converted to ns with the file's factor, and rejected without one.
 //!
-//! What the format cannot tell: which events were enabled (it describes all that there were); which process a thread
-//! belongs to; which CPUs it may use; the machine. Of several instances one is read, the top one where it has events:
-//! two may hold the same switch, and a CPU's chain would be broken at each.
+//! What the format does not contain: the enabled events (it describes all that exist); the processes of threads; thread
+//! affinity; the machine. Of several instances only one is read, the top one if it has events: two instances may
+//! contain the same switch, which would make the CPU's switches inconsistent.
 //!
 //! ```text
-//!   mod      open: what the file says            head     both versions' heads      options  what both write alike
+//!   mod      open: facts of the file             head     heads of both versions    options  common to both versions
 //!   stream   pages → events, losses              blocks   a CPU's pages in turn     packed   zstd and zlib
 //!   kernel_stack  callchains and their names     reader   numbers and texts, checked
 //! ```
@@ -24,9 +24,9 @@ mod reader;
 mod stream;
 
 use crate::tracepoint::EventFormat;
-use blocks::{Blocks, LARGEST_PAGE, Region};
+use blocks::{Blocks, MAX_PAGE, Region};
 use head::Head;
-use ingest::{Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sniff, Tells};
+use ingest::{Availability, Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sniff};
 use kernel_stack::KernelStacks;
 use model::CpuId;
 use options::{Buffer, CpuData};
@@ -42,31 +42,31 @@ impl Importer for TraceDat {
 
     fn offer(&self) -> Offer {
         Offer {
-            made_by: "trace-cmd record, trace-cmd extract, KernelShark; versions 6 and 7, packed or not, of either byte order",
-            tells: &[
-                (Capability::Switches, Tells::If("-e sched:sched_switch")),
-                (Capability::Waking, Tells::If("-e sched:sched_waking")),
-                (Capability::Wakeup, Tells::If("-e sched:sched_wakeup")),
-                (Capability::Priority, Tells::If("with switches")),
-                (Capability::Idle, Tells::If("-e power:cpu_idle")),
-                (Capability::Frequency, Tells::If("-e power:cpu_frequency")),
-                (Capability::Parking, Tells::If("-e cpuhp")),
-                (Capability::Irq, Tells::If("-e irq")),
-                (Capability::Charges, Tells::If("-e sched:sched_stat_runtime")),
-                (Capability::Marks, Tells::If("programs write to trace_marker in atrace's words")),
+            made_by: "trace-cmd record, trace-cmd extract, KernelShark; versions 6 and 7, packed or not, both byte orders",
+            provides: &[
+                (Capability::Switches, Availability::If("-e sched:sched_switch")),
+                (Capability::Waking, Availability::If("-e sched:sched_waking")),
+                (Capability::Wakeup, Availability::If("-e sched:sched_wakeup")),
+                (Capability::Priority, Availability::If("with switches")),
+                (Capability::Idle, Availability::If("-e power:cpu_idle")),
+                (Capability::Frequency, Availability::If("-e power:cpu_frequency")),
+                (Capability::Parking, Availability::If("-e cpuhp")),
+                (Capability::Irq, Availability::If("-e irq")),
+                (Capability::Charges, Availability::If("-e sched:sched_stat_runtime")),
+                (Capability::Marks, Availability::If("programs write to trace_marker in atrace's format")),
                 (
                     Capability::Stacks,
-                    Tells::If("-e sched:sched_switch -R 'stacktrace if prev_state != 0' (the kernel's part)"),
+                    Availability::If("-e sched:sched_switch -R 'stacktrace if prev_state != 0' (the kernel's part)"),
                 ),
-                (Capability::Yields, Tells::If("-e syscalls:sys_enter_sched_yield; known from the first call on")),
-                (Capability::Losses, Tells::Yes),
+                (Capability::Yields, Availability::If("-e syscalls:sys_enter_sched_yield; known from the first call")),
+                (Capability::Losses, Availability::Yes),
             ],
             cannot: &[
-                "which process a thread belongs to",
-                "which CPUs a thread may use",
-                "what the machine is like: core types, siblings",
-                "which events were enabled (it describes all that there were)",
-                "what other instances than the one read hold",
+                "the processes of threads",
+                "thread affinity",
+                "the machine (core types, siblings)",
+                "which events were enabled (all existing events are described)",
+                "the content of instances other than the one that is read",
             ],
         }
     }
@@ -78,7 +78,7 @@ impl Importer for TraceDat {
     fn open<'a>(&self, from: Input<'a>) -> Result<Opened<'a>, Fatal> {
         let Input::File(mut file) = from else {
             let what =
-                "a trace.dat must be a file: its parts name each other's places, so it cannot be read from a pipe";
+                "a trace.dat cannot be read from a pipe, because its parts refer to offsets: give the file itself";
             return Err(Fatal::new(what, 0));
         };
         let start = head::start(&mut *file)?;
@@ -112,8 +112,8 @@ impl Importer for TraceDat {
     }
 }
 
-/// Which of the events that tell of wakings a recording describes. One that it does not describe was not recorded; one that
-/// it does may have been.
+/// Which of the scheduler events a recording describes. An event that is not described was not recorded; one that is
+/// described may have been recorded.
 #[derive(Default)]
 struct Described {
     switch: bool,
@@ -138,53 +138,52 @@ fn with_data(buffer: &Buffer) -> impl Iterator<Item = &CpuData> {
     buffer.cpus.iter().filter(|c| c.size > 0)
 }
 
-/// The instance to be read: the top one where it has events, else the one that has most.
+/// Returns the instance to read: the top one if it has events, otherwise the one with most data.
 fn choose(head: &Head) -> Result<Buffer, Fatal> {
     let size = |b: &Buffer| b.cpus.iter().fold(0_u64, |sum, c| sum.saturating_add(c.size));
     let top = head.buffers.iter().find(|b| b.name.is_empty() && size(b) > 0);
     let chosen = top.or_else(|| head.buffers.iter().rev().max_by_key(|b| size(b)));
-    chosen.cloned().ok_or_else(|| Fatal::new("a trace.dat without events: recording did not end as it should", 0))
+    chosen.cloned().ok_or_else(|| Fatal::new("this trace.dat contains no events: the recording was not completed", 0))
 }
 
 fn clock_name<'h>(head: &'h Head, chosen: &'h Buffer) -> &'h str {
     [chosen.clock.as_str(), head.options.clock.as_str()].into_iter().find(|c| !c.is_empty()).unwrap_or("")
 }
 
-/// How its times become nanoseconds.
+/// Returns how times are converted to nanoseconds.
 fn scale(head: &Head, chosen: &Buffer) -> Result<Scale, Fatal> {
     let clock = clock_name(head, chosen);
     let ticks = head.options.tsc.filter(|(by, _)| *by > 0);
     let counts = match clock {
         "counter" => Some("events"),
-        "uptime" => Some("the kernel's ticks"),
-        "x86-tsc" | "ppc-tb" if ticks.is_none() => {
-            Some("the processor's ticks, and the file does not say how long they are")
-        }
+        "uptime" => Some("kernel ticks"),
+        "x86-tsc" | "ppc-tb" if ticks.is_none() => Some("processor ticks of unknown length"),
         _ => None,
     };
     if let Some(what) = counts {
-        let what = format!("the clock \"{clock}\" counts {what}, no time: record with `trace-cmd record -C mono`");
+        let what = format!("the clock \"{clock}\" counts {what}, not time: record with `trace-cmd record -C mono`");
         return Err(Fatal::new(what, 0));
     }
     Ok(Scale { ticks, offset: head.options.offset })
 }
 
-/// Version 7 tells it of each instance. A kernel with larger sub-buffers says so itself.
+/// Returns the page size. Version 7 contains it for each instance. A kernel with larger sub-buffers states it in the
+/// page description.
 fn page_size(head: &Head, chosen: &Buffer) -> Result<u64, Fatal> {
-    let told = if chosen.page_size > 0 { chosen.page_size } else { head.page_size.max(head.layout.size() as u64) };
-    if !(64..=LARGEST_PAGE).contains(&told) {
-        return Err(Fatal::new(format!("pages of {told} bytes: no kernel has such"), 0));
+    let size = if chosen.page_size > 0 { chosen.page_size } else { head.page_size.max(head.layout.size() as u64) };
+    if !(64..=MAX_PAGE).contains(&size) {
+        return Err(Fatal::new(format!("a page size of {size} bytes is invalid: the file is damaged"), 0));
     }
-    Ok(told)
+    Ok(size)
 }
 
-/// No two CPUs share data; a file that says so would be read over and over.
+/// Checks that no two CPUs share data. Otherwise a hostile file would be read many times.
 fn check_places(chosen: &Buffer) -> Result<(), Fatal> {
     let mut places: Vec<_> = with_data(chosen).collect();
     places.sort_by_key(|c| c.at);
     for (a, b) in places.iter().zip(places.iter().skip(1)) {
         if a.at.saturating_add(a.size) > b.at {
-            let what = format!("the events of CPU {} and CPU {} should both stand here", a.cpu.0, b.cpu.0);
+            let what = format!("the events of CPU {} and CPU {} overlap here: the file is damaged", a.cpu.0, b.cpu.0);
             return Err(Fatal::new(what, b.at));
         }
     }
@@ -195,7 +194,7 @@ fn facts(head: &Head, chosen: &Buffer, described: &Described) -> Facts {
     let mut online: Vec<CpuId> = with_data(chosen).map(|c| c.cpu).collect();
     online.sort_unstable();
     online.dedup();
-    // Where nothing at all is described, that says nothing of what was recorded.
+    // If nothing is described, it is unknown what was recorded.
     let has = |is_described| if is_described || !described.switch { None } else { Some(false) };
     Facts {
         format: TraceDat.id().to_owned(),
@@ -213,7 +212,7 @@ fn facts(head: &Head, chosen: &Buffer, described: &Described) -> Facts {
 
 fn clock(head: &Head, chosen: &Buffer) -> String {
     let mut clock = match clock_name(head, chosen) {
-        "" => "ftrace (not told which)".to_owned(),
+        "" => "ftrace (trace_clock not recorded)".to_owned(),
         "mono" => "CLOCK_MONOTONIC (mono)".to_owned(),
         "mono_raw" => "CLOCK_MONOTONIC_RAW (mono_raw)".to_owned(),
         "boot" => "CLOCK_BOOTTIME (boot)".to_owned(),
@@ -233,7 +232,7 @@ fn clock(head: &Head, chosen: &Buffer) -> String {
 
 fn about(head: &Head, chosen: &Buffer) -> Vec<(String, String)> {
     let mut about = Vec::new();
-    let mut tell = |name: &str, value: &str| {
+    let mut add = |name: &str, value: &str| {
         if !value.is_empty() {
             about.push((name.to_owned(), value.to_owned()));
         }
@@ -241,20 +240,20 @@ fn about(head: &Head, chosen: &Buffer) -> Vec<(String, String)> {
     // "Linux host 6.12.1 x86_64"
     let words: Vec<&str> = head.options.uname.split_whitespace().collect();
     if let [_, host, release, .., arch] = words.as_slice() {
-        tell("hostname", host);
-        tell("kernel_release", release);
-        tell("arch", arch);
+        add("hostname", host);
+        add("kernel_release", release);
+        add("arch", arch);
     }
-    tell("trace_cmd_version", &head.options.version);
-    tell("file_version", &head.version.to_string());
-    tell("instance", &chosen.name);
+    add("trace_cmd_version", &head.options.version);
+    add("file_version", &head.version.to_string());
+    add("instance", &chosen.name);
     about
 }
 
 fn lacks(head: &Head, chosen: &Buffer, described: &Described) -> Vec<String> {
-    let mut lacks = vec!["Which CPUs a thread may use is not in a trace.dat.".to_owned()];
+    let mut lacks = vec!["A trace.dat does not contain thread affinity.".to_owned()];
     if head.options.tgids.is_empty() {
-        lacks.push("Which process a thread belongs to is not in a trace.dat.".to_owned());
+        lacks.push("A trace.dat does not contain the processes of threads.".to_owned());
     }
     if !described.switch {
         lacks.push("No context switches were recorded: record with `trace-cmd record -e sched`.".to_owned());
@@ -262,18 +261,15 @@ fn lacks(head: &Head, chosen: &Buffer, described: &Described) -> Vec<String> {
         lacks
             .push("Neither sched_waking nor sched_wakeup was recorded: ready time after a wait is unknown.".to_owned());
     }
-    let name = |b: &Buffer| if b.name.is_empty() { "the top one".to_owned() } else { format!("\"{}\"", b.name) };
+    let name = |b: &Buffer| if b.name.is_empty() { "top".to_owned() } else { format!("\"{}\"", b.name) };
     let others: Vec<String> =
         head.buffers.iter().filter(|b| b.name != chosen.name && with_data(b).next().is_some()).map(name).collect();
     if !others.is_empty() {
         let read = if chosen.name.is_empty() { "top".to_owned() } else { name(chosen) };
-        lacks.push(format!(
-            "Only the {read} instance was read; its events stand beside others of {}.",
-            others.join(", ")
-        ));
+        lacks.push(format!("Only the {read} instance was read. Instances not read: {}.", others.join(", ")));
     }
     if head.options.shifted {
-        lacks.push("It was recorded in a guest: times are the guest's own, not its host's.".to_owned());
+        lacks.push("It was recorded in a guest: times are on the guest's clock, not its host's.".to_owned());
     }
     lacks
 }

@@ -1,4 +1,4 @@
-//! The options of a file, which both versions write alike: (id, size, data).
+//! The options of a file, which have the same form in both versions: (id, size, data).
 
 use super::reader::Reader;
 use ingest::Fatal;
@@ -16,7 +16,7 @@ const CPUCOUNT: u16 = 8;
 const VERSION: u16 = 9;
 const TIME_SHIFT: u16 = 12;
 const TSC2NSEC: u16 = 14;
-/// Where version 7 has its sections; the option's number is the section's.
+/// The sections of version 7; the option's number is the section's.
 pub(super) const HEADER_INFO: u16 = 16;
 pub(super) const FTRACE_EVENTS: u16 = 17;
 pub(super) const EVENT_FORMATS: u16 = 18;
@@ -24,13 +24,13 @@ pub(super) const KALLSYMS: u16 = 19;
 pub(super) const CMDLINES: u16 = 21;
 const BUFFER_TEXT: u16 = 22;
 
-/// No option that is read here is larger.
-const LARGEST: u64 = 2 << 20;
-/// No name of an instance or a clock is longer.
-const LONGEST_NAME: usize = 4096;
-/// More CPUs, and more instances, than any recording has.
-const MOST_CPUS: usize = 1 << 16;
-const MOST_BUFFERS: usize = 1 << 10;
+/// The maximum size of an option that is read.
+const MAX_OPTION: u64 = 2 << 20;
+/// The maximum length of the name of an instance or clock.
+const MAX_NAME: usize = 4096;
+/// The maximum numbers of CPUs and of instances.
+const MAX_CPUS: usize = 1 << 16;
+const MAX_BUFFERS: usize = 1 << 10;
 
 /// The data of one CPU of one instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,37 +40,37 @@ pub(super) struct CpuData {
     pub(super) size: u64,
 }
 
-/// One instance's events.
+/// The events of one instance.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Buffer {
-    /// Empty: the top one.
+    /// Empty for the top instance.
     pub(super) name: String,
     pub(super) clock: String,
-    /// Where version 7 has its section, version 6 its table of CPUs.
+    /// The offset of its section in version 7, of its table of CPUs in version 6.
     pub(super) at: u64,
-    /// 0 where the option does not say.
+    /// 0 if the option does not contain it.
     pub(super) page_size: u64,
     pub(super) cpus: Vec<CpuData>,
 }
 
-/// What the kernel counted of a CPU's buffer (`per_cpu/cpu*/stats`).
+/// The kernel's counters of a CPU's buffer (`per_cpu/cpu*/stats`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Stats {
     pub(super) buffer: String,
     pub(super) cpu: CpuId,
-    /// Overwritten before they were read: the page that follows them says so.
+    /// Events overwritten before they were read; the page after them contains this.
     pub(super) overrun: u64,
-    /// Never written: no page says so.
+    /// Events never written; no page contains this.
     pub(super) dropped: u64,
 }
 
-/// What the options tell.
+/// The content of the options.
 #[derive(Default)]
 pub(super) struct Options {
-    /// Nanoseconds to be added to every time, and whether that makes them the time of day.
+    /// Nanoseconds to add to every time, and whether that makes them the time of day.
     pub(super) offset: i64,
     pub(super) dated: bool,
-    /// The selected one of `trace_clock`.
+    /// The selected entry of `trace_clock`.
     pub(super) clock: String,
     pub(super) uname: String,
     pub(super) version: String,
@@ -82,16 +82,16 @@ pub(super) struct Options {
     pub(super) tgids: Vec<(Tid, Pid)>,
     /// (id, offset) of version 7's sections.
     pub(super) sections: Vec<(u16, u64)>,
-    /// It holds a latency tracer's text.
+    /// Whether it contains a latency tracer's text.
     pub(super) text: bool,
-    /// It is a guest's, with corrections to its host's clock.
+    /// Whether it is a guest's, with corrections to its host's clock.
     pub(super) shifted: bool,
-    /// The instance that the next statistics are of.
+    /// The instance of the statistics that follow.
     stats_of: String,
 }
 
 impl Options {
-    /// Reads a list of options; gives where version 7 has the next one.
+    /// Reads a list of options; returns the offset of the next one in version 7.
     pub(super) fn read<R: Read + Seek>(&mut self, r: &mut Reader<R>, version: u32) -> Result<u64, Fatal> {
         while version == 6 || r.left() > 0 {
             let id = r.u16()?;
@@ -104,7 +104,7 @@ impl Options {
                 continue;
             }
             let place = r.place();
-            let data = r.take(size, LARGEST)?;
+            let data = r.take(size, MAX_OPTION)?;
             let mut data = Reader::of_section(std::io::Cursor::new(data.as_slice()), size, place, true, r.order());
             if id == DONE {
                 return data.u64();
@@ -150,8 +150,8 @@ impl Options {
             UNAME => self.uname = text(data)?,
             VERSION => self.version = text(data)?,
             CPUCOUNT if data.left() == 4 => self.cpu_count = Some(data.u32()?),
-            // trace-cmd does not keep processes; GPUVis's own copy of it writes them here, a line a thread.
-            CPUCOUNT => self.tgids = text(data)?.lines().filter_map(pair).collect(),
+            // trace-cmd does not record processes; GPUVis's copy of it writes them here, one line per thread.
+            CPUCOUNT => self.tgids = text(data)?.lines().filter_map(tid_and_pid).collect(),
             TIME_SHIFT => self.shifted = true,
             TSC2NSEC => self.tsc = Some((data.u32()?, data.u32()?)),
             BUFFER_TEXT => self.text = true,
@@ -166,10 +166,10 @@ impl Options {
 
     fn buffer<R: Read + Seek>(&mut self, data: &mut Reader<R>, version: u32) -> Result<(), Fatal> {
         let at = data.u64()?;
-        let name = utf8(&data.text(LONGEST_NAME as u64)?);
+        let name = utf8(&data.text(MAX_NAME as u64)?);
         let mut buffer = Buffer { at, name, ..Buffer::default() };
         if version >= 7 {
-            buffer.clock = utf8(&data.text(LONGEST_NAME as u64)?);
+            buffer.clock = utf8(&data.text(MAX_NAME as u64)?);
             buffer.page_size = u64::from(data.u32()?);
             for _ in 0..data.u32()? {
                 let cpu = CpuId(data.u32()?);
@@ -177,14 +177,14 @@ impl Options {
             }
         }
         let known: usize = self.buffers.iter().map(|b| b.cpus.len()).sum();
-        if self.buffers.len() >= MOST_BUFFERS || known + buffer.cpus.len() > MOST_CPUS {
-            return Err(data.fatal("more instances, or more CPUs, than any recording has"));
+        if self.buffers.len() >= MAX_BUFFERS || known + buffer.cpus.len() > MAX_CPUS {
+            return Err(data.fatal("more than 1024 instances or 65536 CPUs: the file is damaged"));
         }
         self.buffers.push(buffer);
         Ok(())
     }
 
-    /// "CPU: 0", then a line a counter; or "Buffer: name", which those that follow are of.
+    /// Reads "CPU: 0", followed by a line per counter; or "Buffer: name", the instance of those that follow.
     fn statistics(&mut self, text: &str) {
         let value = |name: &str| text.lines().find_map(|l| l.trim().strip_prefix(name)).map(str::trim);
         if let Some(name) = value("Buffer:").filter(|n| n.len() < 256) {
@@ -192,7 +192,7 @@ impl Options {
         }
         let count = |name: &str| value(name).and_then(|v| v.parse::<u64>().ok()).unwrap_or(0);
         let Some(cpu) = value("CPU:").and_then(|v| v.parse().ok()).map(CpuId) else { return };
-        if self.stats.len() < MOST_CPUS {
+        if self.stats.len() < MAX_CPUS {
             let dropped = count("commit overrun:").saturating_add(count("dropped events:"));
             self.stats.push(Stats { buffer: self.stats_of.clone(), cpu, overrun: count("overrun:"), dropped });
         }
@@ -203,13 +203,13 @@ fn utf8(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// All of an option as a text, without the NULs at its end.
+/// Reads the whole option as a text, without the NULs at its end.
 fn text<R: Read + Seek>(data: &mut Reader<R>) -> Result<String, Fatal> {
-    let bytes = data.take(data.left(), LARGEST)?;
+    let bytes = data.take(data.left(), MAX_OPTION)?;
     Ok(utf8(bytes.split(|b| *b == 0).next().unwrap_or_default()).trim().to_owned())
 }
 
-/// A number as C's `strtoll` reads it.
+/// Parses a number like C's `strtoll`.
 fn number(text: &str) -> Option<i64> {
     let (minus, digits) = match text.trim().strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -222,13 +222,13 @@ fn number(text: &str) -> Option<i64> {
     Some(if minus { value.wrapping_neg() } else { value })
 }
 
-/// The one in brackets: `local [global] counter`.
+/// Returns the entry in brackets: `local [global] counter`.
 fn selected(clocks: &str) -> String {
     let inner = clocks.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(name, _)| name);
     inner.unwrap_or(clocks).to_owned()
 }
 
-fn pair(line: &str) -> Option<(Tid, Pid)> {
+fn tid_and_pid(line: &str) -> Option<(Tid, Pid)> {
     let (tid, pid) = line.trim().split_once(' ')?;
     Some((Tid(tid.parse().ok()?), Pid(pid.trim().parse().ok()?)))
 }
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_clocks_as_the_kernel_writes_them() {
+    fn numbers_and_clocks_written_by_the_kernel_are_read() {
         assert_eq!(number("0x10"), Some(16));
         assert_eq!(number("-5"), Some(-5));
         assert_eq!(number("soon"), None);
@@ -248,12 +248,12 @@ mod tests {
     }
 
     #[test]
-    fn statistics_belong_to_the_instance_named_before_them() {
+    fn statistics_belong_to_the_preceding_instance() {
         let mut options = Options::default();
         options.statistics("CPU: 1\nentries: 0\noverrun: 7\ncommit overrun: 2\ndropped events: 3\n");
         options.statistics("\nBuffer: foo\n\n");
         options.statistics("CPU: 0\noverrun: 1\n");
-        let told: Vec<_> = options.stats.iter().map(|s| (s.buffer.as_str(), s.cpu.0, s.overrun, s.dropped)).collect();
-        assert_eq!(told, [("", 1, 7, 5), ("foo", 0, 1, 0)]);
+        let stats: Vec<_> = options.stats.iter().map(|s| (s.buffer.as_str(), s.cpu.0, s.overrun, s.dropped)).collect();
+        assert_eq!(stats, [("", 1, 7, 5), ("foo", 0, 1, 0)]);
     }
 }

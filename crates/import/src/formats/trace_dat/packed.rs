@@ -1,19 +1,19 @@
-//! What version 7 packs with zstd or zlib.
+//! The compression of version 7: zstd or zlib.
 
 use flate2::{Decompress, FlushDecompress, Status};
 use ingest::Fatal;
 use zstd::bulk::Decompressor;
 
-/// How a file's sections are packed.
+/// The compression of a file's sections.
 pub(super) enum Codec {
-    /// Not at all.
+    /// Not compressed.
     Plain,
     Zstd(Decompressor<'static>),
     Zlib(Decompress),
 }
 
 impl Codec {
-    /// By the name in the file's head.
+    /// Returns the codec with the name in the file's head.
     pub(super) fn of_name(name: &[u8], at: u64) -> Result<Self, Fatal> {
         match name {
             b"none" | b"" => Ok(Self::Plain),
@@ -24,7 +24,10 @@ impl Codec {
             b"zlib" => Ok(Self::Zlib(Decompress::new(true))),
             other => {
                 let name = String::from_utf8_lossy(other).into_owned();
-                let what = format!("packed with \"{name}\": unpack it with `trace-cmd convert --compression none`");
+                let what = format!(
+                    "the file is packed with \"{name}\", which is not supported: \
+                     unpack it with `trace-cmd convert --compression none`"
+                );
                 Err(Fatal::new(what, at))
             }
         }
@@ -34,7 +37,7 @@ impl Codec {
         matches!(self, Self::Plain)
     }
 
-    /// Unpacks into `out` (emptied first) what must be `size` bytes; says whether it was.
+    /// Unpacks into `out`, which is cleared first. Returns whether the result has `size` bytes.
     pub(super) fn unpack(&mut self, packed: &[u8], out: &mut Vec<u8>, size: usize) -> bool {
         out.clear();
         out.reserve_exact(size);

@@ -1,16 +1,16 @@
-//! Numbers, texts and sections of a file, each checked against what there is before memory is taken.
+//! Reads numbers, texts and sections of a file. Sizes are checked against the file's before memory is allocated.
 
 use crate::tracepoint::ByteOrder;
 use ingest::Fatal;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 
-/// Reads on from a place in the file, or in an unpacked section of it.
+/// Reads from an offset of the file, or in an unpacked section of it.
 pub(super) struct Reader<R> {
     from: BufReader<R>,
     pub(super) order: ByteOrder,
     at: u64,
     end: u64,
-    /// Where in the file this is: what [`Fatal`] tells. Of a packed section it stays its begin.
+    /// The offset in the file, for [`Fatal`]. In a packed section it stays at its start.
     base: u64,
     packed: bool,
 }
@@ -18,21 +18,21 @@ pub(super) struct Reader<R> {
 impl<R: Read + Seek> Reader<R> {
     /// Reads the file from `at`, up to its `length`.
     pub(super) fn of_file(mut file: R, at: u64, length: u64, order: ByteOrder) -> Result<Self, Fatal> {
-        file.seek(SeekFrom::Start(at)).map_err(|e| unreadable(&e, at))?;
+        file.seek(SeekFrom::Start(at)).map_err(|e| read_error(&e, at))?;
         Ok(Self { from: BufReader::new(file), order, at, end: length, base: 0, packed: false })
     }
 
-    /// Reads a section's content, which stands at `base` of the file.
+    /// Reads a section's content, which is at `base` of the file.
     pub(super) fn of_section(content: R, size: u64, base: u64, packed: bool, order: ByteOrder) -> Self {
         Self { from: BufReader::new(content), order, at: 0, end: size, base, packed }
     }
 
-    /// Where in the file the next byte stands.
+    /// Returns the offset of the next byte in the file.
     pub(super) fn place(&self) -> u64 {
         if self.packed { self.base } else { self.base + self.at }
     }
 
-    /// Gives the file back.
+    /// Returns the file.
     pub(super) fn into_inner(self) -> R {
         self.from.into_inner()
     }
@@ -49,14 +49,17 @@ impl<R: Read + Seek> Reader<R> {
         self.end.saturating_sub(self.at)
     }
 
-    /// Says that something is wrong here.
+    /// Creates an error at this offset.
     pub(super) fn fatal(&self, what: impl Into<String>) -> Fatal {
         Fatal::new(what, self.place())
     }
 
     fn check(&self, size: u64) -> Result<(), Fatal> {
         if size > self.left() {
-            let what = format!("{size} bytes should stand here, but only {} are left: damaged or cut off", self.left());
+            let what = format!(
+                "expected {size} bytes here, but only {} are left: the file is damaged or cut off",
+                self.left()
+            );
             return Err(self.fatal(what));
         }
         Ok(())
@@ -64,16 +67,18 @@ impl<R: Read + Seek> Reader<R> {
 
     fn fill(&mut self, bytes: &mut [u8]) -> Result<(), Fatal> {
         self.check(bytes.len() as u64)?;
-        self.from.read_exact(bytes).map_err(|e| unreadable(&e, self.place()))?;
+        self.from.read_exact(bytes).map_err(|e| read_error(&e, self.place()))?;
         self.at += bytes.len() as u64;
         Ok(())
     }
 
-    /// The next bytes; more than `most` are refused.
-    pub(super) fn take(&mut self, size: u64, most: u64) -> Result<Vec<u8>, Fatal> {
+    /// Reads bytes; fails if there are more than `most`.
+    pub(super) fn take(&mut self, size: u64, max: u64) -> Result<Vec<u8>, Fatal> {
         self.check(size)?;
-        if size > most {
-            return Err(self.fatal(format!("{size} bytes in one piece are more than any recorder writes here")));
+        if size > max {
+            return Err(
+                self.fatal(format!("{size} bytes exceed the limit of {max} for this part: the file is damaged"))
+            );
         }
         let mut bytes = vec![0; size as usize];
         self.fill(&mut bytes)?;
@@ -82,7 +87,7 @@ impl<R: Read + Seek> Reader<R> {
 
     pub(super) fn skip(&mut self, size: u64) -> Result<(), Fatal> {
         self.check(size)?;
-        self.from.seek_relative(size as i64).map_err(|e| unreadable(&e, self.place()))?;
+        self.from.seek_relative(size as i64).map_err(|e| read_error(&e, self.place()))?;
         self.at += size;
         Ok(())
     }
@@ -107,19 +112,19 @@ impl<R: Read + Seek> Reader<R> {
         self.fill(&mut bytes).map(|()| self.order.u64(bytes))
     }
 
-    /// A text that ends with a NUL, of up to `most` bytes.
-    pub(super) fn text(&mut self, most: u64) -> Result<Vec<u8>, Fatal> {
+    /// Reads a text that ends with a NUL, of up to `most` bytes.
+    pub(super) fn text(&mut self, max: u64) -> Result<Vec<u8>, Fatal> {
         let mut text = Vec::new();
-        let room = most.min(self.left());
-        let got = self.from.by_ref().take(room).read_until(0, &mut text).map_err(|e| unreadable(&e, self.place()))?;
-        self.at += got as u64;
+        let room = max.min(self.left());
+        let count = self.from.by_ref().take(room).read_until(0, &mut text).map_err(|e| read_error(&e, self.place()))?;
+        self.at += count as u64;
         match text.pop() {
             Some(0) => Ok(text),
-            _ => Err(self.fatal("a text has no end here: damaged or cut off")),
+            _ => Err(self.fatal("a text has no closing NUL here: the file is damaged or cut off")),
         }
     }
 }
 
-pub(super) fn unreadable(error: &std::io::Error, at: u64) -> Fatal {
+pub(super) fn read_error(error: &std::io::Error, at: u64) -> Fatal {
     Fatal::new(format!("cannot read the trace.dat: {error}"), at)
 }

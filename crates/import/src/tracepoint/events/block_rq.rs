@@ -1,15 +1,15 @@
-//! A request to a block device is handed to its driver, or is done.
+//! Block device requests: issued to the driver, and completed.
 
 use crate::tracepoint::table::{Added, FieldDef, FieldValues, Meaning, Output, Reader, Tracepoint, field};
-use model::{BlockOperation, BlockRequest, Device, Tid, What};
+use model::{BlockOperation, BlockRequest, Device, EventKind, Tid};
 
-/// Bytes of a sector.
+/// Bytes per sector.
 const SECTOR: i64 = 512;
 
-/// `TRACE_FLAG_HARDIRQ` and `TRACE_FLAG_SOFTIRQ`: the task that was current did not ask for it.
+/// `TRACE_FLAG_HARDIRQ` and `TRACE_FLAG_SOFTIRQ`: the current task did not issue the request.
 const INTERRUPT: i64 = 0x18;
 
-/// LTTng's bits of `rwbs` (its instrumentation/events/block.h), in which letters are told elsewhere.
+/// LTTng's bits of `rwbs` (its instrumentation/events/block.h); other formats record `rwbs` as text.
 const WRITE: i64 = 1 << 0;
 const DISCARD: i64 = 1 << 1;
 const READ: i64 = 1 << 2;
@@ -19,13 +19,13 @@ const NUMBERS: &[FieldDef] = &[
     field("dev").optional(),
     field("sector").perfetto(2),
     field("nr_sector").perfetto(3),
-    // Text has the device's two numbers.
+    // Printed text contains the device's major and minor numbers.
     field("major").not_in_records(),
     field("minor").not_in_records(),
     field("rwbs_bits").lttng("rwbs").not_in_records(),
     field("common_flags").optional(),
-    // Perfetto numbers devices as programs do, and not as the kernel.
-    field("dev_of_programs").perfetto(1).not_in_records(),
+    // Perfetto records the device number of user space, not the kernel's.
+    field("dev_of_user_space").perfetto(1).not_in_records(),
 ];
 const DEV: usize = 0;
 const SECTOR_NR: usize = 1;
@@ -34,11 +34,11 @@ const MAJOR: usize = 3;
 const MINOR: usize = 4;
 const BITS: usize = 5;
 const FLAGS: usize = 6;
-const DEV_OF_PROGRAMS: usize = 7;
+const DEV_OF_USER_SPACE: usize = 7;
 
 fn operation(v: &FieldValues<'_>) -> BlockOperation {
     match v.recorded(BITS) {
-        None => BlockOperation::of_letters(v.text(0)),
+        None => BlockOperation::from_rwbs(v.text(0)),
         Some(bits) if bits & DISCARD != 0 => BlockOperation::Discard,
         Some(bits) if bits & WRITE != 0 => BlockOperation::Write,
         Some(bits) if bits & READ != 0 => BlockOperation::Read,
@@ -47,26 +47,26 @@ fn operation(v: &FieldValues<'_>) -> BlockOperation {
     }
 }
 
-/// A device as `makedev(3)` puts its two numbers together.
-fn of_programs(dev: u64) -> Device {
+/// Returns the device of a number that `makedev(3)` composed.
+fn from_user_space(dev: u64) -> Device {
     let major = dev >> 8 & 0xfff | dev >> 32 & 0xffff_f000;
     let minor = dev & 0xff | dev >> 12 & 0xffff_ff00;
     Device::new(major as u32, minor as u32)
 }
 
 fn add(done: bool, v: &FieldValues<'_>, out: Output<'_>) -> Added {
-    let device = match (v.number(DEV), v.recorded(DEV_OF_PROGRAMS)) {
-        (_, Some(dev)) => of_programs(dev.cast_unsigned()),
+    let device = match (v.number(DEV), v.recorded(DEV_OF_USER_SPACE)) {
+        (_, Some(dev)) => from_user_space(dev.cast_unsigned()),
         (0, None) => Device::new(v.number(MAJOR) as u32, v.number(MINOR) as u32),
         (dev, None) => Device(dev as u32),
     };
     let bytes = v.number(SECTORS).max(0).saturating_mul(SECTOR).cast_unsigned();
-    // A flush has no place: its issue says 0, its completion (sector_t)-1.
+    // A flush has no sector: its issue records 0, its completion (sector_t)-1.
     let sector = v.number(SECTOR_NR).max(0).cast_unsigned();
     let request = BlockRequest { device, sector, bytes, operation: operation(v), done };
     let interrupt = v.number(FLAGS) & INTERRUPT != 0;
     let tid = if done || interrupt { Tid::UNKNOWN } else { v.current };
-    out.add(What::Block { tid, request })
+    out.add(EventKind::Block { tid, request })
 }
 
 pub(super) const TRACEPOINTS: &[Tracepoint] = &[
@@ -101,10 +101,10 @@ mod tests {
     use crate::tracepoint::{Arguments, Names, Place};
     use model::{Batch, Ns, StackId};
 
-    /// Texts as `print fmt` of each tracepoint writes them.
+    /// Texts as the `print fmt` of each tracepoint prints them.
     #[test]
     fn texts_of_the_kernel_are_read() {
-        for (name, args, wanted) in [
+        for (name, args, expected) in [
             ("block_rq_issue", "8,0 WS 4096 () 1234 + 8 none,0,0 [fio]", (3, 1234, 4096, BlockOperation::Write, false)),
             ("block_rq_issue", "8,0 FF 0 () 0 + 0 [kworker/0:1H]", (3, 0, 0, BlockOperation::Flush, false)),
             ("block_rq_complete", "8,0 RA () 1234 + 8 none,0,0 [0]", (-1, 1234, 4096, BlockOperation::Read, true)),
@@ -114,9 +114,9 @@ mod tests {
             let (mut names, mut out) = (Names::new(), Batch::default());
             let mut arguments = Arguments::new(Reader::FtraceText);
             let what = arguments.decode(name.as_bytes(), args.as_bytes(), place, &mut names, &mut out).unwrap();
-            let What::Block { tid, request } = what else { panic!("{what:?}") };
+            let EventKind::Block { tid, request } = what else { panic!("{what:?}") };
             let BlockRequest { device, sector, bytes, operation, done } = request;
-            assert_eq!((device, (tid.0, sector, bytes, operation, done)), (Device::new(8, 0), wanted), "{args}");
+            assert_eq!((device, (tid.0, sector, bytes, operation, done)), (Device::new(8, 0), expected), "{args}");
         }
     }
 }

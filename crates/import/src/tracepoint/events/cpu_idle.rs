@@ -1,7 +1,7 @@
-//! The CPU enters an idle state, or leaves it.
+//! The CPU enters or leaves an idle state.
 
 use crate::tracepoint::table::{Meaning, Tracepoint, field};
-use model::What;
+use model::EventKind;
 
 pub(super) const TRACEPOINTS: &[Tracepoint] = &[Tracepoint {
     name: "cpu_idle",
@@ -9,7 +9,7 @@ pub(super) const TRACEPOINTS: &[Tracepoint] = &[Tracepoint {
     numbers: &[field("state").perfetto(1)],
     printed: &["{*}state={state}"],
     perfetto: 13,
-    // The kernel's "leaving" is (u32)-1; the CPU meant is the one it is written on.
-    meaning: Meaning::Of(|v, out| out.add(What::Idle { state: v.number(0) as i32 })),
+    // The kernel's value for "leaving" is (u32)-1. The event is about the CPU that recorded it.
+    meaning: Meaning::Of(|v, out| out.add(EventKind::Idle { state: v.number(0) as i32 })),
     ..Tracepoint::NEW
 }];

@@ -1,7 +1,7 @@
-//! Interrupts, and softirqs.
+//! Hardware interrupts and softirqs.
 
 use crate::tracepoint::table::{Added, FieldValues, Meaning, Output, Tracepoint, field};
-use model::{IrqKind, What};
+use model::{EventKind, IrqKind};
 
 const IRQ: Tracepoint = Tracepoint { numbers: &[field("irq").perfetto(1)], printed: &["irq={irq}"], ..Tracepoint::NEW };
 // vec=1 [action=TIMER]
@@ -10,7 +10,7 @@ const SOFTIRQ: Tracepoint =
 
 fn add(kind: IrqKind, begins: bool, v: &FieldValues<'_>, mut out: Output<'_>) -> Added {
     let name = out.name(v.text(0));
-    out.add(What::Irq { kind, number: v.number(0) as i32, begins, name })
+    out.add(EventKind::Irq { kind, number: v.number(0) as i32, begins, name })
 }
 
 pub(super) const TRACEPOINTS: &[Tracepoint] = &[

@@ -1,16 +1,16 @@
-//! Interrupts that have neither a number nor a softirq vector: timers, and interrupts between processors
+//! Interrupts that have neither a number nor a softirq vector: timers, and inter-processor interrupts
 //! (include/trace/events/timer.h and ipi.h, and x86's irq_vectors.h).
 //!
-//! A timer is called as its function, which a record has as an address only and the text mostly by name. Of CTF they are not
-//! read so far: LTTng has other names for them.
+//! A timer is named after its function. Records contain the function's address only; printed text usually contains its
+//! name. They are not yet read from CTF, where LTTng uses other names.
 
 use crate::tracepoint::table::{Added, FieldDef, FieldValues, Meaning, Output, Reader, Tracepoint, field};
-use model::{IrqKind, NameId, What};
+use model::{EventKind, IrqKind, NameId};
 
-/// What has neither an interrupt number nor a softirq vector.
+/// The number of an interrupt that has neither an interrupt number nor a softirq vector.
 const UNNUMBERED: i32 = -1;
 
-/// What the text calls it; records have an address in its place.
+/// The name in printed text; records have an address instead.
 const PRINTED: &[FieldDef] = &[field("printed").not_in_records()];
 
 /// hrtimer=0000000012345678 function=hrtimer_wakeup now=12 softexpires=12
@@ -36,14 +36,14 @@ const IPI_EXIT: Tracepoint =
 
 fn begins(kind: IrqKind, name: &[u8], v: &FieldValues<'_>, mut out: Output<'_>) -> Added {
     let printed = v.text(0);
-    // An address is no name.
+    // An address is not a name.
     let is_address = printed.starts_with(b"0x") || printed.iter().all(u8::is_ascii_hexdigit);
     let name = out.name(if is_address { name } else { printed });
-    out.add(What::Irq { kind, number: UNNUMBERED, begins: true, name })
+    out.add(EventKind::Irq { kind, number: UNNUMBERED, begins: true, name })
 }
 
 fn ends(kind: IrqKind, out: Output<'_>) -> Added {
-    out.add(What::Irq { kind, number: UNNUMBERED, begins: false, name: NameId::NONE })
+    out.add(EventKind::Irq { kind, number: UNNUMBERED, begins: false, name: NameId::NONE })
 }
 
 pub(super) const TRACEPOINTS: &[Tracepoint] = &[

@@ -1,5 +1,5 @@
-//! Every tracepoint that is read, one file each (or one of those that belong together): its names, its fields, how it is
-//! printed, its numbers in Perfetto, and what it says happened. No reader lists them again.
+//! All tracepoints that are read, one file each (or one per group): their names, their fields, their printed forms,
+//! their numbers in Perfetto, and the events they stand for. No reader lists them again.
 
 mod block_rq;
 mod cpu_frequency;
@@ -22,7 +22,7 @@ pub(crate) use sched_switch::SWITCH;
 pub(crate) use sched_wakeup::WAKING;
 pub(crate) use sched_yield::called;
 
-/// All of them. No two have one name.
+/// All tracepoints. Their names are unique.
 pub(crate) const TRACEPOINTS: &[&[Tracepoint]] = &[
     sched_switch::TRACEPOINTS,
     sched_wakeup::TRACEPOINTS,
@@ -41,12 +41,12 @@ pub(crate) const TRACEPOINTS: &[&[Tracepoint]] = &[
     super::recipe::TRACEPOINTS,
 ];
 
-/// Those that a reader reads.
+/// The tracepoints that a reader reads.
 pub(crate) fn read_by(reader: Reader) -> impl Iterator<Item = &'static Tracepoint> {
     TRACEPOINTS.iter().copied().flatten().filter(move |t| t.is_read_from(reader))
 }
 
-/// The one of this kernel name that a reader reads.
+/// The tracepoint with this kernel name, if the reader reads it.
 pub(crate) fn named(reader: Reader, name: &str) -> Option<&'static Tracepoint> {
     read_by(reader).find(|t| t.name == name)
 }
@@ -63,21 +63,21 @@ mod tests {
     }
 
     #[test]
-    fn no_two_have_one_name_or_one_number() {
+    fn names_and_numbers_are_unique() {
         let names: Vec<&str> = all().flat_map(|t| [t.name, t.lttng]).filter(|n| !n.is_empty()).collect();
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
         let numbers: Vec<u32> = all().map(|t| t.perfetto).filter(|n| *n != 0).collect();
         assert_eq!(numbers.iter().collect::<BTreeSet<_>>().len(), numbers.len());
     }
 
-    /// A field too many would be left out in silence, and so would a pattern's field of no such name.
+    /// Without this check, excess fields and pattern fields with an unknown name would be dropped silently.
     #[test]
     fn fields_fit_and_patterns_name_them() {
         for t in all() {
             assert!(t.numbers.len() <= MAX_NUMBERS && t.texts.len() <= MAX_TEXTS, "{}", t.name);
             let from_text = [Reader::FtraceText, Reader::PerfScript].iter().any(|r| t.is_read_from(*r));
             let by_pattern = from_text && matches!(t.meaning, Meaning::Of(_));
-            assert_eq!(!t.printed.is_empty(), by_pattern, "{}: how it is printed", t.name);
+            assert_eq!(!t.printed.is_empty(), by_pattern, "{}: printed forms", t.name);
             for printed in t.printed {
                 assert!(Pattern::compile(printed, t).is_ok(), "{}: {:?}", t.name, Pattern::compile(printed, t).err());
             }

@@ -1,13 +1,13 @@
-//! A thread that does not run is moved to another CPU's run queue.
+//! A thread that is not running is moved to another CPU's run queue.
 
 use crate::tracepoint::table::{Meaning, Tracepoint, field};
-use model::What;
+use model::EventKind;
 
 pub(super) const TRACEPOINTS: &[Tracepoint] = &[Tracepoint {
     name: "sched_migrate_task",
     numbers: &[field("pid").lttng("tid").perfetto(2), field("orig_cpu").perfetto(4), field("dest_cpu").perfetto(5)],
     printed: &["{} pid={pid} prio={#} orig_cpu={orig_cpu} dest_cpu={dest_cpu}"],
     perfetto: 491,
-    meaning: Meaning::Of(|v, out| out.add(What::Migrate { tid: v.tid(0), from: v.cpu(1), to: v.cpu(2) })),
+    meaning: Meaning::Of(|v, out| out.add(EventKind::Migrate { tid: v.tid(0), from: v.cpu(1), to: v.cpu(2) })),
     ..Tracepoint::NEW
 }];

@@ -1,7 +1,7 @@
-//! A lock's waiters lend a thread their priority, or no longer. Which of them does is not among the fields.
+//! A thread inherits the priority of a lock's waiters, or loses it again. The fields do not identify the waiter.
 
 use crate::tracepoint::table::{Meaning, Tracepoint, field};
-use model::{Donor, InheritedPriority, Prio, What};
+use model::{Donor, EventKind, InheritedPriority, Prio};
 
 pub(super) const TRACEPOINTS: &[Tracepoint] = &[Tracepoint {
     name: "sched_pi_setprio",
@@ -15,7 +15,7 @@ pub(super) const TRACEPOINTS: &[Tracepoint] = &[Tracepoint {
     meaning: Meaning::Of(|v, out| {
         let [old_prio, prio] = [1, 2].map(|at| Prio::new(v.number(at) as i16));
         let priority = InheritedPriority { donor: Donor::NotRecorded, old_prio, prio };
-        out.add(What::Inherit { tid: v.tid(0), priority })
+        out.add(EventKind::Inherit { tid: v.tid(0), priority })
     }),
     ..Tracepoint::NEW
 }];

@@ -1,19 +1,19 @@
-//! Threads that are made, renamed, executed, ended.
+//! Threads that are created, renamed, executed and ended.
 //!
-//! `task_newtask` and `task_rename` are read of Perfetto alone: Android records them in the place of `sched_process_fork`, which
-//! tells the same of a new thread where it is recorded.
+//! `task_newtask` and `task_rename` are read from Perfetto only: Android records them instead of `sched_process_fork`,
+//! which contains the same facts about a new thread.
 
 use crate::tracepoint::table::{Meaning, Reader, Tracepoint, field};
-use model::{Pid, What};
+use model::{EventKind, Pid};
 
-/// `CLONE_THREAD`: the new thread is of its maker's process.
+/// `CLONE_THREAD`: the new thread belongs to its creator's process.
 const CLONE_THREAD: i64 = 0x1_0000;
 const ALL_BUT_PERFETTO: &[Reader] =
     &[Reader::PerfData, Reader::TraceDat, Reader::SchedViz, Reader::FtraceText, Reader::PerfScript, Reader::Ctf];
-/// The place of an exec's field with the thread's number before it.
+/// The index of an exec's field with the thread's previous number.
 pub(crate) const OLD_PID: usize = 1;
 
-/// Of a thread of its maker's process, that is [`Pid::UNKNOWN`] here.
+/// A thread in its creator's process gets [`Pid::UNKNOWN`] here.
 pub(crate) const NEWTASK: Tracepoint = Tracepoint {
     name: "task_newtask",
     numbers: &[field("pid").perfetto(1), field("clone_flags").perfetto(3)],
@@ -24,7 +24,7 @@ pub(crate) const NEWTASK: Tracepoint = Tracepoint {
         let thread = v.number(1) & CLONE_THREAD != 0;
         let pid = if thread { Pid::UNKNOWN } else { Pid(v.tid(0).0) };
         let name = out.name(v.text(0));
-        out.add(What::Fork { parent: v.current, tid: v.tid(0), pid, name })
+        out.add(EventKind::Fork { parent: v.current, tid: v.tid(0), pid, name })
     }),
     ..Tracepoint::NEW
 };
@@ -39,7 +39,7 @@ pub(super) const TRACEPOINTS: &[Tracepoint] = &[
             field("child_process").lttng("child_pid").not_in_records(),
         ],
         texts: &[field("child_comm").perfetto(3).optional()],
-        // The second as `trace-cmd report -R` has it.
+        // The second is the form of `trace-cmd report -R`.
         printed: &[
             "{} pid={parent_pid} child_comm={child_comm*} child_pid={child_pid}",
             "{}parent_pid={parent_pid} child_comm={child_comm*} child_pid={child_pid}",
@@ -48,7 +48,7 @@ pub(super) const TRACEPOINTS: &[Tracepoint] = &[
         meaning: Meaning::Of(|v, mut out| {
             let pid = v.recorded(2).map_or(Pid::UNKNOWN, |pid| Pid(pid as i32));
             let name = out.name(v.text(0));
-            out.add(What::Fork { parent: v.tid(0), tid: v.tid(1), pid, name })
+            out.add(EventKind::Fork { parent: v.tid(0), tid: v.tid(1), pid, name })
         }),
         ..Tracepoint::NEW
     },
@@ -60,8 +60,8 @@ pub(super) const TRACEPOINTS: &[Tracepoint] = &[
         perfetto: 237,
         meaning: Meaning::Of(|v, mut out| {
             let (tid, file) = (v.tid(0), out.name(v.text(0)));
-            // An exec leaves the process with its first thread, whose number is the process's.
-            out.add(What::Exec { tid, pid: Pid(tid.0), file })
+            // An exec leaves the process with its first thread only, whose number is the process's.
+            out.add(EventKind::Exec { tid, pid: Pid(tid.0), file })
         }),
         ..Tracepoint::NEW
     },
@@ -72,7 +72,7 @@ pub(super) const TRACEPOINTS: &[Tracepoint] = &[
         perfetto: 238,
         meaning: Meaning::Of(|v, out| {
             let pid = v.recorded(1).filter(|pid| *pid > 0).map_or(Pid::UNKNOWN, |pid| Pid(pid as i32));
-            out.add(What::Exit { tid: v.tid(0), pid })
+            out.add(EventKind::Exit { tid: v.tid(0), pid })
         }),
         ..Tracepoint::NEW
     },
@@ -85,7 +85,7 @@ pub(super) const TRACEPOINTS: &[Tracepoint] = &[
         not_read_from: ALL_BUT_PERFETTO,
         meaning: Meaning::Of(|v, mut out| {
             let name = out.name(v.text(0));
-            out.add(What::Name { tid: v.tid(0), pid: Pid::UNKNOWN, name })
+            out.add(EventKind::Name { tid: v.tid(0), pid: Pid::UNKNOWN, name })
         }),
         ..Tracepoint::NEW
     },

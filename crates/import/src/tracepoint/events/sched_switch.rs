@@ -1,4 +1,4 @@
-//! The CPU left one thread for another. Each reader has a fast path for it ([`Meaning::Switch`]).
+//! A CPU switches from one thread to another. Each reader has a fast path for it ([`Meaning::Switch`]).
 
 use crate::tracepoint::table::{Meaning, Tracepoint, field};
 

@@ -9,7 +9,7 @@ pub(crate) const WAKING: Tracepoint = Tracepoint {
         field("pid").lttng("tid").perfetto(2),
         field("prio").priority().perfetto(3),
         field("target_cpu").older("cpu").perfetto(5).optional(),
-        // The kernel's own records, and perf's CTF, say whether an interrupt came upon the waker.
+        // The kernel's own records, and perf's CTF, contain whether the waker was interrupted.
         field("common_flags").optional(),
     ],
     texts: &[field("comm").perfetto(1)],

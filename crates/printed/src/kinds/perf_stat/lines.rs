@@ -1,9 +1,9 @@
-//! What `perf stat` prints, for people and with `-x`, as rows of one table.
+//! Converts the output of `perf stat`, as text or with `-x`, to rows of one table.
 //!
-//! Layout: perf-stat(1), "CSV FORMAT" (time where there are intervals, the CPU or core where counts are not summed, value, unit,
-//! event, run time, share of it, metric, its unit); text as `perf stat` 6.1 prints it. What neither tells stays empty.
+//! Layout: perf-stat(1), "CSV FORMAT" (time if there are intervals, the CPU or core if counts are not summed, value, unit,
+//! event, run time, its share, metric, metric unit); text as printed by `perf stat` 6.1. Missing values stay empty.
 
-use crate::{Figure, MOST_BYTES, Unread};
+use crate::{Figure, MAX_BYTES, ReadError};
 
 /// The columns of the table.
 const HEAD: [&str; 10] = [
@@ -22,16 +22,16 @@ const RUN: usize = 0;
 const EVENT: usize = 2;
 const ELAPSED: usize = 9;
 
-/// More than perf prints: time, core, CPUs in it, and the seven of a count.
-const MOST_CELLS_OF_A_LINE: usize = 12;
+/// perf prints at most: time, core, number of CPUs, and the seven cells of a count.
+const MAX_CELLS_PER_LINE: usize = 12;
 
-/// The table of counts that a text holds, its head first; `None` where it is not of perf stat.
+/// The table of counts in a text, with its head; `None` if the text is not from perf stat.
 ///
 /// # Errors
-/// It is too long.
-pub(crate) fn lines(text: &str) -> Result<Option<Vec<Vec<String>>>, Unread> {
-    if text.len() > MOST_BYTES {
-        return Err(Unread::Long(MOST_BYTES >> 20));
+/// The text is too long.
+pub(crate) fn lines(text: &str) -> Result<Option<Vec<Vec<String>>>, ReadError> {
+    if text.len() > MAX_BYTES {
+        return Err(ReadError::Long(MAX_BYTES >> 20));
     }
     let data = || text.lines().filter(|l| !l.trim().is_empty() && !l.starts_with('#'));
     let Some(first) = data().next() else { return Ok(None) };
@@ -47,7 +47,7 @@ pub(crate) fn lines(text: &str) -> Result<Option<Vec<Vec<String>>>, Unread> {
     Ok(Some(out))
 }
 
-/// Each of perf's outputs in a text is a run: from its title to the next.
+/// Each output of perf in a text is a run, from its title to the next one.
 fn of_blocks<'t>(data: impl Iterator<Item = &'t str>, out: &mut Vec<Vec<String>>) {
     let (mut runs, mut begin) = (0, out.len());
     for line in data {
@@ -74,7 +74,7 @@ fn row(prefix: &[&str], cells: [&str; 7]) -> Vec<String> {
         Some((first, rest)) if number(first).is_some() => (*first, rest),
         _ => ("", prefix),
     };
-    // Behind a CPU or core stands how many CPUs are summed in it.
+    // The number of summed CPUs follows the CPU or core.
     let cpu = cpu.first().copied().unwrap_or_default();
     let clean = |cell: &str| cell.replace(char::is_control, "\u{fffd}");
     let before = [cpu, end].into_iter().map(clean);
@@ -88,7 +88,7 @@ fn not_understood(line: &str) -> Vec<String> {
     row
 }
 
-/// A number as perf prints it; in text, with commas between thousands.
+/// Parses a number as printed by perf; in text, with commas between thousands.
 fn number(cell: &str) -> Option<String> {
     let plain = cell.trim().replace(',', "");
     Figure::parse(&plain).filter(|_| plain.starts_with(|c: char| c.is_ascii_digit() || c == '-')).map(|_| plain)
@@ -103,7 +103,7 @@ fn status(value: &str) -> Option<&'static str> {
 }
 
 fn of_csv(line: &str, by: char) -> Option<Vec<String>> {
-    let cells: Vec<&str> = line.split(by).take(MOST_CELLS_OF_A_LINE).map(str::trim).collect();
+    let cells: Vec<&str> = line.split(by).take(MAX_CELLS_PER_LINE).map(str::trim).collect();
     let is_number = |at: usize| cells.get(at).is_some_and(|c| number(c).is_some());
     let value = (0..4).find(|at| {
         let event = cells.get(at + 2).is_some_and(|c| !c.is_empty() && number(c).is_none());
@@ -117,7 +117,7 @@ fn of_csv(line: &str, by: char) -> Option<Vec<String>> {
 
 fn of_text(line: &str) -> Option<Vec<String>> {
     let (mut line, mut running) = (line.trim_end(), "");
-    // At the end stand the share of time for which it was counted, and how far several runs differ.
+    // The line ends with the share of time for which it was counted, and the variation of several runs.
     while let Some((before, last)) = line.strip_suffix(')').and_then(|l| l.rsplit_once('(')) {
         line = before.trim_end();
         if !last.contains("+-") {
@@ -142,7 +142,7 @@ fn of_text(line: &str) -> Option<Vec<String>> {
     Some(row(&words[..value], [event, counted, &count, unit, &ratio, unit_of(of.trim()), running]))
 }
 
-/// perf's words for what a ratio is, in one.
+/// Maps perf's description of a ratio to a unit.
 fn unit_of(words: &str) -> &'static str {
     match words.trim() {
         "CPUs utilized" => "cpus",

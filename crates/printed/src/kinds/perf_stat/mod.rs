@@ -1,15 +1,15 @@
-//! Counts of `perf stat`: each ratio that it prints is one of counts of its own row's run and interval.
+//! Counts of `perf stat`: each printed ratio must follow from counts of the same run and interval.
 
 mod lines;
 
 pub(crate) use lines::lines;
 
 use crate::limits::within_turbo;
-use crate::{Figure, Given, Head, Kind, Pair, Rule, Sheet, Told};
+use crate::{CheckContext, Figure, Head, Kind, Pair, Rule, Sheet, StatementSink};
 use analysis::capacity_used;
 use std::collections::HashMap;
 
-/// The unit is that of the ratio which is printed.
+/// `unit` is that of the printed ratio.
 const fn ratio_in(unit: &'static str) -> Rule {
     let formula = "instructions / cycles, misses / accesses, or cycles / clock: of counts of one run, interval and PMU";
     Rule { id: "ratio_of_own_counts", unit, formula }
@@ -30,49 +30,49 @@ const BILLION_PER_S: Rule = rate_in("billion/s");
 const CPUS: Rule = Rule {
     id: "cpus_utilized",
     unit: "CPUs",
-    formula: "cpu-clock or task-clock / elapsed; of an interval without --span, within 5 %: perf divides by the interval asked \
-              for, and prints when it ended",
+    formula: "cpu-clock or task-clock / elapsed; for an interval without --span, within 5 %: perf divides by the requested interval \
+              and prints when it ended",
 };
 const DIVISOR: Rule = Rule {
     id: "cpus_utilized_divisor",
     unit: "ms",
-    formula: "cpu-clock / the CPUs utilized that are printed: what was divided by, where that is not the elapsed time",
+    formula: "cpu-clock / the printed CPUs utilized: the divisor that perf used, if that is not the elapsed time",
 };
 const IPC: Rule = Rule { id: "ipc", unit: "instructions/cycle", formula: "instructions / cycles" };
 const CORE_IPC: Rule = Rule {
     id: "core_ipc",
     unit: "instructions/cycle",
-    formula: "instructions / cycles of a whole core: with SMT on, times the siblings (--machine says how many, else two), whose \
-              cycles are counted for each",
+    formula: "instructions / cycles of a whole core: with SMT on, times the number of siblings (from --machine, otherwise two), as \
+              cycles are counted for each sibling",
 };
 const OVER: Rule =
-    Rule { id: "count_ratio", unit: "ratio", formula: "a count of one run over the same count of another" };
+    Rule { id: "count_ratio", unit: "ratio", formula: "a count of one run / the same count of another run" };
 const CAPACITY: Rule = Rule {
     id: "capacity_with_one_thread_a_core",
     unit: "%",
-    formula: "1 / SMT gain, where the gain is instructions with SMT on over off: what is used of the cores while each runs one thread",
+    formula: "1 / SMT gain, where the gain is instructions with SMT on / off: the used capacity of cores that run one thread each",
 };
-const UNREAD: Rule = Rule { id: "line_understood", unit: "", formula: "each line of perf stat is a count" };
+const VALID_LINE: Rule = Rule { id: "line_understood", unit: "", formula: "each line of perf stat is a count" };
 
-/// How far the interval that perf was asked for may be from the one that it printed the end of.
+/// The difference allowed between the requested interval and the printed one.
 const LATE: f64 = 0.05;
 
 /// See [`Kind::doc`].
 pub(crate) struct PerfStat;
 
-/// What was counted in one run and interval.
+/// The counts of one run and interval.
 struct Run<'s> {
     name: String,
     rows: Vec<usize>,
     counts: HashMap<&'s str, Figure>,
-    /// CPU time in milliseconds.
+    /// The CPU time in milliseconds.
     clock: Option<Figure>,
-    /// In milliseconds too.
+    /// The elapsed time in milliseconds.
     elapsed: Option<Figure>,
 }
 
 /// The runs and intervals of a table.
-fn runs<'s>(sheet: &'s Sheet, given: &Given<'_>) -> Vec<Run<'s>> {
+fn runs<'s>(sheet: &'s Sheet, ctx: &CheckContext<'_>) -> Vec<Run<'s>> {
     let mut out = Vec::new();
     for (run, rows) in sheet.groups("run") {
         let mut intervals = Vec::<(&str, Vec<usize>)>::new();
@@ -91,17 +91,17 @@ fn runs<'s>(sheet: &'s Sheet, given: &Given<'_>) -> Vec<Run<'s>> {
             let counts: HashMap<&str, Figure> = counted.collect();
             let clock = |name: &str| counts.iter().find(|(event, _)| plain(event) == name).map(|(_, ms)| *ms);
             let clock = clock("cpu-clock").or_else(|| clock("task-clock"));
-            let said = given.asked.span_s.map(|s| Figure::exact(s * 1e3));
+            let span = ctx.request.span_s.map(|s| Figure::exact(s * 1e3));
             let printed = rows.first().and_then(|row| sheet.figure_alone(*row, "elapsed_s")).map(|s| s.scaled(1e3));
-            let elapsed = said.or(printed).or_else(|| length(&ends, at));
+            let elapsed = span.or(printed).or_else(|| length(&ends, at));
             out.push(Run { name, rows: rows.clone(), counts, clock, elapsed });
         }
     }
     out
 }
 
-/// How long an interval was by the ends that are printed, in milliseconds. The first began with the measurement, where it ended
-/// after as long a time as there is between the two ends after it; a table may hold only later ones.
+/// The length of an interval from the printed ends, in milliseconds. The first interval began with the measurement if its end is as
+/// long after 0 as the second end is after the first; a table may begin with a later interval.
 fn length(ends: &[Option<Figure>], at: usize) -> Option<Figure> {
     let between =
         |at: usize| Some((ends.get(at)?.as_ref()?.value - ends.get(at.checked_sub(1)?)?.as_ref()?.value) * 1e3);
@@ -115,7 +115,7 @@ fn length(ends: &[Option<Figure>], at: usize) -> Option<Figure> {
     (ms > 0.0).then_some(Figure { value: ms, rounding: LATE * ms })
 }
 
-/// A count is exact; a clock is printed rounded.
+/// A count is exact; a clock is rounded.
 fn count(sheet: &Sheet, row: usize) -> Option<Figure> {
     let value = sheet.figure_alone(row, "value")?;
     Some(if is_ms(sheet, row) { value } else { Figure::exact(value.value) })
@@ -126,7 +126,7 @@ fn is_ms(sheet: &Sheet, row: usize) -> bool {
 }
 
 impl Run<'_> {
-    /// Of the events of one PMU with one modifier: `cpu_core/cycles/u` for `cpu_core/instructions/u`.
+    /// A count of the same PMU with the same modifier: `cpu_core/cycles/u` for `cpu_core/instructions/u`.
     fn of_same_pmu(&self, event: &str, other: &str) -> Option<Figure> {
         let name = plain(event);
         let at = event.find(name)?;
@@ -134,7 +134,7 @@ impl Run<'_> {
         self.counts.get(wanted.as_str()).copied()
     }
 
-    /// Instructions by cycles of each PMU: two types of cores have nothing in common.
+    /// Instructions per cycle of each PMU, as counts of two core types are separate.
     fn ipcs(&self) -> Vec<(String, f64)> {
         let instructions = self.counts.iter().filter(|(event, _)| plain(event) == "instructions");
         let ipc = |(event, count): (&&str, &Figure)| {
@@ -147,7 +147,7 @@ impl Run<'_> {
     }
 }
 
-/// An event without its PMU and its modifier.
+/// An event without its PMU and modifier.
 fn plain(event: &str) -> &str {
     match event.split_once('/') {
         Some((_, rest)) => rest.split_once('/').map_or(rest, |(name, _)| name),
@@ -155,7 +155,7 @@ fn plain(event: &str) -> &str {
     }
 }
 
-/// What perf divides an event's count by for a share of it (util/stat-shadow.c).
+/// The event by which perf divides another one for a share (util/stat-shadow.c).
 fn accesses(event: &str) -> Option<String> {
     match event {
         "branch-misses" => Some("branches".to_owned()),
@@ -170,45 +170,45 @@ impl Kind for PerfStat {
     }
 
     fn doc(&self) -> &'static str {
-        "what perf stat prints, for people or with -x, of one run or of intervals (-I); also as a table: run, interval_end_s, event, \
+        "output of perf stat, as text or with -x, of one run or of intervals (-I); also as a table: run, interval_end_s, event, \
          value, unit, printed_ratio, printed_ratio_unit"
     }
 
-    fn knows(&self, head: &Head) -> bool {
+    fn matches(&self, head: &Head) -> bool {
         head.has(&["run", "event", "value", "unit", "printed_ratio", "printed_ratio_unit"])
     }
 
-    fn runs(&self, sheet: &Sheet, given: &Given<'_>) -> Vec<String> {
-        runs(sheet, given).into_iter().map(|r| r.name).collect()
+    fn runs(&self, sheet: &Sheet, ctx: &CheckContext<'_>) -> Vec<String> {
+        runs(sheet, ctx).into_iter().map(|r| r.name).collect()
     }
 
-    fn check(&self, sheet: &Sheet, given: &Given<'_>, told: &mut Told<'_>) {
-        let runs = runs(sheet, given);
+    fn check(&self, sheet: &Sheet, ctx: &CheckContext<'_>, out: &mut StatementSink<'_>) {
+        let runs = runs(sheet, ctx);
         for run in &runs {
             for row in &run.rows {
-                ratio(sheet, run, *row, given, told);
+                ratio(sheet, run, *row, ctx, out);
             }
             for (of, ipc) in run.ipcs() {
-                told.value(&IPC, of, ipc);
+                out.value(&IPC, of, ipc);
             }
         }
-        let (compare, smt) = (&given.asked.compare, &given.asked.smt);
+        let (compare, smt) = (&ctx.request.compare, &ctx.request.smt);
         for (pair, is_smt) in compare.iter().map(|p| (p, false)).chain(smt.iter().map(|p| (p, true))) {
             let Some(over) = runs.iter().find(|r| r.name == pair.over) else { continue };
-            let others = given.of_kind("perf_stat").map(|s| self::runs(s, given));
+            let others = ctx.of_kind("perf_stat").map(|s| self::runs(s, ctx));
             for under in others.flatten().filter(|r| r.name == pair.under) {
-                against(over, &under, pair, is_smt, given, told);
+                against(over, &under, pair, is_smt, ctx, out);
             }
         }
     }
 }
 
-/// Recomputes the ratio that stands beside a count.
-fn ratio(sheet: &Sheet, run: &Run<'_>, row: usize, given: &Given<'_>, told: &mut Told<'_>) {
+/// Recomputes the ratio that is printed with a count.
+fn ratio(sheet: &Sheet, run: &Run<'_>, row: usize, ctx: &CheckContext<'_>, out: &mut StatementSink<'_>) {
     let event = sheet.text(row, "event");
     let of = format!("{} {event}", run.name);
     if sheet.text(row, "status") == "not_understood" {
-        return told.cannot(&UNREAD, of, "the line is not understood");
+        return out.not_evaluated(&VALID_LINE, of, "invalid line");
     }
     let (Some(count), Some(printed)) = (count(sheet, row), sheet.figure_alone(row, "printed_ratio")) else { return };
     let unit = sheet.text(row, "printed_ratio_unit");
@@ -216,7 +216,7 @@ fn ratio(sheet: &Sheet, run: &Run<'_>, row: usize, given: &Given<'_>, told: &mut
     let per_ms = |rule, by: f64| (rule, run.clock.map(|ms| (count / ms).scaled(by)), "cpu-clock or task-clock");
     let name = plain(event);
     let (rule, computed, by) = match unit {
-        "cpus" if is_ms(sheet, row) => (&CPUS, run.elapsed.map(|ms| count / ms), "elapsed time: --span can tell it"),
+        "cpus" if is_ms(sheet, row) => (&CPUS, run.elapsed.map(|ms| count / ms), "elapsed time (--span sets it)"),
         "ipc" => (&PER_CYCLE, run.of_same_pmu(event, "cycles").map(|c| count / c), "cycles"),
         "ghz" => (&GHZ, run.clock.map(|ms| (count / ms).scaled(1e-6)), "cpu-clock or task-clock"),
         "pct" => {
@@ -231,38 +231,45 @@ fn ratio(sheet: &Sheet, run: &Run<'_>, row: usize, given: &Given<'_>, told: &mut
     };
     match computed {
         Some(computed) => {
-            told.equal(rule, &of, computed, printed);
-            if rule == &CPUS && told.contradicted() {
-                told.value(&DIVISOR, &of, (count / printed).value);
+            out.equal(rule, &of, computed, printed);
+            if rule == &CPUS && out.contradicted() {
+                out.value(&DIVISOR, &of, (count / printed).value);
             }
         }
-        None => told.cannot(rule, &of, format!("this run has no {by}")),
+        None => out.not_evaluated(rule, &of, format!("this run has no {by}")),
     }
-    if unit == "ghz" && given.has_limit() {
-        within_turbo(given, told, &of, printed);
+    if unit == "ghz" && ctx.has_limit() {
+        within_turbo(ctx, out, &of, printed);
     }
 }
 
-/// What follows from two runs, one over the other.
-fn against(over: &Run<'_>, under: &Run<'_>, pair: &Pair, is_smt: bool, given: &Given<'_>, told: &mut Told<'_>) {
+/// Compares two runs.
+fn against(
+    over: &Run<'_>,
+    under: &Run<'_>,
+    pair: &Pair,
+    is_smt: bool,
+    ctx: &CheckContext<'_>,
+    out: &mut StatementSink<'_>,
+) {
     let of = format!("{}/{}", pair.over, pair.under);
     let mut events: Vec<(&&str, &Figure)> = over.counts.iter().collect();
     events.sort_unstable_by_key(|(event, _)| **event);
     for (event, count) in events {
         if let Some(base) = under.counts.get(event) {
-            told.value(&OVER, format!("{of} {event}"), (*count / *base).value);
+            out.value(&OVER, format!("{of} {event}"), (*count / *base).value);
         }
     }
     if !is_smt {
         return;
     }
-    let siblings = given.asked.siblings.unwrap_or(2);
+    let siblings = ctx.request.siblings.unwrap_or(2);
     for (run, threads) in [(over, siblings), (under, 1)] {
         for (of, ipc) in run.ipcs() {
-            told.value(&CORE_IPC, of, ipc * threads as f64);
+            out.value(&CORE_IPC, of, ipc * threads as f64);
         }
     }
     if let (Some(on), Some(off)) = (over.counts.get("instructions"), under.counts.get("instructions")) {
-        told.value(&CAPACITY, of, 100.0 * capacity_used(1, siblings, on.value / off.value));
+        out.value(&CAPACITY, of, 100.0 * capacity_used(1, siblings, on.value / off.value));
     }
 }

@@ -1,0 +1,394 @@
+//! The commands and links of the documentation: each command runs, each link leads to a file and a heading.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use support::{Folder, Ran, fixture, good, ran, run};
+
+/// The pages whose commands are run.
+const WITH_COMMANDS: &[&str] = &["README.md", "docs/commands.md"];
+
+/// The pages whose links are resolved, in addition to all of `docs/`.
+const WITH_LINKS: &[&str] =
+    &["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "acceptance/README.md"];
+
+/// Other programs that the pages show. Lines with any other program than these and corewise fail the test.
+const OTHER_PROGRAMS: &[&str] = &["make"];
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn page(path: &str) -> String {
+    std::fs::read_to_string(repository().join(path)).unwrap_or_else(|why| panic!("{path}: {why}"))
+}
+
+/// A line of a page's shell block.
+struct Line {
+    place: String,
+    text: String,
+}
+
+/// Returns all lines of the shell blocks of a page.
+fn shell_lines(path: &str) -> Vec<Line> {
+    let mut language = None;
+    let mut lines = Vec::new();
+    for (number, line) in (1..).zip(page(path).lines()) {
+        if let Some(fence) = line.trim_start().strip_prefix("```") {
+            language = if language.is_none() { Some(fence.to_owned()) } else { None };
+        } else if language.as_deref() == Some("sh") && !line.trim().is_empty() {
+            lines.push(Line { place: format!("{path}:{number}"), text: line.to_owned() });
+        }
+    }
+    assert!(language.is_none(), "{path}: a code block is not closed");
+    lines
+}
+
+/// The shell lines of all pages that show corewise. Panics if a line shows a program that this test does not know.
+fn commands() -> Vec<Line> {
+    let lines: Vec<Line> = WITH_COMMANDS.iter().flat_map(|path| shell_lines(path)).collect();
+    let program = |line: &Line| line.text.split_whitespace().next().unwrap_or_default().to_owned();
+    for line in &lines {
+        let program = program(line);
+        let known = program == "corewise" || OTHER_PROGRAMS.contains(&program.as_str());
+        assert!(known, "{}: `{}` is not run by any test", line.place, line.text);
+    }
+    lines.into_iter().filter(|line| program(line) == "corewise").collect()
+}
+
+/// A shell in a folder, with corewise first on its path.
+fn shell(folder: &Path, script: &str) -> Ran {
+    let binary = Path::new(env!("CARGO_BIN_EXE_corewise"));
+    let mut path = vec![binary.parent().unwrap().to_owned()];
+    path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).current_dir(folder).env("PATH", std::env::join_paths(path).unwrap());
+    ran(command.env_remove("NO_COLOR").stdin(Stdio::null()).output().expect("sh runs"))
+}
+
+/// Returns the arguments of a line, as the shell splits and unquotes them.
+fn arguments(line: &Line) -> Vec<String> {
+    let folder = Folder::new();
+    std::fs::write(folder.path("run.data"), "").unwrap(); // for lines that redirect their standard input
+    let split = shell(&folder.path(""), &format!("corewise() {{ printf '%s\\n' \"$@\"; }}\n{}", line.text));
+    assert_eq!(split.code, Some(0), "{}: {}", line.place, split.err);
+    split.out.lines().map(ToOwned::to_owned).collect()
+}
+
+/// How a command is tested.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// It is run to its end.
+    Run,
+    /// It is run to its end if the build has the viewer; its options are checked in any case.
+    RunWithViewer,
+    /// Its options are checked: it records, serves until it is stopped, or needs the spool of a killed recorder.
+    Parsed,
+}
+
+fn how(arguments: &[String]) -> How {
+    let has = |option: &str| arguments.iter().any(|argument| argument == option);
+    match arguments[0].as_str() {
+        "record" | "demo" | "recover" => How::Parsed,
+        "view" if has("--html") => How::RunWithViewer,
+        "view" => How::Parsed,
+        _ => How::Run,
+    }
+}
+
+/// The exit codes that a documented command may have.
+fn expected_codes(arguments: &[String]) -> &'static [i32] {
+    let fails_on_findings = arguments.iter().any(|argument| argument == "--fail-on");
+    match arguments[0].as_str() {
+        "verify" | "check" => &[0, 3],
+        "diagnose" if fails_on_findings => &[0, 4],
+        // 1: this machine cannot be recorded by the user that runs the test.
+        "doctor" => &[0, 1],
+        _ => &[0],
+    }
+}
+
+/// An ftrace text of 3.6 s on two CPUs: every 20 ms `game` (4321) draws a frame, wakes `render` (4322) on the other CPU, and wakes `worker`
+/// (4323), which is queued behind it. Every 20th frame takes longer than 16.7 ms.
+fn recording() -> String {
+    const NAMES: [(u32, &str); 4] = [(0, "<idle>"), (4321, "game"), (4322, "render"), (4323, "worker")];
+    fn name(tid: u32) -> &'static str {
+        NAMES.iter().find(|named| named.0 == tid).unwrap().1
+    }
+    let mut events: Vec<(u64, String)> = Vec::new();
+    for frame in 0..180_u64 {
+        let start = 10_000_000 + frame * 20_000;
+        let mut event = |after: u64, cpu: u32, tid: u32, what: String| {
+            let us = start + after;
+            let (process, seconds, part) = (if tid == 0 { "-----" } else { " 4321" }, us / 1_000_000, us % 1_000_000);
+            events.push((
+                us,
+                format!("{:>16}-{tid:<7} ({process}) [{cpu:03}] d..2. {seconds}.{part:06}: {what}", name(tid)),
+            ));
+        };
+        let wakeup =
+            |tid: u32, cpu: u32| format!("sched_wakeup: comm={} pid={tid} prio=120 target_cpu={cpu:03}", name(tid));
+        let switch = |cpu: u32, from: u32, state: &str, to: u32| {
+            let comm = |tid: u32| if tid == 0 { format!("swapper/{cpu}") } else { name(tid).to_owned() };
+            format!(
+                "sched_switch: prev_comm={} prev_pid={from} prev_prio=120 prev_state={state} ==> next_comm={} next_pid={to} next_prio=120",
+                comm(from),
+                comm(to)
+            )
+        };
+        let end = if frame % 20 == 5 { 18_000 } else { 11_000 };
+        event(0, 0, 0, wakeup(4321, 0));
+        event(20, 0, 0, switch(0, 0, "R", 4321));
+        event(30, 0, 4321, "tracing_mark_write: B|4321|frame".to_owned());
+        event(1_000, 0, 4321, wakeup(4323, 0));
+        event(2_000, 0, 4321, wakeup(4322, 1));
+        event(2_050, 1, 0, switch(1, 0, "R", 4322));
+        event(6_000, 0, 4321, switch(0, 4321, "S", 4323));
+        event(8_000, 0, 4323, switch(0, 4323, "S", 0));
+        event(9_000, 1, 4322, wakeup(4321, 0));
+        event(9_050, 0, 0, switch(0, 0, "R", 4321));
+        event(9_500, 1, 4322, switch(1, 4322, "S", 0));
+        event(end, 0, 4321, "tracing_mark_write: E|4321".to_owned());
+        event(end + 10, 0, 4321, switch(0, 4321, "S", 0));
+    }
+    events.sort_by_key(|event| event.0);
+    let head = "# tracer: nop\n#\n#           TASK-PID       TGID    CPU#  |||||  TIMESTAMP  FUNCTION\n";
+    events.into_iter().fold(head.to_owned(), |mut text, event| {
+        let _ = writeln!(text, "{}", event.1);
+        text
+    })
+}
+
+/// Makes the files that the pages name.
+fn prepare(folder: &Folder) {
+    let copy = |from: &Path, name: &str| {
+        std::fs::copy(from, folder.path(name)).unwrap_or_else(|why| panic!("{}: {why}", from.display()));
+    };
+    let crates = repository().join("crates");
+    copy(Path::new(&fixture("sched.data")), "run.data");
+    copy(&crates.join("import/fixtures/present_mon/v2.csv"), "frames.csv");
+    copy(&crates.join("topology/fixtures/vm.hwloc2.xml"), "board.xml");
+    let counts = |n: u32| {
+        format!("4000.00,msec,cpu-clock,4000000000,100.00,2.000,CPUs utilized\n{n},,instructions,4000000000,100.00,,\n")
+    };
+    for (name, instructions) in [("counts.csv", 100), ("on.csv", 130), ("off.csv", 100)] {
+        std::fs::write(folder.path(name), counts(instructions)).unwrap();
+    }
+    std::fs::write(folder.path("recording.txt"), recording()).unwrap();
+    for name in ["run.cw", "before.cw", "after.cw"] {
+        // The frame log's clock starts at 0, that of the text at 10 s.
+        good([
+            "import",
+            &folder.name("recording.txt"),
+            &folder.name("frames.csv"),
+            "--offset=10s",
+            "-o",
+            &folder.name(name),
+        ]);
+    }
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// The path that `-o` or `--html` names.
+fn output(arguments: &[String]) -> Option<&String> {
+    arguments.iter().skip_while(|argument| !matches!(argument.as_str(), "-o" | "--html")).nth(1)
+}
+
+/// Runs the commands that are tested in one way. Each starts with the same files.
+fn run_documented(wanted: How) {
+    let prepared = Folder::new();
+    prepare(&prepared);
+    let (mut count, mut failed) = (0, Vec::new());
+    for line in commands() {
+        let arguments = arguments(&line);
+        if how(&arguments) != wanted {
+            continue; // tested by another test
+        }
+        let folder = Folder::new();
+        copy_folder(&prepared.path(""), &folder.path(""));
+        if let Some(output) = output(&arguments) {
+            assert!(!folder.path(output).exists(), "{}: `{output}` exists: name a new file", line.place);
+        }
+        let ran = shell(&folder.path(""), &line.text);
+        if !ran.code.is_some_and(|code| expected_codes(&arguments).contains(&code)) {
+            failed.push(format!("{}: `{}`: exit code {:?}: {}", line.place, line.text, ran.code, ran.err.trim()));
+        } else if let Some(output) = output(&arguments).filter(|output| !folder.path(output).exists()) {
+            failed.push(format!("{}: `{}` did not write {output}", line.place, line.text));
+        } else if output(&arguments).is_none() && ran.out.is_empty() && ran.err.is_empty() {
+            failed.push(format!("{}: `{}` printed nothing", line.place, line.text));
+        }
+        count += 1;
+    }
+    assert!(count > 0, "no command was run");
+    assert!(failed.is_empty(), "{} of {count} commands failed:\n{}", failed.len(), failed.join("\n"));
+}
+
+#[test]
+fn documented_commands_run() {
+    run_documented(How::Run);
+}
+
+#[test]
+#[ignore = "needs the viewer"]
+fn documented_commands_with_the_viewer_run() {
+    run_documented(How::RunWithViewer);
+}
+
+/// `--help` after the options makes the command line be parsed up to there, so that an unknown option or an invalid value is an error.
+#[test]
+fn options_of_commands_that_are_not_run_exist() {
+    let mut count = 0;
+    for line in commands() {
+        let arguments = arguments(&line);
+        if how(&arguments) == How::Run {
+            continue; // documented_commands_run
+        }
+        let end = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
+        let own = &arguments[..end];
+        let ran = run(own.iter().map(String::as_str).chain(["--help"]));
+        assert_eq!(ran.code, Some(0), "{}: `{}`: {}", line.place, line.text, ran.err);
+        let words: BTreeSet<&str> = ran.out.split([' ', '\n', ',', '[', ']', '=']).collect();
+        for option in own.iter().filter(|argument| argument.starts_with('-')) {
+            let option = option.split('=').next().unwrap();
+            assert!(words.contains(option), "{}: {option} is not in corewise {} --help", line.place, arguments[0]);
+        }
+        count += 1;
+    }
+    assert!(count > 0, "no command was parsed");
+}
+
+/// Returns the first words of the lines under a heading of the help.
+fn listed(help: &str, heading: &str) -> Vec<String> {
+    let lines = help.lines().skip_while(|line| *line != heading).skip(1).take_while(|line| !line.is_empty());
+    let names = lines.filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
+    names.filter_map(|line| line.split_whitespace().next()).map(ToOwned::to_owned).collect()
+}
+
+#[test]
+fn all_commands_and_tables_are_documented() {
+    let shown: Vec<Vec<String>> = shell_lines("docs/commands.md").iter().map(arguments).collect();
+    let commands = listed(&good(["--help"]), "Commands:");
+    assert!(commands.len() > 10, "--help lists {commands:?}");
+    for command in commands {
+        assert!(shown.iter().any(|words| words[0] == command), "docs/commands.md does not show corewise {command}");
+    }
+    for table in model::tables::ALL {
+        let table = table.name;
+        let is_shown = shown.iter().any(|words| words[0] == "table" && words[2] == table);
+        assert!(is_shown, "docs/commands.md does not show corewise table run.cw {table}");
+    }
+}
+
+#[test]
+fn renamed_names_are_documented() {
+    use model::tables::renamed::{COLUMNS, EVENT_COLUMNS, TABLES, VALUES};
+    let page = page("docs/renamed.md");
+    let rows: BTreeSet<&str> = page.lines().collect();
+    for (former, current) in [TABLES, COLUMNS, EVENT_COLUMNS, VALUES].into_iter().flatten() {
+        assert!(rows.contains(format!("| `{former}` | `{current}` |").as_str()), "docs/renamed.md lacks {former}");
+    }
+}
+
+/// Returns the lines of a page that are not in code blocks, with their numbers.
+fn prose(text: &str) -> Vec<(usize, &str)> {
+    let mut in_block = false;
+    let outside = |(_, line): &(usize, &str)| {
+        let is_fence = line.trim_start().starts_with("```");
+        in_block ^= is_fence;
+        !in_block && !is_fence
+    };
+    (1..).zip(text.lines()).filter(outside).collect()
+}
+
+/// Returns the anchors of a page's headings, as GitHub makes them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut times: BTreeMap<String, usize> = BTreeMap::new();
+    let mut anchors = BTreeSet::new();
+    for (_, line) in prose(text) {
+        let title = line.trim_start_matches('#');
+        if title.len() == line.len() || !title.starts_with(' ') {
+            continue;
+        }
+        let kept = |c: char| match c {
+            ' ' => Some('-'),
+            '-' | '_' => Some(c),
+            c => c.is_alphanumeric().then(|| c.to_ascii_lowercase()),
+        };
+        let anchor: String = title.trim().chars().filter_map(kept).collect();
+        let before = times.entry(anchor.clone()).or_default();
+        anchors.insert(if *before == 0 { anchor } else { format!("{anchor}-{before}") });
+        *before += 1;
+    }
+    anchors
+}
+
+/// Returns the targets of a line's Markdown links and images. Code spans are left out.
+fn links(line: &str) -> Vec<String> {
+    let outside_code: String = line.split('`').step_by(2).collect();
+    let targets = outside_code.split("](").skip(1);
+    targets.filter_map(|rest| rest.split([')', ' ']).next()).map(ToOwned::to_owned).collect()
+}
+
+#[test]
+fn links_resolve() {
+    let root = repository();
+    let mut pages: Vec<String> = WITH_LINKS.iter().map(|path| (*path).to_owned()).collect();
+    for entry in std::fs::read_dir(root.join("docs")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if name.ends_with(".md") {
+            pages.push(format!("docs/{name}"));
+        }
+    }
+    pages.sort();
+    let (mut count, mut wrong) = (0, Vec::new());
+    for path in &pages {
+        let text = page(path);
+        for (number, link) in
+            prose(&text).into_iter().flat_map(|(n, line)| links(line).into_iter().map(move |l| (n, l)))
+        {
+            if link.contains("://") || link.starts_with("mailto:") {
+                continue; // not a file of the repository
+            }
+            count += 1;
+            let (file, anchor) =
+                link.split_once('#').map_or((link.as_str(), None), |(file, anchor)| (file, Some(anchor)));
+            let target = if file.is_empty() { root.join(path) } else { root.join(path).parent().unwrap().join(file) };
+            if !target.exists() {
+                wrong.push(format!("{path}:{number}: {link}: no such file"));
+            } else if let Some(anchor) = anchor {
+                let found = std::fs::read_to_string(&target).is_ok_and(|text| anchors(&text).contains(anchor));
+                if !found {
+                    wrong.push(format!("{path}:{number}: {link}: no such heading"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {count} links:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(count > 20, "only {count} links were found");
+}
+
+#[test]
+fn links_and_anchors_are_found() {
+    assert_eq!(
+        links("[a](b.md#c), ![d `e`](f.png) and `[g](h.md)`; [`i`](j.md \"title\")"),
+        ["b.md#c", "f.png", "j.md"]
+    );
+    let page = "# One two\n## `a_b`, c/d (e)\n```sh\n# no heading\n```\n## One two\n#tag\n";
+    assert_eq!(anchors(page).into_iter().collect::<Vec<_>>(), ["a_b-cd-e", "one-two", "one-two-1"]);
+}

@@ -1,0 +1,254 @@
+//! What a rule can read while it checks a trace.
+
+use crate::finding::{Action, Claim, Confidence, Evidence, Finding, Severity, Subject};
+use crate::rule::{Rule, Threshold};
+use crate::settings::{HIGH_SHARE, MEDIUM_SHARE, Settings};
+use engine::{EngineError, Facts, Offer, Session, Summary, ThreadNames};
+use model::tables::{cpus, switch_causes};
+use model::words::{grouped, short};
+use model::{AnyColumn, Fix, Ns, Row, Span, Table, TableType, Threads, tables};
+use std::collections::BTreeMap;
+
+/// The maximum number of threads and rows that a finding names. Its sums cover all of them.
+const NAMED: usize = 16;
+
+/// A trace, the analysed range, and the rule that is being checked.
+pub(crate) struct RuleContext<'a> {
+    session: &'a Session,
+    names: &'a ThreadNames,
+    settings: &'a Settings,
+    rule: &'static Rule,
+    /// The requested range; `None`: the whole recording.
+    part: Option<Span>,
+    /// The tables of that range.
+    part_tables: &'a [Table],
+}
+
+impl<'a> RuleContext<'a> {
+    pub(crate) fn new(
+        session: &'a Session,
+        settings: &'a Settings,
+        part: Option<Span>,
+        part_tables: &'a [Table],
+        rule: &'static Rule,
+    ) -> Result<Self, EngineError> {
+        Ok(Self { session, names: session.names()?, settings, rule, part, part_tables })
+    }
+
+    /// Returns the same context with the thresholds of another rule.
+    pub(crate) fn with_rule(&self, rule: &'static Rule) -> Self {
+        Self { rule, ..*self }
+    }
+
+    /// Calls `each` for every row of a table. Tables of whole-recording sums are never restricted to the range.
+    pub(crate) fn each_row<T: TableType>(
+        &self,
+        table: T,
+        mut each: impl FnMut(&Row<'_, T>),
+    ) -> Result<(), EngineError> {
+        let def = T::DEF;
+        if let Some(made) = self.part_tables.iter().find(|t| t.def.name == def.name) {
+            made.rows_of(table).for_each(|row| each(&row));
+            return Ok(());
+        }
+        let is_whole_only =
+            [tables::THREADS, tables::CPUS, tables::LOSS, tables::THREAD_BY_CPU].iter().any(|t| t.name == def.name);
+        self.session.rows_within(def.name, self.part.filter(|_| !is_whole_only), &mut |rows| {
+            rows.iter().for_each(|cells| each(&Row::new(cells)));
+            Ok(())
+        })
+    }
+
+    /// Counts how often each thread was preempted by another. A thread that left its CPU runnable for an unrecorded reason counts
+    /// too, as uncertain: usually it was preempted on its way back to user mode, but it may have yielded.
+    pub(crate) fn preempted(&self) -> Result<Preempted, EngineError> {
+        let mut preempted = Preempted::default();
+        self.each_row(switch_causes::Table, |row| {
+            let cause = row.get(switch_causes::CAUSE);
+            let maybe_yielded = cause == "unknown" && row.get(switch_causes::STATE_LETTER.or_empty()) == "R";
+            if (maybe_yielded || cause == "preempted") && row.get(switch_causes::NEXT.or_empty()) != "idle" {
+                let (thread, count) = (row.get(switch_causes::THREAD), row.get(switch_causes::COUNT));
+                add(&mut preempted.counts, thread, count);
+                if maybe_yielded {
+                    add(&mut preempted.maybe_yielded, thread, count);
+                }
+            }
+        })?;
+        Ok(preempted)
+    }
+
+    /// The analysed range.
+    pub(crate) fn span(&self) -> Span {
+        span(self.session, self.part)
+    }
+
+    /// Whether only a part of the recording is analysed.
+    pub(crate) fn is_part(&self) -> bool {
+        self.part.or(self.session.range()).is_some()
+    }
+
+    /// Counts and sums of the whole recording.
+    pub(crate) fn summary(&self) -> &Summary {
+        self.session.summary()
+    }
+
+    /// The metadata of the source.
+    pub(crate) fn facts(&self) -> &Facts {
+        self.session.facts()
+    }
+
+    /// What recordings of this format can contain; `None` if it is not an imported format.
+    pub(crate) fn offers(&self) -> Option<Offer> {
+        engine::formats().iter().find(|format| format.id() == self.facts().format).map(|format| format.offer())
+    }
+
+    /// The value of one of this rule's thresholds.
+    pub(crate) fn threshold(&self, threshold: &Threshold) -> f64 {
+        let listed = self.rule.thresholds.contains(&threshold);
+        debug_assert!(listed, "{} does not list its threshold {}", self.rule.id, threshold.name);
+        self.settings.of(self.rule.id, threshold)
+    }
+
+    /// A threshold's share of the analysed range, ns.
+    pub(crate) fn share_ns(&self, threshold: &Threshold) -> i64 {
+        (self.threshold(threshold) * self.span().len().0 as f64) as i64
+    }
+
+    /// The display name of a thread.
+    pub(crate) fn name(&self, key: i64) -> String {
+        self.names.get(key).map_or_else(|| "?".to_owned(), |name| short(name, 16))
+    }
+
+    /// The number of CPUs in the recording. Reads `cpus`.
+    pub(crate) fn cpus(&self) -> Result<i64, EngineError> {
+        let mut cpus = 0;
+        self.each_row(cpus::Table, |_| cpus += 1)?;
+        Ok(cpus)
+    }
+
+    /// Whether a thread is a per-CPU kernel thread, judged by its name (`ksoftirqd/0`, `kworker/1:2`). These cannot be moved.
+    pub(crate) fn is_per_cpu_kthread(&self, key: i64) -> bool {
+        let name = self.names.get(key).unwrap_or_default();
+        let suffix = name.rsplit_once('/').map_or("", |(_, suffix)| suffix);
+        suffix.split(':').next().is_some_and(|cpu| !cpu.is_empty() && cpu.bytes().all(|b| b.is_ascii_digit()))
+    }
+
+    /// The time that a thread could save.
+    pub(crate) fn claim(&self, thread: i64, tid: i64, recoverable_ns: i64) -> Claim {
+        Claim { thread, tid, name: self.name(thread), recoverable_ns }
+    }
+
+    /// Builds a finding with default fields. The rule fills in the rest.
+    pub(crate) fn finding(&self, mut claims: Vec<Claim>, change: Fix, what: String) -> Finding {
+        claims.sort_by_key(|c| (std::cmp::Reverse(c.recoverable_ns), c.thread));
+        let most = claims.first().map_or(0, |c| c.recoverable_ns);
+        Finding {
+            rule: self.rule.id,
+            subject: Subject::Program,
+            severity: self.severity(most),
+            title: String::new(),
+            recoverable_ns: most,
+            range_ns: [most, most],
+            cpu_ns: None,
+            confidence: Confidence::Medium,
+            threads: claims,
+            spans: vec![self.span()],
+            evidence: Vec::new(),
+            action: Action { what, linux: change.linux(), windows: change.windows() },
+            change,
+            assumptions: Vec::new(),
+            also: Vec::new(),
+        }
+    }
+
+    /// Limits the severity: a finding of low confidence gets that of its lower bound; recording conditions are always low.
+    pub(crate) fn with_final_severity(&self, finding: Finding) -> Finding {
+        let severity = match (finding.subject, finding.confidence) {
+            (Subject::Conditions, _) => Severity::Low,
+            (_, Confidence::Low) => finding.severity.min(self.severity(finding.counted_ns())),
+            (_, Confidence::Medium | Confidence::High) => finding.severity,
+        };
+        Finding { severity, ..finding }
+    }
+
+    /// The severity of a saving, by its share of the analysed range.
+    pub(crate) fn severity(&self, recoverable_ns: i64) -> Severity {
+        let share = recoverable_ns as f64 / (self.span().len().0.max(1)) as f64;
+        match share {
+            share if share >= self.settings.of("severity", &HIGH_SHARE) => Severity::High,
+            share if share >= self.settings.of("severity", &MEDIUM_SHARE) => Severity::Medium,
+            _ => Severity::Low,
+        }
+    }
+}
+
+/// The part of a session that is analysed.
+pub(crate) fn span(session: &Session, part: Option<Span>) -> Span {
+    let whole = session.range().unwrap_or(Span::new(Ns::ZERO, Ns(session.summary().span_ns)));
+    part.map_or(whole, |part| part.overlap(whole).unwrap_or(Span::new(whole.start, whole.start)))
+}
+
+/// The threads of a fix: the one with the largest saving and those of the same name.
+pub(crate) fn threads(claims: &[Claim]) -> Threads {
+    let most = claims.iter().max_by_key(|c| (c.recoverable_ns, std::cmp::Reverse(c.thread)));
+    let Some(most) = most else { return Threads::default() };
+    let alike = claims.iter().filter(|c| c.name == most.name).take(NAMED);
+    Threads { name: most.name.clone(), tids: alike.map(|c| c.tid).collect() }
+}
+
+/// How often threads were preempted, by thread key.
+#[derive(Default)]
+pub(crate) struct Preempted {
+    pub(crate) counts: BTreeMap<i64, i64>,
+    /// The part of `counts` where the source does not distinguish a preemption from a yield.
+    pub(crate) maybe_yielded: BTreeMap<i64, i64>,
+}
+
+impl Preempted {
+    /// The count of one thread.
+    pub(crate) fn count(&self, thread: i64) -> i64 {
+        self.counts.get(&thread).copied().unwrap_or(0)
+    }
+
+    /// The assumption about those of these threads that may have yielded; `None` if there are none.
+    pub(crate) fn assumption(&self, threads: impl Iterator<Item = i64>) -> Option<String> {
+        let maybe_yielded =
+            threads.fold(0_i64, |sum, key| sum.saturating_add(self.maybe_yielded.get(&key).copied().unwrap_or(0)));
+        (maybe_yielded > 0).then(|| {
+            format!(
+                "{} of them left a thread runnable, and the source does not distinguish preemption from yielding",
+                grouped(maybe_yielded)
+            )
+        })
+    }
+}
+
+/// The rows that support a finding, those of the longest time first; only the top rows are kept.
+#[derive(Default)]
+pub(crate) struct EvidenceRows(Vec<(i64, Evidence)>);
+
+impl EvidenceRows {
+    /// Adds a row and the time by which it ranks.
+    pub(crate) fn push<T: TableType>(&mut self, ns: i64, row: &Row<'_, T>, cols: &[&dyn AnyColumn<T>]) {
+        if self.0.len() >= 2 * NAMED {
+            self.cut();
+        }
+        self.0.push((ns, Evidence::of(row, cols)));
+    }
+
+    fn cut(&mut self) {
+        self.0.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
+        self.0.truncate(NAMED);
+    }
+
+    pub(crate) fn finish(mut self) -> Vec<Evidence> {
+        self.cut();
+        self.0.into_iter().map(|(_, evidence)| evidence).collect()
+    }
+}
+
+/// Adds to a sum by key. It saturates, as times of a damaged file may overflow.
+pub(crate) fn add<K: Ord>(to: &mut BTreeMap<K, i64>, key: K, ns: i64) {
+    let sum = to.entry(key).or_default();
+    *sum = sum.saturating_add(ns);
+}
