@@ -3,7 +3,7 @@
 
     acceptance/hostile_folder.py
 
-Once the trace folder is new, once it exists and belongs to the other user too. A process of that user (nobody) renames what the recorder makes
+Once the trace folder is new, once it exists and belongs to the other user too. A process of that user renames what the recorder makes
 and puts links to a folder of root's in its place, some thousand times. Required: no call names a path that leads into the folder except the
 program's own start; every file and folder there is opened relative to a descriptor, by a name without a slash, and with O_NOFOLLOW or
 O_EXCL (or is the descriptor's folder itself, "."); and root's folder is unchanged. Then `stat` of everything written: 0700 and 0600, and

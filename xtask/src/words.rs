@@ -118,7 +118,7 @@ fn places<'a>(words: &'a [String], phrase: &'a [String]) -> impl Iterator<Item =
     at.map(|(at, window)| at..at + window.len())
 }
 
-/// Lower-case words; backticks and colons count as words, since some contexts are told apart by them.
+/// Lower-case words; backticks and colons count as words, since some contexts differ only in them.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();

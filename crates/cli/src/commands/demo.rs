@@ -69,7 +69,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let dir = dir.display();
     let view = if serve::are_built() { format!("  corewise view {dir}\n") } else { String::new() };
     print(&format!(
-        "\nThe trace folder is {dir}. Next, try:\n  corewise report {dir} --process Render\n  corewise check {dir}\n{view}"
+        "\nThe trace folder is {dir}. Next, try:\n  corewise report {dir} --process Render\n  corewise verify {dir}\n{view}"
     ))?;
     Ok(OK)
 }

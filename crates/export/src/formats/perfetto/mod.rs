@@ -40,7 +40,7 @@
 //! | `corewise_process` | before a `sched_process_fork`: the new thread `pid` is of process `tgid` |
 //! | `corewise_charge` | `pid`, `ns` |
 //! | `corewise_priority` | `pid`, `prio`, `policy`, `nice` |
-//! | `corewise_inherit` | `pid` is lent a priority by a lock's waiter, or no longer: `prio`, `old_prio` (−32768: not told), `donor` (absent: not recorded; 0: none any more) |
+//! | `corewise_inherit` | `pid` is lent a priority by a lock's waiter, or no longer: `prio`, `old_prio` (−32768: not recorded), `donor` (absent: not recorded; 0: none any more) |
 //! | `corewise_affinity` | `pid`, `cpus` |
 //! | `corewise_cgroup` | `pid`, `id`, `path` |
 //! | `corewise_cgroup_limits` | `id`, `path`, `quota` (ns in a period; the largest number: none), `period`, `weight` (0: not recorded), `cpus` |
