@@ -4,13 +4,12 @@
   acceptance/renamed.py OLD NEW TRACE...
 
 OLD is the binary with the former names, NEW the one with the current names (crates/model/src/tables/renamed.rs and docs/renamed.md).
-Tables are compared as csv, byte by byte after the header; the new build is asked by the former name of a table as well. Of JSON, names are
-mapped and texts that are sentences are left out; numbers and everything else must be equal. Of exports, csv is compared as tables are; Chrome,
-Firefox and Perfetto by their sha256. Exit status 1 if anything differs."""
+Tables are compared as csv, byte by byte after names and values are mapped; the new build is asked by the former name of a table as well. Of
+JSON, names are mapped and texts that are sentences are left out; numbers and everything else must be equal. Of exports, csv is compared as
+tables are, Chrome and Firefox as JSON; Perfetto's by the states that the new build imports from both. Exit status 1 if anything differs."""
 
 import argparse
 import csv
-import hashlib
 import io
 import json
 import re
@@ -24,7 +23,7 @@ NAMES = ROOT / "crates/model/src/tables/renamed.rs"
 PAGE = ROOT / "docs/renamed.md"
 # What a person reads in the JSON: sentences, which the new build words anew.
 SENTENCES = {"title", "why", "what", "linux", "windows", "assumptions", "how", "doc", "stopped", "note", "path", "code", "law", "notes",
-             "conditions", "facts", "title_html", "text"}
+             "conditions", "facts", "title_html", "text", "otherData", "extra"}
 
 
 def main():
@@ -34,7 +33,8 @@ def main():
     args.add_argument("traces", nargs="+", type=Path)
     args = args.parse_args()
     old, new = Build(args.old), Build(args.new)
-    tables, columns, keys = renamed()
+    tables, columns, values, keys = renamed()
+    as_current = lambda text: with_current_names(text, columns, values)  # noqa: E731
     count, wrong = {"tables": 0, "rows": 0, "json": 0, "exports": 0}, []
     for trace in args.traces:
         for table in old.tables():
@@ -42,20 +42,23 @@ def main():
             before = old.print("table", trace, table, "--format", "csv")
             for name in {table, current}:
                 after = new.print("table", trace, name, "--format", "csv")
-                if with_header(before, columns) != after:
-                    wrong.append(f"{trace}: table {name}: {first_difference(with_header(before, columns), after)}")
+                if as_current(before) != after:
+                    wrong.append(f"{trace}: table {name}: {first_difference(as_current(before), after)}")
             count["tables"] += 1
             count["rows"] += max(0, before.count("\n") - 1)
         for command in (["check"], ["diagnose"], ["report"]):
             before, after = (build.print(command[0], trace, "--format", "json") for build in (old, new))
-            found = differences(plain(before), plain(after), keys | columns | tables)
+            found = differences(plain(before), plain(after), keys | columns | tables | values)
             wrong += [f"{trace}: {command[0]} --format json: {what}" for what in found[:5]]
             count["json"] += 1
         for kind in ("csv", "chrome", "firefox", "perfetto"):
-            before, after = (build.export(trace, kind) for build in (old, new))
-            before = {tables.get(name, name): with_header(text, columns) if kind == "csv" else text for name, text in before.items()}
-            wrong += [f"{trace}: export --to {kind}: {name} differs" for name in before.keys() | after.keys()
-                      if before.get(name) != after.get(name)]
+            before, after = (build.export(trace, kind, new) for build in (old, new))
+            if kind == "csv":
+                before = {tables.get(name, name): as_current(text) for name, text in before.items()}
+                found = [f"{name} differs" for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
+            else:
+                found = differences(before, after, keys | columns | tables | values)
+            wrong += [f"{trace}: export --to {kind}: {what}" for what in found[:5]]
             count["exports"] += 1
         print(f"{trace}: compared", file=sys.stderr)
     print(f"{len(args.traces)} traces: {count['tables']} tables of {count['rows']} rows, {count['json']} JSON documents, "
@@ -77,32 +80,36 @@ class Build:
     def tables(self):
         return re.findall(r"^(\w+): ", self.print("tables"), re.M)
 
-    def export(self, trace, kind):
-        """The files of an export, by name: csv as text, others by their hash."""
+    def export(self, trace, kind, reader):
+        """The content of an export: csv as text by name, JSON, or the states that `reader` imports from it."""
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "out"
             self.print("export", trace, "--to", kind, "-o", out)
-            files = [path for path in sorted(out.rglob("*")) if path.is_file()] if out.is_dir() else [out] if out.exists() else []
-            read = {path: path.read_bytes() for path in files}
-        text = {path: data.decode() if path.suffix == ".csv" else hashlib.sha256(data).hexdigest() for path, data in read.items()}
-        return {path.stem: data for path, data in text.items()}
+            if kind == "csv":
+                return {path.stem: path.read_bytes().decode() for path in out.rglob("*.csv")}
+            if not out.exists():
+                return "no export"
+            return plain(out.read_text()) if kind != "perfetto" else reader.print("table", out, "thread_state", "--format", "csv")
 
 
 def renamed():
-    """Former to current names of tables, of columns, and of JSON keys."""
+    """Former to current names of tables and columns, values, and JSON keys."""
     text = NAMES.read_text()
-    lists = [dict(re.findall(r'\("(\w+)", "(\w+)"\)', part)) for part in re.split(r"pub const \w+: ", text)[1:3]]
-    keys = dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|", PAGE.read_text(), re.M)) if PAGE.exists() else {}
-    return *lists, keys
+    lists = [dict(re.findall(r'\("(\w+)", "(\w+)"\)', part)) for part in re.split(r"pub const \w+: ", text)[1:]]
+    tables, columns, _, values = lists
+    keys = dict(re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|", PAGE.read_text(), re.M)) if PAGE.exists() else {}
+    return tables, columns, values, keys
 
 
-def with_header(text, columns):
-    """The csv with the current names in its header."""
+def with_current_names(text, columns, values):
+    """The csv with the current names of columns and values."""
     if not text or text.startswith("exit "):
         return text
-    head, *rows = text.split("\n", 1)
+    head, _, rows = text.partition("\n")
     names = [columns.get(name, name) for name in next(csv.reader(io.StringIO(head)))]
-    return "\n".join([",".join(names), *rows])
+    for former, current in values.items():
+        rows = re.sub(rf"(?<=,){former}(?=,)", current, rows)
+    return ",".join(names) + ("\r\n" if head.endswith("\r") else "\n") + rows
 
 
 def first_difference(before, after):

@@ -10,6 +10,7 @@ pub const TABLES: &[(&str, &str)] = &[("ready_by_thief", "ran_instead"), ("smt_b
 /// Columns: the former name and the current one. No table has a current column by a former name of another of its columns.
 pub const COLUMNS: &[(&str, &str)] = &[
     ("behind", "queued_behind"),
+    ("behind_name", "queued_behind_name"),
     ("beside_busy_ns", "sibling_busy_ns"),
     ("beside_busy_share", "sibling_busy_share"),
     ("beside_ns", "overlap_ns"),
