@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares two builds of corewise: every table, the JSON and the exports of each trace are equal, but for renamed names.
 
-  acceptance/renamed.py OLD NEW TRACE...
+  acceptance/renamed.py [--json-only] OLD NEW TRACE...
 
 OLD is the binary with the former names, NEW the one with the current names (crates/model/src/tables/renamed.rs and docs/renamed.md).
 Tables are compared as csv, byte by byte after names and values are mapped; the new build is asked by the former name of a table as well. Of
@@ -28,6 +28,7 @@ SENTENCES = {"title", "why", "what", "linux", "windows", "assumptions", "how", "
 
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args.add_argument("--json-only", action="store_true", help="compare check, diagnose and report only")
     args.add_argument("old")
     args.add_argument("new")
     args.add_argument("traces", nargs="+", type=Path)
@@ -37,7 +38,7 @@ def main():
     as_current = lambda text: with_current_names(text, columns, values)  # noqa: E731
     count, wrong = {"tables": 0, "rows": 0, "json": 0, "exports": 0}, []
     for trace in args.traces:
-        for table in old.tables():
+        for table in () if args.json_only else old.tables():
             current = tables.get(table, table)
             before = old.print("table", trace, table, "--format", "csv")
             for name in {table, current}:
@@ -51,7 +52,7 @@ def main():
             found = differences(plain(before), plain(after), keys | columns | tables | values)
             wrong += [f"{trace}: {command[0]} --format json: {what}" for what in found[:5]]
             count["json"] += 1
-        for kind in ("csv", "chrome", "firefox", "perfetto"):
+        for kind in () if args.json_only else ("csv", "chrome", "firefox", "perfetto"):
             before, after = (build.export(trace, kind, new) for build in (old, new))
             if kind == "csv":
                 before = {tables.get(name, name): as_current(text) for name, text in before.items()}

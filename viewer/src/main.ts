@@ -3,7 +3,7 @@
 import { limitsOf } from "./alone";
 import { OF, type About } from "./api";
 import { CPU_STATES, THREAD_STATES, type ThreadTracks } from "./generated/tables";
-import { layout, type KindInfo, type Track } from "./model/layout";
+import { isTrack, layout, type KindInfo, type Track } from "./model/layout";
 import { DARK, LIGHT } from "./model/palette";
 import type { Slice } from "./model/slices";
 import { Tiles } from "./model/tiles";
@@ -16,7 +16,7 @@ import { Range } from "./panels/range";
 import { Search } from "./panels/search";
 import { Tabs } from "./panels/tabs";
 import { criticalPath, firstMarks, source } from "./source";
-import { KINDS } from "./tracks/list";
+import { extraStyle } from "./tracks/list";
 import { Details } from "./ui/details";
 import { Address } from "./ui/address";
 import { valueFacts } from "./ui/extra";
@@ -82,7 +82,7 @@ class Page {
     this.other = about.two ? new Linked((span) => this.follow(span)) : null;
     const cpus = new Map(about.cpus.map((cpu) => [cpu.cpu, cpu]));
     this.searched = new Search(element("found"), about.span_ns, {
-      tracks: () => this.scene.lines.filter((line): line is Track => line.kind !== "group"),
+      tracks: () => this.scene.lines.filter(isTrack),
       cpu: (id) => cpus.get(id),
       thread: (key) => this.threads.get(key),
       found: (tracks) => {
@@ -93,7 +93,7 @@ class Page {
       now: () => this.scene.selected?.at ?? this.centre(),
     });
     const { lines, height } = layout(about.cpus, threads, about.kinds);
-    const address = fromHash(location.hash, about.span_ns);
+    const address = fromHash(location.hash, about.span_ns, about.kinds.map((info) => info.kind));
     this.scene = {
       span: address.span ?? clamped({ from: 0, to: about.span_ns }, about.span_ns),
       scroll: 0,
@@ -157,7 +157,7 @@ class Page {
     isRuler: (x, y) => this.timeline.isRuler(x, y),
     choose: (x, y) => {
       const line = this.timeline.lineAt(this.scene, y);
-      if (!line || line.kind === "group" || !this.timeline.isTime(x, y)) return this.actions.clear();
+      if (!line || !isTrack(line) || !this.timeline.isTime(x, y)) return this.actions.clear();
       this.select({ kind: line.kind, id: line.id, at: this.timeline.timeAt(this.scene, x) }, false);
     },
     clear: () => {
@@ -259,7 +259,7 @@ class Page {
   }
 
   private lineOf(of: { kind: string; id: number }): Track | undefined {
-    return this.scene.lines.find((line): line is Track => line.kind !== "group" && line.kind === of.kind && line.id === of.id);
+    return this.scene.lines.find((line): line is Track => isTrack(line) && line.kind === of.kind && line.id === of.id);
   }
 
   private chosen(): { line: Track; slice: Slice | null } | null {
@@ -285,7 +285,7 @@ class Page {
     const slice = this.timeline.sliceAt(this.scene, line, to.at);
     const summary = slice && this.describe(line, slice);
     this.say(summary ? `${line.label}: ${summary}` : line.label);
-    const style = KINDS.get(line.kind);
+    const style = extraStyle(line.kind);
     if (style && slice) this.details.extra(line.label, this.infoOf(line), style, slice);
     else if (style) {
       this.details.clear();
@@ -313,7 +313,7 @@ class Page {
 
   /** Selects the track above or below. */
   private track(by: number): void {
-    const tracks = this.scene.lines.filter((line): line is Track => line.kind !== "group");
+    const tracks = this.scene.lines.filter(isTrack);
     const selected = this.scene.selected;
     const now = selected ? tracks.findIndex((t) => t.kind === selected.kind && t.id === selected.id) : -1;
     const to = tracks[Math.min(tracks.length - 1, Math.max(0, now + by))];
@@ -322,7 +322,7 @@ class Page {
 
   /** Returns a slice's state, and its CPU or thread, as text. */
   private parts(line: Track, slice: Slice): [string, string] {
-    if (KINDS.has(line.kind)) return [this.infoOf(line)?.states[slice.state] ?? "unknown", ""];
+    if (extraStyle(line.kind)) return [this.infoOf(line)?.states[slice.state] ?? "unknown", ""];
     if (line.kind === "cpu") {
       const state = CPU_STATES[slice.state] ?? "unknown";
       return [state, state === "busy" ? this.nameOf(slice.what) : ""];
@@ -336,7 +336,7 @@ class Page {
   }
 
   private describe(line: Track, slice: Slice): string {
-    const style = KINDS.get(line.kind);
+    const style = extraStyle(line.kind);
     if (style && slice.mean !== undefined) return valueFacts(style, this.infoOf(line)?.unit ?? "", slice).map(([name, value]) => `${name} ${value}`).join("; ");
     const [state, what] = this.parts(line, slice);
     const len = length(slice.end - slice.start);
@@ -347,7 +347,7 @@ class Page {
 
   private hover(x: number, y: number): void {
     const line = this.timeline.lineAt(this.scene, y);
-    const track = line && line.kind !== "group" && this.timeline.isTime(x, y) ? line : null;
+    const track = line && isTrack(line) && this.timeline.isTime(x, y) ? line : null;
     const time = this.timeline.timeAt(this.scene, x);
     const slice = track && this.timeline.sliceAt(this.scene, track, time);
     tip.hidden = !track || !slice;
@@ -387,7 +387,7 @@ class Page {
 
   /** Follows a change of the address. */
   visited(): void {
-    const address = fromHash(location.hash, this.about.span_ns);
+    const address = fromHash(location.hash, this.about.span_ns, this.about.kinds.map((info) => info.kind));
     if (address.span) this.show(address.span);
     if (address.selected) this.select(address.selected, true);
     if (address.range) this.mark(address.range);

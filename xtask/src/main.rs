@@ -1,7 +1,7 @@
 //! The repository's checks, its test runner, and the command that rewrites expected results.
 //!
 //! `cargo xtask check` checks the repository against the limits of CONTRIBUTING.md that a machine can check. `cargo xtask bless` lets the
-//! tests rewrite the last block of each Markdown case, so that a person can read the diff. `cargo xtask test` runs the
+//! tests rewrite the `expected` blocks of the Markdown cases and what else is generated, so that a person can read the diff. `cargo xtask test` runs the
 //! tests, including those whose requirements this machine meets.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // words out: this is a tool for a terminal
 
@@ -55,7 +55,7 @@ const CHECKS: &[(&str, Check)] = &[
 
 const USAGE: &str = "\
 cargo xtask check [NAME…]   hold the repository against its own rules (all, or those named)
-cargo xtask bless           let the tests rewrite the last block of each Markdown case
+cargo xtask bless [WORD…]   let the tests rewrite the expected blocks of cases, generated pages and types (all, or those of cargo's WORDs)
 cargo xtask test [WORD…]    run the tests, those too whose needs this machine meets (WORDs are cargo's: -p corewise-capture)
 cargo xtask needs           name the needs of tests that this machine meets, a line each";
 
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.first().map(String::as_str) {
         Some("check") => check(&words[1..]),
-        Some("bless") => bless(),
+        Some("bless") => bless(&words[1..]),
         Some("test") => test(&words[1..]),
         Some("needs") => needs(),
         _ => {
@@ -121,10 +121,13 @@ fn needs() -> ExitCode {
 }
 
 /// Rewrites the cases. Tests that see COREWISE_BLESS write their results instead of comparing them.
-fn bless() -> ExitCode {
-    let done =
-        Command::new("cargo").args(["test", "--workspace", "--no-fail-fast"]).env("COREWISE_BLESS", "1").status();
-    match done {
+fn bless(words: &[String]) -> ExitCode {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["test", "--no-fail-fast"]).env("COREWISE_BLESS", "1");
+    if words.is_empty() {
+        cargo.arg("--workspace");
+    }
+    match cargo.args(words).status() {
         Ok(status) if status.success() => {
             println!("blessed; read the diff: git diff --stat");
             ExitCode::SUCCESS

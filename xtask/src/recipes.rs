@@ -1,7 +1,7 @@
 //! Checks the recipe for a new importer, analysis, export format, report section, kind of printed table or rule: one
 //! code file, one line in an ordered list, one readable case. A tracepoint needs the first two: a test reads one of
-//! every format. A kind of track also needs a file and a line in the viewer, and a row in a test. A command needs a line in
-//! the page of commands.
+//! every format. A kind of track needs a test in its file or a row in another; a file for its look in the viewer is
+//! optional, but must be in the viewer's list. A command needs a line in the page of commands.
 
 use crate::Found;
 use crate::repo::Repo;
@@ -23,14 +23,15 @@ struct Recipe {
 
 /// Something else that a recipe requires.
 enum Also {
-    /// The file `<folder><name><ending>`.
-    File(&'static str, &'static str),
+    /// A line in another list, if there is a file `<folder><name>.ts` there: the folder, the file of the list and the
+    /// list's name; the line has the name in capitals.
+    LineOfFile(&'static str, &'static str, &'static str),
+    /// A test in the code file, or the name in quotes in a file of tests.
+    Test(&'static str),
     /// A line in another list: the file and the list's name; the line has the name in capitals.
     Line(&'static str, &'static str),
-    /// The name in quotes in a test.
-    Row(&'static str),
-    /// A line `corewise <name>` in a page, with hyphens for underscores.
-    Shown(&'static str),
+    /// A line `corewise <prefix><name>` in a page: the page and the prefix. Commands have hyphens for underscores.
+    Shown(&'static str, &'static str),
 }
 
 impl Recipe {
@@ -41,7 +42,7 @@ const RECIPES: &[Recipe] = &[
     Recipe {
         code: "crates/import/src/formats/",
         list: ("crates/import/src/lib.rs", "FORMATS"),
-        cases: &["crates/import/fixtures/", "crates/import/cases/"],
+        cases: &["crates/import/fixtures/"],
         ..Recipe::NEW
     },
     Recipe {
@@ -53,6 +54,7 @@ const RECIPES: &[Recipe] = &[
         code: "crates/analysis/src/tables/",
         list: ("crates/analysis/src/tables/mod.rs", "ANALYSES"),
         cases: &["crates/analysis/cases/"],
+        also: &[Also::Line("crates/model/src/tables/mod.rs", "ALL"), Also::Shown("docs/commands.md", "table run.cw ")],
         ..Recipe::NEW
     },
     Recipe {
@@ -83,16 +85,15 @@ const RECIPES: &[Recipe] = &[
         code: "crates/serve/src/kinds/",
         list: ("crates/serve/src/kinds/mod.rs", "KINDS"),
         also: &[
-            Also::File("viewer/src/tracks/", ".ts"),
-            Also::Line("viewer/src/tracks/list.ts", "ALL"),
-            Also::Row("crates/serve/tests/kinds.rs"),
+            Also::LineOfFile("viewer/src/tracks/", "viewer/src/tracks/list.ts", "ALL"),
+            Also::Test("crates/serve/tests/kinds.rs"),
         ],
         ..Recipe::NEW
     },
     Recipe {
         code: "crates/cli/src/commands/",
         list: ("crates/cli/src/commands/mod.rs", "enum Command"),
-        also: &[Also::Shown("docs/commands.md")],
+        also: &[Also::Shown("docs/commands.md", "")],
         parts: &["check_printed"],
         ..Recipe::NEW
     },
@@ -115,8 +116,12 @@ pub fn check(repo: &Repo) -> Result<Found, String> {
             Some(list) => wrong.extend(missing(recipe, &names, list, &repo.files)),
         }
         for also in recipe.also {
-            let text = also.file().map_or(Ok(String::new()), |file| repo.read(file))?;
-            wrong.extend(names.iter().filter_map(|name| also.missing(name, &text, &repo.files)));
+            let text = repo.read(also.file())?;
+            for name in &names {
+                let has_test = || repo.files.iter().filter(|f| is_code_of(f, recipe.code, name)).map(|f| repo.read(f));
+                let has_test = || has_test().any(|text| text.is_ok_and(|text| text.contains("#[test]")));
+                wrong.extend(also.missing(name, &text, &repo.files, &has_test));
+            }
         }
         counts.push(format!("{} {}", names.len(), name.trim_start_matches("enum ")));
     }
@@ -128,10 +133,15 @@ fn missing(recipe: &Recipe, names: &BTreeSet<String>, list: &str, files: &[Strin
     let mut wrong = Vec::new();
     for name in names {
         if !words.contains(name.as_str()) && !words.contains(camel(name).as_str()) {
-            wrong.push(format!("{}{name} is not in {}", recipe.code, recipe.list.1));
+            wrong.push(format!("{}{name} is not in {} of {}", recipe.code, recipe.list.1, recipe.list.0));
         }
         if !recipe.cases.is_empty() && !recipe.cases.iter().any(|folder| has_case(files, folder, name)) {
-            wrong.push(format!("{}{name} has no case in {}", recipe.code, recipe.cases.join(" or ")));
+            let places: Vec<String> = recipe.cases.iter().map(|folder| format!("{folder}{name}/<case>.md")).collect();
+            wrong.push(format!("{}{name} has no case: add {}", recipe.code, places.join(" or ")));
+        }
+        let readme = format!("crates/import/fixtures/{name}/README.md");
+        if recipe.list.1 == "FORMATS" && !files.contains(&readme) {
+            wrong.push(format!("{readme} is missing: how the fixtures were made"));
         }
     }
     wrong
@@ -139,33 +149,35 @@ fn missing(recipe: &Recipe, names: &BTreeSet<String>, list: &str, files: &[Strin
 
 impl Also {
     /// Returns the file whose text is checked.
-    fn file(&self) -> Option<&'static str> {
+    fn file(&self) -> &'static str {
         match self {
-            Self::File(..) => None,
-            Self::Line(file, _) | Self::Row(file) | Self::Shown(file) => Some(file),
+            Self::Line(file, _) | Self::LineOfFile(_, file, _) | Self::Test(file) | Self::Shown(file, _) => file,
         }
     }
 
-    /// Returns what is missing for a name, by the text of [`Self::file`].
-    fn missing(&self, name: &str, text: &str, files: &[String]) -> Option<String> {
+    /// Returns what is missing for a name, by the text of [`Self::file`]; `has_test` says whether its code file has a
+    /// test.
+    fn missing(&self, name: &str, text: &str, files: &[String], has_test: &dyn Fn() -> bool) -> Option<String> {
         let (is_there, what) = match self {
-            Self::File(folder, ending) => {
-                let file = format!("{folder}{name}{ending}");
-                (files.contains(&file), format!("{file} is missing"))
-            }
-            Self::Line(file, list) => {
+            Self::Line(file, list) | Self::LineOfFile(_, file, list) => {
                 let line = name.to_uppercase();
-                let is_there = listed(text, list).is_some_and(|list| has_word(list, &line));
+                let is_required = |folder| files.contains(&format!("{folder}{name}.ts"));
+                let is_required = if let Self::LineOfFile(folder, ..) = self { is_required(folder) } else { true };
+                let is_there = !is_required || listed(text, list).is_some_and(|list| has_word(list, &line));
                 (is_there, format!("{line} is not in {list} of {file}"))
             }
-            Self::Row(file) => (text.contains(&format!("\"{name}\"")), format!("{file} has no row for \"{name}\"")),
-            Self::Shown(file) => {
-                let command = name.replace('_', "-");
-                let shown = |line: &str| {
-                    let mut words = line.split_whitespace().skip_while(|word| *word != "corewise");
-                    words.nth(1) == Some(command.as_str())
+            Self::Test(file) => {
+                let is_there = text.contains(&format!("\"{name}\"")) || has_test();
+                (is_there, format!("{name} has no test in its file and no row in {file}"))
+            }
+            Self::Shown(file, prefix) => {
+                let shown = if prefix.is_empty() { name.replace('_', "-") } else { format!("{prefix}{name}") };
+                let shown = format!("corewise {shown}");
+                let shows = |line: &str| {
+                    let rest = line.find(&shown).map(|at| &line[at + shown.len()..]);
+                    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
                 };
-                (text.lines().any(shown), format!("{file} does not show corewise {command}"))
+                (text.lines().any(shows), format!("{file} does not show {shown}"))
             }
         };
         (!is_there).then_some(what)
@@ -181,6 +193,12 @@ fn has_case(files: &[String], folder: &str, name: &str) -> bool {
         let inside = f.strip_prefix(name).and_then(|rest| rest.strip_prefix('/'));
         f == format!("{name}.md") || inside.is_some_and(|case| case.ends_with(".md") && !case.ends_with("README.md"))
     })
+}
+
+/// Returns whether a file is `<folder><name>.rs` or in `<folder><name>/`.
+fn is_code_of(file: &str, folder: &str, name: &str) -> bool {
+    let rest = file.strip_prefix(folder).and_then(|rest| rest.strip_prefix(name));
+    rest.is_some_and(|rest| rest.starts_with(['.', '/']))
 }
 
 /// Returns `perf_data` for `perf_data.rs` and `perf_data/…`.
@@ -227,7 +245,9 @@ mod tests {
             "crates/import/src/formats/trace_dat.rs",
             "crates/import/src/formats/mod.rs",
             "crates/import/fixtures/perf_data/pipe.md",
-            "crates/import/cases/trace_dat.md",
+            "crates/import/fixtures/perf_data/README.md",
+            "crates/import/fixtures/trace_dat/README.md",
+            "crates/import/fixtures/trace_dat/recorded.md",
         ]);
         let names = code_files(&files, RECIPES[0].code);
         assert_eq!(names.iter().collect::<Vec<_>>(), ["perf_data", "trace_dat"]);
@@ -255,18 +275,21 @@ mod tests {
     }
 
     #[test]
-    fn a_track_needs_its_file_line_and_row() {
+    fn a_track_needs_a_test_and_its_look_a_line() {
         let tracks = RECIPES.iter().find(|r| r.code.ends_with("/kinds/") && !r.also.is_empty()).unwrap();
-        let files = files(&["viewer/src/tracks/idle.ts"]);
-        let of = |name: &str| -> Vec<String> {
+        let files = files(&["viewer/src/tracks/idle.ts", "viewer/src/tracks/parking.ts"]);
+        let of = |name: &str, has_test: bool| -> Vec<String> {
             let text = |also: &Also| match also {
-                Also::Line(..) => "const ALL: readonly KindOfTrack[] = [MARKS, IDLE];",
+                Also::LineOfFile(..) => "const ALL: readonly KindOfTrack[] = [MARKS, IDLE];",
                 _ => "drawn(&client, \"idle\", 1000)",
             };
-            tracks.also.iter().filter_map(|also| also.missing(name, text(also), &files)).collect()
+            tracks.also.iter().filter_map(|also| also.missing(name, text(also), &files, &|| has_test)).collect()
         };
-        assert!(of("idle").is_empty(), "{:?}", of("idle"));
-        assert_eq!(of("block").len(), 3, "{:?}", of("block"));
+        assert_eq!(of("idle", false), [""; 0]);
+        assert_eq!(of("parking", false).len(), 2, "{:?}", of("parking", false));
+        // It has no look of its own.
+        assert_eq!(of("block", true), [""; 0]);
+        assert!(is_code_of("kinds/block.rs", "kinds/", "block") && !is_code_of("kinds/blocks.rs", "kinds/", "block"));
     }
 
     #[test]
@@ -275,9 +298,14 @@ mod tests {
         let source = "pub enum Command {\n    TopDown(top_down::Args),\n}\n\npub fn run() {}";
         let list = listed(source, commands.list.1).unwrap();
         let names = BTreeSet::from(["top_down".to_owned(), "run".to_owned()]);
-        assert_eq!(missing(commands, &names, list, &[]), ["crates/cli/src/commands/run is not in enum Command"]);
+        assert_eq!(
+            missing(commands, &names, list, &[]),
+            ["crates/cli/src/commands/run is not in enum Command of crates/cli/src/commands/mod.rs"]
+        );
         let page = "```sh\ncorewise top-down run.cw # shows the top\ncorewise runs\n```";
-        assert_eq!(commands.also[0].missing("top_down", page, &[]), None);
-        assert!(commands.also[0].missing("run", page, &[]).is_some_and(|what| what.contains("corewise run")));
+        assert_eq!(commands.also[0].missing("top_down", page, &[], &|| false), None);
+        assert!(
+            commands.also[0].missing("run", page, &[], &|| false).is_some_and(|what| what.contains("corewise run"))
+        );
     }
 }

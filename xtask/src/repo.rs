@@ -15,9 +15,11 @@ pub struct Repo {
 }
 
 impl Repo {
-    /// The repository that contains this crate.
+    /// The repository that contains this crate. `cargo run` says at run time where it is: clones may share a target folder.
     pub fn find() -> Result<Self, String> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("xtask has no parent folder")?.to_path_buf();
+        let crate_folder =
+            std::env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").to_owned());
+        let root = Path::new(&crate_folder).parent().ok_or("xtask has no parent folder")?.to_path_buf();
         let metadata = stdout(&root, "cargo", &["metadata", "--format-version", "1", "--quiet"])?;
         let metadata = serde_json::from_str(&metadata).map_err(|why| format!("cargo metadata: {why}"))?;
         // Untracked files count too, so that a check fails before the commit and not after it.

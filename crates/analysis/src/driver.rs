@@ -2,6 +2,7 @@
 
 use crate::allowed::SetId;
 use crate::blocked_by::Reasons;
+use crate::functions::Functions;
 use crate::instances::Instances;
 use crate::{ANALYSES, Analysis, Begins, Context, World};
 use model::{
@@ -36,9 +37,10 @@ impl Running {
         }
     }
 
-    /// Sets the callchains of the switch-outs ([`Change::BlockedAt`]).
+    /// Sets the callchains of the switch-outs ([`Change::BlockedAt`]) and of the samples ([`Change::Sampled`]).
     pub fn callchains(&mut self, stacks: &Stacks) {
         self.world.reasons = Reasons::new(stacks);
+        self.world.functions = Functions::new(stacks);
     }
 
     /// Sets the frame budget, if there is one.

@@ -1,10 +1,12 @@
 //! Analyses: folds over stretches in order of time, each to a table.
 //!
 //! An analysis sees stretches and the machine, never a file or the bytes of an event. One driver ([`Running`]) feeds
-//! all requested analyses in one pass. A new analysis is a file in `tables/`, a line in [`ANALYSES`] and a case.
+//! all requested analyses in one pass. A new analysis is a declaration in `model::tables`, a file in `tables/`, a line in
+//! [`ANALYSES`] and a case (CONTRIBUTING.md).
 //!
-//! Stretches tile: the next stretch of a CPU or a living thread begins where the last one ends. So a fold only gets
-//! begins, in order, and finds the state of everything until then in the [`World`]. If a thread instance ends at the
+//! Stretches tile: the next stretch of a CPU or a living thread begins where the last one ends. So a fold gets each
+//! stretch once, when it begins, with its end cut to the span. The [`World`] has the state of CPUs and cores until
+//! then; a fold that needs earlier states of threads keeps them (`ByThread`). If a thread instance ends at the
 //! instant at which its TID's next one begins, the fold gets an empty stretch for it.
 
 mod allowed;
@@ -17,6 +19,7 @@ mod driver;
 mod edges;
 pub mod frames;
 mod free;
+mod functions;
 mod instances;
 mod lengths;
 mod marked;

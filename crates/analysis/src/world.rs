@@ -4,6 +4,7 @@ use crate::Context;
 use crate::allowed::{CpuSet, Permissions, SetId};
 use crate::blocked_by::{ReasonId, Reasons};
 use crate::clocks::Bits;
+use crate::functions::Functions;
 use crate::parking::Parking;
 use crate::throttled::Throttled;
 use model::{CoreType, CpuId, CpuState, CpuStretch, NameId, Ns, Power, Prio, ThreadKey, ThreadState, ThreadStretch};
@@ -67,6 +68,7 @@ pub struct World {
     pub(crate) permissions: Permissions,
     pub(crate) throttled: Throttled,
     pub(crate) reasons: Reasons,
+    pub(crate) functions: Functions,
     /// The frame budget, if there is one.
     pub(crate) budget: Option<Ns>,
 }
@@ -124,6 +126,7 @@ impl World {
             permissions,
             throttled: Throttled::default(),
             reasons: Reasons::default(),
+            functions: Functions::default(),
             budget: None,
         }
     }

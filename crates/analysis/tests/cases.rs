@@ -9,7 +9,7 @@ use std::path::Path;
 use support::{Analysed, critical, drawn, text};
 use topology::Machine;
 
-/// A case shows the table that its file is named after.
+/// A case shows the table that its folder is named after.
 #[test]
 fn cases() {
     for analysis in analysis::ANALYSES {

@@ -1,4 +1,4 @@
-//! The invariants of every table on random traces, over the whole recording and parts of it: one file for each table.
+//! Invariants of tables on random traces, over the whole recording and parts of it: one file for each table that has any.
 #![allow(clippy::unwrap_used, clippy::panic)] // a test fails by panicking
 
 #[path = "laws/concurrency.rs"]

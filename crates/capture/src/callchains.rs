@@ -1,4 +1,4 @@
-//! Records callchains at blocking switch-outs (`--stacks`).
+//! Records callchains at blocking switch-outs (`--stacks`) and of samples (`--sample`).
 //!
 //! ```text
 //!   switches carry numbers ─ see ─▶ new numbers ─ write_new ─▶ their addresses, into the spool
@@ -25,6 +25,11 @@ use symbols::build_id;
 
 /// The errors of the kernel's map if another callchain has the slot, and if it is full.
 const LOST: [i32; 2] = [-libc::EEXIST, -libc::ENOMEM];
+
+/// The first number of the callchains of samples. The kernel's maps are smaller.
+const FIRST_OWN: i32 = 1 << 24;
+/// The most addresses of such callchains: 64 MB, as each is kept twice.
+const MAX_OWN_ADDRESSES: usize = 4 << 20;
 
 /// A process's mappings since an exec, or since it was first seen.
 struct Space {
@@ -67,7 +72,12 @@ pub struct Callchains {
     places: BTreeMap<(u32, u64), Option<(usize, u64)>>,
     /// Whether there are changes since the last call of [`Self::store`].
     pub changed: bool,
-    /// Callchains for which the kernel's maps had no room.
+    /// The callchains of samples, which have no numbers in the kernel's maps: their numbers, from [`FIRST_OWN`] on.
+    own_numbers: HashMap<Box<[u64]>, i32>,
+    own: Vec<Box<[u64]>>,
+    /// The number of addresses in `own`.
+    own_addresses: usize,
+    /// Callchains for which the kernel's maps, or [`MAX_OWN_ADDRESSES`], had no room.
     pub lost: u64,
     /// User callchains with unknown mappings.
     pub unmapped: u64,
@@ -94,6 +104,9 @@ impl Callchains {
             file_numbers: HashMap::new(),
             places: BTreeMap::new(),
             changed: false,
+            own_numbers: HashMap::new(),
+            own: Vec::new(),
+            own_addresses: 0,
             lost: 0,
             unmapped: 0,
             nameless: 0,
@@ -105,16 +118,46 @@ impl Callchains {
         let Some(head) = wire::block_head(block) else { return };
         let data = block.get(wire::BLOCK_HEAD..).unwrap_or_default();
         let mut each = |chain: Chain, at: Ns| {
-            self.lost += [chain.kernel, chain.user].iter().filter(|n| LOST.contains(n)).count() as u64;
-            if chain.kernel >= 0 {
-                self.kernel_seen.insert(chain.kernel);
-            }
-            if chain.user >= 0 {
-                widen(&mut self.user_seen, (chain.pid, chain.user), at);
-            }
+            self.see_one(chain, at);
             StackId::NONE
         };
         wire::decode_block(&head, data, 0, &mut each, &mut |_| ());
+    }
+
+    /// Notes the callchains of a sample, and returns their numbers.
+    pub fn see_sample(&mut self, pid: i32, addresses: &[Vec<u64>; 2], at: Ns) -> Chain {
+        let [kernel, user] = [0, 1].map(|part| self.own_number(&addresses[part]));
+        let chain = Chain { pid, kernel, user };
+        self.see_one(chain, at);
+        chain
+    }
+
+    fn own_number(&mut self, addresses: &[u64]) -> i32 {
+        if addresses.is_empty() {
+            return -libc::EFAULT;
+        }
+        if let Some(number) = self.own_numbers.get(addresses) {
+            return *number;
+        }
+        if self.own_addresses + addresses.len() > MAX_OWN_ADDRESSES {
+            return -libc::ENOMEM;
+        }
+        self.own_addresses += addresses.len();
+        let number = FIRST_OWN + self.own.len() as i32;
+        self.own.push(addresses.into());
+        self.own_numbers.insert(addresses.into(), number);
+        number
+    }
+
+    /// Notes the callchains of an event.
+    pub fn see_one(&mut self, chain: Chain, at: Ns) {
+        self.lost += [chain.kernel, chain.user].iter().filter(|n| LOST.contains(n)).count() as u64;
+        if chain.kernel >= 0 {
+            self.kernel_seen.insert(chain.kernel);
+        }
+        if chain.user >= 0 {
+            widen(&mut self.user_seen, (chain.pid, chain.user), at);
+        }
     }
 
     /// Notes that a process called exec.
@@ -145,9 +188,14 @@ impl Callchains {
         write: &mut dyn FnMut(&[u8]),
     ) {
         self.passes += 1;
+        let own = std::mem::take(&mut self.own);
+        let addresses = |user, number: i32| match usize::try_from(number - FIRST_OWN) {
+            Ok(at) => own.get(at).map_or(Vec::new(), |addresses| addresses.to_vec()),
+            Err(_) => addresses(user, number.cast_unsigned()).unwrap_or_default(),
+        };
         for number in std::mem::take(&mut self.kernel_seen) {
             if self.kernel_written.insert(number) {
-                let found = addresses(false, number.cast_unsigned()).unwrap_or_default();
+                let found = addresses(false, number);
                 self.write_one(KERNEL, (0, number), found, write);
             }
         }
@@ -164,7 +212,7 @@ impl Callchains {
             if !before && !self.user_written.entry(pid).or_default().insert(number) {
                 continue;
             }
-            let found = addresses(true, number.cast_unsigned()).unwrap_or_default();
+            let found = addresses(true, number);
             let after = exec.is_none_or(|exec| first > exec.1);
             let space = if after && known(pid) { self.space(pid, &found) } else { UNKNOWN };
             self.unmapped += u64::from(space == UNKNOWN);
@@ -174,6 +222,7 @@ impl Callchains {
             self.spaces.remove(&pid);
             self.user_written.remove(&pid);
         }
+        self.own = own;
     }
 
     fn write_one(&mut self, space: u32, of: (i32, i32), addresses: Vec<u64>, write: &mut dyn FnMut(&[u8])) {

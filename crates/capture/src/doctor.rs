@@ -1,5 +1,6 @@
 //! Checks what corewise can record on this machine, and how to enable the rest.
 
+use crate::RecordOptions;
 use crate::hidden::Switches;
 use crate::trace_marker::TraceMarker;
 use crate::{rights, tracer};
@@ -96,7 +97,8 @@ fn kernel(release: &str) -> Finding {
 
 /// Loads and attaches the BPF programs briefly.
 fn programs() -> Vec<Finding> {
-    match tracer::Tracer::start(1 << 20, true, false, &[], None) {
+    let options = RecordOptions { ring_bytes: 1 << 20, irq: true, ..RecordOptions::new("") };
+    match tracer::Tracer::start(&options, &[]) {
         Ok(tracer) => {
             let mut all = vec![finding("BPF programs", true, Verdict::Bad, "loaded and attached", "")];
             all.push(finding(

@@ -21,10 +21,7 @@ impl Kernel {
     /// # Errors
     /// If no backend can be attached.
     pub fn start(options: &RecordOptions, marks: &[Found]) -> Result<(Self, String), CaptureError> {
-        let bpf = || {
-            Tracer::start(options.ring_bytes, options.irq, options.stacks, marks, options.infer_switches)
-                .map(|t| Self::Bpf(Box::new(t)))
-        };
+        let bpf = || Tracer::start(options, marks).map(|t| Self::Bpf(Box::new(t)));
         let perf = || PerfTracer::start(options.irq).map(Self::Perf);
         if let (Backend::Perf, Some(mark)) = (options.backend, marks.first()) {
             let why = "the perf backend cannot record marked calls: remove --backend perf".to_owned();
@@ -35,13 +32,18 @@ impl Kernel {
                 "the perf backend cannot record callchains: remove --stacks or --backend perf".into(),
             ));
         }
+        if options.backend == Backend::Perf && options.sample_hz.is_some() {
+            return Err(CaptureError::Perf(
+                "the perf backend cannot record samples: remove --sample or --backend perf".into(),
+            ));
+        }
         match options.backend {
             Backend::Bpf => Ok((bpf()?, "bpf (requested)".into())),
             Backend::Perf => Ok((perf()?, "perf (requested)".into())),
             Backend::Auto => match bpf() {
                 Ok(kernel) => Ok((kernel, "bpf (automatic: this kernel supports the BPF programs)".into())),
-                // Requested marks and callchains must not be dropped silently.
-                Err(why) if !marks.is_empty() || options.stacks => Err(why),
+                // Requested marks, callchains and samples must not be dropped silently.
+                Err(why) if !marks.is_empty() || options.stacks || options.sample_hz.is_some() => Err(why),
                 Err(why) => match perf() {
                     Ok(kernel) => Ok((kernel, format!("perf (automatic: BPF is not available: {why})"))),
                     Err(_) => Err(why),

@@ -28,6 +28,7 @@ mod perf_events;
 mod places;
 mod processes;
 mod procfs;
+mod profile;
 mod record;
 mod record_writer;
 mod rights;

@@ -52,6 +52,8 @@ pub struct RecordOptions {
     pub marks: Vec<MarkPoint>,
     /// Record callchains at blocking switch-outs; BPF only.
     pub stacks: bool,
+    /// Sample what each CPU runs, with callchains, this many times a second; BPF only.
+    pub sample_hz: Option<u32>,
     /// The recording backend.
     pub backend: Backend,
     /// The machine, if the caller has read it; stored in the facts.
@@ -79,6 +81,7 @@ impl RecordOptions {
             only_focus: false,
             marks: Vec::new(),
             stacks: false,
+            sample_hz: None,
             backend: Backend::Auto,
             machine: None,
             arguments: Vec::new(),

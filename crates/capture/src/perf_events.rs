@@ -359,10 +359,18 @@ fn open(id: u64, cpu: u32, first: bool) -> Result<OwnedFd, CaptureError> {
         clock: libc::CLOCK_MONOTONIC,
         ..Attr::default()
     };
+    open_on_cpu(&attr, cpu)
+}
+
+/// Opens an event of everything that runs on a CPU.
+///
+/// # Errors
+/// Permissions are missing, or the kernel does not support the event.
+pub fn open_on_cpu(attr: &Attr, cpu: u32) -> Result<OwnedFd, CaptureError> {
     let cloexec = 8u64;
     let (fd, error) = loop {
         // SAFETY: the attributes are as long as they say.
-        let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attr, -1, cpu, -1, cloexec) };
+        let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const *attr, -1, cpu, -1, cloexec) };
         let error = std::io::Error::last_os_error();
         if fd >= 0 || error.kind() != std::io::ErrorKind::Interrupted {
             break (fd, error);

@@ -297,7 +297,7 @@ fn run(
     meta.store(spool).map_err(failed)?;
     let only = focus.filter(|_| options.only_focus).map(Focus::new);
     let mut records = RecordWriter::new(writer, only, &marks);
-    records.callchains = options.stacks.then(Callchains::start);
+    records.callchains = (options.stacks || options.sample_hz.is_some()).then(Callchains::start);
     let clocks = samples::Clocks::default();
     let mut recorder = Recorder {
         tracer,

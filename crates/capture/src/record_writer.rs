@@ -46,6 +46,8 @@ pub struct RecordWriter {
     pub processes: Gatherer,
     /// Callchains, if requested.
     pub callchains: Option<Callchains>,
+    /// Samples that wait for their callchains: the reader decodes them when it meets them.
+    samples: Vec<Vec<u8>>,
     /// The marks by number: name, and whether they have an end.
     marks: Vec<(String, bool)>,
     /// The records with names of timers' functions. The kernel side sends each once.
@@ -66,6 +68,7 @@ impl RecordWriter {
             focus,
             processes: Gatherer::default(),
             callchains: None,
+            samples: Vec::new(),
             marks: marks.iter().map(|mark| (mark.name.clone(), mark.stretch)).collect(),
             functions: Vec::new(),
             execs: Vec::new(),
@@ -132,6 +135,13 @@ impl RecordWriter {
             return self.write(&[record]);
         }
         self.events += 1;
+        if let (wire::CPU_SAMPLE, Some(callchains)) = (head.of, &mut self.callchains) {
+            let (pid, addresses) = wire::sample(&mut b);
+            let chain = callchains.see_sample(pid, &addresses, head.at);
+            let record = wire::numbered_sample(record.get(..wire::RARE_HEAD).unwrap_or_default(), chain);
+            self.samples.push(record);
+            return;
+        }
         if head.of == wire::MASK_CHANGED {
             if let Some(record) = self.changed_mask(record) {
                 self.write(&[&record]);
@@ -188,6 +198,7 @@ impl RecordWriter {
         let mut payloads = Vec::new();
         let known = |pid| self.focus.as_ref().is_none_or(|f| f.has(pid));
         callchains.write_new(addresses, &known, &mut |payload| payloads.push(payload.to_vec()));
+        payloads.extend(std::mem::take(&mut self.samples));
         payloads.iter().for_each(|payload| self.write(&[payload]));
         self.callchains = Some(callchains);
     }

@@ -3,15 +3,16 @@
 use crate::conditions;
 use crate::hidden::{self, Switches};
 use crate::mark_point::Found;
-use crate::options::CaptureError;
+use crate::options::{CaptureError, RecordOptions};
 use crate::procfs;
+use crate::profile;
 use crate::ring::{Blocks, Ring};
 use crate::wire;
 use libbpf_rs::btf::{Btf, types};
 use libbpf_rs::libbpf_sys;
 use libbpf_rs::{Iter, Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramMut, UprobeOpts};
 use std::io::Read;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::Mutex;
 
 /// The BPF programs, compiled by `build.rs`.
@@ -139,18 +140,12 @@ pub fn why(step: &str, error: &libbpf_rs::Error) -> CaptureError {
 }
 
 impl Tracer {
-    /// Loads and attaches every program that this kernel supports. `infer`: whether to infer switches that the kernel hides; `None`: if
-    /// it hides some, or if the CPUs are too busy to find out.
+    /// Loads and attaches every program that this kernel supports.
     ///
     /// # Errors
     /// If permissions are missing, or if libbpf or the kernel's verifier reports an error.
-    pub fn start(
-        ring_bytes: u32,
-        irq: bool,
-        stacks: bool,
-        marks: &[Found],
-        infer: Option<bool>,
-    ) -> Result<Self, CaptureError> {
+    pub fn start(options: &RecordOptions, marks: &[Found]) -> Result<Self, CaptureError> {
+        let &RecordOptions { ring_bytes, irq, stacks, sample_hz, infer_switches: infer, .. } = options;
         libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
         if let Ok(mut said) = SAID.lock() {
             said.clear();
@@ -170,7 +165,8 @@ impl Tracer {
             Self::attach(object, cpus, ring_bytes, has, marks, lacks)
         };
         // Some kernels do not let programs attach to functions. Nothing else depends on it.
-        let has = Wanted { irq, functions: may_watch_functions(&btf), marks: !marks.is_empty(), stacks, infer };
+        let has =
+            Wanted { irq, functions: may_watch_functions(&btf), marks: !marks.is_empty(), stacks, sample_hz, infer };
         let mut tracer = match attempt(has) {
             Err(_) if has.functions => attempt(Wanted { functions: false, ..has }),
             done => done,
@@ -200,6 +196,16 @@ impl Tracer {
             let name = program.name().to_string_lossy().into_owned();
             let fd = program.as_fd().as_raw_fd();
             if !program.autoload() || MARKS.contains(&name.as_str()) {
+                continue;
+            }
+            if let (profile::PROGRAM, Some(hz)) = (name.as_str(), has.sample_hz) {
+                for event in profile::open(hz)? {
+                    let link = program.attach_perf_event(event.as_raw_fd());
+                    links.push(link.map_err(|e| why("cannot attach the program that samples", &e))?);
+                    // The link owns the event.
+                    let _ = event.into_raw_fd();
+                }
+                programs.push(fd);
                 continue;
             }
             match name.as_str() {
@@ -446,6 +452,7 @@ struct Wanted {
     functions: bool,
     marks: bool,
     stacks: bool,
+    sample_hz: Option<u32>,
     infer: bool,
 }
 
@@ -489,6 +496,7 @@ fn open(
         } else {
             match name {
                 name if MARKS.contains(&name) => wanted.marks,
+                profile::PROGRAM => wanted.sample_hz.is_some(),
                 INFER_CURRENT => wanted.infer,
                 "infer_at_switch" => wanted.infer,
                 "infer_at_idle" => wanted.infer && has_point("cpu_idle"),
@@ -524,6 +532,7 @@ fn open(
             "chains" => map.set_max_entries(cpus).and_then(|()| map.set_autocreate(wanted.infer)),
             "functions" => map.set_autocreate(wanted.irq),
             "kernel_stacks" | "user_stacks" => map.set_autocreate(wanted.stacks),
+            "sample_record" => map.set_autocreate(wanted.sample_hz.is_some()),
             name => {
                 if let Some((_, set)) = set.iter().find(|(section, _)| name.ends_with(section))
                     && let Some(value) = map.initial_value_mut().and_then(|v| v.get_mut(..4))

@@ -174,10 +174,41 @@ fn late_wakeup(tid: Tid, now: u64, word: u64) -> EventKind {
 /// Flag of an event's kind: callchains follow.
 const WITH_STACKS: u8 = 0x80;
 
-/// The callchains of a switch-out: their numbers in the kernel's maps; negative: none.
+/// The type of a sample, as in bpf/profile.h. In the spool, numbers of callchains replace the addresses.
+pub const CPU_SAMPLE: u8 = 28;
+
+/// The most addresses in the callchains of a sample, as in bpf/wire.h.
+const SAMPLE_DEPTHS: [usize; 2] = [127, 64];
+
+/// Reads a sample as the kernel side wrote it, after its head: the process, and the addresses in the kernel and in the program.
+pub fn sample(b: &mut Bytes<'_>) -> (i32, [Vec<u64>; 2]) {
+    let pid = b.i32();
+    b.take(4);
+    let lengths = [b.i32(), b.i32()];
+    let mut part = |at: usize| {
+        let all: Vec<u64> = (0..SAMPLE_DEPTHS[at]).map(|_| b.u64()).collect();
+        let length = usize::try_from(lengths[at]).unwrap_or(0) / 8;
+        all[..length.min(all.len())].to_vec()
+    };
+    (pid, [part(0), part(1)])
+}
+
+/// Returns a sample as the spool has it.
+pub fn numbered_sample(head: &[u8], chain: Chain) -> Vec<u8> {
+    let numbers = [chain.kernel, chain.user, chain.pid, 0].map(i32::to_ne_bytes);
+    [head, numbers.as_flattened()].concat()
+}
+
+/// Reads the callchains of a sample of the spool, after its head.
+pub fn sample_chain(b: &mut Bytes<'_>) -> Chain {
+    let (kernel, user, pid) = (b.i32(), b.i32(), b.i32());
+    Chain { pid, kernel, user }
+}
+
+/// The callchains of a switch-out or a sample: their numbers in the kernel's maps; negative: none.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Chain {
-    /// The process of the thread that was switched out.
+    /// The process of the thread.
     pub pid: i32,
     /// The kernel callchain.
     pub kernel: i32,

@@ -108,6 +108,41 @@ impl Global {
     }
 }
 
+/// Parses a TID.
+///
+/// # Errors
+/// It is not a number.
+pub fn tid(text: &str) -> Result<i32, String> {
+    text.parse()
+        .map_err(|_| "a thread is selected by its TID, a number: `corewise table TRACE threads` lists them".to_owned())
+}
+
+/// Parses a PID, or the name of the only process that has it.
+///
+/// # Errors
+/// No process has this name, or several have.
+pub fn pid(text: &str) -> Result<i32, String> {
+    if let Ok(pid) = text.parse() {
+        return Ok(pid);
+    }
+    let name_of =
+        |pid: &i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_owned();
+    let entries = std::fs::read_dir("/proc").map_err(|why| format!("/proc: {why}"))?.flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let named: Vec<(i32, String)> = pids.map(|pid| (pid, name_of(&pid))).collect();
+    // The kernel keeps 15 characters.
+    let wanted: String = text.chars().take(15).collect();
+    let found: Vec<i32> = named.iter().filter(|(_, name)| *name == wanted).map(|(pid, _)| *pid).collect();
+    match found[..] {
+        [pid] => Ok(pid),
+        [] => Err(format!(
+            "no running process has this PID or name{}",
+            engine::did_you_mean(&wanted, named.iter().map(|(_, name)| name.as_str()))
+        )),
+        _ => Err(format!("several processes have this name: {found:?}; choose one by its PID")),
+    }
+}
+
 /// Parses a duration: `10` and `2.5` are seconds; also `500ms`, `30s`, `5m`, `1h`.
 ///
 /// # Errors

@@ -110,7 +110,6 @@ impl Spool {
     fn copy_processes(&self, to: &Dir) -> bool {
         let copy = || -> std::io::Result<()> {
             let file = to.replace(PROCESSES, &self.spool.read(PROCESSES)?)?;
-            file.sync_all()?;
             to.hand_over_file(&file)
         };
         if let Err(error) = copy()

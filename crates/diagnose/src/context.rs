@@ -47,6 +47,8 @@ impl<'a> RuleContext<'a> {
         mut each: impl FnMut(&Row<'_, T>),
     ) -> Result<(), EngineError> {
         let def = T::DEF;
+        let is_listed = def.name == tables::THREADS.name || self.rule.tables.iter().any(|table| table.name == def.name);
+        debug_assert!(is_listed, "{} does not list the table {}", self.rule.id, def.name);
         if let Some(made) = self.part_tables.iter().find(|t| t.def.name == def.name) {
             made.rows_of(table).for_each(|row| each(&row));
             return Ok(());
@@ -133,6 +135,12 @@ impl<'a> RuleContext<'a> {
         suffix.split(':').next().is_some_and(|cpu| !cpu.is_empty() && cpu.bytes().all(|b| b.is_ascii_digit()))
     }
 
+    /// Whether a thread is a kernel thread, judged by its name.
+    pub(crate) fn is_kernel_thread(&self, key: i64) -> bool {
+        let name = self.names.get(key).unwrap_or_default();
+        self.is_per_cpu_kthread(key) || KERNEL_THREADS.iter().any(|begin| name.starts_with(begin))
+    }
+
     /// The time that a thread could save.
     pub(crate) fn claim(&self, thread: i64, tid: i64, recoverable_ns: i64) -> Claim {
         Claim { thread, tid, name: self.name(thread), recoverable_ns }
@@ -195,6 +203,30 @@ pub(crate) fn threads(claims: &[Claim]) -> Threads {
     let alike = claims.iter().filter(|c| c.name == most.name).take(NAMED);
     Threads { name: most.name.clone(), tids: alike.map(|c| c.tid).collect() }
 }
+
+/// How the names of kernel threads begin that are not of one CPU (Linux; `ps --ppid 2`).
+const KERNEL_THREADS: [&str; 20] = [
+    "kworker/",
+    "rcu_",
+    "rcuog/",
+    "rcuop/",
+    "rcuos/",
+    "kswapd",
+    "kcompactd",
+    "khugepaged",
+    "khungtaskd",
+    "kthreadd",
+    "kauditd",
+    "kdevtmpfs",
+    "ksmd",
+    "jbd2/",
+    "irq/",
+    "oom_reaper",
+    "xfsaild/",
+    "btrfs-",
+    "scsi_eh_",
+    "usb-storage",
+];
 
 /// How often threads were preempted, by thread key.
 #[derive(Default)]

@@ -185,7 +185,12 @@ mod tests {
         for cause in RULES.iter().filter(|rule| !rule.explains.is_empty()) {
             for id in cause.explains {
                 let of = RULES.iter().find(|rule| rule.id == *id).unwrap_or_else(|| panic!("{}: {id}", cause.id));
-                assert!(of.explains.is_empty(), "{id}, which {} explains, explains others", cause.id);
+                let others = of.explains;
+                assert!(
+                    others.is_empty(),
+                    "{0} explains {id}, and {id} explains {others:?}: only one level is nested. Let {0} explain these, not {id}",
+                    cause.id
+                );
             }
         }
     }

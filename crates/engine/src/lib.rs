@@ -1,6 +1,7 @@
 //! Opens a trace of any kind, accounts for it, provides its tables, and imports it into a folder. It only connects the crates
 //! below it.
 
+mod alike;
 mod critical_path;
 mod error;
 mod import;
@@ -12,6 +13,7 @@ mod source;
 mod summary;
 mod tables;
 
+pub use alike::did_you_mean;
 pub use analysis::BandSteps;
 pub use error::EngineError;
 pub use import::{Progress, Target, import};

@@ -64,7 +64,7 @@ pub struct Summary {
     /// Missing wakeups: switch-ins of a blocked thread without a recorded wakeup.
     #[serde(rename = "unwoken")]
     pub missing_wakeups: u64,
-    /// Losses reported by the source.
+    /// Losses: reported by the source, or events that could not be read.
     pub losses: u64,
     /// Lost events that the source counted.
     pub lost_events: i64,

@@ -101,7 +101,7 @@ fn rows_of_a_process() {
     assert_eq!(threads("threads", "3"), Ok(vec![3]));
     assert_eq!(threads("ready_wait", "A"), Ok(vec![1, 2]));
     assert_eq!(threads("marks", "B"), Ok(vec![2]));
-    assert!(threads("threads", "nothing").unwrap_err().contains("no process or thread nothing; `corewise table"));
+    assert!(threads("threads", "nothing").unwrap_err().contains("no process or thread nothing. `corewise table"));
     let why = threads("concurrency", "A").unwrap_err();
     assert!(
         why.starts_with("the table concurrency has no columns for processes; tables that have are threads, "),

@@ -55,12 +55,12 @@ impl Folder {
     }
 }
 
-/// Returns a tar archive with links, given by name and target.
-fn tarred_with_links(files: &[(&str, &[u8])], links: &[(&str, &str)]) -> Vec<u8> {
+/// Returns a tar archive with links, given by kind, name and target.
+fn tarred_with_links(files: &[(&str, &[u8])], links: &[(tar::EntryType, &str, &str)]) -> Vec<u8> {
     let mut to = tar::Builder::new(Vec::new());
-    for (name, target) in links {
+    for (kind, name, target) in links {
         let mut header = tar::Header::new_gnu();
-        header.set_entry_type(tar::EntryType::Symlink);
+        header.set_entry_type(*kind);
         header.set_size(0);
         to.append_link(&mut header, name, target).unwrap();
     }
@@ -108,10 +108,17 @@ fn a_machine_description_may_be_an_archive_of_sysfs() {
     let names = ["present", "cpu1/cpu_capacity", "cpufreq/policy0/cpuinfo_max_freq", "cpu2/none"].map(cpu);
     let bytes: [&[u8]; 4] = [b"0-2\n", b"512\n", b"2400000\n", b""];
     let files: Vec<(&str, &[u8])> = names.iter().map(String::as_str).zip(bytes).collect();
-    let links =
-        [("cpu1/cpufreq", "../cpufreq/policy0"), ("cpu0", "/etc"), ("cpu2/cpufreq", "../../../../../../../etc")];
-    let links = links.map(|(name, to)| (cpu(name), to));
-    let links: Vec<(&str, &str)> = links.iter().map(|(name, to)| (name.as_str(), *to)).collect();
+    let [soft, hard] = [tar::EntryType::Symlink, tar::EntryType::Link];
+    let links = [
+        (soft, "cpu1/cpufreq", "../cpufreq/policy0".to_owned()),
+        (soft, "cpu0", "/etc".to_owned()),
+        (soft, "cpu2/cpufreq", "../../../../../../../etc".to_owned()),
+        (hard, "cpu2/cpu_capacity", cpu("cpu1/cpu_capacity")),
+        // Its target is not in the archive.
+        (hard, "cpu1/online", cpu("cpu9/online")),
+    ];
+    let links = links.map(|(kind, name, to)| (kind, cpu(name), to));
+    let links: Vec<_> = links.iter().map(|(kind, name, to)| (*kind, name.as_str(), to.as_str())).collect();
     let (dir, tar) = (Folder::new(), tarred_with_links(&files, &links));
     for (name, bytes) in [
         ("sys.tar", tar.clone()),
@@ -123,7 +130,8 @@ fn a_machine_description_may_be_an_archive_of_sysfs() {
         assert_eq!(is_machine(&path), name != "elf", "{name}");
         let Ok(machine) = machine_file(&path) else { continue };
         let capacities: Vec<_> = machine.cpus.iter().map(|c| c.capacity).collect();
-        assert_eq!(capacities, [None, Some(512), None], "{name}");
+        let linked = Some(512).filter(|_| name != "sys.zip");
+        assert_eq!(capacities, [None, Some(512), linked], "{name}");
         let frequencies: Vec<_> = machine.cpus.iter().map(|c| c.max_khz).collect();
         let linked = if name == "sys.zip" { None } else { Some(2_400_000) };
         assert_eq!(frequencies, [None, linked, None], "{name}");

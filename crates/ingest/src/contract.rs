@@ -44,7 +44,7 @@ pub enum Input<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}{}", place(self))]
 pub struct Fatal {
-    /// What is wrong, and what to do if that helps.
+    /// What is wrong, and what to do if that helps. " at byte N" follows it when it is printed.
     pub what: String,
     /// The offset in the source.
     pub offset: u64,

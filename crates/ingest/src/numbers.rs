@@ -79,6 +79,9 @@ fn renumber(event: &mut Event, own: &OwnNumbers) {
             name(&mut s.next_name);
             s.stack = StackId(own.stacks.get(s.stack.0 as usize).copied().unwrap_or(0));
         }
+        EventKind::CpuSample { stack, .. } => {
+            stack.0 = own.stacks.get(stack.0 as usize).copied().unwrap_or(0);
+        }
         EventKind::Wake(w) => name(&mut w.name),
         EventKind::Fork { name: n, .. } | EventKind::Name { name: n, .. } | EventKind::Irq { name: n, .. } => name(n),
         EventKind::Exec { file: n, .. } | EventKind::Affinity { cpus: n, .. } | EventKind::Cgroup { path: n, .. } => {

@@ -127,6 +127,13 @@ pub enum EventKind {
         /// Whether it begins here.
         begins: bool,
     },
+    /// A profiler interrupted a thread that ran on the event's CPU, and recorded where it was.
+    CpuSample {
+        /// The thread.
+        tid: Tid,
+        /// Its callchain, innermost frame first; of one frame if only the instruction pointer was recorded.
+        stack: StackId,
+    },
     /// A thread calls `sched_yield`, or returns from it. A switch-out between the two is voluntary.
     Yield {
         /// The thread.
@@ -575,12 +582,24 @@ impl Device {
     pub const fn new(major: u32, minor: u32) -> Self {
         Self(major << Self::MINOR_BITS | minor & ((1 << Self::MINOR_BITS) - 1))
     }
+
+    /// Returns the major number: the kind of device, by its driver.
+    #[must_use]
+    pub const fn major(self) -> u32 {
+        self.0 >> Self::MINOR_BITS
+    }
+
+    /// Returns the minor number: the device or partition of that kind.
+    #[must_use]
+    pub const fn minor(self) -> u32 {
+        self.0 & ((1 << Self::MINOR_BITS) - 1)
+    }
 }
 
 impl std::fmt::Display for Device {
     /// Formats the device as `lsblk` does: `254:0`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}", self.0 >> Self::MINOR_BITS, self.0 & ((1 << Self::MINOR_BITS) - 1))
+        write!(f, "{}:{}", self.major(), self.minor())
     }
 }
 

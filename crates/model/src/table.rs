@@ -105,17 +105,27 @@ pub struct TableDef {
 }
 
 impl TableDef {
-    /// Whether a row has the declared columns and types.
+    /// Returns in what a row differs from the declared columns and types; `None` if it fits.
     #[must_use]
-    pub fn fits(&self, row: &[Value]) -> bool {
-        let fits = |(col, value): (&Col, &Value)| match value {
+    pub fn misfit(&self, row: &[Value]) -> Option<String> {
+        let fits = |col: &Col, value: &Value| match value {
             Value::Null => col.nullable,
             Value::Int(_) => col.kind == Kind::Int,
             Value::Float(_) => col.kind == Kind::Float,
             Value::Text(_) => col.kind == Kind::Text,
             Value::Bool(_) => col.kind == Kind::Bool,
         };
-        row.len() == self.cols.len() && self.cols.iter().zip(row).all(fits)
+        if row.len() != self.cols.len() {
+            return Some(format!(
+                "{}: a row has {} cells, but {} columns are declared",
+                self.name,
+                row.len(),
+                self.cols.len()
+            ));
+        }
+        let (col, value) = self.cols.iter().zip(row).find(|(col, value)| !fits(col, value))?;
+        let null = if col.nullable { " or null" } else { "" };
+        Some(format!("{}.{} is {value:?}, but declared as {:?}{null}", self.name, col.name, col.kind))
     }
 
     /// Returns the columns that identify a row, with their indices.
@@ -216,7 +226,7 @@ impl Table {
 
 impl Rows for Table {
     fn row(&mut self, values: &[Value]) {
-        debug_assert!(self.def.fits(values), "{}: {values:?}", self.def.name);
+        debug_assert_eq!(self.def.misfit(values), None);
         self.rows.push(values.to_vec());
     }
 }

@@ -73,6 +73,8 @@ pub enum Change {
     Throttled(bool),
     /// The thread left its CPU to wait, and its callchain was recorded.
     BlockedAt(StackId),
+    /// The thread ran on this CPU, and was at the innermost frame of this callchain.
+    Sampled(CpuId, StackId),
     /// A scheduling setting of the thread or of a cgroup from now on.
     Setting(SetTo),
     /// The thread issued a request to a block device, or ([`Subject::Other`]) a request was completed.
@@ -180,6 +182,9 @@ impl TimelineEvent {
                 )
             }
             EventKind::Block { tid, request } => (thread(tid).unwrap_or(Other), Change::Block(request)),
+            EventKind::CpuSample { tid, stack } if event.at >= Ns::ZERO => {
+                (thread(tid)?, Change::Sampled(event.cpu, stack))
+            }
             EventKind::Inherit { tid, priority } => (thread(tid)?, Change::Inherited(priority)),
             EventKind::Affinity { tid, cpus } => (thread(tid)?, Change::Affinity(cpus)),
             EventKind::Throttle { tid: None, begins } => (AllThreads, Change::Throttled(begins)),

@@ -129,7 +129,10 @@ fn accounting_line(s: &Summary) -> String {
         .laws
         .iter()
         .filter(|l| l.residual_ns != 0)
-        .map(|l| format!("\"{}\" off by {}{}", l.law, time(l.residual_ns), if l.exact { "" } else { " (two clocks)" }))
+        .map(|l| {
+            let (law, ns) = (&l.law, time(l.residual_ns));
+            if l.exact { format!("\"{law}\" off by {ns}") } else { format!("\"{law}\" within {ns}, by two clocks") }
+        })
         .collect();
     let verdict = if s.laws_hold() { "consistent" } else { "INCONSISTENT" };
     let detail =

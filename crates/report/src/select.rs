@@ -5,7 +5,7 @@ use crate::{Options, words};
 use engine::{EngineError, Session};
 use model::Row;
 use model::tables::threads;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// A row of `threads`.
 #[derive(Clone, Debug, Default)]
@@ -92,8 +92,11 @@ pub fn groups(session: &Session, options: &Options) -> Result<Vec<Group>, Engine
         return of_process(requested, &threads, options)?.map(|group| vec![group]).ok_or_else(|| {
             let (path, place) =
                 (session.path().display(), if session.range().is_some() { " in this range" } else { "" });
+            let mut names = BTreeSet::new();
+            let _ = threads(&mut |thread| _ = names.insert(thread.name));
+            let meant = engine::did_you_mean(requested, names.iter().map(String::as_str));
             EngineError::Other(format!(
-                "{path}: no thread of a process named {requested}{place}; `corewise report {path}` shows all threads"
+                "{path}: no thread of a process named {requested}{place}{meant} `corewise report {path}` shows all threads"
             ))
         });
     }

@@ -14,7 +14,7 @@ fn check_golden(name: &str, got: &str) {
     // The list of tables is left out, as each new table would change every text.
     let tables = got.find("\nTables (").filter(|_| name != "frames.txt").unwrap_or(got.len());
     let got = &got[..tables];
-    if std::env::var_os("COREWISE_BLESS").is_some_and(|v| !v.is_empty() && v != "0") {
+    if testkit::cases::is_blessing() {
         std::fs::write(&path, got).expect("the golden text is written");
         return;
     }

@@ -228,7 +228,7 @@ impl Dir {
         Ok(bytes)
     }
 
-    /// Replaces a file atomically. Returns the new file, to be synced or handed over.
+    /// Replaces a file atomically: its content is on disk before it has the name. Returns the new file, to be handed over.
     ///
     /// # Errors
     /// The error of the file system.
@@ -237,7 +237,8 @@ impl Dir {
         // Left over if a process was killed before the rename.
         let _ = self.remove(&temporary);
         let mut file = self.create(&temporary)?;
-        let done = file.write_all(bytes).and_then(|()| self.rename(&temporary, self, name));
+        let done =
+            file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| self.rename(&temporary, self, name));
         match done {
             Ok(()) => Ok(file),
             Err(why) => {

@@ -106,16 +106,13 @@ fn at_a_wide_width_values_have_minimum_mean_and_maximum() {
 }
 
 #[test]
-fn block_io_and_parking_have_tracks() {
+fn parked_cpus_have_tracks() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("more.txt");
     let mut text = "cpus=2\n".to_owned();
     let events = [
         "0000: sched_switch:         swapper/0:0 [120] R ==> a:10 [120]",
-        "1000: block_rq_issue:       8,0 R 4096 () 8 + 8 [a]",
-        "2000: block_rq_issue:       8,0 R 4096 () 16 + 8 [a]",
         "2000: sched_cpu_hotplug:    cpu 1 offline error=0",
-        "3000: block_rq_complete:    8,0 R () 8 + 8 [0]",
         "4000: sched_cpu_hotplug:    cpu 1 online error=0",
         "5000: sched_switch:         a:10 [120] S ==> swapper/0:0 [120]",
     ];
@@ -125,9 +122,6 @@ fn block_io_and_parking_have_tracks() {
     std::fs::write(&file, text).unwrap();
     let trace = Trace::of(&file);
     let client = trace.served();
-    let one = |value: f64| [value; 3];
-    let in_flight = [(0, 1.0, 2.0, one(1.0)), (0, 2.0, 3.0, one(2.0)), (0, 3.0, 5.0, one(1.0))];
-    assert_eq!(values(&drawn(&client, "block", 1000)), in_flight);
     // 1 is parked.
     assert_eq!(states(&drawn(&client, "parking", 1000)), [(1, 2.0, 4.0, 1), (1, 4.0, 5.0, 0)]);
 }

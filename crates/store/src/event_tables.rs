@@ -7,7 +7,8 @@ use crate::sheet::{Column, Disk, Sheet, Store};
 use crate::words as w;
 use model::{
     BlockOperation, BlockRequest, Col, Device, Donor, Event, EventKind, Frame, FrameTime, FrameToken,
-    InheritedPriority, Kind, LossSpan, MadeFrom, Mark, MaybeCount, MaybeNs, NameId, Ns, Present, Prio, TableDef, Tid,
+    InheritedPriority, Kind, LossSpan, MadeFrom, Mark, MaybeCount, MaybeNs, NameId, Ns, Present, Prio, StackId,
+    TableDef, Tid,
 };
 use std::num::NonZeroI32;
 
@@ -198,6 +199,10 @@ event_tables! {
         text("operation", "read, write, flush, discard or other.") => Store::Word(block_word),
         text("edge", "begin (issued) or end (completed).") => Store::Word(edge_word),
     ];
+    CpuSample, CPU_SAMPLE, "cpu_sample", "A profiler interrupted a thread that ran, and recorded where it was.", [
+        TID => Store::Int,
+        int("stack", "", "Its callchain (table stack), innermost frame first.") => Store::Int,
+    ];
     Charge, CHARGE, "charge", "The kernel charged runtime to a thread.", [
         TID => Store::Int,
         ns("charged_ns", "Runtime since the thread's last charge.") => Store::Long,
@@ -315,6 +320,7 @@ pub(crate) fn kind_of(what: &EventKind) -> Option<EventTableId> {
         EventKind::Parking { .. } => EventTableId::Parking,
         EventKind::Irq { .. } => EventTableId::Irq,
         EventKind::Block { .. } => EventTableId::Block,
+        EventKind::CpuSample { .. } => EventTableId::CpuSample,
         EventKind::Charge { .. } => EventTableId::Charge,
         EventKind::Steal { .. } => EventTableId::Counter,
         EventKind::Clock { .. } => EventTableId::Clock,
@@ -419,6 +425,10 @@ pub(crate) fn write(to: &mut Sheet<Disk>, e: &Event) {
             long(to, 6, bytes.cast_signed());
             word(to, 7, operation as u8);
             word(to, 8, u8::from(done));
+        }
+        EventKind::CpuSample { tid, stack } => {
+            int(to, 3, tid.0);
+            int(to, 4, stack.0 as i32);
         }
         EventKind::Steal { total } => {
             word(to, 3, 0);
@@ -535,6 +545,7 @@ pub(crate) fn read(kind: usize, c: &Cursor) -> Option<EventKind> {
                 done: c.word(8) == 1,
             },
         },
+        k if k == EventTableId::CpuSample as usize => EventKind::CpuSample { tid, stack: StackId(c.int(4) as u32) },
         k if k == EventTableId::Charge as usize => EventKind::Charge { tid, ns: Ns(c.long(4)) },
         k if k == EventTableId::Counter as usize => EventKind::Steal { total: Ns(c.long(4)) },
         k if k == EventTableId::Clock as usize => EventKind::Clock { which: w::clock(c.word(3))?, reading: c.long(4) },

@@ -163,6 +163,7 @@ fn what(r: &mut Rng, at: Ns) -> EventKind {
                 done: r.below(2) == 0,
             },
         },
+        37 => EventKind::CpuSample { tid, stack: StackId(1 + r.below(2) as u32) },
         35 => EventKind::Yield { tid, begins: r.below(2) == 0 },
         34 => EventKind::Parking { of: r.cpu(), parked: r.below(2) == 0 },
         33 => EventKind::IdealCpu { tid, cpu: r.one(&[None, Some(CpuId(3))]) },

@@ -18,6 +18,32 @@ use std::path::Path;
 /// The first lines of input blocks.
 const INPUTS: [&str; 2] = ["```trace", "```tables"];
 
+/// Whether the tests are to write their results in place of comparing them: `COREWISE_BLESS` is set, and neither empty nor 0.
+#[must_use]
+pub fn is_blessing() -> bool {
+    std::env::var_os("COREWISE_BLESS").is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+/// Compares a generated file with what it should be, or writes it if [`is_blessing`].
+///
+/// # Panics
+/// If it differs; the message has the first line that differs, and how to rewrite the file.
+pub fn generated(path: &Path, text: &str) {
+    if is_blessing() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let kept = std::fs::read_to_string(path).unwrap_or_default();
+    if kept != text {
+        let at = kept.lines().zip(text.lines()).take_while(|(a, b)| a == b).count();
+        let [old, new] = [&kept[..], text].map(|of| of.lines().nth(at).unwrap_or("(the end)"));
+        let (file, line) = (path.display(), at + 1);
+        panic!(
+            "{file} is out of date, line {line}: {old:?} should be {new:?}. This test with COREWISE_BLESS=1 rewrites it"
+        );
+    }
+}
+
 /// Runs every case of a folder: `make` takes each `trace` or `tables` block and returns the content of the `expected` block after it.
 ///
 /// # Panics
@@ -28,7 +54,7 @@ pub fn run(folder: &Path, make: impl Fn(&str) -> String) {
         files.map(|f| f.unwrap().path()).filter(|p| p.extension().is_some_and(|x| x == "md")).collect();
     files.sort();
     assert!(!files.is_empty(), "{} has no case", folder.display());
-    let bless = std::env::var_os("COREWISE_BLESS").is_some_and(|v| !v.is_empty() && v != "0");
+    let bless = is_blessing();
     let mut wrong = Vec::new();
     for file in files {
         let before = std::fs::read_to_string(&file).unwrap();
@@ -39,10 +65,11 @@ pub fn run(folder: &Path, make: impl Fn(&str) -> String) {
         if bless {
             std::fs::write(&file, after).unwrap();
         } else {
-            wrong.push(format!("{}\n{}", file.display(), difference(&before, &after)));
+            wrong.push(difference(&file, &before, &after));
         }
     }
-    assert!(wrong.is_empty(), "\n{}\n`cargo xtask bless` accepts these results", wrong.join("\n"));
+    let how = "if these results are right: `cargo xtask bless`, or COREWISE_BLESS=1 with this test";
+    assert!(wrong.is_empty(), "\n{}\n{how}", wrong.join("\n"));
 }
 
 /// Returns the file with the results of `make` in its expected blocks.
@@ -61,33 +88,51 @@ fn rewritten(text: &str, make: &impl Fn(&str) -> String) -> String {
             out += &block;
             made = Some(make(&block));
         } else {
-            out += made.take().expect("an expected block follows its trace").trim_end();
+            out += made.take().expect("a `trace` or `tables` block precedes each `expected` block").trim_end();
             out += "\n";
         }
         out += "```\n";
     }
-    assert!(made.is_none(), "a trace without an expected block:\n{text}");
+    assert!(
+        made.is_none(),
+        "a trace without a block of ```expected after it (leave it empty, and bless fills it):\n{text}"
+    );
     out
 }
 
-/// Returns the lines that differ.
-fn difference(before: &str, after: &str) -> String {
-    let (mut old, mut new) = (before.lines(), after.lines());
-    let mut lines = String::new();
-    loop {
-        match (old.next(), new.next()) {
-            (None, None) => return lines,
-            (a, b) if a == b => {}
-            (a, b) => {
-                lines += &a.map(|l| format!("  expected  {l}\n")).unwrap_or_default();
-                lines += &b.map(|l| format!("  got       {l}\n")).unwrap_or_default();
-            }
+/// Returns the expected blocks that differ, each with the number of its line and the lines that are not in the other one.
+fn difference(file: &Path, before: &str, after: &str) -> String {
+    let mut out = String::new();
+    for ((line, old), (_, new)) in expected_blocks(before).zip(expected_blocks(after)).filter(|(a, b)| a.1 != b.1) {
+        out += &format!("{}:{line}\n", file.display());
+        let same_before = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+        let [old, new] = [&old[same_before..], &new[same_before..]];
+        let same_after = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
+        for (word, lines) in [("expected", old), ("got     ", new)] {
+            out.extend(lines[..lines.len() - same_after].iter().map(|l| format!("  {word}  {l}\n")));
         }
     }
+    out
+}
+
+/// Returns the expected blocks of a file, each with the number of its first line.
+fn expected_blocks(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
+    let mut lines = text.lines().enumerate();
+    std::iter::from_fn(move || {
+        let (at, _) = lines.find(|(_, line)| *line == "```expected")?;
+        Some((at + 2, lines.by_ref().map(|(_, line)| line).take_while(|line| *line != "```").collect()))
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn the_difference_has_only_the_lines_that_changed() {
+        let case = |rows: &str| format!("```trace\ncpu0 A\n```\n```expected\nhead\n{rows}last\n```\n");
+        let got = super::difference("a.md".as_ref(), &case("1\n2\n"), &case("1\nnew\n2\n"));
+        assert_eq!(got, "a.md:5\n  got       new\n");
+    }
+
     #[test]
     fn only_the_expected_block_changes() {
         let text = "# A\nprose\n```trace\ncpu0 A\n```\nmore\n```expected\nold\nlines\n```\nend\n";

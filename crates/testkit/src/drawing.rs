@@ -45,6 +45,7 @@
 //! | `cgroup` | `A=7`: A is in cgroup 7 |
 //! | `weight` | `7=200`: the weight of cgroup 7 is 200, and its path `/7` |
 //! | `ideal` | `A@1`: the ideal CPU of A is CPU 1; `A`: unknown |
+//! | `sample` | `A=spin<main@1`: a profiler interrupts A on CPU 1 and records its callchain, innermost first |
 //! | `stack` | `A=schedule<__x64_sys_read`: the switch-out of A records its callchain in the kernel, innermost first |
 //! | `begin` | `x`: the recording begins here; earlier events only set the states at its begin |
 //!
@@ -286,12 +287,25 @@ impl Pen {
         NameId(THREAD_NAMES.count() as u32 + self.texts.len() as u32)
     }
 
-    fn callchain(&mut self, column: usize, word: &str) {
+    /// Adds a callchain, and returns its thread.
+    fn callchain(&mut self, column: usize, word: &str) -> Tid {
         let (thread, functions) = word.split_once('=').unwrap_or_else(|| panic!("which callchain? {word}"));
         let mut frame = |name: &str| StackFrame { function: self.text(name.to_owned()), ..StackFrame::at(1 << 63) };
         let chain = functions.split('<').map(&mut frame).collect();
         self.drawn.batch.stacks.push(chain);
-        self.stacks.push((column, Cell::read(thread).tid));
+        let tid = Cell::read(thread).tid;
+        self.stacks.push((column, tid));
+        tid
+    }
+
+    fn sample(&mut self, column: usize, word: &str) {
+        let (word, on) = word.split_once('@').map_or((word, cpu(0)), |(w, n)| (w, cpu(n.parse().unwrap())));
+        let tid = self.callchain(column, word);
+        // Not that of a switch-out.
+        self.stacks.pop();
+        self.stacks.push((usize::MAX, tid));
+        let stack = StackId(self.drawn.batch.stacks.len() as u32);
+        self.push_of(tid, Phase::After, ms(column as i64), on, EventKind::CpuSample { tid, stack });
     }
 
     fn stack(&self, column: usize, of: Tid) -> StackId {
@@ -332,7 +346,11 @@ impl Pen {
             return self.allowed(column, word);
         }
         if row == "stack" {
-            return self.callchain(column, word);
+            self.callchain(column, word);
+            return;
+        }
+        if row == "sample" {
+            return self.sample(column, word);
         }
         if row == "weight" {
             return self.weight(column, word);

@@ -32,7 +32,7 @@ fn fixture(name: &str) -> Machine {
 
 #[test]
 fn drawings_match_the_fixtures() {
-    let bless = std::env::var_os("COREWISE_BLESS").is_some_and(|v| !v.is_empty() && v != "0");
+    let bless = testkit::cases::is_blessing();
     for path in fixtures() {
         let mut expected = path.clone().into_os_string();
         expected.push(".drawn");

@@ -1,8 +1,7 @@
 /** The order and places of tracks: CPUs by package, cluster and core, then additional tracks, then threads by process. */
 
 import type { ThreadTracks } from "../generated/tables";
-import type { ExtraKind } from "../tracks/kind";
-import { KINDS } from "../tracks/list";
+import { styleOf } from "../tracks/list";
 
 /** A CPU, as described by the server. */
 export interface Cpu {
@@ -34,27 +33,38 @@ export interface KindInfo {
   readonly line: number | null;
 }
 
-/** A line of the timeline. */
-export type Line =
-  | { readonly kind: "group"; readonly label: string; readonly top: number; readonly height: number }
-  | {
-      /** `cpu`, `thread`, or an additional kind. */
-      readonly kind: "cpu" | "thread" | ExtraKind;
-      /** A CPU's number, a thread's key, or the number of an additional track. */
-      readonly id: number;
-      /** The server's number of the track. */
-      readonly track: number;
-      readonly label: string;
-      readonly top: number;
-      readonly height: number;
-      /** The maximum of a track of values. */
-      readonly most?: number;
-      /** The value at which a line is drawn across it. */
-      readonly line?: number | null;
-    };
+/** The name of a group of tracks, on a line of its own. */
+export interface Group {
+  readonly kind: "group";
+  readonly label: string;
+  readonly top: number;
+  readonly height: number;
+}
 
 /** A line that has a track. */
-export type Track = Exclude<Line, { kind: "group" }>;
+export interface Track {
+  /** `cpu`, `thread`, or an additional kind. */
+  readonly kind: string;
+  /** A CPU's number, a thread's key, or the number of an additional track. */
+  readonly id: number;
+  /** The server's number of the track. */
+  readonly track: number;
+  readonly label: string;
+  readonly top: number;
+  readonly height: number;
+  /** The maximum of a track of values. */
+  readonly most?: number;
+  /** The value at which a line is drawn across it. */
+  readonly line?: number | null;
+}
+
+/** A line of the timeline. */
+export type Line = Group | Track;
+
+/** Returns whether a line has a track. */
+export function isTrack(line: Line): line is Track {
+  return line.kind !== "group";
+}
 
 const GROUP = 20;
 const CPU = 22;
@@ -75,8 +85,7 @@ function track(to: Growing, kind: "cpu" | "thread", id: number, at: number, labe
 
 /** Adds the tracks of an additional kind. */
 function extra(to: Growing, info: KindInfo): void {
-  const style = KINDS.get(info.kind);
-  if (!style) return;
+  const style = styleOf(info.kind);
   group(to, info.note === "" ? info.title : `${info.title} (${info.note})`);
   for (const lane of info.lanes) {
     to.lines.push({ kind: style.kind, id: lane.track, track: lane.track, label: lane.label, top: to.top, height: style.height, most: lane.most, line: info.line });

@@ -1,7 +1,5 @@
 /** The visible part of the recording, as pure functions. */
 
-import { KINDS } from "../tracks/list";
-
 /** A time span in ns; the end is not included. */
 export interface Span {
   readonly from: number;
@@ -50,13 +48,13 @@ export function ranged(a: number, b: number, whole: number): Span | null {
   return from < to ? { from, to } : null;
 }
 
-/** Parses an address; invalid parts are ignored. */
-export function fromHash(hash: string, whole: number): { span: Span | null; selected: Selected | null; range: Span | null } {
+/** Parses an address; invalid parts, and kinds of tracks that are not CPUs, threads or in `kinds`, are ignored. */
+export function fromHash(hash: string, whole: number, kinds: readonly string[] = []): { span: Span | null; selected: Selected | null; range: Span | null } {
   const words = new Map(hash.replace(/^#/, "").split("&").map((word) => word.split("=", 2) as [string, string]));
   const [time, marked] = ["t", "range"].map((word) => /^(\d{1,16})\.\.(\d{1,16})$/.exec(words.get(word) ?? ""));
   const sel = /^([a-z]{1,20}):(\d{1,15})@(\d{1,16})$/.exec(words.get("sel") ?? "");
   const kind = sel?.[1] ?? "";
-  const known = kind === "cpu" || kind === "thread" || KINDS.has(kind);
+    const known = kind === "cpu" || kind === "thread" || kinds.includes(kind);
   const span = time && Number(time[1]) < Number(time[2]) ? clamped({ from: Number(time[1]), to: Number(time[2]) }, whole) : null;
   const selected = sel && known ? { kind, id: Number(sel[2]), at: Number(sel[3]) } : null;
   const range = marked && Number(marked[1]) < Number(marked[2]) ? ranged(Number(marked[1]), Number(marked[2]), whole) : null;

@@ -2,12 +2,10 @@
 
 import type { Palette } from "../model/palette";
 
-/** The server's names of the additional kinds. */
-export type ExtraKind = "concurrency" | "frames" | "marks" | "moments" | "frequency" | "idle" | "parking" | "block" | "counters";
-
 /** The look of a kind of track; its data comes from the server. */
 export interface KindOfTrack {
-  readonly kind: ExtraKind;
+  /** The server's name of the kind: not `cpu`, `thread` or `group`. */
+  readonly kind: string;
   /** The height of a track, in CSS pixels. */
   readonly height: number;
   /** Returns the colour of a state by its number, or of values by the track's number. */

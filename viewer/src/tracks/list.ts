@@ -1,17 +1,25 @@
-/** The additional kinds of tracks, one file each; the server decides their order. */
+/** The looks of the additional kinds of tracks; the server decides which there are, and their order. */
 
-import { BLOCK } from "./block";
 import { CONCURRENCY } from "./concurrency";
-import { COUNTERS } from "./counters";
 import { FRAMES } from "./frames";
 import { FREQUENCY } from "./frequency";
 import { IDLE } from "./idle";
-import type { KindOfTrack } from "./kind";
+import { plain, type KindOfTrack } from "./kind";
 import { MARKS } from "./marks";
 import { MOMENTS } from "./moments";
 import { PARKING } from "./parking";
 
-const ALL: readonly KindOfTrack[] = [CONCURRENCY, FRAMES, MARKS, MOMENTS, FREQUENCY, IDLE, PARKING, BLOCK, COUNTERS];
+const ALL: readonly KindOfTrack[] = [CONCURRENCY, FRAMES, MARKS, MOMENTS, FREQUENCY, IDLE, PARKING];
 
-/** The kinds by name. */
+/** The kinds that have a look of their own, by name. */
 export const KINDS: ReadonlyMap<string, KindOfTrack> = new Map(ALL.map((of) => [of.kind, of]));
+
+/** Returns the look of an additional kind; a kind that has none of its own has a colour for each track or state. */
+export function styleOf(kind: string): KindOfTrack {
+  return KINDS.get(kind) ?? { kind, height: 30, colourOf: (palette, number) => palette.threads[number % palette.threads.length] ?? palette.dim, words: plain };
+}
+
+/** Returns the look of a line's kind; `undefined` for CPUs and threads. */
+export function extraStyle(kind: string): KindOfTrack | undefined {
+  return kind === "cpu" || kind === "thread" ? undefined : styleOf(kind);
+}

@@ -1,6 +1,6 @@
 /** The timeline: tracks under a time axis, on one canvas. */
 
-import { firstBelow, lineAt, type Line, type Track } from "../model/layout";
+import { firstBelow, isTrack, lineAt, type Line, type Track } from "../model/layout";
 import { ink, ofThread, paler, pixel, placeOfThread, type Palette } from "../model/palette";
 import { eachWide } from "../model/names";
 import { fill, inkOf, middle, paint, Rows, type Bar, type Ink, type Row, type Scale } from "../model/raster";
@@ -8,7 +8,7 @@ import { at, type Slice, type Slices } from "../model/slices";
 import { covering, levelOf, spanOf, TRACKS, type Kind, type Place, type Tiles } from "../model/tiles";
 import { point, step } from "../model/time";
 import { copy, eachReady } from "../model/instead";
-import { KINDS } from "../tracks/list";
+import { extraStyle } from "../tracks/list";
 import { fillBegins } from "../tracks/moments";
 import { emptyHeights, fillHeights, paintHeights } from "../tracks/values";
 import type { Selected, Span } from "../model/view";
@@ -173,7 +173,7 @@ export class Timeline {
   /** Returns the colour of a slice. */
   colourOf(scene: Scene, kind: Kind, state: number, what: number): string {
     if (kind === "thread") return scene.palette.thread[state] ?? scene.palette.dim;
-    const style = KINDS.get(kind);
+    const style = extraStyle(kind);
     if (style) return style.colourOf(scene.palette, state);
     const ofState = scene.palette.cpu[state] ?? scene.palette.dim;
     return state === RUNS && scene.byThread ? ofThread(scene.palette, what) : ofState;
@@ -216,7 +216,7 @@ export class Timeline {
     pen.font = "12px system-ui, sans-serif";
     pen.textBaseline = "middle";
     this.writeNames(scene, lines);
-    this.writeLabels(scene, stay ? lines.filter((line) => line.kind === "group") : lines);
+    this.writeLabels(scene, stay ? lines.filter((line) => !isTrack(line)) : lines);
     this.writeAxis(scene);
     this.frameSelected(scene, lines);
     this.layOver(scene);
@@ -252,7 +252,7 @@ export class Timeline {
   private want(scene: Scene, lines: readonly Line[], moves: boolean): void {
     const blocks = new Map<string, { kind: Kind; block: number }>();
     for (const line of lines) {
-      if (line.kind === "group") continue;
+      if (!isTrack(line)) continue;
       const block = Math.floor(line.track / TRACKS);
       blocks.set(`${line.kind} ${block}`, { kind: line.kind, block });
     }
@@ -284,7 +284,7 @@ export class Timeline {
     for (const line of lines) {
       const top = Math.round((AXIS + line.top - scene.scroll) * ratio);
       const bottom = Math.round((AXIS + line.top + line.height - scene.scroll) * ratio);
-      if (line.kind === "group") {
+      if (!isTrack(line)) {
         if (!right) pixels.fill(pixel(scene.palette.group), Math.max(0, top) * width, Math.max(0, bottom - 1) * width);
         continue;
       }
@@ -320,7 +320,7 @@ export class Timeline {
     const runs = line.kind === "thread" || line.kind === "cpu" ? RUNS : -1;
     const look = this.lookOf(scene, line.kind);
     const { scale } = this.picture;
-    const begins = KINDS.get(line.kind)?.begins === true;
+    const begins = extraStyle(line.kind)?.begins === true;
     const track = line.track % TRACKS;
     for (const { slices, begin, end } of this.parts(line)) {
       if (begins) {
@@ -336,7 +336,7 @@ export class Timeline {
 
   /** Paints a track of values; the full height is its maximum, or somewhat more than its line. */
   private paintValues(scene: Scene, line: Track, pixels: Uint32Array, width: number, left: number, bar: Bar): void {
-    const of = KINDS.get(line.kind);
+    const of = extraStyle(line.kind);
     if (!of) return;
     const across = line.line ?? null;
     const top = Math.max(line.most ?? 0, (across ?? 0) * 1.1);
@@ -406,7 +406,7 @@ export class Timeline {
     for (const line of lines) {
       // On whole pixels, since text redrawn over itself would get darker at its edges.
       const top = Math.round((AXIS + line.top - scene.scroll) * ratio) / ratio;
-      const group = line.kind === "group";
+      const group = !isTrack(line);
       pen.fillStyle = group ? scene.palette.group : scene.found.has(line) ? scene.palette.threads[1]! : scene.palette.page;
       pen.fillRect(0, top, group ? this.size.width : LABELS - 4, line.height - 1);
       pen.fillStyle = group ? scene.palette.text : scene.found.has(line) ? "#000000" : scene.palette.dim;
@@ -432,7 +432,7 @@ export class Timeline {
 
   private frameSelected(scene: Scene, lines: readonly Line[]): void {
     const chosen = scene.selected;
-    const line = lines.find((l): l is Track => l.kind !== "group" && l.kind === chosen?.kind && l.id === chosen.id);
+    const line = lines.find((l): l is Track => isTrack(l) && l.kind === chosen?.kind && l.id === chosen.id);
     if (!line || !chosen) return;
     const { pen } = this;
     const perPixel = (scene.span.to - scene.span.from) / this.width;

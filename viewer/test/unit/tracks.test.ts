@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { layout, type KindInfo } from "../../src/model/layout";
+import { isTrack, layout, type KindInfo } from "../../src/model/layout";
 import { DARK, ink, LIGHT, paler } from "../../src/model/palette";
 import { emptyRow } from "../../src/model/raster";
 import { at, type Slices } from "../../src/model/slices";
-import { KINDS } from "../../src/tracks/list";
+import { KINDS, extraStyle, styleOf } from "../../src/tracks/list";
 import { fillBegins } from "../../src/tracks/moments";
 import { emptyHeights, fillHeights, paintHeights } from "../../src/tracks/values";
 import { extraFacts, valueFacts } from "../../src/ui/extra";
@@ -52,21 +52,23 @@ function info(kind: string, over: Partial<KindInfo> = {}): KindInfo {
   return { kind, title: kind, unit: "", values: true, states: [], lanes: [{ track: 3, label: "CPU 3", most: 5 }], note: "", line: null, ...over };
 }
 
-test("kinds are in the server's order, and unknown kinds are skipped", () => {
+test("kinds are in the server's order, and one without a look of its own is drawn", () => {
   const { lines } = layout([], [], [info("concurrency"), info("frequency", { note: "some are left out" }), info("weather")]);
-  assert.deepEqual(lines.map((line) => line.label), ["concurrency", "CPU 3", "frequency (some are left out)", "CPU 3"]);
-  for (const line of lines) if (line.kind !== "group") assert.deepEqual([line.track, line.most], [3, 5]);
+  assert.deepEqual(lines.map((line) => line.label), ["concurrency", "CPU 3", "frequency (some are left out)", "CPU 3", "weather", "CPU 3"]);
+  for (const line of lines) if (isTrack(line)) assert.deepEqual([line.track, line.most], [3, 5]);
   assert.deepEqual(layout([], [], []).lines, []);
 });
 
 test("threads whose process is unknown are one group", () => {
   const thread = (track: number, pid: number | null) => ({ track, thread: track + 1, tid: track + 10, pid, name: "x", running_ns: 0, ready_ns: null, begin_ns: 0 });
   const { lines } = layout([], [thread(0, 5), thread(1, null), thread(2, null), thread(3, null)]);
-  assert.deepEqual(lines.filter((line) => line.kind === "group").map((line) => line.label), ["x · process 5", "unknown process"]);
+  assert.deepEqual(lines.filter((line) => !isTrack(line)).map((line) => line.label), ["x · process 5", "unknown process"]);
 });
 
 test("every kind has a colour for its states or values, and values have units", () => {
   for (const kind of KINDS.values()) assert.match(kind.colourOf(LIGHT, 1), /^#[0-9a-f]{6}$/, kind.kind);
+  const weather = styleOf("weather");
+  assert.deepEqual([weather.colourOf(LIGHT, 1), weather.words(2.5, "mm"), extraStyle("cpu")], [LIGHT.threads[1], "2.5 mm", undefined]);
   const slice = at(values([10, 20, 2_500_000, 3_000_000]), 0, 12);
   assert.ok(slice);
   const frequency = KINDS.get("frequency")!;

@@ -71,6 +71,12 @@ impl BlockIo {
     }
 
     fn issued(&mut self, request: &BlockRequest, thread: ThreadKey, begins: Begins, world: &World) {
+        let place = (request.device, request.sector, request.operation);
+        // A request that the driver could not take is issued again (`block_rq_requeue`). It is still the same one.
+        let same = |pending: &Request| request.bytes > 0 && pending.bytes == request.bytes;
+        if self.under_way.get(&place).is_some_and(|pending| pending.iter().any(same)) {
+            return;
+        }
         let of = (request.device, request.operation, thread);
         let blocked = self.is_blocked(thread);
         let sums = self.rows.entry(of).or_insert_with(|| {
@@ -85,7 +91,6 @@ impl BlockIo {
         if self.count < MAX_PENDING {
             sums.under_way += 1;
             self.count += 1;
-            let place = (request.device, request.sector, request.operation);
             let request = Request { of, since: world.now, begins, bytes: request.bytes };
             self.under_way.entry(place).or_default().push_back(request);
         }

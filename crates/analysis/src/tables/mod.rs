@@ -25,6 +25,7 @@ pub(crate) mod priority_residency;
 pub(crate) mod ran_instead;
 pub(crate) mod ready_wait;
 pub(crate) mod run_lengths;
+pub(crate) mod samples;
 pub(crate) mod slower_cores;
 pub(crate) mod smt_cores;
 pub(crate) mod smt_pairs;
@@ -82,6 +83,7 @@ pub const ANALYSES: &[Entry] = &[
     entry::<cpu_bursts::CpuBursts>(&tables::CPU_BURSTS),
     entry::<placement::Placement>(&tables::PLACEMENT),
     entry::<slower_cores::SlowerCores>(&tables::SLOWER_CORES),
+    entry::<samples::Samples>(&tables::SAMPLES),
     entry::<ready_wait::ReadyWait>(&tables::READY_WAIT),
     entry::<ran_instead::RanInstead>(&tables::RAN_INSTEAD),
     entry::<switch_causes::SwitchCauses>(&tables::SWITCH_CAUSES),
@@ -99,17 +101,25 @@ mod tests {
     #[test]
     fn tables_declared_as_analyses_are_those_listed() {
         let declared = |def: &&&model::TableDef| def.made_from == model::MadeFrom::Analysis;
-        let mut declared: Vec<&str> = model::tables::ALL.iter().filter(declared).map(|def| def.name).collect();
-        let mut listed: Vec<&str> = super::ANALYSES.iter().map(|entry| entry.table.name).collect();
-        declared.sort_unstable();
-        listed.sort_unstable();
-        assert_eq!(declared, listed);
+        let declared: Vec<&str> = model::tables::ALL.iter().filter(declared).map(|def| def.name).collect();
+        let listed: Vec<&str> = super::ANALYSES.iter().map(|entry| entry.table.name).collect();
+        let only =
+            |of: &[&'static str], not: &[&str]| of.iter().filter(|n| !not.contains(n)).copied().collect::<Vec<_>>();
+        assert_eq!(
+            only(&declared, &listed),
+            [""; 0],
+            "declared in model::tables::ALL as `Analysis`, but not in ANALYSES"
+        );
+        assert_eq!(only(&listed, &declared), [""; 0], "in ANALYSES, but not in model::tables::ALL as `Analysis`");
     }
 
     #[test]
     fn every_analysis_file_is_listed() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/tables");
-        let files = std::fs::read_dir(folder).unwrap().filter(|f| f.as_ref().unwrap().file_name() != "mod.rs").count();
-        assert_eq!(super::ANALYSES.len(), files);
+        let files = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path());
+        let names = files.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
+        let listed: Vec<&str> = super::ANALYSES.iter().map(|entry| entry.table.name).collect();
+        let missing: Vec<String> = names.filter(|name| name != "mod" && !listed.contains(&&**name)).collect();
+        assert_eq!(missing, [""; 0], "files without a line in ANALYSES");
     }
 }

@@ -32,6 +32,7 @@ typedef _Bool bool;
 
 #define MAP_HASH 1
 #define MAP_ARRAY 2
+#define MAP_PERCPU_ARRAY 6
 #define MAP_STACK_TRACE 7
 #define MAP_RINGBUF 27
 #define F_MMAPABLE 1024
@@ -182,6 +183,7 @@ static long (*const map_delete)(void *map, const void *key) = (void *)3;
 static u64 (*const ktime)(void) = (void *)5;
 static u32 (*const this_cpu)(void) = (void *)8;
 static long (*const get_stackid)(void *ctx, void *map, u64 flags) = (void *)27;
+static long (*const get_stack)(void *ctx, void *to, u32 bytes, u64 flags) = (void *)67;
 static long (*const probe_read)(void *dst, u32 size, const void *from) = (void *)113;
 static long (*const probe_read_str)(void *dst, u32 size, const void *from) = (void *)115;
 #define READ(into, field) probe_read(&(into), sizeof(into), &(field))

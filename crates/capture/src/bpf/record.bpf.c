@@ -607,6 +607,7 @@ int cpu_frequency(u64 *ctx)
 
 #include "interrupts.h"
 #include "block.h"
+#include "profile.h"
 
 /* ---- handing over partly filled blocks; run by the recorder on each CPU with pending events ---- */
 

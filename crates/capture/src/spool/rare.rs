@@ -222,6 +222,13 @@ impl Decoder {
                 let name = self.names.id(&b.text(64));
                 self.functions.insert(of, name);
             }
+            wire::CPU_SAMPLE => {
+                let chain = wire::sample_chain(&mut b);
+                if b.complete {
+                    let stack = self.callchains.id(chain, &mut self.names);
+                    emit(EventKind::CpuSample { tid, stack });
+                }
+            }
             BLOCK_REQUEST => {
                 let (sector, device, bytes) = (b.u64(), Device(b.u32()), u64::from(b.u32()));
                 let (operation, done) = (b.u32() as usize, b.u32() != 0);

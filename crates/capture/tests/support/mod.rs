@@ -5,7 +5,7 @@
 
 use capture::{RecordOptions, Recorded, open_spool, record};
 use ingest::{Anomalies, Facts, Reach};
-use model::{Batch, Event};
+use model::{Batch, Event, StackFrame};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -32,18 +32,21 @@ pub struct Trace {
     pub facts: Facts,
     pub events: Vec<Event>,
     pub names: Vec<Box<str>>,
+    pub stacks: Vec<Box<[StackFrame]>>,
     pub bad: Anomalies,
 }
 
 pub fn read(dir: &Path) -> Trace {
     let mut opened = open_spool(dir).unwrap();
-    let (mut events, mut names, mut bad, mut batch) = (Vec::new(), Vec::new(), Anomalies::default(), Batch::default());
+    let (mut events, mut names, mut stacks) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut bad, mut batch) = (Anomalies::default(), Batch::default());
     for stream in &mut opened.streams {
         loop {
             batch.clear();
             let reach = stream.next(&mut batch, &mut bad).unwrap();
             events.append(&mut batch.events);
             names.append(&mut batch.names);
+            stacks.append(&mut batch.stacks);
             if reach == Reach::End {
                 break;
             }
@@ -51,7 +54,7 @@ pub fn read(dir: &Path) -> Trace {
     }
     // Between its marks a stream is not sorted across CPUs, and events noticed late lie before the marks. Sorting is ingest's task.
     events.sort_by_key(|e| e.at);
-    Trace { facts: opened.facts, events, names, bad }
+    Trace { facts: opened.facts, events, names, stacks, bad }
 }
 
 pub fn gettid() -> i32 {

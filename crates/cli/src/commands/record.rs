@@ -1,6 +1,6 @@
 //! `corewise record`: records this machine for a given time or while a command runs.
 
-use crate::args::{Global, duration};
+use crate::args::{Global, duration, pid};
 use crate::failure::{Failure, INCOMPLETE, OK};
 use crate::folder_name;
 use crate::output::say;
@@ -20,6 +20,7 @@ Examples:
   corewise record -o run.cw --pid 1234             the whole machine until process 1234 ends
   corewise record -o run.cw --keep 30s -- ./game   flight recorder: keep the last 30 seconds
   corewise record -o run.cw --stacks -- ./server   with callchains of where threads block
+  corewise record -o run.cw --sample=997 -- ./game with samples of where threads run
   corewise record --mark frame=/usr/lib/x86_64-linux-gnu/libvulkan.so.1:vkQueuePresentKHR -- ./game
   corewise record --mark request=./server:handle_request --mark gc=./server:usdt:vm:gc_begin --pid 1234
 
@@ -35,6 +36,11 @@ outside the scheduler), and `corewise export --to firefox` shows the callchains.
 and from the symbols of the files that exist when the recording ends; files are identified by build id. User callchains need frame \
 pointers: in code without them, the innermost function is right and its callers are missing or wrong. A process that ends within \
 0.1 s has addresses only. --stacks takes 50 MB of kernel memory and a few microseconds per such switch.
+
+Samples: --sample interrupts each CPU that many times a second, and records the callchain of what it runs; `corewise table DIR \
+samples` counts them by function, thread, type of core and state of the SMT sibling. Time passes alike on all types of cores, so \
+shares of samples are shares of running time. The clock also wakes idle CPUs: leave it out where idle states or energy matter. CPUs \
+that come online during the recording are not sampled. Code that runs with interrupts off is found where it turns them on.
 
 Every recording contains the context switches, wakeups and migrations of the whole machine, so that it shows which threads ran \
 instead of yours. Without a command, --pid or --duration, recording ends at Ctrl-C. Events are spooled to DIR/spool and converted at \
@@ -57,8 +63,8 @@ pub struct Args {
     /// Record until Ctrl-C or the end of --duration; the default without a command and --pid
     #[arg(short, long, conflicts_with_all = ["pid", "command"])]
     all: bool,
-    /// Record until this process ends; the report lists it first
-    #[arg(short, long, conflicts_with = "command")]
+    /// Record until this process ends; the report lists it first. A name must be that of one process only
+    #[arg(short, long, value_name = "PID or NAME", value_parser = pid, conflicts_with = "command")]
     pid: Option<i32>,
     /// Also record interrupts: of devices, softirqs, timers with their function, and interprocessor interrupts
     #[arg(long)]
@@ -75,6 +81,9 @@ pub struct Args {
     /// Record the callchain of each switch-out that blocks, in the kernel and in programs with frame pointers
     #[arg(long)]
     stacks: bool,
+    /// Sample what each CPU runs, with callchains, HZ times a second (997 if no number is given)
+    #[arg(long, value_name = "HZ", num_args = 0..=1, default_missing_value = "997", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    sample: Option<u32>,
     /// Recording backend; auto: BPF if available, else perf events
     #[arg(long, default_value = "auto")]
     backend: By,
@@ -117,6 +126,7 @@ pub fn run(args: Args, global: &Global) -> Result<u8, Failure> {
     options.only_focus = args.only_focus;
     options.marks = args.mark;
     options.stacks = args.stacks;
+    options.sample_hz = args.sample;
     options.backend = match args.backend {
         By::Auto => Backend::Auto,
         By::Bpf => Backend::Bpf,

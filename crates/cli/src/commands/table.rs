@@ -1,6 +1,6 @@
 //! `corewise table`: writes one table of a trace.
 
-use crate::args::{Global, duration};
+use crate::args::{Global, duration, tid};
 use crate::failure::{Failure, OK};
 use crate::output::{create, stdout};
 use crate::period::Period;
@@ -47,7 +47,7 @@ pub struct Args {
     no_names: bool,
     /// For critical_path, critical_by_thread and slow_frames: the thread with which the path ends. If the TID was reused, the last
     /// thread that started before the end of the range
-    #[arg(long, value_name = "TID")]
+    #[arg(long, value_name = "TID", value_parser = tid)]
     thread: Option<i32>,
     /// For slow_frames: treat marks with this name as frames (a final * matches any ending) [default: the frames of the frame
     /// log]

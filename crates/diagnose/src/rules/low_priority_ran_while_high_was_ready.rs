@@ -6,7 +6,7 @@ use crate::finding::{Claim, Confidence, Finding};
 use crate::rule::{Page, Rule, RuleOutcome};
 use engine::EngineError;
 use model::tables::{self, priority_residency, ran_instead};
-use model::words::ms;
+use model::words::{ms, plural};
 use model::{Fix, Policy};
 use std::collections::BTreeMap;
 
@@ -19,7 +19,8 @@ pub(super) const RULE: Rule = Rule {
                   turn. With real-time priorities this should not happen at all.",
         certainty: "Both priorities are recorded; a thread with several priorities counts with its worst one. Time queued behind an unknown thread, \
                or one of unknown priority, counts only for the upper bound. Busy threads that share a CPU contrary to their \
-               nice values are left to nice-without-effect: there, their groups decide.",
+               nice values are left to nice-without-effect: there, their groups decide. Kernel threads are left out: users do not set their \
+               priorities.",
         fix: "Run background work below every nice value (SCHED_IDLE; on Windows EcoQoS or a background mode), or defer it, rather than \
                raising the priority of urgent threads.",
         example: "A (nice 0) is ready for 3 ms while B (nice 10) runs on its CPU.",
@@ -29,6 +30,9 @@ pub(super) const RULE: Rule = Rule {
     explains: &[],
     check,
 };
+
+/// The time behind each thread of lower priority, by its key and TID.
+type Lower = BTreeMap<(i64, i64), i64>;
 
 /// The sums of a thread that waited.
 #[derive(Default)]
@@ -50,10 +54,14 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     }
     let groups_decide = nice_without_effect::pairs(ctx)?;
     let (mut waited, mut lower, mut evidence) =
-        (BTreeMap::<i64, Waited>::new(), BTreeMap::<(i64, i64), i64>::new(), EvidenceRows::default());
+        (BTreeMap::<i64, Waited>::new(), BTreeMap::<i64, Lower>::new(), EvidenceRows::default());
     ctx.each_row(ran_instead::Table, |row| {
         let [thread, tid, ns] = row.all([ran_instead::THREAD, ran_instead::TID, ran_instead::READY_NS]);
         let (ran_instead, own) = (row.get(ran_instead::RAN_INSTEAD), worst.get(&thread).copied().flatten());
+        // Users do not set the priority of kernel threads, which run before programs and behind them as the kernel needs.
+        if ctx.is_kernel_thread(thread) || ran_instead.is_some_and(|of| ctx.is_kernel_thread(of)) {
+            return;
+        }
         let sums = waited.entry(thread).or_default();
         sums.tid = tid;
         match (ran_instead, row.get(ran_instead::RAN_INSTEAD_PRIO), own) {
@@ -62,7 +70,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             (Some(ran_instead), ..) if groups_decide.contains(&(thread, ran_instead)) => {}
             (Some(ran_instead), Some(prio), Some(own)) if prio > own => {
                 sums.while_lower_ran = sums.while_lower_ran.saturating_add(ns);
-                add(&mut lower, (ran_instead, row.get(ran_instead::RAN_INSTEAD_TID.or_zero())), ns);
+                let tid = row.get(ran_instead::RAN_INSTEAD_TID.or_zero());
+                add(lower.entry(thread).or_default(), (ran_instead, tid), ns);
                 evidence.push(ns, row, &[&ran_instead::READY_NS]);
             }
             (Some(_), Some(_), Some(_)) => {}
@@ -75,16 +84,21 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let Some(most) = claims.iter().max_by_key(|c| (c.recoverable_ns, std::cmp::Reverse(c.thread))).cloned() else {
         return Ok(RuleOutcome::Findings(Vec::new()));
     };
+    // Those behind which the thread of the title waited.
+    let lower = lower.remove(&most.thread).unwrap_or_default();
     let lower: Vec<Claim> = lower.iter().map(|((key, tid), ns)| ctx.claim(*key, *tid, *ns)).collect();
     let upper = waited.get(&most.thread).map_or(0, |sums| sums.while_lower_ran.saturating_add(sums.possibly));
     let change = Fix::Policy { threads: threads(&lower), policy: Policy::Idle };
-    let what = format!("Run {} at a lower priority than every other thread, or later", threads(&lower).name);
+    let names = threads(&lower).name;
+    let others = lower.iter().filter(|claim| claim.name != names).count();
+    let ran =
+        if others == 0 { names.clone() } else { format!("{names} and {}", plural(others as u64, "other thread")) };
+    let what = format!("Run {names} at a lower priority than every other thread, or later");
     Ok(RuleOutcome::Findings(vec![Finding {
         title: format!(
-            "{} was ready for {} ms while lower-priority {} ran on its CPU",
+            "{} was ready for {} ms while lower-priority {ran} ran on its CPU",
             most.name,
             ms(most.recoverable_ns),
-            threads(&lower).name
         ),
         range_ns: [0, upper],
         confidence: Confidence::High,

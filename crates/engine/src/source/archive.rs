@@ -127,8 +127,12 @@ pub(super) fn tar(path: &Path, file: File) -> Result<TempDir, EngineError> {
     // Links are created last, so that no file of the archive is written through a link.
     for (name, to) in &same {
         let (to, name) = (folder.path().join(to), folder.path().join(name));
-        let parent = || std::fs::create_dir_all(name.parent().unwrap_or(folder.path()));
-        parent().and_then(|()| std::fs::hard_link(to, &name)).map_err(bad)?;
+        std::fs::create_dir_all(name.parent().unwrap_or(folder.path())).map_err(bad)?;
+        match std::fs::hard_link(to, &name) {
+            // The archive does not contain the file that it links to.
+            Err(why) if why.kind() == std::io::ErrorKind::NotFound => {}
+            done => done.map_err(bad)?,
+        }
     }
     links.iter().for_each(|(name, to)| link(folder.path(), name, to));
     Ok(folder)

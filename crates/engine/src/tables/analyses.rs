@@ -163,7 +163,8 @@ impl Session {
         span: Option<Span>,
         run: impl FnOnce(&Stretches, &AnalysisInput<'_>) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
-        let chains = [&tables::SWITCH_CAUSES, &tables::WAITS].iter().any(|def| names.contains(&def.name));
+        let chains =
+            [&tables::SWITCH_CAUSES, &tables::WAITS, &tables::SAMPLES].iter().any(|def| names.contains(&def.name));
         let stacks = if chains { Some(self.stacks()?) } else { None };
         let budget = self.slow.budget;
         let context = |followed, end, ready_known| {

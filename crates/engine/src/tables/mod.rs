@@ -20,7 +20,7 @@ pub use names::ThreadNames;
 pub use request::TableRequest;
 pub use slow_frames::SlowFrameOptions;
 
-use crate::{EngineError, Infer, Session};
+use crate::{EngineError, Infer, Session, did_you_mean};
 use model::{MadeFrom, Span, Table, TableDef, Value, tables};
 use rows::Batches;
 
@@ -52,7 +52,8 @@ impl Session {
         let current = tables::renamed::current_table(name);
         self.tables().into_iter().find(|d| d.name == current).ok_or_else(|| {
             let known: Vec<&str> = tables::ALL.iter().map(|d| d.name).collect();
-            EngineError::Other(format!("there is no table {name}; the tables are {}", known.join(", ")))
+            let meant = did_you_mean(name, known.iter().copied());
+            EngineError::Other(format!("there is no table {name}{meant} The tables are {}", known.join(", ")))
         })
     }
 

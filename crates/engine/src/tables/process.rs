@@ -1,9 +1,9 @@
 //! Selects the rows of a table that belong to a process.
 
-use crate::{EngineError, Session};
+use crate::{EngineError, Session, did_you_mean};
 use model::tables::{frames, threads};
 use model::{Row, TableDef, Value, tables};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// The columns that identify threads, processes, and the programs of frames, in any table.
 const COLUMNS: [&str; 3] = [threads::THREAD.name(), threads::PID.name(), frames::APPLICATION.name()];
@@ -69,8 +69,11 @@ impl Session {
         let of_frames = cols[0].is_none() && cols[2].is_some();
         if threads.is_empty() && !of_frames {
             let path = self.path().display();
+            let mut names = BTreeSet::new();
+            self.each_thread(&mut |t| _ = names.insert(t.name.to_owned()))?;
+            let meant = did_you_mean(wanted, names.iter().map(String::as_str));
             return Err(EngineError::Other(format!(
-                "{path}: no process or thread {wanted}; `corewise table {path} threads` lists all threads"
+                "{path}: no process or thread {wanted}{meant} `corewise table {path} threads` lists all threads"
             )));
         }
         Ok(OfProcess { threads, pids, name: wanted.to_owned(), cols })

@@ -265,8 +265,9 @@ impl Read {
                 EventKind::Exec { tid: tid(body.int(2)?), pid: Pid(body.int(3)? as i32), file: self.id(body.text(1)) }
             }
             238 => EventKind::Exit { tid: tid(body.int(2)?), pid: body.int(3).map_or(Pid::UNKNOWN, |p| Pid(p as i32)) },
-            239 => return None, // task_newtask reports the fork
-            3 => return None,   // marks change no state
+            239 => return None,      // task_newtask reports the fork
+            45 | 125 => return None, // requests to block devices change no state
+            3 => return None,        // marks change no state
             other => panic!("unknown event {other}"),
         })
     }
@@ -364,6 +365,9 @@ impl Read {
             "corewise_ideal_cpu" => {
                 let cpu = int("cpu").and_then(|c| u32::try_from(c).ok()).map(CpuId);
                 EventKind::IdealCpu { tid: pid(), cpu }
+            }
+            "corewise_interrupt" => {
+                EventKind::Irq { kind: IrqKind::Ipi, number: -1, begins: int("begins") == Some(1), name: NameId::NONE }
             }
             "corewise_parking" => EventKind::Parking {
                 of: CpuId(u32::try_from(int("cpu_id").unwrap()).unwrap()),

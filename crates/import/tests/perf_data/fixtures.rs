@@ -48,6 +48,32 @@ fn summary(read: &Read) -> String {
     text
 }
 
+/// Compares the thread, time and innermost address of each sample with perf's own output.
+#[test]
+fn samples_of_a_profiler_match_perf() {
+    let read = file(&std::fs::read(format!("{OURS}/profile.data")).unwrap()).unwrap();
+    let is_code = |address: &&u64| **address < model::StackFrame::CONTEXT_MARKERS;
+    let samples = read.events.iter().filter_map(|event| {
+        let EventKind::CpuSample { tid, stack } = event.what else { return None };
+        let innermost = read.stacks[stack.0 as usize - 1].iter().find(is_code).unwrap();
+        // Times count from the first event; perf prints the clock.
+        Some((tid.0, event.at.0, *innermost))
+    });
+    let got: Vec<(i32, i64, u64)> = samples.collect();
+    let script = std::fs::read_to_string(format!("{OURS}/profile.script")).unwrap();
+    let printed = script.lines().map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (seconds, ns) = words[1].trim_end_matches(':').split_once('.').unwrap();
+        let at = seconds.parse::<i64>().unwrap() * 1_000_000_000 + ns.parse::<i64>().unwrap();
+        (words[0].parse().unwrap(), at, u64::from_str_radix(words[2], 16).unwrap())
+    });
+    let printed: Vec<(i32, i64, u64)> = printed.collect();
+    let begin = printed[0].1 - got[0].1;
+    let since = |of: &[(i32, i64, u64)]| of.iter().map(|(tid, at, ip)| (*tid, at - begin, *ip)).collect::<Vec<_>>();
+    assert!(got.len() > 50, "{}", got.len());
+    assert_eq!(got, since(&printed));
+}
+
 /// Compares the tables of our files with those that the referee made when they were recorded.
 #[test]
 fn our_files_match_the_referee() {

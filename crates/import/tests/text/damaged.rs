@@ -20,7 +20,15 @@ fn originals() -> Vec<(String, Vec<u8>)> {
         "perf_script/switch.txt",
         "perf_script/chains.txt",
     ];
-    names.map(|n| (n.to_owned(), std::fs::read(format!("{fixtures}/{n}")).unwrap())).into()
+    let added =
+        crate::fixtures::folders().into_iter().filter(|folder| !["ftrace_text", "perf_script"].contains(&&**folder));
+    let added = added.flat_map(|folder| {
+        let files = std::fs::read_dir(format!("{fixtures}/{folder}")).unwrap();
+        files.map(move |file| format!("{folder}/{}", file.unwrap().file_name().to_str().unwrap()))
+    });
+    let is_trace = |name: &String| !name.ends_with(".md") && !name.ends_with(".json");
+    let names = names.map(str::to_owned).into_iter().chain(added.filter(is_trace));
+    names.map(|n| (n.clone(), std::fs::read(format!("{fixtures}/{n}")).unwrap())).collect()
 }
 
 /// Reads bytes as a file and as a pipe, and checks time, events and consistency.

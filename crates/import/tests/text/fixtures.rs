@@ -15,11 +15,21 @@ fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(Path::new(FIXTURES).join(name)).unwrap()
 }
 
-/// Compares the files of both folders with their `*.md`, whose `trace` blocks name them.
+/// The folders whose files have tests of their own (`crates/import/tests/<group>`).
+const OTHERS: [&str; 7] = ["ctf", "mango_hud", "perf_data", "perfetto", "present_mon", "schedviz", "trace_dat"];
+
+/// The other folders of fixtures: those of text formats, and of formats that were added.
+pub(crate) fn folders() -> Vec<String> {
+    let entries = std::fs::read_dir(FIXTURES).unwrap().map(|entry| entry.unwrap());
+    let folders = entries.filter(|e| e.file_type().unwrap().is_dir()).map(|e| e.file_name().into_string().unwrap());
+    folders.filter(|folder| !OTHERS.contains(&&**folder)).collect()
+}
+
+/// Compares the files of these folders with their `*.md`, whose `trace` blocks name them.
 #[test]
 fn our_files_match_their_descriptions() {
-    for folder in ["ftrace_text", "perf_script"] {
-        testkit::cases::run(&Path::new(FIXTURES).join(folder), |name| {
+    for folder in folders() {
+        testkit::cases::run(&Path::new(FIXTURES).join(&folder), |name| {
             summary(&file(&fixture(&format!("{folder}/{}", name.trim()))).unwrap())
         });
     }

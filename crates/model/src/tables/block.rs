@@ -7,13 +7,14 @@ use crate::column::table;
 table! {
     /// Requests to block devices, and how long threads were blocked meanwhile.
     BLOCK_IO: block_io {
-        version: 1,
+        version: 2,
         made_from: Analysis,
         large: false,
         doc: "Requests to block devices by device, operation and issuing thread, their time from issue to \
               completion, and how long the issuing thread was blocked meanwhile. A reading thread usually issues its \
-              own requests. Written data is usually written back by a kernel thread, so a thread that waits for it \
-              has no row.",
+              own requests; while the device is busy, a kernel thread may issue them later. A request that is issued \
+              again before it completes, as the driver could not take it, counts once. Written data is usually \
+              written back by a kernel thread, so a thread that waits for it has no row.",
         key: [DEVICE, OPERATION, THREAD],
         columns: {
             DEVICE: Text = "Device as `major:minor`, as lsblk prints it.",

@@ -13,6 +13,7 @@ mod named;
 mod parked;
 mod power;
 mod priority;
+mod profile;
 mod regions;
 pub mod renamed;
 mod slow;
@@ -28,6 +29,7 @@ pub use named::named;
 pub use parked::*;
 pub use power::*;
 pub use priority::*;
+pub use profile::*;
 pub use regions::*;
 pub use slow::*;
 pub use smt::*;
@@ -285,6 +287,7 @@ pub const ALL: &[&TableDef] = &[
     &READY_WAIT,
     &RAN_INSTEAD,
     &SWITCH_CAUSES,
+    &SAMPLES,
     &WAITS,
     &MIGRATIONS,
     &MIGRATION_MATRIX,

@@ -157,7 +157,8 @@ table! {
             THREAD: Thread,
             TID: Tid,
             WAKER: Option<Thread> =
-                "Key of the thread that ended the wait; 0: an interrupt (device or timer); null if not recorded.",
+                "Key of the thread that ended the wait; 0: an interrupt (device or timer); null if not recorded, or if \
+                 the thread ran at the instant of its wakeup.",
             STATE_LETTER: Option<Text> = "The kernel's state letter of the wait; null if unknown.",
             REASON: Option<Text> =
                 "The system call that waits, or page_fault, for a kernel thread the first function outside the \

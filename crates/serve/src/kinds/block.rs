@@ -23,8 +23,8 @@ const MAX_IN_FLIGHT: u32 = 1 << 16;
 #[derive(Default)]
 struct Queue {
     track: u32,
-    /// The number of requests in flight by first sector and operation.
-    in_flight: FxHashMap<(u64, BlockOperation), u32>,
+    /// The number of requests in flight by first sector, operation and size.
+    in_flight: FxHashMap<(u64, BlockOperation), (u32, u64)>,
     /// The total number of requests in flight.
     count: u32,
     most: u32,
@@ -32,21 +32,24 @@ struct Queue {
 
 impl Queue {
     /// Counts a request, and returns whether the number in flight changed. A request that completes in parts counts as done with the
-    /// first part. A request that was issued before the recording does not count.
+    /// first part. A request that was issued before the recording does not count, and one that is issued again (the driver could not
+    /// take it) counts once.
     fn take(&mut self, request: &BlockRequest) -> bool {
         let place = (request.sector, request.operation);
         if !request.done {
-            let room = self.count < MAX_IN_FLIGHT;
+            let (number, bytes) = self.in_flight.entry(place).or_default();
+            let again = *number > 0 && request.bytes > 0 && *bytes == request.bytes;
+            let room = self.count < MAX_IN_FLIGHT && !again;
             if room {
-                *self.in_flight.entry(place).or_default() += 1;
+                (*number, *bytes) = (*number + 1, request.bytes);
                 self.count += 1;
                 self.most = self.most.max(self.count);
             }
             return room;
         }
-        let Some(same) = self.in_flight.get_mut(&place) else { return false };
-        *same -= 1;
-        if *same == 0 {
+        let Some((number, _)) = self.in_flight.get_mut(&place).filter(|(number, _)| *number > 0) else { return false };
+        *number -= 1;
+        if *number == 0 {
             self.in_flight.remove(&place);
         }
         self.count -= 1;
@@ -98,6 +101,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_number_in_flight_changes_with_each_request() {
+        let lines = [
+            "a-10 [000] 1.000000: sched_switch:       swapper/0:0 [120] R ==> a:10 [120]",
+            "a-10 [000] 1.001000: block_rq_issue:     8,0 R 4096 () 8 + 8 [a]",
+            "a-10 [000] 1.002000: block_rq_issue:     8,0 R 4096 () 16 + 8 [a]",
+            "a-10 [000] 1.003000: block_rq_complete:  8,0 R () 8 + 8 [0]",
+            "a-10 [000] 1.005000: sched_switch:       a:10 [120] S ==> swapper/0:0 [120]",
+        ];
+        let steps = crate::kinds::tests::steps("block", &lines);
+        assert_eq!(steps, [(0, 1.0, 2.0, 1.0), (0, 2.0, 3.0, 2.0), (0, 3.0, 5.0, 1.0)]);
+    }
+
+    #[test]
     fn requests_issued_before_the_recording_do_not_count() {
         let mut queue = Queue::default();
         let mut take = |sector, done| {
@@ -108,6 +124,8 @@ mod tests {
         assert_eq!(take(8, false), (true, 1));
         assert_eq!(take(16, true), (false, 1));
         assert_eq!(take(24, false), (true, 2));
+        // Again.
+        assert_eq!(take(24, false), (false, 2));
         // In two parts.
         assert_eq!(take(24, true), (true, 1));
         assert_eq!(take(28, true), (false, 1));

@@ -114,3 +114,27 @@ fn room<T>(cpus: &std::collections::BTreeMap<u32, T>, cpu: u32) -> bool {
 fn name(names: &[Box<str>], name: model::NameId) -> Option<&str> {
     names.get((name.0 as usize).checked_sub(1)?).map(|text| &**text)
 }
+
+/// What the tests of several kinds share.
+#[cfg(test)]
+mod tests {
+    use crate::prepare::Levels;
+    use engine::{PassOptions, Session, Target};
+
+    /// Imports lines of ftrace text of a machine with two CPUs, and returns the steps of a kind: track, start and end in
+    /// ms, and value.
+    pub(super) fn steps(kind: &str, lines: &[&str]) -> Vec<(u32, f64, f64, f64)> {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, folder) = (dir.path().join("drawn.txt"), dir.path().join("drawn.cw"));
+        std::fs::write(&file, format!("cpus=2\n{}\n", lines.join("\n"))).unwrap();
+        let source = engine::open_source(&file).unwrap();
+        engine::import(source.as_ref(), Target::New(&folder), &PassOptions::default(), &mut |_| ()).unwrap();
+        let session = Session::open(&folder, PassOptions::default()).unwrap();
+        let tracks = crate::Tracks::of(&session).unwrap();
+        let prepared = crate::prepare(&session, &tracks, &mut |_| ()).unwrap();
+        let (_, levels) = prepared.kinds.iter().find(|(info, _)| info.kind == kind).unwrap();
+        let Levels::Values(levels) = levels else { panic!("{kind} has states") };
+        let steps = levels.slices(0..i64::MAX, 0, 0..=u32::MAX, 1000).unwrap();
+        steps.iter().map(|s| (s.track, s.start as f64 / 1e6, s.end as f64 / 1e6, s.mean)).collect()
+    }
+}

@@ -193,8 +193,13 @@ impl Pen<'_> {
             (IrqKind::Hard, false) => kind::IRQ_EXIT,
             (IrqKind::Soft, true) => kind::SOFTIRQ_ENTRY,
             (IrqKind::Soft, false) => kind::SOFTIRQ_EXIT,
-            // Perfetto expects addresses there.
-            (IrqKind::Timer | IrqKind::Ipi, _) => return,
+            // Perfetto's own events of these have addresses in place of names.
+            (IrqKind::Timer | IrqKind::Ipi, _) => {
+                let of = Text(if of == IrqKind::Timer { "timer" } else { "ipi" });
+                let mut fields = vec![("kind", of), ("begins", Int(begins.is_some().into()))];
+                fields.extend(begins.flatten().map(|name| ("name", Text(name))));
+                return self.bundles.note(e.cpu, at, "corewise_interrupt", &fields);
+            }
         };
         self.bundles.event(e.cpu, at, None, kind, |p| {
             p.int(1, i64::from(number));

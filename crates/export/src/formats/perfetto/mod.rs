@@ -15,7 +15,7 @@
 //! # The kernel's events
 //!
 //! `sched_switch`, `sched_waking`, `sched_wakeup`, `sched_wakeup_new`, `sched_migrate_task`, `cpu_idle`, `cpu_frequency`,
-//! `irq_handler_*`, `softirq_*`, `task_newtask` with `sched_process_fork` (one fork), `sched_process_exec` (`old_pid` holds
+//! `irq_handler_*`, `softirq_*`, `block_rq_issue`, `block_rq_complete`, `task_newtask` with `sched_process_fork` (one fork), `sched_process_exec` (`old_pid` holds
 //! the process), `sched_process_exit`. An absent field was not recorded. The same holds for an event's own `pid` (of a
 //! waking: the waker). States are numbered as Linux does since 4.14. Marks on a thread's own track are `print` as atrace writes them.
 //!
@@ -48,6 +48,7 @@
 //! | `corewise_yield` | `pid` calls `sched_yield`, or returns from it: `begins` |
 //! | `corewise_throttle` | `pid` (0: every change is recorded from here on), `begins` |
 //! | `corewise_sched_attr` | `pid`, `prio` (−32768: not recorded), `uclamp_min`, `uclamp_max` (−1: not recorded) |
+//! | `corewise_interrupt` | `kind` (timer, ipi), `begins`, `name` (on begin, if recorded) |
 //! | `corewise_ideal_cpu` | `pid`, `cpu` (−1: none any more) |
 //! | `corewise_parking` | `cpu_id`, `parked` |
 //! | `corewise_inner` | `pid`, `inner_tid`, `inner_pid` |
@@ -69,7 +70,7 @@ use crate::{ExportError, Exporter, Job, Offer, Options, Outputs, Shape};
 use bundles::Bundles;
 use bundles::FieldValue::{Int, Text};
 use kernel::text;
-use model::{Clock, CpuId, Donor, Event, EventKind, InheritedPriority, NameId, Ns, Tid};
+use model::{BlockOperation, BlockRequest, Clock, CpuId, Donor, Event, EventKind, InheritedPriority, NameId, Ns, Tid};
 use programs::packet;
 use proto::Proto;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -104,7 +105,7 @@ impl Exporter for Perfetto {
                  the same states.",
             ],
             cannot: &[
-                "Callchains, frame logs and sums; Perfetto's viewer does not draw unknown time: it extends the last state.",
+                "Callchains, samples of profilers, frame logs and sums; Perfetto's viewer does not draw unknown time: it extends the last state.",
             ],
         }
     }
@@ -218,6 +219,7 @@ impl<'a> Pen<'a> {
             }
             EventKind::Frame(frame) => self.frame(at, frame, name(frame.layer)),
             EventKind::Loss(loss) => self.loss(e, at, loss),
+            EventKind::Block { tid, request } => self.block(e, at, *tid, request),
             EventKind::Sample => {}
             _ => self.rare(e, at, names, options),
         }
@@ -312,6 +314,30 @@ impl<'a> Pen<'a> {
             }
             _ => {}
         }
+    }
+
+    /// Writes a request to a block device (`ftrace/block.proto`).
+    fn block(&mut self, e: &Event, at: Ns, tid: Tid, request: &BlockRequest) {
+        const ISSUE: u32 = 45;
+        const COMPLETE: u32 = 125;
+        const SECTOR: u64 = 512;
+        let rwbs = match request.operation {
+            BlockOperation::Read => "R",
+            BlockOperation::Write => "W",
+            BlockOperation::Flush => "FF",
+            BlockOperation::Discard => "D",
+            BlockOperation::Other => "N",
+        };
+        // Perfetto records device numbers as `makedev(3)` composes them.
+        let (major, minor) = (u64::from(request.device.major()), u64::from(request.device.minor()));
+        let dev = (major & 0xfff) << 8 | (major & !0xfff) << 32 | minor & 0xff | (minor & !0xff) << 12;
+        let current = Some(tid.0).filter(|_| tid != Tid::UNKNOWN);
+        self.bundles.event(e.cpu, at, current, if request.done { COMPLETE } else { ISSUE }, |p| {
+            p.uint(1, dev);
+            p.uint(2, request.sector);
+            p.uint(3, request.bytes / SECTOR);
+            p.text(5, rwbs);
+        });
     }
 
     /// Notes that the recording ran until the last sample of each CPU, even if samples of its kind are not exported. A part runs

@@ -89,8 +89,25 @@ impl Attr {
         self.kind == 2 // PERF_TYPE_TRACEPOINT
     }
 
-    pub(super) fn has_callchains(&self) -> bool {
+    fn has_callchains(&self) -> bool {
         self.sample_type & 1 << 5 != 0 // PERF_SAMPLE_CALLCHAIN
+    }
+
+    /// Whether its samples are those of a profiler: a clock or a counter of cycles interrupts what runs. The upper half of
+    /// `config` is the number of a PMU, on hybrid processors.
+    pub(super) fn is_profile(&self) -> bool {
+        const HARDWARE: u32 = 0;
+        const SOFTWARE: u32 = 1;
+        match (self.kind, self.config & 0xffff_ffff) {
+            (HARDWARE, config) => [0, 9].contains(&config), // CPU_CYCLES, REF_CPU_CYCLES
+            (SOFTWARE, config) => [0, 1].contains(&config), // CPU_CLOCK, TASK_CLOCK
+            _ => false,
+        }
+    }
+
+    /// Whether its samples have addresses of code that is to be found in mappings.
+    pub(super) fn has_code(&self) -> bool {
+        self.has_callchains() || self.is_profile()
     }
 
     /// Returns the name of the clock that the recording selected.
@@ -204,7 +221,7 @@ pub(super) fn read_file<'a>(mut file: Box<dyn ReadSeek + Send + 'a>) -> Result<(
     header.read_features(&mut *file, &head, data_end, length)?;
     // If the recorder was killed, the size is 0 and the events extend to the end of the file.
     let end = if data_size == 0 { length } else { data_end };
-    if header.attrs.iter().any(Attr::has_callchains) {
+    if header.attrs.iter().any(Attr::has_code) {
         header.mappings = mappings(&mut *file, &header, data_at, end)?;
     }
     file.seek(SeekFrom::Start(data_at)).map_err(|e| failed("cannot read perf.data", &e, data_at))?;

@@ -138,7 +138,7 @@ impl Scan {
             }
             kind if kind >= header::FIRST_SYNTHETIC => {}
             _ if self.layouts.is_none() => {
-                if !self.attrs.iter().any(Attr::has_callchains) {
+                if !self.attrs.iter().any(Attr::has_code) {
                     return None;
                 }
                 self.layouts = Some(Layouts::of(&self.attrs).ok()?);

@@ -31,6 +31,7 @@ const READ_LOST: u64 = 1 << 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     /// Offsets in a sample's body; `None` if not recorded.
+    ip: Option<usize>,
     tid: Option<usize>,
     time: Option<usize>,
     cpu: Option<usize>,
@@ -39,6 +40,8 @@ pub(super) struct Layout {
     read: Option<u64>,
     callchain: bool,
     raw: bool,
+    /// Whether the samples are those of a profiler.
+    profile: bool,
     /// Offsets from the end of another record's body (`sample_id_all`).
     id_tid: Option<usize>,
     id_time: Option<usize>,
@@ -63,6 +66,8 @@ pub(super) struct Sample<'b> {
     pub(super) chain: &'b [u8],
     /// The tracepoint's record.
     pub(super) raw: Option<&'b [u8]>,
+    /// The address at which a profiler found the thread. The callchain contains it too, if there is one.
+    pub(super) ip: Option<u64>,
 }
 
 impl Layout {
@@ -75,7 +80,7 @@ impl Layout {
             offset
         };
         place(IDENTIFIER);
-        place(IP);
+        let ip = place(IP);
         let tid = place(TID);
         let time = place(TIME);
         for bit in [ADDR, ID, STREAM_ID] {
@@ -97,6 +102,7 @@ impl Layout {
         let id_time = back(TIME);
         let id_tid = back(TID);
         Self {
+            ip,
             tid,
             time,
             cpu,
@@ -104,6 +110,7 @@ impl Layout {
             read: has(READ).then_some(attr.read_format),
             callchain: has(CALLCHAIN),
             raw: has(RAW),
+            profile: attr.is_profile(),
             id_tid,
             id_time,
             id_cpu,
@@ -141,7 +148,8 @@ impl Layout {
         } else {
             None
         };
-        Some(Sample { stamp, chain, raw })
+        let ip = self.ip.filter(|_| self.profile).and_then(|at| order.u64_at(body, at));
+        Some(Sample { stamp, chain, raw, ip })
     }
 
     /// Returns the stamp at the end of a record that is not a sample; `None` if there is none.

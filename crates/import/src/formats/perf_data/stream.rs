@@ -225,16 +225,23 @@ impl Records {
     #[inline]
     fn sample(&mut self, record: &Record<'_>, out: &mut Batch) -> Option<()> {
         let layout = self.layouts.get(record.body, self.order, true)?;
-        let Sample { stamp, chain, raw } = layout.sample(record.body, self.order)?;
+        let Sample { stamp, chain, raw, ip } = layout.sample(record.body, self.order)?;
+        let profiled = ip.filter(|_| stamp.tid.0 > 0);
         let mut stack = StackId::NONE;
-        if !chain.is_empty() && raw.is_some_and(|r| self.decoder.is_switch(r)) {
+        if !chain.is_empty() && (profiled.is_some() || raw.is_some_and(|r| self.decoder.is_switch(r))) {
             stack = self.stack(chain, stamp, out);
+        } else if let Some(ip) = profiled {
+            stack = self.stacks.id(std::iter::once(ip), stamp, &mut self.mappings, &mut self.names, out);
         }
         let (at, offset, cpu, current) = (stamp.at, record.offset, stamp.cpu, stamp.tid);
         let event = Event { at, offset, cpu, current, what: EventKind::Sample };
         let from = out.events.len();
         match raw {
             Some(raw) => self.decoder.decode(raw, event, stack, &mut self.names, out).ok()?,
+            None if profiled.is_some() => {
+                let what = EventKind::CpuSample { tid: stamp.tid, stack };
+                out.events.push(Event { what, ..event });
+            }
             None => out.events.push(event),
         }
         self.insert_process_and_loss(stamp, offset, from, out);

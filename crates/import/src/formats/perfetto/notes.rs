@@ -6,8 +6,8 @@ use super::wire::{Fields, Malformed};
 use crate::tracepoint::Names;
 use ingest::Facts;
 use model::{
-    Batch, Clock, CpuId, Donor, EventKind, InheritedPriority, LossSpan, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio,
-    SnapshotEntry, SnapshotState, StackId, Switch, SwitchOut, Tid, Wake, WakeKind,
+    Batch, Clock, CpuId, Donor, EventKind, InheritedPriority, IrqKind, LossSpan, MaybeCount, MaybeNs, NameId, Ns, Pid,
+    Prio, SnapshotEntry, SnapshotState, StackId, Switch, SwitchOut, Tid, Wake, WakeKind,
 };
 use topology::Machine;
 
@@ -321,6 +321,12 @@ impl<'a> Note<'a> {
                 }
             }
             b"corewise_ideal_cpu" => EventKind::IdealCpu { tid: tid(), cpu: self.cpu("cpu") },
+            b"corewise_interrupt" => EventKind::Irq {
+                kind: if self.text("kind") == Some(b"timer") { IrqKind::Timer } else { IrqKind::Ipi },
+                number: -1,
+                begins: self.int("begins") == Some(1),
+                name: self.text("name").map_or(NameId::NONE, |n| names.id(n, out)),
+            },
             b"corewise_parking" => EventKind::Parking {
                 of: self.cpu("cpu_id").unwrap_or(CpuId::UNKNOWN),
                 parked: self.int("parked") == Some(1),

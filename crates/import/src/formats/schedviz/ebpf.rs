@@ -174,7 +174,7 @@ impl Lines {
             _ => Err(Unreadable("a line does not have the form of sched.bt's output")),
         };
         if let Err(Unreadable(why)) = done {
-            bad.anomaly(why, offset, Anomaly::Warning);
+            bad.anomaly(why, offset, Anomaly::Lost);
         }
     }
 

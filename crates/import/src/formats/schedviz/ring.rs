@@ -102,7 +102,7 @@ impl<'a> RingStream<'a> {
         let mut page = match self.layout.open(page) {
             Ok(page) => page,
             Err(why) => {
-                bad.anomaly(why.0, offset, Anomaly::Warning);
+                bad.anomaly(why.0, offset, Anomaly::Lost);
                 self.missed = self.missed.or(Some(-1));
                 return;
             }
@@ -119,18 +119,18 @@ impl<'a> RingStream<'a> {
             let record = match record {
                 Ok(record) => record,
                 Err(why) => {
-                    bad.anomaly(why.0, offset, Anomaly::Warning);
+                    bad.anomaly(why.0, offset, Anomaly::Lost);
                     self.missed = self.missed.or(Some(-1));
                     return;
                 }
             };
             let offset = offset + (self.layout.data() + record.at) as u64;
             let Ok(at) = i64::try_from(record.time).map(Ns) else {
-                bad.anomaly("an event has a time that is out of range", offset, Anomaly::Warning);
+                bad.anomaly("an event has a time that is out of range", offset, Anomaly::Lost);
                 continue;
             };
             if at < self.last {
-                bad.anomaly("an event is earlier than the previous one", offset, Anomaly::Warning);
+                bad.anomaly("an event is earlier than the previous one", offset, Anomaly::Lost);
                 continue;
             }
             if let Some(events) = self.missed.take() {
@@ -147,7 +147,7 @@ impl<'a> RingStream<'a> {
             let current = self.layout.order().u32_at(record.raw, 4).map_or(Tid::UNKNOWN, |pid| Tid(pid as i32));
             let event = Event { at, offset, cpu: self.cpu, current, what: EventKind::Sample };
             if self.decoder.decode(record.raw, event, StackId::NONE, &mut self.names, out).is_err() {
-                bad.anomaly("a record is shorter than its tracepoint", offset, Anomaly::Warning);
+                bad.anomaly("a record is shorter than its tracepoint", offset, Anomaly::Lost);
             }
             self.last = at;
         }

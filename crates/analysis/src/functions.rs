@@ -1,0 +1,62 @@
+//! The functions in the callchains of a recording.
+
+use model::{StackFrame, StackId, Stacks};
+use rustc_hash::FxHashMap;
+
+/// A function by name and file. The order is that of the names.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FunctionId(u32);
+
+/// The name of a function and its file, as far as they are known.
+type Named = (Option<Box<str>>, Option<Box<str>>);
+
+/// The functions of each callchain.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Functions {
+    /// Innermost first. A function that called itself is there once.
+    by_stack: Vec<Box<[FunctionId]>>,
+    /// Distinct and sorted.
+    all: Vec<Named>,
+}
+
+impl Functions {
+    pub(crate) fn new(stacks: &Stacks) -> Self {
+        let mut numbers: FxHashMap<(Option<&str>, Option<&str>), u32> = FxHashMap::default();
+        for frame in stacks.chains.iter().flatten().filter(|frame| is_code(frame)) {
+            numbers.entry((stacks.name(frame.function), stacks.name(frame.file))).or_default();
+        }
+        let mut all: Vec<(Option<&str>, Option<&str>)> = numbers.keys().copied().collect();
+        all.sort_unstable();
+        for (number, named) in all.iter().enumerate() {
+            numbers.insert(*named, number as u32);
+        }
+        let functions = |chain: &[StackFrame]| {
+            let mut of: Vec<FunctionId> = Vec::with_capacity(chain.len());
+            for frame in chain.iter().filter(|frame| is_code(frame)) {
+                let named = (stacks.name(frame.function), stacks.name(frame.file));
+                let id = FunctionId(numbers.get(&named).copied().unwrap_or_default());
+                if !of.contains(&id) {
+                    of.push(id);
+                }
+            }
+            of.into_boxed_slice()
+        };
+        let by_stack = stacks.chains.iter().map(|chain| functions(chain)).collect();
+        Self { by_stack, all: all.iter().map(|(name, file)| (name.map(Into::into), file.map(Into::into))).collect() }
+    }
+
+    /// Returns the functions of a callchain, innermost first.
+    pub(crate) fn of(&self, stack: StackId) -> &[FunctionId] {
+        (stack.0 as usize).checked_sub(1).and_then(|at| self.by_stack.get(at)).map_or(&[], AsRef::as_ref)
+    }
+
+    /// Returns the name of a function and its file.
+    pub(crate) fn named(&self, id: FunctionId) -> (Option<&str>, Option<&str>) {
+        self.all.get(id.0 as usize).map_or((None, None), |(name, file)| (name.as_deref(), file.as_deref()))
+    }
+}
+
+/// Whether a frame is an address of code, and not perf's marker.
+fn is_code(frame: &StackFrame) -> bool {
+    frame.address < StackFrame::CONTEXT_MARKERS
+}

@@ -1,0 +1,69 @@
+//! The functions in which each thread was when a profiler interrupted it.
+
+use super::smt_threads::{SIBLING_STATES, sibling_state};
+use crate::functions::FunctionId;
+use crate::{Analysis, Begins, Context, World};
+use model::{Change, CoreType, Rows, ThreadKey, Tid, TimelineEvent};
+use std::collections::BTreeMap;
+
+/// The key of a row. The sibling is an index into [`SIBLING_STATES`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    thread: ThreadKey,
+    tid: Tid,
+    function: Option<FunctionId>,
+    core_type: CoreType,
+    sibling: usize,
+}
+
+#[derive(Default)]
+pub(crate) struct Samples {
+    /// The samples in which the function was the innermost one, and those in which it was in the callchain.
+    rows: BTreeMap<Key, [i64; 2]>,
+}
+
+/// The state of siblings that the machine does not describe.
+const UNKNOWN: usize = 2;
+
+impl Analysis for Samples {
+    fn new(_: &Context<'_>) -> Self {
+        Self::default()
+    }
+
+    fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, begins: Begins, world: &World) {
+        let Change::Sampled(cpu, stack) = event.what else { return };
+        if begins == Begins::Before {
+            return;
+        }
+        let tid = event.tid().unwrap_or(Tid::UNKNOWN);
+        let core_type = world.cpu_now(cpu).map_or(CoreType::Uniform, |now| now.core_type);
+        let sibling = world.core(cpu).map_or(UNKNOWN, sibling_state);
+        let mut count = |function, sums: [i64; 2]| {
+            let row = self.rows.entry(Key { thread, tid, function, core_type, sibling }).or_default();
+            row.iter_mut().zip(sums).for_each(|(sum, more)| *sum += more);
+        };
+        match world.functions.of(stack) {
+            [] => count(None, [1, 1]),
+            [first, callers @ ..] => {
+                count(Some(*first), [1, 1]);
+                callers.iter().for_each(|caller| count(Some(*caller), [0, 1]));
+            }
+        }
+    }
+
+    fn finish(&mut self, world: &World, out: &mut dyn Rows) {
+        for (key, [own, total]) in &self.rows {
+            let (function, file) = key.function.map_or((None, None), |id| world.functions.named(id));
+            out.row(&[
+                (key.thread != ThreadKey::UNKNOWN).then_some(key.thread.0).into(),
+                i64::from(key.tid.0).into(),
+                function.into(),
+                file.into(),
+                key.core_type.as_str().into(),
+                SIBLING_STATES[key.sibling].into(),
+                (*own).into(),
+                (*total).into(),
+            ]);
+        }
+    }
+}
