@@ -1,0 +1,349 @@
+#!/usr/bin/env python3
+"""Real software, misconfigured and fixed: what `corewise diagnose` says of programs that nobody here wrote.
+
+  acceptance/real/run.py list                    the pairs, with the expected rule and the measured gain
+  acceptance/real/run.py setup [NAME...]         installs what they need (apt, pip, npm; root), makes their inputs
+  acceptance/real/run.py measure [NAME...]       runs both sides in turn without recording; writes measured/NAME.json
+  acceptance/real/run.py lot                     splits the pairs by lot into develop and unseen; writes lot.json, once
+  acceptance/real/run.py score [NAME...]         records and diagnoses both sides; prints the table
+        [--half develop|unseen|all] [--runs 10] [--out DIR]
+  acceptance/real/run.py healthy [NAME...]       the same for the well-configured programs: their findings above low
+
+The order matters: a pair's expectation (pairs/*.py) and its measured gain are committed before diagnose first runs on it, and the lot is
+drawn before the first rule is changed. `measure` refuses to replace a measurement, `lot` a lot. Files are in WORK (default
+~/.cache/corewise-real). The binary is COREWISE, or target/release/corewise. Run it on an otherwise idle machine.
+"""
+
+import argparse
+import fcntl
+import importlib.util
+import json
+import os
+import random
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import corewise  # noqa: E402
+
+WORK = Path(os.environ.get("WORK") or Path.home() / ".cache/corewise-real")
+# Severities that accuse; a finding of severity low claims nothing.
+ABOVE_LOW = ("medium", "high")
+# Findings about the machine, which no change of the program removes.
+CONDITIONS = ("stolen-by-hypervisor", "capture-lost-events", "utilisation-misread", "frequency-below-nominal-while-busy")
+
+
+@dataclass
+class Pair:
+    """A program in two configurations that do the same work. Commands are run by bash in a folder of their own."""
+
+    name: str
+    # The program and where it is from, for the table.
+    software: str
+    # What should be said first: rules any of which is right, and who should be named (a pattern for the names of the finding's threads).
+    rules: list
+    threads: str
+    # The fault in a sentence: thread, state, cause.
+    fault: str
+    bad: str
+    good: str
+    # Packages: apt, pip, npm.
+    apt: list = field(default_factory=list)
+    pip: list = field(default_factory=list)
+    npm: list = field(default_factory=list)
+    # Run once, to make the inputs.
+    prepare: str = ""
+    # A server: started before each run and ended after it (SIGTERM to its process group); `ready` is polled until it succeeds. It may
+    # differ by side: a pair (bad, good).
+    server: object = ""
+    ready: str = ""
+    # What is measured: "wall" (s of the command), or a pattern with a number in its output and its direction.
+    metric: str = "wall"
+    higher_is_better: bool = False
+    # Options of `corewise record`.
+    record: list = field(default_factory=list)
+
+    def of(self, what, side):
+        value = getattr(self, what)
+        return value if isinstance(value, str) else value[0 if side == "bad" else 1]
+
+
+@dataclass
+class Healthy:
+    """A well-configured program: nothing above low should be found."""
+
+    name: str
+    software: str
+    good: str
+    apt: list = field(default_factory=list)
+    pip: list = field(default_factory=list)
+    npm: list = field(default_factory=list)
+    prepare: str = ""
+    server: object = ""
+    ready: str = ""
+    record: list = field(default_factory=list)
+
+    def of(self, what, _side):
+        return getattr(self, what)
+
+
+def load():
+    """Returns the pairs and the healthy programs of pairs/*.py, by name."""
+    pairs, healthy = {}, {}
+    sys.modules["bed"] = sys.modules[__name__]
+    for path in sorted((HERE / "pairs").glob("*.py")):
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        for one in module.PAIRS:
+            (pairs if isinstance(one, Pair) else healthy)[one.name] = one
+    return pairs, healthy
+
+
+# Running
+
+
+def environment():
+    python, node = WORK / "venv/bin", WORK / "node/node_modules/.bin"
+    return {**os.environ, "PATH": f"{python}:{node}:{os.environ['PATH']}", "WORK": str(WORK), "NODE_PATH": str(WORK / "node/node_modules")}
+
+
+def folder_of(one):
+    folder = WORK / "pairs" / one.name
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def bash(command, folder):
+    return ["bash", "-c", f"set -e; cd '{folder}'; {command}"]
+
+
+class Server:
+    """The server of a run, if the pair has one."""
+
+    def __init__(self, one, side):
+        self.command, self.ready, self.folder = one.of("server", side), one.of("ready", side), folder_of(one)
+
+    def __enter__(self):
+        self.process = None
+        if not self.command:
+            return
+        log = open(self.folder / "server.log", "wb")
+        self.process = subprocess.Popen(bash(self.command, self.folder), env=environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                        start_new_session=True)
+        until = time.monotonic() + 60
+        while self.ready and subprocess.run(bash(self.ready, self.folder), env=environment(), capture_output=True).returncode:
+            if self.process.poll() is not None or time.monotonic() > until:
+                sys.exit(f"{self.folder.name}: the server is not ready: see {self.folder / 'server.log'}")
+            time.sleep(0.05)
+
+    def __exit__(self, *_):
+        if self.process:
+            for how in (signal.SIGTERM, signal.SIGKILL):
+                try:
+                    os.killpg(self.process.pid, how)
+                    self.process.wait(10)
+                    break
+                except (ProcessLookupError, subprocess.TimeoutExpired):
+                    pass
+
+
+def once(one, side, recording=None):
+    """Runs one side; returns its metric: seconds of wall time, or the number that it prints."""
+    folder = folder_of(one)
+    command = bash(one.of(side, side), folder)
+    if recording:
+        command = [corewise.BINARY, "record", "-o", str(recording), *one.record, "--", *command]
+    with Server(one, side):
+        begin = time.monotonic()
+        done = subprocess.run(command, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        wall = time.monotonic() - begin
+    if done.returncode:
+        sys.exit(f"{one.name} ({side}): exit {done.returncode}: {(done.stderr or done.stdout).strip()[-600:]}")
+    if getattr(one, "metric", "wall") == "wall":
+        return wall
+    found = re.findall(one.metric, done.stdout + done.stderr)
+    if not found:
+        sys.exit(f"{one.name} ({side}): its output has no {one.metric}: {(done.stdout + done.stderr)[-600:]}")
+    return float(found[-1])
+
+
+def gain(pair, bad, good):
+    """The share of the bad side's time that the good side saves: of wall time, of latency, or of the time per piece of a rate."""
+    return 1 - bad / good if pair.higher_is_better else 1 - good / bad
+
+
+def measured(name):
+    path = HERE / "measured" / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+# Commands
+
+
+def setup(all_of):
+    packages = {kind: sorted({p for one in all_of for p in getattr(one, kind)}) for kind in ("apt", "pip", "npm")}
+    WORK.mkdir(parents=True, exist_ok=True)
+    if packages["apt"]:
+        env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        subprocess.run(["apt-get", "install", "-y", "-q", "--no-install-recommends", *packages["apt"]], check=True, env=env, stdout=subprocess.DEVNULL)
+    if packages["pip"]:
+        if not (WORK / "venv").exists():
+            subprocess.run([sys.executable, "-m", "venv", WORK / "venv"], check=True)
+        subprocess.run([WORK / "venv/bin/pip", "install", "-q", *packages["pip"]], check=True)
+    if packages["npm"]:
+        (WORK / "node").mkdir(exist_ok=True)
+        subprocess.run(["npm", "install", "--silent", "--prefix", WORK / "node", *packages["npm"]], check=True)
+    for one in all_of:
+        if one.prepare:
+            done = subprocess.run(bash(one.prepare, folder_of(one)), env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            if done.returncode:
+                sys.exit(f"{one.name}: prepare: {(done.stderr or done.stdout)[-600:]}")
+        print(f"{one.name}: ready", flush=True)
+
+
+def measure(pairs, runs, again):
+    (HERE / "measured").mkdir(exist_ok=True)
+    for pair in pairs:
+        if measured(pair.name) and not again:
+            print(f"{pair.name}: already measured: keep it, or --again")
+            continue
+        # The pairs of several people's runs must not disturb one another.
+        with open(WORK / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            once(pair, "good")
+            values = {"bad": [], "good": []}
+            for n in range(runs):
+                for side in (("bad", "good"), ("good", "bad"))[n % 2]:
+                    values[side].append(round(once(pair, side), 4))
+        bad, good = (statistics.median(values[side]) for side in ("bad", "good"))
+        each = sorted(gain(pair, b, g) for b, g in zip(values["bad"], values["good"]))
+        row = {"metric": pair.metric, "higher_is_better": pair.higher_is_better, **values, "gain": round(gain(pair, bad, good), 4),
+               "least": round(each[0], 4), "most": round(each[-1], 4)}
+        (HERE / "measured" / f"{pair.name}.json").write_text(json.dumps(row, indent=1) + "\n")
+        print(f"{pair.name}: bad {bad:g}, good {good:g}, gain {100 * row['gain']:.1f} % ({100 * each[0]:.1f} to {100 * each[-1]:.1f})", flush=True)
+
+
+def lot(pairs, seed):
+    path = HERE / "lot.json"
+    if path.exists():
+        sys.exit(f"{path}: the lot is drawn")
+    names = sorted(pairs)
+    random.Random(seed).shuffle(names)
+    half = len(names) // 2
+    path.write_text(json.dumps({"seed": seed, "develop": sorted(names[:half]), "unseen": sorted(names[half:])}, indent=1) + "\n")
+    print(path.read_text())
+
+
+def diagnosed(trace):
+    found = json.loads(corewise.run("diagnose", trace, "--format", "json"))
+    return [f for f in found["findings"] if f["rule"] not in CONDITIONS], found["span"]["end"] - found["span"]["start"]
+
+
+def names_right(pair, finding):
+    return finding["rule"] in pair.rules and any(re.search(pair.threads, t["name"] or "") for t in finding["threads"])
+
+
+def score(pairs, runs, out):
+    out.mkdir(parents=True, exist_ok=True)
+    rows, log = [], []
+    for pair in pairs:
+        known = measured(pair.name)
+        if not known:
+            sys.exit(f"{pair.name}: not measured: its gain must be committed before diagnose runs on it")
+        right, accused, within, close, firsts = 0, 0, 0, 0, {}
+        for n in range(runs):
+            for side in ("bad", "good"):
+                trace = out / f"{pair.name}-{side}-{n}.cw"
+                if not trace.exists():
+                    once(pair, side, trace)
+                findings, span = diagnosed(trace)
+                above = [f for f in findings if f["severity"] in ABOVE_LOW]
+                if side == "good":
+                    accused += any(names_right(pair, f) for f in above)
+                    continue
+                first = above[0] if above else None
+                what = first["rule"] if first else "nothing"
+                firsts[what] = firsts.get(what, 0) + 1
+                if first and names_right(pair, first):
+                    right += 1
+                    saved = known["gain"] * span
+                    low, high = first["range_ns"]
+                    within += low <= saved <= high and high <= 3 * max(low, 1)
+                    close += abs(first["recoverable_ns"] - saved) <= 0.3 * saved
+                log.append({"pair": pair.name, "run": n, "findings": [(f["rule"], f["severity"], f["recoverable_ns"]) for f in findings]})
+        said = ", ".join(f"{rule} {n}" for rule, n in sorted(firsts.items(), key=lambda kv: -kv[1]))
+        rows.append([pair.name, " or ".join(pair.rules), f"{100 * known['gain']:.0f} %", f"{right}/{runs}", f"{accused}/{runs}",
+                     f"{within}/{right}", f"{close}/{right}", said])
+        print(f"{pair.name}: right first {right}/{runs}", file=sys.stderr, flush=True)
+    (out / "findings.json").write_text(json.dumps(log, indent=1))
+    corewise.print_table(["pair", "expected", "gain", "right first", "fixed accused", "in range", "within 30 %", "first"], rows)
+    most = [r for r in rows if int(r[3].split("/")[0]) * 2 > runs]
+    clear = [r for r in rows if int(r[4].split("/")[0]) * 2 <= runs]
+    print(f"right first in most runs: {len(most)} of {len(rows)}; fixed side not accused: {len(clear)} of {len(rows)}")
+
+
+def score_healthy(programs, runs, out):
+    out.mkdir(parents=True, exist_ok=True)
+    count, found = 0, []
+    for one in programs:
+        for n in range(runs):
+            trace = out / f"{one.name}-good-{n}.cw"
+            if not trace.exists():
+                once(one, "good", trace)
+            count += 1
+            above = [f for f in diagnosed(trace)[0] if f["severity"] in ABOVE_LOW]
+            found += [[f"{one.name} {n}", f["rule"], f["severity"], f["title"]] for f in above]
+    if found:
+        corewise.print_table(["run", "rule", "severity", "says"], found)
+    accused = len({row[0] for row in found})
+    print(f"{accused} of {count} runs of well-configured programs have a finding above low ({corewise.percent(accused, count)})")
+
+
+def main():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args.add_argument("command", choices=["list", "setup", "measure", "lot", "score", "healthy"])
+    args.add_argument("names", nargs="*")
+    args.add_argument("--half", choices=["develop", "unseen", "all"], default="develop")
+    args.add_argument("--runs", type=int)
+    args.add_argument("--again", action="store_true", help="replace a measurement")
+    args.add_argument("--seed", default="2026-11-24", help="of the lot")
+    args.add_argument("--out", type=Path, default=WORK / "recordings")
+    args = args.parse_args()
+    pairs, healthy = load()
+    unknown = [name for name in args.names if name not in pairs | healthy]
+    if unknown:
+        sys.exit(f"there is no {', '.join(unknown)}; see run.py list")
+    chosen = [one for name, one in pairs.items() if not args.names or name in args.names]
+    well = [one for name, one in healthy.items() if not args.names or name in args.names]
+    WORK.mkdir(parents=True, exist_ok=True)
+    if args.command == "list":
+        gains = {name: measured(name) for name in pairs}
+        rows = [[p.name, p.software, " or ".join(p.rules), f"{100 * gains[p.name]['gain']:.1f} %" if gains[p.name] else "?"] for p in chosen]
+        corewise.print_table(["pair", "software", "expected", "gain"], rows)
+        rules = {rule for p in chosen for rule in p.rules[:1]}
+        print(f"{len(chosen)} pairs, {len(rules)} rules, {len(well)} well-configured programs")
+    elif args.command == "setup":
+        setup(chosen + well)
+    elif args.command == "measure":
+        measure(chosen, args.runs or 7, args.again)
+    elif args.command == "lot":
+        lot(pairs, args.seed)
+    elif args.command == "healthy":
+        corewise.need_binary()
+        score_healthy(well, args.runs or 5, args.out)
+    else:
+        corewise.need_binary()
+        halves = {"all": list(pairs)} if args.half == "all" else json.loads((HERE / "lot.json").read_text())
+        score([p for p in chosen if args.names or p.name in halves[args.half]], args.runs or 10, args.out)
+
+
+if __name__ == "__main__":
+    main()
