@@ -124,7 +124,9 @@ fn overhead_line(session: &Session) -> String {
     words
 }
 
-fn accounting_line(s: &Summary) -> String {
+/// Returns the line that says whether the time accounting of a trace is consistent, and which checks are not exact.
+#[must_use]
+pub fn accounting_line(s: &Summary) -> String {
     let off: Vec<String> = s
         .laws
         .iter()

@@ -24,6 +24,7 @@ mod text;
 mod threads;
 mod timeline;
 
+pub use head::accounting_line;
 pub use json::json;
 pub use options::{Options, Sort};
 pub use sections::{SECTIONS, Section, Sections};

@@ -140,12 +140,6 @@ fn as_text(s: &Summary) -> String {
     if let Some(stopped) = &s.stopped {
         let _ = writeln!(out, "reading stopped early: {stopped}");
     }
-    // The check that compares two clocks counts only if it is exact as well: its residual is no error.
-    let checked = s.laws.iter().filter(|law| law.exact || law.residual_ns == 0);
-    let (failed, checks) = (checked.clone().filter(|law| law.residual_ns != 0).count(), checked.count());
-    let _ = match s.laws_hold() {
-        true => writeln!(out, "\nTime accounting: consistent ({checks} checks, exact)"),
-        false => writeln!(out, "\nTime accounting: INCONSISTENT ({failed} of {checks} checks failed)"),
-    };
+    let _ = writeln!(out, "\n{}", report::accounting_line(s));
     out
 }
