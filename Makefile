@@ -16,7 +16,7 @@ install package bench accept: GUIDED := 1
 
 # In the order in which they are written, each to its end: two cores, and one cargo at a time.
 .NOTPARALLEL:
-.PHONY: help demo build install package package-test corpus test lint check unit viewer viewer-test scripts doc fuzz-build fuzz soak bench accept setup-build setup-test
+.PHONY: help demo build install package package-test corpus test lint check unit viewer viewer-test scripts doc fuzz-build fuzz soak bench accept setup-build setup-test setup-package
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -33,7 +33,7 @@ install: build ## the release build, guided by a profile of its own work, into $
 package: build ## a tarball and a Debian package of the release build, in target/package
 	scripts/package $(COREWISE) $(TARGET)/package
 
-package-test: ## install, use and remove that Debian package in a clean Debian (debootstrap, root)
+package-test: setup-package ## install, use and remove that Debian package in a clean Debian (debootstrap, root)
 	scripts/package-test $(TARGET)/package/*.deb
 
 corpus: ## fetch the large recordings of other projects that some tests read, into corpus/
@@ -84,3 +84,6 @@ setup-build:
 
 setup-test:
 	@scripts/setup build test
+
+setup-package:
+	@scripts/setup package
