@@ -31,10 +31,10 @@ install: build ## the release build, guided by a profile of its own work, into $
 	install -D -m 755 $(COREWISE) $(DESTDIR)$(PREFIX)/bin/corewise
 
 package: build ## a tarball and a Debian package of the release build, in target/package
-	scripts/package $(COREWISE) $(TARGET)/package
+	scripts/package $(COREWISE) target/package
 
 package-test: setup-package ## install, use and remove that Debian package in a clean Debian (debootstrap, root)
-	scripts/package-test $(TARGET)/package/*.deb
+	scripts/package-test target/package/*.deb
 
 corpus: ## fetch the large recordings of other projects that some tests read, into corpus/
 	scripts/corpus
