@@ -24,6 +24,7 @@ mod instances;
 mod lengths;
 mod marked;
 mod parking;
+mod period_grid;
 mod shares;
 pub(crate) mod tables;
 mod throttled;

@@ -18,6 +18,7 @@ pub(crate) mod migrations;
 pub(crate) mod parallel_regions;
 pub(crate) mod parked_together;
 pub(crate) mod parking;
+pub(crate) mod periods;
 pub(crate) mod placement;
 pub(crate) mod priority_classes;
 pub(crate) mod priority_inheritance;
@@ -55,6 +56,7 @@ pub const ANALYSES: &[Entry] = &[
     entry::<concurrency::Concurrency>(&tables::CONCURRENCY),
     entry::<marks::Marks>(&tables::MARKS),
     entry::<mark_stretches::MarkStretches>(&tables::MARK_STRETCHES),
+    entry::<periods::Periods>(&tables::PERIODS),
     entry::<parallel_regions::ParallelRegions>(&tables::PARALLEL_REGIONS),
     entry::<migrations::Migrations>(&tables::MIGRATIONS),
     entry::<migration_matrix::MigrationMatrix>(&tables::MIGRATION_MATRIX),

@@ -11,6 +11,7 @@ mod marked;
 mod moves;
 mod named;
 mod parked;
+mod periodic;
 mod power;
 mod priority;
 mod profile;
@@ -27,6 +28,7 @@ pub use marked::*;
 pub use moves::*;
 pub use named::named;
 pub use parked::*;
+pub use periodic::*;
 pub use power::*;
 pub use priority::*;
 pub use profile::*;
@@ -180,7 +182,7 @@ table! {
         made_from: States,
         large: true,
         doc: "Every state stretch of every thread, in order of start. The stretches of a thread instance tile its \
-              time.",
+              lifetime.",
         key: [THREAD, START_NS],
         columns: {
             THREAD: Thread,
@@ -320,6 +322,7 @@ pub const ALL: &[&TableDef] = &[
     &CRITICAL_PATH,
     &SLOW_FRAMES,
     &MARK_STRETCHES,
+    &PERIODS,
     &PARALLEL_REGIONS,
     &FRAMES_PARKED,
     &FRAME_SUMS,

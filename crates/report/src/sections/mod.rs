@@ -7,6 +7,7 @@ mod marks;
 mod migrations;
 mod parallel_regions;
 mod parking;
+mod periods;
 mod placement;
 mod priorities;
 mod slow_frames;
@@ -63,6 +64,7 @@ pub const SECTIONS: &[Section] = &[
     idle::SECTION,
     parking::SECTION,
     marks::SECTION,
+    periods::SECTION,
     parallel_regions::SECTION,
     priorities::SECTION,
     slow_frames::SECTION,

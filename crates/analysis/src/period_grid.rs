@@ -1,0 +1,232 @@
+//! Finds the steady distance of a thread's wakeups, and follows it.
+//!
+//! ```text
+//!   due      │         │         │         │      a grid: due times, one period apart
+//!   wakeups  ▲         ▲   ▲      ▲        ▲
+//!            on time       │      late
+//!                          within the work of a period
+//! ```
+
+use model::Ns;
+
+/// The number of wakeups from which a period is found, at least.
+const MIN_ON_TIME: usize = 8;
+
+/// The number of wakeups that are kept while no period is known: `MIN_ON_TIME` periods with two other wakeups in each.
+const KEPT: usize = 3 * MIN_ON_TIME;
+
+/// The period is tried for each of the last wakeups at which it may begin, as the distance to each of the next ones.
+const OTHERS: usize = 3;
+
+/// The number of wakeups of which [`Grid::steady`] is a share.
+const WATCHED: u32 = 12;
+
+/// With more late wakeups than this among the watched ones, the thread is no longer periodic.
+const MAX_LATE: u32 = 3;
+
+/// With more wakeups than this since the last one on the grid, the thread is no longer periodic.
+const MAX_IGNORED: usize = 16;
+
+const MIN_PERIOD: i64 = 200_000;
+const MAX_PERIOD: i64 = 10_000_000_000;
+
+/// How far a wakeup may be from its due time: 5 % of the period, and at least the timer slack of a thread (50 µs, prctl(2)) and the
+/// latency of an interrupt.
+fn tolerance(period: i64) -> i64 {
+    (period / 20).max(60_000)
+}
+
+/// The periods that passed until a wakeup.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Next {
+    /// How many periods later than the last one the wakeup was due.
+    pub(crate) periods: i64,
+    /// When the wakeup was due.
+    pub(crate) due: Ns,
+}
+
+/// A known period, and when it was due last.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Grid {
+    pub(crate) period: i64,
+    pub(crate) due: Ns,
+    /// The last wakeup on the grid.
+    woken: Ns,
+    /// A bit for each watched wakeup that was late; the last one is the lowest.
+    late: u32,
+    watched: u32,
+    ignored: usize,
+}
+
+impl Grid {
+    fn at(woken: Ns, period: i64) -> Self {
+        Self { period, due: woken, woken, late: 0, watched: 1, ignored: 0 }
+    }
+
+    /// Finds the grid of these wakeups, in order of time: the one with the most wakeups on time. It begins at the first of them.
+    pub(crate) fn find(wakeups: &[Ns]) -> Option<Self> {
+        let mut best: Option<(usize, Self)> = None;
+        for (first, begin) in wakeups.iter().enumerate().take(OTHERS) {
+            for second in wakeups.iter().skip(first + 1).take(OTHERS) {
+                let period = (*second - *begin).0;
+                if !(MIN_PERIOD..=MAX_PERIOD).contains(&period) {
+                    continue;
+                }
+                let (mut grid, mut on_time) = (Self::at(*begin, period), 1);
+                for woken in &wakeups[first + 1..] {
+                    on_time += usize::from(grid.woken_at(*woken).is_some() && grid.late & 1 == 0);
+                }
+                let periods = (grid.due - *begin).0 / grid.period.max(1);
+                let is_dense = on_time as i64 * 5 >= periods * 4;
+                if on_time >= MIN_ON_TIME && is_dense && !grid.is_lost() && best.is_none_or(|(most, _)| on_time > most) {
+                    best = Some((on_time, Self::at(*begin, grid.period)));
+                }
+            }
+        }
+        best.map(|(_, grid)| grid)
+    }
+
+    /// Takes the next wakeup. Returns `None` if it belongs to the work of the current period.
+    pub(crate) fn woken_at(&mut self, at: Ns) -> Option<Next> {
+        let since = (at - self.due).0;
+        let periods = (since + self.period / 2) / self.period;
+        let expected = self.due + Ns(periods * self.period);
+        let (off, tolerance) = ((at - expected).0, tolerance(self.period));
+        if periods < 1 || off < -tolerance {
+            self.ignored += 1;
+            return None;
+        }
+        // A thread that sleeps for a fixed time after its work has a new grid after each delay.
+        let step = (at - self.woken).0;
+        let shifts = off > tolerance && (step - periods * self.period).abs() <= tolerance;
+        let is_late = off > tolerance && !shifts;
+        self.due = match off {
+            // Timers never end early, so the grid is earlier.
+            ..=0 => at,
+            _ if shifts => at,
+            _ if is_late => expected,
+            _ => expected + Ns(off / 8),
+        };
+        if !is_late {
+            let longer = if shifts { step / periods - self.period } else { off / periods };
+            self.period = (self.period + longer / 8).clamp(MIN_PERIOD, MAX_PERIOD);
+        }
+        self.woken = at;
+        self.late = self.late << 1 | u32::from(is_late);
+        self.watched = WATCHED.min(self.watched + 1);
+        self.ignored = 0;
+        Some(Next { periods, due: self.due })
+    }
+
+    /// Whether the wakeups no longer fit the grid.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.late_ones() > MAX_LATE || self.ignored > MAX_IGNORED
+    }
+
+    /// The share of the watched wakeups that came on time.
+    pub(crate) fn steady(&self) -> f64 {
+        1.0 - f64::from(self.late_ones()) / f64::from(self.watched)
+    }
+
+    fn late_ones(&self) -> u32 {
+        (self.late & ((1 << WATCHED) - 1)).count_ones()
+    }
+}
+
+/// The wakeups of a thread until its period is found.
+#[derive(Clone, Debug)]
+pub(crate) struct Wakeups<T> {
+    kept: Vec<(Ns, T)>,
+    since_tried: usize,
+}
+
+impl<T> Default for Wakeups<T> {
+    fn default() -> Self {
+        Self { kept: Vec::new(), since_tried: 0 }
+    }
+}
+
+impl<T> Wakeups<T> {
+    /// Adds a wakeup. Returns the grid, if there is one now, and the wakeups since its begin.
+    pub(crate) fn push(&mut self, at: Ns, of: T) -> Option<(Grid, Vec<(Ns, T)>)> {
+        if self.kept.len() == KEPT {
+            // Several at once, so that they move rarely.
+            self.kept.drain(..MIN_ON_TIME / 2);
+        }
+        self.kept.push((at, of));
+        self.since_tried += 1;
+        if self.kept.len() < MIN_ON_TIME || self.since_tried < MIN_ON_TIME / 2 {
+            return None;
+        }
+        self.since_tried = 0;
+        let times: Vec<Ns> = self.kept.iter().map(|(at, _)| *at).collect();
+        let grid = Grid::find(&times)?;
+        let mut kept = std::mem::take(&mut self.kept);
+        kept.retain(|(at, _)| *at >= grid.due);
+        Some((grid, kept))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(us: &[i64]) -> Vec<Ns> {
+        us.iter().map(|us| Ns(us * 1000)).collect()
+    }
+
+    /// The periods and due times of the wakeups after those from which the grid is found.
+    fn followed(found: &[Ns], then: &[i64]) -> Vec<Option<(i64, i64)>> {
+        let mut grid = Grid::find(found).expect("a grid");
+        found.iter().filter(|at| **at > grid.due).copied().collect::<Vec<_>>().into_iter().for_each(|at| {
+            grid.woken_at(at);
+        });
+        then.iter().map(|us| grid.woken_at(Ns(us * 1000)).map(|next| (next.periods, next.due.0 / 1000))).collect()
+    }
+
+    #[test]
+    fn wakeups_at_a_steady_distance_are_a_grid() {
+        let steady: Vec<i64> = (0..8).map(|n| 500 + 1000 * n).collect();
+        assert_eq!(Grid::find(&at(&steady)).map(|g| (g.period, g.due)), Some((1_000_000, Ns(500_000))));
+        assert_eq!(Grid::find(&at(&steady[1..])), None, "seven are too few");
+        let growing: Vec<i64> = (0..24).map(|n| 1000 * n + 100 * n * n).collect();
+        assert_eq!(Grid::find(&at(&growing)), None);
+    }
+
+    #[test]
+    fn wakeups_within_the_work_do_not_hide_the_period() {
+        let with_reads: Vec<i64> = (0..8).flat_map(|n| [10_000 * n, 10_000 * n + 1700 + 300 * (n % 3)]).collect();
+        let found = Grid::find(&at(&with_reads)).expect("a grid");
+        assert_eq!((found.period, found.due), (10_000_000, Ns(0)));
+        assert_eq!(followed(&at(&with_reads), &[80_000, 82_300, 90_000]), [Some((1, 80_000)), None, Some((1, 90_000))]);
+    }
+
+    #[test]
+    fn late_wakeups_keep_the_grid_and_skipped_ones_count() {
+        let steady: Vec<i64> = (0..8).map(|n| 10_000 * n).collect();
+        assert_eq!(
+            followed(&at(&steady), &[83_000, 90_000, 120_000, 130_000]),
+            [Some((1, 80_000)), Some((1, 90_000)), Some((3, 120_000)), Some((1, 130_000))]
+        );
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_after_its_work_shifts_the_grid() {
+        let steady: Vec<i64> = (0..8).map(|n| 10_000 * n).collect();
+        assert_eq!(
+            followed(&at(&steady), &[83_000, 93_000, 103_000]),
+            [Some((1, 80_000)), Some((1, 93_000)), Some((1, 103_000))]
+        );
+    }
+
+    #[test]
+    fn a_grid_is_lost_with_its_rhythm() {
+        let steady: Vec<i64> = (0..8).map(|n| 10_000 * n).collect();
+        let mut grid = Grid::find(&at(&steady)).expect("a grid");
+        for late in at(&[83_000, 94_200, 102_000, 114_000]) {
+            assert!(!grid.is_lost(), "before {late:?}");
+            grid.woken_at(late);
+        }
+        assert!(grid.is_lost());
+    }
+}
