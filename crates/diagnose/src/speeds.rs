@@ -130,7 +130,7 @@ impl Speed {
     pub(crate) fn words(&self) -> String {
         let [slow, fast] = self.bursts.map(grouped);
         format!(
-            "{} bursts in the slower place and {} in the faster one: {:.2} ({:.2} to {:.2})",
+            "{} bursts between its waits in the slower place and {} in the faster one: {:.2} ({:.2} to {:.2})",
             slow, fast, self.best, self.range[0], self.range[1]
         )
     }

@@ -234,7 +234,7 @@ impl Fix {
                 format!("`taskset -pc {cpus} {}`{} (sched_setaffinity(2))", threads.tid(), threads.each())
             }
             Self::IdealCpu { threads, .. } => {
-                format!("nothing to do for {}: Linux has no ideal CPU, it prefers the last allowed CPU", threads.name)
+                format!("nothing to do for {}: Linux has no ideal CPU, it prefers the CPU of the last run, if that is allowed", threads.name)
             }
             Self::CoreType { threads, prefer } => {
                 let clamp = if *prefer == CoreType::Performance { "-m 1024" } else { "-M 256" };

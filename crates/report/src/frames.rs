@@ -88,7 +88,7 @@ pub fn write(page: &mut Page, session: &Session, options: &Options) -> Result<()
     if !sums.rows.is_empty() {
         chains(page, &mut sums, options);
         page.paragraph(
-            "GPU-bound: the GPU was not idle between two displayed frames (for more than 1 us). \
+            "Each frame is classified separately. GPU-bound: the GPU was not idle between two displayed frames (for more than 1 us). \
              CPU-bound: it was idle, and each frame was displayed as soon as the GPU had finished it. Unknown: a frame waited for the display \
              or was dropped, or the log does not include these times.",
 );

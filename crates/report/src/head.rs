@@ -152,7 +152,7 @@ pub fn write_limits(page: &mut Page, session: &Session) {
     if s.inconsistent_switches > 0 {
         let source = if facts.format == "corewise" { "the recorder" } else { "the source" };
         limits.push(format!(
-            "{} did not continue from the previous switch on the same CPU, as {source} missed events: the time in between is unknown.",
+            "{} did not continue from the previous switch on the same CPU, so {source} did not get all events: the time in between is unknown.",
             plural(s.inconsistent_switches, "context switch").replace("switchs", "switches")
         ));
     }
@@ -209,7 +209,7 @@ pub fn write_next(page: &mut Page, session: &Session, options: &Options, left_ou
             "every stretch of every thread",
         ));
     } else {
-        hints.push((format!("corewise import {path} -o run.cw"), "a folder of Parquet files that opens immediately"));
+        hints.push((format!("corewise import {path} -o run.cw"), "Parquet files that open immediately"));
         if left_out.concurrency {
             hints
                 .push((format!("corewise report {path}{of_part} --concurrency"), "how many CPUs ran at the same time"));

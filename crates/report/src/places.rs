@@ -39,7 +39,8 @@ pub fn write(page: &mut Page, session: &Session, groups: &[Group]) -> Result<(),
         add(&mut by_type, &keys, thread, class, ns);
     })?;
     let threads: Vec<_> = group.shown.iter().filter(|t| t.running > 0).collect();
-    page.heading("Running time by core, % of each thread's running time");
+    let place = if types.len() > 1 { "core type and CPU" } else { "CPU" };
+    page.heading(&format!("Running time by {place}, % of each thread's running time"));
     let (mut name, mut tid, mut running) =
         (Column::text("thread", 0), Column::numbers("tid", 1), Column::numbers("running ms", 2));
     for thread in &threads {

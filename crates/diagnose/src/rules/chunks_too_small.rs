@@ -35,7 +35,7 @@ const MIN_PIECES: Threshold = Threshold {
     name: "least_pieces",
     unit: Unit::Count,
     value: 64.0,
-    reason: "average per thread: with pieces eight times larger there would still be eight, enough for all threads to finish together",
+    reason: "average per thread: with pieces eight times as large there would still be eight, enough for all threads to finish together",
 };
 
 const MAX_PIECE_NS: Threshold = Threshold {
@@ -164,12 +164,12 @@ fn finding(ctx: &RuleContext<'_>, name: &str, sums: Pieces, tids: &BTreeMap<i64,
         confidence: Confidence::Medium,
         evidence: sums.evidence.finish(),
         action: Action {
-            what: format!("Make the pieces of {name} {LARGER} times larger"),
+            what: format!("Make the pieces of {name} {LARGER} times as large"),
             linux: format!("take {LARGER} pieces of {name} at a time (OpenMP: schedule(dynamic, {LARGER}))"),
             windows: format!("take {LARGER} pieces of {name} at a time with InterlockedAdd"),
         },
         assumptions: vec![
-            format!("with pieces {LARGER} times larger, 1/{LARGER} of the time between them is left"),
+            format!("with pieces {LARGER} times as large, 1/{LARGER} of the time between them is left"),
             format!(
                 "lower bound: the time is not spent on distribution; upper bound: {} ns of each piece are its marks, and all of the gaps are saved",
                 ctx.threshold(&MARK_NS)

@@ -128,7 +128,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             saving.words(ctx),
             "its time on a slower core while a faster one was idle was on the critical path, as far as the path contains such time"
                 .to_owned(),
-            "the next critical path is no longer than the time that the thread saves".to_owned(),
+            "no other path becomes critical before the thread has saved this time".to_owned(),
         ],
         ..finding
     }]))

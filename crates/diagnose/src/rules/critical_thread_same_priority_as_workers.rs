@@ -231,11 +231,14 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         change,
         format!("Prioritise {own} over {name}: lower {name}, or raise {own} with the required privilege"),
     );
+    let share = percent(path, ctx.span().len().0);
     Ok(RuleOutcome::Findings(vec![Finding {
         title: format!(
-            "{own}, which is {} of the {}, was ready for {} ms while {} named {name} of the same priority ran",
-            percent(path, ctx.span().len().0),
-            frames.as_ref().map_or("critical path".to_owned(), |frames| format!("time in {frames}")),
+            "{own}, {}, was ready for {} ms while {} named {name} of the same priority ran",
+            match &frames {
+                None => format!("which is {share} of the critical path"),
+                Some(frames) => format!("whose {frames} fill {share} of the time"),
+            },
             ms(queued_behind),
             plural(workers.len() as u64, "thread")
         ),
@@ -245,7 +248,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         assumptions: vec![
             format!("no thread waits for {name} as much as for {own} (lower bound: {name} becomes critical instead)"),
             format!(
-                "at a nice value {NICE} above {own}'s, {name} has {LEFT}/{OF} of its weight, and {own} waits for that part of the current time \
+                "at a nice value {NICE} above {own}'s, {name} has {LEFT}/{OF} of its weight, and {own} waits for that part of its present waiting time \
                  (upper bound: it never waits for {name}, gets the faster cores of its equals, and the last thread of each parallel \
                  region of its process never waits for a CPU)"
             ),

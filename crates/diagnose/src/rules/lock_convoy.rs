@@ -301,7 +301,7 @@ fn finding(ctx: &RuleContext<'_>, name: &str, queue: Queue, whole_time: bool, cp
     let claims: Vec<_> = queue.by_thread.iter().map(claim).collect();
     let change = Fix::SplitLock { threads: threads(&claims) };
     let (count, waits, blocked) = (queue.members.len() as u64, queue.waits(), queue.blocked());
-    let finding = ctx.finding(claims, change, format!("Shorten or split the lock that the {name} threads queue for"));
+    let finding = ctx.finding(claims, change, format!("Split the lock that the {name} threads queue for, or hold it for less time"));
     if finding.recoverable_ns < ctx.share_ns(&MIN_SHARE) {
         return None;
     }
@@ -322,7 +322,7 @@ fn finding(ctx: &RuleContext<'_>, name: &str, queue: Queue, whole_time: bool, cp
                 plural(parallel.unsigned_abs(), "CPU")
             ),
             format!(
-                "lower bound: they still run one at a time, but without two switches of {} ns per wait; upper bound: all that one thread waited or that ran one at a time, and the switches of all",
+                "lower bound: they still run one at a time, but without two switches of {} ns per wait; upper bound: the longest total wait of one thread, or the saving from spreading if that is larger, plus the switches of all waits",
                 ctx.threshold(&SWITCH)
             ),
         ],

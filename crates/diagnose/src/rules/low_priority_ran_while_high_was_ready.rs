@@ -104,7 +104,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         confidence: Confidence::High,
         evidence: evidence.finish(),
         assumptions: vec![
-            "without the lower-priority thread, the CPU would have been free for it (lower bound: another thread would have taken it)".to_owned(),
+            "without the lower-priority thread, the CPU would have been free for the ready thread (lower bound: another thread would have taken it)".to_owned(),
             "no thread waits for the lower-priority one (otherwise it is priority-inversion)".to_owned(),
         ],
         ..ctx.finding(claims, change, what)

@@ -178,7 +178,7 @@ fn finding(
              upper bound, if they work in steps: no CPU would have been idle either while threads were woken one after the other)",
             ctx.threshold(&SWITCH)
         ),
-        "fewer threads do the same work; cold caches and locks of waiting holders are not included".to_owned(),
+        "fewer threads do the same work; cold caches and locks held by waiting threads are not included".to_owned(),
     ];
     assumptions.extend(preempted.assumption(pool.members.iter().map(|(key, _)| *key)));
     Finding {

@@ -114,8 +114,9 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     finding.evidence = evidence.finish();
     finding.assumptions = vec![
         "an idle CPU would have run it at the same speed or, if it is faster, saved part of its time on slower cores (lower \
-         bound: another thread would have taken that CPU; upper bound: it would never have waited, saved two switches each time, and done no more \
-         of the work than other threads that waited, or nothing if it never sleeps: all that it ran may have been spinning)"
+         bound: another thread would have taken that CPU; upper bound: it would not have waited at all, would have saved two switches each \
+         time, and would have done no more of the work than other threads that waited in this way, or none if it never sleeps, as all that it ran \
+         may have been spinning)"
             .to_owned(),
         "the affinity is not a requirement of the program (a device's queue, a NUMA node's memory)".to_owned(),
     ];

@@ -181,7 +181,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
                     time(break_even)
                 ),
             },
-            "the energy lost by waking the CPU is not included".to_owned(),
+            "the energy lost because the CPU does not stay in a deep idle state is not included".to_owned(),
         ],
         ..finding
     }]))

@@ -76,7 +76,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     finding.confidence = Confidence::Medium;
     finding.evidence = evidence.finish();
     finding.assumptions = vec![
-        "running time for which a thread was not charged was stolen, up to the total steal time; it includes interrupts".to_owned(),
+        "running time for which a thread was not charged, which includes interrupts, was stolen, up to the total steal time".to_owned(),
         "the kernel reports steal time in clock ticks".to_owned(),
     ];
     Ok(RuleOutcome::Findings(vec![finding]))

@@ -49,7 +49,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let whole = mixes.iter().fold(0i64, |sum, m| sum.saturating_add(m.ns));
     mixes.sort_by_key(|m| Reverse(m.ns));
     let rest = mixes.split_off(mixes.len().min(MAX_ROWS));
-    page.heading("Busy cores by type");
+    page.heading("Combinations of busy cores");
     if there.contains(&5) {
         page.paragraph("siblings: busy CPUs in addition to the first of each core.");
     }

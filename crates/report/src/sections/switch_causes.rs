@@ -67,10 +67,9 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         return Ok(());
     }
     rows.sort_by_key(|(_, sum)| Reverse(sum.count));
-    let switches = plural(all.unsigned_abs(), "switch").replace("switchs", "switches");
-    page.heading(&format!("Context-switch causes: {switches}"));
+    page.heading(&format!("Context-switch causes: {}", plural(all.unsigned_abs(), "switch-out")));
     if rows.iter().any(|((_, cause), _)| cause.contains(", then ")) {
-        page.paragraph("then: the next thread on that CPU, by its priority compared with this one (higher, equal, lower), or idle.");
+        page.paragraph("then: the next thread on that CPU, by its priority (higher than, equal to or lower than that of the thread that left), or idle.");
     }
     page.picture(Bars {
         title: "Context switches by cause".to_owned(),

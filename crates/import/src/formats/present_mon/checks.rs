@@ -17,7 +17,7 @@ const BEGINS: &str = "a frame does not start where the previous one ends";
 const CALLS: &str = "a frame's CPU time does not end when Present is called";
 const DISPLAYS: &str = "a frame was not displayed MsBetweenDisplayChange after the previous one";
 const DISPLAYED: &str = "a frame was not displayed until the next one was";
-const RENDERING: &str = "a frame displayed when rendered was not rendered since the previous one was displayed";
+const RENDERING: &str = "a frame displayed as soon as it was rendered was not rendered since the previous one was displayed";
 
 /// Checks each row against the previous one of its swap chain.
 #[derive(Default)]
