@@ -148,7 +148,8 @@ table! {
         version: 1,
         made_from: Analysis,
         large: false,
-        doc: "For how long how many CPUs were busy at the same time. Counts CPUs that have at least one switch.",
+        doc: "For how long how many CPUs were busy at the same time. Counts CPUs for which a switch or a \
+              snapshot shows what they ran.",
         key: [RUNNING, UNKNOWN],
         columns: {
             RUNNING: Count = "Number of CPUs known to run a thread.",

@@ -141,8 +141,8 @@ table! {
         made_from: Analysis,
         large: false,
         doc: "For how long how many cores of each type, and how many further CPUs on the same cores, ran a thread at \
-              the same time. Like `concurrency`, this counts CPUs that have at least one switch; all columns except \
-              `unknown` add up to its `running`.",
+              the same time. Like `concurrency`, this counts CPUs for which a switch or a snapshot shows what they \
+              ran; all columns except `unknown` add up to its `running`.",
         key: [PERFORMANCE, MIDDLE, EFFICIENT, LOW_POWER, UNIFORM, SECOND_SIBLINGS, UNKNOWN],
         columns: {
             PERFORMANCE: Count = "Number of performance cores with a busy CPU.",
