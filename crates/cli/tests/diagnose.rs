@@ -51,7 +51,7 @@ fn rules_ranges_and_thresholds_can_be_selected() {
     // In the first 20 ms, it waited 10 ms.
     let part = good(["diagnose", &trace, "--only", rule, "--range", "..20ms"]);
     assert!(part.contains("ready for 10.000 ms"), "{part}");
-    let high = format!("{rule}.least_share=0.7");
+    let high = format!("{rule}.min_share=0.7");
     assert!(good(["diagnose", &trace, "--only", rule, "--set", &high]).starts_with("No findings"));
     assert_eq!(run(["diagnose", &trace, "--set", "dance=1"]).code, Some(2));
     assert_eq!(run(["diagnose", &trace, "--only", "dance"]).code, Some(2));

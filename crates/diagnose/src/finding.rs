@@ -26,7 +26,7 @@ pub enum Subject {
     Program,
     /// The recording: missing data may hide other findings, or make them wrong. As severe as what may be missing.
     Recording,
-    /// The environment: something outside the program slowed the run down. It is fully known and never more severe than low.
+    /// The conditions of the run: something outside the program slowed it down. They are fully known and never more severe than low.
     Conditions,
 }
 

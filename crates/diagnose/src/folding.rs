@@ -8,7 +8,7 @@
 //! it counts for up to [`COMPARABLE`] times as much, as both costs are estimates. The consequence may name other threads than the
 //! cause, but must be of the same process and time.
 //!
-//! Findings about the program come first ([`Subject`]). Findings about the recording or the environment follow and are not nested,
+//! Findings about the program come first ([`Subject`]). Findings about the recording or its conditions follow and are not nested,
 //! as no fix of the program resolves them. If the recording was made for one process, findings about other processes rank after its
 //! own, even if they count for up to [`COMPARABLE`] times as much.
 

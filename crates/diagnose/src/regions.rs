@@ -14,10 +14,10 @@ pub(crate) const NONE_MARKED: &str =
 
 /// Smaller losses, summed over all regions of a name, are not reported.
 pub(crate) const MIN_OF_REGIONS: Threshold = Threshold {
-    name: "least_share",
+    name: "min_share",
     unit: Unit::Ratio,
     value: 0.005,
-    reason: "half of what makes a finding medium: smaller losses, summed over all regions of a name, are not reported",
+    reason: "half of severity.medium_share: losses of less than this share of the analysed time, summed over all regions of a name, are not reported",
 };
 
 /// Pieces per thread with which all threads arrive at about the same time: at most an eighth of the slowest one's work is left.

@@ -34,7 +34,7 @@ impl Unit {
 /// A limit that a rule uses; `--set rule.name=value` overrides it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Threshold {
-    /// A snake_case noun, with its unit where it has one (`least_share`, `switch_ns`).
+    /// A snake_case noun, with its unit where it has one (`min_share`, `switch_ns`).
     pub name: &'static str,
     /// The unit.
     pub unit: Unit,

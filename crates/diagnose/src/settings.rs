@@ -21,12 +21,15 @@ pub(crate) const HIGH_SHARE: Threshold = Threshold {
     reason: "heuristic: a game that ran 8 % slower due to such faults was worth a vendor's case study; a frame at 60 Hz loses 0.8 of 16.7 ms",
 };
 
+/// How names of thresholds began until version 0.1.0, and how they begin now.
+const FORMER_PREFIXES: &[(&str, &str)] = &[("least_", "min_"), ("most_", "max_")];
+
 /// The thresholds that differ from their defaults.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Settings(BTreeMap<(String, String), f64>);
 
 impl Settings {
-    /// Sets `rule.threshold=value`, or `severity.high_share=value`.
+    /// Sets `rule.threshold=value`, or `severity.high_share=value`. Former names of thresholds are accepted.
     ///
     /// # Errors
     /// The rule, threshold or number is invalid; the message lists the valid names.
@@ -35,14 +38,14 @@ impl Settings {
         let ((rule, name), value) = parts.ok_or_else(|| format!("{words}: expected RULE.THRESHOLD=VALUE"))?;
         let known =
             thresholds(rule).ok_or_else(|| format!("unknown rule {rule}; `corewise explain` lists all rules"))?;
-        if !known.iter().any(|t| t.name == name) {
+        let Some(threshold) = find(known, name) else {
             let names: Vec<&str> = known.iter().map(|t| t.name).collect();
             let valid = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             return Err(format!("{rule} has no threshold {name}; valid thresholds: {valid}"));
-        }
+        };
         let number: Option<f64> = value.trim().parse().ok().filter(|v: &f64| v.is_finite() && *v >= 0.0);
         let number = number.ok_or_else(|| format!("{words}: {value} is not a number of 0 or more"))?;
-        self.0.insert((rule.to_owned(), name.to_owned()), number);
+        self.0.insert((rule.to_owned(), threshold.name.to_owned()), number);
         Ok(())
     }
 
@@ -57,6 +60,16 @@ fn thresholds(rule: &str) -> Option<&'static [&'static Threshold]> {
         return Some(SEVERITY);
     }
     RULES.iter().find(|r: &&&Rule| r.id == rule).map(|r| r.thresholds)
+}
+
+/// Finds a threshold by its name or its former name.
+fn find(known: &[&'static Threshold], name: &str) -> Option<&'static Threshold> {
+    let is_former = |current: &str| {
+        FORMER_PREFIXES.iter().any(|(former, prefix)| {
+            name.strip_prefix(former).is_some_and(|rest| current.strip_prefix(prefix) == Some(rest))
+        })
+    };
+    known.iter().copied().find(|t| t.name == name || is_former(t.name))
 }
 
 #[cfg(test)]
@@ -87,6 +100,20 @@ mod tests {
         ] {
             let error = settings.set(bad).unwrap_err();
             assert!(error.contains(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn former_names_are_accepted() {
+        let mut settings = Settings::default();
+        settings.set("lock-convoy.least_threads=4").unwrap();
+        settings.set("lock-convoy.most_busy=2").unwrap();
+        let mut current = Settings::default();
+        current.set("lock-convoy.min_threads=4").unwrap();
+        current.set("lock-convoy.max_busy=2").unwrap();
+        assert_eq!(settings, current);
+        for bad in ["lock-convoy.least_busy_ns=1", "lock-convoy.most_threads=1", "severity.least_share=1"] {
+            assert!(settings.set(bad).unwrap_err().contains("has no threshold"), "{bad}");
         }
     }
 }

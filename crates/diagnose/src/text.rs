@@ -130,7 +130,10 @@ pub fn explain(rule: Option<&Rule>, width: usize) -> String {
         out.blank();
         out.line(
             0,
-            &format!("Findings of these rules are listed under it if it is their cause: {}", rule.explains.join(", ")),
+            &format!(
+                "Findings of these rules are listed under this finding if it is their cause: {}",
+                rule.explains.join(", ")
+            ),
         );
     }
     out.blank();

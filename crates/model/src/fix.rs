@@ -246,7 +246,7 @@ impl Fix {
             Self::PoolSize { threads, size } => format!("start {size} threads named {} instead", threads.name),
             Self::Chunks { region, chunks } => {
                 format!(
-                    "cut {region} into at least {chunks} pieces, taken one by one from a shared counter (OpenMP: schedule(dynamic))"
+                    "split {region} into at least {chunks} pieces, taken one by one from a shared counter (OpenMP: schedule(dynamic))"
                 )
             }
             Self::Sleep { threads, length } => {
@@ -371,7 +371,7 @@ impl Fix {
                 format!("SetThreadpoolThreadMaximum({size}), or start {size} threads named {}", threads.name)
             }
             Self::Chunks { region, chunks } => {
-                format!("cut {region} into at least {chunks} pieces, taken one by one with InterlockedIncrement")
+                format!("split {region} into at least {chunks} pieces, taken one by one with InterlockedIncrement")
             }
             Self::Sleep { threads, length } => {
                 format!(

@@ -18,9 +18,10 @@ Examples:
   corewise diagnose run.cw --format sarif --fail-on high > run.sarif
   corewise diagnose run.cw --format json | jq '.findings[] | {rule, severity, recoverable_ns}'
 
-`corewise explain` lists the rules; `corewise explain RULE` describes one: what it finds, how certain it is, its thresholds. \
-Findings are sorted by potential time saved. A finding that fixing another one resolves is listed under that one. The saving, \
-in milliseconds, is how much sooner the thread that gains most could finish. Rules that lack the data they need are listed at the end.";
+`corewise explain` lists the rules; `corewise explain RULE` describes one: what it detects, why it matters, confidence and limits, \
+how to fix it, and its thresholds. Findings are sorted by potential time saved. A finding that fixing another one resolves is listed \
+under that one. The saving, in milliseconds, is how much sooner the thread that gains most could finish. Rules that lack the data they \
+need are listed at the end.";
 
 /// Find scheduling problems: evidence, cost, fix
 #[derive(Debug, clap::Args)]

@@ -12,7 +12,7 @@ Examples:
   corewise explain serialised-on-one-cpu
   corewise explain --format md > docs/rules.md";
 
-/// List the rules of `corewise diagnose`, or describe one: what it finds, how certain it is, what to do
+/// List the rules of `corewise diagnose`, or describe one: what it detects, confidence and limits, how to fix it
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {

@@ -38,9 +38,10 @@ pointers: in code without them, the innermost function is right and its callers 
 0.1 s has addresses only. --stacks takes 50 MB of kernel memory and a few microseconds per such switch.
 
 Samples: --sample interrupts each CPU that many times a second, and records the callchain of what it runs; `corewise table DIR \
-samples` counts them by function, thread, type of core and state of the SMT sibling. Time passes alike on all types of cores, so \
-shares of samples are shares of running time. The clock also wakes idle CPUs: leave it out where idle states or energy matter. CPUs \
-that come online during the recording are not sampled. Code that runs with interrupts off is found where it turns them on.
+samples` counts them by function, thread, type of core and state of the SMT sibling. The time between two samples is the same on \
+all types of cores, so shares of samples are shares of running time. The clock also wakes idle CPUs: leave it out where idle states \
+or energy matter. CPUs that come online during the recording are not sampled. While a CPU has interrupts disabled, its sample is \
+delayed: time in such code is counted for the place that enables interrupts again.
 
 Every recording contains the context switches, wakeups and migrations of the whole machine, so that it shows which threads ran \
 instead of yours. Without a command, --pid or --duration, recording ends at Ctrl-C. Events are spooled to DIR/spool and converted at \

@@ -43,7 +43,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const MIN_SPINNING: Threshold = Threshold {
-    name: "least_spinning",
+    name: "min_spinning",
     unit: Unit::Ratio,
     value: 0.25,
     reason: "share of a region's waiting time for which the waiting threads ran: if four times as many threads as CPUs spin, a quarter of them \

@@ -30,14 +30,14 @@ const MEDIUM_SHARE: Threshold = Threshold {
     name: "medium_share",
     unit: Unit::Ratio,
     value: 0.01,
-    reason: "the losses could hide as much as makes another finding medium",
+    reason: "share of the time that is inside losses or unknown, the same as severity.medium_share: the lost events could hide a finding of medium severity",
 };
 
 const HIGH_SHARE: Threshold = Threshold {
     name: "high_share",
     unit: Unit::Ratio,
     value: 0.05,
-    reason: "the losses could hide as much as makes another finding high",
+    reason: "share of the time that is inside losses or unknown, the same as severity.high_share: the lost events could hide a finding of high severity",
 };
 
 /// The maximum number of spans that are listed.

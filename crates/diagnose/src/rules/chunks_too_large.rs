@@ -29,7 +29,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const MAX_PIECES: Threshold = Threshold {
-    name: "most_pieces",
+    name: "max_pieces",
     unit: Unit::Ratio,
     value: 7.0,
     reason: "per thread: with eight or more, as recommended, the wait for the last piece is about as small as the overhead of finer pieces",

@@ -32,28 +32,28 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const MIN_PIECES: Threshold = Threshold {
-    name: "least_pieces",
+    name: "min_pieces",
     unit: Unit::Count,
     value: 64.0,
     reason: "average per thread: with pieces eight times as large there would still be eight, enough for all threads to finish together",
 };
 
 const MAX_PIECE_NS: Threshold = Threshold {
-    name: "most_piece_ns",
+    name: "max_piece_ns",
     unit: Unit::Ns,
     value: 100_000.0,
     reason: "heuristic: if distributing pieces of 0.1 ms on average takes a tenth of that, the distribution itself is slow",
 };
 
 const MAX_GAP_NS: Threshold = Threshold {
-    name: "most_gap_ns",
+    name: "max_gap_ns",
     unit: Unit::Ns,
     value: 100_000.0,
     reason: "a longer gap is a wait, or another part of the program, and is not counted",
 };
 
 const MIN_BETWEEN: Threshold = Threshold {
-    name: "least_between",
+    name: "min_between",
     unit: Unit::Ratio,
     value: 0.1,
     reason: "share of the time in and between pieces; heuristic: less may be the cost of the marks themselves",

@@ -35,7 +35,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const MIN_SLOWER_SHARE: Threshold = Threshold {
-    name: "least_slower_share",
+    name: "min_slower_share",
     unit: Unit::Ratio,
     value: 0.1,
     reason: "of the thread's own part of the path: a thread that wakes while the faster cores are busy starts on a slower one and is moved at \

@@ -50,24 +50,24 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const MIN_PATH: Threshold = Threshold {
-    name: "least_path",
+    name: "min_path",
     unit: Unit::Ratio,
     value: 0.5,
     reason: "the thread's own share of the critical path, or of the time in marked frames: with less there is no single thread to prefer",
 };
 
 const MIN_FRAMES: Threshold = Threshold {
-    name: "least_frames",
+    name: "min_frames",
     unit: Unit::Count,
     value: 10.0,
-    reason: "marked stretches of the name: fewer are phases of a program",
+    reason: "number of marked stretches of the name: if there are fewer, they are phases of the program, not frames",
 };
 
 const MIN_WORKERS: Threshold = Threshold {
-    name: "least_workers",
+    name: "min_workers",
     unit: Unit::Count,
     value: 2.0,
-    reason: "threads in the pool for which it was queued: a single thread may be what the next step needs",
+    reason: "number of threads in the pool that the critical thread was queued behind: a single thread may do work that the critical thread needs next",
 };
 
 /// By how much the workers' nice value should be higher, and which part of the critical thread's weight that leaves them: 110 of

@@ -39,7 +39,7 @@ const NOMINAL_SHARE: Threshold = Threshold {
 };
 
 const MIN_BUSY: Threshold = Threshold {
-    name: "least_busy",
+    name: "min_busy",
     unit: Unit::Ratio,
     value: 0.8,
     reason: "of the analysed time, in which the thread ran: Linux governors aim at 0.8 (schedutil's headroom of 1.25), so a thread above it is \

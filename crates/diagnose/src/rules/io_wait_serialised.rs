@@ -32,14 +32,14 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const MIN_WAITING: Threshold = Threshold {
-    name: "least_waiting",
+    name: "min_waiting",
     unit: Unit::Ratio,
     value: 0.5,
     reason: "of the time in which the thread waits for the device or runs: with less, its own work counts as much",
 };
 
 const MIN_PER_SECOND: Threshold = Threshold {
-    name: "least_per_second",
+    name: "min_per_second",
     unit: Unit::PerSecond,
     value: 200.0,
     reason: "waits: with fewer, a wait takes milliseconds, as on a disk that is busy with other requests",

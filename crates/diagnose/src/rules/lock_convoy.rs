@@ -23,8 +23,8 @@ pub(super) const RULE: Rule = Rule {
                callchain confirms it (futex). At a barrier, the last thread wakes all others and has not waited itself, so barriers are not \
                reported. Threads that pass on a piece of work in a ring look the same. If they run at the same time at other times, only what ran \
                while others queued counts. A lock that is taken again by the thread that released it, before the woken thread has a CPU \
-               (glibc's and Rust's mutex), is recognised by threads that are woken in vain, one at a time, while their waker keeps \
-               running. Workers that wake each other for work that is already taken look the same, if only one of them runs most of the time. The \
+               (glibc's and Rust's mutex), is recognised by threads that are woken one at a time and find the lock taken, while \
+               their waker keeps running. Workers that wake each other for work that is already taken look the same, if only one of them runs most of the time. The \
                estimate assumes that the threads' running time could be spread over the CPUs; the lower bound is the switching only.",
         fix: "Hold the lock for a shorter time, or split it: one lock per part of the data, or per-thread results that are combined at the \
                end.",
@@ -51,28 +51,28 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const MIN_THREADS: Threshold = Threshold {
-    name: "least_threads",
+    name: "min_threads",
     unit: Unit::Count,
     value: 3.0,
     reason: "if two threads wait for each other, a lock cannot be distinguished from a request and its response",
 };
 
 const MIN_PER_SECOND: Threshold = Threshold {
-    name: "least_per_second",
+    name: "min_per_second",
     unit: Unit::PerSecond,
     value: 500.0,
-    reason: "waits of all of them together, while they run one at a time: with one in 2 ms or fewer, the lock is held for long, and the holder's work matters",
+    reason: "waits of all threads together, per second of running one at a time: with one wait in 2 ms or fewer, the lock is held for long, and the holder's work matters",
 };
 
 const MIN_QUEUE: Threshold = Threshold {
-    name: "least_queue",
+    name: "min_queue",
     unit: Unit::Ratio,
     value: 0.25,
     reason: "share of the waiting time in which the waker waited too: half of it if three threads take turns, more with more threads, none at a barrier",
 };
 
 const MAX_TOGETHER: Threshold = Threshold {
-    name: "most_together",
+    name: "max_together",
     unit: Unit::Ratio,
     value: 0.25,
     reason: "share of the waits that were ended together with others: almost none at a lock, except if a woken thread has no CPU \
@@ -80,28 +80,28 @@ const MAX_TOGETHER: Threshold = Threshold {
 };
 
 const MIN_WAITING: Threshold = Threshold {
-    name: "least_waiting",
+    name: "min_waiting",
     unit: Unit::Ratio,
     value: 1.0,
     reason: "waiting for each other relative to running one at a time: three threads that take turns wait for two turns and run for one",
 };
 
 const MIN_BUSY: Threshold = Threshold {
-    name: "least_busy",
+    name: "min_busy",
     unit: Unit::Ratio,
     value: 0.5,
     reason: "their running time in CPUs, over the whole time or while they queued: threads that are idle for longer wait for work, like those of a server",
 };
 
 const MAX_BUSY: Threshold = Threshold {
-    name: "most_busy",
+    name: "max_busy",
     unit: Unit::Ratio,
     value: 1.25,
-    reason: "the same: if more than one runs most of the time, the lock is not the limit",
+    reason: "their running time in CPUs, as for min_busy: if more than one of them runs most of the time, the lock is not the limit",
 };
 
 const MIN_HELD: Threshold = Threshold {
-    name: "least_held",
+    name: "min_held",
     unit: Unit::Ratio,
     value: 0.5,
     reason: "for a lock that is taken again immediately: share of the waiting time in which the waker ran, as a lock holder does; 0.97 in the \
@@ -109,25 +109,26 @@ const MIN_HELD: Threshold = Threshold {
 };
 
 const MIN_SHORT: Threshold = Threshold {
-    name: "least_short",
+    name: "min_short",
     unit: Unit::Ratio,
     value: 0.75,
-    reason: "for the same: share of the runs after a wakeup that are short, in vain; 0.96 in lock_convoy",
+    reason: "for a lock that is taken again immediately: share of the runs after a wakeup that are short, because the lock is taken; 0.96 in the pathology lock_convoy",
 };
 
 const SHORT_RUN_NS: Threshold = Threshold {
     name: "short_run_ns",
     unit: Unit::Ns,
     value: 16_000.0,
-    reason: "the maximum length of such runs, in the powers of two of run_lengths: to find the lock taken, spin and wait again took 4 to 8 µs in lock_convoy",
+    reason: "the maximum length of the short runs of min_short, in the powers of two of run_lengths: to find the lock taken, spin and wait again took 4 to 8 µs in the pathology lock_convoy",
 };
 
 const MIN_BY_OTHERS: Threshold = Threshold {
-    name: "least_by_others",
+    name: "min_by_others",
     unit: Unit::Ratio,
     value: 0.25,
-    reason: "for the same: share of the waits ended by other threads than the most frequent waker, which ran meanwhile; 0.45 to 0.59 in lock_convoy, \
-             where one thread keeps the lock until it no longer needs it and then the next does; zero if one thread hands out work",
+    reason: "for a lock that is taken again immediately: share of the waits that threads other than the most frequent waker ended, while \
+             they kept running; 0.45 to 0.59 in the pathology lock_convoy, where one thread keeps the lock until it no longer needs it \
+             and then the next does; zero if one thread hands out work",
 };
 
 /// All threads of a pool that waited for each other.
@@ -177,7 +178,7 @@ impl Queue {
         self.together as f64 <= ctx.threshold(&MAX_TOGETHER) * self.waits() as f64
     }
 
-    /// Whether the wakers kept running, and the woken threads ran in vain.
+    /// Whether the wakers kept running, and the woken threads found the lock taken.
     fn is_retaken(&self, ctx: &RuleContext<'_>) -> bool {
         let waits = self.waits() as f64;
         self.ran_meanwhile as f64 >= ctx.threshold(&MIN_HELD) * self.blocked() as f64

@@ -93,7 +93,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let others = lower.iter().filter(|claim| claim.name != names).count();
     let ran =
         if others == 0 { names.clone() } else { format!("{names} and {}", plural(others as u64, "other thread")) };
-    let what = format!("Run {names} at a lower priority than every other thread, or later");
+    let what = format!("Run {names} at a lower priority than every other thread, or after the others");
     Ok(RuleOutcome::Findings(vec![Finding {
         title: format!(
             "{} was ready for {} ms while lower-priority {ran} ran on its CPU",

@@ -30,10 +30,10 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const MAX_PER_SECOND: Threshold = Threshold {
-    name: "most_per_second",
+    name: "max_per_second",
     unit: Unit::PerSecond,
     value: 250.0,
-    reason: "of its running time: load balancing at a tick of 4 ms does not move a thread more often",
+    reason: "migrations per second of a thread's running time: load balancing at a tick of 4 ms does not move a thread more often",
 };
 
 const MOVE_NS: Threshold = Threshold {

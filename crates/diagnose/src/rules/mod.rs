@@ -59,15 +59,15 @@ const LEFT_RUNNABLE: [Column<ready_wait::Table, i64>; 5] = [
 
 /// Findings in which every thread loses less are not reported.
 pub(crate) const MIN_SHARE: Threshold = Threshold {
-    name: "least_share",
+    name: "min_share",
     unit: Unit::Ratio,
     value: 0.005,
-    reason: "half of what makes a finding medium: smaller losses are not reported",
+    reason: "half of severity.medium_share: losses of less than this share of the analysed time are not reported",
 };
 
 /// The minimum share of the critical path that makes a thread critical.
 const MIN_PATH_SHARE: Threshold = Threshold {
-    name: "least_path_share",
+    name: "min_path_share",
     unit: Unit::Ratio,
     value: 0.3,
     reason: "of the analysed time; heuristic: if no thread has a third of the path, none determines the end",

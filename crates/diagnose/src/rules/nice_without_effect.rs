@@ -40,31 +40,31 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const MIN_LEVELS: Threshold = Threshold {
-    name: "least_levels",
+    name: "min_levels",
     unit: Unit::Count,
     value: 3.0,
     reason: "three levels are a factor of 1.95: two to one instead of even, which time slices of some milliseconds do not hide",
 };
 
 const MIN_EXCESS: Threshold = Threshold {
-    name: "least_excess",
+    name: "min_excess",
     unit: Unit::Ratio,
     value: 0.15,
-    reason: "even shares instead of two to one are 0.17 too much",
+    reason: "share of the time above what the nice values give: even shares instead of two to one are 0.17 too much",
 };
 
 const MIN_SHARE: Threshold = Threshold {
-    name: "least_share",
+    name: "min_share",
     unit: Unit::Ratio,
     value: 0.02,
     reason: "with less there are too few time slices: of a second, 20 ms are about five slices of 4 ms",
 };
 
 const MIN_PREEMPTED: Threshold = Threshold {
-    name: "least_preempted",
+    name: "min_preempted",
     unit: Unit::Ratio,
     value: 0.8,
-    reason: "of its ready time, after a switch-out while runnable: with this much the thread is busy, not waking up",
+    reason: "share of a thread's ready time that follows a switch-out while runnable: with this much the thread is busy, not waking up",
 };
 
 /// The threads of one pool with one priority. Many are short-lived, so one alone has too little data.
@@ -194,7 +194,7 @@ fn finding(ctx: &RuleContext<'_>, set: &AllThreads, pairs: &[Unfair], evidence: 
     finding.recoverable_ns = finding.recoverable_ns.max(most / set.cpus);
     finding.severity = ctx.severity(finding.recoverable_ns);
     finding.title = format!(
-        "{other} got {} of the time for which it and {name} competed, but {} is due by their nice values: {} ms too much{why}",
+        "{other} got {} of the time for which it and {name} competed, but its share by nice values is {}: {} ms too much{why}",
         percent((worst.part * 1e6) as i64, 1_000_000),
         percent((worst.due * 1e6) as i64, 1_000_000),
         ms(finding.recoverable_ns)

@@ -33,7 +33,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const MIN_FOR_EACH_CPU: Threshold = Threshold {
-    name: "least_for_each_cpu",
+    name: "min_for_each_cpu",
     unit: Unit::Ratio,
     value: 2.0,
     reason: "threads of one pool that run or are ready, on average, per CPU: with two, each waits as long as it runs",

@@ -22,7 +22,7 @@ pub(super) const RULE: Rule = Rule {
                yield: both count, and the finding states how many. The cost of a preemption is assumed, without cold caches: the estimate is low for \
                programs that need their caches, and too high for others.",
         fix: "Run batch work as such (SCHED_BATCH preempts less), or keep the preempting threads on other CPUs.",
-        example: "A is preempted 2 000 times in a second of running: 2 000 times two switches are lost.",
+        example: "A is preempted 2 000 times in a second of running time, and each preemption costs the time of two switches.",
     },
     tables: &[&tables::SWITCH_CAUSES, &tables::READY_WAIT, &tables::CPUS],
     thresholds: &[&MAX_PER_SECOND, &SWITCH, &MIN_SHARE],
@@ -31,10 +31,10 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const MAX_PER_SECOND: Threshold = Threshold {
-    name: "most_per_second",
+    name: "max_per_second",
     unit: Unit::PerSecond,
     value: 1000.0,
-    reason: "of its running time: the kernel's shortest time slice is about a millisecond (base_slice is 0.7 ms times 1 + log2 of the CPUs)",
+    reason: "preemptions per second of a thread's running time: the kernel's shortest time slice is about a millisecond (base_slice is 0.7 ms times 1 + log2 of the CPUs)",
 };
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {

@@ -37,7 +37,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const MIN_PART: Threshold = Threshold {
-    name: "least_part",
+    name: "min_part",
     unit: Unit::Ratio,
     value: 0.01,
     reason: "of a thread's running time at a priority: with less, it was its parent's priority until the thread set its own",

@@ -31,7 +31,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const MIN_WAIT_NS: Threshold = Threshold {
-    name: "least_wait_ns",
+    name: "min_wait_ns",
     unit: Unit::Ns,
     value: 500_000.0,
     reason: "average per ready interval: below it, Linux does not migrate a thread (sched_migration_cost_ns), and wakeups cost a healthy server \
@@ -53,7 +53,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         ));
     }
     let (mut claims, mut evidence, mut upper, mut by_chance) = (Vec::new(), EvidenceRows::default(), 0, true);
-    let (least, least_wait) = (ctx.share_ns(&MIN_SHARE).max(1), ctx.threshold(&MIN_WAIT_NS));
+    let (least, min_wait) = (ctx.share_ns(&MIN_SHARE).max(1), ctx.threshold(&MIN_WAIT_NS));
     ctx.each_row(ready_wait::Table, |row| {
         let [thread, tid, free, not_recorded] = row.all([
             ready_wait::THREAD,
@@ -61,7 +61,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             ready_wait::FREE_SAME_TYPE_NS.or_zero(),
             ready_wait::PERMISSION_UNKNOWN_NS.or_zero(),
         ]);
-        if free >= least && free as f64 >= least_wait * row.get(ready_wait::READY_COUNT.or_zero()) as f64 {
+        if free >= least && free as f64 >= min_wait * row.get(ready_wait::READY_COUNT.or_zero()) as f64 {
             claims.push(ctx.claim(thread, tid, free.saturating_sub(not_recorded).max(0)));
             upper = free.max(upper);
             by_chance &=

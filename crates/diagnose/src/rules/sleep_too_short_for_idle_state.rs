@@ -43,7 +43,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const MIN_PER_SECOND: Threshold = Threshold {
-    name: "least_per_second",
+    name: "min_per_second",
     unit: Unit::PerSecond,
     value: 1000.0,
     reason: "sleeps of one thread: media programs use timers of a millisecond, which they need",

@@ -29,7 +29,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const MIN_GAP: Threshold = Threshold {
-    name: "least_gap",
+    name: "min_gap",
     unit: Unit::Count,
     value: 5.0,
     reason: "priority levels between the two: five nice values are a third of the weight (1024 to 335), so the difference is intended",

@@ -30,7 +30,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const MAX_PIECES: Threshold = Threshold {
-    name: "most_pieces",
+    name: "max_pieces",
     unit: Unit::Ratio,
     value: 1.0,
     reason: "pieces per thread: with more than one, the work was distributed dynamically, and chunks-too-large applies",

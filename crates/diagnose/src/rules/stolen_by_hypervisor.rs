@@ -13,13 +13,13 @@ pub(super) const RULE: Rule = Rule {
     id: "stolen-by-hypervisor",
     about: "the hypervisor ran something else while threads of this machine were on their CPUs",
     page: Page {
-        description: "Time that the host gave to others while a virtual CPU had something to run (steal in /proc/stat), and for which threads \
+        description: "Time that the host gave to others while a virtual CPU had something to run (steal in /proc/stat), and the threads that \
                 were on a CPU without being charged for it.",
-        rationale: "It is not the program's fault: a run with more stolen time is slower, and two runs cannot be compared before it is \
-                  subtracted. If time is stolen from a thread that holds a lock, all waiting threads are delayed.",
+        rationale: "Stolen time is not the program's fault: a run with more of it is slower, and two runs can be compared only after stolen \
+                  time is subtracted. If time is stolen from a thread that holds a lock, all waiting threads are delayed.",
         certainty: "The host reports how much it stole on each CPU. The affected threads are estimated from running time that the kernel did not charge, \
-               which includes interrupts. It cannot be fixed in the program, so the severity is low and the finding comes last; a note at the top \
-               mentions it, as it affects all times.",
+               which includes interrupts. Stolen time cannot be fixed in the program, so the severity is low and the finding comes last. A note \
+               at the top mentions stolen time, as it affects all times.",
         fix: "Use dedicated CPUs, or measure at another time.",
         example: "Of 1000 ms, 80 ms were stolen on CPU 0, and a thread that ran there all the time was charged for 910 ms.",
     },
@@ -30,10 +30,10 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const MIN_SHARE: Threshold = Threshold {
-    name: "least_share",
+    name: "min_share",
     unit: Unit::Ratio,
     value: 0.005,
-    reason: "of a CPU's time: half of what makes a finding medium",
+    reason: "half of severity.medium_share: if every CPU lost less than this share of its time, nothing is reported",
 };
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {

@@ -27,14 +27,14 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const MIN_DIFFERENCE: Threshold = Threshold {
-    name: "least_difference",
+    name: "min_difference",
     unit: Unit::Ratio,
     value: 0.2,
     reason: "heuristic: most of the largest possible difference (0.27, with half of the CPUs busy)",
 };
 
 const MIN_KNOWN: Threshold = Threshold {
-    name: "least_known",
+    name: "min_known",
     unit: Unit::Ratio,
     value: 0.9,
     reason: "heuristic: the share of core time for which the state of all siblings must be known",

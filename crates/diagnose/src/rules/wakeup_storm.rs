@@ -42,7 +42,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const MIN_PER_SECOND: Threshold = Threshold {
-    name: "least_per_second",
+    name: "min_per_second",
     unit: Unit::PerSecond,
     value: 5000.0,
     reason: "of all threads of the pool: 4 % of a CPU at the assumed cost; servers with some thousand requests per second are fine",
@@ -56,7 +56,7 @@ const SHORT_RUN_NS: Threshold = Threshold {
 };
 
 const MIN_SHORT: Threshold = Threshold {
-    name: "least_short",
+    name: "min_short",
     unit: Unit::Ratio,
     value: 0.75,
     reason: "share of the runs after a wakeup that are this short: with less, the wakeups bring work",

@@ -33,14 +33,14 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const MIN_REGIONS: Threshold = Threshold {
-    name: "least_regions",
+    name: "min_regions",
     unit: Unit::Count,
     value: 3.0,
     reason: "for each number of threads: the average of fewer is not reliable",
 };
 
 const MIN_SLOWER: Threshold = Threshold {
-    name: "least_slower",
+    name: "min_slower",
     unit: Unit::Ratio,
     value: 1.05,
     reason: "average time relative to that with fewer threads; heuristic: runs differ by a few percent anyway",

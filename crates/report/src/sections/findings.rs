@@ -80,8 +80,8 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     }
     if !findings.shown.is_empty() {
         page.paragraph(&format!(
-            "Sorted by potential time saved; environment issues come last. `corewise diagnose {path}` shows \
-             details, `corewise explain RULE` describes a rule."
+            "Sorted by potential time saved; findings about the conditions of the run come last. `corewise diagnose {path}` \
+             shows details, `corewise explain RULE` describes a rule."
         ));
     }
     diagnosis.caveats().for_each(|caveat| page.paragraph(&format!("Note: {caveat}.")));
