@@ -36,6 +36,13 @@ fn tolerance(period: i64) -> i64 {
     (period / 20).max(60_000)
 }
 
+/// A wakeup, and how long the wait was that it ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Woken {
+    pub(crate) at: Ns,
+    pub(crate) slept: Ns,
+}
+
 /// The periods that passed until a wakeup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Next {
@@ -51,7 +58,7 @@ pub(crate) struct Grid {
     pub(crate) period: i64,
     pub(crate) due: Ns,
     /// The last wakeup on the grid.
-    woken: Ns,
+    woken: Woken,
     /// A bit for each watched wakeup that was late; the last one is the lowest.
     late: u32,
     watched: u32,
@@ -59,16 +66,16 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    fn at(woken: Ns, period: i64) -> Self {
-        Self { period, due: woken, woken, late: 0, watched: 1, ignored: 0 }
+    fn at(woken: Woken, period: i64) -> Self {
+        Self { period, due: woken.at, woken, late: 0, watched: 1, ignored: 0 }
     }
 
     /// Finds the grid of these wakeups, in order of time: the one with the most wakeups on time. It begins at the first of them.
-    pub(crate) fn find(wakeups: &[Ns]) -> Option<Self> {
+    pub(crate) fn find(wakeups: &[Woken]) -> Option<Self> {
         let mut best: Option<(usize, Self)> = None;
         for (first, begin) in wakeups.iter().enumerate().take(OTHERS) {
             for second in wakeups.iter().skip(first + 1).take(OTHERS) {
-                let period = (*second - *begin).0;
+                let period = (second.at - begin.at).0;
                 if !(MIN_PERIOD..=MAX_PERIOD).contains(&period) {
                     continue;
                 }
@@ -76,7 +83,7 @@ impl Grid {
                 for woken in &wakeups[first + 1..] {
                     on_time += usize::from(grid.woken_at(*woken).is_some() && grid.late & 1 == 0);
                 }
-                let periods = (grid.due - *begin).0 / grid.period.max(1);
+                let periods = (grid.due - begin.at).0 / grid.period.max(1);
                 let is_dense = on_time as i64 * 5 >= periods * 4;
                 if on_time >= MIN_ON_TIME && is_dense && !grid.is_lost() && best.is_none_or(|(most, _)| on_time > most) {
                     best = Some((on_time, Self::at(*begin, grid.period)));
@@ -87,32 +94,34 @@ impl Grid {
     }
 
     /// Takes the next wakeup. Returns `None` if it belongs to the work of the current period.
-    pub(crate) fn woken_at(&mut self, at: Ns) -> Option<Next> {
-        let since = (at - self.due).0;
+    pub(crate) fn woken_at(&mut self, woken: Woken) -> Option<Next> {
+        let since = (woken.at - self.due).0;
         let periods = (since + self.period / 2) / self.period;
         let expected = self.due + Ns(periods * self.period);
-        let (off, tolerance) = ((at - expected).0, tolerance(self.period));
-        if periods < 1 || off < -tolerance {
+        let (off, tolerance) = ((woken.at - expected).0, tolerance(self.period));
+        let is_on_time = off.abs() <= tolerance;
+        // A thread that sleeps for a fixed time after its work has a new grid after each delay.
+        let step = (woken.at - self.woken.at).0;
+        let is_one_later = (step - periods * self.period).abs() <= tolerance;
+        let slept_as_before = (woken.slept - self.woken.slept).0.abs() <= tolerance;
+        let is_one_later = is_one_later && off > 0;
+        let shifts = !is_on_time && (is_one_later || slept_as_before);
+        if periods < 1 || off < -tolerance && !shifts {
             self.ignored += 1;
             return None;
         }
-        // A thread that sleeps for a fixed time after its work has a new grid after each delay.
-        let step = (at - self.woken).0;
-        let shifts = off > tolerance && (step - periods * self.period).abs() <= tolerance;
-        let is_late = off > tolerance && !shifts;
         self.due = match off {
+            _ if shifts => woken.at,
+            _ if !is_on_time => expected,
             // Timers never end early, so the grid is earlier.
-            ..=0 => at,
-            _ if shifts => at,
-            _ if is_late => expected,
+            ..=0 => woken.at,
             _ => expected + Ns(off / 8),
         };
-        if !is_late {
-            let longer = if shifts { step / periods - self.period } else { off / periods };
-            self.period = (self.period + longer / 8).clamp(MIN_PERIOD, MAX_PERIOD);
+        if is_on_time {
+            self.period = (self.period + off / periods / 8).clamp(MIN_PERIOD, MAX_PERIOD);
         }
-        self.woken = at;
-        self.late = self.late << 1 | u32::from(is_late);
+        self.woken = woken;
+        self.late = self.late << 1 | u32::from(!is_on_time && !is_one_later);
         self.watched = WATCHED.min(self.watched + 1);
         self.ignored = 0;
         Some(Next { periods, due: self.due })
@@ -136,7 +145,7 @@ impl Grid {
 /// The wakeups of a thread until its period is found.
 #[derive(Clone, Debug)]
 pub(crate) struct Wakeups<T> {
-    kept: Vec<(Ns, T)>,
+    kept: Vec<(Woken, T)>,
     since_tried: usize,
 }
 
@@ -148,21 +157,21 @@ impl<T> Default for Wakeups<T> {
 
 impl<T> Wakeups<T> {
     /// Adds a wakeup. Returns the grid, if there is one now, and the wakeups since its begin.
-    pub(crate) fn push(&mut self, at: Ns, of: T) -> Option<(Grid, Vec<(Ns, T)>)> {
+    pub(crate) fn push(&mut self, woken: Woken, of: T) -> Option<(Grid, Vec<(Woken, T)>)> {
         if self.kept.len() == KEPT {
             // Several at once, so that they move rarely.
             self.kept.drain(..MIN_ON_TIME / 2);
         }
-        self.kept.push((at, of));
+        self.kept.push((woken, of));
         self.since_tried += 1;
         if self.kept.len() < MIN_ON_TIME || self.since_tried < MIN_ON_TIME / 2 {
             return None;
         }
         self.since_tried = 0;
-        let times: Vec<Ns> = self.kept.iter().map(|(at, _)| *at).collect();
-        let grid = Grid::find(&times)?;
+        let wakeups: Vec<Woken> = self.kept.iter().map(|(woken, _)| *woken).collect();
+        let grid = Grid::find(&wakeups)?;
         let mut kept = std::mem::take(&mut self.kept);
-        kept.retain(|(at, _)| *at >= grid.due);
+        kept.retain(|(woken, _)| woken.at >= grid.due);
         Some((grid, kept))
     }
 }
@@ -171,59 +180,69 @@ impl<T> Wakeups<T> {
 mod tests {
     use super::*;
 
-    fn at(us: &[i64]) -> Vec<Ns> {
-        us.iter().map(|us| Ns(us * 1000)).collect()
+    /// Wakeups at these times, us, after waits of these lengths.
+    fn woken(us: &[(i64, i64)]) -> Vec<Woken> {
+        us.iter().map(|(at, slept)| Woken { at: Ns(at * 1000), slept: Ns(slept * 1000) }).collect()
     }
 
-    /// The periods and due times of the wakeups after those from which the grid is found.
-    fn followed(found: &[Ns], then: &[i64]) -> Vec<Option<(i64, i64)>> {
+    /// Eight wakeups, 10 ms apart, after waits of 8 ms.
+    fn steady() -> Vec<Woken> {
+        woken(&[0, 10, 20, 30, 40, 50, 60, 70].map(|ms| (1000 * ms, 8000)))
+    }
+
+    /// The grid of these wakeups, after the last of them.
+    fn after(found: &[Woken]) -> Grid {
         let mut grid = Grid::find(found).expect("a grid");
-        found.iter().filter(|at| **at > grid.due).copied().collect::<Vec<_>>().into_iter().for_each(|at| {
-            grid.woken_at(at);
+        let begin = grid.due;
+        found.iter().filter(|woken| woken.at > begin).for_each(|woken| {
+            grid.woken_at(*woken);
         });
-        then.iter().map(|us| grid.woken_at(Ns(us * 1000)).map(|next| (next.periods, next.due.0 / 1000))).collect()
+        grid
+    }
+
+    /// The periods and the due time, us, of each of the wakeups that follow.
+    fn followed(found: &[Woken], then: &[(i64, i64)]) -> Vec<Option<(i64, i64)>> {
+        let mut grid = after(found);
+        let next = |woken| grid.woken_at(woken).map(|next| (next.periods, next.due.0 / 1000));
+        woken(then).into_iter().map(next).collect()
     }
 
     #[test]
     fn wakeups_at_a_steady_distance_are_a_grid() {
-        let steady: Vec<i64> = (0..8).map(|n| 500 + 1000 * n).collect();
-        assert_eq!(Grid::find(&at(&steady)).map(|g| (g.period, g.due)), Some((1_000_000, Ns(500_000))));
-        assert_eq!(Grid::find(&at(&steady[1..])), None, "seven are too few");
-        let growing: Vec<i64> = (0..24).map(|n| 1000 * n + 100 * n * n).collect();
-        assert_eq!(Grid::find(&at(&growing)), None);
+        assert_eq!(Grid::find(&steady()).map(|g| (g.period, g.due)), Some((10_000_000, Ns(0))));
+        assert_eq!(Grid::find(&steady()[1..]), None, "seven are too few");
+        let growing: Vec<_> = (0..24).map(|n| (1000 * n + 100 * n * n, 1)).collect();
+        assert_eq!(Grid::find(&woken(&growing)), None);
     }
 
     #[test]
     fn wakeups_within_the_work_do_not_hide_the_period() {
-        let with_reads: Vec<i64> = (0..8).flat_map(|n| [10_000 * n, 10_000 * n + 1700 + 300 * (n % 3)]).collect();
-        let found = Grid::find(&at(&with_reads)).expect("a grid");
-        assert_eq!((found.period, found.due), (10_000_000, Ns(0)));
-        assert_eq!(followed(&at(&with_reads), &[80_000, 82_300, 90_000]), [Some((1, 80_000)), None, Some((1, 90_000))]);
+        let reads: Vec<_> = (0..8).flat_map(|n| [(10_000 * n, 7000), (10_000 * n + 1700 + 300 * (n % 3), 500)]).collect();
+        let grid = Grid::find(&woken(&reads)).expect("a grid");
+        assert_eq!((grid.period, grid.due), (10_000_000, Ns(0)));
+        let then = [(80_000, 7000), (82_300, 500), (87_000, 1000), (90_000, 2000)];
+        assert_eq!(followed(&woken(&reads), &then), [Some((1, 80_000)), None, None, Some((1, 90_000))]);
     }
 
     #[test]
     fn late_wakeups_keep_the_grid_and_skipped_ones_count() {
-        let steady: Vec<i64> = (0..8).map(|n| 10_000 * n).collect();
-        assert_eq!(
-            followed(&at(&steady), &[83_000, 90_000, 120_000, 130_000]),
-            [Some((1, 80_000)), Some((1, 90_000)), Some((3, 120_000)), Some((1, 130_000))]
-        );
+        let then = [(83_000, 11_000), (90_000, 5000), (120_000, 7000), (130_000, 8000)];
+        let expected = [(1, 80_000), (1, 90_000), (3, 120_000), (1, 130_000)];
+        assert_eq!(followed(&steady(), &then), expected.map(Some));
     }
 
     #[test]
     fn a_thread_that_sleeps_after_its_work_shifts_the_grid() {
-        let steady: Vec<i64> = (0..8).map(|n| 10_000 * n).collect();
-        assert_eq!(
-            followed(&at(&steady), &[83_000, 93_000, 103_000]),
-            [Some((1, 80_000)), Some((1, 93_000)), Some((1, 103_000))]
-        );
+        let then = [(83_000, 8000), (99_000, 8000), (109_000, 8000)];
+        assert_eq!(followed(&steady(), &then), [(1, 83_000), (2, 99_000), (1, 109_000)].map(Some));
+        let later = [(83_000, 11_000), (93_000, 9000)];
+        assert_eq!(followed(&steady(), &later), [(1, 80_000), (1, 93_000)].map(Some), "10 ms later again");
     }
 
     #[test]
     fn a_grid_is_lost_with_its_rhythm() {
-        let steady: Vec<i64> = (0..8).map(|n| 10_000 * n).collect();
-        let mut grid = Grid::find(&at(&steady)).expect("a grid");
-        for late in at(&[83_000, 94_200, 102_000, 114_000]) {
+        let mut grid = after(&steady());
+        for late in woken(&[(83_000, 1000), (94_200, 2000), (102_000, 3000), (114_000, 4000)]) {
             assert!(!grid.is_lost(), "before {late:?}");
             grid.woken_at(late);
         }

@@ -1,7 +1,7 @@
 //! The periods of threads that a timer wakes at a steady distance.
 
 use crate::by_thread::ByThread;
-use crate::period_grid::{Grid, Wakeups};
+use crate::period_grid::{Grid, Wakeups, Woken};
 use crate::{Analysis, Begins, Context, World};
 use model::{Ns, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
 
@@ -72,16 +72,17 @@ impl Thread {
 
 impl Periods {
     fn woken(&mut self, thread: ThreadKey, tid: Tid, wakeup: Wakeup) {
+        let woken = Woken { at: wakeup.at, slept: wakeup.at - wakeup.waited_since };
         let of = self.threads.of(thread);
         let Some((grid, last)) = &mut of.current else {
-            let Some((grid, kept)) = of.wakeups.push(wakeup.at, wakeup) else { return };
+            let Some((grid, kept)) = of.wakeups.push(woken, wakeup) else { return };
             let mut kept = kept.into_iter().map(|(_, wakeup)| wakeup);
             of.current = kept.next().map(|first| (grid, first));
             kept.for_each(|wakeup| self.woken(thread, tid, wakeup));
             return;
         };
         let due = grid.due;
-        if let Some(next) = grid.woken_at(wakeup.at) {
+        if let Some(next) = grid.woken_at(woken) {
             let length = grid.period;
             let done = wakeup.waited_since;
             let missed = ((done - due).0 / length).clamp(0, next.periods);
