@@ -1,7 +1,9 @@
-//! Checks that all linked code may be distributed under this project's licence.
+//! Checks that all linked code may be distributed under this project's licence, and that the recordings of other projects
+//! are distributed with their copyright lines and licences.
 
 use crate::Found;
 use crate::repo::{Repo, list, text};
+use std::collections::BTreeSet;
 
 /// Permissive licences. A dependency with a choice that includes one of these is used under it.
 const ALLOWED: &[&str] = &[
@@ -29,6 +31,12 @@ const OF_TESTS: &[(&str, &str)] = &[("node_modules/axe-core", "MPL-2.0")];
 /// The lock file of the viewer's packages.
 const LOCK: &str = "viewer/package-lock.json";
 
+/// The list of the recordings of other projects.
+const RECORDINGS: &str = "testdata/traces/INDEX.md";
+
+/// The folder of their notices: a file for each project.
+const NOTICES: &str = "testdata/traces/LICENSES";
+
 pub fn check(repo: &Repo) -> Result<Found, String> {
     let mut wrong = Vec::new();
     let mut looked_at = 0;
@@ -49,7 +57,35 @@ pub fn check(repo: &Repo) -> Result<Found, String> {
             wrong.push(format!("{LOCK}: {name}: {}", if licence.is_empty() { "no licence" } else { licence }));
         }
     }
-    Ok(Found::of(wrong, format!("{looked_at} packages, all permissive")))
+    let index = repo.read(RECORDINGS)?;
+    let projects = repositories(&index);
+    for url in &projects {
+        let path = format!("{NOTICES}/{}.txt", url.rsplit('/').next().unwrap_or(url));
+        if !has_notice(&repo.read(&path).unwrap_or_default(), url) {
+            wrong.push(format!(
+                "{RECORDINGS}: {url}: {path} must name the repository, the licence and the copyright line"
+            ));
+        }
+    }
+    let projects = projects.len();
+    Ok(Found::of(
+        wrong,
+        format!("{looked_at} packages, all permissive; {projects} projects' recordings, all with a notice"),
+    ))
+}
+
+/// Returns the repositories in the second column of the table.
+fn repositories(index: &str) -> BTreeSet<&str> {
+    let rows = index.lines().filter(|line| line.starts_with("| ")).skip(2); // the titles and the line below them
+    rows.map(|row| row.split('|').nth(2).unwrap_or_default().trim()).collect()
+}
+
+/// Returns whether a notice names the repository, its licence and a copyright line (or says that none was found).
+fn has_notice(notice: &str, repository: &str) -> bool {
+    let begins = |words: &[&str]| notice.lines().any(|line| words.iter().any(|word| line.starts_with(word)));
+    notice.lines().any(|line| line.strip_prefix("Repository: ") == Some(repository))
+        && begins(&["SPDX-License-Identifier: "])
+        && begins(&["Copyright", "©", "copyright line not found here"])
 }
 
 /// Returns whether allowed licences alone satisfy an SPDX expression.
@@ -113,5 +149,25 @@ mod tests {
         for bad in ["", "GPL-2.0-only", "MIT AND GPL-2.0-only", "(MIT OR Apache-2.0) AND MPL-2.0", "MIT OR", "(MIT"] {
             assert!(!permissive(bad), "{bad}");
         }
+    }
+
+    #[test]
+    fn notices() {
+        let index = "# Recordings\n\n| file | repository | licence |\n| --- | --- | --- |\n\
+            | a | https://x/one | MIT |\n| b | https://x/one | MIT |\n| c | https://x/two | BSD |\n";
+        assert_eq!(repositories(index).into_iter().collect::<Vec<_>>(), ["https://x/one", "https://x/two"]);
+        let notice =
+            "Repository: https://x/one\nSPDX-License-Identifier: MIT\n\nCopyright (c) 2020 Somebody\n\nPermission …\n";
+        assert!(has_notice(notice, "https://x/one"));
+        assert!(has_notice(
+            &notice.replace("Copyright (c) 2020 Somebody", "copyright line not found here"),
+            "https://x/one"
+        ));
+        assert!(!has_notice(notice, "https://x/on"));
+        for left_out in ["SPDX", "Copyright"] {
+            let lines = notice.lines().filter(|line| !line.starts_with(left_out));
+            assert!(!has_notice(&lines.collect::<Vec<_>>().join("\n"), "https://x/one"), "{left_out}");
+        }
+        assert!(!has_notice("", "https://x/two"));
     }
 }
