@@ -75,7 +75,7 @@ export interface WakeChain {
   readonly ready_ns: number;
 }
 
-/** Every state stretch of every thread, in order of start. The stretches of a thread instance tile its time. */
+/** Every state stretch of every thread, in order of start. The stretches of a thread instance tile its lifetime. */
 export interface ThreadState {
   /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */
   readonly thread: number;
