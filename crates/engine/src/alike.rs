@@ -2,6 +2,14 @@
 
 /// Ends a sentence: with `, did you mean X?` if one of the names is like the given one (it contains it, or differs in few letters), otherwise
 /// with a full stop.
+///
+/// ```
+/// use engine::did_you_mean;
+///
+/// let tables = ["threads", "waits", "wakers"];
+/// assert_eq!(format!("no table thraeds{}", did_you_mean("thraeds", tables)), "no table thraeds, did you mean threads?");
+/// assert_eq!(format!("no table zz{}", did_you_mean("zz", tables)), "no table zz.");
+/// ```
 #[must_use]
 pub fn did_you_mean<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     /// As in clap and rustc: below this, two names have little in common.

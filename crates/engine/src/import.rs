@@ -32,6 +32,23 @@ pub enum Target<'a> {
 /// Reads a source into a trace folder: its events, stretches and tables. Inferred stretches are stored separately, so that the trace
 /// can be read with and without them.
 ///
+/// ```
+/// use engine::{PassOptions, Session, Target, import, open_source};
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../import/fixtures/ftrace_text/trace.txt");
+/// # let path = std::path::Path::new(path);
+/// # let temporary = tempfile::tempdir().map_err(engine::EngineError::temporary)?;
+/// # let folder = temporary.path().join("trace");
+/// let source = open_source(path)?;
+/// let accounted = import(source.as_ref(), Target::New(&folder), &PassOptions::default(), &mut |_| {})?;
+/// let session = Session::open(&folder, PassOptions::default())?;
+/// assert!(session.is_folder());
+/// assert_eq!(session.summary().events, accounted.totals.events);
+/// // An existing folder is never overwritten.
+/// assert!(import(source.as_ref(), Target::New(&folder), &PassOptions::default(), &mut |_| {}).is_err());
+/// # Ok::<(), engine::EngineError>(())
+/// ```
+///
 /// # Errors
 /// The source cannot be opened, or the folder cannot be written.
 pub fn import(

@@ -10,6 +10,21 @@ use model::{Batch, InferredStretch, Ns, Span};
 impl Session {
     /// Limits the trace to a part: its sums, the tables of its stretches, its frames.
     ///
+    /// ```
+    /// use engine::{PassOptions, Session};
+    /// use model::{Ns, Span};
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../import/fixtures/ftrace_text/trace.txt");
+    /// # let path = std::path::Path::new(path);
+    /// let session = Session::open(path, PassOptions::default())?.limited_to(Span::new(Ns(0), Ns(1_000_000)))?;
+    /// assert_eq!(session.summary().span_ns, 1_000_000);
+    /// assert!(session.summary().events <= session.full_summary().events);
+    /// // A part must overlap the recording.
+    /// let end = Ns(session.full_summary().span_ns);
+    /// assert!(session.limited_to(Span::new(end, Ns::MAX)).is_err());
+    /// # Ok::<(), engine::EngineError>(())
+    /// ```
+    ///
     /// # Errors
     /// The trace cannot be read, or the part lies outside of it.
     pub fn limited_to(mut self, span: Span) -> Result<Self, EngineError> {

@@ -202,6 +202,21 @@ impl Session {
 
     /// Passes on all events in merged order, with times from the start of the recording. A file is read again for this.
     ///
+    /// ```
+    /// use model::EventKind;
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../import/fixtures/ftrace_text/trace.txt");
+    /// # let path = std::path::Path::new(path);
+    /// let session = engine::Session::open(path, engine::PassOptions::default())?;
+    /// let mut switches = 0;
+    /// session.events(&mut |events, _names| {
+    ///     switches += events.iter().filter(|e| matches!(e.what, EventKind::Switch(_))).count() as u64;
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(switches, session.summary().switches);
+    /// # Ok::<(), engine::EngineError>(())
+    /// ```
+    ///
     /// # Errors
     /// The trace cannot be read, its folder has no events, or `each` failed.
     pub fn events(&self, each: EventCallback<'_>) -> Result<(), EngineError> {

@@ -30,6 +30,18 @@ pub struct AnomalyRow {
 }
 
 /// Counts and sums of a recording. Times in ns.
+///
+/// ```
+/// use engine::{PassOptions, Session};
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../import/fixtures/ftrace_text/trace.txt");
+/// # let path = std::path::Path::new(path);
+/// let session = Session::open(path, PassOptions::default())?;
+/// let summary = session.summary();
+/// assert!(summary.laws_hold() && !summary.is_of_frames());
+/// assert_eq!(summary.cpu_time_ns(), summary.span_ns * summary.cpus as i64);
+/// # Ok::<(), engine::EngineError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
     /// Length of the recording.

@@ -4,6 +4,13 @@
 macro_rules! capabilities {
     ($($(#[$doc:meta])* $capability:ident => $name:literal,)*) => {
         /// Something that recordings of a format may provide.
+        ///
+        /// ```
+        /// use ingest::Capability;
+        ///
+        /// assert_eq!(Capability::IdealCpu.name(), "ideal CPU");
+        /// assert_eq!(Capability::ALL.first(), Some(&Capability::Switches));
+        /// ```
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Capability {
             $($(#[$doc])* $capability,)*
@@ -73,6 +80,18 @@ pub enum Availability {
 }
 
 /// What recordings of a format provide, for the list of formats.
+///
+/// ```
+/// use ingest::{Availability, Capability, Offer};
+///
+/// let offer = Offer {
+///     made_by: "perf sched script",
+///     provides: &[(Capability::Switches, Availability::Yes), (Capability::Stacks, Availability::If("with `-g`"))],
+///     cannot: &["Idle states are not recorded."],
+/// };
+/// assert_eq!(offer.of(Capability::Stacks), Some(Availability::If("with `-g`")));
+/// assert_eq!(offer.of(Capability::Idle), None);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Offer {
     /// Which programs write the format, and how, in one line.

@@ -5,6 +5,13 @@ use model::{Batch, MaybeNs};
 use std::io::{Read, Seek};
 
 /// Whether the first bytes of a file match a format.
+///
+/// ```
+/// use ingest::Sniff;
+///
+/// // Of several formats, the one that is sure is preferred.
+/// assert_eq!([Sniff::Maybe, Sniff::Yes, Sniff::No].into_iter().max(), Some(Sniff::Yes));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Sniff {
     /// They do not.
@@ -31,6 +38,20 @@ pub trait Folder {
 }
 
 /// The input of an importer.
+///
+/// ```
+/// use ingest::Input;
+/// use std::io::{Cursor, Read};
+///
+/// let (mut from, mut text) = (Input::File(Box::new(Cursor::new("# tracer: nop"))), String::new());
+/// match &mut from {
+///     Input::File(file) => file.read_to_string(&mut text)?,
+///     Input::Pipe(pipe) => pipe.read_to_string(&mut text)?,
+///     Input::Folder(_) => 0,
+/// };
+/// assert_eq!(text, "# tracer: nop");
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub enum Input<'a> {
     /// A file.
     File(Box<dyn ReadSeek + Send + 'a>),
@@ -41,6 +62,16 @@ pub enum Input<'a> {
 }
 
 /// An error that ends the reading of a source.
+///
+/// ```
+/// use ingest::{Fatal, Fault};
+///
+/// let cut_off = Fatal::new("record cut off by the end of the file", 42);
+/// assert_eq!(cut_off.to_string(), "record cut off by the end of the file at byte 42");
+/// // The file did not cause this, so the message has no place in it.
+/// let full = Fatal::in_reader("the disk is full");
+/// assert_eq!((full.to_string().as_str(), full.fault), ("the disk is full", Fault::Reader));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}{}", place(self))]
 pub struct Fatal {

@@ -33,6 +33,15 @@ pub struct RecordingOverhead {
 }
 
 /// The metadata of a source, which is available before its first event.
+///
+/// ```
+/// use ingest::Facts;
+///
+/// let facts = Facts { clock: "CLOCK_MONOTONIC".to_owned(), has_waking: Some(true), ..Facts::default() };
+/// // What a source does not say is unknown; the first events decide.
+/// assert_eq!((facts.has_waking, facts.has_wakeup), (Some(true), None));
+/// assert!(!facts.whole_machine, "unless the source says so, switches of a CPU are no chain");
+/// ```
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Facts {
     /// The importer's id.

@@ -13,6 +13,19 @@ pub enum Anomaly {
 }
 
 /// Records anomalies.
+///
+/// ```
+/// use ingest::{Anomaly, Ledger};
+///
+/// struct Lost(u64);
+/// impl Ledger for Lost {
+///     fn anomaly(&mut self, _: &'static str, _: u64, what: Anomaly) { self.0 += u64::from(what == Anomaly::Lost); }
+/// }
+/// let mut lost = Lost(0);
+/// lost.anomaly("record cut off by the end of the file", 42, Anomaly::Lost);
+/// lost.anomaly("unknown kind of record", 7, Anomaly::Warning);
+/// assert_eq!(lost.0, 1);
+/// ```
 pub trait Ledger {
     /// Records an anomaly. `code` is a short sentence without numbers ("record cut off by the end of the file"), `offset` a byte
     /// offset.
@@ -31,6 +44,17 @@ pub struct AnomalyCount {
 }
 
 /// The ledger of ingest, with one entry per kind of anomaly.
+///
+/// ```
+/// use ingest::{Anomalies, Anomaly, Ledger};
+///
+/// let mut anomalies = Anomalies::default();
+/// for offset in [40, 80] {
+///     anomalies.anomaly("unknown kind of record", offset, Anomaly::Warning);
+/// }
+/// let entry = anomalies.0["unknown kind of record"];
+/// assert_eq!((entry.count, entry.first_offset), (2, 40));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Anomalies(pub BTreeMap<&'static str, AnomalyCount>);
 

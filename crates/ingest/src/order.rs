@@ -46,6 +46,28 @@ impl Default for Limits {
 }
 
 /// The events of a source in their final order, time 0 at the begin of the recording.
+///
+/// ```
+/// # use ingest::{Fatal, Ledger, Reach, Stream};
+/// use ingest::{Facts, Limits, Opened, Ordered};
+/// use model::{Batch, CpuId, Event, EventKind, Ns, Tid};
+///
+/// # struct Buffer(Event);
+/// # impl Stream for Buffer {
+/// #     fn next(&mut self, out: &mut Batch, _: &mut dyn Ledger) -> Result<Reach, Fatal> {
+/// #         out.events.push(self.0);
+/// #         Ok(Reach::End)
+/// #     }
+/// # }
+/// // Each stream has one event.
+/// let event = |at, cpu| Event { at, offset: 0, cpu, current: Tid::UNKNOWN, what: EventKind::Sample };
+/// let (a, b) = (Buffer(event(Ns(109), CpuId(0))), Buffer(event(Ns(107), CpuId(1))));
+/// let opened = Opened { facts: Facts::default(), streams: vec![Box::new(a), Box::new(b)] };
+/// let (mut ordered, mut batch) = (Ordered::new(opened, false, Limits::default()), Batch::default());
+/// assert!(ordered.next(&mut batch));
+/// assert_eq!(ordered.origin(), Some(Ns(107)));
+/// assert_eq!(batch.events.iter().map(|e| (e.at, e.cpu)).collect::<Vec<_>>(), [(Ns(0), CpuId(1)), (Ns(2), CpuId(0))]);
+/// ```
 pub struct Ordered<'a> {
     streams: Vec<Source<'a>>,
     queues: Vec<Queue>,

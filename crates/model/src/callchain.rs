@@ -13,6 +13,15 @@ impl StackId {
 }
 
 /// A frame of a callchain. Unknown names are [`NameId::NONE`].
+///
+/// ```
+/// use model::StackFrame;
+///
+/// assert!(StackFrame::at(0xffff_ffff_8100_0000).in_kernel());
+/// assert!(!StackFrame::at(0x40_1000).in_kernel());
+/// // Not an address, but a marker: the next frames are in the program.
+/// assert!(!StackFrame::at(StackFrame::CONTEXT_USER).in_kernel());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct StackFrame {
     /// The address in memory: for the innermost frame the next instruction, for its callers the return address. Values from
@@ -57,6 +66,17 @@ impl StackFrame {
 }
 
 /// Callchains and the names that they use.
+///
+/// ```
+/// use model::{Batch, NameId, StackFrame, StackId, Stacks};
+///
+/// let frame = StackFrame { function: NameId(1), ..StackFrame::at(0x40_1000) };
+/// let mut all = Stacks::default();
+/// all.add(&Batch { names: vec!["main".into()], stacks: vec![[frame].into()], ..Batch::default() });
+/// let chain = all.chain(StackId(1)).expect("the first callchain");
+/// assert_eq!(all.name(chain[0].function), Some("main"));
+/// assert_eq!(all.chain(StackId::NONE), None);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
     /// The callchains, innermost frame first; the first one is [`StackId`] 1.

@@ -52,6 +52,15 @@ cells! {
 }
 
 /// A column of a table; `V` is the type that it is read as, an `Option` if it may be null.
+///
+/// ```
+/// use model::tables::{self, ready_wait::READY_NS};
+/// use model::Value;
+///
+/// assert_eq!(tables::READY_WAIT.col(READY_NS.name()), Some(READY_NS.at()));
+/// let cells = vec![Value::Null; tables::READY_WAIT.cols.len()];
+/// assert_eq!((READY_NS.of(&cells), READY_NS.or_zero().of(&cells)), (None, 0));
+/// ```
 pub struct Column<T, V> {
     at: usize,
     name: &'static str,

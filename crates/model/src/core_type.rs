@@ -3,6 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 /// The type of a class of cores, as determined by `topology`.
+///
+/// ```
+/// use model::CoreType;
+///
+/// let mut types = [CoreType::Efficient, CoreType::Performance, CoreType::LowPower];
+/// types.sort();
+/// assert_eq!(types.map(CoreType::as_str), ["performance", "efficient", "low_power"], "fastest first");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CoreType {

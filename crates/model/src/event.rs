@@ -18,6 +18,16 @@ impl NameId {
 }
 
 /// An event: something that happened at an instant on a CPU.
+///
+/// ```
+/// use model::{CpuId, Event, EventKind, NameId, Ns, Pid, Tid};
+///
+/// let event = |what| Event { at: Ns(7), offset: 0, cpu: CpuId(0), current: Tid::UNKNOWN, what };
+/// assert!(event(EventKind::Idle { state: 1 }).is_sample());
+/// // The name of a thread is a fact, not something that happened at that time.
+/// let name = EventKind::Name { tid: Tid(700), pid: Pid::UNKNOWN, name: NameId(1) };
+/// assert!(!event(name).is_sample() && !event(name).is_dated());
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Event {
     /// The time.
@@ -34,6 +44,17 @@ pub struct Event {
 }
 
 /// The kind of an event, and its data.
+///
+/// ```
+/// use model::{CpuId, EventKind};
+///
+/// let events = [EventKind::Idle { state: 2 }, EventKind::Frequency { of: CpuId(1), khz: 800_000 }, EventKind::Sample];
+/// let khz = events.iter().find_map(|what| match *what {
+///     EventKind::Frequency { of: CpuId(1), khz } => Some(khz),
+///     _ => None,
+/// });
+/// assert_eq!(khz, Some(800_000));
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum EventKind {
     /// The CPU switched from one thread to another.
@@ -304,6 +325,19 @@ impl Event {
 }
 
 /// A context switch from `prev` to `next`. If the source records only one of them, the other is [`Tid::UNKNOWN`].
+///
+/// ```
+/// use model::{MaybeNs, NameId, Prio, StackId, Switch, SwitchOut, Tid};
+///
+/// // Thread 700 waits for something, and the CPU becomes idle.
+/// let switch = Switch {
+///     prev: Tid(700), prev_name: NameId(1), prev_state: 1, prev_prio: Prio::new(120), prev_exec: MaybeNs::NONE,
+///     next: Tid::IDLE, next_name: NameId::NONE, next_prio: Prio::new(120),
+///     out: SwitchOut::Blocked, state_letter: b'S', stack: StackId::NONE,
+/// };
+/// assert!(!switch.out.is_runnable());
+/// assert!(SwitchOut::Preempted.is_runnable());
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Switch {
     /// The thread switched out.
@@ -372,6 +406,16 @@ impl SwitchOut {
 }
 
 /// A wakeup of a thread.
+///
+/// ```
+/// use model::{CpuId, Event, EventKind, NameId, Ns, Prio, Tid, Wake, WakeKind};
+///
+/// // A wakeup at 5 ns that was recorded with the switch-in at 9 ns.
+/// let (kind, target, stamp) = (WakeKind::WakeupAtSwitchIn, Some(CpuId(0)), Ns(5));
+/// let wake = Wake { tid: Tid(700), name: NameId::NONE, kind, target, waker: Tid::UNKNOWN, prio: Prio::UNKNOWN, stamp };
+/// let event = Event { at: Ns(9), offset: 0, cpu: CpuId(0), current: Tid(700), what: EventKind::Wake(wake) };
+/// assert_eq!(event.at - wake.stamp, Ns(4));
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Wake {
     /// The thread that was woken.
@@ -570,6 +614,13 @@ pub struct BlockRequest {
 }
 
 /// A block device, by its number in the kernel.
+///
+/// ```
+/// use model::Device;
+///
+/// let disk = Device::new(254, 0);
+/// assert_eq!((disk.major(), disk.minor(), disk.to_string()), (254, 0, "254:0".to_owned()));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Device(pub u32);
 
@@ -672,6 +723,18 @@ impl LossSpan {
 }
 
 /// A batch of events of one stream, and the texts that they use first.
+///
+/// ```
+/// use model::{Batch, NameId, Stacks};
+///
+/// let with = |name: &str| Batch { names: vec![name.into()], ..Batch::default() };
+/// let mut all = Stacks::default();
+/// all.add(&with("redis-server"));
+/// all.add(&with("kworker/0:1"));
+/// // Each text is in the batch that uses it first, and keeps its id in later ones.
+/// assert_eq!(all.name(NameId(2)), Some("kworker/0:1"));
+/// assert_eq!(all.name(NameId::NONE), None);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     /// The events, in the order of the source.

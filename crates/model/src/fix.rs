@@ -5,6 +5,15 @@ use crate::{CoreType, CpuId, Ns};
 use serde::{Deserialize, Serialize};
 
 /// The threads that a fix applies to.
+///
+/// ```
+/// use model::{Fix, Threads};
+///
+/// // TIDs of a later run differ, so several threads are named, not numbered.
+/// let threads = Threads { name: "worker".to_owned(), tids: vec![700, 701] };
+/// let command = Fix::Nice { threads, nice: -5 }.linux();
+/// assert!(command.starts_with("`renice -n -5 -p TID` for each TID of worker"), "{command}");
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Threads {
     /// Their name, which identifies the threads in a later run; TIDs change.
@@ -43,6 +52,14 @@ pub enum Policy {
 }
 
 /// A fix: a change that avoids a problem.
+///
+/// ```
+/// use model::{CpuId, Fix, Threads};
+///
+/// let threads = Threads { name: "worker".to_owned(), tids: vec![700] };
+/// let fix = Fix::Affinity { threads, cpus: vec![CpuId(0), CpuId(2)] };
+/// assert_eq!(fix.linux(), "`taskset -pc 0,2 700` (sched_setaffinity(2))");
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Fix {
@@ -234,7 +251,10 @@ impl Fix {
                 format!("`taskset -pc {cpus} {}`{} (sched_setaffinity(2))", threads.tid(), threads.each())
             }
             Self::IdealCpu { threads, .. } => {
-                format!("nothing to do for {}: Linux has no ideal CPU, it prefers the CPU of the last run, if that is allowed", threads.name)
+                format!(
+                    "nothing to do for {}: Linux has no ideal CPU, it prefers the CPU of the last run, if that is allowed",
+                    threads.name
+                )
             }
             Self::CoreType { threads, prefer } => {
                 let clamp = if *prefer == CoreType::Performance { "-m 1024" } else { "-M 256" };

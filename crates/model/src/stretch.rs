@@ -64,6 +64,16 @@ impl CpuState {
 }
 
 /// The cause of a thread's state.
+///
+/// ```
+/// use model::Reason;
+///
+/// assert_eq!(Reason::Preempted.word().as_deref(), Some("preempted"));
+/// assert_eq!(Reason::State(b'D').word().as_deref(), Some("D"));
+/// assert_eq!(Reason::None.word(), None);
+/// // A byte holds either kind of cause.
+/// assert_eq!((Reason::from_number(3), Reason::from_number(b'D')), (Reason::Woken, Reason::State(b'D')));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Reason {
     /// No cause.
@@ -212,6 +222,19 @@ impl Reason {
 }
 
 /// A span of time in which a thread was in one state.
+///
+/// ```
+/// use model::{CpuId, MaybeNs, Ns, Prio, Reason, Span, ThreadKey, ThreadState, ThreadStretch, Tid};
+///
+/// // An interrupt woke the thread at 10 ns. It was ready until 15 ns.
+/// let ready = ThreadStretch {
+///     span: Span::new(Ns(10), Ns(15)), thread: ThreadKey(1), tid: Tid(700),
+///     state: ThreadState::Ready, reason: Reason::Woken, waker_thread: ThreadKey::IDLE,
+///     cpu: Some(CpuId(0)), exec: MaybeNs::NONE, prio: Prio::new(120),
+/// };
+/// assert_eq!((ready.span.len(), ready.state.as_str()), (Ns(5), "ready"));
+/// assert!(!ready.reason.left_runnable());
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ThreadStretch {
     /// The time.
@@ -236,6 +259,17 @@ pub struct ThreadStretch {
 }
 
 /// A span of time in which a CPU was in one state.
+///
+/// ```
+/// use model::{CpuId, CpuState, CpuStretch, Ns, Span, ThreadKey};
+///
+/// let (cpu, span) = (CpuId(0), Span::new(Ns(0), Ns(5)));
+/// let idle = CpuStretch { span, cpu, state: CpuState::Idle, thread: ThreadKey::IDLE };
+/// // What ran here is not known, so it is neither busy nor idle time.
+/// let span = Span::new(Ns(5), Ns(9));
+/// let unknown = CpuStretch { span, cpu, state: CpuState::Unknown, thread: ThreadKey::UNKNOWN };
+/// assert_eq!([idle, unknown].map(|s| (s.state.as_str(), s.span.len())), [("idle", Ns(5)), ("unknown", Ns(4))]);
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CpuStretch {
     /// The time.

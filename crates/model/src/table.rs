@@ -17,6 +17,13 @@ pub enum Kind {
 }
 
 /// A column declaration.
+///
+/// ```
+/// use model::{Col, Kind};
+///
+/// let col = Col::new("ready_ns", Kind::Int, "ns", "Time in which it was ready.").or_null();
+/// assert!(col.nullable && !col.is_thread_key);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Col {
     /// The name in snake_case; it carries the unit (`running_ns`, `freq_khz`).
@@ -143,6 +150,15 @@ impl TableDef {
 }
 
 /// The value of a cell.
+///
+/// ```
+/// use model::{Ns, Value};
+///
+/// assert_eq!(Value::from(Ns(5)), Value::Int(5));
+/// assert_eq!(Value::from("redis"), Value::Text("redis".to_owned()));
+/// // What is not known is null, not 0.
+/// assert_eq!([Some(Ns(0)), None].map(Value::from), [Value::Int(0), Value::Null]);
+/// ```
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
     /// Unknown or not applicable.
@@ -194,12 +210,35 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 }
 
 /// A destination of table rows: memory, Parquet, a terminal.
+///
+/// ```
+/// use model::{Rows, Value};
+///
+/// struct Count(usize);
+/// impl Rows for Count {
+///     fn row(&mut self, _: &[Value]) { self.0 += 1; }
+/// }
+/// let mut count = Count(0);
+/// count.row(&[Value::Int(2), Value::Null]);
+/// assert_eq!(count.0, 1);
+/// ```
 pub trait Rows {
     /// Takes a row, its values in the order of the declared columns.
     fn row(&mut self, values: &[Value]);
 }
 
 /// A table in memory; only for tables whose size is bounded by threads, CPUs or classes, not by time.
+///
+/// ```
+/// use model::tables::{self, concurrency};
+/// use model::{Rows, Table, Value};
+///
+/// let mut table = Table::new(&tables::CONCURRENCY);
+/// table.row(&[Value::Int(2), Value::Int(0), Value::Int(500)]);
+/// let times: Vec<i64> = table.rows_of(concurrency::Table).map(|row| row.get(concurrency::DURATION_NS)).collect();
+/// assert_eq!(times, [500]);
+/// assert!(table.def.misfit(&[Value::Null]).is_some(), "the table has three columns");
+/// ```
 #[derive(Clone, Debug)]
 pub struct Table {
     /// The declaration.

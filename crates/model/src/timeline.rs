@@ -33,6 +33,18 @@ pub struct Timeline<'a> {
 }
 
 /// An event that is not part of a stretch.
+///
+/// ```
+/// use model::{CpuId, Event, EventKind, Ns, Power, Tid, TimelineEvent};
+///
+/// let from = |what| {
+///     TimelineEvent::from_event(&Event { at: Ns(-5), offset: 0, cpu: CpuId(0), current: Tid::UNKNOWN, what })
+/// };
+/// let set = from(EventKind::Frequency { of: CpuId(1), khz: 800_000 }).expect("analyses follow frequencies");
+/// assert_eq!(set.power(), Some((CpuId(1), Power::Frequency(800_000))));
+/// assert_eq!(set.at, Ns(0), "the frequency was set before the recording began");
+/// assert_eq!(from(EventKind::Sample), None);
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TimelineEvent {
     /// The time. Settings from before the recording are reported at its begin.

@@ -5,6 +5,15 @@ use std::ops::{Add, Sub};
 
 /// Nanoseconds: a duration, or a point in time. Points in time count from the start of the recording once `ingest` has set the
 /// origin; before that, they are on the source's own clock.
+///
+/// ```
+/// use model::Ns;
+///
+/// assert_eq!([Ns(3), Ns(4)].into_iter().sum::<Ns>(), Ns(7));
+/// assert_eq!(Ns(3) - Ns(4), Ns(-1));
+/// // A damaged source may contain any time, so sums and differences stop at the limits.
+/// assert_eq!(Ns::MAX + Ns(1), Ns::MAX);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Ns(pub i64);
 
@@ -38,6 +47,14 @@ impl std::iter::Sum for Ns {
 }
 
 /// An optional time in the size of [`Ns`], for the many events and stretches.
+///
+/// ```
+/// use model::{MaybeNs, Ns};
+///
+/// assert_eq!(MaybeNs::from(Some(Ns(5))).get(), Some(Ns(5)));
+/// assert_eq!(MaybeNs::NONE.get(), None);
+/// assert_eq!(size_of::<MaybeNs>(), size_of::<Ns>());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MaybeNs(i64);
 
@@ -130,6 +147,14 @@ impl std::fmt::Debug for MaybeCount {
 }
 
 /// An optional dynamic priority on the kernel's scale: 0–99 real time, 100–139 fair (120 = nice 0), −1 deadline.
+///
+/// ```
+/// use model::Prio;
+///
+/// let (nice_0, unknown) = (Prio::new(120), Prio::UNKNOWN);
+/// assert_eq!((nice_0.get(), unknown.get()), (Some(120), None));
+/// assert_eq!(unknown.or(nice_0), nice_0);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Prio(i16);
 
@@ -268,6 +293,17 @@ impl Pid {
 }
 
 /// A thread instance: 0 is the idle task; 1, 2, … by first appearance in the trace.
+///
+/// ```
+/// use model::{ThreadKey, Tid};
+/// use std::collections::BTreeMap;
+///
+/// // After a thread has exited, the kernel may give its TID to a new one, which has a key of its own.
+/// let instances = [(ThreadKey(1), Tid(700)), (ThreadKey(2), Tid(700))];
+/// assert_eq!(BTreeMap::from(instances).len(), 2);
+/// // Keys of threads are greater than 0.
+/// assert!(ThreadKey::UNKNOWN < ThreadKey::IDLE && ThreadKey::IDLE < ThreadKey(1));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct ThreadKey(pub i64);
 

@@ -1,6 +1,14 @@
 //! Number formatting for people.
 
 /// Formats nanoseconds as milliseconds with three decimals and grouped thousands.
+///
+/// ```
+/// use model::words::ms;
+///
+/// assert_eq!(ms(1_500_000), "1.500");
+/// assert_eq!(ms(1_234_567_890), "1\u{a0}234.568", "a no-break space");
+/// assert_eq!(ms(-1), "0.000", "no negative zero");
+/// ```
 #[must_use]
 pub fn ms(ns: i64) -> String {
     let micros = (i128::from(ns).abs() + 500) / 1000;
@@ -9,6 +17,13 @@ pub fn ms(ns: i64) -> String {
 }
 
 /// Formats a number with grouped thousands.
+///
+/// ```
+/// use model::words::{TIE, grouped};
+///
+/// assert_eq!(grouped(-999), "-999");
+/// assert_eq!(grouped(1_000_000).replace(TIE, " "), "1 000 000");
+/// ```
 #[must_use]
 pub fn grouped(n: i64) -> String {
     let digits = n.unsigned_abs().to_string();
@@ -26,12 +41,26 @@ pub fn grouped(n: i64) -> String {
 pub const TIE: char = '\u{a0}';
 
 /// Formats a share: `12.3 %`. A share that is not 0 but rounds to 0 is `<0.1 %`.
+///
+/// ```
+/// use model::words::{TIE, percent};
+///
+/// assert_eq!(percent(1, 3).replace(TIE, " "), "33.3 %");
+/// assert_eq!(percent(1, 100_000).replace(TIE, " "), "<0.1 %", "little is not nothing");
+/// assert_eq!(percent(0, 0).replace(TIE, " "), "- %", "a share of nothing");
+/// ```
 #[must_use]
 pub fn percent(part: i64, whole: i64) -> String {
     format!("{}{TIE}%", share(part, whole))
 }
 
 /// Formats a share without the percent sign, for a column.
+///
+/// ```
+/// use model::words::share;
+///
+/// assert_eq!([share(1, 8), share(1, 100_000), share(0, 8), share(1, 0)], ["12.5", "<0.1", "0.0", "-"]);
+/// ```
 #[must_use]
 pub fn share(part: i64, whole: i64) -> String {
     if whole <= 0 {
@@ -42,6 +71,13 @@ pub fn share(part: i64, whole: i64) -> String {
 }
 
 /// Formats a duration in a suitable unit.
+///
+/// ```
+/// use model::words::{TIE, time};
+///
+/// let texts = [999, 1_500, 2_000_000, 3_000_000_000].map(|ns| time(ns).replace(TIE, " "));
+/// assert_eq!(texts, ["999 ns", "1.5 us", "2.000 ms", "3.000 s"]);
+/// ```
 #[must_use]
 pub fn time(ns: i64) -> String {
     match ns {
@@ -53,6 +89,13 @@ pub fn time(ns: i64) -> String {
 }
 
 /// Formats a size in a suitable unit.
+///
+/// ```
+/// use model::words::{TIE, bytes};
+///
+/// // Units are decimal: 1 kB is 1000 bytes.
+/// assert_eq!([999, 1_000, 2_500_000].map(|n| bytes(n).replace(TIE, " ")), ["999 bytes", "1.0 kB", "2.5 MB"]);
+/// ```
 #[must_use]
 pub fn bytes(n: i64) -> String {
     match n {
@@ -64,18 +107,37 @@ pub fn bytes(n: i64) -> String {
 }
 
 /// Formats a count and a noun: `1 thread`, `2 threads`.
+///
+/// ```
+/// use model::words::{TIE, plural};
+///
+/// let texts = [0, 1, 2_000].map(|n| plural(n, "thread").replace(TIE, " "));
+/// assert_eq!(texts, ["0 threads", "1 thread", "2 000 threads"]);
+/// ```
 #[must_use]
 pub fn plural(n: u64, word: &str) -> String {
     format!("{}{TIE}{word}{}", grouped(n.cast_signed()), if n == 1 { "" } else { "s" })
 }
 
 /// Replaces control characters, which a terminal might interpret or not show.
+///
+/// ```
+/// // A thread may name itself so that a terminal clears the screen.
+/// assert_eq!(model::words::plain("a\u{1b}[2J"), "a?[2J");
+/// ```
 #[must_use]
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 /// Returns at most `max_chars` characters, without control characters.
+///
+/// ```
+/// use model::words::short;
+///
+/// assert_eq!(short("kworker/u8:2-events", 10), "kworker/u~");
+/// assert_eq!(short("redis", 10), "redis");
+/// ```
 #[must_use]
 pub fn short(text: &str, max_chars: usize) -> String {
     let text = plain(text);

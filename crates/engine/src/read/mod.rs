@@ -14,6 +14,18 @@ use symbols::SymbolPath;
 use topology::Machine;
 
 /// Options for reading and accounting.
+///
+/// ```
+/// use engine::{PassOptions, account, open_source};
+/// use model::{Ns, Span};
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../import/fixtures/ftrace_text/trace.txt");
+/// # let path = std::path::Path::new(path);
+/// let options = PassOptions { within: Some(Span::new(Ns(0), Ns(1_000_000))), ..PassOptions::default() };
+/// let totals = account(open_source(path)?.as_ref(), &options)?.totals;
+/// assert_eq!((totals.begin, totals.end), (Ns(0), Ns(1_000_000)));
+/// # Ok::<(), engine::EngineError>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct PassOptions {
     /// Count lossy time as unknown.
@@ -63,6 +75,18 @@ pub struct Accounted {
 
 /// Computes the sums of a source, in one reading if nothing was lost.
 ///
+/// ```
+/// use engine::{PassOptions, account, open_source};
+/// use model::CpuState;
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../import/fixtures/ftrace_text/trace.txt");
+/// # let path = std::path::Path::new(path);
+/// let totals = account(open_source(path)?.as_ref(), &PassOptions::default())?.totals;
+/// // No time is missing, and none is counted twice.
+/// assert_eq!(CpuState::ALL.map(|state| totals.cpu_time(state)).into_iter().sum::<model::Ns>(), totals.cpu_time_in_all());
+/// # Ok::<(), engine::EngineError>(())
+/// ```
+///
 /// # Errors
 /// As [`account_with`].
 pub fn account(source: &dyn Source, options: &PassOptions) -> Result<Accounted, EngineError> {
@@ -71,6 +95,23 @@ pub fn account(source: &dyn Source, options: &PassOptions) -> Result<Accounted, 
 
 /// Like [`account()`], with a sink for stretches and a callback for events. A second reading (after a loss whose extent is known only
 /// at the end, or an event that came too late) starts with a new sink: `sink` is called again.
+///
+/// ```
+/// use engine::{PassOptions, account_with, open_source};
+/// use std::cell::Cell;
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../import/fixtures/ftrace_text/trace.txt");
+/// # let path = std::path::Path::new(path);
+/// let (source, events) = (open_source(path)?, Cell::new(0));
+/// // A second reading counts from 0 again.
+/// let begin = |_: &engine::Facts| Ok(events.set(0));
+/// let (accounted, ()) = account_with(source.as_ref(), &PassOptions::default(), begin, |(), batch| {
+///     events.set(events.get() + batch.events.len() as u64);
+///     Ok(())
+/// })?;
+/// assert_eq!(events.get(), accounted.totals.events);
+/// # Ok::<(), engine::EngineError>(())
+/// ```
 ///
 /// # Errors
 /// The source cannot be opened, its reader fails, a second reading ends differently from the first, temporary files cannot be

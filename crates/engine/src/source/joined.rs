@@ -25,6 +25,24 @@ pub struct JoinedPart {
 }
 
 /// Several sources of one run.
+///
+/// ```
+/// use engine::{JoinedPart, JoinedSource, PassOptions, Source, account, open_source};
+/// use model::Ns;
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../import/fixtures/ftrace_text/trace.txt");
+/// # let path = std::path::Path::new(path);
+/// let first = JoinedPart { source: open_source(path)?, offset: None };
+/// let second = JoinedPart { source: open_source(path)?, offset: Some(Ns(5_000)) };
+/// let joined = JoinedSource::new(vec![first, second])?;
+/// assert_eq!(joined.parts(), 2);
+/// // Both recorded the switches of the same CPUs, which are taken from the first only.
+/// let switches = |of: &dyn Source| {
+///     account(of, &PassOptions::default()).map(|a| a.totals.cpus.iter().map(|cpu| cpu.switches).sum::<u64>())
+/// };
+/// assert_eq!(switches(&joined)?, switches(open_source(path)?.as_ref())?);
+/// # Ok::<(), engine::EngineError>(())
+/// ```
 pub struct JoinedSource {
     /// The path that the user named, if it is one; else that of the first part is used.
     path: Option<PathBuf>,

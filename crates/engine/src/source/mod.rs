@@ -53,6 +53,13 @@ pub trait Source: Sync + Send {
 }
 
 /// All supported formats, in the order in which they are tried.
+///
+/// ```
+/// use engine::Capability;
+///
+/// let with_frames = engine::formats().iter().filter(|f| f.offer().of(Capability::Frames).is_some());
+/// assert!(with_frames.map(|f| f.id()).any(|id| id == "PresentMon"));
+/// ```
 #[must_use]
 pub fn formats() -> &'static [&'static dyn Importer] {
     import::FORMATS
@@ -60,6 +67,18 @@ pub fn formats() -> &'static [&'static dyn Importer] {
 
 /// Opens a recording of another tool: a file, a folder of files, or either of them packed (gzip, zip, zstd, tar). `-` is
 /// standard input.
+///
+/// ```
+/// use engine::{EngineError, open_source};
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../import/fixtures/ftrace_text/trace.txt");
+/// # let path = std::path::Path::new(path);
+/// // The content determines the format, not the name.
+/// assert_eq!(open_source(path)?.format(), "ftrace text");
+/// let not_a_trace = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+/// assert!(matches!(open_source(&not_a_trace), Err(EngineError::UnknownFormat { .. })));
+/// # Ok::<(), engine::EngineError>(())
+/// ```
 ///
 /// # Errors
 /// The recording cannot be read, or its format is unknown.
