@@ -54,7 +54,7 @@ const CHECKS: &[(&str, Check)] = &[
 ];
 
 const USAGE: &str = "\
-cargo xtask check [NAME…]   hold the repository against its own rules (all, or those named)
+cargo xtask check [NAME…]   check the repository (all, or those named)
 cargo xtask bless [WORD…]   let the tests rewrite the expected blocks of cases, generated pages and types (all, or those of cargo's WORDs)
 cargo xtask test [WORD…]    run the tests, those too whose needs this machine meets (WORDs are cargo's: -p corewise-capture)
 cargo xtask needs           name the needs of tests that this machine meets, a line each";

@@ -31,7 +31,7 @@ enum Also {
     /// A line in another list: the file and the list's name; the line has the name in capitals.
     Line(&'static str, &'static str),
     /// A line `corewise <prefix><name>` in a page: the page and the prefix. Commands have hyphens for underscores.
-    Shown(&'static str, &'static str),
+    Example(&'static str, &'static str),
 }
 
 impl Recipe {
@@ -54,7 +54,10 @@ const RECIPES: &[Recipe] = &[
         code: "crates/analysis/src/tables/",
         list: ("crates/analysis/src/tables/mod.rs", "ANALYSES"),
         cases: &["crates/analysis/cases/"],
-        also: &[Also::Line("crates/model/src/tables/mod.rs", "ALL"), Also::Shown("docs/commands.md", "table run.cw ")],
+        also: &[
+            Also::Line("crates/model/src/tables/mod.rs", "ALL"),
+            Also::Example("docs/commands.md", "table run.cw "),
+        ],
         ..Recipe::NEW
     },
     Recipe {
@@ -93,7 +96,7 @@ const RECIPES: &[Recipe] = &[
     Recipe {
         code: "crates/cli/src/commands/",
         list: ("crates/cli/src/commands/mod.rs", "enum Command"),
-        also: &[Also::Shown("docs/commands.md", "")],
+        also: &[Also::Example("docs/commands.md", "")],
         parts: &["check_printed"],
         ..Recipe::NEW
     },
@@ -151,7 +154,7 @@ impl Also {
     /// Returns the file whose text is checked.
     fn file(&self) -> &'static str {
         match self {
-            Self::Line(file, _) | Self::LineOfFile(_, file, _) | Self::Test(file) | Self::Shown(file, _) => file,
+            Self::Line(file, _) | Self::LineOfFile(_, file, _) | Self::Test(file) | Self::Example(file, _) => file,
         }
     }
 
@@ -170,7 +173,7 @@ impl Also {
                 let is_there = text.contains(&format!("\"{name}\"")) || has_test();
                 (is_there, format!("{name} has no test in its file and no row in {file}"))
             }
-            Self::Shown(file, prefix) => {
+            Self::Example(file, prefix) => {
                 let shown = if prefix.is_empty() { name.replace('_', "-") } else { format!("{prefix}{name}") };
                 let shown = format!("corewise {shown}");
                 let shows = |line: &str| {

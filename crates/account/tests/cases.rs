@@ -73,7 +73,7 @@ fn output(a: &Accounted) -> String {
         let unknown = if of("unknown") > 0 { format!("+{}?", of("unknown")) } else { String::new() };
         format!("{}{unknown} {}", of("running"), ms(Ns(of("duration_ns"))))
     });
-    let _ = writeln!(out, "running at once: {}", listed(concurrency));
+    let _ = writeln!(out, "concurrency: {}", listed(concurrency));
     for law in a.laws.0.iter().filter(|l| l.residual_ns != 0) {
         let _ = writeln!(out, "law inconsistent_switches: {} by {}", law.what, ms(Ns(law.residual_ns)));
     }

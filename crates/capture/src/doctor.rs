@@ -122,12 +122,7 @@ fn programs() -> Vec<Finding> {
                 "changes of priority and affinity",
                 !tracer.polls_settings,
                 Verdict::Partial,
-                if tracer.polls_settings {
-                    "this kernel does not let programs attach to functions: a change of affinity is recorded when the thread \
-                     next switches, a change of priority once a second"
-                } else {
-                    "recorded as they happen"
-                },
+                if tracer.polls_settings { tracer::POLLED_SETTINGS } else { "recorded as they happen" },
                 "",
             ));
             all.push(finding(
@@ -144,9 +139,8 @@ fn programs() -> Vec<Finding> {
                 if tracer.reports_yields() { "recorded with each switch" } else { tracer::NO_YIELDS },
                 "use Linux 5.15 or later on x86-64",
             ));
-            let listed_above = [tracer::NO_THROTTLES, tracer::NO_YIELDS];
-            let is_listed = |l: &&String| l.starts_with("Changes of priority") || listed_above.contains(&l.as_str());
-            for lack in tracer.lacks.iter().filter(|l| !is_listed(l)) {
+            let listed_above = [tracer::POLLED_SETTINGS, tracer::NO_THROTTLES, tracer::NO_YIELDS];
+            for lack in tracer.lacks.iter().filter(|l| !listed_above.contains(&l.as_str())) {
                 all.push(finding("tracepoints", false, Verdict::Partial, lack.as_str(), ""));
             }
             all
@@ -207,6 +201,8 @@ fn hardware() -> Vec<Finding> {
     let frequency = there("/sys/devices/system/cpu/cpufreq/policy0");
     let core = ["cpu", "cpu_core", "cpu_atom", "armv8_pmuv3_0"];
     let counters = core.into_iter().find(|pmu| there(&format!("/sys/bus/event_source/devices/{pmu}")));
+    let energy = there("/sys/bus/event_source/devices/power") || there("/sys/class/powercap/intel-rapl:0");
+    let debugfs = there("/sys/kernel/debug/sched");
     let steal = crate::samples::steal().iter().any(|(_, ns)| *ns > 0);
     vec![
         finding(
@@ -234,16 +230,16 @@ fn hardware() -> Vec<Finding> {
         ),
         finding(
             "energy (RAPL)",
-            there("/sys/bus/event_source/devices/power") || there("/sys/class/powercap/intel-rapl:0"),
+            energy,
             Verdict::Partial,
-            "powercap or the power PMU",
+            if energy { "powercap or the power PMU" } else { "neither powercap nor the power PMU is available" },
             "on physical machines with RAPL: sudo modprobe intel_rapl_msr",
         ),
         finding(
             "debugfs (scheduler features and tunables)",
-            there("/sys/kernel/debug/sched"),
+            debugfs,
             Verdict::Partial,
-            "/sys/kernel/debug/sched",
+            if debugfs { "/sys/kernel/debug/sched" } else { "/sys/kernel/debug/sched is missing or not readable" },
             "sudo mount -t debugfs nodev /sys/kernel/debug, and run corewise as root",
         ),
         finding(

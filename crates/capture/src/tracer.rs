@@ -70,6 +70,11 @@ const INFER_CURRENT: &str = "infer_current";
 /// Programs at marked functions and probes: on entry, on return.
 const MARKS: [&str; 2] = ["mark_entered", "mark_returned"];
 
+/// What is missing if changes of priority and affinity are polled.
+pub const POLLED_SETTINGS: &str = "This kernel does not let programs attach to functions. A change of a thread's affinity is recorded \
+    when the thread next switches, is woken or has run for a second; the affinity is unknown between the last time the old mask was \
+    seen and this time. Changes of priority are recorded once a second.";
+
 /// The sentence for a recording without throttled threads.
 pub const NO_THROTTLES: &str = "Threads throttled by their cgroup's CPU quota are recorded as ready: distinguishing them needs \
     Linux 6.18 or later, which throttles single threads.";
@@ -242,12 +247,7 @@ impl Tracer {
         let stacks = fd_of("kernel_stacks").zip(fd_of("user_stacks")).filter(|_| has.stacks);
         let mapped = |e| CaptureError::Bpf(format!("cannot map the ring buffer: {e}"));
         if polls_settings {
-            lacks.push(
-                "This kernel does not let programs attach to functions. A change of a thread's affinity is recorded when the \
-                 thread next switches, is woken or has run for a second; the affinity is unknown between the last time the \
-                 old mask was seen and this time. Changes of priority are recorded once a second."
-                    .into(),
-            );
+            lacks.push(POLLED_SETTINGS.into());
         }
         let mut tracer = Self {
             ring: Ring::new(ring.0, ring_bytes as usize).map_err(mapped)?,

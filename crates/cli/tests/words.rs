@@ -7,35 +7,24 @@ use std::io::Read;
 use std::process::Stdio;
 use support::{Folder, corewise, fixture, good, ran, run};
 
-const COMMANDS: [&str; 15] = [
-    "record",
-    "import",
-    "report",
-    "diagnose",
-    "explain",
-    "verify",
-    "check",
-    "tables",
-    "table",
-    "topo",
-    "doctor",
-    "recover",
-    "demo",
-    "completions",
-    "man",
-];
-
 #[test]
 fn help_lists_every_command_and_each_has_its_help() {
     let help = good(["--help"]);
     assert!(help.contains("Examples:") && help.contains("Exit codes:"), "{help}");
     let block = help.split("Commands:\n").nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap();
-    for command in COMMANDS {
-        assert!(block.lines().any(|l| l.trim_start().starts_with(command)), "{command} in {block}");
+    let listed: Vec<&str> = block.lines().filter_map(command_of).collect();
+    assert!(listed.len() >= 18 && ["view", "formats", "export"].iter().all(|c| listed.contains(c)), "{block}");
+    for command in listed {
         let own = good([command, "--help"]);
         assert!(own.contains("Usage: corewise") && own.contains("Example"), "{own}");
         assert!(own.lines().all(|l| l.chars().count() <= 100), "{own}");
     }
+}
+
+/// The command that a line of the help describes; none if the line continues the previous description or is `help` itself.
+fn command_of(line: &str) -> Option<&str> {
+    let name = line.strip_prefix("  ")?.split(' ').next()?;
+    (!name.is_empty() && name != "help").then_some(name)
 }
 
 #[test]

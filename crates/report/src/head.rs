@@ -21,7 +21,8 @@ pub fn write(page: &mut Page, session: &Session, options: &Options) {
         page.warn(&format!("reading stopped early: {}; only events before that are included", plain(stopped)));
     }
     for t in s.anomalies.iter().filter(|t| t.lost) {
-        page.warn(&format!("data lost while reading: {} (x {}, first at byte {})", t.what, t.count, t.first_offset));
+        let times = plural(t.count, "time");
+        page.warn(&format!("data lost while reading: {} ({times}, first at byte {})", t.what, t.first_offset));
     }
     if !session.full_summary().is_of_frames() {
         page.paragraph(&overhead_line(session));
@@ -157,7 +158,8 @@ pub fn write_limits(page: &mut Page, session: &Session) {
         ));
     }
     for t in s.anomalies.iter().filter(|t| !t.lost) {
-        limits.push(format!("Warning: {} (x {}, first at byte {}).", t.what, t.count, t.first_offset));
+        let times = plural(t.count, "time");
+        limits.push(format!("Warning: {} ({times}, first at byte {}).", t.what, t.first_offset));
     }
     let changed = facts.conditions.iter().filter_map(|c| match (&c.start, &c.end) {
         (Ok(start), Ok(end)) if start != end && is_setting(&c.name) => Some(format!("{}: {start} -> {end}", c.name)),

@@ -101,14 +101,14 @@ pub(crate) struct Part {
 impl Part {
     /// Returns the time range and the number of rows, or an error message.
     pub(crate) fn validated(&self) -> Result<(Span, usize), String> {
-        Ok((span(self.from, self.to)?, most(self.most)?))
+        Ok((span(self.from, self.to)?, max_rows(self.most)?))
     }
 }
 
 /// The maximum number of rows.
 const MAX_ROWS: usize = 10_000;
 
-fn most(rows: usize) -> Result<usize, String> {
+fn max_rows(rows: usize) -> Result<usize, String> {
     match rows {
         1..=MAX_ROWS => Ok(rows),
         _ => Err(format!("`most`, the number of rows, must be from 1 to {MAX_ROWS}")),
@@ -152,6 +152,6 @@ impl Hits {
         if let Some(state) = self.state.as_deref().filter(|state| !states.contains(state)) {
             return Err(format!("unknown state {state}; the states are {}", states.join(", ")));
         }
-        Ok((span(self.from, self.to)?, most(self.most)?))
+        Ok((span(self.from, self.to)?, max_rows(self.most)?))
     }
 }

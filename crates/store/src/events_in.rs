@@ -330,7 +330,7 @@ impl ThreadHistory {
             ThreadNote::Exec => EventKind::Exec { tid, pid, file: name },
             ThreadNote::Exit => EventKind::Exit { tid, pid },
             ThreadNote::Name => EventKind::Name { tid, pid, name },
-            ThreadNote::Seen => EventKind::Snapshot(SnapshotEntry {
+            ThreadNote::Snapshot => EventKind::Snapshot(SnapshotEntry {
                 tid,
                 pid,
                 name,

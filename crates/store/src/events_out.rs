@@ -231,7 +231,7 @@ impl EventSheets {
                     state_letter: w::state_letter_code(s.state_letter),
                     on_cpu: s.cpu.0 as i32,
                     exec: s.exec.to_word(),
-                    ..note(s.tid, ThreadNote::Seen)
+                    ..note(s.tid, ThreadNote::Snapshot)
                 });
             }
             EventKind::Inner { tid, inner_tid, inner_pid } => {

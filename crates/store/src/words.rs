@@ -100,7 +100,7 @@ pub(crate) enum ThreadNote {
     Exit,
     Name,
     Called,
-    Seen,
+    Snapshot,
     Inner,
     Current,
     Yields,
@@ -109,7 +109,7 @@ pub(crate) enum ThreadNote {
 
 words!(THREAD_NOTES: ThreadNote, thread_note_word, thread_note_code, thread_note, [
     ThreadNote::Fork => "fork", ThreadNote::Exec => "exec", ThreadNote::Exit => "exit", ThreadNote::Name => "name",
-    ThreadNote::Called => "called", ThreadNote::Seen => "seen", ThreadNote::Inner => "inner",
+    ThreadNote::Called => "called", ThreadNote::Snapshot => "seen", ThreadNote::Inner => "inner",
     ThreadNote::Current => "current", ThreadNote::Yields => "yields", ThreadNote::Yielded => "yielded",
 ]);
 

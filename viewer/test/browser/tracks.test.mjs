@@ -59,7 +59,7 @@ test("each kind of track shows its values and states at their times, in their co
   assert.deepEqual(row("counters", 0), ["", "", "", "", "value 7"]);
   assert.deepEqual(row("idle", 0), ["", "", "", "", "idle state 2, 1 ms"]);
   assert.deepEqual(row("marks", 0), ["", "", "", "mark, 1 ms", "no mark, 1 ms"]);
-  assert.deepEqual(row("moments", 0), ["", "after this moment, 2 ms", "after this moment, 2 ms", "after this moment, 2 ms", "after this moment, 2 ms"]);
+  assert.deepEqual(row("moments", 0), ["", "after this instant, 2 ms", "after this instant, 2 ms", "after this instant, 2 ms", "after this instant, 2 ms"]);
   // In their track, the pixels at 1 ms and 3 ms are dark.
   const dark = await page.evaluate((y) => {
     const canvas = document.getElementById("timeline");

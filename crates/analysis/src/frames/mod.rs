@@ -111,9 +111,9 @@ fn swap_chain(address: i64) -> Value {
     (address != 0).then(|| format!("0x{address:X}")).into()
 }
 
-/// The last frame of a swap chain that was shown.
+/// The last frame of a swap chain that was displayed.
 #[derive(Clone, Copy)]
-struct Shown {
+struct DisplayedFrame {
     at: Ns,
     as_rendered: bool,
     /// Whether frames were dropped since.
@@ -125,7 +125,7 @@ struct Shown {
 pub struct Frames {
     /// The frame whose times are being read.
     open: Option<(Ns, Present, [Option<Ns>; FramePart::ALL.len()])>,
-    shown: FxHashMap<(Pid, i64), Shown>,
+    displayed: FxHashMap<(Pid, i64), DisplayedFrame>,
 }
 
 impl Frames {
@@ -158,14 +158,14 @@ impl Frames {
         let Some((begin, present, mut parts)) = self.open.take() else { return };
         let part = |of: FramePart| parts[of as usize];
         let chain = (present.pid, present.swap_chain);
-        let last = self.shown.get(&chain).copied();
-        let until_shown = part(FramePart::UntilDisplayed).filter(|_| present.displayed != Some(false));
-        let shown_at = until_shown.and_then(|until| Some(begin + part(FramePart::UntilPresent)? + until));
-        let since_last = || Some(shown_at? - last?.at);
+        let last = self.displayed.get(&chain).copied();
+        let until_displayed = part(FramePart::UntilDisplayed).filter(|_| present.displayed != Some(false));
+        let displayed_at = until_displayed.and_then(|until| Some(begin + part(FramePart::UntilPresent)? + until));
+        let since_last = || Some(displayed_at? - last?.at);
         let between = part(FramePart::BetweenDisplayChange).or_else(since_last);
         let busy = part(FramePart::GpuBusy);
         let is_near = |one: Ns, other: Ns| (one - other).0.abs() <= ROUNDING.0;
-        let as_rendered = until_shown.zip(part(FramePart::UntilRenderComplete)).is_some_and(|(a, b)| is_near(a, b));
+        let as_rendered = until_displayed.zip(part(FramePart::UntilRenderComplete)).is_some_and(|(a, b)| is_near(a, b));
         let gpu_idle = between.zip(busy).map(|(between, busy)| between - busy).filter(|idle| idle.0 >= -ROUNDING.0);
         let in_a_row = as_rendered && last.is_some_and(|l| l.as_rendered && !l.dropped_since);
         let bound = match gpu_idle {
@@ -174,19 +174,19 @@ impl Frames {
             _ => Bound::Unknown,
         };
         parts[FramePart::BetweenDisplayChange as usize] = between;
-        self.remember(chain, shown_at, as_rendered);
+        self.remember(chain, displayed_at, as_rendered);
         let name = |id: NameId| (id.0 as usize).checked_sub(1).and_then(|at| names.get(at)).map(|n| &**n);
         let (application, mode) = (name(present.application), name(present.mode));
         each(&Frame { begin, present, application, mode, gpu_idle, bound, parts });
     }
 
-    fn remember(&mut self, chain: (Pid, i64), shown_at: Option<Ns>, as_rendered: bool) {
-        if let Some(at) = shown_at {
-            if self.shown.len() >= MAX_CHAINS && !self.shown.contains_key(&chain) {
-                self.shown.clear();
+    fn remember(&mut self, chain: (Pid, i64), displayed_at: Option<Ns>, as_rendered: bool) {
+        if let Some(at) = displayed_at {
+            if self.displayed.len() >= MAX_CHAINS && !self.displayed.contains_key(&chain) {
+                self.displayed.clear();
             }
-            self.shown.insert(chain, Shown { at, as_rendered, dropped_since: false });
-        } else if let Some(last) = self.shown.get_mut(&chain) {
+            self.displayed.insert(chain, DisplayedFrame { at, as_rendered, dropped_since: false });
+        } else if let Some(last) = self.displayed.get_mut(&chain) {
             last.dropped_since = true;
         }
     }

@@ -44,7 +44,7 @@ pub struct Setting {
 
 /// An event of a mark.
 #[derive(Clone, Copy, Debug)]
-pub struct Marked {
+pub struct MarkEvent {
     pub at: Ns,
     pub mark: Mark,
 }
@@ -57,7 +57,7 @@ pub struct Changes {
     pub allowed: Vec<Allowed>,
     pub throttles: Vec<Throttle>,
     pub settings: Vec<Setting>,
-    pub marks: Vec<Marked>,
+    pub marks: Vec<MarkEvent>,
 }
 
 impl Changes {
@@ -71,7 +71,7 @@ impl Changes {
                 (Subject::Thread(tid), Change::Affinity(cpus)) => all.allowed.push(Allowed { at, tid, cpus }),
                 (_, Change::Throttled(begins)) => all.throttles.push(Throttle { at, tid, begins }),
                 (_, Change::Setting(to)) => all.settings.push(Setting { at, tid, to }),
-                (_, Change::Mark(mark)) => all.marks.push(Marked { at, mark }),
+                (_, Change::Mark(mark)) => all.marks.push(MarkEvent { at, mark }),
                 _ => {}
             }
         }

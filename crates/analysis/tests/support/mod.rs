@@ -10,7 +10,7 @@ pub mod throttled;
 use account::{Accountant, Collector, Rules, Totals};
 use analysis::critical::{End, LastRan, Pieces, Sums, Walk};
 use analysis::{Begins, Context, Running};
-use changes::{Allowed, Changes, Marked, Move, PowerChange, Setting, Throttle};
+use changes::{Allowed, Changes, MarkEvent, Move, PowerChange, Setting, Throttle};
 use ingest::{Limits, Opened};
 use model::{
     CpuId, CpuStretch, Event, EventKind, Mark, MarkEdge, MaybeNs, NameId, Ns, Prio, Rows, Span, Stacks, Table,
@@ -34,7 +34,7 @@ pub struct Analysed {
     pub allowed: Vec<Allowed>,
     pub throttles: Vec<Throttle>,
     pub settings: Vec<Setting>,
-    pub marks: Vec<Marked>,
+    pub marks: Vec<MarkEvent>,
     /// The first has number 1.
     pub names: Vec<Box<str>>,
     pub tables: BTreeMap<&'static str, Table>,

@@ -121,11 +121,10 @@ fn as_text(s: &Summary) -> String {
         "{:>11}  missing wakeups: blocked threads switched in without a recorded wakeup",
         s.missing_wakeups
     );
-    let _ = writeln!(
-        out,
-        "{:>11}  losses: reported by the source, or events that could not be read ({} events)",
-        s.losses, s.lost_events
-    );
+    let _ = writeln!(out, "{:>11}  losses: times at which events were lost or could not be read", s.losses);
+    if s.lost_events > 0 {
+        let _ = writeln!(out, "{:>11}  lost events, as counted by the source", s.lost_events);
+    }
     let total = s.cpu_time_ns().max(1) as f64;
     let share = |ns: i64| format!("{:.3} %", ns as f64 * 100.0 / total);
     let _ = writeln!(out, "{:>11}  of CPU time unknown", share(s.unknown_ns));

@@ -90,8 +90,8 @@ table! {
         version: 1,
         made_from: Analysis,
         large: false,
-        doc: "How long each thread ran at the same time as each other thread on the same core. Time with two other \
-              threads at once is in both rows.",
+        doc: "How long each thread ran at the same time as each other thread on the same core. Time \
+              with two other threads is in both rows.",
         key: [THREAD, SIBLING_THREAD],
         columns: {
             THREAD: Thread,

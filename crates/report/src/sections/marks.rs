@@ -16,7 +16,8 @@ pub const SECTION: Section = Section {
     write,
 };
 
-struct Marked {
+/// The marks of one name of a thread.
+struct MarkRow {
     thread: String,
     name: String,
     count: i64,
@@ -34,7 +35,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         let thread = row.get(marks::THREAD).map(|key| ctx.name(Some(key))).unwrap_or_default();
         let name = row.get(marks::NAME.or_empty());
         let name = if name.is_empty() { "?".to_owned() } else { short(name, 32) };
-        top.push(duration, Marked { thread, name, count, duration, longest, states });
+        top.push(duration, MarkRow { thread, name, count, duration, longest, states });
     })?;
     let count = top.count;
     let rows = top.finish();
@@ -71,7 +72,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     Ok(())
 }
 
-fn bar(marked: &Marked, longest: i64) -> Bar {
+fn bar(marked: &MarkRow, longest: i64) -> Bar {
     Bar {
         label: format!("{} {}", marked.name, marked.thread),
         value: format!("{} ms", ms(marked.duration)),

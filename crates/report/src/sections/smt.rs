@@ -53,8 +53,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         columns.push(column);
     }
     let unknown = rows.iter().any(|r| r.times[3] > 0);
-    for (head, at, there) in [("one busy", 1, true), ("more busy", 2, true), ("idle", 0, true), ("unknown", 3, unknown)]
-    {
+    for (head, at, there) in [("one busy", 1, true), ("2+ busy", 2, true), ("idle", 0, true), ("unknown", 3, unknown)] {
         if there {
             let (mut time, mut part) = (Column::numbers(&format!("{head} ms"), 0), Column::numbers("%", 1));
             rows.iter().for_each(|r| time.push(ms(r.times[at])));

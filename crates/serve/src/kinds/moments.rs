@@ -54,13 +54,13 @@ impl Kind for Moments<'_> {
         lanes.sort_by_key(|lane| lane.track);
         let mut notes = Vec::new();
         if left_out > 0 {
-            notes.push(format!("{left_out} moments beyond the first {MAX_LANES} tracks are not shown"));
+            notes.push(format!("{left_out} instants beyond the first {MAX_LANES} tracks are not shown"));
         }
         if at_end > 0 {
-            notes.push(format!("{at_end} moments at the very end are not shown"));
+            notes.push(format!("{at_end} instants at the very end are not shown"));
         }
-        let (title, note) = ("Marked moments".into(), notes.join("; "));
-        let states = vec!["after this moment".to_owned()];
+        let (title, note) = ("Marked instants".into(), notes.join("; "));
+        let states = vec!["after this instant".to_owned()];
         Ok(feed.finish()?.then(|| KindInfo { title, note, ..KindInfo::of_states(lanes, states) }))
     }
 }

@@ -64,7 +64,7 @@ struct Mapping {
     file: usize,
 }
 
-enum Change {
+enum MappingEvent {
     Map(u64, Mapping),
     Unmap(u64, u64),
     Exec,
@@ -75,7 +75,7 @@ enum Change {
 /// An address space.
 #[derive(Default)]
 struct Space {
-    changes: Vec<(Ns, Change)>,
+    changes: Vec<(Ns, MappingEvent)>,
     next: usize,
     /// The time of its last creation or exec.
     begin: Option<Ns>,
@@ -151,13 +151,13 @@ impl Scan {
                 self.symbol(record);
             }
             header::COMM if record.misc & OF_EXEC != 0 => {
-                self.of_process(record, |_, _| Some(Change::Exec));
+                self.of_process(record, |_, _| Some(MappingEvent::Exec));
             }
             header::FORK => {
                 // Forks at time 0 describe existing processes, whose mappings are recorded separately.
                 let fork = |order: ByteOrder, body: &[u8]| {
                     let parent = order.u32_at(body, 4)? as i32;
-                    (Some(parent) != order.u32_at(body, 0).map(|pid| pid as i32)).then_some(Change::Fork(parent))
+                    (Some(parent) != order.u32_at(body, 0).map(|pid| pid as i32)).then_some(MappingEvent::Fork(parent))
                 };
                 if self.time(record) > Ns::ZERO {
                     self.of_process(record, fork);
@@ -184,7 +184,7 @@ impl Scan {
     fn of_process(
         &mut self,
         record: &Record<'_>,
-        change: impl FnOnce(ByteOrder, &[u8]) -> Option<Change>,
+        change: impl FnOnce(ByteOrder, &[u8]) -> Option<MappingEvent>,
     ) -> Option<()> {
         let pid = self.order.u32_at(record.body, 0)? as i32;
         let change = change(self.order, record.body)?;
@@ -220,7 +220,7 @@ impl Scan {
         let code = Code { path: path.into(), build_id: build_id.map(hexadecimal), function: None, inode };
         let at = self.time(record);
         let file = self.all.file(code)?;
-        self.all.add(pid, at, Change::Map(from, Mapping { to, since: at, offset, file }));
+        self.all.add(pid, at, MappingEvent::Map(from, Mapping { to, since: at, offset, file }));
         Some(())
     }
 
@@ -233,13 +233,13 @@ impl Scan {
         let function = self.text(body, 16)?;
         let at = self.time(record);
         if gone {
-            self.all.add(KERNEL, at, Change::Unmap(from, to));
+            self.all.add(KERNEL, at, MappingEvent::Unmap(from, to));
             return Some(());
         }
         let path = model::StackFrame::KERNEL.as_bytes();
         let code = Code { path: path.into(), build_id: None, function: Some(function.into()), inode: 0 };
         let file = self.all.file(code)?;
-        self.all.add(KERNEL, at, Change::Map(from, Mapping { to, since: at, offset: None, file }));
+        self.all.add(KERNEL, at, MappingEvent::Map(from, Mapping { to, since: at, offset: None, file }));
         Some(())
     }
 
@@ -291,7 +291,7 @@ impl Mappings {
         Some(self.files.len() - 1)
     }
 
-    fn add(&mut self, pid: i32, at: Ns, change: Change) {
+    fn add(&mut self, pid: i32, at: Ns, change: MappingEvent) {
         if self.changes >= MAX_CHANGES {
             self.left_out += 1;
             return;
@@ -360,19 +360,19 @@ impl Space {
     fn advance(&mut self, at: Ns) {
         while let Some((when, change)) = self.changes.get(self.next).filter(|(when, _)| *when <= at) {
             match change {
-                Change::Map(from, mapping) => {
+                MappingEvent::Map(from, mapping) => {
                     let (from, mapping) = (*from, *mapping);
                     self.clear(from, mapping.to);
                     if mapping.to > from {
                         self.current.insert(from, mapping);
                     }
                 }
-                Change::Unmap(from, to) => {
+                MappingEvent::Unmap(from, to) => {
                     let (from, to) = (*from, *to);
                     self.clear(from, to);
                 }
-                Change::Exec => (self.begin, self.parent, self.current) = (Some(*when), None, BTreeMap::new()),
-                Change::Fork(parent) => {
+                MappingEvent::Exec => (self.begin, self.parent, self.current) = (Some(*when), None, BTreeMap::new()),
+                MappingEvent::Fork(parent) => {
                     (self.begin, self.parent, self.current) = (Some(*when), Some(*parent), BTreeMap::new());
                 }
             }

@@ -16,8 +16,8 @@ const PRESENTS: &str = "a frame was not presented MsBetweenPresents after the pr
 const BEGINS: &str = "a frame does not start where the previous one ends";
 const CALLS: &str = "a frame's CPU time does not end when Present is called";
 const DISPLAYS: &str = "a frame was not displayed MsBetweenDisplayChange after the previous one";
-const DISPLAYED: &str = "a frame was not displayed until the next one was";
-const RENDERING: &str = "a frame displayed as soon as it was rendered was not rendered since the previous one was displayed";
+const DISPLAYED: &str = "a frame's display time does not end when the next one is displayed";
+const RENDERING: &str = "MsBetweenDisplayChange is not the rendering time of a frame, although it and the previous one were displayed as soon as they were rendered";
 
 /// Checks each row against the previous one of its swap chain.
 #[derive(Default)]

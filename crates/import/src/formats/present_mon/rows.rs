@@ -82,7 +82,7 @@ impl Reader {
     /// agree with the rows' frame times. Also returns a warning for the user.
     pub(super) fn new<'b>(columns: Columns, lines: impl Iterator<Item = &'b [u8]>) -> (Self, Option<String>) {
         let (start, present) = (columns.start_time(), columns.present_time());
-        let (mut starts, mut presents) = (Steps::default(), Steps::default());
+        let (mut starts, mut presents) = (TimeDeltas::default(), TimeDeltas::default());
         for line in lines {
             let mut row = Cells { columns: &columns, cells: Vec::with_capacity(columns.count), unreadable: 0 };
             cells(line, &mut row.cells);
@@ -95,7 +95,7 @@ impl Reader {
             let between = row.ms(Field::BetweenPresents);
             presents.add_present(chain, called, between);
         }
-        let rate_of = |column: Option<(Unit, usize)>, steps: Steps| {
+        let rate_of = |column: Option<(Unit, usize)>, steps: TimeDeltas| {
             column.map(|(unit, at)| (rate(unit, &steps.found), at)).map(|(r, at)| ((r.clock, at), r.warning)).unzip()
         };
         let (start, warning) = rate_of(start, starts);
@@ -206,14 +206,15 @@ fn address(cell: &[u8]) -> i64 {
     digits.and_then(hexadecimal).filter(|(_, rest)| rest.is_empty()).map_or(0, |(bits, _)| bits.cast_signed())
 }
 
-/// The steps of a column of points in time within each swap chain.
+/// The differences between the points in time of consecutive rows of a swap chain, each with the ms that another column
+/// gives for it.
 #[derive(Default)]
-struct Steps {
+struct TimeDeltas {
     last: FxHashMap<[Vec<u8>; 2], (f64, Option<Ns>)>,
     found: Vec<(f64, f64)>,
 }
 
-impl Steps {
+impl TimeDeltas {
     /// Adds a frame's start, and its time to the next frame.
     fn add_start(&mut self, chain: [Vec<u8>; 2], at: Option<f64>, took: Option<Ns>) {
         let Some(at) = at else { return };
