@@ -85,7 +85,8 @@ impl Grid {
                 }
                 let periods = (grid.due - begin.at).0 / grid.period.max(1);
                 let is_dense = on_time as i64 * 5 >= periods * 4;
-                if on_time >= MIN_ON_TIME && is_dense && !grid.is_lost() && best.is_none_or(|(most, _)| on_time > most) {
+                if on_time >= MIN_ON_TIME && is_dense && !grid.is_lost() && best.is_none_or(|(most, _)| on_time > most)
+                {
                     best = Some((on_time, Self::at(*begin, grid.period)));
                 }
             }
@@ -217,7 +218,8 @@ mod tests {
 
     #[test]
     fn wakeups_within_the_work_do_not_hide_the_period() {
-        let reads: Vec<_> = (0..8).flat_map(|n| [(10_000 * n, 7000), (10_000 * n + 1700 + 300 * (n % 3), 500)]).collect();
+        let reads: Vec<_> =
+            (0..8).flat_map(|n| [(10_000 * n, 7000), (10_000 * n + 1700 + 300 * (n % 3), 500)]).collect();
         let grid = Grid::find(&woken(&reads)).expect("a grid");
         assert_eq!((grid.period, grid.due), (10_000_000, Ns(0)));
         let then = [(80_000, 7000), (82_300, 500), (87_000, 1000), (90_000, 2000)];

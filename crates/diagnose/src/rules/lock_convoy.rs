@@ -302,7 +302,11 @@ fn finding(ctx: &RuleContext<'_>, name: &str, queue: Queue, whole_time: bool, cp
     let claims: Vec<_> = queue.by_thread.iter().map(claim).collect();
     let change = Fix::SplitLock { threads: threads(&claims) };
     let (count, waits, blocked) = (queue.members.len() as u64, queue.waits(), queue.blocked());
-    let finding = ctx.finding(claims, change, format!("Split the lock that the {name} threads queue for, or hold it for less time"));
+    let finding = ctx.finding(
+        claims,
+        change,
+        format!("Split the lock that the {name} threads queue for, or hold it for less time"),
+    );
     if finding.recoverable_ns < ctx.share_ns(&MIN_SHARE) {
         return None;
     }
