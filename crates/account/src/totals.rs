@@ -113,7 +113,7 @@ pub struct CpuTotals {
     pub switches: u64,
     /// The number of switches whose previous thread is not the one that the switch before brought in.
     pub inconsistent_switches: u64,
-    /// Whether any of its states is known.
+    /// Whether the source records what it runs: it has a switch, or a snapshot shows its thread.
     pub followed: bool,
 }
 

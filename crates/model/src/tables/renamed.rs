@@ -1,4 +1,4 @@
-//! Former names of tables, columns and values. They are accepted wherever a user or a file names one.
+//! Former names of tables, columns and values. Files may use any of them, and users those of tables.
 //! docs/renamed.md lists them for users.
 
 use super::ALL;
