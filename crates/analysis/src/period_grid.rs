@@ -97,7 +97,7 @@ impl Grid {
     /// Takes the next wakeup. Returns `None` if it belongs to the work of the current period.
     pub(crate) fn woken_at(&mut self, woken: Woken) -> Option<Next> {
         let since = (woken.at - self.due).0;
-        let periods = (since + self.period / 2) / self.period;
+        let periods = since.saturating_add(self.period / 2) / self.period;
         let expected = self.due + Ns(periods * self.period);
         let (off, tolerance) = ((woken.at - expected).0, tolerance(self.period));
         let is_on_time = off.abs() <= tolerance;
@@ -180,6 +180,7 @@ impl<T> Wakeups<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// Wakeups at these times, us, after waits of these lengths.
     fn woken(us: &[(i64, i64)]) -> Vec<Woken> {
@@ -249,5 +250,35 @@ mod tests {
             grid.woken_at(late);
         }
         assert!(grid.is_lost());
+    }
+
+    proptest! {
+        /// A timer's wakeups come up to 2.5 % of the period late (at least 30 µs), and the thread waits once within each period's work.
+        #[test]
+        fn every_period_of_a_timer_is_followed(
+            period in 300_000_i64..5_000_000_000,
+            begin in 0_i64..1_000_000_000_000,
+            of_period in proptest::collection::vec((0_i64..=1000, 0_i64..=1000), 60),
+        ) {
+            let due = |n: usize| begin + period * n as i64;
+            let (mut wakeups, mut truth) = (Vec::new(), Vec::new());
+            for (n, (late, within)) in of_period.into_iter().enumerate() {
+                let at = due(n) + late * (period / 40).max(30_000) / 1000;
+                wakeups.push(Woken { at: Ns(at), slept: Ns(period / 2) });
+                truth.push(Some(Ns(due(n))));
+                wakeups.push(Woken { at: Ns(due(n) + period / 5 + within * period / 5000), slept: Ns(period / 10) });
+                truth.push(None);
+            }
+            let (found, follow) = wakeups.split_at(20);
+            let mut grid = after(found);
+            for (woken, truth) in follow.iter().zip(&truth[20..]) {
+                let next = grid.woken_at(*woken);
+                prop_assert_eq!(next.map(|next| next.periods), truth.map(|_| 1));
+                if let (Some(next), Some(truth)) = (next, truth) {
+                    prop_assert!((next.due - *truth).0.abs() <= (period / 20).max(30_000), "{next:?}, {truth:?}");
+                }
+                prop_assert!(!grid.is_lost());
+            }
+        }
     }
 }

@@ -51,15 +51,12 @@ impl Thread {
         let waited = self.blocked.take();
         let times = self.times;
         let column = match stretch.state {
-            ThreadState::Running => Some(0),
-            ThreadState::Ready => Some(1),
-            ThreadState::Blocked => Some(2),
-            ThreadState::Unknown => Some(3),
-            ThreadState::Exited => None,
+            ThreadState::Running => 0,
+            ThreadState::Ready => 1,
+            ThreadState::Blocked => 2,
+            ThreadState::Unknown | ThreadState::Exited => 3,
         };
-        if let Some(column) = column {
-            self.times[column] = times[column] + stretch.span.len();
-        }
+        self.times[column] = times[column] + stretch.span.len();
         if stretch.state == ThreadState::Blocked && stretch.reason != Reason::State(b'D') {
             self.blocked = Some((stretch.span.start, times));
         }
@@ -119,7 +116,11 @@ impl Analysis for Periods {
     }
 
     fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, _: &World) {
-        if let Some(wakeup) = self.threads.of(stretch.thread).stretch(stretch, begins) {
+        let of = self.threads.of(stretch.thread);
+        if stretch.state == ThreadState::Exited {
+            // Nothing follows, and the wakeups take room.
+            *of = Thread::default();
+        } else if let Some(wakeup) = of.stretch(stretch, begins) {
             self.woken(stretch.thread, stretch.tid, wakeup);
         }
     }
