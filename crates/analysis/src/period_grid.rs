@@ -59,7 +59,7 @@ pub(crate) struct Grid {
     pub(crate) due: Ns,
     /// The last wakeup on the grid.
     woken: Woken,
-    /// A bit for each watched wakeup that was late; the last one is the lowest.
+    /// A bit for each watched wakeup that did not come on time; the last one is the lowest.
     late: u32,
     watched: u32,
     ignored: usize,
@@ -104,11 +104,17 @@ impl Grid {
         // A thread that sleeps for a fixed time after its work has a new grid after each delay.
         let step = (woken.at - self.woken.at).0;
         let is_one_later = (step - periods * self.period).abs() <= tolerance;
-        let slept_as_before = (woken.slept - self.woken.slept).0.abs() <= tolerance;
+        // Not a short wait within the work, such as for a device, which takes as long each time.
+        let is_sleep = woken.slept.0 >= self.period / 2;
+        let slept_as_before = is_sleep && (woken.slept - self.woken.slept).0.abs() <= tolerance;
         let is_one_later = is_one_later && off > 0;
         let shifts = !is_on_time && (is_one_later || slept_as_before);
         if periods < 1 || off < -tolerance && !shifts {
             self.ignored += 1;
+            // Work that waits in the second half of its period is rare: the rhythm may be another one.
+            if periods > 0 {
+                self.watch(true);
+            }
             return None;
         }
         self.due = match off {
@@ -122,10 +128,14 @@ impl Grid {
             self.period = (self.period + off / periods / 8).clamp(MIN_PERIOD, MAX_PERIOD);
         }
         self.woken = woken;
-        self.late = self.late << 1 | u32::from(!is_on_time && !is_one_later);
-        self.watched = WATCHED.min(self.watched + 1);
+        self.watch(!is_on_time && !is_one_later);
         self.ignored = 0;
         Some(Next { periods, due: self.due })
+    }
+
+    fn watch(&mut self, is_late: bool) {
+        self.late = self.late << 1 | u32::from(is_late);
+        self.watched = WATCHED.min(self.watched + 1);
     }
 
     /// Whether the wakeups no longer fit the grid.
@@ -238,6 +248,12 @@ mod tests {
     fn a_thread_that_sleeps_after_its_work_shifts_the_grid() {
         let then = [(83_000, 8000), (99_000, 8000), (109_000, 8000)];
         assert_eq!(followed(&steady(), &then), [(1, 83_000), (2, 99_000), (1, 109_000)].map(Some));
+        let short = [(83_000, 8000), (99_000, 1000), (103_000, 1000)];
+        assert_eq!(
+            followed(&steady(), &short),
+            [Some((1, 83_000)), None, Some((2, 103_000))],
+            "a wait within the work"
+        );
         let later = [(83_000, 11_000), (93_000, 9000)];
         assert_eq!(followed(&steady(), &later), [(1, 80_000), (1, 93_000)].map(Some), "10 ms later again");
     }

@@ -14,8 +14,9 @@ table! {
               which it was due. The period is 200 µs to 10 s. Interrupts that end a wait for a device (state D) do \
               not count. A period begins at its due time. It has a row once the thread waits for the next one, so \
               the last period of a thread has none. Other wakeups within a period belong to its work, on average up \
-              to two in each. Due times are estimated from the wakeups before. In sources that name the interrupted \
-              thread as the waker (perf, trace-cmd), only wakeups on an idle CPU count.",
+              to two in each. Due times are estimated from the wakeups before. If a thread that others pace sleeps \
+              within its work, stretches of its run can look periodic; `steady` is then usually below 1. In sources \
+              that name the interrupted thread as the waker (perf, trace-cmd), only wakeups on an idle CPU count.",
         key: [THREAD, START_NS],
         columns: {
             THREAD: Thread,
