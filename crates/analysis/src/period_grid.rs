@@ -15,7 +15,8 @@ const MIN_ON_TIME: usize = 8;
 /// The number of wakeups that are kept while no period is known: `MIN_ON_TIME` periods with two other wakeups in each.
 const KEPT: usize = 3 * MIN_ON_TIME;
 
-/// The period is tried for each of the last wakeups at which it may begin, as the distance to each of the next ones.
+/// A grid is tried from each of the first wakeups, with the distance to each of the next ones as its period: so many, as one or two
+/// wakeups may be within the work.
 const OTHERS: usize = 3;
 
 /// The number of wakeups of which [`Grid::steady`] is a share.
@@ -27,6 +28,7 @@ const MAX_LATE: u32 = 3;
 /// With more wakeups than this since the last one on the grid, the thread is no longer periodic.
 const MAX_IGNORED: usize = 16;
 
+/// The range of periods, ns. Devices often answer at shorter distances; ten seconds need a recording of more than a minute.
 const MIN_PERIOD: i64 = 200_000;
 const MAX_PERIOD: i64 = 10_000_000_000;
 
@@ -103,12 +105,11 @@ impl Grid {
         let is_on_time = off.abs() <= tolerance;
         // A thread that sleeps for a fixed time after its work has a new grid after each delay.
         let step = (woken.at - self.woken.at).0;
-        let is_one_later = (step - periods * self.period).abs() <= tolerance;
+        let is_as_late = off > 0 && (step - periods * self.period).abs() <= tolerance;
         // Not a short wait within the work, such as for a device, which takes as long each time.
         let is_sleep = woken.slept.0 >= self.period / 2;
         let slept_as_before = is_sleep && (woken.slept - self.woken.slept).0.abs() <= tolerance;
-        let is_one_later = is_one_later && off > 0;
-        let shifts = !is_on_time && (is_one_later || slept_as_before);
+        let shifts = !is_on_time && (is_as_late || slept_as_before);
         if periods < 1 || off < -tolerance && !shifts {
             self.ignored += 1;
             // Work that waits in the second half of its period is rare: the rhythm may be another one.
@@ -128,7 +129,7 @@ impl Grid {
             self.period = (self.period + off / periods / 8).clamp(MIN_PERIOD, MAX_PERIOD);
         }
         self.woken = woken;
-        self.watch(!is_on_time && !is_one_later);
+        self.watch(!is_on_time && !is_as_late);
         self.ignored = 0;
         Some(Next { periods, due: self.due })
     }
