@@ -4,14 +4,15 @@
   acceptance/real/run.py list                    the pairs, with the expected rule and the measured gain
   acceptance/real/run.py setup [NAME...]         installs what they need (apt, pip, npm; root), makes their inputs
   acceptance/real/run.py measure [NAME...]       runs both sides in turn without recording; writes measured/NAME.json
-  acceptance/real/run.py lot                     splits the pairs by lot into develop and unseen; writes lot.json, once
+  acceptance/real/run.py lot                     splits pairs and well-configured programs by lot into develop and unseen; writes lot.json, once
   acceptance/real/run.py score [NAME...]         records and diagnoses both sides; prints the table
         [--half develop|unseen|all] [--runs 10] [--out DIR]
   acceptance/real/run.py healthy [NAME...]       the same for the well-configured programs: their findings above low
+        [--half …] [--runs 5] [--out DIR]
 
 The order matters: a pair's expectation (pairs/*.py) and its measured gain are committed before diagnose first runs on it, and the lot is
 drawn before the first rule is changed. `measure` refuses to replace a measurement, `lot` a lot. Files are in WORK (default
-~/.cache/corewise-real). The binary is COREWISE, or target/release/corewise. Run it on an otherwise idle machine.
+/var/tmp/corewise-real: data bases run as users of their own, who must get there). The binary is COREWISE, or target/release/corewise. Run it on an otherwise idle machine.
 """
 
 import argparse
@@ -33,7 +34,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import corewise  # noqa: E402
 
-WORK = Path(os.environ.get("WORK") or Path.home() / ".cache/corewise-real")
+WORK = Path(os.environ.get("WORK") or "/var/tmp/corewise-real")
 # Severities that accuse; a finding of severity low claims nothing.
 ABOVE_LOW = ("medium", "high")
 # Findings about the machine, which no change of the program removes.
@@ -67,6 +68,8 @@ class Pair:
     # What is measured: "wall" (s of the command), or a pattern with a number in its output and its direction.
     metric: str = "wall"
     higher_is_better: bool = False
+    # What the number stands for in a run, in s: for a mean latency, its unit times the number of requests; 0: the whole run.
+    seconds: float = 0
     # Options of `corewise record`.
     record: list = field(default_factory=list)
 
@@ -147,12 +150,21 @@ class Server:
     def __exit__(self, *_):
         if self.process:
             for how in (signal.SIGTERM, signal.SIGKILL):
-                try:
-                    os.killpg(self.process.pid, how)
-                    self.process.wait(10)
+                if self.ends(how):
                     break
-                except (ProcessLookupError, subprocess.TimeoutExpired):
-                    pass
+
+    def ends(self, how):
+        """Sends a signal to the server's processes; whether all of them have ended soon: the next server needs their ports."""
+        until = time.monotonic() + 10
+        try:
+            os.killpg(self.process.pid, how)
+            while time.monotonic() < until:
+                self.process.poll()
+                os.killpg(self.process.pid, 0)
+                time.sleep(0.02)
+        except ProcessLookupError:
+            return True
+        return False
 
 
 def once(one, side, recording=None):
@@ -178,6 +190,12 @@ def once(one, side, recording=None):
 def gain(pair, bad, good):
     """The share of the bad side's time that the good side saves: of wall time, of latency, or of the time per piece of a rate."""
     return 1 - bad / good if pair.higher_is_better else 1 - good / bad
+
+
+def gained_ns(pair, known, span):
+    """The measured gain of a run of `span` ns, in ns of what the metric counts."""
+    whole = statistics.median(known["bad"]) * pair.seconds * 1e9 if pair.seconds else span
+    return known["gain"] * whole
 
 
 def measured(name):
@@ -231,15 +249,22 @@ def measure(pairs, runs, again):
         print(f"{pair.name}: bad {bad:g}, good {good:g}, gain {100 * row['gain']:.1f} % ({100 * each[0]:.1f} to {100 * each[-1]:.1f})", flush=True)
 
 
-def lot(pairs, seed):
+def lot(pairs, healthy, seed):
     path = HERE / "lot.json"
     if path.exists():
         sys.exit(f"{path}: the lot is drawn")
-    names = sorted(pairs)
-    random.Random(seed).shuffle(names)
-    half = len(names) // 2
-    path.write_text(json.dumps({"seed": seed, "develop": sorted(names[:half]), "unseen": sorted(names[half:])}, indent=1) + "\n")
+    draw, halves = random.Random(seed), {"develop": [], "unseen": []}
+    for names in (sorted(pairs), sorted(healthy)):
+        draw.shuffle(names)
+        half = len(names) // 2
+        halves["develop"] += sorted(names[:half])
+        halves["unseen"] += sorted(names[half:])
+    path.write_text(json.dumps({"seed": seed, **halves}, indent=1) + "\n")
     print(path.read_text())
+
+
+def halves():
+    return json.loads((HERE / "lot.json").read_text())
 
 
 def diagnosed(trace):
@@ -274,7 +299,7 @@ def score(pairs, runs, out):
                 firsts[what] = firsts.get(what, 0) + 1
                 if first and names_right(pair, first):
                     right += 1
-                    saved = known["gain"] * span
+                    saved = gained_ns(pair, known, span)
                     low, high = first["range_ns"]
                     within += low <= saved <= high and high <= 3 * max(low, 1)
                     close += abs(first["recoverable_ns"] - saved) <= 0.3 * saved
@@ -335,14 +360,15 @@ def main():
     elif args.command == "measure":
         measure(chosen, args.runs or 7, args.again)
     elif args.command == "lot":
-        lot(pairs, args.seed)
-    elif args.command == "healthy":
-        corewise.need_binary()
-        score_healthy(well, args.runs or 5, args.out)
+        lot(pairs, healthy, args.seed)
     else:
         corewise.need_binary()
-        halves = {"all": list(pairs)} if args.half == "all" else json.loads((HERE / "lot.json").read_text())
-        score([p for p in chosen if args.names or p.name in halves[args.half]], args.runs or 10, args.out)
+        drawn = [*pairs, *healthy] if args.half == "all" else halves()[args.half]
+        wanted = args.names or drawn
+        if args.command == "healthy":
+            score_healthy([h for h in well if h.name in wanted], args.runs or 5, args.out)
+        else:
+            score([p for p in chosen if p.name in wanted], args.runs or 10, args.out)
 
 
 if __name__ == "__main__":

@@ -23,10 +23,8 @@ def pg_prepare(load, port=5432):
 def pg_server(*settings):
     return f"exec {AS_PG} {PG}/postgres -D \"$PWD/data\" -k \"$PWD/data\" -c listen_addresses= " + " ".join(f"-c {s}" for s in settings)
 
-
 PG_READY = f'{PG}/pg_isready -q -h "$PWD/data"'
 PSQL = f'{PG}/psql -q -X -v ON_ERROR_STOP=1 -h "$PWD/data" -U postgres -d postgres'
-PGBENCH = f'{PG}/pgbench -n -h "$PWD/data" -U postgres -d postgres'
 
 
 def redis(port, *options, cpu=""):
@@ -35,7 +33,6 @@ def redis(port, *options, cpu=""):
 
 def redis_ready(*ports):
     return " && ".join(f"redis-cli -p {p} ping" for p in ports)
-
 
 # A text of some 220 kB, and an nginx configuration with the directives `main` and `server`.
 TEXT = "cat /usr/share/common-licenses/GPL-* /usr/share/common-licenses/LGPL-* | head -c 220000 > text.txt"
@@ -52,18 +49,7 @@ http {{ access_log off; types {{ text/plain txt; }} server {{ {server} }} }}
 def nginx(name):
     return f'exec nginx -p "$PWD" -c "$PWD/{name}.conf" -e "$PWD/error.log"'
 
-
 GZIP = "gzip on; gzip_types text/plain; gzip_http_version 1.0; gzip_comp_level 9;"
-
-# Some 100 MB of programs for a batch job.
-BATCH = "tar cf batch.tar -C /usr/bin . 2>/dev/null || true; head -c 150000000 batch.tar > batch; rm batch.tar"
-
-# Four batch jobs, which go on until the server ends; in the server's session, so that the kernel's autogroup is the same.
-XZ = "for i in 1 2 3 4; do xz -T1 -9 -k -c batch > /dev/null & done; "
-
-# Redis, its client and batch jobs in one session.
-AMONG = (redis(7606) + " > /dev/null & until redis-cli -p 7606 ping; do sleep 0.05; done; {batch}"
-         "redis-benchmark -p 7606 -q -t lrange_600 -n 20000 -c 8; kill $(jobs -p); wait || true")
 
 SUM_PY = """cat > app.py <<'EOF'
 def app(environ, start_response):
@@ -80,31 +66,10 @@ def app(environ, start_response):
     return [b"hello"]
 EOF"""
 
-NODE_JS = """cat > hash.js <<'EOF'
-const crypto = require("crypto");
-let left = 60;
-for (let n = left; n > 0; n--)
-  crypto.pbkdf2("secret" + n, "salt", 100000, 64, "sha512", (error) => { if (error) throw error; if (--left === 0) console.log("done"); });
-EOF"""
-
-SAVE = "cp base.rdb dump.rdb; exec redis-server --port 7611 --bind 127.0.0.1 --dbfilename dump.rdb "
-
-
-def iperf(rps):
-    """A network namespace whose loopback steers received packets to the CPUs of the mask `rps` (receive packet steering)."""
-    return ("ip netns del cwbed 2>/dev/null || true; ip netns add cwbed; ip netns exec cwbed ip link set lo up; "
-            f"ip netns exec cwbed sh -c 'echo {rps} > /sys/class/net/lo/queues/rx-0/rps_cpus'; "
-            "exec ip netns exec cwbed taskset -c 1 iperf3 -s -p 7661")
-
-
-FLOOD = ("ip netns exec cwbed taskset -c 1 iperf3 -c 127.0.0.1 -p 7661 -u -b 0 -l 64 -t 60 > flood.log 2>&1 & flood=$!; sleep 0.3; "
-         "taskset -c 0 xz -T1 -6 -k -c input > /dev/null; kill $flood; wait $flood || true")
-
 
 def mariadb(*options):
     return ('rm -f db.sock; exec mariadbd --no-defaults --user=mysql --datadir="$PWD/data" --socket="$PWD/db.sock" --pid-file="$PWD/db.pid" '
             "--skip-networking --skip-log-bin " + " ".join(options))
-
 
 MARIA_PREPARE = ('rm -rf data; mkdir data; chown mysql . data; mariadb-install-db --no-defaults --user=mysql --datadir="$PWD/data" '
                  "--auth-root-authentication-method=normal --skip-test-db >/dev/null")
@@ -122,7 +87,6 @@ MARIA_READY = 'mariadb-admin --no-defaults -u root --socket="$PWD/db.sock" ping'
 def slap(clients, queries, sql):
     return ('mariadb-slap --no-defaults -u root --socket="$PWD/db.sock" --create-schema=mysql --no-drop '
             f'-c {clients} --number-of-queries={queries} -q "{sql}"')
-
 
 PAIRS = []
 
@@ -142,26 +106,7 @@ PAIRS += [
          good="for p in 7603 7604; do redis-benchmark -p $p -q -n 2000 -c 4 --threads 2 "
               "EVAL 'local x=0 for i=1,100000 do x=x+i end return x' 0 & done; wait",
          apt=["redis-server", "redis-tools"], server=f"trap : TERM; {redis(7603)} & {redis(7604)} & wait; wait", ready=redis_ready(7603, 7604)),
-    Pair("redis-fsync-always", "Redis 7, redis-benchmark", ["io-wait-serialised", "single-server"], "redis",
-         "redis-server writes its log to the disk and waits for it before each answer (appendfsync always)",
-         bad="redis-benchmark -p 7605 -q -t set -n 30000 -c 4", good="redis-benchmark -p 7605 -q -t set -n 30000 -c 4",
-         apt=["redis-server", "redis-tools"],
-         server=tuple(f"rm -rf log; exec redis-server --port 7605 --bind 127.0.0.1 --save '' --appendonly yes --appenddirname log --appendfsync {how}"
-                      for how in ("always", "everysec")), ready=redis_ready(7605)),
-    Pair("redis-among-batch", "Redis 7, redis-benchmark, xz",
-         ["critical-thread-same-priority-as-workers", "oversubscribed", "preemption-rate"], "redis",
-         "redis-server competes with four xz of a batch job at the same priority and is runnable but not running for much of the time",
-         bad=AMONG.format(batch=XZ), good=AMONG.format(batch=XZ.replace("xz", "chrt -i 0 xz")),
-         apt=["redis-server", "redis-tools", "xz-utils"], prepare=BATCH),
-    Pair("redis-snapshots", "Redis 7, redis-benchmark", ["collector-pause", "oversubscribed", "preemption-rate"], "redis",
-         "redis-server forks a child to save all keys to disk each second (save 1 1), which takes a CPU and makes the server copy its pages",
-         bad="redis-benchmark -p 7611 -q -t set -n 800000 -r 400000 -d 400 -P 8 -c 16",
-         good="redis-benchmark -p 7611 -q -t set -n 800000 -r 400000 -d 400 -P 8 -c 16",
-         apt=["redis-server", "redis-tools"],
-         prepare="rm -f base.rdb; redis-server --port 7611 --bind 127.0.0.1 --save '' --enable-debug-command yes --dbfilename base.rdb &  sleep 1; "
-                 "redis-cli -p 7611 debug populate 400000 key 400; redis-cli -p 7611 save; redis-cli -p 7611 shutdown nosave || true; wait || true",
-         server=(SAVE + "--save 1 1", SAVE + "--save 3600 1"), ready=redis_ready(7611) + " | grep -q PONG"),
-    Pair("nginx-one-worker-gzip", "nginx 1.22, ab", ["too-few-workers", "single-server"], "nginx",
+    Pair("nginx-one-worker-gzip", "nginx 1.22, ab", ["single-server", "too-few-workers"], "nginx",
          "the one worker of nginx (worker_processes 1) compresses all answers, so one CPU is idle",
          bad="ab -q -n 600 -c 8 -H 'Accept-Encoding: gzip' http://127.0.0.1:7621/text.txt",
          good="ab -q -n 600 -c 8 -H 'Accept-Encoding: gzip' http://127.0.0.1:7621/text.txt",
@@ -169,37 +114,6 @@ PAIRS += [
          prepare=TEXT + "\n" + "\n".join(
              nginx_conf(f"{n}-workers", f"worker_processes {n};", f"listen 127.0.0.1:7621; root $PWD; {GZIP}") for n in (1, 2)),
          server=(nginx("1-workers"), nginx("2-workers")), ready="ab -n 1 http://127.0.0.1:7621/text.txt"),
-    Pair("nginx-workers-one-cpu-tls", "nginx 1.22, ab", ["pinned-to-one-cpu", "serialised-on-one-cpu"], "nginx",
-         "both workers of nginx are bound to CPU 0 (worker_cpu_affinity 01 01), where the handshakes of TLS take turns while CPU 1 is idle",
-         bad="ab -q -n 500 -c 8 https://127.0.0.1:7622/text.txt", good="ab -q -n 500 -c 8 https://127.0.0.1:7622/text.txt",
-         apt=["nginx-light", "apache2-utils", "openssl"],
-         prepare="echo hello > text.txt; openssl req -x509 -newkey rsa:4096 -nodes -keyout key.pem -out cert.pem -subj /CN=localhost -days 3650\n"
-                 + "\n".join(nginx_conf(name, f"worker_processes 2; worker_cpu_affinity {mask};",
-                                        "listen 127.0.0.1:7622 ssl; root $PWD; ssl_certificate $PWD/cert.pem; ssl_certificate_key $PWD/key.pem;")
-                             for name, mask in (("one", "01 01"), ("two", "01 10"))),
-         server=(nginx("one"), nginx("two")), ready="ab -n 1 https://127.0.0.1:7622/text.txt"),
-    Pair("nginx-low-priority", "nginx 1.22, ab, xz",
-         ["priority-inversion", "low-priority-ran-while-high-was-ready", "critical-thread-same-priority-as-workers"], "nginx|ab",
-         "the workers of nginx have nice 10 (worker_priority) and get what four xz of nice 0 leave, while ab of nice 0 waits for them",
-         bad="ab -q -n 60 -c 2 -H 'Accept-Encoding: gzip' http://127.0.0.1:7623/text.txt",
-         good="ab -q -n 60 -c 2 -H 'Accept-Encoding: gzip' http://127.0.0.1:7623/text.txt",
-         apt=["nginx-light", "apache2-utils", "xz-utils"],
-         prepare=BATCH + "\n" + TEXT + "\n" + "\n".join(
-             nginx_conf(name, f"worker_processes 2; worker_priority {nice};", f"listen 127.0.0.1:7623; root $PWD; {GZIP}")
-             for name, nice in (("low", 10), ("normal", 0))),
-         server=(XZ + nginx("low"), XZ + nginx("normal")), ready="ab -n 1 http://127.0.0.1:7623/text.txt"),
-    Pair("node-nice-batch", "Node.js 20, xz", ["nice-without-effect"], "node|libuv|xz",
-         "a batch job of four xz has nice 19 but a session of its own, so the kernel's autogroup gives it half of the CPUs that node's threads need; "
-         "fixed: the nice of the autogroup",
-         bad="setsid bash batch.sh & batch=$!; UV_THREADPOOL_SIZE=2 node hash.js; kill -- -$batch; wait || true",
-         good="setsid bash batch.sh autogroup & batch=$!; UV_THREADPOOL_SIZE=2 node hash.js; kill -- -$batch; wait || true",
-         apt=["xz-utils"],
-         prepare=BATCH + "\n" + NODE_JS.replace("= 60", "= 40") + """
-cat > batch.sh <<'EOF'
-test -z "$1" || echo 19 > /proc/self/autogroup
-for i in 1 2 3 4; do nice -n 19 xz -T1 -9 -k -c batch > /dev/null & done
-wait
-EOF"""),
     Pair("postgres-commit-per-row", "PostgreSQL 15, psql", ["io-wait-serialised"], "postgres",
          "the postgres backend commits each row and waits for its log to reach the disk before the next; fixed: psql --single-transaction",
          bad=f'{PSQL} -c "truncate t"; {PSQL} -f rows.sql', good=f'{PSQL} -c "truncate t"; {PSQL} -1 -f rows.sql',
@@ -207,21 +121,6 @@ EOF"""),
          prepare="for i in $(seq 14000); do echo \"insert into t values ($i, 'row $i');\"; done > rows.sql\n"
                  + pg_prepare(f'{PSQL} -c "create table t(n int, v text)"'),
          server=pg_server(), ready=PG_READY),
-    Pair("postgres-hot-row", "PostgreSQL 15, pgbench", ["lock-convoy", "worker-pool-larger-than-useful", "wakeup-storm"], "postgres",
-         "96 postgres backends wait for the lock of the one row that they all update; fixed: one client makes the same updates",
-         bad=f"{PGBENCH} -f hot.sql -c 96 -j 1 -t 300", good=f"{PGBENCH} -f hot.sql -c 1 -j 1 -t 28800",
-         apt=["postgresql"],
-         prepare="echo 'update hot set n = n + 1;' > hot.sql\n"
-                 + pg_prepare(f'{PSQL} -c "create table hot(n int) with (fillfactor=10); insert into hot values (0)"'),
-         server=pg_server("synchronous_commit=off", "max_connections=120"), ready=PG_READY),
-    Pair("postgres-parallel-small", "PostgreSQL 15, pgbench", ["chunks-too-small", "worker-pool-larger-than-useful"], "postgres",
-         "each short query starts parallel workers, whose start costs more than their share of the query (parallel_setup_cost=0 and the like)",
-         bad=f"{PGBENCH} -f small.sql -c 1 -t 600", good=f"{PGBENCH} -f small.sql -c 1 -t 600",
-         apt=["postgresql"],
-         prepare="echo 'select sum(n) from small;' > small.sql\n"
-                 + pg_prepare(f'{PSQL} -c "create table small as select n from generate_series(1, 5000) n; analyze small"'),
-         server=(pg_server("parallel_setup_cost=0", "parallel_tuple_cost=0", "min_parallel_table_scan_size=0", "max_parallel_workers_per_gather=4"),
-                 pg_server()), ready=PG_READY),
     Pair("mariadb-table-lock", "MariaDB 10.11, mariadb-slap", ["lock-convoy", "global-lock"], "mariadbd",
          "eight connections of mariadbd update a row each, but wait for the lock of the whole table (MyISAM), so one works; fixed: InnoDB",
          bad=slap(8, 240, UPDATE.format("slow")), good=slap(8, 240, UPDATE.format("fast")),
@@ -231,15 +130,6 @@ EOF"""),
          bad="fio --name=r --filename=data --size=256M --io_size=100M --rw=randread --bs=4k --direct=1 --ioengine=psync",
          good="fio --name=r --filename=data --size=256M --io_size=100M --rw=randread --bs=4k --direct=1 --ioengine=libaio --iodepth=8",
          apt=["fio"], prepare="head -c 256M /dev/urandom > data; sync data"),
-    Pair("node-one-pool-thread", "Node.js 20", ["too-few-workers", "single-server"], "libuv|node",
-         "the pool of libuv has one thread (UV_THREADPOOL_SIZE=1), which computes all 60 hashes while one CPU is idle",
-         bad="UV_THREADPOOL_SIZE=1 node hash.js", good="UV_THREADPOOL_SIZE=2 node hash.js", prepare=NODE_JS),
-    Pair("gunicorn-threads", "gunicorn, ab", ["global-lock"], "gunicorn|python",
-         "the four threads of the one gunicorn process wait for the interpreter's lock, so that one runs at a time; fixed: processes",
-         bad="ab -q -n 400 -c 8 http://127.0.0.1:7641/", good="ab -q -n 400 -c 8 http://127.0.0.1:7641/",
-         pip=["gunicorn"], apt=["apache2-utils"], prepare=SUM_PY,
-         server=("exec gunicorn -b 127.0.0.1:7641 -w 1 --threads 4 app:app", "exec gunicorn -b 127.0.0.1:7641 -w 2 app:app"),
-         ready="ab -n 1 http://127.0.0.1:7641/"),
     Pair("gunicorn-herd", "gunicorn, ab", ["wakeup-storm", "worker-pool-larger-than-useful"], "gunicorn|python",
          "each connection wakes the 100 gunicorn processes that wait for the same socket, and all but one find nothing and sleep again",
          bad="ab -q -n 4000 -c 1 http://127.0.0.1:7642/", good="ab -q -n 4000 -c 1 http://127.0.0.1:7642/",
@@ -250,10 +140,6 @@ EOF"""),
          "16 threads of sysbench take one lock in turns and sleep until another wakes them; fixed: one thread does the same number of turns",
          bad="sysbench threads --threads=16 --thread-locks=1 --thread-yields=1000 --events=6000 --time=0 run",
          good="sysbench threads --threads=1 --thread-locks=1 --thread-yields=1000 --events=6000 --time=0 run", apt=["sysbench"]),
-    Pair("iperf3-softirq-on-xz", "xz, iperf3", ["interrupt-on-critical-cpu"], "^xz",
-         "the network's soft interrupts of a UDP flood are steered to CPU 0 (rps_cpus), to which xz is pinned; fixed: to CPU 1, where the flood is",
-         bad=FLOOD, good=FLOOD, apt=["iperf3", "xz-utils", "iproute2"], prepare="tar cf - -C /usr/bin . 2>/dev/null | head -c 5000000 > input",
-         server=(iperf(1), iperf(2)), ready="ip netns exec cwbed ss -ltn | grep -q :7661"),
 ]
 
 PAIRS += [
