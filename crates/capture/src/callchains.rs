@@ -49,6 +49,7 @@ struct Code {
 
 /// The callchains of a recording.
 pub struct Callchains {
+    of_switches: bool,
     /// The kernel's list of functions, opened before capabilities were dropped.
     functions: Option<BufReader<File>>,
     /// Kernel callchains seen since the last pass.
@@ -87,8 +88,10 @@ pub struct Callchains {
 
 impl Callchains {
     /// Must be called before the capabilities for reading the kernel's list of functions are dropped.
-    pub fn start() -> Self {
+    /// `of_switches`: switches have callchains, not only samples.
+    pub fn start(of_switches: bool) -> Self {
         Self {
+            of_switches,
             functions: File::open("/proc/kallsyms").map(|f| BufReader::with_capacity(1 << 16, f)).ok(),
             kernel_seen: HashSet::new(),
             user_seen: HashMap::new(),
@@ -115,7 +118,7 @@ impl Callchains {
 
     /// Notes the callchains in a block of events.
     pub fn see(&mut self, block: &[u8]) {
-        let Some(head) = wire::block_head(block) else { return };
+        let Some(head) = wire::block_head(block).filter(|_| self.of_switches) else { return };
         let data = block.get(wire::BLOCK_HEAD..).unwrap_or_default();
         let mut each = |chain: Chain, at: Ns| {
             self.see_one(chain, at);
@@ -152,7 +155,7 @@ impl Callchains {
     /// Notes the callchains of an event.
     pub fn see_one(&mut self, chain: Chain, at: Ns) {
         self.lost += [chain.kernel, chain.user].iter().filter(|n| LOST.contains(n)).count() as u64;
-        if chain.kernel >= 0 {
+        if (0..wire::CALLS).contains(&chain.kernel) {
             self.kernel_seen.insert(chain.kernel);
         }
         if chain.user >= 0 {

@@ -32,7 +32,7 @@ impl Kernel {
                 "the perf backend cannot record callchains: remove --stacks or --backend perf".into(),
             ));
         }
-        if options.backend == Backend::Perf && options.sample_hz.is_some() {
+        if options.backend == Backend::Perf && options.sampling.is_required() {
             return Err(CaptureError::Perf(
                 "the perf backend cannot record samples: remove --sample or --backend perf".into(),
             ));
@@ -43,7 +43,7 @@ impl Kernel {
             Backend::Auto => match bpf() {
                 Ok(kernel) => Ok((kernel, "bpf (automatic: this kernel supports the BPF programs)".into())),
                 // Requested marks, callchains and samples must not be dropped silently.
-                Err(why) if !marks.is_empty() || options.stacks || options.sample_hz.is_some() => Err(why),
+                Err(why) if !marks.is_empty() || options.stacks || options.sampling.is_required() => Err(why),
                 Err(why) => match perf() {
                     Ok(kernel) => Ok((kernel, format!("perf (automatic: BPF is not available: {why})"))),
                     Err(_) => Err(why),

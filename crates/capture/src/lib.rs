@@ -42,7 +42,9 @@ mod wire;
 
 pub use doctor::{Finding, Verdict, doctor};
 pub use mark_point::{MarkPlace, MarkPoint};
-pub use options::{Backend, CaptureError, Ended, Progress, RecordOptions, Recorded, Target};
+pub use options::{
+    Backend, CaptureError, DEFAULT_SAMPLE_HZ, Ended, Progress, RecordOptions, Recorded, Sampling, Target,
+};
 pub use processes::{PROCESSES, Process, processes};
 pub use record::record;
 pub use spool::{Meta, SPOOL, open_spool, open_spool_folder, spool_of};

@@ -31,6 +31,36 @@ pub enum Backend {
     Perf,
 }
 
+/// The number of samples a second of the default options: enough to tell spinning from work within a second of running time. It is not a
+/// multiple of the kernel's tick rate.
+pub const DEFAULT_SAMPLE_HZ: u32 = 99;
+
+/// Samples of what each CPU runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sampling {
+    /// None.
+    Off,
+    /// So many a second, if this machine and the backend allow it. If not, the recording says so.
+    IfPossible(u32),
+    /// So many a second; it is an error if that is not possible.
+    Required(u32),
+}
+
+impl Sampling {
+    /// The number of samples a second.
+    pub(crate) fn hz(self) -> Option<u32> {
+        match self {
+            Self::Off => None,
+            Self::IfPossible(hz) | Self::Required(hz) => Some(hz),
+        }
+    }
+
+    /// Whether the recording fails without them.
+    pub(crate) fn is_required(self) -> bool {
+        matches!(self, Self::Required(_))
+    }
+}
+
 /// What to record, and how.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RecordOptions {
@@ -42,7 +72,7 @@ pub struct RecordOptions {
     pub target: Target,
     /// The maximum duration of the recording.
     pub duration: Option<Duration>,
-    /// Also record interrupts. BPF also records timers by their function and, on x86, interrupts that other CPUs send.
+    /// Record interrupts. BPF also records timers by their function and, on x86, interrupts that other CPUs send.
     pub irq: bool,
     /// Flight recorder: keep only this much time before the end.
     pub keep: Option<Duration>,
@@ -52,8 +82,8 @@ pub struct RecordOptions {
     pub marks: Vec<MarkPoint>,
     /// Record callchains at blocking switch-outs; BPF only.
     pub stacks: bool,
-    /// Sample what each CPU runs, with callchains, this many times a second; BPF only.
-    pub sample_hz: Option<u32>,
+    /// Whether to sample what each CPU runs, with callchains; BPF only.
+    pub sampling: Sampling,
     /// The recording backend.
     pub backend: Backend,
     /// The machine, if the caller has read it; stored in the facts.
@@ -76,12 +106,12 @@ impl RecordOptions {
             access: Access::default(),
             target: Target::All,
             duration: None,
-            irq: false,
+            irq: true,
             keep: None,
             only_focus: false,
             marks: Vec::new(),
             stacks: false,
-            sample_hz: None,
+            sampling: Sampling::IfPossible(DEFAULT_SAMPLE_HZ),
             backend: Backend::Auto,
             machine: None,
             arguments: Vec::new(),

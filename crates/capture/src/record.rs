@@ -106,6 +106,7 @@ fn first_facts(options: &RecordOptions, backend: &str, kernel: &Kernel, focus: O
         about: about.map(|(k, v)| (k.to_owned(), v)).into(),
         cost: None,
         focus,
+        recorder: Some(std::process::id().cast_signed()),
         lacks: kernel.lacks().to_vec(),
     }
 }
@@ -297,7 +298,7 @@ fn run(
     meta.store(spool).map_err(failed)?;
     let only = focus.filter(|_| options.only_focus).map(Focus::new);
     let mut records = RecordWriter::new(writer, only, &marks);
-    records.callchains = (options.stacks || options.sample_hz.is_some()).then(Callchains::start);
+    records.callchains = (options.stacks || options.sampling.hz().is_some()).then(|| Callchains::start(options.stacks));
     let clocks = samples::Clocks::default();
     let mut recorder = Recorder {
         tracer,

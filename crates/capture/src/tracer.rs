@@ -3,7 +3,7 @@
 use crate::conditions;
 use crate::hidden::{self, Switches};
 use crate::mark_point::Found;
-use crate::options::{CaptureError, RecordOptions};
+use crate::options::{CaptureError, RecordOptions, Sampling};
 use crate::procfs;
 use crate::profile;
 use crate::ring::{Blocks, Ring};
@@ -38,18 +38,19 @@ const TRACEPOINTS: [(&str, &str); 12] = [
 ];
 
 /// Programs that follow interrupts and timers. Without one, the interrupted thread is recorded as the waker.
-const INTERRUPTED: [&str; 6] = [
+const INTERRUPTED: [&str; 8] = [
     "irq_handler_entry",
     "irq_handler_exit",
     "hrtimer_expire_entry",
     "hrtimer_expire_exit",
     "timer_expire_entry",
     "timer_expire_exit",
+    "softirq_entry",
+    "softirq_exit",
 ];
 
 /// Programs that only record interrupts. Some of their tracepoints exist on x86 only.
-const INTERRUPTS: [&str; 5] =
-    ["softirq_entry", "softirq_exit", "reschedule_entry", "call_function_entry", "call_function_single_entry"];
+const INTERRUPTS: [&str; 3] = ["reschedule_entry", "call_function_entry", "call_function_single_entry"];
 
 /// Which interrupts the programs in [`INTERRUPTED`] record (bpf/interrupts.h).
 const RECORD_INTERRUPTS: u32 = 1;
@@ -81,7 +82,7 @@ pub const NO_THROTTLES: &str = "Threads throttled by their cgroup's CPU quota ar
 
 /// The sentence for a recording without yields.
 pub const NO_YIELDS: &str = "Threads that called sched_yield are not distinguished from threads preempted on their way back to \
-    user mode: this needs the registers of x86-64 and Linux 5.15 or later.";
+    user mode, and the system calls in which threads wait are not recorded: this needs the registers of x86-64 and Linux 5.15 or later.";
 
 /// Programs that are not attached to tracepoints or functions: the recorder runs them.
 const OWN: [&str; 3] = ["hand_over_rest", "report_current_task", "all_threads"];
@@ -150,7 +151,7 @@ impl Tracer {
     /// # Errors
     /// If permissions are missing, or if libbpf or the kernel's verifier reports an error.
     pub fn start(options: &RecordOptions, marks: &[Found]) -> Result<Self, CaptureError> {
-        let &RecordOptions { ring_bytes, irq, stacks, sample_hz, infer_switches: infer, .. } = options;
+        let &RecordOptions { ring_bytes, irq, stacks, sampling, infer_switches: infer, .. } = options;
         libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
         if let Ok(mut said) = SAID.lock() {
             said.clear();
@@ -171,7 +172,7 @@ impl Tracer {
         };
         // Some kernels do not let programs attach to functions. Nothing else depends on it.
         let has =
-            Wanted { irq, functions: may_watch_functions(&btf), marks: !marks.is_empty(), stacks, sample_hz, infer };
+            Wanted { irq, functions: may_watch_functions(&btf), marks: !marks.is_empty(), stacks, sampling, infer };
         let mut tracer = match attempt(has) {
             Err(_) if has.functions => attempt(Wanted { functions: false, ..has }),
             done => done,
@@ -203,8 +204,15 @@ impl Tracer {
             if !program.autoload() || MARKS.contains(&name.as_str()) {
                 continue;
             }
-            if let (profile::PROGRAM, Some(hz)) = (name.as_str(), has.sample_hz) {
-                for event in profile::open(hz)? {
+            if let (profile::PROGRAM, Some(hz)) = (name.as_str(), has.sampling.hz()) {
+                let events = match profile::open(hz) {
+                    Err(why) if !has.sampling.is_required() => {
+                        lacks.push(format!("No samples of what the CPUs run: {why}."));
+                        continue;
+                    }
+                    events => events?,
+                };
+                for event in events {
                     let link = program.attach_perf_event(event.as_raw_fd());
                     links.push(link.map_err(|e| why("cannot attach the program that samples", &e))?);
                     // The link owns the event.
@@ -452,7 +460,7 @@ struct Wanted {
     functions: bool,
     marks: bool,
     stacks: bool,
-    sample_hz: Option<u32>,
+    sampling: Sampling,
     infer: bool,
 }
 
@@ -496,7 +504,7 @@ fn open(
         } else {
             match name {
                 name if MARKS.contains(&name) => wanted.marks,
-                profile::PROGRAM => wanted.sample_hz.is_some(),
+                profile::PROGRAM => wanted.sampling.hz().is_some(),
                 INFER_CURRENT => wanted.infer,
                 "infer_at_switch" => wanted.infer,
                 "infer_at_idle" => wanted.infer && has_point("cpu_idle"),
@@ -532,7 +540,7 @@ fn open(
             "chains" => map.set_max_entries(cpus).and_then(|()| map.set_autocreate(wanted.infer)),
             "functions" => map.set_autocreate(wanted.irq),
             "kernel_stacks" | "user_stacks" => map.set_autocreate(wanted.stacks),
-            "sample_record" => map.set_autocreate(wanted.sample_hz.is_some()),
+            "sample_record" => map.set_autocreate(wanted.sampling.hz().is_some()),
             name => {
                 if let Some((_, set)) = set.iter().find(|(section, _)| name.ends_with(section))
                     && let Some(value) = map.initial_value_mut().and_then(|v| v.get_mut(..4))

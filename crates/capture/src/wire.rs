@@ -173,6 +173,12 @@ fn late_wakeup(tid: Tid, now: u64, word: u64) -> EventKind {
 
 /// Flag of an event's kind: callchains follow.
 const WITH_STACKS: u8 = 0x80;
+/// Flag of an event's kind: the number of a system call follows.
+const WITH_CALL: u8 = 0x40;
+/// Stands for a page fault, in place of a system call.
+pub const PAGE_FAULT: i32 = 0xff_ffff;
+/// The number of a kernel callchain of which only the system call is known: this plus the call's number.
+pub const CALLS: i32 = 1 << 30;
 
 /// The type of a sample, as in bpf/profile.h. In the spool, numbers of callchains replace the addresses.
 pub const CPU_SAMPLE: u8 = 28;
@@ -242,11 +248,11 @@ pub fn decode_block(
         }
         last = time;
         let at = ns(time);
-        let stacks = kind & WITH_STACKS != 0 && matches!(kind & !WITH_STACKS, 1 | 2);
-        let what = match if stacks { kind & !WITH_STACKS } else { kind } {
+        let base = kind & !(WITH_STACKS | WITH_CALL);
+        let what = match if matches!(base, 1 | 2) { base } else { kind } {
             1 | 2 => {
                 let (prev, next, exec) = (Tid(b.i32()), Tid(b.i32()), b.ns());
-                if kind & !WITH_STACKS == 2 {
+                if base == 2 {
                     out(Event {
                         at,
                         offset: offset + at_byte,
@@ -255,12 +261,18 @@ pub fn decode_block(
                         what: late_wakeup(next, time, b.u64()),
                     });
                 }
-                let stack = if stacks {
+                let mut stack = StackId::NONE;
+                if kind & WITH_STACKS != 0 {
                     let (kernel, user, pid) = (b.i32(), b.i32(), b.i32());
-                    if b.complete { chain(Chain { pid, kernel, user }, at) } else { StackId::NONE }
-                } else {
-                    StackId::NONE
-                };
+                    if b.complete {
+                        stack = chain(Chain { pid, kernel, user }, at);
+                    }
+                } else if kind & WITH_CALL != 0 {
+                    let call = b.i32();
+                    if b.complete && (0..=PAGE_FAULT).contains(&call) {
+                        stack = chain(Chain { pid: 0, kernel: CALLS + call, user: -libc::EFAULT }, at);
+                    }
+                }
                 let (state_letter, class, number) = state(a);
                 EventKind::Switch(Switch {
                     prev,

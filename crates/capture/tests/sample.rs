@@ -3,7 +3,7 @@
 
 mod support;
 
-use capture::{Backend, RecordOptions};
+use capture::{Backend, RecordOptions, Sampling};
 use model::{EventKind, StackFrame, StackId};
 use std::time::{Duration, Instant};
 use support::{alone, gettid, read, recorded_while};
@@ -26,7 +26,7 @@ fn a_thread_that_computes_is_sampled_with_its_callchain() {
     let dir = tempfile::tempdir().unwrap();
     let mut options = RecordOptions::new(dir.path().join("run"));
     (options.backend, options.duration) = (Backend::Bpf, Some(Duration::from_millis(900)));
-    options.sample_hz = Some(HZ);
+    options.sampling = Sampling::Required(HZ);
     let (mut tid, mut wall) = (0, Duration::ZERO);
     recorded_while(&options, &mut || {
         tid = gettid();

@@ -75,6 +75,9 @@ pub struct Facts {
     pub cost: Option<RecordingOverhead>,
     /// The process that was recorded.
     pub focus: Option<i32>,
+    /// The process that recorded.
+    #[serde(default)]
+    pub recorder: Option<i32>,
     /// What is not available from this source, a sentence each, for the user.
     pub lacks: Vec<String>,
 }

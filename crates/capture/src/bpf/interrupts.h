@@ -1,5 +1,5 @@
 /* Interrupts and timers. They are always followed, since a thread that was interrupted is not the waker of the thread that the
- * interrupt wakes. They are recorded only with `--irq`. Part of record.bpf.c. */
+ * interrupt wakes. They are recorded unless `--no-irq`. Part of record.bpf.c. */
 #ifndef COREWISE_INTERRUPTS_H
 #define COREWISE_INTERRUPTS_H
 
@@ -32,7 +32,6 @@ INLINE int on_numbered(u32 type, u32 number)
 	return 0;
 }
 
-/* Not for softirqs: most run on behalf of the task that raised them. */
 INLINE void begin_interrupt(void)
 {
 	struct block *own = base_block(this_cpu());
@@ -73,16 +72,30 @@ INLINE int on_short(u32 type, u32 which)
 	return 0;
 }
 
+/* Softirqs of the network: a task that sends to this machine itself runs them on its own behalf, and so wakes the receiver. All others
+ * (block devices, timers, RCU, …) do what an interrupt or another CPU asked for, whichever task is current. */
+#define NET_TX 2
+#define NET_RX 3
+
+INLINE bool is_for_others(u64 vector)
+{
+	return vector != NET_TX && vector != NET_RX;
+}
+
 SEC("tp_btf/softirq_entry")
 int softirq_entry(u64 *ctx)
 {
-	return on_short(SOFT_IN, ctx[0]);
+	if (is_for_others(ctx[0]))
+		begin_interrupt();
+	return recorded_kinds & RECORD_INTERRUPTS ? on_short(SOFT_IN, ctx[0]) : 0;
 }
 
 SEC("tp_btf/softirq_exit")
 int softirq_exit(u64 *ctx)
 {
-	return on_short(SOFT_OUT, ctx[0]);
+	if (is_for_others(ctx[0]))
+		end_interrupt();
+	return recorded_kinds & RECORD_INTERRUPTS ? on_short(SOFT_OUT, ctx[0]) : 0;
 }
 
 /* The kernel itself formats the function's name: the recorder may not be allowed to read the kernel's list of functions. */

@@ -432,6 +432,7 @@ INLINE void note_switch_in(struct block *own, u64 task, u32 tid, u64 exec, u64 a
 
 #include "stacks.h"
 #include "yields.h"
+#include "calls.h"
 
 INLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
 {
@@ -476,6 +477,8 @@ INLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct t
 	}
 	if (keep_stacks && to_wait)
 		bytes = add_stacks(ctx, prev, at, bytes);
+	else if (to_wait)
+		bytes = add_call(prev, code, at, bytes);
 	release(b, bytes);
 	return 0;
 }

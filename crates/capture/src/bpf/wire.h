@@ -4,7 +4,8 @@
  *
  *   SWITCH       a state code   b prev_prio, next_prio   u32 prev   u32 next   u64 exec of prev
  *   SWITCH_WITH_WAKEUP  the same, then u64 (ns since the wakeup << 16 | its target)
- *                both may have WITH_STACKS; then s32 kernel callchain   s32 user callchain   u32 process of prev follow
+ *                both may have WITH_STACKS; then s32 kernel callchain   s32 user callchain   u32 process of prev follow;
+ *                or WITH_CALL; then u32 system call follows
  *   WAKING, WAKEUP, NEW   a prio   b target   u32 tid   u32 waker
  *   MIGRATE      b from   u32 tid   u32 to
  *   IDLE         a state, 255 on leaving
@@ -35,6 +36,9 @@
 
 /* Flag of a type: callchains follow (stacks.h). */
 #define WITH_STACKS 0x80
+/* Flag of a type: the number of the system call in which the thread waits follows, or PAGE_FAULT (calls.h). */
+#define WITH_CALL 0x40
+#define PAGE_FAULT 0xffffff
 /* The number of innermost frames recorded: the kernel's maximum, and half as many in user space, which has more callchains. */
 #define KERNEL_DEPTH 127
 #define USER_DEPTH 64

@@ -23,11 +23,9 @@ const volatile u32 reads_registers SEC(".rodata.registers") = 0;
 #define SCHED_YIELD 24
 #define SCHED_YIELD_COMPAT 158
 
-INLINE u32 number_of_sched_yield(struct task_struct *p)
+INLINE bool is_compat(struct task_struct *p)
 {
-	if (FIELD_EXISTS(p->thread_info.status) && p->thread_info.status & TS_COMPAT)
-		return SCHED_YIELD_COMPAT;
-	return SCHED_YIELD;
+	return FIELD_EXISTS(p->thread_info.status) && p->thread_info.status & TS_COMPAT;
 }
 
 /* `code`: 0, or the code of R+. */
@@ -50,7 +48,7 @@ INLINE u32 why_runnable(struct task_struct *p, u32 code)
 	long long number = registers->orig_ax;
 	if (number < 0 || (long long)registers->ax != -ENOSYS)
 		return LEFT_TO_USER;
-	return number == number_of_sched_yield(p) ? LEFT_YIELDED : 0;
+	return number == (is_compat(p) ? SCHED_YIELD_COMPAT : SCHED_YIELD) ? LEFT_YIELDED : 0;
 }
 
 #endif

@@ -56,6 +56,13 @@ impl Callchains {
     /// Returns the id of a switch's callchain: the kernel frames, then the user frames. [`StackId::NONE`] if its addresses were lost.
     pub fn id(&mut self, chain: Chain, names: &mut Names) -> StackId {
         let (places, frames) = (&self.places, &mut Vec::new());
+        if chain.kernel >= wire::CALLS {
+            frames.push(StackFrame {
+                function: names.id(&entry_of(chain.kernel - wire::CALLS)),
+                file: names.id(StackFrame::KERNEL),
+                ..StackFrame::at(StackFrame::UNKNOWN_KERNEL_ADDRESS)
+            });
+        }
         let mut add = |space: u32, addresses: &[u64]| {
             for (depth, address) in addresses.iter().enumerate() {
                 let code = wire::code_at(*address, depth == 0);
@@ -91,4 +98,14 @@ impl Callchains {
         self.ids.insert(chain, id);
         id
     }
+}
+
+/// Returns the kernel's entry function for a system call of x86-64, by its number, or for a page fault. It stands for a callchain of which
+/// only this frame is known.
+fn entry_of(call: i32) -> String {
+    if call == wire::PAGE_FAULT {
+        return "asm_exc_page_fault".to_owned();
+    }
+    let known = usize::try_from(call).ok().and_then(syscalls::x86_64::Sysno::new);
+    known.map_or_else(|| format!("__x64_sys_{call}"), |call| format!("__x64_sys_{}", call.name()))
 }

@@ -6,7 +6,7 @@ use crate::folder_name;
 use crate::output::say;
 use crate::progress::Line;
 use crate::spool::Spool;
-use capture::{Backend, CaptureError, Ended, MarkPoint, RecordOptions, Recorded, Target};
+use capture::{Backend, CaptureError, Ended, MarkPoint, RecordOptions, Recorded, Sampling, Target};
 use clap::ValueEnum;
 use engine::{Accounted, PassOptions};
 use safefs::Access;
@@ -20,7 +20,8 @@ Examples:
   corewise record -o run.cw --pid 1234             the whole machine until process 1234 ends
   corewise record -o run.cw --keep 30s -- ./game   flight recorder: keep the last 30 seconds
   corewise record -o run.cw --stacks -- ./server   with callchains of where threads block
-  corewise record -o run.cw --sample=997 -- ./game with samples of where threads run
+  corewise record -o run.cw --sample=997 -- ./game with more samples of where threads run
+  corewise record -o run.cw --no-sample -- ./game  without samples, which wake idle CPUs
   corewise record --mark frame=/usr/lib/x86_64-linux-gnu/libvulkan.so.1:vkQueuePresentKHR -- ./game
   corewise record --mark request=./server:handle_request --mark gc=./server:usdt:vm:gc_begin --pid 1234
 
@@ -30,17 +31,17 @@ function as a mark, in every process that runs FILE, and each hit of a USDT prob
 (longjmp, an exception) stays open. Each marked call costs the program two traps into the kernel, so mark functions that run at most \
 a few thousand times a second. `corewise table DIR marks` lists the marks.
 
-Callchains: --stacks records the callchain of each switch-out that blocks, in the kernel and in the program. `corewise table DIR \
-switch_causes` then shows what each thread waits for (the system call, a page fault, or, in a kernel thread, the first function \
-outside the scheduler), and `corewise export --to firefox` shows the callchains. Functions are named from the kernel's symbol list \
+Waits: every recording has the system call or page fault in which a thread waits (x86-64; `corewise table DIR switch_causes`). \
+--stacks records the callchain of each switch-out that blocks, in the kernel and in the program, which also shows what kernel threads \
+wait for (the first function outside the scheduler); `corewise export --to firefox` shows the callchains. Functions are named from the kernel's symbol list \
 and from the symbols of the files that exist when the recording ends; files are identified by build id. User callchains need frame \
 pointers: in code without them, the innermost function is right and its callers are missing or wrong. A process that ends within \
 0.1 s has addresses only. --stacks takes 50 MB of kernel memory and a few microseconds per such switch.
 
-Samples: --sample interrupts each CPU that many times a second, and records the callchain of what it runs; `corewise table DIR \
-samples` counts them by function, thread, type of core and state of the SMT sibling. The time between two samples is the same on \
-all types of cores, so shares of samples are shares of running time. The clock also wakes idle CPUs: leave it out where idle states \
-or energy matter. CPUs that come online during the recording are not sampled. While a CPU has interrupts disabled, its sample is \
+Samples: a clock interrupts each CPU 99 times a second (--sample: as often as you say), and the callchain of what it runs is \
+recorded; `corewise table DIR samples` counts them by function, thread, type of core and state of the SMT sibling. The time between two samples is the same on \
+all types of cores, so shares of samples are shares of running time. The clock also wakes idle CPUs: use --no-sample where idle states or \
+energy matter. CPUs that come online during the recording are not sampled. While a CPU has interrupts disabled, its sample is \
 delayed: time in such code is counted for the place that enables interrupts again.
 
 Every recording contains the context switches, wakeups and migrations of the whole machine, so that it shows which threads ran \
@@ -67,8 +68,11 @@ pub struct Args {
     /// Record until this process ends; the report lists it first. A name must be that of one process only
     #[arg(short, long, value_name = "PID or NAME", value_parser = pid, conflicts_with = "command")]
     pid: Option<i32>,
-    /// Also record interrupts: of devices, softirqs, timers with their function, and interprocessor interrupts
+    /// Leave out interrupts: of devices, softirqs, timers with their function, and interprocessor interrupts
     #[arg(long)]
+    no_irq: bool,
+    /// Interrupts are recorded by default; accepted for scripts
+    #[arg(long, hide = true, conflicts_with = "no_irq")]
     irq: bool,
     /// Flight recorder: keep only the last part of the recording, of this length (30s, 2m)
     #[arg(long, value_name = "TIME", value_parser = duration)]
@@ -82,9 +86,12 @@ pub struct Args {
     /// Record the callchain of each switch-out that blocks, in the kernel and in programs with frame pointers
     #[arg(long)]
     stacks: bool,
-    /// Sample what each CPU runs, with callchains, HZ times a second (997 if no number is given)
+    /// Sample what each CPU runs, with callchains, HZ times a second [default: 99; 997 if no number is given]
     #[arg(long, value_name = "HZ", num_args = 0..=1, default_missing_value = "997", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     sample: Option<u32>,
+    /// Take no samples
+    #[arg(long, conflicts_with = "sample")]
+    no_sample: bool,
     /// Recording backend; auto: BPF if available, else perf events
     #[arg(long, default_value = "auto")]
     backend: By,
@@ -122,12 +129,16 @@ pub fn run(args: Args, global: &Global) -> Result<u8, Failure> {
         None => Target::Command(args.command),
     };
     options.duration = args.duration;
-    options.irq = args.irq;
+    options.irq = !args.no_irq;
     options.keep = args.keep;
     options.only_focus = args.only_focus;
     options.marks = args.mark;
     options.stacks = args.stacks;
-    options.sample_hz = args.sample;
+    options.sampling = match args.sample {
+        Some(hz) => Sampling::Required(hz),
+        None if args.no_sample => Sampling::Off,
+        None => options.sampling,
+    };
     options.backend = match args.backend {
         By::Auto => Backend::Auto,
         By::Bpf => Backend::Bpf,

@@ -127,8 +127,8 @@ table! {
                  state.",
             REASON: Option<Text> =
                 "Blocked: the system call that waits (read, futex) or page_fault, for a kernel thread the first \
-                 function outside the scheduler. Requires recorded callchains (`record --stacks`, `perf record -g`); \
-                 null if the function names of the callchain do not show it.",
+                 function outside the scheduler. Recorded by corewise on x86-64 for programs, otherwise taken from \
+                 callchains (`record --stacks`, `perf record -g`); null if neither shows it.",
             NEXT: Option<Text> =
                 "Runnable: which thread ran next on that CPU, by dynamic priority: `higher`, `equal` or `lower`, or \
                  `idle`; null if unknown.",
@@ -162,7 +162,7 @@ table! {
             STATE_LETTER: Option<Text> = "The kernel's state letter of the wait; null if unknown.",
             REASON: Option<Text> =
                 "The system call that waits, or page_fault, for a kernel thread the first function outside the \
-                 scheduler. Requires recorded callchains; null if the function names of the callchain do not show it.",
+                 scheduler, as in the table `switch_causes`; null if unknown.",
             WAITS: Count = "Number of waits.",
             WOKEN_TOGETHER: Option<Count> =
                 "Number of `waits` that the waker ended together with another thread's, as at a barrier: the thread \

@@ -1,0 +1,30 @@
+/* What a thread waits for, if its callchain is not recorded: the system call that it is in, or a page fault. The registers with which it
+ * entered the kernel show it (yields.h), which costs a few loads for each switch-out that blocks. A callchain costs a few microseconds.
+ *
+ *      orig_ax >= 0, ax == -ENOSYS   in the system call of this number
+ *      orig_ax == -1                 an interrupt or a fault: in state D, a page fault that waits for a device
+ *
+ * None for calls of 32-bit programs, whose numbers differ, and for kernel threads. Part of record.bpf.c. */
+#ifndef COREWISE_CALLS_H
+#define COREWISE_CALLS_H
+
+#define IN_STATE_D 2
+
+/* Adds it after the `bytes` of the switch of `prev`. Returns the new number of bytes. */
+INLINE u32 add_call(struct task_struct *prev, u32 code, u32 *at, u32 bytes)
+{
+	if (!reads_registers || prev->flags & PF_KTHREAD)
+		return bytes;
+	struct pt_regs *registers = registers_of(prev);
+	if (!registers || !FIELD_EXISTS(registers->orig_ax) || !registers->ip)
+		return bytes;
+	long long number = registers->orig_ax;
+	bool in_call = number >= 0 && number < PAGE_FAULT && (long long)registers->ax == -ENOSYS && !is_compat(prev);
+	if (!in_call && !(number == -1 && code == IN_STATE_D))
+		return bytes;
+	at[1] |= WITH_CALL;
+	at[bytes / 4] = in_call ? number : PAGE_FAULT;
+	return bytes + 4;
+}
+
+#endif
