@@ -4,12 +4,14 @@ use crate::allowed::SetId;
 use crate::blocked_by::Reasons;
 use crate::functions::Functions;
 use crate::instances::Instances;
+use crate::pool_names::PoolNames;
 use crate::{ANALYSES, Analysis, Begins, Context, World};
 use model::{
     Change, CpuId, CpuStretch, NameId, Ns, Rows, SetTo, Span, StackId, Stacks, Subject, Table, TableDef, ThreadKey,
     ThreadState, ThreadStretch, Tid, Timeline, TimelineEvent,
 };
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// The running analyses.
 pub struct Running {
@@ -41,6 +43,11 @@ impl Running {
     pub fn callchains(&mut self, stacks: &Stacks) {
         self.world.reasons = Reasons::new(stacks);
         self.world.functions = Functions::new(stacks);
+    }
+
+    /// Sets the pools of the threads.
+    pub fn pools(&mut self, pools: &Arc<PoolNames>) {
+        self.world.pools = Arc::clone(pools);
     }
 
     /// Sets the frame budget, if there is one.

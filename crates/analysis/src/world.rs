@@ -6,8 +6,10 @@ use crate::blocked_by::{ReasonId, Reasons};
 use crate::clocks::Bits;
 use crate::functions::Functions;
 use crate::parking::Parking;
+use crate::pool_names::PoolNames;
 use crate::throttled::Throttled;
 use model::{CoreType, CpuId, CpuState, CpuStretch, NameId, Ns, Power, Prio, ThreadKey, ThreadState, ThreadStretch};
+use std::sync::Arc;
 use topology::cpulist;
 
 /// The state of a CPU.
@@ -69,6 +71,7 @@ pub struct World {
     pub(crate) throttled: Throttled,
     pub(crate) reasons: Reasons,
     pub(crate) functions: Functions,
+    pub(crate) pools: Arc<PoolNames>,
     /// The frame budget, if there is one.
     pub(crate) budget: Option<Ns>,
 }
@@ -127,6 +130,7 @@ impl World {
             throttled: Throttled::default(),
             reasons: Reasons::default(),
             functions: Functions::default(),
+            pools: Arc::default(),
             budget: None,
         }
     }

@@ -148,6 +148,11 @@ pub enum Fix {
         /// The threads that wait for the lock.
         threads: Threads,
     },
+    /// Give a garbage collector more memory.
+    Heap {
+        /// The collector's threads.
+        threads: Threads,
+    },
     /// Keep several requests to a device in flight.
     InFlight {
         /// The threads that issue the requests.
@@ -228,6 +233,29 @@ fn list(cpus: &[CpuId]) -> String {
 }
 
 impl Fix {
+    /// Returns the threads that it applies to, if it applies to threads.
+    pub fn threads_mut(&mut self) -> Option<&mut Threads> {
+        match self {
+            Self::Nice { threads, .. }
+            | Self::Policy { threads, .. }
+            | Self::Affinity { threads, .. }
+            | Self::IdealCpu { threads, .. }
+            | Self::CoreType { threads, .. }
+            | Self::PoolSize { threads, .. }
+            | Self::Sleep { threads, .. }
+            | Self::TimerSlack { threads, .. }
+            | Self::Block { threads, .. }
+            | Self::Batch { threads, .. }
+            | Self::PriorityInheritance { threads, .. }
+            | Self::SplitLock { threads, .. }
+            | Self::Heap { threads, .. }
+            | Self::InFlight { threads, .. }
+            | Self::Quota { threads, .. }
+            | Self::Weight { threads, .. } => Some(threads),
+            _ => None,
+        }
+    }
+
     /// Returns the instructions for Linux: a command, a call, or a change to the program.
     #[must_use]
     pub fn linux(&self) -> String {
@@ -296,6 +324,10 @@ impl Fix {
                     threads.name
                 )
             }
+            Self::Heap { threads } => format!(
+                "raise the heap's limit so that {} runs less often (java -Xmx and -Xmn, GOGC, DOTNET_GCgen0size)",
+                threads.name
+            ),
             Self::InFlight { threads, requests } => {
                 format!("in {}, keep {requests} requests in flight (io_uring(7), or as many threads)", threads.name)
             }
@@ -424,6 +456,10 @@ impl Fix {
                     threads.name
                 )
             }
+            Self::Heap { threads } => format!(
+                "raise the heap's limit so that {} runs less often (java -Xmx and -Xmn, GOGC, DOTNET_GCgen0size)",
+                threads.name
+            ),
             Self::InFlight { threads, requests } => {
                 format!("in {}, keep {requests} overlapped requests in flight (an I/O completion port)", threads.name)
             }

@@ -2,6 +2,7 @@
 
 use crate::Begins;
 use model::{MaybeNs, Ns, Prio, Reason, Span, ThreadKey, ThreadState, ThreadStretch, Tid};
+use rustc_hash::FxHashMap;
 
 /// The thread at the end of the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,7 +17,17 @@ pub enum End {
 ///
 /// The path only goes back in time: from a wakeup it goes to what the waker did before that instant. So two threads
 /// that woke each other at one instant cause no loop.
-#[derive(Clone, Copy, Debug)]
+///
+/// An interrupt that ended the wait of a waker is not followed to what the waker did before: it had slept until then. The
+/// path goes on with the thread from which it came to that waker: with what it did, or with the rest of its own wait:
+///
+/// ```text
+///   A   run                 │ wait ▲ run        A   run │ wait                 ▲ run
+///   W   sleep         │ run        ┘            W   sleep         │ run        ┘
+///                     ▲ interrupt                                 ▲ interrupt
+///   path   A's run    │ W's run    │ A's run        A's run │ wait│ W's run    │ A's run
+/// ```
+#[derive(Clone, Debug)]
 pub struct Walk {
     span: Span,
     who: End,
@@ -25,37 +36,71 @@ pub struct Walk {
     at: Ns,
     /// The thread that ended the wait that comes next, if any.
     ended_by: ThreadKey,
+    /// The threads from which the path went to their wakers, the last one last; each of them once.
+    left: Vec<ThreadKey>,
+    /// When the waits of those threads began; `None`: before all stretches so far.
+    waits: FxHashMap<ThreadKey, Option<Ns>>,
+    /// Whether an interrupt woke the thread of the path at `at`, while the thread that the path left last waited.
+    is_interrupted: bool,
 }
 
 impl Walk {
     /// Starts at the end of a span.
     #[must_use]
     pub fn new(span: Span, end: End) -> Self {
-        Self { span, who: end, tid: Tid::UNKNOWN, at: span.end, ended_by: ThreadKey::UNKNOWN }
+        Self {
+            span,
+            who: end,
+            tid: Tid::UNKNOWN,
+            at: span.end,
+            ended_by: ThreadKey::UNKNOWN,
+            left: Vec::new(),
+            waits: FxHashMap::default(),
+            is_interrupted: false,
+        }
     }
 
     /// Returns whether a stretch is on the path. Such a stretch may be taken in pieces, the last one first; the caller
-    /// asks about each of them.
+    /// asks about every stretch, and about each piece.
     #[must_use]
     #[inline]
-    pub fn wants(&self, stretch: &ThreadStretch) -> bool {
+    pub fn wants(&mut self, stretch: &ThreadStretch) -> bool {
+        if stretch.state == ThreadState::Blocked
+            && !self.left.is_empty()
+            && let Some(waits) = self.waits.get_mut(&stretch.thread)
+        {
+            *waits = waits.or(Some(stretch.span.start));
+            if self.is_back(stretch) && stretch.span.start >= self.at {
+                // It began to wait at this instant.
+                self.ended_by = ThreadKey::UNKNOWN;
+                self.goes_to(End::Thread(stretch.thread), Tid::UNKNOWN);
+            }
+        }
         let is_it = match self.who {
-            End::Thread(thread) => stretch.thread == thread,
+            End::Thread(thread) => stretch.thread == thread || self.is_back(stretch),
             End::Tid(tid) => stretch.tid == tid,
         };
         // An empty stretch, which only a damaged folder has, would lead nowhere.
         is_it && stretch.span.start < self.at && stretch.span.end > self.span.start && !stretch.span.is_empty()
     }
 
+    /// Returns whether a stretch is the wait from which the path came to the thread that an interrupt woke at `at`.
+    fn is_back(&self, stretch: &ThreadStretch) -> bool {
+        self.is_interrupted && stretch.state == ThreadState::Blocked && self.left.last() == Some(&stretch.thread)
+    }
+
     /// Takes a wanted stretch. `begins`: whether the stretch began with this piece. `each` gets the stretches on the
     /// path, from the last to the first, with their true begin, which may be before the span.
     pub fn take(&mut self, stretch: &ThreadStretch, begins: Begins, mut each: impl FnMut(&ThreadStretch)) {
-        (self.who, self.tid) = (End::Thread(stretch.thread), stretch.tid);
+        if let (true, End::Thread(waker)) = (self.is_back(stretch), self.who) {
+            self.ended_by = waker;
+        }
         if stretch.span.end < self.at {
             // After the end of the thread instance, or of its known part.
-            each(&self.unknown(stretch.span.end, stretch.thread));
+            each(&self.unknown_of(stretch.span.end, stretch.thread, stretch.tid));
             self.at = stretch.span.end;
         }
+        self.goes_to(End::Thread(stretch.thread), stretch.tid);
         let woken = stretch.state == ThreadState::Ready
             && matches!(stretch.reason, Reason::Woken | Reason::New)
             && begins == Begins::Here;
@@ -68,9 +113,29 @@ impl Walk {
         self.at = stretch.span.start;
         self.ended_by = ThreadKey::UNKNOWN;
         if woken && waker_thread.0 > ThreadKey::IDLE.0 {
-            (self.who, self.tid) = (End::Thread(waker_thread), Tid::UNKNOWN);
+            self.left.push(stretch.thread);
+            self.waits.insert(stretch.thread, None);
+            self.goes_to(End::Thread(waker_thread), Tid::UNKNOWN);
         } else if woken {
-            self.ended_by = waker_thread;
+            match self.left.last().map(|thread| (*thread, self.waits.get(thread))) {
+                // It did not wait yet at this time.
+                Some((thread, Some(Some(_)))) => self.goes_to(End::Thread(thread), Tid::UNKNOWN),
+                back => (self.ended_by, self.is_interrupted) = (waker_thread, back.is_some()),
+            }
+        }
+    }
+
+    /// Sets the thread of the path. If the path had left it, all that it left since belongs to a later time.
+    fn goes_to(&mut self, who: End, tid: Tid) {
+        (self.who, self.tid, self.is_interrupted) = (who, tid, false);
+        let End::Thread(thread) = who else { return };
+        if self.waits.contains_key(&thread) {
+            while let Some(left) = self.left.pop() {
+                self.waits.remove(&left);
+                if left == thread {
+                    break;
+                }
+            }
         }
     }
 
@@ -84,7 +149,7 @@ impl Walk {
     ///
     /// # Errors
     /// The requested TID has no thread in this span.
-    pub fn finish(self) -> Result<Option<ThreadStretch>, Tid> {
+    pub fn finish(&self) -> Result<Option<ThreadStretch>, Tid> {
         match self.who {
             _ if self.is_done() => Ok(None),
             End::Thread(thread) => Ok(Some(self.unknown(self.span.start, thread))),
@@ -93,10 +158,14 @@ impl Walk {
     }
 
     fn unknown(&self, from: Ns, thread: ThreadKey) -> ThreadStretch {
+        self.unknown_of(from, thread, self.tid)
+    }
+
+    fn unknown_of(&self, from: Ns, thread: ThreadKey, tid: Tid) -> ThreadStretch {
         ThreadStretch {
             span: Span::new(from, self.at),
             thread,
-            tid: self.tid,
+            tid,
             state: ThreadState::Unknown,
             reason: Reason::None,
             cpu: None,

@@ -20,6 +20,7 @@ pub(crate) mod parked_together;
 pub(crate) mod parking;
 pub(crate) mod periods;
 pub(crate) mod placement;
+pub(crate) mod pools;
 pub(crate) mod priority_classes;
 pub(crate) mod priority_inheritance;
 pub(crate) mod priority_residency;
@@ -90,6 +91,7 @@ pub const ANALYSES: &[Entry] = &[
     entry::<ran_instead::RanInstead>(&tables::RAN_INSTEAD),
     entry::<switch_causes::SwitchCauses>(&tables::SWITCH_CAUSES),
     entry::<waits::Waits>(&tables::WAITS),
+    entry::<pools::Pools>(&tables::POOLS),
 ];
 
 const fn entry<A: Analysis + 'static>(table: &'static TableDef) -> Entry {

@@ -1,14 +1,16 @@
-//! Parallel regions: stretches that several threads marked with the same name at the same time, and the time that the
-//! others waited for the last thread.
+//! Parallel regions: stretches that several threads marked with the same name at the same time, or, without marks, that
+//! wakeups and waits show, and the time that the others waited for the last thread.
 
 use crate::by_thread::ByThread;
 use crate::critical::column;
+use crate::detected_regions::{Detector, Found, Times};
 use crate::{Analysis, Begins, Context, World};
 use model::{
-    CpuState, CpuStretch, MarkEdge, NameId, Ns, Pid, Rows, ThreadKey, ThreadState, ThreadStretch, TimelineEvent, Value,
+    CpuState, CpuStretch, MarkEdge, NameId, Ns, Pid, Reason, Rows, ThreadKey, ThreadState, ThreadStretch,
+    TimelineEvent, Value,
 };
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The idle time of cores by type, in the order of the columns; the last entry is the time of cores in an unknown
 /// state.
@@ -157,7 +159,13 @@ impl Region {
     fn over(self, (pid, name): (Pid, NameId)) -> Option<Over> {
         let Self { start, whole, parts, closed, .. } = self;
         let is_one = whole && parts.len() > 1;
-        closed.filter(|_| is_one).map(|closed| Over { pid, name, start, parts: parts.into_values().collect(), closed })
+        closed.filter(|_| is_one).map(|closed| Over {
+            pid,
+            name: Name::Marked(name),
+            start,
+            parts: parts.into_values().collect(),
+            closed,
+        })
     }
 }
 
@@ -174,10 +182,18 @@ struct Closed {
     last_ready: Option<Ns>,
 }
 
+/// What a region is called.
+enum Name {
+    /// By its marks.
+    Marked(NameId),
+    /// By the pool of this thread: it was detected.
+    Detected(ThreadKey),
+}
+
 /// A completed region.
 struct Over {
     pid: Pid,
-    name: NameId,
+    name: Name,
     start: Ns,
     parts: Vec<Part>,
     closed: Closed,
@@ -192,7 +208,11 @@ impl Over {
         let [from, to] = self.recoverable(first);
         let mut row = vec![
             (self.pid != Pid::UNKNOWN).then_some(i64::from(self.pid.0)).into(),
-            world.name(self.name).into(),
+            match self.name {
+                Name::Marked(name) => world.name(name),
+                Name::Detected(thread) => world.pools.name(thread),
+            }
+            .into(),
             self.start.into(),
             (*end).into(),
             Value::Int(self.parts.len() as i64),
@@ -204,6 +224,7 @@ impl Over {
         ];
         row.extend(idle.iter().zip(by_first).map(|(all, before)| Value::from(*all - before)));
         row.extend([from.into(), to.into(), (*waiting_running).into(), (*last_ready).into(), self.slowest().into()]);
+        row.push(if matches!(self.name, Name::Marked(_)) { "marked" } else { "detected" }.into());
         row
     }
 
@@ -244,9 +265,62 @@ pub(crate) struct ParallelRegions {
     tracks: BTreeMap<(ThreadKey, Pid, i64), Vec<NameId>>,
     regions: BTreeMap<(Pid, NameId), Region>,
     over: Vec<Over>,
+    detector: Detector,
+    times: ByThread<Times>,
+    /// The idle time of cores when the last wait of a thread began.
+    idle_at_wait: ByThread<Area>,
+    /// The processes with marked stretches, of which no region is detected.
+    marked: BTreeSet<Pid>,
+}
+
+/// Whether the threads of a region have one role: the name of their pool. The one that released them may have another one, if it released
+/// several.
+fn are_one_pool(found: &Found, world: &World) -> bool {
+    let Some(((_, _), rest)) = found.arrivals.split_last() else { return false };
+    let pools = |arrivals: &[(ThreadKey, Ns)]| {
+        arrivals.iter().map(|(thread, _)| world.pools.of(*thread)).collect::<BTreeSet<_>>().len()
+    };
+    pools(&found.arrivals) == 1 || (rest.len() > 1 && pools(rest) == 1)
 }
 
 impl ParallelRegions {
+    /// Follows a thread's states, and completes the region that a wakeup shows to be over.
+    fn detect(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {
+        let (thread, now) = (stretch.thread, world.now);
+        let is_wakeup =
+            stretch.state == ThreadState::Ready && stretch.reason == Reason::Woken && begins == Begins::Here;
+        let waker = stretch.waker_thread;
+        let process = world.pools.process(thread).filter(|_| is_wakeup && waker.0 > 0 && waker != thread);
+        if let Some(process) = process.filter(|process| world.pools.process(waker) == Some(*process))
+            && let Some(found) = self.detector.wakes(process.0, waker, thread, &mut self.times, now)
+            && !self.marked.contains(&process)
+            && are_one_pool(&found, world)
+        {
+            self.detected(process, found, now);
+        }
+        match stretch.state {
+            ThreadState::Blocked => *self.idle_at_wait.of(thread) = self.idle.read(now),
+            ThreadState::Exited => self.detector.exits(thread),
+            _ => {}
+        }
+        Detector::changes(&mut self.times, thread, stretch.state, now);
+    }
+
+    fn detected(&mut self, pid: Pid, found: Found, now: Ns) {
+        let idle = self.idle.read(now);
+        let Some((first, _)) = found.arrivals.first().copied() else { return };
+        let part = |(thread, arrived): (ThreadKey, Ns)| Part {
+            stretches: 1,
+            worked: arrived - found.start,
+            arrived,
+            idle: if arrived == now { idle } else { *self.idle_at_wait.of(thread) },
+            ..Part::default()
+        };
+        let parts = found.arrivals.into_iter().map(part).collect();
+        let closed = Closed { end: now, idle, waiting_running: Some(Ns::ZERO), last_ready: None };
+        self.over.push(Over { pid, name: Name::Detected(first), start: found.start, parts, closed });
+    }
+
     fn begin(&mut self, key: (Pid, NameId), worker: Worker, begins: Begins, now: Ns) {
         let times = self.threads.of(worker.0).read(now);
         if let Some(before) = self.regions.remove(&key) {
@@ -338,10 +412,15 @@ impl Analysis for ParallelRegions {
             tracks: BTreeMap::new(),
             regions: BTreeMap::new(),
             over: Vec::new(),
+            detector: Detector::default(),
+            times: ByThread::new(),
+            idle_at_wait: ByThread::new(),
+            marked: BTreeSet::new(),
         }
     }
 
-    fn thread(&mut self, stretch: &ThreadStretch, _: Begins, world: &World) {
+    fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {
+        self.detect(stretch, begins, world);
         let times = self.threads.of(stretch.thread);
         *times = times.read(world.now).begin(stretch.state, world.now);
     }
@@ -352,6 +431,7 @@ impl Analysis for ParallelRegions {
 
     fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, begins: Begins, world: &World) {
         let Some(mark) = event.mark() else { return };
+        self.marked.insert(mark.pid);
         let worker = (thread, if thread == ThreadKey::UNKNOWN { mark.track } else { 0 });
         let track = (thread, mark.pid, mark.track);
         match mark.edge {

@@ -9,7 +9,7 @@ pub mod throttled;
 
 use account::{Accountant, Collector, Rules, Totals};
 use analysis::critical::{End, LastRan, Pieces, Sums, Walk};
-use analysis::{Begins, Context, Running};
+use analysis::{Begins, Context, PoolNames, Running};
 use changes::{Allowed, Changes, MarkEvent, Move, PowerChange, Setting, Throttle};
 use ingest::{Limits, Opened};
 use model::{
@@ -18,6 +18,7 @@ use model::{
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use testkit::{ByName, Mode, Random, Replay, Rng};
 use topology::Machine;
 
@@ -171,6 +172,9 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
     let every: Vec<&str> = analysis::ANALYSES.iter().map(|a| a.table.name).collect();
     let mut running = Running::start(&every, &context, names.clone());
     running.callchains(&Stacks { chains, names: names.clone() });
+    let totals_of_threads = totals.threads.all().unwrap();
+    let named = totals_of_threads.iter().map(|t| (t.thread, t.name.as_deref(), t.pid));
+    running.pools(&Arc::new(PoolNames::new(named)));
     let (mut threads, mut cpus, mut events) = (Vec::new(), Vec::new(), Vec::new());
     let each = |timeline: &Timeline<'_>| {
         running.push(timeline);

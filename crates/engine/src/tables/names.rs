@@ -1,8 +1,9 @@
 //! ThreadNames of threads, looked up by their keys.
 
 use crate::{EngineError, Session};
-use model::Value;
+use analysis::PoolNames;
 use model::tables::{self, threads};
+use model::{Pid, ThreadKey, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -57,6 +58,20 @@ impl ThreadNames {
 }
 
 impl Session {
+    /// Groups the threads by their names and processes.
+    pub(crate) fn pools(&self) -> Result<PoolNames, EngineError> {
+        let names = self.names()?;
+        let mut all = Vec::new();
+        self.rows_of(tables::THREADS.name, None, &mut |rows| {
+            all.extend(rows.iter().map(|row| {
+                let process = threads::PID.of(row).and_then(|pid| i32::try_from(pid).ok()).map_or(Pid::UNKNOWN, Pid);
+                (threads::THREAD.of(row), process)
+            }));
+            Ok(())
+        })?;
+        Ok(PoolNames::new(all.iter().map(|(key, process)| (ThreadKey(*key), names.get(*key), *process))))
+    }
+
     /// Returns the names of threads; reads them on first use.
     ///
     /// # Errors

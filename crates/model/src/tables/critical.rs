@@ -15,7 +15,8 @@ table! {
               Followed backwards from the end, the path stays with a thread while it runs and while it is ready. \
               Where another thread woke it, the path continues with that thread at the time of the wakeup, even if \
               this leads further back than the wait. A wait that was ended by an interrupt or by an unknown waker \
-              stays on the path as blocked. In sources without wakeup flags (see the table `wakers`), a wakeup by an \
+              stays on the path as blocked; but if the path came to its thread from one that it woke later, the path goes \
+              on with that one: with what it did, or with the rest of its own wait. In sources without wakeup flags (see the table `wakers`), a wakeup by an \
               interrupt that hit a running thread is attributed to that thread. If no ready time follows a wakeup, \
               its waker is unknown. `--thread TID` selects the thread that the path ends with (the last instance of \
               that TID). By default, it is the thread that runs at the end, the one switched in last if there are \

@@ -12,6 +12,7 @@ mod moves;
 mod named;
 mod parked;
 mod periodic;
+mod pooled;
 mod power;
 mod priority;
 mod profile;
@@ -29,6 +30,7 @@ pub use moves::*;
 pub use named::named;
 pub use parked::*;
 pub use periodic::*;
+pub use pooled::*;
 pub use power::*;
 pub use priority::*;
 pub use profile::*;
@@ -292,6 +294,7 @@ pub const ALL: &[&TableDef] = &[
     &SWITCH_CAUSES,
     &SAMPLES,
     &WAITS,
+    &POOLS,
     &MIGRATIONS,
     &MIGRATION_MATRIX,
     &RUN_LENGTHS,

@@ -7,7 +7,7 @@ use crate::column::table;
 table! {
     /// Parallel regions, and the time threads waited at their end.
     PARALLEL_REGIONS: parallel_regions {
-        version: 3,
+        version: 4,
         made_from: Analysis,
         large: true,
         doc: "Every parallel region: the time from the first begin to the last end in which two or more threads of a \
@@ -18,11 +18,15 @@ table! {
               estimated range, `recoverable_from_ns` to `recoverable_to_ns`: what a distribution of the work in \
               which all threads arrive at the same time would save. With n chunks distributed one by one, up to \
               `slowest_ns` / n of the tail remains while the slowest thread finishes the last chunk. The cost of \
-              distributing the work is not included. Regions that the requested range cuts have no row.",
+              distributing the work is not included. Regions that the requested range cuts have no row. In processes \
+              that mark nothing, regions are detected: a thread wakes others of its process, and all of them, and \
+              itself if it works too, run for 20 µs and a twentieth of the region or more until each waits again; the last \
+              one wakes the thread that woke them, or is that thread, and wakes them again. How many pieces each of \
+              them took is then not known, so `stretches` is `threads`; threads that spin at the end have not arrived.",
         key: [PID, NAME, START_NS],
         columns: {
             PID: Option<Int> = "Process ID; null if not recorded.",
-            NAME: Text = "Name that the program gave the stretches.",
+            NAME: Text = "Name that the program gave the stretches; the name of the threads if it marks none.",
             START_NS: Start,
             END_NS: End,
             THREADS: Count =
@@ -53,6 +57,7 @@ table! {
                  that while another thread had already arrived; the minimum if several arrived last; null if the \
                  source has no wakeups, or the stretches belong to no thread.",
             SLOWEST_NS: Ns = "Time that all of the work takes a single thread at the speed of the slowest thread.",
+            SOURCE: Text = "`marked`, or `detected` from wakeups and waits; `name` is then the name of its threads.",
         }
     }
 }

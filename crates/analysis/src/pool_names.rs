@@ -1,0 +1,64 @@
+//! The pool and the process of each thread.
+
+use model::{Pid, ThreadKey, pool_name};
+use rustc_hash::FxHashMap;
+
+/// The pools of threads (those whose names differ only by a number at the end: [`pool_name`]) and their processes.
+#[derive(Clone, Debug, Default)]
+pub struct PoolNames {
+    /// By thread key.
+    of: Vec<Group>,
+    /// The first is that of pool 1.
+    names: Vec<Box<str>>,
+}
+
+/// What a thread belongs to.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    /// The number of its pool; 0: it has no name.
+    pool: u32,
+    process: Pid,
+}
+
+impl PoolNames {
+    /// Groups threads by their names and processes.
+    #[must_use]
+    pub fn new<'a>(threads: impl IntoIterator<Item = (ThreadKey, Option<&'a str>, Pid)>) -> Self {
+        let (mut pools, mut known) = (Self::default(), FxHashMap::<&str, u32>::default());
+        for (thread, name, process) in threads {
+            let Ok(key) = usize::try_from(thread.0) else { continue };
+            let pool = name.map(pool_name).map_or(0, |name| {
+                *known.entry(name).or_insert_with(|| {
+                    pools.names.push(name.into());
+                    pools.names.len() as u32
+                })
+            });
+            if key >= pools.of.len() {
+                pools.of.resize(key + 1, Group { pool: 0, process: Pid::UNKNOWN });
+            }
+            pools.of[key] = Group { pool, process };
+        }
+        pools
+    }
+
+    fn group(&self, thread: ThreadKey) -> Option<&Group> {
+        self.of.get(usize::try_from(thread.0).ok()?)
+    }
+
+    /// The number of a thread's pool.
+    #[inline]
+    pub(crate) fn of(&self, thread: ThreadKey) -> usize {
+        self.group(thread).map_or(0, |group| group.pool as usize)
+    }
+
+    /// The name of a thread's pool.
+    pub(crate) fn name(&self, thread: ThreadKey) -> Option<&str> {
+        self.names.get(self.of(thread).checked_sub(1)?).map(AsRef::as_ref)
+    }
+
+    /// The process of a thread, if recorded.
+    #[inline]
+    pub(crate) fn process(&self, thread: ThreadKey) -> Option<Pid> {
+        self.group(thread).map(|group| group.process).filter(|process| *process != Pid::UNKNOWN)
+    }
+}
