@@ -192,10 +192,15 @@ def gain(pair, bad, good):
     return 1 - bad / good if pair.higher_is_better else 1 - good / bad
 
 
-def gained_ns(pair, known, span):
-    """The measured gain of a run of `span` ns, in ns of what the metric counts."""
-    whole = statistics.median(known["bad"]) * pair.seconds * 1e9 if pair.seconds else span
+def gained_ns(pair, known, trace, span):
+    """The gain of a recorded run of `span` ns, in ns of what its metric counts: the measured share of it."""
+    whole = json.loads(number_of(trace).read_text()) * pair.seconds * 1e9 if pair.seconds else span
     return known["gain"] * whole
+
+
+def number_of(trace):
+    """The file with the metric of a recorded run."""
+    return trace.with_suffix(".json")
 
 
 def measured(name):
@@ -288,7 +293,8 @@ def score(pairs, runs, out):
             for side in ("bad", "good"):
                 trace = out / f"{pair.name}-{side}-{n}.cw"
                 if not trace.exists():
-                    once(pair, side, trace)
+                    number = once(pair, side, trace)
+                    number_of(trace).write_text(json.dumps(number))
                 findings, span = diagnosed(trace)
                 above = [f for f in findings if f["severity"] in ABOVE_LOW]
                 if side == "good":
@@ -299,7 +305,7 @@ def score(pairs, runs, out):
                 firsts[what] = firsts.get(what, 0) + 1
                 if first and names_right(pair, first):
                     right += 1
-                    saved = gained_ns(pair, known, span)
+                    saved = gained_ns(pair, known, trace, span)
                     low, high = first["range_ns"]
                     within += low <= saved <= high and high <= 3 * max(low, 1)
                     close += abs(first["recoverable_ns"] - saved) <= 0.3 * saved

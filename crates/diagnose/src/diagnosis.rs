@@ -1,13 +1,15 @@
 //! Checks all rules on a trace.
 
 use crate::context::{RuleContext, span};
-use crate::finding::{Finding, Subject};
+use crate::finding::{Finding, Severity, Subject};
 use crate::folding::ranked;
 use crate::pools::Processes;
+use crate::program::Program;
 use crate::rule::{Rule, RuleOutcome};
-use crate::rules::RULES;
+use crate::rules::{READS_WAKERS, RULES};
 use crate::settings::Settings;
 use engine::{EngineError, Session};
+use model::tables::threads;
 use model::{Span, TableDef};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -48,7 +50,7 @@ pub struct NotChecked {
 pub struct Diagnosis {
     /// The analysed range.
     pub span: Span,
-    /// The findings, ordered by [`Subject`], then by [`Finding::counted_ns`] in descending order.
+    /// The findings, ordered by [`Subject`], then those about the recorded program first, then by [`Finding::counted_ns`] in descending order.
     pub findings: Vec<Finding>,
     /// The rules that were checked.
     pub checked: Vec<&'static str>,
@@ -91,11 +93,43 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
             RuleOutcome::MissingData(why) => diagnosis.not_checked.push(NotChecked { rule: rule.id, why }),
         }
     }
-    if let (Some(rule), true) = (options.rules().next(), diagnosis.findings.len() > 1) {
-        let ctx = RuleContext::new(session, &options.settings, options.part, &part_tables, rule)?;
-        diagnosis.findings = ranked(diagnosis.findings, &Processes::new(&ctx)?);
+    if !diagnosis.findings.is_empty() {
+        let ctx = RuleContext::new(session, &options.settings, options.part, &part_tables, &READS_WAKERS)?;
+        let program = Program::new(&ctx)?;
+        let ended = ended(&ctx)?;
+        diagnosis.findings.iter_mut().for_each(|finding| leave_out_ended(finding, &ended));
+        let (mut others, own): (Vec<_>, Vec<_>) = diagnosis.findings.into_iter().partition(|f| program.is_other(f));
+        others.iter_mut().for_each(|finding| finding.severity = Severity::Low);
+        let processes = Processes::new(&ctx)?;
+        diagnosis.findings = ranked(own, &processes);
+        diagnosis.findings.extend(ranked(others, &processes));
+        diagnosis.findings.sort_by_key(|finding| finding.subject);
     }
     Ok(diagnosis)
+}
+
+/// The TIDs of threads that had ended when the recording did.
+fn ended(ctx: &RuleContext<'_>) -> Result<BTreeSet<i64>, EngineError> {
+    let (mut ended, mut alive) = (BTreeSet::new(), BTreeSet::new());
+    ctx.each_row(threads::Table, |row| {
+        let of = if row.get(threads::EXITED_NS) > 0 { &mut ended } else { &mut alive };
+        of.insert(row.get(threads::TID));
+    })?;
+    Ok(&ended - &alive)
+}
+
+/// Removes the numbers of ended threads from the instructions: a later run has others, so they name the threads instead.
+fn leave_out_ended(finding: &mut Finding, ended: &BTreeSet<i64>) {
+    let is_general =
+        [finding.action.linux == finding.change.linux(), finding.action.windows == finding.change.windows()];
+    if let Some(threads) =
+        finding.change.threads_mut().filter(|threads| threads.tids.iter().any(|tid| ended.contains(tid)))
+    {
+        threads.tids.clear();
+        if is_general == [true; 2] {
+            (finding.action.linux, finding.action.windows) = (finding.change.linux(), finding.change.windows());
+        }
+    }
 }
 
 /// Makes all required tables in one pass. Tables of a range are returned; those of a whole recording stay in the session.

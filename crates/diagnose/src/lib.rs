@@ -10,15 +10,18 @@ mod finding;
 mod folding;
 mod json;
 mod pools;
+mod program;
 mod regions;
 mod rule;
 mod rules;
 mod sarif;
+mod serial;
 mod settings;
 mod slower;
 mod speeds;
 mod text;
 mod timers;
+mod unmarked;
 
 pub use diagnosis::{Diagnosis, NotChecked, Options, diagnose};
 pub use finding::{Action, Claim, Confidence, Evidence, Finding, Severity, Subject};

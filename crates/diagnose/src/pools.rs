@@ -2,6 +2,7 @@
 
 use crate::context::RuleContext;
 use engine::EngineError;
+use model::pool_name;
 use model::tables::threads;
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ pub(crate) struct Processes {
     focus: Option<i64>,
 }
 
-/// The threads of one name ([`base`]) in one process; of one name only, if the source records no processes.
+/// The threads of one name ([`pool_name`]) in one process; of one name only, if the source records no processes.
 pub(crate) type Pool = (Option<i64>, String);
 
 impl Processes {
@@ -31,6 +32,11 @@ impl Processes {
     #[cfg(test)]
     pub(crate) fn of<const N: usize>(of: [(i64, i64); N], focus: Option<i64>) -> Self {
         Self { of: of.into(), focus }
+    }
+
+    /// The process of a thread, if recorded.
+    pub(crate) fn process(&self, thread: i64) -> Option<i64> {
+        self.of.get(&thread).copied()
     }
 
     /// The process that the recording was made for, if any of its threads is in the trace.
@@ -58,29 +64,6 @@ impl Processes {
 
     /// The pool of a thread.
     pub(crate) fn pool(&self, ctx: &RuleContext<'_>, thread: i64) -> Pool {
-        (self.of.get(&thread).copied(), base(&ctx.name(thread)).to_owned())
-    }
-}
-
-/// A thread's name without the number that distinguishes it within its pool: `worker 3`, `pool-1-thread-7`, `io_thread2`. A name
-/// that is only a number stays unchanged.
-pub(crate) fn base(name: &str) -> &str {
-    let word = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    let base = word.trim_end_matches([' ', '-', '_', '#', '.', ':', '/']);
-    match base {
-        "" => name,
-        _ if word == name => name,
-        _ => base,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::base;
-
-    #[test]
-    fn a_number_at_the_end_is_not_part_of_the_pool_name() {
-        let names = ["worker 3", "pool-1-thread-7", "io_thread2", "work-", "7042", "#7", "main"];
-        assert_eq!(names.map(base), ["worker", "pool-1-thread", "io_thread", "work-", "7042", "#7", "main"]);
+        (self.of.get(&thread).copied(), pool_name(&ctx.name(thread)).to_owned())
     }
 }

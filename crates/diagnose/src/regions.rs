@@ -2,10 +2,11 @@
 
 use crate::context::RuleContext;
 use crate::finding::Claim;
+use crate::pools::Processes;
 use crate::rule::{Threshold, Unit};
 use engine::EngineError;
 use model::tables::{marks, parallel_regions, ready_wait, thread_state};
-use model::{Ns, Row, Span};
+use model::{Ns, Row, Span, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why such a rule could not be checked.
@@ -26,13 +27,24 @@ pub(crate) const PIECES: i64 = 8;
 /// The process, if recorded, and the name of regions.
 pub(crate) type Name = (Option<i64>, String);
 
-/// Sums up the regions of each process and name; `None` if there are none.
+/// How regions were found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Source {
+    Marked,
+    Detected,
+}
+
+/// Sums up the regions of each process and name that were found in this way; `None` if there are none.
 pub(crate) fn by_name<T: Default>(
     ctx: &RuleContext<'_>,
+    source: Source,
     mut add: impl FnMut(&mut T, &Row<'_, parallel_regions::Table>),
 ) -> Result<Option<BTreeMap<Name, T>>, EngineError> {
     let mut regions = BTreeMap::<_, T>::new();
     ctx.each_row(parallel_regions::Table, |row| {
+        if (row.get(parallel_regions::SOURCE) == "detected") != (source == Source::Detected) {
+            return;
+        }
         add(
             regions.entry((row.get(parallel_regions::PID), row.get(parallel_regions::NAME).to_owned())).or_default(),
             row,
@@ -42,13 +54,29 @@ pub(crate) fn by_name<T: Default>(
 }
 
 /// The threads that work in the regions of a name, each with the same potential saving.
-pub(crate) fn workers(ctx: &RuleContext<'_>, pid: Option<i64>, name: &str, ns: i64) -> Result<Vec<Claim>, EngineError> {
+pub(crate) fn workers(
+    ctx: &RuleContext<'_>,
+    source: Source,
+    (pid, name): (Option<i64>, &str),
+    ns: i64,
+) -> Result<Vec<Claim>, EngineError> {
     let mut working = BTreeSet::new();
-    ctx.each_row(marks::Table, |row| {
-        if row.get(marks::PID) == pid && row.get(marks::NAME.or_empty()) == name {
-            working.extend(row.get(marks::THREAD));
+    match source {
+        Source::Marked => ctx.each_row(marks::Table, |row| {
+            if row.get(marks::PID) == pid && row.get(marks::NAME.or_empty()) == name {
+                working.extend(row.get(marks::THREAD));
+            }
+        })?,
+        Source::Detected => {
+            let processes = Processes::new(ctx)?;
+            ctx.each_row(ready_wait::Table, |row| {
+                let thread = row.get(ready_wait::THREAD);
+                if processes.process(thread) == pid && pool_name(&ctx.name(thread)) == name {
+                    working.insert(thread);
+                }
+            })?;
         }
-    })?;
+    }
     let mut claims = Vec::new();
     ctx.each_row(ready_wait::Table, |row| {
         let [thread, tid] = row.all([ready_wait::THREAD, ready_wait::TID]);

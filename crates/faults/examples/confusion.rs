@@ -1,14 +1,15 @@
 //! Measures `corewise diagnose`: `confusion --corewise PATH [--set training|reported] [--seeds 50] [--healthy 200]
-//! [--from 0] [--only RULE] [--keep DIR]`.
+//! [--from 0] [--only RULE] [--marks yes|no] [--keep DIR]`.
 //!
 //! Draws each kind of fault with the given number of seeds, every fifth with a second fault in other frames, runs `corewise diagnose
 //! --format json` on each trace, and prints which rule was the top finding, how far its milliseconds were from the injected ones, how
 //! many healthy traces had a finding, and how many slight faults were not reported. Only findings above `low` count. Traces are
-//! written one at a time, and kept only with `--keep`, each with a file of its truth.
+//! written one at a time, and kept only with `--keep`, each with a file of its truth. `--marks no` leaves out the marks of frames and pieces.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use faults::kinds::{KINDS, Kind};
 use faults::{Dose, Drawn, Set, draw, write};
+use model::EventKind;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,7 @@ struct Options {
     healthy: u64,
     from: u64,
     only: Option<String>,
+    marks: bool,
     keep: Option<PathBuf>,
 }
 
@@ -56,6 +58,7 @@ fn parse_options() -> Result<Options, String> {
         healthy: 200,
         from: 0,
         only: None,
+        marks: true,
         keep: None,
     };
     let mut arguments = std::env::args().skip(1);
@@ -65,6 +68,7 @@ fn parse_options() -> Result<Options, String> {
         match word.as_str() {
             "--corewise" => options.corewise = value.into(),
             "--only" if KINDS.iter().any(|k| k.rule == value) => options.only = Some(value),
+            "--marks" if ["yes", "no"].contains(&&*value) => options.marks = value == "yes",
             "--keep" => options.keep = Some(value.into()),
             "--seeds" => options.seeds = number()?,
             "--healthy" => options.healthy = number()?,
@@ -183,7 +187,11 @@ fn within(errors: &[f64]) -> usize {
 fn diagnosed(options: &Options, drawn: &Drawn, name: &str) -> Result<Vec<Finding>, String> {
     let temporary = tempfile::tempdir().map_err(|e| format!("cannot create a temporary folder: {e}"))?;
     let folder = options.keep.as_deref().unwrap_or(temporary.path()).join(format!("{name}.cw"));
-    write(drawn, &folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let mut drawn = drawn.clone();
+    if !options.marks {
+        drawn.batch.events.retain(|event| !matches!(event.what, EventKind::Mark(_)));
+    }
+    write(&drawn, &folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     if options.keep.is_some() {
         let truths: Vec<Value> = drawn.truths.iter().map(truth).collect();
         let path = folder.with_extension("json");

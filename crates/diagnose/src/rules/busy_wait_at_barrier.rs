@@ -3,8 +3,9 @@
 use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Claim, Confidence, Finding};
 use crate::pools::Processes;
-use crate::regions::{MIN_OF_REGIONS, NONE_MARKED, by_name, ready_outside, workers};
+use crate::regions::{MIN_OF_REGIONS, NONE_MARKED, Source, by_name, ready_outside, workers};
 use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::unmarked::spinning;
 use engine::EngineError;
 use model::tables::{self, parallel_regions, ran_instead, ready_wait, waits};
 use model::words::{ms, percent, plain, plural, short};
@@ -35,6 +36,8 @@ pub(super) const RULE: Rule = Rule {
         &tables::WAITS,
         &tables::THREADS,
         &tables::THREAD_STATE,
+        &tables::SAMPLES,
+        &tables::CPUS,
     ],
     thresholds: &[&MIN_SPINNING, &MIN_OF_REGIONS],
     // The spinning threads hold the CPUs that the critical thread waits for.
@@ -82,7 +85,7 @@ fn left([threads, stretches, worked]: [i64; 3]) -> i64 {
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let mut has_data = false;
-    let regions = by_name(ctx, |sums: &mut Regions, row| {
+    let regions = by_name(ctx, Source::Marked, |sums: &mut Regions, row| {
         let (Some(ran), Some(ready)) =
             (row.get(parallel_regions::WAITING_RUNNING_NS), row.get(parallel_regions::LAST_READY_NS))
         else {
@@ -120,7 +123,10 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             ],
         );
     })?;
-    let Some(mut regions) = regions else { return Ok(RuleOutcome::MissingData(NONE_MARKED.to_owned())) };
+    let Some(mut regions) = regions else {
+        let (found, any) = spinning::find(ctx, ctx.share_ns(&MIN_OF_REGIONS).max(1))?;
+        return Ok(if any { RuleOutcome::Findings(found) } else { RuleOutcome::MissingData(NONE_MARKED.to_owned()) });
+    };
     if !has_data {
         return Ok(RuleOutcome::MissingData(
             "the source has no wakeups, or does not record which threads set marks".to_owned(),
@@ -136,7 +142,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
 }
 
 fn finding(ctx: &RuleContext<'_>, pid: Option<i64>, name: &str, sums: Regions) -> Result<Finding, EngineError> {
-    let claims = workers(ctx, pid, name, sums.delayed)?;
+    let claims = workers(ctx, Source::Marked, (pid, name), sums.delayed)?;
     let mut most = sums.ready;
     ctx.each_row(ready_wait::Table, |row| {
         if claims.iter().any(|c| c.thread == row.get(ready_wait::THREAD)) {

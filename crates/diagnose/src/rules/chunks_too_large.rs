@@ -2,8 +2,9 @@
 
 use crate::context::{EvidenceRows, RuleContext};
 use crate::finding::{Confidence, Finding};
-use crate::regions::{MIN_OF_REGIONS, NONE_MARKED, by_name, pieces, workers};
+use crate::regions::{MIN_OF_REGIONS, NONE_MARKED, Source, by_name, pieces, workers};
 use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::unmarked::last_piece;
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, parallel_regions};
@@ -22,7 +23,15 @@ pub(super) const RULE: Rule = Rule {
         fix: "Split the work into more pieces: about eight or more per thread.",
         example: "Three pieces of 2 ms for two threads: one thread does two of them, the other waits for 2 ms.",
     },
-    tables: &[&tables::PARALLEL_REGIONS, &tables::MARKS, &tables::READY_WAIT],
+    tables: &[
+        &tables::PARALLEL_REGIONS,
+        &tables::MARKS,
+        &tables::READY_WAIT,
+        &tables::POOLS,
+        &tables::CRITICAL_BY_THREAD,
+        &tables::WAITS,
+        &tables::CPUS,
+    ],
     thresholds: &[&MAX_PIECES, &MIN_OF_REGIONS],
     explains: &[],
     check,
@@ -51,7 +60,7 @@ struct Regions {
 const FINER: i64 = 4;
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
-    let regions = by_name(ctx, |sums: &mut Regions, row| {
+    let regions = by_name(ctx, Source::Marked, |sums: &mut Regions, row| {
         let [threads, pieces, worked, from, to] = row.all([
             parallel_regions::THREADS,
             parallel_regions::STRETCHES,
@@ -84,8 +93,14 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             ],
         );
     })?;
-    let Some(regions) = regions else { return Ok(RuleOutcome::MissingData(NONE_MARKED.to_owned())) };
     let least = ctx.share_ns(&MIN_OF_REGIONS).max(1);
+    let Some(regions) = regions else {
+        return Ok(if ctx.summary().ready_known {
+            RuleOutcome::Findings(last_piece::find(ctx, least)?)
+        } else {
+            RuleOutcome::MissingData(NONE_MARKED.to_owned())
+        });
+    };
     let mut found = Vec::new();
     for ((pid, name), sums) in regions.into_iter().filter(|(_, sums)| sums.best >= least) {
         found.push(finding(ctx, pid, &name, sums)?);
@@ -94,7 +109,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
 }
 
 fn finding(ctx: &RuleContext<'_>, pid: Option<i64>, name: &str, sums: Regions) -> Result<Finding, EngineError> {
-    let claims = workers(ctx, pid, name, sums.best)?;
+    let claims = workers(ctx, Source::Marked, (pid, name), sums.best)?;
     let region = short(&plain(name), 40);
     let change = Fix::Chunks { region: region.clone(), chunks: pieces(sums.max_pieces, FINER) };
     Ok(Finding {

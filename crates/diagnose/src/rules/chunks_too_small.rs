@@ -5,6 +5,7 @@ use crate::context::{EvidenceRows, RuleContext, add};
 use crate::finding::{Action, Confidence, Finding};
 use crate::regions::NONE_MARKED;
 use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::unmarked::short_jobs;
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, mark_stretches, marks, ready_wait};
@@ -24,7 +25,14 @@ pub(super) const RULE: Rule = Rule {
         fix: "Use larger pieces: about eight per thread are enough.",
         example: "A loop over a million elements, one element per piece: each thread works for 1 µs and fetches the next piece for 1 µs.",
     },
-    tables: &[&tables::MARKS, &tables::MARK_STRETCHES, &tables::READY_WAIT],
+    tables: &[
+        &tables::MARKS,
+        &tables::MARK_STRETCHES,
+        &tables::READY_WAIT,
+        &tables::POOLS,
+        &tables::CRITICAL_BY_THREAD,
+        &tables::WAKERS,
+    ],
     thresholds: &[&MIN_PIECES, &MAX_PIECE_NS, &MAX_GAP_NS, &MIN_BETWEEN, &MARK_NS, &MIN_SHARE],
     // Each piece that is handed over wakes a thread that waits for it or for buffer space, and the two alternate.
     explains: &["wakeup-storm", "preemption-rate"],
@@ -101,7 +109,11 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         sums.evidence.push(worked, row, &[&marks::COUNT, &marks::DURATION_NS]);
     })?;
     if by_name.is_empty() {
-        return Ok(RuleOutcome::MissingData(NONE_MARKED.to_owned()));
+        return Ok(if ctx.summary().ready_known {
+            RuleOutcome::Findings(short_jobs::find(ctx, ctx.share_ns(&MIN_SHARE).max(1))?)
+        } else {
+            RuleOutcome::MissingData(NONE_MARKED.to_owned())
+        });
     }
     let limits = [MIN_PIECES, MAX_PIECE_NS, MAX_GAP_NS, MIN_BETWEEN];
     let [pieces, longest, gap, part] = limits.map(|limit| ctx.threshold(&limit));

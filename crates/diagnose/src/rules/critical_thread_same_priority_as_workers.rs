@@ -1,14 +1,14 @@
 //! A critical thread that shares CPUs with worker threads of the same priority.
 
-use super::MIN_SHARE;
 use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding};
-use crate::pools::{Pool, Processes, base};
+use crate::pools::{Pool, Processes};
 use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::slower::Saving;
 use crate::speeds::Speeds;
 use engine::EngineError;
 use model::Fix;
+use model::pool_name;
 use model::tables::{
     self, critical_by_thread, marks, parallel_regions, priority_residency, ran_instead, ready_wait, slower_cores, waits,
 };
@@ -44,7 +44,7 @@ pub(super) const RULE: Rule = Rule {
         &tables::PARALLEL_REGIONS,
         &tables::WAITS,
     ],
-    thresholds: &[&MIN_PATH, &MIN_FRAMES, &MIN_WORKERS, &MIN_SHARE],
+    thresholds: &[&MIN_PATH, &MIN_FRAMES, &MIN_WORKERS, &MIN_LOST],
     explains: &[],
     check,
 };
@@ -68,6 +68,13 @@ const MIN_WORKERS: Threshold = Threshold {
     unit: Unit::Count,
     value: 2.0,
     reason: "number of threads in the pool that the critical thread was queued behind: a single thread may do work that the critical thread needs next",
+};
+
+const MIN_LOST: Threshold = Threshold {
+    name: "min_share",
+    unit: Unit::Ratio,
+    value: 0.03,
+    reason: "of the analysed time: a run time's own threads (compilers, collectors) take some percent from the thread that they serve",
 };
 
 /// By how much the workers' nice value should be higher, and which part of the critical thread's weight that leaves them: 110 of
@@ -185,7 +192,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         };
         let equal = prio.get(&thread).is_some_and(|(_, own)| row.get(ran_instead::RAN_INSTEAD_PRIO) == Some(*own));
         let pool = processes.pool(ctx, ran_instead);
-        if equal && processes.are_one(thread, ran_instead) && pool.1 != base(&ctx.name(thread)) {
+        if equal && processes.are_one(thread, ran_instead) && pool.1 != pool_name(&ctx.name(thread)) {
             add(pools.entry(pool).or_default(), (ran_instead, row.get(ran_instead::RAN_INSTEAD_TID.or_zero())), ns);
             evidence.push(ns, row, &[&ran_instead::READY_NS]);
         }
@@ -207,7 +214,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let at_equal = queued_behind.min(prio.get(&thread).map_or(0, |(ready, _)| *ready));
     let queued_behind = at_equal.min(ready);
     let most = pools.iter().max_by_key(|(_, sums)| sums.values().sum::<i64>());
-    let (Some(((_, name), workers)), true) = (most, queued_behind >= ctx.share_ns(&MIN_SHARE).max(1)) else {
+    let (Some(((_, name), workers)), true) = (most, queued_behind >= ctx.share_ns(&MIN_LOST).max(1)) else {
         return Ok(RuleOutcome::Findings(Vec::new()));
     };
     // Off the path, the threads that it waits for were not done either: the same share of this time counts as of all its waiting.

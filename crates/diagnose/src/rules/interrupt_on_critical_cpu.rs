@@ -35,11 +35,17 @@ pub(super) const RULE: Rule = Rule {
 /// `TASKLET`). The others are those of timers, the scheduler and RCU, which are per CPU.
 const DEVICE_SOFTIRQS: [i64; 5] = [2, 3, 4, 5, 6];
 
+/// An interrupt of a device raises up to so many softirqs: of the network, one for itself and one for what it answers.
+const RAISED_BY_EACH: i64 = 4;
+
 /// The time that device handlers took from a thread on a CPU.
 #[derive(Clone, Default)]
 struct Taken {
     time: i64,
     count: i64,
+    /// The number of interrupts of devices and of other CPUs, which raise softirqs. Without them, the thread runs the softirqs that it
+    /// raised itself, as one does that sends packets to its own machine.
+    raised_by_others: i64,
     /// The time of device interrupts, by number and name.
     by_device: BTreeMap<(i64, String), i64>,
 }
@@ -48,6 +54,10 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let (mut taken, mut has_data) = (BTreeMap::<(i64, i64), Taken>::new(), false);
     ctx.each_row(interrupts::Table, |row| {
         has_data = true;
+        if matches!(row.get(interrupts::KIND), "device" | "ipi") {
+            let sums = taken.entry((row.get(interrupts::THREAD), row.get(interrupts::CPU))).or_default();
+            sums.raised_by_others = sums.raised_by_others.saturating_add(row.get(interrupts::COUNT));
+        }
         if let Some(at) = movable(row).filter(|(thread, _)| !ctx.is_per_cpu_kthread(*thread)) {
             let [number, count, time] =
                 row.all([interrupts::NUMBER.or_zero(), interrupts::COUNT, interrupts::HANDLER_NS]);
@@ -61,12 +71,12 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     })?;
     if !has_data {
         return Ok(RuleOutcome::MissingData(
-            "no interrupts are recorded; `corewise record --irq` records them".to_owned(),
+            "no interrupts are recorded; `corewise record` records them unless --no-irq".to_owned(),
         ));
     }
     let (least, mut cpus) = (ctx.share_ns(&MIN_SHARE).max(1), Vec::new());
     ctx.each_row(cpus::Table, |row| cpus.push(row.get(cpus::CPU)))?;
-    taken.retain(|_, sums| sums.time >= least);
+    taken.retain(|_, sums| sums.time >= least && sums.count / RAISED_BY_EACH <= sums.raised_by_others);
     // The critical path of a file requires a pass of its own.
     if taken.is_empty() || cpus.len() < 2 {
         return Ok(RuleOutcome::Findings(Vec::new()));

@@ -2,9 +2,10 @@
 
 use super::{MIN_SHARE, SWITCH};
 use crate::context::{EvidenceRows, RuleContext, add, threads};
-use crate::finding::{Confidence, Finding};
+use crate::finding::{Action, Confidence, Finding};
 use crate::pools::Processes;
 use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::serial::Range;
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, ready_wait, waits};
@@ -21,7 +22,8 @@ pub(super) const RULE: Rule = Rule {
                   device's throughput, and the program is as slow as the device.",
         certainty: "Sleep in state D is usually, but not always, a wait for a device. Whether a request depends on the answer to the previous one is \
                unknown, and so is how many the device handles at the same time: it is assumed that two concurrent requests halve the waits and their \
-               switches. The severity is more than low only if a callchain shows that it was a read: a thread that writes a log must wait.",
+               switches. The severity is more than low only if the system call shows that it was a read, or a write that waits until it is durable \
+               (fsync), which several changes can share.",
         fix: "Read ahead: larger reads, posix_fadvise(2), several concurrent requests (io_uring(7), threads).",
         example: "A reads a file in pieces of 4 KiB in random order: 8 000 waits of 100 µs in a second.",
     },
@@ -34,8 +36,8 @@ pub(super) const RULE: Rule = Rule {
 const MIN_WAITING: Threshold = Threshold {
     name: "min_waiting",
     unit: Unit::Ratio,
-    value: 0.5,
-    reason: "of the time in which the thread waits for the device or runs: with less, its own work counts as much",
+    value: 0.3,
+    reason: "of the time in which the thread waits for the device or runs: issuing a request takes some of the running time, too",
 };
 
 const MIN_PER_SECOND: Threshold = Threshold {
@@ -48,6 +50,16 @@ const MIN_PER_SECOND: Threshold = Threshold {
 /// Concurrent requests after the fix.
 const IN_FLIGHT: i64 = 2;
 
+/// How many requests a device handles at a time differs, and issuing one takes time, too.
+const RANGE: Range = Range { low: 0.6, high: 1.75 };
+
+/// The system calls that wait for data from a device.
+const READS: [&str; 8] =
+    ["read", "pread64", "readv", "preadv", "preadv2", "page_fault", "io_getevents", "io_uring_enter"];
+
+/// The system calls that wait until data is on a device.
+const SYNCS: [&str; 6] = ["fsync", "fdatasync", "sync", "syncfs", "msync", "sync_file_range"];
+
 /// The waits of a thread.
 #[derive(Default)]
 struct Waits {
@@ -56,6 +68,8 @@ struct Waits {
     blocked: i64,
     /// The part of `blocked` that is for reading, according to a callchain.
     read: i64,
+    /// The same for writing to a device and waiting until it is there.
+    sync: i64,
 }
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
@@ -74,11 +88,11 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let device =
             row.get(waits::WAKER).is_some_and(|waker| waker == 0 || ctx.is_per_cpu_kthread(waker) || another(waker));
         let reason = row.get(waits::REASON.or_empty());
-        let read = ["read", "pread64", "readv", "preadv", "preadv2"].contains(&reason);
+        let (read, sync) = (READS.contains(&reason), SYNCS.contains(&reason));
         if row.get(waits::STATE_LETTER.or_empty()) != "D"
             || !device
-            || !(read || reason.is_empty())
-            || ctx.is_per_cpu_kthread(thread)
+            || !(read || sync || reason.is_empty())
+            || ctx.is_kernel_thread(thread)
         {
             return;
         }
@@ -87,6 +101,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         sums.count = sums.count.saturating_add(count);
         sums.blocked = sums.blocked.saturating_add(blocked);
         sums.read += if read { blocked } else { 0 };
+        sums.sync += if sync { blocked } else { 0 };
         evidence.push(blocked, row, &[&waits::WAITS, &waits::BLOCKED_NS]);
     })?;
     if any && !has_states {
@@ -102,18 +117,26 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         sums.blocked >= least && sums.blocked as f64 >= part * own && sums.count as f64 >= rate * span / 1e9
     });
     let switching = |sums: &Waits| (sums.count as f64 * 2.0 * ctx.threshold(&SWITCH)) as i64;
-    let saved = |ns: i64| ns - ns / IN_FLIGHT;
+    // Many writes can be made durable by one wait; reads at the same time are limited by the device.
+    let saved = |sums: &Waits, ns: i64| if 2 * sums.sync > sums.blocked { ns } else { ns - ns / IN_FLIGHT };
     let claims: Vec<_> = waits
         .iter()
-        .map(|(key, sums)| ctx.claim(*key, sums.tid, saved(sums.blocked.saturating_add(switching(sums)))))
+        .map(|(key, sums)| ctx.claim(*key, sums.tid, saved(sums, sums.blocked.saturating_add(switching(sums)))))
         .collect();
-    let cpu_ns = waits.values().fold(0_i64, |sum, sums| sum.saturating_add(saved(switching(sums))));
+    let cpu_ns = waits.values().fold(0_i64, |sum, sums| sum.saturating_add(saved(sums, switching(sums))));
     let change = Fix::InFlight { threads: threads(&claims), requests: IN_FLIGHT as u32 };
-    let what = format!("Let {} issue the next request before the previous one is answered", threads(&claims).name);
-    let finding = ctx.finding(claims, change, what);
+    let finding = ctx.finding(claims, change, String::new());
     let first = finding.threads.first().map(|most| (most.name.clone(), waits.get(&most.thread)));
     let Some((name, Some(sums))) = first else { return Ok(RuleOutcome::Findings(Vec::new())) };
-    let is_read = 2 * sums.read > sums.blocked;
+    let (is_read, is_sync) = (2 * sums.read > sums.blocked, 2 * sums.sync > sums.blocked);
+    let what = if is_sync {
+        format!(
+            "Let {name} make several changes durable at a time: commit in larger transactions, or write its log in groups"
+        )
+    } else {
+        format!("Let {name} issue the next request before the previous one is answered")
+    };
+    let best = finding.recoverable_ns;
     Ok(RuleOutcome::Findings(vec![Finding {
         title: format!(
             "{name} waited {} times for a device, {} on average: {} ms in total, {} of the time",
@@ -122,15 +145,20 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             ms(sums.blocked),
             percent(sums.blocked, ctx.span().len().0)
         ),
-        range_ns: [0, sums.blocked.saturating_add(switching(sums))],
+        range_ns: if is_read || is_sync { RANGE.of(best) } else { [0, sums.blocked.saturating_add(switching(sums))] },
         cpu_ns: Some(cpu_ns),
-        confidence: if is_read { Confidence::Medium } else { Confidence::Low },
+        confidence: if is_read || is_sync { Confidence::Medium } else { Confidence::Low },
         evidence: evidence.finish(),
         assumptions: vec![
-            format!("the device handles {IN_FLIGHT} requests in the time of one (upper bound: any number)"),
+            if is_sync {
+                "one wait for the device makes many changes durable".to_owned()
+            } else {
+                format!("the device handles {IN_FLIGHT} requests in the time of one (upper bound: any number)")
+            },
             format!("each avoided wait also saves two switches of {} ns", ctx.threshold(&SWITCH)),
             "no request depends on the answer to the previous one (lower bound: each does)".to_owned(),
         ],
+        action: Action { what, ..finding.action },
         ..finding
     }]))
 }

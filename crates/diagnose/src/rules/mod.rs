@@ -4,9 +4,11 @@ mod busy_wait_at_barrier;
 mod capture_lost_events;
 mod chunks_too_large;
 mod chunks_too_small;
+mod collector_pause;
 mod critical_thread_on_efficient_core;
 mod critical_thread_same_priority_as_workers;
 mod frequency_below_nominal_while_busy;
+mod global_lock;
 mod high_priority_woke_to_efficient_core_behind_low;
 mod ideal_cpu_outside_affinity;
 mod interrupt_on_critical_cpu;
@@ -17,16 +19,19 @@ mod migration_between_core_types;
 mod nice_without_effect;
 mod oversubscribed;
 mod parked_while_ready;
+mod periodic_thread_delayed;
 mod pinned_away_from_idle_faster_core;
 mod pinned_to_one_cpu;
 mod preemption_rate;
 mod priority_inversion;
 mod serialised_on_one_cpu;
+mod single_server;
 mod sleep_too_short_for_idle_state;
 mod smt_neighbour_noisy;
 mod static_partition_barrier_tail;
 mod stolen_by_hypervisor;
 mod throttled_by_quota;
+mod too_few_workers;
 mod utilisation_misread;
 mod wakeup_storm;
 mod woke_on_busy_sibling;
@@ -131,6 +136,9 @@ const TABLE_COUNT: usize = {
     sum
 };
 
+/// The rule whose tables tell which processes belong to the recorded program.
+pub(crate) use wakeup_storm::RULE as READS_WAKERS;
+
 /// All rules: first what affects all others, then waiting and priorities, then the machine.
 pub const RULES: &[&Rule] = &[
     &capture_lost_events::RULE,
@@ -138,6 +146,7 @@ pub const RULES: &[&Rule] = &[
     &low_priority_ran_while_high_was_ready::RULE,
     &priority_inversion::RULE,
     &critical_thread_same_priority_as_workers::RULE,
+    &periodic_thread_delayed::RULE,
     &nice_without_effect::RULE,
     &parked_while_ready::RULE,
     &ideal_cpu_outside_affinity::RULE,
@@ -157,6 +166,10 @@ pub const RULES: &[&Rule] = &[
     &chunks_too_small::RULE,
     &oversubscribed::RULE,
     &worker_pool_larger_than_useful::RULE,
+    &too_few_workers::RULE,
+    &single_server::RULE,
+    &global_lock::RULE,
+    &collector_pause::RULE,
     &preemption_rate::RULE,
     &smt_neighbour_noisy::RULE,
     &frequency_below_nominal_while_busy::RULE,

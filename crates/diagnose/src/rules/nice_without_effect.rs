@@ -5,6 +5,7 @@ use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Claim, Confidence, Finding};
 use crate::pools::{Pool, Processes};
 use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::serial::Range;
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, priority_residency, ran_instead, ready_wait, thread_scheduling};
@@ -142,8 +143,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             .insert(row.get(thread_scheduling::THREAD), row.get(thread_scheduling::CGROUP.or_empty()).to_owned());
     })?;
     let [evidence_others, evidence_own] = found.evidence;
-    let own = finding(ctx, &all, &own, evidence_own);
-    Ok(RuleOutcome::Findings(own.into_iter().chain(finding(ctx, &all, &others, evidence_others)).collect()))
+    let own = finding(ctx, &all, &own, evidence_own)?;
+    Ok(RuleOutcome::Findings(own.into_iter().chain(finding(ctx, &all, &others, evidence_others)?).collect()))
 }
 
 /// Facts about all threads.
@@ -156,8 +157,13 @@ struct AllThreads {
 }
 
 /// A finding about what the threads of some processes lose to nicer ones.
-fn finding(ctx: &RuleContext<'_>, set: &AllThreads, pairs: &[Unfair], evidence: EvidenceRows) -> Option<Finding> {
-    let worst = pairs.iter().max_by_key(|unfair| unfair.excess)?;
+fn finding(
+    ctx: &RuleContext<'_>,
+    set: &AllThreads,
+    pairs: &[Unfair],
+    evidence: EvidenceRows,
+) -> Result<Option<Finding>, EngineError> {
+    let Some(worst) = pairs.iter().max_by_key(|unfair| unfair.excess) else { return Ok(None) };
     let (mut lost, mut lower) = (BTreeMap::new(), BTreeMap::new());
     for unfair in pairs {
         let all = unfair.ready.values().fold(0_i64, |sum, ns| sum.saturating_add(*ns)).max(1) as f64;
@@ -192,6 +198,18 @@ fn finding(ctx: &RuleContext<'_>, set: &AllThreads, pairs: &[Unfair], evidence: 
         format!("Make the nice values of {name} and {other} effective against each other"),
     );
     finding.recoverable_ns = finding.recoverable_ns.max(most / set.cpus);
+    // While the others have one CPU, its threads also wait for each other on the other ones.
+    let (mut waited, mut ran) = (0_i64, 0_i64);
+    ctx.each_row(ready_wait::Table, |row| {
+        let thread = row.get(ready_wait::THREAD);
+        if lost.contains_key(&thread) {
+            waited = waited.saturating_add(row.get(ready_wait::READY_NS.or_zero()));
+        } else if lower.contains_key(&thread) {
+            ran = ran.saturating_add(row.get(ready_wait::RUNNING_NS));
+        }
+    })?;
+    let of_all = (waited.min(ran) as f64 * (1.0 - worst.due)) as i64 / set.cpus;
+    finding.recoverable_ns = finding.recoverable_ns.max(of_all);
     finding.severity = ctx.severity(finding.recoverable_ns);
     finding.title = format!(
         "{other} got {} of the time for which it and {name} competed, but its share by nice values is {}: {} ms too much{why}",
@@ -199,7 +217,7 @@ fn finding(ctx: &RuleContext<'_>, set: &AllThreads, pairs: &[Unfair], evidence: 
         percent((worst.due * 1e6) as i64, 1_000_000),
         ms(finding.recoverable_ns)
     );
-    finding.range_ns = [0, finding.recoverable_ns.max(most)];
+    finding.range_ns = RANGE.of(finding.recoverable_ns);
     finding.confidence = Confidence::Medium;
     finding.evidence = evidence.finish();
     finding.assumptions = vec![
@@ -213,8 +231,11 @@ fn finding(ctx: &RuleContext<'_>, set: &AllThreads, pairs: &[Unfair], evidence: 
                 .to_owned(),
         );
     }
-    Some(finding)
+    Ok(Some(finding))
 }
+
+/// Threads that keep less of a CPU also lose less to switches and cold caches; a competitor may be intended.
+const RANGE: Range = Range { low: 0.55, high: 1.6 };
 
 /// Finds the sides that share CPUs contrary to their nice values, and the rows that show it.
 fn found(ctx: &RuleContext<'_>, prios: &BTreeMap<i64, i64>) -> Result<Found, EngineError> {

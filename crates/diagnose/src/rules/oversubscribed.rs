@@ -3,9 +3,10 @@
 use super::{MIN_SHARE, SWITCH};
 use crate::context::{EvidenceRows, Preempted, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding};
-use crate::pools::{Processes, base};
+use crate::pools::Processes;
 use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
+use model::pool_name;
 use model::tables::{self, cpus, ready_wait, waits};
 use model::words::{grouped, ms, plural};
 use model::{Fix, Threads};
@@ -93,7 +94,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         ));
     }
     let mut pools: BTreeMap<String, Pool> = BTreeMap::new();
-    let pool_name = |thread: i64| base(&ctx.name(thread)).to_owned();
+    let pool_of = |thread: i64| pool_name(&ctx.name(thread)).to_owned();
     ctx.each_row(ready_wait::Table, |row| {
         let [thread, tid, running, waited] = row.all([
             ready_wait::THREAD,
@@ -102,7 +103,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             ready_wait::NO_CPU_FREE_NS.or_zero(),
         ]);
         let runnable = running.saturating_add(waited);
-        let pool = pools.entry(pool_name(thread)).or_default();
+        let pool = pools.entry(pool_of(thread)).or_default();
         pool.runnable = pool.runnable.saturating_add(runnable);
         if runnable > 0 {
             pool.members.push((thread, tid));
@@ -126,8 +127,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let Some(waker) = row.get(waits::WAKER).filter(|waker| *waker > 0 && processes.are_one(*waker, thread)) else {
             return;
         };
-        let name = pool_name(thread);
-        if let Some(pool) = pools.get_mut(&name).filter(|_| pool_name(waker) == name) {
+        let name = pool_of(thread);
+        if let Some(pool) = pools.get_mut(&name).filter(|_| pool_of(waker) == name) {
             add(&mut pool.waits, thread, waits);
             if together > 0 {
                 add(&mut pool.together, thread, together);

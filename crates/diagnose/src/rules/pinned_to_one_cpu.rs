@@ -1,9 +1,10 @@
 //! Threads that waited for their pinned CPUs while other CPUs were idle.
 
-use super::{LEFT_RUNNABLE, MIN_SHARE, SWITCH};
+use super::MIN_SHARE;
 use crate::context::{EvidenceRows, RuleContext, threads};
 use crate::finding::Confidence;
 use crate::rule::{Page, Rule, RuleOutcome};
+use crate::serial::Range;
 use crate::slower::{NO_MASKS, SLOWER_SPEED, Saving};
 use crate::speeds::Speeds;
 use engine::EngineError;
@@ -26,26 +27,17 @@ pub(super) const RULE: Rule = Rule {
         example: "A and B are pinned to CPU 0, and CPU 1 is idle: each waits while the other runs.",
     },
     tables: &[&tables::READY_WAIT, &tables::THREAD_BY_CPU, &tables::SLOWER_CORES, &tables::CPU_BURSTS],
-    thresholds: &[&SLOWER_SPEED, &SWITCH, &MIN_SHARE],
+    thresholds: &[&SLOWER_SPEED, &MIN_SHARE],
     // A thread that may run on one CPU only waits for that CPU, whichever other thread has it.
     explains: &["serialised-on-one-cpu"],
     check,
 };
 
-/// A thread never sleeps if this share of its ready time follows a switch-out while runnable.
-const NEVER_SLEEPS: f64 = 0.95;
-
-/// The maximum saving of a thread.
-struct Gain {
-    /// By not waiting, ns.
-    waits: i64,
-    running: i64,
-    /// It may spin while it waits for the threads with which it shares the CPU.
-    never_sleeps: bool,
-}
+/// How the gains of programs lay to the best estimate.
+const RANGE: Range = Range { low: 0.55, high: 1.6 };
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
-    let (mut claims, mut evidence, mut has_data, mut gains) = (Vec::new(), EvidenceRows::default(), false, Vec::new());
+    let (mut claims, mut evidence, mut has_data) = (Vec::new(), EvidenceRows::default(), false);
     let mut waited = BTreeMap::new();
     let least = ctx.share_ns(&MIN_SHARE).max(1);
     let (speeds, mut slow) = (Speeds::new(ctx)?, BTreeMap::new());
@@ -59,18 +51,9 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         has_data = true;
         let [thread, tid] = row.all([ready_wait::THREAD, ready_wait::TID]);
         if ns >= least && !ctx.is_per_cpu_kthread(thread) {
-            let [best, upper] = slow.get(&thread).map_or([0; 2], |saving| [saving.best, saving.range[1]]);
+            let best = slow.get(&thread).map_or(0, |saving| saving.best);
             waited.insert(thread, ns);
             claims.push(ctx.claim(thread, tid, ns.saturating_add(best)));
-            let [ready, times, running] =
-                row.all([ready_wait::READY_NS.or_zero(), ready_wait::READY_COUNT.or_zero(), ready_wait::RUNNING_NS]);
-            let switching = (times as f64 * 2.0 * ctx.threshold(&SWITCH)) as i64;
-            let turns: i64 = row.all(LEFT_RUNNABLE).iter().sum();
-            gains.push(Gain {
-                waits: ready.saturating_add(upper).saturating_add(switching),
-                running,
-                never_sleeps: turns as f64 >= NEVER_SLEEPS * ready as f64,
-            });
             evidence.push(ns, row, &[&ready_wait::FREE_NOT_ALLOWED_NS, &ready_wait::READY_NS, &ready_wait::RUNNING_NS]);
         }
     })?;
@@ -105,18 +88,13 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         first.map_or("", |c| c.name.as_str()),
         ms(first.and_then(|c| waited.get(&c.thread)).copied().unwrap_or(0))
     );
-    // If others take over the work, it does no more of it than they do.
-    let each = gains.iter().fold(0, |sum: i64, gain| sum.saturating_add(gain.running)) / gains.len().max(1) as i64;
-    let ran = |gain: &Gain| if gain.never_sleeps { gain.running } else { (gain.running - each).max(0) };
-    let most = gains.iter().map(|gain| gain.waits.saturating_add(ran(gain))).max().unwrap_or(0);
-    finding.range_ns = [0, most.max(finding.recoverable_ns)];
+    finding.range_ns = RANGE.of(finding.recoverable_ns);
     finding.confidence = Confidence::High;
     finding.evidence = evidence.finish();
     finding.assumptions = vec![
         "an idle CPU would have run it at the same speed or, if it is faster, saved part of its time on slower cores (lower \
-         bound: another thread would have taken that CPU; upper bound: it would not have waited at all, would have saved two switches each \
-         time, and would have done no more of the work than other threads that waited in this way, or none if it never sleeps, as all that it ran \
-         may have been spinning)"
+         bound: another thread would have taken that CPU for part of the time; upper bound: it would also have waited less behind \
+         others, with fewer switches)"
             .to_owned(),
         "the affinity is not a requirement of the program (a device's queue, a NUMA node's memory)".to_owned(),
     ];

@@ -2,12 +2,12 @@
 
 use crate::context::{EvidenceRows, RuleContext};
 use crate::finding::{Confidence, Finding};
-use crate::regions::{MIN_OF_REGIONS, NONE_MARKED, PIECES, by_name, pieces, workers};
+use crate::regions::{MIN_OF_REGIONS, NONE_MARKED, PIECES, Source, by_name, pieces, workers};
 use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, parallel_regions};
 use model::words::{ms, percent, plain, plural, short};
-use model::{Fix, Ns, Span};
+use model::{Fix, Ns, Row, Span};
 
 pub(super) const RULE: Rule = Rule {
     id: "static-partition-barrier-tail",
@@ -24,9 +24,17 @@ pub(super) const RULE: Rule = Rule {
         example: "A works for 2 ms and B for 4 ms, each on its half: with dynamic distribution, both would have been done after 3 ms.",
     },
     tables: &[&tables::PARALLEL_REGIONS, &tables::MARKS, &tables::READY_WAIT],
-    thresholds: &[&MIN_OF_REGIONS, &MAX_PIECES],
+    thresholds: &[&MIN_OF_REGIONS, &MIN_OF_DETECTED, &MAX_PIECES],
     explains: &[],
     check,
+};
+
+const MIN_OF_DETECTED: Threshold = Threshold {
+    name: "min_detected_share",
+    unit: Unit::Ratio,
+    value: 0.1,
+    reason: "the same for regions that are detected, not marked: whether their pieces were handed out one by one is unknown, and then the last \
+             of them is waited for, too",
 };
 
 const MAX_PIECES: Threshold = Threshold {
@@ -52,58 +60,77 @@ struct Regions {
 const SPANS: usize = 8;
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
-    let regions = by_name(ctx, |sums: &mut Regions, row| {
-        let [threads, stretches, worked, from, to, ran, ready] = row.all([
-            parallel_regions::THREADS,
-            parallel_regions::STRETCHES,
-            parallel_regions::WORKED_NS,
-            parallel_regions::RECOVERABLE_FROM_NS,
-            parallel_regions::RECOVERABLE_TO_NS,
-            parallel_regions::WAITING_RUNNING_NS.or_zero(),
-            parallel_regions::LAST_READY_NS.or_zero(),
-        ]);
-        if stretches as f64 > ctx.threshold(&MAX_PIECES) * threads as f64 {
-            return;
-        }
-        // The largest piece is about twice the mean. The first thread to finish waits for a whole one, the last for none, the others
-        // for any part of it: half a piece each, for all but the last. With two threads that is half as much as with many.
-        let left = worked / threads.max(1) / PIECES * (threads - 1) / threads.max(1);
-        sums.count += 1;
-        // Smaller pieces do not take a CPU from a thread that spins on it.
-        let delayed = ran.min(ready);
-        sums.best = sums.best.saturating_add(from.saturating_sub(left).saturating_sub(delayed).max(0));
-        sums.threads = sums.threads.max(threads);
-        (sums.from, sums.to) = (sums.from.saturating_add(from), sums.to.saturating_add(to));
-        sums.evidence.push(
-            from,
-            row,
-            &[
-                &parallel_regions::THREADS,
-                &parallel_regions::STRETCHES,
-                &parallel_regions::TAIL_NS,
-                &parallel_regions::WAITING_NS,
-                &parallel_regions::RECOVERABLE_FROM_NS,
-                &parallel_regions::RECOVERABLE_TO_NS,
-            ],
-        );
-        sums.spans
-            .push((from, Span::new(Ns(row.get(parallel_regions::START_NS)), Ns(row.get(parallel_regions::END_NS)))));
-        if sums.spans.len() > 2 * SPANS {
-            cut(&mut sums.spans);
-        }
-    })?;
-    let Some(regions) = regions else { return Ok(RuleOutcome::MissingData(NONE_MARKED.to_owned())) };
-    let least = ctx.share_ns(&MIN_OF_REGIONS).max(1);
     let mut found = Vec::new();
-    for ((pid, name), sums) in regions.into_iter().filter(|(_, sums)| sums.best >= least) {
-        found.push(finding(ctx, pid, &name, sums)?);
+    let mut any = false;
+    for source in [Source::Marked, Source::Detected] {
+        let Some(regions) = by_name(ctx, source, |sums: &mut Regions, row| add(ctx, sums, row))? else { continue };
+        any = true;
+        let least = match source {
+            Source::Marked => ctx.share_ns(&MIN_OF_REGIONS),
+            Source::Detected => ctx.share_ns(&MIN_OF_DETECTED),
+        };
+        for ((pid, name), sums) in regions.into_iter().filter(|(_, sums)| sums.best >= least.max(1)) {
+            found.push(finding(ctx, source, (pid, &name), sums)?);
+        }
+    }
+    if !any && !ctx.summary().ready_known {
+        return Ok(RuleOutcome::MissingData(NONE_MARKED.to_owned()));
     }
     Ok(RuleOutcome::Findings(found))
 }
 
-fn finding(ctx: &RuleContext<'_>, pid: Option<i64>, name: &str, mut sums: Regions) -> Result<Finding, EngineError> {
-    let claims = workers(ctx, pid, name, sums.best)?;
-    let region = short(&plain(name), 40);
+/// Adds a region, if its threads got one piece each.
+fn add(ctx: &RuleContext<'_>, sums: &mut Regions, row: &Row<'_, parallel_regions::Table>) {
+    let [threads, stretches, worked, from, to, ran, ready] = row.all([
+        parallel_regions::THREADS,
+        parallel_regions::STRETCHES,
+        parallel_regions::WORKED_NS,
+        parallel_regions::RECOVERABLE_FROM_NS,
+        parallel_regions::RECOVERABLE_TO_NS,
+        parallel_regions::WAITING_RUNNING_NS.or_zero(),
+        parallel_regions::LAST_READY_NS.or_zero(),
+    ]);
+    if stretches as f64 > ctx.threshold(&MAX_PIECES) * threads as f64 {
+        return;
+    }
+    // The largest piece is about twice the mean. The first thread to finish waits for a whole one, the last for none, the others
+    // for any part of it: half a piece each, for all but the last. With two threads that is half as much as with many.
+    let left = worked / threads.max(1) / PIECES * (threads - 1) / threads.max(1);
+    sums.count += 1;
+    // Smaller pieces do not take a CPU from a thread that spins on it.
+    let delayed = ran.min(ready);
+    sums.best = sums.best.saturating_add(from.saturating_sub(left).saturating_sub(delayed).max(0));
+    sums.threads = sums.threads.max(threads);
+    (sums.from, sums.to) = (sums.from.saturating_add(from), sums.to.saturating_add(to));
+    sums.evidence.push(
+        from,
+        row,
+        &[
+            &parallel_regions::THREADS,
+            &parallel_regions::STRETCHES,
+            &parallel_regions::TAIL_NS,
+            &parallel_regions::WAITING_NS,
+            &parallel_regions::RECOVERABLE_FROM_NS,
+            &parallel_regions::RECOVERABLE_TO_NS,
+        ],
+    );
+    sums.spans.push((from, Span::new(Ns(row.get(parallel_regions::START_NS)), Ns(row.get(parallel_regions::END_NS)))));
+    if sums.spans.len() > 2 * SPANS {
+        cut(&mut sums.spans);
+    }
+}
+
+fn finding(
+    ctx: &RuleContext<'_>,
+    source: Source,
+    (pid, name): (Option<i64>, &str),
+    mut sums: Regions,
+) -> Result<Finding, EngineError> {
+    let claims = workers(ctx, source, (pid, name), sums.best)?;
+    let region = match source {
+        Source::Marked => short(&plain(name), 40),
+        Source::Detected => format!("the parallel work of {}", short(&plain(name), 40)),
+    };
     let chunks = pieces(sums.threads, PIECES);
     let change = Fix::Chunks { region: region.clone(), chunks };
     cut(&mut sums.spans);
@@ -119,7 +146,10 @@ fn finding(ctx: &RuleContext<'_>, pid: Option<i64>, name: &str, mut sums: Region
         ),
         severity: ctx.severity(sums.best),
         recoverable_ns: sums.best,
-        range_ns: [0, sums.to],
+        range_ns: match source {
+            Source::Marked => [0, sums.to],
+            Source::Detected => [sums.best / 2, sums.to.max(sums.best.saturating_mul(6) / 5)],
+        },
         confidence: Confidence::Medium,
         spans,
         evidence: sums.evidence.finish(),

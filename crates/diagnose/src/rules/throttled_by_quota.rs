@@ -4,6 +4,7 @@ use super::MIN_SHARE;
 use crate::context::{EvidenceRows, RuleContext, threads};
 use crate::finding::{Confidence, Finding};
 use crate::rule::{Page, Rule, RuleOutcome};
+use crate::serial::Range;
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, critical_by_thread, ready_wait};
@@ -29,6 +30,9 @@ pub(super) const RULE: Rule = Rule {
     explains: &[],
     check,
 };
+
+/// Threads that run beside the throttled ones gain too, and a CPU may be taken by others.
+const RANGE: Range = Range { low: 0.55, high: 1.6 };
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let (mut claims, mut evidence) = (Vec::new(), EvidenceRows::default());
@@ -75,7 +79,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         title,
         severity: ctx.severity(recoverable),
         recoverable_ns: recoverable,
-        range_ns: [0, throttled_ns.max(recoverable)],
+        range_ns: RANGE.of(recoverable),
         confidence: Confidence::High,
         evidence: evidence.finish(),
         assumptions: vec![

@@ -5,14 +5,15 @@ use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding};
 use crate::pools::{Pool, Processes};
 use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::serial::Range;
 use crate::timers::timed;
 use engine::EngineError;
-use model::Fix;
-use model::tables::{self, critical_by_thread, run_lengths, wakers};
+use model::tables::{self, critical_by_thread, run_lengths, thread_by_cpu, waits, wakers};
 use model::words::{grouped, ms, time};
-use std::collections::BTreeMap;
+use model::{Fix, pool_name};
+use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) const RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "wakeup-storm",
     about: "threads were woken thousands of times per second by their own process, and ran for a few microseconds each time",
     page: Page {
@@ -35,6 +36,7 @@ pub(super) const RULE: Rule = Rule {
         &tables::THREAD_BY_CPU,
         &tables::CPUS,
         &tables::CRITICAL_BY_THREAD,
+        &tables::WAITS,
     ],
     thresholds: &[&MIN_PER_SECOND, &SHORT_RUN_NS, &MIN_SHORT, &SWITCH, &MIN_PATH_SHARE],
     explains: &[],
@@ -77,6 +79,8 @@ struct Storm {
     runs: i64,
     short: i64,
     evidence: EvidenceRows,
+    /// If all members are woken where one is enough: their running time.
+    herd: Option<i64>,
     /// Whether processes are recorded; otherwise, the waker may be of another process.
     has_process: bool,
 }
@@ -98,14 +102,17 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         return Ok(RuleOutcome::MissingData("the source has no wakeups".to_owned()));
     }
     let processes = Processes::new(ctx)?;
+    let herds = herds(ctx)?;
     let mut storms: BTreeMap<Pool, Storm> = BTreeMap::new();
     ctx.each_row(wakers::Table, |row| {
         let [thread, tid, wakeups] = row.all([wakers::THREAD, wakers::TID, wakers::WAKINGS]);
-        let waker = row.get(wakers::WAKER).filter(|waker| *waker > 0 && processes.are_one(*waker, thread));
+        let pool = processes.pool(ctx, thread);
+        let is_own = |waker: &i64| processes.are_one(*waker, thread) || herds.contains(&pool.1);
+        let waker = row.get(wakers::WAKER).filter(|waker| *waker > 0 && is_own(waker));
         if waker.is_none_or(|waker| ctx.is_per_cpu_kthread(waker)) || ctx.is_per_cpu_kthread(thread) {
             return;
         }
-        let pool = processes.pool(ctx, thread);
+        let pool = if herds.contains(&pool.1) { (None, pool.1) } else { pool };
         let storm = storms.entry(pool.clone()).or_default();
         let sums = storm.woken.entry(thread).or_insert((tid, 0));
         sums.1 = sums.1.saturating_add(wakeups);
@@ -132,7 +139,14 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             add(&mut short, thread, count);
         }
     })?;
-    for storm in storms.values_mut() {
+    let mut ran = BTreeMap::new();
+    ctx.each_row(thread_by_cpu::Table, |row| {
+        add(&mut ran, row.get(thread_by_cpu::THREAD), row.get(thread_by_cpu::RUNNING_NS))
+    })?;
+    for (pool, storm) in &mut storms {
+        if pool.0.is_none() && herds.contains(&pool.1) {
+            storm.herd = Some(storm.woken.keys().filter_map(|thread| ran.get(thread)).sum());
+        }
         let sum = |sums: &BTreeMap<i64, i64>| storm.woken.keys().filter_map(|thread| sums.get(thread)).sum();
         (storm.runs, storm.short) = (sum(&runs), sum(&short));
         storm.has_process = processes.are_recorded();
@@ -145,6 +159,30 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         found.push(finding(ctx, &pool.1, storm, cpus, waited));
     }
     Ok(RuleOutcome::Findings(found))
+}
+
+/// Waking a member costs its waker time, too; a member that finds nothing may do other work.
+const HERD_RANGE: Range = Range { low: 0.55, high: 1.6 };
+
+/// With fewer members, a pool that is woken together is not a herd.
+const MIN_HERD: usize = 8;
+
+/// The names of pools of which most wakeups wake many members together, as a connection wakes all processes that wait for the same socket.
+/// Who wakes them is another process, too.
+fn herds(ctx: &RuleContext<'_>) -> Result<BTreeSet<String>, EngineError> {
+    let mut pools = BTreeMap::<String, (BTreeSet<i64>, i64, i64)>::new();
+    ctx.each_row(waits::Table, |row| {
+        let thread = row.get(waits::THREAD);
+        if ctx.is_kernel_thread(thread) || row.get(waits::WAKER).is_none_or(|waker| waker <= 0) {
+            return;
+        }
+        let sums = pools.entry(pool_name(&ctx.name(thread)).to_owned()).or_default();
+        let [waits, together] = row.all([waits::WAITS, waits::WOKEN_TOGETHER.or_zero()]);
+        sums.0.insert(thread);
+        (sums.1, sums.2) = (sums.1.saturating_add(waits), sums.2.saturating_add(together));
+    })?;
+    pools.retain(|_, (members, waits, together)| members.len() >= MIN_HERD && 4 * *together >= 3 * *waits);
+    Ok(pools.into_keys().collect())
 }
 
 /// The number of wakeups of a pool that go back and forth: for each pair of pools, the smaller of the two directions.
@@ -181,7 +219,9 @@ fn finding(ctx: &RuleContext<'_>, name: &str, storm: Storm, cpus: i64, waited: O
     let own = storm.woken.values().map(|(_, wakeups)| *wakeups).max().unwrap_or(0);
     let cpu_ns = saved(storm.wakeups());
     let switching = most(cpu_ns, saved(own));
-    let recoverable = sooner(switching);
+    // All but one of the members that a wakeup wakes find nothing to do.
+    let in_vain = |ran: i64| (ran - ran / storm.woken.len().max(1) as i64) / cpus.max(1);
+    let recoverable = storm.herd.map_or_else(|| sooner(switching), in_vain);
     Finding {
         title: format!(
             "{name} was woken {} times by {}, and ran for less than {} in {} of {} runs: about {} ms were lost to switching",
@@ -194,7 +234,10 @@ fn finding(ctx: &RuleContext<'_>, name: &str, storm: Storm, cpus: i64, waited: O
         ),
         severity: ctx.severity(recoverable),
         recoverable_ns: recoverable,
-        range_ns: [0, sooner(most(cost(storm.wakeups()), cost(own)))],
+        range_ns: match storm.herd {
+            Some(_) => HERD_RANGE.of(recoverable),
+            None => [0, sooner(most(cost(storm.wakeups()), cost(own)))],
+        },
         cpu_ns: Some(cpu_ns),
         confidence: if storm.has_process { Confidence::Medium } else { Confidence::Low },
         evidence: storm.evidence.finish(),

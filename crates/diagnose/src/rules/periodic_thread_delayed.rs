@@ -1,0 +1,166 @@
+//! Periodic threads that wait for a CPU when they are due.
+
+use crate::context::{EvidenceRows, RuleContext, add};
+use crate::finding::{Confidence, Finding, Severity};
+use crate::pools::Processes;
+use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::serial::Range;
+use engine::EngineError;
+use model::tables::{self, periods, ran_instead};
+use model::words::{grouped, ms, percent, plural, time};
+use model::{Fix, Policy, Threads};
+use std::collections::BTreeMap;
+
+pub(super) const RULE: Rule = Rule {
+    id: "periodic-thread-delayed",
+    about: "a thread that a timer wakes at a steady period waited for a CPU when it was due",
+    page: Page {
+        description: "Threads of the table `periods` that were ready behind other threads for a large part of the time from when they were due until \
+                their work was done.",
+        rationale: "A periodic thread (audio, control, a frame loop) is judged by how late it is. Threads that may run longer without a pause \
+                  delay it by up to a time slice, although it needs little CPU time.",
+        certainty: "Periods are found without marks: a steady timer is certain after some wakeups. Which threads ran instead is recorded. \
+               Delays within the slack of the period may not matter to the program; it is reported only if they are a large part of its \
+               response time or made it miss periods.",
+        fix: "Give it a real-time policy (chrt -f) or a lower nice value, or give the others a higher one; for the fair class, a shorter slice \
+              (sched_setattr) makes it run sooner.",
+        example: "A is due every 4 ms and is queued behind B for 2 ms each time.",
+    },
+    tables: &[&tables::PERIODS, &tables::RAN_INSTEAD],
+    thresholds: &[&MIN_PERIODS, &MIN_OF_RESPONSE, &MIN_OF_TIME, &MIN_WORK, &MIN_MISSED],
+    explains: &["critical-thread-same-priority-as-workers"],
+    check,
+};
+
+const MIN_PERIODS: Threshold = Threshold {
+    name: "min_periods",
+    unit: Unit::Count,
+    value: 20.0,
+    reason: "with fewer periods, a single late one decides",
+};
+
+const MIN_OF_RESPONSE: Threshold = Threshold {
+    name: "min_of_response",
+    unit: Unit::Ratio,
+    value: 0.3,
+    reason: "share of the time from due to done in which it was ready behind other threads: with less, its own work counts more",
+};
+
+const MIN_OF_TIME: Threshold = Threshold {
+    name: "min_of_time",
+    unit: Unit::Ratio,
+    value: 0.02,
+    reason: "share of its periods: a delay of 0.3 ms in a frame of 16.7 ms is not noticed",
+};
+
+const MIN_WORK: Threshold = Threshold {
+    name: "min_work",
+    unit: Unit::Ratio,
+    value: 0.01,
+    reason: "running time relative to its periods: a thread that works less only polls, and delays by threads of its own process are not counted",
+};
+
+const MIN_MISSED: Threshold = Threshold {
+    name: "min_missed",
+    unit: Unit::Ratio,
+    value: 0.02,
+    reason: "share of the periods that were missed: one in fifty is audible and visible",
+};
+
+/// What remains of the delay: interrupts, and threads of the same policy.
+const RANGE: Range = Range { low: 0.5, high: 1.15 };
+
+/// The periods of a thread.
+#[derive(Default)]
+struct Periods {
+    tid: i64,
+    count: i64,
+    period: i64,
+    waited: i64,
+    running: i64,
+    response: i64,
+    missed: i64,
+}
+
+fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
+    if !ctx.summary().ready_known {
+        return Ok(RuleOutcome::MissingData("the source has no wakeups, so periods are unknown".to_owned()));
+    }
+    let (mut threads, mut evidence) = (BTreeMap::<i64, Periods>::new(), BTreeMap::<i64, EvidenceRows>::new());
+    ctx.each_row(periods::Table, |row| {
+        let [thread, late, ready] = row.all([periods::THREAD, periods::LATE_NS, periods::READY_NS]);
+        if ctx.is_kernel_thread(thread) {
+            return;
+        }
+        let sums = threads.entry(thread).or_default();
+        let [tid, period, response, missed] =
+            row.all([periods::TID, periods::PERIOD_NS, periods::RESPONSE_NS, periods::MISSED]);
+        (sums.tid, sums.count) = (tid, sums.count + 1);
+        sums.period = sums.period.saturating_add(period);
+        sums.waited = sums.waited.saturating_add(late.max(0).saturating_add(ready));
+        sums.running = sums.running.saturating_add(row.get(periods::RUNNING_NS));
+        sums.response = sums.response.saturating_add(response);
+        sums.missed = sums.missed.saturating_add(missed);
+        evidence.entry(thread).or_default().push(
+            ready,
+            row,
+            &[&periods::LATE_NS, &periods::READY_NS, &periods::RESPONSE_NS],
+        );
+    })?;
+    threads.retain(|_, sums| sums.count as f64 >= ctx.threshold(&MIN_PERIODS));
+    let processes = Processes::new(ctx)?;
+    let (mut behind, mut instead) = (BTreeMap::<i64, i64>::new(), BTreeMap::<i64, BTreeMap<String, i64>>::new());
+    ctx.each_row(ran_instead::Table, |row| {
+        let [thread, ns] = row.all([ran_instead::THREAD, ran_instead::READY_NS]);
+        let other = row.get(ran_instead::RAN_INSTEAD).filter(|other| *other > 0 && threads.contains_key(&thread));
+        // A thread that hardly works only looks whether there is work, so its own process does not wait for it.
+        let polls = |thread: i64| {
+            threads.get(&thread).is_none_or(|own| (own.running as f64) < ctx.threshold(&MIN_WORK) * own.period as f64)
+        };
+        if let Some(other) = other.filter(|other| !(processes.are_one(*other, thread) && polls(thread))) {
+            add(&mut behind, thread, ns);
+            add(instead.entry(thread).or_default(), ctx.name(other), ns);
+        }
+    })?;
+    let mut found = Vec::new();
+    for (thread, sums) in &threads {
+        let delayed = sums.waited.min(behind.get(thread).copied().unwrap_or(0));
+        let of_response = delayed as f64 / sums.response.max(1) as f64;
+        let missed = sums.missed as f64 / (sums.count + sums.missed) as f64;
+        let misses = missed >= ctx.threshold(&MIN_MISSED);
+        let of_time = delayed as f64 / sums.period.max(1) as f64;
+        if of_time < ctx.threshold(&MIN_OF_TIME) || !(of_response >= ctx.threshold(&MIN_OF_RESPONSE) || misses) {
+            continue;
+        }
+        let name = ctx.name(*thread);
+        let most = instead.get(thread).and_then(|by| by.iter().max_by_key(|(_, ns)| **ns)).map_or("", |(name, _)| name);
+        let own = Threads { name: name.clone(), tids: vec![sums.tid] };
+        let change = Fix::Policy { threads: own, policy: Policy::Fifo };
+        let finding = ctx.finding(
+            vec![ctx.claim(*thread, sums.tid, delayed)],
+            change,
+            format!("Let {name} run as soon as it is due: before {most}"),
+        );
+        found.push(Finding {
+            title: format!(
+                "{name}, due every {}, was ready behind other threads ({most} most of all) for {} ms in {}: {} of its response \
+                 time; {} missed",
+                time(sums.period / sums.count.max(1)),
+                ms(delayed),
+                plural(sums.count.unsigned_abs(), "period"),
+                percent(delayed, sums.response),
+                grouped(sums.missed)
+            ),
+            severity: ctx.severity(delayed).max(Severity::Medium),
+            range_ns: RANGE.of(delayed),
+            confidence: Confidence::Medium,
+            evidence: evidence.remove(thread).map(EvidenceRows::finish).unwrap_or_default(),
+            assumptions: vec![
+                "the potential saving is lateness, summed over its periods, not time of the run".to_owned(),
+                "it runs as soon as it is due (lower bound: half of the delay remains; upper bound: wakeups are faster, too)".to_owned(),
+            ],
+            ..finding
+        });
+    }
+    Ok(RuleOutcome::Findings(found))
+}

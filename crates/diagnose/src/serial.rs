@@ -1,0 +1,209 @@
+//! What single threads do alone, while CPUs are idle: the serial part of a program.
+//!
+//! ```text
+//!   serial work of a thread = running alone in its pool while a CPU is idle, as far as it is on the critical path
+//!   saving                  = serial work * idle / (idle + 1)      idle: the mean number of idle CPUs meanwhile
+//! ```
+//!
+//! The saving is that of spreading this work over the idle CPUs as well (Amdahl, 1967).
+
+use crate::context::{RuleContext, add};
+use crate::pools::Processes;
+use engine::EngineError;
+use model::pool_name;
+use model::tables::{critical_by_thread, pools, waits};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A thread of a pool, with its row of the table `pools`.
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    pub(crate) thread: i64,
+    pub(crate) tid: i64,
+    pub(crate) running: i64,
+    middle: i64,
+    spread: i64,
+    together: i64,
+    alone: i64,
+    alone_idle: i64,
+    pub(crate) turns: i64,
+    /// Its running time on the critical path.
+    on_path: i64,
+}
+
+impl Member {
+    /// The serial work.
+    pub(crate) fn serial(&self) -> i64 {
+        self.alone.min(self.on_path)
+    }
+
+    /// The mean number of CPUs that were idle while it ran alone.
+    fn idle(&self) -> f64 {
+        self.alone_idle as f64 / self.alone.max(1) as f64
+    }
+
+    /// What spreading its serial work over at most `others` idle CPUs saves.
+    pub(crate) fn saving(&self, others: f64) -> i64 {
+        let idle = self.idle().min(others);
+        (self.serial() as f64 * idle / (idle + 1.0)) as i64
+    }
+
+    /// When it stopped, if its running time is spread evenly from its begin to its end.
+    fn end(&self) -> i64 {
+        self.middle.saturating_add((self.spread as f64 * 3.0_f64.sqrt()) as i64)
+    }
+
+    /// The mean time that it ran alone before another thread of its pool did.
+    fn turn(&self) -> i64 {
+        self.alone / self.turns.max(1)
+    }
+}
+
+/// How the threads of a pool share work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sharing {
+    /// One thread, or one after the other: nothing is shared.
+    None,
+    /// Threads of one process take turns, many times.
+    Turns,
+    /// They ran together, and then the others were done.
+    LastPiece,
+}
+
+/// The threads of a pool.
+#[derive(Clone, Debug)]
+pub(crate) struct Pool {
+    pub(crate) name: String,
+    /// Those with the most serial work first.
+    pub(crate) members: Vec<Member>,
+    pub(crate) sharing: Sharing,
+}
+
+/// A member of a pool works if it has at least this part (1/50) of the pool's running time.
+const WORKING: i64 = 50;
+/// Threads that take turns do so at least this often each.
+const MIN_TURNS: i64 = 20;
+/// A turn takes at least this long: shorter ones hand over a piece of work, or a lock (chunks-too-small, lock-convoy).
+const MIN_TURN_NS: i64 = 200_000;
+
+impl Pool {
+    /// Returns all pools of user threads with serial work.
+    pub(crate) fn all(ctx: &RuleContext<'_>, processes: &Processes) -> Result<Vec<Self>, EngineError> {
+        let mut on_path = BTreeMap::new();
+        ctx.each_row(critical_by_thread::Table, |row| {
+            let waiting: i64 = row
+                .all([
+                    critical_by_thread::READY_NS,
+                    critical_by_thread::WAKEUP_LATENCY_NS,
+                    critical_by_thread::THROTTLED_NS,
+                    critical_by_thread::BLOCKED_NS,
+                    critical_by_thread::EXITED_NS,
+                    critical_by_thread::UNKNOWN_NS,
+                ])
+                .iter()
+                .fold(0, |sum: i64, ns| sum.saturating_add(*ns));
+            on_path.insert(
+                row.get(critical_by_thread::THREAD),
+                row.get(critical_by_thread::PATH_NS).saturating_sub(waiting).max(0),
+            );
+        })?;
+        let mut pools = BTreeMap::<String, Vec<Member>>::new();
+        ctx.each_row(pools::Table, |row| {
+            let (thread, name) = (row.get(pools::THREAD), row.get(pools::POOL.or_empty()));
+            if name.is_empty() || ctx.is_kernel_thread(thread) {
+                return;
+            }
+            let [tid, running, middle, spread] =
+                row.all([pools::TID, pools::RUNNING_NS, pools::MIDDLE_NS, pools::SPREAD_NS]);
+            let [together, alone, alone_idle, turns] =
+                row.all([pools::TOGETHER_NS, pools::ALONE_NS, pools::ALONE_IDLE_CPUS_NS, pools::TURNS]);
+            let on_path = on_path.get(&thread).copied().unwrap_or(0);
+            pools.entry(name.to_owned()).or_default().push(Member {
+                thread,
+                tid,
+                running,
+                middle,
+                spread,
+                together,
+                alone,
+                alone_idle,
+                turns,
+                on_path,
+            });
+        })?;
+        let all = pools.into_iter().map(|(name, mut members)| {
+            members.sort_by_key(|member| (std::cmp::Reverse(member.serial()), member.thread));
+            let sharing = sharing(&members, processes);
+            Self { name, members, sharing }
+        });
+        let mut all: Vec<Self> = all.filter(|pool| pool.serial() > 0).collect();
+        all.sort_by_key(|pool| std::cmp::Reverse(pool.serial()));
+        Ok(all)
+    }
+
+    /// The serial work of all members.
+    pub(crate) fn serial(&self) -> i64 {
+        self.members.iter().fold(0, |sum, member| sum.saturating_add(member.serial()))
+    }
+
+    /// The members that do a notable part of the pool's work.
+    pub(crate) fn working(&self) -> impl Iterator<Item = &Member> {
+        working(&self.members)
+    }
+}
+
+fn working(members: &[Member]) -> impl Iterator<Item = &Member> {
+    let all = members.iter().fold(0_i64, |sum, member| sum.saturating_add(member.running));
+    members.iter().filter(move |member| member.running >= all / WORKING)
+}
+
+fn sharing(members: &[Member], processes: &Processes) -> Sharing {
+    let Some(last) = members.first() else { return Sharing::None };
+    let others = || working(members).filter(|member| member.thread != last.thread);
+    let takes_turns = |member: &Member| {
+        member.turns >= MIN_TURNS && member.turn() >= MIN_TURN_NS && member.together <= member.running / 5
+    };
+    if takes_turns(last) && others().any(|member| takes_turns(member) && processes.are_one(member.thread, last.thread))
+    {
+        return Sharing::Turns;
+    }
+    // The others ran while another one ran, for most of their time, and were done before the last one.
+    let was_done =
+        |member: &Member| 2 * member.together >= member.running && member.end() < last.end() - last.serial() / 2;
+    if others().next().is_some() && others().all(was_done) { Sharing::LastPiece } else { Sharing::None }
+}
+
+/// The threads of one pool of another process that wait for a thread for at least half of the time: its clients. The other threads of its
+/// own process may only wait for work.
+pub(crate) fn clients(ctx: &RuleContext<'_>, processes: &Processes, server: i64) -> Result<BTreeSet<i64>, EngineError> {
+    let mut blocked = BTreeMap::new();
+    ctx.each_row(waits::Table, |row| {
+        let thread = row.get(waits::THREAD);
+        if row.get(waits::WAKER) == Some(server) && !processes.are_one(thread, server) && !ctx.is_kernel_thread(thread)
+        {
+            add(&mut blocked, thread, row.get(waits::BLOCKED_NS));
+        }
+    })?;
+    let half = ctx.span().len().0 / 2;
+    let mut pools = BTreeMap::<_, BTreeSet<i64>>::new();
+    for (thread, _) in blocked.into_iter().filter(|(_, ns)| *ns >= half) {
+        pools.entry(pool_name(&ctx.name(thread)).to_owned()).or_default().insert(thread);
+    }
+    Ok(pools.into_values().max_by_key(BTreeSet::len).unwrap_or_default())
+}
+
+/// The range of an estimate, as factors of the best one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Range {
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+}
+
+impl Range {
+    /// The lower and upper bound, ns.
+    pub(crate) fn of(self, best: i64) -> [i64; 2] {
+        [self.low, self.high].map(|factor| (best as f64 * factor) as i64)
+    }
+}
+
+/// The range of what dividing serial work gains.
+pub(crate) const SERIAL_RANGE: Range = Range { low: 0.5, high: 1.2 };

@@ -1,0 +1,6 @@
+//! Findings about work in pieces in programs that mark nothing: what the waits and lives of threads show of them. The rules that these belong
+//! to call them where no parallel region is marked.
+
+pub(crate) mod last_piece;
+pub(crate) mod short_jobs;
+pub(crate) mod spinning;

@@ -1,0 +1,153 @@
+//! Work that is handed over in pieces so short that the handing over takes most of the time: chunks-too-small.
+
+use crate::context::{EvidenceRows, RuleContext, threads};
+use crate::finding::{Confidence, Finding};
+use crate::pools::Processes;
+use crate::serial::Range;
+use engine::EngineError;
+use model::tables::{critical_by_thread, pools, wakers};
+use model::words::{grouped, ms, percent, time};
+use model::{Fix, pool_name};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A pool of at least this many threads or processes that began and ended is one of jobs.
+const MIN_JOBS: usize = 100;
+/// The mean running time of a job below which starting it costs about as much.
+const MAX_JOB_NS: i64 = 5_000_000;
+
+/// The mean time on the critical path between two hand-overs, below which a hand-over costs about as much as the work.
+const MAX_TURN_NS: i64 = 250_000;
+/// The share of the analysed time that the threads which hand over to each other have on the critical path.
+const MIN_PATH: f64 = 0.5;
+
+/// The maximum part of their time on the path in which they wait for a device or a timer.
+const MAX_BLOCKED: f64 = 0.2;
+
+/// With pieces several times as large, so much of the time is left.
+const LEFT: f64 = 0.1;
+const RANGE: Range = Range { low: 0.5, high: 1.2 };
+
+/// Returns the findings whose potential saving is at least `least` ns.
+pub(crate) fn find(ctx: &RuleContext<'_>, least: i64) -> Result<Vec<Finding>, EngineError> {
+    let found = match jobs(ctx)? {
+        Some(found) => Some(found),
+        None => turns(ctx)?,
+    };
+    Ok(found.into_iter().filter(|finding| finding.recoverable_ns >= least).collect())
+}
+
+/// Many short processes or threads, started one by one.
+fn jobs(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError> {
+    let (mut by_pool, mut evidence) = (BTreeMap::<String, (usize, i64)>::new(), EvidenceRows::default());
+    ctx.each_row(pools::Table, |row| {
+        if !ctx.is_kernel_thread(row.get(pools::THREAD)) {
+            let sums = by_pool.entry(row.get(pools::POOL.or_empty()).to_owned()).or_default();
+            *sums = (sums.0 + 1, sums.1.saturating_add(row.get(pools::RUNNING_NS)));
+        }
+    })?;
+    by_pool.retain(|_, (jobs, running)| *jobs >= MIN_JOBS && *running <= MAX_JOB_NS * *jobs as i64);
+    let Some((name, (count, running))) = by_pool.iter().max_by_key(|(_, (jobs, _))| *jobs) else { return Ok(None) };
+    // The jobs, and those that start and await them.
+    let is_job = |thread: i64| pool_name(&ctx.name(thread)) == name;
+    let mut around = BTreeSet::new();
+    ctx.each_row(wakers::Table, |row| {
+        let (thread, waker) = (row.get(wakers::THREAD), row.get(wakers::WAKER).filter(|waker| *waker > 0));
+        if let Some(waker) = waker.filter(|waker| is_job(thread) || is_job(*waker)) {
+            around.extend([thread, waker]);
+        }
+    })?;
+    let (mut claims, mut on_path) = (Vec::new(), 0_i64);
+    ctx.each_row(critical_by_thread::Table, |row| {
+        let [thread, ns] = row.all([critical_by_thread::THREAD, critical_by_thread::PATH_NS]);
+        if around.contains(&thread) && !ctx.is_kernel_thread(thread) {
+            on_path = on_path.saturating_add(ns);
+            claims.push(ctx.claim(thread, row.get(critical_by_thread::TID.or_zero()), ns));
+            evidence.push(ns, row, &[&critical_by_thread::PATH_NS, &critical_by_thread::VISITS]);
+        }
+    })?;
+    if (on_path as f64) < MIN_PATH * ctx.span().len().0 as f64 {
+        return Ok(None);
+    }
+    let saved = (on_path as f64 * (1.0 - LEFT)) as i64;
+    let change = Fix::Chunks {
+        region: format!("the work of {name}"),
+        chunks: u32::try_from(count / 16 + 1).unwrap_or(u32::MAX),
+    };
+    let finding = ctx.finding(claims, change, format!("Give each {name} more work: several files or items per start"));
+    Ok(Some(Finding {
+        title: format!(
+            "{} {name} were started, each to run for {} on average: starting them takes longer than their work",
+            grouped(*count as i64),
+            time(running / (*count as i64).max(1))
+        ),
+        severity: ctx.severity(saved),
+        recoverable_ns: saved,
+        range_ns: RANGE.of(saved),
+        confidence: Confidence::Medium,
+        evidence: evidence.finish(),
+        assumptions: vec![
+            "most of the time of such a job is its start, and a job can do the work of several (lower bound: half of that is gained)".to_owned(),
+        ],
+        ..finding
+    }))
+}
+
+/// Threads of the critical path that hand over to each other every few microseconds.
+fn turns(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError> {
+    let (mut on_path, mut visits, mut running, mut blocked) = (0_i64, 0_i64, 0_i64, 0_i64);
+    let processes = Processes::new(ctx)?;
+    let (mut claims, mut evidence, mut names) = (Vec::new(), EvidenceRows::default(), BTreeSet::new());
+    let span = ctx.span().len().0;
+    ctx.each_row(critical_by_thread::Table, |row| {
+        let [thread, ns, times] =
+            row.all([critical_by_thread::THREAD, critical_by_thread::PATH_NS, critical_by_thread::VISITS]);
+        // Threads that leave the path after a short time.
+        if ns < span / 100 || ns > MAX_TURN_NS.saturating_mul(times) || ctx.is_kernel_thread(thread) {
+            return;
+        }
+        (on_path, visits) = (on_path.saturating_add(ns), visits.saturating_add(times));
+        let waiting = row.all([
+            critical_by_thread::READY_NS,
+            critical_by_thread::WAKEUP_LATENCY_NS,
+            critical_by_thread::BLOCKED_NS,
+        ]);
+        blocked = blocked.saturating_add(waiting[2]);
+        running = running.saturating_add(ns - waiting.iter().sum::<i64>());
+        names.insert(pool_name(&ctx.name(thread)).to_owned());
+        claims.push(ctx.claim(thread, row.get(critical_by_thread::TID.or_zero()), ns));
+        evidence.push(ns, row, &[&critical_by_thread::PATH_NS, &critical_by_thread::VISITS]);
+    })?;
+    // Threads of one process also hand over at barriers and locks; a device that is waited for is the slower part.
+    let taking_part: BTreeSet<_> = claims.iter().map(|claim| processes.process(claim.thread)).collect();
+    let is_device = blocked as f64 > MAX_BLOCKED * on_path as f64;
+    if taking_part.len() < 2 || is_device || (on_path as f64) < MIN_PATH * span as f64 {
+        return Ok(None);
+    }
+    let saved = (on_path as f64 * (1.0 - LEFT)) as i64;
+    let who = threads(&claims);
+    let change = Fix::Batch { threads: who.clone(), pieces: 16 };
+    let all: Vec<&str> = names.iter().map(String::as_str).collect();
+    let finding = ctx.finding(claims, change, format!("Let {} hand over several pieces at a time", all.join(" and ")));
+    Ok(Some(Finding {
+        title: format!(
+            "The critical path changed between {} {} times, every {} on average: {} of the time",
+            all.join(", "),
+            grouped(visits),
+            time(on_path / visits.max(1)),
+            percent(on_path, span)
+        ),
+        severity: ctx.severity(saved),
+        recoverable_ns: saved,
+        range_ns: RANGE.of(saved),
+        confidence: Confidence::Medium,
+        evidence: evidence.finish(),
+        assumptions: vec![
+            format!(
+                "handing over takes most of these {} ms of running, and pieces can be handed over together (lower bound: half of that is gained)",
+                ms(running)
+            ),
+            "no piece depends on the result of the one before".to_owned(),
+        ],
+        ..finding
+    }))
+}
