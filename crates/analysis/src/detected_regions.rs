@@ -37,8 +37,9 @@ pub(crate) struct Times {
     pub(crate) since: Ns,
     /// When its last wait began.
     waited: Ns,
-    /// Its running time until then.
+    /// Its running and ready time until then.
     running: Ns,
+    ready: Ns,
 }
 
 impl Times {
@@ -46,6 +47,13 @@ impl Times {
         match self.state {
             Some(ThreadState::Running) => self.running + (now - self.since),
             _ => self.running,
+        }
+    }
+
+    fn ready(&self, now: Ns) -> Ns {
+        match self.state {
+            Some(ThreadState::Ready) => self.ready + (now - self.since),
+            _ => self.ready,
         }
     }
 
@@ -58,10 +66,10 @@ impl Times {
 #[derive(Clone)]
 struct Open {
     start: Ns,
-    /// The running time of the thread that released the others, at the begin.
-    own: Ns,
-    /// The released threads, with their running time when they were first released.
-    released: BTreeMap<ThreadKey, Ns>,
+    /// The running and ready time of the thread that released the others, at the begin.
+    own: [Ns; 2],
+    /// The released threads, with their running and ready time when they were first released.
+    released: BTreeMap<ThreadKey, [Ns; 2]>,
     /// When the last of them was first released.
     last: Ns,
 }
@@ -73,10 +81,13 @@ struct Pair {
     released_again: i64,
 }
 
-/// A region that was found: its begin, and each of its threads with the time at which it arrived. It ends now.
+/// A region that was found. It ends now.
 pub(crate) struct Found {
     pub(crate) start: Ns,
+    /// Each of its threads, with the time at which it arrived.
     pub(crate) arrivals: Vec<(ThreadKey, Ns)>,
+    /// For how long the last one was ready in it.
+    pub(crate) last_ready: Ns,
 }
 
 /// Follows all threads.
@@ -93,7 +104,7 @@ impl Detector {
     pub(crate) fn changes(times: &mut ByThread<Times>, thread: ThreadKey, state: ThreadState, now: Ns) {
         let own = times.of(thread);
         let waited = if state == ThreadState::Blocked { now } else { own.waited };
-        *own = Times { running: own.running(now), state: Some(state), since: now, waited };
+        *own = Times { running: own.running(now), ready: own.ready(now), state: Some(state), since: now, waited };
     }
 
     /// Forgets what an ended thread released.
@@ -147,9 +158,8 @@ impl Detector {
         if times.of(woken).state != Some(ThreadState::Blocked) {
             return None;
         }
-        let own = times.of(waker).running(now);
-        let running = times.of(woken).running(now);
-        let fresh = || Open { start: now, own, released: [(woken, running)].into(), last: now };
+        let [own, released] = [waker, woken].map(|thread| [times.of(thread).running(now), times.of(thread).ready(now)]);
+        let fresh = || Open { start: now, own, released: [(woken, released)].into(), last: now };
         let Some(open) = self.open.get_mut(&waker) else {
             self.open.insert(waker, fresh());
             return None;
@@ -157,7 +167,7 @@ impl Detector {
         let all_arrived = open.released.keys().all(|thread| times.of(*thread).has_arrived());
         if !(all_arrived && open.released.contains_key(&woken)) {
             if open.released.len() < MAX_TEAM && !open.released.contains_key(&woken) {
-                open.released.insert(woken, running);
+                open.released.insert(woken, released);
                 open.last = now;
             }
             return None;
@@ -184,16 +194,19 @@ fn found(own: ThreadKey, open: &Open, last: Option<ThreadKey>, times: &mut ByThr
     }
     let least = MIN_RUN.max(Ns(length.0 / MIN_PART));
     let own_last = last.unwrap_or(own);
-    let mut arrivals = Vec::new();
-    for (thread, before) in open.released.iter().chain([(&own, &open.own)]) {
+    let (mut arrivals, mut last_ready) = (Vec::new(), Ns::ZERO);
+    for (thread, [running, ready]) in open.released.iter().chain([(&own, &open.own)]) {
         let of = times.of(*thread);
-        if of.running(now) - *before < least {
+        if of.running(now) - *running < least {
             continue;
         }
         let arrived = if *thread == own_last { now } else { of.waited.max(open.start) };
+        if *thread == own_last {
+            last_ready = of.ready(now) - *ready;
+        }
         arrivals.push((*thread, arrived));
     }
-    (arrivals.len() > 1).then_some(Found { start: open.start, arrivals })
+    (arrivals.len() > 1).then_some(Found { start: open.start, arrivals, last_ready })
 }
 
 #[cfg(test)]

@@ -65,6 +65,8 @@ pub(crate) enum Sharing {
     None,
     /// Threads of one process take turns, many times.
     Turns,
+    /// They do so every few microseconds: they hand over pieces of work or a lock.
+    HandOver,
     /// They ran together, and then the others were done.
     LastPiece,
 }
@@ -159,12 +161,11 @@ fn working(members: &[Member]) -> impl Iterator<Item = &Member> {
 fn sharing(members: &[Member], processes: &Processes) -> Sharing {
     let Some(last) = members.first() else { return Sharing::None };
     let others = || working(members).filter(|member| member.thread != last.thread);
-    let takes_turns = |member: &Member| {
-        member.turns >= MIN_TURNS && member.turn() >= MIN_TURN_NS && member.together <= member.running / 5
-    };
-    if takes_turns(last) && others().any(|member| takes_turns(member) && processes.are_one(member.thread, last.thread))
-    {
-        return Sharing::Turns;
+    let takes_turns = |member: &&Member| member.turns >= MIN_TURNS && member.together <= member.running / 5;
+    let alternates =
+        others().filter(|member| processes.are_one(member.thread, last.thread)).any(|member| takes_turns(&member));
+    if takes_turns(&last) && alternates {
+        return if last.turn() >= MIN_TURN_NS { Sharing::Turns } else { Sharing::HandOver };
     }
     // The others ran while another one ran, for most of their time, and were done before the last one.
     let was_done =

@@ -108,6 +108,7 @@ type Worker = (ThreadKey, i64);
 /// The part of one worker in a region.
 #[derive(Default)]
 struct Part {
+    worker: ThreadKey,
     /// The nesting depth of open stretches.
     depth: usize,
     since: Ns,
@@ -225,6 +226,8 @@ impl Over {
         row.extend(idle.iter().zip(by_first).map(|(all, before)| Value::from(*all - before)));
         row.extend([from.into(), to.into(), (*waiting_running).into(), (*last_ready).into(), self.slowest().into()]);
         row.push(if matches!(self.name, Name::Marked(_)) { "marked" } else { "detected" }.into());
+        let last = self.parts.iter().max_by_key(|part| part.arrived).map(|part| part.worker);
+        row.push(last.filter(|last| *last != ThreadKey::UNKNOWN).map(|last| last.0).into());
         row
     }
 
@@ -310,6 +313,7 @@ impl ParallelRegions {
         let idle = self.idle.read(now);
         let Some((first, _)) = found.arrivals.first().copied() else { return };
         let part = |(thread, arrived): (ThreadKey, Ns)| Part {
+            worker: thread,
             stretches: 1,
             worked: arrived - found.start,
             arrived,
@@ -317,7 +321,7 @@ impl ParallelRegions {
             ..Part::default()
         };
         let parts = found.arrivals.into_iter().map(part).collect();
-        let closed = Closed { end: now, idle, waiting_running: Some(Ns::ZERO), last_ready: None };
+        let closed = Closed { end: now, idle, waiting_running: Some(Ns::ZERO), last_ready: Some(found.last_ready) };
         self.over.push(Over { pid, name: Name::Detected(first), start: found.start, parts, closed });
     }
 
@@ -333,7 +337,7 @@ impl ParallelRegions {
         let region = self.regions.entry(key).or_insert_with(|| Region::new(now, begins));
         region.closed = None;
         let waits = if region.parts.len() > region.open { region.waits } else { now };
-        let new = || Part { ready: times.ready - times.was_ready_since(waits), ..Part::default() };
+        let new = || Part { worker: worker.0, ready: times.ready - times.was_ready_since(waits), ..Part::default() };
         let part = region.parts.entry(worker).or_insert_with(new);
         if part.depth == 0 {
             part.since = now;

@@ -5,6 +5,7 @@ use crate::finding::{Confidence, Finding};
 use crate::regions::{MIN_OF_REGIONS, NONE_MARKED, Source, by_name, pieces, workers};
 use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::unmarked::last_piece;
+use crate::unmarked::tails::{self, MIN_OF_DETECTED, MIN_OF_FEW, Tails};
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, parallel_regions};
@@ -32,7 +33,7 @@ pub(super) const RULE: Rule = Rule {
         &tables::WAITS,
         &tables::CPUS,
     ],
-    thresholds: &[&MAX_PIECES, &MIN_OF_REGIONS],
+    thresholds: &[&MAX_PIECES, &MIN_OF_REGIONS, &MIN_OF_DETECTED, &MIN_OF_FEW],
     explains: &[],
     check,
 };
@@ -95,11 +96,12 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     })?;
     let least = ctx.share_ns(&MIN_OF_REGIONS).max(1);
     let Some(regions) = regions else {
-        return Ok(if ctx.summary().ready_known {
-            RuleOutcome::Findings(last_piece::find(ctx, least)?)
-        } else {
-            RuleOutcome::MissingData(NONE_MARKED.to_owned())
-        });
+        if !ctx.summary().ready_known {
+            return Ok(RuleOutcome::MissingData(NONE_MARKED.to_owned()));
+        }
+        let mut found = last_piece::find(ctx, least)?;
+        found.extend(tails::find(ctx, Tails::OfAny, [&MIN_OF_DETECTED, &MIN_OF_FEW])?);
+        return Ok(RuleOutcome::Findings(found));
     };
     let mut found = Vec::new();
     for ((pid, name), sums) in regions.into_iter().filter(|(_, sums)| sums.best >= least) {

@@ -4,6 +4,7 @@ use crate::context::{EvidenceRows, RuleContext};
 use crate::finding::{Confidence, Finding};
 use crate::regions::{MIN_OF_REGIONS, NONE_MARKED, PIECES, Source, by_name, pieces, workers};
 use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::unmarked::tails::{self, MIN_OF_DETECTED, MIN_OF_FEW, Tails};
 use engine::EngineError;
 use model::tables::{self, parallel_regions};
 use model::words::{ms, percent, plain, plural, short};
@@ -24,17 +25,9 @@ pub(super) const RULE: Rule = Rule {
         example: "A works for 2 ms and B for 4 ms, each on its half: with dynamic distribution, both would have been done after 3 ms.",
     },
     tables: &[&tables::PARALLEL_REGIONS, &tables::MARKS, &tables::READY_WAIT],
-    thresholds: &[&MIN_OF_REGIONS, &MIN_OF_DETECTED, &MAX_PIECES],
+    thresholds: &[&MIN_OF_REGIONS, &MIN_OF_DETECTED, &MIN_OF_FEW, &MAX_PIECES],
     explains: &[],
     check,
-};
-
-const MIN_OF_DETECTED: Threshold = Threshold {
-    name: "min_detected_share",
-    unit: Unit::Ratio,
-    value: 0.1,
-    reason: "the same for regions that are detected, not marked: whether their pieces were handed out one by one is unknown, and then the last \
-             of them is waited for, too",
 };
 
 const MAX_PIECES: Threshold = Threshold {
@@ -61,21 +54,15 @@ const SPANS: usize = 8;
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let mut found = Vec::new();
-    let mut any = false;
-    for source in [Source::Marked, Source::Detected] {
-        let Some(regions) = by_name(ctx, source, |sums: &mut Regions, row| add(ctx, sums, row))? else { continue };
-        any = true;
-        let least = match source {
-            Source::Marked => ctx.share_ns(&MIN_OF_REGIONS),
-            Source::Detected => ctx.share_ns(&MIN_OF_DETECTED),
-        };
-        for ((pid, name), sums) in regions.into_iter().filter(|(_, sums)| sums.best >= least.max(1)) {
-            found.push(finding(ctx, source, (pid, &name), sums)?);
-        }
-    }
-    if !any && !ctx.summary().ready_known {
+    let marked = by_name(ctx, Source::Marked, |sums: &mut Regions, row| add(ctx, sums, row))?;
+    if marked.is_none() && !ctx.summary().ready_known {
         return Ok(RuleOutcome::MissingData(NONE_MARKED.to_owned()));
     }
+    let least = ctx.share_ns(&MIN_OF_REGIONS).max(1);
+    for ((pid, name), sums) in marked.into_iter().flatten().filter(|(_, sums)| sums.best >= least) {
+        found.push(finding(ctx, (pid, &name), sums)?);
+    }
+    found.extend(tails::find(ctx, Tails::OfOneThread, [&MIN_OF_DETECTED, &MIN_OF_FEW])?);
     Ok(RuleOutcome::Findings(found))
 }
 
@@ -120,17 +107,9 @@ fn add(ctx: &RuleContext<'_>, sums: &mut Regions, row: &Row<'_, parallel_regions
     }
 }
 
-fn finding(
-    ctx: &RuleContext<'_>,
-    source: Source,
-    (pid, name): (Option<i64>, &str),
-    mut sums: Regions,
-) -> Result<Finding, EngineError> {
-    let claims = workers(ctx, source, (pid, name), sums.best)?;
-    let region = match source {
-        Source::Marked => short(&plain(name), 40),
-        Source::Detected => format!("the parallel work of {}", short(&plain(name), 40)),
-    };
+fn finding(ctx: &RuleContext<'_>, (pid, name): (Option<i64>, &str), mut sums: Regions) -> Result<Finding, EngineError> {
+    let claims = workers(ctx, Source::Marked, (pid, name), sums.best)?;
+    let region = short(&plain(name), 40);
     let chunks = pieces(sums.threads, PIECES);
     let change = Fix::Chunks { region: region.clone(), chunks };
     cut(&mut sums.spans);
@@ -146,10 +125,7 @@ fn finding(
         ),
         severity: ctx.severity(sums.best),
         recoverable_ns: sums.best,
-        range_ns: match source {
-            Source::Marked => [0, sums.to],
-            Source::Detected => [sums.best / 2, sums.to.max(sums.best.saturating_mul(6) / 5)],
-        },
+        range_ns: [0, sums.to],
         confidence: Confidence::Medium,
         spans,
         evidence: sums.evidence.finish(),

@@ -4,3 +4,4 @@
 pub(crate) mod last_piece;
 pub(crate) mod short_jobs;
 pub(crate) mod spinning;
+pub(crate) mod tails;

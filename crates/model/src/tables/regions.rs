@@ -1,6 +1,6 @@
 //! The table of parallel regions.
 
-use super::columns::{Count, End, Int, Ns, Start};
+use super::columns::{Count, End, Int, Ns, Start, Thread};
 use crate::Text;
 use crate::column::table;
 
@@ -58,6 +58,7 @@ table! {
                  source has no wakeups, or the stretches belong to no thread.",
             SLOWEST_NS: Ns = "Time that all of the work takes a single thread at the speed of the slowest thread.",
             SOURCE: Text = "`marked`, or `detected` from wakeups and waits; `name` is then the name of its threads.",
+            LAST_THREAD: Option<Thread> = "Key of the thread that arrived last; null if the stretches belong to no thread.",
         }
     }
 }
