@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The overhead of recording: `perf bench sched pipe -l 300000`, pinned to one CPU, bare, under `corewise record`,
-under `corewise record --irq`, with `--stacks` and under `perf sched record`, in turn, for some rounds; medians.
+under `corewise record --no-sample --no-irq`, with `--stacks` and under `perf sched record`, in turn, for some rounds; medians.
 
 It is pinned because the result is bimodal otherwise. The time is the benchmark's own: it does not include the start and end of a recorder.
 The table also has the events lost and the bytes per event, in the spool and in the finished folder.
@@ -107,7 +107,7 @@ def bytes_of(folder):
 WAYS = {
     "bare": bare,
     "corewise record": by_corewise(),
-    "corewise record --irq": by_corewise("--irq"),
+    "corewise record --no-sample --no-irq": by_corewise("--no-sample", "--no-irq"),
     "corewise record --stacks": by_corewise("--stacks"),
     "perf sched record": by_perf,
 }

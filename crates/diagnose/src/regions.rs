@@ -30,7 +30,7 @@ pub(crate) type Name = (Option<i64>, String);
 /// How regions were found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Source {
-    Marked,
+    ByMarks,
     Detected,
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn workers(
 ) -> Result<Vec<Claim>, EngineError> {
     let mut working = BTreeSet::new();
     match source {
-        Source::Marked => ctx.each_row(marks::Table, |row| {
+        Source::ByMarks => ctx.each_row(marks::Table, |row| {
             if row.get(marks::PID) == pid && row.get(marks::NAME.or_empty()) == name {
                 working.extend(row.get(marks::THREAD));
             }

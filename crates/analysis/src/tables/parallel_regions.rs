@@ -162,7 +162,7 @@ impl Region {
         let is_one = whole && parts.len() > 1;
         closed.filter(|_| is_one).map(|closed| Over {
             pid,
-            name: Name::Marked(name),
+            name: Name::OfMarks(name),
             start,
             parts: parts.into_values().collect(),
             closed,
@@ -186,7 +186,7 @@ struct Closed {
 /// What a region is called.
 enum Name {
     /// By its marks.
-    Marked(NameId),
+    OfMarks(NameId),
     /// By the pool of this thread: it was detected.
     Detected(ThreadKey),
 }
@@ -210,7 +210,7 @@ impl Over {
         let mut row = vec![
             (self.pid != Pid::UNKNOWN).then_some(i64::from(self.pid.0)).into(),
             match self.name {
-                Name::Marked(name) => world.name(name),
+                Name::OfMarks(name) => world.name(name),
                 Name::Detected(thread) => world.pools.name(thread),
             }
             .into(),
@@ -225,7 +225,7 @@ impl Over {
         ];
         row.extend(idle.iter().zip(by_first).map(|(all, before)| Value::from(*all - before)));
         row.extend([from.into(), to.into(), (*waiting_running).into(), (*last_ready).into(), self.slowest().into()]);
-        row.push(if matches!(self.name, Name::Marked(_)) { "marked" } else { "detected" }.into());
+        row.push(if matches!(self.name, Name::OfMarks(_)) { "marked" } else { "detected" }.into());
         let last = self.parts.iter().max_by_key(|part| part.arrived).map(|part| part.worker);
         row.push(last.filter(|last| *last != ThreadKey::UNKNOWN).map(|last| last.0).into());
         row

@@ -85,7 +85,7 @@ fn left([threads, stretches, worked]: [i64; 3]) -> i64 {
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let mut has_data = false;
-    let regions = by_name(ctx, Source::Marked, |sums: &mut Regions, row| {
+    let regions = by_name(ctx, Source::ByMarks, |sums: &mut Regions, row| {
         let (Some(ran), Some(ready)) =
             (row.get(parallel_regions::WAITING_RUNNING_NS), row.get(parallel_regions::LAST_READY_NS))
         else {
@@ -142,7 +142,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
 }
 
 fn finding(ctx: &RuleContext<'_>, pid: Option<i64>, name: &str, sums: Regions) -> Result<Finding, EngineError> {
-    let claims = workers(ctx, Source::Marked, (pid, name), sums.delayed)?;
+    let claims = workers(ctx, Source::ByMarks, (pid, name), sums.delayed)?;
     let mut most = sums.ready;
     ctx.each_row(ready_wait::Table, |row| {
         if claims.iter().any(|c| c.thread == row.get(ready_wait::THREAD)) {

@@ -61,7 +61,7 @@ struct Regions {
 const FINER: i64 = 4;
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
-    let regions = by_name(ctx, Source::Marked, |sums: &mut Regions, row| {
+    let regions = by_name(ctx, Source::ByMarks, |sums: &mut Regions, row| {
         let [threads, pieces, worked, from, to] = row.all([
             parallel_regions::THREADS,
             parallel_regions::STRETCHES,
@@ -111,7 +111,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
 }
 
 fn finding(ctx: &RuleContext<'_>, pid: Option<i64>, name: &str, sums: Regions) -> Result<Finding, EngineError> {
-    let claims = workers(ctx, Source::Marked, (pid, name), sums.best)?;
+    let claims = workers(ctx, Source::ByMarks, (pid, name), sums.best)?;
     let region = short(&plain(name), 40);
     let change = Fix::Chunks { region: region.clone(), chunks: pieces(sums.max_pieces, FINER) };
     Ok(Finding {

@@ -19,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
         certainty: "The names of the threads are those of the Java virtual machine (VM Thread, GC Thread, G1, ZGC, Shenandoah), of .NET and of \
                Go's and Erlang's run times where these have threads of their own. The VM Thread of Java also does other work for which threads stop. A \
                larger heap does not remove every pause.",
-        fix: "Give the collector more memory (java -Xmx, -Xmn), more threads, or choose one that works beside the program.",
+        fix: "Give the collector more memory (java -Xmx, -Xmn), more threads, or choose one that works at the same time as the program.",
         example: "VM Thread runs for 6 of 10 ms while main waits for it.",
     },
     tables: &[&tables::CRITICAL_BY_THREAD, &tables::POOLS],

@@ -46,7 +46,7 @@ pub(super) const RULE: Rule = Rule {
         &SWITCH,
         &MIN_SHARE,
     ],
-    explains: &["wakeup-storm", "too-few-workers", "chunks-too-small"],
+    explains: &["wakeup-storm", "too-few-workers"],
     check,
 };
 

@@ -15,7 +15,7 @@ pub(super) const RULE: Rule = Rule {
     id: "periodic-thread-delayed",
     about: "a thread that a timer wakes at a steady period waited for a CPU when it was due",
     page: Page {
-        description: "Threads of the table `periods` that were ready behind other threads for a large part of the time from when they were due until \
+        description: "Threads of the table `periods` that were queued behind other threads for a large part of the time from when they were due until \
                 their work was done.",
         rationale: "A periodic thread (audio, control, a frame loop) is judged by how late it is. Threads that may run longer without a pause \
                   delay it by up to a time slice, although it needs little CPU time.",
@@ -43,7 +43,7 @@ const MIN_OF_RESPONSE: Threshold = Threshold {
     name: "min_of_response",
     unit: Unit::Ratio,
     value: 0.3,
-    reason: "share of the time from due to done in which it was ready behind other threads: with less, its own work counts more",
+    reason: "share of the time from due to done in which it was queued behind other threads: with less, its own work counts more",
 };
 
 const MIN_OF_TIME: Threshold = Threshold {
@@ -143,7 +143,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         );
         found.push(Finding {
             title: format!(
-                "{name}, due every {}, was ready behind other threads ({most} most of all) for {} ms in {}: {} of its response \
+                "{name}, due every {}, was queued behind other threads ({most} most of all) for {} ms in {}: {} of its response \
                  time; {} missed",
                 time(sums.period / sums.count.max(1)),
                 ms(delayed),

@@ -93,8 +93,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     finding.evidence = evidence.finish();
     finding.assumptions = vec![
         "an idle CPU would have run it at the same speed or, if it is faster, saved part of its time on slower cores (lower \
-         bound: another thread would have taken that CPU for part of the time; upper bound: it would also have waited less behind \
-         others, with fewer switches)"
+         bound: another thread would have taken that CPU for part of the time; upper bound: it would also have been queued behind fewer \
+         threads, with fewer switches)"
             .to_owned(),
         "the affinity is not a requirement of the program (a device's queue, a NUMA node's memory)".to_owned(),
     ];

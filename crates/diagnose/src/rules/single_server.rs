@@ -41,7 +41,7 @@ const MIN_BUSY: Threshold = Threshold {
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     if !ctx.summary().ready_known {
         return Ok(RuleOutcome::MissingData(
-            "the source has no wakeups, so it is unknown who waited for whom".to_owned(),
+            "the source has no wakeups, so it is unknown which thread waited for which".to_owned(),
         ));
     }
     let (mut found, processes) = (Vec::new(), Processes::new(ctx)?);

@@ -54,7 +54,7 @@ const SPANS: usize = 8;
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let mut found = Vec::new();
-    let marked = by_name(ctx, Source::Marked, |sums: &mut Regions, row| add(ctx, sums, row))?;
+    let marked = by_name(ctx, Source::ByMarks, |sums: &mut Regions, row| add(ctx, sums, row))?;
     if marked.is_none() && !ctx.summary().ready_known {
         return Ok(RuleOutcome::MissingData(NONE_MARKED.to_owned()));
     }
@@ -108,7 +108,7 @@ fn add(ctx: &RuleContext<'_>, sums: &mut Regions, row: &Row<'_, parallel_regions
 }
 
 fn finding(ctx: &RuleContext<'_>, (pid, name): (Option<i64>, &str), mut sums: Regions) -> Result<Finding, EngineError> {
-    let claims = workers(ctx, Source::Marked, (pid, name), sums.best)?;
+    let claims = workers(ctx, Source::ByMarks, (pid, name), sums.best)?;
     let region = short(&plain(name), 40);
     let chunks = pieces(sums.threads, PIECES);
     let change = Fix::Chunks { region: region.clone(), chunks };

@@ -70,7 +70,7 @@ struct Regions {
 }
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
-    let regions = by_name(ctx, Source::Marked, |sums: &mut Regions, row| {
+    let regions = by_name(ctx, Source::ByMarks, |sums: &mut Regions, row| {
         let [threads, stretches, start, end, worked] = row.all([
             parallel_regions::THREADS,
             parallel_regions::STRETCHES,
@@ -131,7 +131,7 @@ fn finding(ctx: &RuleContext<'_>, pid: Option<i64>, name: &str, sums: Regions) -
         }
     }
     let Some((many, done, _)) = most.filter(|_| lost >= ctx.share_ns(&MIN_SHARE).max(1)) else { return Ok(None) };
-    let claims = workers(ctx, Source::Marked, (pid, name), lost)?;
+    let claims = workers(ctx, Source::ByMarks, (pid, name), lost)?;
     let region = short(&plain(name), 40);
     let pool = threads(&claims);
     let what = format!("Run {region} with {size} threads");
