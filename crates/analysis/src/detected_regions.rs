@@ -213,11 +213,14 @@ fn found(own: ThreadKey, open: &Open, last: Option<ThreadKey>, times: &mut ByThr
 mod tests {
     use super::*;
 
+    /// Begin, end and the arrivals of a region, µs.
+    type Seen = (i64, i64, Vec<(i64, i64)>);
+
     /// Runs threads through `(time, thread, state or waker)` and returns the regions found: begin, end and arrivals.
     struct Run {
         detector: Detector,
         times: ByThread<Times>,
-        found: Vec<(i64, i64, Vec<(i64, i64)>)>,
+        found: Vec<Seen>,
     }
 
     impl Run {
