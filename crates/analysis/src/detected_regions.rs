@@ -214,13 +214,13 @@ mod tests {
     use super::*;
 
     /// Begin, end and the arrivals of a region, µs.
-    type Seen = (i64, i64, Vec<(i64, i64)>);
+    type RegionTimes = (i64, i64, Vec<(i64, i64)>);
 
     /// Runs threads through `(time, thread, state or waker)` and returns the regions found: begin, end and arrivals.
     struct Run {
         detector: Detector,
         times: ByThread<Times>,
-        found: Vec<Seen>,
+        found: Vec<RegionTimes>,
     }
 
     impl Run {
