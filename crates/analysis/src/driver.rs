@@ -4,7 +4,7 @@ use crate::allowed::SetId;
 use crate::blocked_by::Reasons;
 use crate::functions::Functions;
 use crate::instances::Instances;
-use crate::pool_names::PoolNames;
+use crate::thread_groups::ThreadGroups;
 use crate::{ANALYSES, Analysis, Begins, Context, World};
 use model::{
     Change, CpuId, CpuStretch, NameId, Ns, Rows, SetTo, Span, StackId, Stacks, Subject, Table, TableDef, ThreadKey,
@@ -45,9 +45,9 @@ impl Running {
         self.world.functions = Functions::new(stacks);
     }
 
-    /// Sets the pools of the threads.
-    pub fn pools(&mut self, pools: &Arc<PoolNames>) {
-        self.world.pools = Arc::clone(pools);
+    /// Sets the pools and the processes of the threads.
+    pub fn groups(&mut self, groups: &Arc<ThreadGroups>) {
+        self.world.groups = Arc::clone(groups);
     }
 
     /// Sets the frame budget, if there is one.

@@ -26,9 +26,9 @@ mod lengths;
 mod marked;
 mod parking;
 mod period_grid;
-mod pool_names;
 mod shares;
 pub(crate) mod tables;
+mod thread_groups;
 mod throttled;
 mod world;
 
@@ -36,10 +36,10 @@ pub use allowed::SetId;
 pub use blocked_by::ReasonId;
 pub use core_times::capacity_used;
 pub use driver::Running;
-pub use pool_names::PoolNames;
 pub use shares::shares;
 pub use tables::concurrency_bands::BandSteps;
 pub use tables::{ANALYSES, Entry};
+pub use thread_groups::ThreadGroups;
 pub use world::{CoreNow, CpuNow, World};
 
 use model::{CpuId, CpuStretch, Rows, SetTo, Span, ThreadKey, ThreadStretch, TimelineEvent};

@@ -6,7 +6,7 @@ use crate::blocked_by::{ReasonId, Reasons};
 use crate::clocks::Bits;
 use crate::functions::Functions;
 use crate::parking::Parking;
-use crate::pool_names::PoolNames;
+use crate::thread_groups::ThreadGroups;
 use crate::throttled::Throttled;
 use model::{CoreType, CpuId, CpuState, CpuStretch, NameId, Ns, Power, Prio, ThreadKey, ThreadState, ThreadStretch};
 use std::sync::Arc;
@@ -71,7 +71,7 @@ pub struct World {
     pub(crate) throttled: Throttled,
     pub(crate) reasons: Reasons,
     pub(crate) functions: Functions,
-    pub(crate) pools: Arc<PoolNames>,
+    pub(crate) groups: Arc<ThreadGroups>,
     /// The frame budget, if there is one.
     pub(crate) budget: Option<Ns>,
 }
@@ -130,7 +130,7 @@ impl World {
             throttled: Throttled::default(),
             reasons: Reasons::default(),
             functions: Functions::default(),
-            pools: Arc::default(),
+            groups: Arc::default(),
             budget: None,
         }
     }

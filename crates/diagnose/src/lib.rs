@@ -11,6 +11,7 @@ mod folding;
 mod json;
 mod pools;
 mod program;
+mod range;
 mod regions;
 mod rule;
 mod rules;

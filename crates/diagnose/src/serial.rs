@@ -9,6 +9,7 @@
 
 use crate::context::{RuleContext, add};
 use crate::pools::Processes;
+use crate::range::Range;
 use engine::EngineError;
 use model::pool_name;
 use model::tables::{critical_by_thread, pools, waits};
@@ -190,20 +191,6 @@ pub(crate) fn clients(ctx: &RuleContext<'_>, processes: &Processes, server: i64)
         pools.entry(pool_name(&ctx.name(thread)).to_owned()).or_default().insert(thread);
     }
     Ok(pools.into_values().max_by_key(BTreeSet::len).unwrap_or_default())
-}
-
-/// The range of an estimate, as factors of the best one.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Range {
-    pub(crate) low: f64,
-    pub(crate) high: f64,
-}
-
-impl Range {
-    /// The lower and upper bound, ns.
-    pub(crate) fn of(self, best: i64) -> [i64; 2] {
-        [self.low, self.high].map(|factor| (best as f64 * factor) as i64)
-    }
 }
 
 /// The range of what dividing serial work gains.

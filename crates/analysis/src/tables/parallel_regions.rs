@@ -211,7 +211,7 @@ impl Over {
             (self.pid != Pid::UNKNOWN).then_some(i64::from(self.pid.0)).into(),
             match self.name {
                 Name::OfMarks(name) => world.name(name),
-                Name::Detected(thread) => world.pools.name(thread),
+                Name::Detected(thread) => world.groups.name(thread),
             }
             .into(),
             self.start.into(),
@@ -281,7 +281,7 @@ pub(crate) struct ParallelRegions {
 fn are_one_pool(found: &Found, world: &World) -> bool {
     let Some(((_, _), rest)) = found.arrivals.split_last() else { return false };
     let pools = |arrivals: &[(ThreadKey, Ns)]| {
-        arrivals.iter().map(|(thread, _)| world.pools.of(*thread)).collect::<BTreeSet<_>>().len()
+        arrivals.iter().map(|(thread, _)| world.groups.of(*thread)).collect::<BTreeSet<_>>().len()
     };
     pools(&found.arrivals) == 1 || (rest.len() > 1 && pools(rest) == 1)
 }
@@ -293,8 +293,8 @@ impl ParallelRegions {
         let is_wakeup =
             stretch.state == ThreadState::Ready && stretch.reason == Reason::Woken && begins == Begins::Here;
         let waker = stretch.waker_thread;
-        let process = world.pools.process(thread).filter(|_| is_wakeup && waker.0 > 0 && waker != thread);
-        if let Some(process) = process.filter(|process| world.pools.process(waker) == Some(*process))
+        let process = world.groups.process(thread).filter(|_| is_wakeup && waker.0 > 0 && waker != thread);
+        if let Some(process) = process.filter(|process| world.groups.process(waker) == Some(*process))
             && let Some(found) = self.detector.wakes(process.0, waker, thread, &mut self.times, now)
             && !self.marked.contains(&process)
             && are_one_pool(&found, world)

@@ -104,7 +104,7 @@ impl Pools {
     /// Handles a change of a thread's state.
     fn change(&mut self, thread: ThreadKey, to: Option<ThreadState>, world: &World) {
         let clock = self.idle.advance(world.now);
-        let of = world.pools.of(thread);
+        let of = world.groups.of(thread);
         if of >= self.pools.len() {
             self.pools.resize(of + 1, Pool { at: self.idle.at, ..Pool::default() });
         }
@@ -178,7 +178,7 @@ impl Analysis for Pools {
             out.row(&[
                 key.0.into(),
                 i64::from(tid.0).into(),
-                world.pools.name(key).into(),
+                world.groups.name(key).into(),
                 sums.running.into(),
                 (self.start + Ns(middle.round() as i64)).into(),
                 Ns(spread.round() as i64).into(),

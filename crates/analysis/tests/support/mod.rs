@@ -9,7 +9,7 @@ pub mod throttled;
 
 use account::{Accountant, Collector, Rules, Totals};
 use analysis::critical::{End, LastRan, Pieces, Sums, Walk};
-use analysis::{Begins, Context, PoolNames, Running};
+use analysis::{Begins, Context, Running, ThreadGroups};
 use changes::{Allowed, Changes, MarkEvent, Move, PowerChange, Setting, Throttle};
 use ingest::{Limits, Opened};
 use model::{
@@ -174,7 +174,7 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
     running.callchains(&Stacks { chains, names: names.clone() });
     let totals_of_threads = totals.threads.all().unwrap();
     let named = totals_of_threads.iter().map(|t| (t.thread, t.name.as_deref(), t.pid));
-    running.pools(&Arc::new(PoolNames::new(named)));
+    running.groups(&Arc::new(ThreadGroups::new(named)));
     let (mut threads, mut cpus, mut events) = (Vec::new(), Vec::new(), Vec::new());
     let each = |timeline: &Timeline<'_>| {
         running.push(timeline);

@@ -2,8 +2,8 @@
 
 use crate::context::{EvidenceRows, RuleContext, threads};
 use crate::finding::{Confidence, Finding};
+use crate::range::Range;
 use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
-use crate::serial::Range;
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, critical_by_thread, pools};

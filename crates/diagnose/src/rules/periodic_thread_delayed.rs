@@ -3,8 +3,8 @@
 use crate::context::{EvidenceRows, RuleContext, add};
 use crate::finding::{Confidence, Finding, Severity};
 use crate::pools::Processes;
+use crate::range::Range;
 use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
-use crate::serial::Range;
 use engine::EngineError;
 use model::tables::{self, periods, ran_instead};
 use model::words::{grouped, ms, percent, plural, time};

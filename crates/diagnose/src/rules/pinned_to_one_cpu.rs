@@ -3,8 +3,8 @@
 use super::MIN_SHARE;
 use crate::context::{EvidenceRows, RuleContext, threads};
 use crate::finding::Confidence;
+use crate::range::Range;
 use crate::rule::{Page, Rule, RuleOutcome};
-use crate::serial::Range;
 use crate::slower::{NO_MASKS, SLOWER_SPEED, Saving};
 use crate::speeds::Speeds;
 use engine::EngineError;

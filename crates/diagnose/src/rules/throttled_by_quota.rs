@@ -3,8 +3,8 @@
 use super::MIN_SHARE;
 use crate::context::{EvidenceRows, RuleContext, threads};
 use crate::finding::{Confidence, Finding};
+use crate::range::Range;
 use crate::rule::{Page, Rule, RuleOutcome};
-use crate::serial::Range;
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, critical_by_thread, ready_wait};

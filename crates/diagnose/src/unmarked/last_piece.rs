@@ -3,7 +3,8 @@
 use crate::context::{EvidenceRows, RuleContext};
 use crate::finding::{Confidence, Finding};
 use crate::pools::Processes;
-use crate::serial::{Pool, Range, Sharing};
+use crate::range::Range;
+use crate::serial::{Pool, Sharing};
 use engine::EngineError;
 use model::Fix;
 use model::tables::pools;

@@ -1,4 +1,4 @@
-//! Findings about work in pieces in programs that mark nothing: what the waits and lives of threads show of them. The rules that these belong
+//! Findings about work in pieces in programs that mark nothing: what the runs and waits of their threads show. The rules that these belong
 //! to call them where no parallel region is marked.
 
 pub(crate) mod last_piece;

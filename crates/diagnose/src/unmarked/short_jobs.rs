@@ -3,14 +3,14 @@
 use crate::context::{EvidenceRows, RuleContext, threads};
 use crate::finding::{Confidence, Finding};
 use crate::pools::Processes;
-use crate::serial::Range;
+use crate::range::Range;
 use engine::EngineError;
 use model::tables::{critical_by_thread, pools, wakers};
 use model::words::{grouped, ms, percent, time};
 use model::{Fix, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A pool of at least this many threads or processes that began and ended is one of jobs.
+/// A pool of at least this many threads or processes that run for a short time each is one of jobs.
 const MIN_JOBS: usize = 100;
 /// The mean running time of a job below which starting it costs about as much.
 const MAX_JOB_NS: i64 = 5_000_000;
@@ -124,8 +124,7 @@ fn turns(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError> {
         return Ok(None);
     }
     let saved = (on_path as f64 * (1.0 - LEFT)) as i64;
-    let who = threads(&claims);
-    let change = Fix::Batch { threads: who.clone(), pieces: 16 };
+    let change = Fix::Batch { threads: threads(&claims), pieces: 16 };
     let all: Vec<&str> = names.iter().map(String::as_str).collect();
     let finding = ctx.finding(claims, change, format!("Let {} hand over several pieces at a time", all.join(" and ")));
     Ok(Some(Finding {

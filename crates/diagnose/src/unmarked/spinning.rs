@@ -3,7 +3,7 @@
 use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding};
 use crate::pools::Processes;
-use crate::serial::Range;
+use crate::range::Range;
 use engine::EngineError;
 use model::Fix;
 use model::tables::{ready_wait, samples};

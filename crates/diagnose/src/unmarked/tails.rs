@@ -3,9 +3,9 @@
 
 use crate::context::{EvidenceRows, RuleContext, add};
 use crate::finding::{Confidence, Finding};
+use crate::range::Range;
 use crate::regions::{PIECES, Source, by_name, pieces, workers};
 use crate::rule::{Threshold, Unit};
-use crate::serial::Range;
 use engine::EngineError;
 use model::Fix;
 use model::tables::parallel_regions;

@@ -167,7 +167,7 @@ impl Session {
             [&tables::SWITCH_CAUSES, &tables::WAITS, &tables::SAMPLES].iter().any(|def| names.contains(&def.name));
         let stacks = if chains { Some(self.stacks()?) } else { None };
         let grouped = [&tables::POOLS, &tables::PARALLEL_REGIONS].iter().any(|def| names.contains(&def.name));
-        let pools = if grouped { Arc::new(self.pools()?) } else { Arc::default() };
+        let groups = if grouped { Arc::new(self.thread_groups()?) } else { Arc::default() };
         let budget = self.slow.budget;
         let context = |followed, end, ready_known| {
             let whole = Span::new(Ns::ZERO, end);
@@ -180,13 +180,13 @@ impl Session {
                 let clipper = filled.as_ref().map(|f| f.clipper.clone()).unwrap_or_default();
                 let context = context(&followed, Ns(folder.manifest().end_ns), self.summary().ready_known);
                 let Read { stretches, names } = read_timeline(folder, clipper)?;
-                run(&stretches, &AnalysisInput { context, names, stacks, pools, budget })
+                run(&stretches, &AnalysisInput { context, names, stacks, groups, budget })
             }
             Kind::Source(of) => {
                 let totals = &of.accounted.totals;
                 let followed = followed(totals);
                 let context = context(&followed, totals.end, totals.ready_known);
-                let input = AnalysisInput { context, names: of.stacks.names.clone(), stacks, pools, budget };
+                let input = AnalysisInput { context, names: of.stacks.names.clone(), stacks, groups, budget };
                 of.stretches(self.options(), |stretches| run(stretches, &input))
             }
         }

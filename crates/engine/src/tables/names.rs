@@ -1,7 +1,7 @@
 //! ThreadNames of threads, looked up by their keys.
 
 use crate::{EngineError, Session};
-use analysis::PoolNames;
+use analysis::ThreadGroups;
 use model::tables::{self, threads};
 use model::{Pid, ThreadKey, Value};
 use std::collections::HashMap;
@@ -59,7 +59,7 @@ impl ThreadNames {
 
 impl Session {
     /// Groups the threads by their names and processes.
-    pub(crate) fn pools(&self) -> Result<PoolNames, EngineError> {
+    pub(crate) fn thread_groups(&self) -> Result<ThreadGroups, EngineError> {
         let names = self.names()?;
         let mut all = Vec::new();
         self.rows_of(tables::THREADS.name, None, &mut |rows| {
@@ -69,7 +69,7 @@ impl Session {
             }));
             Ok(())
         })?;
-        Ok(PoolNames::new(all.iter().map(|(key, process)| (ThreadKey(*key), names.get(*key), *process))))
+        Ok(ThreadGroups::new(all.iter().map(|(key, process)| (ThreadKey(*key), names.get(*key), *process))))
     }
 
     /// Returns the names of threads; reads them on first use.

@@ -2,7 +2,7 @@
 
 use crate::EngineError;
 use account::Stretches;
-use analysis::{Context, PoolNames, Running, shares};
+use analysis::{Context, Running, ThreadGroups, shares};
 use model::{CpuStretch, Ns, Stacks, Table, ThreadStretch, Timeline, TimelineEvent};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,8 +21,8 @@ pub(crate) struct AnalysisInput<'a> {
     pub(crate) names: Vec<Box<str>>,
     /// The callchains, if one of the tables needs them.
     pub(crate) stacks: Option<Arc<Stacks>>,
-    /// The pools of the threads, if one of the tables needs them.
-    pub(crate) pools: Arc<PoolNames>,
+    /// The pools and the processes of the threads, if one of the tables needs them.
+    pub(crate) groups: Arc<ThreadGroups>,
     /// The frame budget, if set by the user.
     pub(crate) budget: Option<Ns>,
 }
@@ -31,7 +31,7 @@ impl AnalysisInput<'_> {
     pub(crate) fn start(&self, tables: &[&str]) -> Running {
         let mut running = Running::start(tables, &self.context, self.names.clone());
         running.budget(self.budget);
-        running.pools(&self.pools);
+        running.groups(&self.groups);
         if let Some(stacks) = &self.stacks {
             running.callchains(stacks);
         }

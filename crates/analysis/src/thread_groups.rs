@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 /// The pools of threads (those whose names differ only by a number at the end: [`pool_name`]) and their processes.
 #[derive(Clone, Debug, Default)]
-pub struct PoolNames {
+pub struct ThreadGroups {
     /// By thread key.
     of: Vec<Group>,
     /// The first is that of pool 1.
@@ -20,7 +20,7 @@ struct Group {
     process: Pid,
 }
 
-impl PoolNames {
+impl ThreadGroups {
     /// Groups threads by their names and processes.
     #[must_use]
     pub fn new<'a>(threads: impl IntoIterator<Item = (ThreadKey, Option<&'a str>, Pid)>) -> Self {
