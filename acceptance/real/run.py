@@ -278,7 +278,9 @@ def diagnosed(trace):
 
 
 def names_right(pair, finding):
-    return finding["rule"] in pair.rules and any(re.search(pair.threads, t["name"] or "") for t in finding["threads"])
+    """Whether a finding has an expected rule and names the expected threads: as those that lose time, or as the cause in its title."""
+    names = [t["name"] or "" for t in finding["threads"]] + finding["title"].split()
+    return finding["rule"] in pair.rules and any(re.search(pair.threads, name) for name in names)
 
 
 def score(pairs, runs, out):

@@ -9,6 +9,7 @@ mod diagnosis;
 mod finding;
 mod folding;
 mod json;
+mod kernel;
 mod pools;
 mod program;
 mod range;

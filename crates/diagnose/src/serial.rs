@@ -85,6 +85,8 @@ pub(crate) struct Pool {
 const WORKING: i64 = 50;
 /// Threads that take turns do so at least this often each.
 const MIN_TURNS: i64 = 20;
+/// The share of the running time of the others that those who were done before the last one have.
+const DONE: f64 = 0.75;
 /// A turn takes at least this long: shorter ones hand over a piece of work, or a lock (chunks-too-small, lock-convoy).
 const MIN_TURN_NS: i64 = 200_000;
 
@@ -168,10 +170,13 @@ fn sharing(members: &[Member], processes: &Processes) -> Sharing {
     if takes_turns(&last) && alternates {
         return if last.turn() >= MIN_TURN_NS { Sharing::Turns } else { Sharing::HandOver };
     }
-    // The others ran while another one ran, for most of their time, and were done before the last one.
+    // Most of the others ran while another one ran, for most of their time, and were done before the last one: not all, as the thread
+    // that hands out the work often has the name of its workers.
     let was_done =
-        |member: &Member| 2 * member.together >= member.running && member.end() < last.end() - last.serial() / 2;
-    if others().next().is_some() && others().all(was_done) { Sharing::LastPiece } else { Sharing::None }
+        |member: &&Member| 2 * member.together >= member.running && member.end() < last.end() - last.serial() / 2;
+    let running = |sum: i64, member: &Member| sum.saturating_add(member.running);
+    let (all, done) = (others().fold(0, running), others().filter(was_done).fold(0, running));
+    if done > 0 && done as f64 >= DONE * all as f64 { Sharing::LastPiece } else { Sharing::None }
 }
 
 /// The threads of one pool of another process that wait for a thread for at least half of the time: its clients. The other threads of its
@@ -195,3 +200,7 @@ pub(crate) fn clients(ctx: &RuleContext<'_>, processes: &Processes, server: i64)
 
 /// The range of what dividing serial work gains.
 pub(crate) const SERIAL_RANGE: Range = Range { low: 0.5, high: 1.2 };
+
+/// The same for threads that take turns: what they lose to the turns themselves (wakeups, cold caches, waiting for a lock that is free
+/// again) is not part of their serial work.
+pub(crate) const TURNS_RANGE: Range = Range { low: 0.6, high: 1.8 };

@@ -28,7 +28,7 @@ struct Thread {
     /// The open wait: its span, the state letter (0 if unknown) and what the thread waits for, if known.
     open: Option<(Span, u8, Option<ReasonId>)>,
     by: BTreeMap<Ended, Sums>,
-    /// The thread that it woke last, the kind of that wait, and whether it counts as woken together with others.
+    /// The thread that it woke last in its present stretch, the kind of that wait, and whether it counts as woken together with others.
     woke: Option<(ThreadKey, Ended, bool)>,
 }
 
@@ -76,8 +76,8 @@ impl Thread {
 }
 
 impl Waits {
-    /// Returns whether the waker ends this wait together with others: the thread that it woke before has not waited
-    /// again since. That wait then counts too.
+    /// Returns whether the waker ends this wait together with others: it has not left its CPU since it woke the one before, and that one
+    /// has not waited again. That wait then counts too.
     fn together(&mut self, thread: ThreadKey, ended: Ended) -> bool {
         let waker = ended.0;
         let before = self.threads.of(waker).woke;
@@ -105,6 +105,7 @@ impl Analysis for Waits {
         let thread = self.threads.of(stretch.thread);
         thread.tid = stretch.tid;
         thread.remember(stretch);
+        thread.woke = None;
         let ended = thread.open.take();
         if stretch.state == ThreadState::Blocked {
             let letter = if let Reason::State(letter) = stretch.reason { letter } else { 0 };

@@ -32,6 +32,7 @@ pub(super) const RULE: Rule = Rule {
         &tables::POOLS,
         &tables::CRITICAL_BY_THREAD,
         &tables::WAKERS,
+        &tables::SAMPLES,
     ],
     thresholds: &[&MIN_PIECES, &MAX_PIECE_NS, &MAX_GAP_NS, &MIN_BETWEEN, &MARK_NS, &MIN_SHARE],
     // Each piece that is handed over wakes a thread that waits for it or for buffer space, and the two alternate.

@@ -6,6 +6,7 @@ use crate::pools::{Pool, Processes};
 use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::slower::Saving;
 use crate::speeds::Speeds;
+use crate::unmarked::other_program;
 use engine::EngineError;
 use model::Fix;
 use model::pool_name;
@@ -20,7 +21,8 @@ pub(super) const RULE: Rule = Rule {
     about: "the critical thread was queued behind worker threads of the same priority",
     page: Page {
         description: "A thread that makes up most of the critical path, or whose marked frames fill the time, and that was ready while threads of a \
-                pool of its process with the same priority ran.",
+                pool of its process with the same priority ran; or a program whose critical path was ready while threads of another program \
+                with the same priority ran.",
         rationale: "The program takes as long as its critical path. The scheduler gives each thread of a priority an equal share, so the \
                   critical thread is queued behind work that is not urgent.",
         certainty: "If only one thread of a program marks stretches of a name, again and again, these are taken to be its frames, and the thread to \
@@ -43,6 +45,7 @@ pub(super) const RULE: Rule = Rule {
         &tables::CPU_BURSTS,
         &tables::PARALLEL_REGIONS,
         &tables::WAITS,
+        &tables::CRITICAL_PATH,
     ],
     thresholds: &[&MIN_PATH, &MIN_FRAMES, &MIN_WORKERS, &MIN_LOST],
     explains: &[],
@@ -164,6 +167,19 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     if prio.is_empty() {
         return Ok(RuleOutcome::MissingData("the source does not record priorities".to_owned()));
     }
+    let processes = Processes::new(ctx)?;
+    let own = of_one_thread(ctx, &processes, &prio)?;
+    let other = other_program::find(ctx, &processes, NICE, [LEFT, OF])?;
+    Ok(RuleOutcome::Findings(own.into_iter().chain(other).collect()))
+}
+
+/// The finding about a single critical thread and the pools of its own process. `prio` has, for each thread, the priority at which it was
+/// ready for longest, with that time.
+fn of_one_thread(
+    ctx: &RuleContext<'_>,
+    processes: &Processes,
+    prio: &BTreeMap<i64, (i64, i64)>,
+) -> Result<Option<Finding>, EngineError> {
     let (mut evidence, mut on_path) = (EvidenceRows::default(), BTreeMap::new());
     let framed = frames(ctx, &mut evidence)?;
     let critical = match framed {
@@ -171,9 +187,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         None => on_critical_path(ctx, &mut on_path, &mut evidence)?,
     };
     let Some(Critical { thread, tid, ns: path, ready, frames }) = critical else {
-        return Ok(RuleOutcome::Findings(Vec::new()));
+        return Ok(None);
     };
-    let processes = Processes::new(ctx)?;
     let (mut pools, mut members) = (BTreeMap::<Pool, BTreeMap<(i64, i64), i64>>::new(), BTreeMap::new());
     let mut ready_in_all = 0;
     ctx.each_row(ready_wait::Table, |row| {
@@ -198,7 +213,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         }
     })?;
     let waited = match frames {
-        Some(_) => waited_for(ctx, &processes, thread)?,
+        Some(_) => waited_for(ctx, processes, thread)?,
         None => BTreeMap::new(),
     };
     // A pool that is on the path for as long itself has urgent work, and so has one for which the frames wait for longer than they
@@ -215,7 +230,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let queued_behind = at_equal.min(ready);
     let most = pools.iter().max_by_key(|(_, sums)| sums.values().sum::<i64>());
     let (Some(((_, name), workers)), true) = (most, queued_behind >= ctx.share_ns(&MIN_LOST).max(1)) else {
-        return Ok(RuleOutcome::Findings(Vec::new()));
+        return Ok(None);
     };
     // Off the path, the threads that it waits for were not done either: the same share of this time counts as of all its waiting.
     let mut decides = queued_behind;
@@ -232,14 +247,14 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let own = ctx.name(thread);
     // The critical thread shares CPU time with the workers by weight, so its waiting shrinks with their weight.
     let best = decides - (decides as f64 * LEFT as f64 / OF as f64).round() as i64;
-    let most = queued_behind.max(best).saturating_add(additional_bound(ctx, &processes, thread)?);
+    let most = queued_behind.max(best).saturating_add(additional_bound(ctx, processes, thread)?);
     let finding = ctx.finding(
         vec![ctx.claim(thread, tid, best)],
         change,
         format!("Prioritise {own} over {name}: lower {name}, or raise {own} with the required privilege"),
     );
     let share = percent(path, ctx.span().len().0);
-    Ok(RuleOutcome::Findings(vec![Finding {
+    Ok(Some(Finding {
         title: format!(
             "{own}, {}, was ready for {} ms while {} named {name} of the same priority ran",
             match &frames {
@@ -266,7 +281,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             },
         ],
         ..finding
-    }]))
+    }))
 }
 
 /// For how long a thread was blocked until a thread of each pool woke it.

@@ -5,17 +5,20 @@ use crate::context::{EvidenceRows, RuleContext, threads};
 use crate::finding::{Confidence, Finding};
 use crate::pools::Processes;
 use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
-use crate::serial::{Pool, SERIAL_RANGE, Sharing};
+use crate::serial::{Pool, Sharing, TURNS_RANGE};
+use crate::unmarked::interpreter_lock;
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, pools};
 use model::words::{grouped, ms, percent, plural};
+use std::collections::BTreeSet;
 
 pub(super) const RULE: Rule = Rule {
     id: "global-lock",
     about: "threads of one process took turns while CPUs were idle, as under one lock for everything that they do",
     page: Page {
-        description: "Two or more threads of one pool in one process that ran one at a time, in many turns, while CPUs were idle.",
+        description: "Two or more threads of one pool in one process that ran one at a time, in many turns, while CPUs were idle; or that wait \
+                for the lock of the Python interpreter, one switch interval (5 ms) at a time.",
         rationale: "Threads that share one lock for all that they do are as fast as one thread, and lose the switches: the interpreter lock of \
                   Python or Ruby, the lock of a table or of an allocator.",
         certainty: "It is recorded that one thread at a time could run, and how often that changed. That a lock is the reason is likely, not \
@@ -23,9 +26,9 @@ pub(super) const RULE: Rule = Rule {
         fix: "Use processes instead of threads (Python: multiprocessing, ProcessPoolExecutor), release the lock around long work, or split it.",
         example: "A and B take turns of 5 ms, and CPU 1 is idle all the time.",
     },
-    tables: &[&tables::POOLS, &tables::CRITICAL_BY_THREAD, &tables::WAITS, &tables::CPUS],
+    tables: &[&tables::POOLS, &tables::CRITICAL_BY_THREAD, &tables::WAITS, &tables::SAMPLES, &tables::CPUS],
     thresholds: &[&MIN_SERIAL, &MIN_SHARE],
-    explains: &["wakeup-storm"],
+    explains: &["wakeup-storm", "too-few-workers"],
     check,
 };
 
@@ -42,15 +45,19 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             "the source has no wakeups, so it is unknown which threads could run".to_owned(),
         ));
     }
-    let mut found = Vec::new();
-    for pool in Pool::all(ctx, &Processes::new(ctx)?)? {
+    let (processes, least) = (Processes::new(ctx)?, ctx.share_ns(&MIN_SHARE).max(1));
+    // What an interpreter's threads wait for is known more exactly than who takes turns.
+    let mut found = interpreter_lock::find(ctx, &processes, least)?;
+    let waiting: BTreeSet<i64> = found.iter().flat_map(|finding| &finding.threads).map(|claim| claim.thread).collect();
+    for pool in Pool::all(ctx, &processes)? {
         let taking: Vec<_> = pool.working().collect();
         let others = taking.len().saturating_sub(1) as f64;
         let saved = taking.iter().map(|member| member.saving(others)).fold(0_i64, i64::saturating_add);
         let serial = taking.iter().map(|member| member.serial()).fold(0_i64, i64::saturating_add);
         if pool.sharing != Sharing::Turns
             || serial < ctx.share_ns(&MIN_SERIAL).max(1)
-            || saved < ctx.share_ns(&MIN_SHARE).max(1)
+            || saved < least
+            || taking.iter().any(|member| waiting.contains(&member.thread))
         {
             continue;
         }
@@ -77,11 +84,11 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
                 ms(serial),
                 percent(serial, ctx.span().len().0)
             ),
-            range_ns: SERIAL_RANGE.of(saved),
+            range_ns: TURNS_RANGE.of(saved),
             confidence: Confidence::Medium,
             evidence: evidence.finish(),
             assumptions: vec![
-                "what they ran one at a time can run at the same time on the idle CPUs (lower bound: half of that is gained)".to_owned(),
+                "what they ran one at a time can run at the same time on the idle CPUs (lower bound: 60 % of that is gained)".to_owned(),
                 "upper bound: they also lose no time to their turns".to_owned(),
             ],
             ..finding

@@ -3,7 +3,9 @@
 use super::{MIN_SHARE, SWITCH};
 use crate::context::{EvidenceRows, Preempted, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding};
+use crate::kernel::KernelTime;
 use crate::pools::Processes;
+use crate::range::Range;
 use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::pool_name;
@@ -27,7 +29,7 @@ pub(super) const RULE: Rule = Rule {
         fix: "Start as many threads as CPUs, or fewer if they share caches or memory bandwidth.",
         example: "Eight workers on two CPUs: 4 are runnable on each, with a switch every 4 ms.",
     },
-    tables: &[&tables::READY_WAIT, &tables::SWITCH_CAUSES, &tables::WAITS, &tables::CPUS],
+    tables: &[&tables::READY_WAIT, &tables::SWITCH_CAUSES, &tables::WAITS, &tables::CPUS, &tables::SAMPLES],
     thresholds: &[&MIN_FOR_EACH_CPU, &MIN_SHARE, &SWITCH],
     explains: &[],
     check,
@@ -45,6 +47,7 @@ const MIN_FOR_EACH_CPU: Threshold = Threshold {
 struct Pool {
     /// Running and waiting for a CPU, ns.
     runnable: i64,
+    running: i64,
     /// By thread, waits that another thread of the pool ended.
     waits: BTreeMap<i64, i64>,
     /// By thread, the part of `waits` that ended together with others, as at a barrier.
@@ -57,6 +60,14 @@ impl Pool {
     /// The waits for the last thread that a pool of one thread per CPU would avoid: each of its threads waits as often.
     fn avoided(&self, waits: i64, cpus: i64) -> i64 {
         (waits as f64 * (1.0 - cpus as f64 / self.members.len().max(1) as f64)) as i64
+    }
+
+    /// What the steps cost according to samples: the kernel's share of their running time, on CPUs that work in parallel, as far as
+    /// fewer threads avoid it.
+    fn sampled_ns(&self, kernel: &KernelTime, cpus: i64) -> Option<i64> {
+        let share = kernel.share(self.members.iter().map(|(key, _)| *key))?;
+        let avoided = 1.0 - cpus as f64 / self.members.len().max(1) as f64;
+        Some((self.running as f64 * share * avoided) as i64 / cpus.max(1))
     }
 
     /// All waits of common steps. At a barrier that sleeps on a condition variable, threads also queue for its lock.
@@ -105,6 +116,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let runnable = running.saturating_add(waited);
         let pool = pools.entry(pool_of(thread)).or_default();
         pool.runnable = pool.runnable.saturating_add(runnable);
+        pool.running = pool.running.saturating_add(running);
         if runnable > 0 {
             pool.members.push((thread, tid));
             pool.evidence.push(waited, row, &[&ready_wait::RUNNING_NS, &ready_wait::NO_CPU_FREE_NS]);
@@ -139,10 +151,16 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         pool.together.len() as f64 > least * cpus as f64 && pool.steps_ns(ctx, cpus) >= ctx.share_ns(&MIN_SHARE).max(1)
     };
     pools.retain(|_, pool| pool.runnable as f64 / whole > least || in_steps(pool));
-    let preempted = ctx.preempted()?;
-    let found = pools.into_iter().map(|(name, pool)| finding(ctx, &name, pool, [cpus, idle], whole, &preempted));
+    let (preempted, kernel) = (ctx.preempted()?, KernelTime::new(ctx)?);
+    let found = pools.into_iter().map(|(name, pool)| {
+        let sampled = if in_steps(&pool) { pool.sampled_ns(&kernel, cpus) } else { None };
+        finding(ctx, &name, pool, [cpus, idle], whole, &preempted, sampled)
+    });
     Ok(RuleOutcome::Findings(found.collect()))
 }
+
+/// What is sampled in the kernel is not only the cost of the steps, and threads that wait lose time outside it as well.
+const SAMPLED: Range = Range { low: 0.6, high: 1.5 };
 
 fn finding(
     ctx: &RuleContext<'_>,
@@ -151,6 +169,7 @@ fn finding(
     [cpus, idle]: [i64; 2],
     whole: f64,
     preempted: &Preempted,
+    sampled: Option<i64>,
 ) -> Finding {
     let own = |thread: &i64| {
         let waits = pool.avoided(pool.waits_of(*thread), cpus);
@@ -165,7 +184,7 @@ fn finding(
     };
     let finding = ctx.finding(claims, change, format!("Start as many {name} as there are CPUs ({cpus})"));
     // The CPUs switch in parallel, each for its part.
-    let cpu_ns = cost(ctx, times.saturating_add(avoided));
+    let cpu_ns = sampled.map_or_else(|| cost(ctx, times.saturating_add(avoided)), |ns| ns.saturating_mul(cpus));
     let all = cpu_ns / cpus.max(1);
     let switched = match together {
         0 => format!("{} preemptions", grouped(times)),
@@ -174,11 +193,14 @@ fn finding(
     // The tables of sums cover the whole recording.
     let idle = if together > 0 && !ctx.is_part() { idle / cpus.max(1) } else { 0 };
     let mut assumptions = vec![
-        format!(
-            "each preemption, and each wait that fewer threads would avoid, costs two switches of {} ns (lower bound: nothing; \
-             upper bound, if they work in steps: no CPU would have been idle either while threads were woken one after the other)",
-            ctx.threshold(&SWITCH)
-        ),
+        match sampled {
+            Some(_) => "the part of their samples that hit the kernel is what the steps cost, and as few threads as CPUs avoid their part of it".to_owned(),
+            None => format!(
+                "each preemption, and each wait that fewer threads would avoid, costs two switches of {} ns (lower bound: nothing; \
+                 upper bound, if they work in steps: no CPU would have been idle either while threads were woken one after the other)",
+                ctx.threshold(&SWITCH)
+            ),
+        },
         "fewer threads do the same work; cold caches and locks held by waiting threads are not included".to_owned(),
     ];
     assumptions.extend(preempted.assumption(pool.members.iter().map(|(key, _)| *key)));
@@ -191,7 +213,7 @@ fn finding(
         ),
         severity: ctx.severity(all),
         recoverable_ns: all,
-        range_ns: [0, all.saturating_add(idle)],
+        range_ns: if sampled.is_some() { SAMPLED.of(all) } else { [0, all.saturating_add(idle)] },
         cpu_ns: Some(cpu_ns),
         confidence: if avoided > times { Confidence::Medium } else { Confidence::Low },
         evidence: pool.evidence.finish(),

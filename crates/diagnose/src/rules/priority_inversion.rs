@@ -2,11 +2,11 @@
 
 use super::MIN_SHARE;
 use crate::context::{EvidenceRows, RuleContext, add, threads};
-use crate::finding::{Confidence, Finding};
+use crate::finding::{Confidence, Finding, Severity};
 use crate::pools::Processes;
 use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
-use model::tables::{self, priority_inheritance, priority_residency, waits};
+use model::tables::{self, periods, priority_inheritance, priority_residency, waits};
 use model::words::ms;
 use model::{Fix, Threads};
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub(super) const RULE: Rule = Rule {
                   waiting indefinitely, which priorities are meant to prevent.",
         certainty: "Priorities, and that the low-priority thread was preempted during the wait, are recorded. That the wait was for a lock that it held \
                all the time is likely, but not certain: it may have handed over its work late. If it was blocked itself during the wait, it is not \
-               likely, and nothing is reported (for example, if a thread waits for its end). If processes are not recorded, the confidence is low. \
+               likely, and nothing is reported (for example, if a thread waits for its end). A periodic thread's wait is compared with its response times, as it sleeps for the rest of the time. If processes are not recorded, the confidence is low. \
                The estimate takes into account that the holder would still share the CPU at the higher weight, if less, and that a \
                holder that runs when the wait begins gives up its CPU once more. Ready time at a real-time priority \
                lent by a lock does not count. A lent priority that is not real-time has no effect: the holder's share follows its own nice value.",
@@ -29,8 +29,8 @@ pub(super) const RULE: Rule = Rule {
                does so already, but without a real-time priority, give the holder the nice value of the thread that waits.",
         example: "L holds a lock and is preempted by M for 10 ms; H has the highest priority and waits for the lock, and so for M.",
     },
-    tables: &[&tables::WAITS, &tables::PRIORITY_RESIDENCY, &tables::PRIORITY_INHERITANCE],
-    thresholds: &[&MIN_PART, &MIN_SHARE],
+    tables: &[&tables::WAITS, &tables::PRIORITY_RESIDENCY, &tables::PRIORITY_INHERITANCE, &tables::PERIODS],
+    thresholds: &[&MIN_PART, &MIN_SHARE, &MIN_OF_RESPONSE],
     // A thread that waits for the lock's holder, or is queued behind it, waits for the thread that took the holder's CPU.
     explains: &["low-priority-ran-while-high-was-ready"],
     check,
@@ -42,6 +42,20 @@ const MIN_PART: Threshold = Threshold {
     value: 0.01,
     reason: "of a thread's running time at a priority: with less, it was its parent's priority until the thread set its own",
 };
+
+const MIN_OF_RESPONSE: Threshold = Threshold {
+    name: "min_of_response",
+    unit: Unit::Ratio,
+    value: 0.05,
+    reason: "for a periodic thread: of its response times in sum; it is late by this even if it sleeps for most of the time",
+};
+
+/// The sum of the response times of each periodic thread.
+fn responses(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, i64>, EngineError> {
+    let mut responses = BTreeMap::new();
+    ctx.each_row(periods::Table, |row| add(&mut responses, row.get(periods::THREAD), row.get(periods::RESPONSE_NS)))?;
+    Ok(responses)
+}
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     if !ctx.summary().ready_known {
@@ -110,8 +124,12 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             );
         }
     })?;
-    let least = ctx.share_ns(&MIN_SHARE).max(1);
-    waited.retain(|_, [ns, _]| *ns >= least);
+    let (least, responses) = (ctx.share_ns(&MIN_SHARE).max(1), responses(ctx)?);
+    let of_response = |thread: &i64| {
+        let response = responses.get(thread).map(|ns| (*ns as f64 * ctx.threshold(&MIN_OF_RESPONSE)) as i64);
+        response.unwrap_or(i64::MAX).max(1)
+    };
+    waited.retain(|(thread, _), [ns, _]| *ns >= least.min(of_response(thread)));
     // At the higher priority it still shares the CPU, if less.
     let mut left = BTreeMap::new();
     for ((thread, waker), [ns, ran]) in &waker_ready {
@@ -159,6 +177,11 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             most.name,
             ms(longest)
         ),
+        severity: if longest >= of_response(&most.thread) {
+            finding.severity.max(Severity::Medium)
+        } else {
+            finding.severity
+        },
         range_ns: [0, blocked.max(finding.recoverable_ns)],
         confidence: if processes.are_recorded() { Confidence::Medium } else { Confidence::Low },
         evidence: evidence.finish(),

@@ -1,7 +1,9 @@
 //! Findings about work in pieces in programs that mark nothing: what the runs and waits of their threads show. The rules that these belong
 //! to call them where no parallel region is marked.
 
+pub(crate) mod interpreter_lock;
 pub(crate) mod last_piece;
+pub(crate) mod other_program;
 pub(crate) mod short_jobs;
 pub(crate) mod spinning;
 pub(crate) mod tails;

@@ -165,8 +165,8 @@ table! {
                  scheduler, as in the table `switch_causes`; null if unknown.",
             WAITS: Count = "Number of waits.",
             WOKEN_TOGETHER: Option<Count> =
-                "Number of `waits` that the waker ended together with another thread's, as at a barrier: the thread \
-                 that it woke before or after this one had not waited again by then. Null if `waker` is null.",
+                "Number of `waits` that the waker ended together with another thread's, as at a barrier: between the two \
+                 wakeups, it did not leave its CPU, and the thread that it woke first did not wait again. Null if `waker` is null.",
             BLOCKED_NS: Ns = "Total time of these waits.",
             WAKER_RUNNING_NS: Option<Ns> =
                 "The part of `blocked_ns` in which the waker ran, as far as its last 32 stretches before the wakeup \

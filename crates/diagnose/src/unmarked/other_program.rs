@@ -1,0 +1,146 @@
+//! A program whose critical path is queued behind the threads of another program of the same priority:
+//! critical-thread-same-priority-as-workers.
+//!
+//! The path of such a program often passes through many of its threads, none of which makes up most of it.
+
+use crate::context::{EvidenceRows, RuleContext, add, threads};
+use crate::finding::{Confidence, Finding};
+use crate::pools::Processes;
+use crate::range::Range;
+use engine::EngineError;
+use model::tables::{critical_path, priority_residency, ready_wait};
+use model::words::{ms, percent, plural};
+use model::{Fix, pool_name};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The share of the analysed time for which the path is queued behind threads of the other program.
+const MIN_QUEUED: f64 = 0.1;
+/// The other program runs for at least this part of the time on the CPUs together: it is no short job that the program started.
+const MIN_RUNNING: f64 = 0.25;
+/// With fewer threads, it may do work that the program needs next.
+const MIN_THREADS: usize = 2;
+/// The part of the path that the other program's own threads may have, relative to what is queued behind them.
+const MAX_OWN: f64 = 0.25;
+
+/// Another chain of threads may take nearly as long (lower bound), and caches are warmer as well (upper bound).
+const RANGE: Range = Range { low: 0.5, high: 1.2 };
+
+/// What is queued behind the threads of one process and name.
+#[derive(Default)]
+struct Queued {
+    /// By thread of the path, ns.
+    by_thread: BTreeMap<i64, i64>,
+    /// By thread that ran instead, ns.
+    instead: BTreeMap<i64, i64>,
+    evidence: EvidenceRows,
+}
+
+/// The priority at which each thread ran for longest.
+fn priorities(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, i64>, EngineError> {
+    let mut longest = BTreeMap::<i64, (i64, i64)>::new();
+    ctx.each_row(priority_residency::Table, |row| {
+        if let Some(prio) = row.get(priority_residency::PRIO) {
+            let ran = (row.get(priority_residency::RUNNING_NS), prio);
+            let of = longest.entry(row.get(priority_residency::THREAD)).or_insert(ran);
+            *of = ran.max(*of);
+        }
+    })?;
+    Ok(longest.into_iter().map(|(thread, (_, prio))| (thread, prio)).collect())
+}
+
+/// Returns a finding if another program delays the critical path. `left` of `of` remain of the waiting at a nice value that is higher by
+/// `nice`.
+pub(crate) fn find(
+    ctx: &RuleContext<'_>,
+    processes: &Processes,
+    nice: i8,
+    [left, of]: [i64; 2],
+) -> Result<Option<Finding>, EngineError> {
+    if !processes.are_recorded() {
+        return Ok(None);
+    }
+    let (prio, span) = (priorities(ctx)?, ctx.span().len().0);
+    let (mut queued, mut on_path) = (BTreeMap::<_, Queued>::new(), BTreeMap::new());
+    let mut tids = BTreeMap::new();
+    ctx.each_row(critical_path::Table, |row| {
+        let [thread, start, end] = row.all([critical_path::THREAD, critical_path::START_NS, critical_path::END_NS]);
+        let ns = end.saturating_sub(start);
+        if row.get(critical_path::STATE) != "ready" {
+            add(&mut on_path, thread, ns);
+            return;
+        }
+        let Some(instead) = row.get(critical_path::QUEUED_BEHIND).filter(|instead| *instead > 0) else { return };
+        let equal = prio.get(&instead).is_some_and(|other| row.get(critical_path::PRIO) == Some(*other));
+        if equal && !processes.are_one(instead, thread) && !ctx.is_kernel_thread(instead) {
+            let pool = queued.entry(processes.pool(ctx, instead)).or_default();
+            add(&mut pool.by_thread, thread, ns);
+            add(&mut pool.instead, instead, ns);
+            tids.insert(thread, row.get(critical_path::TID.or_zero()));
+            pool.evidence.push(ns, row, &[&critical_path::STATE, &critical_path::QUEUED_BEHIND]);
+        }
+    })?;
+    let Some((pool, behind)) =
+        queued.into_iter().max_by_key(|(_, queued)| queued.by_thread.values().copied().sum::<i64>())
+    else {
+        return Ok(None);
+    };
+    let delayed: i64 = behind.by_thread.values().sum();
+    let own: i64 = on_path.iter().filter(|(thread, _)| processes.pool(ctx, **thread) == pool).map(|(_, ns)| *ns).sum();
+    let (mut ran, mut members) = (0_i64, BTreeMap::new());
+    ctx.each_row(ready_wait::Table, |row| {
+        let [thread, tid, running] = row.all([ready_wait::THREAD, ready_wait::TID, ready_wait::RUNNING_NS]);
+        if processes.pool(ctx, thread) == pool {
+            ran = ran.saturating_add(running);
+            members.insert(thread, tid);
+        }
+    })?;
+    let enough = |ns: i64, part: f64| ns as f64 >= part * span as f64;
+    if !enough(delayed, MIN_QUEUED)
+        || !enough(ran, MIN_RUNNING)
+        || members.len() < MIN_THREADS
+        || own as f64 > MAX_OWN * delayed as f64
+    {
+        return Ok(None);
+    }
+    let saved = delayed - (delayed as f64 * left as f64 / of as f64).round() as i64;
+    let part = |ns: i64| (saved as f64 * ns as f64 / delayed.max(1) as f64) as i64;
+    let claims: Vec<_> = behind
+        .by_thread
+        .iter()
+        .map(|(thread, ns)| ctx.claim(*thread, tids.get(thread).copied().unwrap_or(-1), part(*ns)))
+        .collect();
+    let workers: Vec<_> = behind
+        .instead
+        .iter()
+        .map(|(thread, ns)| ctx.claim(*thread, members.get(thread).copied().unwrap_or(-1), *ns))
+        .collect();
+    let delayed_names: BTreeSet<_> =
+        behind.by_thread.iter().filter(|(_, ns)| 8 * **ns >= delayed).map(|(key, _)| ctx.name(*key)).collect();
+    let own = delayed_names.iter().map(|name| pool_name(name)).collect::<BTreeSet<_>>();
+    let own = own.into_iter().collect::<Vec<_>>().join(", ");
+    let name = &pool.1;
+    let change = Fix::Nice { threads: threads(&workers), nice };
+    let finding = ctx.finding(claims, change, format!("Prioritise {own} over {name}: start {name} with nice {nice}"));
+    Ok(Some(Finding {
+        title: format!(
+            "{own}, on the critical path, was ready for {} ms ({} of the time) while {} named {name} of another program with the same \
+             priority ran",
+            ms(delayed),
+            percent(delayed, span),
+            plural(members.len() as u64, "thread")
+        ),
+        severity: ctx.severity(saved),
+        recoverable_ns: saved,
+        range_ns: RANGE.of(saved),
+        confidence: Confidence::Medium,
+        evidence: behind.evidence.finish(),
+        assumptions: vec![
+            format!("{own} is more urgent than {name}: the critical path ends with it"),
+            format!(
+                "at a nice value {nice} above {own}'s, {name} has {left}/{of} of its weight, and the path waits for that part of its present waiting \
+                 time (lower bound: another chain of threads takes nearly as long)"
+            ),
+        ],
+        ..finding
+    }))
+}
