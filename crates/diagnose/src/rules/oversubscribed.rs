@@ -147,8 +147,12 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             }
         }
     })?;
+    // Threads released at a barrier queue for the CPUs. Those that get one lock after the other are also woken in quick succession, but
+    // most of them sleep.
     let in_steps = |pool: &Pool| {
-        pool.together.len() as f64 > least * cpus as f64 && pool.steps_ns(ctx, cpus) >= ctx.share_ns(&MIN_SHARE).max(1)
+        pool.runnable as f64 > whole
+            && pool.together.len() as f64 > least * cpus as f64
+            && pool.steps_ns(ctx, cpus) >= ctx.share_ns(&MIN_SHARE).max(1)
     };
     pools.retain(|_, pool| pool.runnable as f64 / whole > least || in_steps(pool));
     let (preempted, kernel) = (ctx.preempted()?, KernelTime::new(ctx)?);

@@ -145,7 +145,7 @@ table! {
 table! {
     /// Wakers that ended the waits of each thread, and what they did meanwhile.
     WAITS: waits {
-        version: 2,
+        version: 3,
         made_from: Analysis,
         large: false,
         doc: "How often and for how long each thread was blocked until it was woken, by waker, and what the waker \
