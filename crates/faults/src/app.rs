@@ -1,32 +1,24 @@
-//! The load: a program that renders frames with its workers, and other threads that run from time to time.
+//! The loads: a program that renders frames with its workers, a periodic thread, or clients of a server; and other threads that run from
+//! time to time.
 //!
-//! ```text
-//! main    |prepare|………waits………|finish|sleep| next frame
-//! workers         |piece|piece|
-//! ```
 //! Everything is drawn before a fault changes it, so that the loads with and without a fault come from the same draw.
 
-use crate::durations::Durations;
-use crate::kinds::Fault;
+mod frames;
+mod others;
+mod periodic;
+mod requests;
+
+use crate::kinds::{Fault, Shape};
 use crate::machines::Machine;
-use crate::program::{FRAME, Gate, Habit, Load, Pool, Program, Step};
+use crate::program::{Load, Program, Step};
+use crate::sim::Outcome;
+use frames::Frames;
+use periodic::Periodic;
+use requests::Requests;
 use std::ops::Range;
 use testkit::Rng;
 
-/// The name of the marks of pieces of work.
-const PIECE: &str = "piece";
-const POOL: Pool = Pool(0);
-/// Counts workers that have finished a frame.
-const DONE: Gate = Gate(0);
-/// A lock.
-const LOCK: Gate = Gate(1);
-/// The end of a frame, for workers that spin.
-const OVER: Gate = Gate(2);
-/// The beginning of a frame, for the saver.
-const SAVE: Gate = Gate(3);
-/// The gate for the first worker's start; each worker has one.
-const BEGIN: usize = 4;
-/// The main thread's run time after its last sleep, ns.
+/// The run time of the thread with the frames after the last one, ns.
 const TEARDOWN: i64 = 50_000;
 /// Nice value of the threads that always compute, which some faults need.
 const HOGS_NICE: i8 = 10;
@@ -48,200 +40,69 @@ impl Injected {
     }
 }
 
-/// The random part of a load.
+/// A machine, and the random part of a load.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Draw {
     /// The machine.
     pub machine: Machine,
-    workers: usize,
-    /// For each frame, the times to prepare, finish and sleep, ns.
-    frames: Vec<[i64; 3]>,
-    /// For each frame, the pieces of work, ns.
-    pieces: Vec<Vec<i64>>,
-    /// For each thread outside the program, its alternating times of running and sleeping, ns.
-    servers: Vec<Vec<[i64; 2]>>,
-    /// The threads that keep all CPUs busy, which some faults need: nice value and number.
-    hogs: Option<(i8, usize)>,
-    saver: bool,
+    drawn: Shaped,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+enum Shaped {
+    Frames(Frames),
+    Periods(Periodic),
+    Requests(Requests),
 }
 
 impl Draw {
-    /// Draws a load for a machine. Some faults need additional threads, which the load without the fault has too.
+    /// Draws a load for a machine, of the shape that the fault needs.
     #[must_use]
     pub fn new(machine: Machine, fault: Option<Fault>, rng: &mut Rng) -> Draw {
-        let (video, web) = (Durations::of("video", "running"), Durations::of("web", "running"));
-        let pauses = Durations::of("web", "blocked");
-        let cpus = machine.cpus();
-        let workers = match fault {
-            Some(Fault::SpinningBarrier) => cpus + (cpus / 2).max(2),
-            _ => (cpus / 2).clamp(2, 8),
+        let drawn = match fault.map_or(Shape::Frames, Fault::shape) {
+            Shape::Frames => Shaped::Frames(Frames::new(&machine, fault, rng)),
+            Shape::Periods => Shaped::Periods(Periodic::new(&machine, rng)),
+            Shape::Requests => Shaped::Requests(Requests::new(&machine, rng)),
         };
-        let count = 40 + rng.below(40);
-        let serial = |rng: &mut Rng| 1_500_000 + video.draw(rng, 4_000_000);
-        let frames = (0..count).map(|_| [serial(rng), serial(rng), 500_000 + pauses.draw(rng, 3_000_000)]).collect();
-        let pieces = (0..count).map(|_| (0..workers * 8).map(|_| 200_000 + web.draw(rng, 600_000)).collect()).collect();
-        let servers = (0..(cpus / 8).max(1))
-            .map(|_| (0..200).map(|_| [web.draw(rng, 1_000_000), 2_000_000 + pauses.draw(rng, 10_000_000)]).collect())
-            .collect();
-        let hogs = match fault {
-            Some(Fault::SamePriority | Fault::LowRuns | Fault::Inversion) => Some((HOGS_NICE, cpus)),
-            // One on each fast core: a thread should not be woken on their siblings.
-            Some(Fault::BusySibling) => Some((0, machine.fast_cores() / 2)),
-            _ => None,
-        };
-        Draw { machine, workers, frames, pieces, servers, hogs, saver: fault == Some(Fault::Inversion) }
+        Draw { machine, drawn }
     }
 
-    /// The number of frames.
+    /// The number of frames: of a periodic thread its periods, of a client its requests.
     #[must_use]
     pub fn frames(&self) -> usize {
-        self.frames.len()
+        match &self.drawn {
+            Shaped::Frames(drawn) => drawn.count(),
+            Shaped::Periods(drawn) => drawn.count(),
+            Shaped::Requests(drawn) => drawn.count(),
+        }
     }
 
     /// Returns the load with these faults.
     #[must_use]
     pub fn load(&self, faults: &[Injected]) -> Load {
-        let mut programs = vec![self.main(faults)];
-        programs.extend((0..self.workers).map(|w| self.worker(w, faults)));
-        if self.saver {
-            programs.push(self.saver(faults));
-        }
-        if let Some((nice, many)) = self.hogs {
-            let hog = |n| program(&format!("batch {n}"), nice, false, vec![Step::Run(20_000_000)], true);
-            programs.extend((0..many).map(hog));
-        }
-        for (n, turns) in self.servers.iter().enumerate() {
-            let steps = turns.iter().flat_map(|[run, sleep]| [Step::Run(*run), Step::Sleep(*sleep)]).collect();
-            programs.push(program(&format!("server {n}"), 0, false, steps, true));
-        }
-        let mut gates = vec![0; BEGIN + self.workers];
-        gates[LOCK.0] = 1;
-        Load { programs, gates, pools: 1 }
-    }
-
-    /// How the scheduler treats the program's threads without a fault. If nice threads keep all CPUs busy, leaving the program's threads
-    /// queued behind them on a slow core would be another fault, which is not injected here.
-    fn habit(&self) -> Habit {
-        if self.hogs.is_some_and(|(nice, _)| nice > 0) { Habit::Taking } else { Habit::Usual }
-    }
-
-    fn main(&self, faults: &[Injected]) -> Program {
-        let mut steps = vec![Step::Treated(self.habit())];
-        for (frame, [prepare, finish, sleep]) in self.frames.iter().enumerate() {
-            let has = |fault| faults.iter().any(|f| f.is(fault) && f.frames.contains(&frame));
-            for injected in faults.iter().filter(|f| !f.fixed) {
-                if frame == injected.frames.start {
-                    steps.extend(self.begins(injected.fault));
-                } else if frame == injected.frames.end {
-                    steps.extend(self.ends(injected.fault));
-                }
-            }
-            steps.push(Step::Begin(FRAME));
-            if self.saver {
-                steps.push(Step::Post(SAVE, 1));
-            }
-            steps.push(Step::Run(*prepare));
-            if self.saver {
-                steps.extend([Step::Wait(LOCK), Step::Run(100_000), Step::Post(LOCK, 1)]);
-            }
-            if !has(Fault::StaticPartition) && !has(Fault::Convoy) {
-                steps.push(Step::Fill(POOL, self.handed(frame, has(Fault::LargeChunks))));
-            }
-            steps.extend((0..self.workers).map(|w| Step::Post(Gate(BEGIN + w), 1)));
-            steps.extend((0..self.workers).map(|_| Step::Wait(DONE)));
-            if has(Fault::SpinningBarrier) {
-                steps.push(Step::Post(OVER, self.workers as u32));
-            }
-            steps.extend([Step::Run(*finish), Step::End(FRAME), Step::Sleep(*sleep)]);
-        }
-        steps.extend([Step::Run(TEARDOWN), Step::Over]);
-        program("main", 0, true, steps, false)
-    }
-
-    /// The pieces of a frame as they are distributed to the workers.
-    fn handed(&self, frame: usize, large: bool) -> Vec<i64> {
-        let pieces = &self.pieces[frame];
-        if large {
-            vec![pieces.iter().sum::<i64>() / (self.workers as i64 + 1); self.workers + 1]
-        } else {
-            pieces.clone()
+        match &self.drawn {
+            Shaped::Frames(drawn) => drawn.load(faults),
+            Shaped::Periods(drawn) => drawn.load(faults),
+            Shaped::Requests(drawn) => drawn.load(faults),
         }
     }
 
-    fn begins(&self, fault: Fault) -> Vec<Step> {
-        match fault {
-            Fault::PinnedToSlow => vec![Step::Allow(self.machine.slow())],
-            // A sleep, so that the scheduler places it again.
-            Fault::PlacedOnSlow => vec![Step::Treated(Habit::Efficient), Step::Sleep(50_000)],
-            Fault::BusySibling => vec![Step::Treated(Habit::Sibling), Step::Sleep(50_000)],
-            Fault::LowRuns => vec![Step::Treated(Habit::Late)],
-            Fault::SamePriority => vec![Step::Nice(HOGS_NICE)],
-            Fault::Throttled => vec![Step::Quota(Some(15_000_000 * self.workers as i64))],
-            _ => Vec::new(),
+    /// What a fault makes longer, ns: the time until the end or, for a periodic thread, the sum of the times from when it was due until it
+    /// was done.
+    #[must_use]
+    pub fn cost(&self, outcome: &Outcome) -> i64 {
+        match &self.drawn {
+            Shaped::Periods(_) => outcome.responses,
+            _ => outcome.end.0,
         }
-    }
-
-    fn ends(&self, fault: Fault) -> Vec<Step> {
-        match fault {
-            Fault::PinnedToSlow => vec![Step::Allow(self.machine.all())],
-            Fault::PlacedOnSlow | Fault::BusySibling | Fault::LowRuns => vec![Step::Treated(self.habit())],
-            Fault::SamePriority => vec![Step::Nice(0)],
-            Fault::Throttled => vec![Step::Quota(None)],
-            _ => Vec::new(),
-        }
-    }
-
-    /// The thread that packs in each frame the state that the main thread needs: under the lock (with or without priority
-    /// inheritance), or with the lock held only briefly.
-    fn saver(&self, faults: &[Injected]) -> Program {
-        let mut steps = Vec::new();
-        for frame in 0..self.frames.len() {
-            let held = faults.iter().find(|f| f.fault == Fault::Inversion && f.frames.contains(&frame));
-            let (pack, unlock) = (Step::Run(6_000_000), Step::Post(LOCK, 1));
-            steps.extend([Step::Wait(SAVE), Step::Wait(LOCK)]);
-            steps.extend(match held {
-                Some(held) if held.fixed => vec![Step::Borrow(LOCK), pack, unlock],
-                Some(_) => vec![pack, unlock],
-                None => vec![unlock, pack],
-            });
-        }
-        program("saver", 15, false, steps, false)
-    }
-
-    fn worker(&self, number: usize, faults: &[Injected]) -> Program {
-        let mut steps = vec![Step::Treated(self.habit())];
-        for (frame, pieces) in self.pieces.iter().enumerate() {
-            let has = |fault| faults.iter().any(|f| f.is(fault) && f.frames.contains(&frame));
-            let pin = faults.iter().find(|f| f.is(Fault::PinnedToOne));
-            match pin {
-                Some(f) if f.frames.start == frame => steps.push(Step::Allow(1 << (self.machine.cpus() - 1))),
-                Some(f) if f.frames.end == frame => steps.push(Step::Allow(self.machine.all())),
-                _ => {}
-            }
-            steps.push(Step::Wait(Gate(BEGIN + number)));
-            let own = || pieces.iter().skip(number).step_by(self.workers);
-            if has(Fault::StaticPartition) {
-                // The first worker's share is twice that of the others.
-                let all: i64 = pieces.iter().sum();
-                let share = all / (self.workers as i64 + 1);
-                let run = Step::Run(if number == 0 { 2 * share } else { share });
-                steps.extend([Step::Begin(PIECE), run, Step::End(PIECE)]);
-            } else if has(Fault::Convoy) {
-                let locked = |ns: &i64| [Step::Wait(LOCK), Step::Run(*ns), Step::Post(LOCK, 1)];
-                let piece = |ns| [Step::Begin(PIECE)].into_iter().chain(locked(ns)).chain([Step::End(PIECE)]);
-                steps.extend(own().flat_map(piece));
-            } else {
-                steps.push(Step::Drain(POOL, PIECE));
-            }
-            steps.push(Step::Post(DONE, 1));
-            if has(Fault::SpinningBarrier) {
-                steps.push(Step::Spin(OVER));
-            }
-        }
-        program(&format!("worker {number}"), 0, true, steps, false)
     }
 }
 
-fn program(name: &str, nice: i8, in_group: bool, steps: Vec<Step>, again: bool) -> Program {
-    Program { name: name.to_owned(), nice, in_group, steps, again }
+fn program(name: &str, nice: i8, steps: Vec<Step>) -> Program {
+    Program { name: name.to_owned(), nice, process: 0, in_group: false, steps, again: false }
+}
+
+/// Threads that always compute.
+fn hogs(nice: i8, many: usize) -> impl Iterator<Item = Program> {
+    (0..many).map(move |n| Program { again: true, ..program(&format!("batch {n}"), nice, vec![Step::Run(20_000_000)]) })
 }

@@ -2,7 +2,8 @@
 //!
 //! [`draw`] draws a machine and a load (durations come from quantiles of real recordings), injects none, one or two faults, and
 //! simulates a scheduler. The cost of a fault is not a formula: the same draw is simulated with the fault fixed, and the
-//! difference between the ends of the program's last frame is the [`Truth`]. This crate does not use the rules, and only tests and
+//! difference between the ends of the program's last frame (for a periodic thread, between the sums of its response times) is the
+//! [`Truth`]. This crate does not use the rules, and only tests and
 //! `examples/confusion.rs` use it.
 #![allow(clippy::panic, clippy::expect_used, clippy::unwrap_used)]
 
@@ -21,7 +22,7 @@ use kinds::Kind;
 use machines::{Kind as Make, Machine};
 use model::{Batch, EventKind, Tid};
 use program::Program;
-use sim::simulate;
+use sim::{Outcome, simulate};
 use testkit::Rng;
 
 /// Seeds for fitting thresholds, and seeds for reported results. The two sets never give the same draw.
@@ -40,7 +41,7 @@ const REPORTED: u64 = 2 << 32;
 /// How much of a fault is injected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dose {
-    /// In at least a third of the frames, and at a cost of at least a hundredth of the trace: a draw that costs less by chance is
+    /// In at least a third of the frames (in all, if it is one of how the program is built), and at a cost of at least a hundredth of the trace: a draw that costs less by chance is
     /// repeated.
     Full,
     /// In one frame. The truth still states its cost.
@@ -52,9 +53,12 @@ pub enum Dose {
 pub struct Truth {
     /// The rule that should find it.
     pub rule: &'static str,
+    /// Another rule that finds the same.
+    pub or: Option<&'static str>,
     /// The TIDs of the threads that it delays.
     pub threads: Vec<Tid>,
-    /// The time that fixing it saves: how much earlier the last frame ends in the same draw without it.
+    /// The time that fixing it saves: how much earlier the last frame ends in the same draw without it, or by how much less a periodic
+    /// thread's responses take in total.
     pub injected_ns: i64,
     /// From the start of its first frame to the end of its last.
     pub span_ns: (i64, i64),
@@ -67,6 +71,8 @@ pub struct Drawn {
     pub machine: Machine,
     /// The events, in order of time.
     pub batch: Batch,
+    /// Those of the same draw with all faults fixed, without deleted switches.
+    pub fixed: Batch,
     /// The faults, the most expensive first.
     pub truths: Vec<Truth>,
     /// The length of the trace.
@@ -114,17 +120,25 @@ fn drawn(kinds: &[&Kind], dose: Dose, set: Set, seed: u64, attempt: u64) -> Resu
         let programs = draw.load(&faults).programs;
         let delayed = |(n, p): (usize, &Program)| p.name.starts_with(kind.threads).then(|| sim::tid(n));
         let threads = programs.iter().enumerate().filter_map(delayed).collect();
-        truths.push(Truth { rule: kind.rule, threads, injected_ns: faulty.end.0 - fixed.end.0, span_ns });
+        let injected_ns = draw.cost(&faulty) - draw.cost(&fixed);
+        truths.push(Truth { rule: kind.rule, or: kind.or, threads, injected_ns, span_ns });
     }
     truths.sort_by_key(|t| std::cmp::Reverse(t.injected_ns));
-    let mut events = faulty.events;
+    let all_fixed: Vec<_> = faults.iter().map(|fault| Injected { fixed: true, ..fault.clone() }).collect();
+    let fixed = batch(simulate(&draw.machine, &draw.load(&all_fixed))?);
+    let span_ns = faulty.end.0;
+    let mut batch = batch(faulty);
+    let events = &mut batch.events;
     let all = events.len();
     if seed % 4 == 3 {
         events.retain(|e| !matches!(e.what, EventKind::Switch(_)) || !rng.one_in(100));
     }
     let deleted = all - events.len();
-    let batch = Batch { events, names: faulty.names, stacks: Vec::new(), ..Batch::default() };
-    Ok(Drawn { machine: draw.machine, batch, truths, span_ns: faulty.end.0, deleted })
+    Ok(Drawn { machine: draw.machine, batch, fixed, truths, span_ns, deleted })
+}
+
+fn batch(outcome: Outcome) -> Batch {
+    Batch { events: outcome.events, names: outcome.names, stacks: outcome.stacks, ..Batch::default() }
 }
 
 /// Places each fault in different frames.
@@ -132,10 +146,11 @@ fn placed(kinds: &[&Kind], dose: Dose, frames: usize, rng: &mut Rng) -> Vec<Inje
     let each = frames / kinds.len().max(1);
     let place = |(n, kind): (usize, &&Kind)| {
         let long = match dose {
+            Dose::Full if kind.fault.is_in_all() => each,
             Dose::Full => each / 3 + rng.below(each - each / 3 - 1),
             Dose::Slight => 1,
         };
-        let from = n * each + rng.below(each - long);
+        let from = n * each + if long < each { rng.below(each - long) } else { 0 };
         Injected { fault: kind.fault, frames: from..from + long, fixed: false }
     };
     kinds.iter().enumerate().map(place).collect()

@@ -45,6 +45,8 @@ pub enum Step {
     Run(i64),
     /// Sleeps for this time, ns.
     Sleep(i64),
+    /// Sleeps until the next multiple of this period, ns.
+    Due(i64),
     /// Adds to a gate's counter, and wakes the threads that wait there.
     Post(Gate, u32),
     /// Decrements a gate's counter; waits until that is possible.
@@ -57,6 +59,11 @@ pub enum Step {
     Fill(Pool, Vec<i64>),
     /// Takes pieces from a pool and computes them until the pool is empty, each in a marked stretch.
     Drain(Pool, &'static str),
+    /// Sends a request that takes ns to the threads that serve at the first gate, and adds 1 to its counter. The answer adds 1 to that of
+    /// the second one.
+    Ask(Gate, Gate, i64),
+    /// Takes the first request that was sent to a gate, computes and answers it.
+    Serve(Gate),
     /// Sets the nice value.
     Nice(i8),
     /// Sets the affinity.
@@ -80,6 +87,8 @@ pub struct Program {
     pub name: String,
     /// The initial nice value.
     pub nice: i8,
+    /// The number of its process.
+    pub process: usize,
     /// Whether it is in the group with the quota.
     pub in_group: bool,
     /// Its steps. After the last one it starts again if `again`, else it exits.

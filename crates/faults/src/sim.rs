@@ -4,7 +4,8 @@
 //! idle core before a sibling), else on the shortest queue. A woken thread that weighs more than 1.5 times as much as the running one
 //! takes its CPU immediately or, if the running one woke it, after that one's current steps. After 3 ms of running, the next thread of
 //! the queue runs. A CPU that becomes idle takes a thread from the longest queue. Every 4 ms a thread on a slower CPU is moved to an
-//! idle faster one. Times are integers, ns: the same load gives the same events on every machine.
+//! idle faster one. A profiler interrupts each CPU 99 times a second, as `corewise record` does, and costs nothing. Times are integers, ns:
+//! the same load gives the same events on every machine.
 
 mod events;
 mod threads;
@@ -13,7 +14,7 @@ pub(crate) use events::tid;
 
 use crate::machines::{Machine, SHARED};
 use crate::program::{Cpus, Gate, Habit, Load};
-use model::{Event, Ns, SwitchOut};
+use model::{Event, Ns, StackFrame, SwitchOut};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use threads::{State, Thread};
@@ -27,6 +28,8 @@ const TICK: i64 = 1_000_000;
 const BALANCE: i64 = 4;
 /// A quota's period.
 const PERIOD: i64 = 100_000_000;
+/// Distance of two samples of a CPU: 99 a second.
+const SAMPLE: i64 = 1_000_000_000 / 99;
 /// Extra run time when a thread is switched in after another one: caches and the switch itself.
 const REFILL: i64 = 8_000;
 /// Time limit: a load that still runs then is stuck.
@@ -37,17 +40,23 @@ const LIMIT: i64 = 60_000_000_000;
 pub struct Outcome {
     /// Events in order of time.
     pub events: Vec<Event>,
-    /// Texts of the events: threads' names, and CPU lists.
+    /// Texts of the events: threads' names, CPU lists, and functions.
     pub names: Vec<Box<str>>,
+    /// The callchains of the samples.
+    pub stacks: Vec<Box<[StackFrame]>>,
     /// When the load ended.
     pub end: Ns,
     /// Start and end of each marked frame.
     pub frames: Vec<(i64, i64)>,
+    /// The times from when periodic threads were due until they were done, summed over their periods, ns.
+    pub responses: i64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Due {
     Tick,
+    /// The profiler interrupts a CPU.
+    Sample(usize),
     /// A thread's sleep is over.
     Wake(usize),
     /// The current step of a CPU's thread ends, if `armed` is still the CPU's.
@@ -85,6 +94,10 @@ struct Sim<'a> {
     /// For each gate, the thread that gets the weight of the threads that wait there.
     borrowers: Vec<Option<usize>>,
     pools: Vec<VecDeque<i64>>,
+    /// For each gate, the requests that nothing serves yet: the gate for the answer, and ns.
+    requests: Vec<VecDeque<(Gate, i64)>>,
+    /// For each thread, the number of its process's first thread.
+    leaders: Vec<usize>,
     quota: Option<i64>,
     used: i64,
     throttled: bool,
@@ -108,11 +121,20 @@ pub fn simulate(machine: &Machine, load: &Load) -> Result<Outcome, String> {
         waiting: vec![Vec::new(); load.gates.len()],
         borrowers: vec![None; load.gates.len()],
         pools: vec![VecDeque::new(); load.pools],
+        requests: vec![VecDeque::new(); load.gates.len()],
+        leaders: leaders(load),
         quota: None,
         used: 0,
         throttled: false,
         over: false,
-        out: Outcome { events: Vec::new(), names: Vec::new(), end: Ns::ZERO, frames: Vec::new() },
+        out: Outcome {
+            events: Vec::new(),
+            names: Vec::new(),
+            stacks: Vec::new(),
+            end: Ns::ZERO,
+            frames: Vec::new(),
+            responses: 0,
+        },
     };
     sim.emit_start();
     for thread in 0..sim.threads.len() {
@@ -120,6 +142,10 @@ pub fn simulate(machine: &Machine, load: &Load) -> Result<Outcome, String> {
         sim.after(20_000 * (thread as i64 + 1), Due::Wake(thread));
     }
     sim.after(TICK, Due::Tick);
+    for cpu in 0..sim.cpus.len() {
+        // Not all at once.
+        sim.after(SAMPLE * (cpu as i64 + 1) / sim.cpus.len() as i64, Due::Sample(cpu));
+    }
     while let Some(Reverse((at, _, due))) = sim.due.pop() {
         if at > LIMIT {
             return Err(format!("the simulated load did not end within {} s", LIMIT / 1_000_000_000));
@@ -127,6 +153,7 @@ pub fn simulate(machine: &Machine, load: &Load) -> Result<Outcome, String> {
         sim.now = at;
         match due {
             Due::Tick => sim.tick(),
+            Due::Sample(cpu) => sim.sample(cpu),
             Due::Wake(thread) => sim.wake(thread, None),
             Due::Done { cpu, armed } if sim.cpus[cpu].armed == armed => sim.done(cpu),
             Due::Done { .. } => {}
@@ -137,6 +164,11 @@ pub fn simulate(machine: &Machine, load: &Load) -> Result<Outcome, String> {
     }
     sim.out.end = Ns(sim.now);
     Ok(sim.out)
+}
+
+fn leaders(load: &Load) -> Vec<usize> {
+    let first = |process| load.programs.iter().position(|p| p.process == process).unwrap_or(0);
+    load.programs.iter().map(|p| first(p.process)).collect()
 }
 
 impl Sim<'_> {
@@ -187,6 +219,13 @@ impl Sim<'_> {
         [Some(cpu), sibling].into_iter().flatten().for_each(|c| self.account(c));
         self.cpus[cpu].runs = next;
         [Some(cpu), sibling].into_iter().flatten().for_each(|c| self.arm(c));
+    }
+
+    fn sample(&mut self, cpu: usize) {
+        self.after(SAMPLE, Due::Sample(cpu));
+        if let Some(thread) = self.cpus[cpu].runs {
+            self.emit_sample(cpu, thread);
+        }
     }
 
     fn tick(&mut self) {

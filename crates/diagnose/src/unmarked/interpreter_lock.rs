@@ -146,7 +146,8 @@ fn finding(ctx: &RuleContext<'_>, process: Process, cpus: i64) -> Finding {
         evidence: process.evidence.finish(),
         assumptions: vec![
             "waits in futex that a timer ends after Python's switch interval (5 ms) are for its lock".to_owned(),
-            "processes do not wait for each other, and there is a CPU for each (lower bound: 60 % of that is gained)".to_owned(),
+            "processes do not wait for each other, and there is a CPU for each (lower bound: 60 % of that is gained)"
+                .to_owned(),
             "upper bound: waits for the lock that a thread ended count as well".to_owned(),
         ],
         ..ctx.finding(claims, change, what)

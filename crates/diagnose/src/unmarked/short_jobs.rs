@@ -155,7 +155,9 @@ fn turns(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError> {
                 ms(running)
             ),
             match kernel {
-                Some(share) => format!("{:.0} % of their samples hit the kernel, which hands the pieces over", 100.0 * share),
+                Some(share) => {
+                    format!("{:.0} % of their samples hit the kernel, which hands the pieces over", 100.0 * share)
+                }
                 None => "preparing a piece to be handed over takes time as well".to_owned(),
             },
             "no piece depends on the result of the one before".to_owned(),

@@ -4,16 +4,26 @@ use super::Sim;
 use super::threads::State;
 use crate::program::{Cpus, FRAME};
 use model::{
-    CpuId, Event, EventKind, Mark, MarkEdge, MaybeNs, NameId, Ns, Pid, Prio, StackId, Switch, SwitchOut, Tid, Wake,
-    WakeKind,
+    CpuId, Event, EventKind, Mark, MarkEdge, MaybeNs, NameId, Ns, Pid, Prio, StackFrame, StackId, Switch, SwitchOut,
+    Tid, Wake, WakeKind,
 };
 
-/// The process of all threads.
-pub(crate) const PID: Pid = Pid(1000);
+/// The TID of the first thread.
+const FIRST: Tid = Tid(1000);
+
+/// The callchains of samples, innermost frame first, each a function and its file: of a thread that works, and of one that spins.
+const WORKS: [(&str, &str); 2] = [("work", "/usr/bin/program"), ("main", "/usr/bin/program")];
+const SPINS: [(&str, &str); 3] = [
+    ("gomp_team_barrier_wait_end", "/usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0"),
+    ("gomp_team_barrier_wait_final", "/usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0"),
+    ("main", "/usr/bin/program"),
+];
+const WORKING: StackId = StackId(1);
+const SPINNING: StackId = StackId(2);
 
 /// Returns the TID of a thread of the simulation.
 pub(crate) fn tid(thread: usize) -> Tid {
-    Tid(PID.0 + thread as i32)
+    Tid(FIRST.0 + thread as i32)
 }
 
 fn name_of(thread: usize) -> NameId {
@@ -43,12 +53,32 @@ impl Sim<'_> {
         NameId(at as u32 + 1)
     }
 
+    fn pid(&self, thread: usize) -> Pid {
+        Pid(tid(self.leaders[thread]).0)
+    }
+
+    fn chain(&mut self, functions: &[(&str, &str)]) -> Box<[StackFrame]> {
+        let frame = |(n, (function, file)): (usize, &(&str, &str))| StackFrame {
+            function: self.named(function),
+            file: self.named(file),
+            ..StackFrame::at(0x40_0000 + 0x100 * n as u64)
+        };
+        functions.iter().enumerate().map(frame).collect()
+    }
+
+    /// Adds what the profiler finds on a CPU.
+    pub(super) fn emit_sample(&mut self, cpu: usize, thread: usize) {
+        let stack = if self.threads[thread].spins { SPINNING } else { WORKING };
+        self.push(cpu, tid(thread), EventKind::CpuSample { tid: tid(thread), stack });
+    }
+
     /// Adds what a recorder reports at its start: names, priorities, affinities, and that throttling is recorded.
     pub(super) fn emit_start(&mut self) {
         self.out.names = self.threads.iter().map(|t| t.name.as_str().into()).collect();
+        self.out.stacks = vec![self.chain(&WORKS), self.chain(&SPINS)];
         self.push(0, Tid::IDLE, EventKind::Throttle { tid: None, begins: false });
         for thread in 0..self.threads.len() {
-            self.push(0, Tid::IDLE, EventKind::Name { tid: tid(thread), pid: PID, name: name_of(thread) });
+            self.push(0, Tid::IDLE, EventKind::Name { tid: tid(thread), pid: self.pid(thread), name: name_of(thread) });
             self.emit_priority(thread, self.threads[thread].nice);
             self.emit_allowed(thread);
         }
@@ -82,7 +112,7 @@ impl Sim<'_> {
             (FRAME, _, Some(frame)) => frame.1 = self.now,
             _ => {}
         }
-        self.push_of(thread, EventKind::Mark(Mark { tid: tid(thread), pid: PID, track: 0, name, edge }));
+        self.push_of(thread, EventKind::Mark(Mark { tid: tid(thread), pid: self.pid(thread), track: 0, name, edge }));
     }
 
     pub(super) fn emit_move(&mut self, thread: usize, from: usize, to: usize) {

@@ -1,7 +1,7 @@
 //! The threads of the simulation and their steps.
 
 use super::{Due, Sim};
-use crate::program::{Cpus, Habit, Program, Step};
+use crate::program::{Cpus, Gate, Habit, Program, Step};
 use model::{MarkEdge, SwitchOut};
 
 /// A thread's state.
@@ -35,6 +35,10 @@ pub(super) struct Thread {
     pub spins: bool,
     /// A piece of a pool is marked as begun.
     pub in_piece: bool,
+    /// The gate for the answer to the request that it computes.
+    pub answers: Option<Gate>,
+    /// When it was due last, if it is periodic.
+    pub due: Option<i64>,
     /// The next step.
     pub at: usize,
     steps: Vec<Step>,
@@ -57,6 +61,8 @@ impl Thread {
             left: 0,
             spins: false,
             in_piece: false,
+            answers: None,
+            due: None,
             at: 0,
             steps: program.steps.clone(),
             again: program.again,
@@ -116,6 +122,16 @@ impl Sim<'_> {
                         return self.arm(cpu);
                     }
                 }
+                Step::Serve(at) => match self.threads[thread].answers.take() {
+                    Some(answer) => self.post(answer, 1, thread),
+                    None => {
+                        if let Some((answer, ns)) = self.requests[at.0].pop_front() {
+                            self.threads[thread].answers = Some(answer);
+                            self.threads[thread].left = ns * 1000;
+                            return self.arm(cpu);
+                        }
+                    }
+                },
                 _ => {}
             }
             self.threads[thread].at += 1;
@@ -128,6 +144,18 @@ impl Sim<'_> {
                     self.after(ns, Due::Wake(thread));
                     return self.stop(cpu, thread, State::Blocked, SwitchOut::Blocked);
                 }
+                Step::Due(period) => {
+                    let due = (self.now / period + 1) * period;
+                    if let Some(before) = self.threads[thread].due.replace(due) {
+                        self.out.responses += self.now - before;
+                    }
+                    self.after(due - self.now, Due::Wake(thread));
+                    return self.stop(cpu, thread, State::Blocked, SwitchOut::Blocked);
+                }
+                Step::Ask(at, answer, ns) => {
+                    self.requests[at.0].push_back((answer, ns));
+                    self.post(at, 1, thread);
+                }
                 Step::Post(gate, by) => {
                     self.give_back(gate, thread);
                     self.post(gate, by, thread);
@@ -135,7 +163,7 @@ impl Sim<'_> {
                 Step::Borrow(gate) => self.borrowers[gate.0] = Some(thread),
                 Step::Wait(gate) | Step::Spin(gate) => self.gates[gate.0] -= 1,
                 Step::Fill(pool, pieces) => self.pools[pool.0].extend(pieces),
-                Step::Drain(..) => {}
+                Step::Drain(..) | Step::Serve(_) => {}
                 Step::Nice(nice) => {
                     self.threads[thread].nice = nice;
                     self.threads[thread].weight = weight(nice);
