@@ -10,6 +10,9 @@
 //!           └─────── region ────┘
 //! ```
 //!
+//! If the thread that arrived last then waited for something else before it releases the others again, when it arrived is known only up to
+//! that time. If that is more than a twentieth of the region, there is none.
+//!
 //! A region has two or more threads that ran for a notable part of it, so that the time in which one thread works between two
 //! regions is none. If a thread releases a single other one, and never waits for it, the two are a pipeline.
 
@@ -72,6 +75,8 @@ struct Open {
     released: BTreeMap<ThreadKey, [Ns; 2]>,
     /// When the last of them was first released.
     last: Ns,
+    /// When the thread that released them first waited after all of them had arrived.
+    waits: Option<Ns>,
 }
 
 /// How often the regions of a thread that released a single other one ended.
@@ -105,6 +110,14 @@ impl Detector {
         let own = times.of(thread);
         let waited = if state == ThreadState::Blocked { now } else { own.waited };
         *own = Times { running: own.running(now), ready: own.ready(now), state: Some(state), since: now, waited };
+    }
+
+    /// Handles a wait that begins; `times` has the states before it.
+    pub(crate) fn waits(&mut self, thread: ThreadKey, times: &mut ByThread<Times>, now: Ns) {
+        let Some(open) = self.open.get_mut(&thread).filter(|open| open.waits.is_none()) else { return };
+        if open.released.keys().all(|released| times.of(*released).has_arrived()) {
+            open.waits = Some(now);
+        }
     }
 
     /// Forgets what an ended thread released.
@@ -159,7 +172,7 @@ impl Detector {
             return None;
         }
         let [own, released] = [waker, woken].map(|thread| [times.of(thread).running(now), times.of(thread).ready(now)]);
-        let fresh = || Open { start: now, own, released: [(woken, released)].into(), last: now };
+        let fresh = || Open { start: now, own, released: [(woken, released)].into(), last: now, waits: None };
         let Some(open) = self.open.get_mut(&waker) else {
             self.open.insert(waker, fresh());
             return None;
@@ -168,11 +181,14 @@ impl Detector {
         if !(all_arrived && open.released.contains_key(&woken)) {
             if open.released.len() < MAX_TEAM && !open.released.contains_key(&woken) {
                 open.released.insert(woken, released);
-                open.last = now;
+                (open.last, open.waits) = (now, None);
             }
             return None;
         }
         let before = std::mem::replace(open, fresh());
+        if before.waits.is_some_and(|waits| (now - waits).0 > (now - before.start).0 / MIN_PART) {
+            return None;
+        }
         if let [(other, _)] = before.released.iter().collect::<Vec<_>>()[..] {
             let pair = self.pairs.entry((waker, *other)).or_default();
             pair.released_again += 1;
@@ -235,6 +251,7 @@ mod tests {
         }
 
         fn waits(&mut self, thread: i64, at: i64) {
+            self.detector.waits(ThreadKey(thread), &mut self.times, Ns(at * 1000));
             self.state(thread, at, ThreadState::Blocked);
         }
 
@@ -277,6 +294,25 @@ mod tests {
             run.waits(3, start + 600);
         }
         assert_eq!(run.found, [(100, 1100, vec![(2, 500), (3, 700), (1, 1100)])]);
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_something_else_arrived_before_that() {
+        let mut run = Run::new(3);
+        run.runs(1, 0);
+        // The first time shortly before it releases the others again, the second time long before.
+        for (start, slept) in [(100, 1000), (1100, 1900), (3100, 4100)] {
+            run.wakes(1, 2, start);
+            run.wakes(1, 3, start + 1);
+            run.waits(2, start + 400);
+            run.waits(3, start + 600);
+            run.waits(1, slept + 50);
+            run.runs(1, slept + 60);
+        }
+        run.wakes(1, 2, 4200);
+        let arrivals = |start| vec![(2, start + 400), (3, start + 600)];
+        let region = |start, end| (start, end, [arrivals(start), vec![(1, end)]].concat());
+        assert_eq!(run.found, [region(100, 1100), region(3100, 4200)]);
     }
 
     #[test]

@@ -302,7 +302,10 @@ impl ParallelRegions {
             self.detected(process, found, now);
         }
         match stretch.state {
-            ThreadState::Blocked => *self.idle_at_wait.of(thread) = self.idle.read(now),
+            ThreadState::Blocked => {
+                *self.idle_at_wait.of(thread) = self.idle.read(now);
+                self.detector.waits(thread, &mut self.times, now);
+            }
             ThreadState::Exited => self.detector.exits(thread),
             _ => {}
         }

@@ -21,7 +21,8 @@ table! {
               distributing the work is not included. Regions that the requested range cuts have no row. In processes \
               that mark nothing, regions are detected: a thread wakes others of its process, and all of them, and \
               itself if it works too, run for 20 µs and a twentieth of the region or more until each waits again; the last \
-              one wakes the thread that woke them, or is that thread, and wakes them again. How many pieces each of \
+              one wakes the thread that woke them, or is that thread, and wakes them again without having waited \
+              for something else for long before. How many pieces each of \
               them took is then not known, so `stretches` is `threads`; threads that spin at the end have not arrived.",
         key: [PID, NAME, START_NS],
         columns: {
