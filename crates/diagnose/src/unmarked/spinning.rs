@@ -25,10 +25,10 @@ const FUNCTIONS: [&str; 8] = [
     "futex_abstimed_spin",
 ];
 
-/// With fewer samples, the share of a process is too uncertain.
-const MIN_SAMPLES: i64 = 30;
-/// The share of the samples of a process that wait, from which it is reported.
-const MIN_SPINNING: f64 = 0.15;
+/// With fewer samples that wait, their share of a process is too uncertain.
+const MIN_SAMPLES: i64 = 20;
+/// The share of the samples of a process that wait, from which it is reported: a short spin before each wait takes less.
+const MIN_SPINNING: f64 = 0.05;
 /// The ready time of the process's threads, relative to their spinning, from which the spinning keeps them from running.
 const MIN_READY: f64 = 0.25;
 
@@ -67,7 +67,7 @@ pub(crate) fn find(ctx: &RuleContext<'_>, least: i64) -> Result<(Vec<Finding>, b
     })?;
     by_process.retain(|_, process| {
         let waiting: i64 = process.waiting.values().sum();
-        process.all >= MIN_SAMPLES && waiting as f64 >= MIN_SPINNING * process.all as f64
+        waiting >= MIN_SAMPLES && waiting as f64 >= MIN_SPINNING * process.all as f64
     });
     ctx.each_row(ready_wait::Table, |row| {
         let thread = row.get(ready_wait::THREAD);
