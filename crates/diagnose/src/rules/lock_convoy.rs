@@ -4,10 +4,11 @@ use super::{MIN_SHARE, SWITCH};
 use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding};
 use crate::pools::{Pool, Processes};
+use crate::regions::{Source, by_name, workers};
 use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::Fix;
-use model::tables::{self, ready_wait, run_lengths, waits};
+use model::tables::{self, parallel_regions, ready_wait, run_lengths, waits};
 use model::words::{grouped, ms, plural};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,15 +25,24 @@ pub(super) const RULE: Rule = Rule {
                reported. Threads that pass on a piece of work in a ring look the same. If they run at the same time at other times, only what ran \
                while others queued counts. A lock that is taken again by the thread that released it, before the woken thread has a CPU \
                (glibc's and Rust's mutex), is recognised by threads that are woken one at a time and find the lock taken, while \
-               their waker keeps running. Workers that wake each other for work that is already taken look the same, if only one of them runs most of the time. The \
+               their waker keeps running. Two threads that wait for each other are reported only if they share parallel regions, and wait \
+               several times in each: a request and its answer would be the whole region. Workers that wake each other for work that is already taken look the same, if only one of them runs most of the time. The \
                estimate assumes that the threads' running time could be spread over the CPUs; the lower bound is the switching only.",
         fix: "Hold the lock for a shorter time, or split it: one lock per part of the data, or per-thread results that are combined at the \
                end.",
         example: "A, B and C need one lock for 2 ms each: on two CPUs, one runs at a time, and two wait.",
     },
-    tables: &[&tables::WAITS, &tables::READY_WAIT, &tables::RUN_LENGTHS, &tables::CPUS],
+    tables: &[
+        &tables::WAITS,
+        &tables::READY_WAIT,
+        &tables::RUN_LENGTHS,
+        &tables::CPUS,
+        &tables::PARALLEL_REGIONS,
+        &tables::MARKS,
+    ],
     thresholds: &[
         &MIN_THREADS,
+        &MIN_PER_REGION,
         &MIN_PER_SECOND,
         &MIN_QUEUE,
         &MAX_TOGETHER,
@@ -54,7 +64,15 @@ const MIN_THREADS: Threshold = Threshold {
     name: "min_threads",
     unit: Unit::Count,
     value: 3.0,
-    reason: "if two threads wait for each other, a lock cannot be distinguished from a request and its response",
+    reason: "if two threads wait for each other, a lock cannot be distinguished from a request and its response, unless they share parallel regions",
+};
+
+const MIN_PER_REGION: Threshold = Threshold {
+    name: "min_per_region",
+    unit: Unit::Count,
+    value: 3.0,
+    reason: "waits of two threads for each other in each parallel region that they share: at its end, one waits once, and in a request and its \
+             answer, each waits once",
 };
 
 const MIN_PER_SECOND: Threshold = Threshold {
@@ -83,7 +101,7 @@ const MIN_WAITING: Threshold = Threshold {
     name: "min_waiting",
     unit: Unit::Ratio,
     value: 1.0,
-    reason: "waiting for each other relative to running one at a time: three threads that take turns wait for two turns and run for one",
+    reason: "waiting for each other relative to running one at a time: three threads that take turns wait for two turns and run for one; for two threads, half of it",
 };
 
 const MIN_BUSY: Threshold = Threshold {
@@ -104,7 +122,7 @@ const MIN_HELD: Threshold = Threshold {
     name: "min_held",
     unit: Unit::Ratio,
     value: 0.5,
-    reason: "for a lock that is taken again immediately: share of the waiting time in which the waker ran, as a lock holder does; 0.97 in the \
+    reason: "for a lock of two threads, or that is taken again immediately: share of the waiting time in which the waker ran, as a lock holder does; 0.97 in the \
              pathology lock_convoy, less if other threads take its CPU",
 };
 
@@ -126,7 +144,7 @@ const MIN_BY_OTHERS: Threshold = Threshold {
     name: "min_by_others",
     unit: Unit::Ratio,
     value: 0.25,
-    reason: "for a lock that is taken again immediately: share of the waits that threads other than the most frequent waker ended, while \
+    reason: "for the same locks: share of the waits that threads other than the most frequent waker ended, while \
              they kept running; 0.45 to 0.59 in the pathology lock_convoy, where one thread keeps the lock until it no longer needs it \
              and then the next does; zero if one thread hands out work",
 };
@@ -185,6 +203,14 @@ impl Queue {
             && self.short as f64 >= ctx.threshold(&MIN_SHORT) * self.runs.max(1) as f64
             && self.is_one_at_a_time(ctx)
             && self.by_others() as f64 >= ctx.threshold(&MIN_BY_OTHERS) * waits
+    }
+
+    /// Whether there are two threads, and each waits while the other one runs.
+    fn alternates(&self, ctx: &RuleContext<'_>) -> bool {
+        self.members.len() == 2
+            && self.ran_meanwhile as f64 >= ctx.threshold(&MIN_HELD) * self.blocked() as f64
+            && self.is_one_at_a_time(ctx)
+            && self.by_others() as f64 >= ctx.threshold(&MIN_BY_OTHERS) * self.waits() as f64
     }
 
     fn blocked(&self) -> i64 {
@@ -270,21 +296,47 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let busy = |running: f64| (least..=most).contains(&running);
     let is_convoy = |queue: &Queue, whole_time: bool| {
         let (blocked, ran) = (queue.blocked() as f64, queue.serial_ns(whole_time) as f64);
-        queue.members.len() as f64 >= members
-            && queue.waits() as f64 >= rate * ran.min(span) / 1e9
-            && (queue.is_passed_on(ctx) || queue.is_retaken(ctx))
+        // While one of n threads runs, n - 1 wait.
+        let waiting = waiting * ((queue.members.len() as f64 - 1.0) / 2.0).min(1.0);
+        queue.waits() as f64 >= rate * ran.min(span) / 1e9
+            && (queue.is_passed_on(ctx) || queue.is_retaken(ctx) || queue.alternates(ctx))
             && blocked >= waiting * ran
             && busy(if whole_time { ran / span } else { queue.running_while_queued() })
     };
     let mut found = Vec::new();
-    for ((_, name), queue) in queues {
+    for (pool, queue) in queues {
         // The whole time first: if it holds, what they ran outside the waits was serial as well.
         let Some(whole_time) = [true, false].into_iter().find(|whole_time| is_convoy(&queue, *whole_time)) else {
             continue;
         };
-        found.extend(finding(ctx, &name, queue, whole_time, cpus));
+        if queue.members.len() as f64 >= members || share_regions(ctx, &pool, &queue)? {
+            found.extend(finding(ctx, &pool.1, queue, whole_time, cpus));
+        }
     }
     Ok(RuleOutcome::Findings(found))
+}
+
+/// Whether the threads of a queue share parallel regions, marked or detected, in which they wait for each other several times.
+fn share_regions(ctx: &RuleContext<'_>, (pid, _): &Pool, queue: &Queue) -> Result<bool, EngineError> {
+    let least = ctx.threshold(&MIN_PER_REGION);
+    for source in [Source::ByMarks, Source::Detected] {
+        let regions = by_name(ctx, source, |sums: &mut (i64, i64), row| {
+            let [start, end] = row.all([parallel_regions::START_NS, parallel_regions::END_NS]);
+            *sums = (sums.0 + 1, sums.1.saturating_add(end - start));
+        })?;
+        for (of, (count, length)) in regions.into_iter().flatten() {
+            // Half of their waiting at least: each of them waits for a part of the region.
+            let long = length.saturating_mul(queue.members.len() as i64) >= queue.blocked() / 2;
+            let several = queue.waits() as f64 >= least * count as f64;
+            if of.0 == *pid && long && several {
+                let workers = workers(ctx, source, (of.0, &of.1), 0)?;
+                if queue.members.iter().all(|member| workers.iter().any(|worker| worker.thread == *member)) {
+                    return Ok(true);
+                }
+            }
+        }
+    }
+    Ok(false)
 }
 
 fn finding(ctx: &RuleContext<'_>, name: &str, queue: Queue, whole_time: bool, cpus: i64) -> Option<Finding> {
