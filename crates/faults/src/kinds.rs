@@ -1,4 +1,4 @@
-//! The kinds of injected faults. A new one needs a line in [`KINDS`] and its changes in `app`.
+//! The kinds of injected faults. A new one needs a line in [`KINDS`], a shape, and its changes in `app`.
 
 use crate::machines::Kind as Make;
 

@@ -2,15 +2,19 @@
 #![allow(clippy::unwrap_used, clippy::panic)] // a test fails by panicking
 
 use engine::{PassOptions, Session};
-use faults::kinds::{KINDS, Kind};
+use faults::kinds::{Fault, KINDS, Kind};
 use faults::{Dose, Drawn, Set, draw, write};
 use model::EventKind;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 const MS: i64 = 1_000_000;
 
 fn drawn(kinds: &[&Kind], dose: Dose, seed: u64) -> Drawn {
     draw(kinds, dose, Set::Training, seed).unwrap_or_else(|why| panic!("{kinds:?}, seed {seed}: {why}"))
+}
+
+fn kind(fault: Fault) -> &'static Kind {
+    KINDS.iter().find(|kind| kind.fault == fault).unwrap()
 }
 
 #[test]
@@ -57,6 +61,58 @@ fn a_healthy_trace_has_no_truth_and_marks_its_frames() {
 fn every_fourth_seed_has_deleted_switches() {
     for seed in 0..8 {
         assert_eq!(drawn(&[], Dose::Full, seed).deleted > 0, seed % 4 == 3, "seed {seed}");
+    }
+}
+
+#[test]
+fn samples_tell_spinning_from_work() {
+    let of = |kind: &Kind| {
+        let drawn = drawn(&[kind], Dose::Full, 0);
+        let stack = |e: &model::Event| if let EventKind::CpuSample { stack, .. } = e.what { Some(stack) } else { None };
+        let mut by_function = BTreeMap::<String, usize>::new();
+        for stack in drawn.batch.events.iter().filter_map(stack) {
+            let function = drawn.batch.stacks[stack.0 as usize - 1][0].function;
+            *by_function.entry(drawn.batch.names[function.0 as usize - 1].to_string()).or_default() += 1;
+        }
+        let most = drawn.machine.cpus() * (drawn.span_ns * 99 / 1_000_000_000 + 1) as usize;
+        assert!((1..=most).contains(&by_function.values().sum()), "at most 99 a second of each CPU");
+        by_function
+    };
+    let spins = "gomp_team_barrier_wait_end";
+    assert!(of(kind(Fault::SpinningBarrier)).get(spins).is_some_and(|samples| *samples > 10));
+    assert_eq!(of(kind(Fault::StaticPartition)).keys().collect::<Vec<_>>(), ["work"]);
+}
+
+#[test]
+fn a_delayed_periodic_thread_costs_lateness_and_not_time() {
+    for seed in 0..4 {
+        let drawn = drawn(&[kind(Fault::DelayedPeriod)], Dose::Full, seed);
+        let end = |batch: &model::Batch| batch.events.last().map_or(0, |e| e.at.0);
+        let longer = end(&drawn.batch) - end(&drawn.fixed);
+        assert!(longer < drawn.truths[0].injected_ns / 4, "seed {seed}: {longer} ns, {:?}", drawn.truths);
+    }
+}
+
+#[test]
+fn a_server_of_one_thread_serves_all_clients() {
+    for seed in 0..4 {
+        let drawn = drawn(&[kind(Fault::SerialServer)], Dose::Full, seed);
+        let stores = |batch: &model::Batch| {
+            let runs = batch.events.iter().filter_map(|e| match e.what {
+                EventKind::Switch(switch)
+                    if batch.names[switch.next_name.0.max(1) as usize - 1].starts_with("store") =>
+                {
+                    Some(switch.next)
+                }
+                _ => None,
+            });
+            // After its start, each of them waits for its first request.
+            let mut by_thread = BTreeMap::<model::Tid, usize>::new();
+            runs.for_each(|tid| *by_thread.entry(tid).or_default() += 1);
+            by_thread.values().filter(|runs| **runs > 1).count()
+        };
+        assert_eq!(stores(&drawn.batch), 1, "seed {seed}");
+        assert!(stores(&drawn.fixed) > 1, "seed {seed}");
     }
 }
 
