@@ -41,18 +41,52 @@ fn a_finding_has_its_saving_its_evidence_and_its_fix() {
 }
 
 #[test]
+fn the_objective_is_in_the_first_line_and_can_be_set() {
+    let folder = Folder::new();
+    let trace = trace_file(&folder);
+    assert!(good(["diagnose", &trace]).starts_with("Objective: throughput"));
+    for (objective, why) in [
+        ("end", "was not recorded for a command"),
+        ("period:urgent", "no periodic thread has this name or TID"),
+        ("requests:urgent", "the trace has no requests"),
+        ("marks:frame", "no thread completed a mark of this name"),
+    ] {
+        let refused = run(["diagnose", &trace, "--objective", objective]);
+        assert!(refused.code != Some(0) && refused.err.contains(why), "{objective}: {}", refused.err);
+    }
+    let unknown = run(["diagnose", &trace, "--objective", "speed"]);
+    assert!(unknown.code == Some(2) && unknown.err.contains("expected end, period:THREAD"), "{}", unknown.err);
+}
+
+#[test]
+fn worst_intervals_and_evidence_name_their_threads() {
+    let folder = Folder::new();
+    let trace = trace_file(&folder);
+    let json: Value = serde_json::from_str(&good(["diagnose", &trace, "--format", "json"])).unwrap();
+    let first = &json["findings"][0];
+    let worst = &first["worst"][0];
+    assert_eq!((&worst["start_ns"], &worst["end_ns"]), (&10_000_000.into(), &40_000_000.into()));
+    assert_eq!((&worst["name"], &worst["state"], &worst["cause"]), (&"urgent".into(), &"ready".into(), &"hog ran on CPU 0".into()));
+    assert_eq!(first["worst"].as_array().map(Vec::len), Some(1), "it was ready once");
+    assert_eq!(first["evidence"][0]["threads"]["thread"], "urgent 11");
+    assert_eq!(first["delay_ns"], first["recoverable_ns"], "throughput gains all of it");
+    let text = good(["diagnose", &trace]);
+    assert!(text.contains("worst: 10.000 to 40.000 ms: urgent 11 ready (hog ran on CPU 0)"), "{text}");
+}
+
+#[test]
 fn rules_ranges_and_thresholds_can_be_selected() {
     let folder = Folder::new();
     let trace = trace_file(&folder);
     let rule = "low-priority-ran-while-high-was-ready";
     assert!(
-        good(["diagnose", &trace, "--skip", rule, "--only", "oversubscribed"]).starts_with("No findings in 50.000 ms")
+        good(["diagnose", &trace, "--skip", rule, "--only", "oversubscribed"]).contains("\nNo findings in 50.000 ms")
     );
     // In the first 20 ms, it waited 10 ms.
     let part = good(["diagnose", &trace, "--only", rule, "--range", "..20ms"]);
     assert!(part.contains("ready for 10.000 ms"), "{part}");
     let high = format!("{rule}.min_share=0.7");
-    assert!(good(["diagnose", &trace, "--only", rule, "--set", &high]).starts_with("No findings"));
+    assert!(good(["diagnose", &trace, "--only", rule, "--set", &high]).contains("\nNo findings"));
     assert_eq!(run(["diagnose", &trace, "--set", "dance=1"]).code, Some(2));
     assert_eq!(run(["diagnose", &trace, "--only", "dance"]).code, Some(2));
 }

@@ -3,7 +3,8 @@
 use crate::finding::{Action, Claim, Confidence, Evidence, Finding, Severity, Subject};
 use crate::rule::{Rule, Threshold};
 use crate::settings::{HIGH_SHARE, MEDIUM_SHARE, Settings};
-use engine::{EngineError, Facts, Offer, Session, Summary, ThreadNames};
+use crate::objective::{self, ObjectivePath};
+use engine::{EngineError, Facts, Offer, PathSums, PathWindow, Session, Summary, ThreadNames};
 use model::tables::{cpus, switch_causes};
 use model::words::{grouped, short};
 use model::{AnyColumn, Fix, Ns, Row, Span, Table, TableType, Threads, tables};
@@ -22,6 +23,8 @@ pub(crate) struct RuleContext<'a> {
     part: Option<Span>,
     /// The tables of that range.
     part_tables: &'a [Table],
+    /// The objective and the critical path to it; `None` while it is being chosen.
+    objective: Option<&'a ObjectivePath>,
 }
 
 impl<'a> RuleContext<'a> {
@@ -32,7 +35,27 @@ impl<'a> RuleContext<'a> {
         part_tables: &'a [Table],
         rule: &'static Rule,
     ) -> Result<Self, EngineError> {
-        Ok(Self { session, names: session.names()?, settings, rule, part, part_tables })
+        Ok(Self { session, names: session.names()?, settings, rule, part, part_tables, objective: None })
+    }
+
+    /// Returns the same context with an objective: tables of the critical path are those of the path to it.
+    pub(crate) fn with_objective(self, objective: &'a ObjectivePath) -> Self {
+        Self { objective: Some(objective), ..self }
+    }
+
+    /// Whether the objective is the lateness of this thread.
+    pub(crate) fn is_objective(&self, thread: i64) -> bool {
+        self.objective.is_some_and(|of| of.is_of_thread(thread))
+    }
+
+    /// Whether the objective is the response time of this thread, not only its lateness.
+    pub(crate) fn has_no_slack(&self, thread: i64) -> bool {
+        self.objective.is_some_and(|of| of.is_of_thread(thread) && of.objective.deadline_ns.is_none())
+    }
+
+    /// The sums of the critical paths of some windows.
+    pub(crate) fn path_sums(&self, windows: &[PathWindow]) -> Result<PathSums, EngineError> {
+        self.session.path_sums(windows)
     }
 
     /// Returns the same context with the thresholds of another rule.
@@ -47,8 +70,21 @@ impl<'a> RuleContext<'a> {
         mut each: impl FnMut(&Row<'_, T>),
     ) -> Result<(), EngineError> {
         let def = T::DEF;
-        let is_listed = def.name == tables::THREADS.name || self.rule.tables.iter().any(|table| table.name == def.name);
+        let listed = objective::TABLES.iter().chain(self.rule.tables);
+        let is_listed = listed.into_iter().any(|table| table.name == def.name);
         debug_assert!(is_listed, "{} does not list the table {}", self.rule.id, def.name);
+        if let Some(objective) = self.objective {
+            if let (Some(sums), true) = (&objective.sums, def.name == tables::CRITICAL_BY_THREAD.name) {
+                sums.by_thread.rows_of(table).for_each(|row| each(&row));
+                return Ok(());
+            }
+            if let (Some(windows), true) = (&objective.windows, def.name == tables::CRITICAL_PATH.name) {
+                return self.session.path_rows(windows, &mut |rows| {
+                    rows.iter().for_each(|cells| each(&Row::new(cells)));
+                    Ok(())
+                });
+            }
+        }
         if let Some(made) = self.part_tables.iter().find(|t| t.def.name == def.name) {
             made.rows_of(table).for_each(|row| each(&row));
             return Ok(());
@@ -121,6 +157,11 @@ impl<'a> RuleContext<'a> {
         self.names.get(key).map_or_else(|| "?".to_owned(), |name| short(name, 16))
     }
 
+    /// The whole name of a thread; empty if unknown.
+    pub(crate) fn full_name(&self, key: i64) -> &str {
+        self.names.get(key).unwrap_or_default()
+    }
+
     /// The number of CPUs in the recording. Reads `cpus`.
     pub(crate) fn cpus(&self) -> Result<i64, EngineError> {
         let mut cpus = 0;
@@ -156,11 +197,13 @@ impl<'a> RuleContext<'a> {
             severity: self.severity(most),
             title: String::new(),
             recoverable_ns: most,
+            delay_ns: most,
             range_ns: [most, most],
             cpu_ns: None,
             confidence: Confidence::Medium,
             threads: claims,
             spans: vec![self.span()],
+            worst: Vec::new(),
             evidence: Vec::new(),
             action: Action { what, linux: change.linux(), windows: change.windows() },
             change,

@@ -1,18 +1,21 @@
 //! Checks all rules on a trace.
 
 use crate::context::{RuleContext, span};
-use crate::finding::{Finding, Severity, Subject};
+use crate::finding::{Evidence, Finding, Severity, Subject};
 use crate::folding::ranked;
+use crate::objective::{self, Objective, ObjectivePath, Target};
 use crate::pools::Processes;
 use crate::program::Program;
 use crate::rule::{Rule, RuleOutcome};
-use crate::rules::{READS_WAKERS, RULES};
+use crate::rules::RULES;
+use crate::worst::{self, add_worst};
 use crate::settings::Settings;
 use engine::{EngineError, Session};
 use model::tables::threads;
-use model::{Span, TableDef};
+use model::{Fix, Span, TableDef};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Which rules to check on which range.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -25,6 +28,8 @@ pub struct Options {
     pub skip: Vec<String>,
     /// Threshold values.
     pub settings: Settings,
+    /// What the program is judged by; `None`: what the trace shows.
+    pub target: Option<Target>,
 }
 
 impl Options {
@@ -45,11 +50,46 @@ pub struct NotChecked {
     pub why: String,
 }
 
+/// The system that was recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum System {
+    /// Linux.
+    Linux,
+    /// Windows.
+    Windows,
+}
+
+impl System {
+    /// The system of which a format has recordings; `None` if unknown.
+    fn of_format(format: &str) -> Option<Self> {
+        const LINUX: [&str; 8] = [
+            "corewise",
+            "perf.data",
+            "perf script",
+            "trace.dat",
+            "ftrace text",
+            "perfetto",
+            "CTF 1.8",
+            "schedviz",
+        ];
+        match format {
+            "PresentMon" => Some(Self::Windows),
+            format if LINUX.contains(&format) => Some(Self::Linux),
+            _ => None,
+        }
+    }
+}
+
 /// All findings, the rules that were checked, and those that could not be.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Diagnosis {
     /// The analysed range.
     pub span: Span,
+    /// The system that was recorded, if known: only its instructions are shown as text.
+    pub system: Option<System>,
+    /// What the program is judged by; `None` for a frame log.
+    pub objective: Option<Objective>,
     /// The findings, ordered by [`Subject`], then those about the recorded program first, then by [`Finding::counted_ns`] in descending order.
     pub findings: Vec<Finding>,
     /// The rules that were checked.
@@ -73,6 +113,8 @@ impl Diagnosis {
 pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, EngineError> {
     let mut diagnosis = Diagnosis {
         span: span(session, options.part),
+        system: System::of_format(&session.facts().format),
+        objective: None,
         findings: Vec::new(),
         checked: Vec::new(),
         not_checked: Vec::new(),
@@ -83,8 +125,12 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
         return Ok(diagnosis);
     }
     let part_tables = prepared(session, options)?;
+    let context = |rule| RuleContext::new(session, &options.settings, options.part, &part_tables, rule);
+    let ctx = context(RULES[0])?;
+    let program = Program::new(&ctx)?;
+    let path = ObjectivePath::new(&ctx, &program, options.target.as_ref())?;
     for rule in options.rules() {
-        let ctx = RuleContext::new(session, &options.settings, options.part, &part_tables, rule)?;
+        let ctx = context(rule)?.with_objective(&path);
         match (rule.check)(&ctx)? {
             RuleOutcome::Findings(found) => {
                 diagnosis.checked.push(rule.id);
@@ -94,18 +140,65 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
         }
     }
     if !diagnosis.findings.is_empty() {
-        let ctx = RuleContext::new(session, &options.settings, options.part, &part_tables, &READS_WAKERS)?;
-        let program = Program::new(&ctx)?;
         let ended = ended(&ctx)?;
-        diagnosis.findings.iter_mut().for_each(|finding| leave_out_ended(finding, &ended));
+        diagnosis.findings.retain(|finding| !saves_nothing(finding) && !moves_bound_threads(&ctx, finding));
+        add_worst(&context(&worst::READS)?, &mut diagnosis.findings)?;
+        name_threads(&ctx, &mut diagnosis.findings)?;
+        // Of findings from which the objective gains the same, those about its thread come first.
+        diagnosis.findings.sort_by_key(|finding| (!path.concerns(finding), Reverse(finding.recoverable_ns)));
+        for finding in &mut diagnosis.findings {
+            leave_out_ended(finding, &ended);
+            if path.limit(finding) {
+                finding.severity = finding.severity.min(ctx.severity(finding.counted_ns()));
+            }
+        }
         let (mut others, own): (Vec<_>, Vec<_>) = diagnosis.findings.into_iter().partition(|f| program.is_other(f));
         others.iter_mut().for_each(|finding| finding.severity = Severity::Low);
         let processes = Processes::new(&ctx)?;
         diagnosis.findings = ranked(own, &processes);
         diagnosis.findings.extend(ranked(others, &processes));
         diagnosis.findings.sort_by_key(|finding| finding.subject);
+        diagnosis.findings.iter_mut().for_each(ObjectivePath::limit_claims);
     }
+    diagnosis.objective = Some(path.objective);
     Ok(diagnosis)
+}
+
+/// Savings of less than this are printed as 0.000 ms.
+const SHOWN_NS: i64 = 500;
+
+/// Whether a finding estimates a saving, and the best estimate is nothing.
+fn saves_nothing(finding: &Finding) -> bool {
+    finding.subject == Subject::Program
+        && finding.range_ns[1] > 0
+        && [finding.recoverable_ns, finding.delay_ns, finding.cpu_ns.unwrap_or(0)].iter().all(|ns| *ns < SHOWN_NS)
+}
+
+/// Whether a finding is about moving threads that the kernel bound to their CPUs.
+fn moves_bound_threads(ctx: &RuleContext<'_>, finding: &Finding) -> bool {
+    matches!(finding.change, Fix::Affinity { .. } | Fix::IdealCpu { .. } | Fix::CoreType { .. })
+        && finding.threads.first().is_some_and(|claim| ctx.is_per_cpu_kthread(claim.thread))
+}
+
+/// Adds the names and TIDs of the threads whose keys are in the evidence.
+fn name_threads(ctx: &RuleContext<'_>, findings: &mut [Finding]) -> Result<(), EngineError> {
+    let (mut tids, mut wanted) = (BTreeMap::new(), BTreeSet::new());
+    let keys = |evidence: &Evidence| evidence.thread_keys().map(|(_, key)| key).collect::<Vec<_>>();
+    findings.iter().flat_map(|finding| &finding.evidence).for_each(|evidence| wanted.extend(keys(evidence)));
+    ctx.each_row(threads::Table, |row| {
+        let thread = row.get(threads::THREAD);
+        if wanted.contains(&thread) {
+            tids.insert(thread, row.get(threads::TID));
+        }
+    })?;
+    for evidence in findings.iter_mut().flat_map(|finding| &mut finding.evidence) {
+        let name = |(col, key): (&'static str, i64)| match tids.get(&key) {
+            Some(tid) if key > 0 => (col, format!("{} {tid}", ctx.name(key))),
+            _ => (col, if key == 0 { "none".to_owned() } else { "unknown".to_owned() }),
+        };
+        evidence.threads = evidence.thread_keys().map(name).collect();
+    }
+    Ok(())
 }
 
 /// The TIDs of threads that had ended when the recording did.
@@ -135,7 +228,8 @@ fn leave_out_ended(finding: &mut Finding, ended: &BTreeSet<i64>) {
 /// Makes all required tables in one pass. Tables of a range are returned; those of a whole recording stay in the session.
 fn prepared(session: &Session, options: &Options) -> Result<Vec<model::Table>, EngineError> {
     let held = |def: &&&'static TableDef| Session::is_of_part(def);
-    let names: BTreeSet<&str> = options.rules().flat_map(|rule| rule.tables).filter(held).map(|def| def.name).collect();
+    let tables = options.rules().flat_map(|rule| rule.tables).chain(&objective::TABLES);
+    let names: BTreeSet<&str> = tables.filter(held).map(|def| def.name).collect();
     let names: Vec<&str> = names.into_iter().collect();
     match options.part {
         None => session.prepare(&names).map(|()| Vec::new()),

@@ -70,6 +70,25 @@ pub struct Claim {
     pub recoverable_ns: i64,
 }
 
+/// One of the worst intervals of a finding: a whole stretch of a thread, as far as it is in the analysed range.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Interval {
+    /// When it begins, ns.
+    pub start_ns: i64,
+    /// When it ends, ns.
+    pub end_ns: i64,
+    /// The thread's key.
+    pub thread: i64,
+    /// The kernel's thread ID.
+    pub tid: i64,
+    /// The thread's name.
+    pub name: String,
+    /// What it did: `running`, `ready` or `blocked`.
+    pub state: &'static str,
+    /// Where it ran, what ran instead or who ended its wait.
+    pub cause: String,
+}
+
 /// A table row that supports a finding.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Evidence {
@@ -78,6 +97,9 @@ pub struct Evidence {
     /// The key columns and their values.
     #[serde(serialize_with = "as_map")]
     pub key: Vec<(&'static str, Value)>,
+    /// The threads of the columns with thread keys: name and TID.
+    #[serde(serialize_with = "as_names")]
+    pub threads: Vec<(&'static str, String)>,
     /// The columns that the rule used, and their values.
     #[serde(serialize_with = "as_map")]
     pub cells: Vec<(&'static str, Value)>,
@@ -90,7 +112,21 @@ impl Evidence {
         let cells = row.cells();
         let key = T::DEF.keys().filter_map(|(at, col)| Some((col.name, cells.get(at)?.clone())));
         let own = cols.iter().filter_map(|col| Some((col.name(), col.cell(cells)?.clone())));
-        Self { table: T::DEF.name, key: key.collect(), cells: own.collect() }
+        Self { table: T::DEF.name, key: key.collect(), threads: Vec::new(), cells: own.collect() }
+    }
+}
+
+impl Evidence {
+    /// The columns that are keys of threads, and the keys.
+    pub(crate) fn thread_keys(&self) -> impl Iterator<Item = (&'static str, i64)> + '_ {
+        let def = model::tables::ALL.iter().find(|def| def.name == self.table);
+        self.key.iter().chain(&self.cells).filter_map(move |(col, value)| {
+            let is_key = def.and_then(|def| Some(def.cols[def.col(col)?].is_thread_key))?;
+            match value {
+                Value::Int(key) if is_key => Some((*col, *key)),
+                _ => None,
+            }
+        })
     }
 }
 
@@ -103,6 +139,10 @@ fn as_map<S: Serializer>(cells: &[(&'static str, Value)], to: S) -> Result<S::Ok
         Value::Bool(v) => (*v).into(),
     };
     cells.iter().map(|(col, value)| (*col, cell(value))).collect::<BTreeMap<_, _>>().serialize(to)
+}
+
+fn as_names<S: Serializer>(names: &[(&'static str, String)], to: S) -> Result<S::Ok, S::Error> {
+    names.iter().map(|(col, name)| (*col, name)).collect::<BTreeMap<_, _>>().serialize(to)
 }
 
 /// What to do about a finding.
@@ -127,8 +167,10 @@ pub struct Finding {
     pub severity: Severity,
     /// One sentence, with its figures.
     pub title: String,
-    /// How much earlier the thread with the largest saving could be done, ns: the best estimate.
+    /// How much earlier the thread with the largest saving could be done, as far as the objective gains it, ns: the best estimate.
     pub recoverable_ns: i64,
+    /// How long the thread that loses most is delayed, ns: more than `recoverable_ns` if the objective does not gain all of it.
+    pub delay_ns: i64,
     /// The lower and upper bound of the estimate, ns.
     pub range_ns: [i64; 2],
     /// The CPU time, summed over all CPUs, that the fix saves, ns: the best estimate; `None` where the rule does not estimate it. If
@@ -140,6 +182,8 @@ pub struct Finding {
     pub threads: Vec<Claim>,
     /// When it happened, as far as the tables show; otherwise the whole analysed range.
     pub spans: Vec<Span>,
+    /// The longest stretches of its threads that fit, the longest first; at most three.
+    pub worst: Vec<Interval>,
     /// The rows that support it.
     pub evidence: Vec<Evidence>,
     /// What to do.

@@ -58,15 +58,19 @@ impl Program {
         }
     }
 
-    /// Whether a finding is about a program that was not recorded: a service of the machine, or the recorder.
-    pub(crate) fn is_other(&self, finding: &Finding) -> bool {
-        let is_own = |thread: i64| match (self.of.process(thread), &self.own) {
+    /// Whether a thread belongs to it.
+    pub(crate) fn is_own(&self, thread: i64) -> bool {
+        match (self.of.process(thread), &self.own) {
             (Some(process), _) if Some(process) == self.recorder => false,
             (Some(process), Some(own)) => own.contains(&process),
             _ => true,
-        };
+        }
+    }
+
+    /// Whether a finding is about a program that was not recorded: a service of the machine, or the recorder.
+    pub(crate) fn is_other(&self, finding: &Finding) -> bool {
         finding.subject == Subject::Program
             && !finding.threads.is_empty()
-            && !finding.threads.iter().any(|claim| is_own(claim.thread))
+            && !finding.threads.iter().any(|claim| self.is_own(claim.thread))
     }
 }

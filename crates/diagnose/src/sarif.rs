@@ -44,6 +44,7 @@ pub fn sarif(session: &Session, diagnosis: &Diagnosis) -> serde_json::Result<Str
             "invocations": [{ "executionSuccessful": true, "toolExecutionNotifications": not_checked }],
             "artifacts": [{ "location": { "uri": uri } }],
             "results": results,
+            "properties": { "objective": diagnosis.objective },
         }],
     }))
 }

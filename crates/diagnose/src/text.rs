@@ -1,6 +1,6 @@
 //! A diagnosis and a rule's documentation as text.
 
-use crate::diagnosis::Diagnosis;
+use crate::diagnosis::{Diagnosis, System};
 use crate::finding::{Evidence, Finding};
 use crate::rule::{Rule, Threshold};
 use crate::rules::RULES;
@@ -16,6 +16,9 @@ const SHOWN: usize = 3;
 #[must_use]
 pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
     let mut out = Lines { text: String::new(), width };
+    if let Some(objective) = &diagnosis.objective {
+        out.line(0, &format!("Objective: {}", objective.sentence));
+    }
     match diagnosis.findings.len() {
         0 if diagnosis.checked.is_empty() => out.line(0, "No rule could be checked"),
         0 => out.line(0, &format!("No findings in {}", time(diagnosis.span.len().0))),
@@ -24,7 +27,7 @@ pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
     diagnosis.caveats().for_each(|caveat| out.line(0, &format!("Note: {caveat}")));
     for (at, finding) in diagnosis.findings.iter().enumerate() {
         out.blank();
-        write(&mut out, at + 1, finding);
+        write(&mut out, at + 1, finding, diagnosis.system);
     }
     out.blank();
     if !diagnosis.checked.is_empty() {
@@ -39,27 +42,45 @@ pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
     out.text.replace(TIE, " ")
 }
 
-fn write(out: &mut Lines, at: usize, finding: &Finding) {
+fn write(out: &mut Lines, at: usize, finding: &Finding, system: Option<System>) {
     out.line(0, &format!("{at}. {} ({}): {}", finding.rule, finding.severity.as_str(), finding.title));
     let [from, to] = finding.range_ns;
-    if to > 0 {
+    let confidence = finding.confidence.as_str();
+    if finding.recoverable_ns < finding.delay_ns && to == 0 {
+        let delay = ms(finding.delay_ns);
+        out.line(3, &format!("potential saving: none: the objective gains nothing from the {delay} ms, confidence {confidence}"));
+    } else if to > 0 {
         let range = format!("{} to {}", ms(from), ms(to));
-        let confidence = finding.confidence.as_str();
+        let of = if finding.recoverable_ns < finding.delay_ns {
+            format!(" of {} ms, as far as the objective gains it", ms(finding.delay_ns))
+        } else {
+            String::new()
+        };
         let cpu = finding.cpu_ns.map_or_else(String::new, |ns| format!(", {} ms of CPU time", ms(ns)));
         out.line(
             3,
-            &format!("potential saving: {} ms ({range}){cpu}, confidence {confidence}", ms(finding.recoverable_ns)),
+            &format!("potential saving: {} ms ({range}){of}{cpu}, confidence {confidence}", ms(finding.recoverable_ns)),
         );
     }
     let claims = finding.threads.iter();
-    let claims = claims.map(|c| format!("{}{TIE}{}{TIE}{}{TIE}ms", c.name, c.tid, ms(c.recoverable_ns)));
+    let claims = claims.map(|c| match c.recoverable_ns {
+        0 => format!("{}{TIE}{}", c.name, c.tid),
+        ns => format!("{}{TIE}{}{TIE}{}{TIE}ms", c.name, c.tid, ms(ns)),
+    });
     listed(out, "threads", claims);
     let spans = finding.spans.iter();
     listed(out, "when", spans.map(|s| format!("{}{TIE}to{TIE}{}{TIE}ms", ms(s.start.0), ms(s.end.0))));
+    let worst = finding.worst.iter().map(|of| {
+        let span = format!("{}{TIE}to{TIE}{}{TIE}ms", ms(of.start_ns), ms(of.end_ns));
+        format!("{span}: {}{TIE}{} {} ({})", of.name, of.tid, of.state, of.cause)
+    });
+    listed(out, "worst", worst);
     listed(out, "evidence", finding.evidence.iter().map(row));
     out.line(3, &format!("fix: {}", finding.action.what));
-    out.line(5, &format!("Linux: {}", finding.action.linux));
-    out.line(5, &format!("Windows: {}", finding.action.windows));
+    let instructions = [("Linux", System::Linux, &finding.action.linux), ("Windows", System::Windows, &finding.action.windows)];
+    for (name, _, words) in instructions.iter().filter(|(_, of, _)| system.is_none_or(|system| system == *of)) {
+        out.line(5, &format!("{name}: {words}"));
+    }
     if !finding.assumptions.is_empty() {
         out.line(3, "assumptions:");
     }
@@ -83,14 +104,16 @@ fn listed(out: &mut Lines, what: &str, all: impl ExactSizeIterator<Item = String
     }
 }
 
-/// Formats an evidence row: `ready_wait[thread=3] ready_ns=…`.
+/// Formats an evidence row: `ready_wait[thread=Game 4321] ready_ns=…`.
 fn row(evidence: &Evidence) -> String {
-    let cell = |(col, value): &(&str, Value)| match value {
-        Value::Null => format!("{col}=null"),
-        Value::Int(v) => format!("{col}={v}"),
-        Value::Float(v) => format!("{col}={v}"),
-        Value::Text(v) => format!("{col}={}", plain(v)),
-        Value::Bool(v) => format!("{col}={v}"),
+    let named = |col: &str| evidence.threads.iter().find(|(of, _)| *of == col).map(|(_, name)| plain(name));
+    let cell = |(col, value): &(&str, Value)| match (named(col), value) {
+        (Some(name), _) => format!("{col}={}", name.replace(' ', &TIE.to_string())),
+        (None, Value::Null) => format!("{col}=null"),
+        (None, Value::Int(v)) => format!("{col}={v}"),
+        (None, Value::Float(v)) => format!("{col}={v}"),
+        (None, Value::Text(v)) => format!("{col}={}", plain(v)),
+        (None, Value::Bool(v)) => format!("{col}={v}"),
     };
     let joined = |cells: &[(&str, Value)]| cells.iter().map(cell).collect::<Vec<_>>();
     format!(

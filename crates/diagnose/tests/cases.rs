@@ -11,9 +11,10 @@ use std::path::Path;
 
 /// Returns the output of a rule. A line `rule ID` names the rule, `set RULE.NAME=VALUE` sets a threshold, `condition NAME START | END` adds
 /// a condition of the run, `format ID` sets the format, `called NAME ABC` the name of these threads, `process PID ABC` their process,
-/// `idle NAME US` the next idle state of all CPUs and its target residency.
+/// `idle NAME US` the next idle state of all CPUs and its target residency. Only with a line `objective OBJECTIVE`, which sets it, are the objective
+/// and the worst intervals printed.
 fn rule_output(block: &str) -> String {
-    let keywords = ["rule ", "set ", "condition ", "format ", "called ", "process ", "idle "];
+    let keywords = ["rule ", "set ", "condition ", "format ", "called ", "process ", "idle ", "objective "];
     let (about, drawn): (Vec<&str>, Vec<&str>) = block.lines().partition(|l| keywords.iter().any(|w| l.starts_with(w)));
     let words = |of: &str| about.iter().filter_map(|l| l.strip_prefix(of)).map(str::to_owned).collect::<Vec<_>>();
     let only = words("rule ");
@@ -58,8 +59,15 @@ fn rule_output(block: &str) -> String {
             batch.events.splice(0..0, threads.bytes().map(event));
         }
     });
-    let options = Options { only, settings, ..Options::default() };
-    diagnose::text(&diagnose::diagnose(&session, &options).expect("a diagnosis"), 110)
+    let target = words("objective ").pop().map(|target| target.parse().expect("an objective"));
+    let is_set = target.is_some();
+    let options = Options { only, settings, target, ..Options::default() };
+    let mut diagnosis = diagnose::diagnose(&session, &options).expect("a diagnosis");
+    if !is_set {
+        diagnosis.objective = None;
+        diagnosis.findings.iter_mut().for_each(|finding| finding.worst.clear());
+    }
+    diagnose::text(&diagnosis, 110)
 }
 
 /// Each rule's cases include one with a finding, one without, and one with missing data.

@@ -19,7 +19,13 @@ const SCHEMA: &[Kind] = &[
     (
         "run",
         &["tool"],
-        &[("tool", "tool"), ("invocations", "invocation[]"), ("artifacts", "artifact[]"), ("results", "result[]")],
+        &[
+            ("tool", "tool"),
+            ("invocations", "invocation[]"),
+            ("artifacts", "artifact[]"),
+            ("results", "result[]"),
+            ("properties", ""),
+        ],
     ),
     ("tool", &["driver"], &[("driver", "toolComponent")]),
     ("toolComponent", &["name"], &[("name", ""), ("version", ""), ("rules", "reportingDescriptor[]")]),

@@ -15,6 +15,7 @@ mod tables;
 
 pub use alike::did_you_mean;
 pub use analysis::BandSteps;
+pub use critical_path::{PathSums, PathWindow};
 pub use error::EngineError;
 pub use import::{Progress, Target, import};
 /// For callers that implement their own [`Source`].

@@ -1,8 +1,9 @@
 //! The critical path in files and in their imported folders.
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a test fails by panicking, and prints what it skips
 
-use engine::{Infer, PassOptions, Session, Target, import, open_source};
-use model::{Ns, Span, Tid, Value};
+use engine::{Infer, PassOptions, PathWindow, Session, Target, import, open_source};
+use model::{Ns, Row, Span, ThreadKey, Tid, Value, tables};
+use std::collections::BTreeMap;
 use std::path::Path;
 use testkit::corpus;
 use testkit::{Mode, Random, Rng, perf_script};
@@ -66,6 +67,59 @@ fn a_file_and_its_folder_have_the_same_path() {
         }
     }
     assert!(compared > 500 && inferred > 0, "{compared} rows, {inferred} inferred");
+}
+
+/// The sums of windows that are followed in one pass are those of each window followed alone.
+#[test]
+fn windows_have_the_sums_of_their_own_paths() {
+    use tables::critical_by_thread::{PATH_NS, READY_NS, THREAD};
+    let mut compared = 0;
+    for seed in 1..9 {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("random.txt");
+        std::fs::write(&file, perf_script::render(&Random { mode: Mode::Whole, seed, steps: 400 }.batch())).unwrap();
+        let session = open(&file, Infer::No, None);
+        let (end, mut rng) = (session.summary().span_ns as usize, Rng(seed));
+        let mut threads = Vec::new();
+        session.each(tables::threads::Table, |row| threads.push((row.get(tables::threads::THREAD), row.get(tables::threads::TID)))).unwrap();
+        // Of a reused TID, the path by TID ends with one instance only.
+        let all = threads.clone();
+        threads.retain(|(_, tid): &(i64, i64)| all.iter().filter(|(_, other)| other == tid).count() == 1);
+        let mut windows = Vec::new();
+        for _ in 0..6 {
+            let (a, b) = (rng.below(end) as i64, rng.below(end) as i64);
+            let (thread, tid) = threads[rng.below(threads.len())];
+            windows.push((PathWindow { span: Span::new(Ns(a.min(b)), Ns(a.max(b) + 1)), thread: ThreadKey(thread) }, tid));
+        }
+        let (mut path, mut ready, mut by_window) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+        windows.retain(|(window, tid)| {
+            let alone = open(&file, Infer::No, Some(Tid(i32::try_from(*tid).unwrap())));
+            let Ok(rows) = rows(&alone, "critical_by_thread", Some(window.span)) else { return false };
+            let mut of_window = BTreeMap::new();
+            for row in rows.iter().map(|row| Row::<tables::critical_by_thread::Table>::new(row)) {
+                *path.entry(row.get(THREAD)).or_insert(0) += row.get(PATH_NS);
+                *ready.entry(row.get(THREAD)).or_insert(0) += row.get(READY_NS);
+                of_window.insert(row.get(THREAD), row.get(PATH_NS));
+            }
+            by_window.push(of_window);
+            true
+        });
+        let windows: Vec<PathWindow> = windows.into_iter().map(|(window, _)| window).collect();
+        let sums = session.path_sums(&windows).unwrap();
+        assert_eq!(sums.windows, by_window, "{seed}");
+        let column = |of| sums.by_thread.rows_of(tables::critical_by_thread::Table).map(|row| (row.get(THREAD), row.get(of))).collect::<BTreeMap<_, _>>();
+        assert_eq!((column(PATH_NS), column(READY_NS)), (path, ready), "{seed}");
+        let mut pieces = 0;
+        session
+            .path_rows(&windows, &mut |rows| {
+                pieces += rows.len();
+                Ok(())
+            })
+            .unwrap();
+        assert!(pieces >= windows.len(), "{seed}: every window has a path");
+        compared += windows.len();
+    }
+    assert!(compared > 20, "{compared}");
 }
 
 #[test]

@@ -7,6 +7,10 @@ import { anchor, facts, heading, paragraph } from "../ui/dom";
 
 /** The output of `corewise diagnose --format json` (docs/diagnose.md), as far as it is shown. */
 export interface Diagnosis {
+  /** The system that was recorded, if known: only its instructions are shown. */
+  readonly system: "linux" | "windows" | null;
+  /** What the program is judged by; null for a frame log. */
+  readonly objective: { readonly sentence: string } | null;
   readonly findings: readonly Finding[];
   readonly checked: readonly string[];
   readonly not_checked: readonly { readonly rule: string; readonly why: string }[];
@@ -18,15 +22,28 @@ interface Finding {
   readonly severity: "low" | "medium" | "high";
   readonly title: string;
   readonly recoverable_ns: number;
+  readonly delay_ns: number;
   readonly range_ns: readonly [number, number];
   readonly cpu_ns: number | null;
   readonly confidence: string;
   readonly threads: readonly { readonly thread: number; readonly tid: number; readonly name: string; readonly recoverable_ns: number }[];
   readonly spans: readonly { readonly start: number; readonly end: number }[];
+  readonly worst: readonly Interval[];
   readonly evidence: readonly Evidence[];
   readonly action: { readonly what: string; readonly linux: string; readonly windows: string };
   readonly assumptions: readonly string[];
   readonly also_resolved: readonly Finding[];
+}
+
+/** One of the longest stretches that fit a finding. */
+interface Interval {
+  readonly start_ns: number;
+  readonly end_ns: number;
+  readonly thread: number;
+  readonly tid: number;
+  readonly name: string;
+  readonly state: string;
+  readonly cause: string;
 }
 
 type Cells = Readonly<Record<string, string | number | boolean | null>>;
@@ -34,6 +51,8 @@ type Cells = Readonly<Record<string, string | number | boolean | null>>;
 interface Evidence {
   readonly table: string;
   readonly key: Cells;
+  /** The names of the threads whose keys are in these columns. */
+  readonly threads: Readonly<Record<string, string>>;
   readonly cells: Cells;
 }
 
@@ -46,6 +65,7 @@ export class Findings {
   private readonly panel: HTMLElement;
   private readonly tab: HTMLElement;
   private readonly whole: number;
+  private system: Diagnosis["system"] = null;
 
   constructor(panel: HTMLElement, tab: HTMLElement, whole: number) {
     [this.panel, this.tab, this.whole] = [panel, tab, whole];
@@ -66,6 +86,7 @@ export class Findings {
   }
 
   private show(diagnosis: Diagnosis): void {
+    this.system = diagnosis.system;
     const about = new Map(diagnosis.rules.map((rule) => [rule.rule, rule.about]));
     this.tab.textContent = `Findings (${diagnosis.findings.length})`;
     const list = document.createElement("ol");
@@ -73,6 +94,7 @@ export class Findings {
     const nothing = paragraph(`No problems found (${diagnosis.checked.length} rules checked).`);
     this.panel.replaceChildren(
       heading("Findings"),
+      ...(diagnosis.objective ? [paragraph(`Objective: ${diagnosis.objective.sentence}.`)] : []),
       diagnosis.findings.length > 0 ? list : nothing,
       folded(`Rules checked (${diagnosis.checked.length})`, diagnosis.checked.map((rule) => [rule, about.get(rule) ?? ""])),
       folded(`Rules not checked (${diagnosis.not_checked.length})`, diagnosis.not_checked.map(({ rule, why }) => [rule, why])),
@@ -91,16 +113,17 @@ export class Findings {
     const cpuTime: [string, string][] = finding.cpu_ns === null ? [] : [["CPU time", `${length(finding.cpu_ns)} over all CPUs`]];
     const cells: [string, Node | string][] = [
       ["Rule", finding.rule],
-      ["Potential saving", finding.recoverable_ns > 0 || max > 0 ? `${length(finding.recoverable_ns)} (${length(min)} to ${length(max)})` : "none (concerns the recording itself)"],
+      ["Potential saving", finding.recoverable_ns > 0 || max > 0 ? `${length(finding.recoverable_ns)} (${length(min)} to ${length(max)})` : nothing(finding)],
       ...cpuTime,
       ["Confidence", finding.confidence],
       ["Fix", finding.action.what],
-      ["On Linux", finding.action.linux],
-      ["On Windows", finding.action.windows],
+      ...(this.system === "windows" ? [] : [["On Linux", finding.action.linux] as [string, string]]),
+      ...(this.system === "linux" ? [] : [["On Windows", finding.action.windows] as [string, string]]),
     ];
     if (finding.assumptions.length > 0) cells.push(["Assumptions", finding.assumptions.join("; ")]);
     cells.push(["When", this.list(finding.spans.map((span) => this.place(span, finding)))]);
     cells.push(["Threads", this.list(finding.threads.map((t) => this.thread(t, finding)))]);
+    if (finding.worst.length > 0) cells.push(["Worst", this.list(finding.worst.map((of) => this.interval(of)))]);
     cells.push(["Evidence", this.list(finding.evidence.map((of) => this.evidence(of, finding)))]);
     item.append(title, facts(cells));
     if (finding.also_resolved.length > 0) {
@@ -135,6 +158,12 @@ export class Findings {
     return anchor(`${point(span.start, 1e3)} to ${point(span.end, 1e3)}`, this.hash(span.start, span.end, selected));
   }
 
+  /** A stretch that links to its place on the timeline. */
+  private interval(of: Interval): Node {
+    const label = `${point(of.start_ns, 1e3)} to ${point(of.end_ns, 1e3)}: ${of.name} ${of.tid} ${of.state} (${of.cause})`;
+    return anchor(label, this.hash(of.start_ns, of.end_ns, { kind: "thread", id: of.thread, at: of.start_ns }));
+  }
+
   private thread(of: Finding["threads"][number], finding: Finding): Node {
     const span = finding.spans[0] ?? { start: 0, end: this.whole };
     const label = `${of.name} ${of.tid}: ${length(of.recoverable_ns)}`;
@@ -153,9 +182,14 @@ export class Findings {
     const thread = cell("thread") ?? finding.threads[0]?.thread ?? null;
     const cpu = cell("cpu");
     const selected: Selected | null = thread !== null ? { kind: "thread", id: thread, at: from } : cpu !== null ? { kind: "cpu", id: cpu, at: from } : null;
-    const words = (cells: Cells) => Object.entries(cells).map(([name, value]) => `${name}=${value ?? "unknown"}`);
+    const words = (cells: Cells) => Object.entries(cells).map(([name, value]) => `${name}=${of.threads[name] ?? value ?? "unknown"}`);
     return anchor(`${of.table}[${words(of.key).join(", ")}] ${words(of.cells).join(" ")}`, this.hash(from, to, selected));
   }
+}
+
+/** Why a finding has no potential saving. */
+function nothing(finding: Finding): string {
+  return finding.delay_ns > 0 ? `none: the objective gains nothing from the ${length(finding.delay_ns)}` : "none (concerns the recording itself)";
 }
 
 /** A collapsed list. */

@@ -6,13 +6,14 @@ use crate::output::{print, width};
 use crate::period::Period;
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
-use diagnose::{Options, RULES, Settings, Severity};
+use diagnose::{Options, RULES, Settings, Severity, Target};
 use std::path::PathBuf;
 
 const AFTER: &str = "\
 Examples:
   corewise diagnose run.cw
   corewise diagnose run.cw --range 1.5s..2s
+  corewise diagnose run.cw --objective marks:frame
   corewise diagnose run.cw --only serialised-on-one-cpu,throttled-by-quota
   corewise diagnose run.cw --set severity.high_share=0.1 --set preemption-rate.switch_ns=2000
   corewise diagnose run.cw --format sarif --fail-on high > run.sarif
@@ -31,6 +32,10 @@ pub struct Args {
     trace: PathBuf,
     #[command(flatten)]
     period: Period,
+    /// What the program is judged by: end (of the recorded command), period:THREAD (lateness of a periodic thread), requests:THREAD, or
+    /// marks:NAME; THREAD is a name or TID. By default, what the trace shows
+    #[arg(long, value_name = "OBJECTIVE")]
+    objective: Option<Target>,
     /// Output format: text, json for scripts (docs/diagnose.md), or sarif (SARIF 2.1.0) for CI
     #[arg(long, default_value = "text")]
     format: Form,
@@ -85,7 +90,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     args.set.iter().try_for_each(|setting| settings.set(setting)).map_err(Failure::usage)?;
     let session = global.open_kept(&args.trace)?;
     let part = args.period.span(&session)?;
-    let options = Options { part, only: args.only.clone(), skip: args.skip.clone(), settings };
+    let options = Options { part, only: args.only.clone(), skip: args.skip.clone(), settings, target: args.objective.clone() };
     let diagnosis = diagnose::diagnose(&session, &options)?;
     let failed = |e: serde_json::Error| Failure::new(format!("cannot write the diagnosis: {e}"));
     let output = match args.format {

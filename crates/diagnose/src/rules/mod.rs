@@ -136,8 +136,8 @@ const TABLE_COUNT: usize = {
     sum
 };
 
-/// The rule whose tables tell which processes belong to the recorded program.
-pub(crate) use wakeup_storm::RULE as READS_WAKERS;
+/// The rule whose savings are the lateness of a periodic thread itself.
+pub(crate) use periodic_thread_delayed::RULE as COUNTS_LATENESS;
 
 /// All rules: first what affects all others, then waiting and priorities, then the machine.
 pub const RULES: &[&Rule] = &[

@@ -11,7 +11,7 @@ use model::words::{grouped, ms, percent, plural, time};
 use model::{Fix, Policy, Threads};
 use std::collections::BTreeMap;
 
-pub(super) const RULE: Rule = Rule {
+pub(crate) const RULE: Rule = Rule {
     id: "periodic-thread-delayed",
     about: "a thread that a timer wakes at a steady period waited for a CPU when it was due",
     page: Page {
@@ -20,14 +20,14 @@ pub(super) const RULE: Rule = Rule {
         rationale: "A periodic thread (audio, control, a frame loop) is judged by how late it is. Threads that may run longer without a pause \
                   delay it by up to a time slice, although it needs little CPU time.",
         certainty: "Periods are found without marks: a steady timer is certain after some wakeups. Which threads ran instead is recorded. \
-               Delays within the slack of the period may not matter to the program; it is reported only if they are a large part of its \
-               response time or made it miss periods.",
+               A delay within the slack of a period, after which the thread still waits for the next one, makes nothing late: it is named, but \
+               saves nothing. The potential saving is the time by which work ended after its period and that the thread waited in it.",
         fix: "Give it a real-time policy (chrt -f) or a lower nice value, or give the others a higher one; for the fair class, a shorter slice \
               (sched_setattr) makes it run sooner.",
         example: "A is due every 4 ms and is queued behind B for 2 ms each time.",
     },
     tables: &[&tables::PERIODS, &tables::RAN_INSTEAD],
-    thresholds: &[&MIN_PERIODS, &MIN_OF_RESPONSE, &MIN_OF_TIME, &MIN_WORK, &MIN_MISSED],
+    thresholds: &[&MIN_PERIODS, &MIN_OF_RESPONSE, &MIN_OF_TIME, &MIN_WORK, &MIN_MISSED, &MIN_LATE],
     explains: &["critical-thread-same-priority-as-workers"],
     check,
 };
@@ -67,6 +67,14 @@ const MIN_MISSED: Threshold = Threshold {
     reason: "share of the periods that were missed: one in fifty is audible and visible",
 };
 
+const MIN_LATE: Threshold = Threshold {
+    name: "min_late",
+    unit: Unit::Ratio,
+    value: 0.005,
+    reason: "share of the periods that ended late, from which delays of the thread that the objective names are medium: one in two hundred is \
+             one every 3 s at 60 Hz",
+};
+
 /// What remains of the delay: interrupts, and threads of the same policy.
 const RANGE: Range = Range { low: 0.5, high: 1.15 };
 
@@ -80,6 +88,10 @@ struct Periods {
     running: i64,
     response: i64,
     missed: i64,
+    /// The number of periods whose work ended after them.
+    late: i64,
+    /// How much of that time the thread waited for a CPU in these periods at most.
+    late_waited: i64,
 }
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
@@ -101,6 +113,11 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         sums.running = sums.running.saturating_add(row.get(periods::RUNNING_NS));
         sums.response = sums.response.saturating_add(response);
         sums.missed = sums.missed.saturating_add(missed);
+        let after = if ctx.has_no_slack(thread) { response } else { response.saturating_sub(period) };
+        if after > 0 {
+            sums.late += 1;
+            sums.late_waited = sums.late_waited.saturating_add(after.min(late.max(0).saturating_add(ready)));
+        }
         evidence.entry(thread).or_default().push(
             ready,
             row,
@@ -132,6 +149,9 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         if of_time < ctx.threshold(&MIN_OF_TIME) || !(of_response >= ctx.threshold(&MIN_OF_RESPONSE) || misses) {
             continue;
         }
+        let lateness = (sums.late_waited as f64 * delayed as f64 / sums.waited.max(1) as f64) as i64;
+        let often = sums.late as f64 >= ctx.threshold(&MIN_LATE) * sums.count as f64;
+        let least = if ctx.is_objective(*thread) && often { Severity::Medium } else { Severity::Low };
         let name = ctx.name(*thread);
         let most = instead.get(thread).and_then(|by| by.iter().max_by_key(|(_, ns)| **ns)).map_or("", |(name, _)| name);
         let own = Threads { name: name.clone(), tids: vec![sums.tid] };
@@ -144,19 +164,20 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         found.push(Finding {
             title: format!(
                 "{name}, due every {}, was queued behind other threads ({most} most of all) for {} ms in {}: {} of its response \
-                 time; {} missed",
+                 time; {} late",
                 time(sums.period / sums.count.max(1)),
                 ms(delayed),
                 plural(sums.count.unsigned_abs(), "period"),
                 percent(delayed, sums.response),
-                grouped(sums.missed)
+                grouped(sums.late)
             ),
-            severity: ctx.severity(delayed).max(Severity::Medium),
-            range_ns: RANGE.of(delayed),
+            severity: ctx.severity(lateness).max(least),
+            recoverable_ns: lateness,
+            range_ns: RANGE.of(lateness),
             confidence: Confidence::Medium,
             evidence: evidence.remove(thread).map(EvidenceRows::finish).unwrap_or_default(),
             assumptions: vec![
-                "the potential saving is lateness, summed over its periods, not time of the run".to_owned(),
+                "the potential saving is lateness, summed over the periods whose work ended late, not time of the run".to_owned(),
                 "it runs as soon as it is due (lower bound: half of the delay remains; upper bound: wakeups are faster, too)".to_owned(),
             ],
             ..finding

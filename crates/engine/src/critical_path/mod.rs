@@ -3,6 +3,8 @@
 
 mod windows;
 
+pub use windows::{PathSums, PathWindow};
+
 use crate::read::inferred::WithInferred;
 use crate::session::Kind;
 use crate::tables::totals::{followed, followed_of};

@@ -6,14 +6,15 @@
 use super::rest_of_timeline;
 use crate::read::inferred::WithInferred;
 use crate::session::Kind;
+use crate::tables::rows::Batches;
 use crate::tables::totals::{followed, followed_of};
-use crate::{EngineError, Session};
+use crate::{EngineError, RowCallback, Session};
 use account::{Collector, Stretches};
-use analysis::critical::{Causes, End, LastRan, Piece, Pieces, Walk, Window};
+use analysis::critical::{Causes, End, LastRan, Piece, Pieces, Sums, Walk, Window};
 use analysis::frames::TimedFrame;
 use analysis::{Begins, Context};
-use model::{CpuId, CpuStretch, Pid, Span, ThreadKey, ThreadStretch, Timeline, tables};
-use std::collections::{HashMap, VecDeque};
+use model::{CpuId, CpuStretch, Ns, Pid, Span, Table, ThreadKey, ThreadStretch, Timeline, tables};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::ControlFlow;
 use store::Folder;
 
@@ -136,30 +137,100 @@ impl LastThreads {
     }
 }
 
+/// A span, and the thread with which its critical path ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PathWindow {
+    /// The span.
+    pub span: Span,
+    /// The thread.
+    pub thread: ThreadKey,
+}
+
+/// The sums of the critical paths of some windows.
+#[derive(Clone, Debug)]
+pub struct PathSums {
+    /// The sums of all windows: rows of [`tables::CRITICAL_BY_THREAD`].
+    pub by_thread: Table,
+    /// The time of each thread on the path of each window, ns, by thread key.
+    pub windows: Vec<BTreeMap<i64, i64>>,
+}
+
 impl Session {
+    /// Returns the sums of the critical paths of some windows.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub fn path_sums(&self, windows: &[PathWindow]) -> Result<PathSums, EngineError> {
+        let (mut sums, mut by_window) = (Sums::default(), vec![BTreeMap::<i64, i64>::new(); windows.len()]);
+        self.pieces_of_windows(windows, &mut |window, piece| {
+            sums.push(piece);
+            *by_window[window].entry(piece.thread.0).or_default() += piece.span.len().0;
+            Ok(())
+        })?;
+        let mut by_thread = Table::new(&tables::CRITICAL_BY_THREAD);
+        let total = windows.iter().fold(0_i64, |sum, window| sum.saturating_add(window.span.len().0));
+        sums.finish(Span::new(Ns::ZERO, Ns(total)), &mut by_thread);
+        Ok(PathSums { by_thread, windows: by_window })
+    }
+
+    /// Passes on the rows of [`tables::CRITICAL_PATH`] of some windows.
+    ///
+    /// # Errors
+    /// The trace cannot be read, or `each` failed.
+    pub fn path_rows(&self, windows: &[PathWindow], each: RowCallback<'_>) -> Result<(), EngineError> {
+        let mut out = Batches::new(each);
+        self.pieces_of_windows(windows, &mut |_, piece| {
+            piece.row(&mut out);
+            out.check()
+        })?;
+        out.finish()
+    }
+
+    /// Passes on the pieces of the paths of some windows, each with the index of its window; of windows that do not overlap, in order
+    /// of time.
+    fn pieces_of_windows(&self, windows: &[PathWindow], each: PieceCallback<'_>) -> Result<(), EngineError> {
+        let frame = |of: &PathWindow| TimedFrame { span: of.span, thread: of.thread, pid: Pid::UNKNOWN, name: None };
+        let frames: Vec<TimedFrame> = windows.iter().map(frame).collect();
+        self.pieces(&frames.iter().collect::<Vec<_>>(), each)
+    }
+
     /// Returns, for each frame, the causes on its critical path and the thread with which that path ends. The thread is unknown if
     /// none of the frame's threads ran, or if they are not known.
     ///
     /// # Errors
     /// The trace cannot be read.
     pub(crate) fn causes(&self, frames: &[&TimedFrame]) -> Result<Vec<(ThreadKey, Causes)>, EngineError> {
+        let mut causes_of_frames = vec![(ThreadKey::UNKNOWN, Causes::default()); frames.len()];
+        self.pieces(frames, &mut |frame, piece| {
+            let (ends, causes) = &mut causes_of_frames[frame];
+            *ends = piece.thread;
+            causes.push(piece);
+            Ok(())
+        })?;
+        Ok(causes_of_frames)
+    }
+
+    /// Passes on the pieces of the critical path of each frame, with the index of the frame.
+    fn pieces(&self, frames: &[&TimedFrame], each: PieceCallback<'_>) -> Result<(), EngineError> {
+        if frames.is_empty() {
+            return Ok(());
+        }
         let last = self.last_threads(frames)?;
         let starts = frames.iter().map(|f| f.span.start).min().unwrap_or_default();
         let hull = Span::new(starts, frames.iter().map(|f| f.span.end).max().unwrap_or_default());
-        let mut causes_of_frames = vec![(ThreadKey::UNKNOWN, Causes::default()); frames.len()];
         let ready_known = self.summary().ready_known;
-        let forwards = |stretches: &Stretches, paths: Vec<WindowPath>, followed: &[CpuId]| {
+        let mut forwards = |stretches: &Stretches, paths: Vec<WindowPath>, followed: &[CpuId]| {
             let (long, held): (Vec<WindowPath>, Vec<WindowPath>) = paths.into_iter().partition(|path| path.is_long);
             let context = Context { machine: self.machine(), span: hull, followed, ready_known };
             let mut groups: Vec<Group> =
                 disjoint_groups(held).into_iter().map(|paths| Group::new(&context, paths)).collect();
             stretches.timeline_with(&Collector::default(), |timeline| {
-                groups.iter_mut().for_each(|group| group.push(timeline));
-                Ok::<_, EngineError>(())
+                groups.iter_mut().try_for_each(|group| group.push(timeline, each))
             })?;
-            Ok((groups, long))
+            groups.into_iter().try_for_each(|group| group.finish(each))?;
+            Ok(long)
         };
-        let (groups, long) = match self.kind() {
+        let long = match self.kind() {
             Kind::Folder(folder, filled) => {
                 let (paths, rest) = self.paths_of_folder(folder, filled.as_deref(), (frames, last, hull))?;
                 forwards(&rest, paths, &followed_of(&self.table_of_whole(&tables::CPUS)?))?
@@ -169,17 +240,16 @@ impl Session {
                 forwards(all, paths, &followed(&of.accounted.totals))
             })?,
         };
-        for (frame, ends, causes) in groups.into_iter().flat_map(Group::finish) {
-            causes_of_frames[frame] = (ends, causes);
-        }
         for path in long {
-            let (ends, causes) = &mut causes_of_frames[path.frame];
+            let mut result = Ok(());
             self.path_to(path.end, path.span, |piece| {
-                *ends = piece.thread;
-                causes.push(piece);
+                if result.is_ok() {
+                    result = each(path.frame, piece);
+                }
             })?;
+            result?;
         }
-        Ok(causes_of_frames)
+        Ok(())
     }
 
     /// Returns the windows whose path ends with the thread of a process that ran last.
@@ -253,42 +323,43 @@ impl Session {
     }
 }
 
+/// Gets the index of a window and a piece of its path; `Err` ends the reading.
+type PieceCallback<'a> = &'a mut dyn FnMut(usize, &Piece) -> Result<(), EngineError>;
+
 /// Windows that do not overlap, in order of time, and the pieces of their paths.
 struct Group {
     pieces: Pieces,
-    causes: GroupCauses,
-}
-
-/// The sums of windows that do not overlap: the window, the index of its frame, the last thread on its path, and the causes.
-struct GroupCauses(Vec<(Span, usize, ThreadKey, Causes)>);
-
-impl GroupCauses {
-    fn push(&mut self, piece: &Piece) {
-        let at = self.0.partition_point(|(span, ..)| span.end <= piece.span.start);
-        if let Some((.., ends, causes)) = self.0.get_mut(at) {
-            *ends = piece.thread;
-            causes.push(piece);
-        }
-    }
+    /// Each window, and the index of its frame.
+    windows: Vec<(Span, usize)>,
 }
 
 impl Group {
     fn new(context: &Context<'_>, paths: Vec<WindowPath>) -> Self {
-        let causes = paths.iter().map(|l| (l.span, l.frame, ThreadKey::UNKNOWN, Causes::default())).collect();
+        let of_frames = paths.iter().map(|l| (l.span, l.frame)).collect();
         let windows = paths.into_iter().map(|l| Window::new(l.span, l.stretches)).collect();
-        Self { pieces: Pieces::of(context, windows), causes: GroupCauses(causes) }
+        Self { pieces: Pieces::of(context, windows), windows: of_frames }
     }
 
     /// Adds CPU stretches and events; the thread stretches are those of the paths.
-    fn push(&mut self, timeline: &Timeline<'_>) {
-        let Self { pieces, causes } = self;
-        pieces.push(timeline, |piece| causes.push(piece));
+    fn push(&mut self, timeline: &Timeline<'_>, each: PieceCallback<'_>) -> Result<(), EngineError> {
+        let (windows, mut result) = (&self.windows, Ok(()));
+        self.pieces.push(timeline, |piece| passed_on(windows, piece, each, &mut result));
+        result
     }
 
-    fn finish(self) -> Vec<(usize, ThreadKey, Causes)> {
-        let Self { pieces, mut causes } = self;
-        pieces.finish(|piece| causes.push(piece));
-        causes.0.into_iter().map(|(_, frame, ends, causes)| (frame, ends, causes)).collect()
+    fn finish(self, each: PieceCallback<'_>) -> Result<(), EngineError> {
+        let Self { pieces, windows } = self;
+        let mut result = Ok(());
+        pieces.finish(|piece| passed_on(&windows, piece, each, &mut result));
+        result
+    }
+}
+
+/// Passes a piece on with the index of its frame, until an error occurs.
+fn passed_on(windows: &[(Span, usize)], piece: &Piece, each: PieceCallback<'_>, result: &mut Result<(), EngineError>) {
+    let at = windows.partition_point(|(span, _)| span.end <= piece.span.start);
+    if let (Some((_, frame)), true) = (windows.get(at), result.is_ok()) {
+        *result = each(*frame, piece);
     }
 }
 
@@ -308,7 +379,7 @@ fn disjoint_groups(mut paths: Vec<WindowPath>) -> Vec<Vec<WindowPath>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{MaybeNs, Ns, Prio, Reason, ThreadState, Tid};
+    use model::{MaybeNs, Prio, Reason, ThreadState, Tid};
 
     /// Thread 1 alternates between running and blocked, one nanosecond each.
     fn stretches() -> Vec<ThreadStretch> {

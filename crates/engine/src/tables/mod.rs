@@ -9,7 +9,7 @@ mod parallel;
 mod process;
 mod request;
 mod retype;
-mod rows;
+pub(crate) mod rows;
 mod slow_frames;
 mod states;
 pub(crate) mod totals;

@@ -8,7 +8,7 @@ use crate::grid::{Column, push};
 use crate::page::{Anchor, Linked, Page};
 use crate::picture::{Range, Tone};
 use crate::words::{TIE, ms, plain, plural, short};
-use diagnose::{Diagnosis, Evidence, Finding, Severity};
+use diagnose::{Diagnosis, Evidence, Finding, Severity, System};
 use engine::EngineError;
 use model::{TableDef, Value};
 use std::collections::HashSet;
@@ -78,6 +78,9 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         0 => page.heading("Findings: none"),
         n => page.heading(&format!("Findings: {}", n + findings.left_out)),
     }
+    if let Some(objective) = &diagnosis.objective {
+        page.paragraph(&format!("Objective: {}.", objective.sentence));
+    }
     if !findings.shown.is_empty() {
         page.paragraph(&format!(
             "Sorted by potential time saved; findings about the conditions of the run come last. `corewise diagnose {path}` \
@@ -127,6 +130,9 @@ fn write_finding(page: &mut Page, at: usize, of: &Finding, ctx: &SectionContext<
     let [from, to] = of.range_ns.map(ms);
     let words = |words: &str| (words.to_owned(), None);
     let mut costs: Linked = vec![match of.range_ns[1] {
+        0 if of.delay_ns > 0 => {
+            (format!("No potential saving: the objective gains nothing from the {}{TIE}ms", ms(of.delay_ns)), None)
+        }
         0 => words("No potential saving"),
         _ => (format!("Potential saving: {}{TIE}ms ({from} to {to})", ms(of.recoverable_ns)), None),
     }];
@@ -141,11 +147,21 @@ fn write_finding(page: &mut Page, at: usize, of: &Finding, ctx: &SectionContext<
     if !of.threads.is_empty() {
         page.linked(threads(of));
     }
-    page.linked(vec![words(&format!("Fix: {}. Linux: {}.", of.action.what, of.action.linux))]);
+    if !of.worst.is_empty() {
+        page.linked(worst(of));
+    }
+    let system = ctx.findings.diagnosis.and_then(|diagnosis| diagnosis.system);
+    let (name, how) = match system {
+        Some(System::Windows) => ("Windows", &of.action.windows),
+        Some(System::Linux) | None => ("Linux", &of.action.linux),
+    };
+    page.linked(vec![words(&format!("Fix: {}. {name}: {how}.", of.action.what))]);
     if !evidence {
         return Ok(());
     }
-    page.linked(vec![words(&format!("Windows: {}.", of.action.windows))]);
+    if system.is_none() {
+        page.linked(vec![words(&format!("Windows: {}.", of.action.windows))]);
+    }
     if !of.assumptions.is_empty() {
         page.linked(vec![words(&format!("Assumptions: {}.", of.assumptions.join("; ")))]);
     }
@@ -180,6 +196,20 @@ fn threads(of: &Finding) -> Linked {
     }
     let more = of.threads.len().saturating_sub(NAMED);
     words.push((if more > 0 { format!(", {more} more.") } else { ".".to_owned() }, None));
+    words
+}
+
+/// The worst intervals.
+fn worst(of: &Finding) -> Linked {
+    let mut words: Linked = vec![("Worst: ".to_owned(), None)];
+    for (at, interval) in of.worst.iter().enumerate() {
+        let [from, to] = [interval.start_ns, interval.end_ns].map(ms);
+        let (thread, separator) = (format!("{}{TIE}{}", plain(&interval.name), interval.tid), if at > 0 { "; " } else { "" });
+        words.push((format!("{separator}{from} to {to}{TIE}ms: "), None));
+        words.push((thread, Some(Anchor::Thread(interval.thread))));
+        words.push((format!(" {} ({})", interval.state, plain(&interval.cause)), None));
+    }
+    words.push((".".to_owned(), None));
     words
 }
 

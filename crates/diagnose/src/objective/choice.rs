@@ -1,0 +1,87 @@
+//! Which objective a trace shows.
+
+use super::path::ObjectivePath;
+use super::periods::PeriodicThreads;
+use super::{Objective, ObjectiveKind, Target, marks};
+use crate::context::RuleContext;
+use crate::program::Program;
+use engine::EngineError;
+use model::tables::{self, threads};
+use model::TableDef;
+
+/// The tables that are read to choose an objective, and to tell which processes belong to the recorded program.
+pub(crate) const TABLES: [&TableDef; 8] = [
+    &tables::WAKERS,
+    &tables::READY_WAIT,
+    &tables::PRIORITY_RESIDENCY,
+    &tables::MARKS,
+    &tables::MARK_STRETCHES,
+    &tables::PERIODS,
+    &tables::CRITICAL_BY_THREAD,
+    &tables::THREADS,
+];
+
+impl ObjectivePath {
+    /// The objective that the user set, or else what the trace shows: marked frames, then a periodic thread of the program that does a part
+    /// of its work, then the end of the recorded command, else throughput.
+    ///
+    /// # Errors
+    /// The trace cannot be read, or lacks what the user named.
+    pub(crate) fn new(
+        ctx: &RuleContext<'_>,
+        program: &Program,
+        target: Option<&Target>,
+    ) -> Result<Self, EngineError> {
+        let mut path = match target {
+            Some(Target::End) => {
+                let name = command(ctx)?.ok_or_else(|| {
+                    EngineError::Other("--objective end: the trace was not recorded for a command".to_owned())
+                })?;
+                Self::to_end(ctx, Objective { name: Some(name.0), ..Objective::of(ObjectiveKind::End) })?
+            }
+            Some(Target::Period(name)) => {
+                let periodic = PeriodicThreads::new(ctx)?;
+                periodic.objective(ctx, periodic.named(ctx, name)?)?
+            }
+            Some(Target::Requests(name)) => {
+                return Err(EngineError::Other(format!(
+                    "--objective requests:{name}: the trace has no requests; --objective end, period:THREAD and marks:NAME are available"
+                )));
+            }
+            Some(Target::Marks(name)) => marks::objective(ctx, name)?,
+            None => Self::shown(ctx, program)?,
+        };
+        path.objective.set = target.is_some();
+        path.objective.sentence = path.objective.described();
+        Ok(path)
+    }
+
+    fn shown(ctx: &RuleContext<'_>, program: &Program) -> Result<Self, EngineError> {
+        if let Some(name) = marks::of_frames(ctx)? {
+            return marks::objective(ctx, &name);
+        }
+        let periodic = PeriodicThreads::new(ctx)?;
+        let is_own = |thread: i64| program.is_own(thread) && !ctx.is_kernel_thread(thread);
+        if let Some(thread) = periodic.main(ctx, is_own)? {
+            return periodic.objective(ctx, thread);
+        }
+        match command(ctx)? {
+            Some((name, true)) => {
+                Self::to_end(ctx, Objective { name: Some(name), ..Objective::of(ObjectiveKind::End) })
+            }
+            _ => Ok(Self::unlimited(Objective::of(ObjectiveKind::Throughput))),
+        }
+    }
+}
+
+/// The name of the recorded command, and whether all of the recording is analysed and its main thread ended in it.
+fn command(ctx: &RuleContext<'_>) -> Result<Option<(String, bool)>, EngineError> {
+    let Some(focus) = ctx.facts().focus.map(i64::from) else { return Ok(None) };
+    let mut found = None;
+    ctx.each_row(threads::Table, |row| {
+        if row.get(threads::TID) == focus {
+            found = Some((ctx.name(row.get(threads::THREAD)), row.get(threads::EXITED_NS) > 0 && !ctx.is_part()));
+        }
+    })?;
+    Ok(found)
+}

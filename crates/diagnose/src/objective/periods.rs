@@ -1,0 +1,161 @@
+//! The lateness of a periodic thread.
+
+use super::path::{LateWindows, ObjectivePath};
+use super::{Objective, ObjectiveKind};
+use crate::context::{RuleContext, add};
+use crate::pools::Processes;
+use engine::{EngineError, PathWindow};
+use model::tables::{periods, priority_residency, ready_wait};
+use model::{Ns, Span, ThreadKey};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// With fewer periods, a thread is not known to be what the program is about.
+const MIN_PERIODS: i64 = 20;
+/// The minimum part of the analysed time that the periods cover.
+const MIN_COVERED: f64 = 0.5;
+/// The minimum part of the analysed time that the thread runs: one that works less only looks whether there is work.
+const MIN_RUNNING: f64 = 0.001;
+/// The minimum part of the running time of its process and of processes with a thread of its name: the timer of a runtime, and a process that
+/// only watches its workers, have less.
+const MIN_OF_PROCESSES: f64 = 0.04;
+/// The maximum part of its periods that it is blocked within its work: one that waits for most of a period is paced by what it waits for.
+const MAX_BLOCKED: f64 = 0.25;
+/// The minimum of the mean of `steady`.
+const MIN_STEADY: f64 = 0.9;
+/// The minimum part of the periods whose length is within 10 % of the mean.
+const MIN_ALIKE: f64 = 0.8;
+/// Priorities below this one are real-time priorities (kernel numbering).
+const FIRST_FAIR_PRIO: i64 = 100;
+
+/// The sums of a thread's periods.
+#[derive(Default)]
+struct Sums {
+    tid: i64,
+    count: i64,
+    period: i64,
+    running: i64,
+    blocked: i64,
+    steady: f64,
+    /// How many periods are shorter than a given length, by its logarithm in steps of a tenth.
+    lengths: BTreeMap<i64, i64>,
+}
+
+impl Sums {
+    /// Whether most periods have about the same length.
+    fn are_alike(&self) -> bool {
+        let most = self.lengths.iter().max_by_key(|(_, count)| **count).map_or(0, |(step, _)| *step);
+        let near: i64 = self.lengths.range(most - 1..=most + 1).map(|(_, count)| *count).sum();
+        near as f64 >= MIN_ALIKE * self.count as f64
+    }
+}
+
+/// The periodic threads of a trace.
+pub(super) struct PeriodicThreads(BTreeMap<i64, Sums>);
+
+impl PeriodicThreads {
+    /// Reads the table `periods`.
+    pub(super) fn new(ctx: &RuleContext<'_>) -> Result<Self, EngineError> {
+        let mut threads = BTreeMap::<i64, Sums>::new();
+        if !ctx.summary().ready_known {
+            return Ok(Self(threads));
+        }
+        ctx.each_row(periods::Table, |row| {
+            let [thread, tid, period] = row.all([periods::THREAD, periods::TID, periods::PERIOD_NS]);
+            let [running, blocked] = row.all([periods::RUNNING_NS, periods::BLOCKED_NS]);
+            let sums = threads.entry(thread).or_default();
+            (sums.tid, sums.count) = (tid, sums.count + 1);
+            sums.period = sums.period.saturating_add(period);
+            sums.running = sums.running.saturating_add(running);
+            sums.blocked = sums.blocked.saturating_add(blocked);
+            sums.steady += row.get(periods::STEADY);
+            add(&mut sums.lengths, ((period.max(1) as f64).ln() * 10.0) as i64, 1);
+        })?;
+        Ok(Self(threads))
+    }
+
+    /// The thread whose lateness the program is about: of those with the most urgent priority (of real-time ones), the one that
+    /// works most.
+    pub(super) fn main(&self, ctx: &RuleContext<'_>, is_own: impl Fn(i64) -> bool) -> Result<Option<i64>, EngineError> {
+        let span = ctx.span().len().0 as f64;
+        let is_candidate = |(thread, sums): &(&i64, &Sums)| {
+            sums.count >= MIN_PERIODS
+                && sums.period as f64 >= MIN_COVERED * span
+                && sums.running as f64 >= MIN_RUNNING * span
+                && sums.blocked as f64 <= MAX_BLOCKED * sums.period as f64
+                && sums.steady >= MIN_STEADY * sums.count as f64
+                && sums.are_alike()
+                && is_own(**thread)
+        };
+        let mut candidates: Vec<(i64, i64)> =
+            self.0.iter().filter(is_candidate).map(|(thread, sums)| (*thread, sums.running)).collect();
+        if candidates.is_empty() {
+            return Ok(None);
+        }
+        let processes = Processes::new(ctx)?;
+        let (mut of_process, mut named) = (BTreeMap::new(), BTreeMap::<&str, BTreeSet<Option<i64>>>::new());
+        ctx.each_row(ready_wait::Table, |row| {
+            let [thread, running] = row.all([ready_wait::THREAD, ready_wait::RUNNING_NS]);
+            add(&mut of_process, processes.process(thread), running);
+            named.entry(ctx.full_name(thread)).or_default().insert(processes.process(thread));
+        })?;
+        candidates.retain(|(thread, running)| {
+            let of_name = named.get(ctx.full_name(*thread)).into_iter().flatten();
+            let all = of_name.filter_map(|process| of_process.get(process)).fold(0_i64, |sum, ns| sum.saturating_add(*ns));
+            !processes.are_recorded() || *running as f64 >= MIN_OF_PROCESSES * all as f64
+        });
+        let prio = real_time(ctx)?;
+        let prio = |thread: &i64| prio.get(thread).copied().unwrap_or(FIRST_FAIR_PRIO);
+        Ok(candidates.into_iter().max_by_key(|(thread, running)| (Reverse(prio(thread)), *running)).map(|(thread, _)| thread))
+    }
+
+    /// The thread with this name or TID: of several, the one that works most.
+    pub(super) fn named(&self, ctx: &RuleContext<'_>, name: &str) -> Result<i64, EngineError> {
+        let tid = name.parse::<i64>().ok();
+        let is_it = |(thread, sums): &(&i64, &Sums)| ctx.full_name(**thread) == name || tid == Some(sums.tid);
+        let found = self.0.iter().filter(is_it).max_by_key(|(_, sums)| sums.running).map(|(thread, _)| *thread);
+        found.ok_or_else(|| {
+            let names: BTreeSet<&str> = self.0.keys().map(|thread| ctx.full_name(*thread)).collect();
+            let known = if names.is_empty() { "none".to_owned() } else { names.into_iter().collect::<Vec<_>>().join(", ") };
+            EngineError::Other(format!("--objective period:{name}: no periodic thread has this name or TID; the periodic threads are: {known}"))
+        })
+    }
+
+    /// The objective of one thread.
+    pub(super) fn objective(&self, ctx: &RuleContext<'_>, thread: i64) -> Result<ObjectivePath, EngineError> {
+        let no_slack = real_time(ctx)?.contains_key(&thread);
+        let mut late = LateWindows::default();
+        ctx.each_row(periods::Table, |row| {
+            if row.get(periods::THREAD) == thread {
+                let [start, period, response] =
+                    row.all([periods::START_NS, periods::PERIOD_NS, periods::RESPONSE_NS]);
+                let span = Span::new(Ns(start), Ns(start.saturating_add(response.max(0))));
+                let allowed = if no_slack { 0 } else { period };
+                late.push(PathWindow { span, thread: ThreadKey(thread) }, response.saturating_sub(allowed));
+            }
+        })?;
+        let sums = self.0.get(&thread);
+        let mean = sums.map(|sums| sums.period / sums.count.max(1));
+        let objective = Objective {
+            name: Some(ctx.name(thread)),
+            thread: Some(thread),
+            tid: sums.map(|sums| sums.tid),
+            deadline_ns: if no_slack { None } else { mean },
+            ..Objective::of(ObjectiveKind::Period)
+        };
+        ObjectivePath::of_windows(ctx, objective, late)
+    }
+}
+
+/// The threads that ran with a real-time priority for most of their time, and that priority. It says that their response time matters.
+fn real_time(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, i64>, EngineError> {
+    let mut longest = BTreeMap::<i64, (i64, i64)>::new();
+    ctx.each_row(priority_residency::Table, |row| {
+        if let Some(prio) = row.get(priority_residency::PRIO) {
+            let ran = (row.get(priority_residency::RUNNING_NS), prio);
+            let of = longest.entry(row.get(priority_residency::THREAD)).or_insert(ran);
+            *of = ran.max(*of);
+        }
+    })?;
+    Ok(longest.into_iter().map(|(thread, (_, prio))| (thread, prio)).filter(|(_, prio)| *prio < FIRST_FAIR_PRIO).collect())
+}
