@@ -13,6 +13,7 @@ mod allowed;
 mod blocked_by;
 mod by_thread;
 mod clocks;
+mod conversations;
 mod core_times;
 pub mod critical;
 mod detected_regions;
@@ -30,6 +31,7 @@ mod shares;
 pub(crate) mod tables;
 mod thread_groups;
 mod throttled;
+mod turns;
 mod world;
 
 pub use allowed::SetId;

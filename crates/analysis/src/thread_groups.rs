@@ -1,6 +1,6 @@
-//! The pool and the process of each thread.
+//! The pool, the process and the program of each thread.
 
-use model::{Pid, ThreadKey, pool_name};
+use model::{Pid, ThreadKey, Tid, is_kernel_thread, pool_name};
 use rustc_hash::FxHashMap;
 
 /// The pools of threads (those whose names differ only by a number at the end: [`pool_name`]) and their processes.
@@ -10,6 +10,8 @@ pub struct ThreadGroups {
     of: Vec<Group>,
     /// The first is that of pool 1.
     names: Vec<Box<str>>,
+    /// The pool of the first thread of each process; 0: a kernel thread.
+    programs: FxHashMap<Pid, u32>,
 }
 
 /// What a thread belongs to.
@@ -23,9 +25,9 @@ struct Group {
 impl ThreadGroups {
     /// Groups threads by their names and processes.
     #[must_use]
-    pub fn new<'a>(threads: impl IntoIterator<Item = (ThreadKey, Option<&'a str>, Pid)>) -> Self {
+    pub fn new<'a>(threads: impl IntoIterator<Item = (ThreadKey, Tid, Option<&'a str>, Pid)>) -> Self {
         let (mut pools, mut known) = (Self::default(), FxHashMap::<&str, u32>::default());
-        for (thread, name, process) in threads {
+        for (thread, tid, name, process) in threads {
             let Ok(key) = usize::try_from(thread.0) else { continue };
             let pool = name.map(pool_name).map_or(0, |name| {
                 *known.entry(name).or_insert_with(|| {
@@ -37,6 +39,9 @@ impl ThreadGroups {
                 pools.of.resize(key + 1, Group { pool: 0, process: Pid::UNKNOWN });
             }
             pools.of[key] = Group { pool, process };
+            if tid.0 == process.0 {
+                pools.programs.insert(process, if name.is_some_and(is_kernel_thread) { 0 } else { pool });
+            }
         }
         pools
     }
@@ -60,5 +65,12 @@ impl ThreadGroups {
     #[inline]
     pub(crate) fn process(&self, thread: ThreadKey) -> Option<Pid> {
         self.group(thread).map(|group| group.process).filter(|process| *process != Pid::UNKNOWN)
+    }
+
+    /// The number of a thread's program: processes whose first threads are one pool are one program. `None`: kernel threads, and
+    /// threads of unknown processes.
+    #[inline]
+    pub(crate) fn program(&self, thread: ThreadKey) -> Option<u32> {
+        self.programs.get(&self.process(thread)?).copied().filter(|pool| *pool != 0)
     }
 }

@@ -169,17 +169,14 @@ impl<'a> RuleContext<'a> {
         Ok(cpus)
     }
 
-    /// Whether a thread is a per-CPU kernel thread, judged by its name (`ksoftirqd/0`, `kworker/1:2`). These cannot be moved.
+    /// Whether a thread is a per-CPU kernel thread. These cannot be moved.
     pub(crate) fn is_per_cpu_kthread(&self, key: i64) -> bool {
-        let name = self.names.get(key).unwrap_or_default();
-        let suffix = name.rsplit_once('/').map_or("", |(_, suffix)| suffix);
-        suffix.split(':').next().is_some_and(|cpu| !cpu.is_empty() && cpu.bytes().all(|b| b.is_ascii_digit()))
+        model::is_kernel_thread_of_cpu(self.names.get(key).unwrap_or_default())
     }
 
     /// Whether a thread is a kernel thread, judged by its name.
     pub(crate) fn is_kernel_thread(&self, key: i64) -> bool {
-        let name = self.names.get(key).unwrap_or_default();
-        self.is_per_cpu_kthread(key) || KERNEL_THREADS.iter().any(|begin| name.starts_with(begin))
+        model::is_kernel_thread(self.names.get(key).unwrap_or_default())
     }
 
     /// The time that a thread could save.
@@ -246,30 +243,6 @@ pub(crate) fn threads(claims: &[Claim]) -> Threads {
     let alike = claims.iter().filter(|c| c.name == most.name).take(NAMED);
     Threads { name: most.name.clone(), tids: alike.map(|c| c.tid).collect() }
 }
-
-/// How the names of kernel threads begin that are not of one CPU (Linux; `ps --ppid 2`).
-const KERNEL_THREADS: [&str; 20] = [
-    "kworker/",
-    "rcu_",
-    "rcuog/",
-    "rcuop/",
-    "rcuos/",
-    "kswapd",
-    "kcompactd",
-    "khugepaged",
-    "khungtaskd",
-    "kthreadd",
-    "kauditd",
-    "kdevtmpfs",
-    "ksmd",
-    "jbd2/",
-    "irq/",
-    "oom_reaper",
-    "xfsaild/",
-    "btrfs-",
-    "scsi_eh_",
-    "usb-storage",
-];
 
 /// How often threads were preempted, by thread key.
 #[derive(Default)]

@@ -35,6 +35,7 @@
 //! | `seen` | `As@1`: a snapshot shows A sleeping, last on CPU 1; `A@1` running, `A+@1` ready |
 //! | `current` | `A@1`, `.@1`: a snapshot shows that CPU 1 runs A, or its idle task |
 //! | `named` | `A@1`: an event on CPU 1, after the switches at the same time, names A as the current task; `.@1` the idle task |
+//! | `process` | `A`: A is the first thread of a process; `B<A`: B is a thread of its process |
 //! | `lost`, `lost0` | `x`: lost events are reported, on any CPU or on CPU 0, from the begin of the first `x` of a run to the end of the last one |
 //! | `allowed` | `A=0-1+3`: A is allowed on CPUs 0, 1 and 3 from now on; `A=`: unknown |
 //! | `throttle` | `A(`, `A)`: A is throttled from now on, or no longer; with this row, every change is recorded |
@@ -440,6 +441,10 @@ impl Pen {
                 self.push(Phase::After, at, on, EventKind::Throttle { tid: Some(tid), begins });
             }
             "yield" => self.push(Phase::Before, at, on, EventKind::Yield { tid, begins: suffix == Some('(') }),
+            "process" => {
+                let pid = Pid(if waker == Tid::UNKNOWN { tid.0 } else { waker.0 });
+                self.push_of(tid, Phase::Before, at, on, EventKind::Name { tid, pid, name: name(tid) });
+            }
             "named" => self.push_of(tid, Phase::After, at, on, EventKind::Sample),
             "current" => self.push(Phase::After, at, on, EventKind::Current { tid }),
             "seen" => {

@@ -26,6 +26,7 @@ pub(crate) mod priority_inheritance;
 pub(crate) mod priority_residency;
 pub(crate) mod ran_instead;
 pub(crate) mod ready_wait;
+pub(crate) mod requests;
 pub(crate) mod run_lengths;
 pub(crate) mod samples;
 pub(crate) mod slower_cores;
@@ -58,6 +59,7 @@ pub const ANALYSES: &[Entry] = &[
     entry::<marks::Marks>(&tables::MARKS),
     entry::<mark_stretches::MarkStretches>(&tables::MARK_STRETCHES),
     entry::<periods::Periods>(&tables::PERIODS),
+    entry::<requests::Requests>(&tables::REQUESTS),
     entry::<parallel_regions::ParallelRegions>(&tables::PARALLEL_REGIONS),
     entry::<migrations::Migrations>(&tables::MIGRATIONS),
     entry::<migration_matrix::MigrationMatrix>(&tables::MIGRATION_MATRIX),

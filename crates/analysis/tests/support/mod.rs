@@ -173,7 +173,7 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
     let mut running = Running::start(&every, &context, names.clone());
     running.callchains(&Stacks { chains, names: names.clone() });
     let totals_of_threads = totals.threads.all().unwrap();
-    let named = totals_of_threads.iter().map(|t| (t.thread, t.name.as_deref(), t.pid));
+    let named = totals_of_threads.iter().map(|t| (t.thread, t.tid, t.name.as_deref(), t.pid));
     running.groups(&Arc::new(ThreadGroups::new(named)));
     let (mut threads, mut cpus, mut events) = (Vec::new(), Vec::new(), Vec::new());
     let each = |timeline: &Timeline<'_>| {

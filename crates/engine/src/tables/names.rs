@@ -3,7 +3,7 @@
 use crate::{EngineError, Session};
 use analysis::ThreadGroups;
 use model::tables::{self, threads};
-use model::{Pid, ThreadKey, Value};
+use model::{Pid, ThreadKey, Tid, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -65,11 +65,14 @@ impl Session {
         self.rows_of(tables::THREADS.name, None, &mut |rows| {
             all.extend(rows.iter().map(|row| {
                 let process = threads::PID.of(row).and_then(|pid| i32::try_from(pid).ok()).map_or(Pid::UNKNOWN, Pid);
-                (threads::THREAD.of(row), process)
+                (threads::THREAD.of(row), threads::TID.of(row), process)
             }));
             Ok(())
         })?;
-        Ok(ThreadGroups::new(all.iter().map(|(key, process)| (ThreadKey(*key), names.get(*key), *process))))
+        let tid = |tid: i64| i32::try_from(tid).map_or(Tid::UNKNOWN, Tid);
+        Ok(ThreadGroups::new(
+            all.iter().map(|(key, of, process)| (ThreadKey(*key), tid(*of), names.get(*key), *process)),
+        ))
     }
 
     /// Returns the names of threads; reads them on first use.

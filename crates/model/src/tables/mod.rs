@@ -327,6 +327,7 @@ pub const ALL: &[&TableDef] = &[
     &SLOW_FRAMES,
     &MARK_STRETCHES,
     &PERIODS,
+    &REQUESTS,
     &PARALLEL_REGIONS,
     &FRAMES_PARKED,
     &FRAME_SUMS,

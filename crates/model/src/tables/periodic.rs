@@ -40,3 +40,47 @@ table! {
         }
     }
 }
+
+table! {
+    /// The requests that one program makes to another.
+    REQUESTS: requests {
+        version: 1,
+        made_from: Analysis,
+        large: true,
+        doc: "The requests that threads of other programs make to a server on the same machine, found without marks. A \
+              client's thread wakes a thread of the server and waits; the server wakes it again: the answer. Of two \
+              programs, the client is the one that wakes the other first; if neither began within the recording, the \
+              one with the higher process number. A request has a row once eight were answered between the two \
+              programs. It begins with the waking that brought it. If the server was at work when it came, no waking \
+              shows when: it then begins where the server's thread ended its answers before, and `asked` is null. \
+              Answers that follow one another within 25 µs of running time are of one turn, and of requests that begin \
+              together. A thread that gets its work from another one of its program has that one's begin. Threads are \
+              clients if they wait in calls that receive something, where the source records calls. Not found: requests \
+              within a program (processes whose first threads have one name) or to the kernel, answers to other \
+              machines, and answers to clients that do not wait. An answer in pieces with work between them is several \
+              requests. No rows if the source has no wakeups or no processes.",
+        key: [THREAD, ANSWERED, END_NS],
+        columns: {
+            THREAD: Thread,
+            TID: Tid,
+            START_NS: Start,
+            END_NS: End,
+            ASKED: Option<Thread> = "The thread whose waking of the server brought the request; null if none did.",
+            ANSWERED: Thread = "The thread of the client that the answer woke.",
+            BEFORE_NS: Ns =
+                "Time from `start_ns` until the thread that answered was at work on it: it was queued, or other threads \
+                 had it.",
+            RUNNING_NS: Ns = "Time of the thread that answered on a CPU, from then until the answer.",
+            READY_NS: Ns = "Its time runnable but not running, in the same interval.",
+            BLOCKED_NS: Ns = "Its time waiting for something other than a CPU, in the same interval.",
+            UNKNOWN_NS: Ns =
+                "Its time in an unknown state, in the same interval; all of it if another thread was asked while this \
+                 one was at work.",
+            RESPONSE_NS: Ns = "Time from `start_ns` to `end_ns`: the sum of the five times before.",
+            WAITED_NS: Ns = "For how long the answered thread had waited.",
+            STEADY: Ratio =
+                "Share of the last waits of the answered thread, up to twelve, that threads of the server ended: how \
+                 certain it is that the thread is its client.",
+        }
+    }
+}
