@@ -21,6 +21,7 @@ pub struct Running {
     /// Settings of TIDs without a current instance; they apply to the next instance.
     next_settings: FxHashMap<Tid, Vec<SetTo>>,
     analyses: Vec<(&'static TableDef, Box<dyn Analysis>)>,
+    hide_marks: bool,
 }
 
 impl Running {
@@ -36,6 +37,7 @@ impl Running {
             instances: Instances::new(),
             next_settings: FxHashMap::default(),
             analyses: wanted.map(|e| (e.table, (e.start)(context))).collect(),
+            hide_marks: false,
         }
     }
 
@@ -53,6 +55,11 @@ impl Running {
     /// Sets the frame budget, if there is one.
     pub fn budget(&mut self, budget: Option<Ns>) {
         self.world.budget = budget;
+    }
+
+    /// Hides all marks from the analyses.
+    pub fn hide_marks(&mut self) {
+        self.hide_marks = true;
     }
 
     /// Feeds a batch to all analyses.
@@ -127,7 +134,7 @@ impl Running {
     }
 
     fn other(&mut self, event: &TimelineEvent) {
-        if event.at < self.span.end {
+        if event.at < self.span.end && !(self.hide_marks && event.mark().is_some()) {
             self.world.now = self.world.now.max(event.at);
             let begins = if event.at < self.span.start { Begins::Before } else { Begins::Here };
             let thread = event.tid().map_or(ThreadKey::UNKNOWN, |tid| self.instances.current(tid));

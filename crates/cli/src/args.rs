@@ -57,6 +57,9 @@ pub struct Global {
     /// time and state how much of it there is
     #[arg(long, global = true, help_heading = "Global options")]
     pub inferred: bool,
+    /// Make tables as if the programs had marked nothing, to compare what is detected with the marks
+    #[arg(long, global = true, hide = true)]
+    pub hide_marks: bool,
     /// When to use colours; auto: on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = "Global options")]
     pub color: Color,
@@ -69,7 +72,8 @@ impl Global {
     /// The machine file cannot be read.
     pub fn pass_options(&self) -> Result<PassOptions, Failure> {
         let infer = if self.inferred { Infer::Within } else { Infer::No };
-        Ok(PassOptions { strict_loss: self.strict_loss, machine: self.machine()?, infer, ..PassOptions::default() })
+        let (strict_loss, hide_marks) = (self.strict_loss, self.hide_marks);
+        Ok(PassOptions { strict_loss, hide_marks, machine: self.machine()?, infer, ..PassOptions::default() })
     }
 
     /// Returns the machine described by `--machine`.

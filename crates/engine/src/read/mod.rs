@@ -34,6 +34,8 @@ pub struct PassOptions {
     pub machine: Option<Machine>,
     /// Whether to infer unknown time.
     pub infer: Infer,
+    /// Make analyses as if the programs had marked nothing, to compare what they detect with the marks.
+    pub hide_marks: bool,
     /// Compute sums only for this part of the recording ([`account::Rules::within`]).
     pub within: Option<Span>,
     /// Keep a file's stretches when it is opened, in temporary files if they are many: for callers that need more than sums.

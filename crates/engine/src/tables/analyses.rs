@@ -13,6 +13,12 @@ use model::{MadeFrom, Ns, Span, Table, TableDef, tables};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// The analyses that need callchains: of switch-outs or of samples.
+const OF_CHAINS: [&TableDef; 4] = [&tables::SWITCH_CAUSES, &tables::WAITS, &tables::SAMPLES, &tables::REQUESTS];
+
+/// The analyses that need the pools and processes of threads.
+const OF_GROUPS: [&TableDef; 3] = [&tables::POOLS, &tables::PARALLEL_REGIONS, &tables::REQUESTS];
+
 /// Returns whether a table is made by an analysis and is therefore available for any part of a recording.
 pub(crate) fn is_analysis(def: &TableDef) -> bool {
     def.made_from == MadeFrom::Analysis
@@ -163,12 +169,10 @@ impl Session {
         span: Option<Span>,
         run: impl FnOnce(&Stretches, &AnalysisInput<'_>) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
-        let chains =
-            [&tables::SWITCH_CAUSES, &tables::WAITS, &tables::SAMPLES].iter().any(|def| names.contains(&def.name));
-        let stacks = if chains { Some(self.stacks()?) } else { None };
-        let grouped = [&tables::POOLS, &tables::PARALLEL_REGIONS].iter().any(|def| names.contains(&def.name));
-        let groups = if grouped { Arc::new(self.thread_groups()?) } else { Arc::default() };
-        let budget = self.slow.budget;
+        let needs = |of: &[&TableDef]| of.iter().any(|def| names.contains(&def.name));
+        let stacks = if needs(&OF_CHAINS) { Some(self.stacks()?) } else { None };
+        let groups = if needs(&OF_GROUPS) { Arc::new(self.thread_groups()?) } else { Arc::default() };
+        let (budget, hide_marks) = (self.slow.budget, self.options().hide_marks);
         let context = |followed, end, ready_known| {
             let whole = Span::new(Ns::ZERO, end);
             let span = span.or(self.range()).map_or(whole, |s| Span::new(s.start.max(Ns::ZERO), s.end.min(end)));
@@ -180,13 +184,14 @@ impl Session {
                 let clipper = filled.as_ref().map(|f| f.clipper.clone()).unwrap_or_default();
                 let context = context(&followed, Ns(folder.manifest().end_ns), self.summary().ready_known);
                 let Read { stretches, names } = read_timeline(folder, clipper)?;
-                run(&stretches, &AnalysisInput { context, names, stacks, groups, budget })
+                run(&stretches, &AnalysisInput { context, names, stacks, groups, budget, hide_marks })
             }
             Kind::Source(of) => {
                 let totals = &of.accounted.totals;
                 let followed = followed(totals);
                 let context = context(&followed, totals.end, totals.ready_known);
-                let input = AnalysisInput { context, names: of.stacks.names.clone(), stacks, groups, budget };
+                let input =
+                    AnalysisInput { context, names: of.stacks.names.clone(), stacks, groups, budget, hide_marks };
                 of.stretches(self.options(), |stretches| run(stretches, &input))
             }
         }

@@ -25,12 +25,17 @@ pub(crate) struct AnalysisInput<'a> {
     pub(crate) groups: Arc<ThreadGroups>,
     /// The frame budget, if set by the user.
     pub(crate) budget: Option<Ns>,
+    /// Whether the analyses get no marks.
+    pub(crate) hide_marks: bool,
 }
 
 impl AnalysisInput<'_> {
     pub(crate) fn start(&self, tables: &[&str]) -> Running {
         let mut running = Running::start(tables, &self.context, self.names.clone());
         running.budget(self.budget);
+        if self.hide_marks {
+            running.hide_marks();
+        }
         running.groups(&self.groups);
         if let Some(stacks) = &self.stacks {
             running.callchains(stacks);

@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""Regions, periods and requests of programs that nobody here wrote, detected without marks and compared with marks on their functions.
+
+  acceptance/real/structure.py [regions|periods|requests…] [--out DIR]
+
+Each program is recorded with `corewise record --mark` on the functions below. The marks are the truth; `--hide-marks` keeps them from the
+detection. Truth and rows are matched one to one, by the largest overlap.
+
+  found     the row begins and ends within 5 % of the length of the true one
+  invented  a row that shares less than half of its time with each true one, or with one that another row has
+
+True ones shorter than --shortest ms are left out, and rows that lie in them are not invented: a mark costs each call some microseconds,
+which is more than 5 % of a short one. Exits 1 if less than 95 % are found or more than 2 % are invented. The recordings are in --out (default WORK/structure); existing ones are not made again. Needs root, and
+`run.py setup redis-one-instance nginx-gzip cyclictest-fifo graphicsmagick-gomp-affinity lightgbm-8-threads-active`.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import run as bed
+from run import corewise
+
+FOUND, INVENTED, NEAR = 0.95, 0.02, 0.05
+GOMP = "/usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0"
+LIBC = "/usr/lib/x86_64-linux-gnu/libc.so.6"
+NGINX = "/usr/sbin/nginx"
+# Debian's redis-server is a link to this file.
+REDIS = "/usr/bin/redis-check-rdb"
+SCRIPT = "local x=0 for i=1,300000 do x=x+i end return x"
+
+
+@dataclass
+class Load:
+    """A program with a number of threads or clients. Commands are run by bash in a folder of their own."""
+
+    name: str
+    kind: str
+    command: str
+    marks: dict
+    # The threads whose rows count: a part of their name.
+    threads: str
+    server: str = ""
+    ready: str = ""
+    prepare: str = ""
+
+    def of(self, what, _side):
+        return getattr(self, what)
+
+
+def region(name, threads, command, gomp):
+    return Load(f"{name}-{threads}-threads", "regions", f"OMP_NUM_THREADS={threads} OMP_WAIT_POLICY=passive {command}",
+                {"region": f"{gomp}:GOMP_parallel"}, "")
+
+
+def redis(clients):
+    command = f"redis-benchmark -p 7801 -q -n 1200 -c {clients} --threads {clients} EVAL '{SCRIPT}' 0"
+    marks = {"command": f"{REDIS}:processCommand", "answer": f"{REDIS}:_writeToClient"}
+    return Load(f"redis-{clients}-clients", "requests", command, marks, "redis-server",
+                "exec redis-server --port 7801 --bind 127.0.0.1 --save '' --appendonly no", "redis-cli -p 7801 ping")
+
+
+def nginx(workers, clients):
+    conf = f"""user root; pid nginx.pid; error_log error.log; daemon off; worker_processes {workers};
+events {{ worker_connections 512; }}
+http {{ access_log off; types {{ text/plain txt; }} server {{ listen 127.0.0.1:7811; root $PWD;
+gzip on; gzip_types text/plain; gzip_http_version 1.0; gzip_comp_level 9; }} }}"""
+    prepare = ("cat /usr/share/common-licenses/GPL-* /usr/share/common-licenses/LGPL-* | head -c 220000 > text.txt\n"
+               f"cat > nginx.conf <<EOF\n{conf}\nEOF")
+    one = "ab -q -n 150 -c 1 -H 'Accept-Encoding: gzip' http://127.0.0.1:7811/text.txt >/dev/null"
+    return Load(f"nginx-{workers}-workers-{clients}-clients", "requests", f"for i in $(seq {clients}); do {one} & done; wait",
+                {"request": f"{NGINX}:ngx_http_process_request"}, "nginx", f'exec nginx -p "$PWD" -c "$PWD/nginx.conf" -e "$PWD/error.log"',
+                "ab -n 1 http://127.0.0.1:7811/text.txt", prepare)
+
+
+def cyclictest(threads):
+    return Load(f"cyclictest-{threads}-threads", "periods", f"cyclictest -q -t{threads} -i 2000 -l 1000 -p80 --policy=fifo",
+                {"sleep": f"{LIBC}:clock_nanosleep"}, "cyclictest")
+
+
+# scikit-learn's wheel has the library that LightGBM loads too.
+WHEELS = bed.WORK.glob("venv/lib/python3*/site-packages/scikit_learn.libs/libgomp-*")
+TRAIN = bed.WORK / "pairs/lightgbm-8-threads-active/train.py"
+GM = "gm convert -size 1500x1000 plasma:fractal -blur 0x4 -sharpen 0x2 -resize 50% null:"
+LOADS = [
+    *(region("graphicsmagick", threads, GM, GOMP) for threads in (2, 4)),
+    *(region("lightgbm", threads, f"python {TRAIN} {threads} 40", gomp) for gomp in WHEELS for threads in (2, 4)),
+    *(cyclictest(threads) for threads in (1, 2)),
+    *(redis(clients) for clients in (1, 2, 4)),
+    *(nginx(workers, clients) for workers, clients in ((1, 1), (1, 2), (2, 2), (2, 4))),
+]
+
+
+def record(load, trace):
+    folder = bed.folder_of(load)
+    if load.prepare:
+        subprocess.run(bed.bash(load.prepare, folder), env=bed.environment(), check=True)
+    marks = [word for name, where in load.marks.items() for word in ("--mark", f"{name}={where}")]
+    command = [corewise.BINARY, "record", "-o", str(trace), *marks, "--", *bed.bash(load.command, folder)]
+    with bed.Server(load, "good"):
+        done = subprocess.run(command, env=bed.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{load.name}: exit {done.returncode}: {(done.stderr or done.stdout).strip()[-600:]}")
+
+
+# The truth: lists of (thread or process, begin, end), ns.
+
+
+def marked(trace, name):
+    rows = corewise.rows_of(corewise.run("table", trace, "mark_stretches", "--format", "json"))
+    return sorted(((r["thread"], r["start_ns"], r["end_ns"]) for r in rows if r["name"] == name), key=lambda one: one[1])
+
+
+def true_regions(trace, pids):
+    """A call of GOMP_parallel by the thread that forks; calls within one are none of their own."""
+    out = []
+    for thread, start, end in marked(trace, "region"):
+        if not out or start >= out[-1][2] or out[-1][0] != pids[thread]:
+            out.append((pids[thread], start, end))
+    return out
+
+
+def true_periods(trace, _pids):
+    """The grid of each thread's timer: wakeups are late, never early, so the earliest one gives the due times."""
+    out = []
+    for thread in {thread for thread, *_ in marked(trace, "sleep")}:
+        ends = [end for one, _, end in marked(trace, "sleep") if one == thread]
+        if len(ends) < 100:
+            continue
+        steps = sorted(later - end for end, later in zip(ends, ends[1:]))
+        # cyclictest's intervals are multiples of 500 µs.
+        interval = round(steps[len(steps) // 2] / 500_000) * 500_000
+        first = min(end - round((end - ends[0]) / interval) * interval for end in ends)
+        count = {round((end - first) / interval) for end in ends}
+        out += [(thread, first + n * interval, first + (n + 1) * interval) for n in sorted(count) if n + 1 in count]
+    return out
+
+
+def true_requests(trace, pids):
+    """nginx: a call. Redis: it reads what has come, runs the commands, and then writes all answers; a request is from the first command of
+    such a turn to the end of its answer."""
+    calls = [(thread, start, end) for thread, start, end in marked(trace, "request")]
+    if calls:
+        return calls
+    events = sorted([(start, "command", end, thread) for thread, start, end in marked(trace, "command")]
+                    + [(start, "answer", end, thread) for thread, start, end in marked(trace, "answer")])
+    out, begin, answered = [], None, True
+    for start, what, end, thread in events:
+        if what == "command":
+            begin, answered = (start, False) if answered else (begin, False)
+        elif begin is not None:
+            out.append((thread, begin, end))
+            answered = True
+    return out
+
+
+def detected(trace, load, pids):
+    table = {"regions": "parallel_regions", "periods": "periods", "requests": "requests"}[load.kind]
+    rows = corewise.rows_of(corewise.run("--hide-marks", "table", trace, table, "--format", "json"))
+    if load.kind == "regions":
+        wanted = set(p for p in (t[0] for t in true_regions(trace, pids)))
+        return [(r["pid"], r["start_ns"], r["end_ns"]) for r in rows if r["pid"] in wanted]
+    return [(r["thread"], r["start_ns"], r["end_ns"]) for r in rows if load.threads in (r["thread_name"] or "")]
+
+
+def compare(true, rows, shortest):
+    """Returns the numbers of true ones, of those found, and of rows and invented rows. True ones and rows are (who, begin, end)."""
+    def overlap(one, other):
+        return min(one[2], other[2]) - max(one[1], other[1]) if one[0] == other[0] else 0
+
+    def shares(one, other):
+        return overlap(one, other) / max(one[2] - one[1], other[2] - other[1], 1)
+
+    true, rows = sorted(true, key=lambda t: t[1]), sorted(rows, key=lambda t: t[1])
+    longest = max([t[2] - t[1] for t in true], default=0)
+    pairs, low = [], 0
+    for n, row in enumerate(rows):
+        while low < len(true) and true[low][1] + longest < row[1]:
+            low += 1
+        for m in range(low, len(true)):
+            if true[m][1] > row[2]:
+                break
+            if shares(true[m], row) > 0:
+                pairs.append((shares(true[m], row), m, n))
+    taken, of_row = {}, {}
+    for share, m, n in sorted(pairs, reverse=True):
+        if m not in taken and n not in of_row:
+            taken[m], of_row[n] = n, (m, share)
+
+    def is_found(m):
+        length, row = true[m][2] - true[m][1], rows[taken[m]]
+        return abs(row[1] - true[m][1]) <= NEAR * length and abs(row[2] - true[m][2]) <= NEAR * length
+
+    counted = [m for m, t in enumerate(true) if t[2] - t[1] >= shortest]
+    found = sum(m in taken and is_found(m) for m in counted)
+    # Rows before the first or after the last true one are of what was not marked.
+    within = [n for n, row in enumerate(rows) if row[2] - row[1] >= shortest]
+    invented = sum(n not in of_row or of_row[n][1] < 0.5 for n in within)
+    return len(counted), found, len(within), invented
+
+
+def main():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args.add_argument("kinds", nargs="*", help="regions, periods, requests, or names of loads")
+    args.add_argument("--out", type=Path, default=bed.WORK / "structure")
+    args.add_argument("--shortest", type=float, default=1.0)
+    args = args.parse_args()
+    corewise.need_binary()
+    args.out.mkdir(parents=True, exist_ok=True)
+    truth = {"regions": true_regions, "periods": true_periods, "requests": true_requests}
+    rows, is_met = [], True
+    for load in LOADS:
+        if args.kinds and load.kind not in args.kinds and load.name not in args.kinds:
+            continue
+        trace = args.out / f"{load.name}.cw"
+        if not trace.exists():
+            record(load, trace)
+        pids = {t["thread"]: t["pid"] for t in corewise.table(trace, "threads")}
+        true, found, seen, invented = compare(truth[load.kind](trace, pids), detected(trace, load, pids), args.shortest * 1e6)
+        is_met &= found >= FOUND * true > 0 and invented <= INVENTED * seen
+        rows.append([load.kind, load.name, str(true), str(found), corewise.percent(found, true), str(seen), str(invented),
+                     corewise.percent(invented, seen)])
+    corewise.print_table(["kind", "program", "true", "found", "of true", "rows", "invented", "of rows"], rows)
+    sys.exit(0 if is_met else 1)
+
+
+if __name__ == "__main__":
+    main()
