@@ -51,9 +51,9 @@ class Load:
         return getattr(self, what)
 
 
-def region(name, threads, command, gomp):
+def region(name, threads, command, prepare=""):
     return Load(f"{name}-{threads}-threads", "regions", f"OMP_NUM_THREADS={threads} OMP_WAIT_POLICY=passive {command}",
-                {"region": f"{gomp}:GOMP_parallel"}, "")
+                {"region": f"{GOMP}:GOMP_parallel"}, "", prepare=prepare)
 
 
 def redis(clients):
@@ -81,13 +81,21 @@ def cyclictest(threads):
                 {"sleep": f"{LIBC}:clock_nanosleep"}, "cyclictest")
 
 
-# scikit-learn's wheel has the library that LightGBM loads too.
-WHEELS = bed.WORK.glob("venv/lib/python3*/site-packages/scikit_learn.libs/libgomp-*")
-TRAIN = bed.WORK / "pairs/lightgbm-8-threads-active/train.py"
-GM = "gm convert -size 1500x1000 plasma:fractal -blur 0x4 -sharpen 0x2 -resize 50% null:"
+TRAIN = """cat > train.py <<'EOF'
+import sys
+import lightgbm, numpy
+r = numpy.random.default_rng(1)
+x = r.normal(size=(300000, 20))
+y = (x[:, 0] * x[:, 1] + r.normal(size=len(x)) > 0).astype(int)
+params = {"objective": "binary", "num_leaves": 31, "verbose": -1, "num_threads": int(sys.argv[1]), "force_col_wise": True}
+lightgbm.train(params, lightgbm.Dataset(x, y), num_boost_round=10)
+EOF"""
+GM = (
+    "bash -c 'gm convert -size 1500x1000 plasma:fractal in.miff && for i in $(seq 20); do "
+    "gm convert in.miff -blur 0x2 -sharpen 0x2 null:; done'")
 LOADS = [
-    *(region("graphicsmagick", threads, GM, GOMP) for threads in (2, 4)),
-    *(region("lightgbm", threads, f"python {TRAIN} {threads} 40", gomp) for gomp in WHEELS for threads in (2, 4)),
+    *(region("graphicsmagick", threads, GM) for threads in (2, 4)),
+    *(region("lightgbm", threads, f"python train.py {threads}", TRAIN) for threads in (2, 4)),
     *(cyclictest(threads) for threads in (1, 2)),
     *(redis(clients) for clients in (1, 2, 4)),
     *(nginx(workers, clients) for workers, clients in ((1, 1), (1, 2), (2, 2), (2, 4))),
@@ -123,10 +131,13 @@ def true_regions(trace, pids):
     return out
 
 
-def true_periods(trace, _pids):
-    """The grid of each thread's timer: wakeups are late, never early, so the earliest one gives the due times."""
-    out = []
-    for thread in {thread for thread, *_ in marked(trace, "sleep")}:
+def true_periods(trace, pids):
+    """The grid of each thread's timer: wakeups are late, never early, so the earliest one gives the due times. cyclictest's first thread
+    sleeps for a fixed time after its work, so it has no grid."""
+    out, first_threads = [], {}
+    for thread, pid in sorted(pids.items()):
+        first_threads.setdefault(pid, thread)
+    for thread in {thread for thread, *_ in marked(trace, "sleep")} - set(first_threads.values()):
         ends = [end for one, _, end in marked(trace, "sleep") if one == thread]
         if len(ends) < 100:
             continue
@@ -161,9 +172,10 @@ def detected(trace, load, pids):
     table = {"regions": "parallel_regions", "periods": "periods", "requests": "requests"}[load.kind]
     rows = corewise.rows_of(corewise.run("--hide-marks", "table", trace, table, "--format", "json"))
     if load.kind == "regions":
-        wanted = set(p for p in (t[0] for t in true_regions(trace, pids)))
+        wanted = {who for who, *_ in true_regions(trace, pids)}
         return [(r["pid"], r["start_ns"], r["end_ns"]) for r in rows if r["pid"] in wanted]
-    return [(r["thread"], r["start_ns"], r["end_ns"]) for r in rows if load.threads in (r["thread_name"] or "")]
+    wanted = {who for who, *_ in true_periods(trace, pids)} if load.kind == "periods" else set(pids)
+    return [(r["thread"], r["start_ns"], r["end_ns"]) for r in rows if load.threads in (r["thread_name"] or "") and r["thread"] in wanted]
 
 
 def compare(true, rows, shortest):

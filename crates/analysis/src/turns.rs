@@ -9,8 +9,12 @@
 
 use model::{Ns, ThreadKey};
 
-/// Answers that follow one another after less running time than this belong to one turn: servers write them in a loop.
-const MAX_GAP: Ns = Ns(25_000);
+/// Answers that follow one another after little running time belong to one turn: servers write them in a loop. Little is this time, but at
+/// most half of the work until the first of them,
+const GAP: Ns = Ns(25_000);
+/// or this part (1/20) of that work, but at most so long.
+const GAP_PART: i64 = 20;
+const MAX_GAP: Ns = Ns(100_000);
 
 /// The state times of a thread: running, ready, blocked, unknown.
 pub(crate) type Times = [Ns; 4];
@@ -44,8 +48,8 @@ impl Turn {
     /// Whether the thread did nothing but end its turn since its last answer. `running`: its running time until now.
     fn ends(&self, running: Ns) -> bool {
         self.answered.is_some_and(|(first, last)| {
-            let work = first - self.own.times[0];
-            running - last.times[0] <= MAX_GAP.min(Ns(work.0 / 2))
+            let work = (first - self.own.times[0]).0;
+            running - last.times[0] <= GAP.min(Ns(work / 2)).max(MAX_GAP.min(Ns(work / GAP_PART)))
         })
     }
 
@@ -97,6 +101,13 @@ mod tests {
     #[test]
     fn small_requests_are_told_apart() {
         assert_eq!(begins(&[8, 16, 24, 26]), [0, 8, 16, 16]);
+    }
+
+    #[test]
+    fn a_loop_is_as_long_as_its_work() {
+        assert_eq!(begins(&[2000, 2090, 2180]), [0, 0, 0]);
+        assert_eq!(begins(&[500, 590]), [0, 500]);
+        assert_eq!(begins(&[9000, 9110]), [0, 9000]);
     }
 
     #[test]

@@ -53,7 +53,7 @@ table! {
               one with the higher process number. A request has a row once eight were answered between the two \
               programs. It begins with the waking that brought it. If the server was at work when it came, no waking \
               shows when: it then begins where the server's thread ended its answers before, and `asked` is null. \
-              Answers that follow one another within 25 µs of running time are of one turn, and of requests that begin \
+              Answers that follow one another within 25 µs of running time (half or a twentieth of the work, up to 100 µs) are of one turn, and of requests that begin \
               together. A thread that gets its work from another one of its program has that one's begin. Threads are \
               clients if they wait in calls that receive something, where the source records calls. Not found: requests \
               within a program (processes whose first threads have one name) or to the kernel, answers to other \
