@@ -2,13 +2,14 @@
 
 use crate::allowed::SetId;
 use crate::blocked_by::Reasons;
+use crate::folded_chains::FoldedChains;
 use crate::functions::Functions;
 use crate::instances::Instances;
 use crate::thread_groups::ThreadGroups;
 use crate::{ANALYSES, Analysis, Begins, Context, World};
 use model::{
     Change, CpuId, CpuStretch, NameId, Ns, Rows, SetTo, Span, StackId, Stacks, Subject, Table, TableDef, ThreadKey,
-    ThreadState, ThreadStretch, Tid, Timeline, TimelineEvent,
+    ThreadState, ThreadStretch, Tid, Timeline, TimelineEvent, tables,
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -45,6 +46,9 @@ impl Running {
     pub fn callchains(&mut self, stacks: &Stacks) {
         self.world.reasons = Reasons::new(stacks);
         self.world.functions = Functions::new(stacks);
+        if self.analyses.iter().any(|(def, _)| def.name == tables::FOLDED_STACKS.name) {
+            self.world.folded = FoldedChains::new(stacks);
+        }
     }
 
     /// Sets the pools and the processes of the threads.

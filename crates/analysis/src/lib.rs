@@ -19,6 +19,7 @@ pub mod critical;
 mod detected_regions;
 mod driver;
 mod edges;
+mod folded_chains;
 pub mod frames;
 mod free;
 mod functions;

@@ -4,6 +4,7 @@ use crate::Context;
 use crate::allowed::{CpuSet, Permissions, SetId};
 use crate::blocked_by::{ReasonId, Reasons};
 use crate::clocks::Bits;
+use crate::folded_chains::FoldedChains;
 use crate::functions::Functions;
 use crate::parking::Parking;
 use crate::thread_groups::ThreadGroups;
@@ -71,6 +72,8 @@ pub struct World {
     pub(crate) throttled: Throttled,
     pub(crate) reasons: Reasons,
     pub(crate) functions: Functions,
+    /// Empty if no analysis uses it.
+    pub(crate) folded: FoldedChains,
     pub(crate) groups: Arc<ThreadGroups>,
     /// The frame budget, if there is one.
     pub(crate) budget: Option<Ns>,
@@ -130,6 +133,7 @@ impl World {
             throttled: Throttled::default(),
             reasons: Reasons::default(),
             functions: Functions::default(),
+            folded: FoldedChains::default(),
             groups: Arc::default(),
             budget: None,
         }

@@ -35,6 +35,8 @@ mod ran_instead;
 mod ready_wait;
 #[path = "laws/run_lengths.rs"]
 mod run_lengths;
+#[path = "laws/samples.rs"]
+mod samples;
 #[path = "laws/slower_cores.rs"]
 mod slower_cores;
 #[path = "laws/smt_cores.rs"]
@@ -64,6 +66,7 @@ type Law = fn(&Analysed) -> Result<(), TestCaseError>;
 
 const LAWS: &[Law] = &[
     concurrency::holds,
+    samples::holds,
     ready_wait::holds,
     ran_instead::holds,
     switch_causes::holds,

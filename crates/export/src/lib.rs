@@ -18,11 +18,18 @@ pub use contract::{Exporter, Job, Offer, Options, Outputs, Shape};
 pub use error::ExportError;
 pub use place::{Place, write};
 
-use formats::{chrome, csv, firefox, parquet, perfetto, xlsx};
+use formats::{chrome, csv, firefox, folded, parquet, perfetto, xlsx};
 
 /// All export formats, in the order of `--help`.
-pub const EXPORTS: &[&dyn Exporter] =
-    &[&perfetto::Perfetto, &firefox::Firefox, &chrome::Chrome, &csv::Csv, &xlsx::Xlsx, &parquet::Parquet];
+pub const EXPORTS: &[&dyn Exporter] = &[
+    &perfetto::Perfetto,
+    &firefox::Firefox,
+    &chrome::Chrome,
+    &folded::Folded,
+    &csv::Csv,
+    &xlsx::Xlsx,
+    &parquet::Parquet,
+];
 
 /// The exporter of this name.
 #[must_use]

@@ -78,6 +78,16 @@ fn chrome() {
 }
 
 #[test]
+fn folded() {
+    run("folded", |path| {
+        let text = std::fs::read_to_string(path).expect("a text");
+        let count = |line: &str| line.rsplit_once(' ').and_then(|(_, count)| count.parse::<u64>().ok());
+        assert!(text.lines().all(|line| count(line).is_some()), "{text}");
+        text
+    });
+}
+
+#[test]
 fn csv() {
     run("csv", |path| {
         let table = |name: &str| std::fs::read_to_string(path.join(name)).expect("a table").replace('\r', "");

@@ -86,7 +86,8 @@ fn every_drawn_case() {
 
 /// What differs after a round trip: marks gain the process that Perfetto's tracks need, and a mark about the trace itself; and
 /// callchains are not exported.
-const DIFFERENT: [&str; 5] = ["marks", "mark_stretches", "parallel_regions", "switch_causes", "samples"];
+const DIFFERENT: [&str; 6] =
+    ["marks", "mark_stretches", "parallel_regions", "switch_causes", "samples", "folded_stacks"];
 
 /// The other analyses have the same rows after the round trip: no event that one of them reads is left out.
 #[test]

@@ -4,6 +4,7 @@ pub(crate) mod block_io;
 pub(crate) mod concurrency;
 pub(crate) mod concurrency_bands;
 pub(crate) mod cpu_bursts;
+pub(crate) mod folded_stacks;
 pub(crate) mod frames_parked;
 pub(crate) mod frequency_residency;
 pub(crate) mod ideal_cpu;
@@ -89,6 +90,7 @@ pub const ANALYSES: &[Entry] = &[
     entry::<placement::Placement>(&tables::PLACEMENT),
     entry::<slower_cores::SlowerCores>(&tables::SLOWER_CORES),
     entry::<samples::Samples>(&tables::SAMPLES),
+    entry::<folded_stacks::FoldedStacks>(&tables::FOLDED_STACKS),
     entry::<ready_wait::ReadyWait>(&tables::READY_WAIT),
     entry::<ran_instead::RanInstead>(&tables::RAN_INSTEAD),
     entry::<switch_causes::SwitchCauses>(&tables::SWITCH_CAUSES),

@@ -23,7 +23,7 @@ pub(crate) struct Samples {
 }
 
 /// The state of siblings that the machine does not describe.
-const UNKNOWN: usize = 2;
+pub(super) const UNKNOWN_SIBLING: usize = 2;
 
 impl Analysis for Samples {
     fn new(_: &Context<'_>) -> Self {
@@ -37,7 +37,7 @@ impl Analysis for Samples {
         }
         let tid = event.tid().unwrap_or(Tid::UNKNOWN);
         let core_type = world.cpu_now(cpu).map_or(CoreType::Uniform, |now| now.core_type);
-        let sibling = world.core(cpu).map_or(UNKNOWN, sibling_state);
+        let sibling = world.core(cpu).map_or(UNKNOWN_SIBLING, sibling_state);
         let mut count = |function, sums: [i64; 2]| {
             let row = self.rows.entry(Key { thread, tid, function, core_type, sibling }).or_default();
             row.iter_mut().zip(sums).for_each(|(sum, more)| *sum += more);

@@ -13,8 +13,8 @@ use analysis::{Begins, Context, Running, ThreadGroups};
 use changes::{Allowed, Changes, MarkEvent, Move, PowerChange, Setting, Throttle};
 use ingest::{Limits, Opened};
 use model::{
-    CpuId, CpuStretch, Event, EventKind, Mark, MarkEdge, MaybeNs, NameId, Ns, Prio, Rows, Span, Stacks, Table,
-    ThreadStretch, Tid, Timeline, TimelineEvent, Value, tables,
+    CpuId, CpuStretch, Event, EventKind, Mark, MarkEdge, MaybeNs, NameId, Ns, Prio, Rows, Span, StackFrame, Stacks,
+    Table, ThreadStretch, Tid, Timeline, TimelineEvent, Value, tables,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -69,6 +69,7 @@ pub fn random(mode: Mode, seed: u64, steps: usize) -> Analysed {
     add_parking(&mut batch.events, &mut Rng(!seed));
     add_marks(&mut batch, &mut rng);
     add_settings(&mut batch.events, &mut rng);
+    add_samples(&mut batch, &mut Rng(seed ^ 0x5a5a));
     let has_waking = !rng.one_in(3);
     let rules = Rules { has_waking, has_wakes: has_waking || rng.one_in(2), ..Rules::default() };
     let machine = if rng.one_in(4) { Machine::default() } else { testkit::machine(MACHINE) };
@@ -117,6 +118,27 @@ fn add_marks(batch: &mut model::Batch, rng: &mut Rng) {
         Some(Event { current: Tid::UNKNOWN, what: EventKind::Mark(mark), ..*event })
     };
     batch.events = batch.events.iter().flat_map(|e| [Some(*e), mark(e)]).flatten().collect();
+}
+
+/// Adds samples of threads at the times of other events: with one of 40 callchains of functions of which one has no name, or with none.
+fn add_samples(batch: &mut model::Batch, rng: &mut Rng) {
+    let first = batch.names.len() as u32 + 1;
+    batch.names.extend(["main", "spin", "work", "/usr/lib/libspin.so"].map(Box::from));
+    for _ in 0..40 {
+        let frame = |rng: &mut Rng| {
+            let address = [0x1000, 0x2000, 0xffff_8000_0000_0000][rng.below(3)] + rng.below(2) as u64;
+            let function = [NameId::NONE, NameId(first), NameId(first + 1), NameId(first + 2)][rng.below(4)];
+            StackFrame { function, file: NameId(first + 3), ..StackFrame::at(address) }
+        };
+        batch.stacks.push((0..1 + rng.below(4)).map(|_| frame(rng)).collect());
+    }
+    let chains = batch.stacks.len();
+    let mut sample = |event: &Event| {
+        let (tid, stack) = (Tid(rng.below(4) as i32), model::StackId(rng.below(chains + 1) as u32));
+        let what = EventKind::CpuSample { tid, stack };
+        rng.one_in(3).then_some(Event { current: Tid::UNKNOWN, what, ..*event })
+    };
+    batch.events = batch.events.iter().flat_map(|e| [Some(*e), sample(e)]).flatten().collect();
 }
 
 /// Adds scheduling settings of threads at the times of other events.

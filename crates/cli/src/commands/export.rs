@@ -18,12 +18,13 @@ Examples:
   corewise export run.cw --to perfetto --range 1.5s..2s -o part.pftrace
   corewise export run.cw --to xlsx --mark 'frame#120' -o frame120.xlsx
   corewise export run.cw --to chrome -o - | gzip > run.json.gz
+  corewise export run.cw --to folded -o - | flamegraph.pl > run.svg
 
 Times of --range count from the start of the recording. With --range, --mark or --frame, tables contain the same rows as with \
 `corewise table`: complete stretches that overlap the range, and sums over the range. `corewise import` reads files written with \
 --to perfetto, and reports on them are the same.";
 
-/// Export a trace for another tool: Perfetto, Firefox Profiler, Chrome, Excel, CSV, Parquet
+/// Export a trace for another tool: Perfetto, Firefox Profiler, Chrome, flame graphs, Excel, CSV, Parquet
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {

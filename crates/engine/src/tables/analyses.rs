@@ -14,7 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// The analyses that need callchains: of switch-outs or of samples.
-const OF_CHAINS: [&TableDef; 4] = [&tables::SWITCH_CAUSES, &tables::WAITS, &tables::SAMPLES, &tables::REQUESTS];
+const OF_CHAINS: [&TableDef; 5] =
+    [&tables::SWITCH_CAUSES, &tables::WAITS, &tables::SAMPLES, &tables::FOLDED_STACKS, &tables::REQUESTS];
 
 /// The analyses that need the pools and processes of threads.
 const OF_GROUPS: [&TableDef; 3] = [&tables::POOLS, &tables::PARALLEL_REGIONS, &tables::REQUESTS];

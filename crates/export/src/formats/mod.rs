@@ -3,6 +3,7 @@
 pub mod chrome;
 pub mod csv;
 pub mod firefox;
+pub mod folded;
 pub mod parquet;
 pub mod perfetto;
 pub mod xlsx;

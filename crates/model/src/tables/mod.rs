@@ -293,6 +293,7 @@ pub const ALL: &[&TableDef] = &[
     &RAN_INSTEAD,
     &SWITCH_CAUSES,
     &SAMPLES,
+    &FOLDED_STACKS,
     &WAITS,
     &POOLS,
     &MIGRATIONS,

@@ -1,4 +1,4 @@
-//! The table of a profiler's samples.
+//! The tables of a profiler's samples.
 
 use super::columns::{CoreType, Count, Thread, Tid};
 use crate::Text;
@@ -25,6 +25,30 @@ table! {
                 "What the SMT siblings of its CPU did: `idle`, `busy` (at least one), `unknown`, or `none`: it has none.",
             SELF_SAMPLES: Count = "Number of samples in this function.",
             TOTAL_SAMPLES: Count = "Number of samples in this function or in functions that it called.",
+        }
+    }
+}
+
+table! {
+    /// The callchains in which each thread was when a profiler interrupted it.
+    FOLDED_STACKS: folded_stacks {
+        version: 1,
+        made_from: Analysis,
+        large: false,
+        doc: "How often a profiler found each thread in each callchain, by the type of the core on which it ran and the \
+              state of its SMT siblings: the folded stacks of a flame graph. Callchains that differ only in addresses within \
+              functions are one. At most 100,000 rows are kept apart; of each thread, the samples of further ones are counted as `[other]`.",
+        key: [THREAD, TID, CORE_TYPE, SIBLING, CALLCHAIN],
+        columns: {
+            THREAD: Option<Thread> = "Key of the thread; null if the source has nothing but samples of it.",
+            TID: Tid,
+            CORE_TYPE: CoreType,
+            SIBLING: Text =
+                "What the SMT siblings of its CPU did: `idle`, `busy` (at least one), `unknown`, or `none`: it has none.",
+            CALLCHAIN: Option<Text> =
+                "The functions, outermost first, with semicolons in between. Functions of the kernel end with `_[k]`; one without \
+                 a known symbol is its file in brackets. Null if the callchain is unknown.",
+            SAMPLES: Count = "Number of samples with this callchain.",
         }
     }
 }

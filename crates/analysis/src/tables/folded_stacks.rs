@@ -1,0 +1,94 @@
+//! The callchains in which each thread was when a profiler interrupted it: what a flame graph draws.
+
+use super::smt_threads::{SIBLING_STATES, sibling_state};
+use crate::folded_chains::FoldedId;
+use crate::tables::samples::UNKNOWN_SIBLING;
+use crate::{Analysis, Begins, Context, World};
+use model::{Change, CoreType, Rows, ThreadKey, Tid, TimelineEvent};
+use rustc_hash::FxHashMap;
+
+/// The maximum number of rows; the samples of further callchains are counted together.
+const MAX_ROWS: usize = 100_000;
+
+/// The key of a row. The sibling is an index into [`SIBLING_STATES`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    thread: ThreadKey,
+    tid: Tid,
+    core_type: CoreType,
+    sibling: usize,
+    stack: FoldedId,
+}
+
+#[derive(Default)]
+pub(crate) struct FoldedStacks {
+    samples: FxHashMap<Key, i64>,
+}
+
+impl FoldedStacks {
+    fn count(&mut self, mut key: Key, max_rows: usize) {
+        if self.samples.len() >= max_rows && !self.samples.contains_key(&key) {
+            key.stack = FoldedId::OTHER;
+        }
+        *self.samples.entry(key).or_default() += 1;
+    }
+}
+
+impl Analysis for FoldedStacks {
+    fn new(_: &Context<'_>) -> Self {
+        Self::default()
+    }
+
+    fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, begins: Begins, world: &World) {
+        let Change::Sampled(cpu, stack) = event.what else { return };
+        if begins == Begins::Before {
+            return;
+        }
+        let tid = event.tid().unwrap_or(Tid::UNKNOWN);
+        let core_type = world.cpu_now(cpu).map_or(CoreType::Uniform, |now| now.core_type);
+        let sibling = world.core(cpu).map_or(UNKNOWN_SIBLING, sibling_state);
+        self.count(Key { thread, tid, core_type, sibling, stack: world.folded.of(stack) }, MAX_ROWS);
+    }
+
+    fn finish(&mut self, world: &World, out: &mut dyn Rows) {
+        let mut rows: Vec<(Key, i64)> = self.samples.drain().collect();
+        rows.sort_unstable_by_key(|(key, samples)| {
+            (key.thread, key.tid, key.core_type, key.sibling, -samples, key.stack)
+        });
+        for (key, samples) in rows {
+            out.row(&[
+                (key.thread != ThreadKey::UNKNOWN).then_some(key.thread.0).into(),
+                i64::from(key.tid.0).into(),
+                key.core_type.as_str().into(),
+                SIBLING_STATES[key.sibling].into(),
+                world.folded.text(key.stack).into(),
+                samples.into(),
+            ]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::StackId;
+
+    #[test]
+    fn samples_beyond_the_limit_are_counted_together() {
+        let chain =
+            |function: u32| vec![model::StackFrame { function: model::NameId(function), ..model::StackFrame::at(1) }];
+        let stacks = model::Stacks {
+            chains: (1..=4).map(|n| chain(n).into()).collect(),
+            names: ["a", "b", "c", "d"].map(Into::into).into(),
+        };
+        let folded = crate::folded_chains::FoldedChains::new(&stacks);
+        let (mut table, core_type) = (FoldedStacks::default(), CoreType::Uniform);
+        for stack in [1, 2, 3, 1, 4, 2, 0] {
+            let stack = folded.of(StackId(stack));
+            table.count(Key { thread: ThreadKey(1), tid: Tid(1), core_type, sibling: 0, stack }, 2);
+        }
+        let mut counts: Vec<_> = table.samples.iter().map(|(key, count)| (folded.text(key.stack), *count)).collect();
+        counts.sort();
+        assert_eq!(counts, [(Some("[other]".into()), 3), (Some("a".into()), 2), (Some("b".into()), 2)]);
+    }
+}
