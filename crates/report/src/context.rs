@@ -2,6 +2,7 @@
 
 use crate::Options;
 use crate::gather::Group;
+use crate::profile::Profile;
 use crate::sections::Findings;
 use crate::words::{TIE, ms, plural, short};
 use engine::{EngineError, Session, ThreadNames};
@@ -27,18 +28,33 @@ pub struct SectionContext<'a> {
     pub top: usize,
     /// The findings.
     pub findings: Findings<'a>,
+    /// The requested process, by PID or name.
+    pub process: Option<&'a str>,
+    /// The samples with which those of the report are compared.
+    pub baseline: Option<&'a Profile>,
+    /// Whether the output has pictures.
+    pub pictures: bool,
 }
 
 impl<'a> SectionContext<'a> {
     pub fn new(
         session: &'a Session,
-        options: &Options,
+        options: &'a Options,
         groups: &[Group],
         findings: Findings<'a>,
     ) -> Result<Self, EngineError> {
         let of = options.process.is_some().then(|| groups.iter().flat_map(|g| g.keys.iter().copied()).collect());
         let top = if options.pictures { options.top } else { options.top.min(MAX_ROWS) };
-        Ok(Self { session, names: session.names()?, of, top, findings })
+        Ok(Self {
+            session,
+            names: session.names()?,
+            of,
+            top,
+            findings,
+            process: options.process.as_deref(),
+            baseline: options.baseline.as_ref(),
+            pictures: options.pictures,
+        })
     }
 
     /// Whether all threads are selected.

@@ -7,6 +7,7 @@
 mod concurrency;
 mod context;
 mod cpus;
+mod flame;
 mod frames;
 mod gather;
 mod grid;
@@ -18,6 +19,7 @@ mod options;
 mod page;
 mod picture;
 mod places;
+mod profile;
 mod sections;
 mod select;
 mod text;
@@ -27,6 +29,7 @@ mod timeline;
 pub use head::accounting_line;
 pub use json::json;
 pub use options::{Options, Sort};
+pub use profile::Profile;
 pub use sections::{SECTIONS, Section, Sections};
 
 use engine::{EngineError, Session};
@@ -42,7 +45,8 @@ pub fn text(session: &Session, options: &Options) -> Result<String, EngineError>
     Ok(text::text(&page(session, options)?.blocks, options.width, options.color))
 }
 
-/// Returns the report as one self-contained HTML page with pictures, without scripts or network access.
+/// Returns the report as one self-contained HTML page with pictures, without network access. Its only script searches and zooms the flame
+/// graph of samples; without samples it has none.
 ///
 /// # Errors
 /// The trace cannot be read, or it has no thread of the requested process.
@@ -106,6 +110,9 @@ fn prepare_sections(session: &Session, options: &Options) -> Result<ChosenSectio
     chosen.concurrency = options.concurrency || !needed.is_empty() || session.is_quick(&tables::CONCURRENCY);
     if chosen.concurrency {
         needed.push(tables::CONCURRENCY.name);
+    }
+    if options.pictures && needed.contains(&tables::SAMPLES.name) {
+        needed.push(tables::FOLDED_STACKS.name);
     }
     session.prepare(&needed)?;
     Ok(chosen)

@@ -1,5 +1,6 @@
 //! Report options.
 
+use crate::profile::Profile;
 use crate::sections::Sections;
 
 /// The sort order of threads: largest first, names alphabetically.
@@ -44,6 +45,8 @@ pub struct Options {
     pub pictures: bool,
     /// Treat stretches with this mark name as frames; a `*` at the end matches any suffix.
     pub frames_of: Option<String>,
+    /// The samples with which those of the report are compared.
+    pub baseline: Option<Profile>,
     /// The terminal's width in columns.
     pub width: usize,
     /// Whether to use terminal colours.
@@ -61,6 +64,7 @@ impl Default for Options {
             sections: Sections::Quick,
             pictures: false,
             frames_of: None,
+            baseline: None,
             width: 100,
             color: false,
         }

@@ -47,6 +47,8 @@ pub enum Picture {
     Matrix(Matrix),
     /// Shares over time.
     Stack(Stack),
+    /// Callchains.
+    Flame(Flame),
 }
 
 /// Stacked bars, one per row.
@@ -133,6 +135,57 @@ pub struct Stack {
     pub end_ns: i64,
     /// For each interval from the left: the shares, in the order of the legend.
     pub parts: Vec<Vec<f64>>,
+}
+
+/// A flame graph: functions above those that called them, as wide as their shares of the samples.
+pub struct Flame {
+    /// The title.
+    pub title: String,
+    /// The colours.
+    pub legend: Vec<(FlameTone, String)>,
+    /// The frames, callers first; the first one is the root.
+    pub frames: Vec<FlameFrame>,
+}
+
+/// A function as called by the one below it.
+pub struct FlameFrame {
+    /// Its name.
+    pub label: String,
+    /// Its name and its samples.
+    pub about: String,
+    /// The number of frames below it.
+    pub depth: usize,
+    /// Where it begins, 0 to 1.
+    pub x: f64,
+    /// Its share of all samples, 0 to 1.
+    pub width: f64,
+    /// The colour.
+    pub tone: FlameTone,
+}
+
+/// The colour of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FlameTone {
+    /// All samples.
+    Root,
+    /// A type of cores.
+    Core(Tone),
+    /// A thread.
+    Thread,
+    /// A function of a program or a library.
+    Program,
+    /// A function of the kernel.
+    Kernel,
+    /// A function without a known name.
+    Unnamed,
+    /// The change of its share: -3 (much smaller) to 3 (much larger).
+    Change(i8),
+}
+
+impl From<Flame> for Picture {
+    fn from(flame: Flame) -> Self {
+        Self::Flame(flame)
+    }
 }
 
 impl From<Bars> for Picture {

@@ -108,6 +108,61 @@ fn only_the_pages_own_style_is_allowed() {
     assert!(policy.contains(&format!("style-src 'sha256-{hash}'")), "STYLE_HASH of html/mod.rs must be {hash}");
 }
 
+/// Threads that were sampled in functions, on two types of cores.
+const SAMPLED: &str = "
+cpu0 P0  A A A . . .
+cpu1 P0  B B . . . .
+cpu2 E1  . . . A A .
+sample   A=spin<main A=spin<main,B=lock@1 A=spin<main . A=work<main@2 .
+current  .@1 . . . . .
+";
+
+/// The frames of a page's flame graph: class, label, left and right end in percent, distance from the top.
+fn frames(page: &Document<'_>) -> Vec<(String, String, f64, f64, i64)> {
+    let graph = page.descendants().find(|n| n.attribute("class") == Some("frames")).expect("a flame graph");
+    let number = |n: &Node<'_, '_>, name| n.attribute(name).unwrap().trim_end_matches('%').parse::<f64>().unwrap();
+    let frame = |n: Node<'_, '_>| {
+        let (label, x) = (words(&all(&n, "text")[0]), number(&n, "x"));
+        (n.attribute("class").unwrap().to_owned(), label, x, x + number(&n, "width"), number(&n, "y") as i64)
+    };
+    graph.children().filter(|n| n.has_tag_name(("http://www.w3.org/2000/svg", "svg"))).map(frame).collect()
+}
+
+#[test]
+fn a_flame_graph_has_the_samples_by_core_type_thread_and_function() {
+    let session = support::drawn(SAMPLED, |_, _| ());
+    let page = page(&session);
+    let document = parsed(&page);
+    let drawn = frames(&document);
+    let drawn: Vec<_> = drawn.iter().map(|(class, label, from, to, y)| (&**class, &**label, *from, *to, *y)).collect();
+    assert!(drawn.contains(&("root", "all", 0.0, 100.0, 68)), "{drawn:?}");
+    assert!(drawn.contains(&("green", "efficient", 0.0, 20.0, 51)), "{drawn:?}");
+    assert!(drawn.contains(&("blue", "performance", 20.0, 100.0, 51)), "{drawn:?}");
+    assert!(drawn.contains(&("idle", "B", 80.0, 100.0, 34)), "{drawn:?}");
+    assert!(drawn.contains(&("red", "spin", 20.0, 80.0, 0)), "{drawn:?}");
+    // Each frame lies on the one that called it.
+    for (_, label, from, to, y) in drawn.iter().filter(|frame| frame.4 < 68) {
+        let caller = drawn.iter().find(|below| below.4 == y + 17 && below.2 <= from + 0.001 && below.3 >= to - 0.001);
+        assert!(caller.is_some(), "{label} has no caller: {drawn:?}");
+    }
+}
+
+#[test]
+fn only_a_page_with_a_flame_graph_has_a_script_and_only_its_own() {
+    let session = support::drawn(SAMPLED, |_, _| ());
+    let page = page(&session);
+    let document = parsed(&page);
+    let scripts = all(&document.root(), "script");
+    let [script] = scripts.as_slice() else { panic!("{} scripts", scripts.len()) };
+    let hash = BASE64_STANDARD.encode(Sha256::digest(words(script).as_bytes()));
+    let policy = document.descendants().find(|n| n.attribute("http-equiv") == Some("Content-Security-Policy")).unwrap();
+    let policy = policy.attribute("content").unwrap();
+    assert!(policy.contains(&format!("script-src 'sha256-{hash}';")), "SCRIPT_HASH of html/mod.rs must be {hash}");
+    assert!(!policy.contains("unsafe"), "{policy}");
+    let other = self::page(&support::drawn(TRACE, |_, _| ()));
+    assert!(!other.contains("script"), "a script without a flame graph");
+}
+
 #[test]
 fn hostile_thread_names_do_not_change_a_page() {
     const NAMES: [&str; 4] =
@@ -276,6 +331,11 @@ fn a_browser_shows_it_without_console_messages() {
     let page = page(&support::drawn(TRACE, |_, _| ()));
     assert_eq!(console(&page, 1280), "");
     assert_eq!(console(&page, 390), "");
+    // The script runs: it shows the search.
+    let with_samples = self::page(&support::drawn(SAMPLED, |_, _| ()));
+    assert_eq!(console(&with_samples, 1280), "");
+    let other = with_samples.replace("\"use strict\";", "\"use strict\"; console.log(1);");
+    assert!(console(&other, 1280).contains("Content Security Policy"));
     // The browser does report a style that is not the page's own.
     let other = page.replace("<style>", "<style> p { color: red; }");
     assert!(console(&other, 1280).contains("Content Security Policy"));

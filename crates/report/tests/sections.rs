@@ -4,18 +4,30 @@
 mod support;
 
 use engine::SlowFrameOptions;
-use report::{Options, SECTIONS, Sections};
+use model::Span;
+use report::{Options, Profile, SECTIONS, Sections};
 use std::path::Path;
 
 /// Returns what a section adds to a report. A line `section NAME` names the section, `process NAME` the process, `frames NAME` the
-/// marks that are frames.
+/// marks that are frames, `range FROM TO` (ms) the part, `baseline FROM TO` the part with which its samples are compared.
 fn section_text(block: &str) -> String {
-    let keywords = ["section ", "process ", "frames "];
+    let keywords = ["section ", "process ", "frames ", "range ", "baseline "];
     let (about, drawn): (Vec<&str>, Vec<&str>) = block.lines().partition(|l| keywords.iter().any(|w| l.starts_with(w)));
     let word = |of: &str| about.iter().find_map(|l| l.strip_prefix(of)).map(str::to_owned);
     let section = word("section ").expect("a section");
     assert!(SECTIONS.iter().any(|s| s.id == section), "{section} is not a section");
     let session = support::drawn(&drawn.join("\n"), |_, _| ());
+    let span = |of: &str| {
+        let ms: Vec<i64> = word(of)?.split(' ').map(|ms| ms.parse().expect("ms")).collect();
+        Some(Span::new(testkit::ms(ms[0]), testkit::ms(ms[1])))
+    };
+    let baseline = span("baseline ").map(|span| {
+        Profile::read(&session, Some(span), word("process ").as_deref(), "the baseline".to_owned()).expect("a profile")
+    });
+    let session = match span("range ") {
+        Some(span) => session.limited_to(span).expect("a part"),
+        None => session,
+    };
     let session =
         session.with_slow_frames(SlowFrameOptions { mark_name: word("frames "), ..SlowFrameOptions::default() });
     let text = |names: Vec<String>| {
@@ -23,6 +35,7 @@ fn section_text(block: &str) -> String {
             process: word("process "),
             sections: Sections::Named(names),
             concurrency: true,
+            baseline: baseline.clone(),
             width: 130,
             ..Options::default()
         };

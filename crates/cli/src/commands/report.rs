@@ -1,14 +1,14 @@
 //! `corewise report`: summarises a trace as text, JSON or a page.
 
-use crate::args::{Global, duration};
+use crate::args::{Global, duration, range};
 use crate::failure::{Failure, OK};
 use crate::output::{print, stdout, width, write_page};
 use crate::period::Period;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use engine::{Session, SlowFrameOptions};
-use model::Ns;
-use report::{Options, SECTIONS, Sections, Sort};
+use model::{Ns, Span, words};
+use report::{Options, Profile, SECTIONS, Sections, Sort};
 use std::io::{BufWriter, Seek as _, Write as _};
 use std::path::PathBuf;
 
@@ -20,6 +20,8 @@ Examples:
   corewise report run.cw --range 1.5s..2s --process game
   corewise report run.cw --mark 'frame#120' --html frame120.html
   corewise report run.cw --html run.html
+  corewise report run.cw --range 2s..3s --baseline-range 1s..2s --html difference.html
+  corewise report after.cw --baseline before.cw --sections samples
   corewise report frames.csv --process game.exe
   corewise report marks.pftrace --frames-of 'Frame *'
   corewise report run.cw --frames-of frame --budget 16.7ms --sections slow_frames
@@ -61,10 +63,17 @@ pub struct Args {
     /// Frame budget, such as 16.7ms; frames that took longer count as slow [default: the median frame time]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     budget: Option<std::time::Duration>,
+    /// Compare the samples with those of another recording: the functions and the flame graph then show the difference
+    #[arg(long, value_name = "TRACE")]
+    baseline: Option<PathBuf>,
+    /// Compare the samples with those of this part, of the other recording if there is one, otherwise of this one
+    #[arg(long, value_name = "FROM..TO", value_parser = range)]
+    baseline_range: Option<Span>,
     /// Output format
     #[arg(long, default_value = "text")]
     format: Form,
-    /// Write one HTML page with charts to this new file (- is standard output); it uses no network and no scripts
+    /// Write one HTML page with charts to this new file (- is standard output); it uses no network, and its only script searches
+    /// and zooms the flame graph of samples
     #[arg(long, value_name = "FILE", conflicts_with = "format")]
     html: Option<PathBuf>,
     /// Remove command lines, paths and host names; names of threads, processes and marks are kept
@@ -116,6 +125,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     if args.redact {
         session.redact();
     }
+    let baseline = baseline(args, global, &session)?;
     if let Some(span) = args.period.span(&session)? {
         session = session.limited_to(span)?;
     }
@@ -134,6 +144,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         sections,
         pictures: args.html.is_some(),
         frames_of: args.frames_of.clone(),
+        baseline,
         width: width(),
         color: global.color.wanted(),
     };
@@ -145,6 +156,31 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         print(&report::text(&session, &options)?)?;
     }
     Ok(OK)
+}
+
+/// Reads the samples with which those of the report are compared, if requested.
+fn baseline(args: &Args, global: &Global, session: &Session) -> Result<Option<Profile>, Failure> {
+    let seconds = |at: Ns| at.0 as f64 / 1e9;
+    let range = args.baseline_range.map(|span| match span.end {
+        Ns::MAX => format!("{} s to the end", seconds(span.start)),
+        end => format!("{} s to {} s", seconds(span.start), seconds(end)),
+    });
+    let process = args.process.as_deref();
+    let (profile, about) = match (&args.baseline, range) {
+        (None, None) => return Ok(None),
+        (None, Some(range)) => (Profile::read(session, args.baseline_range, process, range.clone())?, range),
+        (Some(path), range) => {
+            let other = global.open_kept(path)?;
+            let name =
+                if args.redact { "the other trace".to_owned() } else { words::plain(&path.display().to_string()) };
+            let about = range.map_or_else(|| name.clone(), |range| format!("{name}, {range}"));
+            (Profile::read(&other, args.baseline_range, process, about.clone())?, about)
+        }
+    };
+    if profile.is_empty() {
+        return Err(Failure::new(format!("there are no samples in the baseline, {about}")));
+    }
+    Ok(Some(profile))
 }
 
 /// The names of the sections, with descriptions.

@@ -2,6 +2,7 @@
 
 mod bars;
 mod escape;
+mod flame;
 mod matrix;
 mod stack;
 mod timeline;
@@ -17,15 +18,22 @@ use std::fmt::Write as _;
 /// The style sheet.
 const STYLE: &str = include_str!("page.css");
 /// The only style that the page allows: the SHA-256 of [`STYLE`].
-const STYLE_HASH: &str = "2+HmY8+qYcv5/+JdHBlDWMWj3kL6+wpGLfpzWbpheqY=";
+const STYLE_HASH: &str = "h2lVRqIifAFK1RxOWRckxb4YBvT4cFUlRhPIY5+UbEw=";
+
+/// The script of pages with a flame graph.
+const SCRIPT: &str = include_str!("flame.js");
+/// The only script that such a page allows: the SHA-256 of [`SCRIPT`].
+const SCRIPT_HASH: &str = "aFB4vnbft8jL3R1EeLhVlSQ5NTxo0Z8ZCBXzBa0FDzQ=";
 
 /// Writes the page of a report.
 pub fn page(title: &str, blocks: &[Block]) -> String {
     let title = escaped(title);
+    let has_flame = blocks.iter().any(|b| matches!(b, Block::Picture(Picture::Flame(_))));
+    let allowed = if has_flame { format!("script-src 'sha256-{SCRIPT_HASH}'; ") } else { String::new() };
     let mut html = format!(
         "<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{STYLE_HASH}'; \
-         base-uri 'none'; form-action 'none'\"/>\n\
+         {allowed}base-uri 'none'; form-action 'none'\"/>\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
          <meta name=\"color-scheme\" content=\"light dark\"/>\n\
          <meta name=\"generator\" content=\"corewise {}\"/>\n\
@@ -62,7 +70,11 @@ pub fn page(title: &str, blocks: &[Block]) -> String {
     }
     html.push_str(if list { "</ul>\n" } else { "" });
     html.push_str(if part > 0 { "</section>\n" } else { "" });
-    html.push_str("</main>\n</body>\n</html>\n");
+    html.push_str("</main>\n");
+    if has_flame {
+        let _ = writeln!(html, "<script>{SCRIPT}</script>");
+    }
+    html.push_str("</body>\n</html>\n");
     html
 }
 
@@ -177,6 +189,10 @@ fn block(html: &mut String, block: &Block, part: usize, places: &HashSet<Anchor>
         }
         Block::Picture(Picture::Stack(stack)) => {
             stack::write(html, stack);
+            Ok(())
+        }
+        Block::Picture(Picture::Flame(flame)) => {
+            flame::write(html, flame);
             Ok(())
         }
         Block::Commands(commands) => {

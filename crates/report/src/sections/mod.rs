@@ -10,6 +10,7 @@ mod parking;
 mod periods;
 mod placement;
 mod priorities;
+mod samples;
 mod slow_frames;
 mod smt;
 mod switch_causes;
@@ -60,6 +61,7 @@ pub const SECTIONS: &[Section] = &[
     concurrency_bands::SECTION,
     waiting::SECTION,
     switch_causes::SECTION,
+    samples::SECTION,
     migrations::SECTION,
     idle::SECTION,
     parking::SECTION,
