@@ -1,10 +1,11 @@
-/** The tables for a time range, as in `corewise report --range`. The server computes and sorts them. */
+/** The tables and the flame graph for a time range, as in `corewise report --range`. The server computes and sorts them. */
 
 import type { Cell, Column, Part } from "../api";
 import { length, point } from "../model/time";
 import type { Selected, Span } from "../model/view";
 import { source } from "../source";
 import { button, link } from "../ui/dom";
+import { Flame, TABLE } from "./flame";
 
 /** The maximum number of rows shown. */
 const MAX_ROWS = 200;
@@ -12,6 +13,9 @@ const MAX_ROWS = 200;
 const ORDER: Readonly<Record<string, string>> = { threads: "running_ns", ran_instead: "ready_ns", critical_by_thread: "path_ns" };
 /** The tables that are first in the list. */
 const FIRST = ["threads", "cpus", "thread_by_core_type", "concurrency", "critical_by_thread", "ran_instead", "waits", "migrations"];
+
+/** The name of the flame graph in the list of tables. */
+const FLAME = "flame graph";
 
 /** The page's functions that the panel uses. */
 export interface PageActions {
@@ -30,6 +34,7 @@ export class Range {
   private readonly path = document.createElement("input");
   private readonly status = document.createElement("span");
   private readonly rows = document.createElement("div");
+  private readonly flame = new Flame();
   private span: Span | null = null;
   private by: { column: string; down: boolean } | null = null;
   private asking: AbortController | null = null;
@@ -54,7 +59,8 @@ export class Range {
     bar.className = "bar";
     const zoom = button("Zoom to range", () => this.span && this.page.show(this.span));
     bar.append(this.title, this.tables, path, zoom, button("Close", () => this.page.close()), this.status);
-    this.panel.append(bar, this.rows);
+    this.flame.element.hidden = true;
+    this.panel.append(bar, this.rows, this.flame.element);
   }
 
   /** Shows the tables for a time range, or hides the panel. */
@@ -89,6 +95,7 @@ export class Range {
       const option = new Option(name, name);
       option.title = doc;
       this.tables.append(option);
+      if (name === TABLE) this.tables.append(new Option(FLAME, FLAME));
     }
     this.ordered();
   }
@@ -105,7 +112,16 @@ export class Range {
     const asking = (this.asking = new AbortController());
     this.status.textContent = "Calculating…";
     this.rows.dataset["busy"] = "true";
+    const drawn = this.tables.value === FLAME;
+    [this.rows.hidden, this.flame.element.hidden] = [drawn, !drawn];
     try {
+      if (drawn) {
+        await this.flame.show(span, asking.signal);
+        if (asking !== this.asking) return;
+        this.status.textContent = "";
+        this.rows.dataset["busy"] = "false";
+        return;
+      }
       const table = await source.part(this.tables.value, span, { ...(this.by ?? {}), most: MAX_ROWS, signal: asking.signal });
       if (asking !== this.asking) return;
       this.fillRows(table, span);

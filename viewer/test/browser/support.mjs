@@ -56,6 +56,12 @@ class Shared {
 const fixture = new Shared();
 const browsers = new Shared();
 
+/** Serves another file of the importer's fixtures. */
+export async function servedFile(file) {
+  const folder = mkdtempSync(join(tmpdir(), "corewise-viewer-"));
+  return serving(folder, [imported(folder, "file", new URL(`../../../crates/import/fixtures/${file}`, import.meta.url).pathname)]);
+}
+
 /** Serves two traces for comparison; the texts are ftrace output, by name. */
 export async function servedBoth(texts) {
   const folder = mkdtempSync(join(tmpdir(), "corewise-viewer-"));

@@ -31,7 +31,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 
 /// The most used tables, which are in the page for the whole recording, and the column by which they are sorted.
-const TABLES: [(&TableDef, Option<&str>); 9] = [
+const TABLES: [(&TableDef, Option<&str>); 10] = [
     (&tables::THREADS, Some(tables::threads::RUNNING_NS.name())),
     (&tables::CPUS, None),
     (&tables::THREAD_BY_CORE_TYPE, None),
@@ -41,6 +41,7 @@ const TABLES: [(&TableDef, Option<&str>); 9] = [
     (&tables::RAN_INSTEAD, Some(tables::ran_instead::READY_NS.name())),
     (&tables::WAITS, None),
     (&tables::MIGRATIONS, None),
+    (&tables::FOLDED_STACKS, Some(tables::folded_stacks::SAMPLES.name())),
 ];
 /// The maximum number of rows of a table.
 const MAX_ROWS: usize = 10_000;
