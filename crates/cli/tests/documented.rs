@@ -170,6 +170,10 @@ fn prepare(folder: &Folder) {
     };
     let crates = repository().join("crates");
     copy(Path::new(&fixture("sched.data")), "run.data");
+    // Recordings with samples.
+    for name in ["profile.data", "before.data"] {
+        copy(Path::new(&fixture("profile.data")), name);
+    }
     copy(&crates.join("import/fixtures/present_mon/v2.csv"), "frames.csv");
     copy(&crates.join("topology/fixtures/vm.hwloc2.xml"), "board.xml");
     let counts = |n: u32| {

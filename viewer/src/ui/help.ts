@@ -9,7 +9,7 @@ export const KEYS: readonly [keys: string, what: string][] = [
   ["F Enter", "zoom to the selection"],
   ["Page↑ Page↓", "scroll the tracks"],
   [", .", "jump to the waker, to the first thread that was woken"],
-  ["R", "set the time range to the selected slice, or to the visible time, and show its tables"],
+  ["R", "set the time range to the selected slice, or to the visible time, and show its tables, or a flame graph of its samples"],
   ["Shift ← Shift →", "move the end of the time range"],
   ["Z", "zoom to the time range"],
   ["C", "show the critical path of the time range, or of the visible time"],

@@ -37,12 +37,13 @@ test("a flame graph has the samples of the range; it can be searched, zoomed and
   assert.equal(await status(page), `${samples} samples`);
   const whole = await frames(page);
   assert.equal(whole.filter((frame) => frame.kind === "root" && frame.width === 100).length, 1);
-  // Each outermost function has its samples.
-  for (const name of new Set(rows.map((row) => row.callchain.split(";")[0]))) {
-    const of = rows.filter((row) => row.callchain.split(";")[0] === name);
-    const share = (100 * of.reduce((sum, row) => sum + Number(row.samples), 0)) / samples;
+  // Each thread's outermost functions have its samples.
+  const outermost = (row) => `${row.tid} ${row.callchain.split(";")[0]}`;
+  for (const key of new Set(rows.map(outermost))) {
+    const share = (100 * rows.filter((row) => outermost(row) === key).reduce((sum, row) => sum + Number(row.samples), 0)) / samples;
+    const name = key.split(" ")[1];
     const drawn = whole.filter((frame) => frame.name === name).map((frame) => frame.width);
-    assert.ok(share < 0.1 || drawn.some((width) => Math.abs(width - share) < 0.01), `${name}: ${share} of ${drawn}`);
+    assert.ok(share < 0.1 || drawn.some((width) => Math.abs(width - share) < 0.01), `${key}: ${share} of ${drawn}`);
   }
   // A click lets a frame fill the width; its callers do too, and its siblings are not shown.
   const narrow = whole.find((frame) => frame.kind !== "root" && frame.width < 60 && frame.width > 5);

@@ -11,13 +11,17 @@
 //! stretches (about 300 bytes each): more than 4 million are rejected with a hint to use `--range`. If switches were recorded with
 //! callchains, the stretch that begins with a switch-out has its callchain: a function if its name is known,
 //! otherwise the file and offset, otherwise the address.
+//!
+//! If a profiler's samples were recorded, they are samples here too, with their callchains and the weight 1; those at the ends of running
+//! stretches then have the weight 0, so that they draw the activity graph and do not count in call trees and flame graphs.
 
 use crate::directory::{Directory, Thread};
 use crate::stretch::Stretch;
 use crate::{ExportError, Exporter, Job, Offer, Outputs, Shape, about, stretch};
 use fxprof_processed_profile as fx;
-use model::{CoreType, EventKind, Span, StackFrame, StackId, Stacks, tables};
+use model::{CoreType, EventKind, Span, StackFrame, StackId, Stacks, Tid, tables};
 use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// A profile.
@@ -49,6 +53,7 @@ impl Exporter for Firefox {
             carries: &[
                 "Each thread's states as markers with CPU, core type, reason, waker and priority; its CPU time as a graph.",
                 "What each CPU ran, on its own track; the callchain of each switch-out, if recorded.",
+                "Samples of the running threads with their callchains, if recorded.",
             ],
             cannot: &[
                 "Frequencies, marks, sums and losses.",
@@ -65,6 +70,7 @@ impl Exporter for Firefox {
         let directory = Directory::of(job.session)?;
         let mut tracks = Tracks::new(job, &directory)?;
         tracks.read_stacks(job)?;
+        tracks.end_samples = if tracks.samples.is_empty() { 1 } else { 0 };
         let mut rows = 0;
         stretch::each(job, |s| {
             rows += 1;
@@ -74,6 +80,7 @@ impl Exporter for Firefox {
             tracks.stretch(s, &directory);
             Ok(())
         })?;
+        tracks.rest(&directory);
         let out = to.next("profile.json")?;
         serde_json::to_writer(out, &tracks.profile).map_err(|e| ExportError::Output(e.into()))
     }
@@ -98,6 +105,10 @@ struct Tracks {
     redact: bool,
     /// The callchain of each switch-out, by TID and time.
     outs: FxHashMap<(i64, i64), StackId>,
+    /// The samples of each TID that are not written yet, in order of time.
+    samples: FxHashMap<i64, VecDeque<(i64, StackId)>>,
+    /// The weight of the samples at the ends of running stretches.
+    end_samples: i32,
 }
 
 /// The colour of each state and core type.
@@ -181,33 +192,85 @@ impl Tracks {
             stacks: Arc::default(),
             redact: job.options.redact,
             outs: FxHashMap::default(),
+            samples: FxHashMap::default(),
+            end_samples: 1,
         })
     }
 
-    /// Reads the callchains of switch-outs, if recorded.
+    /// Reads the callchains of switch-outs and of samples, if recorded.
     fn read_stacks(&mut self, job: &Job<'_>) -> Result<(), ExportError> {
         self.stacks = job.session.stacks()?;
         if self.stacks.chains.is_empty() {
             return Ok(());
         }
-        job.session.events(&mut |events, _| {
+        let mut count = 0;
+        let read = job.session.events(&mut |events, _| {
             for event in events.iter().filter(|e| job.options.has(e.at)) {
-                if let EventKind::Switch(s) = event.what
-                    && s.stack != StackId::NONE
-                {
-                    self.outs.insert((i64::from(s.prev.0), event.at.0), s.stack);
+                match event.what {
+                    EventKind::Switch(s) if s.stack != StackId::NONE => {
+                        self.outs.insert((i64::from(s.prev.0), event.at.0), s.stack);
+                    }
+                    // The idle task has no track.
+                    EventKind::CpuSample { tid, stack } if tid != Tid::IDLE => {
+                        self.samples.entry(tid.0.into()).or_default().push_back((event.at.0, stack));
+                        count += 1;
+                    }
+                    _ => {}
                 }
             }
-            Ok(())
-        })?;
-        Ok(())
+            if count > MAX_STRETCHES { Err(std::io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+        });
+        if count > MAX_STRETCHES {
+            return Err(too_many(" and samples"));
+        }
+        Ok(read?)
+    }
+
+    /// Writes the samples of a thread until a time; returns the time of the last one, or else `from`. The CPU time before a sample is
+    /// known since `from`; without it, it is not.
+    fn write_samples(
+        &mut self,
+        tid: i64,
+        (thread, category): (fx::ThreadHandle, fx::CategoryHandle),
+        from: Option<i64>,
+        until: i64,
+    ) -> i64 {
+        let mut last = from;
+        while let Some((time, stack)) = self.next_sample(tid, until) {
+            let stack = self.stack(stack, category, thread);
+            let ran = last.and_then(|last| u64::try_from(time - last).ok()).unwrap_or(0);
+            self.profile.add_sample(thread, at(time), stack, fx::CpuDelta::from_nanos(ran), 1);
+            last = from.map(|_| time);
+        }
+        last.unwrap_or(until)
+    }
+
+    /// Removes the next sample of a thread before a time.
+    fn next_sample(&mut self, tid: i64, until: i64) -> Option<(i64, StackId)> {
+        let all = self.samples.get_mut(&tid)?;
+        if all.front()?.0 < until { all.pop_front() } else { None }
+    }
+
+    /// Writes the samples after the last stretch of each thread, or of threads without stretches.
+    fn rest(&mut self, directory: &Directory) {
+        // The last instance of a TID first.
+        for (key, of) in directory.threads.iter().rev() {
+            if let Some(thread) = self.threads.get(key).copied() {
+                self.write_samples(of.tid, (thread, self.categories.unknown), None, i64::MAX);
+            }
+        }
     }
 
     /// The callchain of the switch-out that a stretch begins with.
     fn stack_of(&mut self, s: &Stretch<'_>, thread: fx::ThreadHandle) -> Option<fx::StackHandle> {
-        let id = self.outs.get(&(s.tid, s.start_ns))?;
-        let chain = self.stacks.chain(*id)?;
-        let category_pair = self.categories.of(s).into();
+        let id = *self.outs.get(&(s.tid, s.start_ns))?;
+        self.stack(id, self.categories.of(s), thread)
+    }
+
+    /// The callchain with this id.
+    fn stack(&mut self, id: StackId, of: fx::CategoryHandle, thread: fx::ThreadHandle) -> Option<fx::StackHandle> {
+        let chain = self.stacks.chain(id)?;
+        let category_pair = of.into();
         let (stacks, profile, redact) = (&self.stacks, &mut self.profile, self.redact);
         let frame = |(depth, frame): (usize, &StackFrame)| {
             let frame = match shown(stacks, frame, redact) {
@@ -260,9 +323,12 @@ impl Tracks {
         let stack = profile.intern_stack_frames(thread, std::iter::once(frame));
         // A graph must not begin before the exported part of the stretch.
         let from = self.span.map_or(s.start_ns, |span| s.start_ns.max(span.start.0));
-        let ran = u64::try_from(s.end_ns - from).unwrap_or(0);
-        profile.add_sample(thread, at(from), stack, fx::CpuDelta::ZERO, 1);
-        profile.add_sample(thread, at(s.end_ns), stack, fx::CpuDelta::from_nanos(ran), 1);
+        self.write_samples(s.tid, (thread, self.categories.unknown), None, from);
+        self.profile.add_sample(thread, at(from), stack, fx::CpuDelta::ZERO, self.end_samples);
+        let last = self.write_samples(s.tid, (thread, category), Some(from), s.end_ns);
+        let ran = u64::try_from(s.end_ns - last).unwrap_or(0);
+        self.profile.add_sample(thread, at(s.end_ns), stack, fx::CpuDelta::from_nanos(ran), self.end_samples);
+        let profile = &mut self.profile;
         if let Some(track) = self.cpus.get(&cpu).copied() {
             let name = directory.get(s.thread).map(Thread::shown).unwrap_or_default();
             let ran = Ran { category, name: profile.intern_string(&name), tid: digits(profile, Some(s.tid)) };
