@@ -4,14 +4,15 @@
   acceptance/real/run.py list                    the pairs, with the expected rule and the measured gain
   acceptance/real/run.py setup [NAME...]         installs what they need (apt, pip, npm; root), makes their inputs
   acceptance/real/run.py measure [NAME...]       runs both sides in turn without recording; writes measured/NAME.json
-  acceptance/real/run.py lot                     splits pairs and well-configured programs by lot into develop and unseen; writes lot.json, once
+  acceptance/real/run.py lot                     makes all programs of lot.json the half to develop on, and new ones the unseen half
   acceptance/real/run.py score [NAME...]         records and diagnoses both sides; prints the table
         [--half develop|unseen|all] [--runs 10] [--out DIR]
   acceptance/real/run.py healthy [NAME...]       the same for the well-configured programs: their findings above low
         [--half …] [--runs 5] [--out DIR]
 
-The order matters: a pair's expectation (pairs/*.py) and its measured gain are committed before diagnose first runs on it, and the lot is
-drawn before the first rule is changed. `measure` refuses to replace a measurement, `lot` a lot. Files are in WORK (default
+The order matters: a pair's expectation (pairs/*.py) and its measured gain are committed before diagnose first runs on it. Of the first 32 pairs
+and 12 well-configured programs, a lot drew two halves; both are now the half to develop on. The unseen half is from an author who writes no
+rules, and is run once, after the last change of a rule. `measure` refuses to replace a measurement. Files are in WORK (default
 /var/tmp/corewise-real: data bases run as users of their own, who must get there). The binary is COREWISE, or target/release/corewise. Run it on an otherwise idle machine.
 """
 
@@ -20,7 +21,6 @@ import fcntl
 import importlib.util
 import json
 import os
-import random
 import re
 import signal
 import statistics
@@ -254,18 +254,15 @@ def measure(pairs, runs, again):
         print(f"{pair.name}: bad {bad:g}, good {good:g}, gain {100 * row['gain']:.1f} % ({100 * each[0]:.1f} to {100 * each[-1]:.1f})", flush=True)
 
 
-def lot(pairs, healthy, seed):
-    path = HERE / "lot.json"
-    if path.exists():
-        sys.exit(f"{path}: the lot is drawn")
-    draw, halves = random.Random(seed), {"develop": [], "unseen": []}
-    for names in (sorted(pairs), sorted(healthy)):
-        draw.shuffle(names)
-        half = len(names) // 2
-        halves["develop"] += sorted(names[:half])
-        halves["unseen"] += sorted(names[half:])
-    path.write_text(json.dumps({"seed": seed, **halves}, indent=1) + "\n")
-    print(path.read_text())
+def lot(names):
+    """Makes the programs of lot.json, on which diagnose has run, the half to develop on, and all others the unseen half."""
+    known = [name for half in ("develop", "unseen") for name in halves()[half]]
+    new = [name for name in names if name not in known]
+    if not new:
+        sys.exit("no program is new")
+    text = json.dumps({"develop": known, "unseen": new}, indent=1) + "\n"
+    (HERE / "lot.json").write_text(text)
+    print(text)
 
 
 def halves():
@@ -347,7 +344,6 @@ def main():
     args.add_argument("--half", choices=["develop", "unseen", "all"], default="develop")
     args.add_argument("--runs", type=int)
     args.add_argument("--again", action="store_true", help="replace a measurement")
-    args.add_argument("--seed", default="2026-11-24", help="of the lot")
     args.add_argument("--out", type=Path, default=WORK / "recordings")
     args = args.parse_args()
     pairs, healthy = load()
@@ -368,7 +364,7 @@ def main():
     elif args.command == "measure":
         measure(chosen, args.runs or 7, args.again)
     elif args.command == "lot":
-        lot(pairs, healthy, args.seed)
+        lot([*pairs, *healthy])
     else:
         corewise.need_binary()
         drawn = [*pairs, *healthy] if args.half == "all" else halves()[args.half]
