@@ -66,7 +66,10 @@ fn worst_intervals_and_evidence_name_their_threads() {
     let first = &json["findings"][0];
     let worst = &first["worst"][0];
     assert_eq!((&worst["start_ns"], &worst["end_ns"]), (&10_000_000.into(), &40_000_000.into()));
-    assert_eq!((&worst["name"], &worst["state"], &worst["cause"]), (&"urgent".into(), &"ready".into(), &"hog ran on CPU 0".into()));
+    assert_eq!(
+        (&worst["name"], &worst["state"], &worst["cause"]),
+        (&"urgent".into(), &"ready".into(), &"hog ran on CPU 0".into())
+    );
     assert_eq!(first["worst"].as_array().map(Vec::len), Some(1), "it was ready once");
     assert_eq!(first["evidence"][0]["threads"]["thread"], "urgent 11");
     assert_eq!(first["delay_ns"], first["recoverable_ns"], "throughput gains all of it");

@@ -1,9 +1,9 @@
 //! What a rule can read while it checks a trace.
 
 use crate::finding::{Action, Claim, Confidence, Evidence, Finding, Severity, Subject};
+use crate::objective::{self, ObjectivePath};
 use crate::rule::{Rule, Threshold};
 use crate::settings::{HIGH_SHARE, MEDIUM_SHARE, Settings};
-use crate::objective::{self, ObjectivePath};
 use engine::{EngineError, Facts, Offer, PathSums, PathWindow, Session, Summary, ThreadNames};
 use model::tables::{cpus, switch_causes};
 use model::words::{grouped, short};

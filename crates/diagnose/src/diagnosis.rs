@@ -8,8 +8,8 @@ use crate::pools::Processes;
 use crate::program::Program;
 use crate::rule::{Rule, RuleOutcome};
 use crate::rules::RULES;
-use crate::worst::{self, add_worst};
 use crate::settings::Settings;
+use crate::worst::{self, add_worst};
 use engine::{EngineError, Session};
 use model::tables::threads;
 use model::{Fix, Span, TableDef};
@@ -63,16 +63,8 @@ pub enum System {
 impl System {
     /// The system of which a format has recordings; `None` if unknown.
     fn of_format(format: &str) -> Option<Self> {
-        const LINUX: [&str; 8] = [
-            "corewise",
-            "perf.data",
-            "perf script",
-            "trace.dat",
-            "ftrace text",
-            "perfetto",
-            "CTF 1.8",
-            "schedviz",
-        ];
+        const LINUX: [&str; 8] =
+            ["corewise", "perf.data", "perf script", "trace.dat", "ftrace text", "perfetto", "CTF 1.8", "schedviz"];
         match format {
             "PresentMon" => Some(Self::Windows),
             format if LINUX.contains(&format) => Some(Self::Linux),

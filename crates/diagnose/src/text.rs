@@ -48,7 +48,12 @@ fn write(out: &mut Lines, at: usize, finding: &Finding, system: Option<System>) 
     let confidence = finding.confidence.as_str();
     if finding.recoverable_ns < finding.delay_ns && to == 0 {
         let delay = ms(finding.delay_ns);
-        out.line(3, &format!("potential saving: none: the objective gains nothing from the {delay} ms, confidence {confidence}"));
+        out.line(
+            3,
+            &format!(
+                "potential saving: none: the objective gains nothing from the {delay} ms, confidence {confidence}"
+            ),
+        );
     } else if to > 0 {
         let range = format!("{} to {}", ms(from), ms(to));
         let of = if finding.recoverable_ns < finding.delay_ns {
@@ -77,7 +82,8 @@ fn write(out: &mut Lines, at: usize, finding: &Finding, system: Option<System>) 
     listed(out, "worst", worst);
     listed(out, "evidence", finding.evidence.iter().map(row));
     out.line(3, &format!("fix: {}", finding.action.what));
-    let instructions = [("Linux", System::Linux, &finding.action.linux), ("Windows", System::Windows, &finding.action.windows)];
+    let instructions =
+        [("Linux", System::Linux, &finding.action.linux), ("Windows", System::Windows, &finding.action.windows)];
     for (name, _, words) in instructions.iter().filter(|(_, of, _)| system.is_none_or(|system| system == *of)) {
         out.line(5, &format!("{name}: {words}"));
     }

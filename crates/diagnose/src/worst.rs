@@ -124,7 +124,8 @@ pub(crate) fn add_worst(ctx: &RuleContext<'_>, findings: &mut [Finding]) -> Resu
         };
         match stretch.state {
             "running" => {
-                let slower = ["efficient", "low_power", "middle"].contains(&row.get(thread_state::CORE_TYPE.or_empty()));
+                let slower =
+                    ["efficient", "low_power", "middle"].contains(&row.get(thread_state::CORE_TYPE.or_empty()));
                 push(&stretch, &|fits| fits == Fits::Running || (slower && fits == Fits::RunningSlower));
             }
             "ready" if reason == "throttled" => push(&stretch, &|fits| [Fits::Throttled, Fits::Ready].contains(&fits)),

@@ -81,15 +81,23 @@ fn windows_have_the_sums_of_their_own_paths() {
         let session = open(&file, Infer::No, None);
         let (end, mut rng) = (session.summary().span_ns as usize, Rng(seed));
         let mut threads = Vec::new();
-        session.each(tables::threads::Table, |row| threads.push((row.get(tables::threads::THREAD), row.get(tables::threads::TID)))).unwrap();
-        // Of a reused TID, the path by TID ends with one instance only.
-        let all = threads.clone();
-        threads.retain(|(_, tid): &(i64, i64)| all.iter().filter(|(_, other)| other == tid).count() == 1);
+        session
+            .each(tables::threads::Table, |row| {
+                let [thread, tid, begin] =
+                    row.all([tables::threads::THREAD, tables::threads::TID, tables::threads::BEGIN_NS]);
+                threads.push((thread, tid, begin));
+            })
+            .unwrap();
         let mut windows = Vec::new();
         for _ in 0..6 {
             let (a, b) = (rng.below(end) as i64, rng.below(end) as i64);
-            let (thread, tid) = threads[rng.below(threads.len())];
-            windows.push((PathWindow { span: Span::new(Ns(a.min(b)), Ns(a.max(b) + 1)), thread: ThreadKey(thread) }, tid));
+            let span = Span::new(Ns(a.min(b)), Ns(a.max(b) + 1));
+            // A path by TID ends with the last instance that began before the end.
+            let tid = threads[rng.below(threads.len())].1;
+            let instances = threads.iter().filter(|(_, of, begin)| *of == tid && *begin < span.end.0);
+            if let Some((thread, ..)) = instances.max_by_key(|(.., begin)| *begin) {
+                windows.push((PathWindow { span, thread: ThreadKey(*thread) }, tid));
+            }
         }
         let (mut path, mut ready, mut by_window) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
         windows.retain(|(window, tid)| {
@@ -107,7 +115,12 @@ fn windows_have_the_sums_of_their_own_paths() {
         let windows: Vec<PathWindow> = windows.into_iter().map(|(window, _)| window).collect();
         let sums = session.path_sums(&windows).unwrap();
         assert_eq!(sums.windows, by_window, "{seed}");
-        let column = |of| sums.by_thread.rows_of(tables::critical_by_thread::Table).map(|row| (row.get(THREAD), row.get(of))).collect::<BTreeMap<_, _>>();
+        let column = |of| {
+            sums.by_thread
+                .rows_of(tables::critical_by_thread::Table)
+                .map(|row| (row.get(THREAD), row.get(of)))
+                .collect::<BTreeMap<_, _>>()
+        };
         assert_eq!((column(PATH_NS), column(READY_NS)), (path, ready), "{seed}");
         let mut pieces = 0;
         session

@@ -90,7 +90,8 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     args.set.iter().try_for_each(|setting| settings.set(setting)).map_err(Failure::usage)?;
     let session = global.open_kept(&args.trace)?;
     let part = args.period.span(&session)?;
-    let options = Options { part, only: args.only.clone(), skip: args.skip.clone(), settings, target: args.objective.clone() };
+    let options =
+        Options { part, only: args.only.clone(), skip: args.skip.clone(), settings, target: args.objective.clone() };
     let diagnosis = diagnose::diagnose(&session, &options)?;
     let failed = |e: serde_json::Error| Failure::new(format!("cannot write the diagnosis: {e}"));
     let output = match args.format {

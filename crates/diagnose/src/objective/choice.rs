@@ -2,21 +2,22 @@
 
 use super::path::ObjectivePath;
 use super::periods::PeriodicThreads;
-use super::{Objective, ObjectiveKind, Target, marks};
+use super::{Objective, ObjectiveKind, Target, marks, requests};
 use crate::context::RuleContext;
 use crate::program::Program;
 use engine::EngineError;
-use model::tables::{self, threads};
 use model::TableDef;
+use model::tables::{self, threads};
 
 /// The tables that are read to choose an objective, and to tell which processes belong to the recorded program.
-pub(crate) const TABLES: [&TableDef; 8] = [
+pub(crate) const TABLES: [&TableDef; 9] = [
     &tables::WAKERS,
     &tables::READY_WAIT,
     &tables::PRIORITY_RESIDENCY,
     &tables::MARKS,
     &tables::MARK_STRETCHES,
     &tables::PERIODS,
+    &tables::REQUESTS,
     &tables::CRITICAL_BY_THREAD,
     &tables::THREADS,
 ];
@@ -27,11 +28,7 @@ impl ObjectivePath {
     ///
     /// # Errors
     /// The trace cannot be read, or lacks what the user named.
-    pub(crate) fn new(
-        ctx: &RuleContext<'_>,
-        program: &Program,
-        target: Option<&Target>,
-    ) -> Result<Self, EngineError> {
+    pub(crate) fn new(ctx: &RuleContext<'_>, program: &Program, target: Option<&Target>) -> Result<Self, EngineError> {
         let mut path = match target {
             Some(Target::End) => {
                 let name = command(ctx)?.ok_or_else(|| {
@@ -43,11 +40,7 @@ impl ObjectivePath {
                 let periodic = PeriodicThreads::new(ctx)?;
                 periodic.objective(ctx, periodic.named(ctx, name)?)?
             }
-            Some(Target::Requests(name)) => {
-                return Err(EngineError::Other(format!(
-                    "--objective requests:{name}: the trace has no requests; --objective end, period:THREAD and marks:NAME are available"
-                )));
-            }
+            Some(Target::Requests(name)) => requests::objective(ctx, name)?,
             Some(Target::Marks(name)) => marks::objective(ctx, name)?,
             None => Self::shown(ctx, program)?,
         };

@@ -10,6 +10,7 @@ mod choice;
 mod marks;
 mod path;
 mod periods;
+mod requests;
 
 pub(crate) use choice::TABLES;
 pub(crate) use path::ObjectivePath;
@@ -35,7 +36,8 @@ impl FromStr for Target {
     type Err = String;
 
     fn from_str(words: &str) -> Result<Self, String> {
-        let named = words.split_once(':').filter(|(_, name)| !name.is_empty()).map(|(kind, name)| (kind, name.to_owned()));
+        let named =
+            words.split_once(':').filter(|(_, name)| !name.is_empty()).map(|(kind, name)| (kind, name.to_owned()));
         match (words, named) {
             ("end", _) => Ok(Self::End),
             (_, Some(("period", name))) => Ok(Self::Period(name)),
@@ -90,7 +92,18 @@ pub struct Objective {
 impl Objective {
     fn of(kind: ObjectiveKind) -> Self {
         let (name, sentence) = (None, String::new());
-        Self { kind, name, thread: None, tid: None, count: 0, late: 0, late_ns: 0, deadline_ns: None, set: false, sentence }
+        Self {
+            kind,
+            name,
+            thread: None,
+            tid: None,
+            count: 0,
+            late: 0,
+            late_ns: 0,
+            deadline_ns: None,
+            set: false,
+            sentence,
+        }
     }
 
     /// Describes it in one sentence.
@@ -102,7 +115,12 @@ impl Objective {
             match self.deadline_ns {
                 Some(deadline) if self.late == 0 => format!("none of {total} ended after its {}", time(deadline)),
                 Some(deadline) => {
-                    format!("{} of {total} ended after their {}, by {} ms in all", self.late, time(deadline), ms(self.late_ns))
+                    format!(
+                        "{} of {total} ended after their {}, by {} ms in all",
+                        self.late,
+                        time(deadline),
+                        ms(self.late_ns)
+                    )
                 }
                 None => format!("{total}, {} ms in all", ms(self.late_ns)),
             }

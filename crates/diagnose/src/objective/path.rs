@@ -98,7 +98,8 @@ impl ObjectivePath {
     /// The most that the objective can gain if these threads lose no time; `None`: unlimited.
     fn most(&self, threads: &BTreeSet<i64>) -> Option<i64> {
         let of_window = |(late, path): &(i64, BTreeMap<i64, i64>)| {
-            let on_path = threads.iter().filter_map(|thread| path.get(thread)).fold(0_i64, |sum, ns| sum.saturating_add(*ns));
+            let on_path =
+                threads.iter().filter_map(|thread| path.get(thread)).fold(0_i64, |sum, ns| sum.saturating_add(*ns));
             on_path.min(*late)
         };
         self.gains.as_ref().map(|gains| gains.iter().map(of_window).fold(0_i64, i64::saturating_add))

@@ -101,12 +101,16 @@ impl PeriodicThreads {
         })?;
         candidates.retain(|(thread, running)| {
             let of_name = named.get(ctx.full_name(*thread)).into_iter().flatten();
-            let all = of_name.filter_map(|process| of_process.get(process)).fold(0_i64, |sum, ns| sum.saturating_add(*ns));
+            let all =
+                of_name.filter_map(|process| of_process.get(process)).fold(0_i64, |sum, ns| sum.saturating_add(*ns));
             !processes.are_recorded() || *running as f64 >= MIN_OF_PROCESSES * all as f64
         });
         let prio = real_time(ctx)?;
         let prio = |thread: &i64| prio.get(thread).copied().unwrap_or(FIRST_FAIR_PRIO);
-        Ok(candidates.into_iter().max_by_key(|(thread, running)| (Reverse(prio(thread)), *running)).map(|(thread, _)| thread))
+        Ok(candidates
+            .into_iter()
+            .max_by_key(|(thread, running)| (Reverse(prio(thread)), *running))
+            .map(|(thread, _)| thread))
     }
 
     /// The thread with this name or TID: of several, the one that works most.
@@ -116,8 +120,11 @@ impl PeriodicThreads {
         let found = self.0.iter().filter(is_it).max_by_key(|(_, sums)| sums.running).map(|(thread, _)| *thread);
         found.ok_or_else(|| {
             let names: BTreeSet<&str> = self.0.keys().map(|thread| ctx.full_name(*thread)).collect();
-            let known = if names.is_empty() { "none".to_owned() } else { names.into_iter().collect::<Vec<_>>().join(", ") };
-            EngineError::Other(format!("--objective period:{name}: no periodic thread has this name or TID; the periodic threads are: {known}"))
+            let known =
+                if names.is_empty() { "none".to_owned() } else { names.into_iter().collect::<Vec<_>>().join(", ") };
+            EngineError::Other(format!(
+                "--objective period:{name}: no periodic thread has this name or TID; the periodic threads are: {known}"
+            ))
         })
     }
 
@@ -127,8 +134,7 @@ impl PeriodicThreads {
         let mut late = LateWindows::default();
         ctx.each_row(periods::Table, |row| {
             if row.get(periods::THREAD) == thread {
-                let [start, period, response] =
-                    row.all([periods::START_NS, periods::PERIOD_NS, periods::RESPONSE_NS]);
+                let [start, period, response] = row.all([periods::START_NS, periods::PERIOD_NS, periods::RESPONSE_NS]);
                 let span = Span::new(Ns(start), Ns(start.saturating_add(response.max(0))));
                 let allowed = if no_slack { 0 } else { period };
                 late.push(PathWindow { span, thread: ThreadKey(thread) }, response.saturating_sub(allowed));
@@ -157,5 +163,9 @@ fn real_time(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, i64>, EngineError> {
             *of = ran.max(*of);
         }
     })?;
-    Ok(longest.into_iter().map(|(thread, (_, prio))| (thread, prio)).filter(|(_, prio)| *prio < FIRST_FAIR_PRIO).collect())
+    Ok(longest
+        .into_iter()
+        .map(|(thread, (_, prio))| (thread, prio))
+        .filter(|(_, prio)| *prio < FIRST_FAIR_PRIO)
+        .collect())
 }

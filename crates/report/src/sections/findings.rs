@@ -204,7 +204,8 @@ fn worst(of: &Finding) -> Linked {
     let mut words: Linked = vec![("Worst: ".to_owned(), None)];
     for (at, interval) in of.worst.iter().enumerate() {
         let [from, to] = [interval.start_ns, interval.end_ns].map(ms);
-        let (thread, separator) = (format!("{}{TIE}{}", plain(&interval.name), interval.tid), if at > 0 { "; " } else { "" });
+        let (thread, separator) =
+            (format!("{}{TIE}{}", plain(&interval.name), interval.tid), if at > 0 { "; " } else { "" });
         words.push((format!("{separator}{from} to {to}{TIE}ms: "), None));
         words.push((thread, Some(Anchor::Thread(interval.thread))));
         words.push((format!(" {} ({})", interval.state, plain(&interval.cause)), None));

@@ -1,0 +1,47 @@
+//! The time of the requests that a thread answers.
+
+use super::path::{LateWindows, ObjectivePath};
+use super::{Objective, ObjectiveKind};
+use crate::context::{RuleContext, add};
+use engine::{EngineError, PathWindow};
+use model::tables::requests;
+use model::{Ns, Span, ThreadKey};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The objective of the thread with this name or TID: of several, the one that answers most. All of a request's time counts.
+pub(super) fn objective(ctx: &RuleContext<'_>, name: &str) -> Result<ObjectivePath, EngineError> {
+    let (mut counts, mut names) = (BTreeMap::new(), BTreeSet::new());
+    let wanted = name.parse::<i64>().ok();
+    if ctx.summary().ready_known {
+        ctx.each_row(requests::Table, |row| {
+            let [thread, tid] = row.all([requests::THREAD, requests::TID]);
+            names.insert(ctx.full_name(thread));
+            if ctx.full_name(thread) == name || wanted == Some(tid) {
+                add(&mut counts, (thread, tid), 1);
+            }
+        })?;
+    }
+    let Some(((thread, tid), _)) = counts.into_iter().max_by_key(|(_, count)| *count) else {
+        return Err(EngineError::Other(if names.is_empty() {
+            format!("--objective requests:{name}: the trace has no requests (`corewise tables` says what requests are)")
+        } else {
+            let names = names.into_iter().collect::<Vec<_>>().join(", ");
+            format!("--objective requests:{name}: no thread of this name or TID answers requests; these do: {names}")
+        }));
+    };
+    let mut late = LateWindows::default();
+    ctx.each_row(requests::Table, |row| {
+        if row.get(requests::THREAD) == thread {
+            let [start, end, response] = row.all([requests::START_NS, requests::END_NS, requests::RESPONSE_NS]);
+            let span = Span { start: Ns(start), end: Ns(end.max(start)) };
+            late.push(PathWindow { span, thread: ThreadKey(thread) }, response);
+        }
+    })?;
+    let objective = Objective {
+        name: Some(ctx.name(thread)),
+        thread: Some(thread),
+        tid: Some(tid),
+        ..Objective::of(ObjectiveKind::Requests)
+    };
+    ObjectivePath::of_windows(ctx, objective, late)
+}
