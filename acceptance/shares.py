@@ -73,7 +73,7 @@ def of_perf(data):
     samples = {}
     for line in subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines():
         cells = [cell.strip() for cell in line.split(";")]
-        if not line.startswith("#") and len(cells) == 3:
+        if not line.startswith("#") and len(cells) >= 3:
             samples[re.sub(r"^\[.\] ", "", cells[2])] = int(cells[1])
     return samples
 
