@@ -204,7 +204,7 @@ impl Requests {
 }
 
 impl Request {
-    /// Sets the times of the thread that answered it, since its turn began. If another thread was asked meanwhile, it is unknown for
+    /// Sets the times of the thread that answered it, since its turn began. If another thread was woken for it meanwhile, it is unknown for
     /// how long this one worked on it.
     fn worked(self, own: Instant, now: Instant) -> Self {
         let times = match self.start > own.at {

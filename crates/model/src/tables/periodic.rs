@@ -74,7 +74,7 @@ table! {
             READY_NS: Ns = "Its time runnable but not running, in the same interval.",
             BLOCKED_NS: Ns = "Its time waiting for something other than a CPU, in the same interval.",
             UNKNOWN_NS: Ns =
-                "Its time in an unknown state, in the same interval; all of it if another thread was asked while this \
+                "Its time in an unknown state, in the same interval; all of it if another thread was woken for it while this \
                  one was at work.",
             RESPONSE_NS: Ns = "Time from `start_ns` to `end_ns`: the sum of the five times before.",
             WAITED_NS: Ns = "For how long the answered thread had waited.",
