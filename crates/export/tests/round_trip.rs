@@ -85,9 +85,9 @@ fn every_drawn_case() {
 }
 
 /// What differs after a round trip: marks gain the process that Perfetto's tracks need, and a mark about the trace itself; and
-/// callchains are not exported.
-const DIFFERENT: [&str; 6] =
-    ["marks", "mark_stretches", "parallel_regions", "switch_causes", "samples", "folded_stacks"];
+/// callchains are not exported, and with them the system calls that tell requests from other wakings.
+const DIFFERENT: [&str; 7] =
+    ["marks", "mark_stretches", "parallel_regions", "switch_causes", "samples", "folded_stacks", "requests"];
 
 /// The other analyses have the same rows after the round trip: no event that one of them reads is left out.
 #[test]

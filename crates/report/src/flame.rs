@@ -74,7 +74,7 @@ impl Tree {
                 depth: node.depth,
                 x: share(begin),
                 width: share(node.counts[0]),
-                tone: if compared { FlameTone::Change(change(node.counts, all)) } else { node.tone },
+                tone: if compared { FlameTone::Difference(change(node.counts, all)) } else { node.tone },
             });
             let mut begin = begin;
             for callee in node.callees.values() {
@@ -141,7 +141,7 @@ fn changes() -> Vec<(FlameTone, String)> {
         (2, format!("by {medium} to {large}")),
         (3, format!("by at least {large}")),
     ];
-    words.map(|(step, words)| (FlameTone::Change(step), words)).into()
+    words.map(|(step, words)| (FlameTone::Difference(step), words)).into()
 }
 
 /// The change of a frame's share, in points.
@@ -219,7 +219,7 @@ mod tests {
         let flame = graph(&now, Some(&before));
         let tone = |label: &str| flame.frames.iter().find(|f| f.label == label).map(|f| f.tone);
         let tones = ["all", "work", "spin", "new", "rest"].map(|label| tone(label).unwrap());
-        assert_eq!(tones, [0, 2, -3, 2, 0].map(FlameTone::Change));
+        assert_eq!(tones, [0, 2, -3, 2, 0].map(FlameTone::Difference));
         let work = flame.frames.iter().find(|f| f.label == "work").unwrap();
         assert_eq!(work.about.replace(TIE, " "), "work: 24.0 % of 200 samples, 20.0 % of 100 before");
     }

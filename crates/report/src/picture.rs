@@ -178,8 +178,8 @@ pub enum FlameTone {
     Kernel,
     /// A function without a known name.
     Unnamed,
-    /// The change of its share: -3 (much smaller) to 3 (much larger).
-    Change(i8),
+    /// The difference of its share: -3 (much smaller) to 3 (much larger).
+    Difference(i8),
 }
 
 impl From<Flame> for Picture {

@@ -96,7 +96,7 @@ impl ObjectivePath {
     }
 
     /// The most that the objective can gain if these threads lose no time; `None`: unlimited.
-    fn most(&self, threads: &BTreeSet<i64>) -> Option<i64> {
+    fn max_gain(&self, threads: &BTreeSet<i64>) -> Option<i64> {
         let of_window = |(late, path): &(i64, BTreeMap<i64, i64>)| {
             let on_path =
                 threads.iter().filter_map(|thread| path.get(thread)).fold(0_i64, |sum, ns| sum.saturating_add(*ns));
@@ -117,7 +117,8 @@ impl ObjectivePath {
             return false;
         }
         let threads = finding.threads.iter().map(|claim| claim.thread).collect::<BTreeSet<_>>();
-        let most = if finding.subject == Subject::Program && !threads.is_empty() { self.most(&threads) } else { None };
+        let most =
+            if finding.subject == Subject::Program && !threads.is_empty() { self.max_gain(&threads) } else { None };
         let most = most.filter(|most| *most < finding.recoverable_ns);
         if let Some(most) = most {
             let factor = most as f64 / finding.recoverable_ns.max(1) as f64;
@@ -152,10 +153,10 @@ mod tests {
     fn threads_save_their_time_on_late_paths_up_to_the_lateness() {
         let path = path(&[(5, &[(1, 3), (2, 10)]), (2, &[(1, 4)])]);
         for (threads, most) in [(vec![1], 3 + 2), (vec![2], 5), (vec![1, 2], 5 + 2), (vec![3], 0)] {
-            assert_eq!(path.most(&threads.iter().copied().collect()), Some(most), "{threads:?}");
+            assert_eq!(path.max_gain(&threads.iter().copied().collect()), Some(most), "{threads:?}");
         }
         let unlimited = ObjectivePath::unlimited(Objective::of(ObjectiveKind::Throughput));
-        assert_eq!(unlimited.most(&BTreeSet::from([3])), None);
+        assert_eq!(unlimited.max_gain(&BTreeSet::from([3])), None);
     }
 
     #[test]
