@@ -197,8 +197,8 @@ fn ran_instead(ctx: &RuleContext<'_>, longest: &[Longest]) -> Result<BTreeMap<(u
             }
         }
     })?;
-    let most = |by: BTreeMap<i64, i64>| by.into_iter().max_by_key(|(_, ns)| *ns).map(|(thread, _)| thread);
-    Ok(waiting.into_iter().filter_map(|(at, .., by)| Some((at, most(by)?))).collect())
+    let longest_of = |by: BTreeMap<i64, i64>| by.into_iter().max_by_key(|(_, ns)| *ns).map(|(thread, _)| thread);
+    Ok(waiting.into_iter().filter_map(|(at, .., by)| Some((at, longest_of(by)?))).collect())
 }
 
 /// Why the thread was in this state.

@@ -35,8 +35,8 @@ pub(super) fn of_frames(ctx: &RuleContext<'_>) -> Result<Option<String>, EngineE
             }
         }
     })?;
-    let most = counts.into_iter().max_by_key(|(_, count)| *count);
-    Ok(most.filter(|(_, count)| *count >= MIN_FRAMES).map(|(name, _)| name))
+    let commonest = counts.into_iter().max_by_key(|(_, count)| *count);
+    Ok(commonest.filter(|(_, count)| *count >= MIN_FRAMES).map(|(name, _)| name))
 }
 
 /// Calls `each` for every completed mark with this name and a known thread, in order of end.

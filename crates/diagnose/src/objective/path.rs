@@ -117,16 +117,16 @@ impl ObjectivePath {
             return false;
         }
         let threads = finding.threads.iter().map(|claim| claim.thread).collect::<BTreeSet<_>>();
-        let most =
+        let gain =
             if finding.subject == Subject::Program && !threads.is_empty() { self.max_gain(&threads) } else { None };
-        let most = most.filter(|most| *most < finding.recoverable_ns);
-        if let Some(most) = most {
-            let factor = most as f64 / finding.recoverable_ns.max(1) as f64;
+        let gain = gain.filter(|gain| *gain < finding.recoverable_ns);
+        if let Some(gain) = gain {
+            let factor = gain as f64 / finding.recoverable_ns.max(1) as f64;
             let [low, high] = finding.range_ns;
-            finding.range_ns = [(low as f64 * factor) as i64, high.min(most)];
-            finding.recoverable_ns = most;
+            finding.range_ns = [(low as f64 * factor) as i64, high.min(gain)];
+            finding.recoverable_ns = gain;
         }
-        most.is_some()
+        gain.is_some()
     }
 
     /// Limits the claims of a finding's threads to what the finding saves.
@@ -152,8 +152,8 @@ mod tests {
     #[test]
     fn threads_save_their_time_on_late_paths_up_to_the_lateness() {
         let path = path(&[(5, &[(1, 3), (2, 10)]), (2, &[(1, 4)])]);
-        for (threads, most) in [(vec![1], 3 + 2), (vec![2], 5), (vec![1, 2], 5 + 2), (vec![3], 0)] {
-            assert_eq!(path.max_gain(&threads.iter().copied().collect()), Some(most), "{threads:?}");
+        for (threads, gain) in [(vec![1], 3 + 2), (vec![2], 5), (vec![1, 2], 5 + 2), (vec![3], 0)] {
+            assert_eq!(path.max_gain(&threads.iter().copied().collect()), Some(gain), "{threads:?}");
         }
         let unlimited = ObjectivePath::unlimited(Objective::of(ObjectiveKind::Throughput));
         assert_eq!(unlimited.max_gain(&BTreeSet::from([3])), None);

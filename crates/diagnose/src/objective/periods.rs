@@ -44,8 +44,8 @@ struct Sums {
 impl Sums {
     /// Whether most periods have about the same length.
     fn are_alike(&self) -> bool {
-        let most = self.lengths.iter().max_by_key(|(_, count)| **count).map_or(0, |(step, _)| *step);
-        let near: i64 = self.lengths.range(most - 1..=most + 1).map(|(_, count)| *count).sum();
+        let commonest = self.lengths.iter().max_by_key(|(_, count)| **count).map_or(0, |(step, _)| *step);
+        let near: i64 = self.lengths.range(commonest - 1..=commonest + 1).map(|(_, count)| *count).sum();
         near as f64 >= MIN_ALIKE * self.count as f64
     }
 }
