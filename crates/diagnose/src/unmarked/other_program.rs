@@ -71,7 +71,9 @@ pub(crate) fn find(
         }
         let Some(instead) = row.get(critical_path::QUEUED_BEHIND).filter(|instead| *instead > 0) else { return };
         let equal = prio.get(&instead).is_some_and(|other| row.get(critical_path::PRIO) == Some(*other));
-        if equal && !processes.are_one(instead, thread) && !ctx.is_kernel_thread(instead) {
+        // Processes of one name are workers of one program: neither is more urgent.
+        let alike = pool_name(&ctx.name(instead)) == pool_name(&ctx.name(thread));
+        if equal && !alike && !processes.are_one(instead, thread) && !ctx.is_kernel_thread(instead) {
             let pool = queued.entry(processes.pool(ctx, instead)).or_default();
             add(&mut pool.by_thread, thread, ns);
             add(&mut pool.instead, instead, ns);
