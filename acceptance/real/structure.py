@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Regions, periods and requests of programs that nobody here wrote, detected without marks and compared with marks on their functions.
+"""Regions, periods and requests of programs of others, detected without marks and compared with marks on their functions.
 
   acceptance/real/structure.py [regions|periods|requests…] [--out DIR]
 

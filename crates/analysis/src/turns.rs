@@ -9,11 +9,12 @@
 
 use model::{Ns, ThreadKey};
 
-/// Answers that follow one another after little running time belong to one turn: servers write them in a loop. Little is this time, but at
-/// most half of the work until the first of them,
+/// The maximum running time between two answers of one turn, as servers write several in a loop. It is also at most half of the work until
+/// the first of them, so that short requests stay apart.
 const GAP: Ns = Ns(25_000);
-/// or this part (1/20) of that work, but at most so long.
+/// After long work the gap may be longer: up to this part (1/20) of the work,
 const GAP_PART: i64 = 20;
+/// and up to this time.
 const MAX_GAP: Ns = Ns(100_000);
 
 /// The state times of a thread: running, ready, blocked, unknown.

@@ -12,6 +12,7 @@ mod json;
 mod kernel;
 mod objective;
 mod pools;
+mod priorities;
 mod program;
 mod range;
 mod regions;

@@ -1,8 +1,8 @@
 //! The callchains in which each thread was when a profiler interrupted it: what a flame graph draws.
 
-use super::smt_threads::{SIBLING_STATES, sibling_state};
+use super::smt_threads::SIBLING_STATES;
 use crate::folded_chains::FoldedId;
-use crate::tables::samples::UNKNOWN_SIBLING;
+use crate::tables::samples::place;
 use crate::{Analysis, Begins, Context, World};
 use model::{Change, CoreType, Rows, ThreadKey, Tid, TimelineEvent};
 use rustc_hash::FxHashMap;
@@ -44,9 +44,7 @@ impl Analysis for FoldedStacks {
         if begins == Begins::Before {
             return;
         }
-        let tid = event.tid().unwrap_or(Tid::UNKNOWN);
-        let core_type = world.cpu_now(cpu).map_or(CoreType::Uniform, |now| now.core_type);
-        let sibling = world.core(cpu).map_or(UNKNOWN_SIBLING, sibling_state);
+        let (tid, core_type, sibling) = place(event, cpu, world);
         self.count(Key { thread, tid, core_type, sibling, stack: world.folded.of(stack) }, MAX_ROWS);
     }
 

@@ -3,7 +3,7 @@
 use super::smt_threads::{SIBLING_STATES, sibling_state};
 use crate::functions::FunctionId;
 use crate::{Analysis, Begins, Context, World};
-use model::{Change, CoreType, Rows, ThreadKey, Tid, TimelineEvent};
+use model::{Change, CoreType, CpuId, Rows, ThreadKey, Tid, TimelineEvent};
 use std::collections::BTreeMap;
 
 /// The key of a row. The sibling is an index into [`SIBLING_STATES`].
@@ -23,7 +23,14 @@ pub(crate) struct Samples {
 }
 
 /// The state of siblings that the machine does not describe.
-pub(super) const UNKNOWN_SIBLING: usize = 2;
+const UNKNOWN_SIBLING: usize = 2;
+
+/// The TID of a sample, and its CPU's core type and state of siblings (an index into [`SIBLING_STATES`]).
+pub(super) fn place(event: &TimelineEvent, cpu: CpuId, world: &World) -> (Tid, CoreType, usize) {
+    let core_type = world.cpu_now(cpu).map_or(CoreType::Uniform, |now| now.core_type);
+    let sibling = world.core(cpu).map_or(UNKNOWN_SIBLING, sibling_state);
+    (event.tid().unwrap_or(Tid::UNKNOWN), core_type, sibling)
+}
 
 impl Analysis for Samples {
     fn new(_: &Context<'_>) -> Self {
@@ -35,9 +42,7 @@ impl Analysis for Samples {
         if begins == Begins::Before {
             return;
         }
-        let tid = event.tid().unwrap_or(Tid::UNKNOWN);
-        let core_type = world.cpu_now(cpu).map_or(CoreType::Uniform, |now| now.core_type);
-        let sibling = world.core(cpu).map_or(UNKNOWN_SIBLING, sibling_state);
+        let (tid, core_type, sibling) = place(event, cpu, world);
         let mut count = |function, sums: [i64; 2]| {
             let row = self.rows.entry(Key { thread, tid, function, core_type, sibling }).or_default();
             row.iter_mut().zip(sums).for_each(|(sum, more)| *sum += more);

@@ -4,8 +4,9 @@ use super::path::{LateWindows, ObjectivePath};
 use super::{Objective, ObjectiveKind};
 use crate::context::{RuleContext, add};
 use crate::pools::Processes;
+use crate::priorities;
 use engine::{EngineError, PathWindow};
-use model::tables::{periods, priority_residency, ready_wait};
+use model::tables::{periods, ready_wait};
 use model::{Ns, Span, ThreadKey};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -153,19 +154,9 @@ impl PeriodicThreads {
     }
 }
 
-/// The threads that ran with a real-time priority for most of their time, and that priority. It says that their response time matters.
+/// The threads that ran with a real-time priority for most of their time, and that priority. It shows that their response time matters.
 fn real_time(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, i64>, EngineError> {
-    let mut longest = BTreeMap::<i64, (i64, i64)>::new();
-    ctx.each_row(priority_residency::Table, |row| {
-        if let Some(prio) = row.get(priority_residency::PRIO) {
-            let ran = (row.get(priority_residency::RUNNING_NS), prio);
-            let of = longest.entry(row.get(priority_residency::THREAD)).or_insert(ran);
-            *of = ran.max(*of);
-        }
-    })?;
-    Ok(longest
-        .into_iter()
-        .map(|(thread, (_, prio))| (thread, prio))
-        .filter(|(_, prio)| *prio < FIRST_FAIR_PRIO)
-        .collect())
+    let mut all = priorities::longest(ctx)?;
+    all.retain(|_, prio| *prio < FIRST_FAIR_PRIO);
+    Ok(all)
 }

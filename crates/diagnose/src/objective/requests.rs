@@ -23,7 +23,9 @@ pub(super) fn objective(ctx: &RuleContext<'_>, name: &str) -> Result<ObjectivePa
     }
     let Some(((thread, tid), _)) = counts.into_iter().max_by_key(|(_, count)| *count) else {
         return Err(EngineError::Other(if names.is_empty() {
-            format!("--objective requests:{name}: the trace has no requests (`corewise tables` says what requests are)")
+            format!(
+                "--objective requests:{name}: the trace has no requests (`corewise tables` describes what requests are)"
+            )
         } else {
             let names = names.into_iter().collect::<Vec<_>>().join(", ");
             format!("--objective requests:{name}: no thread of this name or TID answers requests; these do: {names}")

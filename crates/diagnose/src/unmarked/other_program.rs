@@ -6,9 +6,10 @@
 use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding};
 use crate::pools::Processes;
+use crate::priorities;
 use crate::range::Range;
 use engine::EngineError;
-use model::tables::{critical_path, priority_residency, ready_wait};
+use model::tables::{critical_path, ready_wait};
 use model::words::{ms, percent, plural};
 use model::{Fix, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,19 +36,6 @@ struct Queued {
     evidence: EvidenceRows,
 }
 
-/// The priority at which each thread ran for longest.
-fn priorities(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, i64>, EngineError> {
-    let mut longest = BTreeMap::<i64, (i64, i64)>::new();
-    ctx.each_row(priority_residency::Table, |row| {
-        if let Some(prio) = row.get(priority_residency::PRIO) {
-            let ran = (row.get(priority_residency::RUNNING_NS), prio);
-            let of = longest.entry(row.get(priority_residency::THREAD)).or_insert(ran);
-            *of = ran.max(*of);
-        }
-    })?;
-    Ok(longest.into_iter().map(|(thread, (_, prio))| (thread, prio)).collect())
-}
-
 /// Returns a finding if another program delays the critical path. `left` of `of` remain of the waiting at a nice value that is higher by
 /// `nice`.
 pub(crate) fn find(
@@ -59,7 +47,7 @@ pub(crate) fn find(
     if !processes.are_recorded() {
         return Ok(None);
     }
-    let (prio, span) = (priorities(ctx)?, ctx.span().len().0);
+    let (prio, span) = (priorities::longest(ctx)?, ctx.span().len().0);
     let (mut queued, mut on_path) = (BTreeMap::<_, Queued>::new(), BTreeMap::new());
     let mut tids = BTreeMap::new();
     ctx.each_row(critical_path::Table, |row| {

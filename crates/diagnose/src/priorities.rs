@@ -1,0 +1,19 @@
+//! The priority of each thread.
+
+use crate::context::RuleContext;
+use engine::EngineError;
+use model::tables::priority_residency;
+use std::collections::BTreeMap;
+
+/// The priority at which each thread ran for longest, on the kernel's scale. Reads `priority_residency`.
+pub(crate) fn longest(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, i64>, EngineError> {
+    let mut longest = BTreeMap::<i64, (i64, i64)>::new();
+    ctx.each_row(priority_residency::Table, |row| {
+        if let Some(prio) = row.get(priority_residency::PRIO) {
+            let ran = (row.get(priority_residency::RUNNING_NS), prio);
+            let of = longest.entry(row.get(priority_residency::THREAD)).or_insert(ran);
+            *of = ran.max(*of);
+        }
+    })?;
+    Ok(longest.into_iter().map(|(thread, (_, prio))| (thread, prio)).collect())
+}
