@@ -68,6 +68,25 @@ pub enum RuleOutcome {
     MissingData(String),
 }
 
+/// Which stretches of its threads fit a finding.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fits {
+    /// Ready: it waited for a CPU.
+    Ready,
+    /// Ready, and throttled by a quota.
+    Throttled,
+    /// Running.
+    Running,
+    /// Running on a core that is known to be slower than others.
+    RunningSlower,
+    /// Blocked until another thread woke it.
+    WaitedForThread,
+    /// Blocked until an interrupt or a thread of the kernel woke it, or uninterruptibly.
+    WaitedForDevice,
+    /// No stretch: the finding is about many short ones, or about the recording.
+    Nothing,
+}
+
 /// A rule.
 pub struct Rule {
     /// Its id: the fault, in words joined by hyphens.
@@ -82,6 +101,8 @@ pub struct Rule {
     pub thresholds: &'static [&'static Threshold],
     /// The ids of rules whose findings are consequences of this one: if both are found, they are nested under it.
     pub explains: &'static [&'static str],
+    /// The stretches of its threads from which the worst intervals of its findings are taken.
+    pub(crate) worst: Fits,
     /// Checks a trace.
     pub(crate) check: fn(&RuleContext<'_>) -> Result<RuleOutcome, EngineError>,
 }

@@ -2,7 +2,8 @@
 
 use crate::context::{RuleContext, add};
 use crate::finding::{Finding, Interval};
-use crate::rule::{Rule, RuleOutcome};
+use crate::rule::{Fits, Rule, RuleOutcome};
+use crate::rules::RULES;
 use engine::EngineError;
 use model::tables::{self, cpu_state, thread_state};
 use model::{Row, Span};
@@ -10,54 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of intervals per finding.
 const KEPT: usize = 3;
-
-/// Which stretches of its threads fit a finding.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fits {
-    /// Ready: it waited for a CPU.
-    Ready,
-    /// Ready, and throttled by a quota.
-    Throttled,
-    /// Running.
-    Running,
-    /// Running on a core that is known to be slower than others.
-    RunningSlower,
-    /// Blocked until another thread woke it.
-    WaitedForThread,
-    /// Blocked until an interrupt or a thread of the kernel woke it, or uninterruptibly.
-    WaitedForDevice,
-    /// No stretch: the finding is about many short ones, or about the recording.
-    Nothing,
-}
-
-/// The stretches that fit the findings of a rule.
-fn fits(rule: &str) -> Fits {
-    match rule {
-        "throttled-by-quota" => Fits::Throttled,
-        "critical-thread-on-efficient-core" | "pinned-away-from-idle-faster-core" | "migration-between-core-types" => {
-            Fits::RunningSlower
-        }
-        "woke-on-busy-sibling"
-        | "interrupt-on-critical-cpu"
-        | "busy-wait-at-barrier"
-        | "chunks-too-large"
-        | "too-few-workers"
-        | "single-server"
-        | "smt-neighbour-noisy"
-        | "frequency-below-nominal-while-busy"
-        | "utilisation-misread"
-        | "stolen-by-hypervisor" => Fits::Running,
-        "priority-inversion"
-        | "lock-convoy"
-        | "static-partition-barrier-tail"
-        | "worker-pool-larger-than-useful"
-        | "global-lock"
-        | "collector-pause" => Fits::WaitedForThread,
-        "io-wait-serialised" => Fits::WaitedForDevice,
-        "capture-lost-events" | "sleep-too-short-for-idle-state" | "chunks-too-small" | "wakeup-storm" => Fits::Nothing,
-        _ => Fits::Ready,
-    }
-}
 
 /// Reads the states of threads and CPUs.
 pub(crate) const READS: Rule = Rule {
@@ -67,6 +20,7 @@ pub(crate) const READS: Rule = Rule {
     tables: &[&tables::THREAD_STATE, &tables::CPU_STATE],
     thresholds: &[],
     explains: &[],
+    worst: Fits::Nothing,
     check: |_| Ok(RuleOutcome::Findings(Vec::new())),
 };
 
@@ -102,7 +56,8 @@ impl Longest {
 pub(crate) fn add_worst(ctx: &RuleContext<'_>, findings: &mut [Finding]) -> Result<(), EngineError> {
     let mut wanted = BTreeMap::<i64, Vec<(usize, Fits)>>::new();
     for (at, finding) in findings.iter().enumerate() {
-        let fits = fits(finding.rule);
+        let rule = RULES.iter().find(|rule| rule.id == finding.rule);
+        let fits = rule.map_or(Fits::Nothing, |rule| rule.worst);
         let threads: BTreeSet<i64> = finding.threads.iter().map(|claim| claim.thread).collect();
         for thread in threads.into_iter().filter(|_| fits != Fits::Nothing) {
             wanted.entry(thread).or_default().push((at, fits));

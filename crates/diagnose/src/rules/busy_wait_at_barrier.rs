@@ -4,7 +4,7 @@ use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Claim, Confidence, Finding};
 use crate::pools::Processes;
 use crate::regions::{MIN_OF_REGIONS, NONE_MARKED, Source, by_name, ready_outside, workers};
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::unmarked::spinning;
 use engine::EngineError;
 use model::tables::{self, parallel_regions, ran_instead, ready_wait, waits};
@@ -42,6 +42,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&MIN_SPINNING, &MIN_OF_REGIONS],
     // The spinning threads hold the CPUs that the critical thread waits for.
     explains: &["critical-thread-same-priority-as-workers"],
+    worst: Fits::Running,
     check,
 };
 

@@ -2,7 +2,7 @@
 
 use crate::context::{EvidenceRows, RuleContext};
 use crate::finding::{Confidence, Finding, Severity, Subject};
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::{Availability, Capability, EngineError};
 use model::tables::{self, concurrency, loss};
 use model::words::{grouped, percent, plural};
@@ -23,6 +23,7 @@ pub(super) const RULE: Rule = Rule {
     tables: &[&tables::LOSS, &tables::CONCURRENCY],
     thresholds: &[&MEDIUM_SHARE, &HIGH_SHARE],
     explains: &[],
+    worst: Fits::Nothing,
     check,
 };
 

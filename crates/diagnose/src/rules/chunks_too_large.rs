@@ -3,7 +3,7 @@
 use crate::context::{EvidenceRows, RuleContext};
 use crate::finding::{Confidence, Finding};
 use crate::regions::{MIN_OF_REGIONS, NONE_MARKED, Source, by_name, pieces, workers};
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::unmarked::last_piece;
 use crate::unmarked::tails::{self, MIN_OF_DETECTED, MIN_OF_FEW, Tails};
 use engine::EngineError;
@@ -35,6 +35,7 @@ pub(super) const RULE: Rule = Rule {
     ],
     thresholds: &[&MAX_PIECES, &MIN_OF_REGIONS, &MIN_OF_DETECTED, &MIN_OF_FEW],
     explains: &[],
+    worst: Fits::Running,
     check,
 };
 

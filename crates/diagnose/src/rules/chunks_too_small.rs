@@ -4,7 +4,7 @@ use super::MIN_SHARE;
 use crate::context::{EvidenceRows, RuleContext, add};
 use crate::finding::{Action, Confidence, Finding};
 use crate::regions::NONE_MARKED;
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::unmarked::short_jobs;
 use engine::EngineError;
 use model::Fix;
@@ -37,6 +37,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&MIN_PIECES, &MAX_PIECE_NS, &MAX_GAP_NS, &MIN_BETWEEN, &MARK_NS, &MIN_SHARE],
     // Each piece that is handed over wakes a thread that waits for it or for buffer space, and the two alternate.
     explains: &["wakeup-storm", "preemption-rate"],
+    worst: Fits::Nothing,
     check,
 };
 

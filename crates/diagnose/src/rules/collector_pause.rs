@@ -3,7 +3,7 @@
 use crate::context::{EvidenceRows, RuleContext, threads};
 use crate::finding::{Confidence, Finding};
 use crate::range::Range;
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, critical_by_thread, pools};
@@ -25,6 +25,7 @@ pub(super) const RULE: Rule = Rule {
     tables: &[&tables::CRITICAL_BY_THREAD, &tables::POOLS],
     thresholds: &[&MIN_PAUSED],
     explains: &["too-few-workers", "single-server"],
+    worst: Fits::WaitedForThread,
     check,
 };
 

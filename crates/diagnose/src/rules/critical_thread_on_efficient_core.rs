@@ -3,7 +3,7 @@
 use super::{MIN_PATH_SHARE, MIN_SHARE, ONE_TYPE, has_core_types};
 use crate::context::{EvidenceRows, RuleContext, threads};
 use crate::finding::{Confidence, Finding};
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::slower::{SLOWER_SPEED, Saving};
 use crate::speeds::Speeds;
 use engine::EngineError;
@@ -31,6 +31,7 @@ pub(super) const RULE: Rule = Rule {
     tables: &[&tables::PLACEMENT, &tables::CRITICAL_BY_THREAD, &tables::CPU_BURSTS, &tables::CPUS],
     thresholds: &[&MIN_PATH_SHARE, &MIN_SLOWER_SHARE, &SLOWER_SPEED, &MIN_SHARE],
     explains: &[],
+    worst: Fits::RunningSlower,
     check,
 };
 

@@ -3,7 +3,7 @@
 use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding};
 use crate::pools::{Pool, Processes};
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::slower::Saving;
 use crate::speeds::Speeds;
 use crate::unmarked::other_program;
@@ -49,6 +49,7 @@ pub(super) const RULE: Rule = Rule {
     ],
     thresholds: &[&MIN_PATH, &MIN_FRAMES, &MIN_WORKERS, &MIN_LOST],
     explains: &[],
+    worst: Fits::Ready,
     check,
 };
 

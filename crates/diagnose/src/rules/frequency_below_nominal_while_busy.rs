@@ -3,7 +3,7 @@
 use super::MIN_SHARE;
 use crate::context::{EvidenceRows, RuleContext, threads};
 use crate::finding::{Confidence, Finding};
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, frequency_residency, thread_by_frequency};
 use model::words::ms;
@@ -27,6 +27,7 @@ pub(super) const RULE: Rule = Rule {
     tables: &[&tables::THREAD_BY_FREQUENCY, &tables::FREQUENCY_RESIDENCY],
     thresholds: &[&NOMINAL_SHARE, &MIN_BUSY, &MIN_SHARE],
     explains: &[],
+    worst: Fits::Running,
     check,
 };
 

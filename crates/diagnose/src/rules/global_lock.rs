@@ -4,7 +4,7 @@ use super::MIN_SHARE;
 use crate::context::{EvidenceRows, RuleContext, threads};
 use crate::finding::{Confidence, Finding};
 use crate::pools::Processes;
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::serial::{Pool, Sharing, TURNS_RANGE};
 use crate::unmarked::interpreter_lock;
 use engine::EngineError;
@@ -29,6 +29,7 @@ pub(super) const RULE: Rule = Rule {
     tables: &[&tables::POOLS, &tables::CRITICAL_BY_THREAD, &tables::WAITS, &tables::SAMPLES, &tables::CPUS],
     thresholds: &[&MIN_SERIAL, &MIN_SHARE],
     explains: &["wakeup-storm", "too-few-workers"],
+    worst: Fits::WaitedForThread,
     check,
 };
 

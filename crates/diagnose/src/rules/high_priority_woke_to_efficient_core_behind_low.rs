@@ -3,7 +3,7 @@
 use super::{MIN_SHARE, ONE_TYPE, has_core_types};
 use crate::context::{RuleContext, add, threads};
 use crate::finding::{Confidence, Finding};
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::slower::{NO_MASKS, SLOWER_SPEED, slower};
 use engine::EngineError;
 use model::tables::{self, priority_residency, run_lengths, slower_cores, thread_by_core_type};
@@ -34,6 +34,7 @@ pub(super) const RULE: Rule = Rule {
     ],
     thresholds: &[&WOKEN_SHARE, &SLOWER_SPEED, &MIN_SHARE],
     explains: &[],
+    worst: Fits::Ready,
     check,
 };
 

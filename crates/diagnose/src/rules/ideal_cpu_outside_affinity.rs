@@ -3,7 +3,7 @@
 use super::MIN_SHARE;
 use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding};
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, ideal_cpu, ready_wait, thread_by_cpu};
 use model::words::ms;
@@ -25,6 +25,7 @@ pub(super) const RULE: Rule = Rule {
     tables: &[&tables::IDEAL_CPU, &tables::READY_WAIT, &tables::THREAD_BY_CPU],
     thresholds: &[&OUTSIDE_SHARE, &MIN_SHARE],
     explains: &[],
+    worst: Fits::Ready,
     check,
 };
 

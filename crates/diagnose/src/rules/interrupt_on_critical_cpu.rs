@@ -3,7 +3,7 @@
 use super::{MIN_PATH_SHARE, MIN_SHARE};
 use crate::context::{EvidenceRows, RuleContext, add};
 use crate::finding::{Claim, Confidence, Finding};
-use crate::rule::{Page, Rule, RuleOutcome};
+use crate::rule::{Fits, Page, Rule, RuleOutcome};
 use engine::EngineError;
 use model::tables::{self, cpus, critical_by_thread, interrupts, ready_wait};
 use model::words::{ms, percent, plain, plural, short};
@@ -28,6 +28,7 @@ pub(super) const RULE: Rule = Rule {
     tables: &[&tables::INTERRUPTS, &tables::CRITICAL_BY_THREAD, &tables::READY_WAIT, &tables::CPUS],
     thresholds: &[&MIN_PATH_SHARE, &MIN_SHARE],
     explains: &[],
+    worst: Fits::Running,
     check,
 };
 

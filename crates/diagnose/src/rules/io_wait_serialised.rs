@@ -5,7 +5,7 @@ use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Action, Confidence, Finding};
 use crate::pools::Processes;
 use crate::range::Range;
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, ready_wait, waits};
@@ -30,6 +30,7 @@ pub(super) const RULE: Rule = Rule {
     tables: &[&tables::WAITS, &tables::READY_WAIT],
     thresholds: &[&MIN_WAITING, &MIN_PER_SECOND, &MIN_SHARE, &SWITCH],
     explains: &[],
+    worst: Fits::WaitedForDevice,
     check,
 };
 

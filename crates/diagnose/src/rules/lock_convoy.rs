@@ -5,7 +5,7 @@ use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding};
 use crate::pools::{Pool, Processes};
 use crate::regions::{Source, by_name, workers};
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, parallel_regions, ready_wait, run_lengths, waits};
@@ -57,6 +57,7 @@ pub(super) const RULE: Rule = Rule {
         &MIN_SHARE,
     ],
     explains: &["wakeup-storm", "too-few-workers"],
+    worst: Fits::WaitedForThread,
     check,
 };
 

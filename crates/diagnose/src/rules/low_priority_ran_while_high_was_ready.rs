@@ -3,7 +3,7 @@
 use super::{MIN_SHARE, nice_without_effect};
 use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Claim, Confidence, Finding};
-use crate::rule::{Page, Rule, RuleOutcome};
+use crate::rule::{Fits, Page, Rule, RuleOutcome};
 use engine::EngineError;
 use model::tables::{self, priority_residency, ran_instead};
 use model::words::{ms, plural};
@@ -28,6 +28,7 @@ pub(super) const RULE: Rule = Rule {
     tables: &[&tables::RAN_INSTEAD, &tables::PRIORITY_RESIDENCY, &tables::READY_WAIT],
     thresholds: &[&MIN_SHARE],
     explains: &[],
+    worst: Fits::Ready,
     check,
 };
 

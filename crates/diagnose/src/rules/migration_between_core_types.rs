@@ -3,7 +3,7 @@
 use super::{MIN_SHARE, ONE_TYPE, has_core_types};
 use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding};
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, migrations, ready_wait, thread_by_core_type};
 use model::words::{grouped, ms};
@@ -26,6 +26,7 @@ pub(super) const RULE: Rule = Rule {
     tables: &[&tables::MIGRATIONS, &tables::READY_WAIT, &tables::THREAD_BY_CORE_TYPE, &tables::CPUS],
     thresholds: &[&MAX_PER_SECOND, &MOVE_NS, &MIN_SHARE],
     explains: &[],
+    worst: Fits::RunningSlower,
     check,
 };
 

@@ -5,7 +5,7 @@ use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Claim, Confidence, Finding};
 use crate::pools::{Pool, Processes};
 use crate::range::Range;
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, priority_residency, ran_instead, ready_wait, thread_scheduling};
@@ -37,6 +37,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&MIN_LEVELS, &MIN_EXCESS, &MIN_SHARE, &MIN_PREEMPTED],
     // If groups share a CPU, a lower-priority thread of another group gets the share of its group, whichever thread waits.
     explains: &["low-priority-ran-while-high-was-ready"],
+    worst: Fits::Ready,
     check,
 };
 

@@ -6,7 +6,7 @@ use crate::finding::{Confidence, Finding};
 use crate::kernel::KernelTime;
 use crate::pools::Processes;
 use crate::range::Range;
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::pool_name;
 use model::tables::{self, cpus, ready_wait, waits};
@@ -32,6 +32,7 @@ pub(super) const RULE: Rule = Rule {
     tables: &[&tables::READY_WAIT, &tables::SWITCH_CAUSES, &tables::WAITS, &tables::CPUS, &tables::SAMPLES],
     thresholds: &[&MIN_FOR_EACH_CPU, &MIN_SHARE, &SWITCH],
     explains: &[],
+    worst: Fits::Ready,
     check,
 };
 

@@ -3,7 +3,7 @@
 use super::MIN_SHARE;
 use crate::context::{EvidenceRows, RuleContext};
 use crate::finding::{Confidence, Finding};
-use crate::rule::{Page, Rule, RuleOutcome};
+use crate::rule::{Fits, Page, Rule, RuleOutcome};
 use engine::EngineError;
 use model::tables::{self, parking, ready_wait};
 use model::words::{ms, plural};
@@ -23,6 +23,7 @@ pub(super) const RULE: Rule = Rule {
     tables: &[&tables::READY_WAIT, &tables::PARKING],
     thresholds: &[&MIN_SHARE],
     explains: &[],
+    worst: Fits::Ready,
     check,
 };
 

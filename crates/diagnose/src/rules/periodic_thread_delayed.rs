@@ -4,7 +4,7 @@ use crate::context::{EvidenceRows, RuleContext, add};
 use crate::finding::{Confidence, Finding, Severity};
 use crate::pools::Processes;
 use crate::range::Range;
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, periods, ran_instead};
 use model::words::{grouped, ms, percent, plural, time};
@@ -29,6 +29,7 @@ pub(crate) const RULE: Rule = Rule {
     tables: &[&tables::PERIODS, &tables::RAN_INSTEAD],
     thresholds: &[&MIN_PERIODS, &MIN_OF_RESPONSE, &MIN_OF_TIME, &MIN_WORK, &MIN_MISSED, &MIN_LATE],
     explains: &["critical-thread-same-priority-as-workers"],
+    worst: Fits::Ready,
     check,
 };
 

@@ -3,7 +3,7 @@
 use super::{MIN_SHARE, ONE_TYPE, has_core_types};
 use crate::context::{RuleContext, threads};
 use crate::finding::{Confidence, Finding};
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::slower::{NO_MASKS, SLOWER_SPEED, slower};
 use engine::EngineError;
 use model::Fix;
@@ -28,6 +28,7 @@ pub(super) const RULE: Rule = Rule {
     tables: &[&tables::SLOWER_CORES, &tables::CPU_BURSTS, &tables::PRIORITY_RESIDENCY, &tables::CPUS],
     thresholds: &[&WORST_PRIO, &SLOWER_SPEED, &MIN_SHARE],
     explains: &[],
+    worst: Fits::RunningSlower,
     check,
 };
 

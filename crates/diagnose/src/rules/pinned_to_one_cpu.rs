@@ -4,7 +4,7 @@ use super::MIN_SHARE;
 use crate::context::{EvidenceRows, RuleContext, threads};
 use crate::finding::Confidence;
 use crate::range::Range;
-use crate::rule::{Page, Rule, RuleOutcome};
+use crate::rule::{Fits, Page, Rule, RuleOutcome};
 use crate::slower::{NO_MASKS, SLOWER_SPEED, Saving};
 use crate::speeds::Speeds;
 use engine::EngineError;
@@ -30,6 +30,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&SLOWER_SPEED, &MIN_SHARE],
     // A thread that may run on one CPU only waits for that CPU, whichever other thread has it.
     explains: &["serialised-on-one-cpu"],
+    worst: Fits::Ready,
     check,
 };
 

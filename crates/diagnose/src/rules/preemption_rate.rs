@@ -3,7 +3,7 @@
 use super::{MIN_SHARE, SWITCH};
 use crate::context::{EvidenceRows, Preempted, RuleContext, threads};
 use crate::finding::{Claim, Confidence, Finding};
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, ready_wait, switch_causes};
 use model::words::{grouped, ms, plural};
@@ -27,6 +27,7 @@ pub(super) const RULE: Rule = Rule {
     tables: &[&tables::SWITCH_CAUSES, &tables::READY_WAIT, &tables::CPUS],
     thresholds: &[&MAX_PER_SECOND, &SWITCH, &MIN_SHARE],
     explains: &[],
+    worst: Fits::Ready,
     check,
 };
 

@@ -4,7 +4,7 @@ use super::MIN_SHARE;
 use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding, Severity};
 use crate::pools::Processes;
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, periods, priority_inheritance, priority_residency, waits};
 use model::words::ms;
@@ -33,6 +33,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&MIN_PART, &MIN_SHARE, &MIN_OF_RESPONSE],
     // A thread that waits for the lock's holder, or is queued behind it, waits for the thread that took the holder's CPU.
     explains: &["low-priority-ran-while-high-was-ready"],
+    worst: Fits::WaitedForThread,
     check,
 };
 

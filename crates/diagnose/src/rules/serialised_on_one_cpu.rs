@@ -3,7 +3,7 @@
 use super::MIN_SHARE;
 use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Confidence, Severity};
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, cpus, ran_instead, ready_wait, thread_by_cpu};
 use model::words::ms;
@@ -27,6 +27,7 @@ pub(super) const RULE: Rule = Rule {
     tables: &[&tables::READY_WAIT, &tables::RAN_INSTEAD, &tables::THREAD_BY_CPU, &tables::CPUS],
     thresholds: &[&MIN_SHARE, &MIN_WAIT_NS, &ONCE_NS],
     explains: &[],
+    worst: Fits::Ready,
     check,
 };
 

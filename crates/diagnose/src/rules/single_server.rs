@@ -5,7 +5,7 @@ use super::too_few_workers::MIN_CLIENTS;
 use crate::context::{EvidenceRows, RuleContext, threads};
 use crate::finding::{Confidence, Finding};
 use crate::pools::Processes;
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::serial::{self, Pool, SERIAL_RANGE};
 use engine::EngineError;
 use model::Fix;
@@ -28,6 +28,7 @@ pub(super) const RULE: Rule = Rule {
     tables: &[&tables::POOLS, &tables::CRITICAL_BY_THREAD, &tables::WAITS, &tables::CPUS],
     thresholds: &[&MIN_BUSY, &MIN_CLIENTS, &MIN_SHARE],
     explains: &[],
+    worst: Fits::Running,
     check,
 };
 

@@ -4,7 +4,7 @@ use super::SWITCH;
 use crate::context::{EvidenceRows, RuleContext, threads};
 use crate::finding::{Confidence, Finding};
 use crate::pools::Processes;
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::timers::timed;
 use engine::EngineError;
 use model::tables::{self, idle_residency, ready_wait, waits};
@@ -39,6 +39,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&MIN_PER_SECOND, &BREAK_EVEN_NS, &SHORT_RUN_NS, &SWITCH],
     // After each sleep, the thread takes a CPU from a computing thread, of the same priority or another.
     explains: &["critical-thread-same-priority-as-workers", "preemption-rate"],
+    worst: Fits::Nothing,
     check,
 };
 

@@ -3,7 +3,7 @@
 use super::{MIN_SHARE, NO_SIBLINGS, SMT_GAIN, shares_cores};
 use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding};
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, priority_residency, smt_cores, smt_pairs, thread_by_cpu};
 use model::words::ms;
@@ -25,6 +25,7 @@ pub(super) const RULE: Rule = Rule {
     tables: &[&tables::SMT_PAIRS, &tables::SMT_CORES, &tables::PRIORITY_RESIDENCY, &tables::THREAD_BY_CPU],
     thresholds: &[&SMT_GAIN, &MIN_GAP, &MIN_SHARE],
     explains: &[],
+    worst: Fits::Running,
     check,
 };
 

@@ -3,7 +3,7 @@
 use crate::context::{EvidenceRows, RuleContext};
 use crate::finding::{Confidence, Finding};
 use crate::regions::{MIN_OF_REGIONS, NONE_MARKED, PIECES, Source, by_name, pieces, workers};
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::unmarked::tails::{self, MIN_OF_DETECTED, MIN_OF_FEW, Tails};
 use engine::EngineError;
 use model::tables::{self, parallel_regions};
@@ -27,6 +27,7 @@ pub(super) const RULE: Rule = Rule {
     tables: &[&tables::PARALLEL_REGIONS, &tables::MARKS, &tables::READY_WAIT],
     thresholds: &[&MIN_OF_REGIONS, &MIN_OF_DETECTED, &MIN_OF_FEW, &MAX_PIECES],
     explains: &[],
+    worst: Fits::WaitedForThread,
     check,
 };
 

@@ -2,7 +2,7 @@
 
 use crate::context::{EvidenceRows, RuleContext};
 use crate::finding::{Confidence, Subject};
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, threads};
@@ -26,6 +26,7 @@ pub(super) const RULE: Rule = Rule {
     tables: &[&tables::THREADS],
     thresholds: &[&MIN_SHARE],
     explains: &[],
+    worst: Fits::Running,
     check,
 };
 

@@ -4,7 +4,7 @@ use super::MIN_SHARE;
 use crate::context::{EvidenceRows, RuleContext, threads};
 use crate::finding::{Confidence, Finding};
 use crate::range::Range;
-use crate::rule::{Page, Rule, RuleOutcome};
+use crate::rule::{Fits, Page, Rule, RuleOutcome};
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, critical_by_thread, ready_wait};
@@ -28,6 +28,7 @@ pub(super) const RULE: Rule = Rule {
     tables: &[&tables::READY_WAIT, &tables::CRITICAL_BY_THREAD],
     thresholds: &[&MIN_SHARE],
     explains: &[],
+    worst: Fits::Throttled,
     check,
 };
 

@@ -4,7 +4,7 @@ use super::MIN_SHARE;
 use crate::context::{EvidenceRows, RuleContext, threads};
 use crate::finding::{Confidence, Finding};
 use crate::pools::Processes;
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::serial::{self, Member, Pool, SERIAL_RANGE, Sharing};
 use engine::EngineError;
 use model::Fix;
@@ -28,6 +28,7 @@ pub(super) const RULE: Rule = Rule {
     tables: &[&tables::POOLS, &tables::CRITICAL_BY_THREAD, &tables::WAITS, &tables::CPUS],
     thresholds: &[&MIN_SERIAL, &MIN_CLIENTS, &MIN_SHARE],
     explains: &[],
+    worst: Fits::Running,
     check,
 };
 

@@ -3,7 +3,7 @@
 use super::{NO_SIBLINGS, shares_cores};
 use crate::context::{EvidenceRows, RuleContext};
 use crate::finding::{Confidence, Finding};
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, smt_utilisation};
@@ -23,6 +23,7 @@ pub(super) const RULE: Rule = Rule {
     tables: &[&tables::SMT_UTILISATION, &tables::SMT_CORES],
     thresholds: &[&MIN_DIFFERENCE, &MIN_KNOWN],
     explains: &[],
+    worst: Fits::Running,
     check,
 };
 

@@ -5,7 +5,7 @@ use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding};
 use crate::pools::{Pool, Processes};
 use crate::range::Range;
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::timers::timed;
 use engine::EngineError;
 use model::tables::{self, critical_by_thread, run_lengths, thread_by_cpu, waits, wakers};
@@ -40,6 +40,7 @@ pub(crate) static RULE: Rule = Rule {
     ],
     thresholds: &[&MIN_PER_SECOND, &SHORT_RUN_NS, &MIN_SHORT, &SWITCH, &MIN_PATH_SHARE],
     explains: &[],
+    worst: Fits::Nothing,
     check,
 };
 

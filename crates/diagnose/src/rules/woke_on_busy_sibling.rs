@@ -3,7 +3,7 @@
 use super::{MIN_SHARE, NO_SIBLINGS, SMT_GAIN, shares_cores};
 use crate::context::{EvidenceRows, RuleContext, threads};
 use crate::finding::{Claim, Confidence, Finding};
-use crate::rule::{Page, Rule, RuleOutcome};
+use crate::rule::{Fits, Page, Rule, RuleOutcome};
 use crate::speeds::{Speed, Speeds};
 use engine::EngineError;
 use model::tables::{self, placement, smt_cores};
@@ -33,6 +33,7 @@ pub(super) const RULE: Rule = Rule {
     tables: &[&tables::PLACEMENT, &tables::CPU_BURSTS, &tables::SMT_CORES],
     thresholds: &[&SMT_GAIN, &MIN_SHARE],
     explains: &[],
+    worst: Fits::Running,
     check,
 };
 

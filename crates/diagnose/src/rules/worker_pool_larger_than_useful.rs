@@ -4,7 +4,7 @@ use super::MIN_SHARE;
 use crate::context::{EvidenceRows, RuleContext, threads};
 use crate::finding::{Confidence, Finding};
 use crate::regions::{NONE_MARKED, Source, by_name, workers};
-use crate::rule::{Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, parallel_regions};
@@ -29,6 +29,7 @@ pub(super) const RULE: Rule = Rule {
     tables: &[&tables::PARALLEL_REGIONS, &tables::MARKS, &tables::READY_WAIT],
     thresholds: &[&MIN_REGIONS, &MIN_SLOWER, &MIN_SHARE],
     explains: &[],
+    worst: Fits::WaitedForThread,
     check,
 };
 
