@@ -10,6 +10,6 @@ pub(crate) struct Range {
 impl Range {
     /// The lower and upper bound, ns.
     pub(crate) fn of(self, best: i64) -> [i64; 2] {
-        [self.low, self.high].map(|factor| (best as f64 * factor) as i64)
+        [(best as f64 * self.low).ceil() as i64, (best as f64 * self.high) as i64]
     }
 }

@@ -85,6 +85,9 @@ pub(crate) struct Pool {
 const WORKING: i64 = 50;
 /// Threads that take turns do so at least this often each.
 const MIN_TURNS: i64 = 20;
+/// The running time of the second of the threads that take turns, relative to the first: with less, the first one does the work and the
+/// others only give it its pieces.
+const MIN_SECOND: f64 = 0.15;
 /// The share of the running time of the others that those who were done before the last one have.
 const DONE: f64 = 0.75;
 /// A turn takes at least this long: shorter ones hand over a piece of work, or a lock (chunks-too-small, lock-convoy).
@@ -165,8 +168,10 @@ fn sharing(members: &[Member], processes: &Processes) -> Sharing {
     let Some(last) = members.first() else { return Sharing::None };
     let others = || working(members).filter(|member| member.thread != last.thread);
     let takes_turns = |member: &&Member| member.turns >= MIN_TURNS && member.together <= member.running / 5;
-    let alternates =
-        others().filter(|member| processes.are_one(member.thread, last.thread)).any(|member| takes_turns(&member));
+    let enough = |member: &&Member| member.running as f64 >= MIN_SECOND * last.running as f64;
+    let alternates = others()
+        .filter(|member| processes.are_one(member.thread, last.thread))
+        .any(|member| takes_turns(&member) && enough(&member));
     if takes_turns(&last) && alternates {
         return if last.turn() >= MIN_TURN_NS { Sharing::Turns } else { Sharing::HandOver };
     }

@@ -10,8 +10,8 @@ pub const SEVERITY: &[&Threshold] = &[&MEDIUM_SHARE, &HIGH_SHARE];
 pub(crate) const MEDIUM_SHARE: Threshold = Threshold {
     name: "medium_share",
     unit: Unit::Ratio,
-    value: 0.01,
-    reason: "heuristic: less than a hundredth of a run is hard to distinguish from the variation between runs",
+    value: 0.02,
+    reason: "heuristic: less than a fiftieth of a run is hard to distinguish from the variation between runs",
 };
 
 pub(crate) const HIGH_SHARE: Threshold = Threshold {
@@ -90,7 +90,7 @@ mod tests {
         let mut settings = Settings::default();
         settings.set("severity.high_share=0.5").unwrap();
         assert_eq!(settings.of("severity", &HIGH_SHARE), 0.5);
-        assert_eq!(settings.of("severity", &MEDIUM_SHARE), 0.01);
+        assert_eq!(settings.of("severity", &MEDIUM_SHARE), 0.02);
         for (bad, why) in [
             ("x", "expected RULE.THRESHOLD=VALUE"),
             ("dance.x=1", "unknown rule dance"),

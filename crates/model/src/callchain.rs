@@ -52,6 +52,9 @@ impl StackFrame {
     /// The file name that stands for the kernel.
     pub const KERNEL: &str = "[kernel]";
 
+    /// The function name of a frame that is no call: the code of the next frame only waits for another thread, without leaving its CPU.
+    pub const SPIN_WAIT: &str = "[spin-wait]";
+
     /// Returns a frame with only an address.
     #[must_use]
     pub const fn at(address: u64) -> Self {

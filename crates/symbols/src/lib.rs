@@ -5,6 +5,7 @@
 pub mod build_id;
 pub mod functions;
 mod path;
+mod spin;
 mod stacks;
 
 pub use path::SymbolPath;

@@ -1,6 +1,6 @@
 //! Where a machine stores function names.
 
-use crate::{build_id, functions};
+use crate::{build_id, functions, spin};
 use std::path::{Path, PathBuf};
 
 /// The sources of function names, in addition to the recorded files themselves.
@@ -31,13 +31,25 @@ impl SymbolPath {
     /// Returns the functions at some offsets of a file with this build id; `None` if the file or a symbol is not found.
     #[must_use]
     pub fn functions(&self, file: &str, id: &str, bytes: &[u64]) -> Vec<Option<String>> {
+        let names =
+            self.copy(file, id).and_then(|path| functions::of_file(&path, self.debug_file(id).as_deref(), bytes).ok());
+        names.unwrap_or_else(|| vec![None; bytes.len()])
+    }
+
+    /// Returns whether each offset of a file with this build id is in code that only waits for another thread; `false` if the file is not
+    /// found.
+    #[must_use]
+    pub fn waits(&self, file: &str, id: &str, bytes: &[u64]) -> Vec<bool> {
+        self.copy(file, id).map_or_else(|| vec![false; bytes.len()], |path| spin::waits(&path, bytes))
+    }
+
+    /// Returns a copy of a file with this build id.
+    fn copy(&self, file: &str, id: &str) -> Option<PathBuf> {
         let cached = self.cached(id);
         let copies = ["elf", "vdso"].map(|copy| Some(cached.as_ref()?.join(copy)));
         let mut places = [Some(PathBuf::from(file))].into_iter().chain(copies).flatten();
         // Only regular files: others might be endless.
-        let found = places.find(|path| path.is_file() && build_id::of_file(path).as_deref() == Some(id));
-        let names = found.and_then(|path| functions::of_file(&path, self.debug_file(id).as_deref(), bytes).ok());
-        names.unwrap_or_else(|| vec![None; bytes.len()])
+        places.find(|path| path.is_file() && build_id::of_file(path).as_deref() == Some(id))
     }
 
     /// Returns the lists of functions of the kernel with this build id, the most likely first.

@@ -2,7 +2,7 @@
 
 use crate::{SymbolPath, functions};
 use model::{NameId, StackFrame, Stacks};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek};
 
@@ -90,8 +90,11 @@ fn each(chain: &mut [StackFrame]) -> impl Iterator<Item = (&mut StackFrame, Posi
     let mut next = Position { innermost: true, in_program: false };
     chain.iter_mut().filter_map(move |frame| {
         let at = next;
-        next.innermost = frame.address >= StackFrame::CONTEXT_MARKERS;
-        if next.innermost {
+        let is_marker = frame.address >= StackFrame::CONTEXT_MARKERS;
+        // A frame that says what the next one does: it has a name and no place.
+        let is_comment = at.innermost && frame.offset == u64::MAX && frame.function != NameId::NONE;
+        next.innermost = is_marker || is_comment;
+        if is_marker {
             next.in_program = frame.address == StackFrame::CONTEXT_USER;
             return None;
         }
@@ -132,7 +135,42 @@ pub fn name(stacks: &mut Stacks, path: &SymbolPath) -> Nameless {
             frame.function = codes.get(&Code::of(frame, at)).copied().flatten().unwrap_or_default();
         }
     }
+    mark_waiting(stacks, path);
     nameless
+}
+
+/// Puts a frame [`StackFrame::SPIN_WAIT`] before the innermost frame of each chain that ends in code which only waits for another thread.
+fn mark_waiting(stacks: &mut Stacks, path: &SymbolPath) {
+    let innermost = |chain: &[StackFrame]| {
+        let first = chain.first().filter(|frame| frame.address < StackFrame::CONTEXT_MARKERS);
+        // A chain of the program alone may begin with its marker.
+        let second = || (chain.first()?.address == StackFrame::CONTEXT_USER).then(|| chain.get(1)).flatten();
+        first.or_else(second).copied().filter(|frame| !frame.in_kernel() && frame.offset != u64::MAX)
+    };
+    let mut files: BTreeMap<(NameId, NameId), Vec<u64>> = BTreeMap::new();
+    for frame in stacks.chains.iter().filter_map(|chain| innermost(chain)) {
+        files.entry((frame.file, frame.build_id)).or_default().push(frame.offset);
+    }
+    let mut waiting = BTreeSet::new();
+    for ((file, id), mut offsets) in files {
+        offsets.sort_unstable();
+        offsets.dedup();
+        let (Some(name), Some(build_id)) = (stacks.name(file), stacks.name(id)) else { continue };
+        let found = path.waits(name, build_id, &offsets);
+        waiting.extend(offsets.into_iter().zip(found).filter(|(_, waits)| *waits).map(|(at, _)| (file, id, at)));
+    }
+    if waiting.is_empty() {
+        return;
+    }
+    stacks.names.push(StackFrame::SPIN_WAIT.into());
+    let function = NameId(u32::try_from(stacks.names.len()).unwrap_or(0));
+    for chain in &mut stacks.chains {
+        let frame = innermost(chain).filter(|frame| waiting.contains(&(frame.file, frame.build_id, frame.offset)));
+        if let Some(frame) = frame {
+            let wait = StackFrame { function, build_id: NameId::NONE, offset: u64::MAX, ..frame };
+            *chain = [wait].into_iter().chain(chain.iter().copied()).collect();
+        }
+    }
 }
 
 /// Returns the build id of the kernel.
@@ -284,6 +322,41 @@ mod tests {
         let mut all = stacks(ID);
         assert_eq!(name(&mut all, &path).kernel, [4, 2]);
         assert_eq!(functions_of(&all)[3], "-");
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn a_chain_that_ends_in_a_loop_with_a_spin_wait_hint_says_so() {
+        let program = std::env::current_exe().unwrap();
+        let Some(id) = crate::build_id::of_file(&program) else { return };
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let hexadecimal = |text: &str| u64::from_str_radix(text, 16).unwrap();
+        let place = |address: u64| {
+            let line = maps.lines().find_map(|line| {
+                let words: Vec<&str> = line.split_ascii_whitespace().collect();
+                let (from, to) = words[0].split_once('-')?;
+                let inside = (hexadecimal(from)..hexadecimal(to)).contains(&address);
+                inside.then(|| address - hexadecimal(from) + hexadecimal(words[2]))
+            });
+            StackFrame { file: NameId(1), build_id: NameId(2), offset: line.unwrap(), ..StackFrame::at(address) }
+        };
+        // Its code in this program is the hint and a few instructions.
+        let of_loop = std::arch::x86_64::_mm_pause as *const () as u64;
+        let waits = (of_loop..of_loop + 4).map(place).collect::<Vec<_>>();
+        let mut all = Stacks {
+            chains: waits.iter().map(|frame| [*frame, place(of_loop)].into()).collect(),
+            names: [program.to_str().unwrap(), &id].map(Into::into).into(),
+        };
+        all.chains.push([place(name as *const () as u64), waits[0]].into());
+        let path = SymbolPath { cache: None, ..SymbolPath::of_this_machine() };
+        let _ = name(&mut all, &path);
+        let longest = all.chains.iter().max_by_key(|chain| chain.len()).unwrap();
+        assert_eq!((longest.len(), all.name(longest[0].function)), (3, Some(StackFrame::SPIN_WAIT)));
+        let (last, _) = all.chains.split_last().unwrap();
+        assert_eq!(last.len(), 2, "a caller in such a loop does not wait: it called another function");
+        let before = all.clone();
+        let _ = name(&mut all, &path);
+        assert_eq!(all.chains, before.chains, "naming a second time adds nothing");
     }
 
     #[test]

@@ -10,7 +10,9 @@ use model::TableDef;
 use model::tables::{self, threads};
 
 /// The tables that are read to choose an objective, and to tell which processes belong to the recorded program.
-pub(crate) const TABLES: [&TableDef; 9] = [
+pub(crate) const TABLES: [&TableDef; 11] = [
+    &tables::WAITS,
+    &tables::SAMPLES,
     &tables::WAKERS,
     &tables::READY_WAIT,
     &tables::PRIORITY_RESIDENCY,

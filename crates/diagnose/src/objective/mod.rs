@@ -83,6 +83,8 @@ pub struct Objective {
     pub late_ns: i64,
     /// The time from the begin of a period or frame within which its work is not late, ns; `None` if all of its time counts.
     pub deadline_ns: Option<i64>,
+    /// The number of periods that left less than a tenth of themselves, if that is why all of their time counts.
+    pub tight: i64,
     /// Whether the user set it.
     pub set: bool,
     /// The same in one sentence, without a full stop.
@@ -101,6 +103,7 @@ impl Objective {
             late: 0,
             late_ns: 0,
             deadline_ns: None,
+            tight: 0,
             set: false,
             sentence,
         }
@@ -127,6 +130,13 @@ impl Objective {
         };
         match self.kind {
             ObjectiveKind::End => format!("the end of the recorded command ({name})"),
+            ObjectiveKind::Period if self.deadline_ns.is_none() && self.tight > 0 => {
+                format!(
+                    "the response time of the periodic thread {name}{tid}, as {} left it less than a tenth of their time: {}",
+                    plural(self.tight.unsigned_abs(), "period"),
+                    late("period")
+                )
+            }
             ObjectiveKind::Period if self.deadline_ns.is_none() => {
                 format!("the response time of the periodic thread {name}{tid}, which has a real-time priority: {}", late("period"))
             }

@@ -5,6 +5,7 @@ use super::{Objective, ObjectiveKind};
 use crate::context::{RuleContext, add};
 use crate::pools::Processes;
 use crate::priorities;
+use crate::unmarked::interpreter_lock;
 use engine::{EngineError, PathWindow};
 use model::tables::{periods, ready_wait};
 use model::{Ns, Span, ThreadKey};
@@ -26,6 +27,11 @@ const MAX_BLOCKED: f64 = 0.25;
 const MIN_STEADY: f64 = 0.9;
 /// The minimum part of the periods whose length is within 10 % of the mean.
 const MIN_ALIKE: f64 = 0.8;
+/// A thread has no slack if this part of its periods have less than a tenth of the period left when its work is done: each delay brings it
+/// nearer to being late.
+const MIN_TIGHT: f64 = 0.005;
+/// With fewer such periods, they are accidents.
+const MIN_TIGHT_COUNT: i64 = 2;
 /// Priorities below this one are real-time priorities (kernel numbering).
 const FIRST_FAIR_PRIO: i64 = 100;
 
@@ -94,6 +100,8 @@ impl PeriodicThreads {
             return Ok(None);
         }
         let processes = Processes::new(ctx)?;
+        let waiting = interpreter_lock::waiting(ctx, &processes)?;
+        candidates.retain(|(thread, _)| !waiting.contains_key(thread));
         let (mut of_process, mut named) = (BTreeMap::new(), BTreeMap::<&str, BTreeSet<Option<i64>>>::new());
         ctx.each_row(ready_wait::Table, |row| {
             let [thread, running] = row.all([ready_wait::THREAD, ready_wait::RUNNING_NS]);
@@ -131,7 +139,17 @@ impl PeriodicThreads {
 
     /// The objective of one thread.
     pub(super) fn objective(&self, ctx: &RuleContext<'_>, thread: i64) -> Result<ObjectivePath, EngineError> {
-        let no_slack = real_time(ctx)?.contains_key(&thread);
+        let (mut tight, mut count) = (0_i64, 0_i64);
+        ctx.each_row(periods::Table, |row| {
+            if row.get(periods::THREAD) == thread {
+                let [period, response] = row.all([periods::PERIOD_NS, periods::RESPONSE_NS]);
+                count += 1;
+                tight += i64::from(response >= period - period / 10);
+            }
+        })?;
+        let is_tight = tight >= MIN_TIGHT_COUNT && tight as f64 >= MIN_TIGHT * count as f64;
+        let is_real_time = real_time(ctx)?.contains_key(&thread);
+        let no_slack = is_real_time || is_tight;
         let mut late = LateWindows::default();
         ctx.each_row(periods::Table, |row| {
             if row.get(periods::THREAD) == thread {
@@ -148,6 +166,7 @@ impl PeriodicThreads {
             thread: Some(thread),
             tid: sums.map(|sums| sums.tid),
             deadline_ns: if no_slack { None } else { mean },
+            tight: if is_real_time { 0 } else { tight },
             ..Objective::of(ObjectiveKind::Period)
         };
         ObjectivePath::of_windows(ctx, objective, late)

@@ -32,6 +32,7 @@ pub(super) const RULE: Rule = Rule {
         &tables::POOLS,
         &tables::CRITICAL_BY_THREAD,
         &tables::WAKERS,
+        &tables::WAITS,
         &tables::SAMPLES,
     ],
     thresholds: &[&MIN_PIECES, &MAX_PIECE_NS, &MAX_GAP_NS, &MIN_BETWEEN, &MARK_NS, &MIN_SHARE],

@@ -31,7 +31,7 @@ pub(super) const RULE: Rule = Rule {
                priority, is recorded; of a thread with several priorities, the one at which it waited longest counts. Ready time off the critical \
                path is not counted, as other threads were not done then either. Nor is time queued behind threads for which its frames \
                wait even longer. If processes are not recorded, the confidence is low. If the thread had run earlier, another one \
-               may have become critical: the lower bound is zero.",
+               may have become critical after a part of that: the lower bound is half.",
         fix: "Raise its priority above that of the workers, or lower theirs, which needs no privileges; or start fewer workers.",
         example: "M prepares the next frame and is queued behind W1 and W2 of its own priority for 2 ms.",
     },
@@ -46,6 +46,7 @@ pub(super) const RULE: Rule = Rule {
         &tables::PARALLEL_REGIONS,
         &tables::WAITS,
         &tables::CRITICAL_PATH,
+        &tables::CPUS,
     ],
     thresholds: &[&MIN_PATH, &MIN_FRAMES, &MIN_WORKERS, &MIN_LOST],
     explains: &[],
@@ -254,7 +255,7 @@ fn of_one_thread(
         change,
         format!("Prioritise {own} over {name}: lower {name}, or raise {own} with the required privilege"),
     );
-    let share = percent(path, ctx.span().len().0);
+    let (share, known) = (percent(path, ctx.span().len().0), processes.are_recorded());
     Ok(Some(Finding {
         title: format!(
             "{own}, {}, was ready for {} ms while {} named {name} of the same priority ran",
@@ -265,11 +266,14 @@ fn of_one_thread(
             ms(queued_behind),
             plural(workers.len() as u64, "thread")
         ),
-        range_ns: [0, most],
-        confidence: if processes.are_recorded() { Confidence::Medium } else { Confidence::Low },
+        range_ns: if known { [best / 2, most.min(best.saturating_add(best / 2))] } else { [0, most] },
+        confidence: if known { Confidence::Medium } else { Confidence::Low },
         evidence: evidence.finish(),
         assumptions: vec![
-            format!("no thread waits for {name} as much as for {own} (lower bound: {name} becomes critical instead)"),
+            format!(
+                "no thread waits for {name} as much as for {own} (lower bound: {name} becomes critical {})",
+                if known { "after half of that" } else { "instead" }
+            ),
             format!(
                 "at a nice value {NICE} above {own}'s, {name} has {LEFT}/{OF} of its weight, and {own} waits for that part of its present waiting time \
                  (upper bound: it never waits for {name}, gets the faster cores of its equals, and the last thread of each parallel \

@@ -6,20 +6,23 @@ use crate::finding::{Confidence, Finding};
 use crate::pools::{Pool, Processes};
 use crate::regions::{Source, by_name, workers};
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::serial::TURNS_RANGE;
+use crate::unmarked::process_lock;
 use engine::EngineError;
 use model::Fix;
-use model::tables::{self, parallel_regions, ready_wait, run_lengths, waits};
+use model::tables::{self, cpus, parallel_regions, ready_wait, run_lengths, waits};
 use model::words::{grouped, ms, plural};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULE: Rule = Rule {
     id: "lock-convoy",
-    about: "threads of one pool queued for each other, one after the other, as at a shared lock",
+    about: "threads of one pool, or processes of one name, queued for each other, one after the other, as at a shared lock",
     page: Page {
         description: "Threads of one pool in one process that often block until another of them wakes them, where the waking thread had itself waited \
-                in the meantime: they queue and run one at a time.",
+                in the meantime: they queue and run one at a time. Or processes of one name that are on the critical path for most of the time, and \
+                of which most wait for each other meanwhile.",
         rationale: "Work shared by several threads is done at the speed of one, and each piece costs two switches: more threads make it \
-                  slower.",
+                  slower. Processes share locks too: a row of a data base, a semaphore, a lock of a file.",
         certainty: "Which thread woke which, and what the waker did meanwhile, is known. That it was a lock is the likely reason, unless a \
                callchain confirms it (futex). At a barrier, the last thread wakes all others and has not waited itself, so barriers are not \
                reported. Threads that pass on a piece of work in a ring look the same. If they run at the same time at other times, only what ran \
@@ -27,7 +30,7 @@ pub(super) const RULE: Rule = Rule {
                (glibc's and Rust's mutex), is recognised by threads that are woken one at a time and find the lock taken, while \
                their waker keeps running. Two threads that wait for each other are reported only if they share parallel regions, and wait \
                several times in each: a request and its answer would be the whole region. Workers that wake each other for work that is already taken look the same, if only one of them runs most of the time. The \
-               estimate assumes that the threads' running time could be spread over the CPUs; the lower bound is the switching only.",
+               estimate assumes that the threads' running time could be spread over the CPUs that were idle.",
         fix: "Hold the lock for a shorter time, or split it: one lock per part of the data, or per-thread results that are combined at the \
                end.",
         example: "A, B and C need one lock for 2 ms each: on two CPUs, one runs at a time, and two wait.",
@@ -39,6 +42,7 @@ pub(super) const RULE: Rule = Rule {
         &tables::CPUS,
         &tables::PARALLEL_REGIONS,
         &tables::MARKS,
+        &tables::CRITICAL_BY_THREAD,
     ],
     thresholds: &[
         &MIN_THREADS,
@@ -53,6 +57,9 @@ pub(super) const RULE: Rule = Rule {
         &MIN_SHORT,
         &SHORT_RUN_NS,
         &MIN_BY_OTHERS,
+        &MAX_OF_ONE,
+        &MAX_HUB,
+        &MAX_MESSAGES,
         &SWITCH,
         &MIN_SHARE,
     ],
@@ -150,6 +157,29 @@ const MIN_BY_OTHERS: Threshold = Threshold {
              and then the next does; zero if one thread hands out work",
 };
 
+const MAX_OF_ONE: Threshold = Threshold {
+    name: "max_of_one",
+    unit: Unit::Ratio,
+    value: 0.85,
+    reason: "share of the pool's running time that one thread has: with more, it does the work, and the others wait for its results or for work",
+};
+
+const MAX_HUB: Threshold = Threshold {
+    name: "max_hub",
+    unit: Unit::Ratio,
+    value: 0.9,
+    reason: "share of the waits in which one thread waits or wakes, of three or more: of those that queue for a lock, any may wake any (2/3 of three \
+             threads, less of more); one that hands out pieces of work, and gets them back, takes part in all",
+};
+
+const MAX_MESSAGES: Threshold = Threshold {
+    name: "max_messages",
+    unit: Unit::Ratio,
+    value: 0.2,
+    reason: "waits for each other in system calls that receive messages (epoll_wait, read), relative to those in futex: threads that hand over \
+             pieces of work by messages also wait for the locks of their queues",
+};
+
 /// All threads of a pool that waited for each other.
 #[derive(Default)]
 struct Queue {
@@ -169,8 +199,12 @@ struct Queue {
     /// Whether a callchain shows that it is a lock.
     is_known_lock: bool,
     running: i64,
-    /// The longest unknown time of one of them: it may have waited.
-    unknown: i64,
+    /// Of the thread that ran most.
+    most_running: i64,
+    /// Waits for each other in other system calls: for messages.
+    messages: i64,
+    /// Waits by waiting thread and waker.
+    by_pair: BTreeMap<[i64; 2], i64>,
     /// For how long the wakers ran during the waits.
     ran_meanwhile: i64,
     evidence: EvidenceRows,
@@ -214,6 +248,18 @@ impl Queue {
             && self.by_others() as f64 >= ctx.threshold(&MIN_BY_OTHERS) * self.waits() as f64
     }
 
+    /// Whether one thread hands out the work, or does it, or they send each other messages.
+    fn has_centre(&self, ctx: &RuleContext<'_>) -> bool {
+        let with = |member: &i64| {
+            let pairs = self.by_pair.iter().filter(|(pair, _)| pair.contains(member));
+            pairs.fold(0_i64, |sum, (_, waits)| sum.saturating_add(*waits))
+        };
+        let most = self.members.iter().map(with).max().unwrap_or(0);
+        let is_hub = self.members.len() > 2 && most as f64 >= ctx.threshold(&MAX_HUB) * self.waits() as f64;
+        let by_messages = self.messages as f64 >= ctx.threshold(&MAX_MESSAGES) * self.waits() as f64;
+        is_hub || by_messages || self.most_running as f64 >= ctx.threshold(&MAX_OF_ONE) * self.running as f64
+    }
+
     fn blocked(&self) -> i64 {
         self.by_thread.values().fold(0, |sum, (.., blocked)| sum.saturating_add(*blocked))
     }
@@ -242,8 +288,12 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let Some(waker) = row.get(waits::WAKER).filter(|waker| *waker > 0) else { return };
         let pool = processes.pool(ctx, thread);
         let reason = Some(row.get(waits::REASON.or_empty())).filter(|reason| !reason.is_empty());
-        if processes.pool(ctx, waker) != pool || ctx.is_per_cpu_kthread(thread) || reason.is_some_and(|r| r != "futex")
-        {
+        if processes.pool(ctx, waker) != pool || ctx.is_per_cpu_kthread(thread) {
+            return;
+        }
+        if reason.is_some_and(|reason| reason != "futex") {
+            let queue = queues.entry(pool).or_default();
+            queue.messages = queue.messages.saturating_add(row.get(waits::WAITS));
             return;
         }
         let [tid, waits, blocked, queued, ran] = row.all([
@@ -257,6 +307,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let sums = queue.by_thread.entry(thread).or_insert((tid, 0, 0));
         *sums = (tid, sums.1.saturating_add(waits), sums.2.saturating_add(blocked));
         queue.members.extend([thread, waker]);
+        add(&mut queue.by_pair, [thread, waker], waits);
         queue.queued = queue.queued.saturating_add(queued);
         queue.ran_meanwhile = queue.ran_meanwhile.saturating_add(ran);
         queue.together = queue.together.saturating_add(row.get(waits::WOKEN_TOGETHER.or_zero()));
@@ -277,10 +328,10 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         );
     })?;
     ctx.each_row(ready_wait::Table, |row| {
-        let [thread, running, unknown] = row.all([ready_wait::THREAD, ready_wait::RUNNING_NS, ready_wait::UNKNOWN_NS]);
+        let [thread, running] = row.all([ready_wait::THREAD, ready_wait::RUNNING_NS]);
         if let Some(queue) = queues.get_mut(&processes.pool(ctx, thread)) {
             queue.running = queue.running.saturating_add(running);
-            queue.unknown = queue.unknown.max(unknown);
+            queue.most_running = queue.most_running.max(running);
         }
     })?;
     ctx.each_row(run_lengths::Table, |row| {
@@ -290,7 +341,13 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             queue.short += if to as f64 <= ctx.threshold(&SHORT_RUN_NS) { runs } else { 0 };
         }
     })?;
-    let cpus = ctx.cpus()?;
+    let (mut cpus, mut idle) = (0, 0_i64);
+    ctx.each_row(cpus::Table, |row| {
+        cpus += 1;
+        idle = idle.saturating_add(row.get(cpus::IDLE_NS));
+    })?;
+    // The table of CPUs covers the whole recording.
+    let idle = if ctx.is_part() { i64::MAX } else { idle };
     let span = ctx.span().len().0.max(1) as f64;
     let limits = [MIN_THREADS, MIN_PER_SECOND, MIN_WAITING, MIN_BUSY, MAX_BUSY];
     let [members, rate, waiting, least, most] = limits.map(|limit| ctx.threshold(&limit));
@@ -301,6 +358,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let waiting = waiting * ((queue.members.len() as f64 - 1.0) / 2.0).min(1.0);
         queue.waits() as f64 >= rate * ran.min(span) / 1e9
             && (queue.is_passed_on(ctx) || queue.is_retaken(ctx) || queue.alternates(ctx))
+            && !queue.has_centre(ctx)
             && blocked >= waiting * ran
             && busy(if whole_time { ran / span } else { queue.running_while_queued() })
     };
@@ -311,9 +369,10 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             continue;
         };
         if queue.members.len() as f64 >= members || share_regions(ctx, &pool, &queue)? {
-            found.extend(finding(ctx, &pool.1, queue, whole_time, cpus));
+            found.extend(finding(ctx, &pool.1, queue, whole_time, [cpus, idle]));
         }
     }
+    found.extend(process_lock::find(ctx, &processes, ctx.share_ns(&MIN_SHARE).max(1))?);
     Ok(RuleOutcome::Findings(found))
 }
 
@@ -340,15 +399,18 @@ fn share_regions(ctx: &RuleContext<'_>, (pid, _): &Pool, queue: &Queue) -> Resul
     Ok(false)
 }
 
-fn finding(ctx: &RuleContext<'_>, name: &str, queue: Queue, whole_time: bool, cpus: i64) -> Option<Finding> {
+fn finding(
+    ctx: &RuleContext<'_>,
+    name: &str,
+    queue: Queue,
+    whole_time: bool,
+    [cpus, idle]: [i64; 2],
+) -> Option<Finding> {
     let parallel = cpus.min(queue.members.len() as i64).max(1);
     let ran = queue.serial_ns(whole_time);
-    let spread = ran - ran / parallel;
+    // Others cannot do it at the same time on CPUs that are busy.
+    let spread = (ran - ran / parallel).min(idle);
     let switching = |waits: i64| (waits as f64 * 2.0 * ctx.threshold(&SWITCH)) as i64;
-    let least = queue.by_thread.values().map(|(_, waits, _)| switching(*waits)).max().unwrap_or(0);
-    // The lock is passed on serially, so the switches of all threads are serial too.
-    let longest = queue.by_thread.values().map(|(.., blocked)| *blocked).max().unwrap_or(0);
-    let most = longest.saturating_add(queue.unknown).max(spread).saturating_add(switching(queue.waits()));
     let claim = |(thread, (tid, waits, blocked)): (&i64, &(i64, i64, i64))| {
         ctx.claim(*thread, *tid, spread.max(switching(*waits)).min(*blocked))
     };
@@ -370,19 +432,16 @@ fn finding(ctx: &RuleContext<'_>, name: &str, queue: Queue, whole_time: bool, cp
             grouped(waits),
             ms(blocked)
         ),
-        range_ns: [least.min(finding.recoverable_ns), most.max(finding.recoverable_ns)],
+        range_ns: TURNS_RANGE.of(finding.recoverable_ns),
         confidence: if queue.is_known_lock && queue.is_passed_on(ctx) { Confidence::High } else { Confidence::Medium },
         evidence: queue.evidence.finish(),
         assumptions: vec![
             format!(
-                "what they ran one at a time, {} ms, could be spread over {}",
+                "what they ran one at a time, {} ms, could be spread over {}, as far as these were idle",
                 ms(ran),
                 plural(parallel.unsigned_abs(), "CPU")
             ),
-            format!(
-                "lower bound: they still run one at a time, but without two switches of {} ns per wait; upper bound: the longest total wait of one thread, or the saving from spreading if that is larger, plus the switches of all waits",
-                ctx.threshold(&SWITCH)
-            ),
+            "lower bound: 60 % of that is gained; upper bound: they also lose no time to their turns".to_owned(),
         ],
         ..finding
     })

@@ -3,12 +3,14 @@
 use super::{MIN_SHARE, nice_without_effect};
 use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Claim, Confidence, Finding};
+use crate::pools::Processes;
+use crate::range::Range;
 use crate::rule::{Fits, Page, Rule, RuleOutcome};
 use engine::EngineError;
-use model::tables::{self, priority_residency, ran_instead};
+use model::tables::{self, critical_by_thread, priority_residency, ran_instead, ready_wait, waits};
 use model::words::{ms, plural};
 use model::{Fix, Policy};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULE: Rule = Rule {
     id: "low-priority-ran-while-high-was-ready",
@@ -19,18 +21,28 @@ pub(super) const RULE: Rule = Rule {
                   turn. With real-time priorities this should not happen at all.",
         certainty: "Both priorities are recorded; a thread with several priorities counts with its worst one. Time queued behind an unknown thread, \
                or one of unknown priority, counts only for the upper bound. Busy threads that share a CPU contrary to their \
-               nice values are left to nice-without-effect: there, their groups decide. Kernel threads are left out: users do not set their \
+               nice values are left to nice-without-effect: there, their groups decide. A thread for which others of its process wait even longer is no background work. Kernel threads are left out: users do not set their \
                priorities.",
         fix: "Run background work below every nice value (SCHED_IDLE; on Windows EcoQoS or a background mode), or defer it, rather than \
                raising the priority of urgent threads.",
         example: "A (nice 0) is ready for 3 ms while B (nice 10) runs on its CPU.",
     },
-    tables: &[&tables::RAN_INSTEAD, &tables::PRIORITY_RESIDENCY, &tables::READY_WAIT],
+    tables: &[
+        &tables::RAN_INSTEAD,
+        &tables::PRIORITY_RESIDENCY,
+        &tables::READY_WAIT,
+        &tables::CRITICAL_BY_THREAD,
+        &tables::WAITS,
+        &tables::CPUS,
+    ],
     thresholds: &[&MIN_SHARE],
     explains: &[],
     worst: Fits::Ready,
     check,
 };
+
+/// What else delays the path (lower bound), and caches that stay warm (upper bound).
+const RANGE: Range = Range { low: 0.5, high: 1.3 };
 
 /// The time behind each thread of lower priority, by its key and TID.
 type Lower = BTreeMap<(i64, i64), i64>;
@@ -54,6 +66,13 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         return Ok(RuleOutcome::MissingData("the source does not record priorities".to_owned()));
     }
     let groups_decide = nice_without_effect::pairs(ctx)?;
+    let (processes, mut needed) = (Processes::new(ctx)?, BTreeMap::new());
+    ctx.each_row(waits::Table, |row| {
+        let thread = row.get(waits::THREAD);
+        if let Some(waker) = row.get(waits::WAKER).filter(|waker| *waker > 0 && processes.are_one(thread, *waker)) {
+            add(&mut needed, waker, row.get(waits::BLOCKED_NS));
+        }
+    })?;
     let (mut waited, mut lower, mut evidence) =
         (BTreeMap::<i64, Waited>::new(), BTreeMap::<i64, Lower>::new(), EvidenceRows::default());
     ctx.each_row(ran_instead::Table, |row| {
@@ -68,6 +87,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         match (ran_instead, row.get(ran_instead::RAN_INSTEAD_PRIO), own) {
             (Some(0), ..) => {}
             _ if row.get(ran_instead::QUEUED_BEHIND) == "throttled" => {}
+            (Some(ran_instead), ..) if needed.get(&ran_instead).is_some_and(|waited| *waited >= ns) => {}
             (Some(ran_instead), ..) if groups_decide.contains(&(thread, ran_instead)) => {}
             (Some(ran_instead), Some(prio), Some(own)) if prio > own => {
                 sums.while_lower_ran = sums.while_lower_ran.saturating_add(ns);
@@ -85,6 +105,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let Some(most) = claims.iter().max_by_key(|c| (c.recoverable_ns, std::cmp::Reverse(c.thread))).cloned() else {
         return Ok(RuleOutcome::Findings(Vec::new()));
     };
+    let on_path = path_gain(ctx, &claims, &lower)?;
     // Those behind which the thread of the title waited.
     let lower = lower.remove(&most.thread).unwrap_or_default();
     let lower: Vec<Claim> = lower.iter().map(|((key, tid), ns)| ctx.claim(*key, *tid, *ns)).collect();
@@ -95,21 +116,57 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let ran =
         if others == 0 { names.clone() } else { format!("{names} and {}", plural(others as u64, "other thread")) };
     let what = format!("Run {names} at a lower priority than every other thread, or after the others");
+    let finding = ctx.finding(claims, change, what);
+    // Most of the time that it was ready on the path, or else what it was ready itself at most.
+    let by_path = on_path > most.recoverable_ns / 2;
+    let recoverable_ns = if by_path { on_path } else { most.recoverable_ns };
     Ok(RuleOutcome::Findings(vec![Finding {
         title: format!(
             "{} was ready for {} ms while lower-priority {ran} ran on its CPU",
             most.name,
             ms(most.recoverable_ns),
         ),
-        range_ns: [0, upper],
+        severity: ctx.severity(recoverable_ns),
+        recoverable_ns,
+        range_ns: if by_path { RANGE.of(on_path) } else { [0, upper] },
         confidence: Confidence::High,
         evidence: evidence.finish(),
         assumptions: vec![
-            "without the lower-priority thread, the CPU would have been free for the ready thread (lower bound: another thread would have taken it)".to_owned(),
+            match by_path {
+                true => "without the lower-priority threads, no thread of the critical path that they delayed would have been ready, not even for \
+                         others of its kind, up to the time of the CPUs that they took (lower bound: half of that)"
+                    .to_owned(),
+                false => "without the lower-priority thread, the CPU would have been free for the ready thread (lower bound: another thread would \
+                          have taken it)"
+                    .to_owned(),
+            },
             "no thread waits for the lower-priority one (otherwise it is priority-inversion)".to_owned(),
         ],
-        ..ctx.finding(claims, change, what)
+        ..finding
     }]))
+}
+
+/// What the critical path gains without the threads of lower priority: the ready time of the delayed threads on it, up to the CPU time that
+/// those of lower priority took, on CPUs that work in parallel.
+fn path_gain(ctx: &RuleContext<'_>, claims: &[Claim], lower: &BTreeMap<i64, Lower>) -> Result<i64, EngineError> {
+    let delayed: BTreeSet<i64> = claims.iter().map(|claim| claim.thread).collect();
+    let lower: BTreeSet<i64> = lower
+        .iter()
+        .filter(|(thread, _)| delayed.contains(thread))
+        .flat_map(|(_, by)| by.keys().map(|(key, _)| *key))
+        .collect();
+    let (mut ready, mut took) = (0_i64, 0_i64);
+    ctx.each_row(critical_by_thread::Table, |row| {
+        if delayed.contains(&row.get(critical_by_thread::THREAD)) {
+            ready = ready.saturating_add(row.get(critical_by_thread::READY_NS));
+        }
+    })?;
+    ctx.each_row(ready_wait::Table, |row| {
+        if lower.contains(&row.get(ready_wait::THREAD)) {
+            took = took.saturating_add(row.get(ready_wait::RUNNING_NS));
+        }
+    })?;
+    Ok(ready.min(took / ctx.cpus()?.max(1)))
 }
 
 /// The worst priority (the highest number) at which each thread was ready or ran; `None` if part of it is not recorded.

@@ -5,6 +5,7 @@ use crate::finding::{Confidence, Finding, Severity};
 use crate::pools::Processes;
 use crate::range::Range;
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::unmarked::interpreter_lock;
 use engine::EngineError;
 use model::tables::{self, periods, ran_instead};
 use model::words::{grouped, ms, percent, plural, time};
@@ -26,7 +27,7 @@ pub(crate) const RULE: Rule = Rule {
               (sched_setattr) makes it run sooner.",
         example: "A is due every 4 ms and is queued behind B for 2 ms each time.",
     },
-    tables: &[&tables::PERIODS, &tables::RAN_INSTEAD],
+    tables: &[&tables::PERIODS, &tables::RAN_INSTEAD, &tables::WAITS, &tables::SAMPLES],
     thresholds: &[&MIN_PERIODS, &MIN_OF_RESPONSE, &MIN_OF_TIME, &MIN_WORK, &MIN_MISSED, &MIN_LATE],
     explains: &["critical-thread-same-priority-as-workers"],
     worst: Fits::Ready,
@@ -115,8 +116,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         sums.response = sums.response.saturating_add(response);
         sums.missed = sums.missed.saturating_add(missed);
         let after = if ctx.has_no_slack(thread) { response } else { response.saturating_sub(period) };
+        sums.late += i64::from(response > period);
         if after > 0 {
-            sums.late += 1;
             sums.late_waited = sums.late_waited.saturating_add(after.min(late.max(0).saturating_add(ready)));
         }
         evidence.entry(thread).or_default().push(
@@ -127,6 +128,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     })?;
     threads.retain(|_, sums| sums.count as f64 >= ctx.threshold(&MIN_PERIODS));
     let processes = Processes::new(ctx)?;
+    let waiting = interpreter_lock::waiting(ctx, &processes)?;
+    threads.retain(|thread, _| !waiting.contains_key(thread));
     let (mut behind, mut instead) = (BTreeMap::<i64, i64>::new(), BTreeMap::<i64, BTreeMap<String, i64>>::new());
     ctx.each_row(ran_instead::Table, |row| {
         let [thread, ns] = row.all([ran_instead::THREAD, ran_instead::READY_NS]);
@@ -151,7 +154,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             continue;
         }
         let lateness = (sums.late_waited as f64 * delayed as f64 / sums.waited.max(1) as f64) as i64;
-        let often = sums.late as f64 >= ctx.threshold(&MIN_LATE) * sums.count as f64;
+        let often = ctx.has_no_slack(*thread) || sums.late as f64 >= ctx.threshold(&MIN_LATE) * sums.count as f64;
         let least = if ctx.is_objective(*thread) && often { Severity::Medium } else { Severity::Low };
         let name = ctx.name(*thread);
         let most = instead.get(thread).and_then(|by| by.iter().max_by_key(|(_, ns)| **ns)).map_or("", |(name, _)| name);

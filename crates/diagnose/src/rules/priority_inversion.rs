@@ -4,9 +4,11 @@ use super::MIN_SHARE;
 use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding, Severity};
 use crate::pools::Processes;
+use crate::range::Range;
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::unmarked::interpreter_lock;
 use engine::EngineError;
-use model::tables::{self, periods, priority_inheritance, priority_residency, waits};
+use model::tables::{self, periods, priority_inheritance, priority_residency, ready_wait, waits};
 use model::words::ms;
 use model::{Fix, Threads};
 use std::collections::BTreeMap;
@@ -29,7 +31,14 @@ pub(super) const RULE: Rule = Rule {
                does so already, but without a real-time priority, give the holder the nice value of the thread that waits.",
         example: "L holds a lock and is preempted by M for 10 ms; H has the highest priority and waits for the lock, and so for M.",
     },
-    tables: &[&tables::WAITS, &tables::PRIORITY_RESIDENCY, &tables::PRIORITY_INHERITANCE, &tables::PERIODS],
+    tables: &[
+        &tables::WAITS,
+        &tables::PRIORITY_RESIDENCY,
+        &tables::PRIORITY_INHERITANCE,
+        &tables::PERIODS,
+        &tables::READY_WAIT,
+        &tables::SAMPLES,
+    ],
     thresholds: &[&MIN_PART, &MIN_SHARE, &MIN_OF_RESPONSE],
     // A thread that waits for the lock's holder, or is queued behind it, waits for the thread that took the holder's CPU.
     explains: &["low-priority-ran-while-high-was-ready"],
@@ -51,6 +60,9 @@ const MIN_OF_RESPONSE: Threshold = Threshold {
     reason: "for a periodic thread: of its response times in sum; it is late by this even if it sleeps for most of the time",
 };
 
+/// The thread may hold the lock for a part of the wait only (lower bound), or also waits less for the CPU that its holder needs (upper bound).
+const RANGE: Range = Range { low: 0.5, high: 1.3 };
+
 /// The sum of the response times of each periodic thread.
 fn responses(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, i64>, EngineError> {
     let mut responses = BTreeMap::new();
@@ -69,15 +81,14 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         return Ok(RuleOutcome::MissingData("the source does not record priorities".to_owned()));
     };
     let processes = Processes::new(ctx)?;
-    // For how long the waker lacked a CPU: by thread, with its whole wait; by both, with what the waker ran.
+    // For how long the waker lacked a CPU: by thread; by both, with what the waker ran.
     let (mut waited, mut waker_ready, mut evidence) = (BTreeMap::new(), BTreeMap::new(), EvidenceRows::default());
     ctx.each_row(waits::Table, |row| {
-        let [thread, tid, ns, ran, blocked] = row.all([
+        let [thread, tid, ns, ran] = row.all([
             waits::THREAD,
             waits::TID,
             waits::WAKER_PREEMPTED_NS.or_zero(),
             waits::WAKER_RUNNING_NS.or_zero(),
-            waits::BLOCKED_NS,
         ]);
         let Some(waker) = row.get(waits::WAKER).filter(|waker| *waker > 0) else { return };
         // Kernel threads wait for work and are not delayed by the thread that brings it: kworkers in a state of their own, I.
@@ -88,8 +99,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         // A waker that waited itself did more than lack a CPU: a thread that waits for another's end waits for all that it does.
         let waited_itself = row.get(waits::WAKER_BLOCKED_NS.or_zero()) > 0;
         if ns > 0 && lower && !idles && !waited_itself && processes.are_one(thread, waker) {
-            let sums = waited.entry((thread, tid)).or_insert([0_i64; 2]);
-            *sums = [sums[0].saturating_add(ns), sums[1].saturating_add(blocked)];
+            add(&mut waited, (thread, tid), ns);
             let sums = waker_ready.entry((thread, waker)).or_insert([0_i64; 2]);
             *sums = [sums[0].saturating_add(ns), sums[1].saturating_add(ran)];
             evidence.push(
@@ -99,11 +109,16 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             );
         }
     })?;
+    for (thread, tid, holder, [ns, ran]) in of_interpreter(ctx, &processes, &priorities)? {
+        add(&mut waited, (thread, tid), ns);
+        let sums = waker_ready.entry((thread, holder)).or_insert([0_i64; 2]);
+        *sums = [sums[0].saturating_add(ns), sums[1].saturating_add(ran)];
+    }
     // Time at a lent priority does not count: what ran instead had a priority to which the waiting thread would have yielded too.
     for ((thread, waker), [ns, _]) in &mut waker_ready {
         let at_lent_priority = inherited.from(*waker, *thread).map(|lent| lent.effective_ns).sum::<i64>().min(*ns);
         *ns -= at_lent_priority;
-        for (_, [ns, _]) in waited.iter_mut().filter(|((key, _), _)| key == thread) {
+        for (_, ns) in waited.iter_mut().filter(|((key, _), _)| key == thread) {
             *ns = ns.saturating_sub(at_lent_priority);
         }
     }
@@ -130,7 +145,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let response = responses.get(thread).map(|ns| (*ns as f64 * ctx.threshold(&MIN_OF_RESPONSE)) as i64);
         response.unwrap_or(i64::MAX).max(1)
     };
-    waited.retain(|(thread, _), [ns, _]| *ns >= least.min(of_response(thread)));
+    waited.retain(|(thread, _), ns| *ns >= least.min(of_response(thread)));
     // At the higher priority it still shares the CPU, if less.
     let mut left = BTreeMap::new();
     for ((thread, waker), [ns, ran]) in &waker_ready {
@@ -139,7 +154,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         add(&mut left, *thread, (*ns as f64 * remaining_share(own.1, low.0, ran)).round() as i64);
     }
     let saved = |thread: &i64, ns: i64| ns.saturating_sub(left.get(thread).copied().unwrap_or(0));
-    let claims: Vec<_> = waited.iter().map(|((key, tid), [ns, _])| ctx.claim(*key, *tid, saved(key, *ns))).collect();
+    let claims: Vec<_> = waited.iter().map(|((key, tid), ns)| ctx.claim(*key, *tid, saved(key, *ns))).collect();
     let Some(most) = claims.iter().max_by_key(|c| (c.recoverable_ns, std::cmp::Reverse(c.thread))).cloned() else {
         return Ok(RuleOutcome::Findings(Vec::new()));
     };
@@ -147,7 +162,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let holder = low.map_or(0, |((_, waker), _)| *waker);
     let low = ctx.name(holder);
     let own = waited.iter().filter(|((thread, _), _)| *thread == most.thread).map(|(_, own)| *own);
-    let [longest, blocked] = own.max().unwrap_or_default();
+    let longest = own.max().unwrap_or_default();
     let lent = inherited.from(holder, most.thread).find(|lent| !lent.is_real_time());
     let (change, what) = match lent {
         Some(lent) => {
@@ -171,7 +186,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         }
         _ => format!("{low} held what {} waited for all the time", most.name),
     };
-    let finding = ctx.finding(claims, change, what);
+    let (finding, known) = (ctx.finding(claims, change, what), processes.are_recorded());
     Ok(RuleOutcome::Findings(vec![Finding {
         title: format!(
             "{} waited for lower-priority {low}, which was ready without a CPU for {} ms of the wait",
@@ -183,17 +198,49 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         } else {
             finding.severity
         },
-        range_ns: [0, blocked.max(finding.recoverable_ns)],
-        confidence: if processes.are_recorded() { Confidence::Medium } else { Confidence::Low },
+        range_ns: if known { RANGE.of(finding.recoverable_ns) } else { [0, finding.recoverable_ns] },
+        confidence: if known { Confidence::Medium } else { Confidence::Low },
         evidence: evidence.finish(),
         assumptions: vec![
-            format!("{held} (lower bound: it did not)"),
+            format!("{held} (lower bound: {})", if known { "for half of it" } else { "it did not, and may be of another process" }),
             "at the higher priority it would have waited less in proportion to its weight, a factor of 1.25 per nice level, except for a \
-             quarter of the waiting in the share of waits at whose start it ran (upper bound: it would have been done by then)"
+             quarter of the waiting in the share of waits at whose start it ran (upper bound: it would also have been done by then)"
                 .to_owned(),
         ],
         ..finding
     }]))
+}
+
+/// Waits for an interpreter's lock of which the holder lacks a CPU: the timer of the waiting thread ends them again and again, so they have
+/// no waker. Returns the waiting thread, its TID, the thread of lower priority in its process that was ready for longest, and for how
+/// long at most that one was ready and ran meanwhile.
+fn of_interpreter(
+    ctx: &RuleContext<'_>,
+    processes: &Processes,
+    priorities: &Priorities,
+) -> Result<Vec<(i64, i64, i64, [i64; 2])>, EngineError> {
+    let waiting = interpreter_lock::waiting(ctx, processes)?;
+    if waiting.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut holders = BTreeMap::<i64, (i64, i64, i64)>::new();
+    ctx.each_row(ready_wait::Table, |row| {
+        let [holder, running] = row.all([ready_wait::THREAD, ready_wait::RUNNING_NS]);
+        let ready = row.get(ready_wait::READY_NS.or_zero());
+        for thread in waiting.keys().filter(|thread| processes.are_one(**thread, holder) && **thread != holder) {
+            let lower = priorities.get(&holder).zip(priorities.get(thread)).is_some_and(|(low, own)| low.0 > own.1);
+            if lower {
+                let longest = holders.entry(*thread).or_default();
+                *longest = (*longest).max((ready, holder, running));
+            }
+        }
+    })?;
+    let found = waiting.into_iter().filter_map(|(thread, (tid, blocked))| {
+        let (ready, holder, running) = holders.get(&thread).copied()?;
+        let ready = ready.min(blocked);
+        Some((thread, tid, holder, [ready, running.min(blocked - ready)]))
+    });
+    Ok(found.filter(|(.., [ready, _])| *ready > 0).collect())
 }
 
 /// A holder that runs when a thread starts to wait for it has used its time slice at its old weight and owes it to the others, however

@@ -100,7 +100,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let condition = if is_known { "" } else { ", if its affinity allows that CPU" };
     finding.title =
         format!("{} was queued behind {other} for {} ms while a CPU was idle{condition}", most.name, ms(ready));
-    finding.range_ns = [0, upper];
+    finding.range_ns = [if is_known { finding.recoverable_ns / 2 } else { 0 }, upper];
     finding.confidence = if is_known { Confidence::High } else { Confidence::Low };
     if by_chance {
         finding.severity = Severity::Low;
@@ -108,7 +108,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     finding.evidence = evidence.finish();
     finding.assumptions = vec![
         "the idle CPU would have run it at the same speed (a cold cache is not counted)".to_owned(),
-        "neither thread waits for the other's results (lower bound: one does)".to_owned(),
+        "neither thread waits for the other's results (lower bound: one does half of the time)".to_owned(),
     ];
     Ok(RuleOutcome::Findings(vec![finding]))
 }

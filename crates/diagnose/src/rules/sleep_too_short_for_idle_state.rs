@@ -159,7 +159,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             ms(most.recoverable_ns),
             if polls(sums) { "polling" } else { "switching" }
         ),
-        severity: ctx.severity(recoverable),
+        // It takes CPU time, which delays others only as far as they need it.
+        severity: ctx.severity(cpu_ns / cpus.max(1)),
         recoverable_ns: recoverable,
         range_ns: [0, recoverable.saturating_add(interrupting / cpus.max(1))],
         cpu_ns: Some(cpu_ns),

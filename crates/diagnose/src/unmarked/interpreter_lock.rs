@@ -15,7 +15,7 @@ use crate::range::Range;
 use engine::EngineError;
 use model::tables::{pools, samples, waits};
 use model::words::{grouped, ms, percent, plural, time};
-use model::{Fix, pool_name};
+use model::{Fix, Row, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The mean of waits that end after the switch interval, ns: the timer is never early, and is late by the time to wake up.
@@ -85,13 +85,41 @@ fn interpreted(ctx: &RuleContext<'_>, processes: &Processes) -> Result<Option<BT
     Ok(any.then_some(found))
 }
 
+/// The threads of which at least a quarter of the waits are for an interpreter's lock, with their TIDs and the time of these waits: the
+/// timer that ends them makes no periodic thread.
+pub(crate) fn waiting(ctx: &RuleContext<'_>, processes: &Processes) -> Result<BTreeMap<i64, (i64, i64)>, EngineError> {
+    let (mut of_lock, mut all) = (BTreeMap::<i64, (i64, i64, i64)>::new(), BTreeMap::new());
+    ctx.each_row(waits::Table, |row| {
+        let [thread, count, blocked] = row.all([waits::THREAD, waits::WAITS, waits::BLOCKED_NS]);
+        add(&mut all, thread, count);
+        if is_of_lock(row, count, blocked) {
+            let sums = of_lock.entry(thread).or_default();
+            *sums = (row.get(waits::TID), sums.1.saturating_add(count), sums.2.saturating_add(blocked));
+        }
+    })?;
+    if of_lock.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let interpreted = interpreted(ctx, processes)?;
+    of_lock.retain(|thread, (_, count, _)| {
+        count.saturating_mul(4) >= all.get(thread).copied().unwrap_or(0)
+            && interpreted.as_ref().is_none_or(|some| some.contains(&processes.process(*thread)))
+    });
+    Ok(of_lock.into_iter().map(|(thread, (tid, _, blocked))| (thread, (tid, blocked))).collect())
+}
+
+/// Whether the waits of a row last for the switch interval.
+fn is_of_lock(row: &Row<'_, waits::Table>, count: i64, blocked: i64) -> bool {
+    let by_timer = row.get(waits::WAKER) == Some(0) && row.get(waits::REASON.or_empty()) == "futex";
+    by_timer && count > 0 && INTERVAL.contains(&(blocked / count))
+}
+
 /// Returns a finding for each process that loses at least `least` ns in this way.
 pub(crate) fn find(ctx: &RuleContext<'_>, processes: &Processes, least: i64) -> Result<Vec<Finding>, EngineError> {
     let mut by_process = BTreeMap::<Option<i64>, Process>::new();
     ctx.each_row(waits::Table, |row| {
         let [thread, tid, count, blocked] = row.all([waits::THREAD, waits::TID, waits::WAITS, waits::BLOCKED_NS]);
-        let of_lock = row.get(waits::WAKER) == Some(0) && row.get(waits::REASON.or_empty()) == "futex";
-        if of_lock && count > 0 && INTERVAL.contains(&(blocked / count)) {
+        if is_of_lock(row, count, blocked) {
             let process = by_process.entry(processes.process(thread)).or_default();
             process.waited.insert(thread, (tid, count, blocked));
             process.evidence.push(blocked, row, &[&waits::WAITS, &waits::BLOCKED_NS]);

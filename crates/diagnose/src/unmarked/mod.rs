@@ -4,6 +4,7 @@
 pub(crate) mod interpreter_lock;
 pub(crate) mod last_piece;
 pub(crate) mod other_program;
+pub(crate) mod process_lock;
 pub(crate) mod short_jobs;
 pub(crate) mod spinning;
 pub(crate) mod tails;

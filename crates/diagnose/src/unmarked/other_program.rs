@@ -48,7 +48,7 @@ pub(crate) fn find(
         return Ok(None);
     }
     let (prio, span) = (priorities::longest(ctx)?, ctx.span().len().0);
-    let (mut queued, mut on_path) = (BTreeMap::<_, Queued>::new(), BTreeMap::new());
+    let (mut queued, mut on_path, mut ready) = (BTreeMap::<_, Queued>::new(), BTreeMap::new(), 0_i64);
     let mut tids = BTreeMap::new();
     ctx.each_row(critical_path::Table, |row| {
         let [thread, start, end] = row.all([critical_path::THREAD, critical_path::START_NS, critical_path::END_NS]);
@@ -57,6 +57,7 @@ pub(crate) fn find(
             add(&mut on_path, thread, ns);
             return;
         }
+        ready = ready.saturating_add(ns);
         let Some(instead) = row.get(critical_path::QUEUED_BEHIND).filter(|instead| *instead > 0) else { return };
         let equal = prio.get(&instead).is_some_and(|other| row.get(critical_path::PRIO) == Some(*other));
         // Processes of one name are workers of one program: neither is more urgent.
@@ -92,7 +93,9 @@ pub(crate) fn find(
     {
         return Ok(None);
     }
-    let saved = delayed - (delayed as f64 * left as f64 / of as f64).round() as i64;
+    // While the other program has the CPUs, the path's threads are queued behind each other as well.
+    let lost = delayed.max(ready.min(ran / ctx.cpus()?.max(1)));
+    let saved = lost - (lost as f64 * left as f64 / of as f64).round() as i64;
     let part = |ns: i64| (saved as f64 * ns as f64 / delayed.max(1) as f64) as i64;
     let claims: Vec<_> = behind
         .by_thread
@@ -127,7 +130,7 @@ pub(crate) fn find(
         assumptions: vec![
             format!("{own} is more urgent than {name}: the critical path ends with it"),
             format!(
-                "at a nice value {nice} above {own}'s, {name} has {left}/{of} of its weight, and the path waits for that part of its present waiting \
+                "threads of the path that are queued behind each other meanwhile are so because {name} has CPUs; at a nice value {nice} above {own}'s, {name} has {left}/{of} of its weight, and the path waits for that part of its present waiting \
                  time (lower bound: another chain of threads takes nearly as long)"
             ),
         ],

@@ -1,12 +1,12 @@
 //! Work that is handed over in pieces so short that the handing over takes most of the time: chunks-too-small.
 
-use crate::context::{EvidenceRows, RuleContext, threads};
+use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding};
 use crate::kernel::KernelTime;
 use crate::pools::Processes;
 use crate::range::Range;
 use engine::EngineError;
-use model::tables::{critical_by_thread, pools, wakers};
+use model::tables::{critical_by_thread, pools, waits, wakers};
 use model::words::{grouped, ms, percent, time};
 use model::{Fix, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,8 +24,15 @@ const MIN_PATH: f64 = 0.5;
 /// The maximum part of their time on the path in which they wait for a device or a timer.
 const MAX_BLOCKED: f64 = 0.2;
 /// Between different programs, the minimum share of the samples that hit the kernel, which sends, wakes and switches: a server that works
-/// on its requests has less (Redis without pipelining 0.9, PostgreSQL 0.5, a Python server 0.4).
-const MIN_KERNEL: f64 = 0.65;
+/// on its requests has less (Redis without pipelining 0.9, PostgreSQL 0.5 to 0.76, a Python server 0.4).
+const MIN_KERNEL: f64 = 0.8;
+/// Within one program, the minimum part of its time on the path that handing over takes: waking up, waiting for a CPU, and the kernel.
+const MIN_OVERHEAD: f64 = 0.5;
+/// Of three or more threads of one program that hand over, the one that hands out the pieces takes part in at least this part of the
+/// wakeups: those that queue for a lock wake each other.
+const MIN_HUB: f64 = 0.9;
+/// Waits for each other's messages (epoll_wait, read), relative to those in futex: the locks of their queues.
+const MIN_MESSAGES: f64 = 0.2;
 
 /// With pieces several times as large, so much of the time is left.
 const LEFT: f64 = 0.1;
@@ -98,7 +105,7 @@ fn jobs(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError> {
 
 /// Threads of the critical path that hand over to each other every few microseconds.
 fn turns(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError> {
-    let (mut on_path, mut visits, mut running, mut blocked) = (0_i64, 0_i64, 0_i64, 0_i64);
+    let (mut on_path, mut visits, mut running, mut blocked, mut latency) = (0_i64, 0_i64, 0_i64, 0_i64, 0_i64);
     let processes = Processes::new(ctx)?;
     let (mut claims, mut evidence, mut names) = (Vec::new(), EvidenceRows::default(), BTreeSet::new());
     let span = ctx.span().len().0;
@@ -116,20 +123,27 @@ fn turns(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError> {
             critical_by_thread::BLOCKED_NS,
         ]);
         blocked = blocked.saturating_add(waiting[2]);
+        latency = latency.saturating_add(waiting[0]).saturating_add(waiting[1]);
         running = running.saturating_add(ns - waiting.iter().sum::<i64>());
         names.insert(pool_name(&ctx.name(thread)).to_owned());
         claims.push(ctx.claim(thread, row.get(critical_by_thread::TID.or_zero()), ns));
         evidence.push(ns, row, &[&critical_by_thread::PATH_NS, &critical_by_thread::VISITS]);
     })?;
-    // Threads of one process also hand over at barriers and locks; a device that is waited for is the slower part.
-    let taking_part: BTreeSet<_> = claims.iter().map(|claim| processes.process(claim.thread)).collect();
     let is_device = blocked as f64 > MAX_BLOCKED * on_path as f64;
-    if taking_part.len() < 2 || is_device || (on_path as f64) < MIN_PATH * span as f64 {
+    if claims.len() < 2 || is_device || (on_path as f64) < MIN_PATH * span as f64 {
         return Ok(None);
     }
-    // A program that hands over pieces to itself prepares them in user mode; what different programs do there is their work.
-    let kernel = KernelTime::new(ctx)?.share(claims.iter().map(|claim| claim.thread)).filter(|_| names.len() > 1);
-    if kernel.is_some_and(|share| share < MIN_KERNEL) {
+    let kernel = KernelTime::new(ctx)?.share(claims.iter().map(|claim| claim.thread));
+    let taking_part: BTreeSet<_> = claims.iter().map(|claim| processes.process(claim.thread)).collect();
+    if taking_part.len() < 2 {
+        // Threads of one process also hand over at barriers and locks.
+        let overhead = latency as f64 + kernel.unwrap_or(0.0) * running as f64;
+        let threads: BTreeSet<i64> = claims.iter().map(|claim| claim.thread).collect();
+        if overhead < MIN_OVERHEAD * on_path as f64 || (names.len() < 2 && !hand_over(ctx, &threads)?) {
+            return Ok(None);
+        }
+    } else if names.len() > 1 && kernel.is_some_and(|share| share < MIN_KERNEL) {
+        // A program that hands over pieces to itself prepares them in user mode; what different programs do there is their work.
         return Ok(None);
     }
     let saved = (on_path as f64 * (1.0 - LEFT)) as i64;
@@ -164,4 +178,31 @@ fn turns(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError> {
         ],
         ..finding
     }))
+}
+
+/// Whether threads of one process hand over pieces of work: three or more wake each other only through one of them, or they wait for each
+/// other's messages. Those that queue for a lock do neither.
+fn hand_over(ctx: &RuleContext<'_>, threads: &BTreeSet<i64>) -> Result<bool, EngineError> {
+    let (mut with, mut all) = (BTreeMap::new(), 0_i64);
+    ctx.each_row(wakers::Table, |row| {
+        let (thread, waker, wakeups) = (row.get(wakers::THREAD), row.get(wakers::WAKER), row.get(wakers::WAKINGS));
+        if let Some(waker) = waker.filter(|waker| threads.contains(waker) && threads.contains(&thread)) {
+            all = all.saturating_add(wakeups);
+            [thread, waker].into_iter().for_each(|member| add(&mut with, member, wakeups));
+        }
+    })?;
+    let (mut of_lock, mut messages) = (0_i64, 0_i64);
+    ctx.each_row(waits::Table, |row| {
+        let waker = row.get(waits::WAKER).filter(|waker| threads.contains(waker));
+        if waker.is_some() && threads.contains(&row.get(waits::THREAD)) {
+            match row.get(waits::REASON.or_empty()) {
+                "" => {}
+                "futex" => of_lock = of_lock.saturating_add(row.get(waits::WAITS)),
+                _ => messages = messages.saturating_add(row.get(waits::WAITS)),
+            }
+        }
+    })?;
+    let most = with.values().copied().max().unwrap_or(0);
+    let has_hub = with.len() > 2 && most as f64 >= MIN_HUB * all as f64;
+    Ok(has_hub || (messages > 0 && messages as f64 >= MIN_MESSAGES * of_lock as f64))
 }

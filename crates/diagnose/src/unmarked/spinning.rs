@@ -1,4 +1,4 @@
-//! Threads that spin in a run time's wait functions while others of their process wait for a CPU: busy-wait-at-barrier.
+//! Threads that spin in a run time's wait functions, or in loops with a spin-wait hint, while others of their process wait for a CPU: busy-wait-at-barrier.
 
 use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding};
@@ -13,8 +13,10 @@ use std::collections::BTreeMap;
 /// Libraries of run times in which threads do nothing but wait, by how their file names begin. Their code for sharing out work is short.
 const WAITING: [&str; 5] = ["libgomp", "libomp.", "libomp-", "libomp5", "libiomp"];
 
-/// Of a run time that does work too, the functions that wait.
-const FUNCTIONS: [&str; 8] = [
+/// Functions that wait: of run times that do work too, and code with a spin-wait hint.
+const FUNCTIONS: [&str; 10] = [
+    model::StackFrame::SPIN_WAIT,
+    "blas_thread_server",
     "gomp_team_barrier_wait",
     "gomp_barrier_wait",
     "do_spin",
@@ -24,6 +26,9 @@ const FUNCTIONS: [&str; 8] = [
     "pthread_spin_lock",
     "futex_abstimed_spin",
 ];
+
+/// The kernel's function by which threads spin that offer their CPU to others meanwhile (sched_yield(2)): what it calls waits too.
+const YIELD: &str = "__x64_sys_sched_yield";
 
 /// With fewer samples that wait, their share of a process is too uncertain.
 const MIN_SAMPLES: i64 = 20;
@@ -60,9 +65,15 @@ pub(crate) fn find(ctx: &RuleContext<'_>, least: i64) -> Result<(Vec<Finding>, b
         let count = row.get(samples::SELF_SAMPLES);
         let process = by_process.entry(processes.pool(ctx, thread).0).or_default();
         process.all = process.all.saturating_add(count);
-        if count > 0 && is_waiting(row.get(samples::FUNCTION.or_empty()), row.get(samples::FILE.or_empty())) {
-            add(&mut process.waiting, thread, count);
-            process.evidence.push(count, row, &[&samples::SELF_SAMPLES]);
+        let function = row.get(samples::FUNCTION.or_empty());
+        let waiting = match function {
+            YIELD => row.get(samples::TOTAL_SAMPLES),
+            _ if is_waiting(function, row.get(samples::FILE.or_empty())) => count,
+            _ => 0,
+        };
+        if waiting > 0 {
+            add(&mut process.waiting, thread, waiting);
+            process.evidence.push(waiting, row, &[&samples::SELF_SAMPLES, &samples::TOTAL_SAMPLES]);
         }
     })?;
     by_process.retain(|_, process| {
@@ -115,7 +126,8 @@ fn finding(ctx: &RuleContext<'_>, process: Process, cpus: i64, least: i64) -> Op
         confidence: Confidence::Medium,
         evidence: process.evidence.finish(),
         assumptions: vec![
-            "the share of samples in the waiting functions of the run time (libgomp, libomp) is the share of its running time".to_owned(),
+            "the share of samples in code that only waits (functions of run times such as libgomp, loops around the processor's spin-wait hint, \
+             sched_yield) is its share of the running time".to_owned(),
             format!("the {cpus} CPUs would have run the ready threads instead (lower bound: half of that is gained)"),
         ],
         ..ctx.finding(claims, change, format!("Block instead of spinning in {name} (OMP_WAIT_POLICY=passive), or start as many threads as CPUs"))
