@@ -162,6 +162,13 @@ impl<'a> RuleContext<'a> {
         self.names.get(key).unwrap_or_default()
     }
 
+    /// How to call the threads of a pool: by their name if all have the same, as in programs named lbzip2, else by that of the pool.
+    pub(crate) fn name_of_all(&self, threads: impl IntoIterator<Item = i64>, pool: &str) -> String {
+        let mut names = threads.into_iter().map(|thread| self.name(thread));
+        let first = names.next();
+        first.filter(|first| names.all(|name| name == *first)).unwrap_or_else(|| pool.to_owned())
+    }
+
     /// The number of CPUs in the recording. Reads `cpus`.
     pub(crate) fn cpus(&self) -> Result<i64, EngineError> {
         let mut cpus = 0;
@@ -199,6 +206,7 @@ impl<'a> RuleContext<'a> {
             cpu_ns: None,
             confidence: Confidence::Medium,
             threads: claims,
+            waited_for: Vec::new(),
             spans: vec![self.span()],
             worst: Vec::new(),
             evidence: Vec::new(),

@@ -180,6 +180,9 @@ pub struct Finding {
     pub confidence: Confidence,
     /// The affected threads, those with the largest saving first.
     pub threads: Vec<Claim>,
+    /// Threads for which they wait, by key: their time on the critical path is lost too.
+    #[serde(skip)]
+    pub waited_for: Vec<i64>,
     /// When it happened, as far as the tables show; otherwise the whole analysed range.
     pub spans: Vec<Span>,
     /// The longest stretches of its threads that fit, the longest first; at most three.

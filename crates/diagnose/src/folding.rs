@@ -108,6 +108,7 @@ mod tests {
             recoverable_ns: claims.iter().map(|c| c.1).max().unwrap_or(0),
             delay_ns: 0,
             range_ns: [0, 0],
+            waited_for: Vec::new(),
             cpu_ns: None,
             confidence: Confidence::High,
             threads: claims.iter().map(claim).collect(),

@@ -141,7 +141,7 @@ impl Pool {
         let all = pools.into_iter().map(|(name, mut members)| {
             members.sort_by_key(|member| (std::cmp::Reverse(member.serial()), member.thread));
             let sharing = sharing(&members, processes);
-            Self { name, members, sharing }
+            Self { name: ctx.name_of_all(members.iter().map(|member| member.thread), &name), members, sharing }
         });
         let mut all: Vec<Self> = all.filter(|pool| pool.serial() > 0).collect();
         all.sort_by_key(|pool| std::cmp::Reverse(pool.serial()));

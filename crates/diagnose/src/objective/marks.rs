@@ -3,8 +3,9 @@
 use super::path::{LateWindows, ObjectivePath};
 use super::{Objective, ObjectiveKind};
 use crate::context::{RuleContext, add};
+use crate::pools::Processes;
 use engine::{EngineError, PathWindow, mark_name_matches};
-use model::tables::{mark_stretches, marks};
+use model::tables::{mark_stretches, marks, periods, waits};
 use model::{Ns, Span, ThreadKey};
 use std::collections::BTreeMap;
 
@@ -12,6 +13,10 @@ use std::collections::BTreeMap;
 const MIN_FRAMES: i64 = 20;
 /// Frames that take at least this part of the time between their begins follow each other without a pause.
 const MAX_OF_DISTANCE: f64 = 0.9;
+/// The part of the frames that leave less than a tenth of their time, from which on they have no slack.
+const MIN_TIGHT: f64 = 0.1;
+/// With fewer such frames, they are accidents.
+const MIN_TIGHT_COUNT: usize = 2;
 /// The maximum number of frames from which the deadline is estimated.
 const MAX_ESTIMATED: usize = 1 << 16;
 
@@ -39,8 +44,15 @@ pub(super) fn of_frames(ctx: &RuleContext<'_>) -> Result<Option<String>, EngineE
     Ok(commonest.filter(|(_, count)| *count >= MIN_FRAMES).map(|(name, _)| name))
 }
 
-/// Calls `each` for every completed mark with this name and a known thread, in order of end.
-fn each_frame(ctx: &RuleContext<'_>, name: &str, mut each: impl FnMut(PathWindow)) -> Result<(), EngineError> {
+/// Calls `each` for every completed mark with this name and a known thread, in order of end. A mark begins when its thread was due, if it set
+/// the mark after it had waited for a CPU.
+fn each_frame(
+    ctx: &RuleContext<'_>,
+    name: &str,
+    due: &BTreeMap<i64, Vec<i64>>,
+    mut each: impl FnMut(PathWindow),
+) -> Result<(), EngineError> {
+    let mut ended = BTreeMap::<i64, i64>::new();
     ctx.each_row(mark_stretches::Table, |row| {
         let [start, end] = row.all([mark_stretches::START_NS, mark_stretches::END_NS]);
         if let (Some(thread), Some(of), true) =
@@ -48,22 +60,40 @@ fn each_frame(ctx: &RuleContext<'_>, name: &str, mut each: impl FnMut(PathWindow
             && start < end
             && mark_name_matches(name, of)
         {
+            let due = due.get(&thread).and_then(|all| all[..all.partition_point(|due| *due <= start)].last());
+            let before = ended.insert(thread, end);
+            let start = due.copied().filter(|due| before.is_none_or(|before| before <= *due)).unwrap_or(start);
             each(PathWindow { span: Span::new(Ns(start), Ns(end)), thread: ThreadKey(thread) });
         }
     })
 }
 
-/// The objective of the marks with this name. If their thread waits between them, each may take as long as from one begin to the next;
-/// if they follow each other, all of their time counts.
+/// When each periodic thread was due.
+fn due(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, Vec<i64>>, EngineError> {
+    let mut due = BTreeMap::<i64, Vec<i64>>::new();
+    if ctx.summary().ready_known {
+        ctx.each_row(periods::Table, |row| {
+            due.entry(row.get(periods::THREAD)).or_default().push(row.get(periods::START_NS))
+        })?;
+    }
+    due.values_mut().for_each(|all| all.sort_unstable());
+    Ok(due)
+}
+
+/// The objective of the marks with this name. If their threads wait between them for a timer or another program, as for the next picture of a
+/// display, and begin at a steady distance, each may take that long. Otherwise they follow each other, or a pause of a fixed length, and all
+/// of the time counts, from one end to the next.
 pub(super) fn objective(ctx: &RuleContext<'_>, name: &str) -> Result<ObjectivePath, EngineError> {
-    let (mut lengths, mut distances, mut last) = (Vec::new(), Vec::new(), BTreeMap::<i64, i64>::new());
-    let mut threads = BTreeMap::new();
-    each_frame(ctx, name, |frame| {
-        let start = frame.span.start.0;
+    let (mut lengths, mut distances, mut pauses) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut threads, mut last, due) = (BTreeMap::new(), BTreeMap::<i64, Span>::new(), due(ctx)?);
+    each_frame(ctx, name, &due, |frame| {
         add(&mut threads, frame.thread.0, 1);
         if lengths.len() < MAX_ESTIMATED {
             lengths.push(frame.span.len().0);
-            distances.extend(last.insert(frame.thread.0, start).map(|before| start - before).filter(|ns| *ns > 0));
+            if let Some(before) = last.insert(frame.thread.0, frame.span) {
+                distances.push(frame.span.start.0 - before.start.0);
+                pauses.push(frame.span.start.0 - before.end.0);
+            }
         }
     })?;
     if lengths.is_empty() {
@@ -71,10 +101,30 @@ pub(super) fn objective(ctx: &RuleContext<'_>, name: &str) -> Result<ObjectivePa
             "--objective marks:{name}: no thread completed a mark of this name (`corewise table TRACE marks` lists all marks)"
         )));
     }
+    let between: i64 = distances.iter().fold(0, |sum: i64, ns| sum.saturating_add(*ns));
+    let longest = lengths.clone();
+    let is_steady = variation(&distances) <= variation(&pauses);
     let (length, distance) = (median(lengths), median(distances));
-    let deadline = Some(distance).filter(|distance| (length as f64) < MAX_OF_DISTANCE * *distance as f64);
-    let mut late = LateWindows::default();
-    each_frame(ctx, name, |frame| late.push(frame, frame.span.len().0 - deadline.unwrap_or(0)))?;
+    let may_wait = (length as f64) < MAX_OF_DISTANCE * distance as f64;
+    let paced =
+        may_wait && is_steady && waits_for_others(ctx, &threads)? as f64 >= (1.0 - MAX_OF_DISTANCE) * between as f64;
+    let tight = longest.iter().filter(|length| **length >= distance - distance / 10).count();
+    // Where many use up their time, each delay makes one late, or the next one.
+    let has_slack = tight < MIN_TIGHT_COUNT || (tight as f64) < MIN_TIGHT * longest.len() as f64;
+    let deadline = Some(distance).filter(|_| paced && has_slack);
+    let (mut late, mut ended) = (LateWindows::default(), BTreeMap::<i64, i64>::new());
+    each_frame(ctx, name, &due, |frame| {
+        let before = ended.insert(frame.thread.0, frame.span.end.0);
+        match deadline {
+            Some(deadline) => late.push(frame, frame.span.len().0 - deadline),
+            None if paced => late.push(frame, frame.span.len().0),
+            None => {
+                let start = before.map_or(frame.span.start, Ns).min(frame.span.start);
+                let span = Span::new(start, frame.span.end);
+                late.push(PathWindow { span, ..frame }, span.len().0);
+            }
+        }
+    })?;
     let objective = Objective {
         name: Some(name.to_owned()),
         thread: threads.into_iter().max_by_key(|(_, count)| *count).map(|(thread, _)| thread),
@@ -82,6 +132,25 @@ pub(super) fn objective(ctx: &RuleContext<'_>, name: &str) -> Result<ObjectivePa
         ..Objective::of(ObjectiveKind::Marks)
     };
     ObjectivePath::of_windows(ctx, objective, late)
+}
+
+/// For how long these threads waited for a timer, a device or a thread of another process.
+fn waits_for_others(ctx: &RuleContext<'_>, threads: &BTreeMap<i64, i64>) -> Result<i64, EngineError> {
+    let (processes, mut waited) = (Processes::new(ctx)?, 0_i64);
+    ctx.each_row(waits::Table, |row| {
+        let thread = row.get(waits::THREAD);
+        let by_own = row.get(waits::WAKER).is_some_and(|waker| waker > 0 && processes.are_one(waker, thread));
+        if threads.contains_key(&thread) && !by_own {
+            waited = waited.saturating_add(row.get(waits::BLOCKED_NS));
+        }
+    })?;
+    Ok(waited)
+}
+
+/// The median distance from the median.
+fn variation(of: &[i64]) -> i64 {
+    let middle = median(of.to_vec());
+    median(of.iter().map(|value| (value - middle).abs()).collect())
 }
 
 /// The median; 0 of nothing.

@@ -116,7 +116,8 @@ impl ObjectivePath {
         if counts_lateness && finding.threads.iter().all(|claim| self.is_of_thread(claim.thread)) {
             return false;
         }
-        let threads = finding.threads.iter().map(|claim| claim.thread).collect::<BTreeSet<_>>();
+        let waited_for = finding.waited_for.iter().copied();
+        let threads = finding.threads.iter().map(|claim| claim.thread).chain(waited_for).collect::<BTreeSet<_>>();
         let gain =
             if finding.subject == Subject::Program && !threads.is_empty() { self.max_gain(&threads) } else { None };
         let gain = gain.filter(|gain| *gain < finding.recoverable_ns);

@@ -406,6 +406,7 @@ fn finding(
     whole_time: bool,
     [cpus, idle]: [i64; 2],
 ) -> Option<Finding> {
+    let name = &ctx.name_of_all(queue.members.iter().copied(), name);
     let parallel = cpus.min(queue.members.len() as i64).max(1);
     let ran = queue.serial_ns(whole_time);
     // Others cannot do it at the same time on CPUs that are busy.

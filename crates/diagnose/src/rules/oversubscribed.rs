@@ -181,6 +181,7 @@ fn finding(
         cost(ctx, preempted.count(*thread).saturating_add(waits))
     };
     let claims: Vec<_> = pool.members.iter().map(|(key, tid)| ctx.claim(*key, *tid, own(key))).collect();
+    let name = &*ctx.name_of_all(pool.members.iter().map(|(key, _)| *key), name);
     let times: i64 = pool.members.iter().map(|(key, _)| preempted.count(*key)).sum();
     let (together, avoided) = (pool.waits(), pool.avoided(pool.waits(), cpus));
     let change = Fix::PoolSize {

@@ -199,6 +199,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             finding.severity
         },
         range_ns: if known { RANGE.of(finding.recoverable_ns) } else { [0, finding.recoverable_ns] },
+        waited_for: waker_ready.keys().map(|(_, waker)| *waker).collect(),
         confidence: if known { Confidence::Medium } else { Confidence::Low },
         evidence: evidence.finish(),
         assumptions: vec![

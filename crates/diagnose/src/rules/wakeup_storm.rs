@@ -213,6 +213,7 @@ fn finding(ctx: &RuleContext<'_>, name: &str, storm: Storm, cpus: i64, waited: O
     let sooner = |ns: i64| ns.min(waited.unwrap_or(ns));
     let claim = |(thread, (tid, wakeups)): (&i64, &(i64, i64))| ctx.claim(*thread, *tid, sooner(saved(*wakeups)));
     let claims: Vec<_> = storm.woken.iter().map(claim).collect();
+    let name = &*ctx.name_of_all(storm.woken.keys().copied(), name);
     let change = Fix::Batch { threads: threads(&claims), pieces: PIECES };
     let finding = ctx.finding(claims, change, format!("Wake {name} less often, for more work at a time"));
     // CPUs switch in parallel, each for its part.

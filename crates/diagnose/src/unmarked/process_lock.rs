@@ -110,6 +110,7 @@ pub(crate) fn find(ctx: &RuleContext<'_>, processes: &Processes, least: i64) -> 
 }
 
 fn finding(ctx: &RuleContext<'_>, name: &str, queue: Queue, cpus: i64) -> Finding {
+    let name = &ctx.name_of_all(queue.waited.keys().copied(), name);
     let parallel = cpus.min(queue.members.len() as i64).max(1);
     let saved = queue.on_path - queue.on_path / parallel;
     let claims: Vec<_> =

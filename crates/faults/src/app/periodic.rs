@@ -32,8 +32,9 @@ pub(super) struct Periodic {
 impl Periodic {
     pub(super) fn new(machine: &Machine, rng: &mut Rng) -> Self {
         let running = Durations::of("web", "running");
-        let period = (2 + rng.below(15) as i64) * 1_000_000;
-        let work = (0..100 + rng.below(100)).map(|_| period / 50 + running.draw(rng, period / 5)).collect();
+        // A time slice of the batch work, 3 ms, is most of a period, so a delay makes the work late.
+        let period = 3_000_000 + rng.below(15) as i64 * 100_000;
+        let work = (0..100 + rng.below(100)).map(|_| period / 5 + running.draw(rng, period / 6)).collect();
         let servers = others::drawn(machine.cpus(), rng);
         Self { period, work, servers, hogs: machine.cpus() * (1 + rng.below(2)) }
     }
