@@ -1,7 +1,7 @@
 //! Finds parallel regions from wakeups and waits alone, in programs that mark nothing.
 //!
-//! A thread that wakes others of its process may release them for a region. The region is over when all of them have arrived, that is,
-//! wait again, and either the last of them wakes the thread that released them, or that thread arrives last and releases them again:
+//! A thread that wakes or creates others of its process may release them for a region. The region is over when all of them have arrived,
+//! that is, wait again, and either the last of them wakes the thread that released them, or that thread arrives last and releases them again:
 //!
 //! ```text
 //!   A   run ▼ run    │ wait     │▲ run          A releases B and C, works too, and waits for the last one, C, which wakes it
@@ -10,43 +10,53 @@
 //!           └─────── region ────┘
 //! ```
 //!
+//! A thread that is woken, but waits again before it ran for [`MIN_RUN`], has still arrived: some barriers wake all threads at the end, and
+//! these then wait for the next region.
+//!
 //! If the thread that arrived last then waited for something else before it releases the others again, when it arrived is known only up to
 //! that time. If that is more than a twentieth of the region, there is none.
 //!
 //! A region has two or more threads that ran for a notable part of it, so that the time in which one thread works between two
-//! regions is none. If a thread releases a single other one, and never waits for it, the two are a pipeline.
+//! regions is none.
+//!
+//! Two threads also wake each other when they pass on a lock, or items of a pipeline: see [`crate::thread_pairs`].
 
 use crate::by_thread::ByThread;
+use crate::thread_pairs::{Ended, Pairs, Undecided};
 use model::{Ns, ThreadKey, ThreadState};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// A thread is part of a region if it ran for at least this long in it,
-const MIN_RUN: Ns = Ns(20_000);
+pub(crate) const MIN_RUN: Ns = Ns(20_000);
 /// and for at least this part (1/20) of its length.
-const MIN_PART: i64 = 20;
+pub(crate) const MIN_PART: i64 = 20;
 /// All threads are released within this part (1/10) of the region.
 const MAX_RELEASE: i64 = 10;
-/// A single released thread is no pipeline if it was waited for in at least one of so many regions.
-const WAITED_FOR: i64 = 8;
+/// A thread that is released so long after the others, when these have arrived, is released for another region.
+pub(crate) const MAX_GAP: Ns = Ns(200_000);
 /// The maximum number of threads that one thread releases for a region.
 const MAX_TEAM: usize = 4096;
 
 /// What is known of a thread.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Times {
-    pub(crate) state: Option<ThreadState>,
+    state: Option<ThreadState>,
     /// When that state began.
-    pub(crate) since: Ns,
-    /// When its last wait began.
-    waited: Ns,
-    /// Its running and ready time until then.
+    since: Ns,
+    /// When it last began to wait after it had run for [`MIN_RUN`].
+    pub(crate) arrived: Ns,
+    /// Its running time until then.
+    ran_until_arrival: Ns,
+    /// The thread that woke it last, when, and its running time until then.
+    woken: (ThreadKey, Ns, Ns),
+    /// Its running and ready time until its state began.
     running: Ns,
     ready: Ns,
 }
 
 impl Times {
-    fn running(&self, now: Ns) -> Ns {
+    pub(crate) fn running(&self, now: Ns) -> Ns {
         match self.state {
             Some(ThreadState::Running) => self.running + (now - self.since),
             _ => self.running,
@@ -60,33 +70,68 @@ impl Times {
         }
     }
 
-    fn has_arrived(&self) -> bool {
+    fn arrives(&mut self, now: Ns) {
+        let ran = self.running(now);
+        if ran - self.ran_until_arrival >= MIN_RUN {
+            (self.arrived, self.ran_until_arrival) = (now, ran);
+        }
+    }
+
+    pub(crate) fn waits(&self) -> bool {
         matches!(self.state, Some(ThreadState::Blocked | ThreadState::Exited))
+    }
+
+    /// Whether it ran so little since it arrived, after `start`, that it is about to wait again.
+    fn is_about_to_wait(&self, start: Ns, now: Ns) -> bool {
+        self.arrived >= start && self.running(now) - self.ran_until_arrival < MIN_RUN
+    }
+
+    /// Whether this thread has just woken it.
+    fn is_woken_by(&self, waker: ThreadKey, now: Ns) -> bool {
+        let (by, at, ran) = self.woken;
+        by == waker && now - at <= MAX_GAP && self.running(now) - ran < MIN_RUN
+    }
+
+    fn has_arrived(&self, start: Ns, now: Ns) -> bool {
+        self.waits() || self.is_about_to_wait(start, now)
+    }
+
+    /// How long it has waited, if it waits.
+    fn waited(&self, now: Ns) -> Ns {
+        if self.waits() { now - self.since } else { Ns::ZERO }
     }
 }
 
 /// A region that may be under way: since a thread released others.
 #[derive(Clone)]
-struct Open {
-    start: Ns,
+pub(crate) struct Open {
+    pub(crate) start: Ns,
     /// The running and ready time of the thread that released the others, at the begin.
-    own: [Ns; 2],
+    pub(crate) own: [Ns; 2],
     /// The released threads, with their running and ready time when they were first released.
-    released: BTreeMap<ThreadKey, [Ns; 2]>,
+    pub(crate) released: BTreeMap<ThreadKey, [Ns; 2]>,
     /// When the last of them was first released.
-    last: Ns,
+    pub(crate) last: Ns,
     /// When the thread that released them first waited after all of them had arrived.
-    waits: Option<Ns>,
+    pub(crate) waits: Option<Ns>,
+    /// The region is over; the next one has not begun.
+    pub(crate) is_over: bool,
+    /// The thread that released them waited, and was woken while they still worked: what it releases next is for another region.
+    pub(crate) is_stale: bool,
 }
 
-/// How often the regions of a thread that released a single other one ended.
-#[derive(Clone, Copy, Default)]
-struct Pair {
-    waited: i64,
-    released_again: i64,
+impl Open {
+    fn have_arrived(&self, except: ThreadKey, times: &mut ByThread<Times>, now: Ns) -> bool {
+        self.released.keys().all(|thread| *thread == except || times.of(*thread).has_arrived(self.start, now))
+    }
+
+    /// The only thread that was released.
+    pub(crate) fn single(&self) -> Option<ThreadKey> {
+        self.released.keys().next().copied().filter(|_| self.released.len() == 1)
+    }
 }
 
-/// A region that was found. It ends now.
+/// A region that was found.
 pub(crate) struct Found {
     pub(crate) start: Ns,
     /// Each of its threads, with the time at which it arrived.
@@ -95,129 +140,171 @@ pub(crate) struct Found {
     pub(crate) last_ready: Ns,
 }
 
-/// Follows all threads.
-#[derive(Default)]
-pub(crate) struct Detector {
-    open: FxHashMap<ThreadKey, Open>,
-    pairs: FxHashMap<(ThreadKey, ThreadKey), Pair>,
-    /// When the last region of each process ended: regions do not overlap.
-    ended: FxHashMap<i32, Ns>,
+/// A region, and what the caller keeps of it.
+pub(crate) struct Region<T> {
+    pub(crate) start: Ns,
+    pub(crate) end: Ns,
+    pub(crate) what: T,
 }
 
-impl Detector {
+/// Follows all threads.
+pub(crate) struct Detector<T> {
+    open: FxHashMap<ThreadKey, Open>,
+    pairs: Pairs<T>,
+}
+
+impl<T> Default for Detector<T> {
+    fn default() -> Self {
+        Self { open: FxHashMap::default(), pairs: Pairs::default() }
+    }
+}
+
+impl<T> Detector<T> {
     /// Handles the begin of a thread's state; `times` has that of the state before, and is changed to the new one.
     pub(crate) fn changes(times: &mut ByThread<Times>, thread: ThreadKey, state: ThreadState, now: Ns) {
-        let own = times.of(thread);
-        let waited = if state == ThreadState::Blocked { now } else { own.waited };
-        *own = Times { running: own.running(now), ready: own.ready(now), state: Some(state), since: now, waited };
-    }
-
-    /// Handles a wait that begins; `times` has the states before it.
-    pub(crate) fn waits(&mut self, thread: ThreadKey, times: &mut ByThread<Times>, now: Ns) {
-        let Some(open) = self.open.get_mut(&thread).filter(|open| open.waits.is_none()) else { return };
-        if open.released.keys().all(|released| times.of(*released).has_arrived()) {
-            open.waits = Some(now);
+        let of = times.of(thread);
+        (of.running, of.ready, of.state, of.since) = (of.running(now), of.ready(now), Some(state), now);
+        if of.waits() {
+            of.arrives(now);
         }
     }
 
-    /// Forgets what an ended thread released.
-    pub(crate) fn exits(&mut self, thread: ThreadKey) {
+    /// Handles a wait that began.
+    pub(crate) fn waits(&mut self, thread: ThreadKey, times: &mut ByThread<Times>, now: Ns) {
+        if let Some(open) = self.open.get_mut(&thread).filter(|open| open.waits.is_none())
+            && open.have_arrived(thread, times, now)
+        {
+            open.waits = Some(now);
+        }
+        self.pairs.decide(thread, times, &mut self.open, now, None);
+    }
+
+    /// Handles the end of a thread, and forgets what it released.
+    pub(crate) fn exits(&mut self, thread: ThreadKey, times: &mut ByThread<Times>, now: Ns) {
+        self.pairs.decide(thread, times, &mut self.open, now, None);
         self.open.remove(&thread);
     }
 
-    /// Handles a wakeup within a process; `times` has the states before it. Returns the region that it ends.
+    /// Handles a wakeup within a process, also of a new thread, or of one that was about to wait; `times` has the states before it. `keep`: what
+    /// to keep of a region that ends now.
     pub(crate) fn wakes(
         &mut self,
         process: i32,
-        waker: ThreadKey,
-        woken: ThreadKey,
+        [waker, woken]: [ThreadKey; 2],
         times: &mut ByThread<Times>,
         now: Ns,
-    ) -> Option<Found> {
-        let joined = self.joins(waker, woken, times, now);
-        let again = self.releases(waker, woken, times, now);
-        let found = joined.or(again)?;
-        let ended = self.ended.entry(process).or_insert(Ns(i64::MIN));
-        (found.start >= *ended).then(|| {
-            *ended = now;
-            found
-        })
+        keep: impl FnOnce(&Found) -> Option<T>,
+    ) {
+        match times.of(woken).state {
+            Some(ThreadState::Running) => times.of(woken).arrives(now),
+            Some(ThreadState::Unknown) => return,
+            _ => {}
+        }
+        for thread in [waker, woken] {
+            let wakes = (thread == waker).then_some(woken);
+            self.pairs.decide(thread, times, &mut self.open, now, wakes);
+        }
+        let ended = [self.joins([waker, woken], times, now), self.releases([waker, woken], times, now)];
+        let of = times.of(woken);
+        of.woken = (waker, now, of.running(now));
+        // Of two, the one that began first has the other one in it.
+        let first =
+            ended.into_iter().flatten().min_by_key(|ended| (found(ended, times, now).is_none(), ended.open.start));
+        let Some(ended) = first else { return };
+        let region = found(&ended, times, now)
+            .and_then(|found| Some(Region { start: found.start, end: now, what: keep(&found)? }));
+        match ended.open.single() {
+            Some(other) => {
+                let ran = [ended.owner, other].map(|thread| times.of(thread).running(now));
+                self.pairs.watch(other, Undecided { process, ended, region, other, ran, at: now });
+            }
+            None => region.into_iter().for_each(|region| self.pairs.found(process, region, now)),
+        }
+    }
+
+    /// Returns the regions that are certain now, in order of end, and up to when no other one will end. `is_end`: nothing follows.
+    pub(crate) fn take(&mut self, times: &mut ByThread<Times>, now: Ns, is_end: bool) -> (Vec<Region<T>>, Ns) {
+        self.pairs.take(times, &mut self.open, now, is_end)
     }
 
     /// The woken thread had released others and waited for them: the waker is the last of them.
-    fn joins(&mut self, waker: ThreadKey, woken: ThreadKey, times: &mut ByThread<Times>, now: Ns) -> Option<Found> {
-        let open = self.open.get(&woken)?;
-        if times.of(woken).state != Some(ThreadState::Blocked) {
+    fn joins(&mut self, [waker, woken]: [ThreadKey; 2], times: &mut ByThread<Times>, now: Ns) -> Option<Ended> {
+        let open = self.open.get_mut(&woken).filter(|open| !open.is_over)?;
+        if !open.released.contains_key(&waker) {
             return None;
         }
-        // Others may have been woken just before, by the same thread.
-        let is_in = |thread: &ThreadKey, times: &mut ByThread<Times>| {
+        let is_in = |thread: &ThreadKey| {
             let of = times.of(*thread);
-            *thread == waker || of.has_arrived() || of.since + MIN_RUN > now
+            *thread == waker || of.has_arrived(open.start, now) || of.is_woken_by(waker, now)
         };
-        let all = open.released.contains_key(&waker) && open.released.keys().all(|thread| is_in(thread, times));
-        if !all {
+        if !open.released.keys().all(is_in) {
+            open.is_stale |= times.of(woken).waited(now) >= MIN_RUN;
             return None;
         }
-        let open = self.open.remove(&woken)?;
-        if let [(other, _)] = open.released.iter().collect::<Vec<_>>()[..] {
-            self.pairs.entry((woken, *other)).or_default().waited += 1;
-        }
-        found(woken, &open, Some(waker), times, now)
+        open.is_over = true;
+        Some(Ended { open: open.clone(), owner: woken, last: waker, waited: times.of(woken).waited(now) })
     }
 
     /// The waker releases a thread. If all that it released before have arrived, it arrived last, and that region is over.
-    fn releases(&mut self, waker: ThreadKey, woken: ThreadKey, times: &mut ByThread<Times>, now: Ns) -> Option<Found> {
-        if times.of(woken).state != Some(ThreadState::Blocked) {
-            return None;
-        }
+    fn releases(&mut self, [waker, woken]: [ThreadKey; 2], times: &mut ByThread<Times>, now: Ns) -> Option<Ended> {
         let [own, released] = [waker, woken].map(|thread| [times.of(thread).running(now), times.of(thread).ready(now)]);
-        let fresh = || Open { start: now, own, released: [(woken, released)].into(), last: now, waits: None };
+        let fresh = Open {
+            start: now,
+            own,
+            released: [(woken, released)].into(),
+            last: now,
+            waits: None,
+            is_over: false,
+            is_stale: false,
+        };
         let Some(open) = self.open.get_mut(&waker) else {
-            self.open.insert(waker, fresh());
+            self.open.insert(waker, fresh);
             return None;
         };
-        let all_arrived = open.released.keys().all(|thread| times.of(*thread).has_arrived());
-        if !(all_arrived && open.released.contains_key(&woken)) {
+        let is_new = open.is_over || open.is_stale;
+        let have_arrived = is_new || open.have_arrived(woken, times, now);
+        let is_again = is_new || open.released.contains_key(&woken) || now - open.last > MAX_GAP;
+        if !(have_arrived && is_again) {
             if open.released.len() < MAX_TEAM && !open.released.contains_key(&woken) {
                 open.released.insert(woken, released);
                 (open.last, open.waits) = (now, None);
             }
             return None;
         }
-        let before = std::mem::replace(open, fresh());
-        if before.waits.is_some_and(|waits| (now - waits).0 > (now - before.start).0 / MIN_PART) {
-            return None;
-        }
-        if let [(other, _)] = before.released.iter().collect::<Vec<_>>()[..] {
-            let pair = self.pairs.entry((waker, *other)).or_default();
-            pair.released_again += 1;
-            if pair.waited * WAITED_FOR < pair.released_again {
-                return None;
+        let mut before = std::mem::replace(open, fresh);
+        // Threads that do not wait yet take part in the next region without being woken.
+        for thread in before.released.keys().filter(|thread| **thread != woken) {
+            let of = times.of(*thread);
+            if of.is_about_to_wait(before.start, now) && !of.waits() {
+                open.released.insert(*thread, [of.running(now), of.ready(now)]);
             }
         }
-        found(waker, &before, None, times, now)
+        let is_late = before.waits.is_some_and(|waits| (now - waits).0 > (now - before.start).0 / MIN_PART);
+        if is_new || is_late || !before.released.contains_key(&woken) {
+            return None;
+        }
+        before.waits = None;
+        Some(Ended { open: before, owner: waker, last: waker, waited: times.of(woken).waited(now) })
     }
 }
 
-/// Returns the region, if two or more threads ran for a notable part of it. `last`: the thread that arrived last; `None`: the one that
-/// released the others.
-fn found(own: ThreadKey, open: &Open, last: Option<ThreadKey>, times: &mut ByThread<Times>, now: Ns) -> Option<Found> {
+/// Returns the region, if two or more threads ran for a notable part of it.
+fn found(ended: &Ended, times: &mut ByThread<Times>, now: Ns) -> Option<Found> {
+    let open = &ended.open;
     let length = now - open.start;
     // Threads that are woken one after the other get their work so, as from a queue.
     if open.last - open.start > MIN_RUN.max(Ns(length.0 / MAX_RELEASE)) {
         return None;
     }
     let least = MIN_RUN.max(Ns(length.0 / MIN_PART));
-    let own_last = last.unwrap_or(own);
     let (mut arrivals, mut last_ready) = (Vec::new(), Ns::ZERO);
-    for (thread, [running, ready]) in open.released.iter().chain([(&own, &open.own)]) {
+    for (thread, [running, ready]) in open.released.iter().chain([(&ended.owner, &open.own)]) {
         let of = times.of(*thread);
         if of.running(now) - *running < least {
             continue;
         }
-        let arrived = if *thread == own_last { now } else { of.waited.max(open.start) };
-        if *thread == own_last {
+        let arrived = if *thread == ended.last { now } else { of.arrived.max(open.start) };
+        if *thread == ended.last {
             last_ready = of.ready(now) - *ready;
         }
         arrivals.push((*thread, arrived));
@@ -234,25 +321,26 @@ mod tests {
 
     /// Runs threads through `(time, thread, state or waker)` and returns the regions found: begin, end and arrivals.
     struct Run {
-        detector: Detector,
+        detector: Detector<Vec<(i64, i64)>>,
         times: ByThread<Times>,
-        found: Vec<RegionTimes>,
+        now: Ns,
     }
 
     impl Run {
         fn new(threads: i64) -> Self {
-            let mut run = Self { detector: Detector::default(), times: ByThread::new(), found: Vec::new() };
+            let mut run = Self { detector: Detector::default(), times: ByThread::new(), now: Ns::ZERO };
             (1..=threads).for_each(|thread| run.waits(thread, 0));
             run
         }
 
         fn state(&mut self, thread: i64, at: i64, state: ThreadState) {
-            Detector::changes(&mut self.times, ThreadKey(thread), state, Ns(at * 1000));
+            self.now = Ns(at * 1000);
+            Detector::<()>::changes(&mut self.times, ThreadKey(thread), state, self.now);
         }
 
         fn waits(&mut self, thread: i64, at: i64) {
-            self.detector.waits(ThreadKey(thread), &mut self.times, Ns(at * 1000));
             self.state(thread, at, ThreadState::Blocked);
+            self.detector.waits(ThreadKey(thread), &mut self.times, self.now);
         }
 
         fn runs(&mut self, thread: i64, at: i64) {
@@ -260,13 +348,22 @@ mod tests {
         }
 
         fn wakes(&mut self, waker: i64, woken: i64, at: i64) {
-            let found = self.detector.wakes(7, ThreadKey(waker), ThreadKey(woken), &mut self.times, Ns(at * 1000));
-            if let Some(found) = found {
-                let arrivals = found.arrivals.iter().map(|(thread, arrived)| (thread.0, arrived.0 / 1000)).collect();
-                self.found.push((found.start.0 / 1000, at, arrivals));
-            }
+            let arrivals = |found: &Found| {
+                Some(found.arrivals.iter().map(|(thread, arrived)| (thread.0, arrived.0 / 1000)).collect())
+            };
+            self.detector.wakes(7, [waker, woken].map(ThreadKey), &mut self.times, Ns(at * 1000), arrivals);
             self.state(woken, at, ThreadState::Ready);
             self.runs(woken, at);
+        }
+
+        fn found(mut self) -> Vec<RegionTimes> {
+            let (found, _) = self.detector.take(&mut self.times, self.now, true);
+            found.into_iter().map(|region| (region.start.0 / 1000, region.end.0 / 1000, region.what)).collect()
+        }
+
+        /// Begins and ends.
+        fn spans(self) -> Vec<(i64, i64)> {
+            self.found().into_iter().map(|(start, end, _)| (start, end)).collect()
         }
     }
 
@@ -280,7 +377,7 @@ mod tests {
         run.waits(1, 500);
         run.wakes(3, 1, 900);
         run.waits(3, 901);
-        assert_eq!(run.found, [(100, 900, vec![(2, 400), (3, 900), (1, 500)])]);
+        assert_eq!(run.found(), [(100, 900, vec![(2, 400), (3, 900), (1, 500)])]);
     }
 
     #[test]
@@ -293,7 +390,7 @@ mod tests {
             run.waits(2, start + 400);
             run.waits(3, start + 600);
         }
-        assert_eq!(run.found, [(100, 1100, vec![(2, 500), (3, 700), (1, 1100)])]);
+        assert_eq!(run.found(), [(100, 1100, vec![(2, 500), (3, 700), (1, 1100)])]);
     }
 
     #[test]
@@ -312,7 +409,7 @@ mod tests {
         run.wakes(1, 2, 4200);
         let arrivals = |start| vec![(2, start + 400), (3, start + 600)];
         let region = |start, end| (start, end, [arrivals(start), vec![(1, end)]].concat());
-        assert_eq!(run.found, [region(100, 1100), region(3100, 4200)]);
+        assert_eq!(run.found(), [region(100, 1100), region(3100, 4200)]);
     }
 
     #[test]
@@ -326,17 +423,108 @@ mod tests {
             run.waits(2, start + 5);
             run.waits(3, start + 5);
         }
-        assert_eq!(run.found, []);
+        assert_eq!(run.found(), []);
+    }
+
+    #[test]
+    fn all_threads_of_a_barrier_are_woken_at_its_end() {
+        let mut run = Run::new(3);
+        run.runs(1, 0);
+        for start in [100, 2100] {
+            run.wakes(1, 2, start);
+            run.wakes(1, 3, start + 1);
+            run.waits(1, start + 400);
+            run.waits(2, start + 600);
+            // The thread that released the others is woken last. They wait for the next region.
+            run.wakes(3, 2, start + 900);
+            run.wakes(3, 1, start + 910);
+            run.waits(2, start + 912);
+            run.waits(3, start + 915);
+        }
+        let region = |start| (start, start + 910, vec![(2, start + 600), (3, start + 910), (1, start + 400)]);
+        assert_eq!(run.found(), [region(100), region(2100)]);
+    }
+
+    #[test]
+    fn new_threads_are_released_by_the_one_that_creates_them() {
+        let mut run = Run::new(1);
+        run.runs(1, 0);
+        run.wakes(1, 2, 100);
+        run.wakes(1, 3, 130);
+        run.waits(1, 800);
+        run.waits(2, 900);
+        run.wakes(3, 1, 1100);
+        assert_eq!(run.spans(), [(100, 1100)]);
+    }
+
+    #[test]
+    fn a_region_has_the_barriers_of_a_part_of_its_threads_in_it() {
+        let mut run = Run::new(4);
+        run.runs(1, 0);
+        (2..=4).for_each(|thread| run.wakes(1, thread, 100 + thread));
+        // Thread 3 waits for 2, which it had released.
+        run.waits(3, 150);
+        run.waits(2, 190);
+        run.wakes(4, 3, 200);
+        run.wakes(3, 2, 210);
+        run.waits(3, 300);
+        run.wakes(2, 3, 400);
+        run.waits(2, 1000);
+        run.waits(3, 1500);
+        run.waits(1, 1600);
+        run.wakes(4, 1, 2000);
+        assert_eq!(run.spans(), [(102, 2000)]);
+    }
+
+    /// Thread 1 releases 2 ten times, which works for 900 of 1,000 µs. `between`: what happens then, from this time on.
+    fn pair(between: impl Fn(&mut Run, i64)) -> Vec<(i64, i64)> {
+        let mut run = Run::new(2);
+        run.runs(1, 0);
+        for start in (0..10).map(|n| 1000 + n * 2000) {
+            run.wakes(1, 2, start);
+            between(&mut run, start);
+        }
+        run.spans()
     }
 
     #[test]
     fn a_pipeline_is_no_region() {
-        let mut run = Run::new(2);
-        run.runs(1, 0);
-        for piece in 1..50 {
-            run.wakes(1, 2, piece * 1000);
-            run.waits(2, piece * 1000 + 900);
-        }
-        assert_eq!(run.found, []);
+        assert_eq!(pair(|run, start| run.waits(2, start + 900)), []);
+    }
+
+    #[test]
+    fn the_first_regions_of_a_pair_are_kept_until_it_is_known_to_be_no_pipeline() {
+        // Thread 1 waits for the other one once.
+        let found = pair(|run, start| {
+            if start == 9000 {
+                run.waits(1, start + 950);
+                run.wakes(2, 1, start + 1000);
+            }
+            run.waits(2, start + 1010);
+        });
+        assert_eq!(found[..2], [(1000, 3000), (3000, 5000)]);
+        // Thread 1 arrives last. The other one is woken then too, and finds nothing to do.
+        let found = pair(|run, start| {
+            run.waits(2, start + 900);
+            run.wakes(1, 2, start + 1000);
+            run.waits(2, start + 1005);
+        });
+        assert_eq!(found.len(), 10);
+        assert_eq!(found[0], (1000, 2000));
+    }
+
+    #[test]
+    fn a_short_wait_for_a_lock_ends_no_region() {
+        let found = pair(|run, start| {
+            run.waits(2, start + 300);
+            run.wakes(1, 2, start + 304);
+            run.waits(1, start + 500);
+            run.wakes(2, 1, start + 503);
+            run.waits(1, start + 900);
+            run.wakes(2, 1, start + 1000);
+            run.waits(2, start + 1005);
+        });
+        assert_eq!(found.len(), 10);
+        assert_eq!(found[..2], [(1000, 2000), (3000, 4000)]);
     }
 }

@@ -31,6 +31,7 @@ mod period_grid;
 mod shares;
 pub(crate) mod tables;
 mod thread_groups;
+mod thread_pairs;
 mod throttled;
 mod turns;
 mod world;

@@ -201,6 +201,13 @@ struct Over {
 }
 
 impl Over {
+    /// The region without what was before `start`.
+    fn from(mut self, start: Ns) -> Self {
+        self.parts.iter_mut().for_each(|part| part.worked = part.worked - (start - self.start));
+        self.start = start;
+        self
+    }
+
     fn row(&self, world: &World) -> Vec<Value> {
         let Closed { end, idle, waiting_running, last_ready } = &self.closed;
         let first = self.parts.iter().map(|p| p.arrived).min().unwrap_or(*end);
@@ -268,10 +275,10 @@ pub(crate) struct ParallelRegions {
     tracks: BTreeMap<(ThreadKey, Pid, i64), Vec<NameId>>,
     regions: BTreeMap<(Pid, NameId), Region>,
     over: Vec<Over>,
-    detector: Detector,
+    detector: Detector<Over>,
     times: ByThread<Times>,
-    /// The idle time of cores when the last wait of a thread began.
-    idle_at_wait: ByThread<Area>,
+    /// The idle time of cores when a thread last arrived.
+    idle_at_arrival: ByThread<Area>,
     /// The processes with marked stretches, of which no region is detected.
     marked: BTreeSet<Pid>,
 }
@@ -286,46 +293,48 @@ fn are_one_pool(found: &Found, world: &World) -> bool {
     pools(&found.arrivals) == 1 || (rest.len() > 1 && pools(rest) == 1)
 }
 
+/// A region that ends now.
+fn detected(pid: Pid, found: &Found, now: Ns, idle: Area, idle_at_arrival: &mut ByThread<Area>) -> Over {
+    let part = |(thread, arrived): (ThreadKey, Ns)| Part {
+        worker: thread,
+        stretches: 1,
+        worked: arrived - found.start,
+        arrived,
+        idle: if arrived == now { idle } else { *idle_at_arrival.of(thread) },
+        ..Part::default()
+    };
+    let name = found.arrivals.first().map_or(ThreadKey::UNKNOWN, |(first, _)| *first);
+    let parts = found.arrivals.iter().copied().map(part).collect();
+    let closed = Closed { end: now, idle, waiting_running: Some(Ns::ZERO), last_ready: Some(found.last_ready) };
+    Over { pid, name: Name::Detected(name), start: found.start, parts, closed }
+}
+
 impl ParallelRegions {
     /// Follows a thread's states, and completes the region that a wakeup shows to be over.
     fn detect(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {
         let (thread, now) = (stretch.thread, world.now);
-        let is_wakeup =
-            stretch.state == ThreadState::Ready && stretch.reason == Reason::Woken && begins == Begins::Here;
+        let is_woken = matches!(stretch.reason, Reason::Woken | Reason::New | Reason::WokenBefore);
+        let is_wakeup = stretch.state == ThreadState::Ready && is_woken && begins == Begins::Here;
         let waker = stretch.waker_thread;
         let process = world.groups.process(thread).filter(|_| is_wakeup && waker.0 > 0 && waker != thread);
-        if let Some(process) = process.filter(|process| world.groups.process(waker) == Some(*process))
-            && let Some(found) = self.detector.wakes(process.0, waker, thread, &mut self.times, now)
-            && !self.marked.contains(&process)
-            && are_one_pool(&found, world)
-        {
-            self.detected(process, found, now);
+        if let Some(process) = process.filter(|process| world.groups.process(waker) == Some(*process)) {
+            let Self { detector, times, idle, idle_at_arrival, .. } = self;
+            detector.wakes(process.0, [waker, thread], times, now, |found| {
+                are_one_pool(found, world).then(|| detected(process, found, now, idle.read(now), idle_at_arrival))
+            });
         }
-        match stretch.state {
-            ThreadState::Blocked => {
-                *self.idle_at_wait.of(thread) = self.idle.read(now);
-                self.detector.waits(thread, &mut self.times, now);
-            }
-            ThreadState::Exited => self.detector.exits(thread),
+        // In an uninterruptible wait, a thread waits for the kernel and not for others.
+        let is_kernels = stretch.state == ThreadState::Blocked && stretch.reason == Reason::State(b'D');
+        let state = if is_kernels { ThreadState::Unknown } else { stretch.state };
+        Detector::<Over>::changes(&mut self.times, thread, state, now);
+        match state {
+            ThreadState::Blocked => self.detector.waits(thread, &mut self.times, now),
+            ThreadState::Exited => self.detector.exits(thread, &mut self.times, now),
             _ => {}
         }
-        Detector::changes(&mut self.times, thread, stretch.state, now);
-    }
-
-    fn detected(&mut self, pid: Pid, found: Found, now: Ns) {
-        let idle = self.idle.read(now);
-        let Some((first, _)) = found.arrivals.first().copied() else { return };
-        let part = |(thread, arrived): (ThreadKey, Ns)| Part {
-            worker: thread,
-            stretches: 1,
-            worked: arrived - found.start,
-            arrived,
-            idle: if arrived == now { idle } else { *self.idle_at_wait.of(thread) },
-            ..Part::default()
-        };
-        let parts = found.arrivals.into_iter().map(part).collect();
-        let closed = Closed { end: now, idle, waiting_running: Some(Ns::ZERO), last_ready: Some(found.last_ready) };
-        self.over.push(Over { pid, name: Name::Detected(first), start: found.start, parts, closed });
+        if self.times.of(thread).arrived == now {
+            *self.idle_at_arrival.of(thread) = self.idle.read(now);
+        }
     }
 
     fn begin(&mut self, key: (Pid, NameId), worker: Worker, begins: Begins, now: Ns) {
@@ -371,17 +380,20 @@ impl ParallelRegions {
         }
     }
 
-    /// Writes the regions, in order of end, that no late worker can join any more.
+    /// Writes the regions, in order of end, that are complete: no late worker can join them any more.
     fn hand_on(&mut self, world: &World, since: Ns, out: &mut dyn Rows) {
         let is_over = |region: &Region| region.closed.as_ref().is_some_and(|closed| since - closed.end > MAX_DELAY);
         let keys: Vec<_> = self.regions.iter().filter(|(_, region)| is_over(region)).map(|(key, _)| *key).collect();
         for key in keys {
             self.over.extend(self.regions.remove(&key).and_then(|region| region.over(key)));
         }
+        let (detected, until) = self.detector.take(&mut self.times, world.now, since == Ns::MAX);
+        let detected = detected.into_iter().filter(|region| !self.marked.contains(&region.what.pid));
+        self.over.extend(detected.map(|region| region.what.from(region.start)));
         self.over.sort_by_key(|over| over.closed.end);
         let ends = self.regions.values().filter_map(|region| Some(region.closed.as_ref()?.end));
-        let first = ends.min();
-        let known = first.map_or(self.over.len(), |first| self.over.partition_point(|over| over.closed.end < first));
+        let first = ends.fold(until, Ns::min);
+        let known = self.over.partition_point(|over| over.closed.end < first);
         self.over.drain(..known).for_each(|over| out.row(&over.row(world)));
     }
 }
@@ -421,7 +433,7 @@ impl Analysis for ParallelRegions {
             over: Vec::new(),
             detector: Detector::default(),
             times: ByThread::new(),
-            idle_at_wait: ByThread::new(),
+            idle_at_arrival: ByThread::new(),
             marked: BTreeSet::new(),
         }
     }
@@ -465,6 +477,6 @@ impl Analysis for ParallelRegions {
     }
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
-        self.hand_on(world, Ns(i64::MAX), out);
+        self.hand_on(world, Ns::MAX, out);
     }
 }

@@ -7,7 +7,7 @@ use crate::column::table;
 table! {
     /// Parallel regions, and the time threads waited at their end.
     PARALLEL_REGIONS: parallel_regions {
-        version: 4,
+        version: 5,
         made_from: Analysis,
         large: true,
         doc: "Every parallel region: the time from the first begin to the last end in which two or more threads of a \
@@ -19,11 +19,15 @@ table! {
               which all threads arrive at the same time would save. With n chunks distributed one by one, up to \
               `slowest_ns` / n of the tail remains while the slowest thread finishes the last chunk. The cost of \
               distributing the work is not included. Regions that the requested range cuts have no row. In processes \
-              that mark nothing, regions are detected: a thread wakes others of its process, and all of them, and \
+              that mark nothing, regions are detected: a thread wakes or creates others of its process, and all of them, and \
               itself if it works too, run for 20 µs and a twentieth of the region or more until each waits again; the last \
-              one wakes the thread that woke them, or is that thread, and wakes them again without having waited \
-              for something else for long before. How many pieces each of \
-              them took is then not known, so `stretches` is `threads`; threads that spin at the end have not arrived.",
+              one wakes the thread that released them, or is that thread, and wakes them again without having waited \
+              for something else for long before. Two threads that wake each other may as well pass on a lock, if one \
+              waited for less than 6 µs and both go on, or the items of a pipeline, if the same one always arrives last and \
+              the other always has something to do: these are no regions. A detected region that others fill by less than half \
+              replaces them. How many pieces each of \
+              them took is then not known, so `stretches` is `threads`; uninterruptible waits do not count, and threads \
+              that spin at the end have not arrived.",
         key: [PID, NAME, START_NS],
         columns: {
             PID: Option<Int> = "Process ID; null if not recorded.",
