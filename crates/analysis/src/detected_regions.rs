@@ -21,86 +21,19 @@
 //!
 //! Two threads also wake each other when they pass on a lock, or items of a pipeline: see [`crate::thread_pairs`].
 
+use crate::arrivals::{MAX_GAP, MIN_RUN, Times};
 use crate::by_thread::ByThread;
 use crate::thread_pairs::{Ended, Pairs, Undecided};
 use model::{Ns, ThreadKey, ThreadState};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// A thread is part of a region if it ran for at least this long in it,
-pub(crate) const MIN_RUN: Ns = Ns(20_000);
-/// and for at least this part (1/20) of its length.
+/// A thread is part of a region if it ran for [`MIN_RUN`] in it, and for at least this part (1/20) of its length.
 pub(crate) const MIN_PART: i64 = 20;
 /// All threads are released within this part (1/10) of the region.
 const MAX_RELEASE: i64 = 10;
-/// A thread that is released so long after the others, when these have arrived, is released for another region.
-pub(crate) const MAX_GAP: Ns = Ns(200_000);
 /// The maximum number of threads that one thread releases for a region.
 const MAX_TEAM: usize = 4096;
-
-/// What is known of a thread.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Times {
-    state: Option<ThreadState>,
-    /// When that state began.
-    since: Ns,
-    /// When it last began to wait after it had run for [`MIN_RUN`].
-    pub(crate) arrived: Ns,
-    /// Its running time until then.
-    ran_until_arrival: Ns,
-    /// The thread that woke it last, when, and its running time until then.
-    woken: (ThreadKey, Ns, Ns),
-    /// Its running and ready time until its state began.
-    running: Ns,
-    ready: Ns,
-}
-
-impl Times {
-    pub(crate) fn running(&self, now: Ns) -> Ns {
-        match self.state {
-            Some(ThreadState::Running) => self.running + (now - self.since),
-            _ => self.running,
-        }
-    }
-
-    fn ready(&self, now: Ns) -> Ns {
-        match self.state {
-            Some(ThreadState::Ready) => self.ready + (now - self.since),
-            _ => self.ready,
-        }
-    }
-
-    fn arrives(&mut self, now: Ns) {
-        let ran = self.running(now);
-        if ran - self.ran_until_arrival >= MIN_RUN {
-            (self.arrived, self.ran_until_arrival) = (now, ran);
-        }
-    }
-
-    pub(crate) fn waits(&self) -> bool {
-        matches!(self.state, Some(ThreadState::Blocked | ThreadState::Exited))
-    }
-
-    /// Whether it ran so little since it arrived, after `start`, that it is about to wait again.
-    fn is_about_to_wait(&self, start: Ns, now: Ns) -> bool {
-        self.arrived >= start && self.running(now) - self.ran_until_arrival < MIN_RUN
-    }
-
-    /// Whether this thread has just woken it.
-    fn is_woken_by(&self, waker: ThreadKey, now: Ns) -> bool {
-        let (by, at, ran) = self.woken;
-        by == waker && now - at <= MAX_GAP && self.running(now) - ran < MIN_RUN
-    }
-
-    fn has_arrived(&self, start: Ns, now: Ns) -> bool {
-        self.waits() || self.is_about_to_wait(start, now)
-    }
-
-    /// How long it has waited, if it waits.
-    fn waited(&self, now: Ns) -> Ns {
-        if self.waits() { now - self.since } else { Ns::ZERO }
-    }
-}
 
 /// A region that may be under way: since a thread released others.
 #[derive(Clone)]
@@ -160,15 +93,6 @@ impl<T> Default for Detector<T> {
 }
 
 impl<T> Detector<T> {
-    /// Handles the begin of a thread's state; `times` has that of the state before, and is changed to the new one.
-    pub(crate) fn changes(times: &mut ByThread<Times>, thread: ThreadKey, state: ThreadState, now: Ns) {
-        let of = times.of(thread);
-        (of.running, of.ready, of.state, of.since) = (of.running(now), of.ready(now), Some(state), now);
-        if of.waits() {
-            of.arrives(now);
-        }
-    }
-
     /// Handles a wait that began.
     pub(crate) fn waits(&mut self, thread: ThreadKey, times: &mut ByThread<Times>, now: Ns) {
         if let Some(open) = self.open.get_mut(&thread).filter(|open| open.waits.is_none())
@@ -195,18 +119,17 @@ impl<T> Detector<T> {
         now: Ns,
         keep: impl FnOnce(&Found) -> Option<T>,
     ) {
-        match times.of(woken).state {
-            Some(ThreadState::Running) => times.of(woken).arrives(now),
-            Some(ThreadState::Unknown) => return,
-            _ => {}
+        if times.of(woken).is(ThreadState::Unknown) {
+            return;
+        }
+        if times.of(woken).is(ThreadState::Running) {
+            times.of(woken).arrives(now);
         }
         for thread in [waker, woken] {
-            let wakes = (thread == waker).then_some(woken);
-            self.pairs.decide(thread, times, &mut self.open, now, wakes);
+            self.pairs.decide(thread, times, &mut self.open, now, Some([waker, woken]));
         }
         let ended = [self.joins([waker, woken], times, now), self.releases([waker, woken], times, now)];
-        let of = times.of(woken);
-        of.woken = (waker, now, of.running(now));
+        times.of(woken).is_woken(waker, now);
         // Of two, the one that began first has the other one in it.
         let first =
             ended.into_iter().flatten().min_by_key(|ended| (found(ended, times, now).is_none(), ended.open.start));
@@ -335,7 +258,7 @@ mod tests {
 
         fn state(&mut self, thread: i64, at: i64, state: ThreadState) {
             self.now = Ns(at * 1000);
-            Detector::<()>::changes(&mut self.times, ThreadKey(thread), state, self.now);
+            self.times.of(ThreadKey(thread)).changes(state, self.now);
         }
 
         fn waits(&mut self, thread: i64, at: i64) {

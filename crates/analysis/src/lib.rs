@@ -10,6 +10,7 @@
 //! instant at which its TID's next one begins, the fold gets an empty stretch for it.
 
 mod allowed;
+mod arrivals;
 mod blocked_by;
 mod by_thread;
 mod clocks;

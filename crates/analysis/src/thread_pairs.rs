@@ -12,8 +12,9 @@
 //! be no pipeline if the other thread wakes it and waits, or if the other thread is woken at the end and finds nothing to do. Until then,
 //! regions are kept.
 
+use crate::arrivals::{MAX_GAP, MIN_RUN, Times};
 use crate::by_thread::ByThread;
-use crate::detected_regions::{MAX_GAP, MIN_PART, MIN_RUN, Open, Region, Times};
+use crate::detected_regions::{MIN_PART, Open, Region};
 use model::{Ns, ThreadKey};
 use rustc_hash::FxHashMap;
 
@@ -131,7 +132,7 @@ impl<T> Pairs<T> {
         times: &mut ByThread<Times>,
         open: &mut FxHashMap<ThreadKey, Open>,
         now: Ns,
-        wakes: Option<ThreadKey>,
+        wakes: Option<[ThreadKey; 2]>,
     ) {
         self.decide_of(thread, times, open, now, wakes);
         if let Some(owner) = self.watched.get(&thread).copied() {
@@ -145,15 +146,17 @@ impl<T> Pairs<T> {
         times: &mut ByThread<Times>,
         open: &mut FxHashMap<ThreadKey, Open>,
         now: Ns,
-        wakes: Option<ThreadKey>,
+        wakes: Option<[ThreadKey; 2]>,
     ) {
         let Some(undecided) = self.undecided.get(&owner) else { return };
-        let of_owner = undecided
-            .next(owner, undecided.ran[0], times, now)
-            .or((wakes == Some(undecided.other)).then_some(Next::Waits));
-        let of_other = undecided
-            .next(undecided.other, undecided.ran[1], times, now)
-            .or((wakes == Some(owner)).then_some(Next::Waits));
+        // A thread that is woken waited, or was about to; one that wakes the other as the first thing it does has no work.
+        let pair = [owner, undecided.other];
+        let next = |n: usize, times: &mut ByThread<Times>| {
+            let waits =
+                wakes.is_some_and(|[waker, woken]| woken == pair[n] || (waker == pair[n] && pair.contains(&woken)));
+            undecided.next(pair[n], undecided.ran[n], times, now).or(waits.then_some(Next::Waits))
+        };
+        let [of_owner, of_other] = [next(0, times), next(1, times)];
         let is_over = [of_owner, of_other].contains(&Some(Next::Waits));
         if !is_over && [of_owner, of_other].contains(&None) {
             return;

@@ -1,9 +1,10 @@
 //! Parallel regions: stretches that several threads marked with the same name at the same time, or, without marks, that
 //! wakeups and waits show, and the time that the others waited for the last thread.
 
+use crate::arrivals::Times;
 use crate::by_thread::ByThread;
 use crate::critical::column;
-use crate::detected_regions::{Detector, Found, Times};
+use crate::detected_regions::{Detector, Found};
 use crate::{Analysis, Begins, Context, World};
 use model::{
     CpuState, CpuStretch, MarkEdge, NameId, Ns, Pid, Reason, Rows, ThreadKey, ThreadState, ThreadStretch,
@@ -326,7 +327,7 @@ impl ParallelRegions {
         // In an uninterruptible wait, a thread waits for the kernel and not for others.
         let is_kernels = stretch.state == ThreadState::Blocked && stretch.reason == Reason::State(b'D');
         let state = if is_kernels { ThreadState::Unknown } else { stretch.state };
-        Detector::<Over>::changes(&mut self.times, thread, state, now);
+        self.times.of(thread).changes(state, now);
         match state {
             ThreadState::Blocked => self.detector.waits(thread, &mut self.times, now),
             ThreadState::Exited => self.detector.exits(thread, &mut self.times, now),

@@ -1,0 +1,89 @@
+//! When a thread arrives: it waits, after it had something to do.
+
+use model::{Ns, ThreadKey, ThreadState};
+
+/// A thread that is woken, but waits again before it ran for this long, had nothing to do.
+pub(crate) const MIN_RUN: Ns = Ns(20_000);
+/// A thread that wakes several others does so within this time, or for another reason.
+pub(crate) const MAX_GAP: Ns = Ns(200_000);
+
+/// What is known of a thread.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Times {
+    state: Option<ThreadState>,
+    /// When that state began.
+    since: Ns,
+    /// When it last began to wait after it had run for [`MIN_RUN`].
+    pub(crate) arrived: Ns,
+    /// Its running time until then.
+    ran_until_arrival: Ns,
+    /// The thread that woke it last, when, and its running time until then.
+    woken: (ThreadKey, Ns, Ns),
+    /// Its running and ready time until its state began.
+    running: Ns,
+    ready: Ns,
+}
+
+impl Times {
+    /// Handles the begin of a state.
+    pub(crate) fn changes(&mut self, state: ThreadState, now: Ns) {
+        (self.running, self.ready, self.state, self.since) = (self.running(now), self.ready(now), Some(state), now);
+        if self.waits() {
+            self.arrives(now);
+        }
+    }
+
+    pub(crate) fn running(&self, now: Ns) -> Ns {
+        match self.state {
+            Some(ThreadState::Running) => self.running + (now - self.since),
+            _ => self.running,
+        }
+    }
+
+    pub(crate) fn ready(&self, now: Ns) -> Ns {
+        match self.state {
+            Some(ThreadState::Ready) => self.ready + (now - self.since),
+            _ => self.ready,
+        }
+    }
+
+    /// It begins to wait.
+    pub(crate) fn arrives(&mut self, now: Ns) {
+        let ran = self.running(now);
+        if ran - self.ran_until_arrival >= MIN_RUN {
+            (self.arrived, self.ran_until_arrival) = (now, ran);
+        }
+    }
+
+    pub(crate) fn is(&self, state: ThreadState) -> bool {
+        self.state == Some(state)
+    }
+
+    pub(crate) fn waits(&self) -> bool {
+        matches!(self.state, Some(ThreadState::Blocked | ThreadState::Exited))
+    }
+
+    /// Whether it ran so little since it arrived, after `start`, that it is about to wait again.
+    pub(crate) fn is_about_to_wait(&self, start: Ns, now: Ns) -> bool {
+        self.arrived >= start && self.running(now) - self.ran_until_arrival < MIN_RUN
+    }
+
+    pub(crate) fn is_woken(&mut self, waker: ThreadKey, now: Ns) {
+        self.woken = (waker, now, self.running(now));
+    }
+
+    /// Whether this thread has just woken it.
+    pub(crate) fn is_woken_by(&self, waker: ThreadKey, now: Ns) -> bool {
+        let (by, at, ran) = self.woken;
+        by == waker && now - at <= MAX_GAP && self.running(now) - ran < MIN_RUN
+    }
+
+    pub(crate) fn has_arrived(&self, start: Ns, now: Ns) -> bool {
+        self.waits() || self.is_about_to_wait(start, now)
+    }
+
+    /// How long it has waited, if it waits.
+    pub(crate) fn waited(&self, now: Ns) -> Ns {
+        if self.waits() { now - self.since } else { Ns::ZERO }
+    }
+}
