@@ -9,6 +9,8 @@ detection. Truth and rows are matched one to one, by the largest overlap.
   found     the row begins and ends within 5 % of the length of the true one
   invented  a row that shares less than half of its time with each true one, or with one that another row has
 
+A call of GOMP_parallel in which a single thread worked (a team of one, or the others got no CPU) is no true region.
+
 True ones shorter than --shortest ms are left out, and rows that lie in them are not invented: a mark costs each call some microseconds,
 which is more than 5 % of a short one. Exits 1 if less than 95 % are found or more than 2 % are invented. The recordings are in --out (default WORK/structure); existing ones are not made again. Needs root, and
 `run.py setup redis-one-instance nginx-gzip cyclictest-fifo graphicsmagick-gomp-affinity lightgbm-8-threads-active`.
@@ -216,8 +218,12 @@ def detected(trace, load, pids):
     table = {"regions": "parallel_regions", "periods": "periods", "requests": "requests"}[load.kind]
     rows = corewise.rows_of(corewise.run("--hide-marks", "table", trace, table, "--format", "json"))
     if load.kind == "regions":
-        wanted = {who for who, *_ in true_regions(trace, pids)}
-        return [(r["pid"], r["start_ns"], r["end_ns"]) for r in rows if r["pid"] in wanted]
+        # Before the first and after the last call, a program may have regions of another library.
+        calls = {}
+        for pid, start, end in all_regions(trace, pids):
+            calls[pid] = (calls.get(pid, (start,))[0], end)
+        return [(r["pid"], r["start_ns"], r["end_ns"]) for r in rows
+                if r["pid"] in calls and r["end_ns"] > calls[r["pid"]][0] and r["start_ns"] < calls[r["pid"]][1]]
     wanted = {who for who, *_ in true_periods(trace, pids)} if load.kind == "periods" else set(pids)
     return [(r["thread"], r["start_ns"], r["end_ns"]) for r in rows if load.threads in (r["thread_name"] or "") and r["thread"] in wanted]
 
@@ -252,7 +258,6 @@ def compare(true, rows, shortest):
 
     counted = [m for m, t in enumerate(true) if t[2] - t[1] >= shortest]
     found = sum(m in taken and is_found(m) for m in counted)
-    # Rows before the first or after the last true one are of what was not marked.
     within = [n for n, row in enumerate(rows) if row[2] - row[1] >= shortest]
     invented = sum(n not in of_row or of_row[n][1] < 0.5 for n in within)
     return len(counted), found, len(within), invented
