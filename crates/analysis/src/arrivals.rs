@@ -1,6 +1,8 @@
-//! When a thread arrives: it waits, after it had something to do.
+//! When threads arrive: they wait, after they had something to do.
 
+use crate::by_thread::ByThread;
 use model::{Ns, ThreadKey, ThreadState};
+use std::collections::BTreeMap;
 
 /// A thread that is woken, but waits again before it ran for this long, had nothing to do.
 pub(crate) const MIN_RUN: Ns = Ns(20_000);
@@ -17,6 +19,8 @@ pub(crate) struct Times {
     pub(crate) arrived: Ns,
     /// Its running time until then.
     ran_until_arrival: Ns,
+    /// When it last began to wait, and its running time until then.
+    waited: (Ns, Ns),
     /// The thread that woke it last, when, and its running time until then.
     woken: (ThreadKey, Ns, Ns),
     /// Its running and ready time until its state began.
@@ -50,6 +54,7 @@ impl Times {
     /// It begins to wait.
     pub(crate) fn arrives(&mut self, now: Ns) {
         let ran = self.running(now);
+        self.waited = (now, ran);
         if ran - self.ran_until_arrival >= MIN_RUN {
             (self.arrived, self.ran_until_arrival) = (now, ran);
         }
@@ -65,7 +70,8 @@ impl Times {
 
     /// Whether it ran so little since it arrived, after `start`, that it is about to wait again.
     pub(crate) fn is_about_to_wait(&self, start: Ns, now: Ns) -> bool {
-        self.arrived >= start && self.running(now) - self.ran_until_arrival < MIN_RUN
+        let (at, ran) = self.waited;
+        at >= start && self.running(now) - ran < MIN_RUN
     }
 
     pub(crate) fn is_woken(&mut self, waker: ThreadKey, now: Ns) {
@@ -85,5 +91,36 @@ impl Times {
     /// How long it has waited, if it waits.
     pub(crate) fn waited(&self, now: Ns) -> Ns {
         if self.waits() { now - self.since } else { Ns::ZERO }
+    }
+}
+
+/// A region that may be under way: since a thread released others.
+#[derive(Clone)]
+pub(crate) struct Open {
+    pub(crate) start: Ns,
+    /// The running and ready time of the thread that released the others, at the begin.
+    pub(crate) own: [Ns; 2],
+    /// The released threads, with their running and ready time when they were first released.
+    pub(crate) released: BTreeMap<ThreadKey, [Ns; 2]>,
+    /// When the last of them was first released.
+    pub(crate) last: Ns,
+    /// When the thread that released them first waited after all of them had arrived.
+    pub(crate) waits: Option<Ns>,
+    /// The region is over; the next one has not begun.
+    pub(crate) is_over: bool,
+    /// The thread that released them waited, and was woken while they still worked: what it releases next is for another region.
+    pub(crate) is_stale: bool,
+    /// Which of them woke it before all had arrived, and when.
+    pub(crate) woken: Option<(ThreadKey, Ns)>,
+}
+
+impl Open {
+    pub(crate) fn have_arrived(&self, except: ThreadKey, times: &mut ByThread<Times>, now: Ns) -> bool {
+        self.released.keys().all(|thread| *thread == except || times.of(*thread).has_arrived(self.start, now))
+    }
+
+    /// The only thread that was released.
+    pub(crate) fn single(&self) -> Option<ThreadKey> {
+        self.released.keys().next().copied().filter(|_| self.released.len() == 1)
     }
 }

@@ -21,12 +21,11 @@
 //!
 //! Two threads also wake each other when they pass on a lock, or items of a pipeline: see [`crate::thread_pairs`].
 
-use crate::arrivals::{MAX_GAP, MIN_RUN, Times};
+use crate::arrivals::{MAX_GAP, MIN_RUN, Open, Times};
 use crate::by_thread::ByThread;
 use crate::thread_pairs::{Ended, Pairs, Undecided};
 use model::{Ns, ThreadKey, ThreadState};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
 
 /// A thread is part of a region if it ran for [`MIN_RUN`] in it, and for at least this part (1/20) of its length.
 pub(crate) const MIN_PART: i64 = 20;
@@ -34,35 +33,6 @@ pub(crate) const MIN_PART: i64 = 20;
 const MAX_RELEASE: i64 = 10;
 /// The maximum number of threads that one thread releases for a region.
 const MAX_TEAM: usize = 4096;
-
-/// A region that may be under way: since a thread released others.
-#[derive(Clone)]
-pub(crate) struct Open {
-    pub(crate) start: Ns,
-    /// The running and ready time of the thread that released the others, at the begin.
-    pub(crate) own: [Ns; 2],
-    /// The released threads, with their running and ready time when they were first released.
-    pub(crate) released: BTreeMap<ThreadKey, [Ns; 2]>,
-    /// When the last of them was first released.
-    pub(crate) last: Ns,
-    /// When the thread that released them first waited after all of them had arrived.
-    pub(crate) waits: Option<Ns>,
-    /// The region is over; the next one has not begun.
-    pub(crate) is_over: bool,
-    /// The thread that released them waited, and was woken while they still worked: what it releases next is for another region.
-    pub(crate) is_stale: bool,
-}
-
-impl Open {
-    fn have_arrived(&self, except: ThreadKey, times: &mut ByThread<Times>, now: Ns) -> bool {
-        self.released.keys().all(|thread| *thread == except || times.of(*thread).has_arrived(self.start, now))
-    }
-
-    /// The only thread that was released.
-    pub(crate) fn single(&self) -> Option<ThreadKey> {
-        self.released.keys().next().copied().filter(|_| self.released.len() == 1)
-    }
-}
 
 /// A region that was found.
 pub(crate) struct Found {
@@ -83,24 +53,43 @@ pub(crate) struct Region<T> {
 /// Follows all threads.
 pub(crate) struct Detector<T> {
     open: FxHashMap<ThreadKey, Open>,
+    /// The thread that released each thread last.
+    released_by: FxHashMap<ThreadKey, ThreadKey>,
     pairs: Pairs<T>,
 }
 
 impl<T> Default for Detector<T> {
     fn default() -> Self {
-        Self { open: FxHashMap::default(), pairs: Pairs::default() }
+        Self { open: FxHashMap::default(), released_by: FxHashMap::default(), pairs: Pairs::default() }
     }
 }
 
 impl<T> Detector<T> {
-    /// Handles a wait that began.
-    pub(crate) fn waits(&mut self, thread: ThreadKey, times: &mut ByThread<Times>, now: Ns) {
+    /// Handles a wait that began. It may be the last arrival at a region's end, if the thread that released the others was woken just before.
+    pub(crate) fn waits(
+        &mut self,
+        process: i32,
+        thread: ThreadKey,
+        times: &mut ByThread<Times>,
+        now: Ns,
+        keep: impl FnOnce(&Found) -> Option<T>,
+    ) {
         if let Some(open) = self.open.get_mut(&thread).filter(|open| open.waits.is_none())
             && open.have_arrived(thread, times, now)
         {
             open.waits = Some(now);
         }
         self.pairs.decide(thread, times, &mut self.open, now, None);
+        let Some(owner) = self.released_by.get(&thread).copied() else { return };
+        let Some(open) = self.open.get_mut(&owner).filter(|open| !open.is_over && open.released.len() > 1) else {
+            return;
+        };
+        let Some((last, _)) = open.woken.filter(|(_, at)| now - *at <= MAX_GAP) else { return };
+        if open.released.contains_key(&thread) && open.have_arrived(owner, times, now) {
+            open.is_over = true;
+            let ended = Ended { open: open.clone(), owner, last, waited: Ns::ZERO };
+            self.ends(process, ended, times, now, keep);
+        }
     }
 
     /// Handles the end of a thread, and forgets what it released.
@@ -130,10 +119,26 @@ impl<T> Detector<T> {
         }
         let ended = [self.joins([waker, woken], times, now), self.releases([waker, woken], times, now)];
         times.of(woken).is_woken(waker, now);
+        if self.open.get(&waker).is_some_and(|open| open.released.contains_key(&woken)) {
+            self.released_by.insert(woken, waker);
+        }
         // Of two, the one that began first has the other one in it.
         let first =
             ended.into_iter().flatten().min_by_key(|ended| (found(ended, times, now).is_none(), ended.open.start));
-        let Some(ended) = first else { return };
+        if let Some(ended) = first {
+            self.ends(process, ended, times, now, keep);
+        }
+    }
+
+    /// Handles the end of what may be a region.
+    fn ends(
+        &mut self,
+        process: i32,
+        ended: Ended,
+        times: &mut ByThread<Times>,
+        now: Ns,
+        keep: impl FnOnce(&Found) -> Option<T>,
+    ) {
         let region = found(&ended, times, now)
             .and_then(|found| Some(Region { start: found.start, end: now, what: keep(&found)? }));
         match ended.open.single() {
@@ -161,6 +166,7 @@ impl<T> Detector<T> {
             *thread == waker || of.has_arrived(open.start, now) || of.is_woken_by(waker, now)
         };
         if !open.released.keys().all(is_in) {
+            open.woken = Some((waker, now));
             open.is_stale |= times.of(woken).waited(now) >= MIN_RUN;
             return None;
         }
@@ -179,6 +185,7 @@ impl<T> Detector<T> {
             waits: None,
             is_over: false,
             is_stale: false,
+            woken: None,
         };
         let Some(open) = self.open.get_mut(&waker) else {
             self.open.insert(waker, fresh);
@@ -242,6 +249,11 @@ mod tests {
     /// Begin, end and the arrivals of a region, µs.
     type RegionTimes = (i64, i64, Vec<(i64, i64)>);
 
+    /// Each thread, and when it arrived, µs.
+    fn arrivals(found: &Found) -> Vec<(i64, i64)> {
+        found.arrivals.iter().map(|(thread, arrived)| (thread.0, arrived.0 / 1000)).collect()
+    }
+
     /// Runs threads through `(time, thread, state or waker)` and returns the regions found: begin, end and arrivals.
     struct Run {
         detector: Detector<Vec<(i64, i64)>>,
@@ -263,7 +275,8 @@ mod tests {
 
         fn waits(&mut self, thread: i64, at: i64) {
             self.state(thread, at, ThreadState::Blocked);
-            self.detector.waits(ThreadKey(thread), &mut self.times, self.now);
+            let arrivals = |found: &Found| Some(arrivals(found));
+            self.detector.waits(7, ThreadKey(thread), &mut self.times, self.now, arrivals);
         }
 
         fn runs(&mut self, thread: i64, at: i64) {
@@ -271,9 +284,7 @@ mod tests {
         }
 
         fn wakes(&mut self, waker: i64, woken: i64, at: i64) {
-            let arrivals = |found: &Found| {
-                Some(found.arrivals.iter().map(|(thread, arrived)| (thread.0, arrived.0 / 1000)).collect())
-            };
+            let arrivals = |found: &Found| Some(arrivals(found));
             self.detector.wakes(7, [waker, woken].map(ThreadKey), &mut self.times, Ns(at * 1000), arrivals);
             self.state(woken, at, ThreadState::Ready);
             self.runs(woken, at);
@@ -366,6 +377,21 @@ mod tests {
         }
         let region = |start| (start, start + 910, vec![(2, start + 600), (3, start + 910), (1, start + 400)]);
         assert_eq!(run.found(), [region(100), region(2100)]);
+    }
+
+    #[test]
+    fn a_thread_may_arrive_when_the_first_one_is_woken_already() {
+        let mut run = Run::new(4);
+        run.runs(1, 0);
+        (2..=4).for_each(|thread| run.wakes(1, thread, 100 + thread));
+        run.waits(1, 400);
+        run.waits(2, 600);
+        // Thread 4 is about to wait.
+        run.wakes(3, 1, 900);
+        run.waits(4, 903);
+        run.waits(3, 905);
+        run.wakes(1, 2, 3000);
+        assert_eq!(run.spans(), [(102, 905)]);
     }
 
     #[test]

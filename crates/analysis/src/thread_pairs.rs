@@ -12,9 +12,9 @@
 //! be no pipeline if the other thread wakes it and waits, or if the other thread is woken at the end and finds nothing to do. Until then,
 //! regions are kept.
 
-use crate::arrivals::{MAX_GAP, MIN_RUN, Times};
+use crate::arrivals::{MAX_GAP, MIN_RUN, Open, Times};
 use crate::by_thread::ByThread;
-use crate::detected_regions::{MIN_PART, Open, Region};
+use crate::detected_regions::{MIN_PART, Region};
 use model::{Ns, ThreadKey};
 use rustc_hash::FxHashMap;
 

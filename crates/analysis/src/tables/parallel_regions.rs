@@ -317,9 +317,10 @@ impl ParallelRegions {
         let is_woken = matches!(stretch.reason, Reason::Woken | Reason::New | Reason::WokenBefore);
         let is_wakeup = stretch.state == ThreadState::Ready && is_woken && begins == Begins::Here;
         let waker = stretch.waker_thread;
-        let process = world.groups.process(thread).filter(|_| is_wakeup && waker.0 > 0 && waker != thread);
-        if let Some(process) = process.filter(|process| world.groups.process(waker) == Some(*process)) {
-            let Self { detector, times, idle, idle_at_arrival, .. } = self;
+        let process = world.groups.process(thread);
+        let is_own = is_wakeup && waker.0 > 0 && waker != thread && world.groups.process(waker) == process;
+        let Self { detector, times, idle, idle_at_arrival, .. } = self;
+        if let Some(process) = process.filter(|_| is_own) {
             detector.wakes(process.0, [waker, thread], times, now, |found| {
                 are_one_pool(found, world).then(|| detected(process, found, now, idle.read(now), idle_at_arrival))
             });
@@ -327,10 +328,12 @@ impl ParallelRegions {
         // In an uninterruptible wait, a thread waits for the kernel and not for others.
         let is_kernels = stretch.state == ThreadState::Blocked && stretch.reason == Reason::State(b'D');
         let state = if is_kernels { ThreadState::Unknown } else { stretch.state };
-        self.times.of(thread).changes(state, now);
-        match state {
-            ThreadState::Blocked => self.detector.waits(thread, &mut self.times, now),
-            ThreadState::Exited => self.detector.exits(thread, &mut self.times, now),
+        times.of(thread).changes(state, now);
+        match (state, process) {
+            (ThreadState::Blocked, Some(process)) => detector.waits(process.0, thread, times, now, |found| {
+                are_one_pool(found, world).then(|| detected(process, found, now, idle.read(now), idle_at_arrival))
+            }),
+            (ThreadState::Exited, _) => detector.exits(thread, times, now),
             _ => {}
         }
         if self.times.of(thread).arrived == now {
