@@ -115,7 +115,7 @@ PAIRS += [
         fault="Each of two worker processes has a pool of two OpenBLAS threads: four threads on 2 CPUs, of which those that wait for a piece spin "
               "and yield while others are ready; fixed: OPENBLAS_NUM_THREADS=1.",
         prepare=script("whiten.py", WHITEN),
-        bad="OPENBLAS_NUM_THREADS=2 python whiten.py 100", good="OPENBLAS_NUM_THREADS=1 python whiten.py 100",
+        bad="OPENBLAS_NUM_THREADS=2 python whiten.py 200", good="OPENBLAS_NUM_THREADS=1 python whiten.py 200",
     ),
     Pair(
         name="numexpr-32-threads", software="numexpr (PyPI)", pip=["numexpr", "numpy"],
