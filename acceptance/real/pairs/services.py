@@ -9,7 +9,6 @@ PG = "/usr/lib/postgresql/15/bin"
 AS_PG = "setpriv --reuid=postgres --regid=postgres --clear-groups"
 PSQL = f'{PG}/psql -q -X -v ON_ERROR_STOP=1 -h "$PWD/data" -U postgres -d postgres'
 HEY = "test -x $WORK/go/bin/hey || GOBIN=$WORK/go/bin go install github.com/rakyll/hey@v0.1.5\n"
-RATE = dict(metric=r"Requests/sec:\s+([\d.]+)", higher_is_better=True)
 TOOK = dict(metric=r"took ([0-9.]+) s", seconds=1)
 
 PAIRS = []
@@ -53,11 +52,11 @@ frontend shop
   http-request return status 200 content-type text/plain string hello
 END
 """
-PROXY = dict(software="HAProxy 2.6 (Debian), hey (Go)", apt=["haproxy", "openssl", "curl"],
+PROXY = dict(software="HAProxy 2.6, ab (Debian)", apt=["haproxy", "apache2-utils", "openssl", "curl"],
              ready="curl -sfk https://127.0.0.1:7901/ > /dev/null",
-             prepare=HEY + "openssl req -x509 -newkey rsa:4096 -nodes -keyout key.pem -out cert.pem -subj /CN=localhost -days 3650\n"
+             prepare="openssl req -x509 -newkey rsa:4096 -nodes -keyout key.pem -out cert.pem -subj /CN=localhost -days 3650\n"
                      "cat cert.pem key.pem > both.pem\n" + HAPROXY.format(1) + HAPROXY.format(2))
-HANDSHAKES = "$WORK/go/bin/hey -disable-keepalive -n {} -c {} https://127.0.0.1:7901/"
+HANDSHAKES = "seq 4 | xargs -P 4 -I_ ab -q -n {} -c 3 https://127.0.0.1:7901/"
 
 CART = """
 <?php
@@ -102,10 +101,10 @@ require('http').createServer((request, response) => {
 
 PAIRS += [
     Pair(
-        name="haproxy-nbthread-one", rules=["single-server", "too-few-workers"], threads="^haproxy", **PROXY, **RATE,
+        name="haproxy-nbthread-one", rules=["single-server", "too-few-workers"], threads="^haproxy", **PROXY,
         fault="The one thread of HAProxy (nbthread 1) makes all TLS handshakes, for which the clients wait, while a CPU is idle.",
         server=("exec haproxy -f 1.cfg", "exec haproxy -f 2.cfg"),
-        bad=HANDSHAKES.format(700, 12), good=HANDSHAKES.format(700, 12),
+        bad=HANDSHAKES.format(180), good=HANDSHAKES.format(180),
     ),
     Pair(
         name="php-session-lock", software="PHP 8.2 built-in server (Debian), ab", apt=["php-cli", "apache2-utils"],
@@ -147,7 +146,7 @@ PAIRS += [
         good="rm -f data.db; $WORK/go/bin/bbolt bench -count 6000 -batch-size 100 -profile-mode w -path data.db",
     ),
     Healthy(
-        name="haproxy-2-threads", **PROXY, server="exec haproxy -f 2.cfg", good=HANDSHAKES.format(900, 12),
+        name="haproxy-2-threads", **PROXY, server="exec haproxy -f 2.cfg", good=HANDSHAKES.format(300),
     ),
 ]
 
