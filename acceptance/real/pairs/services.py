@@ -67,7 +67,7 @@ for ($n = 0, $h = "x"; $n < 40000; $n++) $h = md5($h . $n);
 echo $h;
 """
 
-# Eight requests come at once, each half a second: a sixth of one CPU.
+# Eight requests come together each half a second: a sixth of one CPU.
 PRICES = """
 const crypto = require('crypto');
 require('http').createServer((request, response) => {
