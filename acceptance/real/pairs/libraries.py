@@ -196,7 +196,7 @@ PAIRS += [
     ),
     Healthy(
         name="mksquashfs-2-processors", software="squashfs-tools 4.5 (Debian) on Go's sources", apt=["squashfs-tools"],
-        good="mksquashfs $(go env GOROOT)/src/cmd out.sqsh -noappend -quiet -no-progress -processors 2",
+        good="mksquashfs $(go env GOROOT)/src out.sqsh -noappend -quiet -no-progress -processors 2",
     ),
 ]
 
