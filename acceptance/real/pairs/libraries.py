@@ -1,4 +1,4 @@
-"""Libraries and tools that bring thread pools of their own: OpenBLAS, OpenMP, numexpr, SciPy, GROMACS, GStreamer, Java, Node.js.
+"""Libraries and tools that bring thread pools of their own: OpenBLAS, OpenMP, numexpr, SciPy, GROMACS, GStreamer, OpenJDK, Node.js.
 
 The third set, from an author who writes no rules and has not read them in the code, only docs/rules.md.
 """
@@ -110,14 +110,6 @@ PAIRS += [
         bad=MDRUN.format(24, 3), good=MDRUN.format(24, 2),
     ),
     Pair(
-        name="openblas-pools-in-processes", software="numpy with OpenBLAS (PyPI), Python's multiprocessing", pip=["numpy"],
-        rules=["busy-wait-at-barrier", "oversubscribed", "preemption-rate"], threads="python",
-        fault="Each of two worker processes has a pool of two OpenBLAS threads: four threads on 2 CPUs, of which those that wait for a piece spin "
-              "and yield while others are ready; fixed: OPENBLAS_NUM_THREADS=1.",
-        prepare=script("whiten.py", WHITEN),
-        bad="OPENBLAS_NUM_THREADS=2 python whiten.py 200", good="OPENBLAS_NUM_THREADS=1 python whiten.py 200",
-    ),
-    Pair(
         name="numexpr-32-threads", software="numexpr (PyPI)", pip=["numexpr", "numpy"],
         rules=["oversubscribed", "worker-pool-larger-than-useful", "wakeup-storm"], threads="python",
         fault="32 threads of numexpr on 2 CPUs (NUMEXPR_NUM_THREADS of another machine) are woken for each expression, most for no or one "
@@ -200,50 +192,7 @@ PAIRS += [
     ),
 ]
 
-# Java and Node.js
-
-ORDERS = script("Orders.java", """
-import java.sql.*;
-import java.util.*;
-import java.util.concurrent.*;
-
-/** Signs the orders of customers: two workers, with one connection for all, or with a connection for each. */
-class Orders {
-    static final ThreadLocal<Connection> OWN = ThreadLocal.withInitial(Orders::connect);
-
-    static Connection connect() {
-        try {
-            return DriverManager.getConnection("jdbc:h2:mem:shop;DB_CLOSE_DELAY=-1");
-        } catch (SQLException e) {
-            throw new IllegalStateException(e);
-        }
-    }
-
-    static String sign(Connection connection, int customer) throws SQLException {
-        try (var s = connection.prepareStatement("select max(hash('SHA256', cast(price as varchar), 40)) from orders where customer = ?")) {
-            s.setInt(1, customer);
-            var r = s.executeQuery();
-            r.next();
-            return r.getString(1);
-        }
-    }
-
-    public static void main(String[] args) throws Exception {
-        var one = connect();
-        one.createStatement().execute("create table orders as select x id, mod(x, 20) customer, mod(x * 7919, 1000) / 10.0 price "
-            + "from system_range(1, 4000)");
-        var pool = Executors.newFixedThreadPool(2);
-        var signs = new ArrayList<Future<String>>();
-        for (int n = 0; n < Integer.parseInt(args[1]); n++) {
-            int customer = n % 20;
-            signs.add(pool.submit(() -> sign(args[0].equals("shared") ? one : OWN.get(), customer)));
-        }
-        for (var sign : signs) sign.get();
-        pool.shutdown();
-    }
-}
-""") + "javac -cp /usr/share/java/h2.jar -d . Orders.java\n"
-H2 = "java -XX:+UseSerialGC -Xms512m -Xmn400m -cp /usr/share/java/h2.jar:. Orders {} 8000"
+# Node.js
 
 ROWS = script("row.js", """
 const crypto = require('crypto');
@@ -264,13 +213,6 @@ main();
 """)
 
 PAIRS += [
-    Pair(
-        name="h2-shared-connection", software="H2 2.1 (Debian) on OpenJDK 17", apt=["libh2-java", "openjdk-17-jdk-headless"],
-        rules=["global-lock", "lock-convoy"], threads="pool-1-thread|java",
-        fault="Two threads of a Java pool share one connection of H2, whose session is locked for each query: one runs, the other is blocked, "
-              "and a CPU is idle; fixed: a connection for each thread.",
-        prepare=ORDERS, bad=H2.format("shared"), good=H2.format("own"),
-    ),
     Pair(
         name="piscina-task-per-row", software="Node.js 20, Piscina 4 (npm)", npm=["piscina@4"],
         rules=["chunks-too-small", "wakeup-storm"], threads="node|Worker|Main",
