@@ -5,9 +5,6 @@ The third set, from an author who writes no rules and has not read them in the c
 
 from bed import Healthy, Pair
 
-PG = "/usr/lib/postgresql/15/bin"
-AS_PG = "setpriv --reuid=postgres --regid=postgres --clear-groups"
-PSQL = f'{PG}/psql -q -X -v ON_ERROR_STOP=1 -h "$PWD/data" -U postgres -d postgres'
 HEY = "test -x $WORK/go/bin/hey || GOBIN=$WORK/go/bin go install github.com/rakyll/hey@v0.1.5\n"
 TOOK = dict(metric=r"took ([0-9.]+) s", seconds=1)
 
@@ -220,24 +217,6 @@ BROTLI = ("pip download -q --no-binary :all: --no-deps brotli==1.1.0; tar xzf [B
           + script("Makefile", "all: $(patsubst %.c,%.o,$(wildcard c/common/*.c c/dec/*.c c/enc/*.c))\nCFLAGS = -O1 -Ic/include"))
 BUILDS = "while make -B -s -j10; do :; done"
 
-# The job of a cron: a session of its own. $1 is "group" to give the session's autogroup the nice value, too.
-BACKUP = script("backup.sh", """
-echo $$ > backup.pid
-if [ "$1" = group ]; then echo 19 > /proc/self/autogroup; fi
-exec nice -n 19 pigz -p 4 -9 -k -c $(yes table.tsv | head -n 99) > /dev/null
-""")
-CLUSTER = f"""rm -rf data; mkdir data; chown postgres data; chmod 700 data
-{AS_PG} {PG}/initdb -D "$PWD/data" -A trust -N > /dev/null
-{AS_PG} {PG}/pg_ctl -w -D "$PWD/data" -o "-k $PWD/data -c listen_addresses=" -l "$PWD/data/log" start > /dev/null
-{PSQL} -c "create table t as select n, md5(n::text) v from generate_series(1, 1200000) n" -c "vacuum analyze t"
-{PSQL} -c "copy t to stdout" > table.tsv
-{AS_PG} {PG}/pg_ctl -w -D "$PWD/data" stop > /dev/null
-"""
-POSTGRES = (f'exec {AS_PG} {PG}/postgres -D "$PWD/data" -k "$PWD/data" -c listen_addresses= '
-            "-c max_parallel_workers_per_gather=1 -c shared_buffers=256MB")
-QUERY = f"""{PSQL} -c "select count(*) from t where md5(v) < md5(md5(md5(v)))" -c "select max(encode(sha256(v::bytea), 'hex')) from t" """
-NIGHT = "setsid bash backup.sh {} & sleep 0.3; trap 'kill $(cat backup.pid); wait || true' EXIT\n" + timed(QUERY + "> out")
-
 # Rate-monotonic: the shorter the period, the higher the priority.
 ROBOT = """
 {"global": {"calibration": 18, "default_policy": "SCHED_FIFO", "lock_pages": false, "logdir": ".", "log_basename": "%s", "duration": 2},
@@ -263,14 +242,6 @@ PAIRS += [
         prepare=SITE + BROTLI,
         bad=during(f"nice -n 5 bash -c '{BUILDS}'", timed("hugo --quiet -d public --cleanDestinationDir")),
         good=during(f"chrt -i 0 bash -c '{BUILDS}'", timed("hugo --quiet -d public --cleanDestinationDir")),
-    ),
-    Pair(
-        name="postgres-query-during-backup", software="PostgreSQL 15, pigz (Debian), autogroups", apt=["postgresql", "pigz"],
-        rules=["nice-without-effect"], threads="^(postgres|pigz)",
-        fault="pigz has nice 19, but runs in a session of its own, as postgres does: the sessions' autogroups share the CPUs evenly, so postgres "
-              "(nice 0) is ready while pigz runs; fixed: nice 19 in /proc/self/autogroup, too.",
-        prepare=CLUSTER + BACKUP, server=POSTGRES, ready=f'{PG}/pg_isready -q -h "$PWD/data"',
-        bad=NIGHT.format(""), good=NIGHT.format("group"), **TOOK,
     ),
     Pair(
         name="rtapp-not-rate-monotonic", software="rt-app 1.0 (Debian)", apt=["rt-app"], prepare=ROBOTS,
