@@ -89,7 +89,8 @@ fn a_delayed_periodic_thread_costs_lateness_and_not_time() {
         let drawn = drawn(&[kind(Fault::DelayedPeriod)], Dose::Full, seed);
         let end = |batch: &model::Batch| batch.events.last().map_or(0, |e| e.at.0);
         let longer = end(&drawn.batch) - end(&drawn.fixed);
-        assert!(longer < drawn.truths[0].injected_ns / 4, "seed {seed}: {longer} ns, {:?}", drawn.truths);
+        // A missed period makes the run a period longer.
+        assert!(longer < drawn.truths[0].injected_ns / 2, "seed {seed}: {longer} ns, {:?}", drawn.truths);
     }
 }
 

@@ -17,6 +17,9 @@ use testkit::Rng;
 const BATCH: usize = 1;
 const OTHERS: usize = 2;
 
+/// What its work leaves of a period, ns; a time slice of the batch work is 3 ms.
+const LEFT: i64 = 3_400_000;
+
 /// The random part of a load.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Periodic {
@@ -32,9 +35,9 @@ pub(super) struct Periodic {
 impl Periodic {
     pub(super) fn new(machine: &Machine, rng: &mut Rng) -> Self {
         let running = Durations::of("web", "running");
-        // A time slice of the batch work, 3 ms, is most of a period, so a delay makes the work late.
-        let period = 3_000_000 + rng.below(15) as i64 * 100_000;
-        let work = (0..100 + rng.below(100)).map(|_| period / 5 + running.draw(rng, period / 6)).collect();
+        // A time slice of the batch work is most of a period, so a delay leaves nothing of it.
+        let period = (4 + rng.below(2) as i64) * 1_000_000;
+        let work = (0..100 + rng.below(100)).map(|_| period - LEFT + running.draw(rng, LEFT / 10)).collect();
         let servers = others::drawn(machine.cpus(), rng);
         Self { period, work, servers, hogs: machine.cpus() * (1 + rng.below(2)) }
     }
