@@ -5,8 +5,9 @@ use crate::read::inferred::WithInferred;
 use crate::tables::{SlowFrameOptions, TableCache, ThreadNames};
 use crate::{EngineError, Infer, PassOptions, Priority, Source, Summary, open_source};
 use account::Totals;
+use analysis::critical::End;
 use ingest::Facts;
-use model::{Event, Ns, Span, Stacks, Tid};
+use model::{Event, Ns, Span, Stacks};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use topology::Machine;
@@ -25,7 +26,7 @@ pub struct Session {
     pub(crate) cache: TableCache,
     pub(crate) names: OnceLock<ThreadNames>,
     /// The thread with which the critical path ends, if requested.
-    pub(crate) ends: Option<Tid>,
+    pub(crate) ends: Option<End>,
     pub(crate) slow: SlowFrameOptions,
 }
 

@@ -4,7 +4,7 @@
 #[path = "../../report/tests/support/mod.rs"]
 mod support;
 
-use engine::{PassOptions, Session, TableRequest, open_source};
+use engine::{IntervalName, PassOptions, Session, TableRequest, open_source};
 use model::{EventKind, NameId, Ns, Pid, Span};
 use std::path::Path;
 use testkit::ms;
@@ -57,6 +57,57 @@ fn a_name_may_contain_a_number() {
     });
     assert_eq!(by_mark(&session, "A#2"), span(1, 2));
     assert_eq!(by_mark(&session, "A#1"), span(0, 4));
+}
+
+/// An interrupt wakes A every 4 ms; in its fifth period it works for longer than that.
+#[test]
+fn an_interval_is_selected_by_its_thread_or_name() {
+    let session = support::drawn(
+        "
+        cpu0 U0  A . . .  . A . .  . A . .  . A . .  . A . .  . A A A  A A A .  . A . .  . A . .  . A . .  . A . .
+        waking   . . . .  A<.@0 . . .  A<.@0 . . .  A<.@0 . . .  A<.@0 . . .  A<.@0 . . .  . . . .  A<.@0 . . .  A<.@0 . . .  A<.@0 . . .  A<.@0 . . .
+        mark     . . . .  . . . .  . . . .  . . . .  . A( . .  . A) . .",
+        |_, _| (),
+    );
+    let by = |name: &str| {
+        let name: IntervalName = name.parse().unwrap();
+        session.interval(&name).map(|found| found.span).map_err(|why| why.to_string())
+    };
+    assert_eq!((by("period:A#1"), by("period:1#5")), (span(4, 8), span(20, 28)));
+    let which = "there are 8 periods of A: select one, from 'period:A#1' to 'period:A#8'";
+    for wrong in ["period:A", "period:A#9"] {
+        assert!(by(wrong).unwrap_err().contains(which), "{:?}", by(wrong));
+    }
+    for wrong in ["period:B", "period:B#1", "period:A#0", "period:2"] {
+        assert!(by(wrong).unwrap_err().contains("there are periods of A (`corewise table"), "{:?}", by(wrong));
+    }
+    for (wrong, none) in [("request:A#1", "the trace has no requests"), ("region:A", "the trace has no regions")] {
+        assert!(by(wrong).unwrap_err().contains(none), "{:?}", by(wrong));
+    }
+    for bad in ["", "A#1", "period:", "mark:A"] {
+        assert!(bad.parse::<IntervalName>().unwrap_err().contains("expected period:THREAD#N"), "{bad}");
+    }
+    // The same in a part of the recording, whose periods have the same numbers.
+    let part = session.limited_to(Span::new(ms(16), ms(40))).unwrap();
+    assert_eq!(part.interval(&"period:A#5".parse().unwrap()).unwrap().span, Span::new(ms(20), ms(28)));
+}
+
+/// A and B mark two regions with the name of A. B arrives last at the end of the first one, A at that of the second one.
+#[test]
+fn a_region_is_selected_by_the_name_of_its_marks() {
+    let session = support::drawn(
+        "
+        cpu0 U0  A       A  A  A  A    A  A  .
+        cpu1 U1  B       B  B  B  B    B  B  .
+        mark     A(,B(=1 A) B) A( B(=1 B) A) .",
+        |_, _| (),
+    );
+    let found = |name: &str| {
+        let found = session.interval(&name.parse().unwrap()).unwrap();
+        (found.span, found.thread.0)
+    };
+    assert_eq!(found("region:A#1"), (Span::new(ms(0), ms(2)), 2));
+    assert_eq!(found("region:A#2"), (Span::new(ms(3), ms(6)), 1));
 }
 
 /// Row 2 of PresentMon's log begins 20 ms after the first row.

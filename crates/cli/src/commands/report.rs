@@ -1,9 +1,9 @@
 //! `corewise report`: summarises a trace as text, JSON or a page.
 
-use crate::args::{Global, duration, range};
+use crate::args::{Global, duration};
 use crate::failure::{Failure, OK};
 use crate::output::{print, stdout, width, write_page};
-use crate::period::Period;
+use crate::period::{Period, Range};
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use engine::{Session, SlowFrameOptions};
@@ -19,6 +19,7 @@ Examples:
   corewise report run.cw --sections smt,waiting
   corewise report run.cw --range 1.5s..2s --process game
   corewise report run.cw --mark 'frame#120' --html frame120.html
+  corewise report run.cw --range 'request:server#7'
   corewise report run.cw --html run.html
   corewise report run.cw --range 2s..3s --baseline-range 1s..2s --html difference.html
   corewise report after.cw --baseline before.cw --sections samples
@@ -66,9 +67,9 @@ pub struct Args {
     /// Compare the samples with those of another recording: the functions and the flame graph then show the difference
     #[arg(long, value_name = "TRACE")]
     baseline: Option<PathBuf>,
-    /// Compare the samples with those of this part, of the other recording if there is one, otherwise of this one
-    #[arg(long, value_name = "FROM..TO", value_parser = range)]
-    baseline_range: Option<Span>,
+    /// Compare the samples with those of this part (as --range), of the other recording if there is one, otherwise of this one
+    #[arg(long, value_name = "FROM..TO|KIND:NAME#N", value_parser = Range::parse)]
+    baseline_range: Option<Range>,
     /// Output format
     #[arg(long, default_value = "text")]
     format: Form,
@@ -161,20 +162,22 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
 /// Reads the samples with which those of the report are compared, if requested.
 fn baseline(args: &Args, global: &Global, session: &Session) -> Result<Option<Profile>, Failure> {
     let seconds = |at: Ns| at.0 as f64 / 1e9;
-    let range = args.baseline_range.map(|span| match span.end {
-        Ns::MAX => format!("{} s to the end", seconds(span.start)),
-        end => format!("{} s to {} s", seconds(span.start), seconds(end)),
+    let range = args.baseline_range.as_ref().map(|range| match range {
+        Range::Times(Span { start, end: Ns::MAX }) => format!("{} s to the end", seconds(*start)),
+        Range::Times(Span { start, end }) => format!("{} s to {} s", seconds(*start), seconds(*end)),
+        Range::Of(name) => name.to_string(),
     });
+    let span = |of: &Session| args.baseline_range.as_ref().map(|range| range.span(of)).transpose();
     let process = args.process.as_deref();
     let (profile, about) = match (&args.baseline, range) {
         (None, None) => return Ok(None),
-        (None, Some(range)) => (Profile::read(session, args.baseline_range, process, range.clone())?, range),
+        (None, Some(range)) => (Profile::read(session, span(session)?, process, range.clone())?, range),
         (Some(path), range) => {
             let other = global.open_kept(path)?;
             let name =
                 if args.redact { "the other trace".to_owned() } else { words::plain(&path.display().to_string()) };
             let about = range.map_or_else(|| name.clone(), |range| format!("{name}, {range}"));
-            (Profile::read(&other, args.baseline_range, process, about.clone())?, about)
+            (Profile::read(&other, span(&other)?, process, about.clone())?, about)
         }
     };
     if profile.is_empty() {

@@ -19,6 +19,7 @@ Examples:
   corewise table run.cw critical_by_thread --thread 4321 --range 1.5s..1.516s
   corewise table run.cw slow_frames --frames-of frame --budget 16.7ms
   corewise table run.cw ready_wait --mark 'frame#120' --process game
+  corewise table run.cw critical_path --range 'period:game#3'
   corewise table frames.csv frames --format csv
   corewise table perf.data thread_state --format parquet -o states.parquet
 
@@ -26,7 +27,8 @@ Examples:
 threads' last names (thread_name, waker_name, …), unless --no-names. Times are in nanoseconds. Parquet files have the trace's id in \
 their metadata (corewise.trace); for a file that was not imported, computing the id reads the whole file. Times of --range count from \
 the start of the recording. The critical path ends with one thread at the end of the range: --thread selects it; the default is \
-the thread that runs at that time, or, if several run, the one that was switched in last.";
+the thread of the period, request or region that --range names, otherwise the thread that runs at that time, or, if several run, the \
+one that was switched in last.";
 
 /// Write one table of a trace as Markdown, CSV, JSON or Parquet
 #[derive(Debug, clap::Args)]
@@ -124,7 +126,11 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         let why = "--budget applies only to slow_frames and frames_parked";
         return Err(Failure::usage(format!("{why}, not to {}", def.name)));
     }
-    let span = args.period.span(&session)?;
+    let selected = args.period.selected(&session)?;
+    if let Some((_, thread)) = selected.filter(|_| Session::is_critical(def)) {
+        session = session.or_path_end(thread);
+    }
+    let span = selected.map(|(span, _)| span);
     let request = TableRequest { table: &args.name, span, process: args.process.as_deref(), names: !args.no_names };
     match &args.output {
         None => {

@@ -30,7 +30,14 @@ impl Session {
     /// default, it is the thread that ran last ([`LastRan`]), in the recorded program if that is known.
     #[must_use]
     pub fn with_path_end(mut self, thread: Tid) -> Self {
-        self.ends = Some(thread);
+        self.ends = Some(End::Tid(thread));
+        self
+    }
+
+    /// Sets the thread with which the critical path ends, unless its TID is set already or the thread is unknown.
+    #[must_use]
+    pub fn or_path_end(mut self, thread: ThreadKey) -> Self {
+        self.ends = self.ends.or((thread != ThreadKey::UNKNOWN).then_some(End::Thread(thread)));
         self
     }
 
@@ -47,7 +54,7 @@ impl Session {
     pub(crate) fn critical(&self, def: &TableDef, span: Option<Span>, out: &mut dyn Rows) -> Result<(), EngineError> {
         let Some(span) = self.within(span) else { return Ok(()) };
         let mut sums = (def.name == tables::CRITICAL_BY_THREAD.name).then(Sums::default);
-        let ran = self.path_to(self.ends.map(End::Tid), span, |piece| match &mut sums {
+        let ran = self.path_to(self.ends, span, |piece| match &mut sums {
             Some(sums) => sums.push(piece),
             None => piece.row(out),
         })?;

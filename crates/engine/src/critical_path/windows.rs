@@ -278,7 +278,7 @@ impl Session {
     /// Returns the windows, each with the end of its path.
     fn paths(&self, frames: &[&TimedFrame], last: &LastThreads) -> WindowPaths {
         let end = |of: usize, frame: &TimedFrame| match self.ends {
-            Some(tid) => Some(End::Tid(tid)),
+            Some(end) => Some(end),
             None if frame.thread != ThreadKey::UNKNOWN => Some(End::Thread(frame.thread)),
             None => last.windows.iter().find(|w| w.0 == of).and_then(|w| w.3.thread()).map(End::Thread),
         };

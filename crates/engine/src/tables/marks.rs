@@ -25,20 +25,30 @@ fn span_of(row: &Row<'_, mark_stretches::Table>) -> Span {
     Span { start: Ns(row.get(mark_stretches::START_NS)), end: Ns(row.get(mark_stretches::END_NS)) }
 }
 
-/// Counts stretches with one name and keeps the requested one: by its number from 1, else the first.
-#[derive(Default)]
-struct Nth {
-    wanted: Option<u64>,
-    count: u64,
-    span: Option<Span>,
+/// Counts what has one name and keeps the requested one: by its number from 1, else the first.
+#[derive(Clone, Copy)]
+pub(super) struct Nth<T> {
+    pub(super) wanted: Option<u64>,
+    pub(super) count: u64,
+    pub(super) found: Option<T>,
 }
 
-impl Nth {
-    fn next(&mut self, span: Span) {
+impl<T> Nth<T> {
+    pub(super) fn of(wanted: Option<u64>) -> Self {
+        Self { wanted, count: 0, found: None }
+    }
+
+    pub(super) fn next(&mut self, next: T) {
         self.count += 1;
         if self.count == self.wanted.unwrap_or(1) {
-            self.span = Some(span);
+            self.found = Some(next);
         }
+    }
+}
+
+impl<T> Default for Nth<T> {
+    fn default() -> Self {
+        Self::of(None)
     }
 }
 
@@ -85,7 +95,7 @@ impl Session {
         let numbered =
             mark.rsplit_once('#').and_then(|(name, n)| Some((name, n.parse::<u64>().ok().filter(|n| *n > 0)?)));
         let mut whole = Nth::default();
-        let mut nth = Nth { wanted: numbered.map(|(_, n)| n), ..Nth::default() };
+        let mut nth = Nth::of(numbered.map(|(_, n)| n));
         self.rows(tables::MARK_STRETCHES.name, &mut |rows| {
             for row in rows.iter().map(|row| Row::new(row)) {
                 let span = span_of(&row);
@@ -103,7 +113,7 @@ impl Session {
             Some((name, _)) if whole.count == 0 => (name, nth),
             _ => (mark, whole),
         };
-        match (found.count, found.wanted, found.span) {
+        match (found.count, found.wanted, found.found) {
             (0, ..) => Err(self.not_marked(name)?),
             (1, None, Some(span)) | (_, Some(_), Some(span)) if span.start < span.end => Ok(span),
             (1, None, Some(_)) | (_, Some(_), Some(_)) => {

@@ -3,6 +3,7 @@
 pub(crate) mod analyses;
 mod cache;
 mod frames;
+mod intervals;
 pub(crate) mod marks;
 mod names;
 mod parallel;
@@ -15,6 +16,7 @@ mod states;
 pub(crate) mod totals;
 
 pub(crate) use cache::TableCache;
+pub use intervals::{Interval, IntervalKind, IntervalName, SelectedInterval};
 pub use marks::{mark_name_matches, mark_row_matches};
 pub use names::ThreadNames;
 pub use request::TableRequest;

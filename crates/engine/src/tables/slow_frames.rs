@@ -7,7 +7,7 @@ use analysis::frames::{FrameSelection, SlowFrames, TimedFrame, TypicalFrames};
 use model::{FramePart, MadeFrom, Ns, Pid, Span, TableDef, ThreadKey, tables};
 
 /// Tables made from marks.
-const OF_MARKS: [&TableDef; 3] = [&tables::MARK_STRETCHES, &tables::PARALLEL_REGIONS, &tables::FRAMES_PARKED];
+const OF_MARKS: [&TableDef; 2] = [&tables::MARK_STRETCHES, &tables::FRAMES_PARKED];
 
 /// What counts as a frame, and which frames are slow.
 #[derive(Clone, PartialEq, Eq, Debug)]

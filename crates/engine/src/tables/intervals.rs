@@ -1,0 +1,230 @@
+//! Periods, requests and parallel regions: the intervals that their tables list.
+
+use super::marks::Nth;
+use crate::{EngineError, Session};
+use model::tables::{parallel_regions as region, periods as period, requests as request};
+use model::{Ns, Row, Span, TableDef, ThreadKey, Value, tables};
+use std::collections::{BTreeSet, HashMap};
+use std::str::FromStr;
+
+/// The maximum number of names that the message about a missing interval lists.
+const MAX_LISTED: usize = 12;
+
+/// The kind of an interval.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum IntervalKind {
+    /// A period of a thread that a timer wakes.
+    Period,
+    /// A request that a thread answers.
+    Request,
+    /// A parallel region.
+    Region,
+}
+
+impl IntervalKind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Period, Self::Request, Self::Region];
+
+    /// Returns the word for one of them.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Period => "period",
+            Self::Request => "request",
+            Self::Region => "region",
+        }
+    }
+
+    /// Returns the table that lists them.
+    #[must_use]
+    pub fn table(self) -> &'static TableDef {
+        match self {
+            Self::Period => &tables::PERIODS,
+            Self::Request => &tables::REQUESTS,
+            Self::Region => &tables::PARALLEL_REGIONS,
+        }
+    }
+}
+
+/// A period, a request or a parallel region.
+#[derive(Clone, Copy, Debug)]
+pub struct Interval<'a> {
+    /// Its number among those of the thread's TID, or of the region's name, in the order of the table, from 1.
+    pub number: u64,
+    /// From its begin to its end. A period lasts until the next one is due.
+    pub span: Span,
+    /// The end of its first part: of the lateness of a period, of the time in which the thread was not yet at work on a request, or of the
+    /// work of all threads of a region.
+    pub split: Ns,
+    /// When its work was done. The critical path ends here.
+    pub done: Ns,
+    /// The thread that does the work; of a region, the last one to arrive.
+    pub thread: ThreadKey,
+    /// The TID of the thread; `None` for a region.
+    pub tid: Option<i64>,
+    /// The process of a region, if recorded.
+    pub pid: Option<i64>,
+    /// The name of a region.
+    pub name: Option<&'a str>,
+    /// How certain it is that there is one: `steady` of the table; 1 for a region.
+    pub steady: f64,
+}
+
+impl<'a> Interval<'a> {
+    fn of_row(kind: IntervalKind, row: &'a [Value]) -> Self {
+        match kind {
+            IntervalKind::Period => Self::of_period(row),
+            IntervalKind::Request => Self::of_request(row),
+            IntervalKind::Region => Self::of_region(row),
+        }
+    }
+
+    fn of_period(row: &'a [Value]) -> Self {
+        let row = Row::<period::Table>::new(row);
+        let [start, end, late, response] =
+            row.all([period::START_NS, period::END_NS, period::LATE_NS, period::RESPONSE_NS]);
+        let after = |ns: i64| Ns(start.saturating_add(ns));
+        let [thread, tid] = row.all([period::THREAD, period::TID]);
+        let steady = row.get(period::STEADY);
+        Self::of(Span { start: Ns(start), end: Ns(end) }, [after(late), after(response)]).by(thread, tid, steady)
+    }
+
+    fn of_request(row: &'a [Value]) -> Self {
+        let row = Row::<request::Table>::new(row);
+        let [start, end, before] = row.all([request::START_NS, request::END_NS, request::BEFORE_NS]);
+        let [thread, tid] = row.all([request::THREAD, request::TID]);
+        let (begun, steady) = (Ns(start.saturating_add(before)), row.get(request::STEADY));
+        Self::of(Span { start: Ns(start), end: Ns(end) }, [begun, Ns(end)]).by(thread, tid, steady)
+    }
+
+    fn of_region(row: &'a [Value]) -> Self {
+        let row = Row::<region::Table>::new(row);
+        let [start, end, first] = row.all([region::START_NS, region::END_NS, region::FIRST_ARRIVAL_NS]);
+        Self {
+            thread: row.get(region::LAST_THREAD).map_or(ThreadKey::UNKNOWN, ThreadKey),
+            pid: row.get(region::PID),
+            name: Some(row.get(region::NAME)),
+            ..Self::of(Span { start: Ns(start), end: Ns(end) }, [Ns(first), Ns(end)])
+        }
+    }
+
+    fn of(span: Span, [split, done]: [Ns; 2]) -> Self {
+        let (thread, tid, pid, name) = (ThreadKey::UNKNOWN, None, None, None);
+        Self { number: 0, span, split, done, thread, tid, pid, name, steady: 1.0 }
+    }
+
+    fn by(self, thread: i64, tid: i64, steady: f64) -> Self {
+        Self { thread: ThreadKey(thread), tid: Some(tid), steady, ..self }
+    }
+}
+
+/// Selects one interval: `period:THREAD#N`, `request:THREAD#N` or `region:NAME#N`. The thread is a name or TID. Without a number, there
+/// must be only one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IntervalName {
+    kind: IntervalKind,
+    name: String,
+}
+
+impl FromStr for IntervalName {
+    type Err = String;
+
+    fn from_str(words: &str) -> Result<Self, String> {
+        let parts = words.split_once(':').filter(|(_, name)| !name.is_empty());
+        let found = parts.and_then(|(word, name)| {
+            let kind = IntervalKind::ALL.into_iter().find(|kind| kind.word() == word)?;
+            Some(Self { kind, name: name.to_owned() })
+        });
+        found.ok_or_else(|| format!("{words}: expected period:THREAD#N, request:THREAD#N or region:NAME#N"))
+    }
+}
+
+impl std::fmt::Display for IntervalName {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{}:{}", self.kind.word(), self.name)
+    }
+}
+
+/// The time of an interval, and the thread that ended it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SelectedInterval {
+    /// From its begin to its end.
+    pub span: Span,
+    /// The thread that does its work, or that arrived last.
+    pub thread: ThreadKey,
+}
+
+impl Session {
+    /// Passes on every interval of a kind, of the whole recording, in the order of their table.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub fn intervals(&self, kind: IntervalKind, mut each: impl FnMut(&Interval<'_>)) -> Result<(), EngineError> {
+        let (mut by_tid, mut by_name) = (HashMap::<i64, u64>::new(), HashMap::<Box<str>, u64>::new());
+        let whole = Span { start: Ns::ZERO, end: Ns::MAX };
+        self.rows_of(kind.table().name, Some(whole), &mut |rows| {
+            for row in rows {
+                let interval = Interval::of_row(kind, row);
+                let count = match (interval.tid, interval.name.unwrap_or_default()) {
+                    (Some(tid), _) => by_tid.entry(tid).or_default(),
+                    (None, name) => by_name.entry(name.into()).or_default(),
+                };
+                *count += 1;
+                each(&Interval { number: *count, ..interval });
+            }
+            Ok(())
+        })
+    }
+
+    /// Returns the interval with a name.
+    ///
+    /// # Errors
+    /// The trace cannot be read, nothing has this name, or several have and no number is given; the message states how many.
+    pub fn interval(&self, of: &IntervalName) -> Result<SelectedInterval, EngineError> {
+        let IntervalName { kind, name } = of;
+        let numbered = name.rsplit_once('#').and_then(|(of, n)| Some((of, n.parse::<u64>().ok().filter(|n| *n > 0)?)));
+        let thread_names = self.names()?;
+        let (mut whole, mut nth) = (Nth::default(), Nth::of(numbered.map(|(_, n)| n)));
+        let mut known = BTreeSet::<Box<str>>::new();
+        self.intervals(*kind, |interval| {
+            let selected = SelectedInterval { span: interval.span, thread: interval.thread };
+            let own = interval.name.or_else(|| thread_names.get(interval.thread.0)).unwrap_or_default();
+            let number = interval.tid.or(interval.pid);
+            let is_of = |name: &str| own == name || number.is_some_and(|number| name.parse() == Ok(number));
+            if is_of(name) {
+                whole.next(selected);
+            } else if numbered.is_some_and(|(name, _)| is_of(name)) {
+                nth.next(selected);
+            }
+            if !known.contains(own) {
+                known.insert(own.into());
+            }
+        })?;
+        let (name, found) = match numbered {
+            Some((name, _)) if whole.count == 0 => (name, nth),
+            _ => (name.as_str(), whole),
+        };
+        let (path, word, table) = (self.path().display(), kind.word(), kind.table().name);
+        Err(EngineError::Other(match (found.count, found.wanted, found.found) {
+            (1, None, Some(found)) | (_, Some(_), Some(found)) if found.span.start < found.span.end => {
+                return Ok(found);
+            }
+            (1, None, Some(_)) | (_, Some(_), Some(_)) => format!("{path}: the {word} {of} has no duration"),
+            (0, ..) if known.is_empty() => {
+                format!("{path}: the trace has no {word}s (`corewise tables` describes the table {table})")
+            }
+            (0, ..) => {
+                let more = if known.len() > MAX_LISTED { ", …" } else { "" };
+                let known = known.iter().take(MAX_LISTED).map(|name| &**name).collect::<Vec<_>>().join(", ");
+                format!(
+                    "{path}: no {word} is of {name}; there are {word}s of {known}{more} (`corewise table {path} {table}` lists them)"
+                )
+            }
+            (1, ..) => format!("{path}: there is one {word} of {name}: '{word}:{name}#1'"),
+            (count, ..) => format!(
+                "{path}: there are {count} {word}s of {name}: select one, from '{word}:{name}#1' to '{word}:{name}#{count}' \
+                 (`corewise table {path} {table}` lists them)"
+            ),
+        }))
+    }
+}
