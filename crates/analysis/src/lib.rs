@@ -30,6 +30,7 @@ mod marked;
 mod parking;
 mod period_grid;
 mod shares;
+pub mod slow_intervals;
 pub(crate) mod tables;
 mod thread_groups;
 mod thread_pairs;

@@ -14,10 +14,14 @@ use testkit::{ByName, Mode, Random, Rng, ms};
 
 /// Returns the table as Markdown and as rows.
 fn slow_frames(session: &Session, span: Option<Span>) -> (String, Table) {
-    let request = TableRequest { span, ..TableRequest::whole("slow_frames") };
+    (markdown(session, "slow_frames", span), table(session, "slow_frames", span))
+}
+
+/// Returns a table as Markdown.
+fn markdown(session: &Session, name: &str, span: Option<Span>) -> String {
     let mut out = Vec::new();
-    request.write(session, Format::Markdown, &mut out).unwrap();
-    (String::from_utf8(out).unwrap(), table(session, "slow_frames", span))
+    TableRequest { span, ..TableRequest::whole(name) }.write(session, Format::Markdown, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
 }
 
 /// Reads a whole table.
@@ -31,14 +35,17 @@ fn table(session: &Session, name: &str, span: Option<Span>) -> Table {
     table
 }
 
-/// Runs a case: the marks named A are frames; the lines `budget MS`, `slowest N` and `range FROM TO` (ms) set options.
+/// Runs a case: the marks named A are frames; the lines `budget MS`, `slowest N` and `range FROM TO` (ms) set options. With a line
+/// `intervals`, the table is `slow_intervals`.
 fn run_case(block: &str) -> String {
     let option = |word: &str| {
         let line = block.lines().find_map(|l| l.strip_prefix(word)).unwrap_or_default();
         line.split_whitespace().map(|w| w.parse().unwrap()).collect::<Vec<i64>>()
     };
-    let drawing: Vec<&str> =
-        block.lines().filter(|l| !["budget", "slowest", "range"].iter().any(|w| l.starts_with(w))).collect();
+    let drawing: Vec<&str> = block
+        .lines()
+        .filter(|l| !["budget", "slowest", "range", "intervals"].iter().any(|w| l.starts_with(w)))
+        .collect();
     let slow = SlowFrameOptions {
         mark_name: Some("A".to_owned()),
         budget: option("budget").first().map(|n| ms(*n)),
@@ -48,7 +55,8 @@ fn run_case(block: &str) -> String {
         [from, to] => Some(Span::new(ms(from), ms(to))),
         _ => None,
     };
-    slow_frames(&support::drawn(&drawing.join("\n"), |_, _| ()).with_slow_frames(slow), span).0
+    let session = support::drawn(&drawing.join("\n"), |_, _| ()).with_slow_frames(slow);
+    markdown(&session, if block.starts_with("intervals") { "slow_intervals" } else { "slow_frames" }, span)
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use super::Piece;
 use model::{CoreType, CpuState, Ns, ThreadKey, ThreadState};
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Why time passed on the path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -75,31 +76,84 @@ impl Cause {
     }
 }
 
-/// The time of each cause. A fold over the pieces of a window; the times tile the window.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Causes(BTreeMap<Cause, Ns>);
+impl From<&Piece> for Cause {
+    fn from(piece: &Piece) -> Self {
+        Self::of(piece)
+    }
+}
 
-impl Causes {
+/// A cause, and the thread on the path whose time this is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ThreadCause {
+    /// The cause.
+    pub cause: Cause,
+    /// The thread.
+    pub thread: ThreadKey,
+}
+
+impl From<&Piece> for ThreadCause {
+    fn from(piece: &Piece) -> Self {
+        Self { cause: Cause::of(piece), thread: piece.thread }
+    }
+}
+
+/// The time of each cause. A fold over the pieces of a window; the times tile the window.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Causes<C = Cause>(BTreeMap<C, Ns>);
+
+impl<C> Default for Causes<C> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<C: Ord + Copy> Causes<C> {
     /// Adds the next piece.
-    pub fn push(&mut self, piece: &Piece) {
-        self.add(Cause::of(piece), piece.span.len());
+    pub fn push(&mut self, piece: &Piece)
+    where
+        C: for<'p> From<&'p Piece>,
+    {
+        self.add(C::from(piece), piece.span.len());
     }
 
     /// Adds time to a cause.
-    pub fn add(&mut self, cause: Cause, time: Ns) {
+    pub fn add(&mut self, cause: C, time: Ns) {
         let sum = self.0.entry(cause).or_default();
         *sum = *sum + time;
     }
 
     /// Returns the time of a cause; zero if it did not occur.
     #[must_use]
-    pub fn time(&self, of: Cause) -> Ns {
+    pub fn time(&self, of: C) -> Ns {
         self.0.get(&of).copied().unwrap_or_default()
     }
 
     /// Iterates over the causes that occurred.
-    pub fn iter(&self) -> impl Iterator<Item = (Cause, Ns)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (C, Ns)> + '_ {
         self.0.iter().map(|(cause, time)| (*cause, *time))
+    }
+
+    /// Returns the mean of several windows, of which these are the sums. Rounding is done on sums, so that the causes still add up to the
+    /// mean time in whole nanoseconds.
+    #[must_use]
+    pub fn mean(&self, windows: i64) -> Self {
+        let (mut mean, mut sum, mut rounded) = (Self::default(), 0, 0);
+        for (cause, time) in self.iter() {
+            sum += time.0;
+            mean.add(cause, Ns(sum / windows.max(1) - rounded));
+            rounded = sum / windows.max(1);
+        }
+        mean
+    }
+
+    /// Returns by how much each cause took longer than in a typical window, the largest first.
+    #[must_use]
+    pub fn longer_than(&self, typical: &Self) -> Vec<(Ns, C)> {
+        let all: BTreeSet<C> = self.iter().chain(typical.iter()).map(|(cause, _)| cause).collect();
+        let mut longer: Vec<(Ns, C)> =
+            all.into_iter().map(|cause| (self.time(cause) - typical.time(cause), cause)).collect();
+        longer.sort_by_key(|(more, cause)| (Reverse(*more), *cause));
+        longer
     }
 
     /// Returns the sum of all causes.

@@ -18,7 +18,7 @@ mod pieces;
 mod sums;
 mod walk;
 
-pub use causes::{Cause, Causes};
+pub use causes::{Cause, Causes, ThreadCause};
 pub use last_ran::LastRan;
 pub use pieces::{Piece, Pieces, Window};
 pub use sums::Sums;

@@ -4,10 +4,10 @@
 //! time ([`TypicalFrames`]), and, for these few only, to sum up their critical paths ([`SlowFrames`]).
 
 use super::times::Times;
-use crate::critical::{Cause, Causes};
+use crate::critical::Causes;
 use model::{CoreType, Ns, Pid, Rows, Span, ThreadKey};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The maximum number of different frame times.
 const MAX_TIMES: usize = 1 << 18;
@@ -27,6 +27,18 @@ pub struct TimedFrame {
     pub pid: Pid,
     /// Its name: the mark, or the program.
     pub name: Option<Box<str>>,
+    /// Of a period or a request: its number among those of its thread, from 1; otherwise 0.
+    pub number: u64,
+    /// When its thread began: after its begin if a wakeup came late, or a request was queued.
+    pub begun: Ns,
+}
+
+impl TimedFrame {
+    /// A frame of a thread, without a name.
+    #[must_use]
+    pub fn of(span: Span, thread: ThreadKey) -> Self {
+        Self { span, thread, pid: Pid::UNKNOWN, name: None, number: 0, begun: span.start }
+    }
 }
 
 /// Keeps the items with the smallest keys; of equal keys, those that came first.
@@ -65,6 +77,7 @@ pub struct FrameSelection {
     budget: Option<Ns>,
     times: Times,
     slowest: Smallest<Reverse<Ns>>,
+    max_times: usize,
 }
 
 /// The result of the first pass.
@@ -84,14 +97,20 @@ impl FrameSelection {
     /// `budget`: the frame budget, if there is one. `max`: the maximum number of slow frames.
     #[must_use]
     pub fn new(budget: Option<Ns>, max: usize) -> Self {
-        Self { budget, times: Times::default(), slowest: Smallest::new(max) }
+        Self { budget, times: Times::default(), slowest: Smallest::new(max), max_times: MAX_TIMES }
+    }
+
+    /// Limits the number of different times, for one of many selections. With more, the median is slightly more than the exact one.
+    #[must_use]
+    pub fn with_max_times(self, max_times: usize) -> Self {
+        Self { max_times, ..self }
     }
 
     /// Adds the next frame.
     pub fn push(&mut self, frame: &TimedFrame) {
         let took = frame.span.len();
         self.times.add(took);
-        while self.times.different() > MAX_TIMES {
+        while self.times.different() > self.max_times {
             self.times.widen();
         }
         self.slowest.push(Reverse(took), frame);
@@ -171,30 +190,14 @@ impl SlowFrames {
         self.frames += 1;
     }
 
-    /// Returns the mean of the typical frames. Rounding is done on sums, so that the causes still add up to the mean
-    /// time in whole nanoseconds.
-    fn mean(&self) -> Causes {
-        let (mut mean, mut sum, mut rounded) = (Causes::default(), 0, 0);
-        for (cause, time) in self.typical.iter() {
-            sum += time.0;
-            mean.add(cause, Ns(sum / self.frames.max(1) - rounded));
-            rounded = sum / self.frames.max(1);
-        }
-        mean
-    }
-
     /// Writes the rows of [`model::tables::SLOW_FRAMES`].
     pub fn finish(self, out: &mut dyn Rows) {
-        let typical = self.mean();
+        let typical = self.typical.mean(self.frames);
         let typical_frame = typical.sum();
         for (rank, Slow { frame, ends, causes }) in (1i64..).zip(&self.slow) {
             let took = frame.span.len();
             let longer = took - typical_frame;
-            let all: BTreeSet<Cause> = causes.iter().chain(typical.iter()).map(|(cause, _)| cause).collect();
-            let mut rows: Vec<(Ns, Cause)> =
-                all.into_iter().map(|cause| (causes.time(cause) - typical.time(cause), cause)).collect();
-            rows.sort_by_key(|(more, cause)| (Reverse(*more), *cause));
-            for (more, cause) in rows {
+            for (more, cause) in causes.longer_than(&typical) {
                 out.row(&[
                     rank.into(),
                     frame.name.as_deref().into(),
@@ -220,9 +223,10 @@ impl SlowFrames {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::critical::Cause;
 
     fn frame(start: i64, took: i64) -> TimedFrame {
-        TimedFrame { span: Span::new(Ns(start), Ns(start + took)), thread: ThreadKey(1), pid: Pid(1), name: None }
+        TimedFrame::of(Span::new(Ns(start), Ns(start + took)), ThreadKey(1))
     }
 
     fn starts(frames: &[TimedFrame]) -> Vec<i64> {
@@ -263,14 +267,12 @@ mod tests {
     /// 10 and 11 ns, of which 3 and 4 blocked: the mean 3.5 of 10.5 is 3 of 10 in whole nanoseconds.
     #[test]
     fn the_causes_of_the_mean_add_up_to_its_time() {
-        let mut all = SlowFrames::new(Ns(10));
+        let mut all = Causes::default();
         for (running, blocked) in [(7, 3), (7, 4)] {
-            let mut causes = Causes::default();
-            causes.add(Cause::Running(None), Ns(running));
-            causes.add(Cause::Blocked, Ns(blocked));
-            all.typical(&causes);
+            all.add(Cause::Running(None), Ns(running));
+            all.add(Cause::Blocked, Ns(blocked));
         }
-        let mean = all.mean();
+        let mean = all.mean(2);
         assert_eq!((mean.time(Cause::Running(None)), mean.time(Cause::Blocked)), (Ns(7), Ns(3)));
         assert_eq!(mean.sum(), Ns(10));
     }

@@ -58,7 +58,7 @@ pub struct Args {
     /// For slow_frames and frames_parked: the frame budget, such as 16.7ms [default: the median frame time]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     budget: Option<std::time::Duration>,
-    /// For slow_frames: number of slowest frames to explain
+    /// For slow_frames and slow_intervals: number of slowest frames to explain, or of slowest intervals of each thread or name
     #[arg(long, value_name = "N", default_value_t = SlowFrameOptions::default().max_frames, value_parser = RangedU64ValueParser::<usize>::new().range(1..=SlowFrameOptions::MAX_FRAMES as u64))]
     slowest: usize,
     /// Output format
@@ -115,16 +115,16 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         }
         session = session.with_path_end(Tid(tid));
     }
-    if Session::is_of_slow_frames(def) {
-        session = session.with_slow_frames(args.slow());
-    } else if args.frames_of.is_some() {
+    if args.frames_of.is_some() && !Session::is_of_slow_frames(def) {
         let why = "--frames-of applies only to slow_frames";
         return Err(Failure::usage(format!("{why}, not to {}", def.name)));
-    } else if Session::takes_budget(def) {
-        session = session.with_slow_frames(args.slow());
-    } else if args.budget.is_some() {
+    }
+    if args.budget.is_some() && !Session::takes_budget(def) {
         let why = "--budget applies only to slow_frames and frames_parked";
         return Err(Failure::usage(format!("{why}, not to {}", def.name)));
+    }
+    if Session::takes_budget(def) || Session::takes_slowest(def) {
+        session = session.with_slow_frames(args.slow());
     }
     let selected = args.period.selected(&session)?;
     if let Some((_, thread)) = selected.filter(|_| Session::is_critical(def)) {

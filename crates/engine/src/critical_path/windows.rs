@@ -189,8 +189,7 @@ impl Session {
     /// Passes on the pieces of the paths of some windows, each with the index of its window; of windows that do not overlap, in order
     /// of time.
     fn pieces_of_windows(&self, windows: &[PathWindow], each: PieceCallback<'_>) -> Result<(), EngineError> {
-        let frame = |of: &PathWindow| TimedFrame { span: of.span, thread: of.thread, pid: Pid::UNKNOWN, name: None };
-        let frames: Vec<TimedFrame> = windows.iter().map(frame).collect();
+        let frames: Vec<TimedFrame> = windows.iter().map(|of| TimedFrame::of(of.span, of.thread)).collect();
         self.pieces(&frames.iter().collect::<Vec<_>>(), each)
     }
 
@@ -211,7 +210,7 @@ impl Session {
     }
 
     /// Passes on the pieces of the critical path of each frame, with the index of the frame.
-    fn pieces(&self, frames: &[&TimedFrame], each: PieceCallback<'_>) -> Result<(), EngineError> {
+    pub(crate) fn pieces(&self, frames: &[&TimedFrame], each: PieceCallback<'_>) -> Result<(), EngineError> {
         if frames.is_empty() {
             return Ok(());
         }
@@ -324,7 +323,7 @@ impl Session {
 }
 
 /// Gets the index of a window and a piece of its path; `Err` ends the reading.
-type PieceCallback<'a> = &'a mut dyn FnMut(usize, &Piece) -> Result<(), EngineError>;
+pub(crate) type PieceCallback<'a> = &'a mut dyn FnMut(usize, &Piece) -> Result<(), EngineError>;
 
 /// Windows that do not overlap, in order of time, and the pieces of their paths.
 struct Group {

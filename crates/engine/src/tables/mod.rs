@@ -12,6 +12,7 @@ mod request;
 mod retype;
 pub(crate) mod rows;
 mod slow_frames;
+mod slow_intervals;
 mod states;
 pub(crate) mod totals;
 
@@ -131,6 +132,7 @@ impl Session {
             MadeFrom::Analysis => self.analysis_rows(def, span, &mut out),
             MadeFrom::CriticalPath => self.critical(def, span, &mut out),
             MadeFrom::SlowFrames => self.slow_rows(span, &mut out),
+            MadeFrom::SlowIntervals => self.slow_interval_rows(span, &mut out),
             MadeFrom::Frames => self.frame_rows(def, span, &mut out),
             MadeFrom::Elsewhere => Err(EngineError::Other(format!("{name} is not a table of a trace"))),
         }?;

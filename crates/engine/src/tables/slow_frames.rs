@@ -38,6 +38,12 @@ impl Session {
         def.made_from == MadeFrom::SlowFrames
     }
 
+    /// Returns whether a table explains the slowest of something, of which [`SlowFrameOptions::max_frames`] are explained.
+    #[must_use]
+    pub fn takes_slowest(def: &TableDef) -> bool {
+        Self::is_of_slow_frames(def) || def.made_from == MadeFrom::SlowIntervals
+    }
+
     /// Sets the options for slow frames, with at most [`SlowFrameOptions::MAX_FRAMES`] frames. The budget applies to [`tables::FRAMES_PARKED`] too.
     #[must_use]
     pub fn with_slow_frames(mut self, slow: SlowFrameOptions) -> Self {
@@ -131,7 +137,8 @@ impl Session {
             if frame.part(FramePart::Whole).is_some() {
                 let (span, pid) = (frame.span(), frame.present.pid);
                 let pid = if pid == Pid::UNKNOWN { self.facts().focus.map_or(pid, Pid) } else { pid };
-                each(&TimedFrame { span, thread: ThreadKey::UNKNOWN, pid, name: frame.application.map(Into::into) });
+                let name = frame.application.map(Into::into);
+                each(&TimedFrame { pid, name, ..TimedFrame::of(span, ThreadKey::UNKNOWN) });
             }
         })
     }

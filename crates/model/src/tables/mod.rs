@@ -326,6 +326,7 @@ pub const ALL: &[&TableDef] = &[
     &CRITICAL_BY_THREAD,
     &CRITICAL_PATH,
     &SLOW_FRAMES,
+    &SLOW_INTERVALS,
     &MARK_STRETCHES,
     &PERIODS,
     &REQUESTS,

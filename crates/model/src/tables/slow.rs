@@ -1,4 +1,4 @@
-//! The table of the slowest frames and their causes.
+//! The tables of the slowest frames and intervals, and their causes.
 
 use super::columns::{Count, End, Ns, Ratio, Start, Thread};
 use crate::Text;
@@ -43,6 +43,51 @@ table! {
             EXCESS_NS: Ns = "`time_ns` minus `typical_ns`; sums to the extra time compared with a typical frame.",
             SHARE: Option<Ratio> =
                 "`excess_ns` as a share of that sum; negative if the cause took less time than in a typical frame.",
+        }
+    }
+}
+
+table! {
+    /// The slowest periods, requests and parallel regions, by cause.
+    SLOW_INTERVALS: slow_intervals {
+        version: 1,
+        made_from: SlowIntervals,
+        large: false,
+        doc: "The slowest periods, requests and parallel regions (tables `periods`, `requests` and `parallel_regions`), and why: \
+              the critical path from the begin of each to the end of its work (see the table `critical_path`), by cause and \
+              thread, compared with that of typical ones of the same thread or name. Those that took longer than the median \
+              are listed, ten of each thread or name (`--slowest`), and of each kind the 20 threads or names with the most \
+              time in all, of the first 1000. The path leads to the end of the thread that does the work, or that arrived \
+              last in the region. Its time on other threads is time in which the thread waited for them. Typical ones have \
+              times nearest to the median: one in eight, nine at most. Only those that began and ended in the requested \
+              range count.",
+        key: [KIND, SERIES, RANK, CAUSE, CORE_TYPE, PATH_THREAD, QUEUED_BEHIND],
+        columns: {
+            KIND: Text = "`period`, `request` or `region`.",
+            SERIES: Count = "Number of the thread or name; those of a kind with the most time in all come first.",
+            RANK: Count = "Rank among those of the thread or name; 1 is the slowest.",
+            THREAD: Option<Thread> =
+                "The periodic thread, the thread that answered the request, or the last one to arrive in the region.",
+            NAME: Option<Text> = "Name of the region.",
+            NUMBER: Count =
+                "Its number in its table, among those of the TID or name, from 1: `--range period:TID#NUMBER` or \
+                 `region:NAME#NUMBER` selects it.",
+            START_NS: Start,
+            END_NS: End,
+            TOOK_NS: Ns = "Time from `start_ns` until its work was done; `time_ns` sums to it.",
+            BEFORE_NS: Ns =
+                "Time from `start_ns` until the thread was woken for the period, or was at work on the request; 0 for a region.",
+            MEDIAN_NS: Ns = "Median of all of the thread or name; slightly more than it if there are very many different times.",
+            OVER_NS: Ns = "`took_ns` minus `median_ns`.",
+            CAUSE: Text = "State on the critical path, as in the table `slow_frames`.",
+            CORE_TYPE: Option<Text> = "Running: type of the cores; null if unknown.",
+            PATH_THREAD: Option<Thread> = "The thread on the path; null if unknown.",
+            QUEUED_BEHIND: Option<Thread> = "Ready: key of the thread that ran instead; null if unknown.",
+            TIME_NS: Ns = "Time in this one.",
+            TYPICAL_NS: Ns = "Mean time in a typical one.",
+            EXCESS_NS: Ns = "`time_ns` minus `typical_ns`.",
+            SHARE: Option<Ratio> =
+                "`excess_ns` as a share of the sum of all; negative if the cause took less time than in a typical one.",
         }
     }
 }

@@ -1,0 +1,71 @@
+//! The slowest periods, requests and parallel regions of one thread or name, compared with typical ones.
+
+use crate::critical::{Causes, ThreadCause};
+use crate::frames::TimedFrame;
+use model::{CoreType, Ns, Rows, ThreadKey};
+
+/// The slowest intervals of one thread or name.
+#[derive(Debug)]
+pub struct SlowSeries {
+    kind: &'static str,
+    number: i64,
+    median: Ns,
+    slow: Vec<(TimedFrame, Causes<ThreadCause>)>,
+    /// The sums of the typical intervals, and their number.
+    typical: (Causes<ThreadCause>, i64),
+}
+
+impl SlowSeries {
+    /// The intervals of this kind with this number of their thread or name.
+    #[must_use]
+    pub fn new(kind: &'static str, number: i64, median: Ns) -> Self {
+        Self { kind, number, median, slow: Vec::new(), typical: (Causes::default(), 0) }
+    }
+
+    /// Adds the next slow interval.
+    pub fn slow(&mut self, interval: TimedFrame, causes: Causes<ThreadCause>) {
+        self.slow.push((interval, causes));
+    }
+
+    /// Adds a typical interval.
+    pub fn typical(&mut self, causes: &Causes<ThreadCause>) {
+        let (sums, count) = &mut self.typical;
+        causes.iter().for_each(|(cause, time)| sums.add(cause, time));
+        *count += 1;
+    }
+
+    /// Writes the rows of [`model::tables::SLOW_INTERVALS`].
+    pub fn finish(self, out: &mut dyn Rows) {
+        let typical = self.typical.0.mean(self.typical.1);
+        let typical_time = typical.sum();
+        let known = |thread: ThreadKey| (thread != ThreadKey::UNKNOWN).then_some(thread.0);
+        for (rank, (interval, causes)) in (1i64..).zip(&self.slow) {
+            let took = interval.span.len();
+            let longer = took - typical_time;
+            for (more, ThreadCause { cause, thread }) in causes.longer_than(&typical) {
+                out.row(&[
+                    self.kind.into(),
+                    self.number.into(),
+                    rank.into(),
+                    known(interval.thread).into(),
+                    interval.name.as_deref().into(),
+                    (interval.number as i64).into(),
+                    interval.span.start.into(),
+                    interval.span.end.into(),
+                    took.into(),
+                    (interval.begun - interval.span.start).into(),
+                    self.median.into(),
+                    (took - self.median).into(),
+                    cause.word().into(),
+                    cause.core_type().map(CoreType::as_str).into(),
+                    known(thread).into(),
+                    cause.ran_instead().map(|thread| thread.0).into(),
+                    causes.time(ThreadCause { cause, thread }).into(),
+                    typical.time(ThreadCause { cause, thread }).into(),
+                    more.into(),
+                    (longer > Ns::ZERO).then(|| more.0 as f64 / longer.0 as f64).into(),
+                ]);
+            }
+        }
+    }
+}
