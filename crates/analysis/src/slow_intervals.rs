@@ -9,6 +9,8 @@ use model::{CoreType, Ns, Rows, ThreadKey};
 pub struct SlowSeries {
     kind: &'static str,
     number: i64,
+    /// The TID; `None` for regions.
+    tid: Option<i64>,
     median: Ns,
     slow: Vec<(TimedFrame, Causes<ThreadCause>)>,
     /// The sums of the typical intervals, and their number.
@@ -16,10 +18,10 @@ pub struct SlowSeries {
 }
 
 impl SlowSeries {
-    /// The intervals of this kind with this number of their thread or name.
+    /// The intervals of this kind with this number of their thread or name, and the TID of the thread.
     #[must_use]
-    pub fn new(kind: &'static str, number: i64, median: Ns) -> Self {
-        Self { kind, number, median, slow: Vec::new(), typical: (Causes::default(), 0) }
+    pub fn new(kind: &'static str, number: i64, tid: Option<i64>, median: Ns) -> Self {
+        Self { kind, number, tid, median, slow: Vec::new(), typical: (Causes::default(), 0) }
     }
 
     /// Adds the next slow interval.
@@ -48,6 +50,7 @@ impl SlowSeries {
                     self.number.into(),
                     rank.into(),
                     known(interval.thread).into(),
+                    self.tid.into(),
                     interval.name.as_deref().into(),
                     (interval.number as i64).into(),
                     interval.span.start.into(),

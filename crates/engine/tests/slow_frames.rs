@@ -35,17 +35,15 @@ fn table(session: &Session, name: &str, span: Option<Span>) -> Table {
     table
 }
 
-/// Runs a case: the marks named A are frames; the lines `budget MS`, `slowest N` and `range FROM TO` (ms) set options. With a line
-/// `intervals`, the table is `slow_intervals`.
+/// Runs a case: the marks named A are frames; the lines `budget MS`, `slowest N` and `range FROM TO` (ms) set options, and
+/// `table NAME` another table.
 fn run_case(block: &str) -> String {
     let option = |word: &str| {
         let line = block.lines().find_map(|l| l.strip_prefix(word)).unwrap_or_default();
         line.split_whitespace().map(|w| w.parse().unwrap()).collect::<Vec<i64>>()
     };
-    let drawing: Vec<&str> = block
-        .lines()
-        .filter(|l| !["budget", "slowest", "range", "intervals"].iter().any(|w| l.starts_with(w)))
-        .collect();
+    let drawing: Vec<&str> =
+        block.lines().filter(|l| !["budget", "slowest", "range", "table"].iter().any(|w| l.starts_with(w))).collect();
     let slow = SlowFrameOptions {
         mark_name: Some("A".to_owned()),
         budget: option("budget").first().map(|n| ms(*n)),
@@ -56,7 +54,8 @@ fn run_case(block: &str) -> String {
         _ => None,
     };
     let session = support::drawn(&drawing.join("\n"), |_, _| ()).with_slow_frames(slow);
-    markdown(&session, if block.starts_with("intervals") { "slow_intervals" } else { "slow_frames" }, span)
+    let name = block.lines().find_map(|l| l.strip_prefix("table ")).unwrap_or("slow_frames");
+    markdown(&session, name, span)
 }
 
 #[test]

@@ -76,8 +76,8 @@ pub enum MadeFrom {
     CriticalPath,
     /// The critical paths of the slowest frames.
     SlowFrames,
-    /// The critical paths of the slowest periods, requests and parallel regions.
-    SlowIntervals,
+    /// The rows of the tables of periods, requests and parallel regions: for a part, those that begin and end in it.
+    Intervals,
     /// The frames of a frame log: for a part, those that overlap it.
     Frames,
     /// None of these. Not a table that can be requested, but of the same form (events of a trace folder, a response of the

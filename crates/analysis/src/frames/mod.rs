@@ -9,6 +9,7 @@ pub(crate) mod times;
 
 pub use slow::{FrameSelection, SelectedFrames, SlowFrames, TimedFrame, TypicalFrames};
 pub use sums::FrameSums;
+pub use times::Times;
 
 use model::{Event, EventKind, FramePart, NameId, Ns, Pid, Present, Span, Value};
 use rustc_hash::FxHashMap;

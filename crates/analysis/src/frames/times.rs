@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// A histogram of times. Its steps widen when there are too many different times.
 #[derive(Debug, Default)]
-pub(crate) struct Times {
+pub struct Times {
     counts: BTreeMap<i64, u64>,
     /// The binary logarithm of the step in nanoseconds.
     widened: u32,
@@ -13,18 +13,20 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    pub(crate) fn add(&mut self, time: Ns) {
+    /// Adds a time.
+    pub fn add(&mut self, time: Ns) {
         *self.counts.entry(time.0 >> self.widened).or_default() += 1;
         self.count += 1;
     }
 
-    /// The number of different times.
-    pub(crate) fn different(&self) -> usize {
+    /// Returns the number of different times.
+    #[must_use]
+    pub fn different(&self) -> usize {
         self.counts.len()
     }
 
     /// Widens the steps until at most half as many times are distinct.
-    pub(crate) fn widen(&mut self) {
+    pub fn widen(&mut self) {
         let max = self.counts.len() / 2;
         while self.counts.len() > max.max(1) && self.widened < 62 {
             self.widened += 1;
@@ -36,24 +38,34 @@ impl Times {
         }
     }
 
+    /// Returns the number of times.
+    #[must_use]
+    pub fn count(&self) -> i64 {
+        self.count.cast_signed()
+    }
+
     /// Returns how much a quantile may exceed the exact value.
-    pub(crate) fn precision(&self) -> Ns {
+    #[must_use]
+    pub fn precision(&self) -> Ns {
         Ns((1 << self.widened) - 1)
     }
 
     /// Returns the number of times greater than this. A step counts only if all of it is greater.
-    pub(crate) fn more_than(&self, time: Ns) -> u64 {
+    #[must_use]
+    pub fn more_than(&self, time: Ns) -> u64 {
         self.counts.range((time.0 >> self.widened) + 1..).map(|(_, count)| count).sum()
     }
 
     /// Returns the frame budget: the specified one, or else the median.
-    pub(crate) fn budget(&self, said: Option<Ns>) -> Option<Ns> {
+    #[must_use]
+    pub fn budget(&self, said: Option<Ns>) -> Option<Ns> {
         self.quantile(500).map(|median| said.unwrap_or(median))
     }
 
     /// Returns the smallest time that at least this many of a thousand do not exceed (nearest rank); for a step, its
     /// upper end.
-    pub(crate) fn quantile(&self, of_thousand: u64) -> Option<Ns> {
+    #[must_use]
+    pub fn quantile(&self, of_thousand: u64) -> Option<Ns> {
         let rank = (u128::from(self.count) * u128::from(of_thousand)).div_ceil(1000).max(1);
         let mut seen = 0;
         for (step, count) in &self.counts {

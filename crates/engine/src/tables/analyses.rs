@@ -9,7 +9,7 @@ use crate::session::Kind;
 use crate::{EngineError, Session};
 use account::Stretches;
 use analysis::Context;
-use model::{MadeFrom, Ns, Span, Table, TableDef, tables};
+use model::{MadeFrom, Ns, Rows, Span, Table, TableDef, Value, tables};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -160,6 +160,37 @@ impl Session {
             Ok(running.finish())
         })?;
         rest.iter().for_each(|table| out.all(&table.rows));
+        Ok(())
+    }
+
+    /// Makes several such tables of a part in one pass; their rows are passed on as they are made, with the index of the table.
+    pub(crate) fn drained_together(
+        &self,
+        defs: &[&TableDef],
+        span: Span,
+        each: &mut dyn FnMut(usize, &[Value]),
+    ) -> Result<(), EngineError> {
+        struct Passed<'a>(usize, &'a mut dyn FnMut(usize, &[Value]));
+        impl Rows for Passed<'_> {
+            fn row(&mut self, values: &[Value]) {
+                self.1(self.0, values);
+            }
+        }
+        let names: Vec<&str> = defs.iter().map(|def| def.name).collect();
+        let rest = self.run(&names, Some(span), |stretches, input| {
+            let mut all: Vec<_> = names.iter().map(|name| input.start(&[*name])).collect();
+            stretches.timeline(|timeline| {
+                for (at, running) in all.iter_mut().enumerate() {
+                    running.push(timeline);
+                    running.drain(&mut Passed(at, each));
+                }
+                Ok::<_, EngineError>(())
+            })?;
+            Ok(all.into_iter().map(analysis::Running::finish).collect::<Vec<_>>())
+        })?;
+        for (at, tables) in rest.iter().enumerate() {
+            tables.iter().flat_map(|table| &table.rows).for_each(|row| each(at, row));
+        }
         Ok(())
     }
 

@@ -68,6 +68,53 @@ pub struct Interval<'a> {
     pub name: Option<&'a str>,
     /// How certain it is that there is one: `steady` of the table; 1 for a region.
     pub steady: f64,
+    /// What the thread did; `None` for a region.
+    pub times: Option<IntervalTimes>,
+}
+
+/// What a thread did in a period, or for a request.
+#[derive(Clone, Copy, Debug)]
+pub struct IntervalTimes {
+    /// Running, ready, blocked and unknown, from the end of its first part until its work was done; ns.
+    pub states: [i64; 4],
+    /// The length of a period, ns.
+    pub period: Option<i64>,
+    /// The number of due times that passed before the work of a period was done.
+    pub missed: i64,
+}
+
+/// The intervals of a thread, or of a process and a name.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Series {
+    Thread(ThreadKey),
+    Name(Option<i64>, Box<str>),
+}
+
+impl Series {
+    pub(crate) fn of(interval: &Interval<'_>) -> Self {
+        match interval.name {
+            Some(name) => Self::Name(interval.pid, name.into()),
+            None => Self::Thread(interval.thread),
+        }
+    }
+}
+
+/// The number of intervals of each TID or name so far.
+#[derive(Default)]
+struct Numbers {
+    by_tid: HashMap<i64, u64>,
+    by_name: HashMap<Box<str>, u64>,
+}
+
+impl Numbers {
+    fn next(&mut self, interval: &Interval<'_>) -> u64 {
+        let count = match (interval.tid, interval.name.unwrap_or_default()) {
+            (Some(tid), _) => self.by_tid.entry(tid).or_default(),
+            (None, name) => self.by_name.entry(name.into()).or_default(),
+        };
+        *count += 1;
+        *count
+    }
 }
 
 impl<'a> Interval<'a> {
@@ -86,7 +133,11 @@ impl<'a> Interval<'a> {
         let after = |ns: i64| Ns(start.saturating_add(ns));
         let [thread, tid] = row.all([period::THREAD, period::TID]);
         let steady = row.get(period::STEADY);
-        Self::of(Span { start: Ns(start), end: Ns(end) }, [after(late), after(response)]).by(thread, tid, steady)
+        let states = row.all([period::RUNNING_NS, period::READY_NS, period::BLOCKED_NS, period::UNKNOWN_NS]);
+        let (period, missed) = (Some(row.get(period::PERIOD_NS)), row.get(period::MISSED));
+        let times = Some(IntervalTimes { states, period, missed });
+        let span = Span { start: Ns(start), end: Ns(end) };
+        Self { times, ..Self::of(span, [after(late), after(response)]).by(thread, tid, steady) }
     }
 
     fn of_request(row: &'a [Value]) -> Self {
@@ -94,7 +145,10 @@ impl<'a> Interval<'a> {
         let [start, end, before] = row.all([request::START_NS, request::END_NS, request::BEFORE_NS]);
         let [thread, tid] = row.all([request::THREAD, request::TID]);
         let (begun, steady) = (Ns(start.saturating_add(before)), row.get(request::STEADY));
-        Self::of(Span { start: Ns(start), end: Ns(end) }, [begun, Ns(end)]).by(thread, tid, steady)
+        let states = row.all([request::RUNNING_NS, request::READY_NS, request::BLOCKED_NS, request::UNKNOWN_NS]);
+        let times = Some(IntervalTimes { states, period: None, missed: 0 });
+        let span = Span { start: Ns(start), end: Ns(end) };
+        Self { times, ..Self::of(span, [begun, Ns(end)]).by(thread, tid, steady) }
     }
 
     fn of_region(row: &'a [Value]) -> Self {
@@ -110,7 +164,7 @@ impl<'a> Interval<'a> {
 
     fn of(span: Span, [split, done]: [Ns; 2]) -> Self {
         let (thread, tid, pid, name) = (ThreadKey::UNKNOWN, None, None, None);
-        Self { number: 0, span, split, done, thread, tid, pid, name, steady: 1.0 }
+        Self { number: 0, span, split, done, thread, tid, pid, name, steady: 1.0, times: None }
     }
 
     fn by(self, thread: i64, tid: i64, steady: f64) -> Self {
@@ -160,19 +214,27 @@ impl Session {
     /// # Errors
     /// The trace cannot be read.
     pub fn intervals(&self, kind: IntervalKind, mut each: impl FnMut(&Interval<'_>)) -> Result<(), EngineError> {
-        let (mut by_tid, mut by_name) = (HashMap::<i64, u64>::new(), HashMap::<Box<str>, u64>::new());
-        let whole = Span { start: Ns::ZERO, end: Ns::MAX };
-        self.rows_of(kind.table().name, Some(whole), &mut |rows| {
-            for row in rows {
-                let interval = Interval::of_row(kind, row);
-                let count = match (interval.tid, interval.name.unwrap_or_default()) {
-                    (Some(tid), _) => by_tid.entry(tid).or_default(),
-                    (None, name) => by_name.entry(name.into()).or_default(),
-                };
-                *count += 1;
-                each(&Interval { number: *count, ..interval });
-            }
-            Ok(())
+        self.intervals_of(&[kind], &mut |_, interval| each(interval))
+    }
+
+    /// Passes on every interval of all kinds, of the whole recording, in one pass; those of a kind in the order of their table.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub fn all_intervals(&self, each: &mut dyn FnMut(IntervalKind, &Interval<'_>)) -> Result<(), EngineError> {
+        self.intervals_of(&IntervalKind::ALL, each)
+    }
+
+    fn intervals_of(
+        &self,
+        kinds: &[IntervalKind],
+        each: &mut dyn FnMut(IntervalKind, &Interval<'_>),
+    ) -> Result<(), EngineError> {
+        let mut numbers: Vec<Numbers> = kinds.iter().map(|_| Numbers::default()).collect();
+        let tables: Vec<&TableDef> = kinds.iter().map(|kind| kind.table()).collect();
+        self.drained_together(&tables, Span { start: Ns::ZERO, end: Ns::MAX }, &mut |at, row| {
+            let interval = Interval::of_row(kinds[at], row);
+            each(kinds[at], &Interval { number: numbers[at].next(&interval), ..interval });
         })
     }
 

@@ -41,7 +41,7 @@ impl Session {
     /// Returns whether a table explains the slowest of something, of which [`SlowFrameOptions::max_frames`] are explained.
     #[must_use]
     pub fn takes_slowest(def: &TableDef) -> bool {
-        Self::is_of_slow_frames(def) || def.made_from == MadeFrom::SlowIntervals
+        Self::is_of_slow_frames(def) || def.name == tables::SLOW_INTERVALS.name
     }
 
     /// Sets the options for slow frames, with at most [`SlowFrameOptions::MAX_FRAMES`] frames. The budget applies to [`tables::FRAMES_PARKED`] too.

@@ -1,36 +1,20 @@
 //! The slowest periods, requests and parallel regions, and the causes on the critical path of each.
 
-use super::intervals::{Interval, IntervalKind};
+use super::intervals::{Interval, IntervalKind, Series};
 use super::rows::Batches;
 use crate::{EngineError, Session};
 use analysis::critical::{Causes, ThreadCause};
 use analysis::frames::{FrameSelection, SelectedFrames, TimedFrame, TypicalFrames};
 use analysis::slow_intervals::SlowSeries;
-use model::{Pid, Span, ThreadKey, tables};
+use model::{Pid, Span, tables};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// The maximum number of threads or names of a kind among which are those that are shown, and of those that are shown.
 const MAX_SERIES: usize = 1000;
-const MAX_SHOWN: usize = 20;
+const MAX_SHOWN: i64 = 20;
 /// The maximum number of different times of a thread or name.
 const MAX_TIMES: usize = 1 << 12;
-
-/// The intervals of a thread, or of a process and a name.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Series {
-    Thread(ThreadKey),
-    Name(Option<i64>, Box<str>),
-}
-
-impl Series {
-    fn of(interval: &Interval<'_>) -> Self {
-        match interval.name {
-            Some(name) => Self::Name(interval.pid, name.into()),
-            None => Self::Thread(interval.thread),
-        }
-    }
-}
 
 /// Returns an interval as a frame: from its begin until its work was done.
 fn frame_of(kind: IntervalKind, interval: &Interval<'_>) -> TimedFrame {
@@ -44,6 +28,7 @@ fn frame_of(kind: IntervalKind, interval: &Interval<'_>) -> TimedFrame {
 struct Selected {
     kind: IntervalKind,
     series: Series,
+    tid: Option<i64>,
     /// Its number in its kind.
     number: i64,
     frames: SelectedFrames,
@@ -56,10 +41,7 @@ impl Session {
         let Some(span) = self.within(span).filter(|_| self.may_have_rows(&tables::SLOW_INTERVALS)) else {
             return Ok(());
         };
-        let mut all = Vec::new();
-        for kind in IntervalKind::ALL {
-            all.extend(self.selected_intervals(kind, span)?);
-        }
+        let all = self.selected_intervals(span)?;
         let frames: Vec<&TimedFrame> = all.iter().flat_map(|of| of.frames.slow.iter().chain(&of.typical)).collect();
         let mut causes = vec![Causes::<ThreadCause>::default(); frames.len()];
         self.pieces(&frames, &mut |frame, piece| {
@@ -67,8 +49,8 @@ impl Session {
             Ok(())
         })?;
         let mut causes = causes.into_iter();
-        for Selected { kind, series, number, frames, typical } in all {
-            let mut table = SlowSeries::new(kind.word(), number, frames.median);
+        for Selected { kind, series, tid, number, frames, typical } in all {
+            let mut table = SlowSeries::new(kind.word(), number, tid, frames.median);
             for (slow, causes) in frames.slow.into_iter().zip(&mut causes) {
                 let name = if let Series::Name(_, name) = &series { Some(name.clone()) } else { None };
                 table.slow(TimedFrame { name, ..slow }, causes);
@@ -79,55 +61,62 @@ impl Session {
         Ok(())
     }
 
-    /// Passes on every interval of a kind that began and whose work ended within a span. Intervals without a positive duration, from
-    /// damaged recordings, are skipped.
+    /// Passes on every interval that began and whose work ended within a span. Intervals without a positive duration, from damaged
+    /// recordings, are skipped.
     fn intervals_within(
         &self,
-        kind: IntervalKind,
         within: Span,
-        mut each: impl FnMut(Series, &TimedFrame),
+        mut each: impl FnMut((IntervalKind, Series), Option<i64>, &TimedFrame),
     ) -> Result<(), EngineError> {
-        self.intervals(kind, |interval| {
+        self.all_intervals(&mut |kind, interval| {
             let frame = frame_of(kind, interval);
             let Span { start, end } = frame.span;
             if start < end && start >= within.start && end <= within.end {
-                each(Series::of(interval), &frame);
+                each((kind, Series::of(interval)), interval.tid, &frame);
             }
         })
     }
 
-    /// Returns the slowest and the typical intervals of the threads or names with the most time in all.
-    fn selected_intervals(&self, kind: IntervalKind, span: Span) -> Result<Vec<Selected>, EngineError> {
-        let mut all = BTreeMap::<Series, (i64, FrameSelection)>::new();
-        self.intervals_within(kind, span, |series, frame| {
-            if all.len() >= MAX_SERIES && !all.contains_key(&series) {
-                return;
+    /// Returns the slowest and the typical intervals of the threads or names of each kind with the most time in all.
+    fn selected_intervals(&self, span: Span) -> Result<Vec<Selected>, EngineError> {
+        let mut all = BTreeMap::<(IntervalKind, Series), (i64, Option<i64>, FrameSelection)>::new();
+        let mut counts = [0; IntervalKind::ALL.len()];
+        self.intervals_within(span, |of, tid, frame| {
+            let count = &mut counts[of.0 as usize];
+            if !all.contains_key(&of) {
+                if *count >= MAX_SERIES {
+                    return;
+                }
+                *count += 1;
             }
-            let new = || (0, FrameSelection::new(None, self.slow.max_frames).with_max_times(MAX_TIMES));
-            let (time, selection) = all.entry(series).or_insert_with(new);
+            let new = || (0, tid, FrameSelection::new(None, self.slow.max_frames).with_max_times(MAX_TIMES));
+            let (time, _, selection) = all.entry(of).or_insert_with(new);
             *time = time.saturating_add(frame.span.len().0);
             selection.push(frame);
         })?;
         let mut all: Vec<_> = all.into_iter().collect();
-        all.sort_by_key(|(_, (time, _))| Reverse(*time));
-        all.truncate(MAX_SHOWN);
-        let selected = (1..).zip(all).filter_map(|(number, (series, (_, selection)))| {
-            let frames = selection.finish().filter(|frames| !frames.slow.is_empty())?;
-            Some(Selected { kind, series, number, frames, typical: Vec::new() })
-        });
-        let mut selected: Vec<Selected> = selected.collect();
+        all.sort_by_key(|((kind, _), (time, ..))| (*kind, Reverse(*time)));
+        let (mut selected, mut numbers) = (Vec::new(), [0; IntervalKind::ALL.len()]);
+        for ((kind, series), (_, tid, selection)) in all {
+            let number = &mut numbers[kind as usize];
+            *number += 1;
+            if let Some(frames) = selection.finish().filter(|f| *number <= MAX_SHOWN && !f.slow.is_empty()) {
+                selected.push(Selected { kind, series, tid, number: *number, frames, typical: Vec::new() });
+            }
+        }
         if selected.is_empty() {
             return Ok(selected);
         }
-        let typical = selected.iter().map(|of| (of.series.clone(), TypicalFrames::new(&of.frames)));
-        let mut typical: BTreeMap<Series, TypicalFrames> = typical.collect();
-        self.intervals_within(kind, span, |series, frame| {
-            if let Some(typical) = typical.get_mut(&series) {
+        let typical = selected.iter().map(|of| ((of.kind, of.series.clone()), TypicalFrames::new(&of.frames)));
+        let mut typical: BTreeMap<(IntervalKind, Series), TypicalFrames> = typical.collect();
+        self.intervals_within(span, |of, _, frame| {
+            if let Some(typical) = typical.get_mut(&of) {
                 typical.push(frame);
             }
         })?;
         for of in &mut selected {
-            of.typical = typical.remove(&of.series).map(TypicalFrames::finish).unwrap_or_default();
+            let typical = typical.remove(&(of.kind, of.series.clone()));
+            of.typical = typical.map(TypicalFrames::finish).unwrap_or_default();
         }
         Ok(selected)
     }

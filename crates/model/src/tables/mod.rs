@@ -327,6 +327,7 @@ pub const ALL: &[&TableDef] = &[
     &CRITICAL_PATH,
     &SLOW_FRAMES,
     &SLOW_INTERVALS,
+    &INTERVAL_SUMS,
     &MARK_STRETCHES,
     &PERIODS,
     &REQUESTS,

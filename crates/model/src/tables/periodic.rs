@@ -1,6 +1,7 @@
 //! Tables of what repeats without marks.
 
-use super::columns::{Count, End, Ns, Ratio, Start, Thread, Tid};
+use super::columns::{Count, End, Int, Ns, Ratio, Start, Thread, Tid};
+use crate::Text;
 use crate::column::table;
 
 table! {
@@ -81,6 +82,45 @@ table! {
             STEADY: Ratio =
                 "Share of the last waits of the answered thread, up to twelve, that threads of the server ended: how \
                  certain it is that the thread is its client.",
+        }
+    }
+}
+
+table! {
+    /// Periods, requests and parallel regions, in sums.
+    INTERVAL_SUMS: interval_sums {
+        version: 1,
+        made_from: Intervals,
+        large: false,
+        doc: "Number and times of the periods and requests of each thread, and of the parallel regions of each name (tables \
+              `periods`, `requests` and `parallel_regions`). The time of each is that from its begin until its work was done. \
+              If there are more than 1000 threads or names of a kind, the others share one row without a thread and a name. Only \
+              those that began and ended in the requested range count.",
+        key: [KIND, THREAD, PID, NAME],
+        columns: {
+            KIND: Text = "`period`, `request` or `region`.",
+            THREAD: Option<Thread> = "The periodic thread, or the one that answered; null for regions.",
+            PID: Option<Int> = "Process of the regions; null if not recorded.",
+            NAME: Option<Text> = "Name of the regions.",
+            COUNT: Count = "Number of periods, requests or regions.",
+            TOOK_NS: Ns = "Sum of their times.",
+            MEDIAN_NS: Ns = "Median of their times.",
+            P95_NS: Ns = "95th percentile of their times.",
+            P99_NS: Ns = "99th percentile of their times.",
+            PRECISION_NS: Ns = "The three percentiles may be too high by up to this much; 0: they are exact.",
+            LONGEST_NS: Ns = "The longest of their times.",
+            PERIOD_NS: Option<Ns> = "Sum of the lengths of the periods.",
+            LATE: Option<Count> = "Number of periods whose work lasted until the next one was due, or longer.",
+            MISSED: Option<Count> = "Number of due times that passed before the work of a period was done.",
+            BEFORE_NS: Ns =
+                "The part of `took_ns` before the thread was woken for the period, or was at work on the request; of regions, the \
+                 part until the first thread arrived.",
+            LONGEST_BEFORE_NS: Ns = "The longest of these.",
+            RUNNING_NS: Option<Ns> = "The part of `took_ns` after that in which the thread was on a CPU.",
+            READY_NS: Option<Ns> = "The part in which it was runnable but not running.",
+            BLOCKED_NS: Option<Ns> = "The part in which it waited for something else.",
+            UNKNOWN_NS: Option<Ns> = "The part in which its state is unknown.",
+            STEADY: Ratio = "Mean of `steady`: how certain it is that there are such periods or requests; 1 for regions.",
         }
     }
 }

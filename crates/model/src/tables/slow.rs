@@ -1,6 +1,6 @@
 //! The tables of the slowest frames and intervals, and their causes.
 
-use super::columns::{Count, End, Ns, Ratio, Start, Thread};
+use super::columns::{Count, End, Ns, Ratio, Start, Thread, Tid};
 use crate::Text;
 use crate::column::table;
 
@@ -51,7 +51,7 @@ table! {
     /// The slowest periods, requests and parallel regions, by cause.
     SLOW_INTERVALS: slow_intervals {
         version: 1,
-        made_from: SlowIntervals,
+        made_from: Intervals,
         large: false,
         doc: "The slowest periods, requests and parallel regions (tables `periods`, `requests` and `parallel_regions`), and why: \
               the critical path from the begin of each to the end of its work (see the table `critical_path`), by cause and \
@@ -68,6 +68,7 @@ table! {
             RANK: Count = "Rank among those of the thread or name; 1 is the slowest.",
             THREAD: Option<Thread> =
                 "The periodic thread, the thread that answered the request, or the last one to arrive in the region.",
+            TID: Option<Tid> = "Its TID; null for a region.",
             NAME: Option<Text> = "Name of the region.",
             NUMBER: Count =
                 "Its number in its table, among those of the TID or name, from 1: `--range period:TID#NUMBER` or \
