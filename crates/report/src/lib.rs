@@ -4,6 +4,7 @@
 //! is consistent. Then it shows what the threads and CPUs did and how long frames took. Each part is described once, as blocks, and
 //! the text and the page are written from these. All data comes from an [`engine::Session`].
 
+mod causes;
 mod concurrency;
 mod context;
 mod cpus;
@@ -13,6 +14,7 @@ mod gather;
 mod grid;
 mod head;
 mod html;
+mod intervals;
 mod json;
 mod marked;
 mod options;

@@ -10,8 +10,10 @@ mod parking;
 mod periods;
 mod placement;
 mod priorities;
+mod requests;
 mod samples;
 mod slow_frames;
+mod slow_intervals;
 mod smt;
 mod switch_causes;
 mod waiting;
@@ -67,9 +69,11 @@ pub const SECTIONS: &[Section] = &[
     parking::SECTION,
     marks::SECTION,
     periods::SECTION,
+    requests::SECTION,
     parallel_regions::SECTION,
     priorities::SECTION,
     slow_frames::SECTION,
+    slow_intervals::SECTION,
 ];
 
 /// The selected sections of a report.

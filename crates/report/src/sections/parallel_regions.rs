@@ -8,13 +8,13 @@ use crate::picture::{Bar, Bars, Tone};
 use crate::words::{grouped, ms, plain, share, short};
 use engine::EngineError;
 use model::Column as Col;
-use model::tables::{self, marks, parallel_regions};
+use model::tables::{self, parallel_regions};
 use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {
     id: "parallel_regions",
-    about: "marked parallel work: waiting for the last thread to arrive, and the potential saving",
-    tables: &[&tables::MARKS, &tables::PARALLEL_REGIONS],
+    about: "parallel work, marked or detected: waiting for the last thread to arrive, and the potential saving",
+    tables: &[&tables::PARALLEL_REGIONS],
     write,
 };
 
@@ -44,15 +44,14 @@ struct Regions {
 }
 
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
-    let mut marked = false;
-    ctx.each_row(marks::Table, |_| marked = true)?;
-    // Regions are derived from marks, which requires another read.
-    if !marked || !ctx.is_whole() {
+    // Regions belong to processes, not to threads.
+    if !ctx.is_whole() {
         return Ok(());
     }
     let mut by_name: BTreeMap<String, Regions> = BTreeMap::new();
     ctx.each_row(parallel_regions::Table, |row| {
         let name = plain(row.get(parallel_regions::NAME));
+        let name = if row.get(parallel_regions::SOURCE) == "detected" { format!("{name} (detected)") } else { name };
         let name = if by_name.len() < MAX_NAMES || by_name.contains_key(&name) { name } else { "others".to_owned() };
         let regions = by_name.entry(name).or_default();
         let [start, end, tail] =
@@ -75,7 +74,8 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     }
     page.heading(&format!("Parallel regions: {}", count_of(rows.len(), count, "name")));
     page.paragraph(
-        "A region: two or more threads have marked stretches of the same name. tail: from the arrival of the first thread at the end to \
+        "A region: two or more threads have marked stretches of the same name, or, where a program marks nothing, work until all of them \
+         wait again (detected; the name is that of the threads). tail: from the arrival of the first thread at the end to \
          that of the last; waited: sum over all threads; saving: how much earlier all threads would arrive if the work were distributed \
          such that they arrive at the same time (an estimate, lower to upper bound).",
     );

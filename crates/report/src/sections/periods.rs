@@ -1,123 +1,45 @@
 //! Threads that a timer wakes at a steady distance.
 
 use super::Section;
-use crate::context::{SectionContext, Top, add, count_of};
-use crate::grid::{Column, push};
+use crate::context::SectionContext;
+use crate::intervals::{self, Words};
 use crate::page::Page;
-use crate::picture::{Bar, Bars, Tone};
 use engine::EngineError;
-use model::tables::{self, periods};
-use model::words::{grouped, ms, percent};
-use std::collections::BTreeMap;
+use model::tables;
+use model::words::{grouped, ms};
 
 pub const SECTION: Section = Section {
     id: "periods",
     about: "periodic threads: how long their work took from its due time, and which due times they missed",
-    tables: &[&tables::PERIODS],
+    tables: &[&tables::PERIODS, &tables::INTERVAL_SUMS],
     write,
 };
 
-/// All periods of a thread.
-#[derive(Default)]
-struct Sums {
-    count: i64,
-    period: i64,
-    response: i64,
-    longest: i64,
-    latest: i64,
-    missed: i64,
-    on_time: f64,
-    /// Late, running, ready, blocked, unknown; they sum to `response`.
-    times: [i64; 5],
-}
-
-impl Sums {
-    fn mean(&self, sum: i64) -> i64 {
-        sum / self.count.max(1)
-    }
-}
+const WORDS: Words = Words {
+    heading: "Periodic threads",
+    about: "Times from when the timer was due until the thread waited for its next period; the states are means. late: the work lasted until \
+            the next period was due, or longer. until woken: the maximum. on time: the part of the wakeups that came within 5 % of the \
+            period, which is how certain it is that the thread is periodic.",
+    picture: "Time of the work of a period, mean",
+    before: "until woken",
+    value: intervals::of_period,
+    whole: |sums| sums.period,
+};
 
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
-    let mut threads: BTreeMap<i64, Sums> = BTreeMap::new();
-    ctx.each_row(periods::Table, |row| {
-        let [thread, period, response, late, missed] =
-            row.all([periods::THREAD, periods::PERIOD_NS, periods::RESPONSE_NS, periods::LATE_NS, periods::MISSED]);
-        let sums = threads.entry(thread).or_default();
-        sums.count += 1;
-        add(&mut sums.period, period);
-        add(&mut sums.response, response);
-        sums.longest = sums.longest.max(response);
-        sums.latest = sums.latest.max(late);
-        add(&mut sums.missed, missed);
-        sums.on_time += row.get(periods::STEADY);
-        let times = row.all([periods::RUNNING_NS, periods::READY_NS, periods::BLOCKED_NS, periods::UNKNOWN_NS]);
-        for (sum, ns) in sums.times.iter_mut().zip([late].into_iter().chain(times)) {
-            add(sum, ns);
-        }
-    })?;
-    let mut top = Top::new(ctx.top);
-    for (thread, sums) in threads {
-        top.push(sums.response, (thread, sums));
-    }
-    let count = top.count;
-    let rows = top.finish();
+    let (rows, count) = intervals::read(ctx, "period")?;
     if rows.is_empty() {
         return Ok(());
     }
-    page.heading(&format!("Periodic threads: {}", count_of(rows.len(), count, "thread")));
-    page.paragraph("response: the time from when the timer was due until the thread waited for its next period. late: until the wakeup.");
-    page.picture(Bars {
-        title: "Time of the work of a period, mean".to_owned(),
-        legend: [
-            (Tone::Red, "late"),
-            (Tone::Blue, "running"),
-            (Tone::Orange, "ready"),
-            (Tone::Idle, "blocked"),
-            (Tone::Unknown, "unknown"),
-        ]
-        .map(|(tone, words)| (tone, words.to_owned()))
-        .into(),
-        bars: rows.iter().map(|(thread, sums)| bar(&ctx.name(Some(*thread)), sums)).collect(),
-    });
-    let mut columns = vec![
-        Column::text("thread", 0),
-        Column::numbers("periods", 0),
-        Column::numbers("period ms", 0),
-        Column::numbers("response ms", 0),
-        Column::numbers("max response ms", 1),
-        Column::numbers("running ms", 2),
-        Column::numbers("ready ms", 1),
-        Column::numbers("blocked ms", 2),
-        Column::numbers("max late ms", 2),
-        Column::numbers("missed", 0),
-        Column::numbers("on time %", 3),
-    ];
-    for (thread, sums) in &rows {
-        let [_, running, ready, blocked, _] = sums.times.map(|ns| ms(sums.mean(ns)));
-        let cells = [
-            ctx.name(Some(*thread)),
-            grouped(sums.count),
-            ms(sums.mean(sums.period)),
-            ms(sums.mean(sums.response)),
-            ms(sums.longest),
-            running,
-            ready,
-            blocked,
-            ms(sums.latest),
-            grouped(sums.missed),
-            format!("{:.1}", 100.0 * sums.on_time / sums.count.max(1) as f64),
-        ];
-        push(&mut columns, cells);
-    }
+    intervals::head(page, &rows, count, &WORDS);
+    let mut columns = intervals::columns(&rows, "periods");
+    columns.insert(2, intervals::column(&rows, "period ms", 0, |sums| ms(sums.mean(sums.period))));
+    columns.extend([
+        intervals::column(&rows, "until woken ms", 3, |sums| ms(sums.longest_before)),
+        intervals::column(&rows, "late", 0, |sums| grouped(sums.late)),
+        intervals::column(&rows, "missed", 4, |sums| grouped(sums.missed)),
+        intervals::column(&rows, "on time %", 1, intervals::steady),
+    ]);
     page.grid(columns, 0);
     Ok(())
-}
-
-fn bar(name: &str, sums: &Sums) -> Bar {
-    Bar {
-        label: name.to_owned(),
-        value: format!("{} of its period of {} ms", percent(sums.response, sums.period), ms(sums.mean(sums.period))),
-        parts: sums.times.to_vec(),
-        whole: sums.period,
-    }
 }

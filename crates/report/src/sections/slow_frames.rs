@@ -1,16 +1,14 @@
 //! Why the slowest frames were slow.
 
 use super::Section;
-use crate::context::{SectionContext, add};
+use crate::causes::{CauseRow, Excess, PARTS};
+use crate::context::SectionContext;
 use crate::grid::{Column, push};
 use crate::page::Page;
-use crate::picture::{Bar, Bars, Tone};
+use crate::picture::{Bar, Bars};
 use crate::words::{TIE, ms, plural, short};
 use engine::EngineError;
-use model::Row;
 use model::tables::{self, slow_frames};
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {
     id: "slow_frames",
@@ -18,21 +16,6 @@ pub const SECTION: Section = Section {
     tables: &[&tables::SLOW_FRAMES],
     write,
 };
-
-/// The maximum number of threads named that ran instead.
-const NAMED: usize = 2;
-const READY: &str = "ready";
-
-/// The parts of a bar.
-const PARTS: [(Tone, &str); 7] = [
-    (Tone::Blue, "running"),
-    (Tone::Purple, "running with a busy SMT sibling"),
-    (Tone::Orange, "ready"),
-    (Tone::Red, "wakeup latency"),
-    (Tone::Idle, "blocked"),
-    (Tone::Unknown, "exited or unknown"),
-    (Tone::Sky, "throttled"),
-];
 
 struct Frame {
     rank: i64,
@@ -42,56 +25,7 @@ struct Frame {
     over: i64,
     name: String,
     thread: String,
-    parts: [i64; PARTS.len()],
-    /// The excess over a typical frame, by cause.
-    causes: BTreeMap<String, i64>,
-    /// The excess of `ready`, by the thread that ran instead.
-    queued_behind: BTreeMap<String, i64>,
-}
-
-impl Frame {
-    fn add(&mut self, ctx: &SectionContext<'_>, row: &Row<'_, slow_frames::Table>) {
-        let (part, cause) = match row.get(slow_frames::CAUSE) {
-            "running" => (0, "running"),
-            "running_sibling_busy" => (1, "running with busy sibling"),
-            READY => (2, READY),
-            "wakeup_latency" => (3, "wakeup latency"),
-            "blocked" => (4, "blocked"),
-            "throttled" => (6, "throttled"),
-            cause => (5, cause),
-        };
-        let [time, more] = row.all([slow_frames::TIME_NS, slow_frames::EXCESS_NS]);
-        self.parts[part] = self.parts[part].saturating_add(time);
-        let cause = match row.get(slow_frames::CORE_TYPE.or_empty()) {
-            "" | "uniform" => cause.to_owned(),
-            core_type => format!("{cause} on {core_type}"),
-        };
-        if cause == READY {
-            add(self.queued_behind.entry(ctx.name(row.get(slow_frames::QUEUED_BEHIND))).or_default(), more);
-        }
-        add(self.causes.entry(cause.replace(' ', &TIE.to_string())).or_default(), more);
-    }
-
-    /// Formats the causes that took longer, largest first.
-    fn causes(&self) -> String {
-        let words = longest(&self.causes).into_iter().map(|(cause, more)| match &*cause {
-            READY => {
-                let others = longest(&self.queued_behind).into_iter().take(NAMED);
-                let others = others.map(|(of, more)| format!("{of}{TIE}{}", ms(more)));
-                format!("{READY}{TIE}{} (queued behind {})", ms(more), others.collect::<Vec<_>>().join(", "))
-            }
-            _ => format!("{cause}{TIE}{}", ms(more)),
-        });
-        words.collect::<Vec<_>>().join(", ")
-    }
-}
-
-/// The entries with an excess, largest first.
-fn longest(of: &BTreeMap<String, i64>) -> Vec<(String, i64)> {
-    let mut longer: Vec<(String, i64)> =
-        of.iter().filter(|(_, more)| **more > 0).map(|(k, v)| (k.clone(), *v)).collect();
-    longer.sort_by_key(|(_, more)| Reverse(*more));
-    longer
+    excess: Excess,
 }
 
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
@@ -108,24 +42,23 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         if frames.last().is_none_or(|frame| frame.rank != rank) {
             let (name, thread) =
                 (short(row.get(slow_frames::NAME.or_empty()), 24), ctx.name(row.get(slow_frames::THREAD)));
-            let frame = Frame {
-                rank,
-                start,
-                took,
-                budget,
-                over,
-                name,
-                thread,
-                parts: [0; PARTS.len()],
-                causes: BTreeMap::new(),
-                queued_behind: BTreeMap::new(),
-            };
+            let frame = Frame { rank, start, took, budget, over, name, thread, excess: Excess::default() };
             frames.push(frame);
         }
         if frames.len() == 1 {
             typical = typical.saturating_add(row.get(slow_frames::TYPICAL_NS));
         }
-        frames.iter_mut().last().into_iter().for_each(|frame| frame.add(ctx, row));
+        let cause = CauseRow {
+            cause: row.get(slow_frames::CAUSE),
+            core_type: row.get(slow_frames::CORE_TYPE.or_empty()),
+            other: None,
+            queued_behind: row.get(slow_frames::QUEUED_BEHIND),
+            time: row.get(slow_frames::TIME_NS),
+            more: row.get(slow_frames::EXCESS_NS),
+        };
+        if let Some(frame) = frames.last_mut() {
+            frame.excess.add(ctx, cause);
+        }
     })?;
     let Some(first) = frames.first() else { return Ok(()) };
     page.heading(&format!("Slow frames by cause: {}", plural(frames.len() as u64, "frame")));
@@ -151,7 +84,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     ];
     for frame in &frames {
         let start = format!("{:.6}", frame.start as f64 / 1e9);
-        let words = [frame.name.clone(), frame.thread.clone(), frame.causes()];
+        let words = [frame.name.clone(), frame.thread.clone(), frame.excess.words()];
         push(&mut columns, [ms(frame.took), ms(frame.over), start].into_iter().chain(words));
     }
     page.grid(columns, 0);
@@ -162,7 +95,7 @@ fn bar(frame: &Frame, longest_frame: i64) -> Bar {
     Bar {
         label: format!("{:.6} s", frame.start as f64 / 1e9),
         value: format!("{} ms", ms(frame.took)),
-        parts: frame.parts.into(),
+        parts: frame.excess.parts.into(),
         whole: longest_frame,
     }
 }
