@@ -286,7 +286,7 @@ class Page {
     const summary = slice && this.describe(line, slice);
     this.say(summary ? `${line.label}: ${summary}` : line.label);
     const style = extraStyle(line.kind);
-    if (style && slice) this.details.extra(line.label, this.infoOf(line), style, slice);
+    if (style && slice) this.details.extra(line.label, line.track, this.infoOf(line), style, slice);
     else if (style) {
       this.details.clear();
       if (again) this.pending = to;

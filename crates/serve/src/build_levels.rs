@@ -70,6 +70,7 @@ pub(crate) fn make(
                 Ok(())
             })?;
             all.extend(end(kinds)?);
+            all.extend(intervals(session, to)?);
             Ok::<_, ServeError>(all)
         });
         let threads = |send: &SyncSender<_>| {
@@ -91,6 +92,17 @@ pub(crate) fn make(
     let mut kinds = kinds;
     kinds.sort_by_key(order);
     write_kinds(place, &KindsFile { of: stamp.to_owned(), kinds })
+}
+
+/// Builds the kinds of periods, requests and parallel regions.
+fn intervals(session: &Session, to: Target<'_>) -> Result<Vec<KindInfo>, ServeError> {
+    let mut kinds = begin(session, to, Source::Intervals)?;
+    let names = session.names()?;
+    session.all_intervals(&mut |of, interval| {
+        let name = interval.name.or_else(|| names.get(interval.thread.0)).unwrap_or("?");
+        kinds.iter_mut().for_each(|(_, kind)| kind.interval(of, interval, name));
+    })?;
+    end(kinds)
 }
 
 /// Starts the kinds that are built from a source.

@@ -16,6 +16,17 @@ export interface Cpu {
   readonly vendor_type: string | null;
 }
 
+/** A track of a kind, as described by the server. */
+export interface Lane {
+  readonly track: number;
+  readonly label: string;
+  readonly most: number;
+  /** The key of the thread that it is about, if any. */
+  readonly thread?: number | null;
+  /** What `--range` calls its slices, without their numbers, if it can name them. */
+  readonly range?: string | null;
+}
+
 /** A kind of additional track, as described by the server. */
 export interface KindInfo {
   readonly kind: string;
@@ -26,7 +37,7 @@ export interface KindInfo {
   readonly values: boolean;
   /** The names of the states, by number. */
   readonly states: readonly string[];
-  readonly lanes: readonly { readonly track: number; readonly label: string; readonly most: number }[];
+  readonly lanes: readonly Lane[];
   /** What these tracks do not show, if anything. */
   readonly note: string;
   /** The value at which a line is drawn across the tracks. */

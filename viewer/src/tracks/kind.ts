@@ -20,3 +20,9 @@ export interface KindOfTrack {
 export function plain(value: number, unit: string): string {
   return `${Number(value.toFixed(4))}${unit === "" ? "" : ` ${unit}`}`;
 }
+
+/** The look of intervals with two parts: of states 1 and 2, `work` is the work, and the other one is waiting. */
+export function intervals(kind: string, work: number): KindOfTrack {
+  const colourOf = (palette: Palette, state: number) => (state === 0 ? palette.group : state === work ? palette.cpu[0] : palette.thread[1]) ?? palette.dim;
+  return { kind, height: 18, colourOf, words: plain };
+}

@@ -8,8 +8,11 @@ import { plain, type KindOfTrack } from "./kind";
 import { MARKS } from "./marks";
 import { MOMENTS } from "./moments";
 import { PARKING } from "./parking";
+import { PERIODS } from "./periods";
+import { REGIONS } from "./regions";
+import { REQUESTS } from "./requests";
 
-const ALL: readonly KindOfTrack[] = [CONCURRENCY, FRAMES, MARKS, MOMENTS, FREQUENCY, IDLE, PARKING];
+const ALL: readonly KindOfTrack[] = [CONCURRENCY, FRAMES, MARKS, MOMENTS, PERIODS, REQUESTS, REGIONS, FREQUENCY, IDLE, PARKING];
 
 /** The kinds that have a look of their own, by name. */
 export const KINDS: ReadonlyMap<string, KindOfTrack> = new Map(ALL.map((of) => [of.kind, of]));

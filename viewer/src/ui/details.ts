@@ -8,7 +8,7 @@ import type { Selected, Span } from "../model/view";
 import { Chain } from "../panels/chains";
 import { source } from "../source";
 import type { KindOfTrack } from "../tracks/kind";
-import { extraFacts } from "./extra";
+import { extraFacts, rangeOf } from "./extra";
 import { facts, heading, link, paragraph } from "./dom";
 
 /** The maximum number of rows for what ran meanwhile. */
@@ -99,10 +99,16 @@ export class Details {
   }
 
   /** Shows a slice of an additional track. */
-  extra(title: string, info: KindInfo | undefined, kind: KindOfTrack, slice: Slice): void {
+  extra(title: string, track: number, info: KindInfo | undefined, kind: KindOfTrack, slice: Slice): void {
     this.nextTurn();
     const note = info === undefined ? [] : [paragraph(info.title)];
-    this.panel.replaceChildren(heading(title), ...note, facts(extraFacts(kind, info, slice)));
+    const cells: [string, Node | string][] = extraFacts(kind, info, slice);
+    const lane = info?.lanes.find((of) => of.track === track);
+    const thread = lane?.thread ?? null;
+    if (thread !== null) cells.push(["Thread", this.link(this.page.nameOf(thread), { kind: "thread", id: thread, at: slice.start })]);
+    const range = rangeOf(lane, slice);
+    if (range !== null) cells.push(["For commands", `--range '${range}'`]);
+    this.panel.replaceChildren(heading(title), ...note, facts(cells));
   }
 
   /** Shows what is drawn of a stretch, until its rows arrive. */

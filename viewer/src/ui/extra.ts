@@ -2,7 +2,7 @@
 
 import type { Slice } from "../model/slices";
 import { length, point } from "../model/time";
-import type { KindInfo } from "../model/layout";
+import type { KindInfo, Lane } from "../model/layout";
 import type { KindOfTrack } from "../tracks/kind";
 
 /** Describes a value, or the mean, minimum and maximum of merged values. */
@@ -15,6 +15,12 @@ export function valueFacts(kind: KindOfTrack, unit: string, slice: Slice): [stri
     ["maximum", format(slice.most)],
     ["values", String(slice.stretches)],
   ];
+}
+
+/** Returns what `--range` calls a slice: `period:4321#17`; null if it cannot name it. */
+export function rangeOf(lane: Lane | undefined, slice: Slice): string | null {
+  if (!lane?.range || slice.stretches !== 1 || slice.what <= 0) return null;
+  return `${lane.range}#${slice.what}`;
 }
 
 /** Describes a slice. */

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -81,4 +81,33 @@ test("the details of a slice have units, and the address keeps the selection", {
   await settled(page);
   assert.match(await page.textContent("#details"), /value3 GHz/);
   await page.context().close();
+});
+
+/** An interrupt wakes a every 4 ms, and a works for 1 ms. */
+function periodic() {
+  const lines = ["cpus=1", "a-10 [000] 1.000000: sched_switch: a:10 [120] S ==> swapper/0:0 [120]"];
+  for (let period = 1; period <= 11; period++) {
+    const at = (us) => `[000] 1.${String(4000 * period + us).padStart(6, "0")}:`;
+    lines.push(`<idle>-0 ${at(0)} sched_wakeup: a:10 [120] CPU:000`);
+    lines.push(`<idle>-0 ${at(10)} sched_switch: swapper/0:0 [120] R ==> a:10 [120]`);
+    lines.push(`a-10 ${at(1000)} sched_switch: a:10 [120] S ==> swapper/0:0 [120]`);
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+test("the details of a period lead to its thread and have what --range takes", { skip }, async () => {
+  const [text, trace] = ["periodic.txt", "periodic.cw"].map((name) => join(folder, name));
+  writeFileSync(text, periodic());
+  execFileSync(process.env.COREWISE, ["import", text, "-o", trace], { stdio: "ignore" });
+  const own = await served(trace);
+  const { page, wrong } = await opened(own, { hash: "#t=8000000..16000000&sel=periods:0@12500000" });
+  await settled(page);
+  const details = page.locator("#details");
+  assert.match(await details.textContent(), /a \(thread 10\).*Periods.*Stateat work.*Length1 ms.*--range 'period:10#3'/s);
+  await details.getByText("a", { exact: true }).click();
+  await settled(page);
+  assert.match(await page.evaluate(() => location.hash), /sel=thread:1@12000000/);
+  assert.deepEqual(wrong, []);
+  await page.context().close();
+  await own.end();
 });

@@ -9,7 +9,7 @@ import { at, type Slices } from "../../src/model/slices";
 import { KINDS, extraStyle, styleOf } from "../../src/tracks/list";
 import { fillBegins } from "../../src/tracks/moments";
 import { emptyHeights, fillHeights, paintHeights } from "../../src/tracks/values";
-import { extraFacts, valueFacts } from "../../src/ui/extra";
+import { extraFacts, rangeOf, valueFacts } from "../../src/ui/extra";
 
 /** One track of values: begin, end, mean, most. */
 function values(...of: [number, number, number, number][]): Slices {
@@ -79,6 +79,16 @@ test("every kind has a colour for its states or values, and values have units", 
   const facts = extraFacts(KINDS.get("idle")!, info("idle", { states: ["awake", "idle state 0"] }), idle);
   assert.deepEqual(facts[0], ["Time in state idle state 0", "7 ns"]);
   assert.equal(paler("#000000", "#ffffff"), "#7f7f7f");
+});
+
+test("an interval that is drawn by itself has the name that --range takes", () => {
+  const lane = { track: 0, label: "a (thread 10)", most: 0, thread: 3, range: "period:10" };
+  const slice = { start: 0, end: 10, state: 2, stateNs: 10, what: 17, whatNs: 10, stretches: 1 };
+  assert.equal(rangeOf(lane, slice), "period:10#17");
+  // Merged, between two intervals, and on a track whose slices have no such names.
+  for (const of of [{ ...slice, stretches: 2 }, { ...slice, what: -1 }]) assert.equal(rangeOf(lane, of), null);
+  assert.equal(rangeOf({ ...lane, range: null }, slice), null);
+  assert.equal(rangeOf(undefined, slice), null);
 });
 
 test("moments are drawn where slices begin, also at the edge of a tile, and nothing after that", () => {

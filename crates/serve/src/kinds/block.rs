@@ -78,9 +78,8 @@ impl Kind for Block<'_> {
 
     fn finish(self: Box<Self>) -> Result<Option<KindInfo>, ServeError> {
         let lane = |(device, queue): (&Device, &Queue)| Lane {
-            track: queue.track,
-            label: format!("device {device}"),
             most: f64::from(queue.most),
+            ..Lane::new(queue.track, format!("device {device}"))
         };
         let lanes = self.devices.iter().map(lane).collect();
         let note = match self.left_out {

@@ -53,7 +53,8 @@ impl Kind for Concurrency<'_> {
         let Self { steps, mut bands } = *self;
         steps.finish(|at, counts| bands.step(at, counts));
         let used = (0u32..).zip(BANDS).zip(bands.most).filter(|(_, most)| *most > 0);
-        let lane = |((track, label), most): ((u32, &str), i64)| Lane { track, label: label.into(), most: most as f64 };
+        let lane =
+            |((track, label), most): ((u32, &str), i64)| Lane { most: most as f64, ..Lane::new(track, label.into()) };
         let lanes: Vec<Lane> = used.map(lane).collect();
         // A frame log has no CPUs.
         let any = !lanes.is_empty();

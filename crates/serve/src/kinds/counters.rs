@@ -32,7 +32,7 @@ impl Kind for Counters<'_> {
         let lane = self.lanes.entry(of).or_insert_with(|| {
             let name = super::name(names, name).unwrap_or("?");
             let label = if pid.0 > 0 { format!("{name} (process {})", pid.0) } else { name.to_owned() };
-            Lane { track: next as u32, label, most: 0.0 }
+            Lane::new(next as u32, label)
         });
         let value = Some(value).filter(|v| v.is_finite());
         lane.most = lane.most.max(value.unwrap_or(0.0));

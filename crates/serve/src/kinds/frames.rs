@@ -46,7 +46,7 @@ impl Kind for Frames<'_> {
             let parts = [application, pid.map_or(String::new(), |pid| format!("process {pid}")), chain];
             let label = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
             let label = if label.is_empty() { "frames".to_owned() } else { label };
-            (Lane { track: next as u32, label, most: 0.0 }, 0)
+            (Lane::new(next as u32, label), 0)
         });
         let (from, to) = (start.max(*end), start.saturating_add(took).min(self.to.whole));
         if to <= from {

@@ -31,8 +31,7 @@ impl Kind for Frequency<'_> {
     }
 
     fn finish(self: Box<Self>) -> Result<Option<KindInfo>, ServeError> {
-        let lane =
-            |(cpu, most): (&u32, &u32)| Lane { track: *cpu, label: format!("CPU {cpu}"), most: f64::from(*most) };
+        let lane = |(cpu, most): (&u32, &u32)| Lane { most: f64::from(*most), ..Lane::new(*cpu, format!("CPU {cpu}")) };
         let lanes = self.most.iter().map(lane).collect();
         Ok(self.feed.finish()?.then(|| KindInfo {
             title: "Frequency (mean per pixel; lighter: maximum)".into(),

@@ -46,7 +46,7 @@ impl Kind for Idle<'_> {
             |state: u32| if state > DEEPEST { format!("{DEEPEST} or deeper") } else { format!("{}", state - 1) };
         let states =
             std::iter::once("awake".to_owned()).chain((1..=deepest).map(|s| format!("idle state {}", state(s))));
-        let lane = |cpu: &u32| Lane { track: *cpu, label: format!("CPU {cpu}"), most: 0.0 };
+        let lane = |cpu: &u32| Lane::new(*cpu, format!("CPU {cpu}"));
         let lanes = self.deepest.keys().map(lane).collect();
         let states = states.collect();
         Ok(self.feed.finish()?.then(|| KindInfo { title: "Idle states".into(), ..KindInfo::of_states(lanes, states) }))

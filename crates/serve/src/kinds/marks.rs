@@ -54,7 +54,7 @@ impl Marks<'_> {
         }
         let lane = self.lanes.entry((of, depth)).or_insert_with(|| {
             let within = if depth > 0 { format!(", depth {depth}") } else { String::new() };
-            Lane { track: next as u32, label: label(of, names) + &within, most: 0.0 }
+            Lane::new(next as u32, label(of, names) + &within)
         });
         Some(lane.track)
     }

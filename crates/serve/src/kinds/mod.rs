@@ -6,13 +6,14 @@ mod counters;
 pub(crate) mod frames;
 mod frequency;
 mod idle;
+mod intervals;
 mod marks;
 mod moments;
 mod parking;
 
 use crate::ServeError;
 use crate::build_levels::Target;
-use engine::Session;
+use engine::{Interval, IntervalKind, Session};
 use model::{CpuStretch, Event, Value};
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,9 @@ pub(crate) const KINDS: &[KindDef] = &[
     KindDef { name: "frames", from: Source::Frames, values: true, new: frames::new },
     KindDef { name: "marks", from: Source::Events, values: false, new: marks::new },
     KindDef { name: "moments", from: Source::Events, values: false, new: moments::new },
+    KindDef { name: "periods", from: Source::Intervals, values: false, new: intervals::periods },
+    KindDef { name: "requests", from: Source::Intervals, values: false, new: intervals::requests },
+    KindDef { name: "regions", from: Source::Intervals, values: false, new: intervals::regions },
     KindDef { name: "frequency", from: Source::Events, values: true, new: frequency::new },
     KindDef { name: "idle", from: Source::Events, values: false, new: idle::new },
     KindDef { name: "parking", from: Source::Events, values: false, new: parking::new },
@@ -51,6 +55,8 @@ pub(crate) enum Source {
     Events,
     /// The rows of the table of frames.
     Frames,
+    /// Periods, requests and parallel regions; those of a kind in the order of their table.
+    Intervals,
 }
 
 /// Builds the tracks of a kind; only the method for its own [`Source`] is called.
@@ -58,6 +64,8 @@ pub(crate) trait Kind {
     fn cpu(&mut self, _: &CpuStretch) {}
     fn event(&mut self, _: &Event, _: &[Box<str>]) {}
     fn frame(&mut self, _: &[Value]) {}
+    /// The name is that of the thread or region.
+    fn interval(&mut self, _: IntervalKind, _: &Interval<'_>, _: &str) {}
     /// Returns the description of the kind, or `None` if the trace has no such data.
     fn finish(self: Box<Self>) -> Result<Option<KindInfo>, ServeError>;
 }
@@ -87,6 +95,16 @@ pub(crate) struct Lane {
     pub(crate) label: String,
     /// The maximum of its values.
     pub(crate) most: f64,
+    /// The key of the thread that the track is about.
+    pub(crate) thread: Option<i64>,
+    /// What `--range` calls its intervals, without their numbers.
+    pub(crate) range: Option<String>,
+}
+
+impl Lane {
+    fn new(track: u32, label: String) -> Self {
+        Self { track, label, most: 0.0, thread: None, range: None }
+    }
 }
 
 /// The maximum number of tracks of a kind.
@@ -118,12 +136,32 @@ fn name(names: &[Box<str>], name: model::NameId) -> Option<&str> {
 /// What the tests of several kinds share.
 #[cfg(test)]
 mod tests {
+    use super::KindInfo;
     use crate::prepare::Levels;
     use engine::{PassOptions, Session, Target};
 
     /// Imports lines of ftrace text of a machine with two CPUs, and returns the steps of a kind: track, start and end in
     /// ms, and value.
     pub(super) fn steps(kind: &str, lines: &[&str]) -> Vec<(u32, f64, f64, f64)> {
+        let (_, levels) = built(kind, lines);
+        let Levels::Values(levels) = levels else { panic!("{kind} has states") };
+        let steps = levels.slices(0..i64::MAX, 0, 0..=u32::MAX, 1000).unwrap();
+        steps.iter().map(|s| (s.track, s.start as f64 / 1e6, s.end as f64 / 1e6, s.mean)).collect()
+    }
+
+    /// Track, start and end in ms, state, and CPU or thread.
+    type StateSlice = (u32, f64, f64, u8, i64);
+
+    /// Imports lines likewise, and returns the description of a kind and its slices.
+    pub(super) fn states(kind: &str, lines: &[&str]) -> (KindInfo, Vec<StateSlice>) {
+        let (info, levels) = built(kind, lines);
+        let Levels::States(levels) = levels else { panic!("{kind} has values") };
+        let slices = levels.slices(0..i64::MAX, 0, 0..=u32::MAX, 1000).unwrap();
+        let slice = |s: &levels::Slice| (s.track, s.start as f64 / 1e6, s.end as f64 / 1e6, s.state, s.what);
+        (info, slices.iter().map(slice).collect())
+    }
+
+    fn built(kind: &str, lines: &[&str]) -> (KindInfo, Levels) {
         let dir = tempfile::tempdir().unwrap();
         let (file, folder) = (dir.path().join("drawn.txt"), dir.path().join("drawn.cw"));
         std::fs::write(&file, format!("cpus=2\n{}\n", lines.join("\n"))).unwrap();
@@ -132,9 +170,6 @@ mod tests {
         let session = Session::open(&folder, PassOptions::default()).unwrap();
         let tracks = crate::Tracks::of(&session).unwrap();
         let prepared = crate::prepare(&session, &tracks, &mut |_| ()).unwrap();
-        let (_, levels) = prepared.kinds.iter().find(|(info, _)| info.kind == kind).unwrap();
-        let Levels::Values(levels) = levels else { panic!("{kind} has states") };
-        let steps = levels.slices(0..i64::MAX, 0, 0..=u32::MAX, 1000).unwrap();
-        steps.iter().map(|s| (s.track, s.start as f64 / 1e6, s.end as f64 / 1e6, s.mean)).collect()
+        prepared.kinds.into_iter().find(|(info, _)| info.kind == kind).unwrap()
     }
 }

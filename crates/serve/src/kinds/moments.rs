@@ -41,7 +41,7 @@ impl Kind for Moments<'_> {
             self.left_out += 1;
             return;
         }
-        let lane = || (Lane { track: next as u32, label: label(of, names), most: 0.0 }, 0);
+        let lane = || (Lane::new(next as u32, label(of, names)), 0);
         let (lane, count) = self.lanes.entry(of).or_insert_with(lane);
         *count += 1;
         // The value alternates, so that consecutive moments are not merged.

@@ -29,7 +29,7 @@ impl Kind for Parking<'_> {
     }
 
     fn finish(self: Box<Self>) -> Result<Option<KindInfo>, ServeError> {
-        let lanes = self.cpus.keys().map(|cpu| Lane { track: *cpu, label: format!("CPU {cpu}"), most: 0.0 }).collect();
+        let lanes = self.cpus.keys().map(|cpu| Lane::new(*cpu, format!("CPU {cpu}"))).collect();
         let states = vec!["available".to_owned(), "parked or offline".to_owned()];
         Ok(self.feed.finish()?.then(|| KindInfo { title: "Parking".into(), ..KindInfo::of_states(lanes, states) }))
     }
