@@ -29,6 +29,15 @@ impl Callchains {
         }
     }
 
+    /// Adds the next caller to the callchain being built.
+    pub(crate) fn push_frame(&mut self, frame: StackFrame) {
+        if self.chain.len() < MAX_CHAIN_LENGTH {
+            self.chain.push(frame);
+        } else {
+            self.cut = true;
+        }
+    }
+
     /// Discards the callchain being built.
     pub(crate) fn clear(&mut self) {
         self.chain.clear();

@@ -8,7 +8,7 @@ mod writer;
 
 use import::formats::perfetto::Perfetto;
 use ingest::{Anomalies, Facts, Fatal, Importer, Input, Limits, Ordered};
-use model::{Batch, Event, EventKind, NameId, Ns};
+use model::{Batch, Event, EventKind, NameId, Ns, StackFrame};
 use std::io::Cursor;
 
 /// The contents of a trace.
@@ -17,6 +17,7 @@ pub(crate) struct Trace {
     /// The events in the final order, with times since the first sample.
     events: Vec<Event>,
     names: Vec<String>,
+    stacks: Vec<Box<[StackFrame]>>,
     anomalies: Anomalies,
     stopped: Option<Fatal>,
     late: u64,
@@ -31,13 +32,14 @@ pub(crate) fn read_by(bytes: &[u8], sort_all: bool) -> Result<Trace, Fatal> {
     let opened = Perfetto.open(Input::File(Box::new(Cursor::new(bytes))))?;
     let facts = opened.facts.clone();
     let mut ordered = Ordered::new(opened, sort_all, Limits::default());
-    let (mut batch, mut events, mut names) = (Batch::default(), vec![], vec![]);
+    let (mut batch, mut events, mut names, mut stacks) = (Batch::default(), vec![], vec![], vec![]);
     while ordered.next(&mut batch) {
         events.append(&mut batch.events);
         names.extend(batch.names.drain(..).map(String::from));
+        stacks.append(&mut batch.stacks);
     }
     let late = ordered.late();
-    Ok(Trace { facts, events, names, anomalies: ordered.anomalies, stopped: ordered.stopped, late })
+    Ok(Trace { facts, events, names, stacks, anomalies: ordered.anomalies, stopped: ordered.stopped, late })
 }
 
 impl Trace {

@@ -4,7 +4,8 @@
 //! **trace → export → import gives the same `thread_state` and `cpu_state`, to the nanosecond.**
 //!
 //! Field numbers are those of perfetto/protos/perfetto/trace: `trace.proto`, `trace_packet.proto`, `clock_snapshot.proto`,
-//! `system_info.proto`, `ps/process_tree.proto`, `ftrace/*.proto`, `track_event/*.proto`, `android/frame_timeline_event.proto`.
+//! `system_info.proto`, `ps/process_tree.proto`, `ftrace/*.proto`, `track_event/*.proto`, `android/frame_timeline_event.proto`,
+//! `profiling/*.proto`.
 //!
 //! ```text
 //!   clock_snapshot   system_info   process_tree   track_event "about this trace"
@@ -64,16 +65,20 @@ mod kernel;
 mod opening;
 mod programs;
 mod proto;
+mod samples;
 mod snapshot;
 
 use crate::{ExportError, Exporter, Job, Offer, Options, Outputs, Shape};
 use bundles::Bundles;
 use bundles::FieldValue::{Int, Text};
 use kernel::text;
-use model::{BlockOperation, BlockRequest, Clock, CpuId, Donor, Event, EventKind, InheritedPriority, NameId, Ns, Tid};
+use model::{
+    BlockOperation, BlockRequest, Clock, CpuId, Donor, Event, EventKind, InheritedPriority, NameId, Ns, Pid, Tid,
+};
 use programs::packet;
 use proto::Proto;
 use rustc_hash::{FxHashMap, FxHashSet};
+use samples::Samples;
 use std::io::Write;
 
 /// A file of packets.
@@ -101,11 +106,12 @@ impl Exporter for Perfetto {
             read_by: "ui.perfetto.dev, trace_processor, corewise import",
             carries: &[
                 "Every event: switches, wakeups, migrations, idle, frequencies, interrupts, forks and exits, marks, values, frames of Android's timeline.",
+                "Samples of profilers with their callchains.",
                 "Data without Perfetto events (snapshots, charges, losses, the machine), so that importing the file again gives \
                  the same states.",
             ],
             cannot: &[
-                "Callchains, samples of profilers, frame logs and sums; Perfetto's viewer does not draw unknown time: it extends the last state.",
+                "Callchains of switches, frame logs and sums; Perfetto's viewer does not draw unknown time: it extends the last state.",
             ],
         }
     }
@@ -113,6 +119,7 @@ impl Exporter for Perfetto {
     fn write(&self, job: &mut Job<'_>, to: &mut dyn Outputs) -> Result<(), ExportError> {
         let begin = job.session.origin() + job.options.span.map_or(Ns::ZERO, |s| s.start.max(Ns::ZERO));
         let mut pen = Pen::new(job, to.next("trace.pftrace")?);
+        pen.samples = Samples::new(job.session.stacks()?, job.options.redact);
         pen.opening(job, begin)?;
         pen.flush()?;
         // A part that does not start at the begin of the recording needs the states at its start.
@@ -157,6 +164,9 @@ struct Pen<'a> {
     /// Tracks that have been declared.
     tracks: FxHashSet<u64>,
     words: String,
+    /// The processes of threads.
+    pids: FxHashMap<i32, i32>,
+    samples: Samples,
     /// Whether corewise's own sequence has a packet.
     begun: bool,
 }
@@ -174,6 +184,8 @@ impl<'a> Pen<'a> {
             last: FxHashMap::default(),
             tracks: FxHashSet::default(),
             words: String::new(),
+            pids: FxHashMap::default(),
+            samples: Samples::default(),
             begun: false,
         }
     }
@@ -196,6 +208,16 @@ impl<'a> Pen<'a> {
             self.last.insert(e.cpu, at);
         }
         let name = |id: NameId| text(names, id);
+        let process = match &e.what {
+            EventKind::Fork { tid, pid, .. } | EventKind::Exec { tid, pid, .. } | EventKind::Name { tid, pid, .. } => {
+                Some((*tid, *pid))
+            }
+            EventKind::Snapshot(seen) => Some((seen.tid, seen.pid)),
+            _ => None,
+        };
+        if let Some((tid, pid)) = process.filter(|(_, pid)| *pid != Pid::UNKNOWN) {
+            self.pids.insert(tid.0, pid.0);
+        }
         match &e.what {
             EventKind::Switch(s) => self.switch(e, at, s, names),
             EventKind::Wake(w) => self.wake(e, at, w, names),
@@ -221,6 +243,7 @@ impl<'a> Pen<'a> {
             EventKind::Loss(loss) => self.loss(e, at, loss),
             EventKind::Block { tid, request } => self.block(e, at, *tid, request),
             EventKind::Sample => {}
+            EventKind::CpuSample { tid, stack } => self.sample(e.cpu, at, *tid, *stack),
             _ => self.rare(e, at, names, options),
         }
     }
@@ -354,14 +377,14 @@ impl<'a> Pen<'a> {
     }
 
     /// Writes a thread's name and process.
-    fn name(&mut self, at: Ns, tid: model::Tid, pid: model::Pid, name: Option<&str>) {
+    fn name(&mut self, at: Ns, tid: Tid, pid: Pid, name: Option<&str>) {
         self.packet(Some(at), packet::PROCESS_TREE, |p| {
             let one = p.begin(2);
             p.int(1, tid.0.into());
             if let Some(name) = name {
                 p.text(2, name);
             }
-            if pid != model::Pid::UNKNOWN {
+            if pid != Pid::UNKNOWN {
                 p.int(3, pid.0.into());
             }
             p.end(one);

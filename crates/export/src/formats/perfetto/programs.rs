@@ -18,9 +18,11 @@ pub(super) mod packet {
     pub(crate) const TIMESTAMP: u32 = 8;
     pub(crate) const SEQUENCE: u32 = 10;
     pub(crate) const TRACK_EVENT: u32 = 11;
+    pub(crate) const INTERNED: u32 = 12;
     pub(crate) const SEQUENCE_FLAGS: u32 = 13;
     pub(crate) const SYSTEM_INFO: u32 = 45;
     pub(crate) const TRACK_DESCRIPTOR: u32 = 60;
+    pub(crate) const SAMPLE: u32 = 66;
     pub(crate) const FRAME: u32 = 76;
 }
 

@@ -20,6 +20,7 @@
 //!   bundle   kernel events of a CPU    ftrace   one of them         compact  switches and wakeups as columns
 //!   states   prev_state numbers        atrace   trace_marker        reach    the complete time
 //!   tracks   owners of marks           marks    programs' events    frames   the compositor's
+//!   profile  samples, callchains
 //! ```
 
 mod atrace;
@@ -32,6 +33,7 @@ mod marks;
 mod notes;
 mod packets;
 mod preface;
+mod profile;
 mod reach;
 mod states;
 mod stream;
@@ -82,6 +84,7 @@ impl Importer for Perfetto {
                 (Capability::Irq, Availability::If("with irq/*")),
                 (Capability::Marks, Availability::If("with track events, or ftrace/print (atrace)")),
                 (Capability::Frames, Availability::If("with the data source android.surfaceflinger.frametimeline")),
+                (Capability::Stacks, Availability::If("of samples, with the data source linux.perf")),
                 (Capability::Losses, Availability::Yes),
                 (
                     Capability::Topology,
@@ -91,7 +94,7 @@ impl Importer for Perfetto {
             cannot: &[
                 "thread affinity",
                 "the run time that the kernel charged to a thread",
-                "callchains (perf samples and heap profiles are not read)",
+                "callchains of switches; heap profiles",
                 "the previous thread of a CPU's first compact switch (compact_sched), also after a loss; inconsistent switches",
             ],
         }

@@ -10,7 +10,7 @@ use topology::{Cpu, Machine};
 
 /// The maximum number of bytes of a text, and of CPUs and events kept, so that a hostile file cannot exhaust memory.
 const MAX_KEPT: usize = 1 << 12;
-/// Data sources that contain no events of programs.
+/// Data sources that contain no events of programs; `linux.perf` is written whenever its buffers are read, as these are.
 const NO_PROGRAMS: [&str; 6] = [
     "linux.",
     "android.log",
@@ -74,6 +74,8 @@ impl Preface {
                     self.programs |= self.own.is_none();
                 }
                 11 | 76 => self.programs = true,
+                // Those of corewise are in order.
+                66 => self.programs |= self.own.is_none(),
                 33 => self.config(value.bytes())?,
                 45 => self.system(value.bytes())?,
                 67 if self.cpus.is_empty() => self.cpu_info(value.bytes())?,
@@ -118,7 +120,7 @@ impl Preface {
             match field {
                 1 => {
                     let name = text(value.bytes());
-                    self.programs |= !NO_PROGRAMS.iter().any(|known| name.starts_with(known));
+                    self.programs |= name == "linux.perf" || !NO_PROGRAMS.iter().any(|known| name.starts_with(known));
                 }
                 100 => self.ftrace_config(value.bytes())?,
                 _ => {}

@@ -7,10 +7,12 @@ use super::ftrace::Kernel;
 use super::marks::{self, SequenceDefaults, TrackEvent, When};
 use super::packets::{Packet, Packets};
 use super::preface::Preface;
+use super::profile::{Interned, Sample};
 use super::reach::Reached;
 use super::states::Numbers;
 use super::tracks::{NamedThread, Tracks};
 use super::wire::{Fields, Malformed};
+use crate::callchains::Callchains;
 use crate::tracepoint::Names;
 use ingest::{Anomaly, Fatal, Ledger, Reach, Stream};
 use model::{Batch, CpuId, Event, EventKind, MaybeNs, Ns, Pid, Tid};
@@ -49,12 +51,16 @@ struct Reader {
     /// the end.
     programs: bool,
     complete_until: Ns,
+    chains: Callchains,
+    /// Whether corewise wrote the trace: samples are then in order, with the kernel's events.
+    is_own: bool,
 }
 
 /// The state of one writer's packets.
 #[derive(Default)]
 struct Sequence {
     defaults: SequenceDefaults,
+    profile: Interned,
     clocks: OwnClocks,
     clock: Option<u32>,
     kernel: bool,
@@ -104,6 +110,8 @@ impl<'a> PerfettoStream<'a> {
             reached: Reached::default(),
             programs: preface.programs,
             complete_until: Ns::MIN,
+            chains: Callchains::default(),
+            is_own: preface.own.is_some(),
         };
         Self { packets, reader }
     }
@@ -136,8 +144,9 @@ impl Reader {
         // Removed while the packet is read, so that the rest can be modified at the same time.
         let mut sequence = self.sequences.remove(&id).unwrap_or_default();
         if envelope.cleared || envelope.flags & STATE_CLEARED != 0 {
-            self.numbered = self.numbered.saturating_sub(sequence.defaults.names.len());
+            self.numbered = self.numbered.saturating_sub(sequence.defaults.names.len() + sequence.profile.len());
             sequence.defaults = SequenceDefaults::default();
+            sequence.profile = Interned::default();
             sequence.clock = None;
         }
         if envelope.dropped && sequence.kernel {
@@ -185,6 +194,7 @@ impl Reading<'_, '_> {
                         self.name(&thread, out);
                     }
                 }
+                66 => self.sample(body, out, bad)?,
                 76 => self.frame(body, out, bad)?,
                 _ => {}
             }
@@ -203,11 +213,18 @@ impl Reading<'_, '_> {
     fn interned(&mut self, body: &[u8], out: &mut Batch) -> Result<(), Malformed> {
         let mut fields = Fields::of(body);
         while let Some((field, value)) = fields.next()? {
-            if field != 2 {
+            if field != 2 && !Interned::has(field) {
                 continue;
             }
             if self.reader.numbered >= MAX_NAMES {
                 out.left_out.texts += 1;
+                continue;
+            }
+            if field != 2 {
+                let profile = &mut self.sequence.profile;
+                let before = profile.len();
+                profile.learn(field, value.bytes(), &mut self.reader.names, out)?;
+                self.reader.numbered += profile.len() - before;
                 continue;
             }
             let (mut iid, mut name) = (0, &[][..]);
@@ -324,6 +341,21 @@ impl Reading<'_, '_> {
         Ok(())
     }
 
+    fn sample(&mut self, body: &[u8], out: &mut Batch, bad: &mut dyn Ledger) -> Result<(), Malformed> {
+        let Some(Sample { cpu, tid, callstack }) = Sample::of(body)? else { return Ok(()) };
+        let Some(at) = self.at() else {
+            bad.anomaly("a sample has an unknown clock", self.packet.offset, Anomaly::Lost);
+            return Ok(());
+        };
+        if !self.reader.is_own {
+            self.check_late(at, bad);
+        }
+        let stack = self.sequence.profile.stack(callstack, &mut self.reader.chains, out);
+        let what = EventKind::CpuSample { tid, stack };
+        out.events.push(Event { at, offset: self.packet.offset, cpu, current: tid, what });
+        Ok(())
+    }
+
     fn frame(&mut self, body: &[u8], out: &mut Batch, bad: &mut dyn Ledger) -> Result<(), Malformed> {
         let at = self.at();
         let r = &mut *self.reader;
@@ -341,7 +373,11 @@ impl Reading<'_, '_> {
     fn check_late(&mut self, at: Ns, bad: &mut dyn Ledger) {
         self.reader.programs = true;
         if at < self.reader.complete_until {
-            bad.anomaly("a mark came too late and takes effect at a later time", self.packet.offset, Anomaly::Warning);
+            bad.anomaly(
+                "a mark or sample came too late and takes effect at a later time",
+                self.packet.offset,
+                Anomaly::Warning,
+            );
         }
     }
 
