@@ -3,6 +3,7 @@
 //! A name is used only if the build ids are equal. A different file at the same path, or another kernel, is never used.
 
 pub mod build_id;
+mod demangle;
 pub mod functions;
 mod path;
 mod spin;

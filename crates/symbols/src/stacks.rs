@@ -1,5 +1,6 @@
 //! Function names for callchains whose source has code locations but no names.
 
+use crate::demangle::demangled;
 use crate::{SymbolPath, functions};
 use model::{NameId, StackFrame, Stacks};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -136,6 +137,7 @@ pub fn name(stacks: &mut Stacks, path: &SymbolPath) -> Nameless {
         }
     }
     mark_waiting(stacks, path);
+    demangle(stacks);
     nameless
 }
 
@@ -170,6 +172,21 @@ fn mark_waiting(stacks: &mut Stacks, path: &SymbolPath) {
             let wait = StackFrame { function, build_id: NameId::NONE, offset: u64::MAX, ..frame };
             *chain = [wait].into_iter().chain(chain.iter().copied()).collect();
         }
+    }
+}
+
+/// Replaces symbols of C++ and Rust by the names that they stand for.
+fn demangle(stacks: &mut Stacks) {
+    let mut names: HashMap<NameId, NameId> = HashMap::new();
+    let Stacks { chains, names: texts } = stacks;
+    for frame in chains.iter_mut().flat_map(|chain| chain.iter_mut()).filter(|f| f.function != NameId::NONE) {
+        let id = frame.function;
+        frame.function = *names.entry(id).or_insert_with(|| {
+            let symbol = texts.get((id.0 as usize).wrapping_sub(1));
+            let Some(name) = symbol.and_then(|symbol| demangled(symbol)) else { return id };
+            texts.push(name.into());
+            NameId(u32::try_from(texts.len()).unwrap_or(0))
+        });
     }
 }
 
