@@ -109,10 +109,10 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             );
         }
     })?;
-    for (thread, tid, holder, [ns, ran]) in of_interpreter(ctx, &processes, &priorities)? {
-        add(&mut waited, (thread, tid), ns);
-        let sums = waker_ready.entry((thread, holder)).or_insert([0_i64; 2]);
-        *sums = [sums[0].saturating_add(ns), sums[1].saturating_add(ran)];
+    for of in of_interpreter(ctx, &processes, &priorities)? {
+        add(&mut waited, (of.thread, of.tid), of.ready_ns);
+        let sums = waker_ready.entry((of.thread, of.holder)).or_insert([0_i64; 2]);
+        *sums = [sums[0].saturating_add(of.ready_ns), sums[1].saturating_add(of.ran_ns)];
     }
     // Time at a lent priority does not count: what ran instead had a priority to which the waiting thread would have yielded too.
     for ((thread, waker), [ns, _]) in &mut waker_ready {
@@ -213,13 +213,12 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
 }
 
 /// Waits for an interpreter's lock of which the holder lacks a CPU: the timer of the waiting thread ends them again and again, so they have
-/// no waker. Returns the waiting thread, its TID, the thread of lower priority in its process that was ready for longest, and for how
-/// long at most that one was ready and ran meanwhile.
+/// no waker. The holder is the thread of lower priority in its process that was ready for longest.
 fn of_interpreter(
     ctx: &RuleContext<'_>,
     processes: &Processes,
     priorities: &Priorities,
-) -> Result<Vec<(i64, i64, i64, [i64; 2])>, EngineError> {
+) -> Result<Vec<Inversion>, EngineError> {
     let waiting = interpreter_lock::waiting(ctx, processes)?;
     if waiting.is_empty() {
         return Ok(Vec::new());
@@ -238,10 +237,19 @@ fn of_interpreter(
     })?;
     let found = waiting.into_iter().filter_map(|(thread, (tid, blocked))| {
         let (ready, holder, running) = holders.get(&thread).copied()?;
-        let ready = ready.min(blocked);
-        Some((thread, tid, holder, [ready, running.min(blocked - ready)]))
+        let ready_ns = ready.min(blocked);
+        Some(Inversion { thread, tid, holder, ready_ns, ran_ns: running.min(blocked - ready_ns) })
     });
-    Ok(found.filter(|(.., [ready, _])| *ready > 0).collect())
+    Ok(found.filter(|of| of.ready_ns > 0).collect())
+}
+
+/// The waits of a thread for a holder, and for how long at most that one was ready and ran meanwhile.
+struct Inversion {
+    thread: i64,
+    tid: i64,
+    holder: i64,
+    ready_ns: i64,
+    ran_ns: i64,
 }
 
 /// A holder that runs when a thread starts to wait for it has used its time slice at its old weight and owes it to the others, however

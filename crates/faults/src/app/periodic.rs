@@ -36,10 +36,10 @@ impl Periodic {
     pub(super) fn new(machine: &Machine, rng: &mut Rng) -> Self {
         let running = Durations::of("web", "running");
         // A time slice of the batch work is most of a period, so a delay leaves nothing of it.
-        let period = (4 + rng.below(2) as i64) * 1_000_000;
+        let period = 4_000_000;
         let work = (0..100 + rng.below(100)).map(|_| period - LEFT + running.draw(rng, LEFT / 10)).collect();
         let servers = others::drawn(machine.cpus(), rng);
-        Self { period, work, servers, hogs: machine.cpus() * (1 + rng.below(2)) }
+        Self { period, work, servers, hogs: machine.cpus() }
     }
 
     pub(super) fn count(&self) -> usize {
