@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The overhead of recording: `perf bench sched pipe -l 300000`, pinned to one CPU, bare, under `corewise record`,
 under `corewise record --no-sample --no-irq`, with `--stacks` and under `perf sched record`, in turn, for some rounds; medians.
+With `--load messaging`, `perf bench sched messaging` on all CPUs instead, and with `--load compile`, a C compiler on the C files of this folder.
 
-It is pinned because the result is bimodal otherwise. The time is the benchmark's own: it does not include the start and end of a recorder.
+The pipe is pinned because the result is bimodal otherwise. The time is the benchmark's own: it does not include the start and end of a recorder.
 The table also has the events lost and the bytes per event, in the spool and in the finished folder.
 """
 
@@ -25,12 +26,17 @@ def main():
     args.add_argument("--rounds", type=int, default=5)
     args.add_argument("--loops", type=int, default=300_000, help="loops of the benchmark (300000)")
     args.add_argument("--cpu", type=int, default=0, help="the CPU to which it is pinned (0)")
+    args.add_argument("--load", choices=["pipe", "messaging", "compile"], default="pipe")
     args.add_argument("--only", action="append", choices=list(WAYS), help="only these, and bare")
     args = args.parse_args()
     names = ["bare", *(n for n in WAYS if n != "bare" and (not args.only or n in args.only))]
     if any(n.startswith("corewise") for n in names):
         corewise.need_binary()
-    bench = ["taskset", "-c", str(args.cpu), "perf", "bench", "sched", "pipe", "-l", str(args.loops)]
+    bench = {
+        "pipe": ["taskset", "-c", str(args.cpu), "perf", "bench", "sched", "pipe", "-l", str(args.loops)],
+        "messaging": ["perf", "bench", "sched", "messaging", "-g", "4", "-l", "2000"],
+        "compile": ["bash", "-c", COMPILE, str(Path(__file__).parent)],
+    }[args.load]
     found = {name: [] for name in names}
     with tempfile.TemporaryDirectory(prefix="pipe-cost-") as tmp:
         for i in range(args.rounds):
@@ -53,6 +59,12 @@ def main():
                      middle("lost_share", "{:.1%}"), middle("spool", "{:.1f}"), middle("folder", "{:.1f}")])
     corewise.print_table(["way", "median s", "min s", "max s", "over bare", "events", "most lost", "lost share",
                           "spool bytes/event", "file bytes/event"], rows)
+
+
+# Compiles each C file of a folder 12 times, two at a time, and prints its time as the benchmarks do.
+COMPILE = """begin=$(date +%s%N)
+for n in {1..12}; do ls "$0"/*.c; done | xargs -P 2 -n 1 cc -O2 -c -o /dev/null || exit 1
+ns=$(($(date +%s%N) - begin)); printf 'Total time: %d.%09d [sec]\\n' $((ns / 1000000000)) $((ns % 1000000000))"""
 
 
 def bare(_tmp, bench):

@@ -204,7 +204,7 @@ pub(crate) fn clients(ctx: &RuleContext<'_>, processes: &Processes, server: i64)
 }
 
 /// The range of what dividing serial work gains.
-pub(crate) const SERIAL_RANGE: Range = Range { low: 0.5, high: 1.2 };
+pub(crate) const SERIAL_RANGE: Range = Range { low: 0.5, high: 1.45 };
 
 /// The same for threads that take turns: what they lose to the turns themselves (wakeups, cold caches, waiting for a lock that is free
 /// again) is not part of their serial work.

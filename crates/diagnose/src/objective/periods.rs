@@ -44,6 +44,8 @@ struct Sums {
     running: i64,
     blocked: i64,
     steady: f64,
+    /// The number of periods whose work ended after them.
+    late: i64,
     /// How many periods are shorter than a given length, by its logarithm in steps of a tenth.
     lengths: BTreeMap<i64, i64>,
 }
@@ -76,13 +78,14 @@ impl PeriodicThreads {
             sums.running = sums.running.saturating_add(running);
             sums.blocked = sums.blocked.saturating_add(blocked);
             sums.steady += row.get(periods::STEADY);
+            sums.late += i64::from(row.get(periods::RESPONSE_NS) > period);
             add(&mut sums.lengths, ((period.max(1) as f64).ln() * 10.0) as i64, 1);
         })?;
         Ok(Self(threads))
     }
 
-    /// The thread whose lateness the program is about: of those with the most urgent priority (of real-time ones), the one that
-    /// works most.
+    /// The thread whose lateness the program is about: the one that is late most often, or else of those with the most urgent priority (of
+    /// real-time ones), the one that works most.
     pub(super) fn main(&self, ctx: &RuleContext<'_>, is_own: impl Fn(i64) -> bool) -> Result<Option<i64>, EngineError> {
         let span = ctx.span().len().0 as f64;
         let is_candidate = |(thread, sums): &(&i64, &Sums)| {
@@ -118,8 +121,15 @@ impl PeriodicThreads {
         let prio = |thread: &i64| prio.get(thread).copied().unwrap_or(FIRST_FAIR_PRIO);
         Ok(candidates
             .into_iter()
-            .max_by_key(|(thread, running)| (Reverse(prio(thread)), *running))
+            .max_by_key(|(thread, running)| (self.often_late(*thread), Reverse(prio(thread)), *running))
             .map(|(thread, _)| thread))
+    }
+
+    /// How many of 1000 periods of a thread are late; 0 if it is a few.
+    fn often_late(&self, thread: i64) -> i64 {
+        let sums = self.0.get(&thread);
+        let late = sums.map_or(0, |sums| sums.late.saturating_mul(1000) / sums.count.max(1));
+        if late as f64 >= 1000.0 * MIN_TIGHT { late } else { 0 }
     }
 
     /// The thread with this name or TID: of several, the one that works most.

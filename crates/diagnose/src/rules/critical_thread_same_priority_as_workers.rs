@@ -14,14 +14,14 @@ use model::tables::{
     self, critical_by_thread, marks, parallel_regions, priority_residency, ran_instead, ready_wait, slower_cores, waits,
 };
 use model::words::{ms, percent, plural};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULE: Rule = Rule {
     id: "critical-thread-same-priority-as-workers",
     about: "the critical thread was queued behind worker threads of the same priority",
     page: Page {
         description: "A thread that makes up most of the critical path, or whose marked frames fill the time, and that was ready while threads of a \
-                pool of its process with the same priority ran; or a program whose critical path was ready while threads of another program \
+                pool of its process with the same priority ran (of threads with its own name too, if other programs wait for it); or a program whose critical path was ready while threads of another program \
                 with the same priority ran.",
         rationale: "The program takes as long as its critical path. The scheduler gives each thread of a priority an equal share, so the \
                   critical thread is queued behind work that is not urgent.",
@@ -191,6 +191,7 @@ fn of_one_thread(
     let Some(Critical { thread, tid, ns: path, ready, frames }) = critical else {
         return Ok(None);
     };
+    let servers = servers(ctx, processes)?;
     let (mut pools, mut members) = (BTreeMap::<Pool, BTreeMap<(i64, i64), i64>>::new(), BTreeMap::new());
     let mut ready_in_all = 0;
     ctx.each_row(ready_wait::Table, |row| {
@@ -209,7 +210,10 @@ fn of_one_thread(
         };
         let equal = prio.get(&thread).is_some_and(|(_, own)| row.get(ran_instead::RAN_INSTEAD_PRIO) == Some(*own));
         let pool = processes.pool(ctx, ran_instead);
-        if equal && processes.are_one(thread, ran_instead) && pool.1 != pool_name(&ctx.name(thread)) {
+        // Threads of its own name are its equals, unless other programs wait for it and not for them.
+        let serves = servers.contains(&thread) && !servers.contains(&ran_instead);
+        let is_other = serves || pool.1 != pool_name(&ctx.name(thread));
+        if equal && processes.are_one(thread, ran_instead) && is_other {
             add(pools.entry(pool).or_default(), (ran_instead, row.get(ran_instead::RAN_INSTEAD_TID.or_zero())), ns);
             evidence.push(ns, row, &[&ran_instead::READY_NS]);
         }
@@ -222,7 +226,7 @@ fn of_one_thread(
     // were queued behind it.
     pools.retain(|pool, sums| {
         let theirs: i64 = sums.keys().filter_map(|(ran_instead, _)| on_path.get(ran_instead)).sum();
-        let members = members.get(pool).copied().unwrap_or(0);
+        let members = members.get(pool).copied().unwrap_or(0) - i64::from(*pool == processes.pool(ctx, thread));
         let waited = waited.get(pool).copied().unwrap_or(0);
         members as f64 >= ctx.threshold(&MIN_WORKERS) && 2 * theirs <= path && waited <= sums.values().sum()
     });
@@ -287,6 +291,20 @@ fn of_one_thread(
         ],
         ..finding
     }))
+}
+
+/// The threads for which a thread of another program waits for at least this part of the time.
+const MIN_SERVED: f64 = 0.25;
+
+/// The threads that other programs wait for.
+fn servers(ctx: &RuleContext<'_>, processes: &Processes) -> Result<BTreeSet<i64>, EngineError> {
+    let (mut servers, least) = (BTreeSet::new(), (MIN_SERVED * ctx.span().len().0 as f64) as i64);
+    ctx.each_row(waits::Table, |row| {
+        let (thread, waker) = (row.get(waits::THREAD), row.get(waits::WAKER).filter(|waker| *waker > 0));
+        let long = row.get(waits::BLOCKED_NS) >= least && !ctx.is_kernel_thread(thread);
+        servers.extend(waker.filter(|waker| long && !processes.are_one(*waker, thread)));
+    })?;
+    Ok(servers)
 }
 
 /// For how long a thread was blocked until a thread of each pool woke it.

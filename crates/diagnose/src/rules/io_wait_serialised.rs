@@ -3,12 +3,12 @@
 use super::{MIN_SHARE, SWITCH};
 use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Action, Confidence, Finding};
-use crate::pools::Processes;
+use crate::pools::{Pool, Processes};
 use crate::range::Range;
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::Fix;
-use model::tables::{self, ready_wait, waits};
+use model::tables::{self, critical_by_thread, ready_wait, waits};
 use model::words::{grouped, ms, percent, time};
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub(super) const RULE: Rule = Rule {
         fix: "Read ahead: larger reads, posix_fadvise(2), several concurrent requests (io_uring(7), threads).",
         example: "A reads a file in pieces of 4 KiB in random order: 8 000 waits of 100 µs in a second.",
     },
-    tables: &[&tables::WAITS, &tables::READY_WAIT],
+    tables: &[&tables::WAITS, &tables::READY_WAIT, &tables::CRITICAL_BY_THREAD],
     thresholds: &[&MIN_WAITING, &MIN_PER_SECOND, &MIN_SHARE, &SWITCH],
     explains: &[],
     worst: Fits::WaitedForDevice,
@@ -63,7 +63,7 @@ const READS: [&str; 8] =
 const SYNCS: [&str; 6] = ["fsync", "fdatasync", "sync", "syncfs", "msync", "sync_file_range"];
 
 /// The waits of a thread.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Waits {
     tid: i64,
     count: i64,
@@ -114,18 +114,32 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let span = ctx.span().len().0 as f64;
     let (part, rate) = (ctx.threshold(&MIN_WAITING), ctx.threshold(&MIN_PER_SECOND));
     let least = ctx.share_ns(&MIN_SHARE).max(1);
+    let of_pools = pooled(ctx, &processes, &waits)?;
     waits.retain(|thread, sums| {
         let own = sums.blocked.saturating_add(ran.get(thread).copied().unwrap_or(0)) as f64;
         sums.blocked >= least && sums.blocked as f64 >= part * own && sums.count as f64 >= rate * span / 1e9
     });
+    let alone = waits.values().map(|sums| sums.blocked).max().unwrap_or(0);
+    let enough = |pool: &Pooled| {
+        let own = pool.waits.blocked.saturating_add(pool.running) as f64;
+        pool.waits.blocked > alone.max(least)
+            && pool.waits.blocked as f64 >= part * own
+            && pool.waits.count as f64 >= rate * span / 1e9
+    };
+    let pool = of_pools.into_iter().filter(enough).max_by_key(|pool| pool.waits.blocked);
     let switching = |sums: &Waits| (sums.count as f64 * 2.0 * ctx.threshold(&SWITCH)) as i64;
     // Many writes can be made durable by one wait; reads at the same time are limited by the device.
     let saved = |sums: &Waits, ns: i64| if 2 * sums.sync > sums.blocked { ns } else { ns - ns / IN_FLIGHT };
+    let mut cpu_ns = waits.values().fold(0_i64, |sum, sums| sum.saturating_add(saved(sums, switching(sums))));
+    // Threads of a pool that wait in turn are as one thread that waits for all of their time.
+    if let Some(pool) = pool {
+        waits = pool.tids.iter().map(|(thread, tid)| (*thread, Waits { tid: *tid, ..pool.waits })).collect();
+        cpu_ns = saved(&pool.waits, switching(&pool.waits));
+    }
     let claims: Vec<_> = waits
         .iter()
         .map(|(key, sums)| ctx.claim(*key, sums.tid, saved(sums, sums.blocked.saturating_add(switching(sums)))))
         .collect();
-    let cpu_ns = waits.values().fold(0_i64, |sum, sums| sum.saturating_add(saved(sums, switching(sums))));
     let change = Fix::InFlight { threads: threads(&claims), requests: IN_FLIGHT as u32 };
     let finding = ctx.finding(claims, change, String::new());
     let first = finding.threads.first().map(|most| (most.name.clone(), waits.get(&most.thread)));
@@ -163,4 +177,51 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         action: Action { what, ..finding.action },
         ..finding
     }]))
+}
+
+/// The threads of a pool that wait for devices, as far as the critical path waits with them.
+#[derive(Default)]
+struct Pooled {
+    waits: Waits,
+    /// Their running time on the path.
+    running: i64,
+    tids: BTreeMap<i64, i64>,
+}
+
+/// The pools in which several threads wait for a device on the critical path: one at a time, as the path is in one place. A runtime that
+/// moves its work from one thread to another after each system call (Go) looks like that.
+fn pooled(
+    ctx: &RuleContext<'_>,
+    processes: &Processes,
+    waits: &BTreeMap<i64, Waits>,
+) -> Result<Vec<Pooled>, EngineError> {
+    let (mut pools, mut blocked) = (BTreeMap::<Pool, Pooled>::new(), BTreeMap::<Pool, i64>::new());
+    ctx.each_row(critical_by_thread::Table, |row| {
+        let thread = row.get(critical_by_thread::THREAD);
+        let Some(own) = waits.get(&thread) else { return };
+        let key = processes.pool(ctx, thread);
+        let waiting = row.all([
+            critical_by_thread::READY_NS,
+            critical_by_thread::WAKEUP_LATENCY_NS,
+            critical_by_thread::BLOCKED_NS,
+        ]);
+        let pool = pools.entry(key.clone()).or_default();
+        pool.tids.insert(thread, own.tid);
+        let path = row.get(critical_by_thread::PATH_NS);
+        pool.running = pool.running.saturating_add(path - waiting.iter().sum::<i64>());
+        pool.waits.count = pool.waits.count.saturating_add(own.count);
+        pool.waits.blocked = pool.waits.blocked.saturating_add(own.blocked);
+        pool.waits.read = pool.waits.read.saturating_add(own.read);
+        pool.waits.sync = pool.waits.sync.saturating_add(own.sync);
+        add(&mut blocked, key, waiting[2]);
+    })?;
+    for (key, pool) in &mut pools {
+        let on_path = blocked.get(key).copied().unwrap_or(0).min(pool.waits.blocked);
+        let part = on_path as f64 / pool.waits.blocked.max(1) as f64;
+        let scaled = |ns: i64| (ns as f64 * part) as i64;
+        let of = pool.waits;
+        pool.waits =
+            Waits { count: scaled(of.count), blocked: on_path, read: scaled(of.read), sync: scaled(of.sync), ..of };
+    }
+    Ok(pools.into_values().filter(|pool| pool.tids.len() > 1).collect())
 }

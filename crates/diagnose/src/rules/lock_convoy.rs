@@ -10,7 +10,7 @@ use crate::serial::TURNS_RANGE;
 use crate::unmarked::process_lock;
 use engine::EngineError;
 use model::Fix;
-use model::tables::{self, cpus, parallel_regions, ready_wait, run_lengths, waits};
+use model::tables::{self, parallel_regions, pools, ready_wait, run_lengths, waits};
 use model::words::{grouped, ms, plural};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,6 +39,7 @@ pub(super) const RULE: Rule = Rule {
         &tables::WAITS,
         &tables::READY_WAIT,
         &tables::RUN_LENGTHS,
+        &tables::POOLS,
         &tables::CPUS,
         &tables::PARALLEL_REGIONS,
         &tables::MARKS,
@@ -201,6 +202,8 @@ struct Queue {
     running: i64,
     /// Of the thread that ran most.
     most_running: i64,
+    /// For how long they ran while a CPU was idle.
+    with_idle: i64,
     /// Waits for each other in other system calls: for messages.
     messages: i64,
     /// Waits by waiting thread and waker.
@@ -341,13 +344,12 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             queue.short += if to as f64 <= ctx.threshold(&SHORT_RUN_NS) { runs } else { 0 };
         }
     })?;
-    let (mut cpus, mut idle) = (0, 0_i64);
-    ctx.each_row(cpus::Table, |row| {
-        cpus += 1;
-        idle = idle.saturating_add(row.get(cpus::IDLE_NS));
+    ctx.each_row(pools::Table, |row| {
+        if let Some(queue) = queues.get_mut(&processes.pool(ctx, row.get(pools::THREAD))) {
+            queue.with_idle = queue.with_idle.saturating_add(row.get(pools::WITH_IDLE_NS));
+        }
     })?;
-    // The table of CPUs covers the whole recording.
-    let idle = if ctx.is_part() { i64::MAX } else { idle };
+    let cpus = ctx.cpus()?;
     let span = ctx.span().len().0.max(1) as f64;
     let limits = [MIN_THREADS, MIN_PER_SECOND, MIN_WAITING, MIN_BUSY, MAX_BUSY];
     let [members, rate, waiting, least, most] = limits.map(|limit| ctx.threshold(&limit));
@@ -369,7 +371,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             continue;
         };
         if queue.members.len() as f64 >= members || share_regions(ctx, &pool, &queue)? {
-            found.extend(finding(ctx, &pool.1, queue, whole_time, [cpus, idle]));
+            found.extend(finding(ctx, &pool.1, queue, whole_time, cpus));
         }
     }
     found.extend(process_lock::find(ctx, &processes, ctx.share_ns(&MIN_SHARE).max(1))?);
@@ -399,18 +401,12 @@ fn share_regions(ctx: &RuleContext<'_>, (pid, _): &Pool, queue: &Queue) -> Resul
     Ok(false)
 }
 
-fn finding(
-    ctx: &RuleContext<'_>,
-    name: &str,
-    queue: Queue,
-    whole_time: bool,
-    [cpus, idle]: [i64; 2],
-) -> Option<Finding> {
+fn finding(ctx: &RuleContext<'_>, name: &str, queue: Queue, whole_time: bool, cpus: i64) -> Option<Finding> {
     let name = &ctx.name_of_all(queue.members.iter().copied(), name);
     let parallel = cpus.min(queue.members.len() as i64).max(1);
-    let ran = queue.serial_ns(whole_time);
     // Others cannot do it at the same time on CPUs that are busy.
-    let spread = (ran - ran / parallel).min(idle);
+    let ran = queue.serial_ns(whole_time).min(queue.with_idle);
+    let spread = ran - ran / parallel;
     let switching = |waits: i64| (waits as f64 * 2.0 * ctx.threshold(&SWITCH)) as i64;
     let claim = |(thread, (tid, waits, blocked)): (&i64, &(i64, i64, i64))| {
         ctx.claim(*thread, *tid, spread.max(switching(*waits)).min(*blocked))
@@ -438,7 +434,7 @@ fn finding(
         evidence: queue.evidence.finish(),
         assumptions: vec![
             format!(
-                "what they ran one at a time, {} ms, could be spread over {}, as far as these were idle",
+                "what they ran one at a time, {} ms, while CPUs were idle, could be spread over {}",
                 ms(ran),
                 plural(parallel.unsigned_abs(), "CPU")
             ),

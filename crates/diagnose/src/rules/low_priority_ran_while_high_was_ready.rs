@@ -42,7 +42,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// What else delays the path (lower bound), and caches that stay warm (upper bound).
-const RANGE: Range = Range { low: 0.5, high: 1.3 };
+const RANGE: Range = Range { low: 0.55, high: 1.6 };
 
 /// The time behind each thread of lower priority, by its key and TID.
 type Lower = BTreeMap<(i64, i64), i64>;

@@ -165,7 +165,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
 }
 
 /// What is sampled in the kernel is not only the cost of the steps, and threads that wait lose time outside it as well.
-const SAMPLED: Range = Range { low: 0.6, high: 1.5 };
+const SAMPLED: Range = Range { low: 0.6, high: 1.75 };
 
 fn finding(
     ctx: &RuleContext<'_>,

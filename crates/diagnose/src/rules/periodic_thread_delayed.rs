@@ -78,7 +78,7 @@ const MIN_LATE: Threshold = Threshold {
 };
 
 /// What remains of the delay: interrupts, and threads of the same policy.
-const RANGE: Range = Range { low: 0.5, high: 1.15 };
+const RANGE: Range = Range { low: 0.5, high: 1.4 };
 
 /// The periods of a thread.
 #[derive(Default)]

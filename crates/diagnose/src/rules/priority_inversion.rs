@@ -61,7 +61,7 @@ const MIN_OF_RESPONSE: Threshold = Threshold {
 };
 
 /// The thread may hold the lock for a part of the wait only (lower bound), or also waits less for the CPU that its holder needs (upper bound).
-const RANGE: Range = Range { low: 0.5, high: 1.3 };
+const RANGE: Range = Range { low: 0.55, high: 1.6 };
 
 /// The sum of the response times of each periodic thread.
 fn responses(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, i64>, EngineError> {

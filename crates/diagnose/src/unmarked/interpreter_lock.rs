@@ -31,7 +31,7 @@ const SHARED: f64 = 0.33;
 /// The mappings with the interpreter.
 const INTERPRETERS: [&str; 3] = ["python", "libpython", "pypy"];
 
-const RANGE: Range = Range { low: 0.6, high: 1.5 };
+const RANGE: Range = Range { low: 0.6, high: 1.7 };
 
 /// The threads of a process.
 #[derive(Default)]

@@ -14,7 +14,7 @@ use model::words::{ms, percent, plural};
 const MIN_ALONE: f64 = 0.15;
 
 /// The last piece of a pool is not always divided as well as the others.
-const RANGE: Range = Range { low: 0.5, high: 1.2 };
+const RANGE: Range = Range { low: 0.5, high: 1.45 };
 
 /// Returns a finding for each pool whose last thread ran alone for at least `least` ns more than it should have.
 pub(crate) fn find(ctx: &RuleContext<'_>, least: i64) -> Result<Vec<Finding>, EngineError> {

@@ -24,7 +24,7 @@ const MIN_THREADS: usize = 2;
 const MAX_OWN: f64 = 0.25;
 
 /// Another chain of threads may take nearly as long (lower bound), and caches are warmer as well (upper bound).
-const RANGE: Range = Range { low: 0.5, high: 1.2 };
+const RANGE: Range = Range { low: 0.5, high: 1.45 };
 
 /// What is queued behind the threads of one process and name.
 #[derive(Default)]

@@ -42,7 +42,7 @@ pub(crate) const MIN_OF_FEW: Threshold = Threshold {
 const MANY: i64 = 10;
 
 /// The tail is shorter with smaller pieces, but not without any.
-const RANGE: Range = Range { low: 0.5, high: 1.3 };
+const RANGE: Range = Range { low: 0.5, high: 1.45 };
 
 /// The detected regions of a name.
 #[derive(Default)]
