@@ -92,7 +92,7 @@ struct Process<T> {
     /// When the last written region ended.
     written: Ns,
     /// The regions that are certain and not written yet, in order of time: they do not overlap.
-    certain: Vec<Region<T>>,
+    settled: Vec<Region<T>>,
     /// The regions of pairs that may be pipelines.
     kept: Vec<((ThreadKey, ThreadKey), Region<T>)>,
 }
@@ -184,7 +184,7 @@ impl<T> Pairs<T> {
         }
         let joins = pair.joins();
         if joins {
-            self.certain(process, of, now);
+            self.settle(process, of, now);
         }
         let is_unknown = !is_join
             && of_other == Some(Next::GoesOn)
@@ -201,21 +201,21 @@ impl<T> Pairs<T> {
     pub(crate) fn found(&mut self, process: i32, mut region: Region<T>, now: Ns) {
         let of = self.processes.entry(process).or_insert_with(Process::new);
         // The last thread of a region wakes the others one after the other.
-        let last = of.certain.partition_point(|other| other.start < region.start);
-        let ended = last.checked_sub(1).map_or(of.written, |last| of.certain[last].end);
+        let last = of.settled.partition_point(|other| other.start < region.start);
+        let ended = last.checked_sub(1).map_or(of.written, |last| of.settled[last].end);
         if ended - region.start <= MAX_GAP.min(Ns((region.end - region.start).0 / MIN_PART)) {
             region.start = region.start.max(ended);
         }
-        let to = of.certain.partition_point(|other| other.end <= region.end);
-        let from = of.certain.partition_point(|other| other.end <= region.start);
-        let within = &of.certain[from..to];
+        let to = of.settled.partition_point(|other| other.end <= region.end);
+        let from = of.settled.partition_point(|other| other.end <= region.start);
+        let within = &of.settled[from..to];
         let is_cut = region.start < of.written
             || within.first().is_some_and(|first| first.start < region.start || now - first.end > MAX_AGE)
-            || of.certain.get(to).is_some_and(|next| next.start < region.end);
+            || of.settled.get(to).is_some_and(|next| next.start < region.end);
         let filled: Ns = within.iter().map(|other| other.end - other.start).sum();
         if !is_cut && filled.0 * 2 < (region.end - region.start).0 {
             of.kept.retain(|(_, kept)| kept.end <= region.start || kept.start >= region.end);
-            of.certain.splice(from..to, [region]);
+            of.settled.splice(from..to, [region]);
         }
     }
 
@@ -228,7 +228,7 @@ impl<T> Pairs<T> {
     }
 
     /// Adds the kept regions of a pair.
-    fn certain(&mut self, process: i32, pair: (ThreadKey, ThreadKey), now: Ns) {
+    fn settle(&mut self, process: i32, pair: (ThreadKey, ThreadKey), now: Ns) {
         let Some(of) = self.processes.get_mut(&process) else { return };
         of.kept.retain(|(_, kept)| now - kept.end <= MAX_KEPT_FOR);
         let (of_pair, kept): (Vec<_>, _) =
@@ -257,8 +257,8 @@ impl<T> Pairs<T> {
         }
         let mut out = Vec::new();
         for of in self.processes.values_mut() {
-            let known = of.certain.partition_point(|region| region.end < until);
-            out.extend(of.certain.drain(..known).inspect(|region| of.written = region.end));
+            let known = of.settled.partition_point(|region| region.end < until);
+            out.extend(of.settled.drain(..known).inspect(|region| of.written = region.end));
         }
         out.sort_by_key(|region| (region.end, region.start));
         (out, until)
@@ -267,7 +267,7 @@ impl<T> Pairs<T> {
 
 impl<T> Process<T> {
     fn new() -> Self {
-        Self { written: Ns(i64::MIN / 2), certain: Vec::new(), kept: Vec::new() }
+        Self { written: Ns(i64::MIN / 2), settled: Vec::new(), kept: Vec::new() }
     }
 }
 
