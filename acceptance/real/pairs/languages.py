@@ -1,6 +1,6 @@
 """Programs as users write them on run times and libraries: OpenMP, SciPy, Java, Ruby, Node.js, Python, and periodic threads.
 
-The fourth set, from an author who writes no rules and has not read them in the code, only docs/rules.md. Ports 8100 to 8199 on localhost.
+The fourth set, from an author who writes no rules and has not read them in the code, only docs/rules.md. Port 8101 on localhost.
 """
 
 from bed import Healthy, Pair
@@ -40,7 +40,7 @@ int main(int argc, char **argv) {
 """) + "gcc -O2 -ffast-math -fopenmp mandel.c -o mandel -lm\n"
 GOMP = dict(software="libgomp of gcc 12 (Debian)", apt=["gcc", "libgomp1"], prepare=MANDEL)
 
-TWICE = "export OMP_NUM_THREADS=2 OMP_SCHEDULE=static OMP_WAIT_POLICY={}; ./mandel 90 & ./mandel 90; wait"
+TWICE = "export OMP_NUM_THREADS=2 OMP_SCHEDULE=static OMP_WAIT_POLICY={}; ./mandel 50 & ./mandel 50; wait"
 
 FFT = script("filter.py", """
 import sys
@@ -70,42 +70,10 @@ PAIRS += [
         fault="fft2 with workers=32 on 2 CPUs wakes up to 32 threads for each small picture, each for a few microseconds, and waits for all of them.",
         bad="python filter.py 32 30000", good="python filter.py 2 30000",
     ),
-    Healthy(name="gomp-dynamic-rows", good="OMP_NUM_THREADS=2 OMP_SCHEDULE=dynamic,4 ./mandel 250", **GOMP),
+    Healthy(name="gomp-dynamic-rows", good="OMP_NUM_THREADS=2 OMP_SCHEDULE=dynamic,4 ./mandel 220", **GOMP),
 ]
 
 # Java
-
-DATES = script("Dates.java", """
-import java.text.SimpleDateFormat;
-import java.util.*;
-
-/** Formats the dates of a log with four threads: by one format that all share, or by one for each thread. */
-class Dates {
-    static final SimpleDateFormat shared = new SimpleDateFormat("yyyy-MM-dd'T'HH:mm:ss.SSS z");
-
-    public static void main(String[] args) throws Exception {
-        var threads = new ArrayList<Thread>();
-        for (int t = 0; t < 4; t++) {
-            threads.add(new Thread(() -> {
-                var own = (SimpleDateFormat) shared.clone();
-                long length = 0;
-                for (int n = 0; n < Integer.parseInt(args[1]); n++) {
-                    if (args[0].equals("shared")) {
-                        synchronized (shared) {
-                            for (int k = 0; k < 20; k++) length += shared.format(new Date(n * 7919L * k)).length();
-                        }
-                    } else {
-                        for (int k = 0; k < 20; k++) length += own.format(new Date(n * 7919L * k)).length();
-                    }
-                }
-                if (length == 0) System.out.println(length);
-            }, "dates-" + t));
-        }
-        for (var thread : threads) thread.start();
-        for (var thread : threads) thread.join();
-    }
-}
-""") + "javac -d . Dates.java\n"
 
 LINES = script("Lines.java", """
 import java.util.*;
@@ -155,12 +123,6 @@ class Customers {
 JDK = dict(software="OpenJDK 17 (Debian)", apt=["openjdk-17-jdk-headless"])
 
 PAIRS += [
-    Pair(
-        name="java-shared-date-format", rules=["lock-convoy", "global-lock"], threads="^dates", prepare=DATES, **JDK,
-        fault="Four threads share a SimpleDateFormat and its lock (synchronized), which each of them holds for its work: one runs, the others wait "
-              "for the lock, and a CPU is idle; fixed: a format for each thread.",
-        bad="java -XX:+UseSerialGC -Xmn200m -cp . Dates shared 45000", good="java -XX:+UseSerialGC -Xmn200m -cp . Dates own 45000",
-    ),
     Pair(
         name="java-queue-of-one-line", rules=["wakeup-storm", "chunks-too-small"], threads="^(reader|java|main)", prepare=LINES, **JDK,
         fault="The thread reader hands over each line by a queue for one: it and the main thread wake each other for each line, for a few microseconds.",
