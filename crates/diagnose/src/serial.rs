@@ -84,7 +84,7 @@ pub(crate) struct Pool {
 /// A member of a pool works if it has at least this part (1/50) of the pool's running time.
 const WORKING: i64 = 50;
 /// Threads that take turns do so at least this often each.
-const MIN_TURNS: i64 = 20;
+const MIN_TURNS: i64 = 8;
 /// The running time of the second of the threads that take turns, relative to the first: with less, the first one does the work and the
 /// others only give it its pieces.
 const MIN_SECOND: f64 = 0.15;

@@ -88,10 +88,11 @@ impl PeriodicThreads {
     /// real-time ones), the one that works most.
     pub(super) fn main(&self, ctx: &RuleContext<'_>, is_own: impl Fn(i64) -> bool) -> Result<Option<i64>, EngineError> {
         let span = ctx.span().len().0 as f64;
+        let real_time = real_time(ctx)?;
         let is_candidate = |(thread, sums): &(&i64, &Sums)| {
             sums.count >= MIN_PERIODS
                 && sums.period as f64 >= MIN_COVERED * span
-                && sums.running as f64 >= MIN_RUNNING * span
+                && (sums.running as f64 >= MIN_RUNNING * span || real_time.contains_key(thread))
                 && sums.blocked as f64 <= MAX_BLOCKED * sums.period as f64
                 && sums.steady >= MIN_STEADY * sums.count as f64
                 && sums.are_alike()
@@ -117,8 +118,7 @@ impl PeriodicThreads {
                 of_name.filter_map(|process| of_process.get(process)).fold(0_i64, |sum, ns| sum.saturating_add(*ns));
             !processes.are_recorded() || *running as f64 >= MIN_OF_PROCESSES * all as f64
         });
-        let prio = real_time(ctx)?;
-        let prio = |thread: &i64| prio.get(thread).copied().unwrap_or(FIRST_FAIR_PRIO);
+        let prio = |thread: &i64| real_time.get(thread).copied().unwrap_or(FIRST_FAIR_PRIO);
         Ok(candidates
             .into_iter()
             .max_by_key(|(thread, running)| (self.often_late(*thread), Reverse(prio(thread)), *running))

@@ -87,7 +87,9 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         match (ran_instead, row.get(ran_instead::RAN_INSTEAD_PRIO), own) {
             (Some(0), ..) => {}
             _ if row.get(ran_instead::QUEUED_BEHIND) == "throttled" => {}
-            (Some(ran_instead), ..) if needed.get(&ran_instead).is_some_and(|waited| *waited >= ns) => {}
+            (Some(ran_instead), ..)
+                if processes.are_one(thread, ran_instead)
+                    && needed.get(&ran_instead).is_some_and(|waited| *waited >= ns) => {}
             (Some(ran_instead), ..) if groups_decide.contains(&(thread, ran_instead)) => {}
             (Some(ran_instead), Some(prio), Some(own)) if prio > own => {
                 sums.while_lower_ran = sums.while_lower_ran.saturating_add(ns);

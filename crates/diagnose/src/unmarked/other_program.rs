@@ -26,7 +26,7 @@ const MAX_OWN: f64 = 0.25;
 /// Another chain of threads may take nearly as long (lower bound), and caches are warmer as well (upper bound).
 const RANGE: Range = Range { low: 0.5, high: 1.45 };
 
-/// What is queued behind the threads of one process and name.
+/// What is queued behind the threads of one name, also of several processes, as those of a batch job are.
 #[derive(Default)]
 struct Queued {
     /// By thread of the path, ns.
@@ -63,7 +63,7 @@ pub(crate) fn find(
         // Processes of one name are workers of one program: neither is more urgent.
         let alike = pool_name(&ctx.name(instead)) == pool_name(&ctx.name(thread));
         if equal && !alike && !processes.are_one(instead, thread) && !ctx.is_kernel_thread(instead) {
-            let pool = queued.entry(processes.pool(ctx, instead)).or_default();
+            let pool = queued.entry(pool_name(&ctx.name(instead)).to_owned()).or_default();
             add(&mut pool.by_thread, thread, ns);
             add(&mut pool.instead, instead, ns);
             tids.insert(thread, row.get(critical_path::TID.or_zero()));
@@ -76,11 +76,12 @@ pub(crate) fn find(
         return Ok(None);
     };
     let delayed: i64 = behind.by_thread.values().sum();
-    let own: i64 = on_path.iter().filter(|(thread, _)| processes.pool(ctx, **thread) == pool).map(|(_, ns)| *ns).sum();
+    let is_of_pool = |thread: i64| pool_name(&ctx.name(thread)) == pool;
+    let own: i64 = on_path.iter().filter(|(thread, _)| is_of_pool(**thread)).map(|(_, ns)| *ns).sum();
     let (mut ran, mut members) = (0_i64, BTreeMap::new());
     ctx.each_row(ready_wait::Table, |row| {
         let [thread, tid, running] = row.all([ready_wait::THREAD, ready_wait::TID, ready_wait::RUNNING_NS]);
-        if processes.pool(ctx, thread) == pool {
+        if is_of_pool(thread) {
             ran = ran.saturating_add(running);
             members.insert(thread, tid);
         }
@@ -111,7 +112,7 @@ pub(crate) fn find(
         behind.by_thread.iter().filter(|(_, ns)| 8 * **ns >= delayed).map(|(key, _)| ctx.name(*key)).collect();
     let own = delayed_names.iter().map(|name| pool_name(name)).collect::<BTreeSet<_>>();
     let own = own.into_iter().collect::<Vec<_>>().join(", ");
-    let name = &pool.1;
+    let name = &ctx.name_of_all(members.keys().copied(), &pool);
     let change = Fix::Nice { threads: threads(&workers), nice };
     let finding = ctx.finding(claims, change, format!("Prioritise {own} over {name}: start {name} with nice {nice}"));
     Ok(Some(Finding {
