@@ -9,7 +9,7 @@ use crate::pools::Processes;
 use crate::priorities;
 use crate::range::Range;
 use engine::EngineError;
-use model::tables::{critical_path, ready_wait};
+use model::tables::{critical_path, ready_wait, waits};
 use model::words::{ms, percent, plural};
 use model::{Fix, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,8 @@ const MIN_QUEUED: f64 = 0.1;
 const MIN_RUNNING: f64 = 0.25;
 /// With fewer threads, it may do work that the program needs next.
 const MIN_THREADS: usize = 2;
-/// The part of the path that the other program's own threads may have, relative to what is queued behind them.
+/// The part of the path that the other program's own threads may have, relative to what is queued behind them; and for how long the two may
+/// wait for each other.
 const MAX_OWN: f64 = 0.25;
 
 /// Another chain of threads may take nearly as long (lower bound), and caches are warmer as well (upper bound).
@@ -78,6 +79,15 @@ pub(crate) fn find(
     let delayed: i64 = behind.by_thread.values().sum();
     let is_of_pool = |thread: i64| pool_name(&ctx.name(thread)) == pool;
     let own: i64 = on_path.iter().filter(|(thread, _)| is_of_pool(**thread)).map(|(_, ns)| *ns).sum();
+    // A client or a server of the program does a part of its work.
+    let mut waited = 0_i64;
+    ctx.each_row(waits::Table, |row| {
+        let (thread, waker) = (row.get(waits::THREAD), row.get(waits::WAKER).filter(|waker| *waker > 0));
+        let is_between = |a: i64, b: i64| is_of_pool(a) && behind.by_thread.contains_key(&b);
+        if waker.is_some_and(|waker| is_between(thread, waker) || is_between(waker, thread)) {
+            waited = waited.saturating_add(row.get(waits::BLOCKED_NS));
+        }
+    })?;
     let (mut ran, mut members) = (0_i64, BTreeMap::new());
     ctx.each_row(ready_wait::Table, |row| {
         let [thread, tid, running] = row.all([ready_wait::THREAD, ready_wait::TID, ready_wait::RUNNING_NS]);
@@ -91,6 +101,7 @@ pub(crate) fn find(
         || !enough(ran, MIN_RUNNING)
         || members.len() < MIN_THREADS
         || own as f64 > MAX_OWN * delayed as f64
+        || waited as f64 > MAX_OWN * delayed as f64
     {
         return Ok(None);
     }
