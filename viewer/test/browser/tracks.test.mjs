@@ -103,6 +103,8 @@ test("the details of a period lead to its thread and have what --range takes", {
   const { page, wrong } = await opened(own, { hash: "#t=8000000..16000000&sel=periods:0@12500000" });
   await settled(page);
   const details = page.locator("#details");
+  // What --range takes is a query of its own.
+  await page.locator("#details", { hasText: "--range" }).waitFor();
   assert.match(await details.textContent(), /a \(thread 10\).*Periods.*Stateat work.*Length1 ms.*--range 'period:10#3'/s);
   await details.getByText("a", { exact: true }).click();
   await settled(page);
