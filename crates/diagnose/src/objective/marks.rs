@@ -102,15 +102,15 @@ pub(super) fn objective(ctx: &RuleContext<'_>, name: &str) -> Result<ObjectivePa
         )));
     }
     let between: i64 = distances.iter().fold(0, |sum: i64, ns| sum.saturating_add(*ns));
-    let longest = lengths.clone();
     let is_steady = variation(&distances) <= variation(&pauses);
-    let (length, distance) = (median(lengths), median(distances));
+    let distance = median(distances);
+    let (frames, tight) = (lengths.len(), lengths.iter().filter(|length| **length >= distance - distance / 10).count());
+    let length = median(lengths);
     let may_wait = (length as f64) < MAX_OF_DISTANCE * distance as f64;
     let paced =
         may_wait && is_steady && waits_for_others(ctx, &threads)? as f64 >= (1.0 - MAX_OF_DISTANCE) * between as f64;
-    let tight = longest.iter().filter(|length| **length >= distance - distance / 10).count();
     // Where many use up their time, each delay makes one late, or the next one.
-    let has_slack = tight < MIN_TIGHT_COUNT || (tight as f64) < MIN_TIGHT * longest.len() as f64;
+    let has_slack = tight < MIN_TIGHT_COUNT || (tight as f64) < MIN_TIGHT * frames as f64;
     let deadline = Some(distance).filter(|_| paced && has_slack);
     let (mut late, mut ended) = (LateWindows::default(), BTreeMap::<i64, i64>::new());
     each_frame(ctx, name, &due, |frame| {

@@ -293,7 +293,7 @@ fn of_one_thread(
     }))
 }
 
-/// The threads for which a thread of another program waits for at least this part of the time.
+/// The part of the time for which a thread of another program waits for a server at least.
 const MIN_SERVED: f64 = 0.25;
 
 /// The threads that other programs wait for.

@@ -136,7 +136,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         assumptions: vec![
             match by_path {
                 true => "without the lower-priority threads, no thread of the critical path that they delayed would have been ready, not even for \
-                         others of its kind, up to the time of the CPUs that they took (lower bound: half of that)"
+                         others of its kind, up to the time of the CPUs that they took (lower bound: 55 % of that)"
                     .to_owned(),
                 false => "without the lower-priority thread, the CPU would have been free for the ready thread (lower bound: another thread would \
                           have taken it)"

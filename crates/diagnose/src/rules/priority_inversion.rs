@@ -203,7 +203,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         confidence: if known { Confidence::Medium } else { Confidence::Low },
         evidence: evidence.finish(),
         assumptions: vec![
-            format!("{held} (lower bound: {})", if known { "for half of it" } else { "it did not, and may be of another process" }),
+            format!("{held} (lower bound: {})", if known { "for 55 % of it" } else { "it did not, and may be of another process" }),
             "at the higher priority it would have waited less in proportion to its weight, a factor of 1.25 per nice level, except for a \
              quarter of the waiting in the share of waits at whose start it ran (upper bound: it would also have been done by then)"
                 .to_owned(),

@@ -142,7 +142,7 @@ pub(crate) fn find(
         assumptions: vec![
             format!("{own} is more urgent than {name}: the critical path ends with it"),
             format!(
-                "threads of the path that are queued behind each other meanwhile are so because {name} has CPUs; at a nice value {nice} above {own}'s, {name} has {left}/{of} of its weight, and the path waits for that part of its present waiting \
+                "threads of the path are queued behind each other only because {name} has CPUs; at a nice value {nice} above {own}'s, {name} has {left}/{of} of its weight, and the path waits for that part of its present waiting \
                  time (lower bound: another chain of threads takes nearly as long)"
             ),
         ],
