@@ -79,9 +79,14 @@ impl Times {
     }
 
     /// Whether this thread has just woken it.
+    pub(crate) fn was_woken_by(&self, waker: ThreadKey, now: Ns) -> bool {
+        let (by, at, _) = self.woken;
+        by == waker && now - at <= MAX_GAP
+    }
+
+    /// The same, if it has done nothing yet.
     pub(crate) fn is_woken_by(&self, waker: ThreadKey, now: Ns) -> bool {
-        let (by, at, ran) = self.woken;
-        by == waker && now - at <= MAX_GAP && self.running(now) - ran < MIN_RUN
+        self.was_woken_by(waker, now) && self.running(now) - self.woken.2 < MIN_RUN
     }
 
     pub(crate) fn has_arrived(&self, start: Ns, now: Ns) -> bool {
@@ -115,6 +120,20 @@ pub(crate) struct Open {
 }
 
 impl Open {
+    /// A region that nothing was released for yet; `own`: see [`Open::own`].
+    pub(crate) fn new(start: Ns, own: [Ns; 2]) -> Self {
+        Self {
+            start,
+            own,
+            released: BTreeMap::new(),
+            last: start,
+            waits: None,
+            is_over: false,
+            is_stale: false,
+            woken: None,
+        }
+    }
+
     pub(crate) fn have_arrived(&self, except: ThreadKey, times: &mut ByThread<Times>, now: Ns) -> bool {
         self.released.keys().all(|thread| *thread == except || times.of(*thread).has_arrived(self.start, now))
     }

@@ -19,10 +19,13 @@
 //! A region has two or more threads that ran for a notable part of it, so that the time in which one thread works between two
 //! regions is none.
 //!
+//! Threads may also be created for one region: see [`crate::new_threads`].
+//!
 //! Two threads also wake each other when they pass on a lock, or items of a pipeline: see [`crate::thread_pairs`].
 
 use crate::arrivals::{MAX_GAP, MIN_RUN, Open, Times};
 use crate::by_thread::ByThread;
+use crate::new_threads::NewThreads;
 use crate::thread_pairs::{Ended, Pairs, Undecided};
 use model::{Ns, ThreadKey, ThreadState};
 use rustc_hash::FxHashMap;
@@ -55,12 +58,18 @@ pub(crate) struct Detector<T> {
     open: FxHashMap<ThreadKey, Open>,
     /// The thread that released each thread last.
     released_by: FxHashMap<ThreadKey, ThreadKey>,
+    new_threads: NewThreads,
     pairs: Pairs<T>,
 }
 
 impl<T> Default for Detector<T> {
     fn default() -> Self {
-        Self { open: FxHashMap::default(), released_by: FxHashMap::default(), pairs: Pairs::default() }
+        Self {
+            open: FxHashMap::default(),
+            released_by: FxHashMap::default(),
+            new_threads: NewThreads::default(),
+            pairs: Pairs::default(),
+        }
     }
 }
 
@@ -92,10 +101,26 @@ impl<T> Detector<T> {
         }
     }
 
+    /// Handles the creation of a thread by another one of its process, before [`Self::wakes`].
+    pub(crate) fn created(&mut self, by_and_new: [ThreadKey; 2], times: &mut ByThread<Times>, now: Ns) {
+        self.new_threads.created(by_and_new, times, now);
+    }
+
     /// Handles the end of a thread, and forgets what it released.
-    pub(crate) fn exits(&mut self, thread: ThreadKey, times: &mut ByThread<Times>, now: Ns) {
+    pub(crate) fn exits(
+        &mut self,
+        process: i32,
+        thread: ThreadKey,
+        times: &mut ByThread<Times>,
+        now: Ns,
+        keep: impl FnOnce(&Found) -> Option<T>,
+    ) {
         self.pairs.decide(thread, times, &mut self.open, now, None);
         self.open.remove(&thread);
+        if let Some(ended) = self.new_threads.exits(thread, times, now) {
+            let region = region(&ended, times, now, keep);
+            region.into_iter().for_each(|region| self.pairs.found(process, region, now));
+        }
     }
 
     /// Handles a wakeup within a process, also of a new thread, or of one that was about to wait; `times` has the states before it. `keep`: what
@@ -139,8 +164,10 @@ impl<T> Detector<T> {
         now: Ns,
         keep: impl FnOnce(&Found) -> Option<T>,
     ) {
-        let region = found(&ended, times, now)
-            .and_then(|found| Some(Region { start: found.start, end: now, what: keep(&found)? }));
+        if self.new_threads.is_new(ended.last, ended.owner, now) {
+            return;
+        }
+        let region = region(&ended, times, now, keep);
         match ended.open.single() {
             Some(other) => {
                 let ran = [ended.owner, other].map(|thread| times.of(thread).running(now));
@@ -177,16 +204,7 @@ impl<T> Detector<T> {
     /// The waker releases a thread. If all that it released before have arrived, it arrived last, and that region is over.
     fn releases(&mut self, [waker, woken]: [ThreadKey; 2], times: &mut ByThread<Times>, now: Ns) -> Option<Ended> {
         let [own, released] = [waker, woken].map(|thread| [times.of(thread).running(now), times.of(thread).ready(now)]);
-        let fresh = Open {
-            start: now,
-            own,
-            released: [(woken, released)].into(),
-            last: now,
-            waits: None,
-            is_over: false,
-            is_stale: false,
-            woken: None,
-        };
+        let fresh = Open { released: [(woken, released)].into(), ..Open::new(now, own) };
         let Some(open) = self.open.get_mut(&waker) else {
             self.open.insert(waker, fresh);
             return None;
@@ -218,7 +236,18 @@ impl<T> Detector<T> {
     }
 }
 
-/// Returns the region, if two or more threads ran for a notable part of it.
+/// Returns the region and what the caller keeps of it, if it is one.
+fn region<T>(
+    ended: &Ended,
+    times: &mut ByThread<Times>,
+    now: Ns,
+    keep: impl FnOnce(&Found) -> Option<T>,
+) -> Option<Region<T>> {
+    let found = found(ended, times, now)?;
+    Some(Region { start: found.start, end: now, what: keep(&found)? })
+}
+
+/// Returns the threads of the region, if two or more ran for a notable part of it.
 fn found(ended: &Ended, times: &mut ByThread<Times>, now: Ns) -> Option<Found> {
     let open = &ended.open;
     let length = now - open.start;

@@ -27,6 +27,7 @@ mod functions;
 mod instances;
 mod lengths;
 mod marked;
+mod new_threads;
 mod parking;
 mod period_grid;
 mod shares;

@@ -26,6 +26,8 @@ pub(crate) struct Member {
     together: i64,
     alone: i64,
     alone_idle: i64,
+    /// The mean point in time at which it ran alone.
+    alone_middle: i64,
     pub(crate) turns: i64,
     /// Its running time on the critical path.
     on_path: i64,
@@ -124,6 +126,7 @@ impl Pool {
                 row.all([pools::TID, pools::RUNNING_NS, pools::MIDDLE_NS, pools::SPREAD_NS]);
             let [together, alone, alone_idle, turns] =
                 row.all([pools::TOGETHER_NS, pools::ALONE_NS, pools::ALONE_IDLE_CPUS_NS, pools::TURNS]);
+            let alone_middle = row.get(pools::ALONE_MIDDLE_NS.or_zero());
             let on_path = on_path.get(&thread).copied().unwrap_or(0);
             pools.entry(name.to_owned()).or_default().push(Member {
                 thread,
@@ -134,6 +137,7 @@ impl Pool {
                 together,
                 alone,
                 alone_idle,
+                alone_middle,
                 turns,
                 on_path,
             });
@@ -175,10 +179,13 @@ fn sharing(members: &[Member], processes: &Processes) -> Sharing {
     if takes_turns(&last) && alternates {
         return if last.turn() >= MIN_TURN_NS { Sharing::Turns } else { Sharing::HandOver };
     }
-    // Most of the others ran while another one ran, for most of their time, and were done before the last one: not all, as the thread
-    // that hands out the work often has the name of its workers.
-    let was_done =
-        |member: &&Member| 2 * member.together >= member.running && member.end() < last.end() - last.serial() / 2;
+    // Most of the others ran while another one ran, for most of their time, and were done before the last one ran alone: not all, as
+    // the thread that hands out the work often has the name of its workers.
+    let was_done = |member: &&Member| {
+        2 * member.together >= member.running
+            && member.end() < last.end() - last.serial() / 2
+            && member.middle < last.alone_middle
+    };
     let running = |sum: i64, member: &Member| sum.saturating_add(member.running);
     let (all, done) = (others().fold(0, running), others().filter(was_done).fold(0, running));
     if done > 0 && done as f64 >= DONE * all as f64 { Sharing::LastPiece } else { Sharing::None }

@@ -321,6 +321,9 @@ impl ParallelRegions {
         let is_own = is_wakeup && waker.0 > 0 && waker != thread && world.groups.process(waker) == process;
         let Self { detector, times, idle, idle_at_arrival, .. } = self;
         if let Some(process) = process.filter(|_| is_own) {
+            if stretch.reason == Reason::New {
+                detector.created([waker, thread], times, now);
+            }
             detector.wakes(process.0, [waker, thread], times, now, |found| {
                 are_one_pool(found, world).then(|| detected(process, found, now, idle.read(now), idle_at_arrival))
             });
@@ -333,7 +336,9 @@ impl ParallelRegions {
             (ThreadState::Blocked, Some(process)) => detector.waits(process.0, thread, times, now, |found| {
                 are_one_pool(found, world).then(|| detected(process, found, now, idle.read(now), idle_at_arrival))
             }),
-            (ThreadState::Exited, _) => detector.exits(thread, times, now),
+            (ThreadState::Exited, Some(process)) => detector.exits(process.0, thread, times, now, |found| {
+                are_one_pool(found, world).then(|| detected(process, found, now, idle.read(now), idle_at_arrival))
+            }),
             _ => {}
         }
         if self.times.of(thread).arrived == now {

@@ -54,7 +54,7 @@ struct Pool {
     /// The sum of the keys of its runnable threads: the only thread, if there is one.
     keys: i64,
     /// The thread that runs alone, and since when.
-    alone: Option<(ThreadKey, Clock)>,
+    alone: Option<(ThreadKey, Clock, Ns)>,
     /// The thread that ran alone last.
     last_alone: ThreadKey,
     /// The time with two or more running threads.
@@ -91,6 +91,8 @@ struct Sums {
     together: Ns,
     alone: Ns,
     alone_idle_cpus: i128,
+    /// The integral of the time over `alone`, as in `moments`.
+    alone_moment: f64,
     turns: i64,
     /// The integrals of the time and of its square over the running time, in ns and with the begin of the span as 0.
     moments: [f64; 2],
@@ -110,10 +112,11 @@ impl Pools {
         }
         let pool = &mut self.pools[of];
         let together = pool.advance(world.now);
-        if let Some((alone, since)) = pool.alone.take() {
-            let sums = &mut self.threads.of(alone).sums;
-            sums.alone = sums.alone + (clock.any - since.any);
+        if let Some((alone, since, begin)) = pool.alone.take() {
+            let (idle, sums) = (clock.any - since.any, &mut self.threads.of(alone).sums);
+            sums.alone = sums.alone + idle;
             sums.alone_idle_cpus += clock.cpus - since.cpus;
+            sums.alone_moment += idle.0 as f64 * ((begin - self.start).0 as f64 + (world.now - begin).0 as f64 / 2.0);
         }
         let own = self.threads.of(thread);
         let from = std::mem::replace(&mut own.state, to);
@@ -140,7 +143,7 @@ impl Pools {
             if std::mem::replace(&mut pool.last_alone, alone) != alone {
                 self.threads.of(alone).sums.turns += 1;
             }
-            pool.alone = Some((alone, clock));
+            pool.alone = Some((alone, clock, world.now));
         }
     }
 }
@@ -175,6 +178,8 @@ impl Analysis for Pools {
         {
             let [middle, square] = sums.moments.map(|moment| moment / sums.running.0 as f64);
             let spread = (square - middle * middle).max(0.0).sqrt();
+            let alone_middle =
+                (sums.alone > Ns::ZERO).then(|| Ns((sums.alone_moment / sums.alone.0 as f64).round() as i64));
             out.row(&[
                 key.0.into(),
                 i64::from(tid.0).into(),
@@ -187,6 +192,7 @@ impl Analysis for Pools {
                 sums.together.into(),
                 sums.alone.into(),
                 saturated(sums.alone_idle_cpus),
+                alone_middle.map(|middle| self.start + middle).into(),
                 sums.turns.into(),
             ]);
         }

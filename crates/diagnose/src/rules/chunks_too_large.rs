@@ -34,7 +34,7 @@ pub(super) const RULE: Rule = Rule {
         &tables::CPUS,
     ],
     thresholds: &[&MAX_PIECES, &MIN_OF_REGIONS, &MIN_OF_DETECTED, &MIN_OF_FEW],
-    explains: &[],
+    explains: &["too-few-workers"],
     worst: Fits::Running,
     check,
 };

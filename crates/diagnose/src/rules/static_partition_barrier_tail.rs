@@ -4,6 +4,7 @@ use crate::context::{EvidenceRows, RuleContext};
 use crate::finding::{Confidence, Finding};
 use crate::regions::{MIN_OF_REGIONS, NONE_MARKED, PIECES, Source, by_name, pieces, workers};
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
+use crate::unmarked::larger_share;
 use crate::unmarked::tails::{self, MIN_OF_DETECTED, MIN_OF_FEW, Tails};
 use engine::EngineError;
 use model::tables::{self, parallel_regions};
@@ -24,9 +25,16 @@ pub(super) const RULE: Rule = Rule {
         fix: "Split the work into several pieces per thread, and give the next one to the thread that is free.",
         example: "A works for 2 ms and B for 4 ms, each on its half: with dynamic distribution, both would have been done after 3 ms.",
     },
-    tables: &[&tables::PARALLEL_REGIONS, &tables::MARKS, &tables::READY_WAIT],
+    tables: &[
+        &tables::PARALLEL_REGIONS,
+        &tables::MARKS,
+        &tables::READY_WAIT,
+        &tables::WAITS,
+        &tables::POOLS,
+        &tables::SAMPLES,
+    ],
     thresholds: &[&MIN_OF_REGIONS, &MIN_OF_DETECTED, &MIN_OF_FEW, &MAX_PIECES],
-    explains: &[],
+    explains: &["too-few-workers"],
     worst: Fits::WaitedForThread,
     check,
 };
@@ -60,10 +68,14 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         return Ok(RuleOutcome::MissingData(NONE_MARKED.to_owned()));
     }
     let least = ctx.share_ns(&MIN_OF_REGIONS).max(1);
+    let is_marked = marked.is_some();
     for ((pid, name), sums) in marked.into_iter().flatten().filter(|(_, sums)| sums.best >= least) {
         found.push(finding(ctx, (pid, &name), sums)?);
     }
     found.extend(tails::find(ctx, Tails::OfOneThread, [&MIN_OF_DETECTED, &MIN_OF_FEW])?);
+    if !is_marked && found.is_empty() {
+        found.extend(larger_share::find(ctx, ctx.share_ns(&MIN_OF_DETECTED).max(1))?);
+    }
     Ok(RuleOutcome::Findings(found))
 }
 

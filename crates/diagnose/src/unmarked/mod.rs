@@ -2,6 +2,7 @@
 //! to call them where no parallel region is marked.
 
 pub(crate) mod interpreter_lock;
+pub(crate) mod larger_share;
 pub(crate) mod last_piece;
 pub(crate) mod other_program;
 pub(crate) mod process_lock;

@@ -50,7 +50,8 @@ struct Process {
     evidence: EvidenceRows,
 }
 
-fn is_waiting(function: &str, file: &str) -> bool {
+/// Whether a function does nothing but wait, without leaving its CPU.
+pub(crate) fn is_waiting(function: &str, file: &str) -> bool {
     let name = file.rsplit('/').next().unwrap_or(file);
     let is_known = WAITING.iter().any(|begin| name.starts_with(begin))
         || FUNCTIONS.iter().any(|begin| function.starts_with(begin));

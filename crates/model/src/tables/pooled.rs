@@ -7,7 +7,7 @@ use crate::column::table;
 table! {
     /// How long each thread ran while CPUs were idle, and while no other thread of its pool could run.
     POOLS: pools {
-        version: 1,
+        version: 2,
         made_from: Analysis,
         large: false,
         doc: "How long each thread ran while CPUs were idle, and while no other thread of its pool could run. A pool \
@@ -32,6 +32,8 @@ table! {
                 "The part of `running_ns` in which at least one CPU was idle, and no other thread of its pool ran or \
                  was ready.",
             ALONE_IDLE_CPUS_NS: Ns = "Idle time in `alone_ns`, summed over CPUs.",
+            ALONE_MIDDLE_NS: Option<Ns> =
+                "The mean point in time of `alone_ns`: late if the others were done before; null if there is none.",
             TURNS: Count =
                 "How often it was the only runnable thread of its pool after another one had been: high if threads \
                  take turns.",
