@@ -1,4 +1,4 @@
-"""Web servers, queues and data bases: beanstalkd, memcached, mosquitto, lighttpd, Tornado, MariaDB, SQLite, DuckDB, LMDB; and reports beside batch jobs.
+"""Web servers, queues and data bases: beanstalkd, memcached, lighttpd, Tornado, MariaDB, SQLite, DuckDB; and a report beside a batch job.
 
 The fifth set, from an author who writes no rules and has not read them in the code, only docs/rules.md. Meant to develop rules on.
 Ports 8200 to 8299 on localhost.
