@@ -101,26 +101,29 @@ impl<T> Detector<T> {
         }
     }
 
-    /// Handles the creation of a thread by another one of its process, before [`Self::wakes`].
+    /// Handles the creation of a thread or a process by another one, before [`Self::wakes`].
     pub(crate) fn created(&mut self, by_and_new: [ThreadKey; 2], times: &mut ByThread<Times>, now: Ns) {
         self.new_threads.created(by_and_new, times, now);
     }
 
-    /// Handles the end of a thread, and forgets what it released.
-    pub(crate) fn exits(
+    /// Handles the end of a thread, and forgets what it released. Returns what may be a region of new threads that is over.
+    pub(crate) fn exits(&mut self, thread: ThreadKey, times: &mut ByThread<Times>, now: Ns) -> Option<Ended> {
+        self.pairs.decide(thread, times, &mut self.open, now, None);
+        self.open.remove(&thread);
+        self.new_threads.exits(thread, times, now)
+    }
+
+    /// Adds it, if it is one; `process`: that of its owner.
+    pub(crate) fn have_ended(
         &mut self,
         process: i32,
-        thread: ThreadKey,
+        ended: &Ended,
         times: &mut ByThread<Times>,
         now: Ns,
         keep: impl FnOnce(&Found) -> Option<T>,
     ) {
-        self.pairs.decide(thread, times, &mut self.open, now, None);
-        self.open.remove(&thread);
-        if let Some(ended) = self.new_threads.exits(thread, times, now) {
-            let region = region(&ended, times, now, keep);
-            region.into_iter().for_each(|region| self.pairs.found(process, region, now));
-        }
+        let region = region(ended, times, now, keep);
+        region.into_iter().for_each(|region| self.pairs.found(process, region, now));
     }
 
     /// Handles a wakeup within a process, also of a new thread, or of one that was about to wait; `times` has the states before it. `keep`: what

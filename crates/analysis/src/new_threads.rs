@@ -1,4 +1,4 @@
-//! Regions of threads that are created for one piece of work each: they are over when all of them have ended.
+//! Regions of threads, or processes, that are created for one piece of work each: they are over when all of them have ended.
 //!
 //! ```text
 //!   A   run ▼▼ run │ wait              ▲ run      A creates B and C, and waits for the last of them to end
@@ -74,6 +74,10 @@ impl NewThreads {
             return None;
         }
         let Team { creator, open, .. } = self.teams.remove(&number)?;
+        // A creator that goes on with others, as a pool of jobs, does not wait for these.
+        if self.last_of.get(&creator) != Some(&number) {
+            return None;
+        }
         let of = times.of(creator);
         // A thread wakes the one that waits for its end a moment before.
         let waited = of.waits() || of.was_woken_by(thread, now);

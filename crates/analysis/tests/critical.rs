@@ -145,6 +145,11 @@ fn slow(a: &Analysed, ends: Option<Tid>) -> Vec<Row> {
             left.push((thread, waits));
             (next, tid) = (Some(waker), None);
         } else if woken {
+            // A thread that began since is not gone back to.
+            left.retain(|(of, _)| {
+                let mut own = a.threads.iter().filter(|s| s.thread == *of);
+                !own.any(|s| s.reason == Reason::New && s.span.start >= at)
+            });
             match left.last() {
                 Some((of, Some(waits))) if a.threads[*waits].span.start >= at => (next, tid) = (Some(*of), None),
                 back => (ended_by, is_interrupted) = (waker, back.is_some()),

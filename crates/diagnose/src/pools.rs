@@ -4,7 +4,7 @@ use crate::context::RuleContext;
 use engine::EngineError;
 use model::pool_name;
 use model::tables::threads;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The process of each thread, where recorded.
 #[derive(Default)]
@@ -12,6 +12,8 @@ pub(crate) struct Processes {
     of: BTreeMap<i64, i64>,
     /// The process that the recording was made for.
     focus: Option<i64>,
+    /// The threads that were created during the recording.
+    new: BTreeSet<i64>,
 }
 
 /// The threads of one name ([`pool_name`]) in one process; of one name only, if the source records no processes.
@@ -19,19 +21,23 @@ pub(crate) type Pool = (Option<i64>, String);
 
 impl Processes {
     pub(crate) fn new(ctx: &RuleContext<'_>) -> Result<Self, EngineError> {
-        let mut of = BTreeMap::new();
+        let (mut of, mut new) = (BTreeMap::new(), BTreeSet::new());
         ctx.each_row(threads::Table, |row| {
+            let thread = row.get(threads::THREAD);
             if let Some(pid) = row.get(threads::PID) {
-                of.insert(row.get(threads::THREAD), pid);
+                of.insert(thread, pid);
+            }
+            if row.get(threads::BEGIN_NS) > 0 {
+                new.insert(thread);
             }
         })?;
-        Ok(Self { of, focus: ctx.facts().focus.map(i64::from) })
+        Ok(Self { of, focus: ctx.facts().focus.map(i64::from), new })
     }
 
     /// Builds it from thread keys and their processes.
     #[cfg(test)]
     pub(crate) fn of<const N: usize>(of: [(i64, i64); N], focus: Option<i64>) -> Self {
-        Self { of: of.into(), focus }
+        Self { of: of.into(), focus, new: BTreeSet::new() }
     }
 
     /// The process of a thread, if recorded.
@@ -47,6 +53,12 @@ impl Processes {
     /// Whether a thread belongs to the process that the recording was made for.
     pub(crate) fn is_focus(&self, thread: i64) -> bool {
         self.focus.is_some() && self.of.get(&thread).copied() == self.focus
+    }
+
+    /// Whether a thread had been there before the command that the recording was made for: that of a server, whose work is what others ask
+    /// for.
+    pub(crate) fn is_servers(&self, thread: i64) -> bool {
+        self.focus().is_some() && !self.is_focus(thread) && !self.new.contains(&thread)
     }
 
     /// Whether the source records the processes of threads.
@@ -65,5 +77,34 @@ impl Processes {
     /// The pool of a thread.
     pub(crate) fn pool(&self, ctx: &RuleContext<'_>, thread: i64) -> Pool {
         (self.of.get(&thread).copied(), pool_name(&ctx.name(thread)).to_owned())
+    }
+}
+
+/// The program of each process: the name of its first thread, without a number at the end.
+#[derive(Default)]
+pub(crate) struct Programs {
+    processes: Processes,
+    names: BTreeMap<i64, String>,
+}
+
+impl Programs {
+    /// Reads the table `threads`.
+    pub(crate) fn new(ctx: &RuleContext<'_>) -> Result<Self, EngineError> {
+        let mut names = BTreeMap::new();
+        ctx.each_row(threads::Table, |row| {
+            if let Some(pid) = row.get(threads::PID).filter(|pid| *pid == row.get(threads::TID)) {
+                names.insert(pid, pool_name(&ctx.name(row.get(threads::THREAD))).to_owned());
+            }
+        })?;
+        Ok(Self { processes: Processes::new(ctx)?, names })
+    }
+
+    /// The program of a thread; the number of its process, or nothing, if that is all that is recorded.
+    pub(crate) fn of(&self, ctx: &RuleContext<'_>, thread: i64) -> String {
+        let Some(pid) = self.processes.process(thread) else { return String::new() };
+        match self.names.get(&pid) {
+            Some(name) if !ctx.is_kernel_thread(thread) => name.clone(),
+            _ => pid.to_string(),
+        }
     }
 }

@@ -188,7 +188,8 @@ fn sharing(members: &[Member], processes: &Processes) -> Sharing {
     };
     let running = |sum: i64, member: &Member| sum.saturating_add(member.running);
     let (all, done) = (others().fold(0, running), others().filter(was_done).fold(0, running));
-    if done > 0 && done as f64 >= DONE * all as f64 { Sharing::LastPiece } else { Sharing::None }
+    let is_servers = processes.is_servers(last.thread);
+    if done > 0 && done as f64 >= DONE * all as f64 && !is_servers { Sharing::LastPiece } else { Sharing::None }
 }
 
 /// The threads of one pool of another process that wait for a thread for at least half of the time: its clients. The other threads of its

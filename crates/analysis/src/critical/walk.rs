@@ -76,6 +76,11 @@ impl Walk {
                 self.goes_to(End::Thread(stretch.thread), Tid::UNKNOWN);
             }
         }
+        if stretch.reason == Reason::New && self.waits.remove(&stretch.thread).is_some() {
+            // The path goes back beyond its begin.
+            self.is_interrupted &= self.left.last() != Some(&stretch.thread);
+            self.left.retain(|left| *left != stretch.thread);
+        }
         let is_it = match self.who {
             End::Thread(thread) => stretch.thread == thread || self.is_back(stretch),
             End::Tid(tid) => stretch.tid == tid,
@@ -216,6 +221,31 @@ mod tests {
         assert_eq!(path, [(1, 30, 40, -1), (1, 20, 30, -1), (1, 10, 20, 2), (2, 5, 10, -1)]);
         let rest = walk.finish().map(|rest| rest.map(|s| (s.thread.0, s.span.end.0, s.state)));
         assert_eq!(rest, Ok(Some((2, 5, ThreadState::Unknown))));
+    }
+
+    /// Thread 1 asks 2, which an interrupt had woken before 1 began. Until then, 2 waited.
+    #[test]
+    fn the_path_does_not_go_back_to_a_thread_before_it_began() {
+        let mut walk = Walk::new(Span::new(Ns(0), Ns(50)), End::Tid(Tid(1)));
+        let mut path = Vec::new();
+        let new = ThreadStretch { reason: Reason::New, ..stretch(1, 20, 25, ThreadState::Ready, 3) };
+        let stretches = [
+            stretch(1, 41, 50, ThreadState::Running, -1),
+            stretch(1, 40, 41, ThreadState::Ready, 2),
+            stretch(1, 30, 40, ThreadState::Blocked, -1),
+            stretch(1, 25, 30, ThreadState::Running, -1),
+            new,
+            stretch(2, 15, 40, ThreadState::Running, -1),
+            stretch(2, 10, 15, ThreadState::Ready, 0),
+            stretch(2, 0, 10, ThreadState::Blocked, -1),
+        ];
+        for piece in stretches {
+            if walk.wants(&piece) {
+                walk.take(&piece, Begins::Here, |s| path.push((s.thread.0, s.span.start.0, s.span.end.0)));
+            }
+        }
+        assert_eq!(path, [(1, 41, 50), (1, 40, 41), (2, 15, 40), (2, 10, 15), (2, 0, 10)]);
+        assert_eq!(walk.finish(), Ok(None));
     }
 
     #[test]

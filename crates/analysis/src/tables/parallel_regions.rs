@@ -320,10 +320,10 @@ impl ParallelRegions {
         let process = world.groups.process(thread);
         let is_own = is_wakeup && waker.0 > 0 && waker != thread && world.groups.process(waker) == process;
         let Self { detector, times, idle, idle_at_arrival, .. } = self;
+        if is_wakeup && stretch.reason == Reason::New && waker.0 > 0 {
+            detector.created([waker, thread], times, now);
+        }
         if let Some(process) = process.filter(|_| is_own) {
-            if stretch.reason == Reason::New {
-                detector.created([waker, thread], times, now);
-            }
             detector.wakes(process.0, [waker, thread], times, now, |found| {
                 are_one_pool(found, world).then(|| detected(process, found, now, idle.read(now), idle_at_arrival))
             });
@@ -336,9 +336,17 @@ impl ParallelRegions {
             (ThreadState::Blocked, Some(process)) => detector.waits(process.0, thread, times, now, |found| {
                 are_one_pool(found, world).then(|| detected(process, found, now, idle.read(now), idle_at_arrival))
             }),
-            (ThreadState::Exited, Some(process)) => detector.exits(process.0, thread, times, now, |found| {
-                are_one_pool(found, world).then(|| detected(process, found, now, idle.read(now), idle_at_arrival))
-            }),
+            (ThreadState::Exited, _) => {
+                let ended = detector.exits(thread, times, now);
+                if let Some((process, ended)) =
+                    ended.and_then(|ended| Some((world.groups.process(ended.owner)?, ended)))
+                {
+                    detector.have_ended(process.0, &ended, times, now, |found| {
+                        are_one_pool(found, world)
+                            .then(|| detected(process, found, now, idle.read(now), idle_at_arrival))
+                    });
+                }
+            }
             _ => {}
         }
         if self.times.of(thread).arrived == now {

@@ -7,7 +7,7 @@ use crate::pools::{Pool, Processes};
 use crate::regions::{Source, by_name, workers};
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::serial::TURNS_RANGE;
-use crate::unmarked::process_lock;
+use crate::unmarked::{lock_calls, process_lock};
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, parallel_regions, pools, ready_wait, run_lengths, waits};
@@ -44,6 +44,7 @@ pub(super) const RULE: Rule = Rule {
         &tables::PARALLEL_REGIONS,
         &tables::MARKS,
         &tables::CRITICAL_BY_THREAD,
+        &tables::SAMPLES,
     ],
     thresholds: &[
         &MIN_THREADS,
@@ -374,7 +375,11 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             found.extend(finding(ctx, &pool.1, queue, whole_time, cpus));
         }
     }
-    found.extend(process_lock::find(ctx, &processes, ctx.share_ns(&MIN_SHARE).max(1))?);
+    let least = ctx.share_ns(&MIN_SHARE).max(1);
+    if found.is_empty() {
+        found = lock_calls::find(ctx, least)?;
+    }
+    found.extend(process_lock::find(ctx, &processes, least)?);
     Ok(RuleOutcome::Findings(found))
 }
 

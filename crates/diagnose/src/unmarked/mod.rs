@@ -4,8 +4,10 @@
 pub(crate) mod interpreter_lock;
 pub(crate) mod larger_share;
 pub(crate) mod last_piece;
+pub(crate) mod lock_calls;
 pub(crate) mod other_program;
 pub(crate) mod process_lock;
 pub(crate) mod short_jobs;
+pub(crate) mod single_items;
 pub(crate) mod spinning;
 pub(crate) mod tails;

@@ -79,11 +79,13 @@ pub(crate) fn find(
     let delayed: i64 = behind.by_thread.values().sum();
     let is_of_pool = |thread: i64| pool_name(&ctx.name(thread)) == pool;
     let own: i64 = on_path.iter().filter(|(thread, _)| is_of_pool(**thread)).map(|(_, ns)| *ns).sum();
+    // Shells and others that only start programs are queued for a moment.
+    let is_delayed = |thread: i64| behind.by_thread.get(&thread).is_some_and(|ns| 8 * ns >= delayed);
     // A client or a server of the program does a part of its work.
     let mut waited = 0_i64;
     ctx.each_row(waits::Table, |row| {
         let (thread, waker) = (row.get(waits::THREAD), row.get(waits::WAKER).filter(|waker| *waker > 0));
-        let is_between = |a: i64, b: i64| is_of_pool(a) && behind.by_thread.contains_key(&b);
+        let is_between = |a: i64, b: i64| is_of_pool(a) && is_delayed(b);
         if waker.is_some_and(|waker| is_between(thread, waker) || is_between(waker, thread)) {
             waited = waited.saturating_add(row.get(waits::BLOCKED_NS));
         }
@@ -120,7 +122,7 @@ pub(crate) fn find(
         .map(|(thread, ns)| ctx.claim(*thread, members.get(thread).copied().unwrap_or(-1), *ns))
         .collect();
     let delayed_names: BTreeSet<_> =
-        behind.by_thread.iter().filter(|(_, ns)| 8 * **ns >= delayed).map(|(key, _)| ctx.name(*key)).collect();
+        behind.by_thread.keys().filter(|key| is_delayed(**key)).map(|key| ctx.name(*key)).collect();
     let own = delayed_names.iter().map(|name| pool_name(name)).collect::<BTreeSet<_>>();
     let own = own.into_iter().collect::<Vec<_>>().join(", ");
     let name = &ctx.name_of_all(members.keys().copied(), &pool);

@@ -5,6 +5,7 @@ use crate::finding::{Confidence, Finding};
 use crate::kernel::KernelTime;
 use crate::pools::Processes;
 use crate::range::Range;
+use crate::unmarked::single_items;
 use engine::EngineError;
 use model::tables::{critical_by_thread, pools, waits, wakers};
 use model::words::{grouped, ms, percent, time};
@@ -42,7 +43,10 @@ const RANGE: Range = Range { low: 0.5, high: 1.2 };
 pub(crate) fn find(ctx: &RuleContext<'_>, least: i64) -> Result<Vec<Finding>, EngineError> {
     let found = match jobs(ctx)? {
         Some(found) => Some(found),
-        None => turns(ctx)?,
+        None => match turns(ctx)? {
+            Some(found) => Some(found),
+            None => single_items::find(ctx)?,
+        },
     };
     Ok(found.into_iter().filter(|finding| finding.recoverable_ns >= least).collect())
 }
@@ -139,7 +143,7 @@ fn turns(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError> {
         // Threads of one process also hand over at barriers and locks.
         let overhead = latency as f64 + kernel.unwrap_or(0.0) * running as f64;
         let threads: BTreeSet<i64> = claims.iter().map(|claim| claim.thread).collect();
-        if overhead < MIN_OVERHEAD * on_path as f64 || (names.len() < 2 && !hand_over(ctx, &threads)?) {
+        if overhead < MIN_OVERHEAD * on_path as f64 || !hand_over(ctx, &threads)? {
             return Ok(None);
         }
     } else if names.len() > 1 && kernel.is_some_and(|share| share < MIN_KERNEL) {
@@ -180,14 +184,16 @@ fn turns(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError> {
     }))
 }
 
-/// Whether threads of one process hand over pieces of work: three or more wake each other only through one of them, or they wait for each
-/// other's messages. Those that queue for a lock do neither.
+/// Whether threads of one process hand over pieces of work: most wakeups are between threads of different names, three or more wake each
+/// other only through one of them, or they wait for each other's messages. Those that queue for a lock do none of these.
 fn hand_over(ctx: &RuleContext<'_>, threads: &BTreeSet<i64>) -> Result<bool, EngineError> {
-    let (mut with, mut all) = (BTreeMap::new(), 0_i64);
+    let (mut with, mut all, mut alike) = (BTreeMap::new(), 0_i64, 0_i64);
+    let pool = |thread: i64| pool_name(&ctx.name(thread)).to_owned();
     ctx.each_row(wakers::Table, |row| {
         let (thread, waker, wakeups) = (row.get(wakers::THREAD), row.get(wakers::WAKER), row.get(wakers::WAKINGS));
         if let Some(waker) = waker.filter(|waker| threads.contains(waker) && threads.contains(&thread)) {
             all = all.saturating_add(wakeups);
+            alike = alike.saturating_add(if pool(thread) == pool(waker) { wakeups } else { 0 });
             [thread, waker].into_iter().for_each(|member| add(&mut with, member, wakeups));
         }
     })?;
@@ -204,5 +210,5 @@ fn hand_over(ctx: &RuleContext<'_>, threads: &BTreeSet<i64>) -> Result<bool, Eng
     })?;
     let most = with.values().copied().max().unwrap_or(0);
     let has_hub = with.len() > 2 && most as f64 >= MIN_HUB * all as f64;
-    Ok(has_hub || (messages > 0 && messages as f64 >= MIN_MESSAGES * of_lock as f64))
+    Ok(2 * alike < all || has_hub || (messages > 0 && messages as f64 >= MIN_MESSAGES * of_lock as f64))
 }

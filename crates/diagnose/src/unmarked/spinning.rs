@@ -1,8 +1,8 @@
-//! Threads that spin in a run time's wait functions, or in loops with a spin-wait hint, while others of their process wait for a CPU: busy-wait-at-barrier.
+//! Threads that spin in a run time's wait functions, or in loops with a spin-wait hint, while others of their program wait for a CPU: busy-wait-at-barrier.
 
 use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding};
-use crate::pools::Processes;
+use crate::pools::Programs;
 use crate::range::Range;
 use engine::EngineError;
 use model::Fix;
@@ -10,11 +10,16 @@ use model::tables::{ready_wait, samples};
 use model::words::{ms, percent, plural};
 use std::collections::BTreeMap;
 
-/// Libraries of run times in which threads do nothing but wait, by how their file names begin. Their code for sharing out work is short.
-const WAITING: [&str; 5] = ["libgomp", "libomp.", "libomp-", "libomp5", "libiomp"];
+/// Libraries of run times in which threads do nothing but wait, by how their file names begin: of OpenMP, and what Open MPI and UCX poll for
+/// messages with. Their code for sharing out work is short.
+const WAITING: [&str; 9] =
+    ["libgomp", "libomp.", "libomp-", "libomp5", "libiomp", "libopen-pal", "mca_btl_", "libucp", "libuct"];
+
+/// Libraries of MPI, which do other work too, apart from functions whose names say that they look for progress.
+const PASSING: [&str; 2] = ["libmpi", "mca_"];
 
 /// Functions that wait: of run times that do work too, and code with a spin-wait hint.
-const FUNCTIONS: [&str; 10] = [
+const FUNCTIONS: [&str; 11] = [
     model::StackFrame::SPIN_WAIT,
     "blas_thread_server",
     "gomp_team_barrier_wait",
@@ -25,23 +30,25 @@ const FUNCTIONS: [&str; 10] = [
     "kmp_flag_",
     "pthread_spin_lock",
     "futex_abstimed_spin",
+    "sched_yield",
 ];
 
-/// The kernel's function by which threads spin that offer their CPU to others meanwhile (sched_yield(2)): what it calls waits too.
-const YIELD: &str = "__x64_sys_sched_yield";
+/// The kernel's functions by which threads spin that offer their CPU to others meanwhile (sched_yield(2)): what they call waits too. Which one
+/// has samples depends on what the compiler inlines; one calls the other.
+const YIELD: [&str; 3] = ["__x64_sys_sched_yield", "__arm64_sys_sched_yield", "__do_sys_sched_yield"];
 
-/// With fewer samples that wait, their share of a process is too uncertain.
+/// With fewer samples that wait, their share of a program is too uncertain.
 const MIN_SAMPLES: i64 = 20;
-/// The share of the samples of a process that wait, from which it is reported: a short spin before each wait takes less.
+/// The share of the samples of a program that wait, from which it is reported: a short spin before each wait takes less.
 const MIN_SPINNING: f64 = 0.05;
-/// The ready time of the process's threads, relative to their spinning, from which the spinning keeps them from running.
+/// The ready time of the program's threads, relative to their spinning, from which the spinning keeps them from running.
 const MIN_READY: f64 = 0.25;
 
 const RANGE: Range = Range { low: 0.5, high: 1.45 };
 
-/// The threads of a process.
+/// The threads of a program: of all its processes, as the ranks of MPI wait for each other.
 #[derive(Default)]
-struct Process {
+struct Program {
     all: i64,
     waiting: BTreeMap<i64, i64>,
     running: i64,
@@ -53,8 +60,10 @@ struct Process {
 /// Whether a function does nothing but wait, without leaving its CPU.
 pub(crate) fn is_waiting(function: &str, file: &str) -> bool {
     let name = file.rsplit('/').next().unwrap_or(file);
-    let is_known = WAITING.iter().any(|begin| name.starts_with(begin))
-        || FUNCTIONS.iter().any(|begin| function.starts_with(begin));
+    let is_of = |libraries: &[&str]| libraries.iter().any(|begin| name.starts_with(begin));
+    let is_known = is_of(&WAITING)
+        || FUNCTIONS.iter().any(|begin| function.starts_with(begin))
+        || (is_of(&PASSING) && function.to_ascii_lowercase().contains("progress"));
     // The kernel's functions of these names put threads to sleep.
     is_known || (!file.starts_with('[') && says_that_it_waits(function))
 }
@@ -66,76 +75,82 @@ fn says_that_it_waits(function: &str) -> bool {
     ["wait", "spin", "barrier", "backoff"].into_iter().any(word)
 }
 
-/// Returns a finding for each process that loses at least `least` ns in this way, and whether there are samples at all.
+/// Returns a finding for each program that loses at least `least` ns in this way, and whether there are samples at all.
 pub(crate) fn find(ctx: &RuleContext<'_>, least: i64) -> Result<(Vec<Finding>, bool), EngineError> {
-    let processes = Processes::new(ctx)?;
-    let (mut by_process, mut any) = (BTreeMap::<Option<i64>, Process>::new(), false);
+    let (programs, mut any) = (Programs::new(ctx)?, false);
+    let (mut by_program, mut yields) = (BTreeMap::<String, Program>::new(), BTreeMap::new());
     ctx.each_row(samples::Table, |row| {
         any = true;
         let Some(thread) = row.get(samples::THREAD).filter(|thread| *thread > 0) else { return };
         let count = row.get(samples::SELF_SAMPLES);
-        let process = by_process.entry(processes.pool(ctx, thread).0).or_default();
-        process.all = process.all.saturating_add(count);
+        let program = by_program.entry(programs.of(ctx, thread)).or_default();
+        program.all = program.all.saturating_add(count);
         let function = row.get(samples::FUNCTION.or_empty());
         let waiting = match function {
-            YIELD => row.get(samples::TOTAL_SAMPLES),
+            _ if YIELD.contains(&function) => {
+                let core = (row.get(samples::CORE_TYPE).to_owned(), row.get(samples::SIBLING).to_owned());
+                let most = yields.entry((thread, core)).or_insert(0);
+                let more = (row.get(samples::TOTAL_SAMPLES) - *most).max(0);
+                *most += more;
+                more
+            }
             _ if is_waiting(function, row.get(samples::FILE.or_empty())) => count,
             _ => 0,
         };
         if waiting > 0 {
-            add(&mut process.waiting, thread, waiting);
-            process.evidence.push(waiting, row, &[&samples::SELF_SAMPLES, &samples::TOTAL_SAMPLES]);
+            add(&mut program.waiting, thread, waiting);
+            program.evidence.push(waiting, row, &[&samples::SELF_SAMPLES, &samples::TOTAL_SAMPLES]);
         }
     })?;
-    by_process.retain(|_, process| {
-        let waiting: i64 = process.waiting.values().sum();
-        waiting >= MIN_SAMPLES && waiting as f64 >= MIN_SPINNING * process.all as f64
+    by_program.retain(|_, program| {
+        let waiting: i64 = program.waiting.values().sum();
+        waiting >= MIN_SAMPLES && waiting as f64 >= MIN_SPINNING * program.all as f64
     });
     ctx.each_row(ready_wait::Table, |row| {
         let thread = row.get(ready_wait::THREAD);
-        if let Some(process) = by_process.get_mut(&processes.pool(ctx, thread).0) {
+        if let Some(program) = by_program.get_mut(&programs.of(ctx, thread)) {
             let [tid, running, ready] =
                 row.all([ready_wait::TID, ready_wait::RUNNING_NS, ready_wait::NO_CPU_FREE_NS.or_zero()]);
-            process.running = process.running.saturating_add(running);
-            process.ready = process.ready.saturating_add(ready);
-            process.tids.insert(thread, tid);
+            program.running = program.running.saturating_add(running);
+            program.ready = program.ready.saturating_add(ready);
+            program.tids.insert(thread, tid);
         }
     })?;
     let cpus = ctx.cpus()?.max(1);
-    let found = by_process.into_values().filter_map(|process| finding(ctx, process, cpus, least));
+    let found = by_program.into_values().filter_map(|program| finding(ctx, program, cpus, least));
     Ok((found.collect(), any))
 }
 
-fn finding(ctx: &RuleContext<'_>, process: Process, cpus: i64, least: i64) -> Option<Finding> {
-    let waiting: i64 = process.waiting.values().sum();
-    let share = waiting as f64 / process.all as f64;
-    let spun = (process.running as f64 * share) as i64;
+fn finding(ctx: &RuleContext<'_>, program: Program, cpus: i64, least: i64) -> Option<Finding> {
+    let waiting: i64 = program.waiting.values().sum();
+    let share = waiting as f64 / program.all as f64;
+    let spun = (program.running as f64 * share) as i64;
     // The CPUs that spin would have run the threads that were ready instead.
-    let saved = spun.min(process.ready) / cpus;
-    if saved < least || (process.ready as f64) < MIN_READY * spun as f64 {
+    let saved = spun.min(program.ready) / cpus;
+    if saved < least || (program.ready as f64) < MIN_READY * spun as f64 {
         return None;
     }
-    let claims: Vec<_> = process
+    let claims: Vec<_> = program
         .waiting
         .keys()
-        .map(|thread| ctx.claim(*thread, process.tids.get(thread).copied().unwrap_or(-1), saved))
+        .map(|thread| ctx.claim(*thread, program.tids.get(thread).copied().unwrap_or(-1), saved))
         .collect();
     let change = Fix::Block { threads: threads(&claims) };
     let name = threads(&claims).name;
     Some(Finding {
         title: format!(
-            "{} named {name} spent {} of their samples waiting for each other without leaving their CPU, while others of the process were \
+            "{} named {name} spent {} of their samples waiting for each other without leaving their CPU, while others of the program were \
              ready for {} ms",
             plural(claims.len() as u64, "thread"),
-            percent(waiting, process.all),
-            ms(process.ready)
+            percent(waiting, program.all),
+            ms(program.ready)
         ),
         severity: ctx.severity(saved),
         recoverable_ns: saved,
         range_ns: RANGE.of(saved),
         cpu_ns: Some(spun),
         confidence: Confidence::Medium,
-        evidence: process.evidence.finish(),
+        evidence: program.evidence.finish(),
         assumptions: vec![
             "the share of samples in code that only waits (functions of run times such as libgomp, loops around the processor's spin-wait hint, \
              sched_yield) is its share of the running time".to_owned(),
@@ -155,6 +170,8 @@ mod tests {
             assert!(is_waiting(name, "/usr/lib/libx.so"), "{name}");
         }
         assert!(is_waiting("", "/usr/lib/libgomp.so.1.0.0"));
+        assert!(is_waiting("ompi_coll_libnbc_progress", "/usr/lib/mca_coll_libnbc.so"));
+        assert!(!is_waiting("ompi_op_sum", "/usr/lib/libmpi.so.40"));
         for (name, file) in [("compute", "/bin/x"), ("await_result", "/bin/x"), ("do_wait", "[kernel]"), ("", "")] {
             assert!(!is_waiting(name, file), "{name}");
         }

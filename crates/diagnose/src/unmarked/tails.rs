@@ -8,9 +8,9 @@ use crate::regions::{PIECES, Source, by_name, pieces, workers};
 use crate::rule::{Threshold, Unit};
 use engine::EngineError;
 use model::Fix;
-use model::tables::parallel_regions;
+use model::tables::{parallel_regions, ready_wait};
 use model::words::{ms, percent, plain, plural, short};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Whose tails to find.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -111,7 +111,15 @@ fn finding(
     (pid, name): (Option<i64>, &str),
     sums: Regions,
 ) -> Result<Finding, EngineError> {
-    let claims = workers(ctx, Source::Detected, (pid, name), sums.best)?;
+    let mut claims = workers(ctx, Source::Detected, (pid, name), sums.best)?;
+    // The threads of a region may be processes.
+    let known: BTreeSet<i64> = claims.iter().map(|claim| claim.thread).collect();
+    ctx.each_row(ready_wait::Table, |row| {
+        let [thread, tid] = row.all([ready_wait::THREAD, ready_wait::TID]);
+        if sums.last.contains_key(&thread) && !known.contains(&thread) {
+            claims.push(ctx.claim(thread, tid, sums.best));
+        }
+    })?;
     let work = format!("the parallel work of {}", short(&plain(name), 40));
     let change = Fix::Chunks { region: work.clone(), chunks: pieces(sums.threads, PIECES) };
     let last = sums.last.iter().max_by_key(|(_, ns)| **ns).map_or_else(String::new, |(thread, _)| ctx.name(*thread));

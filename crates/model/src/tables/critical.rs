@@ -7,7 +7,7 @@ use crate::column::table;
 table! {
     /// The critical path, piece by piece.
     CRITICAL_PATH: critical_path {
-        version: 2,
+        version: 3,
         made_from: CriticalPath,
         large: true,
         doc: "The critical path (Yang and Miller, 1988) to the end of the requested range: the chain of threads that \
@@ -55,7 +55,7 @@ table! {
 table! {
     /// The critical path, summed by thread.
     CRITICAL_BY_THREAD: critical_by_thread {
-        version: 2,
+        version: 3,
         made_from: CriticalPath,
         large: false,
         doc: "How long each thread was on the critical path, and in which state: the table `critical_path` in sums, \

@@ -7,7 +7,7 @@ use crate::column::table;
 table! {
     /// The slowest frames, by cause.
     SLOW_FRAMES: slow_frames {
-        version: 3,
+        version: 4,
         made_from: SlowFrames,
         large: false,
         doc: "The slowest of the frames that exceeded their budget, and why: the critical path to the end of each \
@@ -50,7 +50,7 @@ table! {
 table! {
     /// The slowest periods, requests and parallel regions, by cause.
     SLOW_INTERVALS: slow_intervals {
-        version: 1,
+        version: 2,
         made_from: Intervals,
         large: false,
         doc: "The slowest periods, requests and parallel regions (tables `periods`, `requests` and `parallel_regions`), and why: \
