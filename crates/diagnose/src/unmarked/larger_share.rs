@@ -24,7 +24,8 @@ use std::collections::BTreeMap;
 const MIN_WAITS: i64 = 8;
 /// The thread that is waited for leaves its CPU by itself for less than this part of the waits. (What it did is known of its last stretches only.)
 const MAX_NOT_RUNNING: f64 = 0.1;
-/// It waits for the other one for less than this part of that time: threads that take turns wait for each other.
+/// It waits for others of its pool for less than this part of that time: threads that take turns wait for each other, and one that gives out
+/// work waits until it is done.
 const MAX_REVERSE: f64 = 0.25;
 /// The part of its running time for which the thread that waits ran together with the other one: with less, they take turns.
 const MIN_TOGETHER: f64 = 0.5;
@@ -83,7 +84,7 @@ pub(crate) fn find(ctx: &RuleContext<'_>, least: i64) -> Result<Vec<Finding>, En
     ctx.each_row(waits::Table, |row| {
         let (thread, Some(waker)) = (row.get(waits::THREAD), row.get(waits::WAKER)) else { return };
         let by_lock = matches!(row.get(waits::REASON.or_empty()), "" | "futex");
-        if waker > 0 && by_lock && processes.are_one(thread, waker) && !ctx.is_kernel_thread(thread) {
+        if waker > 0 && by_lock && processes.pool(ctx, thread) == processes.pool(ctx, waker) {
             let of = all.entry((thread, waker)).or_default();
             let [count, blocked, running] =
                 row.all([waits::WAITS, waits::BLOCKED_NS, waits::WAKER_RUNNING_NS.or_zero()]);
@@ -93,9 +94,10 @@ pub(crate) fn find(ctx: &RuleContext<'_>, least: i64) -> Result<Vec<Finding>, En
             of.evidence.push(blocked, row, &[&waits::WAITS, &waits::BLOCKED_NS, &waits::WAKER_RUNNING_NS]);
         }
     })?;
-    let blocked: BTreeMap<_, _> = all.iter().map(|(of, waits)| (*of, waits.blocked)).collect();
-    all.retain(|(thread, waker), waits| {
-        let reverse = blocked.get(&(*waker, *thread)).copied().unwrap_or(0);
+    let mut blocked = BTreeMap::new();
+    all.iter().for_each(|((thread, _), waits)| add(&mut blocked, *thread, waits.blocked));
+    all.retain(|(_, waker), waits| {
+        let reverse = blocked.get(waker).copied().unwrap_or(0);
         waits.count >= MIN_WAITS
             && waits.blocked >= least
             && waits.running >= waits.blocked / 2
