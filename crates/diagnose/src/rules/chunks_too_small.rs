@@ -17,7 +17,8 @@ pub(super) const RULE: Rule = Rule {
     about: "parallel work was split into so many pieces that the time between them is significant",
     page: Page {
         description: "Marked stretches of one name on several threads of a process that are short and very many, with gaps between them that take \
-                a large part of the time.",
+                a large part of the time. Where nothing is marked: many short jobs, threads or programs that hand over to each other every \
+                few microseconds, and a program that wakes the next one for each item that it writes.",
         rationale: "Each piece has an overhead: a lock or a counter that all threads write, a function call, a cache line that moves. A few pieces \
                   per thread are enough for all to finish together; thousands only add overhead.",
         certainty: "The time between stretches comes from the program's marks and includes the time for setting marks. Long gaps are not counted. \

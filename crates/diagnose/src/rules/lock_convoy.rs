@@ -20,7 +20,8 @@ pub(super) const RULE: Rule = Rule {
     page: Page {
         description: "Threads of one pool in one process that often block until another of them wakes them, where the waking thread had itself waited \
                 in the meantime: they queue and run one at a time. Or processes of one name that are on the critical path for most of the time, and \
-                of which most wait for each other meanwhile.",
+                of which most wait for each other meanwhile. Or threads that were sampled in glibc's calls that wait for a lock and wake the next \
+                thread, while all CPUs are busy.",
         rationale: "Work shared by several threads is done at the speed of one, and each piece costs two switches: more threads make it \
                   slower. Processes share locks too: a row of a data base, a semaphore, a lock of a file.",
         certainty: "Which thread woke which, and what the waker did meanwhile, is known. That it was a lock is the likely reason, unless a \

@@ -16,7 +16,8 @@ pub(super) const RULE: Rule = Rule {
     about: "a parallel region was split into one piece per thread, and all waited for the slowest",
     page: Page {
         description: "Parallel regions (stretches of one name that several threads of a process mark at the same time) with at most one piece per \
-                thread, in which threads waited for the last one to arrive.",
+                thread, in which threads waited for the last one to arrive. Where nothing is marked: detected regions, and a thread for which another \
+                one of its pool waits again and again while it works on, sampled in the same function.",
         rationale: "Equal pieces end at the same time only if all CPUs are equally fast and free: on a machine with unequal \
                   cores, the fast ones wait for the slow ones at every barrier.",
         certainty: "The stretches are what the program marked. One bound of the saving assumes that all threads are equally fast, the other that \
