@@ -26,7 +26,7 @@
 use crate::arrivals::{MAX_GAP, MIN_RUN, Open, Times};
 use crate::by_thread::ByThread;
 use crate::new_threads::NewThreads;
-use crate::thread_pairs::{Ended, Pairs, Undecided};
+use crate::thread_pairs::{Ended, Pairs, Undecided, went_on};
 use model::{Ns, ThreadKey, ThreadState};
 use rustc_hash::FxHashMap;
 
@@ -168,6 +168,8 @@ impl<T> Detector<T> {
         keep: impl FnOnce(&Found) -> Option<T>,
     ) {
         if self.new_threads.is_new(ended.last, ended.owner, now) {
+            // It says that it has started.
+            went_on(ended, &mut self.open);
             return;
         }
         let region = region(&ended, times, now, keep);

@@ -12,7 +12,7 @@
 use crate::arrivals::{MAX_GAP, Open, Times};
 use crate::by_thread::ByThread;
 use crate::thread_pairs::Ended;
-use model::{Ns, ThreadKey};
+use model::{Ns, ThreadKey, ThreadState};
 use rustc_hash::FxHashMap;
 
 /// The maximum number of threads that one thread creates for a region.
@@ -79,8 +79,8 @@ impl NewThreads {
             return None;
         }
         let of = times.of(creator);
-        // A thread wakes the one that waits for its end a moment before.
-        let waited = of.waits() || of.was_woken_by(thread, now);
+        // A thread wakes the one that waits for its end a moment before. A creator that has ended waits for none.
+        let waited = of.is(ThreadState::Blocked) || of.was_woken_by(thread, now);
         waited.then_some(Ended { open, owner: creator, last: thread, waited: of.waited(now) })
     }
 
@@ -94,7 +94,6 @@ impl NewThreads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::ThreadState;
 
     /// What happens to threads, with the time in ms.
     struct Run {

@@ -272,7 +272,7 @@ impl<T> Process<T> {
 }
 
 /// The region was not over: what its first thread released since belongs to it.
-fn went_on(ended: Ended, open: &mut FxHashMap<ThreadKey, Open>) {
+pub(crate) fn went_on(ended: Ended, open: &mut FxHashMap<ThreadKey, Open>) {
     let mut whole = Open { is_over: false, ..ended.open };
     if let Some(since) = open.remove(&ended.owner).filter(|since| !since.is_over) {
         for (thread, ran) in since.released {
