@@ -168,7 +168,7 @@ impl<T> Detector<T> {
         keep: impl FnOnce(&Found) -> Option<T>,
     ) {
         if self.new_threads.is_new(ended.last, ended.owner, now) {
-            // It says that it has started.
+            // A new thread wakes its creator to say that it has started.
             went_on(ended, &mut self.open);
             return;
         }

@@ -77,7 +77,7 @@ impl Walk {
             }
         }
         if stretch.reason == Reason::New && self.waits.remove(&stretch.thread).is_some() {
-            // The path goes back beyond its begin.
+            // Before it began, it did nothing that the path could go back to.
             self.is_interrupted &= self.left.last() != Some(&stretch.thread);
             self.left.retain(|left| *left != stretch.thread);
         }

@@ -40,7 +40,7 @@ pub(crate) fn find(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError
             critical_by_thread::WAKEUP_LATENCY_NS,
             critical_by_thread::BLOCKED_NS,
         ]);
-        let ran = row.get(critical_by_thread::PATH_NS).saturating_sub(waiting.iter().sum());
+        let ran = waiting.iter().fold(row.get(critical_by_thread::PATH_NS), |ran, ns| ran.saturating_sub(*ns));
         if ran as f64 >= MIN_PATH * span as f64 {
             on_path.insert(row.get(critical_by_thread::THREAD), (row.get(critical_by_thread::TID.or_zero()), ran));
         }
@@ -52,10 +52,11 @@ pub(crate) fn find(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError
     let (mut tids, mut evidence) = (BTreeMap::new(), EvidenceRows::default());
     ctx.each_row(wakers::Table, |row| {
         let (thread, waker, count) = (row.get(wakers::THREAD), row.get(wakers::WAKER), row.get(wakers::WAKINGS));
-        let Some(waker) = waker.filter(|waker| *waker > 0 && *waker != thread) else { return };
+        // A kernel thread that is woken for each item does the work of a device.
+        let Some(waker) = waker.filter(|waker| *waker > 0 && !ctx.is_kernel_thread(thread)) else { return };
         add(&mut wakeups, (waker, thread), count);
         tids.insert(thread, row.get(wakers::TID));
-        if on_path.contains_key(&waker) && !ctx.is_kernel_thread(thread) {
+        if on_path.contains_key(&waker) {
             evidence.push(count, row, &[&wakers::WAKINGS, &wakers::READY_NS]);
         }
     })?;
