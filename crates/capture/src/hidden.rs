@@ -1,5 +1,5 @@
-//! Tests before a recording whether this kernel hides switches from BPF programs (`bpf/probe.bpf.c`). Only then are the programs
-//! loaded that infer them (`bpf/hidden_switches.h`).
+//! Tests before a recording whether this kernel hides switches from BPF programs (`bpf/probe.bpf.c`). Only then do the
+//! programs infer them (`bpf/hidden_switches.h`).
 
 use crate::options::CaptureError;
 use crate::tracer::{possible_cpus, why};

@@ -10,7 +10,7 @@ use crate::ring::{Blocks, Ring};
 use crate::wire;
 use libbpf_rs::btf::{Btf, types};
 use libbpf_rs::libbpf_sys;
-use libbpf_rs::{Iter, Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramMut, UprobeOpts};
+use libbpf_rs::{Iter, Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLevel, UprobeOpts};
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::Mutex;
@@ -63,9 +63,7 @@ const FUNCTIONS: [(&str, &str); 3] = [
     ("set_cpus_allowed", "__set_cpus_allowed_ptr"),
 ];
 
-/// Programs that infer switches hidden by the kernel. They run before all others at their tracepoints.
-const INFERRING: [&str; 2] = ["infer_at_switch", "infer_at_idle"];
-/// The program that infers switches for the current task of a CPU; run by the recorder.
+/// The program that infers switches hidden by the kernel, for the current task of a CPU; run by the recorder.
 const INFER_CURRENT: &str = "infer_current";
 
 /// Programs at marked functions and probes: on entry, on return.
@@ -195,10 +193,7 @@ impl Tracer {
         let (mut hand_over, mut report_current, mut infer) = (-1, -1, None);
         let polls_settings = !has.functions;
         let mut reports_parking = false;
-        // Programs at one tracepoint run in the order in which they were attached.
-        let is_first = |p: &ProgramMut<'_>| INFERRING.iter().any(|first| p.name() == *first);
-        let (first, others): (Vec<_>, Vec<_>) = object.progs_mut().partition(is_first);
-        for program in first.into_iter().chain(others) {
+        for program in object.progs_mut() {
             let name = program.name().to_string_lossy().into_owned();
             let fd = program.as_fd().as_raw_fd();
             if !program.autoload() || MARKS.contains(&name.as_str()) {
@@ -235,7 +230,6 @@ impl Tracer {
                     Err(e)
                         if NEEDED.contains(&name.trim_end_matches("_old"))
                             || OWN.contains(&name.as_str())
-                            || name == INFERRING[0]
                             || FUNCTIONS.iter().any(|(p, _)| *p == name) =>
                     {
                         return Err(why(&format!("cannot attach {name}"), &e));
@@ -506,8 +500,6 @@ fn open(
                 name if MARKS.contains(&name) => wanted.marks,
                 profile::PROGRAM => wanted.sampling.hz().is_some(),
                 INFER_CURRENT => wanted.infer,
-                "infer_at_switch" => wanted.infer,
-                "infer_at_idle" => wanted.infer && has_point("cpu_idle"),
                 "sched_switch" => switch_has_state,
                 "sched_switch_old" => !switch_has_state,
                 "sched_wakeup" => !has_queue_time,
@@ -528,6 +520,7 @@ fn open(
         (".rodata", cpus.div_ceil(64).min(16)),
         (".stacks", u32::from(wanted.stacks)),
         (".masks", u32::from(!wanted.functions)),
+        (".infer", u32::from(wanted.infer)),
         (".registers", u32::from(reads_registers(btf))),
         (".interrupts", kinds.iter().filter(|(wanted, _)| *wanted).map(|(_, bit)| bit).sum()),
     ];
@@ -537,7 +530,7 @@ fn open(
             "ring" => map.set_max_entries(ring_bytes),
             "blocks" => map.set_max_entries(cpus * wire::LEVELS as u32),
             "pending" => map.set_max_entries(cpus * wire::PENDING),
-            "chains" => map.set_max_entries(cpus).and_then(|()| map.set_autocreate(wanted.infer)),
+            "chains" => map.set_max_entries(cpus),
             "functions" => map.set_autocreate(wanted.irq),
             "kernel_stacks" | "user_stacks" => map.set_autocreate(wanted.stacks),
             "sample_record" => map.set_autocreate(wanted.sampling.hz().is_some()),

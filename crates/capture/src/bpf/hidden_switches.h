@@ -1,9 +1,8 @@
 /* Infers switches that the kernel hides: the thread that was switched in shows which thread ran, as far as the kernel's statistics
  * prove it.
  *
- * A separate unit with programs that are loaded only if the kernel hides switches (probe.bpf.c). They are attached before the
- * others, and so run before them at the same tracepoint: they find the state that a CPU's last switch left. The other
- * programs do not depend on them. */
+ * Used only if the kernel hides switches (probe.bpf.c), at the begin of the programs at switches and at idle: there it finds the
+ * state that a CPU's last switch left. A program of its own would cost a tenth of a microsecond for each switch. */
 #ifndef COREWISE_HIDDEN_SWITCHES_H
 #define COREWISE_HIDDEN_SWITCHES_H
 
@@ -34,9 +33,12 @@ struct stay {
 	s32 prio;
 };
 
-/* The stays of a CPU between two delivered events, while they are inferred. */
+/* The stays of a CPU between two delivered events, while they are inferred. The records are here because the stack has no room for
+ * them: the programs at a switch may use 512 bytes together. */
 struct chain {
 	struct stay stays[MAX_STAYS]; /* from the last backwards */
+	struct rare_inferred_switch to_stay; /* the record of a switch to one of them */
+	struct rare_inferred_switch last; /* that of the switch to the thread that came */
 	u64 end; /* of the stay that is searched */
 	u32 left; /* the last thread switched out, of those sent */
 	s32 left_prio;
@@ -237,21 +239,21 @@ __attribute__((noinline)) int add_stay(u32 i, u64 lag)
 /* Sends the hidden switch to stay `i`. */
 __attribute__((noinline)) int send_stay(u32 i)
 {
-	struct rare_inferred_switch r = {};
 	struct block *own = base_block(this_cpu());
 	struct chain *chain = chain_of_cpu();
 	if (!own || !chain || i >= MAX_STAYS)
 		return 0;
 	struct stay *s = &chain->stays[i];
-	r.prev = chain->left;
-	r.prev_prio = chain->left_prio;
-	r.exec = -1;
-	r.code = STATE_UNKNOWN;
-	r.head.tid = s->tid;
-	r.head.at = s->from + own->skew;
-	r.next_prio = s->prio;
-	note_wait_end(seen_of(s->tid), s->task, s->tid, r.head.at);
-	send_switch(&r);
+	struct rare_inferred_switch *r = &chain->to_stay;
+	r->prev = chain->left;
+	r->prev_prio = chain->left_prio;
+	r->exec = -1;
+	r->code = STATE_UNKNOWN;
+	r->head.tid = s->tid;
+	r->head.at = s->from + own->skew;
+	r->next_prio = s->prio;
+	note_wait_end(seen_of(s->tid), s->task, s->tid, r->head.at);
+	send_switch(r);
 	note_charge(s->tid, s->exec);
 	chain->left = s->tid;
 	chain->left_prio = s->prio;
@@ -260,10 +262,11 @@ __attribute__((noinline)) int send_stay(u32 i)
 
 __attribute__((noinline)) int infer_switch(u64 now, u64 lag, u64 switches)
 {
-	struct rare_inferred_switch r = {};
 	struct block *own = base_block(this_cpu());
-	if (!own)
+	struct chain *chain = chain_of_cpu();
+	if (!own || !chain)
 		return 0;
+	struct rare_inferred_switch *r = &chain->last;
 	u64 task = own->came;
 	struct task_struct *came = (void *)task;
 	u64 at = now, until = 0, came_exec = 0;
@@ -287,7 +290,7 @@ __attribute__((noinline)) int infer_switch(u64 now, u64 lag, u64 switches)
 	struct task_struct *prev = (void *)own->task;
 	u32 pid = 0, state = 0, exit_state = 0;
 	u64 exec = 0;
-	long failed = READ(pid, prev->pid) | READ(r.prev_prio, prev->prio) | READ(exit_state, prev->exit_state) |
+	long failed = READ(pid, prev->pid) | READ(r->prev_prio, prev->prio) | READ(exit_state, prev->exit_state) |
 		      READ(exec, prev->se.sum_exec_runtime) | READ(state, prev->__state);
 	u64 charged = (own->left ? own->left : exec) - own->exec;
 	/* Time stolen after the switch does not count: assume that all of it was before, if that fits, else as much as must have been. */
@@ -300,9 +303,6 @@ __attribute__((noinline)) int infer_switch(u64 now, u64 lag, u64 switches)
 	bool fits = known && explains(charged, own->stolen, at - own->in);
 	u64 others = switches - own->switches - 1;
 	bool proved = known && (switches ? !others : fits);
-	struct chain *chain = chain_of_cpu();
-	if (!chain)
-		return 0;
 	chain->end = until;
 	u32 found = 0;
 	for (u32 i = 0; i < MAX_STAYS && i < others && known && switches && until; i++) {
@@ -313,28 +313,28 @@ __attribute__((noinline)) int infer_switch(u64 now, u64 lag, u64 switches)
 	}
 	if (known)
 		note_charge(pid, own->exec + charged);
-	r.prev = proved ? pid : -1;
-	r.exec = -1;
-	r.code = STATE_UNKNOWN;
-	chain->left = r.prev;
-	chain->left_prio = r.prev_prio;
+	r->prev = proved ? pid : -1;
+	r->exec = -1;
+	r->code = STATE_UNKNOWN;
+	chain->left = r->prev;
+	chain->left_prio = r->prev_prio;
 	for (u32 i = MAX_STAYS; i > 0; i--)
 		if (i <= found)
 			send_stay(i - 1);
-	r.prev = chain->left;
-	r.prev_prio = chain->left_prio;
-	r.head.tid = came_tid;
-	r.head.at = at;
-	r.next_prio = came_prio;
+	r->prev = chain->left;
+	r->prev_prio = chain->left_prio;
+	r->head.tid = came_tid;
+	r->head.at = at;
+	r->next_prio = came_prio;
 	if (proved && fits && !found) {
-		r.exec = own->exec + charged;
+		r->exec = own->exec + charged;
 		/* Only shortly after the switch: later it may have been woken. */
 		if (!own->left && now - at < SLACK_NS)
-			r.code = state_code(0, state, exit_state);
+			r->code = state_code(0, state, exit_state);
 	}
 	own->inferred_switches += found + 1;
 	own->prev_unknown += !proved;
-	if (QUEUE_TIME(prev) && r.code && r.code < 9 && !exit_state)
+	if (QUEUE_TIME(prev) && r->code && r->code < 9 && !exit_state)
 		note_hidden_wait(own->task, pid, at);
 	struct seen *s = seen_of(came_tid);
 	note_wait_end(s, task, came_tid, at);
@@ -343,7 +343,7 @@ __attribute__((noinline)) int infer_switch(u64 now, u64 lag, u64 switches)
 		s->cpu = this_cpu();
 	}
 	note_switch_in(own, task, came_tid, came_exec, at, lag, switches);
-	send_switch(&r);
+	send_switch(r);
 	return 0;
 }
 
@@ -358,14 +358,13 @@ INLINE void check_current(struct block *own, struct task_struct *p, u32 leaving)
 	}
 }
 
-SEC("tp_btf/sched_switch")
-int infer_at_switch(u64 *ctx)
+/* Runs first at each switch. */
+INLINE void infer_at_switch(struct task_struct *prev, struct task_struct *next)
 {
 	u32 cpu = this_cpu();
 	struct block *own = base_block(cpu);
-	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	if (!own)
-		return 0;
+		return;
 	check_current(own, prev, 1);
 	if (unlikely(own->process && next->tgid == own->process)) {
 		own->came = (u64)next;
@@ -375,29 +374,22 @@ int infer_at_switch(u64 *ctx)
 	struct seen *s = seen_of(tid);
 	if (QUEUE_TIME(next) && tid && s && s->cpu != cpu)
 		note_hidden_leave(s->cpu, (u64)next, next->se.sum_exec_runtime);
-	return 0;
 }
 
-INLINE int infer_now(void)
+/* Runs at other events of the current task. */
+INLINE void infer_now(void)
 {
 	struct block *own = base_block(this_cpu());
 	if (own)
 		check_current(own, current_task(), 0);
-	return 0;
-}
-
-SEC("tp_btf/cpu_idle")
-int infer_at_idle(u64 *ctx)
-{
-	return infer_now();
 }
 
 /* Run by the recorder on each CPU. */
 SEC("raw_tp")
 int infer_current(void *ctx)
 {
-	return infer_now();
+	infer_now();
+	return 0;
 }
-
 
 #endif

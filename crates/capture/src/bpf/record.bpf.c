@@ -17,6 +17,8 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 
 /* Set before loading. */
 const volatile u32 mask_words = 1;
+/* Set before loading, in a separate section. If 0, the verifier removes the code that infers switches (hidden_switches.h). */
+const volatile u32 infers_switches SEC(".rodata.infer") = 0;
 
 struct {
 	UINT(type, MAP_ARRAY);
@@ -227,19 +229,17 @@ INLINE u64 cgroup_of(struct task_struct *p)
 	return p->cgroups->dfl_cgrp->kn->id;
 }
 
-/* A thread's TID in its own PID namespace. */
+/* A thread's TID in its own PID namespace. The pointer is read as a number: Linux 6.1's verifier does not let programs add an unknown
+ * number to a pointer. */
 INLINE u32 inner_of(struct task_struct *p, s32 *level)
 {
-	struct pid *pid = p->thread_pid;
-	struct upid *numbers = 0;
+	struct pid *pid = 0;
 	u32 deep = 0;
 	int nr = 0;
-	if (!pid)
+	if (READ(pid, p->thread_pid) || !pid || READ(deep, pid->level))
 		return 0;
-	deep = pid->level;
-	numbers = &pid->numbers[0];
 	*level = deep;
-	probe_read(&nr, sizeof(nr), (u8 *)numbers + deep * TYPE_SIZE(struct upid));
+	probe_read(&nr, sizeof(nr), (u8 *)&pid->numbers[0] + deep * TYPE_SIZE(struct upid));
 	return nr;
 }
 
@@ -433,8 +433,10 @@ INLINE void note_switch_in(struct block *own, u64 task, u32 tid, u64 exec, u64 a
 #include "stacks.h"
 #include "yields.h"
 #include "calls.h"
+#include "hidden_switches.h"
 
-INLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
+/* Not inline: its stack and that of infer_at_switch() would be too large together. */
+NOINLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
 {
 	u32 cpu = this_cpu();
 	struct block *own = base_block(cpu);
@@ -445,7 +447,7 @@ INLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct t
 	u32 code = state_code(preempt, prev_state, prev_state ? prev->exit_state : 0);
 	if (!code || code == MARKED_PREEMPTED)
 		code = why_runnable(prev, code);
-	/* If switches are inferred (hidden_switches.h), that program has run before. */
+	/* Those that were inferred are not missing. */
 	if (unlikely(own->task != (u64)prev) && own->in)
 		own->missing_switches++;
 	compare_mask(prev, now, RAN);
@@ -486,20 +488,25 @@ INLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct t
 SEC("tp_btf/sched_switch")
 int sched_switch(u64 *ctx)
 {
-	return on_switch(ctx, ctx[0], (void *)ctx[1], (void *)ctx[2], ctx[3]);
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	if (infers_switches)
+		infer_at_switch(prev, next);
+	return on_switch(ctx, ctx[0], prev, next, ctx[3]);
 }
 
 /* Linux before 5.18: the state is not an argument, and has not been changed yet. */
 SEC("tp_btf/sched_switch")
 int sched_switch_old(u64 *ctx)
 {
-	struct task_struct *prev = (void *)ctx[1];
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	u32 state = 0;
 	if (FIELD_EXISTS(prev->__state))
 		state = prev->__state;
 	else
 		state = ((struct task_struct___old *)prev)->state;
-	return on_switch(ctx, ctx[0], prev, (void *)ctx[2], state);
+	if (infers_switches)
+		infer_at_switch(prev, next);
+	return on_switch(ctx, ctx[0], prev, next, state);
 }
 
 INLINE int on_wake(struct task_struct *p, u32 type)
@@ -584,6 +591,8 @@ int sched_migrate_task(u64 *ctx)
 SEC("tp_btf/cpu_idle")
 int cpu_idle(u64 *ctx)
 {
+	if (infers_switches)
+		infer_now();
 	u32 cpu = this_cpu();
 	struct block *own = base_block(cpu);
 	struct block *b = claim_from(own, cpu);
@@ -622,7 +631,6 @@ int hand_over_rest(void *ctx)
 
 #include "rare.h"
 #include "marks.h"
-#include "hidden_switches.h"
 
 /* ---- snapshot ---- */
 

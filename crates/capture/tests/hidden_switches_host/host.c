@@ -199,7 +199,7 @@ static void switch_to(u32 cpu, struct task_struct *next, bool wait_state)
 	happened[events++] = (struct event){ now_ns, prev->se.sum_exec_runtime, came[cpu], cpu, prev->pid, next->pid, -2, !is_hidden(prev) };
 	if (!is_hidden(prev)) {
 		u64 ctx[4] = { 0, (u64)prev, (u64)next, prev->__state };
-		infer_at_switch(ctx);
+		infer_at_switch(prev, next);
 		sched_switch(ctx);
 	}
 	prev->on_cpu = 0;
@@ -218,7 +218,7 @@ static void switch_to(u32 cpu, struct task_struct *next, bool wait_state)
 	came[cpu] = now_ns;
 	if (!next->pid && !is_hidden(next)) {
 		now_ns += 1500; /* on its way to sleep */
-		infer_at_idle(0);
+		infer_now();
 	}
 }
 
