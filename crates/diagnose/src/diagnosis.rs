@@ -193,14 +193,16 @@ fn name_threads(ctx: &RuleContext<'_>, findings: &mut [Finding]) -> Result<(), E
     Ok(())
 }
 
-/// The TIDs of threads that had ended when the recording did.
+/// The TIDs of threads that had ended when the recording did. Of recordings by other tools, all: they are often of another machine, or of an
+/// earlier run.
 fn ended(ctx: &RuleContext<'_>) -> Result<BTreeSet<i64>, EngineError> {
     let (mut ended, mut alive) = (BTreeSet::new(), BTreeSet::new());
     ctx.each_row(threads::Table, |row| {
         let of = if row.get(threads::EXITED_NS) > 0 { &mut ended } else { &mut alive };
         of.insert(row.get(threads::TID));
     })?;
-    Ok(&ended - &alive)
+    let by_another_tool = ctx.facts().format != "corewise" && System::of_format(&ctx.facts().format).is_some();
+    Ok(if by_another_tool { &ended | &alive } else { &ended - &alive })
 }
 
 /// Removes the numbers of ended threads from the instructions: a later run has others, so they name the threads instead.

@@ -17,3 +17,14 @@ pub(crate) fn longest(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, i64>, Engin
     })?;
     Ok(longest.into_iter().map(|(thread, (_, prio))| (thread, prio)).collect())
 }
+
+/// Priorities below this one are real-time priorities (kernel numbering).
+pub(crate) const FIRST_FAIR_PRIO: i64 = 100;
+
+/// The threads that ran with a real-time priority for most of their time, and that priority. It shows that their response time matters. Reads
+/// `priority_residency`.
+pub(crate) fn real_time(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, i64>, EngineError> {
+    let mut all = longest(ctx)?;
+    all.retain(|_, prio| *prio < FIRST_FAIR_PRIO);
+    Ok(all)
+}

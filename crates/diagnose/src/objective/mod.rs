@@ -143,7 +143,7 @@ impl Objective {
             ObjectiveKind::Period => format!("lateness of the periodic thread {name}{tid}: {}", late("period")),
             ObjectiveKind::Requests => format!("the time of the requests that {name}{tid} answers: {}", late("request")),
             ObjectiveKind::Marks => format!("the time of the marks {name}: {}", late("mark")),
-            ObjectiveKind::Throughput => "throughput: no end of a command, no frames and no periodic thread of the program are in the analysed range".to_owned(),
+            ObjectiveKind::Throughput => "throughput: no end of a command, no frames and no steady periodic thread of the program are in the analysed range".to_owned(),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::path::{LateWindows, ObjectivePath};
 use super::{Objective, ObjectiveKind};
 use crate::context::{RuleContext, add};
 use crate::pools::Processes;
-use crate::priorities;
+use crate::priorities::{FIRST_FAIR_PRIO, real_time};
 use crate::unmarked::interpreter_lock;
 use engine::{EngineError, PathWindow};
 use model::tables::{periods, ready_wait};
@@ -32,8 +32,6 @@ const MIN_ALIKE: f64 = 0.8;
 const MIN_TIGHT: f64 = 0.005;
 /// With fewer such periods, they are accidents.
 const MIN_TIGHT_COUNT: i64 = 2;
-/// Priorities below this one are real-time priorities (kernel numbering).
-const FIRST_FAIR_PRIO: i64 = 100;
 
 /// The sums of a thread's periods.
 #[derive(Default)]
@@ -181,11 +179,4 @@ impl PeriodicThreads {
         };
         ObjectivePath::of_windows(ctx, objective, late)
     }
-}
-
-/// The threads that ran with a real-time priority for most of their time, and that priority. It shows that their response time matters.
-fn real_time(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, i64>, EngineError> {
-    let mut all = priorities::longest(ctx)?;
-    all.retain(|_, prio| *prio < FIRST_FAIR_PRIO);
-    Ok(all)
 }

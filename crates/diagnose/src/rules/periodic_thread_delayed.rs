@@ -3,6 +3,7 @@
 use crate::context::{EvidenceRows, RuleContext, add};
 use crate::finding::{Confidence, Finding, Severity};
 use crate::pools::Processes;
+use crate::priorities::{self, FIRST_FAIR_PRIO};
 use crate::range::Range;
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::unmarked::interpreter_lock;
@@ -17,7 +18,8 @@ pub(crate) const RULE: Rule = Rule {
     about: "a thread that a timer wakes at a steady period waited for a CPU when it was due",
     page: Page {
         description: "Threads of the table `periods` that were queued behind other threads for a large part of the time from when they were due until \
-                their work was done.",
+                their work was done. A thread with a real-time priority counts as queued behind other real-time threads only: the others make way \
+                for it as soon as the kernel lets them.",
         rationale: "A periodic thread (audio, control, a frame loop) is judged by how late it is. Threads that may run longer without a pause \
                   delay it by up to a time slice, although it needs little CPU time.",
         certainty: "Periods are found without marks: a steady timer is certain after some wakeups. Which threads ran instead is recorded. \
@@ -27,7 +29,7 @@ pub(crate) const RULE: Rule = Rule {
               (sched_setattr) makes it run sooner.",
         example: "A is due every 4 ms and is queued behind B for 2 ms each time.",
     },
-    tables: &[&tables::PERIODS, &tables::RAN_INSTEAD, &tables::WAITS, &tables::SAMPLES],
+    tables: &[&tables::PERIODS, &tables::RAN_INSTEAD, &tables::PRIORITY_RESIDENCY, &tables::WAITS, &tables::SAMPLES],
     thresholds: &[&MIN_PERIODS, &MIN_OF_RESPONSE, &MIN_OF_TIME, &MIN_WORK, &MIN_MISSED, &MIN_LATE],
     explains: &["critical-thread-same-priority-as-workers"],
     worst: Fits::Ready,
@@ -80,6 +82,21 @@ const MIN_LATE: Threshold = Threshold {
 /// What remains of the delay: interrupts, and threads of the same policy.
 const RANGE: Range = Range { low: 0.5, high: 1.4 };
 
+/// The most urgent priority that a program can have (kernel numbering). The kernel's own threads with a more urgent one, such as those that
+/// move threads to other CPUs, run before all programs.
+const FIRST_PRIO: i64 = 1;
+
+/// For how long a thread was ready, and behind whom.
+#[derive(Default)]
+struct Queued {
+    ready: i64,
+    /// Behind threads before which it could run.
+    behind: i64,
+    by: BTreeMap<String, i64>,
+    /// The most urgent priority of these.
+    first_prio: Option<i64>,
+}
+
 /// The periods of a thread.
 #[derive(Default)]
 struct Periods {
@@ -130,22 +147,30 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let processes = Processes::new(ctx)?;
     let waiting = interpreter_lock::waiting(ctx, &processes)?;
     threads.retain(|thread, _| !waiting.contains_key(thread));
-    let (mut behind, mut instead) = (BTreeMap::<i64, i64>::new(), BTreeMap::<i64, BTreeMap<String, i64>>::new());
+    let real_time = priorities::real_time(ctx)?;
+    let mut queued = BTreeMap::<i64, Queued>::new();
     ctx.each_row(ran_instead::Table, |row| {
         let [thread, ns] = row.all([ran_instead::THREAD, ran_instead::READY_NS]);
-        let other = row.get(ran_instead::RAN_INSTEAD).filter(|other| *other > 0 && threads.contains_key(&thread));
+        let Some(own) = threads.get(&thread) else { return };
+        let queued = queued.entry(thread).or_default();
+        queued.ready = queued.ready.saturating_add(ns);
+        let Some(other) = row.get(ran_instead::RAN_INSTEAD).filter(|other| *other > 0) else { return };
+        let prio = row.get(ran_instead::RAN_INSTEAD_PRIO);
         // A thread that hardly works only looks whether there is work, so its own process does not wait for it.
-        let polls = |thread: i64| {
-            threads.get(&thread).is_none_or(|own| (own.running as f64) < ctx.threshold(&MIN_WORK) * own.period as f64)
-        };
-        if let Some(other) = other.filter(|other| !(processes.are_one(*other, thread) && polls(thread))) {
-            add(&mut behind, thread, ns);
-            add(instead.entry(thread).or_default(), ctx.name(other), ns);
+        let polls = (own.running as f64) < ctx.threshold(&MIN_WORK) * own.period as f64;
+        let is_first = prio.is_some_and(|prio| prio < FIRST_PRIO);
+        let makes_way = real_time.contains_key(&thread) && prio.is_some_and(|prio| prio >= FIRST_FAIR_PRIO);
+        if !(is_first || makes_way || polls && processes.are_one(other, thread)) {
+            queued.behind = queued.behind.saturating_add(ns);
+            queued.first_prio = [queued.first_prio, prio].into_iter().flatten().min();
+            add(&mut queued.by, ctx.name(other), ns);
         }
     })?;
     let mut found = Vec::new();
     for (thread, sums) in &threads {
-        let delayed = sums.waited.min(behind.get(thread).copied().unwrap_or(0));
+        let queued = queued.remove(thread).unwrap_or_default();
+        // Outside its periods it may have waited for others.
+        let delayed = (sums.waited as f64 * queued.behind as f64 / queued.ready.max(1) as f64) as i64;
         let of_response = delayed as f64 / sums.response.max(1) as f64;
         let missed = sums.missed as f64 / (sums.count + sums.missed) as f64;
         let misses = missed >= ctx.threshold(&MIN_MISSED);
@@ -157,14 +182,22 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let often = ctx.has_no_slack(*thread) || sums.late as f64 >= ctx.threshold(&MIN_LATE) * sums.count as f64;
         let least = if ctx.is_objective(*thread) && often { Severity::Medium } else { Severity::Low };
         let name = ctx.name(*thread);
-        let most = instead.get(thread).and_then(|by| by.iter().max_by_key(|(_, ns)| **ns)).map_or("", |(name, _)| name);
+        let most = queued.by.iter().max_by_key(|(_, ns)| **ns).map_or("", |(name, _)| name);
         let own = Threads { name: name.clone(), tids: vec![sums.tid] };
         let change = Fix::Policy { threads: own, policy: Policy::Fifo };
-        let finding = ctx.finding(
+        let mut finding = ctx.finding(
             vec![ctx.claim(*thread, sums.tid, delayed)],
             change,
             format!("Let {name} run as soon as it is due: before {most}"),
         );
+        if real_time.contains_key(thread) {
+            finding.action.linux = match queued.first_prio {
+                Some(prio) => {
+                    format!("`chrt --fifo -p {} TID` for {name}, or a lower priority for {most}", FIRST_FAIR_PRIO - prio)
+                }
+                None => format!("a lower priority for {most} than for {name} (chrt)"),
+            };
+        }
         found.push(Finding {
             title: format!(
                 "{name}, due every {}, was queued behind other threads ({most} most of all) for {} ms in {}: {} of its response \
