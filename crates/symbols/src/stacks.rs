@@ -36,15 +36,15 @@ impl Nameless {
                     "no list of the functions of that kernel was found: read the recording as root while that kernel is running, or \
                      copy ~/.debug from the machine that made it (perf archive)"
                 }
-                (false, false) => "the recording does not have the kernel's build id (perf record -B omits it)",
+                (false, false) => "they are code generated at run time, or the recording lacks the kernel's build id (perf record -B omits it)",
             };
             sentences.push(format!("Kernel frames of callchains without a name: {without} of {all}; {why}."));
         }
         let [all, without] = self.programs;
         if without > 0 {
             sentences.push(format!(
-                "Program frames of callchains without a name: {without} of {all}; names require build ids in the recording \
-                 (perf record --buildid-mmap) and the same files with their symbols on this machine."
+                "Program frames of callchains without a name: {without} of {all}; names require symbols in the files (their packages with \
+                 debug symbols have them), the same files on this machine, and build ids in recordings by perf (perf record --buildid-mmap)."
             ));
         }
         sentences
