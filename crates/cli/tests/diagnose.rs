@@ -26,7 +26,8 @@ fn a_finding_has_its_saving_its_evidence_and_its_fix() {
     let trace = trace_file(&folder);
     let text = good(["diagnose", &trace]);
     assert!(text.contains("urgent was ready for 30.000 ms while lower-priority"), "{text}");
-    assert!(text.contains("chrt --idle -p 0 10"), "{text}");
+    // Another tool recorded it, on some machine: the number says nothing there.
+    assert!(text.contains("chrt --idle -p 0 TID` for each TID of hog"), "{text}");
     let json: Value = serde_json::from_str(&good(["diagnose", &trace, "--format", "json"])).unwrap();
     let first = &json["findings"][0];
     assert_eq!(first["rule"], "low-priority-ran-while-high-was-ready");

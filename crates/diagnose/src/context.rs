@@ -252,6 +252,9 @@ pub(crate) fn threads(claims: &[Claim]) -> Threads {
     Threads { name: most.name.clone(), tids: alike.map(|c| c.tid).collect() }
 }
 
+/// Fewer of the preemptions than this part (1/100) are not worth a word.
+const NOTABLE: i64 = 100;
+
 /// How often threads were preempted, by thread key.
 #[derive(Default)]
 pub(crate) struct Preempted {
@@ -266,11 +269,15 @@ impl Preempted {
         self.counts.get(&thread).copied().unwrap_or(0)
     }
 
-    /// The assumption about those of these threads that may have yielded; `None` if there are none.
+    /// The assumption about those of these threads that may have yielded; `None` if there are hardly any.
     pub(crate) fn assumption(&self, threads: impl Iterator<Item = i64>) -> Option<String> {
-        let maybe_yielded =
-            threads.fold(0_i64, |sum, key| sum.saturating_add(self.maybe_yielded.get(&key).copied().unwrap_or(0)));
-        (maybe_yielded > 0).then(|| {
+        let (mut all, mut maybe_yielded) = (0_i64, 0_i64);
+        for thread in threads {
+            let of = |counts: &BTreeMap<i64, i64>| counts.get(&thread).copied().unwrap_or(0);
+            (all, maybe_yielded) =
+                (all.saturating_add(of(&self.counts)), maybe_yielded.saturating_add(of(&self.maybe_yielded)));
+        }
+        (maybe_yielded > all / NOTABLE).then(|| {
             format!(
                 "{} of them left a thread runnable, and the source does not distinguish preemption from yielding",
                 grouped(maybe_yielded)

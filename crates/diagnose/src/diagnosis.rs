@@ -3,7 +3,7 @@
 use crate::context::{RuleContext, span};
 use crate::finding::{Evidence, Finding, Severity, Subject};
 use crate::folding::ranked;
-use crate::objective::{self, Objective, ObjectivePath, Target};
+use crate::objective::{self, FullCpus, Objective, ObjectiveKind, ObjectivePath, Target};
 use crate::pools::Processes;
 use crate::program::Program;
 use crate::rule::{Rule, RuleOutcome};
@@ -133,13 +133,21 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
     }
     if !diagnosis.findings.is_empty() {
         let ended = ended(&ctx)?;
-        diagnosis.findings.retain(|finding| !saves_nothing(finding) && !moves_bound_threads(&ctx, finding));
+        diagnosis.findings.retain(|finding| {
+            !(saves_nothing(finding) || moves_bound_threads(&ctx, finding) || program.is_recorder(finding))
+        });
         add_worst(&context(&worst::READS)?, &mut diagnosis.findings)?;
         name_threads(&ctx, &mut diagnosis.findings)?;
         // Of findings from which the objective gains the same, those about its thread come first.
         diagnosis.findings.sort_by_key(|finding| (!path.concerns(finding), Reverse(finding.recoverable_ns)));
+        let is_of_end = path.objective.kind == ObjectiveKind::End;
+        let full = if is_of_end { FullCpus::new(&ctx, &program)? } else { None };
         for finding in &mut diagnosis.findings {
             leave_out_ended(finding, &ended);
+            let shares_out = RULES.iter().any(|rule| rule.id == finding.rule && rule.shares_out_work);
+            if full.as_ref().filter(|_| shares_out).is_some_and(|full| full.limit(finding)) {
+                finding.severity = Severity::Low;
+            }
             if path.limit(finding) {
                 finding.severity = finding.severity.min(ctx.severity(finding.counted_ns()));
             }

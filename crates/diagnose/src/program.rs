@@ -67,7 +67,15 @@ impl Program {
         }
     }
 
-    /// Whether a finding is about a program that was not recorded: a service of the machine, or the recorder.
+    /// Whether a finding is about the recorder only.
+    pub(crate) fn is_recorder(&self, finding: &Finding) -> bool {
+        finding.subject == Subject::Program
+            && self.recorder.is_some()
+            && !finding.threads.is_empty()
+            && finding.threads.iter().all(|claim| self.of.process(claim.thread) == self.recorder)
+    }
+
+    /// Whether a finding is about a program that was not recorded: a service of the machine.
     pub(crate) fn is_other(&self, finding: &Finding) -> bool {
         finding.subject == Subject::Program
             && !finding.threads.is_empty()

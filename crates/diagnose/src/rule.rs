@@ -103,6 +103,8 @@ pub struct Rule {
     pub explains: &'static [&'static str],
     /// The stretches of its threads from which the worst intervals of its findings are taken.
     pub(crate) worst: Fits,
+    /// Whether the fix only shares out the program's work better: it saves nothing where all CPUs have work already.
+    pub(crate) shares_out_work: bool,
     /// Checks a trace.
     pub(crate) check: fn(&RuleContext<'_>) -> Result<RuleOutcome, EngineError>,
 }

@@ -94,6 +94,9 @@ const MIN_SECOND: f64 = 0.15;
 const DONE: f64 = 0.75;
 /// A turn takes at least this long: shorter ones hand over a piece of work, or a lock (chunks-too-small, lock-convoy).
 const MIN_TURN_NS: i64 = 200_000;
+/// A turn takes at most this long, as Ruby passes on its lock every 100 ms: a runtime that moves one thread of control from thread to thread
+/// (Go) leaves it there for longer.
+const MAX_TURN_NS: i64 = 120_000_000;
 
 impl Pool {
     /// Returns all pools of user threads with serial work.
@@ -171,7 +174,9 @@ fn working(members: &[Member]) -> impl Iterator<Item = &Member> {
 fn sharing(members: &[Member], processes: &Processes) -> Sharing {
     let Some(last) = members.first() else { return Sharing::None };
     let others = || working(members).filter(|member| member.thread != last.thread);
-    let takes_turns = |member: &&Member| member.turns >= MIN_TURNS && member.together <= member.running / 5;
+    let takes_turns = |member: &&Member| {
+        member.turns >= MIN_TURNS && member.together <= member.running / 5 && member.turn() <= MAX_TURN_NS
+    };
     let enough = |member: &&Member| member.running as f64 >= MIN_SECOND * last.running as f64;
     let alternates = others()
         .filter(|member| processes.are_one(member.thread, last.thread))

@@ -30,14 +30,23 @@ pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
         write(&mut out, at + 1, finding, diagnosis.system);
     }
     out.blank();
+    if !diagnosis.findings.is_empty() {
+        out.line(0, "`corewise explain RULE` says what a rule detects, how certain it is, and how to fix it.");
+    }
     if !diagnosis.checked.is_empty() {
         out.line(0, &format!("Checked: {}", diagnosis.checked.join(", ")));
     }
     if !diagnosis.not_checked.is_empty() {
         out.line(0, "Not checked:");
+        // The rules that lack the same, together.
+        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
         for not in &diagnosis.not_checked {
-            out.line(2, &format!("{}: {}", not.rule, not.why));
+            match reasons.iter_mut().find(|(why, _)| *why == not.why) {
+                Some((_, rules)) => rules.push(not.rule),
+                None => reasons.push((&not.why, vec![not.rule])),
+            }
         }
+        reasons.iter().for_each(|(why, rules)| out.line(2, &format!("{}: {why}", rules.join(", "))));
     }
     out.text.replace(TIE, " ")
 }
@@ -117,7 +126,7 @@ fn row(evidence: &Evidence) -> String {
         (Some(name), _) => format!("{col}={}", name.replace(' ', &TIE.to_string())),
         (None, Value::Null) => format!("{col}=null"),
         (None, Value::Int(v)) => format!("{col}={v}"),
-        (None, Value::Float(v)) => format!("{col}={v}"),
+        (None, Value::Float(v)) => format!("{col}={v:.4}"),
         (None, Value::Text(v)) => format!("{col}={}", plain(v)),
         (None, Value::Bool(v)) => format!("{col}={v}"),
     };

@@ -21,6 +21,7 @@ pub(crate) const READS: Rule = Rule {
     thresholds: &[],
     explains: &[],
     worst: Fits::Nothing,
+    shares_out_work: false,
     check: |_| Ok(RuleOutcome::Findings(Vec::new())),
 };
 

@@ -11,10 +11,10 @@ use std::path::Path;
 
 /// Returns the output of a rule. A line `rule ID` names the rule, `set RULE.NAME=VALUE` sets a threshold, `condition NAME START | END` adds
 /// a condition of the run, `format ID` sets the format, `called NAME ABC` the name of these threads, `process PID ABC` their process,
-/// `idle NAME US` the next idle state of all CPUs and its target residency. Only with a line `objective OBJECTIVE`, which sets it, are the objective
+/// `focus PID` the process that the recording was made for, `idle NAME US` the next idle state of all CPUs and its target residency. Only with a line `objective OBJECTIVE`, which sets it, are the objective
 /// and the worst intervals printed.
 fn rule_output(block: &str) -> String {
-    let keywords = ["rule ", "set ", "condition ", "format ", "called ", "process ", "idle ", "objective "];
+    let keywords = ["rule ", "set ", "condition ", "format ", "called ", "process ", "focus ", "idle ", "objective "];
     let (about, drawn): (Vec<&str>, Vec<&str>) = block.lines().partition(|l| keywords.iter().any(|w| l.starts_with(w)));
     let words = |of: &str| about.iter().filter_map(|l| l.strip_prefix(of)).map(str::to_owned).collect::<Vec<_>>();
     let only = words("rule ");
@@ -34,6 +34,7 @@ fn rule_output(block: &str) -> String {
     let session = support::drawn(&drawn, |facts, batch| {
         facts.conditions = conditions;
         facts.format = words("format ").pop().unwrap_or_default();
+        facts.focus = words("focus ").pop().map(|pid| pid.parse().expect("a number"));
         for line in words("idle ") {
             let (name, us) = line.split_once(' ').expect("a name and its time");
             let target_residency_us = Some(us.parse().expect("a number"));

@@ -1,6 +1,7 @@
 //! Fixes: changes to a program, a machine or a recording, described as instructions for the user and stored so that a
 //! prediction can apply them.
 
+use crate::words::plural;
 use crate::{CoreType, CpuId, Ns};
 use serde::{Deserialize, Serialize};
 
@@ -291,7 +292,11 @@ impl Fix {
                     "`uclampset {clamp} -p {tid}`{each} (sched_setattr(2), utilisation clamp; effective if the kernel places threads by capacity)"
                 )
             }
-            Self::PoolSize { threads, size } => format!("start {size} threads named {} instead", threads.name),
+            Self::PoolSize { threads, size } => format!(
+                "let the program use {} for the work of {} (an option such as -j, -T, -w or --threads, or OMP_NUM_THREADS)",
+                plural(u64::from(*size), "worker"),
+                threads.name
+            ),
             Self::Chunks { region, chunks } => {
                 format!(
                     "split {region} into at least {chunks} pieces, taken one by one from a shared counter (OpenMP: schedule(dynamic))"
@@ -420,7 +425,7 @@ impl Fix {
                 )
             }
             Self::PoolSize { threads, size } => {
-                format!("SetThreadpoolThreadMaximum({size}), or start {size} threads named {}", threads.name)
+                format!("SetThreadpoolThreadMaximum({size}), or an option of the program for {} threads", threads.name)
             }
             Self::Chunks { region, chunks } => {
                 format!("split {region} into at least {chunks} pieces, taken one by one with InterlockedIncrement")

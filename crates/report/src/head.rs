@@ -191,13 +191,16 @@ pub fn write_next(page: &mut Page, session: &Session, options: &Options, left_ou
     let of_part = options.period.as_ref().map_or(String::new(), |period| format!(" {}", plain(period)));
     page.heading("Next steps");
     let mut hints = Vec::new();
+    if !session.full_summary().is_of_frames() {
+        hints.push((format!("corewise diagnose {path}{of_part}"), "what is wrong, and what fixing it saves"));
+    }
     if options.process.is_none() {
         hints.push((format!("corewise report {path}{of_part} --process NAME"), "one process only, by name or PID"));
     }
     if left_out.sections {
         hints.push((
             format!("corewise report {path}{of_part} --sections all"),
-            "SMT siblings, waiting, migrations, …: takes longer",
+            "findings, SMT siblings, waiting, migrations, …: takes longer",
         ));
     }
     if session.summary().frames > 0 {

@@ -36,7 +36,9 @@ impl Nameless {
                     "no list of the functions of that kernel was found: read the recording as root while that kernel is running, or \
                      copy ~/.debug from the machine that made it (perf archive)"
                 }
-                (false, false) => "they are code generated at run time, or the recording lacks the kernel's build id (perf record -B omits it)",
+                (false, false) => {
+                    "they are code generated at run time, or the recording lacks the kernel's build id (perf record -B omits it)"
+                }
             };
             sentences.push(format!("Kernel frames of callchains without a name: {without} of {all}; {why}."));
         }

@@ -61,7 +61,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let dir = dir.display();
     let frames = if totals.frames > 0 { format!("{} frames, ", totals.frames) } else { String::new() };
     print(&format!(
-        "{dir}: {} events, {seconds:.3} s, {frames}{} threads on {} CPUs, from {}\nnext: corewise report {dir}\n",
+        "{dir}: {} events, {seconds:.3} s, {frames}{} threads on {} CPUs, from {}\nnext: corewise report {dir}, corewise diagnose {dir}\n",
         totals.events,
         totals.threads.len(),
         totals.cpus.len(),

@@ -206,5 +206,5 @@ fn print_summary(recorded: &Recorded, accounted: &Accounted) {
     for missing in &recorded.lacks {
         say(&format!("note: {missing}"));
     }
-    say(&format!("next: corewise report {dir}"));
+    say(&format!("next: corewise report {dir}, corewise diagnose {dir}"));
 }

@@ -46,7 +46,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     };
     let dir = args.output.as_ref().unwrap_or(&args.dir).display();
     print(&format!(
-        "{dir}: {} events, {:.3} s ({how})\nnext: corewise report {dir}\n",
+        "{dir}: {} events, {:.3} s ({how})\nnext: corewise report {dir}, corewise diagnose {dir}\n",
         accounted.totals.events,
         accounted.totals.end.0 as f64 / 1e9
     ))?;

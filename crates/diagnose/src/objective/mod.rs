@@ -4,16 +4,18 @@
 //! A millisecond is recoverable only if the objective gains it. For a periodic thread or frames, that is time by which work ended late:
 //! the critical paths of the late periods or frames are summed, and a finding counts at most the time that its threads have on them
 //! ([`path::ObjectivePath::limit`]). Before the deadline, a delay only uses up slack. If the objective is the end, only the lateness of periodic
-//! threads is limited, to their time on the critical path: the other rules estimate what the end gains.
+//! threads is limited, to their time on the critical path: the other rules estimate what the end gains, as far as the CPUs are not full already ([`FullCpus`]).
 
 mod choice;
 mod marks;
 mod path;
 mod periods;
 mod requests;
+mod work;
 
 pub(crate) use choice::TABLES;
 pub(crate) use path::ObjectivePath;
+pub(crate) use work::FullCpus;
 
 use model::words::{ms, plural, time};
 use serde::Serialize;

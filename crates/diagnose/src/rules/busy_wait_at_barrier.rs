@@ -43,6 +43,7 @@ pub(super) const RULE: Rule = Rule {
     // The spinning threads hold the CPUs that the critical thread waits for.
     explains: &["critical-thread-same-priority-as-workers"],
     worst: Fits::Running,
+    shares_out_work: false,
     check,
 };
 

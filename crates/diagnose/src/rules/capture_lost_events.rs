@@ -24,6 +24,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&MEDIUM_SHARE, &HIGH_SHARE],
     explains: &[],
     worst: Fits::Nothing,
+    shares_out_work: false,
     check,
 };
 

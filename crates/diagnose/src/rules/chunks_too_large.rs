@@ -36,6 +36,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&MAX_PIECES, &MIN_OF_REGIONS, &MIN_OF_DETECTED, &MIN_OF_FEW],
     explains: &["too-few-workers"],
     worst: Fits::Running,
+    shares_out_work: true,
     check,
 };
 

@@ -40,6 +40,7 @@ pub(super) const RULE: Rule = Rule {
     // Each piece that is handed over wakes a thread that waits for it or for buffer space, and the two alternate.
     explains: &["wakeup-storm", "preemption-rate"],
     worst: Fits::Nothing,
+    shares_out_work: false,
     check,
 };
 

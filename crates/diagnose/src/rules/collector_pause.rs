@@ -26,6 +26,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&MIN_PAUSED],
     explains: &["too-few-workers", "single-server"],
     worst: Fits::WaitedForThread,
+    shares_out_work: false,
     check,
 };
 

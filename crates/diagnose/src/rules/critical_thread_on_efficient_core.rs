@@ -32,6 +32,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&MIN_PATH_SHARE, &MIN_SLOWER_SHARE, &SLOWER_SPEED, &MIN_SHARE],
     explains: &[],
     worst: Fits::RunningSlower,
+    shares_out_work: false,
     check,
 };
 

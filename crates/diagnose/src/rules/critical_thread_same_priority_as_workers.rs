@@ -1,8 +1,8 @@
 //! A critical thread that shares CPUs with worker threads of the same priority.
 
 use crate::context::{EvidenceRows, RuleContext, add, threads};
-use crate::finding::{Confidence, Finding};
-use crate::pools::{Pool, Processes};
+use crate::finding::{Claim, Confidence, Finding};
+use crate::pools::{Pool, Processes, Programs};
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::slower::Saving;
 use crate::speeds::Speeds;
@@ -51,6 +51,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&MIN_PATH, &MIN_FRAMES, &MIN_WORKERS, &MIN_LOST],
     explains: &[],
     worst: Fits::Ready,
+    shares_out_work: false,
     check,
 };
 
@@ -250,10 +251,21 @@ fn of_one_thread(
     })?;
     let workers: Vec<_> = workers.iter().map(|((key, tid), ns)| ctx.claim(*key, *tid, *ns)).collect();
     let change = Fix::Nice { threads: threads(&workers), nice: NICE };
-    let own = ctx.name(thread);
+    let mut own = ctx.name(thread);
+    let mut name = name.clone();
+    if own == name {
+        // Only the numbers distinguish them.
+        own = format!("{own} {tid}");
+        name = listed(name, &workers);
+    }
     // The critical thread shares CPU time with the workers by weight, so its waiting shrinks with their weight.
     let best = decides - (decides as f64 * LEFT as f64 / OF as f64).round() as i64;
     let most = queued_behind.max(best).saturating_add(additional_bound(ctx, processes, thread)?);
+    let rest = rest_of_equals(ctx, thread)?;
+    let (best, most) = match rest {
+        Some(rest) => (best.min(rest / 2), most.min(rest)),
+        None => (best, most),
+    };
     let finding = ctx.finding(
         vec![ctx.claim(thread, tid, best)],
         change,
@@ -273,7 +285,7 @@ fn of_one_thread(
         range_ns: if known { [best / 2, most.min(best.saturating_add(best / 2))] } else { [0, most] },
         confidence: if known { Confidence::Medium } else { Confidence::Low },
         evidence: evidence.finish(),
-        assumptions: vec![
+        assumptions: [
             format!(
                 "no thread waits for {name} as much as for {own} (lower bound: {name} becomes critical {})",
                 if known { "after half of that" } else { "instead" }
@@ -288,20 +300,41 @@ fn of_one_thread(
                 Some(_) => format!("the program is as fast as {own} completes its marked stretches"),
                 None => "the critical path ends with the thread that ran last in this range".to_owned(),
             },
-        ],
+        ]
+        .into_iter()
+        .chain(rest.map(|rest| {
+            format!("other processes of its program do as much, and have to be done, too: it saves {} ms at most", ms(rest))
+        }))
+        .collect(),
         ..finding
     }))
 }
 
+/// The most threads whose numbers are listed.
+const LISTED: usize = 3;
+
+/// A name with the numbers of its threads: `node 12, 13 and 14`.
+fn listed(name: String, threads: &[Claim]) -> String {
+    let mut by_time: Vec<&Claim> = threads.iter().collect();
+    by_time.sort_by_key(|claim| std::cmp::Reverse((claim.recoverable_ns, claim.tid)));
+    let tids = by_time.iter().take(LISTED).map(|claim| claim.tid.to_string()).collect::<Vec<_>>().join(", ");
+    let more = if threads.len() > LISTED { ", …" } else { "" };
+    format!("{name} {tids}{more}")
+}
+
 /// The part of the time for which a thread of another program waits for a server at least.
 const MIN_SERVED: f64 = 0.25;
+
+/// With fewer waits, a thread waits for the end of another program, or for its results.
+const MIN_REQUESTS: i64 = 20;
 
 /// The threads that other programs wait for.
 fn servers(ctx: &RuleContext<'_>, processes: &Processes) -> Result<BTreeSet<i64>, EngineError> {
     let (mut servers, least) = (BTreeSet::new(), (MIN_SERVED * ctx.span().len().0 as f64) as i64);
     ctx.each_row(waits::Table, |row| {
         let (thread, waker) = (row.get(waits::THREAD), row.get(waits::WAKER).filter(|waker| *waker > 0));
-        let long = row.get(waits::BLOCKED_NS) >= least && !ctx.is_kernel_thread(thread);
+        let often = row.get(waits::WAITS) >= MIN_REQUESTS;
+        let long = often && row.get(waits::BLOCKED_NS) >= least && !ctx.is_kernel_thread(thread);
         servers.extend(waker.filter(|waker| long && !processes.are_one(*waker, thread)));
     })?;
     Ok(servers)
@@ -316,6 +349,27 @@ fn waited_for(ctx: &RuleContext<'_>, processes: &Processes, thread: i64) -> Resu
         }
     })?;
     Ok(waited)
+}
+
+/// The part of the running time of a thread's process that another process of its program has at least, if they do equal work.
+const MIN_EQUAL: f64 = 0.5;
+
+/// What the work of all processes of a program leaves of the CPUs' time, if several do equal work, as the workers of a pool do: the others
+/// have to be done, too. `None`: there is one process.
+fn rest_of_equals(ctx: &RuleContext<'_>, thread: i64) -> Result<Option<i64>, EngineError> {
+    let (programs, processes) = (Programs::new(ctx)?, Processes::new(ctx)?);
+    let (program, own) = (programs.of(ctx, thread), processes.process(thread));
+    let mut running = BTreeMap::new();
+    ctx.each_row(ready_wait::Table, |row| {
+        let of = row.get(ready_wait::THREAD);
+        if programs.of(ctx, of) == program {
+            add(&mut running, processes.process(of), row.get(ready_wait::RUNNING_NS));
+        }
+    })?;
+    let least = MIN_EQUAL * running.get(&own).copied().unwrap_or(0) as f64;
+    let are_equal = running.iter().any(|(process, ns)| *process != own && *ns as f64 >= least);
+    let work = running.values().fold(0_i64, |sum, ns| sum.saturating_add(*ns)) / ctx.cpus()?.max(1);
+    Ok(are_equal.then(|| (ctx.span().len().0 - work).max(0)))
 }
 
 /// The additional upper bound of a higher priority: the thread gets the faster cores, and the threads that it wakes get its own CPU, of

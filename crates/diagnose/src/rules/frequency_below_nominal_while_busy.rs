@@ -28,6 +28,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&NOMINAL_SHARE, &MIN_BUSY, &MIN_SHARE],
     explains: &[],
     worst: Fits::Running,
+    shares_out_work: false,
     check,
 };
 

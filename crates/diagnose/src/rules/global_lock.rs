@@ -5,7 +5,7 @@ use crate::context::{EvidenceRows, RuleContext, threads};
 use crate::finding::{Confidence, Finding};
 use crate::pools::Processes;
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
-use crate::serial::{Pool, Sharing, TURNS_RANGE};
+use crate::serial::{Member, Pool, Sharing, TURNS_RANGE};
 use crate::unmarked::interpreter_lock;
 use engine::EngineError;
 use model::Fix;
@@ -30,6 +30,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&MIN_SERIAL, &MIN_SHARE],
     explains: &["wakeup-storm", "too-few-workers"],
     worst: Fits::WaitedForThread,
+    shares_out_work: false,
     check,
 };
 
@@ -51,7 +52,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let mut found = interpreter_lock::find(ctx, &processes, least)?;
     let waiting: BTreeSet<i64> = found.iter().flat_map(|finding| &finding.threads).map(|claim| claim.thread).collect();
     for pool in Pool::all(ctx, &processes)? {
-        let taking: Vec<_> = pool.working().collect();
+        let is_of_one = |member: &&Member| processes.are_one(member.thread, pool.members[0].thread);
+        let taking: Vec<_> = pool.working().filter(is_of_one).collect();
         let others = taking.len().saturating_sub(1) as f64;
         let saved = taking.iter().map(|member| member.saving(others)).fold(0_i64, i64::saturating_add);
         let serial = taking.iter().map(|member| member.serial()).fold(0_i64, i64::saturating_add);

@@ -35,6 +35,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&WOKEN_SHARE, &SLOWER_SPEED, &MIN_SHARE],
     explains: &[],
     worst: Fits::Ready,
+    shares_out_work: false,
     check,
 };
 

@@ -26,6 +26,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&OUTSIDE_SHARE, &MIN_SHARE],
     explains: &[],
     worst: Fits::Ready,
+    shares_out_work: false,
     check,
 };
 

@@ -31,6 +31,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&MIN_WAITING, &MIN_PER_SECOND, &MIN_SHARE, &SWITCH],
     explains: &[],
     worst: Fits::WaitedForDevice,
+    shares_out_work: false,
     check,
 };
 

@@ -68,6 +68,7 @@ pub(super) const RULE: Rule = Rule {
     ],
     explains: &["wakeup-storm", "too-few-workers"],
     worst: Fits::WaitedForThread,
+    shares_out_work: false,
     check,
 };
 

@@ -38,6 +38,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&MIN_SHARE],
     explains: &[],
     worst: Fits::Ready,
+    shares_out_work: false,
     check,
 };
 

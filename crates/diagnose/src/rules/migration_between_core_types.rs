@@ -27,6 +27,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&MAX_PER_SECOND, &MOVE_NS, &MIN_SHARE],
     explains: &[],
     worst: Fits::RunningSlower,
+    shares_out_work: false,
     check,
 };
 

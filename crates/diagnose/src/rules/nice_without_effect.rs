@@ -38,6 +38,7 @@ pub(super) const RULE: Rule = Rule {
     // If groups share a CPU, a lower-priority thread of another group gets the share of its group, whichever thread waits.
     explains: &["low-priority-ran-while-high-was-ready"],
     worst: Fits::Ready,
+    shares_out_work: false,
     check,
 };
 

@@ -33,6 +33,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&MIN_FOR_EACH_CPU, &MIN_SHARE, &SWITCH],
     explains: &[],
     worst: Fits::Ready,
+    shares_out_work: false,
     check,
 };
 

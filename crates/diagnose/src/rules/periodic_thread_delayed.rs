@@ -19,7 +19,8 @@ pub(crate) const RULE: Rule = Rule {
     page: Page {
         description: "Threads of the table `periods` that were queued behind other threads for a large part of the time from when they were due until \
                 their work was done. A thread with a real-time priority counts as queued behind other real-time threads only: the others make way \
-                for it as soon as the kernel lets them.",
+                for it as soon as the kernel lets them. Threads with a nice value above 0 were meant to wait, and are left out, except the one that the \
+                objective names.",
         rationale: "A periodic thread (audio, control, a frame loop) is judged by how late it is. Threads that may run longer without a pause \
                   delay it by up to a time slice, although it needs little CPU time.",
         certainty: "Periods are found without marks: a steady timer is certain after some wakeups. Which threads ran instead is recorded. \
@@ -33,6 +34,7 @@ pub(crate) const RULE: Rule = Rule {
     thresholds: &[&MIN_PERIODS, &MIN_OF_RESPONSE, &MIN_OF_TIME, &MIN_WORK, &MIN_MISSED, &MIN_LATE],
     explains: &["critical-thread-same-priority-as-workers"],
     worst: Fits::Ready,
+    shares_out_work: false,
     check,
 };
 
@@ -82,6 +84,8 @@ const MIN_LATE: Threshold = Threshold {
 /// What remains of the delay: interrupts, and threads of the same policy.
 const RANGE: Range = Range { low: 0.5, high: 1.4 };
 
+/// The priority of nice 0 (kernel numbering): a thread that was given a lower one may wait.
+const DEFAULT_PRIO: i64 = 120;
 /// The most urgent priority that a program can have (kernel numbering). The kernel's own threads with a more urgent one, such as those that
 /// move threads to other CPUs, run before all programs.
 const FIRST_PRIO: i64 = 1;
@@ -147,7 +151,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let processes = Processes::new(ctx)?;
     let waiting = interpreter_lock::waiting(ctx, &processes)?;
     threads.retain(|thread, _| !waiting.contains_key(thread));
-    let real_time = priorities::real_time(ctx)?;
+    let (prios, real_time) = (priorities::longest(ctx)?, priorities::real_time(ctx)?);
+    threads.retain(|thread, _| ctx.is_objective(*thread) || prios.get(thread).is_none_or(|prio| *prio <= DEFAULT_PRIO));
     let mut queued = BTreeMap::<i64, Queued>::new();
     ctx.each_row(ran_instead::Table, |row| {
         let [thread, ns] = row.all([ran_instead::THREAD, ran_instead::READY_NS]);
@@ -193,7 +198,10 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         if real_time.contains_key(thread) {
             finding.action.linux = match queued.first_prio {
                 Some(prio) => {
-                    format!("`chrt --fifo -p {} TID` for {name}, or a lower priority for {most}", FIRST_FAIR_PRIO - prio)
+                    format!(
+                        "`chrt --fifo -p {} TID` for {name}, or a lower priority for {most}",
+                        FIRST_FAIR_PRIO - prio
+                    )
                 }
                 None => format!("a lower priority for {most} than for {name} (chrt)"),
             };

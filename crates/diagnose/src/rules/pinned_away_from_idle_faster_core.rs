@@ -29,6 +29,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&WORST_PRIO, &SLOWER_SPEED, &MIN_SHARE],
     explains: &[],
     worst: Fits::RunningSlower,
+    shares_out_work: false,
     check,
 };
 

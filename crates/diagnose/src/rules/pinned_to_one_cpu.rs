@@ -31,6 +31,7 @@ pub(super) const RULE: Rule = Rule {
     // A thread that may run on one CPU only waits for that CPU, whichever other thread has it.
     explains: &["serialised-on-one-cpu"],
     worst: Fits::Ready,
+    shares_out_work: true,
     check,
 };
 

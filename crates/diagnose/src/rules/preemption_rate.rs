@@ -8,6 +8,7 @@ use engine::EngineError;
 use model::tables::{self, ready_wait, switch_causes};
 use model::words::{grouped, ms, plural};
 use model::{AnyColumn, Fix, Policy};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -28,6 +29,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&MAX_PER_SECOND, &SWITCH, &MIN_SHARE],
     explains: &[],
     worst: Fits::Ready,
+    shares_out_work: false,
     check,
 };
 
@@ -68,9 +70,24 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         sums.evidence.push(lost, row, &columns);
     })?;
     let cpus = ctx.cpus()?;
-    let found = by_name.into_iter().map(|(name, sums)| finding(ctx, &name, sums, cpus.max(1), &preempted));
-    Ok(RuleOutcome::Findings(found.filter(|finding| finding.recoverable_ns >= least).collect()))
+    let found = by_name.into_iter().map(|(name, sums)| (finding(ctx, &name, sums, cpus.max(1), &preempted), name));
+    let mut found: Vec<_> = found.filter(|(finding, _)| finding.recoverable_ns >= least).collect();
+    found.sort_by_key(|(finding, _)| Reverse(finding.recoverable_ns));
+    // One finding: the others would say the same.
+    let mut found = found.into_iter();
+    let Some((mut first, _)) = found.next() else { return Ok(RuleOutcome::Findings(Vec::new())) };
+    let others: Vec<_> = found.map(|(_, name)| name).collect();
+    if !others.is_empty() {
+        let named = others.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let more = if others.len() > NAMED { ", …" } else { "" };
+        first.title =
+            format!("{}; less by those of {} ({named}{more})", first.title, plural(others.len() as u64, "other name"));
+    }
+    Ok(RuleOutcome::Findings(vec![first]))
 }
+
+/// The number of other names that the title has.
+const NAMED: usize = 3;
 
 /// The threads of a name that are preempted too often: a build's compilers are too short-lived to count separately.
 #[derive(Default)]

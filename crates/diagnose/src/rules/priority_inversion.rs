@@ -43,6 +43,7 @@ pub(super) const RULE: Rule = Rule {
     // A thread that waits for the lock's holder, or is queued behind it, waits for the thread that took the holder's CPU.
     explains: &["low-priority-ran-while-high-was-ready"],
     worst: Fits::WaitedForThread,
+    shares_out_work: false,
     check,
 };
 

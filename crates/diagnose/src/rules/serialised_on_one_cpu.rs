@@ -28,6 +28,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&MIN_SHARE, &MIN_WAIT_NS, &ONCE_NS],
     explains: &[],
     worst: Fits::Ready,
+    shares_out_work: true,
     check,
 };
 

@@ -29,6 +29,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&MIN_BUSY, &MIN_CLIENTS, &MIN_SHARE],
     explains: &[],
     worst: Fits::Running,
+    shares_out_work: false,
     check,
 };
 

@@ -40,6 +40,7 @@ pub(super) const RULE: Rule = Rule {
     // After each sleep, the thread takes a CPU from a computing thread, of the same priority or another.
     explains: &["critical-thread-same-priority-as-workers", "preemption-rate"],
     worst: Fits::Nothing,
+    shares_out_work: false,
     check,
 };
 

@@ -26,6 +26,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&SMT_GAIN, &MIN_GAP, &MIN_SHARE],
     explains: &[],
     worst: Fits::Running,
+    shares_out_work: false,
     check,
 };
 

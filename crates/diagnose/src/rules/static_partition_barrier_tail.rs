@@ -37,6 +37,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&MIN_OF_REGIONS, &MIN_OF_DETECTED, &MIN_OF_FEW, &MAX_PIECES],
     explains: &["too-few-workers"],
     worst: Fits::WaitedForThread,
+    shares_out_work: true,
     check,
 };
 

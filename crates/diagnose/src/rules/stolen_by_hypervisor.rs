@@ -27,6 +27,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&MIN_SHARE],
     explains: &[],
     worst: Fits::Running,
+    shares_out_work: false,
     check,
 };
 

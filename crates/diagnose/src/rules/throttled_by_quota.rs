@@ -29,6 +29,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&MIN_SHARE],
     explains: &[],
     worst: Fits::Throttled,
+    shares_out_work: false,
     check,
 };
 

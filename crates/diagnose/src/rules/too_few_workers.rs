@@ -6,6 +6,7 @@ use crate::finding::{Confidence, Finding};
 use crate::pools::Processes;
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::serial::{self, Member, Pool, SERIAL_RANGE, Sharing};
+use crate::unmarked::one_request;
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, critical_by_thread};
@@ -16,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
     about: "one thread at a time did the work while CPUs were idle",
     page: Page {
         description: "Threads of the critical path that ran alone in their pool while CPUs were idle, for most of the time: one worker, or \
-                processes that are run one after the other.",
+                processes that are run one after the other. Also the only client of other processes that waits for the answer to each request.",
         rationale: "A program that uses one CPU takes as long on a machine with many. The idle CPUs could do a part of the work.",
         certainty: "It is recorded that CPUs were idle while a single thread ran. Whether its work can be divided is unknown: that of some \
                programs cannot. The estimate spreads it evenly over the idle CPUs. If other threads of the pool ran before, chunks-too-large \
@@ -25,10 +26,11 @@ pub(super) const RULE: Rule = Rule {
               worker_processes.",
         example: "M runs for 9 of 10 ms, and CPU 1 is idle.",
     },
-    tables: &[&tables::POOLS, &tables::CRITICAL_BY_THREAD, &tables::WAITS, &tables::CPUS],
+    tables: &[&tables::POOLS, &tables::CRITICAL_BY_THREAD, &tables::WAITS, &tables::READY_WAIT, &tables::CPUS],
     thresholds: &[&MIN_SERIAL, &MIN_CLIENTS, &MIN_SHARE],
     explains: &[],
     worst: Fits::Running,
+    shares_out_work: true,
     check,
 };
 
@@ -48,6 +50,9 @@ pub(super) const MIN_CLIENTS: Threshold = Threshold {
     reason: "threads that each wait for one thread for half of the time: two may be its reader and its writer",
 };
 
+/// A thread with less than this part (1/10) of the serial work of its name is not counted among those that do it.
+const NOTABLE: i64 = 10;
+
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     if !ctx.summary().ready_known {
         return Ok(RuleOutcome::MissingData("the source has no wakeups, so the critical path is unknown".to_owned()));
@@ -57,7 +62,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         Pool::all(ctx, &processes)?.into_iter().filter(|pool| pool.sharing == Sharing::None).collect();
     let serial = pools.iter().fold(0_i64, |sum, pool| sum.saturating_add(pool.serial()));
     let (Some(first), true) = (pools.first(), serial >= ctx.share_ns(&MIN_SERIAL).max(1)) else {
-        return Ok(RuleOutcome::Findings(Vec::new()));
+        return Ok(RuleOutcome::Findings(one_request::find(ctx, &processes)?.into_iter().collect()));
     };
     let most = &first.members[0];
     if serial::clients(ctx, &processes, most.thread)?.len() as f64 >= ctx.threshold(&MIN_CLIENTS) {
@@ -65,7 +70,12 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     }
     let cpus = ctx.cpus()?;
     let saving = |member: &Member| member.saving(f64::INFINITY);
-    let all = || pools.iter().flat_map(|pool| &pool.members).filter(|member| member.serial() > 0);
+    let recorder = ctx.facts().recorder.map(i64::from);
+    let is_recorder = |member: &Member| recorder.is_some() && processes.process(member.thread) == recorder;
+    let all = || {
+        let members = pools.iter().flat_map(|pool| &pool.members);
+        members.filter(|member| member.serial() > 0 && !is_recorder(member))
+    };
     let saved = all().map(saving).fold(0_i64, i64::saturating_add);
     if saved < ctx.share_ns(&MIN_SHARE).max(1) {
         return Ok(RuleOutcome::Findings(Vec::new()));
@@ -81,7 +91,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let of_first: Vec<_> =
         first.members.iter().map(|member| ctx.claim(member.thread, member.tid, saving(member))).collect();
     let change = Fix::PoolSize { threads: threads(&of_first), size: u32::try_from(cpus).unwrap_or(u32::MAX) };
-    let who = match first.working().count() {
+    let who = match first.members.iter().filter(|member| member.serial() >= first.serial() / NOTABLE).count() {
         0 | 1 => first.name.clone(),
         many => format!("{many} threads named {}, one after the other,", first.name),
     };

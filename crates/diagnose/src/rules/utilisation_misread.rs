@@ -24,6 +24,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&MIN_DIFFERENCE, &MIN_KNOWN],
     explains: &[],
     worst: Fits::Running,
+    shares_out_work: false,
     check,
 };
 

@@ -43,6 +43,7 @@ pub(crate) static RULE: Rule = Rule {
     thresholds: &[&MIN_PER_SECOND, &SHORT_RUN_NS, &MIN_SHORT, &SWITCH, &MIN_PATH_SHARE],
     explains: &[],
     worst: Fits::Nothing,
+    shares_out_work: false,
     check,
 };
 

@@ -30,6 +30,7 @@ pub(super) const RULE: Rule = Rule {
     thresholds: &[&MIN_REGIONS, &MIN_SLOWER, &MIN_SHARE],
     explains: &[],
     worst: Fits::WaitedForThread,
+    shares_out_work: false,
     check,
 };
 

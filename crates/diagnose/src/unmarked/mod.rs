@@ -5,6 +5,7 @@ pub(crate) mod interpreter_lock;
 pub(crate) mod larger_share;
 pub(crate) mod last_piece;
 pub(crate) mod lock_calls;
+pub(crate) mod one_request;
 pub(crate) mod other_program;
 pub(crate) mod process_lock;
 pub(crate) mod short_jobs;

@@ -1,0 +1,108 @@
+//! A client that waits for the answer to each request before it sends the next one: too-few-workers.
+//!
+//! ```text
+//!   client   run ├ waits for the server ┤ run ├ waits ...         one request is under way at a time, whatever the number of
+//!   server   │   run                    │     run                 processes that it passes through
+//! ```
+
+use crate::context::{EvidenceRows, RuleContext, threads};
+use crate::finding::{Action, Confidence, Finding};
+use crate::pools::Processes;
+use crate::serial::SERIAL_RANGE;
+use engine::EngineError;
+use model::Fix;
+use model::tables::{ready_wait, waits};
+use model::words::{grouped, ms, percent, time};
+use std::collections::BTreeMap;
+
+/// The share of the analysed time for which the client waits for other processes.
+const MIN_WAITING: f64 = 0.6;
+/// A thread that waits for others for this share of the time may be a second client.
+const MIN_OTHER: f64 = 0.3;
+/// The minimum number of its waits per second: rarer ones are for something else than answers.
+const MIN_PER_SECOND: f64 = 100.0;
+/// The share of the CPUs' time that must be idle.
+const MIN_IDLE: f64 = 0.2;
+/// If threads wait for a device for this part of the client's waiting, the device decides: io-wait-serialised.
+const MAX_DEVICE: f64 = 0.4;
+/// Waits for the end of other processes.
+const FOR_AN_END: [&str; 3] = ["wait4", "waitid", "waitpid"];
+
+#[derive(Default)]
+struct Client {
+    tid: i64,
+    count: i64,
+    blocked: i64,
+    /// By the thread that ended the wait.
+    by: BTreeMap<i64, i64>,
+}
+
+/// Returns the finding about the only client, if it waits for most of the time.
+pub(crate) fn find(ctx: &RuleContext<'_>, processes: &Processes) -> Result<Option<Finding>, EngineError> {
+    if processes.focus().is_none() {
+        return Ok(None);
+    }
+    let (mut clients, mut evidence) = (BTreeMap::<i64, Client>::new(), BTreeMap::<i64, EvidenceRows>::new());
+    let mut of_device = 0_i64;
+    ctx.each_row(waits::Table, |row| {
+        let [thread, tid, count, blocked] = row.all([waits::THREAD, waits::TID, waits::WAITS, waits::BLOCKED_NS]);
+        if row.get(waits::STATE_LETTER.or_empty()) == "D" && !ctx.is_kernel_thread(thread) {
+            of_device = of_device.saturating_add(blocked);
+        }
+        let Some(waker) = row.get(waits::WAKER).filter(|waker| *waker > 0 && !ctx.is_kernel_thread(*waker)) else {
+            return;
+        };
+        let is_end = FOR_AN_END.contains(&row.get(waits::REASON.or_empty()));
+        if is_end || ctx.is_kernel_thread(thread) || processes.are_one(thread, waker) || processes.is_servers(thread) {
+            return;
+        }
+        let client = clients.entry(thread).or_default();
+        client.tid = tid;
+        client.count = client.count.saturating_add(count);
+        client.blocked = client.blocked.saturating_add(blocked);
+        *client.by.entry(waker).or_default() += blocked;
+        evidence.entry(thread).or_default().push(blocked, row, &[&waits::WAITS, &waits::BLOCKED_NS]);
+    })?;
+    let span = ctx.span().len().0;
+    let waits_for = |client: &Client, part: f64| client.blocked as f64 >= part * span as f64;
+    clients.retain(|_, client| waits_for(client, MIN_OTHER));
+    let (1, Some((thread, client))) = (clients.len(), clients.pop_first()) else { return Ok(None) };
+    let often = client.count as f64 >= MIN_PER_SECOND * span as f64 / 1e9;
+    let (cpus, mut running) = (ctx.cpus()?.max(1), 0_i64);
+    ctx.each_row(ready_wait::Table, |row| running = running.saturating_add(row.get(ready_wait::RUNNING_NS)))?;
+    let rest = (span - running / cpus).max(0);
+    let is_of_device = of_device as f64 >= MAX_DEVICE * client.blocked as f64;
+    if is_of_device || !(often && waits_for(&client, MIN_WAITING) && rest as f64 >= MIN_IDLE * span as f64) {
+        return Ok(None);
+    }
+    let saved = (client.blocked / 2).min(rest);
+    let (name, claims) = (ctx.name(thread), vec![ctx.claim(thread, client.tid, saved)]);
+    let server = client.by.iter().max_by_key(|(_, ns)| **ns).map_or_else(String::new, |(waker, _)| ctx.name(*waker));
+    let change = Fix::InFlight { threads: threads(&claims), requests: 2 };
+    let finding = ctx.finding(claims, change, String::new());
+    let linux = format!(
+        "let {name} use several connections at a time, send requests before the answers to those before, or put more into each"
+    );
+    Ok(Some(Finding {
+        title: format!(
+            "{name} waited {} times for the answer of {server}, {} on average: {} ms in total ({} of the time), one request at a time",
+            grouped(client.count),
+            time(client.blocked / client.count.max(1)),
+            ms(client.blocked),
+            percent(client.blocked, span)
+        ),
+        range_ns: SERIAL_RANGE.of(saved),
+        confidence: Confidence::Medium,
+        evidence: evidence.remove(&thread).map(EvidenceRows::finish).unwrap_or_default(),
+        action: Action {
+            what: format!("Let {name} have several requests under way at a time"),
+            windows: linux.clone(),
+            linux,
+        },
+        assumptions: vec![
+            "no request depends on the answer to the one before (lower bound: half of that is gained)".to_owned(),
+            "two at a time halve the waiting, as far as the CPUs have time (upper bound: more at a time, and fewer switches)".to_owned(),
+        ],
+        ..finding
+    }))
+}
