@@ -11,7 +11,7 @@ use crate::rules::RULES;
 use crate::settings::Settings;
 use crate::worst::{self, add_worst};
 use engine::{EngineError, Session};
-use model::tables::threads;
+use model::tables::{ready_wait, threads};
 use model::{Fix, Span, TableDef};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -82,6 +82,8 @@ pub struct Diagnosis {
     pub system: Option<System>,
     /// What the program is judged by; `None` for a frame log.
     pub objective: Option<Objective>,
+    /// The share of the CPUs' time in which threads ran, 0 to 1; `None` for a frame log.
+    pub cpus_busy: Option<f64>,
     /// The findings, ordered by [`Subject`], then those about the recorded program first, then by [`Finding::counted_ns`] in descending order.
     pub findings: Vec<Finding>,
     /// The rules that were checked.
@@ -107,6 +109,7 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
         span: span(session, options.part),
         system: System::of_format(&session.facts().format),
         objective: None,
+        cpus_busy: None,
         findings: Vec::new(),
         checked: Vec::new(),
         not_checked: Vec::new(),
@@ -121,6 +124,7 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
     let ctx = context(RULES[0])?;
     let program = Program::new(&ctx)?;
     let path = ObjectivePath::new(&ctx, &program, options.target.as_ref())?;
+    diagnosis.cpus_busy = cpus_busy(&ctx)?;
     for rule in options.rules() {
         let ctx = context(rule)?.with_objective(&path);
         match (rule.check)(&ctx)? {
@@ -162,6 +166,13 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
     }
     diagnosis.objective = Some(path.objective);
     Ok(diagnosis)
+}
+
+/// The share of the CPUs' time in which threads ran.
+fn cpus_busy(ctx: &RuleContext<'_>) -> Result<Option<f64>, EngineError> {
+    let (mut running, all) = (0_i64, ctx.span().len().0.saturating_mul(ctx.cpus()?));
+    ctx.each_row(ready_wait::Table, |row| running = running.saturating_add(row.get(ready_wait::RUNNING_NS)))?;
+    Ok((all > 0).then(|| (running as f64 / all as f64).min(1.0)))
 }
 
 /// Savings of less than this are printed as 0.000 ms.

@@ -21,7 +21,12 @@ pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
     }
     match diagnosis.findings.len() {
         0 if diagnosis.checked.is_empty() => out.line(0, "No rule could be checked"),
-        0 => out.line(0, &format!("No findings in {}", time(diagnosis.span.len().0))),
+        0 => {
+            let busy = diagnosis.cpus_busy.map_or_else(String::new, |share| {
+                format!("; threads ran for {:.1}{TIE}% of the CPUs' time", 100.0 * share)
+            });
+            out.line(0, &format!("No findings in {}{busy}", time(diagnosis.span.len().0)));
+        }
         n => out.line(0, &format!("{} in {}", plural(n as u64, "finding"), time(diagnosis.span.len().0))),
     }
     diagnosis.caveats().for_each(|caveat| out.line(0, &format!("Note: {caveat}")));

@@ -10,7 +10,8 @@ use model::TableDef;
 use model::tables::{self, threads};
 
 /// The tables that are read to choose an objective, and to tell which processes belong to the recorded program.
-pub(crate) const TABLES: [&TableDef; 11] = [
+pub(crate) const TABLES: [&TableDef; 12] = [
+    &tables::CPUS,
     &tables::WAITS,
     &tables::SAMPLES,
     &tables::WAKERS,

@@ -261,7 +261,7 @@ fn of_one_thread(
     // The critical thread shares CPU time with the workers by weight, so its waiting shrinks with their weight.
     let best = decides - (decides as f64 * LEFT as f64 / OF as f64).round() as i64;
     let most = queued_behind.max(best).saturating_add(additional_bound(ctx, processes, thread)?);
-    let rest = rest_of_equals(ctx, thread)?;
+    let rest = rest_of_equals(ctx, processes, thread)?;
     let (best, most) = match rest {
         Some(rest) => (best.min(rest / 2), most.min(rest)),
         None => (best, most),
@@ -313,7 +313,7 @@ fn of_one_thread(
 /// The most threads whose numbers are listed.
 const LISTED: usize = 3;
 
-/// A name with the numbers of its threads: `node 12, 13 and 14`.
+/// A name with the numbers of its threads: `node 12, 13, 14, …`.
 fn listed(name: String, threads: &[Claim]) -> String {
     let mut by_time: Vec<&Claim> = threads.iter().collect();
     by_time.sort_by_key(|claim| std::cmp::Reverse((claim.recoverable_ns, claim.tid)));
@@ -356,8 +356,8 @@ const MIN_EQUAL: f64 = 0.5;
 
 /// What the work of all processes of a program leaves of the CPUs' time, if several do equal work, as the workers of a pool do: the others
 /// have to be done, too. `None`: there is one process.
-fn rest_of_equals(ctx: &RuleContext<'_>, thread: i64) -> Result<Option<i64>, EngineError> {
-    let (programs, processes) = (Programs::new(ctx)?, Processes::new(ctx)?);
+fn rest_of_equals(ctx: &RuleContext<'_>, processes: &Processes, thread: i64) -> Result<Option<i64>, EngineError> {
+    let programs = Programs::new(ctx)?;
     let (program, own) = (programs.of(ctx, thread), processes.process(thread));
     let mut running = BTreeMap::new();
     ctx.each_row(ready_wait::Table, |row| {
