@@ -5,7 +5,7 @@ use crate::objective::{self, ObjectivePath};
 use crate::rule::{Rule, Threshold};
 use crate::settings::{HIGH_SHARE, MEDIUM_SHARE, Settings};
 use engine::{EngineError, Facts, Offer, PathSums, PathWindow, Session, Summary, ThreadNames};
-use model::tables::{cpus, switch_causes};
+use model::tables::{cpus, ready_wait, switch_causes};
 use model::words::{grouped, short};
 use model::{AnyColumn, Fix, Ns, Row, Span, Table, TableType, Threads, tables};
 use std::collections::BTreeMap;
@@ -174,6 +174,17 @@ impl<'a> RuleContext<'a> {
         let mut cpus = 0;
         self.each_row(cpus::Table, |_| cpus += 1)?;
         Ok(cpus)
+    }
+
+    /// The running time of all threads for which `is_counted` holds, ns. Reads `ready_wait`.
+    pub(crate) fn running_ns(&self, is_counted: impl Fn(i64) -> bool) -> Result<i64, EngineError> {
+        let mut running = 0_i64;
+        self.each_row(ready_wait::Table, |row| {
+            if is_counted(row.get(ready_wait::THREAD)) {
+                running = running.saturating_add(row.get(ready_wait::RUNNING_NS));
+            }
+        })?;
+        Ok(running)
     }
 
     /// Whether a thread is a per-CPU kernel thread. These cannot be moved.

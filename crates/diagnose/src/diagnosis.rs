@@ -11,7 +11,7 @@ use crate::rules::RULES;
 use crate::settings::Settings;
 use crate::worst::{self, add_worst};
 use engine::{EngineError, Session};
-use model::tables::{ready_wait, threads};
+use model::tables::threads;
 use model::{Fix, Span, TableDef};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -170,8 +170,7 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
 
 /// The share of the CPUs' time in which threads ran.
 fn cpus_busy(ctx: &RuleContext<'_>) -> Result<Option<f64>, EngineError> {
-    let (mut running, all) = (0_i64, ctx.span().len().0.saturating_mul(ctx.cpus()?));
-    ctx.each_row(ready_wait::Table, |row| running = running.saturating_add(row.get(ready_wait::RUNNING_NS)))?;
+    let (running, all) = (ctx.running_ns(|_| true)?, ctx.span().len().0.saturating_mul(ctx.cpus()?));
     Ok((all > 0).then(|| (running as f64 / all as f64).min(1.0)))
 }
 

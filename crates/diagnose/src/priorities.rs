@@ -18,6 +18,8 @@ pub(crate) fn longest(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, i64>, Engin
     Ok(longest.into_iter().map(|(thread, (_, prio))| (thread, prio)).collect())
 }
 
+/// The priority of nice 0 (kernel numbering).
+pub(crate) const NICE_0: i64 = 120;
 /// Priorities below this one are real-time priorities (kernel numbering).
 pub(crate) const FIRST_FAIR_PRIO: i64 = 100;
 

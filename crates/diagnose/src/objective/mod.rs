@@ -7,15 +7,15 @@
 //! threads is limited, to their time on the critical path: the other rules estimate what the end gains, as far as the CPUs are not full already ([`FullCpus`]).
 
 mod choice;
+mod full_cpus;
 mod marks;
 mod path;
 mod periods;
 mod requests;
-mod work;
 
 pub(crate) use choice::TABLES;
+pub(crate) use full_cpus::FullCpus;
 pub(crate) use path::ObjectivePath;
-pub(crate) use work::FullCpus;
 
 use model::words::{ms, plural, time};
 use serde::Serialize;

@@ -303,7 +303,7 @@ fn of_one_thread(
         ]
         .into_iter()
         .chain(rest.map(|rest| {
-            format!("other processes of its program do as much, and have to be done, too: it saves {} ms at most", ms(rest))
+            format!("other processes of its program do as much work, which has to be done, too: it saves {} ms at most", ms(rest))
         }))
         .collect(),
         ..finding
@@ -354,8 +354,8 @@ fn waited_for(ctx: &RuleContext<'_>, processes: &Processes, thread: i64) -> Resu
 /// The part of the running time of a thread's process that another process of its program has at least, if they do equal work.
 const MIN_EQUAL: f64 = 0.5;
 
-/// What the work of all processes of a program leaves of the CPUs' time, if several do equal work, as the workers of a pool do: the others
-/// have to be done, too. `None`: there is one process.
+/// What the work of all processes of a program leaves of the CPUs' time, if several do equal work, as the workers of a pool do: the program ends
+/// when all of them have done it. `None`: no other process does as much.
 fn rest_of_equals(ctx: &RuleContext<'_>, processes: &Processes, thread: i64) -> Result<Option<i64>, EngineError> {
     let programs = Programs::new(ctx)?;
     let (program, own) = (programs.of(ctx, thread), processes.process(thread));

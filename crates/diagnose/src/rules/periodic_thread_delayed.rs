@@ -3,7 +3,7 @@
 use crate::context::{EvidenceRows, RuleContext, add};
 use crate::finding::{Confidence, Finding, Severity};
 use crate::pools::Processes;
-use crate::priorities::{self, FIRST_FAIR_PRIO};
+use crate::priorities::{self, FIRST_FAIR_PRIO, NICE_0};
 use crate::range::Range;
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::unmarked::interpreter_lock;
@@ -84,13 +84,11 @@ const MIN_LATE: Threshold = Threshold {
 /// What remains of the delay: interrupts, and threads of the same policy.
 const RANGE: Range = Range { low: 0.5, high: 1.4 };
 
-/// The priority of nice 0 (kernel numbering): a thread that was given a lower one may wait.
-const DEFAULT_PRIO: i64 = 120;
 /// The most urgent priority that a program can have (kernel numbering). The kernel's own threads with a more urgent one, such as those that
 /// move threads to other CPUs, run before all programs.
 const FIRST_PRIO: i64 = 1;
 
-/// For how long a thread was ready, and behind whom.
+/// For how long a thread was ready, and which threads it was queued behind.
 #[derive(Default)]
 struct Queued {
     ready: i64,
@@ -152,7 +150,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let waiting = interpreter_lock::waiting(ctx, &processes)?;
     threads.retain(|thread, _| !waiting.contains_key(thread));
     let (prios, real_time) = (priorities::longest(ctx)?, priorities::real_time(ctx)?);
-    threads.retain(|thread, _| ctx.is_objective(*thread) || prios.get(thread).is_none_or(|prio| *prio <= DEFAULT_PRIO));
+    // A thread that was given a lower priority may wait.
+    threads.retain(|thread, _| ctx.is_objective(*thread) || prios.get(thread).is_none_or(|prio| *prio <= NICE_0));
     let mut queued = BTreeMap::<i64, Queued>::new();
     ctx.each_row(ran_instead::Table, |row| {
         let [thread, ns] = row.all([ran_instead::THREAD, ran_instead::READY_NS]);

@@ -3,6 +3,7 @@
 use super::{MIN_SHARE, SWITCH};
 use crate::context::{EvidenceRows, Preempted, RuleContext, threads};
 use crate::finding::{Claim, Confidence, Finding};
+use crate::pools::Processes;
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, ready_wait, switch_causes};
@@ -72,7 +73,9 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let cpus = ctx.cpus()?;
     let found = by_name.into_iter().map(|(name, sums)| (finding(ctx, &name, sums, cpus.max(1), &preempted), name));
     let mut found: Vec<_> = found.filter(|(finding, _)| finding.recoverable_ns >= least).collect();
-    found.sort_by_key(|(finding, _)| Reverse(finding.recoverable_ns));
+    let processes = Processes::new(ctx)?;
+    let is_focus = |finding: &Finding| finding.threads.iter().any(|claim| processes.is_focus(claim.thread));
+    found.sort_by_key(|(finding, _)| (!is_focus(finding), Reverse(finding.recoverable_ns)));
     // One finding: the others would say the same.
     let mut found = found.into_iter();
     let Some((mut first, _)) = found.next() else { return Ok(RuleOutcome::Findings(Vec::new())) };
@@ -80,8 +83,11 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     if !others.is_empty() {
         let named = others.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
         let more = if others.len() > NAMED { ", …" } else { "" };
-        first.title =
-            format!("{}; less by those of {} ({named}{more})", first.title, plural(others.len() as u64, "other name"));
+        first.title = format!(
+            "{}; threads of {} ({named}{more}) were, too",
+            first.title,
+            plural(others.len() as u64, "other name")
+        );
     }
     Ok(RuleOutcome::Findings(vec![first]))
 }

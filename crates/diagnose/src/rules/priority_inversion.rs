@@ -4,6 +4,7 @@ use super::MIN_SHARE;
 use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding, Severity};
 use crate::pools::Processes;
+use crate::priorities::NICE_0;
 use crate::range::Range;
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::unmarked::interpreter_lock;
@@ -268,9 +269,8 @@ fn remaining_share(own: i64, low: i64, ran: f64) -> f64 {
     if both { (turns + OWED_SHARE * ran).min(1.0) } else { 0.0 }
 }
 
-/// Priorities of threads outside the real-time class, and that of nice 0.
+/// Priorities of threads outside the real-time class.
 const NICE: std::ops::Range<i64> = 100..140;
-const NICE_0: i64 = 120;
 
 /// The priorities that locks lent to threads, by thread.
 #[derive(Default)]

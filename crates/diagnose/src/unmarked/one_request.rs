@@ -5,13 +5,13 @@
 //!   server   │   run                    │     run                 processes that it passes through
 //! ```
 
-use crate::context::{EvidenceRows, RuleContext, threads};
+use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Action, Confidence, Finding};
 use crate::pools::Processes;
 use crate::serial::SERIAL_RANGE;
 use engine::EngineError;
 use model::Fix;
-use model::tables::{ready_wait, waits};
+use model::tables::waits;
 use model::words::{grouped, ms, percent, time};
 use std::collections::BTreeMap;
 
@@ -60,7 +60,7 @@ pub(crate) fn find(ctx: &RuleContext<'_>, processes: &Processes) -> Result<Optio
         client.tid = tid;
         client.count = client.count.saturating_add(count);
         client.blocked = client.blocked.saturating_add(blocked);
-        *client.by.entry(waker).or_default() += blocked;
+        add(&mut client.by, waker, blocked);
         evidence.entry(thread).or_default().push(blocked, row, &[&waits::WAITS, &waits::BLOCKED_NS]);
     })?;
     let span = ctx.span().len().0;
@@ -68,9 +68,7 @@ pub(crate) fn find(ctx: &RuleContext<'_>, processes: &Processes) -> Result<Optio
     clients.retain(|_, client| waits_for(client, MIN_OTHER));
     let (1, Some((thread, client))) = (clients.len(), clients.pop_first()) else { return Ok(None) };
     let often = client.count as f64 >= MIN_PER_SECOND * span as f64 / 1e9;
-    let (cpus, mut running) = (ctx.cpus()?.max(1), 0_i64);
-    ctx.each_row(ready_wait::Table, |row| running = running.saturating_add(row.get(ready_wait::RUNNING_NS)))?;
-    let rest = (span - running / cpus).max(0);
+    let rest = (span - ctx.running_ns(|_| true)? / ctx.cpus()?.max(1)).max(0);
     let is_of_device = of_device as f64 >= MAX_DEVICE * client.blocked as f64;
     if is_of_device || !(often && waits_for(&client, MIN_WAITING) && rest as f64 >= MIN_IDLE * span as f64) {
         return Ok(None);
@@ -81,11 +79,11 @@ pub(crate) fn find(ctx: &RuleContext<'_>, processes: &Processes) -> Result<Optio
     let change = Fix::InFlight { threads: threads(&claims), requests: 2 };
     let finding = ctx.finding(claims, change, String::new());
     let linux = format!(
-        "let {name} use several connections at a time, send requests before the answers to those before, or put more into each"
+        "let {name} use several connections at a time, send requests without waiting for the previous answers, or put more into each request"
     );
     Ok(Some(Finding {
         title: format!(
-            "{name} waited {} times for the answer of {server}, {} on average: {} ms in total ({} of the time), one request at a time",
+            "{name} waited {} times for an answer from {server}, {} on average: {} ms in total ({} of the time), one request at a time",
             grouped(client.count),
             time(client.blocked / client.count.max(1)),
             ms(client.blocked),
