@@ -3,7 +3,7 @@
 use crate::context::{RuleContext, span};
 use crate::finding::{Evidence, Finding, Severity, Subject};
 use crate::folding::ranked;
-use crate::objective::{self, FullCpus, Objective, ObjectiveKind, ObjectivePath, Target};
+use crate::objective::{self, Choice, FullCpus, Objective, ObjectiveKind, ObjectivePath, Target};
 use crate::pools::Processes;
 use crate::program::Program;
 use crate::rule::{Rule, RuleOutcome};
@@ -166,6 +166,18 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
     }
     diagnosis.objective = Some(path.objective);
     Ok(diagnosis)
+}
+
+/// Chooses what a recording of threads is judged by, as [`diagnose`] does, without its critical path.
+///
+/// # Errors
+/// The trace cannot be read, or lacks what the user named.
+pub fn choose(session: &Session, target: Option<&Target>) -> Result<Choice, EngineError> {
+    let settings = Settings::default();
+    let names: Vec<&str> = objective::TABLES.iter().filter(|def| Session::is_of_part(def)).map(|def| def.name).collect();
+    session.prepare(&names)?;
+    let ctx = RuleContext::new(session, &settings, None, &[], RULES[0])?;
+    Choice::new(&ctx, &Program::new(&ctx)?, target)
 }
 
 /// The share of the CPUs' time in which threads ran.

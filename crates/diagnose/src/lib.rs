@@ -28,10 +28,10 @@ mod timers;
 mod unmarked;
 mod worst;
 
-pub use diagnosis::{Diagnosis, NotChecked, Options, System, diagnose};
+pub use diagnosis::{Diagnosis, NotChecked, Options, System, choose, diagnose};
 pub use finding::{Action, Claim, Confidence, Evidence, Finding, Interval, Severity, Subject};
 pub use json::json;
-pub use objective::{Objective, ObjectiveKind, Target};
+pub use objective::{Choice, Objective, ObjectiveKind, Target};
 pub use rule::{Page, Rule, Threshold, Unit};
 pub use rules::{RULES, TABLES};
 pub use sarif::sarif;

@@ -25,48 +25,75 @@ pub(crate) const TABLES: [&TableDef; 12] = [
     &tables::THREADS,
 ];
 
-impl ObjectivePath {
-    /// The objective that the user set, or else what the trace shows: marked frames, then a periodic thread of the program that does a part
-    /// of its work, then the end of the recorded command, else throughput.
+/// The choice of an objective, before its critical path is followed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Choice {
+    /// The end of the recorded command with this name.
+    End(String),
+    /// The periodic thread with this key.
+    Period(i64),
+    /// The requests that the thread of this name or TID answers.
+    Requests(String),
+    /// The marks with this name.
+    Marks(String),
+    /// None of these: throughput.
+    Throughput,
+}
+
+impl Choice {
+    /// What the user set, or else what the trace shows: marked frames, then a periodic thread of the program that does a part of its work,
+    /// then the end of the recorded command, else throughput.
     ///
     /// # Errors
     /// The trace cannot be read, or lacks what the user named.
     pub(crate) fn new(ctx: &RuleContext<'_>, program: &Program, target: Option<&Target>) -> Result<Self, EngineError> {
-        let mut path = match target {
+        Ok(match target {
             Some(Target::End) => {
                 let name = command(ctx)?.ok_or_else(|| {
                     EngineError::Other("--objective end: the trace was not recorded for a command".to_owned())
                 })?;
-                Self::to_end(ctx, Objective { name: Some(name.0), ..Objective::of(ObjectiveKind::End) })?
+                Self::End(name.0)
             }
-            Some(Target::Period(name)) => {
-                let periodic = PeriodicThreads::new(ctx)?;
-                periodic.objective(ctx, periodic.named(ctx, name)?)?
-            }
-            Some(Target::Requests(name)) => requests::objective(ctx, name)?,
-            Some(Target::Marks(name)) => marks::objective(ctx, name)?,
+            Some(Target::Period(name)) => Self::Period(PeriodicThreads::new(ctx)?.named(ctx, name)?),
+            Some(Target::Requests(name)) => Self::Requests(name.clone()),
+            Some(Target::Marks(name)) => Self::Marks(name.clone()),
             None => Self::shown(ctx, program)?,
-        };
-        path.objective.set = target.is_some();
-        path.objective.sentence = path.objective.described();
-        Ok(path)
+        })
     }
 
     fn shown(ctx: &RuleContext<'_>, program: &Program) -> Result<Self, EngineError> {
         if let Some(name) = marks::of_frames(ctx)? {
-            return marks::objective(ctx, &name);
+            return Ok(Self::Marks(name));
         }
-        let periodic = PeriodicThreads::new(ctx)?;
         let is_own = |thread: i64| program.is_own(thread) && !ctx.is_kernel_thread(thread);
-        if let Some(thread) = periodic.main(ctx, is_own)? {
-            return periodic.objective(ctx, thread);
+        if let Some(thread) = PeriodicThreads::new(ctx)?.main(ctx, is_own)? {
+            return Ok(Self::Period(thread));
         }
-        match command(ctx)? {
-            Some((name, true)) => {
-                Self::to_end(ctx, Objective { name: Some(name), ..Objective::of(ObjectiveKind::End) })
+        Ok(match command(ctx)? {
+            Some((name, true)) => Self::End(name),
+            _ => Self::Throughput,
+        })
+    }
+}
+
+impl ObjectivePath {
+    /// The objective ([`Choice::new`]) and the critical path to it.
+    ///
+    /// # Errors
+    /// The trace cannot be read, or lacks what the user named.
+    pub(crate) fn new(ctx: &RuleContext<'_>, program: &Program, target: Option<&Target>) -> Result<Self, EngineError> {
+        let mut path = match Choice::new(ctx, program, target)? {
+            Choice::End(name) => {
+                Self::to_end(ctx, Objective { name: Some(name), ..Objective::of(ObjectiveKind::End) })?
             }
-            _ => Ok(Self::unlimited(Objective::of(ObjectiveKind::Throughput))),
-        }
+            Choice::Period(thread) => PeriodicThreads::new(ctx)?.objective(ctx, thread)?,
+            Choice::Requests(name) => requests::objective(ctx, &name)?,
+            Choice::Marks(name) => marks::objective(ctx, &name)?,
+            Choice::Throughput => Self::unlimited(Objective::of(ObjectiveKind::Throughput)),
+        };
+        path.objective.set = target.is_some();
+        path.objective.sentence = path.objective.described();
+        Ok(path)
     }
 }
 

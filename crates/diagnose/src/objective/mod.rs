@@ -13,6 +13,7 @@ mod path;
 mod periods;
 mod requests;
 
+pub use choice::Choice;
 pub(crate) use choice::TABLES;
 pub(crate) use full_cpus::FullCpus;
 pub(crate) use path::ObjectivePath;
