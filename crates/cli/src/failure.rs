@@ -66,6 +66,12 @@ impl From<export::ExportError> for Failure {
     }
 }
 
+impl From<compare::NotComparable> for Failure {
+    fn from(e: compare::NotComparable) -> Self {
+        Self::new(e.to_string())
+    }
+}
+
 impl From<serve::ServeError> for Failure {
     fn from(error: serve::ServeError) -> Self {
         Self::new(error.to_string())

@@ -1,5 +1,7 @@
 //! Why time passed on the critical path.
 
+use model::CoreType;
+
 /// Why time passed on the critical path, with what is needed to take running time apart.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Cause {
@@ -16,10 +18,17 @@ pub enum Cause {
     WakeupLatency,
     /// Kept from running by its cgroup's CPU quota.
     Throttled,
-    /// Waiting, by the system call or kernel function; empty if unknown.
+    /// Waiting, by the state letter, the system call or the kernel function; empty if unknown.
     Blocked(String),
-    /// The hypervisor ran something else.
+    /// The hypervisor or interrupts had the CPU: an estimate from the time that the kernel charged to the thread.
     Steal,
     /// Unknown.
     Unknown,
+}
+
+/// The name of a core type as a constant; empty if it is none.
+pub(crate) fn core_type(name: &str) -> &'static str {
+    const ALL: [CoreType; 5] =
+        [CoreType::Performance, CoreType::Middle, CoreType::Efficient, CoreType::LowPower, CoreType::Uniform];
+    ALL.iter().map(|of| of.as_str()).find(|word| *word == name).unwrap_or_default()
 }

@@ -18,6 +18,8 @@ pub struct Run {
     pub conditions: BTreeMap<String, [Option<String>; 2]>,
     /// What identifies the machine (processor, CPUs by core type), by name.
     pub machine: BTreeMap<String, String>,
+    /// The speed of each core type relative to the fastest, by the kernel's capacities; empty if these are unknown.
+    pub core_speeds: BTreeMap<&'static str, f64>,
     /// What is wrong with it, a sentence each: lost events, a truncated file.
     pub defects: Vec<String>,
     /// What corewise cannot know from it, a sentence each.
@@ -30,8 +32,12 @@ pub struct Run {
     pub rows: BTreeMap<String, BTreeMap<String, f64>>,
     /// The frames, periods or requests of the run.
     pub series: Vec<Series>,
-    /// The critical path to the objective.
+    /// The metric that the run is judged by: `elapsed`, `mark:frame.mean`, …; empty if it shows none.
+    pub objective: String,
+    /// The critical path to the objective: of `elapsed`, its parts sum to it; of frames, periods or requests, to the time of all of `path_windows`.
     pub path_parts: Vec<PathPart>,
+    /// The number of frames, periods or requests in `path_parts`; 1 for `elapsed`.
+    pub path_windows: usize,
 }
 
 /// What one thread did. Times in ns.
@@ -66,7 +72,7 @@ pub struct ThreadFacts {
 /// Intervals of one kind: the unit in which the program works.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Series {
-    /// `frame`, `mark:NAME`, `period:THREAD`, `request:THREAD`; of a frame log `frame`.
+    /// `mark:NAME`, `period:THREAD`, `request:THREAD`; of a frame log `frame`.
     pub name: String,
     /// What it measures, as a user reads it: `frame time`, `response time of Game`.
     pub title: String,
@@ -74,8 +80,8 @@ pub struct Series {
     pub spans: Vec<Span>,
     /// The time of each, ns.
     pub ns: Vec<f64>,
-    /// The thread whose work it is; `None` if unknown.
-    pub thread: Option<i64>,
+    /// The thread that did the work of each, or with which it ends; `None` if unknown.
+    pub threads: Vec<Option<i64>>,
 }
 
 /// A part of the critical path: one cause of one thread. The parts sum to the objective.

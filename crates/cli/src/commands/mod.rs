@@ -2,6 +2,7 @@
 
 mod check;
 mod check_printed;
+mod compare;
 mod completions;
 mod demo;
 mod diagnose;
@@ -32,6 +33,7 @@ pub enum Command {
     View(view::Args),
     Diagnose(diagnose::Args),
     Explain(explain::Args),
+    Compare(compare::Args),
     Verify(verify::Args),
     Check(check::Args),
     Formats(formats::Args),
@@ -58,6 +60,7 @@ pub fn run(command: Command, global: &Global) -> Result<u8, Failure> {
         Command::View(args) => view::run(&args, global),
         Command::Diagnose(args) => diagnose::run(&args, global),
         Command::Explain(args) => explain::run(&args),
+        Command::Compare(args) => compare::run(&args, global),
         Command::Verify(args) => verify::run(&args, global),
         Command::Check(args) => check::run(&args, global),
         Command::Formats(args) => formats::run(&args),

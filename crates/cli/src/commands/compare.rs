@@ -1,0 +1,180 @@
+//! `corewise compare`: what changed from one set of runs to another, and why.
+
+use crate::args::Global;
+use crate::failure::{FOUND, Failure, OK};
+use crate::output::{print, say, width, write_page};
+use crate::progress::Line;
+use clap::ValueEnum;
+use compare::{Checked, CompareOptions, FailOn, MeasureOptions, Sides, Work};
+use diagnose::Target;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+const AFTER: &str = "\
+Examples:
+  corewise compare before.cw after.cw
+  corewise compare a-*.cw -- b-*.cw
+  corewise compare ab-2026-11-26                   a folder that `corewise ab` made
+  corewise compare a-*.cw -- b-*.cw --format html -o compare.html
+  corewise compare a-*.cw -- b-*.cw --objective frame.p99 --fail-on 'frame.p99 > +3%'
+  corewise compare base.csv new.csv                two frame logs, or two tables of perf stat
+  corewise compare totals.csv#before totals.csv#after
+
+The first line is the answer: B is faster or slower than A by how much, the same, or unknown. With several runs a side, the run is the unit, and the \
+interval needs no assumption from 4 runs a side on (6 pairs). With one run a side, only frames, periods or requests within the runs have an interval. \
+Then follow what explains the change along the critical path, and all metrics that changed, of the program and of each role of threads. \
+Metrics are named by their id, as in --format json (docs/compare.md): elapsed, frame.p99, running, ready, involuntary; of a role, Worker/ready.";
+
+/// Compare recordings: what changed, by how much, and why
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
+pub struct Args {
+    /// Two runs, or the runs of A, before `--`: trace folders or files of other tools; or one folder of `corewise ab`. TABLE#RUN names a run of a \
+    /// printed table with several
+    #[arg(required = true, value_name = "A")]
+    a: Vec<PathBuf>,
+    /// The runs of B
+    #[arg(last = true, value_name = "B")]
+    b: Vec<PathBuf>,
+    /// What the program is judged by: a metric (elapsed, frame.p99, …), or as in `diagnose` end, period:THREAD, requests:THREAD or marks:NAME. By
+    /// default, what the recordings show
+    #[arg(long, value_name = "OBJECTIVE")]
+    objective: Option<String>,
+    /// Sides that differ by less than this are the same
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent)]
+    margin: f64,
+    /// Divide totals by the work of a run: a number for both sides, two numbers A,B, or mark:NAME, period:THREAD, request:THREAD to count these
+    #[arg(long, value_name = "WORK", value_parser = work)]
+    work: Option<Work>,
+    /// Threads of A that have another name on B: OLD=NEW, each PROCESS/THREAD or THREAD; may be repeated
+    #[arg(long, value_name = "OLD=NEW", value_parser = pair)]
+    map: Vec<(String, String)>,
+    /// The first run of A and the first of B were made as a pair, and so on
+    #[arg(long)]
+    paired: bool,
+    /// Compare recordings of unlike machines
+    #[arg(long)]
+    across: bool,
+    /// Also compare the findings of `diagnose`, which takes longer
+    #[arg(long)]
+    findings: bool,
+    /// Names of the two sides
+    #[arg(long, value_name = "A,B", value_delimiter = ',', num_args = 1)]
+    names: Vec<String>,
+    /// Output format: text, markdown for a pull request, html (one page), or json for scripts (docs/compare.md)
+    #[arg(long, default_value = "text")]
+    format: Form,
+    /// Write to this file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Exit with code 4 if a metric changed by more than this: 'frame.p99 > +3%', 'elapsed > +20ms', 'Worker/ready > +10%'; may be repeated
+    #[arg(long, value_name = "CONDITION")]
+    fail_on: Vec<FailOn>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    Text,
+    Markdown,
+    Html,
+    Json,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number: f64 = text.trim_end_matches('%').trim().parse().map_err(|_| format!("{text}: expected a percentage, such as 5%"))?;
+    if number > 0.0 && number < 100.0 { Ok(number / 100.0) } else { Err(format!("{text}: expected more than 0% and less than 100%")) }
+}
+
+fn work(text: &str) -> Result<Work, String> {
+    if text.contains(':') || text == "frame" {
+        return Ok(Work::Series(text.to_owned()));
+    }
+    let numbers: Result<Vec<f64>, _> = text.split(',').map(|of| of.trim().parse::<f64>()).collect();
+    match numbers.as_deref() {
+        Ok([both]) if *both > 0.0 => Ok(Work::Units([*both; 2])),
+        Ok([a, b]) if *a > 0.0 && *b > 0.0 => Ok(Work::Units([*a, *b])),
+        _ => Err(format!("{text}: expected a number above 0, two numbers A,B, or mark:NAME, period:THREAD, request:THREAD")),
+    }
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (old, new) = text.split_once('=').ok_or_else(|| format!("{text}: expected OLD=NEW"))?;
+    Ok((old.to_owned(), new.to_owned()))
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Nothing can be compared; the message says what to do.
+pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
+    let (paths, paired, names) = sides(args)?;
+    // An objective of `diagnose` also selects the critical path; any other is a metric.
+    let target = args.objective.as_deref().and_then(|of| of.parse::<Target>().ok());
+    let objective = args.objective.clone().filter(|_| target.is_none());
+    let options = MeasureOptions { target, findings: args.findings };
+    let (line, all) = (Mutex::new(Line::new()), paths.iter().map(Vec::len).sum::<usize>());
+    let measured = compare::measure([&paths[0], &paths[1]], &global.pass_options()?, &options, paired, &|done| {
+        if let Ok(mut line) = line.lock() {
+            line.show(|| format!("Measuring: {done} of {all} runs"));
+        }
+    })?;
+    drop(line);
+    let options = CompareOptions {
+        names,
+        margin: args.margin,
+        objective,
+        work: args.work.clone(),
+        map: args.map.clone(),
+        across: args.across,
+        paired,
+    };
+    let Sides { runs: [a, b], left_out } = &measured;
+    let mut comparison = compare::compare([a, b], &options)?;
+    comparison.cautions.splice(0..0, left_out.iter().cloned());
+    let output = match args.format {
+        Form::Text => compare::text(&comparison, width()),
+        Form::Markdown => compare::markdown(&comparison),
+        Form::Html => compare::html(&comparison, None),
+        Form::Json => compare::json(&comparison).map_err(|e| Failure::new(format!("cannot write the comparison: {e}")))? + "\n",
+    };
+    match &args.output {
+        Some(path) => write_page(path, &output, "the comparison")?,
+        None => print(&output)?,
+    }
+    failed_on(args, &comparison)
+}
+
+/// The runs of both sides, whether they are pairs, and the names of the sides.
+fn sides(args: &Args) -> Result<([Vec<PathBuf>; 2], bool, [String; 2]), Failure> {
+    let names = match &args.names[..] {
+        [] => ["A".to_owned(), "B".to_owned()],
+        [a, b] => [a.clone(), b.clone()],
+        _ => return Err(Failure::usage("--names: expected two names, A,B".to_owned())),
+    };
+    match (&args.a[..], &args.b[..]) {
+        ([a, b], []) => Ok(([vec![a.clone()], vec![b.clone()]], false, names)),
+        (_, []) => Err(Failure::usage(
+            "with more than two runs, those of B follow after --: corewise compare a-1.cw a-2.cw -- b-1.cw b-2.cw".to_owned(),
+        )),
+        (a, b) if args.paired && a.len() != b.len() => {
+            Err(Failure::usage(format!("--paired: A has {} runs and B has {}", a.len(), b.len())))
+        }
+        (a, b) => Ok(([a.to_vec(), b.to_vec()], args.paired, names)),
+    }
+}
+
+/// Checks the conditions of `--fail-on`, and says on standard error what failed.
+fn failed_on(args: &Args, comparison: &compare::Comparison) -> Result<u8, Failure> {
+    let mut code = OK;
+    for condition in &args.fail_on {
+        match condition.check(comparison) {
+            Checked::Failed(words) => {
+                say(&format!("failed: {words}"));
+                code = FOUND;
+            }
+            Checked::Unknown(words) => say(&format!("unknown: {words}")),
+            Checked::Passed => {}
+        }
+    }
+    Ok(code)
+}

@@ -1,0 +1,103 @@
+//! The answer in one sentence, and how it was found.
+
+use crate::show::words::{change_words, estimate, interval, more_runs, percent, value};
+use crate::{Comparison, Run, Verdict};
+use model::words::{TIE, plural};
+use stats::Method;
+
+/// The first line of every output.
+pub(super) fn answer(of: &Comparison) -> String {
+    let [a, b] = [&of.sides[0].name, &of.sides[1].name];
+    let objective = &of.objective;
+    let metric = &objective.metric;
+    let from_to = match objective.middle {
+        [Some(from), Some(to)] => format!("{} {} → {}", metric.title, value(metric.unit, from), value(metric.unit, to)),
+        _ => metric.title.clone(),
+    };
+    let effect = objective.effect;
+    let begin = if effect.is_some_and(|effect| effect.method == Method::Blocks) {
+        "Of these two runs only (variation between runs is unknown): "
+    } else {
+        ""
+    };
+    let words = match objective.verdict {
+        Verdict::Changed => format!("{b} is {} than {a}: {from_to}", change_words(objective)),
+        Verdict::Same => {
+            let most = percent(objective.at_most.unwrap_or(of.margin));
+            format!("{a} and {b} are the same within {}: {from_to}, no change larger than {most}", percent(of.margin))
+        }
+        Verdict::Unknown => {
+            let change = effect.map_or_else(String::new, |effect| {
+                let range = interval(metric, &effect).map_or_else(String::new, |range| format!(" ({range})"));
+                format!(", {}{range}", estimate(metric, &effect))
+            });
+            let why = match (&objective.reason, objective.runs_more) {
+                (Some(reason), _) => format!("; {reason}"),
+                (None, Some(runs)) => format!("; about {} a side would settle it", more_runs(runs)),
+                (None, None) => String::new(),
+            };
+            format!("Unknown whether {b} differs from {a}: {from_to}{change}{why}")
+        }
+    };
+    format!("{begin}{words} ({}).", runs(of))
+}
+
+/// The number of runs in words.
+fn runs(of: &Comparison) -> String {
+    let [a, b] = [&of.sides[0].runs, &of.sides[1].runs].map(Vec::len);
+    match (a == b, of.paired) {
+        (true, true) => format!("{} a side, in pairs", plural(a as u64, "run")),
+        (true, false) => format!("{} a side", plural(a as u64, "run")),
+        (false, _) => format!("{a} runs of A and {b} of B"),
+    }
+}
+
+/// How the numbers were found.
+pub(super) fn methods(of: &Comparison, sides: [&[Run]; 2]) -> Vec<String> {
+    let mut all = Vec::new();
+    let method = of.objective.effect.map_or(Method::None, |effect| effect.method);
+    all.push(
+        match method {
+            Method::RankSum => {
+                "The change is the Hodges-Lehmann shift; its interval and p-value are from the exact distribution of Mann and Whitney's U. They assume \
+                 nothing about how runs are distributed."
+            }
+            Method::SignedRank => {
+                "Runs are compared as pairs: the change is the median of the pairs' Walsh averages; its interval and p-value are from the exact \
+                 distribution of Wilcoxon's signed rank."
+            }
+            Method::Student => "With two or three runs a side, the interval is Student's t, which assumes normally distributed runs.",
+            Method::Blocks => {
+                "One run a side: the interval is from a block bootstrap over the frames, periods or requests within the runs. It says nothing about \
+                 variation between runs."
+            }
+            Method::None => "There is no interval: too few runs, or values that do not vary.",
+        }
+        .to_owned(),
+    );
+    all.push(format!(
+        "Changes of times are ratios. The same within {:.0}{TIE}%: the 90{TIE}% interval lies within that margin (two one-sided tests at 5{TIE}%). Other metrics \
+         than the objective are called changed at a false discovery rate of 5{TIE}% over all of them.",
+        of.margin * 100.0
+    ));
+    if of.why.is_some() {
+        all.push(
+            "Causes: the critical path of each run, cause by cause, in means over the runs; they sum to the change of the means exactly. Running \
+             time is divided among its factors by their logarithms (LMDI)."
+                .to_owned(),
+        );
+        if of.why.iter().flat_map(|why| &why.pieces).any(|piece| piece.cause == "core_type") && sides.iter().flat_map(|runs| runs.iter()).all(|run| run.core_speeds.is_empty()) {
+            all.push(format!(
+                "An efficient core is assumed to have {} of the speed of a performance core (measured for threads of a game: 0.32 to 0.87).",
+                crate::why::SLOWER_CORE
+            ));
+        }
+        if of.why.iter().flat_map(|why| &why.pieces).any(|piece| piece.cause == "sibling") {
+            all.push(format!(
+                "A thread whose SMT sibling is busy is assumed to have {} of its speed alone (measured on servers: 0.645 to 0.665).",
+                crate::why::BUSY_SIBLING
+            ));
+        }
+    }
+    all
+}

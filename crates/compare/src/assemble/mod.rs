@@ -1,0 +1,209 @@
+//! Makes a comparison of measured runs.
+
+mod answer;
+mod cautions;
+mod metrics;
+
+use crate::roles::{Roles, roles};
+use crate::{Comparison, Outcome, Run, RunLine, Side, conditions, verdict, why};
+use metrics::Sampler;
+use stats::Method;
+use std::collections::BTreeSet;
+
+/// How runs are compared.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CompareOptions {
+    /// The names of the two sides.
+    pub names: [String; 2],
+    /// Sides that differ by less than this share are the same.
+    pub margin: f64,
+    /// The metric that the runs are judged by; `None`: what the runs show.
+    pub objective: Option<String>,
+    /// What a run's totals are divided by.
+    pub work: Option<Work>,
+    /// Roles or threads of A that have another name on B.
+    pub map: Vec<(String, String)>,
+    /// Whether to compare runs of unlike machines.
+    pub across: bool,
+    /// Whether run i of A and run i of B were made as a pair.
+    pub paired: bool,
+}
+
+impl Default for CompareOptions {
+    fn default() -> Self {
+        Self {
+            names: ["A".to_owned(), "B".to_owned()],
+            margin: 0.05,
+            objective: None,
+            work: None,
+            map: Vec::new(),
+            across: false,
+            paired: false,
+        }
+    }
+}
+
+/// The work of a run, by which its totals are divided.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Work {
+    /// Units of work of each run of A and of B.
+    Units([f64; 2]),
+    /// The number of these frames, periods or requests in each run, by the name of the series.
+    Series(String),
+}
+
+/// Why runs cannot be compared: a sentence for the user.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NotComparable(pub String);
+
+impl std::fmt::Display for NotComparable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NotComparable {}
+
+/// Compares the runs of two sides.
+///
+/// # Errors
+/// A side is empty, the machines are unlike, or nothing can be compared; the message says what to do.
+pub fn compare(sides: [&[Run]; 2], options: &CompareOptions) -> Result<Comparison, NotComparable> {
+    if sides.iter().any(|runs| runs.is_empty()) {
+        return Err(NotComparable("a side has no runs".to_owned()));
+    }
+    let unlike = conditions::unlike_machines(sides);
+    if !unlike.is_empty() && !options.across {
+        return Err(NotComparable(format!(
+            "the sides were recorded on unlike machines ({}); use --across to compare them all the same",
+            unlike.join("; ")
+        )));
+    }
+    let objective = objective(sides, options)?;
+    let roles = roles(sides, &options.map).map_err(|e| NotComparable(e.to_string()))?;
+    let work = work(sides, options, &objective)?;
+    let sampler = Sampler::new(sides, &roles, work, options.paired);
+    let mut of_objective = sampler.objective(&objective).ok_or_else(|| no_objective(sides, &objective))?;
+    verdict::judge(&mut of_objective, options.margin, options.paired);
+    let mut all = sampler.metrics(&objective);
+    correct(&mut all);
+    all.iter_mut().for_each(|outcome| verdict::judge(outcome, options.margin, options.paired));
+    let why = followed(sides, &objective)
+        .then(|| why::why(sides, sampler.role_maps(), &sampler.role_names(), options.paired))
+        .flatten()
+        .map(|why| sampler.per_unit(why, &objective));
+    let differences = conditions::differences(sides);
+    let mut comparison = Comparison {
+        answer: String::new(),
+        cautions: cautions::cautions(sides, options, &of_objective, &unlike),
+        sides: [0, 1].map(|side| side_of(sides[side], &options.names[side], &of_objective.values[side])),
+        paired: is_paired(&of_objective),
+        margin: options.margin,
+        objective: of_objective,
+        why,
+        metrics: all,
+        roles: roles.lines,
+        distributions: sampler.distributions(),
+        conditions: differences,
+        not_compared: cautions::not_compared(sides),
+        methods: Vec::new(),
+    };
+    comparison.methods = answer::methods(&comparison, sides);
+    comparison.answer = answer::answer(&comparison);
+    Ok(comparison)
+}
+
+/// Whether the runs were analysed as pairs.
+fn is_paired(objective: &Outcome) -> bool {
+    objective.effect.is_some_and(|effect| effect.method == Method::SignedRank)
+}
+
+/// Sets the false discovery rates of metrics that have a p-value.
+fn correct(outcomes: &mut [Outcome]) {
+    let tested = |outcome: &Outcome| outcome.effect.and_then(|effect| effect.p);
+    let p: Vec<f64> = outcomes.iter().filter_map(tested).collect();
+    let q = stats::false_discovery(&p);
+    let with_p = outcomes.iter_mut().filter(|outcome| tested(outcome).is_some());
+    with_p.zip(q).for_each(|(outcome, q)| outcome.q = Some(q));
+}
+
+/// The metric by which the runs are judged: what the user set, or what all runs show, or else one that all runs have.
+fn objective(sides: [&[Run]; 2], options: &CompareOptions) -> Result<String, NotComparable> {
+    if let Some(objective) = &options.objective {
+        return Ok(objective.clone());
+    }
+    let all = || sides.iter().flat_map(|runs| runs.iter());
+    let shown: BTreeSet<&str> = all().map(|run| run.objective.as_str()).collect();
+    let mut candidates: Vec<String> = shown.iter().filter(|of| !of.is_empty()).map(|of| (*of).to_owned()).collect();
+    candidates.extend(["elapsed", "frame.mean", "elapsed_s", "cpu_s"].map(str::to_owned));
+    let first = all().next();
+    candidates.extend(first.into_iter().flat_map(|run| run.series.iter().map(|series| format!("{}.mean", series.name))));
+    candidates.extend(first.into_iter().flat_map(|run| run.values.keys().cloned()));
+    let known = |id: &String| all().all(|run| metrics::value_of_run(run, id).is_some());
+    candidates.into_iter().find(known).ok_or_else(|| {
+        NotComparable(
+            "the runs have nothing in common to be judged by: no end of a recorded command, no frames, periods or requests that all of them have. \
+             Record with `corewise record -- COMMAND`, or choose a metric with --objective"
+                .to_owned(),
+        )
+    })
+}
+
+fn no_objective(sides: [&[Run]; 2], objective: &str) -> NotComparable {
+    let known: BTreeSet<String> = sides.iter().flat_map(|runs| runs.iter()).flat_map(metrics::ids_of_run).collect();
+    let meant = engine::did_you_mean(objective, known.iter().map(String::as_str));
+    NotComparable(format!(
+        "--objective {objective}: no run has this metric{meant} The runs have {}",
+        known.into_iter().collect::<Vec<_>>().join(", ")
+    ))
+}
+
+/// The work of each run of each side.
+fn work(sides: [&[Run]; 2], options: &CompareOptions, objective: &str) -> Result<[Vec<f64>; 2], NotComparable> {
+    let of_series = |name: &str| {
+        [0, 1].map(|side| {
+            let count = |run: &Run| run.series.iter().find(|s| s.name == name).map_or(0, |s| s.ns.len());
+            sides[side].iter().map(|run| count(run) as f64).collect::<Vec<f64>>()
+        })
+    };
+    match &options.work {
+        Some(Work::Units(units)) => Ok([0, 1].map(|side| vec![units[side]; sides[side].len()])),
+        Some(Work::Series(name)) => {
+            let counts = of_series(name);
+            if counts.iter().flatten().any(|count| *count == 0.0) {
+                let known: BTreeSet<&str> = sides.iter().flat_map(|runs| runs.iter()).flat_map(|run| run.series.iter().map(|s| s.name.as_str())).collect();
+                return Err(NotComparable(format!(
+                    "--work {name}: not every run has such frames, periods or requests; the runs have {}",
+                    if known.is_empty() { "none".to_owned() } else { known.into_iter().collect::<Vec<_>>().join(", ") }
+                )));
+            }
+            Ok(counts)
+        }
+        // Judged by frames, periods or requests, totals are those of one of them.
+        None => Ok(match objective.rsplit_once('.') {
+            Some((name, _)) if sides.iter().all(|runs| runs.iter().all(|run| run.series.iter().any(|s| s.name == name))) => of_series(name),
+            _ => sides.map(|runs| vec![1.0; runs.len()]),
+        }),
+    }
+}
+
+/// Whether the critical paths of the runs lead to this objective.
+fn followed(sides: [&[Run]; 2], objective: &str) -> bool {
+    sides.iter().all(|runs| runs.iter().all(|run| run.objective == objective && !run.path_parts.is_empty()))
+}
+
+fn side_of(runs: &[Run], name: &str, values: &[Option<f64>]) -> Side {
+    let line = |(run, value): (&Run, &Option<f64>)| RunLine { path: run.path.clone(), value: *value, defects: run.defects.clone() };
+    let mut known: Vec<(f64, usize)> = values.iter().enumerate().filter_map(|(at, value)| Some(((*value)?, at))).collect();
+    known.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let median_run = known.get(known.len().saturating_sub(1) / 2).map(|(_, at)| *at);
+    Side { name: name.to_owned(), runs: runs.iter().zip(values).map(line).collect(), median_run }
+}
+
+/// The roles of the runs, and the role of each thread.
+pub(crate) fn maps(roles: &Roles) -> [&[rustc_hash::FxHashMap<i64, usize>]; 2] {
+    [&roles.members[0], &roles.members[1]]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,9 @@
+//! Measures one run: what a comparison uses of a recording, a frame log or a printed table.
+
+mod conditions;
+mod path;
+mod recording;
+pub(crate) mod series;
+mod threads;
+
+pub use recording::{MeasureOptions, recording};

@@ -1,0 +1,245 @@
+//! Measures a recording of threads.
+
+use super::{conditions, path, series};
+use crate::{Run, Series, ThreadFacts};
+use diagnose::{Choice, Target};
+use engine::{EngineError, PathWindow, Session};
+use model::tables::{
+    cpus, migrations, ran_instead, smt_threads, thread_by_core_type, thread_by_frequency, threads,
+};
+use model::{Ns, Row, TableType, ThreadKey};
+use rustc_hash::FxHashMap;
+
+/// At most this many frames, periods or requests are followed along the critical path, spread evenly over the run.
+const MAX_WINDOWS: usize = 20_000;
+
+/// What is measured.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct MeasureOptions {
+    /// What the program is judged by; `None`: what the recording shows.
+    pub target: Option<Target>,
+    /// Also find scheduling problems, which takes longer than all else together.
+    pub findings: bool,
+}
+
+/// Measures a recording of threads.
+///
+/// # Errors
+/// The trace cannot be read, or lacks the objective that the user set.
+pub fn recording(session: &Session, path: &str, options: &MeasureOptions) -> Result<Run, EngineError> {
+    let mut run = Run {
+        path: path.to_owned(),
+        format: session.facts().format.clone(),
+        span_ns: session.summary().span_ns,
+        began_ns: Some(session.origin().0).filter(|ns| *ns > 0),
+        ..Run::default()
+    };
+    conditions::write(&mut run, session);
+    let more = [ran_instead::Table::DEF, migrations::Table::DEF, smt_threads::Table::DEF, thread_by_frequency::Table::DEF];
+    session.prepare(&more.map(|def| def.name))?;
+    run.threads = super::threads::threads(session)?;
+    let places: FxHashMap<i64, usize> = run.threads.iter().enumerate().map(|(at, t)| (t.thread, at)).collect();
+    add_thread_values(session, &mut run.threads, &places)?;
+    let own_name = |thread: i64| {
+        let facts = &run.threads[*places.get(&thread)?];
+        (facts.is_own && !facts.is_kernel).then_some(facts.name.as_str())
+    };
+    run.series = series::read(session, own_name)?;
+    let choice = diagnose::choose(session, options.target.as_ref())?;
+    objective(session, &mut run, &choice, &places)?;
+    program_values(session, &mut run)?;
+    if options.findings {
+        findings(session, &mut run, options.target.clone())?;
+    }
+    Ok(run)
+}
+
+/// Adds the objective, and the critical path to it.
+fn objective(
+    session: &Session,
+    run: &mut Run,
+    choice: &Choice,
+    places: &FxHashMap<i64, usize>,
+) -> Result<(), EngineError> {
+    let is_own =
+        |threads: &[ThreadFacts], thread: i64| places.get(&thread).is_some_and(|at| threads[*at].is_own && !threads[*at].is_kernel);
+    // The time to the end is measured in any case: frames may matter more, but it is what a script would compare.
+    if let Some((main, exit)) = end_of_command(session)? {
+        if let Some((elapsed, parts)) = path::to_end(session, main, exit, |thread| is_own(&run.threads, thread))? {
+            run.values.insert("elapsed".to_owned(), elapsed as f64);
+            if matches!(choice, Choice::End(_)) {
+                run.objective = "elapsed".to_owned();
+                run.path_parts = parts.finish(&run.threads);
+                run.path_windows = 1;
+            }
+        }
+    }
+    let name = match choice {
+        Choice::Period(thread) => places.get(thread).map(|at| format!("period:{}", run.threads[*at].name)),
+        Choice::Requests(name) => run.series.iter().find(|s| s.name == format!("request:{}", model::pool_name(name))).map(|s| s.name.clone()),
+        Choice::Marks(name) => Some(format!("mark:{name}")),
+        // Without an end, requests are what a server is judged by.
+        Choice::Throughput => run.series.iter().find(|s| s.name.starts_with("request:")).map(|s| s.name.clone()),
+        Choice::End(_) => None,
+    };
+    let Some(of) = name.and_then(|name| run.series.iter().find(|s| s.name == name)) else { return Ok(()) };
+    run.objective = format!("{}.mean", of.name);
+    let windows = windows(of);
+    run.path_windows = windows.len();
+    run.path_parts = path::of_windows(session, &windows)?.finish(&run.threads);
+    Ok(())
+}
+
+/// The windows of a series whose critical paths are followed.
+fn windows(of: &Series) -> Vec<PathWindow> {
+    let every = of.spans.len().div_ceil(MAX_WINDOWS).max(1);
+    let spans = of.spans.iter().zip(&of.threads).step_by(every).filter(|(span, _)| span.end > span.start);
+    spans.filter_map(|(span, thread)| Some(PathWindow { span: *span, thread: ThreadKey((*thread)?) })).collect()
+}
+
+/// The main thread of the recorded command, and when it exited; `None` if it did not.
+fn end_of_command(session: &Session) -> Result<Option<(i64, i64)>, EngineError> {
+    let Some(focus) = session.facts().focus.map(i64::from) else { return Ok(None) };
+    let (mut found, span) = (None, session.summary().span_ns);
+    each_row(session, threads::Table, |row| {
+        let exited = row.get(threads::EXITED_NS);
+        if row.get(threads::TID) == focus && exited > 0 {
+            found = Some((row.get(threads::THREAD), span - exited));
+        }
+    })?;
+    Ok(found)
+}
+
+/// Calls `each` for each row of a table.
+pub(super) fn each_row<T: TableType>(
+    session: &Session,
+    _: T,
+    mut each: impl FnMut(&Row<'_, T>),
+) -> Result<(), EngineError> {
+    session.rows(T::DEF.name, &mut |rows| {
+        rows.iter().for_each(|cells| each(&Row::new(cells)));
+        Ok(())
+    })
+}
+
+/// Adds to the values of threads what tables other than `threads` and `ready_wait` have.
+fn add_thread_values(
+    session: &Session,
+    facts: &mut [ThreadFacts],
+    places: &FxHashMap<i64, usize>,
+) -> Result<(), EngineError> {
+    fn add(facts: &mut [ThreadFacts], at: Option<&usize>, id: &'static str, value: i64) {
+        if let (Some(at), true) = (at, value != 0) {
+            *facts[*at].values.entry(id).or_default() += value as f64;
+        }
+    }
+    let process: Vec<Option<i64>> = facts.iter().map(|t| t.pid).collect();
+    let own: Vec<bool> = facts.iter().map(|t| t.is_own && !t.is_kernel).collect();
+    if session.summary().ready_known {
+        each_row(session, ran_instead::Table, |row| {
+            let at = places.get(&row.get(ran_instead::THREAD));
+            let instead = row.get(ran_instead::RAN_INSTEAD).and_then(|thread| places.get(&thread));
+            let id = match (row.get(ran_instead::QUEUED_BEHIND), at, instead) {
+                ("thread", Some(at), Some(other)) if process[*at].is_some() && process[*at] == process[*other] => {
+                    "ready_behind_process_ns"
+                }
+                ("thread", _, Some(other)) if own[*other] => "ready_behind_program_ns",
+                ("thread", ..) => "ready_behind_others_ns",
+                _ => return,
+            };
+            add(facts, at, id, row.get(ran_instead::READY_NS));
+        })?;
+    }
+    each_row(session, migrations::Table, |row| {
+        let at = places.get(&row.get(migrations::THREAD));
+        let columns = [
+            ("migrations_same_core", migrations::SAME_CORE),
+            ("migrations_same_l2", migrations::SAME_L2),
+            ("migrations_same_l3", migrations::SAME_L3),
+            ("migrations_same_type", migrations::SAME_TYPE),
+            ("migrations_to_faster", migrations::TO_FASTER),
+            ("migrations_to_slower", migrations::TO_SLOWER),
+            ("migrations_other_package", migrations::OTHER_PACKAGE),
+        ];
+        columns.into_iter().for_each(|(id, column)| add(facts, at, id, row.get(column)));
+    })?;
+    each_row(session, thread_by_core_type::Table, |row| {
+        let at = places.get(&row.get(thread_by_core_type::THREAD));
+        let id = match row.get(thread_by_core_type::CORE_TYPE) {
+            "performance" => "running_performance_ns",
+            "middle" => "running_middle_ns",
+            "efficient" => "running_efficient_ns",
+            "low_power" => "running_low_power_ns",
+            _ => return,
+        };
+        add(facts, at, id, row.get(thread_by_core_type::RUNNING_NS));
+    })?;
+    each_row(session, smt_threads::Table, |row| {
+        let at = places.get(&row.get(smt_threads::THREAD));
+        add(facts, at, "sibling_busy_ns", row.get(smt_threads::SIBLING_BUSY_NS));
+        add(facts, at, "sibling_idle_ns", row.get(smt_threads::ALONE_NS));
+    })?;
+    each_row(session, thread_by_frequency::Table, |row| {
+        let at = places.get(&row.get(thread_by_frequency::THREAD));
+        if let Some(khz) = row.get(thread_by_frequency::KHZ) {
+            let ns = row.get(thread_by_frequency::RUNNING_NS);
+            add(facts, at, "frequency_known_ns", ns);
+            // Cycles: kHz times ns is 1e-6 cycles.
+            add(facts, at, "frequency_cycles", (khz as f64 * ns as f64 / 1e6) as i64);
+        }
+    })
+}
+
+/// Adds the values of the whole program and of the machine.
+fn program_values(session: &Session, run: &mut Run) -> Result<(), EngineError> {
+    let (mut busy, mut idle) = (0_i64, 0_i64);
+    each_row(session, cpus::Table, |row| {
+        busy = busy.saturating_add(row.get(cpus::BUSY_NS));
+        idle = idle.saturating_add(row.get(cpus::IDLE_NS));
+    })?;
+    let other: f64 = run.threads.iter().filter(|t| !t.is_own && !t.is_kernel).filter_map(|t| t.values.get("running_ns")).sum();
+    if busy + idle > 0 {
+        let all = (busy + idle) as f64;
+        run.values.insert("cpu_busy_share".to_owned(), busy as f64 / all);
+        run.values.insert("other_programs_share".to_owned(), other / all);
+    }
+    let steal = run.conditions.get("steal_ns").and_then(|[start, end]| Some(total(end.as_ref()?)? - total(start.as_ref()?)?));
+    if let (Some(steal), true) = (steal, session.summary().span_ns > 0) {
+        let all = session.summary().span_ns as f64 * session.summary().cpus.max(1) as f64;
+        run.values.insert("steal_share".to_owned(), (steal / all).max(0.0));
+    }
+    Ok(())
+}
+
+/// The sum of `cpu0=1 cpu1=2`.
+fn total(of: &str) -> Option<f64> {
+    of.split_whitespace().map(|word| word.split_once('=')?.1.parse::<f64>().ok()).sum()
+}
+
+/// Adds the saving of each rule's findings above low.
+fn findings(session: &Session, run: &mut Run, target: Option<Target>) -> Result<(), EngineError> {
+    let diagnosis = diagnose::diagnose(session, &diagnose::Options { target, ..diagnose::Options::default() })?;
+    for finding in &diagnosis.findings {
+        *run.values.entry(format!("finding:{}", finding.rule)).or_default() += finding.recoverable_ns as f64;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steal_of_all_cpus_is_summed() {
+        assert_eq!(total("cpu0=2560000000 cpu1=2700000000"), Some(5.26e9));
+        assert_eq!(total("cpu0=x"), None);
+    }
+
+    #[test]
+    fn windows_are_spread_over_a_long_run() {
+        let spans: Vec<_> = (0..50_000).map(|at| model::Span::new(Ns(at * 10), Ns(at * 10 + 5))).collect();
+        let series = Series { threads: vec![Some(1); spans.len()], spans, ..Series::default() };
+        let windows = windows(&series);
+        assert!(windows.len() <= MAX_WINDOWS && windows.last().unwrap().span.start > Ns(499_000));
+    }
+}

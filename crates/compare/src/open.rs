@@ -1,0 +1,98 @@
+//! Opens and measures the runs of both sides, several at the same time.
+
+use crate::measure::{self, MeasureOptions};
+use crate::{NotComparable, Run};
+use engine::{PassOptions, Session};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// More runs at the same time would only take more memory.
+const MAX_THREADS: usize = 8;
+
+/// The measured runs of both sides.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Sides {
+    /// The runs of A and of B.
+    pub runs: [Vec<Run>; 2],
+    /// The runs that were left out, and why: a sentence each.
+    pub left_out: Vec<String>,
+}
+
+/// Measures the runs of both sides. A run that cannot be read is left out; of pairs, the other one too. `each` is called after each run with
+/// the number of those that are done.
+///
+/// # Errors
+/// No run of a side can be read, or a printed table has several runs and none is named.
+pub fn measure(
+    paths: [&[PathBuf]; 2],
+    pass: &PassOptions,
+    options: &MeasureOptions,
+    paired: bool,
+    each: &(dyn Fn(usize) + Sync),
+) -> Result<Sides, NotComparable> {
+    let all: Vec<&PathBuf> = paths.iter().flat_map(|side| side.iter()).collect();
+    let measured: Vec<Mutex<Option<Result<Run, String>>>> = all.iter().map(|_| Mutex::new(None)).collect();
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(all.len()).min(MAX_THREADS);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(path) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let at = all.iter().position(|of| std::ptr::eq(*of, *path)).unwrap_or_default();
+                    let run = one(path, pass, options);
+                    if let Ok(mut slot) = measured[at].lock() {
+                        *slot = Some(run);
+                    }
+                    each(done.fetch_add(1, Ordering::Relaxed) + 1);
+                }
+            });
+        }
+    });
+    let results = measured.into_iter().map(|slot| {
+        slot.into_inner().ok().flatten().unwrap_or_else(|| Err("reading it ended unexpectedly".to_owned()))
+    });
+    let results: Vec<Result<Run, String>> = results.collect();
+    let (a, b) = results.split_at(paths[0].len());
+    chosen([a, b], paired)
+}
+
+/// The runs that can be compared.
+fn chosen(sides: [&[Result<Run, String>]; 2], paired: bool) -> Result<Sides, NotComparable> {
+    let mut of = Sides::default();
+    for (side, runs) in sides.iter().enumerate() {
+        for (at, run) in runs.iter().enumerate() {
+            match run {
+                Err(why) => of.left_out.push(format!("Left out: {why}")),
+                Ok(run) if paired && sides[1 - side].get(at).is_none_or(Result::is_err) => {
+                    of.left_out.push(format!("Left out with its pair: {}.", run.path));
+                }
+                Ok(run) => of.runs[side].push(run.clone()),
+            }
+        }
+    }
+    if of.runs.iter().any(Vec::is_empty) {
+        return Err(NotComparable(format!("no run of a side can be read. {}", of.left_out.join(" "))));
+    }
+    Ok(of)
+}
+
+/// Measures one run.
+fn one(path: &Path, pass: &PassOptions, options: &MeasureOptions) -> Result<Run, String> {
+    if let Some(run) = measure::printed(path).map_err(|why| why.to_string())? {
+        return Ok(run);
+    }
+    let name = path.display().to_string();
+    let session = Session::open(path, PassOptions { keep: true, ..pass.clone() }).map_err(|why| sentence(&why.to_string(), &name))?;
+    let run = if session.summary().is_of_frames() {
+        measure::frames(&session, &name)
+    } else {
+        measure::recording(&session, &name, options)
+    };
+    run.map_err(|why| sentence(&why.to_string(), &name))
+}
+
+/// An error that names its file.
+fn sentence(why: &str, path: &str) -> String {
+    if why.contains(path) { why.to_owned() } else { format!("{path}: {why}") }
+}
