@@ -1,0 +1,3 @@
+//! Measures a run: reads a trace's tables.
+
+pub mod threads;
