@@ -1,11 +1,34 @@
 //! Compares recordings of two sides: what changed and by how much, what explains it, and what cannot be said.
+//!
+//! A run is measured once ([`measure`]): nothing after that reads a trace. Runs are compared ([`compare`]): who is who ([`roles()`]), each metric with its
+//! interval, and why the objective changed. Text, Markdown, JSON and the page are written from the [`Comparison`].
 
+mod assemble;
 mod cause;
+mod conditions;
+mod fail_on;
+mod json;
+pub mod measure;
+mod open;
 mod outcome;
+mod roles;
 mod run;
+mod show;
+mod thread_metrics;
+mod values;
+mod verdict;
+mod why;
 
+pub use assemble::{CompareOptions, NotComparable, Work, compare};
 pub use cause::Cause;
+pub use fail_on::{Checked, FailOn};
+pub use json::json;
+pub use measure::MeasureOptions;
+pub use open::{Sides, measure};
 pub use outcome::{
-    Better, Comparison, ConditionDifference, Metric, Outcome, Piece, RoleLine, RunLine, Side, Unit, Verdict, Why,
+    Better, Comparison, ConditionDifference, Distribution, Metric, Outcome, Piece, RoleLine, RunLine, Side, Unit,
+    Verdict, Why,
 };
+pub use roles::{Confidence, MapError, MatchedBy, Role, Roles, roles};
 pub use run::{PathPart, Run, Series, ThreadFacts};
+pub use show::{html, markdown, text};

@@ -135,6 +135,10 @@ pub struct RoleLine {
     pub matched_by: &'static str,
     /// How certain the match is: `high`, `medium`, `low`.
     pub confidence: &'static str,
+    /// Whether any of its threads belongs to the recorded program.
+    pub is_own: bool,
+    /// Whether they are kernel threads.
+    pub is_kernel: bool,
 }
 
 /// One piece of the change of the objective.

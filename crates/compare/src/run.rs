@@ -55,13 +55,15 @@ pub struct ThreadFacts {
     pub process: String,
     /// Whether it belongs to the recorded program (all do, if the recording was not made for one).
     pub is_own: bool,
+    /// Whether it belongs to the process that the recording was made for.
+    pub is_focus: bool,
     /// Whether it is a kernel thread.
     pub is_kernel: bool,
     /// When the thread instance began.
     pub begin_ns: i64,
     /// Whether it exited within the recording.
     pub exited: bool,
-    /// Its values by the id of the metric: `running_ns`, `ready_ns`, `blocked_ns`, `voluntary`, `migrations`, `ready_behind_own_ns`, …
+    /// Its values by the id of the metric: `running_ns`, `ready_ns`, `blocked_ns`, `voluntary`, `migrations`, `running_count`, `ready_behind_own_ns`, …
     pub values: BTreeMap<&'static str, f64>,
     /// The threads that woke it, and how often; 0: interrupts.
     pub wakers: Vec<(i64, i64)>,

@@ -32,6 +32,7 @@ pub use diagnosis::{Diagnosis, NotChecked, Options, System, choose, diagnose};
 pub use finding::{Action, Claim, Confidence, Evidence, Finding, Interval, Severity, Subject};
 pub use json::json;
 pub use objective::{Choice, Objective, ObjectiveKind, Target};
+pub use program::Program;
 pub use rule::{Page, Rule, Threshold, Unit};
 pub use rules::{RULES, TABLES};
 pub use sarif::sarif;

@@ -3,7 +3,9 @@
 use crate::context::{RuleContext, add};
 use crate::finding::{Finding, Subject};
 use crate::pools::Processes;
-use engine::EngineError;
+use crate::rules::RULES;
+use crate::settings::Settings;
+use engine::{EngineError, Session};
 use model::tables::{threads, wakers};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +14,7 @@ const MIN_WAKEUPS: i64 = 20;
 
 /// The recorded program: the process that the recording was made for, the processes that it started, and those with which these exchange
 /// wakeups. The recorder is none of them.
-pub(crate) struct Program {
+pub struct Program {
     /// Its processes; `None`: the recording was not made for a process, so all but the recorder count.
     own: Option<BTreeSet<i64>>,
     recorder: Option<i64>,
@@ -20,6 +22,15 @@ pub(crate) struct Program {
 }
 
 impl Program {
+    /// The recorded program of a trace, from the tables `threads` and `wakers` of the part to which the session is limited.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub fn of(session: &Session) -> Result<Self, EngineError> {
+        let settings = Settings::default();
+        Self::new(&RuleContext::new(session, &settings, None, &[], RULES[0])?)
+    }
+
     /// Reads the table `wakers`.
     pub(crate) fn new(ctx: &RuleContext<'_>) -> Result<Self, EngineError> {
         let of = Processes::new(ctx)?;
@@ -58,13 +69,20 @@ impl Program {
         }
     }
 
-    /// Whether a thread belongs to it.
-    pub(crate) fn is_own(&self, thread: i64) -> bool {
+    /// Whether a thread belongs to it, by its key.
+    #[must_use]
+    pub fn is_own(&self, thread: i64) -> bool {
         match (self.of.process(thread), &self.own) {
             (Some(process), _) if Some(process) == self.recorder => false,
             (Some(process), Some(own)) => own.contains(&process),
             _ => true,
         }
+    }
+
+    /// Whether a thread is of the process that the recording was made for, by its key.
+    #[must_use]
+    pub fn is_focus(&self, thread: i64) -> bool {
+        self.of.is_focus(thread)
     }
 
     /// Whether a finding is about the recorder only.

@@ -39,6 +39,8 @@ pub(super) fn ids_of_run(run: &Run) -> Vec<String> {
 pub(super) struct Sampler<'a> {
     sides: [&'a [Run]; 2],
     roles: &'a Roles,
+    maps: [Vec<FxHashMap<i64, usize>>; 2],
+    names: Vec<String>,
     /// The work of each run.
     work: [Vec<f64>; 2],
     paired: bool,
@@ -48,20 +50,21 @@ pub(super) struct Sampler<'a> {
 
 impl<'a> Sampler<'a> {
     pub(super) fn new(sides: [&'a [Run]; 2], roles: &'a Roles, work: [Vec<f64>; 2], paired: bool) -> Self {
-        let maps = maps(roles);
+        let maps = maps(roles, sides);
         let sums = [0, 1].map(|side| {
-            let of_run = |(run, role_of): (&Run, &FxHashMap<i64, usize>)| sums(run, role_of, roles.lines.len());
-            sides[side].iter().zip(maps[side]).map(of_run).collect()
+            let of_run = |(run, role_of): (&Run, &FxHashMap<i64, usize>)| sums(run, role_of, roles.roles.len());
+            sides[side].iter().zip(&maps[side]).map(of_run).collect()
         });
-        Self { sides, roles, work, paired, sums }
+        let names = roles.roles.iter().map(|role| role.name.clone()).collect();
+        Self { sides, roles, maps, names, work, paired, sums }
     }
 
-    pub(super) fn role_maps(&self) -> [&'a [FxHashMap<i64, usize>]; 2] {
-        maps(self.roles)
+    pub(super) fn role_maps(&self) -> [&[FxHashMap<i64, usize>]; 2] {
+        [&self.maps[0], &self.maps[1]]
     }
 
-    pub(super) fn role_names(&self) -> Vec<String> {
-        self.roles.lines.iter().map(|line| line.name.clone()).collect()
+    pub(super) fn role_names(&self) -> &[String] {
+        &self.names
     }
 
     fn values(&self, value: impl Fn(usize, usize) -> Option<f64>) -> [Vec<Option<f64>>; 2] {
@@ -192,7 +195,7 @@ impl<'a> Sampler<'a> {
                 if is_on_both && largest.fold(0.0, f64::max) > least {
                     let named = Metric {
                         id: metric.id.to_owned(),
-                        role: role.map(|role| self.roles.lines[role].name.clone()),
+                        role: role.map(|role| self.roles.roles[role].name.clone()),
                         title: metric.title.to_owned(),
                         unit: metric.unit,
                         better: metric.better,
@@ -206,7 +209,7 @@ impl<'a> Sampler<'a> {
 
     /// The roles of the program that ran most, in that order.
     fn shown_roles(&self) -> Vec<usize> {
-        let mut ran = vec![0.0; self.roles.lines.len()];
+        let mut ran = vec![0.0; self.roles.roles.len()];
         let maps = self.role_maps();
         for (side, runs) in self.sides.iter().enumerate() {
             for (run, role_of) in runs.iter().zip(maps[side]) {

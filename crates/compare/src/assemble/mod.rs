@@ -4,8 +4,9 @@ mod answer;
 mod cautions;
 mod metrics;
 
-use crate::roles::{Roles, roles};
-use crate::{Comparison, Outcome, Run, RunLine, Side, conditions, verdict, why};
+use crate::roles::{Confidence, MatchedBy, Roles, roles};
+use crate::{Comparison, Outcome, RoleLine, Run, RunLine, Side, conditions, verdict, why};
+use rustc_hash::FxHashMap;
 use metrics::Sampler;
 use stats::Method;
 use std::collections::BTreeSet;
@@ -89,7 +90,7 @@ pub fn compare(sides: [&[Run]; 2], options: &CompareOptions) -> Result<Compariso
     correct(&mut all);
     all.iter_mut().for_each(|outcome| verdict::judge(outcome, options.margin, options.paired));
     let why = followed(sides, &objective)
-        .then(|| why::why(sides, sampler.role_maps(), &sampler.role_names(), options.paired))
+        .then(|| why::why(sides, sampler.role_maps(), sampler.role_names(), options.paired))
         .flatten()
         .map(|why| sampler.per_unit(why, &objective));
     let differences = conditions::differences(sides);
@@ -102,7 +103,7 @@ pub fn compare(sides: [&[Run]; 2], options: &CompareOptions) -> Result<Compariso
         objective: of_objective,
         why,
         metrics: all,
-        roles: roles.lines,
+        roles: roles.roles.iter().map(line).collect(),
         distributions: sampler.distributions(),
         conditions: differences,
         not_compared: cautions::not_compared(sides),
@@ -200,9 +201,33 @@ fn side_of(runs: &[Run], name: &str, values: &[Option<f64>]) -> Side {
     Side { name: name.to_owned(), runs: runs.iter().zip(values).map(line).collect(), median_run }
 }
 
-/// The roles of the runs, and the role of each thread.
-pub(crate) fn maps(roles: &Roles) -> [&[rustc_hash::FxHashMap<i64, usize>]; 2] {
-    [&roles.members[0], &roles.members[1]]
+/// A role as shown.
+fn line(role: &crate::Role) -> RoleLine {
+    RoleLine {
+        name: role.name.clone(),
+        process: role.process.clone(),
+        thread: role.thread.clone(),
+        threads: role.threads,
+        matched_by: match role.matched_by {
+            MatchedBy::Name => "name",
+            MatchedBy::Wakeups => "wakeups",
+            MatchedBy::Map => "map",
+            MatchedBy::OnlyA => "only_a",
+            MatchedBy::OnlyB => "only_b",
+        },
+        confidence: match role.confidence {
+            Confidence::Low => "low",
+            Confidence::Medium => "medium",
+            Confidence::High => "high",
+        },
+        is_own: role.is_own,
+        is_kernel: role.is_kernel,
+    }
+}
+
+/// The role of each thread of each run.
+pub(crate) fn maps(roles: &Roles, sides: [&[Run]; 2]) -> [Vec<FxHashMap<i64, usize>>; 2] {
+    [0, 1].map(|side| (0..sides[side].len()).map(|run| roles.of_run(side, run).into_iter().collect()).collect())
 }
 
 #[cfg(test)]

@@ -4,6 +4,6 @@ mod conditions;
 mod path;
 mod recording;
 pub(crate) mod series;
-mod threads;
+pub mod threads;
 
 pub use recording::{MeasureOptions, recording};
