@@ -1,5 +1,6 @@
 //! Compares recordings of two sides: what changed and by how much, what explains it, and what cannot be said.
 
+pub mod ab;
 mod cause;
 mod outcome;
 mod run;
