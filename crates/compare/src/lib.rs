@@ -3,6 +3,7 @@
 //! A run is measured once ([`measure`]): nothing after that reads a trace. Runs are compared ([`compare`]): who is who ([`roles()`]), each metric with its
 //! interval, and why the objective changed. Text, Markdown, JSON and the page are written from the [`Comparison`].
 
+pub mod ab;
 mod assemble;
 mod cause;
 mod conditions;
