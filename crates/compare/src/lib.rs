@@ -10,6 +10,7 @@ mod conditions;
 mod fail_on;
 mod json;
 pub mod measure;
+mod metrics;
 mod open;
 mod outcome;
 mod roles;
@@ -32,4 +33,4 @@ pub use outcome::{
 };
 pub use roles::{Confidence, MapError, MatchedBy, Role, Roles, roles};
 pub use run::{PathPart, Run, Series, ThreadFacts};
-pub use show::{html, markdown, text};
+pub use show::{Lanes, change_words, html, markdown, text};

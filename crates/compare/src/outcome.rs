@@ -169,6 +169,22 @@ pub struct Why {
     pub pieces: Vec<Piece>,
 }
 
+/// How the values of one series, such as frame times, are distributed on both sides, all runs of a side together.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Distribution {
+    /// Its name for users: `frame time`.
+    pub name: String,
+    /// The unit.
+    pub unit: Unit,
+    /// Which direction is better.
+    pub better: Better,
+    /// The number of values of A and B.
+    pub counts: [u64; 2],
+    /// The quantiles of A and B at even steps from the least (0) to the greatest value (1), in ascending order; 101 have whole
+    /// percents.
+    pub quantiles: [Vec<f64>; 2],
+}
+
 /// A complete comparison.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Comparison {
@@ -188,6 +204,8 @@ pub struct Comparison {
     pub why: Option<Why>,
     /// All other metrics: of the program first, then by role.
     pub metrics: Vec<Outcome>,
+    /// How values within runs are distributed.
+    pub distributions: Vec<Distribution>,
     /// The roles.
     pub roles: Vec<RoleLine>,
     /// The conditions that differ.

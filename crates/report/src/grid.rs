@@ -54,6 +54,7 @@ impl Column {
         Self { drawn: true, ..Self::text(head, rank) }
     }
 
+    /// Adds a cell.
     pub fn push(&mut self, cell: impl Into<String>) {
         self.cells.push(cell.into());
     }

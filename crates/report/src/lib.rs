@@ -4,6 +4,7 @@
 //! is consistent. Then it shows what the threads and CPUs did and how long frames took. Each part is described once, as blocks, and
 //! the text and the page are written from these. All data comes from an [`engine::Session`].
 
+pub mod blocks;
 mod causes;
 mod concurrency;
 mod context;
@@ -27,6 +28,7 @@ mod select;
 mod text;
 mod threads;
 mod timeline;
+pub mod web;
 
 pub use head::accounting_line;
 pub use json::json;

@@ -74,6 +74,7 @@ pub struct Bar {
 }
 
 /// How busy each CPU was over time.
+#[derive(Clone, PartialEq, Debug)]
 pub struct Timeline {
     /// The title.
     pub title: String,
@@ -88,6 +89,7 @@ pub struct Timeline {
 }
 
 /// Marked spans of time.
+#[derive(Clone, PartialEq, Debug)]
 pub struct Range {
     /// Its name.
     pub label: String,
@@ -104,6 +106,7 @@ pub struct Range {
 }
 
 /// One CPU, or several that share a lane.
+#[derive(Clone, PartialEq, Debug)]
 pub struct Lane {
     /// The label.
     pub label: String,

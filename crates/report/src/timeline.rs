@@ -16,8 +16,20 @@ const MAX_LANES: usize = 64;
 /// A lane being filled: busy and unknown nanoseconds in each interval.
 type Parts = Vec<[i64; 2]>;
 
-/// Draws how busy each CPU was from begin to end. All of their stretches are read.
+/// Draws how busy each CPU was from begin to end.
 pub fn write(page: &mut Page, session: &Session, findings: &Findings<'_>) -> Result<(), EngineError> {
+    if let Some(timeline) = cpus(session)? {
+        page.heading("Timeline");
+        page.picture(Timeline { ranges: findings.ranges(), ..timeline });
+    }
+    Ok(())
+}
+
+/// How busy each CPU was from begin to end, without ranges; `None` if there are no CPUs. All of their stretches are read.
+///
+/// # Errors
+/// The trace cannot be read.
+pub fn cpus(session: &Session) -> Result<Option<Timeline>, EngineError> {
     let whole = Span { start: Ns::ZERO, end: Ns(session.summary().span_ns) };
     let Span { start: Ns(begin), end: Ns(end) } = session.range().unwrap_or(whole);
     let span = end - begin;
@@ -32,7 +44,7 @@ pub fn write(page: &mut Page, session: &Session, findings: &Findings<'_>) -> Res
         .collect();
     order.sort_by_key(|(class, cpu)| (std::cmp::Reverse(*class), *cpu));
     if span <= 0 || order.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let of_lane = order.len().div_ceil(MAX_LANES);
     let lanes: Vec<Vec<i64>> = order.chunks(of_lane).map(|all| all.iter().map(|(_, cpu)| *cpu).collect()).collect();
@@ -49,15 +61,13 @@ pub fn write(page: &mut Page, session: &Session, findings: &Findings<'_>) -> Res
             });
         }
     })?;
-    page.heading("Timeline");
-    page.picture(Timeline {
+    Ok(Some(Timeline {
         title: "CPU utilisation over time".to_owned(),
         lanes: lanes.iter().zip(&filled).map(|(cpus, parts)| lane(session, cpus, parts, &cut)).collect(),
         begin_ns: begin,
         span_ns: span,
-        ranges: findings.ranges(),
-    });
-    Ok(())
+        ranges: Vec::new(),
+    }))
 }
 
 fn lane(session: &Session, cpus: &[i64], parts: &Parts, cut: &Cut) -> Lane {

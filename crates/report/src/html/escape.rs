@@ -3,10 +3,12 @@
 use std::fmt;
 
 /// Escapes text for use between tags or in a quoted attribute.
+#[must_use]
 pub fn escaped(text: &str) -> Escaped<'_> {
     Escaped(text)
 }
 
+/// Text that is escaped when it is written, see [`escaped`].
 pub struct Escaped<'a>(&'a str);
 
 impl fmt::Display for Escaped<'_> {

@@ -1,6 +1,7 @@
 //! A report as one self-contained HTML page. It is also valid XML, so that any tool can read it.
 
 mod bars;
+mod document;
 mod escape;
 mod flame;
 mod matrix;
@@ -11,36 +12,20 @@ use crate::grid::Column;
 use crate::page::{Anchor, Block, Linked};
 use crate::picture::{Picture, Tone};
 use crate::words::{TIE, time};
-use escape::escaped;
+pub use document::{Document, Inline, STYLE};
+pub use escape::{Escaped, escaped};
 use std::collections::HashSet;
 use std::fmt::Write as _;
-
-/// The style sheet.
-const STYLE: &str = include_str!("page.css");
-/// The only style that the page allows: the SHA-256 of [`STYLE`].
-const STYLE_HASH: &str = "h2lVRqIifAFK1RxOWRckxb4YBvT4cFUlRhPIY5+UbEw=";
+pub use timeline::{cells, labels, shades};
 
 /// The script of pages with a flame graph.
-const SCRIPT: &str = include_str!("flame.js");
-/// The only script that such a page allows: the SHA-256 of [`SCRIPT`].
-const SCRIPT_HASH: &str = "aFB4vnbft8jL3R1EeLhVlSQ5NTxo0Z8ZCBXzBa0FDzQ=";
+const SCRIPT: Inline =
+    Inline { text: include_str!("flame.js"), sha256: "aFB4vnbft8jL3R1EeLhVlSQ5NTxo0Z8ZCBXzBa0FDzQ=" };
 
 /// Writes the page of a report.
 pub fn page(title: &str, blocks: &[Block]) -> String {
-    let title = escaped(title);
     let has_flame = blocks.iter().any(|b| matches!(b, Block::Picture(Picture::Flame(_))));
-    let allowed = if has_flame { format!("script-src 'sha256-{SCRIPT_HASH}'; ") } else { String::new() };
-    let mut html = format!(
-        "<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{STYLE_HASH}'; \
-         {allowed}base-uri 'none'; form-action 'none'\"/>\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
-         <meta name=\"color-scheme\" content=\"light dark\"/>\n\
-         <meta name=\"generator\" content=\"corewise {}\"/>\n\
-         <title>{title} – corewise report</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{HATCH}\n\
-         <header>\n<h1>{title}</h1>\n",
-        env!("CARGO_PKG_VERSION"),
-    );
+    let mut html = format!("<header>\n<h1>{}</h1>\n", escaped(title));
     let headings = blocks.iter().filter(|b| matches!(b, Block::Heading(..))).count();
     let begin = blocks.iter().position(|b| matches!(b, Block::Heading(..))).unwrap_or(blocks.len());
     let places = places(blocks);
@@ -71,17 +56,8 @@ pub fn page(title: &str, blocks: &[Block]) -> String {
     html.push_str(if list { "</ul>\n" } else { "" });
     html.push_str(if part > 0 { "</section>\n" } else { "" });
     html.push_str("</main>\n");
-    if has_flame {
-        let _ = writeln!(html, "<script>{SCRIPT}</script>");
-    }
-    html.push_str("</body>\n</html>\n");
-    html
+    Document { title, kind: "report", styles: &[], script: has_flame.then_some(SCRIPT), body: &html }.html()
 }
-
-/// The fill of unknown time.
-const HATCH: &str = "<svg class=\"defs\" width=\"0\" height=\"0\" aria-hidden=\"true\" xmlns=\"http://www.w3.org/2000/svg\">\
-<defs><pattern id=\"hatch\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">\
-<rect class=\"hatch-ground\" width=\"5\" height=\"5\"/><rect class=\"hatch-line\" width=\"2\" height=\"5\"/></pattern></defs></svg>";
 
 /// Writes links to all sections.
 fn contents(html: &mut String, blocks: &[Block]) {
@@ -243,8 +219,9 @@ fn grid(html: &mut String, columns: &[Column], totals: usize, part: usize, place
 }
 
 impl Tone {
-    /// The class in the style sheet.
-    fn class(self) -> &'static str {
+    /// The class in the style sheet: it fills a shape.
+    #[must_use]
+    pub fn class(self) -> &'static str {
         match self {
             Self::Blue => "blue",
             Self::Orange => "orange",
@@ -258,8 +235,8 @@ impl Tone {
     }
 }
 
-/// Writes the time axis below a picture, from the left.
-fn axis(html: &mut String, begin_ns: i64, end_ns: i64) {
+/// Writes the time axis below a picture, from the left. Times in ns.
+pub fn axis(html: &mut String, begin_ns: i64, end_ns: i64) {
     html.push_str("<div class=\"axis\" aria-hidden=\"true\">");
     for part in 0..=4 {
         let at = begin_ns.saturating_add(end_ns.saturating_sub(begin_ns) / 4 * part);
@@ -268,8 +245,8 @@ fn axis(html: &mut String, begin_ns: i64, end_ns: i64) {
     html.push_str("</div>");
 }
 
-/// Writes the legend of the colours.
-fn legend<'a>(html: &mut String, of: impl Iterator<Item = (&'a str, &'a str)>) {
+/// Writes the legend of the colours: the class of each, and words that are not escaped.
+pub fn legend<'a>(html: &mut String, of: impl Iterator<Item = (&'a str, &'a str)>) {
     html.push_str("<ul class=\"legend\">");
     for (class, words) in of {
         let _ = write!(

@@ -1,7 +1,7 @@
 //! A heat map of CPUs over time. Its size does not depend on the length of the recording.
 
 use super::{axis, escaped, legend};
-use crate::picture::Timeline;
+use crate::picture::{Lane, Timeline};
 use crate::words::time;
 use std::fmt::Write as _;
 
@@ -16,39 +16,63 @@ const MOSTLY: f64 = 0.5;
 const NAMES: [&str; SHADES] = ["up to 20\u{a0}% busy", "up to 40\u{a0}%", "up to 60\u{a0}%", "up to 80\u{a0}%", "more"];
 
 pub fn write(html: &mut String, of: &Timeline) {
-    let columns = of.lanes.iter().map(|lane| lane.cells.len()).max().unwrap_or(0);
-    if columns == 0 {
+    if of.lanes.iter().all(|lane| lane.cells.is_empty()) {
         return;
     }
-    let (title, lanes) = (escaped(&of.title), of.lanes.len());
+    let title = escaped(&of.title);
     let _ = write!(html, "<figure>\n<figcaption>{title}</figcaption>\n");
-    let classes: [String; SHADES] = std::array::from_fn(|shade| format!("heat-{}", shade + 1));
+    shades(html);
+    html.push_str("<div class=\"timeline\">");
+    labels(html, &of.lanes);
+    cells(html, of, of.span_ns, "The CPU table has the sums.");
+    ranges(html, of);
+    axis(html, of.begin_ns, of.begin_ns.saturating_add(of.span_ns));
+    html.push_str("</div>\n</figure>\n");
+}
+
+/// Writes the legend of the shades.
+pub fn shades(html: &mut String) {
+    let classes: [String; SHADES] = std::array::from_fn(class);
     legend(html, classes.iter().map(String::as_str).zip(NAMES).chain([("blank", "mostly unknown")]));
-    html.push_str("<div class=\"timeline\"><div class=\"lanes\" aria-hidden=\"true\">");
-    for lane in &of.lanes {
-        let (label, core_type) = (escaped(&lane.label), escaped(&lane.core_type));
-        let _ = write!(html, "<span>{label} <em>{core_type}</em></span>");
+}
+
+fn class(shade: usize) -> String {
+    format!("heat-{}", shade + 1)
+}
+
+/// Writes the labels of lanes, for the left column of a `timeline`.
+pub fn labels(html: &mut String, lanes: &[Lane]) {
+    html.push_str("<div class=\"lanes\" aria-hidden=\"true\">");
+    for lane in lanes {
+        let _ = write!(html, "<span>{} <em>{}</em></span>", escaped(&lane.label), escaped(&lane.core_type));
     }
+    html.push_str("</div>\n");
+}
+
+/// Writes the cells of lanes, for the right column of a `timeline`. The full width stands for `scale_ns`, at least the duration.
+/// `note` ends the description of the picture.
+pub fn cells(html: &mut String, of: &Timeline, scale_ns: i64, note: &str) {
+    let (title, lanes) = (escaped(&of.title), of.lanes.len());
+    let columns = of.lanes.iter().map(|lane| lane.cells.len()).max().unwrap_or(0).max(1);
+    let wide = columns as f64 * (scale_ns as f64 / of.span_ns.max(1) as f64).max(1.0);
     let _ = writeln!(
         html,
-        "</div>\n<svg width=\"100%\" height=\"{}\" viewBox=\"0 0 {columns} {lanes}\" preserveAspectRatio=\"none\" \
+        "<svg width=\"100%\" height=\"{}\" viewBox=\"0 0 {wide} {lanes}\" preserveAspectRatio=\"none\" \
          role=\"img\" xmlns=\"http://www.w3.org/2000/svg\"><title>{title}</title><desc>{columns} intervals of {} each, from left \
-         to right; one lane for each of {}. The CPU table has the sums.</desc>",
+         to right; one lane for each of {}. {}</desc>",
         lanes * HEIGHT,
         time(of.span_ns / columns as i64),
         escaped(&of.lanes.iter().map(|lane| lane.label.as_str()).collect::<Vec<_>>().join(", ")),
+        escaped(note),
     );
     let _ = writeln!(html, "<rect class=\"ground\" width=\"{columns}\" height=\"{lanes}\"/>");
-    for (shade, class) in classes.iter().map(String::as_str).chain(["blank"]).enumerate() {
-        let path = path(of, shade);
+    for (shade, class) in (0..SHADES).map(class).chain(["blank".to_owned()]).enumerate() {
+        let path = path(&of.lanes, shade);
         if !path.is_empty() {
             let _ = writeln!(html, "<path class=\"{class}\" d=\"{path}\"/>");
         }
     }
     html.push_str("</svg>\n");
-    ranges(html, of);
-    axis(html, of.begin_ns, of.begin_ns.saturating_add(of.span_ns));
-    html.push_str("</div>\n</figure>\n");
 }
 
 /// Writes a lane for each range.
@@ -102,9 +126,9 @@ fn ranges(html: &mut String, of: &Timeline) {
 }
 
 /// The path of all cells of a shade; neighbours are joined.
-fn path(of: &Timeline, shade: usize) -> String {
+fn path(lanes: &[Lane], shade: usize) -> String {
     let mut path = String::new();
-    for (row, lane) in of.lanes.iter().enumerate() {
+    for (row, lane) in lanes.iter().enumerate() {
         let mut at = 0;
         while at < lane.cells.len() {
             let like = lane.cells[at..].iter().take_while(|cell| shade_of(**cell) == Some(shade)).count();
@@ -130,17 +154,29 @@ fn shade_of((busy, unknown): (f64, f64)) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::picture::Lane;
 
     #[test]
     fn neighbours_of_one_shade_are_joined() {
         let cells = vec![(1.0, 0.0), (0.9, 0.0), (0.0, 0.0), (0.1, 0.0), (0.4, 0.6)];
         let lanes = vec![Lane { label: "CPU 0".to_owned(), core_type: String::new(), cells }];
-        let of = Timeline { title: "Busy".to_owned(), lanes, begin_ns: 0, span_ns: 5_000_000, ranges: Vec::new() };
-        assert_eq!(path(&of, 4), "M0 0.05h2v.9h-2z");
-        assert_eq!(path(&of, 0), "M3 0.05h1v.9h-1z");
-        assert_eq!(path(&of, SHADES), "M4 0.05h1v.9h-1z");
-        assert_eq!((1..4).map(|shade| path(&of, shade)).collect::<String>(), "");
+        assert_eq!(path(&lanes, 4), "M0 0.05h2v.9h-2z");
+        assert_eq!(path(&lanes, 0), "M3 0.05h1v.9h-1z");
+        assert_eq!(path(&lanes, SHADES), "M4 0.05h1v.9h-1z");
+        assert_eq!((1..4).map(|shade| path(&lanes, shade)).collect::<String>(), "");
+    }
+
+    #[test]
+    fn a_shorter_recording_is_shorter_on_a_common_scale() {
+        let lanes = vec![Lane { label: "CPU 0".to_owned(), core_type: String::new(), cells: vec![(1.0, 0.0); 4] }];
+        let of = Timeline { title: "Busy".to_owned(), lanes, begin_ns: 0, span_ns: 50, ranges: Vec::new() };
+        let drawn = |scale| {
+            let mut html = String::new();
+            cells(&mut html, &of, scale, "");
+            html
+        };
+        assert!(drawn(100).contains("viewBox=\"0 0 8 1\"") && drawn(100).contains("M0 0.05h4"), "{}", drawn(100));
+        assert!(drawn(50).contains("viewBox=\"0 0 4 1\""));
+        assert!(drawn(0).contains("viewBox=\"0 0 4 1\""), "nothing is cut off");
     }
 
     #[test]
