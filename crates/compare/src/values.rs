@@ -30,16 +30,12 @@ impl SeriesStatistic {
         if ns.is_empty() {
             return None;
         }
-        let quantile = |share| {
-            let mut sorted = ns.clone();
-            sorted.sort_by(f64::total_cmp);
-            stats::quantile(&sorted, share)
-        };
+        let quantile = |share| stats::quantile(ns, share);
         match self {
             Self::Mean => Some(ns.iter().sum::<f64>() / ns.len() as f64),
-            Self::Median => Some(quantile(0.5)),
-            Self::P95 => Some(quantile(0.95)),
-            Self::P99 => Some(quantile(0.99)),
+            Self::Median => quantile(0.5),
+            Self::P95 => quantile(0.95),
+            Self::P99 => quantile(0.99),
             Self::Max => ns.iter().copied().reduce(f64::max),
         }
     }
@@ -85,9 +81,4 @@ pub(crate) fn sums(run: &Run, role_of: &FxHashMap<i64, usize>, roles: usize) -> 
         }
     }
     (program, by_role)
-}
-
-/// Returns the metric with this id.
-pub(crate) fn thread_metric(id: &str) -> Option<&'static ThreadMetric> {
-    THREAD_METRICS.iter().find(|metric| metric.id == id || metric.id.strip_suffix("_ns") == Some(id))
 }

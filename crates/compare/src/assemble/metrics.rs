@@ -270,7 +270,7 @@ impl<'a> Sampler<'a> {
                 ns
             };
             let [a, b] = [values(0), values(1)];
-            let quantiles = |of: &[f64]| (0..QUANTILES).map(|at| stats::quantile(of, at as f64 / (QUANTILES - 1) as f64)).collect();
+            let quantiles = |of: &[f64]| (0..QUANTILES).filter_map(|at| stats::quantile(of, at as f64 / (QUANTILES - 1) as f64)).collect();
             (!a.is_empty() && !b.is_empty()).then(|| Distribution {
                 name: measure::series::title(name),
                 unit: Unit::Ns,

@@ -4,6 +4,8 @@ mod conditions;
 mod path;
 mod recording;
 pub(crate) mod series;
+mod stub;
 pub mod threads;
 
+pub use stub::{frames, printed};
 pub use recording::{MeasureOptions, recording};

@@ -7,7 +7,7 @@ use engine::{EngineError, PathWindow, Session};
 use model::tables::{
     cpus, migrations, ran_instead, smt_threads, thread_by_core_type, thread_by_frequency, threads,
 };
-use model::{Ns, Row, TableType, ThreadKey};
+use model::{Row, TableType, ThreadKey};
 use rustc_hash::FxHashMap;
 
 /// At most this many frames, periods or requests are followed along the critical path, spread evenly over the run.
@@ -228,6 +228,7 @@ fn findings(session: &Session, run: &mut Run, target: Option<Target>) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Ns;
 
     #[test]
     fn steal_of_all_cpus_is_summed() {

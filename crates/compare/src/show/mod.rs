@@ -6,7 +6,7 @@ mod page;
 mod samples;
 mod select;
 mod text;
-mod words;
+pub(crate) mod words;
 
 pub use markdown::markdown;
 pub use page::html;

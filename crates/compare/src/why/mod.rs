@@ -68,7 +68,7 @@ fn mean(runs: &[RunPath]) -> RunPath {
     for run in runs {
         for (role, running) in &run.running {
             let sum = mean.running.entry(*role).or_default();
-            running.places.iter().for_each(|(place, (ns, khz))| sum.add(place, ns * share, khz * share));
+            running.places.iter().for_each(|(place, (ns, khz))| sum.add(*place, ns * share, khz * share));
         }
         for (key, ns) in &run.own {
             *mean.own.entry(key.clone()).or_default() += ns * share;
