@@ -1,4 +1,33 @@
 //! Statistics of two sets of runs: exact rank tests, intervals, bootstrap within runs, and the false discovery rate. Pure functions of numbers.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `runs` | several runs a side: chooses the method |
+//! | `rank_sum`, `signed_rank`, `student`, `smirnov` | the methods |
+//! | `series`, `resample`, `block_length` | one run a side: block bootstrap |
+//! | `shift` | from a shift of logarithms or values to an [`Effect`]; makes interval and p-value agree |
+//! | `plan` | how many runs are still needed, when to stop, the largest change left possible |
+//! | `order`, `discovery` | quantiles; false discovery rate |
+
+mod block_length;
+mod discovery;
+mod order;
+mod plan;
+mod rank_sum;
+mod resample;
+mod runs;
+mod series;
+mod shift;
+mod signed_rank;
+mod smirnov;
+mod student;
+
+pub use block_length::block_length;
+pub use discovery::false_discovery;
+pub use order::{median, quantile};
+pub use plan::{at_most, runs_needed, width_reached};
+pub use runs::of_runs;
+pub use series::{Statistic, of_series};
 
 use serde::Serialize;
 
