@@ -171,6 +171,18 @@ pub fn duration(text: &str) -> Result<std::time::Duration, String> {
     }
 }
 
+/// Parses a share above 0: `5%`, `0.5 %` or `0.05`.
+///
+/// # Errors
+/// The message for the user.
+pub fn share(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 0.01));
+    match number.trim().parse::<f64>().map(|share| share * scale) {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err("expected a share above 0 and up to 100 %, such as 5%, 0.5% or 0.05".to_owned()),
+    }
+}
+
 /// Parses a signed time difference: `-1.5ms`, `+20us`, `300ns`, `2s`.
 ///
 /// # Errors
