@@ -39,6 +39,13 @@ pub fn wait(child: &mut Child, mut tick: impl FnMut()) -> Result<ExitStatus> {
     }
 }
 
+/// Waits for a time, or until a signal arrives.
+pub fn pause(time: Duration) {
+    let ms = i32::try_from(time.as_millis()).unwrap_or(i32::MAX);
+    // SAFETY: no descriptors.
+    unsafe { libc::poll(std::ptr::null_mut(), 0, ms) };
+}
+
 /// Returns the exit code as a shell does: 128 + the signal's number if a signal ended it.
 pub fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))

@@ -1,5 +1,6 @@
 //! All runs: warm-ups, pairs, repeats of disturbed pairs, and the list of runs.
 
+use super::child;
 use super::recorder::{Place, Recorder, last_lines};
 use super::signals::Signals;
 use super::text;
@@ -8,7 +9,8 @@ use crate::output::say;
 use crate::progress::Line;
 use clap::ValueEnum;
 use compare::ab::{
-    Approach, Decision, Disturbance, Ended, FILE, Manifest, MeasuredRun, Order, Status, decide, half_width, time_left,
+    Approach, Decision, Disturbance, Ended, FILE, Manifest, MeasuredRun, Order, Status, decide, half_width, pause,
+    time_left,
 };
 use safefs::Dir;
 use std::time::{Duration, Instant};
@@ -78,6 +80,7 @@ impl Experiment<'_> {
                 }
                 repeats += 1;
                 self.set_aside(attempt)?;
+                child::pause(pause(attempt));
             }
             self.manifest.half_width = self.half_width();
             self.save()?;

@@ -26,24 +26,22 @@ fn named(side: &SideOf) -> String {
     format!("{} ({})", side.name, model::words::short(&side.command, COMMAND_CHARS))
 }
 
-/// The first lines: what is done.
+/// The first line: what is done.
 pub fn start(manifest: &Manifest, dir: &Path) -> String {
     let [a, b] = &manifest.sides;
     let pairs = match manifest.stop {
         Stop::Runs(n) => plural(n, "pair"),
         Stop::Until { half_width, max_runs } => {
             let min = MIN_PAIRS.min(max_runs);
-            format!("{min} to {max_runs} pairs, until the interval is within {}", share(half_width))
+            format!("{min} to {max_runs} pairs, until the 95 % interval extends {} to either side", share(half_width))
         }
     };
-    let warm_up = plural(manifest.warm_up, "warm-up");
-    format!(
-        "{}: {pairs} of {} and {}, after {warm_up} of each; seed {}",
-        dir.display(),
-        named(a),
-        named(b),
-        manifest.seed
-    )
+    let warm_up = match manifest.warm_up {
+        0 => "no warm-up".to_owned(),
+        n => format!("{} of each", plural(n, "warm-up")),
+    };
+    let (dir, seed) = (dir.display(), manifest.seed);
+    format!("{dir}: {} and {}; {warm_up}, {pairs}; seed {seed}", named(a), named(b))
 }
 
 /// The progress line while a pair is recorded.
@@ -135,7 +133,7 @@ pub fn summary(manifest: &Manifest, dir: &Path) -> String {
     }
     if let (Stop::Until { half_width: wanted, .. }, Some(width)) = (manifest.stop, manifest.half_width) {
         let enough = if width <= wanted { "" } else { ", wider than requested" };
-        let _ = writeln!(text, "  The 95 % interval of the change is ±{} wide{enough}.", share(width));
+        let _ = writeln!(text, "  The 95 % interval of the change extends {} to either side{enough}.", share(width));
     }
     let throttled: u64 = pairs.iter().flat_map(|pair| pair.runs).filter_map(|run| run.throttled).sum();
     if throttled > 0 {

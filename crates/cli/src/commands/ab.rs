@@ -27,9 +27,9 @@ whose order is random; of two pairs, one begins with A and one with B. --seed re
 DIR/a-01.log and so on, unless --show-output. Warm-ups are recorded like the others, but not compared.
 
 Disturbed runs: a run is disturbed if other programs used more CPU time than --max-load, or the hypervisor took more than --max-steal, \
-both as shares of the time of all CPUs while the command ran. Kernel threads and interrupts do not count, as the command may be their \
+both as shares of the time of all CPUs while the command ran, taken from its recording. Kernel threads and interrupts do not count, as the command may be their \
 cause; programs that exchange wakeups with the command count as part of it. A pair with a disturbed run is recorded again, at most \
---repeats times in all; after that it stays, marked as disturbed. How long a run took is not used for this decision. The disturbed \
+--repeats times in all and after a pause of 1 to 16 s; after that it stays, marked as disturbed. How long a run took is not used for this decision. The disturbed \
 recordings are kept as a-03-disturbed-1.cw.
 
 When it ends: after --runs pairs, or with --until as soon as the half-width of the 95 % interval of the change of the time to the end is \
@@ -135,7 +135,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     // Read the machine file first, so that an error in it does not cost a run.
     global.pass_options()?;
     let manifest = args.manifest();
-    let path = args.output.clone().unwrap_or_else(|| folder_name::new("ab").with_extension(""));
+    let path = args.output.clone().unwrap_or_else(|| folder_name::unused("ab", ""));
     let (dir, place) = Place::take(&path, Access::shared(args.shared)).map_err(|why| match why.kind() {
         ErrorKind::AlreadyExists => Failure::new(format!(
             "{} already exists and is not empty: choose another folder with -o (corewise does not overwrite files)",
