@@ -13,6 +13,7 @@ const AFTER: &str = "\
 Examples:
   corewise doctor                          check what can be recorded on this machine
   corewise record -o run.cw -- ./game      trace the whole machine while ./game runs
+  corewise ab './old' './new'              trace two commands in turn, to compare them
   corewise report run.cw                   where each thread ran, waited and was blocked
   corewise report perf.data                the same report for a file recorded by perf
   corewise view run.cw                     show the trace on a timeline in the browser
@@ -171,6 +172,18 @@ pub fn duration(text: &str) -> Result<std::time::Duration, String> {
     }
 }
 
+/// Parses a share above 0: `5%`, `0.5 %` or `0.05`.
+///
+/// # Errors
+/// The message for the user.
+pub fn share(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 0.01));
+    match number.trim().parse::<f64>().map(|share| share * scale) {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err("expected a share above 0 and up to 100 %, such as 5%, 0.5% or 0.05".to_owned()),
+    }
+}
+
 /// Parses a signed time difference: `-1.5ms`, `+20us`, `300ns`, `2s`.
 ///
 /// # Errors
@@ -266,6 +279,15 @@ mod tests {
         assert_eq!(duration("5m"), Ok(Duration::from_secs(300)));
         for bad in ["", "x", "0", "-1", "5 years", "1e400", "nan"] {
             assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn shares_are_percent_or_parts_of_one() {
+        let is = |text: &str, value: f64| share(text).is_ok_and(|share| (share - value).abs() < 1e-12);
+        assert!(is("5%", 0.05) && is("0.5 %", 0.005) && is("0.05", 0.05) && is("100%", 1.0) && is("1", 1.0));
+        for bad in ["", "%", "0", "0%", "-1%", "101%", "5", "x", "nan", "inf%"] {
+            assert!(share(bad).is_err(), "{bad}");
         }
     }
 

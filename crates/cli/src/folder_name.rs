@@ -1,13 +1,18 @@
-//! The default name of a new trace folder.
+//! The default name of a new folder.
 
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Returns an unused `PREFIX-YYYYMMDD-HHMMSS.cw` (UTC) in the working folder, with a number if that name is taken.
+/// Returns an unused name for a trace folder, `PREFIX-YYYYMMDD-HHMMSS.cw` (UTC), in the working folder.
 pub fn new(prefix: &str) -> PathBuf {
+    unused(prefix, ".cw")
+}
+
+/// Returns an unused `PREFIX-YYYYMMDD-HHMMSSENDING` (UTC) in the working folder, with a number if that name is taken.
+pub fn unused(prefix: &str, ending: &str) -> PathBuf {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let stem = format!("{prefix}-{}", stamp(seconds.cast_signed()));
-    let name = |n: u32| PathBuf::from(if n == 1 { format!("{stem}.cw") } else { format!("{stem}-{n}.cw") });
+    let name = |n: u32| PathBuf::from(if n == 1 { format!("{stem}{ending}") } else { format!("{stem}-{n}{ending}") });
     (1..).map(name).find(|path| !path.exists()).unwrap_or_else(|| name(1))
 }
 

@@ -1,5 +1,6 @@
 //! The command line of corewise. The crates below it do the work.
 
+mod ab;
 mod args;
 mod commands;
 mod demo;

@@ -93,7 +93,7 @@ enum How {
 fn how(arguments: &[String]) -> How {
     let has = |option: &str| arguments.iter().any(|argument| argument == option);
     match arguments[0].as_str() {
-        "record" | "demo" | "recover" => How::Parsed,
+        "record" | "ab" | "demo" | "recover" => How::Parsed,
         "view" if has("--html") => How::RunWithViewer,
         "view" => How::Parsed,
         _ => How::Run,

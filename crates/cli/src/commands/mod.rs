@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod ab;
 mod check;
 mod check_printed;
 mod compare;
@@ -28,6 +29,7 @@ use crate::failure::Failure;
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     Record(record::Args),
+    Ab(ab::Args),
     Import(import::Args),
     Report(report::Args),
     View(view::Args),
@@ -55,6 +57,7 @@ pub enum Command {
 pub fn run(command: Command, global: &Global) -> Result<u8, Failure> {
     match command {
         Command::Record(args) => record::run(args, global),
+        Command::Ab(args) => ab::run(&args, global),
         Command::Import(args) => import::run(&args, global),
         Command::Report(args) => report::run(&args, global),
         Command::View(args) => view::run(&args, global),

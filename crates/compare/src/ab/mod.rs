@@ -12,5 +12,5 @@ mod width;
 pub use disturbance::{Decision, Disturbance, Limits, decide};
 pub use folder::{AbError, AbFolder, Ended, FILE, Manifest, MeasuredRun, Pair, SideOf, Status, VERSION};
 pub use measured::{Measured, measure};
-pub use plan::{Approach, MIN_PAIRS, Order, Side, Stop, new_seed, time_left};
+pub use plan::{Approach, MIN_PAIRS, Order, Side, Stop, new_seed, pause, time_left};
 pub use width::{half_width, relative_half_width};

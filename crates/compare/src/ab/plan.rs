@@ -147,6 +147,13 @@ impl Stop {
     }
 }
 
+/// Returns how long to wait before a disturbed pair is recorded again: 1, 2, 4, 8 s, then 16 s, so that one disturbance does not use up all
+/// repeats. `attempt` is the number of the attempt that was disturbed, from 1.
+#[must_use]
+pub fn pause(attempt: usize) -> Duration {
+    Duration::from_secs(1 << attempt.saturating_sub(1).min(4))
+}
+
 /// Returns how long the rest takes, if the pairs that are left take as long as those so far, repeats included; `None` before the first.
 #[must_use]
 pub fn time_left(spent: Duration, pairs: usize, left: usize) -> Option<Duration> {
@@ -192,6 +199,11 @@ mod tests {
     fn the_rest_takes_as_long_as_before() {
         assert_eq!(time_left(Duration::from_secs(6), 0, 10), None);
         assert_eq!(time_left(Duration::from_secs(6), 3, 7), Some(Duration::from_secs(14)));
+    }
+
+    #[test]
+    fn pauses_grow_and_are_bounded() {
+        assert_eq!([1, 2, 3, 4, 5, 6, 1000].map(|n| pause(n).as_secs()), [1, 2, 4, 8, 16, 16, 16]);
     }
 
     proptest! {
