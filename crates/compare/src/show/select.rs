@@ -1,6 +1,6 @@
 //! What is shown of a comparison, in which order, and what is summed up.
 
-use super::words::{self, Sense, clean, more_runs, percent};
+use super::words::{self, Sense, at_most, clean};
 use crate::outcome::{Comparison, Outcome, RoleLine, Verdict, Why};
 use model::words::{TIE, plural};
 
@@ -27,7 +27,7 @@ impl<'a> Sorted<'a> {
         }
         let most =
             self.same.iter().filter_map(|o| o.at_most).filter(|share| share.is_finite()).fold(f64::NAN, f64::max);
-        let limit = if most.is_nan() { String::new() } else { format!(", no change larger than {}", percent(most)) };
+        let limit = if most.is_nan() { String::new() } else { format!(", no change larger than {}", at_most(most)) };
         Some(format!("Same: {}{limit}.", plural(self.same.len() as u64, "metric")))
     }
 
@@ -37,10 +37,11 @@ impl<'a> Sorted<'a> {
             return None;
         }
         let needs: Vec<usize> = self.unknown.iter().filter_map(|o| o.runs_more).collect();
-        let settle = needs.iter().max().map_or_else(String::new, |most| {
+        let settle = needs.iter().min().zip(needs.iter().max()).map_or_else(String::new, |(least, most)| {
             let of = if needs.len() == self.unknown.len() { String::new() } else { format!(" {} of", needs.len()) };
             let them = if self.unknown.len() == 1 { "it" } else { "them" };
-            format!("; about {} a side would settle{of} {them}", more_runs(*most))
+            let runs = if least == most { words::more_runs(*most) } else { format!("{least} to {}", words::more_runs(*most)) };
+            format!("; about {runs} a side would settle{of} {them}")
         });
         Some(format!("Unknown: {}{settle}.", plural(self.unknown.len() as u64, "metric")))
     }
@@ -64,20 +65,18 @@ pub struct Part {
     pub share: Option<f64>,
     /// Its 95 % interval, ns.
     pub interval: Option<[f64; 2]>,
-    /// Its mean on A and B, ns.
-    pub means: Option<[f64; 2]>,
     /// Whether its cause is not known.
     pub is_unknown: bool,
 }
 
 /// The pieces of a change, the largest first; small ones, and those after `max`, are one part at the end.
 pub fn parts(why: &Why, max: usize) -> Vec<Part> {
-    let total: f64 = why.pieces.iter().map(|p| p.ns).sum();
-    let sizes: f64 = why.pieces.iter().map(|p| p.ns.abs()).sum();
-    // Shares of a small rest of large pieces would mislead.
-    let share = |ns: f64| (total.abs() > sizes / 3.0).then(|| ns / total);
     let mut pieces: Vec<_> = why.pieces.iter().filter(|p| p.ns.is_finite()).collect();
     pieces.sort_by(|a, b| b.ns.abs().total_cmp(&a.ns.abs()));
+    let total: f64 = pieces.iter().map(|p| p.ns).sum();
+    let sizes: f64 = pieces.iter().map(|p| p.ns.abs()).sum();
+    // Shares of a small rest of large pieces would mislead.
+    let share = |ns: f64| (total.abs() > sizes / 3.0).then(|| ns / total);
     let large = pieces.iter().take_while(|p| p.ns.abs() >= SMALL * sizes).count().min(max);
     // One small piece needs no other name.
     let large = if pieces.len() == large + 1 { pieces.len() } else { large };
@@ -88,7 +87,6 @@ pub fn parts(why: &Why, max: usize) -> Vec<Part> {
             ns: p.ns,
             share: share(p.ns),
             interval: p.interval,
-            means: p.means,
             is_unknown: p.cause == "unknown",
         })
         .collect();
@@ -96,7 +94,7 @@ pub fn parts(why: &Why, max: usize) -> Vec<Part> {
     if !rest.is_empty() {
         let ns = rest.iter().map(|p| p.ns).sum();
         let title = format!("other ({})", plural(rest.len() as u64, "piece"));
-        parts.push(Part { title, ns, share: share(ns), interval: None, means: None, is_unknown: false });
+        parts.push(Part { title, ns, share: share(ns), interval: None, is_unknown: false });
     }
     parts
 }

@@ -36,14 +36,16 @@ fn objective(page: &mut Page, of: &Comparison) {
         let name = ["A", "B"][side];
         format!("{name} {}", value_or_dash(outcome.metric.unit, outcome.middle[side]))
     });
-    page.paragraph(&format!("  {}, {}: {}", sides[0], sides[1], change_words(outcome)));
+    page.paragraph(&format!("{}, {}: {}", sides[0], sides[1], change_words(outcome)));
     let p = outcome.effect.and_then(|effect| effect.p).map_or_else(String::new, |p| format!(", {}", p_value(p)));
-    page.paragraph(&format!("  {}{p}; a difference below {} counts as none.", runs(of), percent(of.margin)));
-    for side in [0, 1] {
-        let at = &of.sides[side];
-        let look = at.median_run.and_then(|run| at.runs.get(run));
-        let look = look.map_or_else(String::new, |run| format!(", median run {}", short(&run.path, 80)));
-        page.paragraph(&format!("  {}: {}{look}", ["A", "B"][side], short(&at.name, 120)));
+    page.paragraph(&format!("{}{p}; a difference below {} counts as none.", runs(of), percent(of.margin)));
+    for (at, letter) in of.sides.iter().zip(["A", "B"]) {
+        let name = if at.name == letter { String::new() } else { short(&at.name, 120) };
+        let look = at.median_run.and_then(|run| at.runs.get(run)).map(|run| format!("median run {}", short(&run.path, 80)));
+        let words: Vec<String> = [Some(name), look].into_iter().flatten().filter(|words| !words.is_empty()).collect();
+        if !words.is_empty() {
+            page.paragraph(&format!("{letter}: {}", words.join(", ")));
+        }
     }
 }
 
@@ -81,10 +83,10 @@ fn metrics(page: &mut Page, all: &[Outcome], [a, b]: [String; 2]) {
     if count > 0 {
         let mut columns = vec![
             Column::text("metric", 0),
-            Column::numbers(&column_name("A", &a), 1),
-            Column::numbers(&column_name("B", &b), 1),
+            Column::numbers(&column_name("A", &a), 2),
+            Column::numbers(&column_name("B", &b), 2),
             Column::numbers("change", 0),
-            Column::numbers("95 % interval", 2),
+            Column::numbers("95 % interval", 1),
             Column::text("", 0),
         ];
         let (shown, left_out) = first(&sorted.changed, METRICS);
@@ -125,7 +127,7 @@ fn roles(page: &mut Page, of: &Comparison) {
     let [gone, new] = gone_and_new(&of.roles);
     let renamed: Vec<_> = of.roles.iter().filter(|r| r.matched_by == "wakeups" || r.confidence == "low").collect();
     let both = of.roles.len() - gone.len() - new.len();
-    if of.roles.is_empty() {
+    if gone.is_empty() && new.is_empty() && renamed.is_empty() {
         return;
     }
     page.heading(&format!("Roles: {both} on both sides, {} gone, {} new", gone.len(), new.len()));

@@ -8,8 +8,10 @@ use stats::{Effect, Method, Scale};
 const FACTOR: f64 = 2.0;
 
 /// Removes what a terminal or a page might interpret: control characters and those that change the direction of text.
+/// The space before a percent sign does not break.
 pub fn clean(text: &str) -> String {
-    words::plain(text).chars().map(|c| if turns(c) { '?' } else { c }).collect()
+    let text: String = words::plain(text).chars().map(|c| if turns(c) { '?' } else { c }).collect();
+    text.replace(" %", "\u{a0}%").replace(" ×", "\u{a0}×")
 }
 
 /// Whether a character changes the direction of the text around it.
@@ -31,13 +33,12 @@ pub fn value(unit: Unit, of: f64) -> String {
     let size = of.abs();
     match unit {
         Unit::Ns => format!("{sign}{}", time(size.round() as i64)),
-        Unit::Count => format!("{sign}{}", number(size)),
+        Unit::Count | Unit::Other => format!("{sign}{}", number(size)),
         Unit::Ratio => format!("{sign}{:.1}{TIE}%", size * 100.0),
         Unit::Khz if size >= 1e6 => format!("{sign}{:.2}{TIE}GHz", size / 1e6),
         Unit::Khz => format!("{sign}{:.0}{TIE}MHz", size / 1e3),
         Unit::PerSecond => format!("{sign}{}{TIE}per{TIE}s", number(size)),
         Unit::Joule => format!("{sign}{}{TIE}J", number(size)),
-        Unit::Other => format!("{sign}{}", number(size)),
     }
 }
 
@@ -46,8 +47,12 @@ pub fn value_or_dash(unit: Unit, of: Option<f64>) -> String {
     of.map_or_else(|| "-".to_owned(), |it| value(unit, it))
 }
 
-/// Formats a number of 0 or more with about three digits, or in whole numbers if it is large.
+/// Formats a number of 0 or more with about three digits; large ones are whole, or in millions (M), 10⁹ (G) and 10¹² (T).
 fn number(of: f64) -> String {
+    if let Some((unit, sign)) = [(1e12, 'T'), (1e9, 'G'), (1e6, 'M')].into_iter().find(|(unit, _)| of >= *unit) {
+        let many = of / unit;
+        return if many < 1e6 { format!("{many:.2}{TIE}{sign}") } else { format!("{of:.2e}") };
+    }
     let decimals = match of {
         _ if of >= 100.0 || of == of.round() => return grouped(of.round() as i64),
         _ if of >= 10.0 => 1,
@@ -116,9 +121,10 @@ impl Look {
 
     /// Formats the size of a change.
     fn size(self, of: f64) -> String {
+        let fixed = |of: f64, decimals: usize| if of < 1e6 { format!("{of:.decimals$}") } else { format!("{of:.1e}") };
         match self {
-            Self::Percent(decimals) => format!("{:.decimals$}", ((of - 1.0) * 100.0).abs()),
-            Self::Factor(decimals) => format!("{of:.decimals$}"),
+            Self::Percent(decimals) => fixed(((of - 1.0) * 100.0).abs(), decimals),
+            Self::Factor(decimals) => fixed(of, decimals),
             Self::Difference(unit) => signed(unit, of.abs()).trim_start_matches('+').to_owned(),
         }
     }
@@ -150,14 +156,12 @@ pub fn interval(metric: &Metric, effect: &Effect) -> Option<String> {
     effect.interval.map(|[low, high]| format!("{} to {}{}", look.signed(low), look.signed(high), look.unit()))
 }
 
-/// The words for less and more of a metric. The objective's time is slower or faster; other times are shorter or longer.
-fn directions(outcome: &Outcome) -> [&'static str; 2] {
-    let is_objective = outcome.q.is_none();
-    match (outcome.metric.unit, outcome.metric.better) {
-        (Unit::Ns, Better::Less) if is_objective => ["faster", "slower"],
-        (Unit::Ns, _) => ["shorter", "longer"],
-        (Unit::PerSecond, Better::More) if is_objective => ["slower", "faster"],
-        (Unit::Khz | Unit::PerSecond, _) => ["lower", "higher"],
+/// The words for less and more of a metric. The time to the end is slower or faster; other times are shorter or longer.
+fn directions(metric: &Metric) -> [&'static str; 2] {
+    match metric.unit {
+        Unit::Ns if metric.id == "elapsed" => ["faster", "slower"],
+        Unit::Ns => ["shorter", "longer"],
+        Unit::Khz | Unit::PerSecond => ["lower", "higher"],
         _ => ["less", "more"],
     }
 }
@@ -170,7 +174,7 @@ pub fn change_words(outcome: &Outcome) -> String {
         (Verdict::Changed, Some(effect)) => changed(outcome, effect),
         (Verdict::Changed, None) => "changed".to_owned(),
         (Verdict::Same, _) => match outcome.at_most {
-            Some(share) if share.is_finite() => format!("no change larger than {}", percent(share)),
+            Some(share) if share.is_finite() => format!("no change larger than {}", at_most(share)),
             _ => "no change".to_owned(),
         },
         (Verdict::Unknown, _) => format!("unknown: {}", why_unknown(outcome)),
@@ -179,7 +183,7 @@ pub fn change_words(outcome: &Outcome) -> String {
 
 fn changed(outcome: &Outcome, effect: &Effect) -> String {
     let look = Look::of(&outcome.metric, effect);
-    let [less, more] = directions(outcome);
+    let [less, more] = directions(&outcome.metric);
     let word = |of: f64| if of < look.none() { less } else { more };
     let both = match effect.interval {
         Some([low, high]) if word(low) == word(high) => {
@@ -204,6 +208,12 @@ pub fn why_unknown(outcome: &Outcome) -> String {
 /// A number of additional runs: `6 more runs`.
 pub fn more_runs(runs: usize) -> String {
     format!("{}{TIE}more run{}", grouped(i64::try_from(runs).unwrap_or(i64::MAX)), if runs == 1 { "" } else { "s" })
+}
+
+/// Formats a share that is a limit: rounded up, so that the limit holds.
+pub fn at_most(share: f64) -> String {
+    // The tolerance keeps what was written as 1.2 % from becoming 1.3 %.
+    format!("{:.1}{TIE}%", ((share * 1000.0 - 1e-6).ceil() / 10.0).max(0.1))
 }
 
 /// Formats a share as percent.
@@ -304,9 +314,31 @@ pub fn method(of: Method) -> &'static str {
     }
 }
 
-/// Formats a p-value.
+/// Formats a p-value with two significant digits.
 pub fn p_value(p: f64) -> String {
-    if p < 0.0001 { "p < 0.0001".to_owned() } else { format!("p = {p:.4}") }
+    match p {
+        p if p < 0.0001 => format!("p{TIE}<{TIE}0.0001"),
+        p if p < 0.001 => format!("p{TIE}={TIE}{p:.4}"),
+        p if p < 0.01 => format!("p{TIE}={TIE}{p:.3}"),
+        p => format!("p{TIE}={TIE}{p:.2}"),
+    }
+}
+
+/// Formats round values of an axis alike: one unit, and the decimals that their distance needs.
+pub fn ticks(unit: Unit, of: &[f64]) -> Vec<String> {
+    let most = of.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    let step = of.windows(2).map(|pair| (pair[1] - pair[0]).abs()).fold(f64::INFINITY, f64::min);
+    let (by, name) = match unit {
+        Unit::Ns if most >= 1e9 => (1e9, "s"),
+        Unit::Ns if most >= 1e6 => (1e6, "ms"),
+        Unit::Ns if most >= 1e3 => (1e3, "us"),
+        Unit::Ns => (1.0, "ns"),
+        Unit::Ratio => (0.01, "%"),
+        _ => return of.iter().map(|x| value(unit, *x)).collect(),
+    };
+    // Steps are 1, 2 or 5 times a power of ten.
+    let decimals = (-(step / by * 1.000_001).log10().floor()).clamp(0.0, 6.0) as usize;
+    of.iter().map(|x| format!("{:.decimals$}{TIE}{name}", x / by)).collect()
 }
 
 #[cfg(test)]
@@ -316,7 +348,7 @@ mod tests {
 
     fn in_words(unit: Unit, better: Better, scale: Scale, numbers: [f64; 3]) -> String {
         let mut of = outcome("x", unit, better, Some(effect(scale, numbers)));
-        of.q = None;
+        of.metric.id = "elapsed".to_owned();
         change_words(&of).replace(TIE, " ")
     }
 
@@ -328,7 +360,7 @@ mod tests {
         assert_eq!(time([2.999, 2.95, 3.04]), "3.00 × slower (95 % interval 2.95 to 3.04 ×)");
         assert_eq!(time([1.01, 0.99, 1.02]), "1.0 % slower (95 % interval -1.0 to +2.0 %)", "across no change");
         let rate = |numbers| in_words(Unit::PerSecond, Better::More, Scale::Ratio, numbers);
-        assert_eq!(rate([1.25, 1.1, 1.4]), "25 % faster (95 % interval 10 to 40 %)");
+        assert_eq!(rate([1.25, 1.1, 1.4]), "25 % higher (95 % interval 10 to 40 %)");
         let share = |numbers| in_words(Unit::Ratio, Better::Less, Scale::Difference, numbers);
         assert_eq!(share([-0.05, -0.06, -0.04]), "5.0 points less (95 % interval 4.0 points to 6.0 points)");
     }
@@ -344,6 +376,7 @@ mod tests {
         assert_eq!(both(Scale::Ratio, [1.032, 0.9, 1.5]), ["+3.2 %", "-10.0 to +50.0 %"]);
         assert_eq!(both(Scale::Ratio, [1.0, 0.9999999, 1.01]), ["0.00 %", "0.00 to +1.00 %"], "no signed zero");
         assert_eq!(both(Scale::Difference, [-1.2e6, -2e6, 500.0]), ["-1.200 ms", "-2.000 ms to +500 ns"]);
+        assert_eq!(both(Scale::Ratio, [1e300, 0.5, 1e308]), ["1.0e300 ×", "0.5 to 1.0e308 ×"]);
         assert_eq!(both(Scale::Ratio, [f64::NAN, f64::INFINITY, 1.0])[0], "- %");
     }
 
@@ -356,8 +389,23 @@ mod tests {
         assert_eq!(of(Unit::Ratio, 0.123), "12.3 %");
         assert_eq!(of(Unit::Count, 12_345.6), "12 346");
         assert_eq!(of(Unit::Count, 0.25), "0.250");
+        assert_eq!(of(Unit::Count, 41.2e9), "41.20 G");
+        assert_eq!(of(Unit::Other, 1e300), "1.00e300");
         assert_eq!(of(Unit::Joule, 12.34), "12.3 J");
         assert_eq!(of(Unit::Other, f64::NAN), "-");
+    }
+
+    #[test]
+    fn limits_are_rounded_up() {
+        assert_eq!([0.0003, 0.012, 0.01201, 0.0].map(|x| at_most(x).replace(TIE, " ")), ["0.1 %", "1.2 %", "1.3 %", "0.1 %"]);
+    }
+
+    #[test]
+    fn ticks_have_one_unit_and_no_needless_decimals() {
+        let of = |unit, values: &[f64]| ticks(unit, values).join(", ").replace(TIE, " ");
+        assert_eq!(of(Unit::Ns, &[0.98e9, 1e9, 1.02e9]), "0.98 s, 1.00 s, 1.02 s");
+        assert_eq!(of(Unit::Ns, &[15e6, 20e6]), "15 ms, 20 ms");
+        assert_eq!(of(Unit::Ratio, &[0.0, 0.05]), "0 %, 5 %");
     }
 
     #[test]

@@ -55,14 +55,14 @@ fn draw(page: &mut Page, why: &Why, parts: &[Part]) {
     };
     let html = &mut page.body;
     html.push_str("<figure>\n<figcaption>From the mean of A to the mean of B</figcaption>\n<div class=\"fall\">\n");
-    row(html, &format!("{} <strong>A</strong>", mark("a")), &value(Unit::Ns, a), &guides(scale, [a, b], "a"));
+    row(html, &format!("{} <strong>A</strong>", mark("a")), &format!("{}</span><span></span><span>", value(Unit::Ns, a)), &guides(scale, [a, b], "a"));
     for (part, [from, to]) in parts.iter().zip(&places) {
         let sign = if part.ns > 0.0 { "▲" } else { "▼" };
         let range =
             part.interval.filter(|ends| ends.iter().all(|x| x.is_finite())).map_or_else(String::new, |[low, high]| {
-                format!(" <small>{} to {}</small>", escaped(&signed(Unit::Ns, low)), escaped(&signed(Unit::Ns, high)))
+                format!("<small>{} to {}</small>", escaped(&signed(Unit::Ns, low)), escaped(&signed(Unit::Ns, high)))
             });
-        let share = part.share.map_or_else(String::new, |share| format!(" <small>{}</small>", percent(share)));
+        let share = part.share.map_or_else(String::new, |share| format!("<small>{}</small>", percent(share)));
         let class = if part.is_unknown { "hatched" } else { sense(part).word() };
         let mut bar = guides(scale, [a, b], "");
         let (left, right) = (scale.place(from.min(*to)), scale.place(from.max(*to)));
@@ -79,13 +79,13 @@ fn draw(page: &mut Page, why: &Why, parts: &[Part]) {
             html,
             &escaped(&short(&part.title, NAME)).to_string(),
             &format!(
-                "<span aria-hidden=\"true\">{sign}</span>{TIE}{}{share}{range}",
+                "<span aria-hidden=\"true\">{sign}</span>{TIE}{}</span><span>{share}</span><span>{range}",
                 escaped(&signed(Unit::Ns, part.ns))
             ),
             &bar,
         );
     }
-    row(html, &format!("{} <strong>B</strong>", mark("b")), &value(Unit::Ns, b), &guides(scale, [a, b], "b"));
+    row(html, &format!("{} <strong>B</strong>", mark("b")), &format!("{}</span><span></span><span>", value(Unit::Ns, b)), &guides(scale, [a, b], "b"));
     let _ =
         write!(html, "<svg width=\"100%\" height=\"20\" aria-hidden=\"true\" xmlns=\"http://www.w3.org/2000/svg\">");
     scale.axis(html, Unit::Ns, 0.0, 2.0);

@@ -1,10 +1,10 @@
 //! All metrics: of the program, then by role, each with the interval of its change as a small picture.
 
 use super::super::select::Sorted;
-use super::super::words::{Sense, clean, estimate, interval, percent, short, title, value_or_dash, why_unknown};
+use super::super::words::{Sense, estimate, interval, percent, short, title, value_or_dash, why_unknown};
 use super::{NAME, Page};
 use crate::outcome::{Comparison, Outcome, Verdict};
-use model::words::TIE;
+use model::words::{TIE, plural};
 use report::web::escaped;
 use stats::Scale;
 use std::fmt::Write as _;
@@ -33,7 +33,7 @@ pub fn write(page: &mut Page, of: &Comparison) {
     ));
     if !quiet.is_empty() {
         let _ =
-            writeln!(page.body, "<details>\n<summary id=\"quiet\">{} roles without a change</summary>", quiet.len());
+            writeln!(page.body, "<details>\n<summary id=\"quiet\">{} without a change</summary>", plural(quiet.len() as u64, "role"));
         table(page, of, limit, "quiet", &quiet);
         page.body.push_str("</details>\n");
     }
@@ -109,21 +109,24 @@ fn row(html: &mut String, of: &Outcome, margin: f64, limit: f64) {
     let change = of.effect.map_or_else(dash, |effect| estimate(metric, &effect));
     let range = of.effect.and_then(|effect| interval(metric, &effect)).unwrap_or_else(dash);
     let why = match of.verdict {
-        Verdict::Unknown => format!(": {}", short(&why_unknown(of), NAME)),
+        Verdict::Unknown => short(&why_unknown(of), NAME),
         _ => String::new(),
     };
+    // On a narrow screen it is below the name of the metric.
+    let note = if why.is_empty() { String::new() } else { format!("; {why}") };
     let (a, b, change, range) = (escaped(&a), escaped(&b), escaped(&change), escaped(&range));
     let _ = writeln!(
         html,
-        "<tr class=\"{word}\"><th scope=\"row\" class=\"name\">{name}<span class=\"small\">{a} → {b}<br/>{range}</span></th>\
+        "<tr class=\"{word}\"><th scope=\"row\" class=\"name\">{name}<span class=\"small\">{a} → {b}<br/>{range}{note}</span></th>\
          <td class=\"n side\">{a}</td><td class=\"n side\">{b}</td><td class=\"n\">{change}</td><td class=\"n side\">{range}</td>\
          <td class=\"plot\">{plot}</td><td class=\"answer-word\"><span class=\"sign\" aria-hidden=\"true\">{sign}</span> {word}\
-         <span class=\"note\">{why}</span></td></tr>",
+         <span class=\"note side\">{why}</span></td></tr>",
         word = sense.word(),
         sign = sense.sign(),
         name = escaped(&short(&title(metric), NAME)),
         plot = plot(of, sense, margin, limit),
-        why = escaped(&clean(&why)),
+        why = escaped(&why),
+        note = escaped(&note),
     );
 }
 

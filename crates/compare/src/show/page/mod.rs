@@ -17,7 +17,7 @@ use report::web::{Document, Inline, axis, cells, escaped, labels, shades};
 use std::fmt::Write as _;
 
 /// The style sheet of comparisons, after the report's.
-const STYLE: Inline = Inline { text: include_str!("page.css"), sha256: "ejIKFM1BLU3vWQVZsUi6UdXdvreI/Uxg/LbsHDn33ZE=" };
+const STYLE: Inline = Inline { text: include_str!("page.css"), sha256: "q1dHagoXZ2C6X8uy2g5N6liFsTpU7MBS0FFkz2a7NMg=" };
 
 /// The longest name in characters.
 const NAME: usize = 80;

@@ -1,6 +1,6 @@
 //! A scale of values across the width of a picture, in percent, so that text keeps its size on a small screen.
 
-use super::super::words::value;
+use super::super::words::ticks;
 use crate::outcome::Unit;
 use report::web::escaped;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 /// The free space at both ends, in percent of the width.
 const PAD: f64 = 3.0;
 /// The largest number of labels.
-const TICKS: f64 = 4.0;
+const TICKS: f64 = 5.0;
 
 /// A linear scale.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ impl Scale {
         if share.is_nan() { PAD } else { PAD + share * (100.0 - 2.0 * PAD) }
     }
 
-    /// Round values, at most about four.
+    /// Round values, at most about five.
     fn ticks(self) -> Vec<f64> {
         let step = (self.high - self.low) / TICKS;
         let unit = 10f64.powf(step.log10().floor());
@@ -47,8 +47,9 @@ impl Scale {
 
     /// Writes lines from `top` to `bottom` at round values, and their labels below. Pixels.
     pub fn axis(self, svg: &mut String, unit: Unit, top: f64, bottom: f64) {
-        for tick in self.ticks() {
-            let x = self.place(tick);
+        let all = self.ticks();
+        for (tick, label) in all.iter().zip(ticks(unit, &all)) {
+            let x = self.place(*tick);
             let anchor = match x {
                 x if x < 8.0 => " class=\"first\"",
                 x if x > 92.0 => " class=\"last\"",
@@ -59,7 +60,7 @@ impl Scale {
                 "<line class=\"grid\" x1=\"{x:.2}%\" x2=\"{x:.2}%\" y1=\"{top}\" y2=\"{bottom}\"/><g class=\"ticks\"><text{anchor} x=\"{x:.2}%\" \
                  y=\"{}\">{}</text></g>",
                 bottom + 15.0,
-                escaped(&value(unit, tick)),
+                escaped(&label),
             );
         }
     }
@@ -84,10 +85,10 @@ mod tests {
     #[test]
     fn ticks_are_round_and_few() {
         let ticks = |low: f64, high: f64| Scale::of([low, high].into_iter()).unwrap().ticks();
-        assert_eq!(ticks(0.0, 1.0), [0.0, 0.5, 1.0]);
+        assert_eq!(ticks(0.0, 1.0), [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0]);
         assert_eq!(ticks(1.22, 1.29).len(), 4);
         for (low, high) in [(0.1, 0.9), (-3.0, 1e9), (5.0, 5.0), (1e-9, 2e-9), (-1e300, 1e300)] {
-            assert!((1..=6).contains(&ticks(low, high).len()), "{low} {high}: {:?}", ticks(low, high));
+            assert!((1..=7).contains(&ticks(low, high).len()), "{low} {high}: {:?}", ticks(low, high));
         }
     }
 }
