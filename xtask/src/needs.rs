@@ -87,6 +87,14 @@ pub const NEEDS: &[Need] = &[
             runs(&[&python, "-c", "import perfetto.protos.perfetto.trace.perfetto_trace_pb2"])
         },
     },
+    Need {
+        name: "python3 with numpy and pandas",
+        how: "pip install numpy pandas, or NUMPY_PYTHON names one that has them",
+        met: |_| {
+            let python = std::env::var("NUMPY_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+            runs(&[&python, "-c", "import numpy, pandas"])
+        },
+    },
     Need { name: "the viewer", how: "make viewer (Node.js 20)", met: |m| m.has_viewer() },
     Need { name: "a build without the viewer", how: "where Node.js is not there", met: |m| !m.has_viewer() },
     Need {

@@ -9,6 +9,7 @@ mod cause;
 mod conditions;
 mod fail_on;
 mod json;
+mod known_causes;
 pub mod measure;
 mod metrics;
 mod open;
@@ -27,6 +28,10 @@ pub use fail_on::{Checked, FailOn};
 pub use json::json;
 pub use measure::MeasureOptions;
 pub use open::{Sides, measure};
+pub use known_causes::{Smt, explain, preempted_time, smt};
+pub use measure::frames::{frame_metrics, of_frames};
+pub use measure::printed::read as read_printed;
+pub use metrics::{METRICS, MetricDef, metric};
 pub use outcome::{
     Better, Comparison, ConditionDifference, Distribution, Metric, Outcome, Piece, RoleLine, RunLine, Side, Unit,
     Verdict, Why,

@@ -32,7 +32,7 @@ pub fn measure(
     each: &(dyn Fn(usize) + Sync),
 ) -> Result<Sides, NotComparable> {
     let all: Vec<&PathBuf> = paths.iter().flat_map(|side| side.iter()).collect();
-    let measured: Vec<Mutex<Option<Result<Run, String>>>> = all.iter().map(|_| Mutex::new(None)).collect();
+    let measured: Vec<Mutex<Option<Result<Vec<Run>, String>>>> = all.iter().map(|_| Mutex::new(None)).collect();
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(all.len()).min(MAX_THREADS);
     std::thread::scope(|scope| {
@@ -52,22 +52,22 @@ pub fn measure(
     let results = measured.into_iter().map(|slot| {
         slot.into_inner().ok().flatten().unwrap_or_else(|| Err("reading it ended unexpectedly".to_owned()))
     });
-    let results: Vec<Result<Run, String>> = results.collect();
+    let results: Vec<Result<Vec<Run>, String>> = results.collect();
     let (a, b) = results.split_at(paths[0].len());
     chosen([a, b], paired)
 }
 
 /// The runs that can be compared.
-fn chosen(sides: [&[Result<Run, String>]; 2], paired: bool) -> Result<Sides, NotComparable> {
+fn chosen(sides: [&[Result<Vec<Run>, String>]; 2], paired: bool) -> Result<Sides, NotComparable> {
     let mut of = Sides::default();
     for (side, runs) in sides.iter().enumerate() {
         for (at, run) in runs.iter().enumerate() {
             match run {
                 Err(why) => of.left_out.push(format!("Left out: {why}")),
-                Ok(run) if paired && sides[1 - side].get(at).is_none_or(Result::is_err) => {
-                    of.left_out.push(format!("Left out with its pair: {}.", run.path));
+                Ok(runs) if paired && sides[1 - side].get(at).is_none_or(Result::is_err) => {
+                    of.left_out.extend(runs.iter().map(|run| format!("Left out with its pair: {}.", run.path)));
                 }
-                Ok(run) => of.runs[side].push(run.clone()),
+                Ok(runs) => of.runs[side].extend(runs.iter().cloned()),
             }
         }
     }
@@ -77,19 +77,20 @@ fn chosen(sides: [&[Result<Run, String>]; 2], paired: bool) -> Result<Sides, Not
     Ok(of)
 }
 
-/// Measures one run.
-fn one(path: &Path, pass: &PassOptions, options: &MeasureOptions) -> Result<Run, String> {
-    if let Some(run) = measure::printed(path).map_err(|why| why.to_string())? {
-        return Ok(run);
-    }
+/// Measures the run of a path, or the runs of a printed table.
+fn one(path: &Path, pass: &PassOptions, options: &MeasureOptions) -> Result<Vec<Run>, String> {
     let name = path.display().to_string();
-    let session = Session::open(path, PassOptions { keep: true, ..pass.clone() }).map_err(|why| sentence(&why.to_string(), &name))?;
+    if let Some(runs) = measure::printed::read(path).map_err(|why| sentence(&why.to_string(), &name))? {
+        return Ok(runs.into_iter().map(|(_, run)| run).collect());
+    }
+    let session = Session::open(path, PassOptions { keep: true, ..pass.clone() })
+        .map_err(|why| sentence(&why.to_string(), &name))?;
     let run = if session.summary().is_of_frames() {
-        measure::frames(&session, &name)
+        measure::frames::of_frames(&session, options.process.as_deref())
     } else {
         measure::recording(&session, &name, options)
     };
-    run.map_err(|why| sentence(&why.to_string(), &name))
+    run.map(|run| vec![run]).map_err(|why| sentence(&why.to_string(), &name))
 }
 
 /// An error that names its file.

@@ -1,6 +1,6 @@
 //! The values of each run: of the program and of each role, per unit of work if runs are of unlike length.
 
-use crate::thread_metrics::{THREAD_METRICS, ThreadMetric};
+use crate::thread_metrics::ThreadMetric;
 use crate::{Run, Series};
 use rustc_hash::FxHashMap;
 

@@ -12,7 +12,7 @@ use crate::settings::Settings;
 use crate::worst::{self, add_worst};
 use engine::{EngineError, Session};
 use model::tables::threads;
-use model::{Fix, Span, TableDef};
+use model::{Fix, Span, Table, TableDef};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -168,15 +168,20 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
     Ok(diagnosis)
 }
 
-/// Chooses what a recording of threads is judged by, as [`diagnose`] does, without its critical path.
+/// The tables that [`choose`] reads and that can be made in one pass with others.
+pub fn choice_tables() -> impl Iterator<Item = &'static str> {
+    objective::TABLES.iter().filter(|def| Session::is_of_part(def)).map(|def| def.name)
+}
+
+/// Chooses what a recording of threads is judged by, as [`diagnose`] does, without its critical path. `made` has tables that the caller has
+/// read already.
 ///
 /// # Errors
 /// The trace cannot be read, or lacks what the user named.
-pub fn choose(session: &Session, target: Option<&Target>) -> Result<Choice, EngineError> {
+pub fn choose(session: &Session, target: Option<&Target>, made: &[Table]) -> Result<Choice, EngineError> {
     let settings = Settings::default();
-    let names: Vec<&str> = objective::TABLES.iter().filter(|def| Session::is_of_part(def)).map(|def| def.name).collect();
-    session.prepare(&names)?;
-    let ctx = RuleContext::new(session, &settings, None, &[], RULES[0])?;
+    session.prepare(&choice_tables().collect::<Vec<_>>())?;
+    let ctx = RuleContext::new(session, &settings, None, made, RULES[0])?;
     Choice::new(&ctx, &Program::new(&ctx)?, target)
 }
 

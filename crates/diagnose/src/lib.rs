@@ -28,7 +28,7 @@ mod timers;
 mod unmarked;
 mod worst;
 
-pub use diagnosis::{Diagnosis, NotChecked, Options, System, choose, diagnose};
+pub use diagnosis::{Diagnosis, NotChecked, Options, System, choice_tables, choose, diagnose};
 pub use finding::{Action, Claim, Confidence, Evidence, Finding, Interval, Severity, Subject};
 pub use json::json;
 pub use objective::{Choice, Objective, ObjectiveKind, Target};

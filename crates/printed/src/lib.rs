@@ -7,10 +7,12 @@
 mod figure;
 mod kinds;
 mod limits;
+mod measured;
 mod sheet;
 mod statement;
 
 pub use figure::Figure;
+pub use measured::Measured;
 pub use sheet::{Head, MAX_BYTES, Sheet};
 pub use statement::{Rule, Statement, StatementSink, Verdict};
 
@@ -25,6 +27,10 @@ pub trait Kind: Sync {
     /// The names of the runs in the table, by which they are compared with others.
     fn runs(&self, sheet: &Sheet, _ctx: &CheckContext<'_>) -> Vec<String> {
         vec![sheet.name.clone()]
+    }
+    /// What the table measured, by run; `None`: nothing that can be compared with another table.
+    fn measured(&self, _sheet: &Sheet) -> Option<Vec<Measured>> {
+        None
     }
     /// Adds all statements about a table, alone and compared with the other tables.
     fn check(&self, sheet: &Sheet, ctx: &CheckContext<'_>, out: &mut StatementSink<'_>);
@@ -41,6 +47,8 @@ pub const KINDS: &[&dyn Kind] = &[
     &kinds::double_busy::DoubleBusy,
     &kinds::cpu_utilisation::CpuUtilisation,
     &kinds::perf_stat::PerfStat,
+    &kinds::event_totals::EventTotals,
+    &kinds::event_totals::EventFunctions,
     &kinds::contention_times::ContentionTimes,
     &kinds::core_type_grid::CoreTypeGrid,
     &kinds::relative_ips::RelativeIps,

@@ -48,6 +48,10 @@ proptest! {
         let body: String = rows.iter().map(|row| row.join(",") + "\n").collect();
         for text in [format!("{first}\n{body}"), format!("{table}{body}")] {
             if let (Ok(a), Ok(b)) = (read("a", &text), read("b", &text)) {
+                for run in a.kind.measured(&a).into_iter().flatten() {
+                    let values = run.values.values().chain(run.rows.values().flat_map(|row| row.values()));
+                    prop_assert!(values.copied().all(f64::is_finite), "{run:?}");
+                }
                 for statement in check(&[a, b], &request()) {
                     prop_assert!(statement.computed.is_none_or(f64::is_finite), "{statement:?}");
                 }
@@ -60,6 +64,7 @@ proptest! {
         for text in [text, lines.join("\n"), format!(" Performance counter stats for 'x':\n{}", lines.join("\n"))] {
             let _ = is_printed(&text);
             if let Ok(sheet) = read("a", &text) {
+                let _ = sheet.kind.measured(&sheet);
                 let _ = check(&[sheet], &request());
             }
         }

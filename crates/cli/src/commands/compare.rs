@@ -55,6 +55,9 @@ pub struct Args {
     /// Compare recordings of unlike machines
     #[arg(long)]
     across: bool,
+    /// Of frame logs: the process whose frames are compared, by name or PID
+    #[arg(long, value_name = "PROCESS")]
+    process: Option<String>,
     /// Also compare the findings of `diagnose`, which takes longer
     #[arg(long)]
     findings: bool,
@@ -111,7 +114,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     // An objective of `diagnose` also selects the critical path; any other is a metric.
     let target = args.objective.as_deref().and_then(|of| of.parse::<Target>().ok());
     let objective = args.objective.clone().filter(|_| target.is_none());
-    let options = MeasureOptions { target, findings: args.findings };
+    let options = MeasureOptions { target, process: args.process.clone(), findings: args.findings };
     let (line, all) = (Mutex::new(Line::new()), paths.iter().map(Vec::len).sum::<usize>());
     let measured = compare::measure([&paths[0], &paths[1]], &global.pass_options()?, &options, paired, &|done| {
         if let Ok(mut line) = line.lock() {

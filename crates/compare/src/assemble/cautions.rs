@@ -3,7 +3,7 @@
 use super::CompareOptions;
 use crate::{Outcome, Run};
 use model::words::plural;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A mean share of stolen time above this is worth a word.
 const MUCH_STEAL: f64 = 0.02;
@@ -84,15 +84,24 @@ fn steal(sides: [&[Run]; 2], names: &[String; 2]) -> Option<String> {
     })
 }
 
-/// What was not compared, and why.
-pub(super) fn not_compared(sides: [&[Run]; 2]) -> Vec<String> {
-    let all: BTreeSet<&String> = sides.iter().flat_map(|runs| runs.iter().flat_map(|run| run.lacks.iter())).collect();
-    let mut words: Vec<String> = all.into_iter().cloned().collect();
+/// What was not compared, and why: what only one side lacks or has. What both lack alike does not matter for the comparison.
+pub(super) fn not_compared(sides: [&[Run]; 2], names: &[String; 2]) -> Vec<String> {
+    // Sentences that differ in their numbers only are one.
+    let without_numbers = |of: &str| of.replace(|c: char| c.is_ascii_digit(), "");
+    let lacks = |runs: &[Run]| {
+        runs.iter().flat_map(|run| &run.lacks).map(|of| (without_numbers(of), of.clone())).collect::<BTreeMap<_, _>>()
+    };
+    let [of_a, of_b] = sides.map(lacks);
+    let mut words = Vec::new();
+    for (here, there, name) in [(&of_a, &of_b, &names[0]), (&of_b, &of_a, &names[1])] {
+        let only = here.iter().filter(|(key, of)| !there.contains_key(*key) && !of.contains("callchain"));
+        words.extend(only.map(|(_, of)| format!("Only {name}: {of}")));
+    }
     let series = |runs: &[Run]| runs.iter().flat_map(|run| run.series.iter().map(|s| s.name.clone())).collect::<BTreeSet<_>>();
     let [a, b] = sides.map(series);
     for name in a.symmetric_difference(&b) {
-        let side = if a.contains(name) { "A" } else { "B" };
-        words.push(format!("{name} is only in runs of {side}."));
+        let side = usize::from(!a.contains(name));
+        words.push(format!("{} is only in runs of {}.", crate::measure::series::title(name), names[side]));
     }
     words
 }

@@ -5,7 +5,7 @@ use crate::outcome::Distribution;
 use crate::roles::Roles;
 use crate::thread_metrics::THREAD_METRICS;
 use crate::values::{SERIES_STATISTICS, SeriesStatistic, Sums, sums};
-use crate::{Better, Metric, Outcome, Run, Series, Unit, Verdict, Why, measure, metrics as known};
+use crate::{Better, Metric, Outcome, Run, Series, Unit, Verdict, Why, measure, metric};
 use rustc_hash::FxHashMap;
 use stats::{Effect, Scale, Statistic};
 use std::collections::BTreeSet;
@@ -128,25 +128,23 @@ impl<'a> Sampler<'a> {
 
     /// A metric of the whole run; of a series, with its name and statistic.
     fn metric_of_run(&self, id: &str) -> (Metric, Option<(String, SeriesStatistic)>) {
-        if let Some(def) = known::metric(id) {
-            let metric = Metric { per: self.per(id == "elapsed"), ..def };
-            let series = id.rsplit_once('.').and_then(|(name, of)| Some((name.to_owned(), SERIES_STATISTICS.iter().find(|s| s.1 == of)?.0)));
-            return (metric, series);
-        }
         let found = id.rsplit_once('.').and_then(|(name, of)| Some((name, SERIES_STATISTICS.iter().find(|s| s.1 == of)?)));
-        let (title, unit, better, series) = match found {
-            Some((name, (statistic, _, words))) => (
-                format!("{words} {}", measure::series::title(name)),
-                Unit::Ns,
-                Better::Less,
-                Some((name.to_owned(), *statistic)),
-            ),
-            None => match id.split_once(':') {
-                Some(("finding", rule)) => (format!("potential saving of {rule}"), Unit::Ns, Better::Less, None),
-                _ => (id.to_owned(), Unit::Other, Better::Neither, None),
+        let series = found.map(|(name, (statistic, ..))| (name.to_owned(), *statistic));
+        let declared = Metric { per: self.per(id == "elapsed"), ..metric(id, None) };
+        let metric = match (found, id.split_once(':')) {
+            (Some((name, (_, _, words))), _) if name != "frame" => Metric {
+                title: format!("{words} {}", measure::series::title(name)),
+                unit: Unit::Ns,
+                better: Better::Less,
+                ..declared
             },
+            (None, Some(("finding", rule))) => {
+                let title = format!("potential saving of {rule}");
+                Metric { title, unit: Unit::Ns, better: Better::Less, ..declared }
+            }
+            _ => declared,
         };
-        (Metric { id: id.to_owned(), role: None, title, unit, better, per: None }, series)
+        (metric, series)
     }
 
     /// What totals are divided by, for users.
@@ -185,7 +183,7 @@ impl<'a> Sampler<'a> {
                     let of = role.map_or(program, |role| &roles[role]);
                     if of.threads == 0 { None } else { of.value(metric, self.work[side][run]) }
                 });
-                let least = match metric.unit {
+                let least = match metric.unit() {
                     Unit::Ns => MIN_SHARE * scale,
                     Unit::Count => MIN_COUNT / self.work[0].first().copied().unwrap_or(1.0).max(1.0),
                     _ => 0.001,
@@ -193,14 +191,8 @@ impl<'a> Sampler<'a> {
                 let largest = values.iter().filter_map(|side| stats::median(&side.iter().copied().flatten().collect::<Vec<_>>()));
                 let is_on_both = values.iter().all(|side| side.iter().any(Option::is_some));
                 if is_on_both && largest.fold(0.0, f64::max) > least {
-                    let named = Metric {
-                        id: metric.id.to_owned(),
-                        role: role.map(|role| self.roles.roles[role].name.clone()),
-                        title: metric.title.to_owned(),
-                        unit: metric.unit,
-                        better: metric.better,
-                        per: self.per(metric.is_total()),
-                    };
+                    let of = role.map(|role| self.names[role].as_str());
+                    let named = Metric { per: self.per(metric.is_total()), ..metric.metric(of) };
                     all.push(self.outcome(named, values, None));
                 }
             }
@@ -234,8 +226,7 @@ impl<'a> Sampler<'a> {
         for (row, id) in keys {
             let values = self.values(|side, run| self.sides[side][run].rows.get(row)?.get(id).copied());
             if values.iter().all(|side| side.iter().any(Option::is_some)) {
-                let metric = known::metric(id).unwrap_or_else(|| self.metric_of_run(id).0);
-                all.push(self.outcome(Metric { role: Some(row.clone()), ..metric }, values, None));
+                all.push(self.outcome(metric(id, Some(row)), values, None));
             }
         }
     }

@@ -92,7 +92,8 @@ pub fn compare(sides: [&[Run]; 2], options: &CompareOptions) -> Result<Compariso
     let why = followed(sides, &objective)
         .then(|| why::why(sides, sampler.role_maps(), sampler.role_names(), options.paired))
         .flatten()
-        .map(|why| sampler.per_unit(why, &objective));
+        .map(|why| sampler.per_unit(why, &objective))
+        .or_else(|| by_counts(sides, &objective));
     let differences = conditions::differences(sides);
     let mut comparison = Comparison {
         answer: String::new(),
@@ -106,7 +107,7 @@ pub fn compare(sides: [&[Run]; 2], options: &CompareOptions) -> Result<Compariso
         roles: roles.roles.iter().map(line).collect(),
         distributions: sampler.distributions(),
         conditions: differences,
-        not_compared: cautions::not_compared(sides),
+        not_compared: cautions::not_compared(sides, &options.names),
         methods: Vec::new(),
     };
     comparison.methods = answer::methods(&comparison, sides);
@@ -136,7 +137,7 @@ fn objective(sides: [&[Run]; 2], options: &CompareOptions) -> Result<String, Not
     let all = || sides.iter().flat_map(|runs| runs.iter());
     let shown: BTreeSet<&str> = all().map(|run| run.objective.as_str()).collect();
     let mut candidates: Vec<String> = shown.iter().filter(|of| !of.is_empty()).map(|of| (*of).to_owned()).collect();
-    candidates.extend(["elapsed", "frame.mean", "elapsed_s", "cpu_s"].map(str::to_owned));
+    candidates.extend(["elapsed", "frame.mean", "cpu_ns"].map(str::to_owned));
     let first = all().next();
     candidates.extend(first.into_iter().flat_map(|run| run.series.iter().map(|series| format!("{}.mean", series.name))));
     candidates.extend(first.into_iter().flat_map(|run| run.values.keys().cloned()));
@@ -186,6 +187,12 @@ fn work(sides: [&[Run]; 2], options: &CompareOptions, objective: &str) -> Result
             _ => sides.map(|runs| vec![1.0; runs.len()]),
         }),
     }
+}
+
+/// The causes by counted instructions and cycles, of runs without a critical path.
+fn by_counts(sides: [&[Run]; 2], objective: &str) -> Option<crate::Why> {
+    let of = |side: usize| sides[side].iter().collect::<Vec<&Run>>();
+    ["elapsed", "cpu_ns"].contains(&objective).then(|| crate::explain(&of(0), &of(1))).flatten()
 }
 
 /// Whether the critical paths of the runs lead to this objective.

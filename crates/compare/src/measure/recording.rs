@@ -13,11 +13,16 @@ use rustc_hash::FxHashMap;
 /// At most this many frames, periods or requests are followed along the critical path, spread evenly over the run.
 const MAX_WINDOWS: usize = 20_000;
 
+/// The name of the series of frames.
+const FRAME: &str = "frame";
+
 /// What is measured.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct MeasureOptions {
     /// What the program is judged by; `None`: what the recording shows.
     pub target: Option<Target>,
+    /// The process whose frames are measured, of frame logs with several: a name or a PID.
+    pub process: Option<String>,
     /// Also find scheduling problems, which takes longer than all else together.
     pub findings: bool,
 }
@@ -35,8 +40,10 @@ pub fn recording(session: &Session, path: &str, options: &MeasureOptions) -> Res
         ..Run::default()
     };
     conditions::write(&mut run, session);
+    // All tables in one pass.
     let more = [ran_instead::Table::DEF, migrations::Table::DEF, smt_threads::Table::DEF, thread_by_frequency::Table::DEF];
-    session.prepare(&more.map(|def| def.name))?;
+    let names = more.map(|def| def.name).into_iter().chain(super::threads::TABLES).chain(diagnose::choice_tables());
+    session.prepare(&names.collect::<Vec<_>>())?;
     run.threads = super::threads::threads(session)?;
     let places: FxHashMap<i64, usize> = run.threads.iter().enumerate().map(|(at, t)| (t.thread, at)).collect();
     add_thread_values(session, &mut run.threads, &places)?;
@@ -44,14 +51,27 @@ pub fn recording(session: &Session, path: &str, options: &MeasureOptions) -> Res
         let facts = &run.threads[*places.get(&thread)?];
         (facts.is_own && !facts.is_kernel).then_some(facts.name.as_str())
     };
-    run.series = series::read(session, own_name)?;
-    let choice = diagnose::choose(session, options.target.as_ref())?;
+    let (series, periods) = series::read(session, own_name)?;
+    run.series = series;
+    let choice = diagnose::choose(session, options.target.as_ref(), periods.as_slice())?;
+    if let (Choice::Marks(name), None) = (&choice, &options.target) {
+        name_frames(&mut run, name);
+    }
     objective(session, &mut run, &choice, &places)?;
     program_values(session, &mut run)?;
     if options.findings {
         findings(session, &mut run, options.target.clone())?;
     }
     Ok(run)
+}
+
+/// Marks that are frames are one series with the name that frame logs have, and with their metrics.
+fn name_frames(run: &mut Run, mark: &str) {
+    let name = format!("mark:{mark}");
+    if let Some(series) = run.series.iter_mut().find(|series| series.name == name) {
+        series.name = FRAME.to_owned();
+        run.values.extend(super::frames::frame_metrics(&series.ns));
+    }
 }
 
 /// Adds the objective, and the critical path to it.
@@ -77,6 +97,7 @@ fn objective(
     let name = match choice {
         Choice::Period(thread) => places.get(thread).map(|at| format!("period:{}", run.threads[*at].name)),
         Choice::Requests(name) => run.series.iter().find(|s| s.name == format!("request:{}", model::pool_name(name))).map(|s| s.name.clone()),
+        Choice::Marks(_) if run.series.iter().any(|s| s.name == FRAME) => Some(FRAME.to_owned()),
         Choice::Marks(name) => Some(format!("mark:{name}")),
         // Without an end, requests are what a server is judged by.
         Choice::Throughput => run.series.iter().find(|s| s.name.starts_with("request:")).map(|s| s.name.clone()),
@@ -184,8 +205,9 @@ fn add_thread_values(
         if let Some(khz) = row.get(thread_by_frequency::KHZ) {
             let ns = row.get(thread_by_frequency::RUNNING_NS);
             add(facts, at, "frequency_known_ns", ns);
-            // Cycles: kHz times ns is 1e-6 cycles.
-            add(facts, at, "frequency_cycles", (khz as f64 * ns as f64 / 1e6) as i64);
+            if let (Some(at), true) = (at, ns > 0) {
+                *facts[*at].values.entry("frequency_khz_ns").or_default() += khz as f64 * ns as f64;
+            }
         }
     })
 }

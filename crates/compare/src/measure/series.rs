@@ -3,7 +3,7 @@
 use crate::Series;
 use engine::{EngineError, Session};
 use model::tables::{mark_stretches, periods, requests};
-use model::{Ns, Row, Span, TableType as _};
+use model::{Ns, Row, Span, Table, TableType as _};
 use rustc_hash::FxHashMap;
 
 /// With fewer intervals in a run, there is no distribution to compare.
@@ -14,48 +14,65 @@ const MAX_SERIES: usize = 24;
 /// Series by name, with the thread that did the work.
 type ByName = FxHashMap<(String, Option<i64>), Series>;
 
-/// Reads the marks, periods and requests of the program's threads. `name_of` returns a thread's name, or `None` if it is not of the program.
+/// At most this many periods are kept as a table, for the choice of the objective; more are read again.
+const MAX_KEPT: usize = 1 << 17;
+
+/// Reads the marks, periods and requests of the program's threads in one pass, and the table of periods, if it is not too long. `name_of` returns a
+/// thread's name, or `None` if it is not of the program.
 pub(super) fn read<'a>(
     session: &Session,
     name_of: impl Fn(i64) -> Option<&'a str>,
-) -> Result<Vec<Series>, EngineError> {
+) -> Result<(Vec<Series>, Option<Table>), EngineError> {
     let mut all = ByName::default();
-    session.rows(mark_stretches::Table::DEF.name, &mut |rows| {
-        for row in rows.iter().map(|row| Row::<mark_stretches::Table>::new(row)) {
-            let [start, end] = row.all([mark_stretches::START_NS, mark_stretches::END_NS]);
-            let thread = row.get(mark_stretches::THREAD);
-            if let (Some(name), true) = (row.get(mark_stretches::NAME), row.get(mark_stretches::ENDED)) {
-                let kind = mark_kind(name);
-                let entry = all.entry((format!("mark:{kind}"), None)).or_default();
-                push(entry, start, end, (end - start) as f64, thread);
+    let mut kept = Table::new(periods::Table::DEF);
+    let defs = [mark_stretches::Table::DEF, periods::Table::DEF, requests::Table::DEF];
+    // Without wakeups, there are neither periods nor requests.
+    let defs = if session.summary().ready_known { &defs[..] } else { &defs[..1] };
+    session.drained_together(defs, None, &mut |table, cells| match table {
+        0 => add_mark(&mut all, &Row::new(cells)),
+        1 => {
+            if kept.rows.len() <= MAX_KEPT {
+                kept.rows.push(cells.to_vec());
             }
+            add_period(&mut all, &Row::new(cells), &name_of);
         }
-        Ok(())
+        _ => add_request(&mut all, &Row::new(cells), &name_of),
     })?;
-    if session.summary().ready_known {
-        session.rows(periods::Table::DEF.name, &mut |rows| {
-            for row in rows.iter().map(|row| Row::<periods::Table>::new(row)) {
-                let [thread, start, response] =
-                    row.all([periods::THREAD, periods::START_NS, periods::RESPONSE_NS]);
-                let Some(name) = name_of(thread) else { continue };
-                let entry = all.entry((format!("period:{name}"), Some(thread))).or_default();
-                push(entry, start, start.saturating_add(response.max(0)), response as f64, Some(thread));
-            }
-            Ok(())
-        })?;
-        session.rows(requests::Table::DEF.name, &mut |rows| {
-            for row in rows.iter().map(|row| Row::<requests::Table>::new(row)) {
-                let [thread, start, end, response] =
-                    row.all([requests::THREAD, requests::START_NS, requests::END_NS, requests::RESPONSE_NS]);
-                let Some(name) = name_of(thread) else { continue };
-                // Of a pool of threads that answer, all requests are of one kind.
-                let entry = all.entry((format!("request:{}", model::pool_name(name)), None)).or_default();
-                push(entry, start, end, response as f64, Some(thread));
-            }
-            Ok(())
-        })?;
+    Ok((largest(all), (kept.rows.len() <= MAX_KEPT).then_some(kept)))
+}
+
+fn add_mark(all: &mut ByName, row: &Row<'_, mark_stretches::Table>) {
+    let [start, end] = row.all([mark_stretches::START_NS, mark_stretches::END_NS]);
+    if let (Some(name), true) = (row.get(mark_stretches::NAME), row.get(mark_stretches::ENDED)) {
+        let entry = all.entry((format!("mark:{}", mark_kind(name)), None)).or_default();
+        push(entry, start, end, (end - start) as f64, row.get(mark_stretches::THREAD));
     }
-    Ok(largest(all))
+}
+
+fn add_period<'a>(
+    all: &mut ByName,
+    row: &Row<'_, periods::Table>,
+    name_of: &impl Fn(i64) -> Option<&'a str>,
+) {
+    let [thread, start, response] = row.all([periods::THREAD, periods::START_NS, periods::RESPONSE_NS]);
+    if let Some(name) = name_of(thread) {
+        let entry = all.entry((format!("period:{name}"), Some(thread))).or_default();
+        push(entry, start, start.saturating_add(response.max(0)), response as f64, Some(thread));
+    }
+}
+
+fn add_request<'a>(
+    all: &mut ByName,
+    row: &Row<'_, requests::Table>,
+    name_of: &impl Fn(i64) -> Option<&'a str>,
+) {
+    let [thread, start, end, response] =
+        row.all([requests::THREAD, requests::START_NS, requests::END_NS, requests::RESPONSE_NS]);
+    if let Some(name) = name_of(thread) {
+        // Of a pool of threads that answer, all requests are of one kind.
+        let entry = all.entry((format!("request:{}", model::pool_name(name)), None)).or_default();
+        push(entry, start, end, response as f64, Some(thread));
+    }
 }
 
 fn push(series: &mut Series, start: i64, end: i64, ns: f64, thread: Option<i64>) {

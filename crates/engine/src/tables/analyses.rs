@@ -163,11 +163,15 @@ impl Session {
         Ok(())
     }
 
-    /// Makes several such tables of a part in one pass; their rows are passed on as they are made, with the index of the table.
-    pub(crate) fn drained_together(
+    /// Makes several tables of analyses that are as long as the recording ([`Self::is_large`]) in one pass, for a part or the whole recording; their
+    /// rows are passed on as they are made, with the index of the table.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub fn drained_together(
         &self,
         defs: &[&TableDef],
-        span: Span,
+        span: Option<Span>,
         each: &mut dyn FnMut(usize, &[Value]),
     ) -> Result<(), EngineError> {
         struct Passed<'a>(usize, &'a mut dyn FnMut(usize, &[Value]));
@@ -177,7 +181,7 @@ impl Session {
             }
         }
         let names: Vec<&str> = defs.iter().map(|def| def.name).collect();
-        let rest = self.run(&names, Some(span), |stretches, input| {
+        let rest = self.run(&names, span, |stretches, input| {
             let mut all: Vec<_> = names.iter().map(|name| input.start(&[*name])).collect();
             stretches.timeline(|timeline| {
                 for (at, running) in all.iter_mut().enumerate() {

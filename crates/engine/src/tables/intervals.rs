@@ -232,7 +232,7 @@ impl Session {
     ) -> Result<(), EngineError> {
         let mut numbers: Vec<Numbers> = kinds.iter().map(|_| Numbers::default()).collect();
         let tables: Vec<&TableDef> = kinds.iter().map(|kind| kind.table()).collect();
-        self.drained_together(&tables, Span { start: Ns::ZERO, end: Ns::MAX }, &mut |at, row| {
+        self.drained_together(&tables, Some(Span { start: Ns::ZERO, end: Ns::MAX }), &mut |at, row| {
             let interval = Interval::of_row(kinds[at], row);
             each(kinds[at], &Interval { number: numbers[at].next(&interval), ..interval });
         })

@@ -8,6 +8,7 @@ pub(crate) mod cpi_of_two_systems;
 pub(crate) mod cpu_specs;
 pub(crate) mod cpu_utilisation;
 pub(crate) mod double_busy;
+pub(crate) mod event_totals;
 pub(crate) mod marked_tasks;
 pub(crate) mod perf_stat;
 pub(crate) mod priority_shares;

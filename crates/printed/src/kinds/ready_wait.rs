@@ -1,9 +1,10 @@
 //! Threads with running, ready and waiting times.
 
 use super::thread_totals::{CPU, Totals};
+use crate::measured::put;
 use crate::sheet::Times;
-use crate::{CheckContext, Figure, Head, Kind, Rule, Sheet, StatementSink};
-use std::collections::HashMap;
+use crate::{CheckContext, Figure, Head, Kind, Measured, Rule, Sheet, StatementSink};
+use std::collections::{BTreeMap, HashMap};
 
 const CONSERVED: Rule = Rule {
     id: "thread_time_is_span",
@@ -25,6 +26,7 @@ const READY: Times = &["ready"];
 const WAIT: Times = &["wait"];
 const LONGEST_READY: Times = &["max ready"];
 const MAX_WAIT: Times = &["max wait"];
+const NAME: &[&str] = &["name thread", "name"];
 const TID: &[&str] = &["tid", "id thread", "thread"];
 const SWITCHES: &[&str] = &["switches", "count"];
 const WAITS: &[&str] = &["count wait"];
@@ -46,6 +48,22 @@ impl Kind for ReadyWait {
 
     fn matches(&self, head: &Head) -> bool {
         head.plain(TID).is_some() && [CPU, READY, WAIT].iter().all(|of| head.times(of).is_some())
+    }
+
+    fn measured(&self, sheet: &Sheet) -> Option<Vec<Measured>> {
+        let mut out = Measured::of("");
+        let mut roles = BTreeMap::<&str, Vec<usize>>::new();
+        for row in (0..sheet.len()).filter(|row| !role(sheet, *row).is_empty()) {
+            roles.entry(role(sheet, row)).or_default().push(row);
+        }
+        out.rows = roles.iter().map(|(role, rows)| ((*role).to_owned(), values(sheet, rows))).collect();
+        out.lacks.push("the table lists threads, not the whole program".to_owned());
+        if sheet.head.at("job").is_none() && sheet.head.plain(NAME).is_none() {
+            out.lacks.push(
+                "threads have no names: only equal TIDs are compared; add a column job with their names".to_owned(),
+            );
+        }
+        Some(vec![out])
     }
 
     fn check(&self, sheet: &Sheet, ctx: &CheckContext<'_>, out: &mut StatementSink<'_>) {
@@ -95,6 +113,45 @@ fn name(sheet: &Sheet, row: usize) -> String {
     let tid = sheet.head.plain(TID).map_or("", |at| sheet.cell(row, at));
     let job = sheet.text(row, "job");
     if job.is_empty() { tid.to_owned() } else { job.to_owned() }
+}
+
+/// The name by which two tables are compared: the job, otherwise the name of the thread, otherwise its TID. Empty for rows of
+/// processes and CPUs, which have no TID.
+fn role(sheet: &Sheet, row: usize) -> &str {
+    let of = |columns| sheet.head.plain(columns).map_or("", |at| sheet.cell(row, at));
+    let names = [sheet.text(row, "job"), of(NAME), of(TID)];
+    if of(TID).is_empty() { "" } else { names.into_iter().find(|n| !n.is_empty()).unwrap_or_default() }
+}
+
+/// The values of all threads with one name: sums of times and counts, and the largest of the longest times.
+fn values(sheet: &Sheet, rows: &[usize]) -> BTreeMap<String, f64> {
+    let ns = |row: usize, of| sheet.ms(row, of).map(|ms| ms.value * 1e6);
+    let sum = |of: &dyn Fn(usize) -> Option<f64>| rows.iter().map(|row| of(*row)).sum::<Option<f64>>();
+    let max = |of: Times| {
+        let all = rows.iter().map(|row| ns(*row, of)).collect::<Option<Vec<f64>>>();
+        all.map(|all| all.into_iter().fold(f64::NEG_INFINITY, f64::max))
+    };
+    let (running, ready) = (sum(&|row| ns(row, CPU)), sum(&|row| ns(row, READY)));
+    let switches = sum(&|row| plain(sheet, row, SWITCHES));
+    let waits = sum(&|row| plain(sheet, row, WAITS));
+    let involuntary = switches.zip(waits).map(|(switches, waits)| switches - waits);
+    let mut out = BTreeMap::new();
+    for (id, value) in [
+        ("threads", Some(rows.len() as f64)),
+        ("running_ns", running),
+        ("ready_ns", ready),
+        ("blocked_ns", sum(&|row| ns(row, WAIT))),
+        ("switches", switches),
+        ("voluntary", waits),
+        ("involuntary", involuntary),
+        ("max_ready_ns", max(LONGEST_READY)),
+        ("max_blocked_ns", max(MAX_WAIT)),
+        ("ready_share", ready.zip(running).map(|(ready, running)| ready / (ready + running))),
+        ("involuntary_share", involuntary.zip(switches).map(|(part, all)| part / all)),
+    ] {
+        put(&mut out, id, value);
+    }
+    out
 }
 
 fn plain(sheet: &Sheet, row: usize, of: &[&str]) -> Option<f64> {

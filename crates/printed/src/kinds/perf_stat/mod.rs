@@ -1,11 +1,12 @@
 //! Counts of `perf stat`: each printed ratio must follow from counts of the same run and interval.
 
 mod lines;
+mod measured;
 
 pub(crate) use lines::lines;
 
 use crate::limits::within_turbo;
-use crate::{CheckContext, Figure, Head, Kind, Pair, Rule, Sheet, StatementSink};
+use crate::{CheckContext, Figure, Head, Kind, Measured, Pair, Rule, Sheet, StatementSink};
 use analysis::capacity_used;
 use std::collections::HashMap;
 
@@ -180,6 +181,10 @@ impl Kind for PerfStat {
 
     fn runs(&self, sheet: &Sheet, ctx: &CheckContext<'_>) -> Vec<String> {
         runs(sheet, ctx).into_iter().map(|r| r.name).collect()
+    }
+
+    fn measured(&self, sheet: &Sheet) -> Option<Vec<Measured>> {
+        Some(measured::measured(sheet))
     }
 
     fn check(&self, sheet: &Sheet, ctx: &CheckContext<'_>, out: &mut StatementSink<'_>) {
