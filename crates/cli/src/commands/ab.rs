@@ -156,13 +156,16 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let mut experiment = Experiment { recorder, dir, manifest, keep: args.keep, stops_at_failure };
     let ended = experiment.run()?;
     print(&summary(&experiment.manifest, &path))?;
-    compare(&experiment.manifest, &path);
+    compare(&experiment.manifest, &path, global)?;
     Ok(if ended == Ended::Interrupted { INCOMPLETE } else { OK })
 }
 
-/// What follows the runs. The comparison within this process belongs here.
-fn compare(manifest: &Manifest, dir: &Path) {
-    if !manifest.pairs().is_empty() {
-        say(&format!("next: corewise compare {}", dir.display()));
+/// Compares the pairs.
+fn compare(manifest: &Manifest, dir: &Path, global: &Global) -> Result<(), Failure> {
+    if manifest.pairs().is_empty() {
+        return Ok(());
     }
+    print(&format!("\n{}", super::compare::text_of_folder(dir, global)?))?;
+    say(&format!("next: corewise compare {} --format html -o compare.html", dir.display()));
+    Ok(())
 }

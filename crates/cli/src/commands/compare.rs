@@ -5,9 +5,10 @@ use crate::failure::{FOUND, Failure, OK};
 use crate::output::{print, say, width, write_page};
 use crate::progress::Line;
 use clap::ValueEnum;
-use compare::{Checked, CompareOptions, FailOn, MeasureOptions, Sides, Work};
+use compare::ab::AbFolder;
+use compare::{Checked, CompareOptions, Comparison, FailOn, MeasureOptions, Work};
 use diagnose::Target;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 const AFTER: &str = "\
@@ -105,40 +106,42 @@ fn pair(text: &str) -> Result<(String, String), String> {
     Ok((old.to_owned(), new.to_owned()))
 }
 
+/// What is compared.
+struct Request {
+    paths: [Vec<PathBuf>; 2],
+    /// Whether the runs are pairs.
+    paired: bool,
+    names: [String; 2],
+    /// What must be known about how the runs were made.
+    cautions: Vec<String>,
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// Nothing can be compared; the message says what to do.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
-    let (paths, paired, names) = sides(args)?;
+    let request = request(args)?;
     // An objective of `diagnose` also selects the critical path; any other is a metric.
     let target = args.objective.as_deref().and_then(|of| of.parse::<Target>().ok());
-    let objective = args.objective.clone().filter(|_| target.is_none());
-    let options = MeasureOptions { target, process: args.process.clone(), findings: args.findings };
-    let (line, all) = (Mutex::new(Line::new()), paths.iter().map(Vec::len).sum::<usize>());
-    let measured = compare::measure([&paths[0], &paths[1]], &global.pass_options()?, &options, paired, &|done| {
-        if let Ok(mut line) = line.lock() {
-            line.show(|| format!("Measuring: {done} of {all} runs"));
-        }
-    })?;
-    drop(line);
+    let measured = MeasureOptions { target, process: args.process.clone(), findings: args.findings };
     let options = CompareOptions {
-        names,
+        names: request.names.clone(),
         margin: args.margin,
-        objective,
+        objective: args.objective.clone().filter(|_| measured.target.is_none()),
         work: args.work.clone(),
         map: args.map.clone(),
         across: args.across,
-        paired,
+        paired: request.paired,
     };
-    let Sides { runs: [a, b], left_out } = &measured;
-    let mut comparison = compare::compare([a, b], &options)?;
-    comparison.cautions.splice(0..0, left_out.iter().cloned());
+    let comparison = compared(&request, &measured, &options, global)?;
     let output = match args.format {
         Form::Text => compare::text(&comparison, width()),
         Form::Markdown => compare::markdown(&comparison),
         Form::Html => compare::html(&comparison, None),
-        Form::Json => compare::json(&comparison).map_err(|e| Failure::new(format!("cannot write the comparison: {e}")))? + "\n",
+        Form::Json => {
+            compare::json(&comparison).map_err(|e| Failure::new(format!("cannot write the comparison: {e}")))? + "\n"
+        }
     };
     match &args.output {
         Some(path) => write_page(path, &output, "the comparison")?,
@@ -147,27 +150,90 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     failed_on(args, &comparison)
 }
 
+/// Compares the pairs of a folder of `corewise ab`, as text.
+///
+/// # Errors
+/// Nothing can be compared.
+pub fn text_of_folder(path: &Path, global: &Global) -> Result<String, Failure> {
+    let request = of_folder(path)?;
+    let options = CompareOptions { names: request.names.clone(), paired: true, ..CompareOptions::default() };
+    let comparison = compared(&request, &MeasureOptions::default(), &options, global)?;
+    Ok(compare::text(&comparison, width()))
+}
+
+/// Measures the runs and compares them.
+fn compared(
+    request: &Request,
+    measured: &MeasureOptions,
+    options: &CompareOptions,
+    global: &Global,
+) -> Result<Comparison, Failure> {
+    let (line, all) = (Mutex::new(Line::new()), request.paths.iter().map(Vec::len).sum::<usize>());
+    let [a, b] = &request.paths;
+    let sides = compare::measure([a, b], &global.pass_options()?, measured, request.paired, &|done| {
+        if let Ok(mut line) = line.lock() {
+            line.show(|| format!("Measuring: {done} of {all} runs"));
+        }
+    })?;
+    drop(line);
+    let mut comparison = compare::compare([&sides.runs[0], &sides.runs[1]], options)?;
+    comparison.cautions.splice(0..0, sides.left_out.into_iter().chain(request.cautions.iter().cloned()));
+    Ok(comparison)
+}
+
 /// The runs of both sides, whether they are pairs, and the names of the sides.
-fn sides(args: &Args) -> Result<([Vec<PathBuf>; 2], bool, [String; 2]), Failure> {
+fn request(args: &Args) -> Result<Request, Failure> {
     let names = match &args.names[..] {
-        [] => ["A".to_owned(), "B".to_owned()],
-        [a, b] => [a.clone(), b.clone()],
-        _ => return Err(Failure::usage("--names: expected two names, A,B".to_owned())),
+        [] => None,
+        [a, b] => Some([a.clone(), b.clone()]),
+        _ => return Err(Failure::usage("--names: expected two names, A,B")),
+    };
+    let default = || ["A".to_owned(), "B".to_owned()];
+    let of = |a: &[PathBuf], b: &[PathBuf], paired| Request {
+        paths: [a.to_vec(), b.to_vec()],
+        paired,
+        names: names.clone().unwrap_or_else(default),
+        cautions: Vec::new(),
     };
     match (&args.a[..], &args.b[..]) {
-        ([a, b], []) => Ok(([vec![a.clone()], vec![b.clone()]], false, names)),
+        ([folder], []) if AbFolder::is_one(folder) => {
+            let request = of_folder(folder)?;
+            Ok(Request { names: names.unwrap_or(request.names.clone()), ..request })
+        }
+        ([_], []) => Err(Failure::usage("a comparison needs two runs, or a folder of `corewise ab`")),
+        ([a, b], []) => Ok(of(std::slice::from_ref(a), std::slice::from_ref(b), false)),
         (_, []) => Err(Failure::usage(
-            "with more than two runs, those of B follow after --: corewise compare a-1.cw a-2.cw -- b-1.cw b-2.cw".to_owned(),
+            "with more than two runs, those of B follow after --: corewise compare a-1.cw a-2.cw -- b-1.cw b-2.cw",
         )),
         (a, b) if args.paired && a.len() != b.len() => {
             Err(Failure::usage(format!("--paired: A has {} runs and B has {}", a.len(), b.len())))
         }
-        (a, b) => Ok(([a.to_vec(), b.to_vec()], args.paired, names)),
+        (a, b) => Ok(of(a, b, args.paired)),
     }
 }
 
+/// The pairs of a folder of `corewise ab`.
+fn of_folder(path: &Path) -> Result<Request, Failure> {
+    let folder = AbFolder::read(path).map_err(|e| Failure::new(e.to_string()))?;
+    let paths = folder.recordings();
+    if paths.iter().any(Vec::is_empty) {
+        return Err(Failure::new(format!("{}: it has no complete pair of recordings", path.display())));
+    }
+    let disturbed: Vec<String> =
+        folder.manifest.pairs().iter().filter(|pair| pair.is_disturbed()).map(|pair| pair.number.to_string()).collect();
+    let mut cautions = Vec::new();
+    if !disturbed.is_empty() {
+        cautions.push(format!(
+            "Pairs {} were disturbed by steal or other programs, and no repeats were left (ab.json says by what).",
+            disturbed.join(", ")
+        ));
+    }
+    let names = folder.manifest.sides.map(|side| side.name);
+    Ok(Request { paths, paired: true, names, cautions })
+}
+
 /// Checks the conditions of `--fail-on`, and says on standard error what failed.
-fn failed_on(args: &Args, comparison: &compare::Comparison) -> Result<u8, Failure> {
+fn failed_on(args: &Args, comparison: &Comparison) -> Result<u8, Failure> {
     let mut code = OK;
     for condition in &args.fail_on {
         match condition.check(comparison) {

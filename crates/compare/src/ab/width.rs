@@ -1,11 +1,11 @@
 //! The width of the interval of the change, by which `corewise ab --until` ends. It does not show where the interval lies.
 
-use stats::{Effect, Method, Scale};
+use stats::{Effect, Scale};
 
 /// Returns the half-width of the 95 % interval of B divided by A, as a share of the estimate; `None` if the runs do not suffice.
 #[must_use]
 pub fn half_width(a: &[f64], b: &[f64], paired: bool) -> Option<f64> {
-    relative_half_width(&of_runs(a, b, paired, Scale::Ratio)?)
+    relative_half_width(&stats::of_runs(a, b, paired, Scale::Ratio)?)
 }
 
 /// Returns the half-width of an effect's 95 % interval, as a share of its estimate.
@@ -16,25 +16,10 @@ pub fn relative_half_width(of: &Effect) -> Option<f64> {
     width.is_finite().then_some(width)
 }
 
-/// Stands for `stats::of_runs` until that exists: remove this function and write `stats::of_runs(…)` above. The mean of the differences of
-/// logarithms, with 2.6 standard errors (Student's t for six pairs, 97.5 %).
-fn of_runs(a: &[f64], b: &[f64], _paired: bool, scale: Scale) -> Option<Effect> {
-    let ratios: Vec<f64> = a.iter().zip(b).filter(|(a, b)| **a > 0.0 && **b > 0.0).map(|(a, b)| (b / a).ln()).collect();
-    let n = ratios.len() as f64;
-    if ratios.len() < 2 {
-        return None;
-    }
-    let mean = ratios.iter().sum::<f64>() / n;
-    let variance = ratios.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    let half = 2.6 * (variance / n).sqrt();
-    let interval = Some([(mean - half).exp(), (mean + half).exp()]);
-    let method = Method::Student;
-    Some(Effect { scale, method, estimate: mean.exp(), interval, narrow: None, p: None, spread_p: None })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stats::Method;
 
     fn effect(estimate: f64, interval: Option<[f64; 2]>) -> Effect {
         let (scale, method) = (Scale::Ratio, Method::SignedRank);
