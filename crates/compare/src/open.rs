@@ -81,7 +81,7 @@ fn chosen(sides: [&[Result<Vec<Run>, String>]; 2], paired: bool) -> Result<Sides
 fn one(path: &Path, pass: &PassOptions, options: &MeasureOptions) -> Result<Vec<Run>, String> {
     let name = path.display().to_string();
     if let Some(runs) = measure::printed::read(path).map_err(|why| sentence(&why.to_string(), &name))? {
-        return Ok(runs.into_iter().map(|(_, run)| run).collect());
+        return Ok(runs.into_iter().map(|(_, run)| with_sums(run)).collect());
     }
     let session = Session::open(path, PassOptions { keep: true, ..pass.clone() })
         .map_err(|why| sentence(&why.to_string(), &name))?;
@@ -91,6 +91,18 @@ fn one(path: &Path, pass: &PassOptions, options: &MeasureOptions) -> Result<Vec<
         measure::recording(&session, &name, options)
     };
     run.map(|run| vec![run]).map_err(|why| sentence(&why.to_string(), &name))
+}
+
+/// A table of threads without a value of the whole run is judged by the sums of its rows.
+fn with_sums(mut run: Run) -> Run {
+    const SUMMED: [&str; 6] = ["ready_ns", "running_ns", "blocked_ns", "switches", "involuntary", "voluntary"];
+    for id in SUMMED {
+        let of_rows: Vec<f64> = run.rows.values().filter_map(|values| values.get(id).copied()).collect();
+        if !of_rows.is_empty() && !run.values.contains_key(id) {
+            run.values.insert(id.to_owned(), of_rows.iter().sum());
+        }
+    }
+    run
 }
 
 /// An error that names its file.

@@ -195,6 +195,9 @@ fn request(args: &Args) -> Result<Request, Failure> {
         names: names.clone().unwrap_or_else(default),
         cautions: Vec::new(),
     };
+    if let Some(option) = args.b.iter().find(|of| of.to_string_lossy().starts_with("--") && !of.exists()) {
+        return Err(Failure::usage(format!("{}: options come before --, as all after it are runs of B", option.display())));
+    }
     match (&args.a[..], &args.b[..]) {
         ([folder], []) if AbFolder::is_one(folder) => {
             let request = of_folder(folder)?;

@@ -26,6 +26,10 @@ pub(super) fn answer(of: &Comparison) -> String {
             let most = percent(objective.at_most.unwrap_or(of.margin));
             format!("{a} and {b} are the same within {}: {from_to}, no change larger than {most}", percent(of.margin))
         }
+        Verdict::Unknown if is_single(of) => {
+            let change = effect.map_or_else(String::new, |effect| format!(", {}", estimate(metric, &effect)));
+            format!("{from_to}{change} in these two; how much runs vary is unknown")
+        }
         Verdict::Unknown => {
             let change = effect.map_or_else(String::new, |effect| {
                 let range = interval(metric, &effect).map_or_else(String::new, |range| format!(" ({range})"));
@@ -39,7 +43,18 @@ pub(super) fn answer(of: &Comparison) -> String {
             format!("Unknown whether {b} differs from {a}: {from_to}{change}{why}")
         }
     };
-    format!("{begin}{words} ({}).", runs(of))
+    upper(&format!("{begin}{words} ({}).", runs(of)))
+}
+
+/// The words with a capital at their begin.
+fn upper(words: &str) -> String {
+    let mut chars = words.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// Whether each side has a single run.
+fn is_single(of: &Comparison) -> bool {
+    of.sides.iter().all(|side| side.runs.len() == 1)
 }
 
 /// The number of runs in words.

@@ -137,7 +137,7 @@ fn objective(sides: [&[Run]; 2], options: &CompareOptions) -> Result<String, Not
     let all = || sides.iter().flat_map(|runs| runs.iter());
     let shown: BTreeSet<&str> = all().map(|run| run.objective.as_str()).collect();
     let mut candidates: Vec<String> = shown.iter().filter(|of| !of.is_empty()).map(|of| (*of).to_owned()).collect();
-    candidates.extend(["elapsed", "frame.mean", "cpu_ns"].map(str::to_owned));
+    candidates.extend(["elapsed", "frame.mean", "cpu_ns", "ready_ns"].map(str::to_owned));
     let first = all().next();
     candidates.extend(first.into_iter().flat_map(|run| run.series.iter().map(|series| format!("{}.mean", series.name))));
     candidates.extend(first.into_iter().flat_map(|run| run.values.keys().cloned()));

@@ -88,7 +88,7 @@ fn side(name: &str, folder: &str, values: &[Option<f64>]) -> Side {
 
 fn role(name: &str, thread: &str, threads: [f64; 2], matched_by: &'static str, confidence: &'static str) -> RoleLine {
     let (name, process, thread) = (name.to_owned(), "game".to_owned(), thread.to_owned());
-    RoleLine { name, process, thread, threads, matched_by, confidence }
+    RoleLine { name, process, thread, threads, matched_by, confidence, is_own: true, is_kernel: false }
 }
 
 fn piece(cause: &str, title: &str, ms: [f64; 3]) -> Piece {
