@@ -1,6 +1,6 @@
 //! A comparison as text for a terminal.
 
-use super::select::{Sorted, first, gone_and_new, matched, name, parts, runs};
+use super::select::{Sorted, conditions, first, gone_and_new, matched, name, parts, runs};
 use super::words::{
     Sense, change_words, clean, estimate, interval, p_value, percent, short, signed, title, value_or_dash,
 };
@@ -41,7 +41,8 @@ fn objective(page: &mut Page, of: &Comparison) {
     page.paragraph(&format!("{}{p}; a difference below {} counts as none.", runs(of), percent(of.margin)));
     for (at, letter) in of.sides.iter().zip(["A", "B"]) {
         let name = if at.name == letter { String::new() } else { short(&at.name, 120) };
-        let look = at.median_run.and_then(|run| at.runs.get(run)).map(|run| format!("median run {}", short(&run.path, 80)));
+        let look =
+            at.median_run.and_then(|run| at.runs.get(run)).map(|run| format!("median run {}", short(&run.path, 80)));
         let words: Vec<String> = [Some(name), look].into_iter().flatten().filter(|words| !words.is_empty()).collect();
         if !words.is_empty() {
             page.paragraph(&format!("{letter}: {}", words.join(", ")));
@@ -149,8 +150,7 @@ fn roles(page: &mut Page, of: &Comparison) {
 fn rest(page: &mut Page, of: &Comparison, width: usize) {
     if !of.conditions.is_empty() {
         page.heading("Conditions that differ");
-        let mut conditions: Vec<_> = of.conditions.iter().collect();
-        conditions.sort_by_key(|condition| !condition.matters);
+        let conditions = conditions(of);
         let (shown, left_out) = first(&conditions, LINES);
         for condition in shown {
             let [a, b] = condition.values.each_ref().map(|values| values_of(values));

@@ -3,8 +3,8 @@
 use super::super::text::upper;
 use super::super::words::{change_words, clean, estimate, interval, short, title, value, value_or_dash};
 use super::scale::Scale;
-use super::{NAME, Page, shape};
-use crate::outcome::Comparison;
+use super::{NAME, Page, own_name, shape};
+use crate::outcome::{Comparison, Verdict};
 use report::web::escaped;
 use stats::{Effect, Scale as Kind};
 use std::fmt::Write as _;
@@ -31,7 +31,10 @@ pub fn write(page: &mut Page, of: &Comparison) {
     let ends = ends.filter(|(_, ends)| ends.iter().all(|x| x.is_finite()));
     let values = outcome.values.iter().flatten().flatten().copied();
     let all = values.chain(outcome.middle.into_iter().flatten()).chain(ends.iter().flat_map(|(_, ends)| *ends));
-    if let Some(scale) = Scale::of(all) {
+    // That the interval is within the margin is why the sides are the same.
+    let margin = middle.filter(|_| outcome.verdict == Verdict::Same && of.margin.is_finite());
+    let margin = margin.into_iter().flat_map(|middle| [middle / (1.0 + of.margin), middle * (1.0 + of.margin)]);
+    if let Some(scale) = Scale::of(all.chain(margin)) {
         let heading = upper(&short(&name, NAME));
         let html = &mut page.body;
         let _ = writeln!(html, "<figure>\n<figcaption>{} of each run</figcaption>", escaped(&heading));
@@ -122,7 +125,7 @@ fn lane(html: &mut String, of: &Comparison, side: usize, letter: &str, scale: Sc
         "<text x=\"0\" y=\"{label}\"><tspan class=\"strong\">{}</tspan> {} <tspan class=\"faint\">{}</tspan></text>",
         letter.to_uppercase(),
         value_or_dash(outcome.metric.unit, middle),
-        escaped(&short(&at.name, 30)),
+        escaped(&short(&own_name(at, letter), 30)),
     );
     if let Some(middle) = middle {
         let (x, top, bottom) = (scale.place(middle), y - 19.0, y + 19.0);

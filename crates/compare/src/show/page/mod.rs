@@ -11,13 +11,13 @@ use super::Lanes;
 use super::select::{Sorted, runs};
 use super::text::upper;
 use super::words::{Sense, change_words, clean, method, p_value, percent, short, title, value_or_dash};
-use crate::outcome::Comparison;
+use crate::outcome::{Comparison, Side};
 use model::words::plural;
 use report::web::{Document, Inline, axis, cells, escaped, labels, shades};
 use std::fmt::Write as _;
 
 /// The style sheet of comparisons, after the report's.
-const STYLE: Inline = Inline { text: include_str!("page.css"), sha256: "q1dHagoXZ2C6X8uy2g5N6liFsTpU7MBS0FFkz2a7NMg=" };
+const STYLE: Inline = Inline { text: include_str!("page.css"), sha256: "cV/GblIVOb9v6EGzyt6qE9cuGy7YT8SdGUlaRegmqao=" };
 
 /// The longest name in characters.
 const NAME: usize = 80;
@@ -154,11 +154,16 @@ fn header(of: &Comparison, answer: &str) -> String {
             "<li>{} <strong>{}</strong> {} <span class=\"note\">{runs}</span></li>",
             mark(letter),
             letter.to_uppercase(),
-            escaped(&short(&side.name, NAME)),
+            escaped(&own_name(side, letter)),
         );
     }
     html.push_str("</ul>\n</header>\n");
     html
+}
+
+/// The name of a side; empty if it is only its letter.
+fn own_name(side: &Side, letter: &str) -> String {
+    if side.name.eq_ignore_ascii_case(letter) { String::new() } else { short(&side.name, NAME) }
 }
 
 /// The mark of a side: a ring for A, a filled diamond for B.
