@@ -116,9 +116,8 @@ fn metrics(out: &mut String, of: &Comparison, max: usize) {
 
 fn details(out: &mut String, of: &Comparison, max: usize) {
     out.push_str("<details>\n<summary>Roles, conditions and methods</summary>\n\n");
-    for (side, letter) in of.sides.iter().zip(["A", "B"]) {
-        let _ =
-            writeln!(out, "- {letter}: {}, {}", escaped(&side.name, NAME * 2), plural(side.runs.len() as u64, "run"));
+    for (side, key) in of.sides.iter().zip(["A", "B"]) {
+        let _ = writeln!(out, "- {key}: {}, {}", escaped(&side.name, NAME * 2), plural(side.runs.len() as u64, "run"));
     }
     let [gone, new] = gone_and_new(&of.roles);
     for (word, roles) in [("Gone", gone), ("New", new)] {

@@ -108,11 +108,11 @@ fn draw(page: &mut Page, why: &Why, parts: &[Part]) {
 /// Lines at both means, and the mark of a side at its own.
 fn guides(scale: Scale, means: [f64; 2], side: &str) -> String {
     let mut svg = String::new();
-    for (mean, letter) in means.into_iter().zip(["a", "b"]) {
+    for (mean, key) in means.into_iter().zip(["a", "b"]) {
         let x = scale.place(mean);
-        let _ = write!(svg, "<line class=\"guide {letter}\" x1=\"{x:.2}%\" x2=\"{x:.2}%\" y1=\"0\" y2=\"{HEIGHT}\"/>");
-        if letter == side {
-            svg.push_str(&super::shape(letter, &format!("{x:.2}%"), HEIGHT / 2.0));
+        let _ = write!(svg, "<line class=\"guide {key}\" x1=\"{x:.2}%\" x2=\"{x:.2}%\" y1=\"0\" y2=\"{HEIGHT}\"/>");
+        if key == side {
+            svg.push_str(&super::shape(key, &format!("{x:.2}%"), HEIGHT / 2.0));
         }
     }
     svg

@@ -51,8 +51,8 @@ pub fn write(page: &mut Page, of: &Comparison) {
         if of.paired {
             pairs(html, of, scale);
         }
-        for (side, letter) in ["a", "b"].into_iter().enumerate() {
-            lane(html, of, side, letter, scale);
+        for (side, key) in ["a", "b"].into_iter().enumerate() {
+            lane(html, of, side, key, scale);
         }
         if let (Some((effect, ends)), Some(middle)) = (ends, middle) {
             let numbers = (estimate(&outcome.metric, &effect), interval(&outcome.metric, &effect));
@@ -116,31 +116,29 @@ fn pairs(html: &mut String, of: &Comparison, scale: Scale) {
     }
 }
 
-fn lane(html: &mut String, of: &Comparison, side: usize, letter: &str, scale: Scale) {
+fn lane(html: &mut String, of: &Comparison, side: usize, key: &str, scale: Scale) {
     let (outcome, at) = (&of.objective, &of.sides[side]);
     let (label, y) = if side == 0 { (ROWS[0], ROWS[1]) } else { (ROWS[3], ROWS[2]) };
     let middle = outcome.middle[side].filter(|x| x.is_finite());
     let _ = writeln!(
         html,
         "<text x=\"0\" y=\"{label}\"><tspan class=\"strong\">{}</tspan> {} <tspan class=\"faint\">{}</tspan></text>",
-        letter.to_uppercase(),
+        key.to_uppercase(),
         value_or_dash(outcome.metric.unit, middle),
-        escaped(&short(&own_name(at, letter), 30)),
+        escaped(&short(&own_name(at, key), 30)),
     );
     if let Some(middle) = middle {
         let (x, top, bottom) = (scale.place(middle), y - 19.0, y + 19.0);
-        let _ = writeln!(
-            html,
-            "<line class=\"median {letter}\" x1=\"{x:.2}%\" x2=\"{x:.2}%\" y1=\"{top}\" y2=\"{bottom}\"/>"
-        );
+        let _ =
+            writeln!(html, "<line class=\"median {key}\" x1=\"{x:.2}%\" x2=\"{x:.2}%\" y1=\"{top}\" y2=\"{bottom}\"/>");
     }
     for (run, x, off) in marks(of, side) {
         let path = at.runs.get(run).map_or_else(String::new, |run| short(&run.path, NAME));
         let _ = writeln!(
             html,
             "<g>{}<title>{} {path}: {}</title></g>",
-            shape(letter, &format!("{:.2}%", scale.place(x)), y + off),
-            letter.to_uppercase(),
+            shape(key, &format!("{:.2}%", scale.place(x)), y + off),
+            key.to_uppercase(),
             escaped(&value(outcome.metric.unit, x)),
             path = escaped(&path),
         );

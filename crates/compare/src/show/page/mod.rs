@@ -147,23 +147,23 @@ fn header(of: &Comparison, answer: &str) -> String {
         let _ = writeln!(html, "<div><dt>{name}</dt><dd>{value} <small>{note}</small></dd></div>");
     }
     html.push_str("</dl>\n<ul class=\"sides\">\n");
-    for (side, letter) in of.sides.iter().zip(["a", "b"]) {
+    for (side, key) in of.sides.iter().zip(["a", "b"]) {
         let runs = plural(side.runs.len() as u64, "run");
         let _ = writeln!(
             html,
             "<li>{} <strong>{}</strong> {} <span class=\"note\">{runs}</span></li>",
-            mark(letter),
-            letter.to_uppercase(),
-            escaped(&own_name(side, letter)),
+            mark(key),
+            key.to_uppercase(),
+            escaped(&own_name(side, key)),
         );
     }
     html.push_str("</ul>\n</header>\n");
     html
 }
 
-/// The name of a side; empty if it is only its letter.
-fn own_name(side: &Side, letter: &str) -> String {
-    if side.name.eq_ignore_ascii_case(letter) { String::new() } else { short(&side.name, NAME) }
+/// The name of a side; empty if it is only A or B.
+fn own_name(side: &Side, key: &str) -> String {
+    if side.name.eq_ignore_ascii_case(key) { String::new() } else { short(&side.name, NAME) }
 }
 
 /// The mark of a side: a ring for A, a filled diamond for B.
@@ -195,12 +195,12 @@ fn timeline(page: &mut Page, both: &[Lanes; 2]) {
     html.push_str("<figure>\n<figcaption>How busy over time</figcaption>\n");
     shades(html);
     html.push_str("<div class=\"timeline\">");
-    for (of, letter) in both.iter().zip(["a", "b"]) {
+    for (of, key) in both.iter().zip(["a", "b"]) {
         let _ = writeln!(
             html,
             "<p class=\"lead\">{} <strong>{}</strong> {}</p>",
-            mark(letter),
-            letter.to_uppercase(),
+            mark(key),
+            key.to_uppercase(),
             escaped(&short(&of.title, NAME))
         );
         labels(html, &of.lanes);
