@@ -1,6 +1,6 @@
 //! A comparison as Markdown for a pull request or a job summary.
 
-use super::select::{Sorted, first, gone_and_new, matched, name, parts, runs};
+use super::select::{Sorted, conditions, first, gone_and_new, matched, name, parts, runs};
 use super::text::{upper, values_of};
 use super::words::{
     Sense, change_words, clean, estimate, interval, percent, short, signed, title, value_or_dash, why_unknown,
@@ -116,9 +116,8 @@ fn metrics(out: &mut String, of: &Comparison, max: usize) {
 
 fn details(out: &mut String, of: &Comparison, max: usize) {
     out.push_str("<details>\n<summary>Roles, conditions and methods</summary>\n\n");
-    for (side, letter) in of.sides.iter().zip(["A", "B"]) {
-        let _ =
-            writeln!(out, "- {letter}: {}, {}", escaped(&side.name, NAME * 2), plural(side.runs.len() as u64, "run"));
+    for (side, key) in of.sides.iter().zip(["A", "B"]) {
+        let _ = writeln!(out, "- {key}: {}, {}", escaped(&side.name, NAME * 2), plural(side.runs.len() as u64, "run"));
     }
     let [gone, new] = gone_and_new(&of.roles);
     for (word, roles) in [("Gone", gone), ("New", new)] {
@@ -133,7 +132,7 @@ fn details(out: &mut String, of: &Comparison, max: usize) {
         let by = matched(role.matched_by);
         let _ = writeln!(out, "- {} was matched {by}, confidence {}", escaped(&role.name, NAME), role.confidence);
     }
-    for condition in of.conditions.iter().take(max) {
+    for condition in conditions(of).into_iter().take(max) {
         let [a, b] = condition.values.each_ref().map(|values| escaped(&values_of(values), NAME * 2));
         let note = if condition.matters { " (can change results by itself)" } else { "" };
         let _ = writeln!(out, "- Condition {}: {a} → {b}{note}", escaped(&condition.name, NAME));

@@ -1,7 +1,7 @@
 //! What is shown of a comparison, in which order, and what is summed up.
 
 use super::words::{self, Sense, at_most, clean};
-use crate::outcome::{Comparison, Outcome, RoleLine, Verdict, Why};
+use crate::outcome::{Comparison, ConditionDifference, Outcome, RoleLine, Verdict, Why};
 use model::words::{TIE, plural};
 
 /// Pieces below this share of all pieces' sizes are folded.
@@ -40,7 +40,8 @@ impl<'a> Sorted<'a> {
         let settle = needs.iter().min().zip(needs.iter().max()).map_or_else(String::new, |(least, most)| {
             let of = if needs.len() == self.unknown.len() { String::new() } else { format!(" {} of", needs.len()) };
             let them = if self.unknown.len() == 1 { "it" } else { "them" };
-            let runs = if least == most { words::more_runs(*most) } else { format!("{least} to {}", words::more_runs(*most)) };
+            let runs =
+                if least == most { words::more_runs(*most) } else { format!("{least} to {}", words::more_runs(*most)) };
             format!("; about {runs} a side would settle{of} {them}")
         });
         Some(format!("Unknown: {}{settle}.", plural(self.unknown.len() as u64, "metric")))
@@ -102,6 +103,13 @@ pub fn parts(why: &Why, max: usize) -> Vec<Part> {
 /// The roles that only one side has: gone and new.
 pub fn gone_and_new(roles: &[RoleLine]) -> [Vec<&RoleLine>; 2] {
     ["only_a", "only_b"].map(|by| roles.iter().filter(|role| role.matched_by == by).collect())
+}
+
+/// The conditions that differ: first those that can explain a change.
+pub fn conditions(of: &Comparison) -> Vec<&ConditionDifference> {
+    let mut all: Vec<_> = of.conditions.iter().collect();
+    all.sort_by_key(|condition| !condition.matters);
+    all
 }
 
 /// The number of runs of both sides: `10 pairs of runs`, `3 and 5 runs`, `1 run a side`.

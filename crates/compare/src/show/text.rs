@@ -1,6 +1,6 @@
 //! A comparison as text for a terminal.
 
-use super::select::{Sorted, first, gone_and_new, matched, name, parts, runs};
+use super::select::{Sorted, conditions, first, gone_and_new, matched, name, parts, runs};
 use super::words::{
     Sense, change_words, clean, estimate, interval, p_value, percent, short, signed, title, value_or_dash,
 };
@@ -39,12 +39,13 @@ fn objective(page: &mut Page, of: &Comparison) {
     page.paragraph(&format!("{}, {}: {}", sides[0], sides[1], change_words(outcome)));
     let p = outcome.effect.and_then(|effect| effect.p).map_or_else(String::new, |p| format!(", {}", p_value(p)));
     page.paragraph(&format!("{}{p}; a difference below {} counts as none.", runs(of), percent(of.margin)));
-    for (at, letter) in of.sides.iter().zip(["A", "B"]) {
-        let name = if at.name == letter { String::new() } else { short(&at.name, 120) };
-        let look = at.median_run.and_then(|run| at.runs.get(run)).map(|run| format!("median run {}", short(&run.path, 80)));
+    for (at, key) in of.sides.iter().zip(["A", "B"]) {
+        let name = if at.name == key { String::new() } else { short(&at.name, 120) };
+        let look =
+            at.median_run.and_then(|run| at.runs.get(run)).map(|run| format!("median run {}", short(&run.path, 80)));
         let words: Vec<String> = [Some(name), look].into_iter().flatten().filter(|words| !words.is_empty()).collect();
         if !words.is_empty() {
-            page.paragraph(&format!("{letter}: {}", words.join(", ")));
+            page.paragraph(&format!("{key}: {}", words.join(", ")));
         }
     }
 }
@@ -112,9 +113,9 @@ fn metrics(page: &mut Page, all: &[Outcome], [a, b]: [String; 2]) {
     [sorted.same_line(), sorted.unknown_line()].into_iter().flatten().for_each(|line| page.paragraph(&line));
 }
 
-/// The heading of a side's column; a name that is only a letter is not repeated.
-fn column_name(letter: &str, name: &str) -> String {
-    if name.chars().count() > 8 || name == letter { letter.to_owned() } else { format!("{letter} ({name})") }
+/// The heading of a side's column; a name that is only A or B is not repeated.
+fn column_name(key: &str, name: &str) -> String {
+    if name.chars().count() > 8 || name == key { key.to_owned() } else { format!("{key} ({name})") }
 }
 
 fn roles(page: &mut Page, of: &Comparison) {
@@ -149,8 +150,7 @@ fn roles(page: &mut Page, of: &Comparison) {
 fn rest(page: &mut Page, of: &Comparison, width: usize) {
     if !of.conditions.is_empty() {
         page.heading("Conditions that differ");
-        let mut conditions: Vec<_> = of.conditions.iter().collect();
-        conditions.sort_by_key(|condition| !condition.matters);
+        let conditions = conditions(of);
         let (shown, left_out) = first(&conditions, LINES);
         for condition in shown {
             let [a, b] = condition.values.each_ref().map(|values| values_of(values));
@@ -198,7 +198,7 @@ pub fn values_of(values: &[String]) -> String {
     }
 }
 
-/// The words with a capital letter at the begin.
+/// The words with a capital at the begin.
 pub fn upper(words: &str) -> String {
     let mut chars = words.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())

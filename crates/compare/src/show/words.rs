@@ -147,13 +147,18 @@ impl Look {
 /// The change with its sign, for a column: `+3.2 %`, `2.9 ×`, `-1.200 ms`.
 pub fn estimate(metric: &Metric, effect: &Effect) -> String {
     let look = Look::of(metric, effect);
-    format!("{}{}", look.signed(effect.estimate), look.unit())
+    if effect.estimate.is_finite() {
+        format!("{}{}", look.signed(effect.estimate), look.unit())
+    } else {
+        "-".to_owned()
+    }
 }
 
 /// The 95 % interval with signs, for a column: `+2.1 to +4.4 %`.
 pub fn interval(metric: &Metric, effect: &Effect) -> Option<String> {
     let look = Look::of(metric, effect);
-    effect.interval.map(|[low, high]| format!("{} to {}{}", look.signed(low), look.signed(high), look.unit()))
+    let known = effect.interval.filter(|ends| ends.iter().all(|x| x.is_finite()));
+    known.map(|[low, high]| format!("{} to {}{}", look.signed(low), look.signed(high), look.unit()))
 }
 
 /// The words for less and more of a metric. The time to the end is slower or faster; other times are shorter or longer.
@@ -377,7 +382,7 @@ mod tests {
         assert_eq!(both(Scale::Ratio, [1.0, 0.9999999, 1.01]), ["0.00 %", "0.00 to +1.00 %"], "no signed zero");
         assert_eq!(both(Scale::Difference, [-1.2e6, -2e6, 500.0]), ["-1.200 ms", "-2.000 ms to +500 ns"]);
         assert_eq!(both(Scale::Ratio, [1e300, 0.5, 1e308]), ["1.0e300 ×", "0.5 to 1.0e308 ×"]);
-        assert_eq!(both(Scale::Ratio, [f64::NAN, f64::INFINITY, 1.0])[0], "- %");
+        assert_eq!(both(Scale::Ratio, [f64::NAN, 0.9, 1.0])[0], "-");
     }
 
     #[test]
@@ -397,7 +402,10 @@ mod tests {
 
     #[test]
     fn limits_are_rounded_up() {
-        assert_eq!([0.0003, 0.012, 0.01201, 0.0].map(|x| at_most(x).replace(TIE, " ")), ["0.1 %", "1.2 %", "1.3 %", "0.1 %"]);
+        assert_eq!(
+            [0.0003, 0.012, 0.01201, 0.0].map(|x| at_most(x).replace(TIE, " ")),
+            ["0.1 %", "1.2 %", "1.3 %", "0.1 %"]
+        );
     }
 
     #[test]

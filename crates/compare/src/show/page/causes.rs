@@ -55,7 +55,12 @@ fn draw(page: &mut Page, why: &Why, parts: &[Part]) {
     };
     let html = &mut page.body;
     html.push_str("<figure>\n<figcaption>From the mean of A to the mean of B</figcaption>\n<div class=\"fall\">\n");
-    row(html, &format!("{} <strong>A</strong>", mark("a")), &format!("{}</span><span></span><span>", value(Unit::Ns, a)), &guides(scale, [a, b], "a"));
+    row(
+        html,
+        &format!("{} <strong>A</strong>", mark("a")),
+        &format!("{}</span><span></span><span>", value(Unit::Ns, a)),
+        &guides(scale, [a, b], "a"),
+    );
     for (part, [from, to]) in parts.iter().zip(&places) {
         let sign = if part.ns > 0.0 { "▲" } else { "▼" };
         let range =
@@ -85,7 +90,12 @@ fn draw(page: &mut Page, why: &Why, parts: &[Part]) {
             &bar,
         );
     }
-    row(html, &format!("{} <strong>B</strong>", mark("b")), &format!("{}</span><span></span><span>", value(Unit::Ns, b)), &guides(scale, [a, b], "b"));
+    row(
+        html,
+        &format!("{} <strong>B</strong>", mark("b")),
+        &format!("{}</span><span></span><span>", value(Unit::Ns, b)),
+        &guides(scale, [a, b], "b"),
+    );
     let _ =
         write!(html, "<svg width=\"100%\" height=\"20\" aria-hidden=\"true\" xmlns=\"http://www.w3.org/2000/svg\">");
     scale.axis(html, Unit::Ns, 0.0, 2.0);
@@ -98,11 +108,11 @@ fn draw(page: &mut Page, why: &Why, parts: &[Part]) {
 /// Lines at both means, and the mark of a side at its own.
 fn guides(scale: Scale, means: [f64; 2], side: &str) -> String {
     let mut svg = String::new();
-    for (mean, letter) in means.into_iter().zip(["a", "b"]) {
+    for (mean, key) in means.into_iter().zip(["a", "b"]) {
         let x = scale.place(mean);
-        let _ = write!(svg, "<line class=\"guide {letter}\" x1=\"{x:.2}%\" x2=\"{x:.2}%\" y1=\"0\" y2=\"{HEIGHT}\"/>");
-        if letter == side {
-            svg.push_str(&super::shape(letter, &format!("{x:.2}%"), HEIGHT / 2.0));
+        let _ = write!(svg, "<line class=\"guide {key}\" x1=\"{x:.2}%\" x2=\"{x:.2}%\" y1=\"0\" y2=\"{HEIGHT}\"/>");
+        if key == side {
+            svg.push_str(&super::shape(key, &format!("{x:.2}%"), HEIGHT / 2.0));
         }
     }
     svg

@@ -3,8 +3,8 @@
 use super::super::text::upper;
 use super::super::words::{change_words, clean, estimate, interval, short, title, value, value_or_dash};
 use super::scale::Scale;
-use super::{NAME, Page, shape};
-use crate::outcome::Comparison;
+use super::{NAME, Page, own_name, shape};
+use crate::outcome::{Comparison, Verdict};
 use report::web::escaped;
 use stats::{Effect, Scale as Kind};
 use std::fmt::Write as _;
@@ -31,7 +31,10 @@ pub fn write(page: &mut Page, of: &Comparison) {
     let ends = ends.filter(|(_, ends)| ends.iter().all(|x| x.is_finite()));
     let values = outcome.values.iter().flatten().flatten().copied();
     let all = values.chain(outcome.middle.into_iter().flatten()).chain(ends.iter().flat_map(|(_, ends)| *ends));
-    if let Some(scale) = Scale::of(all) {
+    // That the interval is within the margin is why the sides are the same.
+    let margin = middle.filter(|_| outcome.verdict == Verdict::Same && of.margin.is_finite());
+    let margin = margin.into_iter().flat_map(|middle| [middle / (1.0 + of.margin), middle * (1.0 + of.margin)]);
+    if let Some(scale) = Scale::of(all.chain(margin)) {
         let heading = upper(&short(&name, NAME));
         let html = &mut page.body;
         let _ = writeln!(html, "<figure>\n<figcaption>{} of each run</figcaption>", escaped(&heading));
@@ -48,8 +51,8 @@ pub fn write(page: &mut Page, of: &Comparison) {
         if of.paired {
             pairs(html, of, scale);
         }
-        for (side, letter) in ["a", "b"].into_iter().enumerate() {
-            lane(html, of, side, letter, scale);
+        for (side, key) in ["a", "b"].into_iter().enumerate() {
+            lane(html, of, side, key, scale);
         }
         if let (Some((effect, ends)), Some(middle)) = (ends, middle) {
             let numbers = (estimate(&outcome.metric, &effect), interval(&outcome.metric, &effect));
@@ -113,31 +116,29 @@ fn pairs(html: &mut String, of: &Comparison, scale: Scale) {
     }
 }
 
-fn lane(html: &mut String, of: &Comparison, side: usize, letter: &str, scale: Scale) {
+fn lane(html: &mut String, of: &Comparison, side: usize, key: &str, scale: Scale) {
     let (outcome, at) = (&of.objective, &of.sides[side]);
     let (label, y) = if side == 0 { (ROWS[0], ROWS[1]) } else { (ROWS[3], ROWS[2]) };
     let middle = outcome.middle[side].filter(|x| x.is_finite());
     let _ = writeln!(
         html,
         "<text x=\"0\" y=\"{label}\"><tspan class=\"strong\">{}</tspan> {} <tspan class=\"faint\">{}</tspan></text>",
-        letter.to_uppercase(),
+        key.to_uppercase(),
         value_or_dash(outcome.metric.unit, middle),
-        escaped(&short(&at.name, 30)),
+        escaped(&short(&own_name(at, key), 30)),
     );
     if let Some(middle) = middle {
         let (x, top, bottom) = (scale.place(middle), y - 19.0, y + 19.0);
-        let _ = writeln!(
-            html,
-            "<line class=\"median {letter}\" x1=\"{x:.2}%\" x2=\"{x:.2}%\" y1=\"{top}\" y2=\"{bottom}\"/>"
-        );
+        let _ =
+            writeln!(html, "<line class=\"median {key}\" x1=\"{x:.2}%\" x2=\"{x:.2}%\" y1=\"{top}\" y2=\"{bottom}\"/>");
     }
     for (run, x, off) in marks(of, side) {
         let path = at.runs.get(run).map_or_else(String::new, |run| short(&run.path, NAME));
         let _ = writeln!(
             html,
             "<g>{}<title>{} {path}: {}</title></g>",
-            shape(letter, &format!("{:.2}%", scale.place(x)), y + off),
-            letter.to_uppercase(),
+            shape(key, &format!("{:.2}%", scale.place(x)), y + off),
+            key.to_uppercase(),
             escaped(&value(outcome.metric.unit, x)),
             path = escaped(&path),
         );

@@ -59,12 +59,12 @@ fn figure(page: &mut Page, of: &Distribution) {
     let html = &mut page.body;
     let _ = writeln!(html, "<figure>\n<figcaption>{}: share of values up to a value</figcaption>", escaped(&name));
     html.push_str("<ul class=\"legend\">");
-    for (side, letter) in ["a", "b"].into_iter().enumerate() {
+    for (side, key) in ["a", "b"].into_iter().enumerate() {
         let _ = write!(
             html,
-            "<li><svg width=\"28\" height=\"14\" aria-hidden=\"true\" xmlns=\"http://www.w3.org/2000/svg\"><line class=\"curve {letter}\" \
+            "<li><svg width=\"28\" height=\"14\" aria-hidden=\"true\" xmlns=\"http://www.w3.org/2000/svg\"><line class=\"curve {key}\" \
              x1=\"0\" x2=\"28\" y1=\"7\" y2=\"7\"/></svg> {}: {}</li>",
-            letter.to_uppercase(),
+            key.to_uppercase(),
             plural(of.counts[side], "value")
         );
     }
@@ -87,8 +87,8 @@ fn figure(page: &mut Page, of: &Distribution) {
         "<svg x=\"0\" y=\"0\" width=\"100%\" height=\"{HEIGHT}\" viewBox=\"0 0 100 {HEIGHT}\" preserveAspectRatio=\"none\" \
          xmlns=\"http://www.w3.org/2000/svg\">"
     );
-    for (quantiles, letter) in of.quantiles.iter().zip(["a", "b"]) {
-        let _ = writeln!(html, "<path class=\"curve {letter}\" d=\"{}\"/>", curve(quantiles, scale, end));
+    for (quantiles, key) in of.quantiles.iter().zip(["a", "b"]) {
+        let _ = writeln!(html, "<path class=\"curve {key}\" d=\"{}\"/>", curve(quantiles, scale, end));
     }
     html.push_str("</svg>\n<g class=\"levels\">");
     for level in [0.5, 0.9] {

@@ -1,6 +1,6 @@
 //! Roles, conditions, what was not compared, and methods.
 
-use super::super::select::{gone_and_new, matched};
+use super::super::select::{self, gone_and_new, matched};
 use super::super::text::values_of;
 use super::super::words::{clean, short};
 use super::{NAME, Page};
@@ -43,9 +43,7 @@ pub fn conditions(page: &mut Page, of: &Comparison) {
         return;
     }
     page.section("conditions", "Conditions that differ");
-    let mut all: Vec<_> = of.conditions.iter().collect();
-    all.sort_by_key(|condition| !condition.matters);
-    let rows = all.into_iter().map(|condition| {
+    let rows = select::conditions(of).into_iter().map(|condition| {
         let [a, b] = condition.values.each_ref().map(|values| values_of(values));
         let note = if condition.matters { "! can change results by itself" } else { "describes the runs" };
         vec![short(&condition.name.replace('_', " "), 40), a, b, note.to_owned()]

@@ -29,11 +29,14 @@ pub fn write(page: &mut Page, of: &Comparison) {
     page.note(&format!(
         "The pictures have one scale, from -{0} to +{0} of A; an arrow marks an interval that goes on. The shaded area is the margin, and \
          the line in the middle is no change.",
-        percent(limit)
+        percent(limit).replace(".0", "")
     ));
     if !quiet.is_empty() {
-        let _ =
-            writeln!(page.body, "<details>\n<summary id=\"quiet\">{} without a change</summary>", plural(quiet.len() as u64, "role"));
+        let _ = writeln!(
+            page.body,
+            "<details>\n<summary id=\"quiet\">{} without a change</summary>",
+            plural(quiet.len() as u64, "role")
+        );
         table(page, of, limit, "quiet", &quiet);
         page.body.push_str("</details>\n");
     }

@@ -11,13 +11,13 @@ use super::Lanes;
 use super::select::{Sorted, runs};
 use super::text::upper;
 use super::words::{Sense, change_words, clean, method, p_value, percent, short, title, value_or_dash};
-use crate::outcome::Comparison;
+use crate::outcome::{Comparison, Side};
 use model::words::plural;
 use report::web::{Document, Inline, axis, cells, escaped, labels, shades};
 use std::fmt::Write as _;
 
 /// The style sheet of comparisons, after the report's.
-const STYLE: Inline = Inline { text: include_str!("page.css"), sha256: "q1dHagoXZ2C6X8uy2g5N6liFsTpU7MBS0FFkz2a7NMg=" };
+const STYLE: Inline = Inline { text: include_str!("page.css"), sha256: "cV/GblIVOb9v6EGzyt6qE9cuGy7YT8SdGUlaRegmqao=" };
 
 /// The longest name in characters.
 const NAME: usize = 80;
@@ -147,18 +147,23 @@ fn header(of: &Comparison, answer: &str) -> String {
         let _ = writeln!(html, "<div><dt>{name}</dt><dd>{value} <small>{note}</small></dd></div>");
     }
     html.push_str("</dl>\n<ul class=\"sides\">\n");
-    for (side, letter) in of.sides.iter().zip(["a", "b"]) {
+    for (side, key) in of.sides.iter().zip(["a", "b"]) {
         let runs = plural(side.runs.len() as u64, "run");
         let _ = writeln!(
             html,
             "<li>{} <strong>{}</strong> {} <span class=\"note\">{runs}</span></li>",
-            mark(letter),
-            letter.to_uppercase(),
-            escaped(&short(&side.name, NAME)),
+            mark(key),
+            key.to_uppercase(),
+            escaped(&own_name(side, key)),
         );
     }
     html.push_str("</ul>\n</header>\n");
     html
+}
+
+/// The name of a side; empty if it is only A or B.
+fn own_name(side: &Side, key: &str) -> String {
+    if side.name.eq_ignore_ascii_case(key) { String::new() } else { short(&side.name, NAME) }
 }
 
 /// The mark of a side: a ring for A, a filled diamond for B.
@@ -190,12 +195,12 @@ fn timeline(page: &mut Page, both: &[Lanes; 2]) {
     html.push_str("<figure>\n<figcaption>How busy over time</figcaption>\n");
     shades(html);
     html.push_str("<div class=\"timeline\">");
-    for (of, letter) in both.iter().zip(["a", "b"]) {
+    for (of, key) in both.iter().zip(["a", "b"]) {
         let _ = writeln!(
             html,
             "<p class=\"lead\">{} <strong>{}</strong> {}</p>",
-            mark(letter),
-            letter.to_uppercase(),
+            mark(key),
+            key.to_uppercase(),
             escaped(&short(&of.title, NAME))
         );
         labels(html, &of.lanes);
