@@ -68,7 +68,6 @@ def intervals(method, answer, expected):
             note(method, found, end, unit=ends[1] - ends[0])
 
 
-
 def unpaired(random, rounds):
     sides = [(random.normal(size=random.integers(4, 30)), random.normal(random.choice([0, 1]), 1, random.integers(4, 30)))
              for _ in range(rounds)]
@@ -143,7 +142,7 @@ def series(random, rounds):
         note("block length (arch: Patton, Politis & White)", found, float(optimal_block_length(values)["circular"].iloc[0]))
     functions = {"mean": np.mean, "median": np.median, 0.95: lambda x, axis=None: np.quantile(x, 0.95, axis=axis)}
     for name, function in functions.items():
-        for part, allowed in ((0, 0.2), (0.6, 0.2)):
+        for part, allowed in ((0, 0.1), (0.6, 0.1)):
             a, b = dependent(random, 1500, part), dependent(random, 1500, part)
             answer, *lengths = ask([{"a": list(a), "b": list(b), "statistic": name, "scale": "difference"}]
                                    + [{"series": list(x if name == "mean" else (x > function(x)).astype(float))} for x in (a, b)])
