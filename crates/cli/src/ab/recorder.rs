@@ -128,7 +128,7 @@ impl Recorder<'_> {
         Ok(recorder)
     }
 
-    /// The error of a recorder that left no trace folder, with what it printed.
+    /// The error of a recorder that wrote no recording, with what it printed.
     fn not_recorded(&self, dir: &Dir, log: &str, code: i32) -> Failure {
         let text = dir.read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
         let message = text.lines().rev().find_map(|line| line.strip_prefix("corewise: "));
