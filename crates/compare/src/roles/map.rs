@@ -93,7 +93,10 @@ fn find(
     match found.as_slice() {
         [group] => Ok(Named::Group(*group)),
         [] => {
-            let known: BTreeSet<&str> = present.iter().map(name).collect();
+            let all: BTreeSet<&str> = present.iter().map(name).collect();
+            // A name with a process is like one with a process.
+            let is_like = |name: &&str| !given.contains('/') || name.contains('/');
+            let known: BTreeSet<&str> = all.into_iter().filter(is_like).collect();
             let meant = engine::did_you_mean(given, known.iter().copied());
             Err(MapError(format!("--map: no thread, role or process of {side_name} is named {given}{meant}")))
         }

@@ -10,8 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The groups of a process that are compared with those of another, those with the most running time first.
 const COMPARED: usize = 256;
-/// Threads of a name that says nothing are the same if they are this alike; a wrong name otherwise.
-const SAME_GENERIC: f64 = 0.6;
+/// Threads of a name that says nothing are surely the same if they are this alike,
+const SURELY_SAME: f64 = 0.8;
+/// and probably if they are this alike.
+const PROBABLY_SAME: f64 = 0.6;
 /// How often matching is repeated with the neighbours that it found.
 const ROUNDS: usize = 4;
 
@@ -63,6 +65,7 @@ pub(super) fn matched(groups: &Groups<'_>, profiles: &Profiles, mapped: &Mapped)
     }
     matching.threads_of_renamed_processes();
     matching.renamed_processes();
+    matching.release_unlike_generic_names();
     for _ in 0..ROUNDS {
         let before = matching.matches.len();
         matching.renamed_threads();
@@ -72,6 +75,7 @@ pub(super) fn matched(groups: &Groups<'_>, profiles: &Profiles, mapped: &Mapped)
     }
     matching.doubt_generic_names();
     matching.leave_the_rest();
+    matching.matches.retain(|of| of.groups.iter().any(Option::is_some));
     matching.matches
 }
 
@@ -248,16 +252,40 @@ impl<'a> Matching<'a> {
         }
     }
 
+    /// The matches by a name that says nothing: `Thread`, or that of the process. How alike they are.
+    fn generic_matches(&self) -> Vec<(usize, f64)> {
+        let alike = |(at, of): (usize, &Match)| {
+            let [Some(a), Some(b)] = of.groups else { return None };
+            let key = self.key(a).filter(|_| of.matched_by == MatchedBy::Name)?;
+            let is_generic = key.kind == Kind::Unnamed || key.kind == Kind::Named && is_generic(&key.thread);
+            is_generic.then(|| (at, self.alike(a, b)))
+        };
+        self.matches.iter().enumerate().filter_map(alike).collect()
+    }
+
+    /// Undoes matches of generic names that are unlike, if another thread of the process has no match: it may be the one.
+    fn release_unlike_generic_names(&mut self) {
+        let free = [0, 1].map(|side| {
+            let keys = self.free(side).filter_map(|group| self.key(group));
+            keys.map(|key| key.process.as_str()).collect::<BTreeSet<_>>()
+        });
+        for (at, _) in self.generic_matches().into_iter().filter(|(_, alike)| *alike < PROBABLY_SAME) {
+            let Some(of) = self.matches.get_mut(at) else { continue };
+            let process = of.groups.first().copied().flatten().and_then(|group| self.groups.keys.get(group));
+            if process.is_some_and(|key| free.iter().any(|of| of.contains(key.process.as_str()))) {
+                for (to, group) in self.of.iter_mut().zip(std::mem::take(&mut of.groups)) {
+                    group.map(|group| to.remove(&group));
+                }
+            }
+        }
+    }
+
     /// Two threads named `Thread` may have nothing in common.
     fn doubt_generic_names(&mut self) {
-        let doubtful = |of: &Match| {
-            let [Some(a), Some(b)] = of.groups else { return false };
-            let is_generic = self.key(a).is_some_and(|key| key.kind == Kind::Named && is_generic(&key.thread));
-            of.matched_by == MatchedBy::Name && is_generic && self.alike(a, b) < SAME_GENERIC
-        };
-        let doubtful: Vec<bool> = self.matches.iter().map(doubtful).collect();
-        for (of, _) in self.matches.iter_mut().zip(doubtful).filter(|(_, is_doubtful)| *is_doubtful) {
-            of.confidence = Confidence::Low;
+        for (at, alike) in self.generic_matches() {
+            if let Some(of) = self.matches.get_mut(at).filter(|_| alike < SURELY_SAME) {
+                of.confidence = if alike < PROBABLY_SAME { Confidence::Low } else { Confidence::Medium };
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 
 use super::groups::{Groups, Kind, Place};
 use super::names::{is_generic, numbered_pool, process_base};
+use super::profile::median;
 use super::shares::{Labels, Shares};
 use crate::ThreadFacts;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -115,6 +116,7 @@ fn clusters(units: &[Unit], runs: [usize; 2]) -> Vec<Cluster> {
     }
     let is_known: HashSet<usize> = clusters.iter().flat_map(|cluster| cluster.units.iter().copied()).collect();
     keep_those_of_both_sides(&mut clusters, units, runs);
+    join_those_that_exchanged(&mut clusters, units, runs);
     let largest = (0..clusters.len()).max_by_key(|at| (clusters.get(*at).map(|c| c.units.len()), usize::MAX - at));
     let Some(largest) = largest else { return clusters };
     let centres: Vec<(Shares, Shares)> = clusters.iter().map(|c| (c.woken_by.clone(), c.waits.clone())).collect();
@@ -152,13 +154,36 @@ fn keep_those_of_both_sides(clusters: &mut Vec<Cluster>, units: &[Unit], runs: [
         (0..2).zip(runs).all(|(side, all)| 2 * in_runs.iter().filter(|run| run.0 == side).count() >= all.max(1))
     };
     while clusters.len() > 1 {
-        let Some(at) = clusters.iter().position(|cluster| !is_of_both(cluster)) else { return };
+        let Some(at) = clusters.iter().position(|cluster| !is_of_both(cluster)) else { break };
         let lone = clusters.swap_remove(at);
         let far = |to: &Cluster| distance((&lone.woken_by, &lone.waits), (&to.woken_by, &to.waits));
         if let Some(nearest) = clusters.iter_mut().min_by(|a, b| far(a).total_cmp(&far(b))) {
             nearest.join(lone);
         }
     }
+}
+
+/// Joins the kinds whose numbers of threads differ between the sides, if several do: threads may have gone from one to the other, as
+/// when workers no longer wait for a lock. One kind that differs is a pool of another size.
+fn join_those_that_exchanged(clusters: &mut Vec<Cluster>, units: &[Unit], runs: [usize; 2]) {
+    let differs = |cluster: &Cluster| {
+        let mut counts = runs.map(|all| vec![0.0; all]);
+        for (side, run, _) in cluster.units.iter().filter_map(|unit| units.get(*unit)).flat_map(|unit| &unit.threads) {
+            if let Some(count) = counts.get_mut(*side).and_then(|of| of.get_mut(*run)) {
+                *count += 1.0;
+            }
+        }
+        let [a, b] = counts.map(median);
+        a != b
+    };
+    let (mut different, mut same): (Vec<_>, Vec<_>) = std::mem::take(clusters).into_iter().partition(differs);
+    if different.len() > 1 {
+        let mut joined = Cluster::default();
+        different.drain(..).for_each(|cluster| joined.join(cluster));
+        different.push(joined);
+    }
+    same.append(&mut different);
+    *clusters = same;
 }
 
 /// What is most special about each kind, in words.
