@@ -57,7 +57,7 @@ RUNS = {"aa": 32, "power": 24, "bare": 24}
 MOST_DISTURBED = 0.05
 TRIES = 3
 # At most this long with the lock, s: others wait.
-HOLD_S = 25
+HOLD_S = 50
 
 
 def main():
