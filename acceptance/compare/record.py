@@ -96,12 +96,15 @@ class Lock:
     def __init__(self, path):
         self.path, self.file, self.since = path, None, 0
 
-    @contextlib.contextmanager
-    def held(self):
+    def take(self):
         if self.path and not self.file:
             self.file = open(self.path, "a")
             fcntl.flock(self.file, fcntl.LOCK_EX)
             self.since = time.monotonic()
+
+    @contextlib.contextmanager
+    def held(self):
+        self.take()
         yield
         if self.file and time.monotonic() - self.since > HOLD_S:
             self.release()
@@ -136,6 +139,10 @@ def record(what, name, sides, rounds, lock, choice):
                 rows += [{"round": nth, "attempt": attempt, "kept": kept, "disturbed": round(disturbed, 4), **row} for row in tried]
                 if kept:
                     break
+                if disturbed > 0.5:  # someone's build, which lasts
+                    lock.release()
+                    time.sleep(5 * (attempt + 1))
+                    lock.take()
         index.write_text(json.dumps(rows, indent=0))
     lock.release()
     print(f"{what} {name}: {noise(rows)}", flush=True)
