@@ -1,9 +1,14 @@
 """Tests of the scripts' own calculations, without corewise, perf or privileges."""
 
+import contextlib
+import json
+import random
 import struct
+import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import corewise
 import hostile
@@ -14,6 +19,10 @@ import preempted_or_yielded
 import referee
 import switch_events
 import two_tools
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "compare"))
+import judge  # noqa: E402
+import record  # noqa: E402
 
 
 def instance(tid, running, max_ready=0):
@@ -157,6 +166,62 @@ class Small(unittest.TestCase):
             path = Path(tmp) / "lost.data"
             path.write_bytes(header + records)
             self.assertEqual(perf_data.counts(path)["lost"], 7)
+
+    def test_compared_runs_are_the_kept_ones_in_pairs(self):
+        rows = [{"round": nth, "attempt": 0, "kept": nth != 1, "label": label, "path": f"{label}-{nth}.cw", "wall_ns": 10 + nth}
+                for nth in (2, 0, 1) for label in "BA"]
+        rows += [{**row, "attempt": 1, "kept": True, "wall_ns": 99} for row in rows if row["round"] == 1]
+        with in_folder("busy", rows):
+            rounds = judge.rounds_of("busy")
+            draws = judge.aa_draws(["busy"], 1)
+        self.assertEqual([[one[label]["wall_ns"] for label in "AB"] for one in rounds], [[10, 10], [99, 99], [12, 12]])
+        # Three pairs have two blocks of two and one of three; each is drawn once a turn.
+        self.assertEqual({draw["runs"] for draw in draws}, {2, 3})
+        for draw in draws:
+            self.assertEqual([row["round"] for row in draw["a"]], [row["round"] for row in draw["b"]])
+            self.assertEqual({row["label"] for row in draw["b"]}, {"B"})
+
+    def test_true_changes_of_a_comparison(self):
+        rows = [{"round": nth, "kept": True, "label": label, "path": None, "wall_ns": wall}
+                for nth in range(3) for label, wall in (("base", 100 + nth), ("work5", 202 + 2 * nth))]
+        with in_folder("power-busy", rows):
+            self.assertEqual(judge.truths("busy", "work5"), {"nominal": 1.05, "bare": None, "all": 204 / 101})
+
+    def test_disturbed_rounds_are_repeated_at_most_twice(self):
+        # Round 0 is disturbed once, by steal; round 1 always, by other programs.
+        other = iter([(0, 0), (0.2, 0), (0, 0)] + [(0, 0.04)] * 2 + [(0, 0.06)] * 20)
+        made = []
+
+        def once(label, _load, path):
+            made.append(path and path.name)
+            steal, others = next(other)
+            return {"label": label, "path": path and path.name, "wall_ns": 1000, "cpu_s": 1.0, "steal_s": steal, "other_s": others}
+
+        with in_folder("busy", []), mock.patch.object(record, "once", once), mock.patch("builtins.print"):
+            record.record("aa", "busy", {"A": "busy", "B": "busy"}, 2, record.Lock(None), random.Random(1))
+            rows = json.loads((record.OUT / "busy/index.json").read_text())
+        self.assertEqual([(row["round"], row["attempt"], row["kept"]) for row in rows[::2]],
+                         [(0, 0, False), (0, 1, True), (1, 0, False), (1, 1, False), (1, 2, True)])
+        self.assertEqual(made[0], None)
+
+    def test_verdicts_of_compare_decide(self):
+        def verdicts(changed, same):
+            return [{"name": "busy", "kind": kind, "runs": 10, "found": {"verdict": verdict, "interval": [0.99, 1.01]}}
+                    for kind, verdict in [("any", "changed")] * changed + [("any", "same")] * (25 - changed) + [("ten", "same")] * same
+                    + [("ten", "unknown")] * (10 - same)]
+
+        with in_folder("busy", []), mock.patch("builtins.print"):
+            self.assertEqual([judge.judge_aa(verdicts(*of)) for of in [(2, 8), (3, 8), (2, 7)]], [0, 1, 1])
+
+
+@contextlib.contextmanager
+def in_folder(name, rows):
+    """Makes recordings' index the only one."""
+    with tempfile.TemporaryDirectory() as tmp, mock.patch.object(record, "OUT", Path(tmp)):
+        (Path(tmp) / name).mkdir()
+        if rows:
+            (Path(tmp) / name / "index.json").write_text(json.dumps(rows))
+        yield
 
 
 if __name__ == "__main__":
