@@ -6,7 +6,7 @@ use crate::output::{print, say, width, write_page};
 use crate::progress::Line;
 use clap::ValueEnum;
 use compare::ab::AbFolder;
-use compare::{Checked, CompareOptions, Comparison, FailOn, MeasureOptions, Work};
+use compare::{Checked, CompareOptions, Comparison, FailOn, Lanes, MeasureOptions, Work};
 use diagnose::Target;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -138,7 +138,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let output = match args.format {
         Form::Text => compare::text(&comparison, width()),
         Form::Markdown => compare::markdown(&comparison),
-        Form::Html => compare::html(&comparison, None),
+        Form::Html => compare::html(&comparison, timelines(&comparison, global).as_ref()),
         Form::Json => {
             compare::json(&comparison).map_err(|e| Failure::new(format!("cannot write the comparison: {e}")))? + "\n"
         }
@@ -148,6 +148,17 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         None => print(&output)?,
     }
     failed_on(args, &comparison)
+}
+
+/// How busy the CPUs were in the median run of each side; `None` if one is not a recording of threads.
+fn timelines(comparison: &Comparison, global: &Global) -> Option<[Lanes; 2]> {
+    let lanes = |side: &compare::Side| {
+        let path = &side.runs.get(side.median_run?)?.path;
+        let session = engine::Session::open(Path::new(path), global.pass_options().ok()?).ok()?;
+        report::web::cpu_timeline(&session).ok()?
+    };
+    let [a, b] = comparison.sides.each_ref().map(lanes);
+    Some([a?, b?])
 }
 
 /// Compares the pairs of a folder of `corewise ab`, as text.

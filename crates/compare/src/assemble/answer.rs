@@ -21,7 +21,15 @@ pub(super) fn answer(of: &Comparison) -> String {
         ""
     };
     let words = match objective.verdict {
-        Verdict::Changed => format!("{b} is {} than {a}: {from_to}", change_words(objective)),
+        Verdict::Changed => {
+            let words = change_words(objective);
+            let (change, range) = words.split_at(words.find(" (95").unwrap_or(words.len()));
+            if metric.id == "elapsed" {
+                format!("{b} is {change} than {a}{range}: {from_to}")
+            } else {
+                format!("{from_to}: {change} on {b} than on {a}{range}")
+            }
+        }
         Verdict::Same => {
             let most = percent(objective.at_most.unwrap_or(of.margin));
             format!("{a} and {b} are the same within {}: {from_to}, no change larger than {most}", percent(of.margin))

@@ -5,7 +5,7 @@ mod cautions;
 mod metrics;
 
 use crate::roles::{Confidence, MatchedBy, Roles, roles};
-use crate::{Comparison, Outcome, RoleLine, Run, RunLine, Side, conditions, verdict, why};
+use crate::{Comparison, Outcome, RoleLine, Run, RunLine, Side, Verdict, conditions, verdict, why};
 use rustc_hash::FxHashMap;
 use metrics::Sampler;
 use stats::Method;
@@ -94,6 +94,9 @@ pub fn compare(sides: [&[Run]; 2], options: &CompareOptions) -> Result<Compariso
         .flatten()
         .map(|why| sampler.per_unit(why, &objective))
         .or_else(|| by_counts(sides, &objective));
+    // What explains most of a difference that may be chance is no answer.
+    let is_open = of_objective.verdict != Verdict::Changed && of_objective.effect.is_some_and(|e| e.method != Method::None);
+    let why = why.map(|why| crate::Why { line: why.line.filter(|_| !is_open), ..why });
     let differences = conditions::differences(sides);
     let mut comparison = Comparison {
         answer: String::new(),

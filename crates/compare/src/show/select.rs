@@ -3,6 +3,7 @@
 use super::words::{self, Sense, at_most, clean};
 use crate::outcome::{Comparison, ConditionDifference, Outcome, RoleLine, Verdict, Why};
 use model::words::{TIE, plural};
+use stats::{Method, Scale};
 
 /// Pieces below this share of all pieces' sizes are folded.
 const SMALL: f64 = 0.02;
@@ -18,6 +19,28 @@ impl<'a> Sorted<'a> {
     pub fn of(all: &'a [Outcome]) -> Self {
         let with = |verdict| all.iter().filter(|o| o.verdict == verdict).collect();
         Self { changed: with(Verdict::Changed), same: with(Verdict::Same), unknown: with(Verdict::Unknown) }
+    }
+
+    /// The metrics whose only values have no interval and differ, the largest difference first.
+    pub fn without_interval(&self) -> Vec<&'a Outcome> {
+        /// Smaller differences are not listed.
+        const LEAST: f64 = 0.01;
+        let size = |outcome: &Outcome| {
+            let effect = outcome.effect.filter(|effect| effect.method == Method::None)?;
+            let share = match (effect.scale, outcome.middle[0]) {
+                (Scale::Ratio, _) => effect.estimate.ln().abs(),
+                (Scale::Difference, Some(of)) if of != 0.0 => (effect.estimate / of).abs(),
+                // From nothing to something.
+                (Scale::Difference, _) if effect.estimate != 0.0 => f64::MAX,
+                _ => 0.0,
+            };
+            (share >= LEAST).then_some(share)
+        };
+        let single = |outcome: &&&Outcome| outcome.values.iter().all(|of| of.len() == 1);
+        let sized = self.unknown.iter().filter(single).filter_map(|outcome| Some((size(outcome)?, *outcome)));
+        let mut all: Vec<(f64, &Outcome)> = sized.collect();
+        all.sort_by(|a, b| b.0.total_cmp(&a.0));
+        all.into_iter().map(|(_, outcome)| outcome).collect()
     }
 
     /// A line about the metrics that did not change.

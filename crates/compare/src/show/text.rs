@@ -4,7 +4,7 @@ use super::select::{Sorted, conditions, first, gone_and_new, matched, name, part
 use super::words::{
     Sense, change_words, clean, estimate, interval, p_value, percent, short, signed, title, value_or_dash,
 };
-use crate::outcome::{Comparison, Outcome, Unit, Why};
+use crate::outcome::{Comparison, Outcome, Unit, Verdict, Why};
 use model::words::plural;
 use report::blocks::{Column, Page, terminal};
 
@@ -21,7 +21,7 @@ pub fn text(of: &Comparison, width: usize) -> String {
     of.cautions.iter().for_each(|caution| page.paragraph(&format!("Caution: {}", clean(caution))));
     objective(&mut page, of);
     if let Some(why) = &of.why {
-        causes(&mut page, why);
+        causes(&mut page, why, of.objective.verdict == Verdict::Changed);
     }
     metrics(&mut page, &of.metrics, of.sides.each_ref().map(|side| short(&side.name, 20)));
     roles(&mut page, of);
@@ -50,8 +50,12 @@ fn objective(page: &mut Page, of: &Comparison) {
     }
 }
 
-fn causes(page: &mut Page, why: &Why) {
-    page.heading(&format!("Why: {}", why.line.as_ref().map_or_else(|| "parts of the change".to_owned(), |l| clean(l))));
+fn causes(page: &mut Page, why: &Why, is_changed: bool) {
+    page.heading(&match &why.line {
+        Some(line) => format!("Why: {}", clean(line)),
+        None if is_changed => "Why: parts of the change".to_owned(),
+        None => "Parts of the difference of the means, which may be chance".to_owned(),
+    });
     let (mut change, mut share, mut range, mut cause) = (
         Column::numbers("change", 0),
         Column::numbers("share", 0),
@@ -110,7 +114,35 @@ fn metrics(page: &mut Page, all: &[Outcome], [a, b]: [String; 2]) {
             page.note(&format!("{left_out} more changed; the page and JSON have all."));
         }
     }
+    differences(page, &sorted);
     [sorted.same_line(), sorted.unknown_line()].into_iter().flatten().for_each(|line| page.paragraph(&line));
+}
+
+/// The largest differences of values that have no interval: of one run a side, or of printed tables.
+fn differences(page: &mut Page, sorted: &Sorted<'_>) {
+    let all = sorted.without_interval();
+    if all.is_empty() {
+        return;
+    }
+    page.heading(&format!("Differences of one value a side, without an interval: the largest of {}", all.len()));
+    let mut columns = vec![
+        Column::text("metric", 0),
+        Column::numbers("A", 1),
+        Column::numbers("B", 1),
+        Column::numbers("difference", 0),
+    ];
+    let (shown, _) = first(&all, METRICS);
+    for outcome in shown {
+        let metric = &outcome.metric;
+        let cells = [
+            short(&name(outcome), 60),
+            value_or_dash(metric.unit, outcome.middle[0]),
+            value_or_dash(metric.unit, outcome.middle[1]),
+            outcome.effect.map_or_else(|| "-".to_owned(), |effect| estimate(metric, &effect)),
+        ];
+        columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
+    }
+    page.grid(columns, 0);
 }
 
 /// The heading of a side's column; a name that is only A or B is not repeated.
