@@ -39,7 +39,7 @@ fn consistent(effect: &Effect) -> Result<(), TestCaseError> {
 }
 
 /// Whether two numbers are equal but for rounding.
-fn near(x: f64, y: f64) -> bool {
+fn equal(x: f64, y: f64) -> bool {
     (x - y).abs() <= 1e-9 * (1.0 + x.abs().max(y.abs()))
 }
 
@@ -55,12 +55,12 @@ proptest! {
     fn swapped_sides_have_the_inverse_effect((a, b, paired) in runs(), scale in scale()) {
         let (there, back) = (of_runs(&a, &b, paired, scale).unwrap(), of_runs(&b, &a, paired, scale).unwrap());
         let inverse = |x: f64| if scale == Scale::Ratio { 1.0 / x } else { -x };
-        prop_assert!(near(there.estimate, inverse(back.estimate)), "{there:?} {back:?}");
-        prop_assert!(near(there.p.unwrap_or(2.0), back.p.unwrap_or(2.0)), "{there:?} {back:?}");
-        prop_assert!(near(there.spread_p.unwrap_or(2.0), back.spread_p.unwrap_or(2.0)), "{there:?} {back:?}");
+        prop_assert!(equal(there.estimate, inverse(back.estimate)), "{there:?} {back:?}");
+        prop_assert!(equal(there.p.unwrap_or(2.0), back.p.unwrap_or(2.0)), "{there:?} {back:?}");
+        prop_assert!(equal(there.spread_p.unwrap_or(2.0), back.spread_p.unwrap_or(2.0)), "{there:?} {back:?}");
         for (there, back) in [(there.interval, back.interval), (there.narrow, back.narrow)] {
             let (Some(there), Some(back)) = (there, back) else { continue };
-            prop_assert!(near(there[0], inverse(back[1])) && near(there[1], inverse(back[0])), "{there:?} {back:?}");
+            prop_assert!(equal(there[0], inverse(back[1])) && equal(there[1], inverse(back[0])), "{there:?} {back:?}");
         }
     }
 
@@ -72,13 +72,13 @@ proptest! {
         let ratio = |b: &[f64]| of_runs(&a, b, false, Scale::Ratio).unwrap();
         let moved: Vec<f64> = b.iter().map(|b| b * shift).collect();
         let (before, after) = (ratio(&b), ratio(&moved));
-        prop_assert!(near(before.estimate * shift, after.estimate), "{before:?} {after:?}");
+        prop_assert!(equal(before.estimate * shift, after.estimate), "{before:?} {after:?}");
         let difference = |b: &[f64]| of_runs(&a, b, false, Scale::Difference).unwrap();
         let moved: Vec<f64> = b.iter().map(|b| b + shift).collect();
         let (before, after) = (difference(&b), difference(&moved));
-        prop_assert!(near(before.estimate + shift, after.estimate), "{before:?} {after:?}");
+        prop_assert!(equal(before.estimate + shift, after.estimate), "{before:?} {after:?}");
         if let (Some(before), Some(after)) = (before.interval, after.interval) {
-            prop_assert!(near(before[0] + shift, after[0]) && near(before[1] + shift, after[1]), "{before:?} {after:?}");
+            prop_assert!(equal(before[0] + shift, after[0]) && equal(before[1] + shift, after[1]), "{before:?} {after:?}");
         }
     }
 
@@ -88,7 +88,7 @@ proptest! {
         let (before, after) =
             (of_runs(&a, &b, paired, Scale::Difference).unwrap(), of_runs(&scaled(&a), &scaled(&b), paired, Scale::Difference).unwrap());
         prop_assert_eq!((before.p, before.spread_p, before.method), (after.p, after.spread_p, after.method));
-        prop_assert!(near(before.estimate * 1024.0, after.estimate));
+        prop_assert!(equal(before.estimate * 1024.0, after.estimate));
     }
 
     #[test]
