@@ -111,13 +111,22 @@ fn a_pair_that_another_program_disturbs_is_repeated() {
 fn the_load_of_the_command_itself_disturbs_nothing() {
     let folder = Folder::new();
     let dir = folder.name("ab");
-    // Processes that the command starts, also those that outlive their parent.
-    let load = "(i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done) & sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done' & wait";
-    let ran = run(["ab", "-o", &dir, "-n", "1", "--repeats", "0", "--warm-up", "0", load, load]);
+    // A shell with a name that no other process has: what else runs on the machine of this test is unknown.
+    std::os::unix::fs::symlink("/bin/sh", folder.path("cw-own-load")).unwrap();
+    let count = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+    // Two processes that the command starts, one of which starts another one.
+    let shell = folder.name("cw-own-load");
+    let load = format!("{shell} -c '{count}' & {shell} -c '({count}); true'; wait");
+    let ran = run(["ab", "-o", &dir, "-n", "1", "--repeats", "0", "--warm-up", "0", &load, &load]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    for run in list(&dir).runs {
-        let most = run.most_of_other.as_str();
-        assert!(most != "sh" || run.other_share.is_some_and(|share| share < 0.05), "{run:?}");
+    let list = list(&dir);
+    assert_eq!(list.runs.len(), 2);
+    for run in &list.runs {
+        assert_ne!(run.most_of_other, "cw-own-load", "{run:?}");
+        // The name is that of the load, so that the line above can fail.
+        let recording = folder.path("ab").join(run.folder.as_ref().unwrap()).display().to_string();
+        let threads = good(["table", &recording, "threads", "--format", "csv"]);
+        assert!(threads.matches("cw-own-load").count() >= 2, "{threads}");
     }
 }
 
@@ -140,7 +149,7 @@ fn a_command_that_fails_ends_the_runs() {
     let ran =
         run(["ab", "-o", &dir, "-n", "1", "--warm-up", "0", "--repeats", "0", "--ignore-failure", "exit 7", "true"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    assert!(ran.err.contains("(exit code 7)") && ran.err.contains("note: B (true) ends after"), "{}", ran.err);
+    assert!(ran.err.contains("(exit code 7)"), "{}", ran.err);
 }
 
 #[test]

@@ -15,9 +15,6 @@ use compare::ab::{
 use safefs::Dir;
 use std::time::{Duration, Instant};
 
-/// A command that ends sooner is mostly its own start, ns.
-const SHORT_NS: i64 = 20_000_000;
-
 /// Which recordings stay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Keep {
@@ -129,8 +126,8 @@ impl Experiment<'_> {
         let run = self.recorder.record(&self.dir, &side.command, at, || show(&mut line))?;
         drop(line);
         let is_first = !self.manifest.runs.iter().any(|run| run.side == at.side);
-        if let Some(ns) = run.wall_ns.filter(|ns| *ns < SHORT_NS && is_first && run.exit_code == 0) {
-            say(&text::short(side, ns));
+        if let Some(note) = text::short(side, &run).filter(|_| is_first) {
+            say(&note);
         }
         let failed = run.exit_code != 0 && run.status != Status::Interrupted && self.stops_at_failure;
         let failure = failed.then(|| self.failure(&run));

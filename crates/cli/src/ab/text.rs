@@ -6,6 +6,8 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
+/// A command that ends sooner is mostly its own start, ns.
+const SHORT_NS: i64 = 20_000_000;
 /// The number of characters of a command that are shown.
 const COMMAND_CHARS: usize = 60;
 
@@ -82,13 +84,14 @@ pub fn pair(manifest: &Manifest, decision: Decision) -> String {
     text
 }
 
-/// The note about a command that ends soon.
-pub fn short(side: &SideOf, ns: i64) -> String {
-    format!(
+/// The note about a command that ends soon; `None` if it does not, or if it failed.
+pub fn short(side: &SideOf, run: &MeasuredRun) -> Option<String> {
+    let ns = run.wall_ns.filter(|ns| *ns < SHORT_NS && run.exit_code == 0)?;
+    Some(format!(
         "note: {} ends after {}: mostly the start of a process. Let the command repeat its work for at least 20 ms.",
         named(side),
         seconds(Some(ns))
-    )
+    ))
 }
 
 /// Returns what the command printed to its log: without the recorder's summary, which begins with the folder's name.
@@ -152,6 +155,40 @@ mod tests {
         assert_eq!(median(&[3]), Some(3));
         assert_eq!(median(&[1, 4]), Some(2));
         assert_eq!(median(&[1, 2, 9]), Some(2));
+    }
+
+    fn run(wall_ns: Option<i64>, exit_code: i32) -> MeasuredRun {
+        MeasuredRun {
+            folder: None,
+            log: None,
+            side: Side::A,
+            pair: 1,
+            attempt: 1,
+            order: 1,
+            status: Status::Compared,
+            start_unix_ns: 0,
+            wall_ns,
+            exit_code,
+            steal_share: None,
+            other_share: None,
+            most_of_other: String::new(),
+            frequency_khz: None,
+            throttled: None,
+            cpu_pressure: None,
+            load_average: None,
+            disturbed: false,
+            reason: None,
+        }
+    }
+
+    #[test]
+    fn a_command_that_ends_within_20_ms_has_a_note() {
+        let side = SideOf { name: "A".to_owned(), command: "true".to_owned() };
+        let note = short(&side, &run(Some(SHORT_NS - 1), 0)).expect("a note");
+        assert!(note.starts_with("note: A (true) ends after 20.000 ms"), "{note}");
+        assert_eq!(short(&side, &run(Some(SHORT_NS), 0)), None);
+        assert_eq!(short(&side, &run(Some(1), 7)), None, "it failed");
+        assert_eq!(short(&side, &run(None, 0)), None);
     }
 
     #[test]
