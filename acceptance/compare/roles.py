@@ -8,7 +8,8 @@ their threads. The matcher (`cargo build -p corewise-compare --example roles`, p
 IDs, and with other names: `pools` renames what has several threads or a number, `all` every thread but the main ones.
 
 A thread is right if its role has threads of the same true role on the other side, or, where the other side has none of them, if its
-role has none there either. `mixed` is the share of running time in roles that join several true roles. `high` counts the threads that are wrong with
+role has none there either. `mixed` is the share of running time in roles that join several true roles, `split` the share of threads that are not in the role of most of
+their true role. `renamed` is the number of true roles of B with other names: without any, `pools` is no harder than `names`. `high` counts the threads that are wrong with
 high confidence.
 """
 
@@ -70,7 +71,7 @@ def true_role(thread, truth):
 
 
 def measured(pair, truth, hide):
-    """Returns threads, right ones, running time, of right ones, of mixed roles, and threads wrong with high confidence."""
+    """Returns threads, right ones, running time, of right ones, of mixed roles, threads wrong with high confidence, and split off."""
     done = subprocess.run([ROLES, pair[0], "--", pair[1], "--json", *hide], capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{ROLES} {pair}: {done.stderr}")
@@ -88,7 +89,13 @@ def measured(pair, truth, hide):
                 right, ns_right = right + is_right, ns_right + is_right * thread["running_ns"]
                 ns_mixed += mixed * thread["running_ns"]
                 high += bool(others) and not is_right and role["confidence"] == "high"
-    return threads, right, ns, ns_right, ns_mixed, high
+    split = 0
+    for side in (0, 1):
+        for true in known[side]:
+            counts = [sum(of == true for _, of in members[side]) for members in sides]
+            split += sum(counts) - max(counts)
+    renamed = {true for members in sides for thread, true in members[1] if thread["given"] != thread["name"]}
+    return threads, right, ns, ns_right, ns_mixed, high, split, len(renamed)
 
 
 def main():
@@ -101,7 +108,7 @@ def main():
         hidden[kind] = [["--rename", kind, "--rename-seed", str(seed)] for seed in SEEDS]
     rows, failed = [], False
     for of in args.set or PROGRAMS:
-        total = {kind: [0] * 6 for kind in hidden}
+        total = {kind: [0] * 8 for kind in hidden}
         for program, truth in PROGRAMS[of].items():
             found = [[folder / f"{program}-{side}-0.cw" for side in ("bad", "good")] for folder in args.recordings]
             pair = next((pair for pair in found if all(path.exists() for path in pair)), None)
@@ -111,19 +118,20 @@ def main():
             for kind, hides in hidden.items():
                 sums = [sum(values) for values in zip(*(measured(pair, truth, hide) for hide in hides))]
                 total[kind] = [a + b for a, b in zip(total[kind], sums)]
-                row += shares(sums)
+                row += shares(sums, len(hides))
             rows.append(row)
-        rows.append([of, "all"] + [cell for kind in hidden for cell in shares(total[kind])])
+        rows.append([of, "all"] + [cell for kind in hidden for cell in shares(total[kind], len(hidden[kind]))])
         failed |= any(total[kind][1] < 0.95 * total[kind][0] or total[kind][3] < 0.95 * total[kind][2] for kind in ("names", "pools"))
         failed |= any(sums[5] for sums in total.values())
-    head = [f"{kind} {of}".strip() for kind in hidden for of in ("threads", "running", "mixed", "high")]
+    head = [f"{kind} {of}".strip() for kind in hidden for of in ("threads", "running", "mixed", "split", "high", "renamed")]
     print_table(["set", "program", *head], rows)
     sys.exit(failed)
 
 
-def shares(sums):
-    threads, right, ns, ns_right, ns_mixed, high = sums
-    return [f"{100 * right / threads:.1f} %", f"{100 * ns_right / ns:.1f} %", f"{100 * ns_mixed / ns:.1f} %", high]
+def shares(sums, runs):
+    threads, right, ns, ns_right, ns_mixed, high, split, renamed = sums
+    percent = [right / threads, ns_right / ns, ns_mixed / ns, split / threads]
+    return [*(f"{100 * share:.1f}" for share in percent), high, renamed / runs]
 
 
 main()

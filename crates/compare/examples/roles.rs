@@ -60,9 +60,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let member = |side: usize, run: usize, key: i64| {
         // Keys are those of the place: hiding shuffles keys, not places.
         let at = runs[side][run].threads.iter().position(|thread| thread.thread == key);
-        let at = at.map(|at| &recorded[side][run].threads[at]);
-        at.map(|of| {
-            json!({"run": run, "process": of.process, "name": of.name, "is_main": of.pid == Some(of.tid), "begin_ns": of.begin_ns,
+        at.map(|at| {
+            let (of, given) = (&recorded[side][run].threads[at], &runs[side][run].threads[at].name);
+            json!({"run": run, "process": of.process, "name": of.name, "given": given, "is_main": of.pid == Some(of.tid), "begin_ns": of.begin_ns,
                    "running_ns": of.values.get("running_ns"), "wakings": of.values.get("wakings"), "is_own": of.is_own})
         })
     };
@@ -118,9 +118,7 @@ const WORDS: [&str; 24] = [
 
 impl Hidden {
     fn hide(&mut self, run: &mut Run) {
-        let of = |thread: &ThreadFacts| {
-            (thread.process.clone(), thread.name.trim_matches(|c: char| c.is_ascii_digit()).to_owned())
-        };
+        let of = |thread: &ThreadFacts| (thread.process.clone(), pool(&thread.name));
         let mut counts = BTreeMap::<(String, String), usize>::new();
         for thread in &run.threads {
             *counts.entry(of(thread)).or_default() += 1;
@@ -132,7 +130,8 @@ impl Hidden {
         for thread in &mut run.threads {
             let name = of(thread);
             let is_main = thread.pid == Some(thread.tid);
-            let is_pool = counts.get(&name).is_some_and(|count| *count > 1) || name.1.len() < thread.name.len();
+            let is_pool =
+                counts.get(&name).is_some_and(|count| *count > 1) || thread.name.bytes().any(|b| b.is_ascii_digit());
             if thread.is_own && !thread.is_kernel && !is_main && (is_pool || self.is_all) {
                 let known = self.names.len();
                 let word = WORDS[(known * 7 + self.shift) % 24];
@@ -148,6 +147,13 @@ impl Hidden {
             thread.wakers.iter_mut().for_each(|(waker, _)| *waker = keys.get(waker).copied().unwrap_or(*waker));
         }
     }
+}
+
+/// What threads of one pool have in common: no digits, but for `C1` and the like at the begin; not what the kernel cuts if the number is longer.
+fn pool(name: &str) -> String {
+    let kept = if name.chars().take_while(char::is_ascii_alphabetic).count() == 1 { 2 } else { 0 };
+    let without = name.chars().enumerate().filter(|(at, c)| *at < kept || !c.is_ascii_digit());
+    without.map(|(_, c)| c).take(13).collect()
 }
 
 fn letters(number: usize) -> String {
