@@ -185,7 +185,8 @@ class Small(unittest.TestCase):
         rows = [{"round": nth, "kept": True, "label": label, "path": None, "wall_ns": wall}
                 for nth in range(3) for label, wall in (("base", 100 + nth), ("work5", 202 + 2 * nth))]
         with in_folder("power-busy", rows):
-            self.assertEqual(judge.truths("busy", "work5"), {"nominal": 1.05, "bare": None, "all": 204 / 101})
+            self.assertEqual(judge.truths("busy", "work5", "elapsed"), {"nominal": 1.05, "bare": None, "all": 204 / 101})
+            self.assertEqual(judge.truths("busy", "work5", "period:loads.mean"), {"nominal": None, "bare": None, "all": None})
 
     def test_disturbed_rounds_are_repeated_at_most_twice(self):
         # Round 0 is disturbed once, by steal; round 1 always, by other programs.

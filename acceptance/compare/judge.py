@@ -5,7 +5,7 @@
                            At most 8 % of the former may be "changed"; at least 80 % of the latter must be "same", with the margin of 5 %.
   judge.py power [GROUP…]  a base and a variant: 60 comparisons of 6 and 60 of 10 runs a side (random rounds, the same for both sides): how often
                            "changed" in the right direction, and how often the true change is within the 95 % interval
-        [--jobs N] [--keep FILE] [--method FILE] [--seed N]
+        [--paired] [--jobs N] [--keep FILE] [--method FILE] [--seed N]
 
 The true change, three times. nominal: what the load's parameter says; only where wall time must follow it. bare: the ratio of medians of
 unrecorded runs (`record.py bare`); the runs that are judged have no part in it, but it lacks what recording adds, which matters for loads that switch
@@ -43,12 +43,13 @@ def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("what", choices=["aa", "power"])
     args.add_argument("names", nargs="*")
+    args.add_argument("--paired", action="store_true", help="compare with --paired: the rounds are pairs")
     args.add_argument("--jobs", type=int, default=1)
     args.add_argument("--keep", type=Path, help="write every comparison to this file (JSON)")
     args.add_argument("--method", help="judge the method of this Python file in place of corewise")
     args.add_argument("--seed", type=int, default=1)
     args = args.parse_args()
-    method = by_file(args.method) if args.method else by_corewise
+    method = by_file(args.method) if args.method else by_corewise(["--paired"] if args.paired else [])
     draws = (aa_draws if args.what == "aa" else power_draws)(args.names, args.seed)
     if not draws:
         sys.exit(f"no recordings in {record.OUT}: see record.py")
@@ -63,20 +64,24 @@ def main():
 # Methods. Each gets the rows of the index of both sides, in pairs, and returns the verdict, the estimate B / A and its 95 % interval.
 
 
-def by_corewise(a, b):
+def by_corewise(options):
     """The only place that knows how compare is called and what it prints."""
-    command = [corewise.BINARY, "compare", "--format", "json", *(row["file"] for row in a), "--", *(row["file"] for row in b)]
-    done = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    try:
-        said = json.loads(done.stdout)
-    except ValueError:
-        sys.exit(f"{' '.join(map(str, command))}: exit {done.returncode}\n{(done.stderr or done.stdout)[-1000:]}")
-    objective = said["objective"]
-    effect = objective["effect"] or {}
-    in_ratio = effect.get("scale", "ratio") == "ratio"
-    return {"verdict": objective["verdict"], "estimate": effect.get("estimate") if in_ratio else None,
-            "interval": effect.get("interval") if in_ratio else None, "method": effect.get("method"), "paired": said["paired"],
-            "metric": objective["metric"]["id"], "answer": said["answer"]}
+
+    def compare(a, b):
+        command = [corewise.BINARY, "compare", "--format", "json", *options, *(row["file"] for row in a), "--", *(row["file"] for row in b)]
+        done = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        try:
+            said = json.loads(done.stdout)
+        except ValueError:
+            sys.exit(f"{' '.join(map(str, command))}: exit {done.returncode}\n{(done.stderr or done.stdout)[-1000:]}")
+        objective = said["objective"]
+        effect = objective["effect"] or {}
+        in_ratio = effect.get("scale", "ratio") == "ratio"
+        return {"verdict": objective["verdict"], "estimate": effect.get("estimate") if in_ratio else None,
+                "interval": effect.get("interval") if in_ratio else None, "method": effect.get("method"), "paired": said["paired"],
+                "metric": objective["metric"]["id"], "answer": said["answer"]}
+
+    return compare
 
 
 def by_file(path):
@@ -152,7 +157,7 @@ def judge_aa(draws):
         widths = [half_width(one) for one in ten if one["interval"]]
         rows.append([load, str(pairs), str(pairs // 10), str(len(some)), str(count["changed"]), str(count["same"]), str(count["unknown"]), str(len(ten)),
                      str(tens["changed"]), share(tens["same"], len(ten)), f"{statistics.median(widths):.2%}" if widths else "-",
-                     ",".join(sorted({str(one.get("metric", "wall")) for one in some + ten}))])
+                     ",".join(sorted({str(one.get("metric", "elapsed")) for one in some + ten}))])
     corewise.print_table(["load", "pairs", "blocks of 10", "n 2-10", "changed", "same", "unknown", "n 10", "changed", "same", "± at 10", "metric"], rows)
     some, ten = ([draw["found"]["verdict"] for draw in draws if draw["kind"] == kind] for kind in ("any", "ten"))
     by_runs = Counter(draw["runs"] for draw in draws if draw["kind"] == "any" and draw["found"]["verdict"] == "changed")
@@ -167,8 +172,8 @@ def judge_power(draws):
     rows, covered = [], {kind: [] for kind in ("nominal", "bare", "all")}
     for group, variant, runs in dict.fromkeys((draw["group"], draw["name"], draw["runs"]) for draw in draws):
         found = [draw["found"] for draw in draws if (draw["group"], draw["name"], draw["runs"]) == (group, variant, runs)]
-        truth = truths(group, variant)
-        best = truth["nominal"] or truth["bare"] or truth["all"]
+        truth = truths(group, variant, Counter(one.get("metric", "elapsed") for one in found).most_common(1)[0][0])
+        best = truth["nominal"] or truth["bare"] or truth["all"] or 1
         right = [one for one in found if one["verdict"] == "changed" and (one["estimate"] > 1) == (best > 1)]
         wrong = sum(one["verdict"] == "changed" for one in found) - len(right)
         with_interval = [one for one in found if one["interval"]]
@@ -181,14 +186,18 @@ def judge_power(draws):
         widths = [half_width(one) for one in with_interval]
         rows.append([group, variant, str(len(rounds_of(f"power-{group}"))), str(runs), str(len(found)), share(len(right), len(found)), str(wrong),
                      str(verdicts["same"]), str(verdicts["unknown"]), f"{statistics.median(widths):.2%}" if widths else "-", *cells,
-                     ",".join(sorted({str(one.get("metric", "wall")) for one in found}))])
+                     ",".join(sorted({str(one.get("metric", "elapsed")) for one in found}))])
     corewise.print_table(["group", "variant", "rounds", "runs", "drawn", "found", "wrong", "same", "unknown", "±", "nominal, covered", "bare, covered",
                           "all, covered", "metric"], rows)
     print("covered by the 95 % interval: " + ", ".join(f"{kind} {share(sum(of), len(of))} of {len(of)}" for kind, of in covered.items()))
     return 0
 
 
-def truths(group, variant):
+def truths(group, variant, metric):
+    """Returns the true change of a metric, as known in three ways; the load's own clock is that of its elapsed time only."""
+    if metric != "elapsed":
+        nominal = record.NOMINAL_RESPONSE.get((group, variant)) if metric.startswith("period") else None
+        return {"nominal": nominal, "bare": None, "all": None}
     return {"nominal": record.NOMINAL.get((group, variant)), "bare": ratio(rounds_of(f"power-{group}", "bare.json"), variant),
             "all": ratio(rounds_of(f"power-{group}"), variant)}
 

@@ -1,4 +1,4 @@
-//! Reads questions as JSON, one a line, and writes the answers as JSON, one a line: what `acceptance/compare/statistics.py` compares with scipy.
+//! Reads questions as JSON, one a line, and writes the answers as JSON, one a line: what `acceptance/compare/rank_statistics.py` compares with scipy.
 //!
 //! | question | answer |
 //! | --- | --- |

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares crates/stats with scipy, numpy and arch on drawn runs, and prints how often intervals contain a known change.
 
-    acceptance/compare/statistics.py [--rounds 300] [--comparisons 10000]
+    acceptance/compare/rank_statistics.py [--rounds 300] [--comparisons 10000]
 
 Needs scipy, numpy and arch (PyPI), and the examples:
     cargo build --release -p corewise-stats --examples
