@@ -124,6 +124,7 @@ class Page {
     if (address.selected) this.select(address.selected, true);
     if (address.range) this.mark(address.range);
     this.changed();
+    this.other?.ready();
     // A trace without marks is aligned on its start.
     if (OF === "first") this.other?.seen(this.scene.span);
     if (this.other) firstMarks(about.span_ns).then((marks) => this.other?.marks(marks), () => this.other?.marks(new Map()));
@@ -328,13 +329,18 @@ class Page {
     this.changes = changes;
     const { scene, about } = this;
     const top = scene.selected && this.lineOf(scene.selected);
-    Object.assign(scene, layout(about.cpus, [...this.threads.values()], about.kinds, changes.order()));
+    const ordered = changes.order();
+    Object.assign(scene, layout(about.cpus, [...this.threads.values()], about.kinds, ordered));
     scene.changed = changes.colours();
     const places = new Map(scene.lines.filter(isTrack).map((line) => [`${line.kind} ${line.id}`, line]));
     scene.found = new Set([...scene.found].filter(isTrack).flatMap((line) => places.get(`${line.kind} ${line.id}`) ?? []));
-    this.actions.scroll(0);
     const now = top && this.lineOf(top);
+    const first = scene.lines.find((line) => line.kind === "group" && line.label === ordered?.label);
+    // A new order is shown from its begin, unless a thread is selected.
     if (now && now.top !== top.top) this.bring(now);
+    else if (first && first.label !== canvas.dataset["order"]) scene.scroll = first.top;
+    canvas.dataset["order"] = ordered?.label ?? "";
+    this.actions.scroll(0);
     this.themed();
   }
 

@@ -66,10 +66,11 @@ export function classOf(role: Role | undefined, metric: number): number {
   return at < 0 ? UP_TO.length : at;
 }
 
-/** A ratio with three digits: `2.03 ×`. */
+/** A ratio: `0.24 ×`, `2.03 ×`, `12.3 ×`. */
 function times(a: number, b: number): string {
   const ratio = b / a;
-  return `${ratio >= 1000 ? Math.round(ratio) : Number(ratio.toPrecision(3))} ×`;
+  const digits = ratio >= 100 ? ratio.toFixed(0) : ratio >= 10 ? ratio.toFixed(1) : ratio >= 0.01 || ratio === 0 ? ratio.toFixed(2) : ratio.toPrecision(1);
+  return `${digits} ×`;
 }
 
 /** The change in a few characters, for labels; empty if there is none to show. */
@@ -124,7 +125,12 @@ export function order(changes: Changes, metric: number): ReadonlyMap<Role, numbe
 /** What the colours are about, for the legend: the two recordings, and nothing beyond them. */
 export function about(changes: Changes, metric: number): string {
   const [a, b] = changes.span_ns;
-  const unlike = Math.max(a, b) > UNLIKE * Math.min(a, b) ? ` of ${length(Number(a.toPrecision(3)))} and ${length(Number(b.toPrecision(3)))}; sums are not divided by length` : "";
-  const sure = changes.roles.some((role) => role.values[metric]?.verdict) ? "" : ", which may be chance";
-  return `${changes.metrics[metric]?.title ?? ""} by role, second / first, in these two recordings${unlike}${sure}:`;
+  const seconds = (ns: number) => length(Number(ns.toPrecision(3)));
+  const unlike = Math.max(a, b) > UNLIKE * Math.min(a, b) ? ` (${seconds(a)} and ${seconds(b)} long; sums, not per second)` : "";
+  const chance = changes.roles.some((role) => role.values[metric]?.verdict) ? "" : "; may be chance";
+  return `${capital(changes.metrics[metric]?.title ?? "")} by role, second / first, in these two recordings${unlike}${chance}:`;
+}
+
+function capital(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }

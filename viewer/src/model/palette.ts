@@ -36,7 +36,7 @@ export const LIGHT: Palette = {
   thread: ["#009e73", "#e69f00", "#dfe3e8", "#9c3f72", "#ffffff"],
   cpu: ["#0072b2", "#eef0f2", "#9c3f72"],
   threads: THREADS_LIGHT,
-  changes: ["#08519c", "#4292c6", "#9ecae1", "#8a94a0", "#fdae6b", "#e6550d", "#8c2d04", "#dfe3e8", "#dfe3e8", "#3d444d"],
+  changes: ["#08519c", "#4292c6", "#9ecae1", "#8a94a0", "#fdae6b", "#e6550d", "#8c2d04", "#dfe3e8", "#dfe3e8", "#57606a"],
   others: ["#c9cfd6", "#d9dde2", "#eceef1", "#ecdbe6", "#ffffff"],
 };
 
@@ -49,7 +49,7 @@ export const DARK: Palette = {
   thread: ["#2bbf93", "#f0b53d", "#343b46", "#b5649a", "#14171c"],
   cpu: ["#3d9bd6", "#1f242c", "#b5649a"],
   threads: THREADS_DARK,
-  changes: ["#9ed3f5", "#4292c6", "#2c5a85", "#77818d", "#8f4d1d", "#e8732a", "#ffc58a", "#343b46", "#343b46", "#d5dae0"],
+  changes: ["#9ed3f5", "#4292c6", "#2c5a85", "#77818d", "#8f4d1d", "#e8732a", "#ffc58a", "#343b46", "#343b46", "#a3adba"],
   others: ["#454d58", "#373e48", "#232932", "#4b3345", "#14171c"],
 };
 

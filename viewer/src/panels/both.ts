@@ -40,9 +40,8 @@ class Controls {
     this.head.append(title, labelled("Align on", this.align), labelled("Colour threads by", this.colour), labelled("Order threads by", this.order), this.status);
   }
 
-  say(text: string, more: readonly string[] = []): void {
+  say(text: string): void {
     this.status.textContent = text;
-    this.status.title = more.join("\n");
   }
 
   /** Offers the metrics of what changed. */
@@ -51,8 +50,8 @@ class Controls {
     group.label = "what changed";
     group.append(...changes.metrics.map((of, at) => new Option(`change of ${of.title}`, String(at))));
     this.colour.append(group);
-    const notes = changes.notes.length === 0 ? "" : ` (${changes.notes.length === 1 ? "1 caution" : `${changes.notes.length} cautions`})`;
-    this.say(`${changes.answer}${notes}`, changes.notes);
+    // Without an answer, the notes say why.
+    this.say([changes.answer, ...changes.notes].filter((text) => text !== "").join(" "));
   }
 }
 
@@ -105,13 +104,15 @@ export function showBoth(body: HTMLElement): void {
     if (data.kind === "seen") {
       last = { of, span: data.span };
       spread();
+    } else if (data.kind === "ready") {
+      // Perhaps after the other one reported its span, or what changed is known.
+      spread();
+      choose(of);
     } else if (data.kind === "marks") {
       marks[of] = new Map(data.marks);
       const common = [...marks[0]!.keys()].filter((name) => marks[1]!.has(name));
       align.replaceChildren(new Option("start of the recordings", ""), ...common.map((name) => new Option(`first mark ${name}`, name)));
-      // This frame is ready now, perhaps after the other one reported its span.
       spread();
-      choose(of);
     } else if (data.kind === "chosen") marked(of, data.thread);
     else if (data.kind === "open") send(1 - of, { kind: "open", thread: data.thread });
     else if (data.kind === "recolour" && changes) {

@@ -5,6 +5,8 @@ import type { Choice } from "./changed";
 
 /** A message from a trace's page to the outer page. */
 export type Report =
+  /** The page can be shown something. */
+  | { readonly kind: "ready" }
   | { readonly kind: "seen"; readonly span: Span }
   | { readonly kind: "marks"; readonly marks: readonly (readonly [string, number])[] }
   /** A thread was selected, or none. */
@@ -41,6 +43,11 @@ export class Linked {
       if (data.kind === "marked") to.marked(data.threads);
       if (data.kind === "open") to.open(data.thread);
     });
+  }
+
+  /** Reports that the page is complete. */
+  ready(): void {
+    report({ kind: "ready" });
   }
 
   /** Reports the visible span. */
