@@ -45,6 +45,8 @@ pub struct RoleChange {
     pub matched_by: Option<&'static str>,
     /// How sure that is: `high`, `medium` or `low`; of a role of one trace, how sure it is that the other has none.
     pub confidence: &'static str,
+    /// Whether it belongs to the recorded program, and is no kernel thread.
+    pub is_own: bool,
     /// The keys of its threads in the first and in the second trace.
     pub threads: [Vec<i64>; 2],
     /// One per metric.

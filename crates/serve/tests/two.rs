@@ -47,6 +47,7 @@ fn what_changed_is_answered_once_it_is_known() {
             name: "game/Worker".to_owned(),
             matched_by: Some("name"),
             confidence: "high",
+            is_own: true,
             threads: [vec![1], vec![1, 2]],
             values: vec![ValueChange { values: [Some(1.5), None], is_small: false, verdict: None }],
         }],
@@ -55,7 +56,7 @@ fn what_changed_is_answered_once_it_is_known() {
         "answer": "B is 2.0 × slower", "notes": [], "span_ns": [3, 4],
         "metrics": [{"id": "ready_ns", "title": "ready time", "is_time": true}],
         "roles": [{
-            "name": "game/Worker", "matched_by": "name", "confidence": "high", "threads": [[1], [1, 2]],
+            "name": "game/Worker", "matched_by": "name", "confidence": "high", "is_own": true, "threads": [[1], [1, 2]],
             "values": [{"values": [1.5, null], "is_small": false, "verdict": null}],
         }],
     });

@@ -26,6 +26,8 @@ export interface Role {
   /** How it was matched; null if only one trace has it. */
   readonly matched_by: string | null;
   readonly confidence: string;
+  /** Whether it belongs to the recorded program. */
+  readonly is_own: boolean;
   /** Thread keys in the first and in the second trace. */
   readonly threads: readonly [readonly number[], readonly number[]];
   /** One per metric. */
@@ -112,13 +114,16 @@ export function byThread(changes: Changes, side: number): ReadonlyMap<number, Ro
   return new Map(changes.roles.flatMap((role) => (role.threads[side] ?? []).map((thread) => [thread, role] as const)));
 }
 
-/** The place of each role in the order of the absolute difference, the largest first; a role of one trace counts whole. */
+/**
+ * The place of each role: those of the recorded program first, and the largest absolute difference first; a role of one trace counts
+ * whole. What other programs wait for depends on the length of the recording, and would hide the program.
+ */
 export function order(changes: Changes, metric: number): ReadonlyMap<Role, number> {
   const size = (role: Role) => {
     const [a, b] = role.values[metric]?.values ?? [null, null];
     return role.matched_by !== null && (a === null || b === null) ? -1 : Math.abs((b ?? 0) - (a ?? 0));
   };
-  const sorted = changes.roles.map((role) => [role, size(role)] as const).sort((x, y) => y[1] - x[1]);
+  const sorted = changes.roles.map((role) => [role, size(role)] as const).sort((x, y) => Number(y[0].is_own) - Number(x[0].is_own) || y[1] - x[1]);
   return new Map(sorted.map(([role], at) => [role, at]));
 }
 

@@ -47,7 +47,7 @@ export class Changed {
     if (metric === null || !sorted) return null;
     const places = order(changes, metric);
     const of = (thread: number) => places.get(this.roles.get(thread)!) ?? places.size;
-    return { label: `Threads · roles with the largest change of ${changes.metrics[metric]?.title ?? ""} first`, of };
+    return { label: `Threads · largest change of ${changes.metrics[metric]?.title ?? ""} first, of the recorded program, then of others`, of };
   }
 
   /** The title of the legend; null if threads are coloured by state. */

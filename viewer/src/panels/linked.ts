@@ -24,8 +24,8 @@ export type Show =
   | { readonly kind: "marked"; readonly threads: readonly number[] }
   | { readonly kind: "open"; readonly thread: number };
 
-/** What the outer page can ask for. */
-export interface Shown {
+/** The page's functions that the outer page uses. */
+export interface PageActions {
   readonly show: (span: Span) => void;
   readonly changed: (choice: Choice) => void;
   readonly marked: (threads: readonly number[]) => void;
@@ -34,7 +34,7 @@ export interface Shown {
 
 /** Reports what the user does, and shows what the user does with the other trace. */
 export class Linked {
-  constructor(to: Shown) {
+  constructor(to: PageActions) {
     addEventListener("message", (event: MessageEvent<Show>) => {
       if (event.origin !== location.origin || event.source !== parent) return;
       const { data } = event;

@@ -14,7 +14,7 @@ function value(a: number | null, b: number | null, more: Partial<Value> = {}): V
 
 function role(name: string, first: number[], second: number[], ...values: Value[]): Role {
   const matched_by = first.length > 0 && second.length > 0 ? "name" : null;
-  return { name, matched_by, confidence: "high", threads: [first, second], values };
+  return { name, matched_by, confidence: "high", is_own: true, threads: [first, second], values };
 }
 
 const READY = { id: "ready_ns", title: "ready time", is_time: true };
@@ -74,6 +74,9 @@ test("threads are ordered by the difference of their role, the largest first", (
   const all = changes(little, much, gone);
   const places = order(all, 0);
   assert.deepEqual([much, gone, little].map((of) => places.get(of)), [0, 1, 2]);
+  // Other programs follow.
+  const mixed = order(changes({ ...much, is_own: false }, little), 0);
+  assert.deepEqual([...mixed.keys()].map((of) => of.name), ["little", "much"]);
   const roles = byThread(all, 0);
   const thread = (key: number) => ({ track: key, thread: key, tid: key, pid: key, name: `t${key}`, running_ns: 0, ready_ns: null, begin_ns: 0 });
   const of = (key: number) => places.get(roles.get(key)!)!;

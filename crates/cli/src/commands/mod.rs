@@ -21,7 +21,6 @@ mod tables;
 mod topo;
 mod verify;
 mod view;
-mod view_changes;
 
 use crate::args::Global;
 use crate::failure::Failure;

@@ -1,10 +1,10 @@
 //! `corewise view`: shows a trace on a timeline in the browser.
 
-use super::view_changes;
 use crate::args::{Global, duration};
 use crate::failure::{Failure, OK};
 use crate::output::{self, print, say};
 use crate::progress::{Line, show_levels};
+use crate::view_changes;
 use engine::SlowFrameOptions;
 use model::Ns;
 use serve::{Options, Server, Trace, Tracks};

@@ -20,7 +20,7 @@ const MIN_SHARE: f64 = 0.005;
 const MIN_COUNT: f64 = 10.0;
 
 /// Compares two traces in a thread of its own.
-pub(super) fn start(paths: [PathBuf; 2], global: &Global, to: ChangesSender) {
+pub fn start(paths: [PathBuf; 2], global: &Global, to: ChangesSender) {
     let global = global.clone();
     // Without a thread, the sender is dropped, and the viewer shows that there is no comparison.
     let _ = std::thread::Builder::new().name("compare".into()).spawn(move || to.send(compared(&paths, &global)));
@@ -104,6 +104,7 @@ fn changes(runs: [&Run; 2], options: &CompareOptions) -> Result<Changes, String>
                     Confidence::Medium => "medium",
                     Confidence::High => "high",
                 },
+                is_own: role.is_own && !role.is_kernel,
                 threads: [0, 1].map(|side| role.members[side].iter().flatten().copied().collect()),
                 values: METRICS.iter().map(|of| change(role, *of)).collect(),
             })
@@ -170,7 +171,7 @@ mod tests {
         assert_eq!(titles, ["running time", "ready time", "wait time", "context switches", "migrations"]);
         let role = |name: &str| changes.roles.iter().find(|of| of.name == name).unwrap();
         let worker = role("game/Worker");
-        assert_eq!((worker.matched_by, &worker.threads), (Some("name"), &[vec![2, 3], vec![5]]));
+        assert_eq!((worker.matched_by, &worker.threads, worker.is_own), (Some("name"), &[vec![2, 3], vec![5]], true));
         let values: Vec<[Option<f64>; 2]> = worker.values.iter().map(|of| of.values).collect();
         let of = |a: f64, b: f64| [Some(a), Some(b)];
         assert_eq!(values, [of(2e8, 4e8), of(2.4e8, 4.89e8), of(2e8, 1e8), of(22.0, 40.0), of(8.0, 9.0)]);
