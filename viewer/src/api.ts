@@ -3,6 +3,7 @@
 import { tableFromIPC, type Table } from "apache-arrow";
 import type { Slices as SliceColumns, Steps, ThreadState, ThreadTracks, WakeChain } from "./generated/tables";
 import type { Cpu, KindInfo } from "./model/layout";
+import type { Changes } from "./model/changes";
 import { numbers as toNumbers } from "./model/columns";
 import { ofTracks, type Columns, type Slices } from "./model/slices";
 import { PIXELS, spanOf, TRACKS, type Place } from "./model/tiles";
@@ -87,6 +88,12 @@ export async function rows<T>(name: string, from: number, to: number, of: { thre
 export async function findings<T>(): Promise<T | null> {
   const answer = await ask("/api/findings");
   return answer.status === 202 ? null : ((await answer.json()) as T);
+}
+
+/** Returns what changed between two traces, or why that is not known; null while they are being compared. */
+export async function changes(): Promise<Changes | { readonly message: string } | null> {
+  const answer = await ask("/api/changes");
+  return answer.status === 202 ? null : ((await answer.json()) as Changes | { readonly message: string });
 }
 
 /** Returns the tables that are available for a time range. */

@@ -11,18 +11,21 @@ import { length, point } from "./model/time";
 import { clamped, fromHash, moved, ranged, toHash, zoomed, type Selected, type Span } from "./model/view";
 import type { Chain } from "./panels/chains";
 import { Findings } from "./panels/findings";
-import { Linked, showBoth } from "./panels/linked";
+import { showBoth } from "./panels/both";
+import { Changed } from "./panels/changed";
+import { Linked } from "./panels/linked";
 import { Range } from "./panels/range";
 import { Search } from "./panels/search";
 import { Tabs } from "./panels/tabs";
 import { criticalPath, firstMarks, source } from "./source";
 import { extraStyle } from "./tracks/list";
+import { colourOf } from "./ui/colours";
 import { Details } from "./ui/details";
 import { Address } from "./ui/address";
 import { valueFacts } from "./ui/extra";
 import { fillHelp } from "./ui/help";
 import { control, type Actions } from "./ui/input";
-import { fillLegend } from "./ui/legend";
+import { fillChanges, fillLegend } from "./ui/legend";
 import { Timeline, type Scene } from "./ui/timeline";
 
 function element<T extends HTMLElement>(id: string): T {
@@ -48,6 +51,8 @@ class Page {
   private readonly tabs = new Tabs(element("tabs"));
   /** The page of the other trace, if two traces are shown. */
   private readonly other: Linked | null;
+  /** What changed between two traces, once it is known. */
+  private changes: Changed | null = null;
   private readonly address = new Address();
   private drawing = false;
   private diagnosed = false;
@@ -72,6 +77,7 @@ class Page {
       nameOf: (key) => this.nameOf(key),
       select: (to) => this.select(to, true),
       chain: (of) => this.chained(of),
+      changeOf: (thread) => this.changes?.nodes(thread, (to) => this.other?.open(to)) ?? [],
     });
     this.range = new Range(element("range"), {
       select: (to) => this.select(to, true),
@@ -79,7 +85,12 @@ class Page {
       path: (of) => void this.path(of),
       close: () => this.mark(null),
     });
-    this.other = about.two ? new Linked((span) => this.follow(span)) : null;
+    this.other = about.two ? new Linked({
+      show: (span) => this.follow(span),
+      changed: (choice) => this.compared(new Changed(choice)),
+      marked: (of) => this.marked(of),
+      open: (thread) => this.select({ kind: "thread", id: thread, at: this.centre() }, true),
+    }) : null;
     const cpus = new Map(about.cpus.map((cpu) => [cpu.cpu, cpu]));
     this.searched = new Search(element("found"), about.span_ns, {
       tracks: () => this.scene.lines.filter(isTrack),
@@ -101,6 +112,8 @@ class Page {
       height,
       palette: LIGHT,
       byThread: true,
+      changed: null,
+      marked: new Set(),
       selected: null,
       found: new Set(),
       overlay: { range: null, arrows: [], path: [] },
@@ -111,6 +124,7 @@ class Page {
     if (address.selected) this.select(address.selected, true);
     if (address.range) this.mark(address.range);
     this.changed();
+    this.other?.ready();
     // A trace without marks is aligned on its start.
     if (OF === "first") this.other?.seen(this.scene.span);
     if (this.other) firstMarks(about.span_ns).then((marks) => this.other?.marks(marks), () => this.other?.marks(new Map()));
@@ -163,6 +177,7 @@ class Page {
     clear: () => {
       if (!this.scene.selected) this.mark(null);
       this.scene.selected = null;
+      this.other?.chosen(null);
       this.details.clear();
       this.changed();
     },
@@ -175,6 +190,7 @@ class Page {
       this.show({ from: slice.start - margin, to: slice.end + margin });
     },
     colour: () => this.colour(!this.scene.byThread),
+    recolour: () => this.other?.recolour(),
     hover: (x, y) => this.hover(x, y),
   };
 
@@ -273,18 +289,16 @@ class Page {
     const line = this.lineOf(to);
     if (!line) return;
     this.scene.selected = to;
+    this.other?.chosen(to.kind === "thread" ? to.id : null);
     this.tabs.show("details");
     if (bring) {
       const { from, to: end } = this.scene.span;
       if (to.at < from || to.at >= end) this.show(moved(this.scene.span, to.at - this.centre(), this.about.span_ns));
-      const above = line.top < this.scene.scroll;
-      if (above || line.top + line.height > this.scene.scroll + this.timeline.height) {
-        this.scene.scroll = Math.max(0, above ? line.top - 20 : line.top + line.height - this.timeline.height);
-      }
+      this.bring(line);
     }
     const slice = this.timeline.sliceAt(this.scene, line, to.at);
     const summary = slice && this.describe(line, slice);
-    this.say(summary ? `${line.label}: ${summary}` : line.label);
+    this.say([summary ? `${line.label}: ${summary}` : line.label, this.changeOf(line)].filter((part) => part !== "").join("; "));
     const style = extraStyle(line.kind);
     if (style && slice) this.details.extra(line.label, line.track, this.infoOf(line), style, slice);
     else if (style) {
@@ -292,13 +306,58 @@ class Page {
       if (again) this.pending = to;
     } else if (slice && slice.stretches > 1) {
       const [state, what] = this.parts(line, slice);
-      this.details.merged(line.label, slice, state, what);
+      const change = line.kind === "thread" ? (this.changes?.nodes(line.id, (to) => this.other?.open(to)) ?? []) : [];
+      this.details.merged(line.label, slice, state, what, change);
     } else {
       if (slice) this.details.drawn(line.label, slice, this.parts(line, slice));
       if (line.kind === "cpu") void this.details.cpu(line.id, Math.floor(to.at));
       else void this.details.thread(line.id, Math.floor(to.at));
     }
     this.changed();
+  }
+
+  /** Scrolls a track into view. */
+  private bring(line: Track): void {
+    const above = line.top < this.scene.scroll;
+    if (above || line.top + line.height > this.scene.scroll + this.timeline.height) {
+      this.scene.scroll = Math.max(0, above ? line.top - 20 : line.top + line.height - this.timeline.height);
+    }
+  }
+
+  /** Shows what changed between two traces, as chosen on the outer page. */
+  private compared(changes: Changed): void {
+    this.changes = changes;
+    const { scene, about } = this;
+    const top = scene.selected && this.lineOf(scene.selected);
+    const ordered = changes.order();
+    Object.assign(scene, layout(about.cpus, [...this.threads.values()], about.kinds, ordered));
+    scene.changed = changes.colours();
+    const places = new Map(scene.lines.filter(isTrack).map((line) => [`${line.kind} ${line.id}`, line]));
+    scene.found = new Set([...scene.found].filter(isTrack).flatMap((line) => places.get(`${line.kind} ${line.id}`) ?? []));
+    const now = top && this.lineOf(top);
+    const first = scene.lines.find((line) => line.kind === "group" && line.label === ordered?.label);
+    // A new order is shown from its begin, unless a thread is selected.
+    if (now && now.top !== top.top) this.bring(now);
+    else if (first && first.label !== canvas.dataset["order"]) scene.scroll = first.top;
+    canvas.dataset["order"] = ordered?.label ?? "";
+    this.actions.scroll(0);
+    this.themed();
+  }
+
+  /** Frames the threads that have the role selected in the other trace, and scrolls to the first one if none is visible. */
+  private marked(threads: readonly number[]): void {
+    const { scene, timeline } = this;
+    if (threads.length === 0 && scene.marked.size === 0) return;
+    scene.marked = new Set(threads);
+    canvas.dataset["marked"] = String(threads.length);
+    const lines = scene.lines.filter((line): line is Track => line.kind === "thread" && scene.marked.has(line.id));
+    const seen = (line: Track) => line.top >= scene.scroll && line.top + line.height <= scene.scroll + timeline.height;
+    if (lines[0] && !lines.some(seen)) this.bring(lines[0]);
+    this.changed();
+  }
+
+  private changeOf(line: Track): string {
+    return line.kind === "thread" ? (this.changes?.line(line.id) ?? "") : "";
   }
 
   /** Selects the previous or next slice. */
@@ -352,8 +411,9 @@ class Page {
     const slice = track && this.timeline.sliceAt(this.scene, track, time);
     tip.hidden = !track || !slice;
     if (!track || !slice) return;
-    const colour = this.timeline.colourOf(this.scene, track.kind, slice.mean === undefined ? slice.state : track.track, slice.what);
-    tip.textContent = `${track.label}\n${this.describe(track, slice)}\n${point(slice.start)} to ${point(slice.end)}`;
+    const colour = colourOf(this.scene, { kind: track.kind, state: slice.mean === undefined ? slice.state : track.track, what: slice.what, thread: track.id });
+    const lines = [track.label, this.describe(track, slice), `${point(slice.start)} to ${point(slice.end)}`, this.changeOf(track)];
+    tip.textContent = lines.filter((text) => text !== "").join("\n");
     // For programs that read the page, such as the tests.
     Object.assign(tip.dataset, { colour, kind: track.kind, id: track.id, time, base: this.timeline.baseOf(this.scene, track), ...slice });
     tip.style.left = `${Math.min(x + 14, canvas.clientWidth - tip.offsetWidth - 4)}px`;
@@ -372,7 +432,10 @@ class Page {
     const dark = theme === "dark" || (theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
     document.documentElement.dataset["theme"] = dark ? "dark" : "light";
     this.scene.palette = dark ? DARK : LIGHT;
-    fillLegend(element("legend"), this.scene.palette, this.scene.byThread, { thread: THREAD_STATES, cpu: CPU_STATES });
+    const { palette, byThread } = this.scene;
+    const title = this.changes?.legend() ?? null;
+    if (title === null) fillLegend(element("legend"), palette, byThread, { thread: THREAD_STATES, cpu: CPU_STATES });
+    else fillChanges(element("legend"), palette, byThread, title);
     this.changed();
   }
 

@@ -11,6 +11,7 @@ mod output;
 mod period;
 mod progress;
 mod spool;
+mod view_changes;
 
 use clap::Parser;
 use std::process::ExitCode;

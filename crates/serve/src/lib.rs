@@ -13,6 +13,7 @@
 //!      /api/hits?from=&to=&most=&state=&longer=&name=&tid=&pid=&cpu=&core=&type=    stretches that match a search (Arrow IPC)
 //!      /api/chain?thread=&at=                      the chain of wakeups that led to a thread (Arrow IPC)
 //!      /second/api/…                               the same for the second trace, if two are shown
+//!      /api/changes                                what changed between two traces, by role of threads (JSON); 202 while they are compared
 //! ```
 //!
 //! Pages are part of the binary and found by comparing whole paths; no part of a request reaches the file system. `guard` checks
@@ -24,6 +25,7 @@ mod alone;
 mod answer;
 mod build_levels;
 mod chain;
+mod changes;
 mod connections;
 mod error;
 mod feed;
@@ -43,6 +45,7 @@ mod server;
 mod tracks;
 
 pub use alone::{Page, page};
+pub use changes::{ChangeMetric, Changes, ChangesReceiver, ChangesSender, RoleChange, ValueChange, changes};
 pub use error::ServeError;
 pub use pages::are_built;
 pub use prepare::{Prepared, prepare};

@@ -1,5 +1,6 @@
 //! The routes of requests.
 
+use crate::changes::{self, ChangesReceiver};
 use crate::connections::Caller;
 use crate::findings::Findings;
 use crate::guard::{Guard, HEADERS};
@@ -83,10 +84,10 @@ impl Activity {
 }
 
 /// Returns all routes, for one trace or two.
-pub(crate) fn routes(access: Arc<Access>, first: Arc<App>, second: Option<Arc<App>>) -> Router {
+pub(crate) fn routes(access: Arc<Access>, first: Arc<App>, second: Option<(Arc<App>, ChangesReceiver)>) -> Router {
     let mut all = answers(first);
-    if let Some(second) = second {
-        all = all.nest("/second", answers(second));
+    if let Some((second, changes)) = second {
+        all = all.nest("/second", answers(second)).merge(changes::routes(changes));
     }
     all.fallback(page).layer(from_fn_with_state(access, guarded))
 }

@@ -1,5 +1,6 @@
 //! The server: its address, its lifetime, and its description of the recording.
 
+use crate::changes::ChangesReceiver;
 use crate::connections::{Caller, Connections};
 use crate::findings::Findings;
 use crate::guard::Guard;
@@ -44,7 +45,7 @@ pub struct Server {
     at: SocketAddr,
     access: Arc<Access>,
     first: Arc<App>,
-    second: Option<Arc<App>>,
+    second: Option<(Arc<App>, ChangesReceiver)>,
     idle: Option<Duration>,
 }
 
@@ -57,15 +58,20 @@ impl Server {
         Self::new(Trace { session, tracks, levels }, None, options)
     }
 
-    /// Starts listening, for two traces.
+    /// Starts listening, for two traces; what changed between them may come later.
     ///
     /// # Errors
     /// As [`Self::bind`].
-    pub fn bind_two(first: Trace, second: Trace, options: &Options) -> Result<Self, ServeError> {
-        Self::new(first, Some(second), options)
+    pub fn bind_two(
+        first: Trace,
+        second: Trace,
+        changes: ChangesReceiver,
+        options: &Options,
+    ) -> Result<Self, ServeError> {
+        Self::new(first, Some((second, changes)), options)
     }
 
-    fn new(first: Trace, second: Option<Trace>, options: &Options) -> Result<Self, ServeError> {
+    fn new(first: Trace, second: Option<(Trace, ChangesReceiver)>, options: &Options) -> Result<Self, ServeError> {
         let start = |e: &dyn std::fmt::Display| ServeError::Start(e.to_string());
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().max_blocking_threads(2).build().map_err(|e| start(&e))?;
@@ -76,7 +82,10 @@ impl Server {
         let access = Arc::new(Access { guard, activity: Activity::new() });
         let two = second.is_some();
         let first = Arc::new(app(first, two).map_err(|e| start(&e))?);
-        let second = second.map(|trace| app(trace, two)).transpose().map_err(|e| start(&e))?.map(Arc::new);
+        let second = match second {
+            Some((trace, changes)) => Some((Arc::new(app(trace, two).map_err(|e| start(&e))?), changes)),
+            None => None,
+        };
         Ok(Self { runtime, listener, at, access, first, second, idle: options.idle })
     }
 

@@ -94,6 +94,10 @@ function track(to: Growing, kind: "cpu" | "thread", id: number, at: number, labe
   to.top += height;
 }
 
+function threadTrack(to: Growing, thread: ThreadTracks): void {
+  track(to, "thread", thread.thread, thread.track, `${thread.name ?? "?"} ${thread.tid}`);
+}
+
 /** Adds the tracks of an additional kind. */
 function extra(to: Growing, info: KindInfo): void {
   const style = styleOf(info.kind);
@@ -115,8 +119,14 @@ export function placeOf(cpu: Cpu): string {
   return parts.filter((part) => part !== "").join(" · ");
 }
 
+/** An order of the threads other than by process: the smallest number first, all in one group. */
+export interface Order {
+  readonly label: string;
+  readonly of: (thread: number) => number;
+}
+
 /** Returns all lines from the top. An SMT sibling of the CPU above it has a sign. */
-export function layout(cpus: readonly Cpu[], threads: readonly ThreadTracks[], kinds: readonly KindInfo[] = []): { lines: Line[]; height: number } {
+export function layout(cpus: readonly Cpu[], threads: readonly ThreadTracks[], kinds: readonly KindInfo[] = [], order: Order | null = null): { lines: Line[]; height: number } {
   const to: Growing = { lines: [], top: 0 };
   let place: string | null = null;
   let above: Cpu | null = null;
@@ -131,6 +141,12 @@ export function layout(cpus: readonly Cpu[], threads: readonly ThreadTracks[], k
     above = cpu;
   }
   for (const info of kinds) extra(to, info);
+  if (order) {
+    group(to, order.label);
+    const sorted = threads.map((thread) => [thread, order.of(thread.thread)] as const).sort((a, b) => a[1] - b[1]);
+    for (const [thread] of sorted) threadTrack(to, thread);
+    return { lines: to.lines, height: to.top };
+  }
   const leaders = new Map(threads.filter((t) => t.pid === t.tid).map((t) => [t.pid, t.name]));
   let process: number | null | undefined;
   for (const thread of threads) {
@@ -139,7 +155,7 @@ export function layout(cpus: readonly Cpu[], threads: readonly ThreadTracks[], k
       const leader = leaders.get(process) ?? thread.name;
       group(to, process === null ? "unknown process" : `${leader ?? "?"} · process ${process}`);
     }
-    track(to, "thread", thread.thread, thread.track, `${thread.name ?? "?"} ${thread.tid}`);
+    threadTrack(to, thread);
   }
   return { lines: to.lines, height: to.top };
 }

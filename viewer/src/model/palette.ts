@@ -15,6 +15,13 @@ export interface Palette {
   readonly cpu: readonly string[];
   /** For threads on CPUs, by their keys. */
   readonly threads: readonly string[];
+  /**
+   * What changed between two traces, by the classes of `CLASSES`: blues and oranges of ColorBrewer (https://colorbrewer2.org, also
+   * distinguishable with colour blindness), the more intense the larger the change; then greys.
+   */
+  readonly changes: readonly string[];
+  /** Where colours show what changed: the states that the metric is not about, by their numbers. */
+  readonly others: readonly string[];
 }
 
 const THREADS_LIGHT = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c8200", "#4b5fa8", "#7bc8a4", "#a65c85"];
@@ -29,6 +36,8 @@ export const LIGHT: Palette = {
   thread: ["#009e73", "#e69f00", "#dfe3e8", "#9c3f72", "#ffffff"],
   cpu: ["#0072b2", "#eef0f2", "#9c3f72"],
   threads: THREADS_LIGHT,
+  changes: ["#08519c", "#4292c6", "#9ecae1", "#8a94a0", "#fdae6b", "#e6550d", "#8c2d04", "#dfe3e8", "#dfe3e8", "#57606a"],
+  others: ["#c9cfd6", "#d9dde2", "#eceef1", "#ecdbe6", "#ffffff"],
 };
 
 export const DARK: Palette = {
@@ -40,6 +49,8 @@ export const DARK: Palette = {
   thread: ["#2bbf93", "#f0b53d", "#343b46", "#b5649a", "#14171c"],
   cpu: ["#3d9bd6", "#1f242c", "#b5649a"],
   threads: THREADS_DARK,
+  changes: ["#9ed3f5", "#4292c6", "#2c5a85", "#77818d", "#8f4d1d", "#e8732a", "#ffc58a", "#343b46", "#343b46", "#a3adba"],
+  others: ["#454d58", "#373e48", "#232932", "#4b3345", "#14171c"],
 };
 
 /** Returns the colour of a thread: always the same, and mostly different from its neighbours'. */

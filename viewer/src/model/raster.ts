@@ -111,6 +111,8 @@ export interface Bar {
   readonly tick: number;
 }
 
+/** The distance between stripes, in pixels. */
+const HATCH = 6;
 /** The minimum height of a bar, so that it is visible. */
 const MIN_HEIGHT = 3;
 
@@ -152,5 +154,12 @@ export function paint(image: Uint32Array, width: number, left: number, row: Row,
   for (let y = Math.max(0, -bar.top); y < bar.tick && y < bar.height - first; y++) {
     const line = (bar.top + y) * width + left;
     for (let x = 0; x < colour.length; x++) if (tick[x] !== 0) image[line + x] = tick[x]!;
+  }
+}
+
+/** Cuts diagonal stripes out of a bar, so that it differs from others in more than its colour; `left` and `bar` as for `paint`. */
+export function hatch(image: Uint32Array, width: number, left: number, bar: Bar, page: number): void {
+  for (let y = Math.max(0, bar.top); y < bar.top + bar.height && (y + 1) * width <= image.length; y++) {
+    for (let x = left; x < width; x++) if ((x + y) % HATCH < HATCH / 2) image[y * width + x] = page;
   }
 }

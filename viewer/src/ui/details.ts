@@ -18,6 +18,8 @@ const MAX_ROWS = 12;
 export interface PageActions {
   readonly nameOf: (thread: number) => string;
   readonly select: (to: Selected) => void;
+  /** Describes what changed for a thread between two traces; empty if that is not shown. */
+  readonly changeOf: (thread: number) => Node[];
   /** Draws the arrows of a chain, or clears them. */
   readonly chain: (of: Chain | null) => void;
 }
@@ -58,11 +60,12 @@ export class Details {
     if (stretch.exec_ns !== null) cells.push(["Run time charged by the kernel", length(stretch.exec_ns)]);
     if (stretch.state === "ready") cells.push(["Woken by", this.waker(stretch)]);
     const parts: Node[] = [heading(`${this.page.nameOf(key)}: ${stretch.state}`), facts(cells)];
-    this.panel.replaceChildren(...parts);
+    const change = this.page.changeOf(key);
+    this.panel.replaceChildren(...parts, ...change);
     const neighbours = await this.request(turn, () => this.neighbours(key, stretch));
-    if (neighbours) this.panel.replaceChildren(...parts, facts(neighbours));
+    if (neighbours) this.panel.replaceChildren(...parts, facts(neighbours), ...change);
     if (!neighbours) return;
-    parts.push(facts(neighbours));
+    parts.push(facts(neighbours), ...change);
     const running: Span | null = stretch.state === "running" ? { from: stretch.start_ns, to: stretch.end_ns } : null;
     const chain = await this.request(turn, () => Chain.of(key, stretch.start_ns, running));
     if (!chain) return;
@@ -124,7 +127,7 @@ export class Details {
   }
 
   /** Shows short stretches that are drawn as one slice. */
-  merged(title: string, slice: Slice, state: string, what: string): void {
+  merged(title: string, slice: Slice, state: string, what: string, change: readonly Node[]): void {
     this.nextTurn();
     this.panel.replaceChildren(
       heading(title),
@@ -136,6 +139,7 @@ export class Details {
         [`Time in state ${state}`, length(slice.stateNs)],
         [what, length(slice.whatNs)],
       ]),
+      ...change,
     );
   }
 

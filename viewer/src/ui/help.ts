@@ -14,6 +14,7 @@ export const KEYS: readonly [keys: string, what: string][] = [
   ["Z", "zoom to the time range"],
   ["C", "show the critical path of the time range, or of the visible time"],
   ["T", "colour CPUs by thread or by state"],
+  ["V", "of two traces: colour threads by what changed (the next metric), or by state"],
   ["/", "search (see below); Enter and Shift+Enter go to the next and previous hit"],
   ["N P", "next, previous hit"],
   ["Esc", "clear the selection, then the time range; leave the search"],

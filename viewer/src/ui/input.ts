@@ -29,6 +29,8 @@ export interface Actions {
   readonly track: (by: number) => void;
   readonly focus: () => void;
   readonly colour: () => void;
+  /** Colours the threads of two traces by the next of what changed, or by state again. */
+  readonly recolour: () => void;
   readonly hover: (x: number, y: number) => void;
 }
 
@@ -51,6 +53,7 @@ export function control(canvas: HTMLCanvasElement, act: Actions, ui: { help: () 
     ["pageup", () => act.page(-1)],
     ["pagedown", () => act.page(1)],
     ["t", act.colour],
+    ["v", act.recolour],
     ["r", act.range],
     ["shift+arrowleft", () => act.stretch(-1)],
     ["shift+arrowright", () => act.stretch(1)],

@@ -1,9 +1,9 @@
 /** The timeline: tracks under a time axis, on one canvas. */
 
 import { firstBelow, isTrack, lineAt, type Line, type Track } from "../model/layout";
-import { ink, ofThread, paler, pixel, placeOfThread, type Palette } from "../model/palette";
+import { ink, paler, pixel, type Palette } from "../model/palette";
 import { eachWide } from "../model/names";
-import { fill, inkOf, middle, paint, Rows, type Bar, type Ink, type Row, type Scale } from "../model/raster";
+import { fill, hatch, inkOf, middle, paint, Rows, type Bar, type Row, type Scale } from "../model/raster";
 import { at, type Slice, type Slices } from "../model/slices";
 import { covering, levelOf, spanOf, TRACKS, type Kind, type Place, type Tiles } from "../model/tiles";
 import { point, step } from "../model/time";
@@ -12,6 +12,8 @@ import { extraStyle } from "../tracks/list";
 import { fillBegins } from "../tracks/moments";
 import { emptyHeights, fillHeights, paintHeights } from "../tracks/values";
 import type { Selected, Span } from "../model/view";
+import { colourOf, isHatched, Looks, RUNS, type Colouring } from "./colours";
+import { writeLabels } from "./labels";
 import { drawOverlay, type Overlay } from "./overlay";
 
 /** Height of the axis and width of the labels, in CSS pixels. */
@@ -19,20 +21,22 @@ const AXIS = 24;
 const LABELS = 190;
 /** The minimum width of a slice with a name, in CSS pixels. */
 const MIN_NAMED = 46;
-/** The numbers of the states "running" and "busy", which ticks show, and of "ready". */
-const RUNS = 0;
+/** The number of the state "ready". */
 const READY = 1;
 /** Height of the band in a ready slice that shows the thread that ran instead, in CSS pixels. */
 const BAND = 5;
 
 /** The contents of the timeline. */
-export interface Scene {
+export interface Scene extends Colouring {
   span: Span;
   scroll: number;
   lines: readonly Line[];
   height: number;
   palette: Palette;
   byThread: boolean;
+  changed: Colouring["changed"];
+  /** The keys of threads whose role is selected in the other trace. */
+  marked: ReadonlySet<number>;
   selected: Selected | null;
   found: ReadonlySet<Line>;
   overlay: Overlay;
@@ -40,13 +44,7 @@ export interface Scene {
 }
 
 /** The inputs of the labels, which are only redrawn when these change. */
-type Labelled = Pick<Scene, "scroll" | "lines" | "palette" | "found"> & { readonly width: number; readonly height: number; readonly ratio: number };
-
-/** The look of slices of a kind: their pixels, and those of whole tiles, each computed once. */
-interface Look {
-  readonly pixel: (state: number, what: number) => number;
-  readonly inks: WeakMap<Slices, Ink>;
-}
+type Labelled = Pick<Scene, "scroll" | "lines" | "palette" | "found" | "changed" | "marked"> & { readonly width: number; readonly height: number; readonly ratio: number };
 
 /** A tile of a block of tracks, and the pixels that it covers. */
 interface Part {
@@ -102,8 +100,7 @@ export class Timeline {
   private picture: Picture = { span: { from: 0, to: 1 }, scale: { from: 0, perPixel: 1 }, columns: 0, tiles: new Map() };
   /** The inputs of the labels as last drawn. */
   private labelled: Labelled | null = null;
-  private colours = new Map<string, Look>();
-  private coloursOf: Palette | null = null;
+  private readonly looks = new Looks();
   /** CPUs on whose queues visible threads are ready; their tiles are requested too. */
   private queues: ReadonlySet<number> = new Set();
 
@@ -170,30 +167,6 @@ export class Timeline {
     return { kind, block: Math.floor(track / TRACKS), level, index };
   }
 
-  /** Returns the colour of a slice. */
-  colourOf(scene: Scene, kind: Kind, state: number, what: number): string {
-    if (kind === "thread") return scene.palette.thread[state] ?? scene.palette.dim;
-    const style = extraStyle(kind);
-    if (style) return style.colourOf(scene.palette, state);
-    const ofState = scene.palette.cpu[state] ?? scene.palette.dim;
-    return state === RUNS && scene.byThread ? ofThread(scene.palette, what) : ofState;
-  }
-
-  /** Returns the pixels of slices of a kind; states are bytes, and threads have as many colours as the palette. */
-  private lookOf(scene: Scene, kind: Kind): Look {
-    const key = `${kind} ${scene.byThread}`;
-    if (this.coloursOf !== scene.palette) [this.colours, this.coloursOf] = [new Map(), scene.palette];
-    const known = this.colours.get(key);
-    if (known) return known;
-    const byThread = kind === "cpu" && scene.byThread;
-    const states = Uint32Array.from({ length: 256 }, (_, state) => pixel(this.colourOf(scene, kind, state, 0)));
-    const threads = Uint32Array.from(scene.palette.threads, pixel);
-    const made = (state: number, what: number) => (byThread && state === RUNS ? threads[placeOfThread(what, threads.length)]! : states[state]!);
-    const look = { pixel: made, inks: new WeakMap<Slices, Ink>() };
-    this.colours.set(key, look);
-    return look;
-  }
-
   draw(scene: Scene): void {
     const { canvas, pen, ratio } = this;
     const [width, height] = [Math.round(this.size.width * ratio), Math.round(this.size.height * ratio)];
@@ -204,7 +177,7 @@ export class Timeline {
     this.picture = { span: scene.span, scale: this.scale(scene), columns: Math.max(0, width - Math.round(LABELS * ratio)), tiles: new Map() };
     this.rows.giveBack();
     this.want(scene, lines, moves);
-    const labelled = { scroll: scene.scroll, lines: scene.lines, palette: scene.palette, found: scene.found, width, height, ratio };
+    const labelled = { scroll: scene.scroll, lines: scene.lines, palette: scene.palette, found: scene.found, changed: scene.changed, marked: scene.marked, width, height, ratio };
     const stay = this.labelled !== null && same(this.labelled, labelled);
     this.labelled = labelled;
     const queues = this.paintTracks(scene, lines, width, height, stay);
@@ -216,7 +189,7 @@ export class Timeline {
     pen.font = "12px system-ui, sans-serif";
     pen.textBaseline = "middle";
     this.writeNames(scene, lines);
-    this.writeLabels(scene, stay ? lines.filter((line) => !isTrack(line)) : lines);
+    writeLabels(pen, scene, stay ? lines.filter((line) => !isTrack(line)) : lines, { axis: AXIS, labels: LABELS, width: this.size.width, ratio });
     this.writeAxis(scene);
     this.frameSelected(scene, lines);
     this.layOver(scene);
@@ -280,7 +253,7 @@ export class Timeline {
     const pixels = new Uint32Array(this.image.data.buffer);
     if (!right) pixels.fill(page);
     const left = width - this.picture.columns;
-    const cpuRows = new CpuRows((cpu) => this.row({ ...scene, byThread: true }, { kind: "cpu", track: cpu }));
+    const cpuRows = new CpuRows((cpu) => this.row({ ...scene, byThread: true }, { kind: "cpu", track: cpu, id: cpu }));
     for (const line of lines) {
       const top = Math.round((AXIS + line.top - scene.scroll) * ratio);
       const bottom = Math.round((AXIS + line.top + line.height - scene.scroll) * ratio);
@@ -295,6 +268,9 @@ export class Timeline {
       }
       paint(pixels, width, left, this.row(scene, line), bar, page);
       if (line.kind !== "thread") continue;
+      if (isHatched(scene.changed, line.id)) hatch(pixels, width, left, bar, page);
+      // Colours of other threads would look like a change of this one.
+      if (scene.changed) continue;
       // Below the ticks, and above the lowest rows, which every bar fills.
       const band = this.band(line, cpuRows);
       if (band) paint(pixels, width, left, band, { top: top + Math.round(5 * ratio), height: Math.round(BAND * ratio), tick: 0 });
@@ -314,11 +290,11 @@ export class Timeline {
     return Math.round(2 * this.ratio);
   }
 
-  private row(scene: Scene, line: Pick<Track, "kind" | "track">): Row {
+  private row(scene: Scene, line: Pick<Track, "kind" | "track" | "id">): Row {
     const row = this.rows.take(this.picture.columns);
     // Ticks show what ran; additional kinds have no such state.
     const runs = line.kind === "thread" || line.kind === "cpu" ? RUNS : -1;
-    const look = this.lookOf(scene, line.kind);
+    const look = this.looks.get(scene, line.kind, line.id);
     const { scale } = this.picture;
     const begins = extraStyle(line.kind)?.begins === true;
     const track = line.track % TRACKS;
@@ -394,23 +370,10 @@ export class Timeline {
       for (const { slices, begin, end } of this.parts(line)) {
         eachWide(slices, line.track % TRACKS, scale, { first: begin, last: end, width: columns }, RUNS, MIN_NAMED * ratio, (thread, from, to) => {
           const chars = Math.floor(((to - from) / ratio - 6) / 7);
-          pen.fillStyle = ink(this.colourOf(scene, "cpu", RUNS, thread));
+          pen.fillStyle = ink(colourOf(scene, { kind: "cpu", state: RUNS, what: thread, thread }));
           pen.fillText(scene.nameOf(thread).slice(0, chars), LABELS + from / ratio + 3, y);
         });
       }
-    }
-  }
-
-  private writeLabels(scene: Scene, lines: readonly Line[]): void {
-    const { pen, ratio } = this;
-    for (const line of lines) {
-      // On whole pixels, since text redrawn over itself would get darker at its edges.
-      const top = Math.round((AXIS + line.top - scene.scroll) * ratio) / ratio;
-      const group = !isTrack(line);
-      pen.fillStyle = group ? scene.palette.group : scene.found.has(line) ? scene.palette.threads[1]! : scene.palette.page;
-      pen.fillRect(0, top, group ? this.size.width : LABELS - 4, line.height - 1);
-      pen.fillStyle = group ? scene.palette.text : scene.found.has(line) ? "#000000" : scene.palette.dim;
-      pen.fillText(line.label, group ? 6 : 14, top + line.height / 2, group ? this.size.width - 12 : LABELS - 22);
     }
   }
 

@@ -4,6 +4,7 @@ use crate::args::{Global, duration};
 use crate::failure::{Failure, OK};
 use crate::output::{self, print, say};
 use crate::progress::{Line, show_levels};
+use crate::view_changes;
 use engine::SlowFrameOptions;
 use model::Ns;
 use serve::{Options, Server, Trace, Tracks};
@@ -16,7 +17,7 @@ const AFTER: &str = "\
 Examples:
   corewise view run.cw                       open the browser; end with Ctrl-C
   corewise view run.cw --no-open --port 8000
-  corewise view before.cw after.cw           two traces, one above the other, with a shared zoom
+  corewise view before.cw after.cw           two traces, one above the other, with a shared zoom; colours show what changed
   corewise view run.cw --html run.html       write one page that needs no server, to keep or to send
   corewise import perf.data -o run.cw && corewise view run.cw
 
@@ -82,9 +83,14 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         ));
     }
     let options = Options { listen: args.listen, port: args.port, idle: args.idle.map(Duration::from_secs) };
-    let server = match second {
-        Some(second) => Server::bind_two(first, second, &options)?,
-        None => Server::bind(first.session, first.tracks, first.levels, &options)?,
+    let server = match (second, &args.second) {
+        (Some(second), Some(path)) => {
+            let (to, from) = serve::changes();
+            let server = Server::bind_two(first, second, from, &options)?;
+            view_changes::start([args.trace.clone(), path.clone()], global, to);
+            server
+        }
+        _ => Server::bind(first.session, first.tracks, first.levels, &options)?,
     };
     let address = server.address();
     print(&format!("{address}\n"))?;

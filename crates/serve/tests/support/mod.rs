@@ -5,7 +5,7 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use engine::{PassOptions, Session, Target};
-use serve::{Options, Server, Tracks};
+use serve::{ChangesSender, Options, Server, Tracks};
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -53,9 +53,10 @@ impl Trace {
         client(Server::bind(change(session), tracks, levels, &ANYWHERE).unwrap())
     }
 
-    /// Starts a server for this trace and another one.
-    pub fn served_with(&self, other: &Self) -> Client {
-        client(Server::bind_two(self.prepared(), other.prepared(), &ANYWHERE).unwrap())
+    /// Starts a server for this trace and another one, and takes what changed between them.
+    pub fn served_with(&self, other: &Self) -> (Client, ChangesSender) {
+        let (to, from) = serve::changes();
+        (client(Server::bind_two(self.prepared(), other.prepared(), from, &ANYWHERE).unwrap()), to)
     }
 
     pub fn prepared(&self) -> serve::Trace {
