@@ -31,7 +31,8 @@ pub(crate) fn unlike_machines(sides: [&[Run]; 2]) -> Vec<String> {
 
 /// The conditions that differ between the sides, those that can explain a change first.
 pub(crate) fn differences(sides: [&[Run]; 2]) -> Vec<ConditionDifference> {
-    let names: BTreeSet<&String> = sides.iter().flat_map(|runs| runs.iter().flat_map(|run| run.conditions.keys())).collect();
+    let names: BTreeSet<&String> =
+        sides.iter().flat_map(|runs| runs.iter().flat_map(|run| run.conditions.keys())).collect();
     let values = |runs: &[Run], name: &str| {
         let of_run = |run: &Run| run.conditions.get(name).cloned().unwrap_or_default();
         runs.iter().flat_map(of_run).flatten().collect::<BTreeSet<String>>()

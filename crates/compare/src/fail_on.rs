@@ -48,7 +48,8 @@ impl FromStr for FailOn {
         };
         let at = text.find(['>', '<']).ok_or_else(wrong)?;
         let (name, limit) = (text[..at].trim(), text[at + 1..].trim());
-        let (role, metric) = name.rsplit_once('/').map_or((None, name), |(role, metric)| (Some(role.to_owned()), metric));
+        let (role, metric) =
+            name.rsplit_once('/').map_or((None, name), |(role, metric)| (Some(role.to_owned()), metric));
         let digits = limit.find(|c: char| !(c.is_ascii_digit() || "+-.".contains(c))).unwrap_or(limit.len());
         let number: f64 = limit[..digits].parse().map_err(|_| wrong())?;
         let limit = match limit[digits..].trim() {
@@ -63,7 +64,13 @@ impl FromStr for FailOn {
         if metric.is_empty() || !number.is_finite() {
             return Err(wrong());
         }
-        Ok(Self { text: text.to_owned(), metric: metric.to_owned(), role, is_above: text.as_bytes()[at] == b'>', limit })
+        Ok(Self {
+            text: text.to_owned(),
+            metric: metric.to_owned(),
+            role,
+            is_above: text.as_bytes()[at] == b'>',
+            limit,
+        })
     }
 }
 
@@ -73,7 +80,8 @@ impl FailOn {
     pub fn check(&self, comparison: &Comparison) -> Checked {
         let all = std::iter::once(&comparison.objective).chain(&comparison.metrics);
         let Some(outcome) = all.into_iter().find(|outcome| self.names(&outcome.metric)) else {
-            let known = std::iter::once(&comparison.objective).chain(&comparison.metrics).map(|of| of.metric.id.as_str());
+            let known =
+                std::iter::once(&comparison.objective).chain(&comparison.metrics).map(|of| of.metric.id.as_str());
             let meant = engine::did_you_mean(&self.metric, known);
             return Checked::Unknown(format!("{}: the two sides do not have this metric in common{meant}", self.text));
         };

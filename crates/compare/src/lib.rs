@@ -26,12 +26,12 @@ pub use assemble::{CompareOptions, NotComparable, Work, compare};
 pub use cause::Cause;
 pub use fail_on::{Checked, FailOn};
 pub use json::json;
-pub use measure::MeasureOptions;
-pub use open::{Sides, measure};
 pub use known_causes::{Smt, explain, preempted_time, smt};
+pub use measure::MeasureOptions;
 pub use measure::frames::{frame_metrics, of_frames};
 pub use measure::printed::read as read_printed;
 pub use metrics::{METRICS, MetricDef, metric};
+pub use open::{Sides, measure};
 pub use outcome::{
     Better, Comparison, ConditionDifference, Distribution, Metric, Outcome, Piece, RoleLine, RunLine, Side, Unit,
     Verdict, Why,

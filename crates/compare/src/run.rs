@@ -63,7 +63,7 @@ pub struct ThreadFacts {
     pub begin_ns: i64,
     /// Whether it exited within the recording.
     pub exited: bool,
-    /// Its values by the id of the metric: `running_ns`, `ready_ns`, `blocked_ns`, `voluntary`, `migrations`, `running_count`, `ready_behind_own_ns`, …
+    /// Its values by the id of the metric: `running_ns`, `ready_ns`, `blocked_ns`, `voluntary`, `migrations`, `running_count`, `queued_behind_own_ns`, …
     pub values: BTreeMap<&'static str, f64>,
     /// The threads that woke it, and how often; 0: interrupts.
     pub wakers: Vec<(i64, i64)>,

@@ -33,9 +33,9 @@ const fn share(id: &'static str, part: &'static str, whole: &'static [&'static s
 pub(crate) const THREAD_METRICS: [ThreadMetric; 31] = [
     sum("running_ns"),
     sum("ready_ns"),
-    sum("ready_behind_process_ns"),
-    sum("ready_behind_program_ns"),
-    sum("ready_behind_others_ns"),
+    sum("queued_behind_process_ns"),
+    sum("queued_behind_program_ns"),
+    sum("queued_behind_others_ns"),
     sum("no_cpu_free_ns"),
     sum("free_same_type_ns"),
     sum("free_other_type_ns"),

@@ -55,7 +55,15 @@ mod tests {
     use super::*;
 
     fn effect(scale: Scale, narrow: [f64; 2]) -> Effect {
-        Effect { scale, method: Method::RankSum, estimate: 1.0, interval: None, narrow: Some(narrow), p: None, spread_p: None }
+        Effect {
+            scale,
+            method: Method::RankSum,
+            estimate: 1.0,
+            interval: None,
+            narrow: Some(narrow),
+            p: None,
+            spread_p: None,
+        }
     }
 
     #[test]

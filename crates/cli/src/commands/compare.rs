@@ -85,8 +85,13 @@ enum Form {
 }
 
 fn percent(text: &str) -> Result<f64, String> {
-    let number: f64 = text.trim_end_matches('%').trim().parse().map_err(|_| format!("{text}: expected a percentage, such as 5%"))?;
-    if number > 0.0 && number < 100.0 { Ok(number / 100.0) } else { Err(format!("{text}: expected more than 0% and less than 100%")) }
+    let number: f64 =
+        text.trim_end_matches('%').trim().parse().map_err(|_| format!("{text}: expected a percentage, such as 5%"))?;
+    if number > 0.0 && number < 100.0 {
+        Ok(number / 100.0)
+    } else {
+        Err(format!("{text}: expected more than 0% and less than 100%"))
+    }
 }
 
 fn work(text: &str) -> Result<Work, String> {
@@ -97,7 +102,9 @@ fn work(text: &str) -> Result<Work, String> {
     match numbers.as_deref() {
         Ok([both]) if *both > 0.0 => Ok(Work::Units([*both; 2])),
         Ok([a, b]) if *a > 0.0 && *b > 0.0 => Ok(Work::Units([*a, *b])),
-        _ => Err(format!("{text}: expected a number above 0, two numbers A,B, or mark:NAME, period:THREAD, request:THREAD")),
+        _ => Err(format!(
+            "{text}: expected a number above 0, two numbers A,B, or mark:NAME, period:THREAD, request:THREAD"
+        )),
     }
 }
 
@@ -207,7 +214,10 @@ fn request(args: &Args) -> Result<Request, Failure> {
         cautions: Vec::new(),
     };
     if let Some(option) = args.b.iter().find(|of| of.to_string_lossy().starts_with("--") && !of.exists()) {
-        return Err(Failure::usage(format!("{}: options come before --, as all after it are runs of B", option.display())));
+        return Err(Failure::usage(format!(
+            "{}: options come before --, as all after it are runs of B",
+            option.display()
+        )));
     }
     match (&args.a[..], &args.b[..]) {
         ([folder], []) if AbFolder::is_one(folder) => {

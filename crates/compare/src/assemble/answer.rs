@@ -109,7 +109,9 @@ pub(super) fn methods(of: &Comparison, sides: [&[Run]; 2]) -> Vec<String> {
              time is divided among its factors by their logarithms (LMDI)."
                 .to_owned(),
         );
-        if of.why.iter().flat_map(|why| &why.pieces).any(|piece| piece.cause == "core_type") && sides.iter().flat_map(|runs| runs.iter()).all(|run| run.core_speeds.is_empty()) {
+        if of.why.iter().flat_map(|why| &why.pieces).any(|piece| piece.cause == "core_type")
+            && sides.iter().flat_map(|runs| runs.iter()).all(|run| run.core_speeds.is_empty())
+        {
             all.push(format!(
                 "An efficient core is assumed to have {} of the speed of a performance core (measured for threads of a game: 0.32 to 0.87).",
                 crate::why::SLOWER_CORE

@@ -37,7 +37,9 @@ pub(super) fn cautions(
         ));
     }
     for (runs, name) in sides.iter().zip(&options.names) {
-        let defects = runs.iter().flat_map(|run| run.defects.iter().map(move |defect| format!("{name}, {}: {defect}.", run.path)));
+        let defects = runs
+            .iter()
+            .flat_map(|run| run.defects.iter().map(move |defect| format!("{name}, {}: {defect}.", run.path)));
         all.extend(defects);
     }
     let lacking = objective.values.iter().flatten().filter(|value| value.is_none()).count();
@@ -97,7 +99,8 @@ pub(super) fn not_compared(sides: [&[Run]; 2], names: &[String; 2]) -> Vec<Strin
         let only = here.iter().filter(|(key, of)| !there.contains_key(*key) && !of.contains("callchain"));
         words.extend(only.map(|(_, of)| format!("Only {name}: {of}")));
     }
-    let series = |runs: &[Run]| runs.iter().flat_map(|run| run.series.iter().map(|s| s.name.clone())).collect::<BTreeSet<_>>();
+    let series =
+        |runs: &[Run]| runs.iter().flat_map(|run| run.series.iter().map(|s| s.name.clone())).collect::<BTreeSet<_>>();
     let [a, b] = sides.map(series);
     for name in a.symmetric_difference(&b) {
         let side = usize::from(!a.contains(name));

@@ -72,7 +72,12 @@ impl<'a> Sampler<'a> {
     }
 
     /// Compares one metric.
-    fn outcome(&self, metric: Metric, values: [Vec<Option<f64>>; 2], series: Option<(&str, SeriesStatistic)>) -> Outcome {
+    fn outcome(
+        &self,
+        metric: Metric,
+        values: [Vec<Option<f64>>; 2],
+        series: Option<(&str, SeriesStatistic)>,
+    ) -> Outcome {
         let known = [0, 1].map(|side| values[side].iter().copied().flatten().collect::<Vec<f64>>());
         let middle = [0, 1].map(|side| stats::median(&known[side]));
         let is_whole = |side: usize| known[side].len() == values[side].len();
@@ -128,7 +133,8 @@ impl<'a> Sampler<'a> {
 
     /// A metric of the whole run; of a series, with its name and statistic.
     fn metric_of_run(&self, id: &str) -> (Metric, Option<(String, SeriesStatistic)>) {
-        let found = id.rsplit_once('.').and_then(|(name, of)| Some((name, SERIES_STATISTICS.iter().find(|s| s.1 == of)?)));
+        let found =
+            id.rsplit_once('.').and_then(|(name, of)| Some((name, SERIES_STATISTICS.iter().find(|s| s.1 == of)?)));
         let series = found.map(|(name, (statistic, ..))| (name.to_owned(), *statistic));
         let declared = Metric { per: self.per(id == "elapsed"), ..metric(id, None) };
         let metric = match (found, id.split_once(':')) {
@@ -188,7 +194,8 @@ impl<'a> Sampler<'a> {
                     Unit::Count => MIN_COUNT / self.work[0].first().copied().unwrap_or(1.0).max(1.0),
                     _ => 0.001,
                 };
-                let largest = values.iter().filter_map(|side| stats::median(&side.iter().copied().flatten().collect::<Vec<_>>()));
+                let largest =
+                    values.iter().filter_map(|side| stats::median(&side.iter().copied().flatten().collect::<Vec<_>>()));
                 let is_on_both = values.iter().all(|side| side.iter().any(Option::is_some));
                 if is_on_both && largest.fold(0.0, f64::max) > least {
                     let of = role.map(|role| self.names[role].as_str());
@@ -221,8 +228,9 @@ impl<'a> Sampler<'a> {
     /// The rows of printed tables.
     fn of_rows(&self, all: &mut Vec<Outcome>) {
         let runs = || self.sides.iter().flat_map(|runs| runs.iter());
-        let keys: BTreeSet<(&String, &String)> =
-            runs().flat_map(|run| run.rows.iter().flat_map(|(row, values)| values.keys().map(move |id| (row, id)))).collect();
+        let keys: BTreeSet<(&String, &String)> = runs()
+            .flat_map(|run| run.rows.iter().flat_map(|(row, values)| values.keys().map(move |id| (row, id))))
+            .collect();
         for (row, id) in keys {
             let values = self.values(|side, run| self.sides[side][run].rows.get(row)?.get(id).copied());
             if values.iter().all(|side| side.iter().any(Option::is_some)) {
@@ -252,7 +260,8 @@ impl<'a> Sampler<'a> {
 
     /// The distributions of the times of series that both sides have.
     pub(super) fn distributions(&self) -> Vec<Distribution> {
-        let names: BTreeSet<&str> = self.sides[0].iter().flat_map(|run| run.series.iter().map(|s| s.name.as_str())).collect();
+        let names: BTreeSet<&str> =
+            self.sides[0].iter().flat_map(|run| run.series.iter().map(|s| s.name.as_str())).collect();
         let of = |name: &str| {
             let values = |side: usize| {
                 let series = self.sides[side].iter().flat_map(|run| run.series.iter()).filter(|s| s.name == name);
@@ -261,7 +270,9 @@ impl<'a> Sampler<'a> {
                 ns
             };
             let [a, b] = [values(0), values(1)];
-            let quantiles = |of: &[f64]| (0..QUANTILES).filter_map(|at| stats::quantile(of, at as f64 / (QUANTILES - 1) as f64)).collect();
+            let quantiles = |of: &[f64]| {
+                (0..QUANTILES).filter_map(|at| stats::quantile(of, at as f64 / (QUANTILES - 1) as f64)).collect()
+            };
             (!a.is_empty() && !b.is_empty()).then(|| Distribution {
                 name: measure::series::title(name),
                 unit: Unit::Ns,

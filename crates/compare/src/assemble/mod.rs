@@ -6,8 +6,8 @@ mod metrics;
 
 use crate::roles::{Confidence, MatchedBy, Roles, roles};
 use crate::{Comparison, Outcome, RoleLine, Run, RunLine, Side, Verdict, conditions, verdict, why};
-use rustc_hash::FxHashMap;
 use metrics::Sampler;
+use rustc_hash::FxHashMap;
 use stats::Method;
 use std::collections::BTreeSet;
 
@@ -95,7 +95,8 @@ pub fn compare(sides: [&[Run]; 2], options: &CompareOptions) -> Result<Compariso
         .map(|why| sampler.per_unit(why, &objective))
         .or_else(|| by_counts(sides, &objective));
     // What explains most of a difference that may be chance is no answer.
-    let is_open = of_objective.verdict != Verdict::Changed && of_objective.effect.is_some_and(|e| e.method != Method::None);
+    let is_open =
+        of_objective.verdict != Verdict::Changed && of_objective.effect.is_some_and(|e| e.method != Method::None);
     let why = why.map(|why| crate::Why { line: why.line.filter(|_| !is_open), ..why });
     let differences = conditions::differences(sides);
     let mut comparison = Comparison {
@@ -142,7 +143,8 @@ fn objective(sides: [&[Run]; 2], options: &CompareOptions) -> Result<String, Not
     let mut candidates: Vec<String> = shown.iter().filter(|of| !of.is_empty()).map(|of| (*of).to_owned()).collect();
     candidates.extend(["elapsed", "frame.mean", "cpu_ns", "ready_ns"].map(str::to_owned));
     let first = all().next();
-    candidates.extend(first.into_iter().flat_map(|run| run.series.iter().map(|series| format!("{}.mean", series.name))));
+    candidates
+        .extend(first.into_iter().flat_map(|run| run.series.iter().map(|series| format!("{}.mean", series.name))));
     candidates.extend(first.into_iter().flat_map(|run| run.values.keys().cloned()));
     let known = |id: &String| all().all(|run| metrics::value_of_run(run, id).is_some());
     candidates.into_iter().find(known).ok_or_else(|| {
@@ -176,7 +178,11 @@ fn work(sides: [&[Run]; 2], options: &CompareOptions, objective: &str) -> Result
         Some(Work::Series(name)) => {
             let counts = of_series(name);
             if counts.iter().flatten().any(|count| *count == 0.0) {
-                let known: BTreeSet<&str> = sides.iter().flat_map(|runs| runs.iter()).flat_map(|run| run.series.iter().map(|s| s.name.as_str())).collect();
+                let known: BTreeSet<&str> = sides
+                    .iter()
+                    .flat_map(|runs| runs.iter())
+                    .flat_map(|run| run.series.iter().map(|s| s.name.as_str()))
+                    .collect();
                 return Err(NotComparable(format!(
                     "--work {name}: not every run has such frames, periods or requests; the runs have {}",
                     if known.is_empty() { "none".to_owned() } else { known.into_iter().collect::<Vec<_>>().join(", ") }
@@ -186,7 +192,11 @@ fn work(sides: [&[Run]; 2], options: &CompareOptions, objective: &str) -> Result
         }
         // Judged by frames, periods or requests, totals are those of one of them.
         None => Ok(match objective.rsplit_once('.') {
-            Some((name, _)) if sides.iter().all(|runs| runs.iter().all(|run| run.series.iter().any(|s| s.name == name))) => of_series(name),
+            Some((name, _))
+                if sides.iter().all(|runs| runs.iter().all(|run| run.series.iter().any(|s| s.name == name))) =>
+            {
+                of_series(name)
+            }
             _ => sides.map(|runs| vec![1.0; runs.len()]),
         }),
     }
@@ -204,8 +214,13 @@ fn followed(sides: [&[Run]; 2], objective: &str) -> bool {
 }
 
 fn side_of(runs: &[Run], name: &str, values: &[Option<f64>]) -> Side {
-    let line = |(run, value): (&Run, &Option<f64>)| RunLine { path: run.path.clone(), value: *value, defects: run.defects.clone() };
-    let mut known: Vec<(f64, usize)> = values.iter().enumerate().filter_map(|(at, value)| Some(((*value)?, at))).collect();
+    let line = |(run, value): (&Run, &Option<f64>)| RunLine {
+        path: run.path.clone(),
+        value: *value,
+        defects: run.defects.clone(),
+    };
+    let mut known: Vec<(f64, usize)> =
+        values.iter().enumerate().filter_map(|(at, value)| Some(((*value)?, at))).collect();
     known.sort_by(|a, b| a.0.total_cmp(&b.0));
     let median_run = known.get(known.len().saturating_sub(1) / 2).map(|(_, at)| *at);
     Side { name: name.to_owned(), runs: runs.iter().zip(values).map(line).collect(), median_run }

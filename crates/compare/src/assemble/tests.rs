@@ -51,7 +51,8 @@ fn a_change_is_the_first_line_and_in_each_role() {
     assert_eq!(of.objective.verdict, Verdict::Changed);
     assert!(of.answer.starts_with("B is 10"), "{}", of.answer);
     assert!(of.answer.contains("slower than A") || of.answer.contains("slower (95"), "{}", of.answer);
-    let workers = of.metrics.iter().find(|m| m.metric.id == "running_ns" && m.metric.role.as_deref() == Some("game/worker"));
+    let workers =
+        of.metrics.iter().find(|m| m.metric.id == "running_ns" && m.metric.role.as_deref() == Some("game/worker"));
     let workers = workers.unwrap();
     assert_eq!(workers.verdict, Verdict::Changed);
     assert!(workers.q.unwrap() <= 0.05);
@@ -71,7 +72,11 @@ fn few_noisy_runs_are_unknown_and_say_how_many_more() {
     let noisy = |scale: f64| -> Vec<Run> { [1.0, 1.4, 0.8, 1.2].iter().map(|f| run("r", f * scale)).collect() };
     let of = compared(&noisy(1.0), &noisy(1.1));
     assert_eq!(of.objective.verdict, Verdict::Unknown);
-    assert!(of.answer.starts_with("Unknown whether B differs from A") && of.answer.contains("more runs a side"), "{}", of.answer);
+    assert!(
+        of.answer.starts_with("Unknown whether B differs from A") && of.answer.contains("more runs a side"),
+        "{}",
+        of.answer
+    );
 }
 
 #[test]

@@ -206,7 +206,13 @@ pub fn of_frames(session: &Session, process: Option<&str>) -> Result<Run, Engine
         Some(application) => format!("frame time of {application}"),
         None => "frame time".to_owned(),
     };
-    run.series = vec![Series { name: "frame".to_owned(), title, threads: vec![None; chain.ns.len()], spans: chain.spans, ns: chain.ns }];
+    run.series = vec![Series {
+        name: "frame".to_owned(),
+        title,
+        threads: vec![None; chain.ns.len()],
+        spans: chain.spans,
+        ns: chain.ns,
+    }];
     Ok(run)
 }
 

@@ -73,8 +73,7 @@ fn each_row(session: &Session, windows: &[PathWindow], mut each: impl FnMut(Path
     session.path_rows(windows, &mut |rows| {
         for cells in rows {
             let row = Row::<critical_path::Table>::new(cells);
-            let [start, end, thread] =
-                row.all([critical_path::START_NS, critical_path::END_NS, critical_path::THREAD]);
+            let [start, end, thread] = row.all([critical_path::START_NS, critical_path::END_NS, critical_path::THREAD]);
             let khz = row.get(critical_path::FREQ_KHZ).unwrap_or(0);
             each(PathRow { start, end, thread, cause: cause(&row), khz });
         }

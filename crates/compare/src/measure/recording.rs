@@ -4,9 +4,7 @@ use super::{conditions, path, series};
 use crate::{Run, Series, ThreadFacts};
 use diagnose::{Choice, Target};
 use engine::{EngineError, PathWindow, Session};
-use model::tables::{
-    cpus, migrations, ran_instead, smt_threads, thread_by_core_type, thread_by_frequency, threads,
-};
+use model::tables::{cpus, migrations, ran_instead, smt_threads, thread_by_core_type, thread_by_frequency, threads};
 use model::{Row, TableType, ThreadKey};
 use rustc_hash::FxHashMap;
 
@@ -41,7 +39,8 @@ pub fn recording(session: &Session, path: &str, options: &MeasureOptions) -> Res
     };
     conditions::write(&mut run, session);
     // All tables in one pass.
-    let more = [ran_instead::Table::DEF, migrations::Table::DEF, smt_threads::Table::DEF, thread_by_frequency::Table::DEF];
+    let more =
+        [ran_instead::Table::DEF, migrations::Table::DEF, smt_threads::Table::DEF, thread_by_frequency::Table::DEF];
     let names = more.map(|def| def.name).into_iter().chain(super::threads::TABLES).chain(diagnose::choice_tables());
     session.prepare(&names.collect::<Vec<_>>())?;
     run.threads = super::threads::threads(session)?;
@@ -81,8 +80,9 @@ fn objective(
     choice: &Choice,
     places: &FxHashMap<i64, usize>,
 ) -> Result<(), EngineError> {
-    let is_own =
-        |threads: &[ThreadFacts], thread: i64| places.get(&thread).is_some_and(|at| threads[*at].is_own && !threads[*at].is_kernel);
+    let is_own = |threads: &[ThreadFacts], thread: i64| {
+        places.get(&thread).is_some_and(|at| threads[*at].is_own && !threads[*at].is_kernel)
+    };
     // The time to the end is measured in any case: frames may matter more, but it is what a script would compare.
     if let Some((main, exit)) = end_of_command(session)? {
         if let Some((elapsed, parts)) = path::to_end(session, main, exit, |thread| is_own(&run.threads, thread))? {
@@ -96,7 +96,9 @@ fn objective(
     }
     let name = match choice {
         Choice::Period(thread) => places.get(thread).map(|at| format!("period:{}", run.threads[*at].name)),
-        Choice::Requests(name) => run.series.iter().find(|s| s.name == format!("request:{}", model::pool_name(name))).map(|s| s.name.clone()),
+        Choice::Requests(name) => {
+            run.series.iter().find(|s| s.name == format!("request:{}", model::pool_name(name))).map(|s| s.name.clone())
+        }
         Choice::Marks(_) if run.series.iter().any(|s| s.name == FRAME) => Some(FRAME.to_owned()),
         Choice::Marks(name) => Some(format!("mark:{name}")),
         // Without an end, requests are what a server is judged by.
@@ -162,10 +164,10 @@ fn add_thread_values(
             let instead = row.get(ran_instead::RAN_INSTEAD).and_then(|thread| places.get(&thread));
             let id = match (row.get(ran_instead::QUEUED_BEHIND), at, instead) {
                 ("thread", Some(at), Some(other)) if process[*at].is_some() && process[*at] == process[*other] => {
-                    "ready_behind_process_ns"
+                    "queued_behind_process_ns"
                 }
-                ("thread", _, Some(other)) if own[*other] => "ready_behind_program_ns",
-                ("thread", ..) => "ready_behind_others_ns",
+                ("thread", _, Some(other)) if own[*other] => "queued_behind_program_ns",
+                ("thread", ..) => "queued_behind_others_ns",
                 _ => return,
             };
             add(facts, at, id, row.get(ran_instead::READY_NS));
@@ -219,13 +221,15 @@ fn program_values(session: &Session, run: &mut Run) -> Result<(), EngineError> {
         busy = busy.saturating_add(row.get(cpus::BUSY_NS));
         idle = idle.saturating_add(row.get(cpus::IDLE_NS));
     })?;
-    let other: f64 = run.threads.iter().filter(|t| !t.is_own && !t.is_kernel).filter_map(|t| t.values.get("running_ns")).sum();
+    let other: f64 =
+        run.threads.iter().filter(|t| !t.is_own && !t.is_kernel).filter_map(|t| t.values.get("running_ns")).sum();
     if busy + idle > 0 {
         let all = (busy + idle) as f64;
         run.values.insert("cpu_busy_share".to_owned(), busy as f64 / all);
         run.values.insert("other_programs_share".to_owned(), other / all);
     }
-    let steal = run.conditions.get("steal_ns").and_then(|[start, end]| Some(total(end.as_ref()?)? - total(start.as_ref()?)?));
+    let steal =
+        run.conditions.get("steal_ns").and_then(|[start, end]| Some(total(end.as_ref()?)? - total(start.as_ref()?)?));
     if let (Some(steal), true) = (steal, session.summary().span_ns > 0) {
         let all = session.summary().span_ns as f64 * session.summary().cpus.max(1) as f64;
         run.values.insert("steal_share".to_owned(), (steal / all).max(0.0));

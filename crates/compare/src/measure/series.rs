@@ -49,11 +49,7 @@ fn add_mark(all: &mut ByName, row: &Row<'_, mark_stretches::Table>) {
     }
 }
 
-fn add_period<'a>(
-    all: &mut ByName,
-    row: &Row<'_, periods::Table>,
-    name_of: &impl Fn(i64) -> Option<&'a str>,
-) {
+fn add_period<'a>(all: &mut ByName, row: &Row<'_, periods::Table>, name_of: &impl Fn(i64) -> Option<&'a str>) {
     let [thread, start, response] = row.all([periods::THREAD, periods::START_NS, periods::RESPONSE_NS]);
     if let Some(name) = name_of(thread) {
         let entry = all.entry((format!("period:{name}"), Some(thread))).or_default();
@@ -61,11 +57,7 @@ fn add_period<'a>(
     }
 }
 
-fn add_request<'a>(
-    all: &mut ByName,
-    row: &Row<'_, requests::Table>,
-    name_of: &impl Fn(i64) -> Option<&'a str>,
-) {
+fn add_request<'a>(all: &mut ByName, row: &Row<'_, requests::Table>, name_of: &impl Fn(i64) -> Option<&'a str>) {
     let [thread, start, end, response] =
         row.all([requests::THREAD, requests::START_NS, requests::END_NS, requests::RESPONSE_NS]);
     if let Some(name) = name_of(thread) {

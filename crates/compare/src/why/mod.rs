@@ -79,7 +79,12 @@ fn mean(runs: &[RunPath]) -> RunPath {
 
 /// Takes the change of the objective apart. `roles` has the role of each thread of each run, `names` those of the roles. `None` if a run has no
 /// critical path.
-pub(crate) fn why(sides: [&[Run]; 2], roles: [&[FxHashMap<i64, usize>]; 2], names: &[String], paired: bool) -> Option<Why> {
+pub(crate) fn why(
+    sides: [&[Run]; 2],
+    roles: [&[FxHashMap<i64, usize>]; 2],
+    names: &[String],
+    paired: bool,
+) -> Option<Why> {
     let paths = [0, 1].map(|side| {
         sides[side].iter().zip(roles[side]).map(|(run, role_of)| RunPath::new(run, role_of)).collect::<Vec<_>>()
     });
@@ -93,7 +98,8 @@ pub(crate) fn why(sides: [&[Run]; 2], roles: [&[FxHashMap<i64, usize>]; 2], name
     let keys: std::collections::BTreeSet<_> = means.iter().flat_map(|of| of.own.keys().cloned()).collect();
     for key in keys {
         let [a, b] = [0, 1].map(|side| means[side].own.get(&key).copied().unwrap_or_default());
-        let of_runs = |side: usize| paths[side].iter().map(|p| p.own.get(&key).copied().unwrap_or_default()).collect::<Vec<_>>();
+        let of_runs =
+            |side: usize| paths[side].iter().map(|p| p.own.get(&key).copied().unwrap_or_default()).collect::<Vec<_>>();
         let effect = stats::of_runs(&of_runs(0), &of_runs(1), paired, Scale::Difference);
         let (cause, title) = words::of_own(&key, names);
         pieces.push(Piece {
@@ -119,8 +125,7 @@ fn running_pieces(means: &[RunPath; 2], speeds: &BTreeMap<&'static str, f64>, na
     let none = Running::default();
     let roles: std::collections::BTreeSet<_> = means.iter().flat_map(|of| of.running.keys().copied()).collect();
     for role in roles {
-        let [a, b] =
-            [0, 1].map(|side| means[side].running.get(&role).unwrap_or(&none).factors(speeds, use_frequency));
+        let [a, b] = [0, 1].map(|side| means[side].running.get(&role).unwrap_or(&none).factors(speeds, use_frequency));
         let split = Split::of(&a, &b);
         let name = role.map(|role| names[role].as_str());
         for (cause, ns, title) in words::of_running(&split, [&a, &b], name) {

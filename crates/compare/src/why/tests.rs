@@ -28,7 +28,10 @@ fn pieces_sum_to_the_change_and_the_largest_is_named() {
     let sum: f64 = why.pieces.iter().map(|piece| piece.ns).sum();
     assert!((sum - 51e6).abs() < 1.0, "{why:?}");
     assert_eq!(why.pieces[0].title, "Main queued behind Worker");
-    assert_eq!(why.line.as_deref(), Some("31.9\u{a0}% slower: Main queued behind Worker explains +50.000\u{a0}ms of +51.000\u{a0}ms (98\u{a0}%)"));
+    assert_eq!(
+        why.line.as_deref(),
+        Some("31.9\u{a0}% slower: Main queued behind Worker explains +50.000\u{a0}ms of +51.000\u{a0}ms (98\u{a0}%)")
+    );
 }
 
 #[test]

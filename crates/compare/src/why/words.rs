@@ -43,17 +43,17 @@ pub(super) fn of_running(split: &Split, [a, b]: [&Factors; 2], name: Option<&str
     };
     vec![
         ("work", split.work, work),
-        ("core_type", split.core_type, format!("{of} on {} cores", if split.core_type < 0.0 { "faster" } else { "slower" })),
+        (
+            "core_type",
+            split.core_type,
+            format!("{of} on {} cores", if split.core_type < 0.0 { "faster" } else { "slower" }),
+        ),
         (
             "sibling",
             split.sibling,
             format!("{of} with its SMT sibling {} often busy", if split.sibling < 0.0 { "less" } else { "more" }),
         ),
-        (
-            "frequency",
-            split.frequency,
-            format!("frequency of {of} {:.2} → {:.2}{TIE}GHz", a.frequency, b.frequency),
-        ),
+        ("frequency", split.frequency, format!("frequency of {of} {:.2} → {:.2}{TIE}GHz", a.frequency, b.frequency)),
     ]
 }
 
@@ -62,7 +62,11 @@ pub(super) fn line(pieces: &[Piece], [a, b]: [f64; 2], frequencies: Option<[Fact
     let change = b - a;
     let ratio = if b >= a { b / a } else { a / b };
     let word = if b >= a { "slower" } else { "faster" };
-    let how = if ratio >= 1.5 { format!("{ratio:.2} × {word}") } else { format!("{:.1}{TIE}% {word}", (ratio - 1.0) * 100.0) };
+    let how = if ratio >= 1.5 {
+        format!("{ratio:.2} × {word}")
+    } else {
+        format!("{:.1}{TIE}% {word}", (ratio - 1.0) * 100.0)
+    };
     let by_frequency: f64 = pieces.iter().filter(|piece| piece.cause == "frequency").map(|piece| piece.ns).sum();
     if let (Some([of_a, of_b]), true) = (frequencies, by_frequency / change >= MAIN_SHARE) {
         let explains = if b >= a { of_a.frequency / of_b.frequency } else { of_b.frequency / of_a.frequency };
