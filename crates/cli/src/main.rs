@@ -17,7 +17,7 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = args::Cli::parse();
+    let cli = args::Cli::parse_from(commands::arguments(std::env::args_os()));
     match cli.command.run(&cli.global) {
         Ok(code) => ExitCode::from(code),
         // The reader closed the pipe early (`| head`).

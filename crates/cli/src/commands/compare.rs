@@ -26,16 +26,19 @@ interval needs no assumption from 4 runs a side on (6 pairs). With one run a sid
 Then follow what explains the change along the critical path, and all metrics that changed, of the program and of each role of threads. \
 Metrics are named by their id, as in --format json (docs/compare.md): elapsed, frame.p99, running, ready, involuntary; of a role, Worker/ready.";
 
+/// The option that stands for `--` between the two sides.
+pub const SECOND_SIDE: &str = "with";
+
 /// Compare recordings: what changed, by how much, and why
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = AFTER, override_usage = "corewise compare [OPTIONS] <A> <B>\n       corewise compare [OPTIONS] <A>... -- <B>...\n       corewise compare [OPTIONS] <FOLDER OF AB>")]
 pub struct Args {
     /// Two runs, or the runs of A, before `--`: trace folders or files of other tools; or one folder of `corewise ab`. TABLE#RUN names a run of a \
     /// printed table with several
     #[arg(required = true, value_name = "A")]
     a: Vec<PathBuf>,
-    /// The runs of B
-    #[arg(last = true, value_name = "B")]
+    // `--`, which [`super::arguments`] replaces, so that options may follow.
+    #[arg(long = SECOND_SIDE, value_name = "B", num_args = 1.., hide = true)]
     b: Vec<PathBuf>,
     /// What the program is judged by: a metric (elapsed, frame.p99, …), or as in `diagnose` end, period:THREAD, requests:THREAD or marks:NAME. By
     /// default, what the recordings show
@@ -213,12 +216,6 @@ fn request(args: &Args) -> Result<Request, Failure> {
         names: names.clone().unwrap_or_else(default),
         cautions: Vec::new(),
     };
-    if let Some(option) = args.b.iter().find(|of| of.to_string_lossy().starts_with("--") && !of.exists()) {
-        return Err(Failure::usage(format!(
-            "{}: options come before --, as all after it are runs of B",
-            option.display()
-        )));
-    }
     match (&args.a[..], &args.b[..]) {
         ([folder], []) if AbFolder::is_one(folder) => {
             let request = of_folder(folder)?;

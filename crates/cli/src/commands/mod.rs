@@ -24,6 +24,7 @@ mod view;
 
 use crate::args::Global;
 use crate::failure::Failure;
+use std::ffi::OsString;
 
 /// The commands, in the order of `--help`.
 #[derive(Debug, clap::Subcommand)]
@@ -48,6 +49,18 @@ pub enum Command {
     Demo(demo::Args),
     Completions(completions::Args),
     Man(man::Args),
+}
+
+/// The arguments as clap gets them: options of `compare` may follow the runs of B.
+pub fn arguments(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = given.collect();
+    let command = arguments.iter().skip(1).find(|argument| !argument.to_string_lossy().starts_with('-'));
+    if command.is_some_and(|command| command == "compare")
+        && let Some(sides) = arguments.iter_mut().find(|argument| *argument == "--")
+    {
+        *sides = OsString::from(format!("--{}", compare::SECOND_SIDE));
+    }
+    arguments
 }
 
 /// Runs a command and returns the exit code.
