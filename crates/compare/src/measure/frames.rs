@@ -328,6 +328,9 @@ mod tests {
         let times: Vec<f64> = std::iter::repeat_n(20.0, 20).chain(std::iter::repeat_n(10.0, 1980)).collect();
         is(&times, "fps.low1_integral", 50.0);
         is(&times, "fps.low1", 100.0);
+        // 30 + 20 ms are exactly 1 % of 5,000 ms.
+        let times: Vec<f64> = [30.0, 20.0].into_iter().chain(std::iter::repeat_n(5.0, 990)).collect();
+        is(&times, "fps.low1_integral", 50.0);
     }
 
     #[test]
@@ -344,6 +347,17 @@ mod tests {
         is(&[50.0; 99], "frame.stutter", 0.0);
         // 40 ms are exactly 25 fps, which is not below.
         is(&[40.0; 99], "frame.low_fps", 0.0);
+    }
+
+    /// The mean is 1.024 ms, so the window is 10 × √1.024 = 10 frames. A frame of 4 ms among 1 ms is a stutter, unless one of 10 ms is
+    /// among the nine before it: the first pair is nine apart, the second ten.
+    #[test]
+    fn the_moving_average_has_ten_frames_at_one_ms() {
+        let mut times = vec![1.0; 1000];
+        for (at, ms) in [(100, 10.0), (109, 4.0), (200, 10.0), (210, 4.0)] {
+            times[at] = ms;
+        }
+        is(&times, "frame.stutter", (10.0 + 10.0 + 4.0) / 1024.0);
     }
 
     #[test]
