@@ -10,7 +10,7 @@
 The true change, three times. nominal: what the load's parameter says; only where wall time must follow it. bare: the ratio of medians of
 unrecorded runs (`record.py bare`); the runs that are judged have no part in it, but it lacks what recording adds, which matters for loads that switch
 often. all: the ratio of medians of all recorded runs; the comparisons are drawn from the same runs, so coverage of it is flattered.
-Coverage of bare and all also suffers from their own error, which is about that of 24 runs a side.
+Coverage of bare and all also suffers from their own error: they are medians of 12 and 24 runs a side.
 
 Comparisons of a load share runs, so they are not independent: 32 pairs have only three separate blocks of ten. The table says how many there are.
 --method: a Python file with compare(a, b), which gets wall times of the load's own clock, s, in pairs, and returns

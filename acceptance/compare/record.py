@@ -3,7 +3,7 @@
 
   record.py aa    [LOAD…]     per load, 64 recordings as pairs of A and B, in random order within a pair, all of the same command
   record.py power [GROUP…]    per group, a base and its variants in turn, in random order within a round, 24 of each
-  record.py bare  [GROUP…]    the same rounds without recording, 24 of each: the true changes
+  record.py bare  [GROUP…]    the same rounds without recording, 12 of each: the true changes
   record.py list              what there is, its sizes and its noise
 
 A round is repeated, at most twice, if the hypervisor's steal or other programs took more than 5 % of its CPU time; never for its duration.
@@ -55,7 +55,7 @@ NOMINAL = {("busy", "work1"): 1.01, ("busy", "work2"): 1.02, ("busy", "work5"): 
 # The same of the response time of periods, where compare judges by it: all of it is work.
 NOMINAL_RESPONSE = {("frames", "work10"): 1.10}
 
-RUNS = {"aa": 32, "power": 24, "bare": 24}
+RUNS = {"aa": 32, "power": 24, "bare": 12}
 MOST_DISTURBED = 0.05
 TRIES = 3
 # At most this long with the lock, s: others wait.
@@ -66,7 +66,7 @@ def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("what", choices=["aa", "power", "bare", "list"])
     args.add_argument("names", nargs="*")
-    args.add_argument("--rounds", type=int, help="rounds in all (aa 32, power 24, bare 24)")
+    args.add_argument("--rounds", type=int, help="rounds in all (aa 32, power 24, bare 12)")
     args.add_argument("--lock", help="a file to lock while it measures")
     args.add_argument("--seed", type=int, default=1)
     args = args.parse_args()
