@@ -41,6 +41,8 @@ pub(super) struct Sampler<'a> {
     roles: &'a Roles,
     maps: [Vec<FxHashMap<i64, usize>>; 2],
     names: Vec<String>,
+    /// What the work is counted in, for users.
+    unit: String,
     /// The work of each run.
     work: [Vec<f64>; 2],
     paired: bool,
@@ -49,14 +51,19 @@ pub(super) struct Sampler<'a> {
 }
 
 impl<'a> Sampler<'a> {
-    pub(super) fn new(sides: [&'a [Run]; 2], roles: &'a Roles, work: [Vec<f64>; 2], paired: bool) -> Self {
+    pub(super) fn new(
+        sides: [&'a [Run]; 2],
+        roles: &'a Roles,
+        (work, unit): ([Vec<f64>; 2], String),
+        paired: bool,
+    ) -> Self {
         let maps = maps(roles, sides);
         let sums = [0, 1].map(|side| {
             let of_run = |(run, role_of): (&Run, &FxHashMap<i64, usize>)| sums(run, role_of, roles.roles.len());
             sides[side].iter().zip(&maps[side]).map(of_run).collect()
         });
         let names = roles.roles.iter().map(|role| role.name.clone()).collect();
-        Self { sides, roles, maps, names, work, paired, sums }
+        Self { sides, roles, maps, names, unit, work, paired, sums }
     }
 
     pub(super) fn role_maps(&self) -> [&[FxHashMap<i64, usize>]; 2] {
@@ -128,6 +135,7 @@ impl<'a> Sampler<'a> {
             return None;
         }
         let (metric, series) = self.metric_of_run(id);
+        let metric = Metric { per: self.per(id == "elapsed"), ..metric };
         Some(self.outcome(metric, values, series.as_ref().map(|(name, of)| (name.as_str(), *of))))
     }
 
@@ -136,7 +144,7 @@ impl<'a> Sampler<'a> {
         let found =
             id.rsplit_once('.').and_then(|(name, of)| Some((name, SERIES_STATISTICS.iter().find(|s| s.1 == of)?)));
         let series = found.map(|(name, (statistic, ..))| (name.to_owned(), *statistic));
-        let declared = Metric { per: self.per(id == "elapsed"), ..metric(id, None) };
+        let declared = metric(id, None);
         let metric = match (found, id.split_once(':')) {
             (Some((name, (_, _, words))), _) if name != "frame" => Metric {
                 title: format!("{words} {}", measure::series::title(name)),
@@ -155,7 +163,7 @@ impl<'a> Sampler<'a> {
 
     /// What totals are divided by, for users.
     fn per(&self, is_total: bool) -> Option<String> {
-        (is_total && self.work.iter().flatten().any(|work| *work != 1.0)).then(|| "unit of work".to_owned())
+        (is_total && self.work.iter().flatten().any(|work| *work != 1.0)).then(|| self.unit.clone())
     }
 
     /// All metrics but the objective: of the run, of the program's threads, of each role, of each row of a table.

@@ -83,7 +83,7 @@ pub fn compare(sides: [&[Run]; 2], options: &CompareOptions) -> Result<Compariso
     let objective = objective(sides, options)?;
     let roles = roles(sides, &options.map).map_err(|e| NotComparable(e.to_string()))?;
     let work = work(sides, options, &objective)?;
-    let sampler = Sampler::new(sides, &roles, work, options.paired);
+    let sampler = Sampler::new(sides, &roles, (work, unit_of(options, &objective)), options.paired);
     let mut of_objective = sampler.objective(&objective).ok_or_else(|| no_objective(sides, &objective))?;
     verdict::judge(&mut of_objective, options.margin, options.paired);
     let mut all = sampler.metrics(&objective);
@@ -163,6 +163,20 @@ fn no_objective(sides: [&[Run]; 2], objective: &str) -> NotComparable {
         "--objective {objective}: no run has this metric{meant} The runs have {}",
         known.into_iter().collect::<Vec<_>>().join(", ")
     ))
+}
+
+/// What the work is counted in, for users: `period`, `request`, `frame`, the name of marks, or `unit of work`.
+fn unit_of(options: &CompareOptions, objective: &str) -> String {
+    let of_series = |name: &str| match name.split_once(':') {
+        Some(("mark", name)) => name.trim_end_matches('*').to_owned(),
+        Some((kind, _)) => kind.to_owned(),
+        None => name.to_owned(),
+    };
+    match (&options.work, objective.rsplit_once('.')) {
+        (Some(Work::Series(name)), _) => of_series(name),
+        (None, Some((name, _))) => of_series(name),
+        _ => "unit of work".to_owned(),
+    }
 }
 
 /// The work of each run of each side.
