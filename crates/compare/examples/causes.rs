@@ -19,7 +19,7 @@ const CAUSES: [(&str, &str, &[&str]); 4] = [
     ("critical-thread-on-efficient-core", "core type", &["core_type"]),
     ("woke-on-busy-sibling", "sibling", &["sibling"]),
     ("low-priority-ran-while-high-was-ready", "ready", &["ready"]),
-    ("lock-convoy", "lock", &["ready", "blocked", "wakeup_latency"]),
+    ("lock-convoy", "lock", &["serial", "ready", "blocked", "wakeup_latency"]),
 ];
 
 /// The share of a change that must be in its pieces.

@@ -29,6 +29,8 @@ struct RunPath {
     /// By role. Threads without a role have `None`.
     running: BTreeMap<Option<usize>, Running>,
     own: BTreeMap<(Option<usize>, Own), f64>,
+    /// The running time of all threads of roles with several, whether on the path or not.
+    pools: BTreeMap<usize, f64>,
 }
 
 impl RunPath {
@@ -52,6 +54,16 @@ impl RunPath {
             };
             *path.own.entry((role, own)).or_default() += ns;
         }
+        let mut threads = BTreeMap::<usize, (usize, f64)>::new();
+        for thread in &run.threads {
+            if let Some(role) = role_of.get(&thread.thread) {
+                let sum = threads.entry(*role).or_default();
+                let running = thread.values.get("running_ns").copied().unwrap_or_default();
+                *sum = (sum.0 + 1, sum.1 + running / windows);
+            }
+        }
+        let pools = threads.into_iter().filter(|(_, (threads, _))| *threads > 1);
+        path.pools = pools.map(|(role, (_, ns))| (role, ns)).collect();
         path
     }
 
@@ -69,6 +81,9 @@ fn mean(runs: &[RunPath]) -> RunPath {
         for (role, running) in &run.running {
             let sum = mean.running.entry(*role).or_default();
             running.places.iter().for_each(|(place, (ns, khz))| sum.add(*place, ns * share, khz * share));
+        }
+        for (role, ns) in &run.pools {
+            *mean.pools.entry(*role).or_default() += ns * share;
         }
         for (key, ns) in &run.own {
             *mean.own.entry(key.clone()).or_default() += ns * share;
@@ -125,7 +140,15 @@ fn running_pieces(means: &[RunPath; 2], speeds: &BTreeMap<&'static str, f64>, na
     let none = Running::default();
     let roles: std::collections::BTreeSet<_> = means.iter().flat_map(|of| of.running.keys().copied()).collect();
     for role in roles {
-        let [a, b] = [0, 1].map(|side| means[side].running.get(&role).unwrap_or(&none).factors(speeds, use_frequency));
+        let mut of = [0, 1].map(|side| means[side].running.get(&role).unwrap_or(&none).factors(speeds, use_frequency));
+        // Of a pool on both sides, whether its threads ran one after another is another factor.
+        let pools = [0, 1].map(|side| role.and_then(|role| means[side].pools.get(&role).copied()));
+        if let [Some(in_a), Some(in_b)] = pools {
+            for (factors, whole) in of.iter_mut().zip([in_a, in_b]) {
+                factors.on_path = if whole > factors.time { factors.time / whole } else { 1.0 };
+            }
+        }
+        let [a, b] = of;
         let split = Split::of(&a, &b);
         let name = role.map(|role| names[role].as_str());
         for (cause, ns, title) in words::of_running(&split, [&a, &b], name) {

@@ -1,8 +1,10 @@
 //! Takes running time apart: how much work, on which core type, next to a busy sibling or not, at which frequency.
 //!
 //! Running time is work divided by speed, and speed a product of three factors: `time = work / (core type × sibling × frequency)`. The change of
-//! a product is divided among its factors by their logarithms (logarithmic mean Divisia index, Ang 2004), which leaves no remainder:
-//! the part of a factor `x` is `L × ln(x of B / x of A)`, where `L = (B − A) / ln(B / A)` is the logarithmic mean of the times.
+//! a product is divided among its factors by their logarithms (logarithmic mean Divisia index, Ang 2004), which leaves no remainder.
+//! Of a pool, the work on the path is the pool's work times the part of it that is on the path: threads that run one after another, because of a
+//! lock or too few CPUs, put more of the same work on the path.
+//! The part of a factor `x` is `L × ln(x of B / x of A)`, where `L = (B − A) / ln(B / A)` is the logarithmic mean of the times.
 
 use std::collections::BTreeMap;
 
@@ -35,6 +37,8 @@ pub(crate) struct Factors {
     pub(crate) frequency: f64,
     /// Whether the frequency is known for all of the time.
     pub(crate) frequency_known: bool,
+    /// Of a pool: the part of its running time that is on the path, at most 1. It is larger if its threads run one after another. 1 for others.
+    pub(crate) on_path: f64,
 }
 
 /// The parts of a change of running time; they sum to it.
@@ -44,6 +48,8 @@ pub(crate) struct Split {
     pub(crate) core_type: f64,
     pub(crate) sibling: f64,
     pub(crate) frequency: f64,
+    /// By which part of the pool's running time is on the path.
+    pub(crate) serial: f64,
 }
 
 impl Running {
@@ -67,6 +73,7 @@ impl Running {
             sibling: share(alone, typed),
             frequency: share(work, alone),
             frequency_known: use_frequency,
+            on_path: 1.0,
         }
     }
 
@@ -97,8 +104,9 @@ impl Split {
         let slower = |of_a: f64, of_b: f64| log_mean * (of_a / of_b).ln();
         let (core_type, sibling, frequency) =
             (slower(a.core_type, b.core_type), slower(a.sibling, b.sibling), slower(a.frequency, b.frequency));
-        // The rest, so that the parts sum to the change to the last bit: L × ln(work of B / work of A).
-        Self { work: change - core_type - sibling - frequency, core_type, sibling, frequency }
+        let serial = log_mean * (b.on_path / a.on_path).ln();
+        // The rest, so that the parts sum to the change to the last bit: L × ln(work of B / work of A), of the pool if its threads share the path.
+        Self { work: change - core_type - sibling - frequency - serial, core_type, sibling, frequency, serial }
     }
 }
 

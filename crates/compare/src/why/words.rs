@@ -44,6 +44,15 @@ pub(super) fn of_running(split: &Split, [a, b]: [&Factors; 2], name: Option<&str
     vec![
         ("work", split.work, work),
         (
+            "serial",
+            split.serial,
+            if split.serial < 0.0 {
+                format!("{of} running in parallel instead of one after another")
+            } else {
+                format!("{of} running one after another instead of in parallel")
+            },
+        ),
+        (
             "core_type",
             split.core_type,
             format!("{of} on {} cores", if split.core_type < 0.0 { "faster" } else { "slower" }),
