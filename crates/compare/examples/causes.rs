@@ -76,10 +76,10 @@ fn judge(seeds: u64, from: u64) -> Result<(usize, usize), String> {
 fn at_frequency(drawn: &Drawn, times: i64, khz: u32) -> Drawn {
     let mut events = Vec::with_capacity(drawn.batch.events.len() + drawn.machine.cpus());
     if let Some(first) = drawn.batch.events.first() {
-        let of_cpu = |cpu| Event { at: Ns::ZERO, cpu, what: EventKind::Frequency { of: cpu, khz }, ..first.clone() };
+        let of_cpu = |cpu| Event { at: Ns::ZERO, cpu, what: EventKind::Frequency { of: cpu, khz }, ..*first };
         events.extend((0..drawn.machine.cpus() as u32).map(|cpu| of_cpu(model::CpuId(cpu))));
     }
-    events.extend(drawn.batch.events.iter().map(|event| Event { at: Ns(event.at.0 * times), ..event.clone() }));
+    events.extend(drawn.batch.events.iter().map(|event| Event { at: Ns(event.at.0 * times), ..*event }));
     Drawn { batch: Batch { events, ..drawn.batch.clone() }, span_ns: drawn.span_ns * times, ..drawn.clone() }
 }
 

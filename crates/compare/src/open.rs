@@ -10,6 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// More runs at the same time would only take more memory.
 const MAX_THREADS: usize = 8;
 
+/// The runs of one path, or why it cannot be read.
+type Measured = Result<Vec<Run>, String>;
+
 /// The measured runs of both sides.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Sides {
@@ -32,7 +35,7 @@ pub fn measure(
     each: &(dyn Fn(usize) + Sync),
 ) -> Result<Sides, NotComparable> {
     let all: Vec<&PathBuf> = paths.iter().flat_map(|side| side.iter()).collect();
-    let measured: Vec<Mutex<Option<Result<Vec<Run>, String>>>> = all.iter().map(|_| Mutex::new(None)).collect();
+    let measured: Vec<Mutex<Option<Measured>>> = all.iter().map(|_| Mutex::new(None)).collect();
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(all.len()).min(MAX_THREADS);
     std::thread::scope(|scope| {
@@ -52,13 +55,13 @@ pub fn measure(
     let results = measured.into_iter().map(|slot| {
         slot.into_inner().ok().flatten().unwrap_or_else(|| Err("reading it ended unexpectedly".to_owned()))
     });
-    let results: Vec<Result<Vec<Run>, String>> = results.collect();
+    let results: Vec<Measured> = results.collect();
     let (a, b) = results.split_at(paths[0].len());
     chosen([a, b], paired)
 }
 
 /// The runs that can be compared.
-fn chosen(sides: [&[Result<Vec<Run>, String>]; 2], paired: bool) -> Result<Sides, NotComparable> {
+fn chosen(sides: [&[Measured]; 2], paired: bool) -> Result<Sides, NotComparable> {
     let mut of = Sides::default();
     for (side, runs) in sides.iter().enumerate() {
         for (at, run) in runs.iter().enumerate() {
@@ -78,7 +81,7 @@ fn chosen(sides: [&[Result<Vec<Run>, String>]; 2], paired: bool) -> Result<Sides
 }
 
 /// Measures the run of a path, or the runs of a printed table.
-fn one(path: &Path, pass: &PassOptions, options: &MeasureOptions) -> Result<Vec<Run>, String> {
+fn one(path: &Path, pass: &PassOptions, options: &MeasureOptions) -> Measured {
     let name = path.display().to_string();
     if let Some(runs) = measure::printed::read(path).map_err(|why| sentence(&why.to_string(), &name))? {
         return Ok(runs.into_iter().map(|(_, run)| with_sums(run)).collect());

@@ -84,14 +84,14 @@ fn objective(
         places.get(&thread).is_some_and(|at| threads[*at].is_own && !threads[*at].is_kernel)
     };
     // The time to the end is measured in any case: frames may matter more, but it is what a script would compare.
-    if let Some((main, exit)) = end_of_command(session)? {
-        if let Some((elapsed, parts)) = path::to_end(session, main, exit, |thread| is_own(&run.threads, thread))? {
-            run.values.insert("elapsed".to_owned(), elapsed as f64);
-            if matches!(choice, Choice::End(_)) {
-                run.objective = "elapsed".to_owned();
-                run.path_parts = parts.finish(&run.threads);
-                run.path_windows = 1;
-            }
+    if let Some((main, exit)) = end_of_command(session)?
+        && let Some((elapsed, parts)) = path::to_end(session, main, exit, |thread| is_own(&run.threads, thread))?
+    {
+        run.values.insert("elapsed".to_owned(), elapsed as f64);
+        if matches!(choice, Choice::End(_)) {
+            run.objective = "elapsed".to_owned();
+            run.path_parts = parts.finish(&run.threads);
+            run.path_windows = 1;
         }
     }
     let name = match choice {
