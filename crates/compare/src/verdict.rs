@@ -46,7 +46,9 @@ pub(crate) fn judge(outcome: &mut Outcome, margin: f64, paired: bool) {
         Scale::Difference => margin * of.abs(),
     };
     if outcome.values.iter().all(|of| of.len() > 1) {
-        outcome.runs_more = stats::runs_needed(&effect, &known(0), &known(1), paired, margin);
+        // 0: settled by itself, but not among all metrics.
+        let more = stats::runs_needed(&effect, &known(0), &known(1), paired, margin);
+        outcome.runs_more = more.filter(|runs| *runs > 0);
     }
 }
 
