@@ -1,6 +1,6 @@
 //! Compares recordings of two sides: what changed and by how much, what explains it, and what cannot be said.
 //!
-//! A run is measured once ([`measure`]): nothing after that reads a trace. Runs are compared ([`compare`]): who is who ([`roles()`]), each metric with its
+//! A run is measured once ([`measure()`]): nothing after that reads a trace. Runs are compared ([`compare()`]): who is who ([`roles()`]), each metric with its
 //! interval, and why the objective changed. Text, Markdown, JSON and the page are written from the [`Comparison`].
 
 pub mod ab;

@@ -8,7 +8,7 @@ use model::{Row, TableType};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// The tables that [`threads`] reads.
+/// The tables that [`threads()`] reads.
 pub const TABLES: [&str; 4] = ["threads", "wakers", "waits", "ready_wait"];
 
 /// Reads what each thread did, but for the idle task. The values are `running_ns`, `ready_ns`, `blocked_ns`, `unknown_ns`, `exited_ns`,
