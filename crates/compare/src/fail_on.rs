@@ -38,7 +38,7 @@ pub enum Checked {
 impl FromStr for FailOn {
     type Err = String;
 
-    /// Parses `METRIC > +3%`, `ROLE:METRIC > +2ms`, `fps.average < -5%`.
+    /// Parses `METRIC > +3%`, `ROLE/METRIC > +2ms`, `fps.average < -5%`.
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(

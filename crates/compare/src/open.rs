@@ -41,10 +41,11 @@ pub fn measure(
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                while let Some(path) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let at = all.iter().position(|of| std::ptr::eq(*of, *path)).unwrap_or_default();
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let (Some(path), Some(slot)) = (all.get(at), measured.get(at)) else { return };
                     let run = one(path, pass, options);
-                    if let Ok(mut slot) = measured[at].lock() {
+                    if let Ok(mut slot) = slot.lock() {
                         *slot = Some(run);
                     }
                     each(done.fetch_add(1, Ordering::Relaxed) + 1);

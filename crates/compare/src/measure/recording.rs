@@ -5,7 +5,7 @@ use crate::{Run, Series, ThreadFacts};
 use diagnose::{Choice, Target};
 use engine::{EngineError, PathWindow, Session};
 use model::tables::{cpus, migrations, ran_instead, smt_threads, thread_by_core_type, thread_by_frequency, threads};
-use model::{Row, TableType, ThreadKey};
+use model::{TableType, ThreadKey};
 use rustc_hash::FxHashMap;
 
 /// At most this many frames, periods or requests are followed along the critical path, spread evenly over the run.
@@ -124,25 +124,13 @@ fn windows(of: &Series) -> Vec<PathWindow> {
 fn end_of_command(session: &Session) -> Result<Option<(i64, i64)>, EngineError> {
     let Some(focus) = session.facts().focus.map(i64::from) else { return Ok(None) };
     let (mut found, span) = (None, session.summary().span_ns);
-    each_row(session, threads::Table, |row| {
+    session.each(threads::Table, |row| {
         let exited = row.get(threads::EXITED_NS);
         if row.get(threads::TID) == focus && exited > 0 {
             found = Some((row.get(threads::THREAD), span - exited));
         }
     })?;
     Ok(found)
-}
-
-/// Calls `each` for each row of a table.
-pub(super) fn each_row<T: TableType>(
-    session: &Session,
-    _: T,
-    mut each: impl FnMut(&Row<'_, T>),
-) -> Result<(), EngineError> {
-    session.rows(T::DEF.name, &mut |rows| {
-        rows.iter().for_each(|cells| each(&Row::new(cells)));
-        Ok(())
-    })
 }
 
 /// Adds to the values of threads what tables other than `threads` and `ready_wait` have.
@@ -159,7 +147,7 @@ fn add_thread_values(
     let process: Vec<Option<i64>> = facts.iter().map(|t| t.pid).collect();
     let own: Vec<bool> = facts.iter().map(|t| t.is_own && !t.is_kernel).collect();
     if session.summary().ready_known {
-        each_row(session, ran_instead::Table, |row| {
+        session.each(ran_instead::Table, |row| {
             let at = places.get(&row.get(ran_instead::THREAD));
             let instead = row.get(ran_instead::RAN_INSTEAD).and_then(|thread| places.get(&thread));
             let id = match (row.get(ran_instead::QUEUED_BEHIND), at, instead) {
@@ -173,7 +161,7 @@ fn add_thread_values(
             add(facts, at, id, row.get(ran_instead::READY_NS));
         })?;
     }
-    each_row(session, migrations::Table, |row| {
+    session.each(migrations::Table, |row| {
         let at = places.get(&row.get(migrations::THREAD));
         let columns = [
             ("migrations_same_core", migrations::SAME_CORE),
@@ -186,7 +174,7 @@ fn add_thread_values(
         ];
         columns.into_iter().for_each(|(id, column)| add(facts, at, id, row.get(column)));
     })?;
-    each_row(session, thread_by_core_type::Table, |row| {
+    session.each(thread_by_core_type::Table, |row| {
         let at = places.get(&row.get(thread_by_core_type::THREAD));
         let id = match row.get(thread_by_core_type::CORE_TYPE) {
             "performance" => "running_performance_ns",
@@ -197,12 +185,12 @@ fn add_thread_values(
         };
         add(facts, at, id, row.get(thread_by_core_type::RUNNING_NS));
     })?;
-    each_row(session, smt_threads::Table, |row| {
+    session.each(smt_threads::Table, |row| {
         let at = places.get(&row.get(smt_threads::THREAD));
         add(facts, at, "sibling_busy_ns", row.get(smt_threads::SIBLING_BUSY_NS));
         add(facts, at, "sibling_idle_ns", row.get(smt_threads::ALONE_NS));
     })?;
-    each_row(session, thread_by_frequency::Table, |row| {
+    session.each(thread_by_frequency::Table, |row| {
         let at = places.get(&row.get(thread_by_frequency::THREAD));
         if let Some(khz) = row.get(thread_by_frequency::KHZ) {
             let ns = row.get(thread_by_frequency::RUNNING_NS);
@@ -217,7 +205,7 @@ fn add_thread_values(
 /// Adds the values of the whole program and of the machine.
 fn program_values(session: &Session, run: &mut Run) -> Result<(), EngineError> {
     let (mut busy, mut idle) = (0_i64, 0_i64);
-    each_row(session, cpus::Table, |row| {
+    session.each(cpus::Table, |row| {
         busy = busy.saturating_add(row.get(cpus::BUSY_NS));
         idle = idle.saturating_add(row.get(cpus::IDLE_NS));
     })?;

@@ -4,7 +4,6 @@ use crate::ThreadFacts;
 use diagnose::Program;
 use engine::{EngineError, Session};
 use model::tables::{ready_wait, threads, waits, wakers};
-use model::{Row, TableType};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -20,7 +19,7 @@ pub fn threads(session: &Session) -> Result<Vec<ThreadFacts>, EngineError> {
     session.prepare(&TABLES)?;
     let (names, program) = (session.names()?, Program::of(session)?);
     let mut facts = Vec::new();
-    each_row(session, threads::Table, |row| {
+    session.each(threads::Table, |row| {
         let thread = row.get(threads::THREAD);
         if thread == 0 {
             return;
@@ -57,7 +56,7 @@ pub fn threads(session: &Session) -> Result<Vec<ThreadFacts>, EngineError> {
     })?;
     name_processes(&mut facts);
     let at: FxHashMap<i64, usize> = facts.iter().enumerate().map(|(at, of)| (of.thread, at)).collect();
-    each_row(session, wakers::Table, |row| {
+    session.each(wakers::Table, |row| {
         let (Some(waker), Some(at)) = (row.get(wakers::WAKER), at.get(&row.get(wakers::THREAD))) else { return };
         let Some(of) = facts.get_mut(*at) else { return };
         let wakings = row.get(wakers::WAKINGS);
@@ -65,7 +64,7 @@ pub fn threads(session: &Session) -> Result<Vec<ThreadFacts>, EngineError> {
         *of.values.entry("wakings").or_default() += wakings as f64;
     })?;
     let mut by_cause = BTreeMap::<(usize, String), i64>::new();
-    each_row(session, waits::Table, |row| {
+    session.each(waits::Table, |row| {
         let Some(at) = at.get(&row.get(waits::THREAD)) else { return };
         let (reason, letter) = (row.get(waits::REASON.or_empty()), row.get(waits::STATE_LETTER.or_empty()));
         let cause = if reason.is_empty() { letter } else { reason };
@@ -77,7 +76,7 @@ pub fn threads(session: &Session) -> Result<Vec<ThreadFacts>, EngineError> {
             of.waits.push((cause, ns));
         }
     }
-    each_row(session, ready_wait::Table, |row| {
+    session.each(ready_wait::Table, |row| {
         if let Some(of) = at.get(&row.get(ready_wait::THREAD)).and_then(|at| facts.get_mut(*at)) {
             of.values.insert("running_count", row.get(ready_wait::RUNNING_COUNT) as f64);
         }
@@ -97,11 +96,4 @@ fn name_processes(facts: &mut [ThreadFacts]) {
             of.process.clone_from(name);
         }
     }
-}
-
-fn each_row<T: TableType>(session: &Session, _table: T, mut each: impl FnMut(&Row<'_, T>)) -> Result<(), EngineError> {
-    session.rows(T::DEF.name, &mut |rows| {
-        rows.iter().for_each(|cells| each(&Row::new(cells)));
-        Ok(())
-    })
 }

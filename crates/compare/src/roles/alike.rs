@@ -9,7 +9,7 @@ pub(super) trait Partners {
     fn pair(&self, side: usize, group: usize) -> Option<usize>;
 }
 
-/// Weights of the features. Who wakes whom, and what a thread waits for, follow from the code; times follow from load too.
+/// Weights of the features. Which threads wake each other, and what they wait for, depends on the code. Times depend on the load too.
 const NEIGHBOURS: f64 = 2.0;
 const WAITS: f64 = 2.0;
 const ORDER: f64 = 2.0;
