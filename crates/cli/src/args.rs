@@ -28,7 +28,7 @@ Exit codes:
   1  error; the message on standard error says where and what to do
   2  invalid arguments
   3  `verify` found an inconsistency, `check` a contradiction, or a recording ended early (disk full); the data up to then is complete
-  4  `diagnose --fail-on` found a problem of the given severity or higher
+  4  `diagnose --fail-on` found a problem of the given severity or higher, or `compare --fail-on` a change beyond the limit
   `record -- COMMAND` and `demo` exit with the exit code of the command they ran.";
 
 /// corewise.

@@ -13,7 +13,7 @@ pub const ERROR: u8 = 1;
 pub const USAGE: u8 = 2;
 /// The command ran, but a check failed, printed figures contradict each other, or a recording ended early.
 pub const INCOMPLETE: u8 = 3;
-/// The command ran and found a problem that `diagnose --fail-on` asked to fail on.
+/// The command ran and found what `diagnose --fail-on` or `compare --fail-on` asked to fail on.
 pub const FOUND: u8 = 4;
 
 /// Why a command failed.

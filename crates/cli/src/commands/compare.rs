@@ -33,7 +33,7 @@ pub const SECOND_SIDE: &str = "with";
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER, override_usage = "corewise compare [OPTIONS] <A> <B>\n       corewise compare [OPTIONS] <A>... -- <B>...\n       corewise compare [OPTIONS] <FOLDER OF AB>")]
 pub struct Args {
-    /// Two runs, or the runs of A, before `--`: trace folders or files of other tools; or one folder of `corewise ab`. TABLE#RUN names a run of a \
+    /// Two runs, or the runs of A, before `--`: trace folders or files of other tools; or one folder of `corewise ab`. TABLE#RUN names a run of a
     /// printed table with several
     #[arg(required = true, value_name = "A")]
     a: Vec<PathBuf>,

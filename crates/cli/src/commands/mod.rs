@@ -24,6 +24,7 @@ mod view;
 
 use crate::args::Global;
 use crate::failure::Failure;
+use clap::CommandFactory as _;
 use std::ffi::OsString;
 
 /// The commands, in the order of `--help`.
@@ -54,7 +55,10 @@ pub enum Command {
 /// The arguments as clap gets them: options of `compare` may follow the runs of B.
 pub fn arguments(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = given.collect();
-    let command = arguments.iter().skip(1).find(|argument| !argument.to_string_lossy().starts_with('-'));
+    // Global options and their values may stand before the command.
+    let commands = crate::args::Cli::command();
+    let names: Vec<&str> = commands.get_subcommands().map(clap::Command::get_name).collect();
+    let command = arguments.iter().skip(1).find(|argument| names.iter().any(|name| *argument == name));
     if command.is_some_and(|command| command == "compare")
         && let Some(sides) = arguments.iter_mut().find(|argument| *argument == "--")
     {
@@ -89,5 +93,22 @@ pub fn run(command: Command, global: &Global) -> Result<u8, Failure> {
         Command::Demo(args) => demo::run(&args, global),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::arguments;
+
+    #[test]
+    fn options_of_compare_may_follow_the_runs_of_b() {
+        let of = |line: &str| {
+            let given = arguments(line.split(' ').map(Into::into));
+            given.iter().map(|argument| argument.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(of("corewise compare a -- b --format json"), "corewise compare a --with b --format json");
+        assert_eq!(of("corewise --machine m.toml compare a -- b"), "corewise --machine m.toml compare a --with b");
+        let record = "corewise record -o compare -- compare -- x";
+        assert_eq!(of(record), record);
     }
 }

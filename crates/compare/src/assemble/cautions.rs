@@ -32,7 +32,7 @@ pub(super) fn cautions(
         all.push("One side has a single run, so nothing is known about variation between its runs.".to_owned());
     } else if (2..FEW_RUNS).contains(&fewest) {
         all.push(format!(
-            "With {} a side, the interval assumes that runs are normally distributed; from 4 on it assumes nothing.",
+            "With {} a side, the interval assumes normally distributed runs; from 4 on it assumes no distribution.",
             plural(fewest as u64, "run")
         ));
     }

@@ -247,15 +247,19 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Divides the times of a critical path by the work, if the objective is.
-    pub(super) fn per_unit(&self, why: Why, objective: &str) -> Why {
+    /// Divides the times of a critical path by the work, if the objective is. `None` for runs of unlike work: the pieces would sum to the change of
+    /// the whole time, not of the time per unit.
+    pub(super) fn per_unit(&self, why: Why, objective: &str) -> Option<Why> {
         let [a, b] = [0, 1].map(|side| {
             let of = &self.work[side];
             of.iter().sum::<f64>() / of.len().max(1) as f64
         });
-        // Frames, periods and requests are units already. Runs of unlike work have no common path.
-        if objective != "elapsed" || (a, b) == (1.0, 1.0) || a != b {
-            return why;
+        // Frames, periods and requests are units already.
+        if objective != "elapsed" || (a, b) == (1.0, 1.0) {
+            return Some(why);
+        }
+        if self.work.iter().flatten().any(|work| *work != a) {
+            return None;
         }
         let pieces = why.pieces.into_iter().map(|piece| crate::Piece {
             ns: piece.ns / a,
@@ -263,7 +267,7 @@ impl<'a> Sampler<'a> {
             interval: piece.interval.map(|of| of.map(|ns| ns / a)),
             ..piece
         });
-        Why { pieces: pieces.collect(), means: why.means.map(|ns| ns / a), ..why }
+        Some(Why { pieces: pieces.collect(), means: why.means.map(|ns| ns / a), ..why })
     }
 
     /// The distributions of the times of series that both sides have.

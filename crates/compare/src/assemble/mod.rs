@@ -92,7 +92,7 @@ pub fn compare(sides: [&[Run]; 2], options: &CompareOptions) -> Result<Compariso
     let why = followed(sides, &objective)
         .then(|| why::why(sides, sampler.role_maps(), sampler.role_names(), options.paired))
         .flatten()
-        .map(|why| sampler.per_unit(why, &objective))
+        .and_then(|why| sampler.per_unit(why, &objective))
         .or_else(|| by_counts(sides, &objective));
     // What explains most of a difference that may be chance is no answer.
     let is_open =

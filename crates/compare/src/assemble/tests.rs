@@ -153,3 +153,27 @@ fn a_role_of_one_side_is_gone() {
     assert_eq!((gone.matched_by, gone.threads), ("only_a", [2.0, 0.0]));
     assert!(!of.metrics.iter().any(|m| m.metric.role.as_deref() == Some("game/worker")));
 }
+
+#[test]
+fn causes_are_per_unit_of_work_or_none() {
+    let with_path = |factor: f64| {
+        let mut all = runs(4, factor);
+        all.iter_mut().for_each(|run| {
+            let cause = crate::Cause::Running { core_type: "uniform", sibling_busy: false };
+            let ns = run.values["elapsed"] as i64;
+            run.path_parts = vec![crate::PathPart { thread: 1, cause, ns, khz_ns: 0 }];
+            run.path_windows = 1;
+        });
+        all
+    };
+    let of = |units: [f64; 2]| {
+        let options = CompareOptions { work: Some(Work::Units(units)), ..CompareOptions::default() };
+        compare([&with_path(1.0), &with_path(2.0)], &options).unwrap().why
+    };
+    let why = of([100.0, 100.0]).unwrap();
+    assert!((why.means[0] - 1e6).abs() < 1e4, "of one unit: {why:?}");
+    let sum: f64 = why.pieces.iter().map(|piece| piece.ns).sum();
+    assert!((sum - (why.means[1] - why.means[0])).abs() < 1e-3);
+    // Twice the time for twice the work: pieces of +100 % would contradict the answer.
+    assert!(of([100.0, 200.0]).is_none());
+}
