@@ -5,7 +5,7 @@ use model::words::{self, TIE, grouped, time};
 use stats::{Effect, Method, Scale};
 
 /// The ratio above which a change is written as a factor and not in percent.
-const FACTOR: f64 = 2.0;
+pub const FACTOR: f64 = 2.0;
 
 /// Removes what a terminal or a page might interpret: control characters and those that change the direction of text.
 /// The space before a percent sign does not break.

@@ -41,6 +41,12 @@ fn a_lower_frequency_is_one_line() {
 }
 
 #[test]
+fn faster_is_a_share_of_a_as_in_the_answer() {
+    let why = why_of(run(&[(1, runs_on(false), 100, 0.0)]), run(&[(1, runs_on(false), 80, 0.0)]));
+    assert!(why.line.as_deref().unwrap().starts_with("20.0\u{a0}% faster:"), "{why:?}");
+}
+
+#[test]
 fn without_frequencies_running_longer_is_work_or_speed() {
     let why = why_of(run(&[(1, runs_on(false), 100, 0.0)]), run(&[(1, runs_on(false), 150, 0.0)]));
     assert_eq!(why.pieces.len(), 1);

@@ -3,6 +3,7 @@
 use super::Own;
 use super::speed::{Factors, Split};
 use crate::Piece;
+use crate::show::words::FACTOR;
 use model::words::{TIE, time};
 
 /// A piece that explains at least this share of the change is named in one line.
@@ -69,12 +70,11 @@ pub(super) fn of_running(split: &Split, [a, b]: [&Factors; 2], name: Option<&str
 /// The answer in one line: what explains most of the change.
 pub(super) fn line(pieces: &[Piece], [a, b]: [f64; 2], frequencies: Option<[Factors; 2]>) -> Option<String> {
     let change = b - a;
-    let ratio = if b >= a { b / a } else { a / b };
+    // As in the answer: a share of A, or a factor if it is large.
     let word = if b >= a { "slower" } else { "faster" };
-    let how = if ratio >= 1.5 {
-        format!("{ratio:.2} × {word}")
-    } else {
-        format!("{:.1}{TIE}% {word}", (ratio - 1.0) * 100.0)
+    let how = match b / a {
+        ratio if ratio > FACTOR => format!("{ratio:.2} × {word}"),
+        ratio => format!("{:.1}{TIE}% {word}", (ratio - 1.0).abs() * 100.0),
     };
     let by_frequency: f64 = pieces.iter().filter(|piece| piece.cause == "frequency").map(|piece| piece.ns).sum();
     if let (Some([of_a, of_b]), true) = (frequencies, by_frequency / change >= MAIN_SHARE) {
