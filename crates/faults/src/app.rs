@@ -103,6 +103,6 @@ fn program(name: &str, nice: i8, steps: Vec<Step>) -> Program {
 }
 
 /// Threads that always compute.
-fn hogs(nice: i8, many: usize) -> impl Iterator<Item = Program> {
+pub(crate) fn hogs(nice: i8, many: usize) -> impl Iterator<Item = Program> {
     (0..many).map(move |n| Program { again: true, ..program(&format!("batch {n}"), nice, vec![Step::Run(20_000_000)]) })
 }

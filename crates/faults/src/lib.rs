@@ -11,10 +11,12 @@ pub mod app;
 mod durations;
 pub mod kinds;
 pub mod machines;
+mod pair;
 pub mod program;
 pub mod sim;
 mod written;
 
+pub use pair::{Difference, draw_pair};
 pub use written::write;
 
 use app::{Draw, Injected};
@@ -97,12 +99,7 @@ pub fn draw(kinds: &[&Kind], dose: Dose, set: Set, seed: u64) -> Result<Drawn, S
 }
 
 fn drawn(kinds: &[&Kind], dose: Dose, set: Set, seed: u64, attempt: u64) -> Result<Drawn, String> {
-    // Multiplied by an odd number, so that no two seeds below 2^47 start with the same state.
-    let set = match set {
-        Set::Training => seed << 1,
-        Set::Reported => (REPORTED + seed) << 1 | 1,
-    };
-    let mut rng = Rng((attempt << 48 | set).wrapping_mul(0x2545_f491_4f6c_dd1d));
+    let mut rng = rng(set, seed, attempt);
     let first = kinds.first();
     let makes = first.map_or(&[Make::Uniform, Make::Hybrid, Make::BigLittle][..], |k| k.on);
     let makes: Vec<Make> = makes.iter().copied().filter(|m| kinds.iter().all(|k| k.on.contains(m))).collect();
@@ -135,6 +132,15 @@ fn drawn(kinds: &[&Kind], dose: Dose, set: Set, seed: u64, attempt: u64) -> Resu
     }
     let deleted = all - events.len();
     Ok(Drawn { machine: draw.machine, batch, fixed, truths, span_ns, deleted })
+}
+
+fn rng(set: Set, seed: u64, attempt: u64) -> Rng {
+    // Multiplied by an odd number, so that no two seeds below 2^47 start with the same state.
+    let set = match set {
+        Set::Training => seed << 1,
+        Set::Reported => (REPORTED + seed) << 1 | 1,
+    };
+    Rng((attempt << 48 | set).wrapping_mul(0x2545_f491_4f6c_dd1d))
 }
 
 fn batch(outcome: Outcome) -> Batch {

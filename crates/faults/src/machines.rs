@@ -1,4 +1,4 @@
-//! Simulated machines: uniform, P and E cores with SMT on P, big.LITTLE.
+//! Simulated machines: uniform without and with SMT, P and E cores with SMT on P, big.LITTLE.
 
 use crate::program::Cpus;
 use testkit::Rng;
@@ -30,6 +30,8 @@ pub enum Kind {
     Hybrid,
     /// Big and little cores, no siblings.
     BigLittle,
+    /// Equal cores with two CPUs each.
+    Smt,
 }
 
 /// Speed of each of two busy siblings, in thousandths of one alone: together they are a quarter faster.
@@ -44,12 +46,13 @@ impl Machine {
             Kind::Uniform => (fours, 0, 0),
             Kind::Hybrid => (fours * 3 / 4, fours / 4, fours / 2),
             Kind::BigLittle => (fours, 0, fours / 2),
+            Kind::Smt => (fours / 2, fours / 2, 0),
         };
         let speed = 500 + 10 * rng.below(16) as i64;
         let mut machine = Machine { places: Vec::new(), core_types: Vec::new(), kind };
         for core in 0..cores {
             let (core_type, speed) = match (kind, core >= cores - slow) {
-                (Kind::Uniform, _) => ('U', 1000),
+                (Kind::Uniform | Kind::Smt, _) => ('U', 1000),
                 (_, false) => ('P', 1000),
                 (_, true) => ('E', speed),
             };
