@@ -144,7 +144,7 @@ pub struct RoleLine {
 /// One piece of the change of the objective.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Piece {
-    /// The cause: `work`, `serial` (the threads of a pool run one after another), `cpi`, `core_type`, `sibling`, `frequency`, `parallelism`, `ready`, `wakeup_latency`, `throttled`, `blocked`, `steal`, `unknown`.
+    /// The cause: `work`, `serial` (the same work, less in parallel), `cpi`, `core_type`, `sibling`, `frequency`, `parallelism`, `ready`, `wakeup_latency`, `throttled`, `blocked`, `steal`, `unknown`.
     pub cause: String,
     /// Words for users: `Worker queued behind Audio`, `more work of Main`.
     pub title: String,

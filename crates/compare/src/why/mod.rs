@@ -1,5 +1,6 @@
 //! Why the objective changed: its critical path on both sides, cause by cause. The pieces sum to the change of the means exactly.
 
+mod moved;
 mod speed;
 mod words;
 
@@ -23,14 +24,33 @@ enum Own {
     Unknown,
 }
 
+/// The threads of a role.
+#[derive(Clone, Copy, Default)]
+struct Whole {
+    /// Their running time per window, ns.
+    ns: f64,
+    /// Their number.
+    threads: f64,
+    /// How many of them are of the recorded program.
+    own: f64,
+}
+
+impl Whole {
+    fn add(&mut self, other: Self, share: f64) {
+        self.ns += other.ns * share;
+        self.threads += other.threads * share;
+        self.own += other.own * share;
+    }
+}
+
 /// The critical path of one run: times per window, ns.
 #[derive(Default)]
 struct RunPath {
     /// By role. Threads without a role have `None`.
     running: BTreeMap<Option<usize>, Running>,
     own: BTreeMap<(Option<usize>, Own), f64>,
-    /// The running time of all threads of roles with several, whether on the path or not.
-    pools: BTreeMap<usize, f64>,
+    /// The threads of each role, whether on the path or not.
+    whole: BTreeMap<usize, Whole>,
 }
 
 impl RunPath {
@@ -54,16 +74,16 @@ impl RunPath {
             };
             *path.own.entry((role, own)).or_default() += ns;
         }
-        let mut threads = BTreeMap::<usize, (usize, f64)>::new();
+        // Long series are followed in part; the threads' times are those of the whole run.
+        let series = run.objective.rsplit_once('.').and_then(|(name, _)| run.series.iter().find(|s| s.name == name));
+        let windows = series.map_or(windows, |series| series.ns.len().max(1) as f64);
         for thread in &run.threads {
             if let Some(role) = role_of.get(&thread.thread) {
-                let sum = threads.entry(*role).or_default();
-                let running = thread.values.get("running_ns").copied().unwrap_or_default();
-                *sum = (sum.0 + 1, sum.1 + running / windows);
+                let ns = thread.values.get("running_ns").copied().unwrap_or_default() / windows;
+                let own = f64::from(u8::from(thread.is_own));
+                path.whole.entry(*role).or_default().add(Whole { ns, threads: 1.0, own }, 1.0);
             }
         }
-        let pools = threads.into_iter().filter(|(_, (threads, _))| *threads > 1);
-        path.pools = pools.map(|(role, (_, ns))| (role, ns)).collect();
         path
     }
 
@@ -82,8 +102,8 @@ fn mean(runs: &[RunPath]) -> RunPath {
             let sum = mean.running.entry(*role).or_default();
             running.places.iter().for_each(|(place, (ns, khz))| sum.add(*place, ns * share, khz * share));
         }
-        for (role, ns) in &run.pools {
-            *mean.pools.entry(*role).or_default() += ns * share;
+        for (role, whole) in &run.whole {
+            mean.whole.entry(*role).or_default().add(*whole, share);
         }
         for (key, ns) in &run.own {
             *mean.own.entry(key.clone()).or_default() += ns * share;
@@ -139,19 +159,20 @@ fn running_pieces(means: &[RunPath; 2], speeds: &BTreeMap<&'static str, f64>, na
     let use_frequency = uses_frequency(means);
     let none = Running::default();
     let roles: std::collections::BTreeSet<_> = means.iter().flat_map(|of| of.running.keys().copied()).collect();
-    for role in roles {
-        let mut of = [0, 1].map(|side| means[side].running.get(&role).unwrap_or(&none).factors(speeds, use_frequency));
-        // Of a pool on both sides, whether its threads ran one after another is another factor.
-        let pools = [0, 1].map(|side| role.and_then(|role| means[side].pools.get(&role).copied()));
-        if let [Some(in_a), Some(in_b)] = pools {
-            for (factors, whole) in of.iter_mut().zip([in_a, in_b]) {
-                factors.on_path = if whole > factors.time { factors.time / whole } else { 1.0 };
-            }
-        }
-        let [a, b] = of;
-        let split = Split::of(&a, &b);
+    let mut factors = Vec::with_capacity(roles.len());
+    let mut splits = Vec::with_capacity(roles.len());
+    for role in &roles {
+        let mut of = [0, 1].map(|side| means[side].running.get(role).unwrap_or(&none).factors(speeds, use_frequency));
+        let whole = [0, 1].map(|side| role.and_then(|role| means[side].whole.get(&role).copied()).unwrap_or_default());
+        of.iter_mut().zip(whole).for_each(|(factors, whole)| factors.whole = whole.ns);
+        let is_own = whole.iter().any(|of| of.own > 0.0);
+        splits.push(moved::Role { split: Split::of(&of[0], &of[1]), whole: whole.map(|of| of.ns), is_own });
+        factors.push((of, whole.iter().any(|of| of.threads > 1.0)));
+    }
+    moved::separate(&mut splits);
+    for ((role, ([a, b], is_pool)), moved::Role { split, .. }) in roles.into_iter().zip(factors).zip(splits) {
         let name = role.map(|role| names[role].as_str());
-        for (cause, ns, title) in words::of_running(&split, [&a, &b], name) {
+        for (cause, ns, title) in words::of_running(&split, [&a, &b], name, is_pool) {
             pieces.push(Piece {
                 cause: cause.to_owned(),
                 title,

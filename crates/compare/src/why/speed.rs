@@ -2,8 +2,8 @@
 //!
 //! Running time is work divided by speed, and speed a product of three factors: `time = work / (core type × sibling × frequency)`. The change of
 //! a product is divided among its factors by their logarithms (logarithmic mean Divisia index, Ang 2004), which leaves no remainder.
-//! Of a pool, the work on the path is the pool's work times the part of it that is on the path: threads that run one after another, because of a
-//! lock or too few CPUs, put more of the same work on the path.
+//! The work on the path is the work of the threads times the part of it that is on the path: threads that run one after another, because of a
+//! lock or too few CPUs, put more of the same work on the path. That part explains at most the change of the work on the path.
 //! The part of a factor `x` is `L × ln(x of B / x of A)`, where `L = (B − A) / ln(B / A)` is the logarithmic mean of the times.
 
 use std::collections::BTreeMap;
@@ -37,8 +37,8 @@ pub(crate) struct Factors {
     pub(crate) frequency: f64,
     /// Whether the frequency is known for all of the time.
     pub(crate) frequency_known: bool,
-    /// Of a pool: the part of its running time that is on the path, at most 1. It is larger if its threads run one after another. 1 for others.
-    pub(crate) on_path: f64,
+    /// The running time of its threads in all, on the path or not, ns; 0 if unknown.
+    pub(crate) whole: f64,
 }
 
 /// The parts of a change of running time; they sum to it.
@@ -73,7 +73,7 @@ impl Running {
             sibling: share(alone, typed),
             frequency: share(work, alone),
             frequency_known: use_frequency,
-            on_path: 1.0,
+            whole: 0.0,
         }
     }
 
@@ -93,20 +93,34 @@ fn default_speed(core_type: &str) -> f64 {
     if matches!(core_type, "efficient" | "low_power") { SLOWER_CORE } else { 1.0 }
 }
 
+impl Factors {
+    /// The part of the running time that is on the path, at most 1. It is larger if threads run one after another.
+    fn on_path(&self) -> f64 {
+        if self.whole > self.time { self.time / self.whole } else { 1.0 }
+    }
+}
+
 impl Split {
     /// Divides the change of a running time among its factors.
     pub(crate) fn of(a: &Factors, b: &Factors) -> Self {
         let change = b.time - a.time;
         if a.time <= 0.0 || b.time <= 0.0 {
-            return Self { work: change, ..Self::default() };
+            // On the path of one side only: what that side computes more than the other is more work.
+            let [with, without] = if a.time > 0.0 { [a.whole, b.whole] } else { [b.whole, a.whole] };
+            let is_new = if with > 0.0 { (1.0 - without / with).clamp(0.0, 1.0) } else { 1.0 };
+            let work = change * is_new;
+            return Self { work, serial: change - work, ..Self::default() };
         }
         let log_mean = if (b.time / a.time - 1.0).abs() < 1e-9 { a.time } else { change / (b.time / a.time).ln() };
         let slower = |of_a: f64, of_b: f64| log_mean * (of_a / of_b).ln();
         let (core_type, sibling, frequency) =
             (slower(a.core_type, b.core_type), slower(a.sibling, b.sibling), slower(a.frequency, b.frequency));
-        let serial = log_mean * (b.on_path / a.on_path).ln();
-        // The rest, so that the parts sum to the change to the last bit: L × ln(work of B / work of A), of the pool if its threads share the path.
-        Self { work: change - core_type - sibling - frequency - serial, core_type, sibling, frequency, serial }
+        // The rest, so that the parts sum to the change to the last bit: L × ln(work of B / work of A).
+        let work = change - core_type - sibling - frequency;
+        let serial = log_mean * (b.on_path() / a.on_path()).ln();
+        // Threads that spin while others compute run longer in all, but not on the path: then nothing is serial, and no work on the path is new.
+        let serial = if work < 0.0 { serial.clamp(work, 0.0) } else { serial.clamp(0.0, work) };
+        Self { work: work - serial, core_type, sibling, frequency, serial }
     }
 }
 

@@ -34,7 +34,12 @@ fn waited_for(reason: &str) -> String {
 }
 
 /// The parts of a change of running time, with their titles.
-pub(super) fn of_running(split: &Split, [a, b]: [&Factors; 2], name: Option<&str>) -> Vec<(&'static str, f64, String)> {
+pub(super) fn of_running(
+    split: &Split,
+    [a, b]: [&Factors; 2],
+    name: Option<&str>,
+    is_pool: bool,
+) -> Vec<(&'static str, f64, String)> {
     let of = name.unwrap_or("threads of other programs");
     let more = |ns: f64| if ns < 0.0 { "less" } else { "more" };
     let work = if a.frequency_known {
@@ -47,10 +52,11 @@ pub(super) fn of_running(split: &Split, [a, b]: [&Factors; 2], name: Option<&str
         (
             "serial",
             split.serial,
-            if split.serial < 0.0 {
-                format!("{of} running in parallel instead of one after another")
-            } else {
-                format!("{of} running one after another instead of in parallel")
+            match (is_pool, split.serial < 0.0) {
+                (true, true) => format!("{of} running in parallel instead of one after another"),
+                (true, false) => format!("{of} running one after another instead of in parallel"),
+                (false, true) => format!("{of} more in parallel with other threads"),
+                (false, false) => format!("{of} less in parallel with other threads"),
             },
         ),
         (
