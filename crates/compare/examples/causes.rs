@@ -1,106 +1,74 @@
-//! Judges the causes of a change on drawn pairs: `causes [--seeds 7] [--from 0]`.
+//! Judges the causes that `compare` names on drawn pairs of runs that differ by one injected cause:
+//! `causes [--set training|reported] [--pairs 40] [--from 0] [--pieces] [--assumed]`.
 //!
-//! Each pair is a simulated machine and program (`crates/faults`), with and without one injected fault; for the frequency, the healthy run and the
-//! same run stretched, with both frequencies recorded. The objective is the mean frame. A line per pair: the change per frame, and the
-//! share of it in the pieces with the injected cause.
-#![allow(clippy::print_stdout, clippy::print_stderr)]
+//! Prints for each pair the injected change of the mean frame, how much of it is in the right pieces (`tests/drawn/mod.rs` says which are), how much
+//! is unknown, and whether the pieces sum to it. `--pieces` also prints the largest pieces.
+#![allow(clippy::print_stdout)]
 
-use compare::{CompareOptions, Comparison, MeasureOptions};
-use engine::PassOptions;
-use faults::kinds::KINDS;
-use faults::{Dose, Drawn, Set, draw, write};
-use model::{Batch, Event, EventKind, Ns};
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+#[path = "../tests/drawn/mod.rs"]
+mod drawn;
 
-/// A rule of a fault, the word of its cause, and the causes of pieces that count as it. A lock's holder keeps others waiting: they are ready,
-/// blocked, or woken late.
-const CAUSES: [(&str, &str, &[&str]); 4] = [
-    ("critical-thread-on-efficient-core", "core type", &["core_type"]),
-    ("woke-on-busy-sibling", "sibling", &["sibling"]),
-    ("low-priority-ran-while-high-was-ready", "ready", &["ready"]),
-    ("lock-convoy", "lock", &["serial", "ready", "blocked", "wakeup_latency"]),
-];
+use drawn::CASES;
+use faults::Set;
+use std::collections::BTreeMap;
+use std::error::Error;
 
-/// The share of a change that must be in its pieces.
-const LEAST_SHARE: f64 = 0.9;
+/// The causes in the order in which pairs take turns. With `--assumed`, only core types whose speed is not recorded.
+const INJECTED: [&str; 6] = ["frequency", "core_type", "sibling", "ready", "work", "lock"];
+const ASSUMED: [&str; 1] = ["assumed"];
 
-fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().collect();
-    let number = |name: &str, default: u64| {
-        let at = arguments.iter().position(|of| of == name);
-        at.and_then(|at| arguments.get(at + 1)?.parse().ok()).unwrap_or(default)
-    };
-    match judge(number("--seeds", 7), number("--from", 0)) {
-        Ok((right, all)) => {
+fn main() -> Result<(), Box<dyn Error>> {
+    let (mut set, mut pairs, mut from, mut shows_pieces, mut causes) = (Set::Training, 40, 0, false, &INJECTED[..]);
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
+        match arg.as_str() {
+            "--set" => set = if value()? == "reported" { Set::Reported } else { Set::Training },
+            "--pairs" => pairs = value()?.parse()?,
+            "--from" => from = value()?.parse()?,
+            "--assumed" => causes = &ASSUMED,
+            "--pieces" => shows_pieces = true,
+            _ => return Err(format!("{arg}: unknown option").into()),
+        }
+    }
+    println!("pair  cause      injected by             injected ms  right ms   share  unknown  exact");
+    let (mut right, mut exact) = (BTreeMap::<&str, [u32; 3]>::new(), 0);
+    for pair in 0..pairs {
+        let injected = causes[pair % causes.len()];
+        let cases: Vec<_> = CASES.iter().filter(|case| case.injected == injected).collect();
+        let case = cases[pair / causes.len() % cases.len()];
+        let folder = tempfile::tempdir()?;
+        let of = case.judge(set, from + pair as u64, folder.path())?;
+        let counts = right.entry(injected).or_default();
+        *counts = [counts[0] + 1, counts[1] + u32::from(of.is_right()), counts[2] + u32::from(of.is_close())];
+        exact += u32::from(of.is_exact());
+        println!(
+            "{pair:4}  {injected:9}  {:22}  {:11.4}  {:8.4}  {:5.1}%  {:6.2}%  {}{}",
+            case.how,
+            of.injected_ns / 1e6,
+            of.right_ns / 1e6,
+            of.share() * 100.0,
+            of.unknown_ns / of.injected_ns * 100.0,
+            if of.is_exact() { "yes" } else { "NO" },
+            if of.is_right() { "" } else { "  WRONG" },
+        );
+        if shows_pieces || !of.is_right() || !of.is_exact() {
+            println!("        {}", of.why.line.as_deref().unwrap_or("(no main cause)"));
             println!(
-                "{right} of {all} pairs have at least {:.0} % of the change in the injected cause",
-                LEAST_SHARE * 100.0
+                "        remainder {:.3} ns; by marks and by pieces {:.1} ns apart",
+                of.remainder_ns,
+                of.change_ns - of.injected_ns
             );
-            ExitCode::SUCCESS
-        }
-        Err(why) => {
-            eprintln!("{why}");
-            ExitCode::FAILURE
+            for piece in of.why.pieces.iter().take(6) {
+                println!("        {:+10.4} ms  {}: {}", piece.ns / 1e6, piece.cause, piece.title);
+            }
         }
     }
-}
-
-fn judge(seeds: u64, from: u64) -> Result<(usize, usize), String> {
-    let (mut right, mut all) = (0, 0);
-    let mut count = |word: &str, seed: u64, found: &Comparison, causes: &[&str]| {
-        all += 1;
-        let share = share(found, causes);
-        right += usize::from(share >= LEAST_SHARE);
-        let [a, b] = found.why.as_ref().map_or([0.0; 2], |why| why.means);
-        let first = found.why.iter().flat_map(|why| &why.pieces).next().map_or("-", |piece| piece.title.as_str());
-        println!("{word:10} {seed:4}  {:+9.3} ms per frame  {:5.1} %  first: {first}", (b - a) / 1e6, share * 100.0);
-    };
-    for (rule, word, causes) in CAUSES {
-        let kind = KINDS.iter().find(|kind| kind.rule == rule).ok_or_else(|| format!("no fault {rule}"))?;
-        for seed in (from..).filter(|seed| seed % 4 != 3).take(seeds as usize) {
-            let drawn = draw(&[kind], Dose::Full, Set::Training, seed)?;
-            let fixed = Drawn { batch: drawn.fixed.clone(), ..drawn.clone() };
-            count(word, seed, &compared(&fixed, &drawn)?, causes);
-        }
+    let all = right.values().fold([0; 3], |sum, of| [0, 1, 2].map(|at| sum[at] + of[at]));
+    println!("cause      pairs  >= 90 %  90 to 110 %");
+    for (injected, [pairs, right, close]) in right.into_iter().chain([("all", all)]) {
+        println!("{injected:9}  {pairs:5}  {right:7}  {close:11}");
     }
-    for seed in (from..).filter(|seed| seed % 4 != 3).take(seeds as usize) {
-        let healthy = draw(&[], Dose::Full, Set::Training, seed)?;
-        let (full, half) = (at_frequency(&healthy, 1, 3_000_000), at_frequency(&healthy, 2, 1_500_000));
-        count("frequency", seed, &compared(&full, &half)?, &["frequency"]);
-    }
-    Ok((right, all))
-}
-
-/// The same run in `times` the time, with this frequency of all CPUs recorded at its begin.
-fn at_frequency(drawn: &Drawn, times: i64, khz: u32) -> Drawn {
-    let mut events = Vec::with_capacity(drawn.batch.events.len() + drawn.machine.cpus());
-    if let Some(first) = drawn.batch.events.first() {
-        let of_cpu = |cpu| Event { at: Ns::ZERO, cpu, what: EventKind::Frequency { of: cpu, khz }, ..*first };
-        events.extend((0..drawn.machine.cpus() as u32).map(|cpu| of_cpu(model::CpuId(cpu))));
-    }
-    events.extend(drawn.batch.events.iter().map(|event| Event { at: Ns(event.at.0 * times), ..*event }));
-    Drawn { batch: Batch { events, ..drawn.batch.clone() }, span_ns: drawn.span_ns * times, ..drawn.clone() }
-}
-
-fn compared(a: &Drawn, b: &Drawn) -> Result<Comparison, String> {
-    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
-    let written = |drawn: &Drawn, name: &str| -> Result<PathBuf, String> {
-        let path = folder.path().join(name);
-        write(drawn, Path::new(&path)).map_err(|e| e.to_string())?;
-        Ok(path)
-    };
-    let (a, b) = (written(a, "a.cw")?, written(b, "b.cw")?);
-    let options =
-        MeasureOptions { target: Some(diagnose::Target::Marks("frame".to_owned())), ..MeasureOptions::default() };
-    let sides =
-        compare::measure([&[a], &[b]], &PassOptions::default(), &options, false, &|_| {}).map_err(|e| e.to_string())?;
-    compare::compare([&sides.runs[0], &sides.runs[1]], &CompareOptions::default()).map_err(|e| e.to_string())
-}
-
-/// The share of the change in the pieces with these causes.
-fn share(found: &Comparison, causes: &[&str]) -> f64 {
-    let Some(why) = &found.why else { return 0.0 };
-    let change = why.means[1] - why.means[0];
-    why.pieces.iter().filter(|piece| causes.contains(&piece.cause.as_str())).map(|piece| piece.ns).sum::<f64>() / change
+    println!("the pieces sum to the change exactly in {exact} of {}", all[0]);
+    Ok(())
 }
