@@ -52,6 +52,7 @@ pub fn read(arguments: &[String]) -> Values {
     put("kernel_release", text("/proc/sys/kernel/osrelease"));
     put("kernel_version", text("/proc/sys/kernel/version"));
     put("kernel_command_line", text("/proc/cmdline"));
+    put("boot_id", text("/proc/sys/kernel/random/boot_id"));
     put("hypervisor", hypervisor());
     put("online_cpus", text("/sys/devices/system/cpu/online"));
     put("isolated_cpus", text("/sys/devices/system/cpu/isolated"));

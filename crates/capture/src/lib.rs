@@ -45,6 +45,6 @@ pub use mark_point::{MarkPlace, MarkPoint};
 pub use options::{
     Backend, CaptureError, DEFAULT_SAMPLE_HZ, Ended, Progress, RecordOptions, Recorded, Sampling, Target,
 };
-pub use processes::{PROCESSES, Process, processes};
+pub use processes::processes;
 pub use record::record;
 pub use spool::{Meta, SPOOL, open_spool, open_spool_folder, spool_of};

@@ -1,31 +1,14 @@
 //! The program of each process: executable, build id, command line.
 
 use crate::spool::SPOOL;
+use model::{PROCESSES, Process};
 use safefs::Dir;
-use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use symbols::build_id;
 
-/// The file with the programs, in a spool and in the trace folder made from it.
-pub const PROCESSES: &str = "processes.json";
 /// Maximum number of programs recorded: a limit for machines that start programs continuously.
 const MAX_PROGRAMS: usize = 50_000;
-
-/// A program that a process ran, from `at_ns` on.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Process {
-    /// The process.
-    pub pid: i32,
-    /// When the program was seen (after an exec or in a snapshot), ns on the trace's clock.
-    pub at_ns: u64,
-    /// The executable; `None` for kernel threads and if it is not readable.
-    pub exe: Option<String>,
-    /// GNU build id of the executable, in hexadecimal.
-    pub build_id: Option<String>,
-    /// The arguments.
-    pub command_line: Vec<String>,
-}
 
 /// Reads the programs of a recording from `processes.json` of its spool.
 ///

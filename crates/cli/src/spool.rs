@@ -3,8 +3,9 @@
 use crate::failure::Failure;
 use crate::output::say;
 use crate::progress::{Line, show_import};
-use capture::{Meta, PROCESSES, SPOOL};
+use capture::{Meta, SPOOL};
 use engine::{Accounted, EngineError, Fatal, Identity, Opened, PassOptions, Priority, Source, SourceFile, Target};
+use model::PROCESSES;
 use safefs::{Access, Dir};
 use std::io::ErrorKind;
 use std::path::Path;

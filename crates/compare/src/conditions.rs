@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const CHANGES_BY_ITSELF: [&str; 8] =
     ["load_average", "psi_", "steal_ns", "thermal", "corewise_arguments", "corewise_version", "backend", "arguments"];
 /// Conditions that do not explain a change of speed by themselves.
-const DESCRIBES: [&str; 2] = ["kernel_version", "hostname"];
+const DESCRIBES: [&str; 3] = ["kernel_version", "hostname", "boot_id"];
 
 /// What identifies the machines of a side, by name, if the runs say it.
 fn machines(runs: &[Run]) -> BTreeMap<&str, BTreeSet<&str>> {

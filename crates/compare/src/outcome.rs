@@ -202,6 +202,8 @@ pub struct Comparison {
     pub objective: Outcome,
     /// Why it changed.
     pub why: Option<Why>,
+    /// What counters say of whole runs, a sentence each.
+    pub counted: Vec<String>,
     /// All other metrics: of the program first, then by role.
     pub metrics: Vec<Outcome>,
     /// How values within runs are distributed.

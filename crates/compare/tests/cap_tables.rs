@@ -2,7 +2,7 @@
 //! testdata/figures/derived_expected.csv within its tolerance, and frequency or CPI as the cause.
 #![allow(clippy::unwrap_used, clippy::panic)] // a test fails by panicking
 
-use compare::{METRICS, Run, Why, explain, preempted_time, read_printed, smt};
+use compare::{CompareOptions, METRICS, Run, Why, compare, explain, preempted_time, read_printed, smt};
 use std::path::PathBuf;
 use testkit::figures::{Row, expected, number, table};
 
@@ -280,6 +280,23 @@ fn e13_frequency_explains_the_slowdown() {
     assert_eq!(
         preempted_time(&[&plugged], &[&unplugged]).unwrap(),
         "threads were preempted for 0.42 → 3.50 s, of 74.12 → 209.1 s of CPU time"
+    );
+}
+
+/// What counters say is in the comparison of printed tables: whole cores if the user says that the sides differ in SMT, and preempted time.
+#[test]
+fn comparisons_of_printed_counters_say_what_these_show() {
+    let counted = |a: Run, b: Run, siblings| {
+        let options = CompareOptions { siblings, across: true, ..CompareOptions::default() };
+        compare([&[a], &[b]], &options).unwrap().counted
+    };
+    let smt = |siblings| counted(perf("other_node_smt_off"), perf("other_node_smt_on"), siblings);
+    assert!(smt([1, 1]).is_empty());
+    let of = smt([1, 2]);
+    assert!(of.len() == 1 && of[0].contains("instructions per cycle of a core"), "{of:?}");
+    assert_eq!(
+        counted(power("w7p"), power("w7u"), [1, 1]),
+        ["threads were preempted for 0.42 → 3.50 s, of 74.12 → 209.1 s of CPU time"]
     );
 }
 

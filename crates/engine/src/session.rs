@@ -7,7 +7,7 @@ use crate::{EngineError, Infer, PassOptions, Priority, Source, Summary, open_sou
 use account::Totals;
 use analysis::critical::End;
 use ingest::Facts;
-use model::{Event, Ns, Span, Stacks};
+use model::{Event, Ns, Process, Span, Stacks};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use topology::Machine;
@@ -142,6 +142,17 @@ impl Session {
     #[must_use]
     pub fn facts(&self) -> &Facts {
         &self.facts
+    }
+
+    /// The programs that processes ran; none, if the source does not have them.
+    ///
+    /// # Errors
+    /// Their list is damaged or not readable.
+    pub fn processes(&self) -> Result<Vec<Process>, EngineError> {
+        match &self.kind {
+            Kind::Folder(folder, _) => Ok(folder.processes()?),
+            Kind::Source(_) => Ok(Vec::new()),
+        }
     }
 
     /// The machine.

@@ -11,12 +11,19 @@ use crate::values::{NO_WORD, Values};
 
 use crate::small::{self, RowSheet};
 use crate::words as w;
-use model::{CpuId, CpuStretch, MaybeNs, Ns, Span, Table, TableDef, ThreadKey, ThreadStretch, Tid, Value, tables};
+use model::{
+    CpuId, CpuStretch, MaybeNs, Ns, PROCESSES, Process, Span, Table, TableDef, ThreadKey, ThreadStretch, Tid, Value,
+    tables,
+};
 use safefs::Dir;
+use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
+
+/// No recorder writes a longer list of programs: the rest of such a file is not read.
+const MAX_PROCESSES_BYTES: u64 = 256 << 20;
 
 /// A trace folder.
 #[derive(Debug)]
@@ -55,6 +62,24 @@ impl Folder {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Reads the programs that processes ran; none, if the recording did not collect them.
+    ///
+    /// # Errors
+    /// If the file is not readable, or is damaged.
+    pub fn processes(&self) -> Result<Vec<Process>, Error> {
+        let path = self.path.join(PROCESSES);
+        let file = match Dir::open(&self.path).and_then(|dir| dir.open_file(PROCESSES)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(Error::io(&path, "reading it")(error)),
+        };
+        let mut bytes = Vec::new();
+        file.take(MAX_PROCESSES_BYTES).read_to_end(&mut bytes).map_err(Error::io(&path, "reading it"))?;
+        serde_json::from_slice(&bytes).map_err(|error| {
+            Error::damaged(&path, error, "remove this file: only names and versions of programs are lost")
+        })
     }
 
     /// Returns the tables that are stored, in the order in which the user sees them: the tables computed before, and the

@@ -53,15 +53,21 @@ pub struct Args {
     /// Threads of A that have another name on B: OLD=NEW, each PROCESS/THREAD or THREAD; may be repeated
     #[arg(long, value_name = "OLD=NEW", value_parser = pair)]
     map: Vec<(String, String)>,
-    /// The first run of A and the first of B were made as a pair, and so on
+    /// The first run of A and the first of B were made as a pair, and so on. Recordings made in turn, six a side or more, are paired without this
     #[arg(long)]
     paired: bool,
+    /// Compare runs without pairs, even if they were recorded in turn
+    #[arg(long, conflicts_with = "paired")]
+    unpaired: bool,
     /// Compare recordings of unlike machines
     #[arg(long)]
     across: bool,
     /// Of frame logs: the process whose frames are compared, by name or PID
     #[arg(long, value_name = "PROCESS")]
     process: Option<String>,
+    /// Of printed counters: the CPUs per core in use on each side (1: SMT is off), to compare what whole cores did
+    #[arg(long, value_name = "A,B", value_parser = siblings)]
+    siblings: Option<[usize; 2]>,
     /// Also compare the findings of `diagnose`, which takes longer
     #[arg(long)]
     findings: bool,
@@ -111,6 +117,14 @@ fn work(text: &str) -> Result<Work, String> {
     }
 }
 
+fn siblings(text: &str) -> Result<[usize; 2], String> {
+    let numbers: Option<Vec<usize>> = text.split(',').map(|of| of.trim().parse().ok()).collect();
+    match numbers.as_deref() {
+        Some([a, b]) if (1..=8).contains(a) && (1..=8).contains(b) => Ok([*a, *b]),
+        _ => Err(format!("{text}: expected two numbers of CPUs per core, such as 1,2")),
+    }
+}
+
 fn pair(text: &str) -> Result<(String, String), String> {
     let (old, new) = text.split_once('=').ok_or_else(|| format!("{text}: expected OLD=NEW"))?;
     Ok((old.to_owned(), new.to_owned()))
@@ -119,8 +133,8 @@ fn pair(text: &str) -> Result<(String, String), String> {
 /// What is compared.
 struct Request {
     paths: [Vec<PathBuf>; 2],
-    /// Whether the runs are pairs.
-    paired: bool,
+    /// Whether the runs are pairs; `None`: if they were recorded in turn.
+    paired: Option<bool>,
     names: [String; 2],
     /// What must be known about how the runs were made.
     cautions: Vec<String>,
@@ -142,9 +156,10 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         work: args.work.clone(),
         map: args.map.clone(),
         across: args.across,
-        paired: request.paired,
+        paired: false,
+        siblings: args.siblings.unwrap_or([1, 1]),
     };
-    let comparison = compared(&request, &measured, &options, global)?;
+    let comparison = compared(&request, &measured, options, global)?;
     let output = match args.format {
         Form::Text => compare::text(&comparison, width()),
         Form::Markdown => compare::markdown(&comparison),
@@ -177,8 +192,8 @@ fn timelines(comparison: &Comparison, global: &Global) -> Option<[Lanes; 2]> {
 /// Nothing can be compared.
 pub fn text_of_folder(path: &Path, global: &Global) -> Result<String, Failure> {
     let request = of_folder(path)?;
-    let options = CompareOptions { names: request.names.clone(), paired: true, ..CompareOptions::default() };
-    let comparison = compared(&request, &MeasureOptions::default(), &options, global)?;
+    let options = CompareOptions { names: request.names.clone(), ..CompareOptions::default() };
+    let comparison = compared(&request, &MeasureOptions::default(), options, global)?;
     Ok(compare::text(&comparison, width()))
 }
 
@@ -186,18 +201,24 @@ pub fn text_of_folder(path: &Path, global: &Global) -> Result<String, Failure> {
 fn compared(
     request: &Request,
     measured: &MeasureOptions,
-    options: &CompareOptions,
+    options: CompareOptions,
     global: &Global,
 ) -> Result<Comparison, Failure> {
     let (line, all) = (Mutex::new(Line::new()), request.paths.iter().map(Vec::len).sum::<usize>());
     let [a, b] = &request.paths;
-    let sides = compare::measure([a, b], &global.pass_options()?, measured, request.paired, &|done| {
+    let given_pairs = request.paired == Some(true);
+    let mut sides = compare::measure([a, b], &global.pass_options()?, measured, given_pairs, &|done| {
         if let Ok(mut line) = line.lock() {
             line.show(|| format!("Measuring: {done} of {all} runs"));
         }
     })?;
     drop(line);
-    let mut comparison = compare::compare([&sides.runs[0], &sides.runs[1]], options)?;
+    let found_pairs = request.paired.is_none() && compare::pair_in_turn(&mut sides.runs);
+    let options = CompareOptions { paired: given_pairs || found_pairs, ..options };
+    let mut comparison = compare::compare([&sides.runs[0], &sides.runs[1]], &options)?;
+    if found_pairs {
+        comparison.methods.insert(0, compare::FOUND_PAIRS.to_owned());
+    }
     comparison.cautions.splice(0..0, sides.left_out.into_iter().chain(request.cautions.iter().cloned()));
     Ok(comparison)
 }
@@ -219,17 +240,18 @@ fn request(args: &Args) -> Result<Request, Failure> {
     match (&args.a[..], &args.b[..]) {
         ([folder], []) if AbFolder::is_one(folder) => {
             let request = of_folder(folder)?;
-            Ok(Request { names: names.unwrap_or(request.names.clone()), ..request })
+            Ok(Request { names: names.unwrap_or(request.names.clone()), paired: Some(!args.unpaired), ..request })
         }
         ([_], []) => Err(Failure::usage("a comparison needs two runs, or a folder of `corewise ab`")),
-        ([a, b], []) => Ok(of(std::slice::from_ref(a), std::slice::from_ref(b), false)),
+        ([a, b], []) => Ok(of(std::slice::from_ref(a), std::slice::from_ref(b), None)),
         (_, []) => Err(Failure::usage(
             "with more than two runs, those of B follow after --: corewise compare a-1.cw a-2.cw -- b-1.cw b-2.cw",
         )),
         (a, b) if args.paired && a.len() != b.len() => {
             Err(Failure::usage(format!("--paired: A has {} runs and B has {}", a.len(), b.len())))
         }
-        (a, b) => Ok(of(a, b, args.paired)),
+        (a, b) if args.paired || args.unpaired => Ok(of(a, b, Some(args.paired))),
+        (a, b) => Ok(of(a, b, None)),
     }
 }
 
@@ -250,7 +272,7 @@ fn of_folder(path: &Path) -> Result<Request, Failure> {
         ));
     }
     let names = folder.manifest.sides.map(|side| side.name);
-    Ok(Request { paths, paired: true, names, cautions })
+    Ok(Request { paths, paired: Some(true), names, cautions })
 }
 
 /// Checks the conditions of `--fail-on`, and says on standard error what failed.

@@ -28,6 +28,8 @@ pub struct CompareOptions {
     pub across: bool,
     /// Whether run i of A and run i of B were made as a pair.
     pub paired: bool,
+    /// The CPUs per core in use on each side, of counters (1: SMT is off): what whole cores did is compared if they differ.
+    pub siblings: [usize; 2],
 }
 
 impl Default for CompareOptions {
@@ -40,6 +42,7 @@ impl Default for CompareOptions {
             map: Vec::new(),
             across: false,
             paired: false,
+            siblings: [1, 1],
         }
     }
 }
@@ -107,6 +110,7 @@ pub fn compare(sides: [&[Run]; 2], options: &CompareOptions) -> Result<Compariso
         margin: options.margin,
         objective: of_objective,
         why,
+        counted: counted(sides, options.siblings),
         metrics: all,
         roles: roles.roles.iter().map(line).collect(),
         distributions: sampler.distributions(),
@@ -220,6 +224,13 @@ fn work(sides: [&[Run]; 2], options: &CompareOptions, objective: &str) -> Result
 fn by_counts(sides: [&[Run]; 2], objective: &str) -> Option<crate::Why> {
     let of = |side: usize| sides[side].iter().collect::<Vec<&Run>>();
     ["elapsed", "cpu_ns"].contains(&objective).then(|| crate::explain(&of(0), &of(1))).flatten()
+}
+
+/// What counters say of whole runs, a sentence each.
+fn counted(sides: [&[Run]; 2], siblings: [usize; 2]) -> Vec<String> {
+    let [a, b] = sides.map(|runs| runs.iter().collect::<Vec<&Run>>());
+    let smt = if siblings[0] == siblings[1] { None } else { crate::smt(&a, &b, siblings) };
+    smt.map(|of| of.line).into_iter().chain(crate::preempted_time(&a, &b)).collect()
 }
 
 /// Whether the critical paths of the runs lead to this objective.

@@ -50,7 +50,7 @@ fn a_change_is_the_first_line_and_in_each_role() {
     let of = compared(&runs(6, 1.0), &runs(6, 1.1));
     assert_eq!(of.objective.verdict, Verdict::Changed);
     assert!(of.answer.starts_with("B is 10"), "{}", of.answer);
-    assert!(of.answer.contains("slower than A") || of.answer.contains("slower (95"), "{}", of.answer);
+    assert!(of.answer.contains(" slower than A (95"), "{}", of.answer);
     let workers =
         of.metrics.iter().find(|m| m.metric.id == "running_ns" && m.metric.role.as_deref() == Some("game/worker"));
     let workers = workers.unwrap();

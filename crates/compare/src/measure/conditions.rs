@@ -1,9 +1,9 @@
 //! The conditions of a run, and what is wrong with its recording.
 
-use crate::Run;
+use crate::{Run, ThreadFacts};
 use engine::Session;
 use model::words::{percent, plural};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A recording of which more than this share of the CPUs' time is unknown is said to be incomplete.
 const MAX_UNKNOWN: f64 = 0.01;
@@ -23,6 +23,35 @@ pub(super) fn write(run: &mut Run, session: &Session) {
     machine(run, session);
     defects(run, session);
     run.lacks.clone_from(&facts.lacks);
+}
+
+/// Adds the command line of the recorded command, and the version of each program that its processes ran.
+pub(super) fn programs(run: &mut Run, session: &Session) {
+    let mut versions = BTreeMap::<String, BTreeSet<String>>::new();
+    let pids = |of: fn(&ThreadFacts) -> bool| -> BTreeSet<i64> {
+        run.threads.iter().filter(|thread| of(thread) && !thread.is_kernel).filter_map(|thread| thread.pid).collect()
+    };
+    // Without a recorded command every process counts as the program's.
+    let focus = pids(|thread| thread.is_focus);
+    let own = if focus.is_empty() { BTreeSet::new() } else { pids(|thread| thread.is_own) };
+    let mut command = None;
+    let processes = session.processes().unwrap_or_else(|why| {
+        run.defects.push(format!("its list of programs is not used: {why}"));
+        Vec::new()
+    });
+    for process in processes.into_iter().filter(|of| own.contains(&i64::from(of.pid))) {
+        // The last one: before it is the recorder that starts the command.
+        if focus.contains(&i64::from(process.pid)) && !process.command_line.is_empty() {
+            command = Some(process.command_line.join(" "));
+        }
+        if let (Some(exe), Some(id)) = (process.exe, process.build_id) {
+            let (_, name) = exe.rsplit_once('/').unwrap_or_default();
+            versions.entry(format!("program {name}")).or_default().insert(format!("{exe} (build ID {id})"));
+        }
+    }
+    let versions = versions.into_iter().map(|(name, all)| (name, all.into_iter().collect::<Vec<_>>().join(", ")));
+    let command = command.map(|line| ("command".to_owned(), line));
+    run.conditions.extend(versions.chain(command).map(|(name, value)| (name, [Some(value.clone()), Some(value)])));
 }
 
 /// What identifies the machine, and how fast its core types are.

@@ -44,6 +44,7 @@ pub fn recording(session: &Session, path: &str, options: &MeasureOptions) -> Res
     let names = more.map(|def| def.name).into_iter().chain(super::threads::TABLES).chain(diagnose::choice_tables());
     session.prepare(&names.collect::<Vec<_>>())?;
     run.threads = super::threads::threads(session)?;
+    conditions::programs(&mut run, session);
     let places: FxHashMap<i64, usize> = run.threads.iter().enumerate().map(|(at, t)| (t.thread, at)).collect();
     add_thread_values(session, &mut run.threads, &places)?;
     let own_name = |thread: i64| {

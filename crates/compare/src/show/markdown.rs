@@ -67,6 +67,9 @@ fn objective(out: &mut String, of: &Comparison) {
 }
 
 fn causes(out: &mut String, of: &Comparison, max: usize) {
+    for words in &of.counted {
+        let _ = writeln!(out, "**Counters:** {}.\n", escaped(words, LONG));
+    }
     let Some(why) = &of.why else { return };
     if let Some(line) = &why.line {
         let _ = writeln!(out, "**Why:** {}\n", escaped(line, LONG));

@@ -187,6 +187,7 @@ pub fn regression() -> Comparison {
             condition("governor", "schedutil", "performance", true),
             condition("kernel_release", "6.12.9", "", true),
         ],
+        counted: Vec::new(),
         not_compared: vec![
             "Cache misses: no run of A has them.".to_owned(),
             "The critical path of run b/07: events were lost within it.".to_owned(),
@@ -226,6 +227,7 @@ pub fn same() -> Comparison {
         distributions: Vec::new(),
         roles: vec![role("sort/worker (4 threads)", "worker", [4.0, 4.0], "name", "high")],
         conditions: Vec::new(),
+        counted: Vec::new(),
         not_compared: Vec::new(),
         methods: vec!["Hodges-Lehmann shift of log ratios with its exact interval.".to_owned()],
     }
@@ -264,6 +266,7 @@ pub fn unknown() -> Comparison {
         distributions: Vec::new(),
         roles: vec![role("build/cc1plus (4 threads)", "cc1plus", [4.0, 8.0], "name", "medium")],
         conditions: vec![condition("load_average", "0.10", "2.81", false)],
+        counted: Vec::new(),
         not_compared: Vec::new(),
         methods: vec!["Student's t on log times, which assumes that runs are normally distributed.".to_owned()],
     }
@@ -299,6 +302,7 @@ pub fn single() -> Comparison {
         }],
         roles: Vec::new(),
         conditions: vec![condition("graphics_driver", "31.0.101", "32.0.11", true)],
+        counted: Vec::new(),
         not_compared: vec!["Threads: a frame log has none.".to_owned()],
         methods: vec!["Block bootstrap over the frames within the runs.".to_owned()],
     }
@@ -329,6 +333,7 @@ pub fn printed() -> Comparison {
         distributions: Vec::new(),
         roles: Vec::new(),
         conditions: Vec::new(),
+        counted: Vec::new(),
         not_compared: vec!["Why it changed: printed tables have no threads.".to_owned()],
         methods: vec!["Hodges-Lehmann shift of log ratios with its exact interval.".to_owned()],
     }

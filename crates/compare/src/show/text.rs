@@ -23,6 +23,7 @@ pub fn text(of: &Comparison, width: usize) -> String {
     if let Some(why) = &of.why {
         causes(&mut page, why, of.objective.verdict == Verdict::Changed);
     }
+    of.counted.iter().for_each(|words| page.paragraph(&format!("Counters: {}.", clean(words))));
     metrics(&mut page, &of.metrics, of.sides.each_ref().map(|side| short(&side.name, 20)));
     roles(&mut page, of);
     rest(&mut page, of, width.max(60));

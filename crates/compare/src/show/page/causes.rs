@@ -15,6 +15,11 @@ const CAUSES: usize = 10;
 const HEIGHT: f64 = 20.0;
 
 pub fn write(page: &mut Page, of: &Comparison) {
+    if !of.counted.is_empty() {
+        page.section("counters", "Counters");
+        of.counted.iter().for_each(|words| page.paragraph(&format!("{}.", clean(words))));
+        page.end();
+    }
     let Some(why) = &of.why else { return };
     let parts = parts(why, CAUSES);
     page.section(

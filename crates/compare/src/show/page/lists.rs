@@ -5,6 +5,7 @@ use super::super::text::values_of;
 use super::super::words::{clean, short};
 use super::{NAME, Page};
 use crate::outcome::Comparison;
+use model::words::plural;
 use report::web::escaped;
 use std::fmt::Write as _;
 
@@ -24,12 +25,15 @@ pub fn roles(page: &mut Page, of: &Comparison) {
         let [a, b] = role.threads.map(|threads| if threads == 0.0 { "-".to_owned() } else { number(threads) });
         vec![short(&role.name, NAME), a, b, format!("{sign}{}", matched(role.matched_by)), role.confidence.to_owned()]
     };
-    page.table(
-        "roles",
-        &["role", "threads of A", "threads of B", "matched", "confidence"],
-        &[1, 2],
-        of.roles.iter().map(row),
-    );
+    let heads = ["role", "threads of A", "threads of B", "matched", "confidence"];
+    let (own, others): (Vec<_>, Vec<_>) = of.roles.iter().partition(|role| role.is_own);
+    page.table("roles", &heads, &[1, 2], own.into_iter().map(row));
+    if !others.is_empty() {
+        let summary = format!("{} of other programs and of the kernel", plural(others.len() as u64, "role"));
+        let _ = writeln!(page.body, "<details>\n<summary id=\"other-roles\">{}</summary>", escaped(&summary));
+        page.table("other-roles", &heads, &[1, 2], others.into_iter().map(row));
+        page.body.push_str("</details>\n");
+    }
     page.end();
 }
 
