@@ -164,6 +164,7 @@ impl Recorder {
         // After the others, so that it is known which threads belong to the target.
         self.drain_trace_marker();
         self.write_callchains();
+        self.records.look_up_programs();
         if drained && handed {
             self.records.write(&[&[frame::MARK], &until.to_ne_bytes()]);
         }
@@ -221,7 +222,7 @@ impl Recorder {
         for frame in self.cgroups.each_second(now) {
             self.records.write(&[&frame]);
         }
-        self.records.look_up();
+        self.records.look_up_cgroups();
     }
 
     fn each_second(&mut self) -> Result<(), CaptureError> {
@@ -318,7 +319,9 @@ fn run(
         }
     }
     let begin = Instant::now();
-    target.go()?;
+    if let Some(pid) = target.go()? {
+        recorder.records.processes.see(pid, samples::now(), true);
+    }
     let ended = watch(options, &mut recorder, &mut target, &signals, begin, spool, progress)?;
     if recorder.records.error.is_none() {
         recorder.close()?;

@@ -310,13 +310,17 @@ impl RecordWriter {
         Some(out)
     }
 
-    /// Looks up the programs of new processes and the paths of new cgroups.
-    pub fn look_up(&mut self) {
+    /// Looks up the programs of new processes. A process that has ended by then has none, so this is done often.
+    pub fn look_up_programs(&mut self) {
         for (pid, at) in std::mem::take(&mut self.execs) {
             if self.focus.as_ref().is_none_or(|f| f.has(pid)) {
                 self.processes.see(pid, at, true);
             }
         }
+    }
+
+    /// Looks up the paths of new cgroups.
+    pub fn look_up_cgroups(&mut self) {
         if self.unknown_cgroups.is_empty() {
             return;
         }

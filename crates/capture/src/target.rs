@@ -183,12 +183,12 @@ impl Running {
         }
     }
 
-    /// Starts the command.
+    /// Starts the command. Returns its process, which has the command's program by then.
     ///
     /// # Errors
     /// If it cannot be run.
-    pub fn go(&mut self) -> Result<(), CaptureError> {
-        let Kind::Command { pid, go, failed, name, .. } = &mut self.kind else { return Ok(()) };
+    pub fn go(&mut self) -> Result<Option<i32>, CaptureError> {
+        let Kind::Command { pid, go, failed, name, .. } = &mut self.kind else { return Ok(None) };
         let started = go.take().map(|mut pipe| pipe.write_all(&[1]));
         if let Some(Err(why)) = started {
             return Err(CaptureError::Command { command: name.clone(), why });
@@ -200,7 +200,7 @@ impl Running {
             let why = Error::from_raw_os_error(i32::from_ne_bytes(errno));
             return Err(CaptureError::Command { command: name.clone(), why });
         }
-        Ok(())
+        Ok(Some(*pid))
     }
 
     /// Waits until the target ends, a signal arrives, or the time has passed.

@@ -2,6 +2,7 @@
 
 use crate::{Run, ThreadFacts};
 use engine::Session;
+use model::Process;
 use model::words::{percent, plural};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,18 +35,22 @@ pub(super) fn programs(run: &mut Run, session: &Session) {
     // Without a recorded command every process counts as the program's.
     let focus = pids(|thread| thread.is_focus);
     let own = if focus.is_empty() { BTreeSet::new() } else { pids(|thread| thread.is_own) };
-    let mut command = None;
     let processes = session.processes().unwrap_or_else(|why| {
         run.defects.push(format!("its list of programs is not used: {why}"));
         Vec::new()
     });
-    for process in processes.into_iter().filter(|of| own.contains(&i64::from(of.pid))) {
-        // The last one: before it is the recorder that starts the command.
-        if focus.contains(&i64::from(process.pid)) && !process.command_line.is_empty() {
+    // Before it starts the command, the recorder's child has the recorder's program.
+    let recorder = session.facts().recorder.map(i64::from);
+    let of_recorder = processes.iter().find(|of| Some(i64::from(of.pid)) == recorder).and_then(|of| of.exe.clone());
+    let arguments = run.conditions.get("corewise_arguments").and_then(|[start, _]| start.clone());
+    let mut command = arguments.and_then(|of| Some(of.split_once(" -- ")?.1.to_owned()));
+    let is_own = |of: &Process| own.contains(&i64::from(of.pid)) && (of.exe.is_none() || of.exe != of_recorder);
+    for process in processes.into_iter().filter(is_own) {
+        if command.is_none() && focus.contains(&i64::from(process.pid)) && !process.command_line.is_empty() {
             command = Some(process.command_line.join(" "));
         }
         if let (Some(exe), Some(id)) = (process.exe, process.build_id) {
-            let (_, name) = exe.rsplit_once('/').unwrap_or_default();
+            let name = exe.rsplit('/').next().unwrap_or_default();
             versions.entry(format!("program {name}")).or_default().insert(format!("{exe} (build ID {id})"));
         }
     }
