@@ -243,6 +243,20 @@ fn a_command_is_followed_to_its_end() {
     assert!(programs.iter().all(|p| forked.contains(&p.pid)), "a foreign command line was kept");
 }
 
+/// The program of a command is known however soon it ends, and not only the recorder's, from which it was forked.
+#[test]
+#[ignore = "needs BPF rights"]
+fn the_program_of_a_short_command_is_known() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = RecordOptions::new(folder.path().join("run.cw"));
+    options.target = Target::Command(vec!["sleep".into(), "0.02".into()]);
+    record_in_thread(&options).unwrap();
+    let programs = processes(&options.dir).unwrap();
+    let last = programs.iter().rfind(|p| p.command_line == ["sleep", "0.02"]);
+    assert!(last.is_some_and(|p| p.exe.is_some() && p.build_id.is_some()), "{programs:?}");
+}
+
 #[test]
 #[ignore = "needs BPF rights"]
 fn a_command_that_does_not_exist_is_an_error() {

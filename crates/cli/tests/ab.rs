@@ -174,3 +174,21 @@ fn ctrl_c_keeps_the_complete_pairs() {
     let list = list(&dir);
     assert!(list.ended == Ended::Interrupted && !list.pairs().is_empty() && list.pairs().len() < 10, "{list:?}");
 }
+
+/// What differs is said: the commands, and the build IDs of the programs that they ran.
+#[test]
+#[ignore = "needs BPF rights"]
+fn versions_of_the_programs_are_compared() {
+    let folder = Folder::new();
+    let dir = folder.name("ab");
+    let other = folder.name("sleep");
+    std::fs::copy("/bin/sleep", &other).unwrap();
+    let options = ["ab", "-o", &dir, "-n", "2", "--max-load", "100%", "--max-steal", "100%"];
+    let ran = run(options.into_iter().chain(["/bin/sleep 0.2", &format!("{other} 0.2")]));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let said = good(["compare", &dir, "--format", "json"]);
+    let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let names: Vec<&str> = said["conditions"].as_array().unwrap().iter().filter_map(|of| of["name"].as_str()).collect();
+    assert!(names.contains(&"command") && names.contains(&"program sleep"), "{names:?}");
+    assert!(!names.contains(&"program sh"), "the same on both sides: {names:?}");
+}
