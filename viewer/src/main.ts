@@ -8,12 +8,14 @@ import { DARK, LIGHT } from "./model/palette";
 import type { Slice } from "./model/slices";
 import { Tiles } from "./model/tiles";
 import { length, point } from "./model/time";
+import { readable } from "./model/readable";
 import { clamped, fromHash, moved, ranged, toHash, zoomed, type Selected, type Span } from "./model/view";
 import type { Chain } from "./panels/chains";
 import { Findings } from "./panels/findings";
 import { showBoth } from "./panels/both";
 import { Changed } from "./panels/changed";
 import { Linked } from "./panels/linked";
+import type { Hit } from "./panels/hits";
 import { Range } from "./panels/range";
 import { Search } from "./panels/search";
 import { Tabs } from "./panels/tabs";
@@ -25,6 +27,7 @@ import { Address } from "./ui/address";
 import { valueFacts } from "./ui/extra";
 import { fillHelp } from "./ui/help";
 import { control, type Actions } from "./ui/input";
+import { Navigation } from "./ui/navigation";
 import { fillChanges, fillLegend } from "./ui/legend";
 import { Timeline, type Scene } from "./ui/timeline";
 
@@ -48,6 +51,7 @@ class Page {
   private readonly scene: Scene;
   private readonly range: Range;
   private readonly searched: Search;
+  private readonly navigation: Navigation;
   private readonly tabs = new Tabs(element("tabs"));
   /** The page of the other trace, if two traces are shown. */
   private readonly other: Linked | null;
@@ -55,6 +59,8 @@ class Page {
   private changes: Changed | null = null;
   private readonly address = new Address();
   private drawing = false;
+  /** The height of the tracks' part before the last change, in CSS pixels. */
+  private tall = 0;
   private diagnosed = false;
   private chain: Chain | null = null;
   /** Counts requested paths, so that an outdated answer is not shown. */
@@ -81,6 +87,8 @@ class Page {
     });
     this.range = new Range(element("range"), {
       select: (to) => this.select(to, true),
+      nameOf: (key) => this.nameOf(key),
+      say: (text) => this.say(text),
       show: (span) => this.show(span),
       path: (of) => void this.path(of),
       close: () => this.mark(null),
@@ -92,7 +100,7 @@ class Page {
       open: (thread) => this.select({ kind: "thread", id: thread, at: this.centre() }, true),
     }) : null;
     const cpus = new Map(about.cpus.map((cpu) => [cpu.cpu, cpu]));
-    this.searched = new Search(element("found"), about.span_ns, {
+    this.searched = new Search({ status: element("found"), panel: element("hits"), tab: element("tab-hits") }, about.span_ns, {
       tracks: () => this.scene.lines.filter(isTrack),
       cpu: (id) => cpus.get(id),
       thread: (key) => this.threads.get(key),
@@ -100,9 +108,23 @@ class Page {
         this.scene.found = new Set(tracks);
         this.changed();
       },
-      select: (to) => this.select(to, true),
-      now: () => this.scene.selected?.at ?? this.centre(),
+      goTo: (hit) => this.goTo(hit),
+      list: (shown) => this.tabs.show(shown ? "hits" : this.tabs.shown === "hits" ? "details" : this.tabs.shown),
     });
+    this.navigation = new Navigation(
+      { canvas, minimap: element("minimap"), stage: element("stage"), notes: element("notes"), notesTab: element("tab-notes") },
+      about,
+      {
+        show: (span) => this.show(span),
+        scene: () => this.scene,
+        changed: () => this.changed(),
+        timeAt: (x) => this.timeline.timeAt(this.scene, x),
+        left: () => this.timeline.left,
+        selected: () => this.chosen()?.slice?.start ?? null,
+        showPanel: (panel) => this.tabs.show(panel),
+        say: (text) => this.say(text),
+      },
+    );
     const { lines, height } = layout(about.cpus, threads, about.kinds);
     const address = fromHash(location.hash, about.span_ns, about.kinds.map((info) => info.kind));
     this.scene = {
@@ -116,11 +138,12 @@ class Page {
       marked: new Set(),
       selected: null,
       found: new Set(),
-      overlay: { range: null, arrows: [], path: [] },
+      overlay: { range: null, arrows: [], path: [], axis: (pen, at) => this.navigation.axis(pen, at) },
       nameOf: (key) => this.nameOf(key),
     };
     this.about.cpus.length === 0 && threads.length === 0 && this.say("This recording contains no CPUs and no threads.");
     this.themed();
+    this.navigation.restore(location.hash, false);
     if (address.selected) this.select(address.selected, true);
     if (address.range) this.mark(address.range);
     this.changed();
@@ -170,16 +193,14 @@ class Page {
     hit: (by) => void this.searched.go(by),
     isRuler: (x, y) => this.timeline.isRuler(x, y),
     choose: (x, y) => {
+      if (this.timeline.isRuler(x, y)) return this.navigation.pin(x);
       const line = this.timeline.lineAt(this.scene, y);
       if (!line || !isTrack(line) || !this.timeline.isTime(x, y)) return this.actions.clear();
       this.select({ kind: line.kind, id: line.id, at: this.timeline.timeAt(this.scene, x) }, false);
     },
     clear: () => {
       if (!this.scene.selected) this.mark(null);
-      this.scene.selected = null;
-      this.other?.chosen(null);
-      this.details.clear();
-      this.changed();
+      this.deselect();
     },
     step: (by) => this.step(by),
     track: (by) => this.track(by),
@@ -192,6 +213,8 @@ class Page {
     colour: () => this.colour(!this.scene.byThread),
     recolour: () => this.other?.recolour(),
     hover: (x, y) => this.hover(x, y),
+    note: () => this.navigation.pin(null),
+    back: (by) => this.address.go(by) || this.say("This is the first view: nothing to undo."),
   };
 
   private nameOf(key: number): string {
@@ -211,6 +234,7 @@ class Page {
   /** Shows the time span of the other trace, even outside this recording, so that the two stay aligned. */
   private follow(span: Span): void {
     this.scene.span = span;
+    this.address.follow();
     this.changed();
   }
 
@@ -221,7 +245,9 @@ class Page {
     requestAnimationFrame(() => {
       this.drawing = false;
       this.timeline.draw(this.scene);
-      this.address.set(toHash(this.scene.span, this.scene.selected, this.scene.overlay.range));
+      const { word } = this.navigation;
+      this.address.set(toHash(this.scene.span, this.scene.selected, this.scene.overlay.range) + (word === "" ? "" : `&${word}`));
+      this.navigation.drawn(!this.tiles.busy);
       const busy = String(this.tiles.busy);
       if (canvas.dataset["busy"] !== busy) canvas.dataset["busy"] = busy;
       // After the first complete picture: rules read the whole recording, and the picture would wait for them.
@@ -240,7 +266,7 @@ class Page {
   /** Sets the time range whose tables are shown, or clears it. */
   private mark(range: Span | null): void {
     this.scene.overlay.range = range;
-    void this.range.show(range);
+    this.range.show(range);
     this.changed();
   }
 
@@ -284,12 +310,21 @@ class Page {
     return line ? { line, slice: this.timeline.sliceAt(this.scene, line, selected.at) } : null;
   }
 
+  private deselect(): void {
+    [this.scene.selected, this.pending] = [null, null];
+    this.other?.chosen(null);
+    this.range.chosen(null);
+    this.details.clear();
+    this.changed();
+  }
+
   /** Selects a place; `bring` scrolls it into view. */
   private select(to: Selected, bring: boolean, again = true): void {
     const line = this.lineOf(to);
     if (!line) return;
     this.scene.selected = to;
     this.other?.chosen(to.kind === "thread" ? to.id : null);
+    this.range.chosen(to.kind === "thread" ? to.id : null);
     this.tabs.show("details");
     if (bring) {
       const { from, to: end } = this.scene.span;
@@ -313,6 +348,23 @@ class Page {
       if (line.kind === "cpu") void this.details.cpu(line.id, Math.floor(to.at));
       else void this.details.thread(line.id, Math.floor(to.at));
     }
+    this.changed();
+  }
+
+  /** Goes to a hit at a zoom at which it can be seen; the list of hits stays open. */
+  private goTo(hit: Hit): void {
+    const { shown } = this.tabs;
+    const at = hit.at < 0 ? (this.scene.selected?.at ?? this.centre()) : hit.at;
+    if (hit.at >= 0) this.show(readable(this.scene.span, { from: at, to: at + hit.length }, this.about.span_ns));
+    this.select({ kind: hit.kind, id: hit.id, at }, true);
+    if (shown === "hits") this.tabs.show(shown);
+  }
+
+  /** Keeps the selected track in view when the timeline gets lower, as when the panel of a range opens. */
+  resized(): void {
+    const line = this.scene.selected && this.lineOf(this.scene.selected);
+    if (line && line.top >= this.scene.scroll && line.top + line.height <= this.scene.scroll + this.tall) this.bring(line);
+    this.tall = this.timeline.height;
     this.changed();
   }
 
@@ -405,6 +457,7 @@ class Page {
   }
 
   private hover(x: number, y: number): void {
+    this.navigation.hover(x);
     const line = this.timeline.lineAt(this.scene, y);
     const track = line && isTrack(line) && this.timeline.isTime(x, y) ? line : null;
     const time = this.timeline.timeAt(this.scene, x);
@@ -450,10 +503,14 @@ class Page {
 
   /** Follows a change of the address. */
   visited(): void {
+    // A step of this page is restored as it was: what its address does not have is cleared.
+    const exact = this.address.visited();
+    this.navigation.restore(location.hash, exact);
     const address = fromHash(location.hash, this.about.span_ns, this.about.kinds.map((info) => info.kind));
     if (address.span) this.show(address.span);
     if (address.selected) this.select(address.selected, true);
-    if (address.range) this.mark(address.range);
+    else if (exact) this.deselect();
+    if (address.range || exact) this.mark(address.range);
     // Invalid parts are removed from the address.
     this.changed();
   }
@@ -463,11 +520,11 @@ async function start(): Promise<void> {
   const [about, threads] = await Promise.all([source.about(), source.threads()]);
   if (about.two && OF === null) return showBoth(document.body);
   document.title = `${about.name ?? "trace"} · corewise`;
-  element("name").textContent = about.name ?? "corewise";
+  element("name").textContent = element("name").title = about.name ?? "corewise";
   const shown = threads.length < about.threads ? ` (showing the busiest ${threads.length})` : "";
   const lost = about.lost_events > 0 ? `, ${about.lost_events} events lost` : "";
-  element("summary").textContent = `${length(about.span_ns)}, ${about.cpus.length} CPUs, ${about.threads} threads${shown}, ${about.switches} switches${lost}`;
-  element("limits").textContent = limitsOf(about.alone);
+  element("summary").textContent = element("summary").title = `${length(about.span_ns)}, ${about.cpus.length} CPUs, ${about.threads} threads${shown}, ${about.switches} switches${lost}`;
+  element("limits").textContent = element("limits").title = limitsOf(about.alone);
   const page = new Page(about, threads);
   const help = element<HTMLDialogElement>("help");
   fillHelp(help);
@@ -483,8 +540,8 @@ async function start(): Promise<void> {
   colour.addEventListener("change", () => page.setColour(colour.value === "thread"));
   element("theme").addEventListener("change", () => page.themed());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => page.themed());
-  new ResizeObserver(() => page.changed()).observe(canvas);
-  addEventListener("hashchange", () => page.visited());
+  new ResizeObserver(() => page.resized()).observe(canvas);
+  addEventListener("popstate", () => page.visited());
   canvas.focus();
 }
 

@@ -9,6 +9,8 @@ export interface Palette {
   readonly dim: string;
   readonly line: string;
   readonly group: string;
+  /** Gridlines, where nothing ran or was ready. */
+  readonly grid: string;
   /** By the numbers of thread states: running, ready, blocked, unknown, exited. */
   readonly thread: readonly string[];
   /** By the numbers of CPU states: busy, idle, unknown. */
@@ -33,6 +35,7 @@ export const LIGHT: Palette = {
   dim: "#57606a",
   line: "#d9dce1",
   group: "#eceef1",
+  grid: "#c3c8cf",
   thread: ["#009e73", "#e69f00", "#dfe3e8", "#9c3f72", "#ffffff"],
   cpu: ["#0072b2", "#eef0f2", "#9c3f72"],
   threads: THREADS_LIGHT,
@@ -46,6 +49,7 @@ export const DARK: Palette = {
   dim: "#a3adba",
   line: "#2b313a",
   group: "#232932",
+  grid: "#4a525e",
   thread: ["#2bbf93", "#f0b53d", "#343b46", "#b5649a", "#14171c"],
   cpu: ["#3d9bd6", "#1f242c", "#b5649a"],
   threads: THREADS_DARK,

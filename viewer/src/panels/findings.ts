@@ -1,5 +1,6 @@
 /** The findings of `corewise diagnose`; evidence links to its place on the timeline. */
 
+import { registerTicks } from "../model/ticks";
 import { length, point } from "../model/time";
 import { toHash, type Selected } from "../model/view";
 import { source } from "../source";
@@ -89,6 +90,7 @@ export class Findings {
     this.system = diagnosis.system;
     const about = new Map(diagnosis.rules.map((rule) => [rule.rule, rule.about]));
     this.tab.textContent = `Findings (${diagnosis.findings.length})`;
+    registerTicks("finding", diagnosis.findings.flatMap((finding) => finding.worst.map((of) => of.start_ns)));
     const list = document.createElement("ol");
     for (const finding of diagnosis.findings) list.append(this.finding(finding));
     const nothing = paragraph(`No problems found (${diagnosis.checked.length} rules checked).`);

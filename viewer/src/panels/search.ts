@@ -3,8 +3,9 @@
 import type { ThreadState, ThreadTracks } from "../generated/tables";
 import type { Cpu, Track } from "../model/layout";
 import { parse } from "../model/search";
-import type { Selected } from "../model/view";
+import { registerTicks } from "../model/ticks";
 import { source } from "../source";
+import { Hits, type Hit } from "./hits";
 
 /** The maximum number of hits in an answer. */
 const MAX_HITS = 500;
@@ -18,24 +19,34 @@ export interface PageActions {
   readonly thread: (key: number) => ThreadTracks | undefined;
   /** Highlights tracks. */
   readonly found: (tracks: readonly Track[]) => void;
-  readonly select: (to: Selected) => void;
-  /** The time at which a found track is selected. */
-  readonly now: () => number;
+  /** Goes to a hit, at a zoom at which it can be seen. */
+  readonly goTo: (hit: Hit) => void;
+  /** Shows the list of hits, or the panel that was there before. */
+  readonly list: (shown: boolean) => void;
+}
+
+/** The elements that the search fills. */
+export interface Elements {
+  readonly status: HTMLElement;
+  readonly panel: HTMLElement;
+  readonly tab: HTMLElement;
 }
 
 export class Search {
   private readonly status: HTMLElement;
   private readonly page: PageActions;
   private readonly whole: number;
-  private hits: Selected[] = [];
+  private readonly list: Hits;
+  private hits: Hit[] = [];
   private at = -1;
   /** The query and start time for further hits; null if all are known. */
   private more: { query: Readonly<Record<string, string>>; from: number } | null = null;
   private turn = 0;
   private waiting: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(status: HTMLElement, whole: number, page: PageActions) {
-    [this.status, this.whole, this.page] = [status, whole, page];
+  constructor(elements: Elements, whole: number, page: PageActions) {
+    [this.status, this.whole, this.page] = [elements.status, whole, page];
+    this.list = new Hits(elements.panel, elements.tab, (at) => this.goTo(at));
   }
 
   /** Starts a search. */
@@ -45,13 +56,10 @@ export class Search {
     const wanted = parse(text);
     [this.hits, this.at, this.more] = [[], -1, null];
     if (wanted === null || typeof wanted === "string" || wanted.stretches) this.page.found([]);
-    if (wanted === null || typeof wanted === "string") {
-      this.status.textContent = wanted ?? "";
-      return;
-    }
+    if (wanted === null || typeof wanted === "string") return this.say(wanted ?? "");
     if (wanted.stretches) {
       this.more = { query: wanted.stretches, from: 0 };
-      this.status.textContent = "Searching…";
+      this.say("Searching…");
       this.waiting = setTimeout(() => void this.ask(turn), PAUSE);
       return;
     }
@@ -61,9 +69,9 @@ export class Search {
       return (cpu !== undefined && wanted.cpu(cpu)) || (thread !== undefined && wanted.thread(thread));
     };
     const tracks = this.page.tracks().filter(holds);
-    this.hits = tracks.map((line) => ({ kind: line.kind, id: line.id, at: -1 }));
+    this.hits = tracks.map((line) => ({ kind: line.kind, id: line.id, at: -1, length: 0, label: line.label }));
     this.page.found(tracks);
-    this.status.textContent = `${tracks.length} tracks`;
+    this.say(`${tracks.length} tracks`);
   }
 
   /** Goes to the next or previous hit. */
@@ -72,10 +80,16 @@ export class Search {
     clearTimeout(this.waiting);
     if (this.at + by >= this.hits.length && this.more) await this.ask(turn);
     if (turn !== this.turn || this.hits.length === 0) return;
-    this.at = this.at < 0 && by < 0 ? this.hits.length - 1 : (this.at + by + this.hits.length) % this.hits.length;
+    this.goTo(this.at < 0 && by < 0 ? this.hits.length - 1 : (this.at + by + this.hits.length) % this.hits.length);
+  }
+
+  private goTo(at: number): void {
+    const hit = this.hits[at];
+    if (!hit) return;
+    this.at = at;
     this.showCount();
-    const hit = this.hits[this.at]!;
-    this.page.select(hit.at < 0 ? { ...hit, at: this.page.now() } : hit);
+    this.page.goTo(hit);
+    this.list.choose(at);
   }
 
   /** Requests further hits, until there are some or the whole recording was searched. */
@@ -86,17 +100,30 @@ export class Search {
         const { query, from } = this.more;
         const { rows, until } = await source.hits(query, from, this.whole, MAX_HITS);
         if (turn !== this.turn) return;
-        this.hits.push(...rows.map((row: ThreadState) => ({ kind: "thread", id: row.thread, at: row.start_ns }) as const));
+        this.hits.push(...rows.map((row) => this.hit(row)));
         this.more = until < this.whole && until > from ? { query, from: until } : null;
       }
       if (turn === this.turn) this.showCount();
     } catch (why) {
-      if (turn === this.turn) this.status.textContent = (why as Error).message;
+      if (turn === this.turn) this.say((why as Error).message);
     }
+  }
+
+  private hit(row: ThreadState): Hit {
+    const name = this.page.thread(row.thread)?.name ?? "thread";
+    return { kind: "thread", id: row.thread, at: row.start_ns, length: row.end_ns - row.start_ns, label: `${name} ${row.tid}` };
   }
 
   private showCount(): void {
     const all = `${this.hits.length}${this.more ? " or more" : ""} ${this.hits.some((hit) => hit.at >= 0) || this.hits.length === 0 ? "stretches" : "tracks"}`;
-    this.status.textContent = this.at < 0 ? all : `${this.at + 1} of ${all}`;
+    this.say(this.at < 0 ? all : `${this.at + 1} of ${all}`);
+  }
+
+  /** Writes the status, which is cut in the header if it is long, and lists the hits. */
+  private say(status: string): void {
+    this.status.textContent = this.status.title = status;
+    registerTicks("hit", this.hits.flatMap((hit) => (hit.at >= 0 ? [hit.at] : [])));
+    this.list.show(this.hits, status);
+    this.page.list(status !== "");
   }
 }

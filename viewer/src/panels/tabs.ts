@@ -9,14 +9,20 @@ export class Tabs {
     list.addEventListener("keydown", (event) => {
       const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
       if (by === 0) return;
-      const now = this.tabs.findIndex((tab) => tab.ariaSelected === "true");
-      const to = this.tabs[(now + by + this.tabs.length) % this.tabs.length];
+      const tabs = this.tabs.filter((tab) => !tab.hidden);
+      const now = tabs.findIndex((tab) => tab.ariaSelected === "true");
+      const to = tabs[(now + by + tabs.length) % tabs.length];
       if (!to) return;
       event.preventDefault();
       this.show(panelOf(to));
       to.focus();
     });
     this.show(panelOf(this.tabs[0]!));
+  }
+
+  /** The name of the shown panel. */
+  get shown(): string {
+    return panelOf(this.tabs.find((tab) => tab.ariaSelected === "true") ?? this.tabs[0]!);
   }
 
   /** Shows the panel of this name. */

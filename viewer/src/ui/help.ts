@@ -9,7 +9,7 @@ export const KEYS: readonly [keys: string, what: string][] = [
   ["F Enter", "zoom to the selection"],
   ["Page↑ Page↓", "scroll the tracks"],
   [", .", "jump to the waker, to the first thread that was woken"],
-  ["R", "set the time range to the selected slice, or to the visible time, and show its tables, or a flame graph of its samples"],
+  ["M R", "set the time range to the selected slice, or to the visible time, and show its tables, or a flame graph of its samples"],
   ["Shift ← Shift →", "move the end of the time range"],
   ["Z", "zoom to the time range"],
   ["C", "show the critical path of the time range, or of the visible time"],
@@ -17,9 +17,12 @@ export const KEYS: readonly [keys: string, what: string][] = [
   ["V", "of two traces: colour threads by what changed (the next metric), or by state"],
   ["/", "search (see below); Enter and Shift+Enter go to the next and previous hit"],
   ["N P", "next, previous hit"],
+  ["Shift M", "pin a note to the selected slice, or to the time at the pointer; so does a click on the ruler"],
+  ["Backspace Shift Backspace", "undo, redo a zoom, selection, range or note; so do Back and Forward of the browser"],
   ["Esc", "clear the selection, then the time range; leave the search"],
   ["Tab", "move to the panels, their links and tables"],
   ["?", "show this help"],
+  ["minimap", "drag the window or its edges; a click moves it there, a double click shows the whole recording; arrow keys move and zoom it"],
   ["wheel", "scroll the tracks"],
   ["Ctrl and wheel", "zoom at the pointer"],
   ["Shift and wheel", "move earlier, later"],
@@ -47,7 +50,7 @@ export function fillHelp(dialog: HTMLDialogElement): void {
     const head = document.createElement("th");
     head.scope = "row";
     for (const key of keys.split(" ")) {
-      const cap = document.createElement(/^[A-Z0-9↑↓←→/?]|Esc|Enter|Page/.test(key) ? "kbd" : "span");
+      const cap = document.createElement(/^[A-Z0-9↑↓←→/?]|Esc|Enter|Page|Shift|Backspace/.test(key) ? "kbd" : "span");
       cap.textContent = key;
       head.append(cap, " ");
     }

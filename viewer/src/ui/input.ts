@@ -32,7 +32,14 @@ export interface Actions {
   /** Colours the threads of two traces by the next of what changed, or by state again. */
   readonly recolour: () => void;
   readonly hover: (x: number, y: number) => void;
+  /** Pins a note to the selection or the pointer. */
+  readonly note: () => void;
+  /** Goes one step back (-1) or forward (1). */
+  readonly back: (by: -1 | 1) => void;
 }
+
+/** Keys that work wherever the focus is, except in fields: those that no control has itself. */
+const EVERYWHERE = /^([a-z0-9/?]|shift\+m|(shift\+)?backspace)$/;
 
 /** The maximum movement of a click, in pixels. */
 const CLICK = 4;
@@ -55,6 +62,10 @@ export function control(canvas: HTMLCanvasElement, act: Actions, ui: { help: () 
     ["t", act.colour],
     ["v", act.recolour],
     ["r", act.range],
+    ["m", act.range],
+    ["shift+m", act.note],
+    ["backspace", () => act.back(-1)],
+    ["shift+backspace", () => act.back(1)],
     ["shift+arrowleft", () => act.stretch(-1)],
     ["shift+arrowright", () => act.stretch(1)],
     ["z", act.zoomRange],
@@ -67,11 +78,12 @@ export function control(canvas: HTMLCanvasElement, act: Actions, ui: { help: () 
     ["/", ui.search],
     ["?", ui.help],
   ]);
-  canvas.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     const name = event.key.toLowerCase();
-    const key = (event.shiftKey && keys.get(`shift+${name}`)) || keys.get(name);
-    if (!key) return;
+    const shifted = event.shiftKey && keys.has(`shift+${name}`) ? `shift+${name}` : name;
+    const key = keys.get(shifted);
+    if (!key || (event.target !== canvas && (isField(event.target) || !EVERYWHERE.test(shifted)))) return;
     event.preventDefault();
     key();
   });
@@ -92,6 +104,11 @@ export function control(canvas: HTMLCanvasElement, act: Actions, ui: { help: () 
     { passive: false },
   );
   pointers(canvas, act);
+}
+
+/** Whether keys are typed into an element, or a dialog is open. */
+function isField(of: EventTarget | null): boolean {
+  return of instanceof Element && of.closest("input, select, textarea, dialog, iframe") !== null;
 }
 
 /** Drag with one pointer, pinch with two. */

@@ -13,6 +13,8 @@ export interface Overlay {
   range: Span | null;
   arrows: readonly Arrow[];
   path: readonly Piece[];
+  /** Draws more on the axis. */
+  axis?: (pen: CanvasRenderingContext2D, at: Places) => void;
 }
 
 /** Places on the canvas, in CSS pixels. */
@@ -37,6 +39,7 @@ export function drawOverlay(pen: CanvasRenderingContext2D, overlay: Overlay, at:
   if (overlay.range) drawRange(pen, overlay.range, at);
   drawPath(pen, overlay.path, at);
   for (const arrow of overlay.arrows) drawArrow(pen, arrow, at);
+  overlay.axis?.(pen, at);
   pen.restore();
 }
 

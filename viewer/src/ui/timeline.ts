@@ -6,13 +6,14 @@ import { eachWide } from "../model/names";
 import { fill, hatch, inkOf, middle, paint, Rows, type Bar, type Row, type Scale } from "../model/raster";
 import { at, type Slice, type Slices } from "../model/slices";
 import { covering, levelOf, spanOf, TRACKS, type Kind, type Place, type Tiles } from "../model/tiles";
-import { point, step } from "../model/time";
+import { point } from "../model/time";
 import { copy, eachReady } from "../model/instead";
 import { extraStyle } from "../tracks/list";
 import { fillBegins } from "../tracks/moments";
 import { emptyHeights, fillHeights, paintHeights } from "../tracks/values";
 import type { Selected, Span } from "../model/view";
 import { colourOf, isHatched, Looks, RUNS, type Colouring } from "./colours";
+import { axisTicks, paintGap, paintGrid } from "./grid";
 import { writeLabels } from "./labels";
 import { drawOverlay, type Overlay } from "./overlay";
 
@@ -114,6 +115,11 @@ export class Timeline {
   /** Width of the part that shows time, in CSS pixels. */
   get width(): number {
     return Math.max(1, this.size.width - LABELS);
+  }
+
+  /** Width of the labels, in CSS pixels. */
+  get left(): number {
+    return LABELS;
   }
 
   /** Height of the part that shows tracks, in CSS pixels. */
@@ -253,6 +259,10 @@ export class Timeline {
     const pixels = new Uint32Array(this.image.data.buffer);
     if (!right) pixels.fill(page);
     const left = width - this.picture.columns;
+    const grid = this.grid(scene);
+    const { palette } = scene;
+    const behind = [page, ...[palette.cpu[1], palette.thread[2], palette.others[2]].map((of) => pixel(of ?? palette.page))];
+    const gridded = { page, grid: pixel(palette.grid), behind };
     const cpuRows = new CpuRows((cpu) => this.row({ ...scene, byThread: true }, { kind: "cpu", track: cpu, id: cpu }));
     for (const line of lines) {
       const top = Math.round((AXIS + line.top - scene.scroll) * ratio);
@@ -262,11 +272,14 @@ export class Timeline {
         continue;
       }
       const bar = { top, height: bottom - top - gap, tick: Math.round(4 * ratio) };
+      paintGap(pixels, width, left, bottom - gap, bottom, grid, gridded);
       if (line.most !== undefined && line.most > 0) {
         this.paintValues(scene, line, pixels, width, left, bar);
+        paintGrid(pixels, width, left, top, bottom - gap - 1, grid, gridded);
         continue;
       }
       paint(pixels, width, left, this.row(scene, line), bar, page);
+      paintGrid(pixels, width, left, top, bottom - gap - 1, grid, gridded);
       if (line.kind !== "thread") continue;
       if (isHatched(scene.changed, line.id)) hatch(pixels, width, left, bar, page);
       // Colours of other threads would look like a change of this one.
@@ -275,6 +288,8 @@ export class Timeline {
       const band = this.band(line, cpuRows);
       if (band) paint(pixels, width, left, band, { top: top + Math.round(5 * ratio), height: Math.round(BAND * ratio), tick: 0 });
     }
+    const last = lines[lines.length - 1];
+    if (last) paintGap(pixels, width, left, Math.round((AXIS + last.top + last.height - scene.scroll) * ratio), height, grid, gridded);
     const from = right ? left : 0;
     this.pen.putImageData(this.image, 0, 0, from, 0, width - from, height);
     return cpuRows.cpus;
@@ -377,14 +392,20 @@ export class Timeline {
     }
   }
 
+  /** The columns of gridlines, in device pixels right of the labels. */
+  private grid(scene: Scene): number[] {
+    const perPixel = (scene.span.to - scene.span.from) / this.width;
+    return axisTicks(scene.span, perPixel).times.map((time) => Math.round(Math.round((time - scene.span.from) / perPixel) * this.ratio));
+  }
+
   private writeAxis(scene: Scene): void {
     const { pen } = this;
     pen.fillStyle = scene.palette.page;
     pen.fillRect(0, 0, this.size.width, AXIS);
     const perPixel = (scene.span.to - scene.span.from) / this.width;
-    const tick = step(100 * perPixel);
+    const { times, step: tick } = axisTicks(scene.span, perPixel);
     pen.fillStyle = scene.palette.dim;
-    for (let time = Math.ceil(scene.span.from / tick) * tick; time < scene.span.to; time += tick) {
+    for (const time of times) {
       const x = LABELS + Math.round((time - scene.span.from) / perPixel);
       const label = point(time, tick);
       pen.fillRect(x, AXIS - 6, 1, 6);
