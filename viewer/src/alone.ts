@@ -62,6 +62,12 @@ export function alone(): Source | null {
   return text === null ? null : new Alone(JSON.parse(text) as Held);
 }
 
+/** Returns the address of the view with which the page begins; empty if it has none, or if a server is asked. */
+export async function firstView(): Promise<string> {
+  const bytes = typeof document === "undefined" ? null : await unpacked("start");
+  return bytes === null ? "" : new TextDecoder().decode(bytes);
+}
+
 /** Describes what the page does not contain; empty if it contains everything. */
 export function limitsOf(held: Held | undefined): string {
   if (!held || held.rows) return "";

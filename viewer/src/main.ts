@@ -1,6 +1,6 @@
 /** The page: its state, and the actions of keyboard and mouse. */
 
-import { limitsOf } from "./alone";
+import { firstView, limitsOf } from "./alone";
 import { OF, type About } from "./api";
 import { CPU_STATES, THREAD_STATES, type ThreadTracks } from "./generated/tables";
 import { isTrack, layout, type KindInfo, type Track } from "./model/layout";
@@ -363,7 +363,7 @@ class Page {
   /** Keeps the selected track in view when the timeline gets lower, as when the panel of a range opens. */
   resized(): void {
     const line = this.scene.selected && this.lineOf(this.scene.selected);
-    if (line && line.top >= this.scene.scroll && line.top + line.height <= this.scene.scroll + this.tall) this.bring(line);
+    if (line && line.top + line.height > this.scene.scroll && line.top < this.scene.scroll + this.tall) this.bring(line);
     this.tall = this.timeline.height;
     this.changed();
   }
@@ -525,6 +525,8 @@ async function start(): Promise<void> {
   const lost = about.lost_events > 0 ? `, ${about.lost_events} events lost` : "";
   element("summary").textContent = element("summary").title = `${length(about.span_ns)}, ${about.cpus.length} CPUs, ${about.threads} threads${shown}, ${about.switches} switches${lost}`;
   element("limits").textContent = element("limits").title = limitsOf(about.alone);
+  const first = location.hash === "" ? await firstView() : "";
+  if (first !== "") history.replaceState(null, "", first);
   const page = new Page(about, threads);
   const help = element<HTMLDialogElement>("help");
   fillHelp(help);

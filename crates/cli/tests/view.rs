@@ -58,11 +58,15 @@ fn a_page_contains_the_trace_and_overwrites_nothing() {
     );
     let again = run(["view", &trace, "--html", &page]);
     assert!(again.code != Some(0) && again.err.contains("already exists"), "{}", again.err);
+    // A page that begins with a view is another one.
+    let begun = run(["view", &trace, "--html", "-", "--at", "http://127.0.0.1:1/#t=0..5000&notes=7:here"]);
+    assert!(begun.code == Some(0) && begun.out.contains("id=\"data-start\"") && !text.contains("data-start"));
     // On standard output, the same page and nothing else.
     assert_eq!(run(["view", &trace, "--html", "-"]).out, text);
     for (words, why) in [
         (&["--html-limit", "0"][..], "megabytes"),
         (&["--port", "80"], "cannot be used with"),
+        (&["--at", "t=0..5"], "its part from # on"),
         (&["--html-limit", "0.01"], "too few for the coarsest view"),
     ] {
         let other = folder.name("other.html");

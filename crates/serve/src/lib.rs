@@ -44,7 +44,7 @@ mod rows;
 mod server;
 mod tracks;
 
-pub use alone::{Page, page};
+pub use alone::{Page, page, page_at};
 pub use changes::{ChangeMetric, Changes, ChangesReceiver, ChangesSender, RoleChange, ValueChange, changes};
 pub use error::ServeError;
 pub use pages::are_built;

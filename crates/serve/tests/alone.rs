@@ -158,6 +158,18 @@ fn a_smaller_limit_drops_finer_levels_until_nothing_fits() {
 
 #[test]
 #[ignore = "needs the viewer"]
+fn a_page_begins_with_the_view_that_it_was_given() {
+    let trace = drawn().prepared();
+    let start = "#t=0..5000&notes=17:%3C%2Fscript%3E";
+    let page = serve::page_at(&trace, 1_000_000, start).unwrap();
+    let line = page.html.lines().find(|line| line.contains("id=\"data-start\"")).unwrap();
+    let text = line.split_once("\">").unwrap().1.strip_suffix("</script>").unwrap();
+    assert_eq!(unpacked(text), start.as_bytes());
+    assert!(!serve::page(&trace, 1_000_000).unwrap().html.contains("data-start"));
+}
+
+#[test]
+#[ignore = "needs the viewer"]
 fn a_redacted_page_does_not_contain_the_path_of_the_trace() {
     let drawn = drawn();
     let mut trace = drawn.prepared();

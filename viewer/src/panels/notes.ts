@@ -40,8 +40,12 @@ export class Notes {
     const list = document.createElement("ul");
     list.className = "notes";
     for (const note of notes) list.append(this.item(note));
-    const about = paragraph("Notes are kept in the address of this page: who opens it sees them too.");
-    this.panel.replaceChildren(about, list);
+    const about = paragraph("Notes are kept in the address of this page.");
+    const command = document.createElement("code");
+    command.textContent = "corewise view TRACE --html PAGE.html --at ADDRESS";
+    const file = paragraph("");
+    file.append(command, " makes a page of one file that begins with this view and these notes.");
+    this.panel.replaceChildren(about, list, file);
   }
 
   /** Puts the cursor into the text of a note. */

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { opened, openedFile, rows, served, settled, skip } from "./support.mjs";
+import { opened, openedFile, openTables, rows, served, settled, skip } from "./support.mjs";
 
 let at;
 before(async () => {
@@ -73,21 +73,22 @@ test("a page of one file shows the same pictures and texts as the server's page,
     await go(page, `#t=0..${whole}&range=0..${whole}`);
   }
   assert.equal(await words(its, "findings"), await words(own, "findings"));
-  const loaded = (page) => page.waitForSelector("#range .rows[data-busy=false]", { timeout: 60_000 });
+  for (const page of [its, own]) await openTables(page);
+  assert.equal(await its.textContent("#range .summary"), await own.textContent("#range .summary"));
   for (const table of ["threads", "cpus", "ran_instead"]) {
     for (const page of [its, own]) {
       await page.selectOption("#range select", table);
-      await loaded(page);
+      await openTables(page);
     }
     assert.equal(await words(its, "range h2"), await words(own, "range h2"));
-    assert.equal(await its.textContent("#range .rows"), await own.textContent("#range .rows"), table);
+    assert.equal(await its.textContent("#range .tables .rows"), await own.textContent("#range .tables .rows"), table);
   }
   for (const page of [its, own]) {
-    await page.click("#range th button:text-is('ready_ns')");
-    await page.waitForSelector("#range th[aria-sort=ascending]");
-    await loaded(page);
+    await page.click("#range .tables th button:text-is('ready (ms)')");
+    await page.waitForSelector("#range .tables th[aria-sort=ascending]");
+    await openTables(page);
   }
-  assert.equal(await its.textContent("#range .rows"), await own.textContent("#range .rows"));
+  assert.equal(await its.textContent("#range .tables .rows"), await own.textContent("#range .tables .rows"));
   for (const page of [its, own]) {
     await page.focus("#timeline");
     await page.keyboard.press("c");
@@ -96,7 +97,7 @@ test("a page of one file shows the same pictures and texts as the server's page,
   assert.equal(await its.getAttribute("#timeline", "data-path"), await own.getAttribute("#timeline", "data-path"));
   // For a part, the page says what to do.
   await go(its, `#t=0..${whole}&range=0..${Math.floor(whole / 2)}`);
-  await loaded(its);
+  await openTables(its);
   assert.match(await its.textContent("#range [role=status]"), /for a part, open the recording with `corewise view`/);
   assert.deepEqual(wrong, []);
   await its.context().close();

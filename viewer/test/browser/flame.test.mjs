@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import axe from "axe-core";
-import { opened, part, servedFile, settled, skip } from "./support.mjs";
+import { opened, openTables, part, servedFile, settled, skip } from "./support.mjs";
 
 let at;
 before(async () => {
@@ -11,7 +11,6 @@ before(async () => {
 });
 after(() => at?.end());
 
-const loaded = (page) => page.waitForSelector("#range .rows[data-busy=false]", { state: "attached", timeout: 60_000 });
 /** The frames that are shown: name, class, and position in percent. */
 const frames = (page) =>
   page.$$eval("#range .flame .rows svg svg:not(.out)", (all) =>
@@ -26,13 +25,13 @@ test("a flame graph has the samples of the range; it can be searched, zoomed and
   const { page, wrong } = await opened(at);
   await page.keyboard.press("r");
   await settled(page);
-  await loaded(page);
+  await openTables(page);
   const [from, to] = (await page.evaluate(() => location.hash)).match(/range=(\d+)\.\.(\d+)/).slice(1).map(Number);
   const { rows } = await part(page, "folded_stacks", { from, to, most: 10_000 });
   const samples = rows.reduce((sum, row) => sum + Number(row.samples), 0);
   assert.ok(samples > 10);
   await page.selectOption("#range select", "flame graph");
-  await loaded(page);
+  await openTables(page);
   await page.waitForSelector("#range .flame .rows svg svg");
   assert.equal(await status(page), `${samples} samples`);
   const whole = await frames(page);

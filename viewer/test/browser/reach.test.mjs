@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { hash, opened, served, settled, skip } from "./support.mjs";
+import { hash, opened, openTables, served, settled, skip, summarised } from "./support.mjs";
 
 let at;
 before(async () => {
@@ -12,7 +12,6 @@ after(() => at?.end());
 
 const span = async (page) => (await hash(page)).match(/t=(\d+)\.\.(\d+)/).slice(1).map(Number);
 const diagnosed = (page) => page.waitForSelector("#findings summary", { state: "attached", timeout: 60_000 });
-const loaded = (page) => page.waitForSelector("#range .rows[data-busy=false]", { timeout: 60_000 });
 
 test("touch moves, zooms and selects", { skip }, async () => {
   const { page } = await opened(at, { touch: true });
@@ -50,7 +49,7 @@ test("all controls can be reached and changed by keyboard", { skip, timeout: 120
   const { page } = await opened(at);
   await diagnosed(page);
   for (const key of ["ArrowDown", "r"]) await page.keyboard.press(key);
-  await loaded(page);
+  await summarised(page);
   for (const panel of ["details", "findings"]) {
     await page.focus(`#tab-${panel === "details" ? "findings" : "details"}`);
     await page.keyboard.press("ArrowRight");
@@ -74,10 +73,13 @@ test("all controls can be reached and changed by keyboard", { skip, timeout: 120
   await page.focus("#theme");
   for (const key of ["End"]) await page.keyboard.press(key);
   assert.equal(await page.getAttribute("html", "data-theme"), "dark");
+  await page.focus("#range summary");
+  await page.keyboard.press("Enter");
+  await openTables(page);
   await page.focus("#range select");
   await page.keyboard.press("End");
-  await loaded(page);
-  assert.equal(await page.locator("#range tbody").count(), 1);
+  await openTables(page);
+  assert.equal(await page.locator("#range .tables tbody").count(), 1);
   await page.focus("#range input[type=checkbox]");
   await page.keyboard.press("Space");
   await page.waitForFunction(() => Number(document.getElementById("timeline").dataset.path) > 0, null, { timeout: 60_000 });
@@ -89,7 +91,7 @@ test("the text of every panel can be copied as shown", { skip, timeout: 60_000 }
   await diagnosed(page);
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   for (const key of ["ArrowDown", "w", "w", "r"]) await page.keyboard.press(key);
-  await loaded(page);
+  await summarised(page);
   const copied = async (id) => {
     const shown = await page.evaluate((id) => {
       getSelection().selectAllChildren(document.getElementById(id));
@@ -124,7 +126,7 @@ test("a changed address is followed, and invalid parts are ignored", { skip }, a
   const half = Math.floor(to / 2);
   const link = `#t=1000..${half}&sel=cpu:0@2000&range=3000..4000`;
   assert.equal(await go(link), link);
-  await loaded(page);
+  await summarised(page);
   await page.waitForSelector("#details :text('CPU 0')");
   // Invalid times, tracks and numbers change nothing.
   for (const invalid of ["#t=9..1", "#t=a..b", "#sel=thread:x@1", "#sel=weather:1@1", "#range=5", "#%00<b>"]) assert.equal(await go(invalid), link, invalid);

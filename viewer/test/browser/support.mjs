@@ -149,6 +149,16 @@ export const pictures = (page) =>
       }),
   );
 
+/** Waits for the summary of a time range. */
+export const summarised = (page) => page.waitForSelector("#range .summary[data-busy=false]", { timeout: 60_000 });
+
+/** Opens all tables of a time range, and waits for the chosen one. */
+export async function openTables(page) {
+  await summarised(page);
+  if (!(await page.evaluate(() => document.querySelector("#range .tables").open))) await page.click("#range .tables > summary");
+  await page.waitForSelector("#range .tables .rows[data-busy=false]", { state: "attached", timeout: 60_000 });
+}
+
 /** Returns the fragment of the page's address. */
 export async function hash(page) {
   await pictures(page);

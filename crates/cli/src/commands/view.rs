@@ -55,6 +55,9 @@ pub struct Args {
     /// Maximum trace data size in that page, in MB
     #[arg(long, value_name = "MB", default_value_t = 20.0, requires = "html", value_parser = megabytes)]
     html_limit: f64,
+    /// Begin that page with this view and its notes: the address of the viewer, or its part from # on
+    #[arg(long, value_name = "ADDRESS", requires = "html", value_parser = fragment)]
+    at: Option<String>,
     /// Remove paths and host names from that page; names of threads, processes and marks are kept
     #[arg(long, requires = "html")]
     redact: bool,
@@ -112,6 +115,19 @@ fn megabytes(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "expected a number of megabytes from 0.01 to 400, such as 20".into())
 }
 
+/// The maximum length of a fragment, in bytes: forty notes of the longest texts are shorter.
+const MAX_FRAGMENT: usize = 1 << 16;
+
+/// Parses --at: the fragment of an address.
+fn fragment(text: &str) -> Result<String, String> {
+    let fragment = text.find('#').map_or("", |at| &text[at..]);
+    let is_plain = fragment.len() > 1 && fragment.bytes().all(|byte| byte.is_ascii_graphic());
+    match is_plain && fragment.len() <= MAX_FRAGMENT {
+        true => Ok(fragment.to_owned()),
+        false => Err("expected the address of the viewer with its part from # on, such as '#t=0..1000000'".into()),
+    }
+}
+
 /// Writes the trace as one HTML page and prints what the page lacks.
 fn write_page(path: &Path, args: &Args, global: &Global) -> Result<u8, Failure> {
     if path != Path::new("-") && path.exists() {
@@ -122,7 +138,7 @@ fn write_page(path: &Path, args: &Args, global: &Global) -> Result<u8, Failure> 
     if args.redact {
         trace.session.redact();
     }
-    let page = serve::page(&trace, (args.html_limit * 1e6) as usize)?;
+    let page = serve::page_at(&trace, (args.html_limit * 1e6) as usize, args.at.as_deref().unwrap_or(""))?;
     let missing = match (page.finest_ns, page.has_rows) {
         (0, true) => String::new(),
         (0, false) => {

@@ -6,6 +6,7 @@
 //!      part-NAME                                   the first rows of a table for the whole recording
 //!      slices-KIND-LEVEL                           slices at 2 to LEVEL ns per pixel that the next coarser level lacks (`detail`)
 //!      thread_state, cpu_state                     the stretches, if both fit
+//!      start                                       the view with which the page begins, if one was given
 //!      held                                        which of these are present, and the finest level
 //! ```
 //!
@@ -31,7 +32,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 
 /// The most used tables, which are in the page for the whole recording, and the column by which they are sorted.
-const TABLES: [(&TableDef, Option<&str>); 10] = [
+const TABLES: [(&TableDef, Option<&str>); 11] = [
     (&tables::THREADS, Some(tables::threads::RUNNING_NS.name())),
     (&tables::CPUS, None),
     (&tables::THREAD_BY_CORE_TYPE, None),
@@ -41,6 +42,7 @@ const TABLES: [(&TableDef, Option<&str>); 10] = [
     (&tables::RAN_INSTEAD, Some(tables::ran_instead::READY_NS.name())),
     (&tables::WAITS, None),
     (&tables::MIGRATIONS, None),
+    (&tables::LOSS, None),
     (&tables::FOLDED_STACKS, Some(tables::folded_stacks::SAMPLES.name())),
 ];
 /// The maximum number of rows of a table.
@@ -67,10 +69,22 @@ pub struct Page {
 /// # Errors
 /// The trace cannot be read, the pages were not built, or the limit is too small for the coarsest level.
 pub fn page(trace: &Trace, limit: usize) -> Result<Page, ServeError> {
+    page_at(trace, limit, "")
+}
+
+/// Makes the page of a trace like [`page`]. It begins with the view that the fragment of an address describes (its part from `#` on), with
+/// its notes; empty for the whole recording.
+///
+/// # Errors
+/// As for [`page`].
+pub fn page_at(trace: &Trace, limit: usize, start: &str) -> Result<Page, ServeError> {
     let Trace { session, tracks, levels } = trace;
     let page = pages::alone().ok_or_else(|| ServeError::Start("this build has no viewer: run `make`".into()))?;
     let mut blocks = Blocks::new(limit);
     blocks.must("about", about(session, tracks, levels, false).to_string().as_bytes())?;
+    if !start.is_empty() {
+        blocks.must("start", start.as_bytes())?;
+    }
     let threads = tracks.rows(0, MAX_THREADS - 1);
     blocks.must("threads", &answer::rows(&tracks::COLUMNS, &threads).map_err(unwritten)?)?;
     blocks.must("findings", diagnosed(session).map_err(ServeError::Start)?.as_bytes())?;
