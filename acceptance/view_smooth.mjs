@@ -17,7 +17,7 @@ const view = { width: 1280, height: 800 };
 // between.
 function turned(ms) {
   return new Promise((done) => {
-    const canvas = document.querySelector("canvas");
+    const canvas = document.getElementById("timeline") ?? document.querySelector("canvas");
     const box = canvas.getBoundingClientRect();
     const pen = canvas.getContext("2d", { willReadFrequently: true });
     const gaps = [];

@@ -87,7 +87,7 @@ class Page {
     });
     this.range = new Range(element("range"), {
       select: (to) => this.select(to, true),
-      nameOf: (key) => this.nameOf(key),
+      nameOf: (key) => `${this.nameOf(key)} ${this.threads.get(key)?.tid ?? ""}`.trim(),
       say: (text) => this.say(text),
       show: (span) => this.show(span),
       path: (of) => void this.path(of),

@@ -129,9 +129,7 @@ export class Tables {
     this.status.textContent = sorted ? `${count}, sorted by ${header(sorted)}` : count;
     const grid = document.createElement("table");
     const head = grid.createTHead().insertRow();
-    // The key of the thread that a row is about is internal where its name and TID are columns.
-    const own = table.columns.some((column) => column.name === "name") && table.columns.some((column) => column.name === "tid");
-    const places = table.columns.flatMap((column, at) => (own && column.thread && column.name === "thread" ? [] : [at]));
+    const places = table.columns.flatMap((column, at) => (isOwnKey(column) ? [] : [at]));
     for (const at of places) head.append(this.head(table.columns[at]!));
     const body = grid.createTBody();
     for (const row of table.rows) {
@@ -171,10 +169,14 @@ export class Tables {
     const time = typeof start === "number" ? Math.max(start, span.from) : span.from;
     const text = shown(column, value);
     if (column.name === "cpu" && typeof value === "number") return link(text, () => this.page.select({ kind: "cpu", id: value, at: time }));
-    const own = column.name === "name" ? of("thread") : null;
-    const key = column.thread ? value : table.columns.some((other) => other.thread && other.name === "thread") ? own : null;
+    const key = column.thread ? value : column.name === "name" && table.columns.some(isOwnKey) ? of("thread") : null;
     if (typeof key !== "number") return text;
     const label = column.thread ? this.page.nameOf(key) : text;
     return key > 0 ? link(label, () => this.page.select({ kind: "thread", id: key, at: time })) : label;
   }
+}
+
+/** Whether a column is the key of threads in their own table, which has their names and TIDs too: the key is internal. */
+function isOwnKey(column: Column): boolean {
+  return column.name === "thread" && !column.thread;
 }

@@ -102,8 +102,8 @@ test("the selected track stays in view when the panel of a range opens", { skip 
   const lower = await page.locator("#timeline").boundingBox();
   assert.ok(lower.height < box.height - 100, "the timeline is lower");
   const seen = new Set();
-  for (let y = 28; y < lower.height; y += 6) {
-    await page.mouse.move(lower.x + 500, lower.y + y);
+  for (let n = 0; n < 4 * Math.floor((lower.height - 28) / 6); n++) {
+    await page.mouse.move(lower.x + 250 + (n % 4) * 165, lower.y + 28 + 6 * Math.floor(n / 4));
     seen.add(await page.evaluate(() => (document.getElementById("tip").hidden ? "" : `${document.getElementById("tip").dataset.kind} ${document.getElementById("tip").dataset.id}`)));
   }
   assert.ok(seen.has(id.join(" ")), `${[...seen]} has ${id}`);
