@@ -129,7 +129,9 @@ export class Tables {
     this.status.textContent = sorted ? `${count}, sorted by ${header(sorted)}` : count;
     const grid = document.createElement("table");
     const head = grid.createTHead().insertRow();
-    const places = table.columns.flatMap((column, at) => (isOwnKey(column) ? [] : [at]));
+    // Threads are shown by their names where their keys are: their names are not shown twice.
+    const named = new Set(table.columns.flatMap((column) => (column.thread ? [`${column.name}_name`] : [])));
+    const places = table.columns.flatMap((column, at) => (isOwnKey(column) || named.has(column.name) ? [] : [at]));
     for (const at of places) head.append(this.head(table.columns[at]!));
     const body = grid.createTBody();
     for (const row of table.rows) {

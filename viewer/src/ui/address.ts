@@ -1,6 +1,6 @@
 /** Keeps the view in the page's address, and steps in the browser's history. */
 
-import { Steps } from "../model/steps";
+import { ViewHistory } from "../model/history";
 
 /** Frames with a longer pause between them are not part of a motion, in ms. */
 const MOTION = 1000;
@@ -19,7 +19,7 @@ function entry(): Entry | null {
 
 /** Writes the address when a step begins, then only at the end of a motion, since writing takes a large part of a frame's time. */
 export class Address {
-  private readonly steps = new Steps();
+  private readonly steps = new ViewHistory();
   private hash = "";
   private lastSet = -Infinity;
   private waiting = false;

@@ -19,7 +19,7 @@ const MAX_LOSSES = 10_000;
 const NEAR = 6;
 
 /** What the page shows, as far as it is needed here. */
-interface Shown {
+interface View {
   readonly span: Span;
   readonly palette: Palette;
   readonly overlay: { readonly range: Span | null };
@@ -28,7 +28,7 @@ interface Shown {
 /** The page's functions that the navigation uses. */
 export interface NavigationActions {
   readonly show: (span: Span) => void;
-  readonly scene: () => Shown;
+  readonly scene: () => View;
   readonly changed: () => void;
   /** Returns the time at a place of the canvas, in CSS pixels. */
   readonly timeAt: (x: number) => number;

@@ -88,6 +88,8 @@ test("a time range has the tables of the report, sortable by any column, and row
   await page.selectOption("#range select", "wakers");
   await page.waitForFunction(() => document.querySelector("#range .tables thead").textContent.includes("wakings"));
   await openTables(page);
+  const heads = await columns(page);
+  assert.ok(heads.includes("waker") && heads.includes("thread") && !heads.some((head) => head.includes("name")), heads.join(", "));
   await page.click("#range .tables tbody tr:first-child button");
   assert.match(await hash(page), /sel=thread:\d+@/);
   // Rows can be copied.

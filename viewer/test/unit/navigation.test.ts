@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { dragged, gripOf, windowOf } from "../../src/model/minimap";
 import { MAX_NOTES, MAX_TEXT, notesFrom, notesWord, tidied, withNote } from "../../src/model/notes";
 import { readable } from "../../src/model/readable";
-import { difference, Steps } from "../../src/model/steps";
+import { difference, ViewHistory } from "../../src/model/history";
 import { allTicks, onTicks, pixelsOf, registerTicks } from "../../src/model/ticks";
 import { axisTicks, paintGap, paintGrid } from "../../src/ui/grid";
 
@@ -60,7 +60,7 @@ test("a note replaces that of the same time, and there is room for so many", () 
 });
 
 test("a motion is one step; something else, or a pause, is another one", () => {
-  const steps = new Steps();
+  const steps = new ViewHistory();
   assert.equal(steps.next("#t=0..9", 0), "replace", "the first address is no step");
   assert.equal(steps.next("#t=1..9", 10), "push");
   assert.equal(steps.next("#t=2..9", 20), "replace");

@@ -20,7 +20,7 @@ export function difference(before: string, after: string): string {
   return WORDS.find((word) => a.get(word) !== b.get(word)) ?? "other";
 }
 
-export class Steps {
+export class ViewHistory {
   private hash = "";
   private kind = "";
   private at = -Infinity;
