@@ -159,7 +159,8 @@ fn a_smaller_limit_drops_finer_levels_until_nothing_fits() {
 #[test]
 #[ignore = "needs the viewer"]
 fn a_page_begins_with_the_view_that_it_was_given() {
-    let trace = drawn().prepared();
+    let drawn = drawn();
+    let trace = drawn.prepared();
     let start = "#t=0..5000&notes=17:%3C%2Fscript%3E";
     let page = serve::page_at(&trace, 1_000_000, start).unwrap();
     let line = page.html.lines().find(|line| line.contains("id=\"data-start\"")).unwrap();
