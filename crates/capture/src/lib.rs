@@ -17,6 +17,7 @@ mod cgroups;
 mod conditions;
 mod doctor;
 mod focus;
+mod handlers;
 mod hidden;
 mod kernel;
 mod mappings;
@@ -41,6 +42,7 @@ mod tracer;
 mod wire;
 
 pub use doctor::{Finding, Verdict, doctor};
+pub use handlers::{Handler, StopHandlers};
 pub use mark_point::{MarkPlace, MarkPoint};
 pub use options::{
     Backend, CaptureError, DEFAULT_SAMPLE_HZ, Ended, Progress, RecordOptions, Recorded, Sampling, Target,

@@ -1,5 +1,6 @@
 //! The process or command to record: started once everything is attached, watched until it ends.
 
+use crate::handlers::StopHandlers;
 use crate::options::{CaptureError, Target};
 use std::ffi::CString;
 use std::io::{Error, Read, Write};
@@ -31,25 +32,14 @@ extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, _: *mut libc::c
 
 /// Handles SIGINT and SIGTERM until it is dropped.
 pub struct Signals {
-    before: [(i32, libc::sigaction); 2],
+    _handlers: StopHandlers,
 }
 
 impl Signals {
     pub fn take() -> Self {
         STOPS.store(0, Ordering::Relaxed);
         TERMS.store(0, Ordering::Relaxed);
-        let before = [libc::SIGINT, libc::SIGTERM].map(|signal| {
-            // SAFETY: all-zero is a valid sigaction; the handler does only what handlers may.
-            unsafe {
-                let mut old: libc::sigaction = std::mem::zeroed();
-                let mut new: libc::sigaction = std::mem::zeroed();
-                new.sa_sigaction = on_signal as *const () as usize;
-                new.sa_flags = libc::SA_SIGINFO;
-                libc::sigaction(signal, &raw const new, &raw mut old);
-                (signal, old)
-            }
-        });
-        Self { before }
+        Self { _handlers: StopHandlers::install(on_signal) }
     }
 
     /// Whether the user stopped the recording: with the first Ctrl-C, or with the second while a command runs (the first goes to
@@ -57,15 +47,6 @@ impl Signals {
     pub fn stop(&self) -> bool {
         let needed = if CHILD.load(Ordering::Relaxed) >= 0 { 2 } else { 1 };
         TERMS.load(Ordering::Relaxed) > 0 || STOPS.load(Ordering::Relaxed) >= needed
-    }
-}
-
-impl Drop for Signals {
-    fn drop(&mut self) {
-        for (signal, old) in &self.before {
-            // SAFETY: puts back what was there.
-            unsafe { libc::sigaction(*signal, old, std::ptr::null_mut()) };
-        }
     }
 }
 

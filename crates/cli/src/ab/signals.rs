@@ -1,5 +1,6 @@
 //! Ctrl-C while commands run: the running command ends, and what was recorded is kept.
 
+use capture::StopHandlers;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The number of signals that arrived.
@@ -18,24 +19,13 @@ extern "C" fn on_signal(_: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void
 
 /// Handles SIGINT and SIGTERM until it is dropped.
 pub struct Signals {
-    before: [(i32, libc::sigaction); 2],
+    _handlers: StopHandlers,
 }
 
 impl Signals {
     /// Starts to handle them.
     pub fn take() -> Self {
-        let before = [libc::SIGINT, libc::SIGTERM].map(|signal| {
-            // SAFETY: all-zero is a valid sigaction; the handler does only what handlers may. Without SA_RESTART, a signal ends `poll`.
-            unsafe {
-                let mut old: libc::sigaction = std::mem::zeroed();
-                let mut new: libc::sigaction = std::mem::zeroed();
-                new.sa_sigaction = on_signal as *const () as usize;
-                new.sa_flags = libc::SA_SIGINFO;
-                libc::sigaction(signal, &raw const new, &raw mut old);
-                (signal, old)
-            }
-        });
-        Self { before }
+        Self { _handlers: StopHandlers::install(on_signal) }
     }
 
     /// Whether the user wants to stop.
@@ -46,14 +36,5 @@ impl Signals {
     /// Returns how many signals the running command must still get.
     pub fn take_sent() -> u32 {
         SENT.swap(0, Ordering::Relaxed)
-    }
-}
-
-impl Drop for Signals {
-    fn drop(&mut self) {
-        for (signal, old) in &self.before {
-            // SAFETY: puts back what was there.
-            unsafe { libc::sigaction(*signal, old, std::ptr::null_mut()) };
-        }
     }
 }
