@@ -32,14 +32,20 @@ TRACKS, PIXELS = 16, 1024
 
 
 def started(trace, cpu):
-    """Starts a server. Returns it, its address, and the time until that was printed."""
+    """Starts a server. Returns it, its address, and the time until it answers: the address is printed before the trace is prepared."""
     pin = (lambda: os.sched_setaffinity(0, {cpu})) if cpu is not None else None
     begin = time.monotonic()
     server = subprocess.Popen([COREWISE, "view", trace, "--no-open"], stdout=subprocess.PIPE, preexec_fn=pin, text=True)
     address = server.stdout.readline().strip()
     if not address:
         sys.exit(f"{COREWISE} view {trace} ended without an address")
-    return server, urlsplit(address), time.monotonic() - begin
+    at = urlsplit(address)
+    connection = http.client.HTTPConnection(at.netloc)
+    connection.request("GET", "/api/about", headers={"Cookie": f"corewise_{at.port}={at.query.removeprefix('token=')}"})
+    if connection.getresponse().status != 200:
+        sys.exit(f"{COREWISE} view {trace} did not prepare the trace")
+    connection.close()
+    return server, at, time.monotonic() - begin
 
 
 def ended(server):

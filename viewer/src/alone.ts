@@ -85,6 +85,10 @@ class Alone implements Source {
     this.held = held;
   }
 
+  async progress() {
+    return { ready: true };
+  }
+
   async about(): Promise<About> {
     return { ...((await this.answers.get("about", () => json("about"))) as About), alone: this.held };
   }

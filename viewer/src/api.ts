@@ -8,6 +8,7 @@ import { numbers as toNumbers } from "./model/columns";
 import { ofTracks, type Columns, type Slices } from "./model/slices";
 import { PIXELS, spanOf, TRACKS, type Place } from "./model/tiles";
 import type { Span } from "./model/view";
+import type { Progress } from "./panels/preparing";
 
 /** The server's description of the recording. */
 export interface About {
@@ -48,7 +49,7 @@ const PREFIX = OF === "second" ? "/second" : "";
 
 /** Fetches an answer; replaces the browser's error, which says only that it failed. */
 async function fetched(path: string, signal: AbortSignal | null): Promise<Response> {
-  return fetch(PREFIX + path, { signal }).catch((why: unknown) => {
+  return fetch((path === "/api/progress" ? "" : PREFIX) + path, { signal }).catch((why: unknown) => {
     throw signal?.aborted ? why : new Error(ENDED);
   });
 }
@@ -65,6 +66,11 @@ async function ask(path: string, signal: AbortSignal | null = null): Promise<Res
 
 async function table(path: string, signal: AbortSignal | null = null): Promise<Table> {
   return tableFromIPC(new Uint8Array(await (await ask(path, signal)).arrayBuffer()));
+}
+
+/** Returns how far the preparation of the trace is. */
+export async function progress(): Promise<Progress> {
+  return (await (await ask("/api/progress")).json()) as Progress;
 }
 
 /** Returns the description of the recording. */

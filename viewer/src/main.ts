@@ -16,6 +16,7 @@ import { showBoth } from "./panels/both";
 import { Changed } from "./panels/changed";
 import { Linked } from "./panels/linked";
 import type { Hit } from "./panels/hits";
+import { prepared } from "./panels/preparing";
 import { Range } from "./panels/range";
 import { Search } from "./panels/search";
 import { Tabs } from "./panels/tabs";
@@ -517,6 +518,7 @@ class Page {
 }
 
 async function start(): Promise<void> {
+  await prepared(element("stage"), () => source.progress());
   const [about, threads] = await Promise.all([source.about(), source.threads()]);
   if (about.two && OF === null) return showBoth(document.body);
   document.title = `${about.name ?? "trace"} · corewise`;

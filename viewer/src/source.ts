@@ -6,7 +6,7 @@ import type { Span } from "./model/view";
 import type { Piece } from "./ui/overlay";
 
 /** The questions that a source answers. */
-export type Source = Pick<typeof server, "about" | "threads" | "rows" | "findings" | "tables" | "part" | "chain" | "hits" | "slices">;
+export type Source = Pick<typeof server, "about" | "threads" | "rows" | "findings" | "tables" | "part" | "chain" | "hits" | "slices" | "progress">;
 
 /** The source of this page. */
 export const source: Source = alone() ?? server;

@@ -12,6 +12,7 @@ mod period;
 mod progress;
 mod spool;
 mod view_changes;
+mod view_source;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -47,11 +47,6 @@ pub fn show_import(line: &mut Line, p: engine::Progress) {
     });
 }
 
-/// Shows the progress of building the levels of detail.
-pub fn show_levels(line: &mut Line, read: u64) {
-    line.show(|| format!("Preparing the timeline: {read} stretches"));
-}
-
 /// Shows the progress of an export.
 pub fn show_export(line: &mut Line, written: u64) {
     line.show(|| format!("Writing: {written} rows"));

@@ -5,9 +5,11 @@
 //! ```text
 //!   accepted ──▶ a complete request within REQUEST ──▶ with the token: known, kept while it sends requests within IDLE
 //!       │                                         └──▶ without: refused and closed
-//!       └── all places taken: the oldest unknown connection is closed, after GRACE for its request
+//!       └── all places taken: the oldest unknown connection is closed, after GRACE for its request; if there is none, the oldest of a
+//!           shared address, so that its users cannot keep the owner out
 //! ```
 
+use crate::guard::Who;
 use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -15,7 +17,7 @@ use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -65,19 +67,36 @@ pub(crate) struct Caller(Arc<State>);
 
 #[derive(Default)]
 struct State {
-    known: AtomicBool,
+    /// [`UNKNOWN`], [`GUEST`] or [`OWNER`].
+    from: AtomicU8,
     answering: AtomicBool,
 }
 
+/// The last request had no valid token, or there was none yet.
+const UNKNOWN: u8 = 0;
+/// The last request had the token of the shared address.
+const GUEST: u8 = 1;
+/// The last request had the owner's token.
+const OWNER: u8 = 2;
+
 impl Caller {
-    /// Records that the connection has sent the token.
-    pub(crate) fn has_token(&self) {
-        self.0.known.store(true, Ordering::Relaxed);
+    /// Records whose token the last request had.
+    pub(crate) fn is_from(&self, who: Option<Who>) {
+        let from = match who {
+            None => UNKNOWN,
+            Some(Who::Guest) => GUEST,
+            Some(Who::Owner) => OWNER,
+        };
+        self.0.from.store(from, Ordering::Relaxed);
     }
 
-    /// Returns whether the connection has sent the token.
+    /// Returns whether the last request had a valid token.
     pub(crate) fn is_known(&self) -> bool {
-        self.0.known.load(Ordering::Relaxed)
+        self.from() != UNKNOWN
+    }
+
+    fn from(&self) -> u8 {
+        self.0.from.load(Ordering::Relaxed)
     }
 
     /// Marks a request as being answered until the returned guard is dropped; meanwhile the connection does not time out.
@@ -107,7 +126,7 @@ impl Places {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a free place; if there is none, closes the oldest unknown connection.
+    /// Waits for a free place; if there is none, closes the oldest unknown connection, or else the oldest of a shared address.
     async fn wait(&self) {
         loop {
             let freed = self.freed.notified();
@@ -116,7 +135,8 @@ impl Places {
                 if taken.len() < self.max {
                     return;
                 }
-                let oldest = taken.iter().position(|one| !one.caller.is_known());
+                let oldest_of = |from| taken.iter().position(|one| one.caller.from() == from);
+                let oldest = oldest_of(UNKNOWN).or_else(|| oldest_of(GUEST));
                 match oldest.and_then(|at| Some((at, taken.get(at)?.since + GRACE))) {
                     Some((at, may_go)) if may_go <= Instant::now() => {
                         taken.remove(at);

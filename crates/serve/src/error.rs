@@ -21,6 +21,14 @@ pub enum ServeError {
         /// The system's error.
         why: std::io::Error,
     },
+    /// The user's cache cannot be written.
+    #[error("{}: {why}: set XDG_CACHE_HOME to a writable folder, or import the recording with `corewise import FILE -o run.cw` and view run.cw", path.display())]
+    NoCache {
+        /// The cache.
+        path: PathBuf,
+        /// The system's error.
+        why: std::io::Error,
+    },
     /// The address is in use or does not belong to this machine.
     #[error("cannot listen on {at}: {why}: choose another --port, or omit it")]
     Listen {

@@ -3,17 +3,57 @@
 //! Other users of the machine and other pages in the browser can reach a loopback port too. So every request needs a cookie that only
 //! the address printed at the start sets; must name this machine as its host (a foreign name that resolves to it is DNS rebinding);
 //! and must not come from another origin.
+//!
+//! A shared address has a token of its own, which ends after a time. It has a cookie of its own, so that opening it in the owner's browser
+//! does not replace the owner's token.
 
-use axum::http::StatusCode;
 use axum::http::header::{COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use axum::http::{Method, StatusCode};
+use rustix::time::{ClockId, clock_gettime};
 use std::net::{IpAddr, Ipv6Addr};
+use std::time::Duration;
 
 /// Checks requests.
 pub(crate) struct Guard {
     token: String,
+    shared: Option<Shared>,
     cookie: String,
     /// Whether other hosts may connect; they address this machine by its IP address.
     elsewhere: bool,
+}
+
+/// The token of a shared address.
+struct Shared {
+    token: String,
+    /// When it ends, by [`now`].
+    until: Duration,
+}
+
+/// Who sent a request, by its token.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Who {
+    /// The user who started the server.
+    Owner,
+    /// A user of the shared address, who may only read.
+    Guest,
+}
+
+impl Who {
+    /// Checks that a request may be made. No request changes anything now. A route that does must be one that a guest is refused here.
+    pub(crate) fn may(self, method: &Method) -> Result<(), Refused> {
+        match self {
+            _ if method == Method::GET || method == Method::HEAD => Ok(()),
+            Self::Guest => Err((StatusCode::FORBIDDEN, "the shared address allows only reading\n")),
+            Self::Owner => Err((StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are allowed\n")),
+        }
+    }
+}
+
+/// Returns the time since this machine started. Unlike the clocks of the standard library, it includes the time for which the machine was
+/// suspended and does not change with the date, so that a shared address ends when it was announced.
+fn now() -> Duration {
+    let now = clock_gettime(ClockId::Boottime);
+    Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
 /// The status and message of a refused request.
@@ -36,29 +76,58 @@ pub(crate) const HEADERS: [(HeaderName, HeaderValue); 6] = [
     (HeaderName::from_static("cache-control"), HeaderValue::from_static("no-store")),
 ];
 
+const EXPIRED: Refused =
+    (StatusCode::FORBIDDEN, "this shared address has expired: ask for a new one from the person who shared it\n");
+/// The refusal of a request without a token that this run knows.
+pub(crate) const NO_TOKEN: Refused =
+    (StatusCode::UNAUTHORIZED, "unauthorised: open the address that `corewise view` printed, including its token\n");
+
 impl Guard {
-    /// Creates a guard with a token of 128 random bits for this run.
-    pub(crate) fn new(port: u16, elsewhere: bool) -> Result<Self, String> {
-        let mut random = [0; 16];
-        getrandom::fill(&mut random).map_err(|why| format!("cannot get random numbers: {why}"))?;
-        let token = random.iter().map(|b| format!("{b:02x}")).collect();
+    /// Creates a guard with a token of 128 random bits for this run, and another one for a shared address that ends after a time.
+    pub(crate) fn new(port: u16, elsewhere: bool, share: Option<Duration>) -> Result<Self, String> {
+        let until = |time| now().checked_add(time).unwrap_or(Duration::MAX);
+        let shared = share.map(|time| Ok::<_, String>(Shared { token: random_token()?, until: until(time) }));
         // Cookies are shared by all ports of a host, so the name contains the port.
-        Ok(Self { token, cookie: format!("corewise_{port}"), elsewhere })
+        Ok(Self { token: random_token()?, shared: shared.transpose()?, cookie: format!("corewise_{port}"), elsewhere })
     }
 
     pub(crate) fn token(&self) -> &str {
         &self.token
     }
 
-    /// Returns the header that makes the browser send the token from now on, from the viewer's own pages only.
-    pub(crate) fn set_cookie(&self) -> String {
-        format!("{}={}; HttpOnly; SameSite=Strict; Path=/", self.cookie, self.token)
+    /// Returns the token of the shared address, if there is one.
+    pub(crate) fn shared_token(&self) -> Option<&str> {
+        self.shared.as_ref().map(|shared| shared.token.as_str())
     }
 
-    /// Compares a token with that of this run in constant time.
-    pub(crate) fn is_token(&self, token: &str) -> bool {
-        let differ = |all, (a, b): (u8, u8)| all | (a ^ b);
-        token.len() == self.token.len() && token.bytes().zip(self.token.bytes()).fold(0, differ) == 0
+    /// Returns whose token this is.
+    pub(crate) fn who(&self, token: &str) -> Result<Who, Refused> {
+        // Both are compared, whichever it is, so that the time is the same.
+        let is_owner = same(token, &self.token);
+        let shared = self.shared.as_ref().filter(|shared| same(token, &shared.token));
+        match shared {
+            _ if is_owner => Ok(Who::Owner),
+            Some(shared) if now() < shared.until => Ok(Who::Guest),
+            Some(_) => Err(EXPIRED),
+            None => Err(NO_TOKEN),
+        }
+    }
+
+    /// Returns the header that makes the browser send a valid token from now on, from the viewer's own pages only. The browser keeps a
+    /// guest's after its end, so that the server can say that it has expired.
+    pub(crate) fn set_cookie(&self, who: Who) -> String {
+        let token = match who {
+            Who::Owner => &self.token,
+            Who::Guest => self.shared_token().unwrap_or_default(),
+        };
+        format!("{}={token}; HttpOnly; SameSite=Strict; Path=/", self.cookie_name(who))
+    }
+
+    fn cookie_name(&self, who: Who) -> String {
+        match who {
+            Who::Owner => self.cookie.clone(),
+            Who::Guest => format!("{}_shared", self.cookie),
+        }
     }
 
     /// Checks that a request names this machine and comes from no other origin.
@@ -75,17 +144,21 @@ impl Guard {
         Err((StatusCode::FORBIDDEN, "requests from other origins are refused\n"))
     }
 
-    /// Checks that a request has the cookie.
-    pub(crate) fn cookie(&self, headers: &HeaderMap) -> Result<(), Refused> {
+    /// Returns who sent a request, by its cookies: the owner, if the browser has the cookies of both.
+    pub(crate) fn cookie(&self, headers: &HeaderMap) -> Result<Who, Refused> {
         let cookies = headers.get_all(COOKIE).iter().filter_map(|c| c.to_str().ok()).flat_map(|c| c.split(';'));
-        let mut pairs = cookies.filter_map(|c| c.trim().split_once('='));
-        if pairs.any(|(name, value)| name == self.cookie && self.is_token(value)) {
-            return Ok(());
+        let pairs = cookies.filter_map(|c| c.trim().split_once('='));
+        let names = [Who::Owner, Who::Guest].map(|who| self.cookie_name(who));
+        let mut best = Err(NO_TOKEN);
+        for (_, token) in pairs.filter(|(name, _)| names.iter().any(|known| known == name)) {
+            match (self.who(token), best) {
+                (Ok(Who::Owner), _) => return Ok(Who::Owner),
+                (Ok(Who::Guest), _) => best = Ok(Who::Guest),
+                (Err(why), Err(NO_TOKEN)) => best = Err(why),
+                (Err(_), _) => {}
+            }
         }
-        Err((
-            StatusCode::UNAUTHORIZED,
-            "unauthorised: open the address that `corewise view` printed, including its token\n",
-        ))
+        best
     }
 
     fn is_this_machine(&self, host: &str) -> bool {
@@ -101,6 +174,19 @@ impl Guard {
     }
 }
 
+/// Returns a token of 128 random bits.
+fn random_token() -> Result<String, String> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).map_err(|why| format!("cannot get random numbers: {why}"))?;
+    Ok(random.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+/// Compares a token with the right one in constant time: it depends only on their lengths, which are no secret.
+fn same(token: &str, right: &str) -> bool {
+    let differ = |all, (a, b): (u8, u8)| all | (a ^ b);
+    token.len() == right.len() && std::hint::black_box(token.bytes().zip(right.bytes()).fold(0, differ)) == 0
+}
+
 fn is_port(after: &str) -> bool {
     after.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok())
 }
@@ -112,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_host_is_loopback_by_name_or_address_with_any_port() {
-        let guard = Guard::new(1, false).unwrap();
+        let guard = Guard::new(1, false, None).unwrap();
         for local in ["localhost", "LOCALHOST:80", "127.0.0.1:4000", "127.0.0.9", "[::1]", "[::1]:8080"] {
             assert!(guard.is_this_machine(local), "{local}");
         }
@@ -134,7 +220,7 @@ mod tests {
 
     #[test]
     fn other_addresses_are_allowed_when_listening_for_other_hosts_but_no_other_names() {
-        let guard = Guard::new(1, true).unwrap();
+        let guard = Guard::new(1, true, None).unwrap();
         assert!(
             guard.is_this_machine("192.168.0.1:80")
                 && guard.is_this_machine("[fe80::1]:80")
@@ -145,8 +231,53 @@ mod tests {
 
     #[test]
     fn tokens_differ_from_run_to_run() {
-        let (one, other) = (Guard::new(1, false).unwrap(), Guard::new(1, false).unwrap());
-        assert!(one.is_token(one.token()) && !one.is_token(other.token()) && !one.is_token(""));
-        assert_eq!(one.token().len(), 32);
+        let (one, other) = (Guard::new(1, false, None).unwrap(), Guard::new(1, false, None).unwrap());
+        assert_eq!(one.who(one.token()), Ok(Who::Owner));
+        for wrong in [other.token(), "", &one.token()[1..], &format!("{}0", one.token())] {
+            assert_eq!(one.who(wrong), Err(NO_TOKEN), "{wrong}");
+        }
+        assert_eq!((one.token().len(), one.shared_token()), (32, None));
+    }
+
+    #[test]
+    fn a_shared_token_is_a_guests_until_it_expires() {
+        let guard = Guard::new(1, false, Some(Duration::from_secs(3600))).unwrap();
+        let shared = guard.shared_token().unwrap();
+        assert!(shared.len() == 32 && shared != guard.token());
+        assert_eq!((guard.who(shared), guard.who(guard.token())), (Ok(Who::Guest), Ok(Who::Owner)));
+        let ended = Guard::new(1, false, Some(Duration::ZERO)).unwrap();
+        assert_eq!(ended.who(ended.shared_token().unwrap()), Err(EXPIRED));
+        assert_eq!(ended.who(ended.token()), Ok(Who::Owner));
+        // The longest time does not overflow.
+        let longest = Guard::new(1, false, Some(Duration::MAX)).unwrap();
+        assert_eq!(longest.who(longest.shared_token().unwrap()), Ok(Who::Guest));
+    }
+
+    #[test]
+    fn of_several_cookies_the_owners_counts() {
+        let guard = Guard::new(7, false, Some(Duration::ZERO)).unwrap();
+        let who = |cookies: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(COOKIE, HeaderValue::from_str(cookies).unwrap());
+            guard.cookie(&headers)
+        };
+        let (own, shared) = (guard.token(), guard.shared_token().unwrap());
+        assert_eq!(who(&format!("corewise_7={own}; corewise_7_shared={shared}")), Ok(Who::Owner));
+        assert_eq!(who(&format!("corewise_7_shared={shared}; corewise_7={own}")), Ok(Who::Owner));
+        assert_eq!(who(&format!("corewise_7=0; corewise_7_shared={shared}")), Err(EXPIRED));
+        assert_eq!(who(&format!("corewise_8={own}; other={own}")), Err(NO_TOKEN));
+    }
+
+    #[test]
+    fn only_reading_is_allowed_and_a_guest_is_refused_everything_else() {
+        for (method, owner, guest) in [
+            (Method::GET, None, None),
+            (Method::HEAD, None, None),
+            (Method::POST, Some(StatusCode::METHOD_NOT_ALLOWED), Some(StatusCode::FORBIDDEN)),
+            (Method::DELETE, Some(StatusCode::METHOD_NOT_ALLOWED), Some(StatusCode::FORBIDDEN)),
+        ] {
+            let code = |who: Who| who.may(&method).err().map(|refused| refused.0);
+            assert_eq!((code(Who::Owner), code(Who::Guest)), (owner, guest), "{method}");
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! The viewer's server: its pages and their data, on loopback.
 //!
 //! ```text
-//!  GET /?token=…                                   sets the token of this run as a cookie, which all other requests need
+//!  GET /?token=…                                   sets the token of this run as a cookie, which all other requests need; or that of the shared address
 //!      /                                           the page
+//!      /api/progress                               what is being prepared (JSON); requests for data wait until that is done
 //!      /api/about                                  the recording and its machine (JSON)
 //!      /api/threads?first=&last=                   threads in the order of their tracks (Arrow IPC)
 //!      /api/slices?kind=&first=&last=&from=&to=&width=   slices of some tracks (Arrow IPC)
@@ -24,6 +25,7 @@
 mod alone;
 mod answer;
 mod build_levels;
+mod cache;
 mod chain;
 mod changes;
 mod connections;
@@ -36,6 +38,7 @@ mod kinds;
 mod pages;
 mod panels;
 mod part;
+mod pending;
 mod prepare;
 mod queries;
 mod query;
@@ -45,9 +48,11 @@ mod server;
 mod tracks;
 
 pub use alone::{Page, page, page_at};
+pub use cache::{Cache, CacheEntry};
 pub use changes::{ChangeMetric, Changes, ChangesReceiver, ChangesSender, RoleChange, ValueChange, changes};
 pub use error::ServeError;
 pub use pages::are_built;
+pub use pending::Preparation;
 pub use prepare::{Prepared, prepare};
 pub use server::{Options, Server, Trace};
 pub use tracks::Tracks;

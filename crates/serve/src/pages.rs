@@ -1,5 +1,9 @@
 //! The viewer's pages, embedded when the binary was built.
 
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+
 /// The paths of requests and their contents.
 static PAGES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
 
@@ -31,3 +35,14 @@ pub(crate) fn page(path: &str) -> Option<(&'static str, &'static [u8])> {
     };
     Some((kind, bytes))
 }
+
+/// Answers a request for a page.
+pub(crate) fn answer(path: &str) -> Response {
+    match page(path) {
+        Some((kind, bytes)) => ([(CONTENT_TYPE, kind)], bytes).into_response(),
+        None if path == "/" => (StatusCode::NOT_FOUND, NOT_BUILT).into_response(),
+        None => (StatusCode::NOT_FOUND, "page not found\n").into_response(),
+    }
+}
+
+const NOT_BUILT: &str = "this build of corewise has no viewer: run `make` in its source folder, with npm installed\n";

@@ -1,6 +1,7 @@
 //! Levels of detail: opened from the trace folder or the user's cache, or built there.
 
 use crate::build_levels::{CPUS, KINDS_FILE, KindsFile, PART, THREADS, file_of, make, part_name};
+use crate::cache::{self, Cache, CacheEntry};
 use crate::kinds::{KINDS, KindInfo};
 use crate::{ServeError, Tracks};
 use engine::Session;
@@ -22,6 +23,8 @@ pub struct Prepared {
     pub(crate) kinds: Vec<(KindInfo, Levels)>,
     /// Whether they were built now.
     pub made: bool,
+    /// Their place in the user's cache, if they are there.
+    pub(crate) _cached: Option<CacheEntry>,
 }
 
 /// The levels of one kind.
@@ -37,10 +40,15 @@ pub(crate) enum Levels {
 /// It is not a trace folder, it is damaged, or the levels cannot be written anywhere.
 pub fn prepare(session: &Session, tracks: &Tracks, progress: &mut dyn FnMut(u64)) -> Result<Prepared, ServeError> {
     let stamp = format!("layout {LAYOUT} trace {}", session.states_stamp()?);
-    let places = [Some(session.path().join(LEVELS)), cache(&stamp)];
+    let (cache, name) = (Cache::of_user(), name(&stamp));
+    let places = [Some(session.path().join(LEVELS)), cache.as_ref().map(|cache| cache.path(cache::LEVELS, &name))];
+    let note = |place: &PathBuf| {
+        let is_cached = Some(place) == places[1].as_ref();
+        cache.as_ref().filter(|_| is_cached)?.note(cache::LEVELS, &name, &stamp)
+    };
     for place in places.iter().flatten() {
         if let Some(found) = open(place, &stamp) {
-            return Ok(found);
+            return Ok(Prepared { _cached: note(place), ..found });
         }
     }
     let mut refused = None;
@@ -58,7 +66,11 @@ pub fn prepare(session: &Session, tracks: &Tracks, progress: &mut dyn FnMut(u64)
         let unread = || {
             ServeError::Start(format!("{}: the levels of detail that were just built cannot be read", place.display()))
         };
-        return Ok(Prepared { made: true, ..open(place, &stamp).ok_or_else(unread)? });
+        let cached = note(place);
+        if let Some(cache) = cache.as_ref().filter(|_| cached.is_some()) {
+            cache.trim();
+        }
+        return Ok(Prepared { made: true, _cached: cached, ..open(place, &stamp).ok_or_else(unread)? });
     }
     Err(refused.unwrap_or_else(|| ServeError::Start("there is no writable place for the levels of detail".into())))
 }
@@ -81,7 +93,13 @@ fn open(place: &Path, stamp: &str) -> Option<Prepared> {
     });
     let kinds = kinds.collect::<Option<_>>()?;
     let open = |name| of(&place.join(name), stamp);
-    (file.of == stamp).then_some(Prepared { threads: open(THREADS)?, cpus: open(CPUS)?, kinds, made: false })
+    (file.of == stamp).then_some(Prepared {
+        threads: open(THREADS)?,
+        cpus: open(CPUS)?,
+        kinds,
+        made: false,
+        _cached: None,
+    })
 }
 
 /// The maximum size of `kinds.json`: a few hundred bytes per track, and the number of tracks is limited.
@@ -91,12 +109,9 @@ fn of<D: Detail>(path: &Path, stamp: &str) -> Option<Reader<D>> {
     Reader::open(path).ok().filter(|r| r.trace() == stamp)
 }
 
-/// Returns the trace's folder in the user's cache.
-fn cache(stamp: &str) -> Option<PathBuf> {
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
-    let name: String = stamp.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    Some(cache.join("corewise").join("levels").join(name))
+/// Returns the name of the trace's entry in the user's cache.
+fn name(stamp: &str) -> String {
+    stamp.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }
 
 /// Returns the folder if a file can be created in it; its mode does not show whether the file system is read-only. In a trace folder it

@@ -3,7 +3,8 @@
 use crate::changes::{self, ChangesReceiver};
 use crate::connections::Caller;
 use crate::findings::Findings;
-use crate::guard::{Guard, HEADERS};
+use crate::guard::{Guard, HEADERS, NO_TOKEN};
+use crate::pending::{self, Phase};
 use crate::prepare::Levels;
 use crate::queries::{QueryError, Worker};
 use crate::query::{Rows, Slices, Threads};
@@ -11,14 +12,15 @@ use crate::{Prepared, Tracks, answer, pages, panels, rows, tracks};
 use axum::Router;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{ConnectInfo, Path, Query, Request, State};
+use axum::http::StatusCode;
 use axum::http::header::{CONNECTION, CONTENT_TYPE, HeaderValue, LOCATION, SET_COOKIE};
-use axum::http::{Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
+use tokio::sync::watch;
 
 /// The maximum number of slices in an answer; [`Slices::validated`] limits requests to half of it.
 const MAX_SLICES: usize = 1 << 20;
@@ -74,6 +76,11 @@ impl Activity {
         self.last_ms.store(self.began.elapsed().as_millis() as u64, Ordering::Relaxed);
     }
 
+    /// Returns whether a request with a token was answered.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.last_ms.load(Ordering::Relaxed) > 0 || self.being_answered.load(Ordering::Relaxed) > 0
+    }
+
     /// Returns the milliseconds since the last answer; 0 while a request is being answered.
     pub(crate) fn idle_ms(&self) -> u64 {
         if self.being_answered.load(Ordering::Relaxed) > 0 {
@@ -83,13 +90,22 @@ impl Activity {
     }
 }
 
-/// Returns all routes, for one trace or two.
-pub(crate) fn routes(access: Arc<Access>, first: Arc<App>, second: Option<(Arc<App>, ChangesReceiver)>) -> Router {
+/// Returns all routes, for what is ready or will be.
+pub(crate) fn routes(access: Arc<Access>, phase: watch::Receiver<Phase>) -> Router {
+    Router::new().fallback(pending::answer).with_state(phase).layer(from_fn_with_state(access, guarded))
+}
+
+/// Returns the routes for one trace or two.
+pub(crate) fn data(first: Arc<App>, second: Option<(Arc<App>, ChangesReceiver)>) -> Router {
     let mut all = answers(first);
     if let Some((second, changes)) = second {
         all = all.nest("/second", answers(second)).merge(changes::routes(changes));
     }
-    all.fallback(page).layer(from_fn_with_state(access, guarded))
+    all.fallback(page)
+}
+
+async fn page(request: Request) -> Response {
+    pages::answer(request.uri().path())
 }
 
 fn answers(app: Arc<App>) -> Router {
@@ -125,31 +141,21 @@ async fn guarded(
 
 #[allow(clippy::result_large_err)] // made once per request
 fn allowed(access: &Access, caller: &Caller, request: &Request) -> Result<(), Response> {
-    access.guard.place(request.headers()).map_err(IntoResponse::into_response)?;
-    if request.method() != Method::GET && request.method() != Method::HEAD {
-        return Err((StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are allowed\n").into_response());
-    }
+    let Access { guard, .. } = access;
+    guard.place(request.headers()).map_err(IntoResponse::into_response)?;
     let token = request.uri().query().filter(|_| request.uri().path() == "/").and_then(|q| q.strip_prefix("token="));
-    if token.is_some_and(|token| access.guard.is_token(token)) {
-        caller.has_token();
+    let in_address = token.map(|token| guard.who(token)).filter(|who| *who != Err(NO_TOKEN));
+    let who = in_address.unwrap_or_else(|| guard.cookie(request.headers()));
+    caller.is_from(who.ok());
+    let who = who.map_err(IntoResponse::into_response)?;
+    who.may(request.method()).map_err(IntoResponse::into_response)?;
+    if in_address.is_some() {
         // Redirect without the token, so that it is not in the history or on screenshots.
-        let headers = [(LOCATION, "/".to_owned()), (SET_COOKIE, access.guard.set_cookie())];
+        let headers = [(LOCATION, "/".to_owned()), (SET_COOKIE, guard.set_cookie(who))];
         return Err((StatusCode::SEE_OTHER, headers).into_response());
     }
-    access.guard.cookie(request.headers()).map_err(IntoResponse::into_response)?;
-    caller.has_token();
     Ok(())
 }
-
-async fn page(request: Request) -> Response {
-    match pages::page(request.uri().path()) {
-        Some((kind, bytes)) => ([(CONTENT_TYPE, kind)], bytes).into_response(),
-        None if request.uri().path() == "/" => (StatusCode::NOT_FOUND, NOT_BUILT).into_response(),
-        None => (StatusCode::NOT_FOUND, "page not found\n").into_response(),
-    }
-}
-
-const NOT_BUILT: &str = "this build of corewise has no viewer: run `make` in its source folder, with npm installed\n";
 
 async fn about(State(app): State<Arc<App>>) -> Response {
     ([(CONTENT_TYPE, "application/json")], app.about.clone()).into_response()

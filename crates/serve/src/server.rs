@@ -5,17 +5,19 @@ use crate::connections::{Caller, Connections};
 use crate::findings::Findings;
 use crate::guard::Guard;
 use crate::kinds;
+use crate::pending::{Phase, Preparation, failure, is_preparing};
 use crate::queries::Worker;
-use crate::routes::{Access, Activity, App, routes};
+use crate::routes::{Access, Activity, App, data, routes};
 use crate::{Prepared, ServeError, Tracks};
 use engine::{Machine, Session};
 use model::{CpuState, ThreadState};
 use serde_json::{Value as Json, json};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::Runtime;
+use tokio::sync::watch;
 
 /// Options of the server.
 #[derive(Clone, Debug)]
@@ -26,6 +28,8 @@ pub struct Options {
     pub port: u16,
     /// Exit after this time without requests.
     pub idle: Option<Duration>,
+    /// Make a second address that allows only reading and ends after this time.
+    pub share: Option<Duration>,
 }
 
 /// A trace with everything needed to show it.
@@ -44,49 +48,51 @@ pub struct Server {
     listener: TcpListener,
     at: SocketAddr,
     access: Arc<Access>,
-    first: Arc<App>,
-    second: Option<(Arc<App>, ChangesReceiver)>,
+    phase: watch::Receiver<Phase>,
     idle: Option<Duration>,
 }
 
 impl Server {
-    /// Starts listening.
+    /// Starts listening, for a trace that is still being prepared: until [`Preparation::ready`], pages show the progress.
     ///
     /// # Errors
     /// The address is in use or does not belong to this machine, or the system does not provide threads or random numbers.
-    pub fn bind(session: Session, tracks: Tracks, levels: Prepared, options: &Options) -> Result<Self, ServeError> {
-        Self::new(Trace { session, tracks, levels }, None, options)
-    }
-
-    /// Starts listening, for two traces; what changed between them may come later.
-    ///
-    /// # Errors
-    /// As [`Self::bind`].
-    pub fn bind_two(
-        first: Trace,
-        second: Trace,
-        changes: ChangesReceiver,
-        options: &Options,
-    ) -> Result<Self, ServeError> {
-        Self::new(first, Some((second, changes)), options)
-    }
-
-    fn new(first: Trace, second: Option<(Trace, ChangesReceiver)>, options: &Options) -> Result<Self, ServeError> {
+    pub fn listen(options: &Options) -> Result<(Self, Preparation), ServeError> {
         let start = |e: &dyn std::fmt::Display| ServeError::Start(e.to_string());
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().max_blocking_threads(2).build().map_err(|e| start(&e))?;
         let at = SocketAddr::new(options.listen, options.port);
         let listener = runtime.block_on(async { listen(at) }).map_err(|why| ServeError::Listen { at, why })?;
         let at = listener.local_addr().map_err(|e| start(&e))?;
-        let guard = Guard::new(at.port(), !at.ip().is_loopback()).map_err(|e| start(&e))?;
+        let guard = Guard::new(at.port(), !at.ip().is_loopback(), options.share).map_err(|e| start(&e))?;
         let access = Arc::new(Access { guard, activity: Activity::new() });
-        let two = second.is_some();
-        let first = Arc::new(app(first, two).map_err(|e| start(&e))?);
-        let second = match second {
-            Some((trace, changes)) => Some((Arc::new(app(trace, two).map_err(|e| start(&e))?), changes)),
-            None => None,
-        };
-        Ok(Self { runtime, listener, at, access, first, second, idle: options.idle })
+        let (preparation, phase) = Preparation::new();
+        Ok((Self { runtime, listener, at, access, phase, idle: options.idle }, preparation))
+    }
+
+    /// Starts listening.
+    ///
+    /// # Errors
+    /// As [`Self::listen`].
+    pub fn bind(session: Session, tracks: Tracks, levels: Prepared, options: &Options) -> Result<Self, ServeError> {
+        let (server, preparation) = Self::listen(options)?;
+        preparation.ready(Trace { session, tracks, levels }, None)?;
+        Ok(server)
+    }
+
+    /// Starts listening, for two traces; what changed between them may come later.
+    ///
+    /// # Errors
+    /// As [`Self::listen`].
+    pub fn bind_two(
+        first: Trace,
+        second: Trace,
+        changes: ChangesReceiver,
+        options: &Options,
+    ) -> Result<Self, ServeError> {
+        let (server, preparation) = Self::listen(options)?;
+        preparation.ready(first, Some((second, changes)))?;
+        Ok(server)
     }
 
     /// The address on which the server listens.
@@ -98,31 +104,31 @@ impl Server {
     /// The address for a browser on this machine, with the token.
     #[must_use]
     pub fn address(&self) -> String {
-        let at = match self.at.ip() {
-            // If it listens on all addresses, use loopback.
-            IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::new(IpAddr::from([127, 0, 0, 1]), self.at.port()),
-            IpAddr::V6(ip) if ip.is_unspecified() => {
-                SocketAddr::new(IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1]), self.at.port())
-            }
-            _ => self.at,
-        };
-        format!("http://{at}/?token={}", self.access.guard.token())
+        address_of(loopback(self.at), self.access.guard.token())
     }
 
-    /// Answers requests until the idle time is reached, or forever.
+    /// The address that allows only reading and ends, if one was requested. It names this machine as others reach it, if they can.
+    #[must_use]
+    pub fn shared_address(&self) -> Option<String> {
+        let at = if self.at.ip().is_unspecified() { outward(self.at).unwrap_or(loopback(self.at)) } else { self.at };
+        Some(address_of(at, self.access.guard.shared_token()?))
+    }
+
+    /// Answers requests until the idle time is reached, the preparation has failed, or forever.
     ///
     /// # Errors
     /// The system does not allow it.
     pub fn run(self) -> Result<(), ServeError> {
-        let Self { runtime, listener, access, first, second, idle, .. } = self;
+        let Self { runtime, listener, access, phase, idle, .. } = self;
         runtime.block_on(async move {
-            let routes = routes(Arc::clone(&access), first, second).into_make_service_with_connect_info::<Caller>();
+            let routes = routes(Arc::clone(&access), phase.clone()).into_make_service_with_connect_info::<Caller>();
             let served = axum::serve(Connections::new(listener), routes);
             let ended = async {
                 match idle.map(|idle| idle.as_millis() as u64) {
                     None => std::future::pending().await,
                     Some(idle) => loop {
-                        let ago = access.activity.idle_ms();
+                        // A preparation may take longer than that.
+                        let ago = if is_preparing(&phase) { 0 } else { access.activity.idle_ms() };
                         if ago >= idle {
                             break;
                         }
@@ -133,9 +139,51 @@ impl Server {
             tokio::select! {
                 served = served => served.map_err(|e| ServeError::Start(e.to_string())),
                 () = ended => Ok(()),
+                () = failure(phase.clone(), || access.activity.has_answered()) => Ok(()),
             }
         })
     }
+}
+
+impl Preparation {
+    /// Answers from a trace, or from two and what changed between them, from now on.
+    ///
+    /// # Errors
+    /// The system does not provide threads.
+    pub fn ready(self, first: Trace, second: Option<(Trace, ChangesReceiver)>) -> Result<(), ServeError> {
+        let start = |e: std::io::Error| ServeError::Start(e.to_string());
+        let two = second.is_some();
+        let first = Arc::new(app(first, two).map_err(start)?);
+        let second = match second {
+            Some((trace, changes)) => Some((Arc::new(app(trace, two).map_err(start)?), changes)),
+            None => None,
+        };
+        self.done(data(first, second));
+        Ok(())
+    }
+}
+
+fn address_of(at: SocketAddr, token: &str) -> String {
+    format!("http://{at}/?token={token}")
+}
+
+/// Returns an address that leads to this machine from this machine, even if the server listens on all addresses.
+fn loopback(at: SocketAddr) -> SocketAddr {
+    match at.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), at.port()),
+        IpAddr::V6(ip) if ip.is_unspecified() => SocketAddr::new(Ipv6Addr::LOCALHOST.into(), at.port()),
+        _ => at,
+    }
+}
+
+/// Returns the address from which this machine sends to others. Nothing is sent: connecting a UDP socket only chooses the route.
+fn outward(at: SocketAddr) -> Option<SocketAddr> {
+    // Addresses reserved for documentation, which are routed as any other.
+    let (any, far) = if at.is_ipv4() { ("0.0.0.0:0", "192.0.2.1:9") } else { ("[::]:0", "[2001:db8::1]:9") };
+    let socket = std::net::UdpSocket::bind(any).ok()?;
+    socket.connect(far).ok()?;
+    let from = socket.local_addr().ok()?.ip();
+    (!from.is_unspecified() && !from.is_loopback()).then_some(SocketAddr::new(from, at.port()))
 }
 
 /// The number of connections that may wait to be accepted. If the queue is full, a client retries after one second, then three.

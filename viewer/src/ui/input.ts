@@ -1,5 +1,7 @@
 /** Maps keyboard, wheel, mouse and touch to actions. */
 
+import { LongPress } from "./press";
+
 /** The actions. Places are CSS pixels of the canvas. */
 export interface Actions {
   /** Zooms by a factor, about a place or the middle. */
@@ -43,6 +45,8 @@ const EVERYWHERE = /^([a-z0-9/?]|shift\+m|(shift\+)?backspace)$/;
 
 /** The maximum movement of a click, in pixels. */
 const CLICK = 4;
+/** A place outside the timeline, where no tooltip is shown. */
+const NOWHERE = -1;
 
 export function control(canvas: HTMLCanvasElement, act: Actions, ui: { help: () => void; search: () => void }): void {
   const keys = new Map<string, () => void>([
@@ -111,22 +115,30 @@ function isField(of: EventTarget | null): boolean {
   return of instanceof Element && of.closest("input, select, textarea, dialog, iframe") !== null;
 }
 
-/** Drag with one pointer, pinch with two. */
+/** Drag with one pointer, pinch with two; a finger that rests shows the tooltip. */
 function pointers(canvas: HTMLCanvasElement, act: Actions): void {
   const down = new Map<number, { x: number; y: number }>();
   let begun: { x: number; y: number; marks: boolean; moved: boolean } | null = null;
+  const press = new LongPress((x, y) => act.hover(x, y));
+  // Browsers open a menu for a long press.
+  canvas.addEventListener("contextmenu", (event) => down.size > 0 && event.preventDefault());
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
+    if (event.pointerType === "touch") {
+      act.hover(NOWHERE, NOWHERE);
+      press.down(event.offsetX, event.offsetY, down.size === 0);
+    }
     canvas.setPointerCapture(event.pointerId);
     down.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
     begun = { x: event.offsetX, y: event.offsetY, marks: event.shiftKey || act.isRuler(event.offsetX, event.offsetY), moved: down.size > 1 };
   });
   canvas.addEventListener("pointermove", (event) => {
     const from = down.get(event.pointerId);
-    if (!from || !begun) return act.hover(event.offsetX, event.offsetY);
+    if (!from || !begun || press.isHeld) return act.hover(event.offsetX, event.offsetY);
     const [dx, dy] = [event.offsetX - from.x, event.offsetY - from.y];
     const other = [...down.entries()].find(([id]) => id !== event.pointerId)?.[1];
     begun.moved ||= Math.abs(event.offsetX - begun.x) > CLICK || Math.abs(event.offsetY - begun.y) > CLICK;
+    if (begun.moved) press.cancel();
     down.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
     if (other) {
       const [was, is] = [Math.abs(from.x - other.x), Math.abs(event.offsetX - other.x)];
@@ -136,7 +148,8 @@ function pointers(canvas: HTMLCanvasElement, act: Actions): void {
   });
   const up = (event: PointerEvent, done: boolean) => {
     if (!down.delete(event.pointerId) || !begun || down.size > 0) return;
-    if (done && !begun.moved) act.choose(event.offsetX, event.offsetY);
+    if (done && !begun.moved && !press.isHeld) act.choose(event.offsetX, event.offsetY);
+    press.end();
     begun = null;
   };
   canvas.addEventListener("pointerup", (event) => up(event, true));

@@ -17,9 +17,10 @@ import { axisTicks, paintGap, paintGrid } from "./grid";
 import { writeLabels } from "./labels";
 import { drawOverlay, type Overlay } from "./overlay";
 
-/** Height of the axis and width of the labels, in CSS pixels. */
+/** Height of the axis and width of the labels, in CSS pixels; on phones the labels are narrower. */
 const AXIS = 24;
-const LABELS = 190;
+let LABELS = 190;
+const labelsOf = (width: number) => (width < 600 ? 112 : 190);
 /** The minimum width of a slice with a name, in CSS pixels. */
 const MIN_NAMED = 46;
 /** The number of the state "ready". */
@@ -130,6 +131,7 @@ export class Timeline {
   /** Size of the canvas in CSS pixels; cached, since reading it forces a layout of the page. */
   private get size(): Size {
     this.sized ??= { width: this.canvas.clientWidth, height: this.canvas.clientHeight };
+    LABELS = labelsOf(this.sized.width);
     return this.sized;
   }
 

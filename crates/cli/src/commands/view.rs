@@ -3,11 +3,11 @@
 use crate::args::{Global, duration};
 use crate::failure::{Failure, OK};
 use crate::output::{self, print, say};
-use crate::progress::{Line, show_levels};
 use crate::view_changes;
+use crate::view_source::{self, Progress, Source};
 use engine::SlowFrameOptions;
 use model::Ns;
-use serve::{Options, Server, Trace, Tracks};
+use serve::{Options, Preparation, Server, Trace, Tracks};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,20 +19,22 @@ Examples:
   corewise view run.cw --no-open --port 8000
   corewise view before.cw after.cw           two traces, one above the other, with a shared zoom; colours show what changed
   corewise view run.cw --html run.html       write one page that needs no server, to keep or to send
-  corewise import perf.data -o run.cw && corewise view run.cw
+  corewise view perf.data                    any recording of another tool: see `corewise formats`
+  corewise view run.cw --share 2h            print a second address, which allows only reading and ends after two hours
 
-The address is the only line on standard output. It contains a token for this run, which every request needs; only this machine can \
-reach it. A page written with --html contains the trace and needs no network. If --html-limit leaves no room for every stretch, the \
-page and the command state the finest detail. The first view of a trace builds its levels of detail, in run.cw/levels or, if that \
-folder is not writable, in the user's cache.";
+The address is the only line on standard output, with --share the first of two. It contains a token for this run, which every request \
+needs; only this machine can reach it. The page opens immediately and shows the progress until the trace is prepared. A page written with --html contains the trace and needs no network. If --html-limit leaves no room for every stretch, the \
+page and the command state the finest detail. The first view of a trace folder builds its levels of detail, in run.cw/levels or, if that \
+folder is not writable, in the user's cache. A recording of another tool is imported into the user's cache, $XDG_CACHE_HOME/corewise or \
+~/.cache/corewise, which only the user can read; what was not viewed for longest is removed when it has more than 8 GiB.";
 
 /// Show a trace, or two for comparison, on a timeline of all CPUs and threads in the browser
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// A trace folder
+    /// A trace folder, or a recording of another tool; - is standard input
     trace: PathBuf,
-    /// A second trace folder to compare with, aligned on the starts of the traces or on a mark, with a shared zoom
+    /// A second trace to compare with, aligned on the starts of the traces or on a mark, with a shared zoom
     second: Option<PathBuf>,
     /// Listen on this port [default: any free port]
     #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
@@ -46,11 +48,14 @@ pub struct Args {
     /// Listen on this address instead of loopback; other hosts can then read the traffic [default: 127.0.0.1]
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), hide_default_value = true)]
     listen: IpAddr,
+    /// Print a second address that allows only reading and ends after this time, such as 2h; others can reach it only with --listen
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    share: Option<Duration>,
     /// Frame budget, such as 16.7ms: the line across the tracks of frames [default: the median frame time]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     budget: Option<Duration>,
     /// Write one HTML page that contains the trace to this new file (- is standard output) instead of starting a server
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["second", "port", "no_open", "idle", "listen"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["second", "port", "no_open", "idle", "listen", "share"])]
     html: Option<PathBuf>,
     /// Maximum trace data size in that page, in MB
     #[arg(long, value_name = "MB", default_value_t = 20.0, requires = "html", value_parser = megabytes)]
@@ -77,26 +82,28 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     if let Some(path) = &args.html {
         return write_page(path, args, global);
     }
-    let first = prepared(&args.trace, args, global)?;
-    let second = args.second.as_deref().map(|path| prepared(path, args, global)).transpose()?;
     if !args.listen.is_loopback() {
         say(&format!(
             "warning: other hosts can reach the viewer on {} and can read its traffic, including the token: prefer `ssh -L`",
             args.listen
         ));
     }
-    let options = Options { listen: args.listen, port: args.port, idle: args.idle.map(Duration::from_secs) };
-    let server = match (second, &args.second) {
-        (Some(second), Some(path)) => {
-            let (to, from) = serve::changes();
-            let server = Server::bind_two(first, second, from, &options)?;
-            view_changes::start([args.trace.clone(), path.clone()], global, to);
-            server
-        }
-        _ => Server::bind(first.session, first.tracks, first.levels, &options)?,
-    };
+    let idle = args.idle.map(Duration::from_secs);
+    let options = Options { listen: args.listen, port: args.port, idle, share: args.share };
+    for path in
+        [Some(&args.trace), args.second.as_ref()].into_iter().flatten().filter(|path| path.as_path() != Path::new("-"))
+    {
+        // No page is opened for what does not exist.
+        std::fs::metadata(path).map_err(Failure::at(path))?;
+    }
+    let (server, preparation) = Server::listen(&options)?;
     let address = server.address();
     print(&format!("{address}\n"))?;
+    if let (Some(shared), Some(time)) = (server.shared_address(), args.share) {
+        print(&format!("{shared}\n"))?;
+        let reach = if args.listen.is_loopback() { "; only this machine can reach it: see --listen" } else { "" };
+        say(&format!("The second address allows only reading and ends in {}{reach}.", in_words(time)));
+    }
     if !has_display() {
         let (port, host) = (server.at().port(), host());
         say(&format!(
@@ -105,8 +112,50 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     } else if !args.no_open {
         open(&address);
     }
-    server.run()?;
-    Ok(OK)
+    std::thread::scope(|scope| {
+        let preparing = scope.spawn(|| prepare(preparation, args, global));
+        server.run()?;
+        match preparing.join() {
+            // Entries of the cache are in use until here.
+            Ok(entries) => entries.map(|_| OK),
+            Err(_) => Err(Failure::new("preparing the trace failed: please report it")),
+        }
+    })
+}
+
+/// Prepares what is shown, while the server shows the progress. Returns the sources, which must stay in the cache until the server ends.
+fn prepare(preparation: Preparation, args: &Args, global: &Global) -> Result<Vec<Source>, Failure> {
+    let made = || {
+        let first = prepared(&args.trace, args, global, Some(&preparation))?;
+        let second = args.second.as_deref().map(|path| prepared(path, args, global, Some(&preparation)));
+        Ok((first, second.transpose()?))
+    };
+    match made() {
+        Ok(((first, source), None)) => preparation.ready(first, None).map(|()| vec![source]).map_err(Failure::from),
+        Ok(((first, source), Some((second, other)))) => {
+            let (to, from) = serve::changes();
+            let folders = [&source, &other].map(|of: &Source| of.folder.clone());
+            preparation.ready(first, Some((second, from)))?;
+            view_changes::start(folders, global, to);
+            Ok(vec![source, other])
+        }
+        Err(why) => {
+            let why: Failure = why;
+            preparation.failed(&why.message);
+            Err(why)
+        }
+    }
+}
+
+/// Returns a time as in `2 h`.
+fn in_words(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    let (number, unit) = match seconds {
+        s if s >= 3600.0 => (s / 3600.0, "h"),
+        s if s >= 60.0 => (s / 60.0, "min"),
+        s => (s, "s"),
+    };
+    format!("{} {unit}", (number * 10.0).round() / 10.0)
 }
 
 /// Parses --html-limit. The maximum is what browsers can open: their longest string has about 500 million characters.
@@ -134,7 +183,7 @@ fn write_page(path: &Path, args: &Args, global: &Global) -> Result<u8, Failure> 
         // Checked before minutes of work.
         return Err(Failure::at(path)(std::io::ErrorKind::AlreadyExists.into()));
     }
-    let mut trace = prepared(&args.trace, args, global)?;
+    let (mut trace, _source) = prepared(&args.trace, args, global, None)?;
     if args.redact {
         trace.session.redact();
     }
@@ -157,25 +206,25 @@ fn write_page(path: &Path, args: &Args, global: &Global) -> Result<u8, Failure> 
     Ok(OK)
 }
 
-/// Opens a trace and builds its levels of detail if needed.
-fn prepared(path: &Path, args: &Args, global: &Global) -> Result<Trace, Failure> {
+/// Opens a trace, after an import if it is a recording of another tool, and builds its levels of detail if needed.
+fn prepared(path: &Path, args: &Args, global: &Global, page: Option<&Preparation>) -> Result<(Trace, Source), Failure> {
     let shown = path.display();
-    if path.is_file() {
-        return Err(Failure::usage(format!(
-            "{shown} is not a trace folder: run `corewise import {shown} -o run.cw` first"
-        )));
-    }
+    let mut progress = Progress::new(page);
+    let source = view_source::folder(path, global, &mut progress)?;
     let budget = args.budget.map(|d| Ns(i64::try_from(d.as_nanos()).unwrap_or(i64::MAX)));
-    let session = global.open(path)?.with_slow_frames(SlowFrameOptions { budget, ..SlowFrameOptions::default() });
+    let session = view_source::open(&source, global)?;
+    let session = session.with_slow_frames(SlowFrameOptions { budget, ..SlowFrameOptions::default() });
     let tracks = Tracks::of(&session)?;
-    let (mut line, began) = (Line::new(), Instant::now());
-    let levels = serve::prepare(&session, &tracks, &mut |read| show_levels(&mut line, read))?;
-    drop(line);
+    let began = Instant::now();
+    let levels = serve::prepare(&session, &tracks, &mut |read| {
+        progress.show(|| format!("Preparing the timeline of {shown}: {read} stretches"));
+    })?;
+    drop(progress);
     if levels.made {
         say(&format!("Prepared the timeline of {shown} in {:.1} s", began.elapsed().as_secs_f64()));
         release_memory();
     }
-    Ok(Trace { session, tracks, levels })
+    Ok((Trace { session, tracks, levels }, source))
 }
 
 /// Returns freed memory to the system after building the levels: glibc would keep it for threads that have ended.

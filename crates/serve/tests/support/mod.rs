@@ -47,6 +47,14 @@ impl Trace {
         client(Server::bind(session, tracks, levels, &ANYWHERE).unwrap())
     }
 
+    /// Starts a server with a shared address that ends after a time; returns also its token.
+    pub fn served_shared(&self, share: Duration) -> (Client, String) {
+        let serve::Trace { session, tracks, levels } = self.prepared();
+        let server = Server::bind(session, tracks, levels, &Options { share: Some(share), ..ANYWHERE }).unwrap();
+        let token = server.shared_address().unwrap().split_once("token=").unwrap().1.to_owned();
+        (client(server), token)
+    }
+
     /// Starts a server with a changed session.
     pub fn served_as(&self, change: impl FnOnce(Session) -> Session) -> Client {
         let serve::Trace { session, tracks, levels } = self.prepared();
@@ -67,9 +75,9 @@ impl Trace {
     }
 }
 
-const ANYWHERE: Options = Options { listen: IpAddr::V4(Ipv4Addr::LOCALHOST), port: 0, idle: None };
+pub const ANYWHERE: Options = Options { listen: IpAddr::V4(Ipv4Addr::LOCALHOST), port: 0, idle: None, share: None };
 
-fn client(server: Server) -> Client {
+pub fn client(server: Server) -> Client {
     let (at, address) = (server.at(), server.address());
     std::thread::spawn(move || server.run());
     let token = address.split_once("token=").unwrap().1.to_owned();
