@@ -5,6 +5,7 @@ import { columnsOf, partOf, rowsOf, type About, type Cell, type Held, type Part 
 import { THREAD_STATES, type ThreadState, type ThreadTracks } from "./generated/tables";
 import { cut, finer } from "./model/detail";
 import type { Columns, Slices } from "./model/slices";
+import { made, MADE, type CpuStretches, type Facts, type ThreadStretches } from "./model/ranges";
 import { chainOf, hitsOf, overlapping, type Stored } from "./model/stored";
 import { TRACKS, type Place } from "./model/tiles";
 import { length } from "./model/time";
@@ -155,14 +156,87 @@ class Alone implements Source {
 
   async part(name: string, span: Span, how: { column?: string; down?: boolean; most: number }): Promise<Part> {
     const { span_ns } = await this.about();
-    if (span.from > 0 || span.to < span_ns) throw new Error(`this page has only the tables for the whole recording (keys 0, Escape, R); for a part, ${SERVED}`);
     const all = (await this.answers.get(`part-${name}`, async () => {
       const got = await table(`part-${name}`);
       return got && partOf(got);
     })) as Part | null;
     if (!all) throw new Error(`this page does not contain the table ${name}: ${SERVED}`);
-    return { ...all, rows: sorted(all, how).slice(0, how.most) };
+    const of = span.from > 0 || span.to < span_ns ? await this.ofPart(name, span, all) : all;
+    return { ...of, rows: sorted(of, how).slice(0, how.most) };
   }
+
+  /** Makes a table for a part of the recording from the stretches in the page. */
+  private async ofPart(name: string, span: Span, whole: Part): Promise<Part> {
+    if (!(name in MADE)) {
+      throw new Error(`this page has the table ${name} only for the whole recording (keys 0, Escape, R), and for a part only ${Object.keys(MADE).join(", ")}; for others, ${SERVED}`);
+    }
+    const table = made(name, (await this.answers.get("facts", () => this.facts())) as Facts, span, whole.columns);
+    if (typeof table === "string") throw new Error(`this page has no data about ${table} for a part of the recording: ${SERVED}`);
+    return { ...table, all: table.rows.length };
+  }
+
+  private async facts(): Promise<Facts> {
+    const [about, tracks] = await Promise.all([this.about(), this.threads()]);
+    const [byKey, byId] = [new Map(tracks.map((of) => [of.thread, of])), new Map(about.cpus.map((cpu) => [cpu.cpu, cpu]))];
+    const [threads, cpus] = this.held.rows ? await Promise.all([threadRows(), cpuRows()]) : [await this.threadSlices(tracks), null];
+    return { threads, cpus, thread: (key) => byKey.get(key), cpu: (id) => byId.get(id), readyKnown: about.ready_known, finest: this.held.rows ? 0 : this.held.finest_ns };
+  }
+
+  /** Returns the slices of all threads at the finest level, as stretches. */
+  private async threadSlices(tracks: readonly ThreadTracks[]): Promise<ThreadStretches> {
+    const level = this.held.finest["thread"] ?? this.held.coarsest;
+    const count = Math.ceil(tracks.length / TRACKS);
+    const blocks = await Promise.all(Array.from({ length: count }, (_, block) => this.drawn("thread", block, level)));
+    const slices = blocks.flatMap((of, block) => Array.from({ length: TRACKS }, (_, track) => ({ of, track, key: tracks[block * TRACKS + track]?.thread ?? -1 })));
+    const places = slices.flatMap(({ of, track, key }) => {
+      const [first, end] = [of.begins[track]!, of.begins[track + 1]!];
+      return Array.from({ length: key < 0 ? 0 : end - first }, (_, at) => ({ of, at: first + at, key }));
+    });
+    places.sort((a, b) => a.of.start[a.at]! - b.of.start[b.at]!);
+    const column = (value: (place: (typeof places)[number]) => number) => Float64Array.from(places, value);
+    return {
+      start: column(({ of, at }) => of.start[at]!),
+      end: column(({ of, at }) => of.end[at]!),
+      thread: column(({ key }) => key),
+      state: Uint8Array.from(places, ({ of, at }) => of.state[at]!),
+      cpu: column(({ of, at }) => of.what[at]!),
+      stateNs: column(({ of, at }) => of.stateNs[at]!),
+      cpuNs: column(({ of, at }) => of.whatNs[at]!),
+      causes: null,
+    };
+  }
+}
+
+/** Reads columns of numbers; −1 for null. */
+async function numbersOf(name: string, ...columns: string[]): Promise<[Table, Float64Array[]]> {
+  const got = await table(name);
+  if (!got) throw new Error(`this page does not contain the rows of all stretches: ${SERVED}`);
+  const column = (of: string) => {
+    const vector = got.getChild(of);
+    return Float64Array.from({ length: got.numRows }, (_, at) => Number(vector?.get(at) ?? -1));
+  };
+  return [got, columns.map(column)];
+}
+
+async function threadRows(): Promise<ThreadStretches> {
+  const [got, [start, end, thread, cpu, waker]] = await numbersOf("thread_state", "start_ns", "end_ns", "thread", "cpu", "waker");
+  const [states, reasons] = [got.getChild("state"), got.getChild("reason")];
+  const time = start!.map((from, at) => end![at]! - from);
+  return {
+    start: start!,
+    end: end!,
+    thread: thread!,
+    cpu: cpu!,
+    state: Uint8Array.from({ length: got.numRows }, (_, at) => THREAD_STATES.indexOf(String(states?.get(at)) as (typeof THREAD_STATES)[number])),
+    stateNs: time,
+    cpuNs: time,
+    causes: { waker: waker!, reason: (at) => (reasons?.get(at) ?? null) as string | null },
+  };
+}
+
+async function cpuRows(): Promise<CpuStretches> {
+  const [, [start, end, cpu, thread]] = await numbersOf("cpu_state", "start_ns", "end_ns", "cpu", "thread");
+  return { start: start!, end: end!, cpu: cpu!, thread: thread! };
 }
 
 /** Columns without slices. */

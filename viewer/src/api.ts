@@ -124,6 +124,9 @@ export interface Part {
   readonly rows: readonly (readonly Cell[])[];
   /** The total number of rows. */
   readonly all: number;
+  /** What a page that needs no server lacks of this table, and which of its figures are not exact, in sentences; absent or empty if nothing. */
+  readonly lacks?: string;
+  readonly caution?: string;
 }
 
 /** Requests the first rows of a table for a time range, sorted by a column if one is given. */

@@ -48,7 +48,7 @@ pub struct Source {
     pub cached: Option<CacheEntry>,
 }
 
-/// Returns whether this is a trace folder, complete or not: the engine says what to do about one that is not.
+/// Returns whether this is a trace folder, complete or not. The engine says what to do about one that is incomplete.
 fn is_trace_folder(path: &Path) -> bool {
     path.join("manifest.json").exists() || path.join("spool").is_dir()
 }

@@ -102,7 +102,7 @@ fn the_server_exits_after_the_idle_time() {
     let tracks = serve::Tracks::of(&session).unwrap();
     let levels = serve::prepare(&session, &tracks, &mut |_| ()).unwrap();
     let idle = Some(Duration::from_millis(300));
-    let options = serve::Options { listen: IpAddr::V4(Ipv4Addr::LOCALHOST), port: 0, idle };
+    let options = serve::Options { listen: IpAddr::V4(Ipv4Addr::LOCALHOST), port: 0, idle, share: None };
     // The idle time starts when the server starts listening.
     let began = Instant::now();
     let server = serve::Server::bind(session, tracks, levels, &options).unwrap();

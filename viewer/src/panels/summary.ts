@@ -112,6 +112,7 @@ export class Summary {
   }
 
   private cut(table: Part, name: string, words: string): void {
+    if (table.caution && !this.notes.includes(table.caution)) this.notes.push(table.caution);
     if (table.all > table.rows.length) this.notes.push(`${words} from the largest ${table.rows.length} of ${table.all} rows of ${name}.`);
   }
 

@@ -126,7 +126,9 @@ export class Tables {
   private fillRows(table: Part, span: Span): void {
     const count = table.all > table.rows.length ? `first ${table.rows.length} of ${table.all} rows` : `${table.rows.length} rows`;
     const sorted = table.columns.find((column) => column.name === this.by?.column);
-    this.status.textContent = sorted ? `${count}, sorted by ${header(sorted)}` : count;
+    const more = [table.lacks, table.caution].filter((text) => text).map((text) => `. ${text}`.replace(/\.$/, ""));
+    this.status.textContent = (sorted ? `${count}, sorted by ${header(sorted)}` : count) + more.join("");
+    this.status.title = this.status.textContent;
     const grid = document.createElement("table");
     const head = grid.createTHead().insertRow();
     // Threads are shown by their names where their keys are: their names are not shown twice.

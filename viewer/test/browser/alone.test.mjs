@@ -96,9 +96,10 @@ test("a page of one file shows the same pictures and texts as the server's page,
   }
   assert.equal(await its.getAttribute("#timeline", "data-path"), await own.getAttribute("#timeline", "data-path"));
   // For a part, the page says what to do.
+  await its.selectOption("#range select", "concurrency");
   await go(its, `#t=0..${whole}&range=0..${Math.floor(whole / 2)}`);
   await openTables(its);
-  assert.match(await its.textContent("#range [role=status]"), /for a part, open the recording with `corewise view`/);
+  assert.match(await its.textContent("#range .tables [role=status]"), /for others, open the recording with `corewise view`/);
   assert.deepEqual(wrong, []);
   await its.context().close();
   await own.context().close();
