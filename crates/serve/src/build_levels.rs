@@ -73,8 +73,12 @@ pub(crate) fn make(
             all.extend(intervals(session, to)?);
             Ok::<_, ServeError>(all)
         });
+        let mut groups = begin(session, to, Source::Threads)?;
         let threads = |send: &SyncSender<_>| {
             session.brief_thread_stretches(|threads| {
+                for (s, group) in threads.iter().filter_map(|s| Some((s, tracks.group_of(s.thread.0)?))) {
+                    groups.iter_mut().for_each(|(_, kind)| kind.thread(group, s.state, s.span));
+                }
                 let stretches = threads.iter().filter_map(|s| {
                     let track = tracks.of_thread(s.thread.0)?;
                     Some(Stretch { track, start: s.span.start.0, end: s.span.end.0, state: s.state as u8, what: s.cpu })
@@ -86,7 +90,9 @@ pub(crate) fn make(
         let threads = to.written::<States>(THREADS, THREADS_CHAPTER, threads, each);
         let mut kinds = cpus.join().unwrap_or_else(|_| Err(failed()))?;
         kinds.extend(extra.join().unwrap_or_else(|_| Err(failed()))?);
-        threads.map(|()| kinds)
+        threads?;
+        kinds.extend(end(groups)?);
+        Ok::<_, ServeError>(kinds)
     })?;
     let order = |shown: &KindInfo| KINDS.iter().position(|listed| listed.name == shown.kind);
     let mut kinds = kinds;

@@ -62,7 +62,12 @@ impl Server {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().max_blocking_threads(2).build().map_err(|e| start(&e))?;
         let at = SocketAddr::new(options.listen, options.port);
-        let listener = runtime.block_on(async { listen(at) }).map_err(|why| ServeError::Listen { at, why })?;
+        let usual = SocketAddr::new(options.listen, usual_port(&first.session));
+        let listener = runtime.block_on(async {
+            let usual = Some(usual).filter(|_| at.port() == 0).and_then(|usual| listen(usual).ok());
+            usual.map_or_else(|| listen(at), Ok)
+        });
+        let listener = listener.map_err(|why| ServeError::Listen { at, why })?;
         let at = listener.local_addr().map_err(|e| start(&e))?;
         let guard = Guard::new(at.port(), !at.ip().is_loopback(), options.share).map_err(|e| start(&e))?;
         let access = Arc::new(Access { guard, activity: Activity::new() });
@@ -217,6 +222,9 @@ pub(crate) fn about(session: &Session, tracks: &Tracks, levels: &Prepared, two: 
         "version": env!("CARGO_PKG_VERSION"),
         "two": two,
         "span_ns": summary.span_ns,
+        // Identifies the recording, so that the page finds the settings that it stored for it.
+        "stamp": stamp(session),
+        "focus": session.facts().focus,
         "threads": tracks.len(),
         "switches": summary.switches,
         "ready_known": summary.ready_known,
@@ -228,6 +236,20 @@ pub(crate) fn about(session: &Session, tracks: &Tracks, levels: &Prepared, two: 
         "kinds": kind_infos(session, levels),
         "widths_ns": levels.threads.widths().collect::<Vec<_>>(),
     })
+}
+
+/// The ports that are tried before any free one: below those that Linux gives to connections.
+const USUAL_PORTS: std::ops::Range<u16> = 20_000..30_000;
+
+/// The port of a trace, if it is free: browsers keep settings by address and port, so they are found again at the next run.
+fn usual_port(session: &Session) -> u16 {
+    let number = u64::from_str_radix(&stamp(session), 16).unwrap_or(0);
+    USUAL_PORTS.start + (number % USUAL_PORTS.len() as u64) as u16
+}
+
+/// The trace's number in hexadecimal; empty if it has none.
+fn stamp(session: &Session) -> String {
+    session.states_stamp().ok().and_then(|stamp| stamp.get(..16).map(str::to_owned)).unwrap_or_default()
 }
 
 /// Returns the descriptions of the additional tracks, with the frame budget if one is set.

@@ -12,6 +12,9 @@ pub struct Tracks {
     names: Vec<Box<str>>,
 }
 
+/// The maximum number of groups; the threads of further processes are in none.
+const MAX_GROUPS: u32 = 128;
+
 struct Thread {
     key: i64,
     tid: i32,
@@ -20,6 +23,11 @@ struct Thread {
     running_ns: i64,
     ready_ns: Option<i64>,
     begin_ns: i64,
+    /// Whether it is a kernel thread, as far as its name shows it.
+    is_kernel: bool,
+    /// Running time on efficient and low-power cores; `None`: the machine has cores of one type only.
+    efficient_ns: Option<i64>,
+    group: Option<u32>,
 }
 
 /// The columns of the threads' tracks.
@@ -40,6 +48,21 @@ pub(crate) const COLUMNS: TableDef = TableDef {
         Col::new("ready_ns", Kind::Int, "ns", "Ready time over the recording; null if the source records no wakeups.")
             .or_null(),
         Col::new("begin_ns", Kind::Int, "ns", "The begin of the thread instance, or of the recording."),
+        Col::new("is_kernel", Kind::Bool, "", "Whether it is a kernel thread, as far as its name shows it."),
+        Col::new(
+            "efficient_ns",
+            Kind::Int,
+            "ns",
+            "Running time on efficient and low-power cores; null if the machine has cores of one type only.",
+        )
+        .or_null(),
+        Col::new(
+            "group",
+            Kind::Int,
+            "",
+            "The number of its group (its process, or all kernel threads) if that has more threads; null if not.",
+        )
+        .or_null(),
     ],
 };
 impl Tracks {
@@ -62,14 +85,19 @@ impl Tracks {
                     number
                 }
             };
+            let (tid, pid) = (row.get(TID) as i32, row.get(PID).map(|pid| pid as i32));
             threads.push(Thread {
                 key: row.get(THREAD),
-                tid: row.get(TID) as i32,
-                pid: row.get(PID).map(|pid| pid as i32),
+                tid,
+                pid,
                 name: number,
                 running_ns: row.get(RUNNING_NS),
                 ready_ns: row.get(READY_NS),
                 begin_ns: row.get(BEGIN_NS),
+                // A kernel thread is a process of its own.
+                is_kernel: pid.is_none_or(|pid| pid == tid) && model::is_kernel_thread(&names[number as usize]),
+                efficient_ns: None,
+                group: None,
             });
         })?;
         // Threads whose process is unknown are one group.
@@ -85,7 +113,47 @@ impl Tracks {
             processes.then(b.running_ns.cmp(&a.running_ns)).then(a.key.cmp(&b.key))
         });
         let by_key = (0u32..).zip(&threads).map(|(at, t)| (t.key, at)).collect();
-        Ok(Self { threads, by_key, names })
+        let mut tracks = Self { threads, by_key, names };
+        tracks.efficient(session)?;
+        tracks.grouped();
+        Ok(tracks)
+    }
+
+    /// Adds the running time on efficient and low-power cores.
+    fn efficient(&mut self, session: &Session) -> Result<(), EngineError> {
+        let machine = session.machine();
+        let is_slow = |of: &str| matches!(of, "efficient" | "low-power");
+        if !machine.cpus.iter().any(|cpu| is_slow(machine.core_type(cpu.id).as_str())) {
+            return Ok(());
+        }
+        self.threads.iter_mut().for_each(|thread| thread.efficient_ns = Some(0));
+        session.each(tables::thread_by_core_type::Table, |row| {
+            use tables::thread_by_core_type::{CORE_TYPE, RUNNING_NS, THREAD};
+            let at = self.by_key.get(&row.get(THREAD)).filter(|_| is_slow(row.get(CORE_TYPE)));
+            if let Some(sum) = at.and_then(|at| self.threads.get_mut(*at as usize)?.efficient_ns.as_mut()) {
+                *sum = sum.saturating_add(row.get(RUNNING_NS));
+            }
+        })
+    }
+
+    /// Groups the threads: kernel threads, and each process, if they have more than one thread.
+    fn grouped(&mut self) {
+        // Kernel threads have no group of their process, which some sources do not record.
+        let of = |t: &Thread| if t.is_kernel { None } else { Some(t.pid) };
+        let mut sizes: FxHashMap<_, u32> = FxHashMap::default();
+        self.threads.iter().filter(|t| t.key != 0).for_each(|t| *sizes.entry(of(t)).or_default() += 1);
+        let mut numbers = FxHashMap::default();
+        for thread in self.threads.iter_mut().filter(|t| t.key != 0) {
+            let (of, next) = (of(thread), numbers.len() as u32);
+            if sizes.get(&of).is_some_and(|size| *size > 1) && (next < MAX_GROUPS || numbers.contains_key(&of)) {
+                thread.group = Some(*numbers.entry(of).or_insert(next));
+            }
+        }
+    }
+
+    /// Returns the group of a thread, if it has one.
+    pub(crate) fn group_of(&self, key: i64) -> Option<u32> {
+        self.threads.get(self.of_thread(key)? as usize)?.group
     }
 
     /// The number of threads.
@@ -133,6 +201,9 @@ impl Tracks {
                 t.running_ns.into(),
                 t.ready_ns.into(),
                 t.begin_ns.into(),
+                Value::Bool(t.is_kernel),
+                t.efficient_ns.into(),
+                t.group.map(i64::from).into(),
             ]
         };
         let wanted = self.threads.iter().enumerate().skip(first);

@@ -121,9 +121,9 @@ fn levels_are_built_once_and_again_for_another_trace() {
     assert!(prepare(&trace.path()));
     assert!(!prepare(&trace.path()));
     let levels = trace.path().join("levels");
-    assert_eq!(std::fs::read_dir(&levels).unwrap().count(), 4, "no incomplete file is left");
+    assert_eq!(std::fs::read_dir(&levels).unwrap().count(), 5, "no incomplete file is left");
     let other = Trace::drawn("cpu0 A B C D\ncpu1 . . . .");
-    for file in ["thread.levels", "cpu.levels", "concurrency.levels", "kinds.json"] {
+    for file in ["thread.levels", "cpu.levels", "concurrency.levels", "groups.levels", "kinds.json"] {
         std::fs::create_dir_all(other.path().join("levels")).unwrap();
         std::fs::copy(levels.join(file), other.path().join("levels").join(file)).unwrap();
     }
@@ -132,5 +132,5 @@ fn levels_are_built_once_and_again_for_another_trace() {
     // No process has this PID: the maximum is below 4,194,304.
     std::fs::write(levels.join("cpu.levels.part-4194305"), "left").unwrap();
     assert!(prepare(&trace.path()), "a damaged file is built again");
-    assert_eq!(std::fs::read_dir(&levels).unwrap().count(), 4, "files of an ended process are removed");
+    assert_eq!(std::fs::read_dir(&levels).unwrap().count(), 5, "files of an ended process are removed");
 }

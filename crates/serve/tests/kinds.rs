@@ -68,10 +68,13 @@ fn a_kind_is_listed_only_if_the_trace_has_its_data() {
     let (_trace, client) = served();
     let about: Json = serde_json::from_slice(&client.get("/api/about").body).unwrap();
     let kinds: Vec<&str> = about["kinds"].as_array().unwrap().iter().map(|k| k["kind"].as_str().unwrap()).collect();
-    assert_eq!(kinds, ["concurrency", "marks", "moments", "frequency", "idle", "counters"]);
+    assert_eq!(kinds, ["concurrency", "marks", "moments", "frequency", "idle", "counters", "groups"]);
     let labels: Vec<&str> =
         about["kinds"].as_array().unwrap().iter().map(|k| k["lanes"][0]["label"].as_str().unwrap()).collect();
-    assert_eq!(labels, ["cores", "draw (thread 10)", "tick (thread 10)", "CPU 0", "CPU 0", "depth (process 10)"]);
+    assert_eq!(
+        labels,
+        ["cores", "draw (thread 10)", "tick (thread 10)", "CPU 0", "CPU 0", "depth (process 10)", "running"]
+    );
     let refused = client.get("/api/slices?kind=parking&first=0&last=15&from=0&to=5000000&width=1000");
     assert_eq!((refused.code, refused.text().contains("no tracks of this kind")), (400, true));
 }

@@ -23,6 +23,12 @@ export interface ThreadTracks {
   readonly ready_ns: number | null;
   /** The begin of the thread instance, or of the recording. */
   readonly begin_ns: number;
+  /** Whether it is a kernel thread, as far as its name shows it. */
+  readonly is_kernel: boolean;
+  /** Running time on efficient and low-power cores; null if the machine has cores of one type only. */
+  readonly efficient_ns: number | null;
+  /** The number of its group (its process, or all kernel threads) if that has more threads; null if not. */
+  readonly group: number | null;
 }
 
 /** Slices as drawn: a stretch, or several short stretches merged into one slice. */

@@ -5,6 +5,7 @@ mod concurrency;
 mod counters;
 pub(crate) mod frames;
 mod frequency;
+mod groups;
 mod idle;
 mod intervals;
 mod marks;
@@ -14,7 +15,7 @@ mod parking;
 use crate::ServeError;
 use crate::build_levels::Target;
 use engine::{Interval, IntervalKind, Session};
-use model::{CpuStretch, Event, Value};
+use model::{CpuStretch, Event, Span, ThreadState, Value};
 use serde::{Deserialize, Serialize};
 
 /// The additional kinds, in the order in which they are shown.
@@ -31,6 +32,7 @@ pub(crate) const KINDS: &[KindDef] = &[
     KindDef { name: "parking", from: Source::Events, values: false, new: parking::new },
     KindDef { name: "block", from: Source::Events, values: true, new: block::new },
     KindDef { name: "counters", from: Source::Events, values: true, new: counters::new },
+    KindDef { name: "groups", from: Source::Threads, values: true, new: groups::new },
 ];
 
 /// The definition of a kind.
@@ -55,6 +57,8 @@ pub(crate) enum Source {
     Events,
     /// The rows of the table of frames.
     Frames,
+    /// The stretches of the threads that are in a group, in order of start.
+    Threads,
     /// Periods, requests and parallel regions; those of a kind in the order of their table.
     Intervals,
 }
@@ -62,6 +66,8 @@ pub(crate) enum Source {
 /// Builds the tracks of a kind; only the method for its own [`Source`] is called.
 pub(crate) trait Kind {
     fn cpu(&mut self, _: &CpuStretch) {}
+    /// A stretch of a thread of a group of [`crate::Tracks`].
+    fn thread(&mut self, _: u32, _: ThreadState, _: Span) {}
     fn event(&mut self, _: &Event, _: &[Box<str>]) {}
     fn frame(&mut self, _: &[Value]) {}
     /// The name is that of the thread or region.
