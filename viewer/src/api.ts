@@ -16,6 +16,10 @@ export interface About {
   readonly version: string;
   /** Whether two traces are shown. */
   readonly two: boolean;
+  /** Identifies the recording. */
+  readonly stamp: string;
+  /** The process of the recorded command; null if there is none. */
+  readonly focus: number | null;
   readonly span_ns: number;
   readonly threads: number;
   readonly switches: number;

@@ -3,11 +3,12 @@
 import { firstView, limitsOf } from "./alone";
 import { OF, type About } from "./api";
 import { CPU_STATES, THREAD_STATES, type ThreadTracks } from "./generated/tables";
-import { isTrack, layout, type KindInfo, type Track } from "./model/layout";
+import { BY, factsOf, prioritiesOf, type By } from "./model/facts";
+import { isTrack, topOf, type Track } from "./model/layout";
 import { DARK, LIGHT } from "./model/palette";
 import type { Slice } from "./model/slices";
 import { Tiles } from "./model/tiles";
-import { length, point } from "./model/time";
+import { length } from "./model/time";
 import { readable } from "./model/readable";
 import { clamped, fromHash, moved, ranged, toHash, zoomed, type Selected, type Span } from "./model/view";
 import type { Chain } from "./panels/chains";
@@ -20,17 +21,21 @@ import { prepared } from "./panels/preparing";
 import { Range } from "./panels/range";
 import { Search } from "./panels/search";
 import { Tabs } from "./panels/tabs";
-import { criticalPath, firstMarks, source } from "./source";
+import { TracksPanel } from "./panels/tracks";
+import { criticalPath, firstMarks, priorities, source } from "./source";
 import { extraStyle } from "./tracks/list";
-import { colourOf } from "./ui/colours";
 import { Details } from "./ui/details";
 import { Address } from "./ui/address";
-import { valueFacts } from "./ui/extra";
+import { Handles } from "./ui/handles";
 import { fillHelp } from "./ui/help";
 import { control, type Actions } from "./ui/input";
 import { Navigation } from "./ui/navigation";
+import { idOf, Lanes } from "./ui/lanes";
 import { fillChanges, fillLegend } from "./ui/legend";
-import { Timeline, type Scene } from "./ui/timeline";
+import { keep } from "./ui/settings";
+import { LABELS, Timeline, type Scene } from "./ui/timeline";
+import { Tip } from "./ui/tip";
+import { Words } from "./ui/words";
 
 function element<T extends HTMLElement>(id: string): T {
   const found = document.getElementById(id);
@@ -39,7 +44,6 @@ function element<T extends HTMLElement>(id: string): T {
 }
 
 const canvas = element<HTMLCanvasElement>("timeline");
-const tip = element("tip");
 const status = element("status");
 
 class Page {
@@ -54,6 +58,11 @@ class Page {
   private readonly searched: Search;
   private readonly navigation: Navigation;
   private readonly tabs = new Tabs(element("tabs"));
+  readonly lanes: Lanes;
+  private readonly words: Words;
+  private readonly tip: Tip;
+  private readonly handles: Handles;
+  private readonly tracks: TracksPanel;
   /** The page of the other trace, if two traces are shown. */
   private readonly other: Linked | null;
   /** What changed between two traces, once it is known. */
@@ -66,6 +75,8 @@ class Page {
   private chain: Chain | null = null;
   /** Counts requested paths, so that an outdated answer is not shown. */
   private paths = 0;
+  /** Whether priorities were asked for. */
+  private prioritised = false;
   /** A selection whose slice has not arrived yet. */
   private pending: Selected | null = null;
 
@@ -102,7 +113,7 @@ class Page {
     }) : null;
     const cpus = new Map(about.cpus.map((cpu) => [cpu.cpu, cpu]));
     this.searched = new Search({ status: element("found"), panel: element("hits"), tab: element("tab-hits") }, about.span_ns, {
-      tracks: () => this.scene.lines.filter(isTrack),
+      tracks: () => this.lanes.arrangement.all(),
       cpu: (id) => cpus.get(id),
       thread: (key) => this.threads.get(key),
       found: (tracks) => {
@@ -126,15 +137,21 @@ class Page {
         say: (text) => this.say(text),
       },
     );
-    const { lines, height } = layout(about.cpus, threads, about.kinds);
+    const of = { cpus: about.cpus, threads, kinds: about.kinds, span_ns: about.span_ns, focus: about.focus };
+    this.lanes = new Lanes(of, about.stamp, location.hash, {
+      before: () => this.placeOfSelected(),
+      after: (was) => this.arranged(was),
+    });
     const address = fromHash(location.hash, about.span_ns, about.kinds.map((info) => info.kind));
     this.scene = {
       span: address.span ?? clamped({ from: 0, to: about.span_ns }, about.span_ns),
       scroll: 0,
-      lines,
-      height,
+      lines: this.lanes.lines,
+      height: this.lanes.height,
+      fixed: 0,
       palette: LIGHT,
-      byThread: true,
+      by: "thread",
+      facts: factsOf(threads, about.cpus),
       changed: null,
       marked: new Set(),
       selected: null,
@@ -142,6 +159,13 @@ class Page {
       overlay: { range: null, arrows: [], path: [], axis: (pen, at) => this.navigation.axis(pen, at) },
       nameOf: (key) => this.nameOf(key),
     };
+    this.words = new Words(about, (key) => this.nameOf(key));
+    this.handles = new Handles(element("stage"), this.lanes, this.scene);
+    this.tip = new Tip(element("tip"), canvas, this.timeline, this.scene, this.words, this.handles, (line) => this.changeOf(line));
+    const hasTypes = threads.some((thread) => thread.efficient_ns !== null);
+    this.tracks = new TracksPanel(element("tracks"), this.lanes, hasTypes, { select: (line) => this.select({ ...line, at: this.scene.selected?.at ?? this.centre() }, true) });
+    element("tab-tracks").addEventListener("click", () => this.tracks.shown());
+    this.colour(element<HTMLSelectElement>("colour").value as By);
     this.about.cpus.length === 0 && threads.length === 0 && this.say("This recording contains no CPUs and no threads.");
     this.themed();
     this.navigation.restore(location.hash, false);
@@ -196,7 +220,9 @@ class Page {
     choose: (x, y) => {
       if (this.timeline.isRuler(x, y)) return this.navigation.pin(x);
       const line = this.timeline.lineAt(this.scene, y);
-      if (!line || !isTrack(line) || !this.timeline.isTime(x, y)) return this.actions.clear();
+      if (line && !isTrack(line)) return this.lanes.toggle(line.id);
+      if (line && x < LABELS) return this.select({ kind: line.kind, id: line.id, at: this.scene.selected?.at ?? this.centre() }, false);
+      if (!line || !this.timeline.isTime(x, y)) return this.actions.clear();
       this.select({ kind: line.kind, id: line.id, at: this.timeline.timeAt(this.scene, x) }, false);
     },
     clear: () => {
@@ -211,9 +237,29 @@ class Page {
       const margin = (slice.end - slice.start) / 2;
       this.show({ from: slice.start - margin, to: slice.end + margin });
     },
-    colour: () => this.colour(!this.scene.byThread),
+    colour: () => this.colour(BY[(BY.indexOf(this.scene.by) + 1) % BY.length]!),
+    fold: () => {
+      const home = this.scene.selected && this.lanes.arrangement.home(idOf(this.scene.selected));
+      if (home) this.lanes.toggle(home);
+    },
+    foldAll: () => this.lanes.toggleAll(),
+    pin: () => this.scene.selected && this.lanes.pin(idOf(this.scene.selected)),
+    hide: () => {
+      const { selected } = this.scene;
+      if (!selected) return;
+      this.track(1);
+      this.lanes.hide(idOf(selected));
+    },
+    shift: (by) => this.scene.selected && this.lanes.shift(idOf(this.scene.selected), by),
+    grab: (x, y) => x < LABELS && this.handles.grab(this.timeline.lineAt(this.scene, y)),
+    carry: (y) => this.handles.carry(this.timeline.lineAt(this.scene, y), y),
+    drop: () => this.handles.drop(),
+    leave: () => this.tip.hide(),
     recolour: () => this.other?.recolour(),
-    hover: (x, y) => this.hover(x, y),
+    hover: (x, y) => {
+      this.navigation.hover(x);
+      this.tip.hover(x, y);
+    },
     note: () => this.navigation.pin(null),
     back: (by) => this.address.go(by) || this.say("This is the first view: nothing to undo."),
   };
@@ -245,9 +291,10 @@ class Page {
     this.drawing = true;
     requestAnimationFrame(() => {
       this.drawing = false;
+      this.scene.fixed = this.lanes.fixedIn(this.timeline.height);
       this.timeline.draw(this.scene);
       const { word } = this.navigation;
-      this.address.set(toHash(this.scene.span, this.scene.selected, this.scene.overlay.range) + (word === "" ? "" : `&${word}`));
+      this.address.set(toHash(this.scene.span, this.scene.selected, this.scene.overlay.range) + this.lanes.hash + (word === "" ? "" : `&${word}`));
       this.navigation.drawn(!this.tiles.busy);
       const busy = String(this.tiles.busy);
       if (canvas.dataset["busy"] !== busy) canvas.dataset["busy"] = busy;
@@ -299,6 +346,7 @@ class Page {
 
   private say(message: string): void {
     status.textContent = message;
+    status.title = message;
   }
 
   private lineOf(of: { kind: string; id: number }): Track | undefined {
@@ -321,9 +369,9 @@ class Page {
 
   /** Selects a place; `bring` scrolls it into view. */
   private select(to: Selected, bring: boolean, again = true): void {
-    const line = this.lineOf(to);
+    const line = this.lineOf(to) ?? (this.lanes.reveal(idOf(to)) ? this.lineOf(to) : undefined);
     if (!line) return;
-    this.scene.selected = to;
+    this.scene.selected = { kind: to.kind, id: to.id, at: to.at };
     this.other?.chosen(to.kind === "thread" ? to.id : null);
     this.range.chosen(to.kind === "thread" ? to.id : null);
     this.tabs.show("details");
@@ -333,19 +381,19 @@ class Page {
       this.bring(line);
     }
     const slice = this.timeline.sliceAt(this.scene, line, to.at);
-    const summary = slice && this.describe(line, slice);
+    const summary = slice && this.words.describe(line, slice);
     this.say([summary ? `${line.label}: ${summary}` : line.label, this.changeOf(line)].filter((part) => part !== "").join("; "));
     const style = extraStyle(line.kind);
-    if (style && slice) this.details.extra(line.label, line.track, this.infoOf(line), style, slice);
+    if (style && slice) this.details.extra(line.label, line.track, this.words.infoOf(line), style, slice);
     else if (style) {
       this.details.clear();
       if (again) this.pending = to;
     } else if (slice && slice.stretches > 1) {
-      const [state, what] = this.parts(line, slice);
+      const [state, what] = this.words.parts(line, slice);
       const change = line.kind === "thread" ? (this.changes?.nodes(line.id, (to) => this.other?.open(to)) ?? []) : [];
       this.details.merged(line.label, slice, state, what, change);
     } else {
-      if (slice) this.details.drawn(line.label, slice, this.parts(line, slice));
+      if (slice) this.details.drawn(line.label, slice, this.words.parts(line, slice));
       if (line.kind === "cpu") void this.details.cpu(line.id, Math.floor(to.at));
       else void this.details.thread(line.id, Math.floor(to.at));
     }
@@ -364,33 +412,53 @@ class Page {
   /** Keeps the selected track in view when the timeline gets lower, as when the panel of a range opens. */
   resized(): void {
     const line = this.scene.selected && this.lineOf(this.scene.selected);
-    if (line && line.top + line.height > this.scene.scroll && line.top < this.scene.scroll + this.tall) this.bring(line);
+    if (line && topOf(line, this.scene) + line.height > 0 && topOf(line, this.scene) < this.tall) this.bring(line);
+    element("filter").style.width = `${this.timeline.left - 6}px`;
     this.tall = this.timeline.height;
     this.changed();
   }
 
   /** Scrolls a track into view. */
   private bring(line: Track): void {
-    const above = line.top < this.scene.scroll;
-    if (above || line.top + line.height > this.scene.scroll + this.timeline.height) {
-      this.scene.scroll = Math.max(0, above ? line.top - 20 : line.top + line.height - this.timeline.height);
+    const { scene, timeline } = this;
+    if (line.fixed && scene.fixed > 0) return;
+    const above = topOf(line, scene) < scene.fixed;
+    if (above || topOf(line, scene) + line.height > timeline.height) {
+      scene.scroll = Math.max(0, above ? line.top - 20 - scene.fixed : line.top + line.height - timeline.height);
     }
+  }
+
+  /** Returns the place of the selected track, if it can be seen and scrolls. */
+  private placeOfSelected(): number | null {
+    const { scene } = this;
+    const line = scene.selected && this.lineOf(scene.selected);
+    return line && !line.fixed && topOf(line, scene) >= scene.fixed && topOf(line, scene) < this.timeline.height ? line.top : null;
+  }
+
+  /** Shows the tracks as they are arranged now; the selected track stays where it was on the screen. */
+  private arranged(was: number | null): void {
+    const { scene, timeline } = this;
+    Object.assign(scene, { lines: this.lanes.lines, height: this.lanes.height, fixed: this.lanes.fixedIn(timeline.height) });
+    const anchor = scene.selected && this.lineOf(scene.selected);
+    if (anchor && was !== null && !anchor.fixed) scene.scroll += anchor.top - was;
+    this.tracks.shown();
+    this.tip.hide();
+    this.handles.leave();
+    this.actions.scroll(0);
   }
 
   /** Shows what changed between two traces, as chosen on the outer page. */
   private compared(changes: Changed): void {
     this.changes = changes;
-    const { scene, about } = this;
-    const top = scene.selected && this.lineOf(scene.selected);
+    const { scene } = this;
+    const top = scene.selected && this.lineOf(scene.selected)?.top;
     const ordered = changes.order();
-    Object.assign(scene, layout(about.cpus, [...this.threads.values()], about.kinds, ordered));
+    this.lanes.ordered(ordered);
     scene.changed = changes.colours();
-    const places = new Map(scene.lines.filter(isTrack).map((line) => [`${line.kind} ${line.id}`, line]));
-    scene.found = new Set([...scene.found].filter(isTrack).flatMap((line) => places.get(`${line.kind} ${line.id}`) ?? []));
-    const now = top && this.lineOf(top);
+    const now = scene.selected && this.lineOf(scene.selected);
     const first = scene.lines.find((line) => line.kind === "group" && line.label === ordered?.label);
     // A new order is shown from its begin, unless a thread is selected.
-    if (now && now.top !== top.top) this.bring(now);
+    if (now && now.top !== top) this.bring(now);
     else if (first && first.label !== canvas.dataset["order"]) scene.scroll = first.top;
     canvas.dataset["order"] = ordered?.label ?? "";
     this.actions.scroll(0);
@@ -432,52 +500,30 @@ class Page {
     if (to) this.select({ kind: to.kind, id: to.id, at: selected?.at ?? this.centre() }, true);
   }
 
-  /** Returns a slice's state, and its CPU or thread, as text. */
-  private parts(line: Track, slice: Slice): [string, string] {
-    if (extraStyle(line.kind)) return [this.infoOf(line)?.states[slice.state] ?? "unknown", ""];
-    if (line.kind === "cpu") {
-      const state = CPU_STATES[slice.state] ?? "unknown";
-      return [state, state === "busy" ? this.nameOf(slice.what) : ""];
+  /** Chooses what busy slices are coloured by. */
+  colour(by: By): void {
+    this.scene.by = by;
+    const select = element<HTMLSelectElement>("colour");
+    if (select.value !== by) {
+      select.value = by;
+      select.dispatchEvent(new Event("change"));
     }
-    const state = THREAD_STATES[slice.state] ?? "unknown";
-    return [state, slice.what < 0 ? "" : state === "running" ? `on CPU ${slice.what}` : state === "ready" ? `queued on CPU ${slice.what}` : `last on CPU ${slice.what}`];
-  }
-
-  private infoOf(line: Track): KindInfo | undefined {
-    return this.about.kinds.find((info) => info.kind === line.kind);
-  }
-
-  private describe(line: Track, slice: Slice): string {
-    const style = extraStyle(line.kind);
-    if (style && slice.mean !== undefined) return valueFacts(style, this.infoOf(line)?.unit ?? "", slice).map(([name, value]) => `${name} ${value}`).join("; ");
-    const [state, what] = this.parts(line, slice);
-    const len = length(slice.end - slice.start);
-    if (slice.stretches === 1) return [state, what, len].filter((part) => part !== "").join(", ");
-    const share = `${state} for ${length(slice.stateNs)} of ${len}`;
-    return `${slice.stretches} short stretches; ${share}${what === "" ? "" : `; ${what} for ${length(slice.whatNs)}`}`;
-  }
-
-  private hover(x: number, y: number): void {
-    this.navigation.hover(x);
-    const line = this.timeline.lineAt(this.scene, y);
-    const track = line && isTrack(line) && this.timeline.isTime(x, y) ? line : null;
-    const time = this.timeline.timeAt(this.scene, x);
-    const slice = track && this.timeline.sliceAt(this.scene, track, time);
-    tip.hidden = !track || !slice;
-    if (!track || !slice) return;
-    const colour = colourOf(this.scene, { kind: track.kind, state: slice.mean === undefined ? slice.state : track.track, what: slice.what, thread: track.id });
-    const lines = [track.label, this.describe(track, slice), `${point(slice.start)} to ${point(slice.end)}`, this.changeOf(track)];
-    tip.textContent = lines.filter((text) => text !== "").join("\n");
-    // For programs that read the page, such as the tests.
-    Object.assign(tip.dataset, { colour, kind: track.kind, id: track.id, time, base: this.timeline.baseOf(this.scene, track), ...slice });
-    tip.style.left = `${Math.min(x + 14, canvas.clientWidth - tip.offsetWidth - 4)}px`;
-    tip.style.top = `${Math.min(y + 14, canvas.clientHeight - tip.offsetHeight - 4)}px`;
-  }
-
-  private colour(byThread: boolean): void {
-    this.scene.byThread = byThread;
-    element<HTMLSelectElement>("colour").value = byThread ? "thread" : "state";
+    if (by === "priority" && !this.prioritised) void this.prioritise();
     this.themed();
+  }
+
+  /** Reads the priorities of the threads: an analysis of the whole recording, so only if they are wanted. */
+  private async prioritise(): Promise<void> {
+    this.prioritised = true;
+    this.say("Reading the priorities of threads…");
+    try {
+      const of = prioritiesOf(await priorities(this.about.span_ns));
+      this.scene.facts = factsOf([...this.threads.values()], this.about.cpus, of);
+      this.say(of.size === 0 ? "This recording has no priorities of threads." : `Priorities of ${of.size} threads.`);
+      this.changed();
+    } catch (why) {
+      this.say(`Priorities unavailable: ${(why as Error).message}`);
+    }
   }
 
   /** Applies the selected theme. */
@@ -486,15 +532,11 @@ class Page {
     const dark = theme === "dark" || (theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
     document.documentElement.dataset["theme"] = dark ? "dark" : "light";
     this.scene.palette = dark ? DARK : LIGHT;
-    const { palette, byThread } = this.scene;
+    const { palette, by } = this.scene;
     const title = this.changes?.legend() ?? null;
-    if (title === null) fillLegend(element("legend"), palette, byThread, { thread: THREAD_STATES, cpu: CPU_STATES });
-    else fillChanges(element("legend"), palette, byThread, title);
+    if (title === null) fillLegend(element("legend"), palette, by, { thread: THREAD_STATES, cpu: CPU_STATES }, new Set(this.about.cpus.map((cpu) => cpu.core_type)));
+    else fillChanges(element("legend"), palette, by, title);
     this.changed();
-  }
-
-  setColour(byThread: boolean): void {
-    this.colour(byThread);
   }
 
   /** Starts a search. */
@@ -508,6 +550,7 @@ class Page {
     const exact = this.address.visited();
     this.navigation.restore(location.hash, exact);
     const address = fromHash(location.hash, this.about.span_ns, this.about.kinds.map((info) => info.kind));
+    this.lanes.visited(location.hash, exact);
     if (address.span) this.show(address.span);
     if (address.selected) this.select(address.selected, true);
     else if (exact) this.deselect();
@@ -529,20 +572,26 @@ async function start(): Promise<void> {
   element("limits").textContent = element("limits").title = limitsOf(about.alone);
   const first = location.hash === "" ? await firstView() : "";
   if (first !== "") history.replaceState(null, "", first);
+  const [colour, theme] = [element<HTMLSelectElement>("colour"), element<HTMLSelectElement>("theme")];
+  keep(colour, "corewise colour");
+  keep(theme, "corewise theme");
   const page = new Page(about, threads);
   const help = element<HTMLDialogElement>("help");
   fillHelp(help);
   const search = element<HTMLInputElement>("search");
-  control(canvas, page.actions, { help: () => help.showModal(), search: () => search.focus() });
+  control(canvas, page.actions, { help: () => help.showModal(), search: () => search.focus(), filter: () => filter.focus() });
   element("help-open").addEventListener("click", () => help.showModal());
   search.addEventListener("input", () => page.search(search.value));
   search.addEventListener("keydown", (event) => {
     if (event.key === "Enter") page.actions.hit(event.shiftKey ? -1 : 1);
     if (event.key === "Escape") canvas.focus();
   });
-  const colour = element<HTMLSelectElement>("colour");
-  colour.addEventListener("change", () => page.setColour(colour.value === "thread"));
-  element("theme").addEventListener("change", () => page.themed());
+  const filter = element<HTMLInputElement>("filter");
+  filter.value = page.lanes.choices.filter;
+  filter.addEventListener("input", () => page.lanes.set({ filter: filter.value }));
+  filter.addEventListener("keydown", (event) => event.key === "Escape" && canvas.focus());
+  colour.addEventListener("change", () => page.colour(colour.value as By));
+  theme.addEventListener("change", () => page.themed());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => page.themed());
   new ResizeObserver(() => page.resized()).observe(canvas);
   addEventListener("popstate", () => page.visited());

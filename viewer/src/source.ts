@@ -26,6 +26,13 @@ export async function firstMarks(whole: number): Promise<Map<string, number>> {
   return first;
 }
 
+/** Returns how long each thread ran at each of its priorities, of those that ran longest. */
+export async function priorities(whole: number): Promise<{ thread: number; prio: number | null; running: number }[]> {
+  const { columns, rows } = await source.part("priority_residency", { from: 0, to: whole }, { column: "running_ns", down: true, most: PIECES });
+  const [thread, prio, running] = ["thread", "prio", "running_ns"].map((name) => columns.findIndex((column) => column.name === name));
+  return rows.map((row) => ({ thread: Number(row[thread!]), prio: row[prio!] === null ? null : Number(row[prio!]), running: Number(row[running!]) }));
+}
+
 /** Returns the pieces of the critical path to the end of a time range, in order, and their total number. */
 export async function criticalPath(of: Span): Promise<{ path: Piece[]; all: number }> {
   const { columns, rows, all } = await source.part("critical_path", of, { most: PIECES });

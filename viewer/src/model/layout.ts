@@ -1,7 +1,4 @@
-/** The order and places of tracks: CPUs by package, cluster and core, then additional tracks, then threads by process. */
-
-import type { ThreadTracks } from "../generated/tables";
-import { styleOf } from "../tracks/list";
+/** The lines of the timeline, and their places. */
 
 /** A CPU, as described by the server. */
 export interface Cpu {
@@ -47,9 +44,24 @@ export interface KindInfo {
 /** The name of a group of tracks, on a line of its own. */
 export interface Group {
   readonly kind: "group";
+  /** Such as `process:345`. */
+  readonly id: string;
   readonly label: string;
   readonly top: number;
   readonly height: number;
+  /** Whether its tracks are shown; a folded group shows how many of its threads or CPUs run and are ready. */
+  readonly open: boolean;
+  /** The number of its tracks that can be shown, and of all. */
+  readonly count: number;
+  readonly all: number;
+  /** How busy its threads are over the recording, in words. */
+  readonly busy: string;
+  /** The tracks that count its threads that run and are ready. */
+  readonly counts: readonly [running: Lane, ready: Lane | null] | null;
+  /** The CPUs, if it has only CPUs. */
+  readonly cpus: readonly number[];
+  /** Whether it stays when the tracks scroll. */
+  readonly fixed: boolean;
 }
 
 /** A line that has a track. */
@@ -61,8 +73,12 @@ export interface Track {
   /** The server's number of the track. */
   readonly track: number;
   readonly label: string;
+  /** What is at the right end of the label. */
+  readonly value: string;
   readonly top: number;
   readonly height: number;
+  /** Whether it stays when the tracks scroll. */
+  readonly fixed: boolean;
   /** The maximum of a track of values. */
   readonly most?: number;
   /** The value at which a line is drawn across it. */
@@ -75,37 +91,6 @@ export type Line = Group | Track;
 /** Returns whether a line has a track. */
 export function isTrack(line: Line): line is Track {
   return line.kind !== "group";
-}
-
-const GROUP = 20;
-const CPU = 22;
-const THREAD = 18;
-
-type Growing = { lines: Line[]; top: number };
-
-function group(to: Growing, label: string): void {
-  to.lines.push({ kind: "group", label, top: to.top, height: GROUP });
-  to.top += GROUP;
-}
-
-function track(to: Growing, kind: "cpu" | "thread", id: number, at: number, label: string): void {
-  const height = kind === "cpu" ? CPU : THREAD;
-  to.lines.push({ kind, id, track: at, label, top: to.top, height });
-  to.top += height;
-}
-
-function threadTrack(to: Growing, thread: ThreadTracks): void {
-  track(to, "thread", thread.thread, thread.track, `${thread.name ?? "?"} ${thread.tid}`);
-}
-
-/** Adds the tracks of an additional kind. */
-function extra(to: Growing, info: KindInfo): void {
-  const style = styleOf(info.kind);
-  group(to, info.note === "" ? info.title : `${info.title} (${info.note})`);
-  for (const lane of info.lanes) {
-    to.lines.push({ kind: style.kind, id: lane.track, track: lane.track, label: lane.label, top: to.top, height: style.height, most: lane.most, line: info.line });
-    to.top += style.height;
-  }
 }
 
 /** Describes the package, die, cluster and core type of a CPU; unknown parts are omitted. */
@@ -125,39 +110,29 @@ export interface Order {
   readonly of: (thread: number) => number;
 }
 
-/** Returns all lines from the top. An SMT sibling of the CPU above it has a sign. */
-export function layout(cpus: readonly Cpu[], threads: readonly ThreadTracks[], kinds: readonly KindInfo[] = [], order: Order | null = null): { lines: Line[]; height: number } {
-  const to: Growing = { lines: [], top: 0 };
-  let place: string | null = null;
-  let above: Cpu | null = null;
-  for (const cpu of cpus) {
-    if (placeOf(cpu) !== place) {
-      place = placeOf(cpu);
-      group(to, place === "" ? "CPUs" : `CPUs · ${place}`);
-    }
-    const sibling = above !== null && above.siblings.includes(cpu.cpu);
-    const core = sibling ? " ┘ same core" : cpu.core === null ? "" : ` core ${cpu.core}`;
-    track(to, "cpu", cpu.cpu, cpu.cpu, `CPU ${cpu.cpu}${core}`);
-    above = cpu;
-  }
-  for (const info of kinds) extra(to, info);
-  if (order) {
-    group(to, order.label);
-    const sorted = threads.map((thread) => [thread, order.of(thread.thread)] as const).sort((a, b) => a[1] - b[1]);
-    for (const [thread] of sorted) threadTrack(to, thread);
-    return { lines: to.lines, height: to.top };
-  }
-  const leaders = new Map(threads.filter((t) => t.pid === t.tid).map((t) => [t.pid, t.name]));
-  let process: number | null | undefined;
-  for (const thread of threads) {
-    if (thread.pid !== process) {
-      process = thread.pid;
-      const leader = leaders.get(process) ?? thread.name;
-      group(to, process === null ? "unknown process" : `${leader ?? "?"} · process ${process}`);
-    }
-    threadTrack(to, thread);
-  }
-  return { lines: to.lines, height: to.top };
+/** Where lines are drawn: how far the tracks are scrolled, and the height of those that stay. */
+export interface Scrolled {
+  readonly lines: readonly Line[];
+  readonly scroll: number;
+  readonly fixed: number;
+}
+
+/** Returns the upper edge of a line below the axis. */
+export function topOf(line: Line, { scroll, fixed }: Scrolled): number {
+  return line.fixed && fixed > 0 ? line.top : line.top - scroll;
+}
+
+/** Returns the line at a height below the axis, if there is one. */
+export function lineOn(of: Scrolled, y: number): Line | null {
+  return lineAt(of.lines, y < of.fixed ? y : y + of.scroll);
+}
+
+/** Returns the lines that are visible in a height: those that scroll, then those that stay, which are drawn over them. */
+export function visibleOf(of: Scrolled, height: number): Line[] {
+  const { lines, scroll, fixed } = of;
+  const stay = fixed > 0 ? firstBelow(lines, fixed) : 0;
+  const first = Math.max(stay, firstBelow(lines, scroll + fixed));
+  return [...lines.slice(first, firstBelow(lines, scroll + height) + 1), ...lines.slice(0, stay)];
 }
 
 /** Returns the line at a height, if there is one. */

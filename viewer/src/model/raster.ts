@@ -163,3 +163,22 @@ export function hatch(image: Uint32Array, width: number, left: number, bar: Bar,
     for (let x = left; x < width; x++) if ((x + y) % HATCH < HATCH / 2) image[y * width + x] = page;
   }
 }
+
+/** The distance between the stripes of unknown time, and their width, in pixels. */
+const [GAPS, GAP] = [5, 2];
+
+/**
+ * Cuts stripes out of the pixels of a row that have the colour of unknown time, but for the lowest line of the bar; parameters as for
+ * `paint`.
+ */
+export function hatchUnknown(image: Uint32Array, width: number, left: number, row: Row, bar: Bar, unknown: number, page: number): void {
+  const { colour } = row;
+  const last = Math.min(bar.top + bar.height - 1, image.length / width);
+  for (let x = 0; x < colour.length; x++) {
+    if (colour[x] !== unknown) continue;
+    for (let y = Math.max(0, bar.top); y < last; y++) {
+      const at = y * width + left + x;
+      if ((x + y) % GAPS < GAP && image[at] === unknown) image[at] = page;
+    }
+  }
+}

@@ -6,6 +6,6 @@ import type { KindOfTrack } from "./kind";
 export const FRAMES: KindOfTrack = {
   kind: "frames",
   height: 44,
-  colourOf: (palette) => palette.threads[4] ?? palette.dim,
+  colourOf: (palette) => palette.threads[11] ?? palette.dim,
   words: (ns) => length(ns),
 };

@@ -1,7 +1,8 @@
-/** The colours of slices: by state, by thread, or by what changed between two traces. */
+/** The colours of slices: by state, by thread, process, core type or priority, or by what changed between two traces. */
 
 import { ONLY } from "../model/changes";
-import { ofThread, pixel, placeOfThread, type Palette } from "../model/palette";
+import { BY, type By, type Facts } from "../model/facts";
+import { ofHash, pixel, type Palette } from "../model/palette";
 import type { Ink } from "../model/raster";
 import type { Slices } from "../model/slices";
 import type { Kind } from "../model/tiles";
@@ -22,31 +23,43 @@ export interface ChangeColours {
 /** What decides about colours. */
 export interface Colouring {
   readonly palette: Palette;
-  /** Whether busy slices of CPUs have the colour of their thread. */
-  readonly byThread: boolean;
+  /** What busy slices of CPUs are coloured by; by core type and by priority, running slices of threads are too. */
+  readonly by: By;
+  readonly facts: Facts;
   readonly changed: ChangeColours | null;
 }
 
-/** A slice, as far as its colour depends on it. `thread` is the key of its track's thread. */
+/** A slice, as far as its colour depends on it. `id` is the key of its track's thread, or the number of its CPU. */
 interface Coloured {
   readonly kind: Kind;
   readonly state: number;
   readonly what: number;
-  readonly thread: number;
+  readonly id: number;
 }
 
 /** Returns the colour of a slice. */
-export function colourOf({ palette, byThread, changed }: Colouring, { kind, state, what, thread }: Coloured): string {
-  if (kind === "thread") return ofThreadState(palette, changed === null ? null : changed.classOf(thread), changed?.state ?? RUNS, state);
+export function colourOf(colouring: Colouring, { kind, state, what, id }: Coloured): string {
+  const { palette, by, facts, changed } = colouring;
+  if (kind === "thread") {
+    if (changed) return ofThreadState(palette, changed.classOf(id), changed.state, state);
+    if (state === RUNS && (by === "type" || by === "priority")) return ofRunning(colouring, id, what);
+    return palette.thread[state] ?? palette.dim;
+  }
   const style = extraStyle(kind);
   if (style) return style.colourOf(palette, state);
-  if (state !== RUNS || !byThread) return palette.cpu[state] ?? palette.dim;
-  return changed ? (palette.changes[changed.classOf(what)] ?? palette.dim) : ofThread(palette, what);
+  if (state !== RUNS || by === "state") return palette.cpu[state] ?? palette.dim;
+  if (changed) return palette.changes[changed.classOf(what)] ?? palette.dim;
+  if (by === "thread" || by === "process") return ofHash(palette, facts[by](what));
+  return ofRunning(colouring, what, id);
 }
 
-/** The colour of a state of a thread; `of` is the class of what changed, if that is shown, of the state `about`. */
-function ofThreadState(palette: Palette, of: number | null, about: number, state: number): string {
-  if (of === null) return palette.thread[state] ?? palette.dim;
+/** The colour of a thread that runs on a CPU, by core type or by priority. */
+function ofRunning({ palette, by, facts }: Colouring, thread: number, cpu: number): string {
+  return (by === "type" ? palette.types[facts.type(cpu)] : palette.priorities[facts.priority(thread)]) ?? palette.dim;
+}
+
+/** The colour of a state of a thread; `of` is the class of what changed, of the state `about`. */
+function ofThreadState(palette: Palette, of: number, about: number, state: number): string {
   return (state === about ? palette.changes[of] : palette.others[state]) ?? palette.dim;
 }
 
@@ -56,30 +69,55 @@ export interface Look {
   readonly inks: WeakMap<Slices, Ink>;
 }
 
-/** The looks of tracks, kept as long as the palette and what changed stay. */
-export class Looks {
-  private looks = new Map<string, Look>();
-  private of: Pick<Colouring, "palette" | "changed"> | null = null;
+/** More than there are classes of what changed, core types, and priorities. */
+const CLASSES = 16;
 
-  /** Returns the look of a track; states are bytes, and threads have as many colours as the palette. */
-  get(colouring: Colouring, kind: Kind, thread: number): Look {
-    const { palette, byThread, changed } = colouring;
-    if (this.of?.palette !== palette || this.of.changed !== changed) [this.looks, this.of] = [new Map(), { palette, changed }];
-    const key = kind === "thread" ? `thread ${changed?.classOf(thread) ?? ""}` : `${kind} ${byThread}`;
-    const known = this.looks.get(key);
+/** The looks of tracks, kept as long as the palette, the facts and what changed stay. */
+export class Looks {
+  private looks = new Map<Kind, Map<number, Look>>();
+  private of: Pick<Colouring, "palette" | "facts" | "changed"> | null = null;
+
+  /** Returns the look of a track, by the key of its thread or the number of its CPU; states are bytes. */
+  get(colouring: Colouring, kind: Kind, id: number): Look {
+    const { palette, facts, changed, by } = colouring;
+    if (this.of?.palette !== palette || this.of.changed !== changed || this.of.facts !== facts) {
+      [this.looks, this.of] = [new Map<Kind, Map<number, Look>>(), { palette, facts, changed }];
+    }
+    const number = CLASSES * BY.indexOf(by) + classOf(colouring, kind, id);
+    let looks = this.looks.get(kind);
+    if (!looks) this.looks.set(kind, (looks = new Map<number, Look>()));
+    const known = looks.get(number);
     if (known) return known;
-    const states = Uint32Array.from({ length: 256 }, (_, state) => pixel(colourOf({ ...colouring, byThread: byThread && kind !== "cpu" }, { kind, state, what: 0, thread })));
-    const look = { pixel: kind === "cpu" && byThread ? busy(colouring, states) : (state: number) => states[state]!, inks: new WeakMap<Slices, Ink>() };
-    this.looks.set(key, look);
+    const states = Uint32Array.from({ length: 256 }, (_, state) => pixel(colourOf({ ...colouring, by: kind === "cpu" ? "state" : by }, { kind, state, what: 0, id })));
+    const running = runningPixels(colouring, kind, id);
+    const look = { pixel: running ? (state: number, what: number) => (state === RUNS ? running(what) : states[state]!) : (state: number) => states[state]!, inks: new WeakMap<Slices, Ink>() };
+    looks.set(number, look);
     return look;
   }
 }
 
-/** The pixels of CPUs whose busy slices have the colour of their thread. */
-function busy({ palette, changed }: Colouring, states: Uint32Array): Look["pixel"] {
-  const threads = Uint32Array.from(changed ? palette.changes : palette.threads, pixel);
-  const place = changed ? changed.classOf : (thread: number) => placeOfThread(thread, threads.length);
-  return (state, what) => (state === RUNS ? threads[place(what)]! : states[state]!);
+/** Tracks of a kind and a class have the same look. */
+function classOf({ by, facts, changed }: Colouring, kind: Kind, id: number): number {
+  if (kind === "thread") return changed ? changed.classOf(id) : by === "priority" ? facts.priority(id) : 0;
+  return kind === "cpu" && by === "type" && !changed ? facts.type(id) : 0;
+}
+
+/** The pixels of running or busy slices by their CPU or thread; null if they depend on the state only. */
+function runningPixels({ palette, by, facts, changed }: Colouring, kind: Kind, id: number): ((what: number) => number) | null {
+  if (kind === "thread" && !changed) {
+    if (by === "priority") return () => pixel(palette.priorities[facts.priority(id)]!);
+    if (by !== "type") return null;
+    const types = Uint32Array.from(palette.types, pixel);
+    return (cpu) => types[facts.type(cpu)]!;
+  }
+  if (kind !== "cpu" || by === "state") return null;
+  const of = (colours: readonly string[], place: (what: number) => number) => {
+    const pixels = Uint32Array.from(colours, pixel);
+    return (what: number) => pixels[place(what) % pixels.length]!;
+  };
+  if (changed) return of(palette.changes, changed.classOf);
+  if (by === "type") return of(palette.types, () => facts.type(id));
+  return by === "priority" ? of(palette.priorities, facts.priority) : of(palette.threads, facts[by]);
 }
 
 /** Returns whether a thread's track is hatched: no thread of the other trace has its role. */

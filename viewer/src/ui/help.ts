@@ -13,7 +13,11 @@ export const KEYS: readonly [keys: string, what: string][] = [
   ["Shift ← Shift →", "move the end of the time range"],
   ["Z", "zoom to the time range"],
   ["C", "show the critical path of the time range, or of the visible time"],
-  ["T", "colour CPUs by thread or by state"],
+  ["G Shift G", "fold or open the group of the selected track, all groups"],
+  ["K H", "pin the selected track on top, hide it; the panel Tracks shows hidden ones again"],
+  ["Shift ↑ Shift ↓", "move the selected track up, down"],
+  ["L", "filter the tracks"],
+  ["T", "colour by the next of thread, process, core type, priority, state"],
   ["V", "of two traces: colour threads by what changed (the next metric), or by state"],
   ["/", "search (see below); Enter and Shift+Enter go to the next and previous hit"],
   ["N P", "next, previous hit"],
@@ -28,7 +32,8 @@ export const KEYS: readonly [keys: string, what: string][] = [
   ["Shift and wheel", "move earlier, later"],
   ["drag", "move"],
   ["Shift and drag", "set the time range; so does a drag on the ruler"],
-  ["click", "select a slice"],
+  ["click", "select a slice; on the name of a group: fold or open it"],
+  ["drag", "of a label: move the track or group"],
 ];
 
 /** The filters of the search. */

@@ -31,6 +31,19 @@ export interface Actions {
   readonly track: (by: number) => void;
   readonly focus: () => void;
   readonly colour: () => void;
+  /** Folds or opens the group of the selected track, or all groups. */
+  readonly fold: () => void;
+  readonly foldAll: () => void;
+  /** Pins, hides or moves the selected track. */
+  readonly pin: () => void;
+  readonly hide: () => void;
+  readonly shift: (by: number) => void;
+  /** Takes hold of the label at a place; returns whether there is one. Then it is carried to a height, and dropped. */
+  readonly grab: (x: number, y: number) => boolean;
+  readonly carry: (y: number) => void;
+  readonly drop: () => void;
+  /** The pointer left. */
+  readonly leave: () => void;
   /** Colours the threads of two traces by the next of what changed, or by state again. */
   readonly recolour: () => void;
   readonly hover: (x: number, y: number) => void;
@@ -48,7 +61,7 @@ const CLICK = 4;
 /** A place outside the timeline, where no tooltip is shown. */
 const NOWHERE = -1;
 
-export function control(canvas: HTMLCanvasElement, act: Actions, ui: { help: () => void; search: () => void }): void {
+export function control(canvas: HTMLCanvasElement, act: Actions, ui: { help: () => void; search: () => void; filter: () => void }): void {
   const keys = new Map<string, () => void>([
     ["w", () => act.zoom(0.8, null)],
     ["s", () => act.zoom(1.25, null)],
@@ -78,6 +91,13 @@ export function control(canvas: HTMLCanvasElement, act: Actions, ui: { help: () 
     [".", () => act.jump(1)],
     ["n", () => act.hit(1)],
     ["p", () => act.hit(-1)],
+    ["g", act.fold],
+    ["shift+g", act.foldAll],
+    ["k", act.pin],
+    ["h", act.hide],
+    ["shift+arrowup", () => act.shift(-1)],
+    ["shift+arrowdown", () => act.shift(1)],
+    ["l", ui.filter],
     ["escape", act.clear],
     ["/", ui.search],
     ["?", ui.help],
@@ -118,7 +138,7 @@ function isField(of: EventTarget | null): boolean {
 /** Drag with one pointer, pinch with two; a finger that rests shows the tooltip. */
 function pointers(canvas: HTMLCanvasElement, act: Actions): void {
   const down = new Map<number, { x: number; y: number }>();
-  let begun: { x: number; y: number; marks: boolean; moved: boolean } | null = null;
+  let begun: { x: number; y: number; marks: boolean; grabs: boolean; moved: boolean } | null = null;
   const press = new LongPress((x, y) => act.hover(x, y));
   // Browsers open a menu for a long press.
   canvas.addEventListener("contextmenu", (event) => down.size > 0 && event.preventDefault());
@@ -130,7 +150,8 @@ function pointers(canvas: HTMLCanvasElement, act: Actions): void {
     }
     canvas.setPointerCapture(event.pointerId);
     down.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
-    begun = { x: event.offsetX, y: event.offsetY, marks: event.shiftKey || act.isRuler(event.offsetX, event.offsetY), moved: down.size > 1 };
+    const grabs = event.pointerType === "mouse" && down.size === 1 && act.grab(event.offsetX, event.offsetY);
+    begun = { x: event.offsetX, y: event.offsetY, grabs, marks: event.shiftKey || act.isRuler(event.offsetX, event.offsetY), moved: down.size > 1 };
   });
   canvas.addEventListener("pointermove", (event) => {
     const from = down.get(event.pointerId);
@@ -143,15 +164,19 @@ function pointers(canvas: HTMLCanvasElement, act: Actions): void {
     if (other) {
       const [was, is] = [Math.abs(from.x - other.x), Math.abs(event.offsetX - other.x)];
       if (was > 8 && is > 8) act.zoom(was / is, (event.offsetX + other.x) / 2);
+    } else if (begun.grabs) {
+      if (begun.moved) act.carry(event.offsetY);
     } else if (begun.moved && begun.marks) act.mark(begun.x, event.offsetX);
     else if (begun.moved) act.drag(dx, dy);
   });
   const up = (event: PointerEvent, done: boolean) => {
     if (!down.delete(event.pointerId) || !begun || down.size > 0) return;
+    if (begun.grabs) act.drop();
     if (done && !begun.moved && !press.isHeld) act.choose(event.offsetX, event.offsetY);
     press.end();
     begun = null;
   };
   canvas.addEventListener("pointerup", (event) => up(event, true));
+  canvas.addEventListener("pointerleave", () => act.leave());
   canvas.addEventListener("pointercancel", (event) => up(event, false));
 }

@@ -1,8 +1,9 @@
 /** Writes the labels of tracks and groups. */
 
-import { isTrack, type Line } from "../model/layout";
-import { ink } from "../model/palette";
+import { isTrack, topOf, type Group, type Line, type Track } from "../model/layout";
+import { ink, ofHash } from "../model/palette";
 import { isHatched } from "./colours";
+import { Cutter } from "./cut";
 import type { Scene } from "./timeline";
 
 /** Sizes in CSS pixels: the height of the axis, the width of labels and of the canvas; and device pixels per CSS pixel. */
@@ -15,26 +16,125 @@ interface Sizes {
 
 /** Stripes of a label, in CSS pixels. */
 const STRIPE = 3;
+/** The width of a cell at the right end of a label, in CSS pixels. */
+const CELL = 54;
+/** Below this height, a label has a smaller font. */
+const SMALL = 15;
+const [FONT, SMALL_FONT, HEAD] = ["12px system-ui, sans-serif", "10px system-ui, sans-serif", "600 12px system-ui, sans-serif"];
+
+const cutters = new Map([FONT, SMALL_FONT, HEAD].map((font) => [font, new Cutter()] as const));
+
+/** Returns the text with an ellipsis if it is wider, for the pen's font, which is one of those above. */
+function cut(pen: CanvasRenderingContext2D, font: string, text: string, width: number): string {
+  return cutters.get(font)?.cut(pen, text, width) ?? text;
+}
 
 export function writeLabels(pen: CanvasRenderingContext2D, scene: Scene, lines: readonly Line[], sizes: Sizes): void {
   for (const line of lines) {
     // On whole pixels, since text redrawn over itself would get darker at its edges.
-    const top = Math.round((sizes.axis + line.top - scene.scroll) * sizes.ratio) / sizes.ratio;
-    const group = !isTrack(line);
-    pen.fillStyle = group ? scene.palette.group : scene.found.has(line) ? scene.palette.threads[1]! : scene.palette.page;
-    pen.fillRect(0, top, group ? sizes.width : sizes.labels - 4, line.height - 1);
-    const change = !group && line.kind === "thread" && scene.changed ? writeChange(pen, scene, line.id, top, line.height, sizes) : 0;
-    pen.fillStyle = group ? scene.palette.text : scene.found.has(line) ? "#000000" : scene.palette.dim;
-    pen.fillText(line.label, group ? 6 : 14, top + line.height / 2, group ? sizes.width - 12 : sizes.labels - 22 - change);
-    if (!group && line.kind === "thread" && scene.marked.has(line.id)) frame(pen, scene, top, line.height, sizes);
+    const top = Math.round((sizes.axis + topOf(line, scene)) * sizes.ratio) / sizes.ratio;
+    if (!isTrack(line)) writeGroup(pen, scene, line, top, sizes);
+    else writeTrack(pen, scene, line, top, sizes);
   }
+  pen.font = FONT;
+}
+
+function writeTrack(pen: CanvasRenderingContext2D, scene: Scene, line: Track, top: number, sizes: Sizes): void {
+  const { palette, found } = scene;
+  const isFound = found.has(line);
+  pen.fillStyle = isFound ? palette.found : palette.page;
+  pen.fillRect(0, top, sizes.labels - 4, line.height - 1);
+  const font = line.height < SMALL ? SMALL_FONT : FONT;
+  pen.font = font;
+  const thread = line.kind === "thread";
+  // The colour in which CPUs show the thread.
+  if (thread && !scene.changed && (scene.by === "thread" || scene.by === "process")) {
+    pen.fillStyle = ofHash(palette, scene.facts[scene.by](line.id));
+    pen.fillRect(6, top + 2, 4, line.height - 5);
+  }
+  let cell = 0;
+  if (thread && scene.changed) cell = writeChange(pen, scene, line.id, top, line.height, sizes);
+  else if (line.value !== "") {
+    cell = CELL;
+    pen.fillStyle = isFound ? "#000000" : palette.dim;
+    pen.textAlign = "end";
+    pen.fillText(line.value, sizes.labels - 10, top + line.height / 2, CELL);
+    pen.textAlign = "start";
+  }
+  pen.fillStyle = isFound ? "#000000" : palette.dim;
+  pen.fillText(cut(pen, font, line.label, sizes.labels - 22 - cell), 14, top + line.height / 2);
+  if (thread && scene.marked.has(line.id)) frame(pen, scene, top, line.height, sizes);
+}
+
+/** Writes the head of a group. If it is folded, a picture of it is at the right. */
+function writeGroup(pen: CanvasRenderingContext2D, scene: Scene, line: Group, top: number, sizes: Sizes): void {
+  const { palette } = scene;
+  const pictured = hasPicture(line);
+  pen.font = HEAD;
+  pen.fillStyle = palette.group;
+  pen.fillRect(0, top, pictured ? sizes.labels - 4 : sizes.width, line.height - 1);
+  pen.fillStyle = palette.dim;
+  triangle(pen, 9, top + line.height / 2 - 0.5, line.open);
+  // What it holds is at the right. A picture is not covered: the tip and the panel have these words too.
+  pen.font = FONT;
+  const text = pictured ? "" : holds(line);
+  const wide = text === "" ? 0 : widthOf(pen, text);
+  const room = sizes.width - sizes.labels;
+  const shown = wide > 0 && wide + 20 < room;
+  if (shown) {
+    pen.fillStyle = palette.dim;
+    pen.fillText(text, sizes.width - wide - 6, top + line.height / 2);
+  }
+  pen.font = HEAD;
+  pen.fillStyle = palette.text;
+  pen.fillText(cut(pen, HEAD, line.label, (pictured ? sizes.labels - 8 : sizes.width - (shown ? wide + 20 : 8)) - 18), 18, top + line.height / 2);
+}
+
+/** Returns whether a group shows how busy it is over time: folded ones of threads or CPUs do. */
+export function hasPicture(line: Group): boolean {
+  return !line.open && (line.counts !== null || line.cpus.length > 0);
+}
+
+const texts = new WeakMap<Group, string>();
+const widths = new Map<string, number>();
+
+/** Returns how many tracks a group has, and how busy it is; made once for each line. */
+export function holds(line: Group): string {
+  const known = texts.get(line);
+  if (known !== undefined) return known;
+  const count = line.count < line.all ? `${line.count} of ${line.all} shown` : line.open || line.count === 1 ? "" : `${line.count} tracks`;
+  const made = [line.busy, count].filter((part) => part !== "").join(" · ");
+  texts.set(line, made);
+  return made;
+}
+
+function widthOf(pen: CanvasRenderingContext2D, text: string): number {
+  const known = widths.get(text) ?? pen.measureText(text).width;
+  if (widths.size > 10_000) widths.clear();
+  widths.set(text, known);
+  return known;
+}
+
+/** Draws the sign of an open group, pointing down, or of a folded one, pointing right. */
+function triangle(pen: CanvasRenderingContext2D, x: number, y: number, open: boolean): void {
+  pen.beginPath();
+  if (open) {
+    pen.moveTo(x - 4, y - 2.5);
+    pen.lineTo(x + 4, y - 2.5);
+    pen.lineTo(x, y + 3);
+  } else {
+    pen.moveTo(x - 2.5, y - 4);
+    pen.lineTo(x + 3, y);
+    pen.lineTo(x - 2.5, y + 4);
+  }
+  pen.fill();
 }
 
 /** Writes what changed on a cell at the right end of a label; returns its width. */
 function writeChange(pen: CanvasRenderingContext2D, scene: Scene, thread: number, top: number, height: number, sizes: Sizes): number {
   const { changed, palette } = scene;
   const colour = palette.changes[changed?.classOf(thread) ?? 0] ?? palette.dim;
-  const [width, text] = [54, changed?.short(thread) ?? ""];
+  const [width, text] = [CELL, changed?.short(thread) ?? ""];
   const left = sizes.labels - 6 - width;
   pen.fillStyle = colour;
   pen.fillRect(left, top, width, height - 2);

@@ -1,32 +1,40 @@
 /** The timeline: tracks under a time axis, on one canvas. */
 
-import { firstBelow, isTrack, lineAt, type Line, type Track } from "../model/layout";
+import { isTrack, lineOn, topOf, visibleOf, type Group, type Line, type Track } from "../model/layout";
 import { ink, paler, pixel, type Palette } from "../model/palette";
 import { eachWide } from "../model/names";
-import { fill, hatch, inkOf, middle, paint, Rows, type Bar, type Row, type Scale } from "../model/raster";
+import { fill, hatch, hatchUnknown, inkOf, middle, paint, Rows, type Bar, type Row, type Scale } from "../model/raster";
+import { COUNTS } from "../model/sections";
+import { addBusy, paintSummary } from "../model/folded";
 import { at, type Slice, type Slices } from "../model/slices";
 import { covering, levelOf, spanOf, TRACKS, type Kind, type Place, type Tiles } from "../model/tiles";
 import { point } from "../model/time";
 import { copy, eachReady } from "../model/instead";
 import { extraStyle } from "../tracks/list";
 import { fillBegins } from "../tracks/moments";
-import { emptyHeights, fillHeights, paintHeights } from "../tracks/values";
+import { emptyHeights, fillHeights, paintHeights, type Heights } from "../tracks/values";
 import type { Selected, Span } from "../model/view";
 import { colourOf, isHatched, Looks, RUNS, type Colouring } from "./colours";
+import { Cutter } from "./cut";
 import { axisTicks, paintGap, paintGrid } from "./grid";
-import { writeLabels } from "./labels";
+import { hasPicture, writeLabels } from "./labels";
 import { drawOverlay, type Overlay } from "./overlay";
 
 /** Height of the axis and width of the labels, in CSS pixels; on phones the labels are narrower. */
-const AXIS = 24;
-let LABELS = 190;
+export const AXIS = 24;
+export let LABELS = 190;
 const labelsOf = (width: number) => (width < 600 ? 112 : 190);
 /** The minimum width of a slice with a name, in CSS pixels. */
 const MIN_NAMED = 46;
 /** The number of the state "ready". */
 const READY = 1;
-/** Height of the band in a ready slice that shows the thread that ran instead, in CSS pixels. */
+/** The number of the state "unknown" of threads, whose colour unknown time of CPUs has too. */
+const UNKNOWN = 3;
+/** Height of the band in a ready slice that shows the thread that ran instead, in CSS pixels; lower tracks have none. */
 const BAND = 5;
+const MIN_BANDED = 16;
+/** The number of running threads at most fills this share of a folded group's height; threads that are ready are above. */
+const RUNNING_SHARE = 2 / 3;
 
 /** The contents of the timeline. */
 export interface Scene extends Colouring {
@@ -34,8 +42,11 @@ export interface Scene extends Colouring {
   scroll: number;
   lines: readonly Line[];
   height: number;
+  /** The height of the pinned lines, which do not scroll; 0 if they do, because there are too many. */
+  fixed: number;
   palette: Palette;
-  byThread: boolean;
+  by: Colouring["by"];
+  facts: Colouring["facts"];
   changed: Colouring["changed"];
   /** The keys of threads whose role is selected in the other trace. */
   marked: ReadonlySet<number>;
@@ -46,7 +57,7 @@ export interface Scene extends Colouring {
 }
 
 /** The inputs of the labels, which are only redrawn when these change. */
-type Labelled = Pick<Scene, "scroll" | "lines" | "palette" | "found" | "changed" | "marked"> & { readonly width: number; readonly height: number; readonly ratio: number };
+type Labelled = Pick<Scene, "scroll" | "lines" | "fixed" | "palette" | "by" | "facts" | "found" | "changed" | "marked"> & { readonly width: number; readonly height: number; readonly ratio: number };
 
 /** A tile of a block of tracks, and the pixels that it covers. */
 interface Part {
@@ -100,6 +111,9 @@ export class Timeline {
   private image: ImageData | null = null;
   private readonly rows = new Rows();
   private picture: Picture = { span: { from: 0, to: 1 }, scale: { from: 0, perPixel: 1 }, columns: 0, tiles: new Map() };
+  /** What one track of values, or two, is drawn with. */
+  private heights: [Heights, Heights] = [emptyHeights(0), emptyHeights(0)];
+  private readonly cutter = new Cutter();
   /** The inputs of the labels as last drawn. */
   private labelled: Labelled | null = null;
   private readonly looks = new Looks();
@@ -160,7 +174,7 @@ export class Timeline {
 
   /** Returns the line at a place. */
   lineAt(scene: Scene, y: number): Line | null {
-    return y < AXIS ? null : lineAt(scene.lines, y - AXIS + scene.scroll);
+    return y < AXIS ? null : lineOn(scene, y - AXIS);
   }
 
   /** Returns the drawn slice of a track at a time. */
@@ -185,7 +199,8 @@ export class Timeline {
     this.picture = { span: scene.span, scale: this.scale(scene), columns: Math.max(0, width - Math.round(LABELS * ratio)), tiles: new Map() };
     this.rows.giveBack();
     this.want(scene, lines, moves);
-    const labelled = { scroll: scene.scroll, lines: scene.lines, palette: scene.palette, found: scene.found, changed: scene.changed, marked: scene.marked, width, height, ratio };
+    const { scroll, lines: all, fixed, palette, by, facts, found, changed, marked } = scene;
+    const labelled = { scroll, lines: all, fixed, palette, by, facts, found, changed, marked, width, height, ratio };
     const stay = this.labelled !== null && same(this.labelled, labelled);
     this.labelled = labelled;
     const queues = this.paintTracks(scene, lines, width, height, stay);
@@ -196,11 +211,24 @@ export class Timeline {
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.font = "12px system-ui, sans-serif";
     pen.textBaseline = "middle";
-    this.writeNames(scene, lines);
-    writeLabels(pen, scene, stay ? lines.filter((line) => !isTrack(line)) : lines, { axis: AXIS, labels: LABELS, width: this.size.width, ratio });
+    const split = scene.fixed > 0 ? lines.findIndex((line) => line.fixed) : lines.length;
+    pen.save();
+    pen.beginPath();
+    pen.rect(0, AXIS + scene.fixed, this.size.width, this.height);
+    pen.clip();
+    this.writeOn(scene, lines.slice(0, split), stay);
+    pen.restore();
+    if (split < lines.length) this.writeOn(scene, lines.slice(split), stay);
     this.writeAxis(scene);
     this.frameSelected(scene, lines);
     this.layOver(scene);
+  }
+
+  /** Writes the names in slices, and the labels, or if those stay, only those of groups, over which slices are painted. */
+  private writeOn(scene: Scene, lines: readonly Line[], stay: boolean): void {
+    this.writeNames(scene, lines);
+    const labels = stay ? lines.filter((line) => !isTrack(line)) : lines;
+    writeLabels(this.pen, scene, labels, { axis: AXIS, labels: LABELS, width: this.size.width, ratio: this.ratio });
   }
 
   private layOver(scene: Scene): void {
@@ -208,7 +236,7 @@ export class Timeline {
     // Only if arrows or a path connect threads: there may be thousands of tracks.
     const connects = scene.overlay.arrows.length > 0 || scene.overlay.path.length > 0;
     const tracks = new Map(connects ? scene.lines.flatMap((line) => (line.kind === "thread" ? [[line.id, line] as const] : [])) : []);
-    const { text, page, threads } = scene.palette;
+    const { text, page, range } = scene.palette;
     drawOverlay(this.pen, scene.overlay, {
       left: LABELS,
       top: AXIS,
@@ -217,27 +245,31 @@ export class Timeline {
       x: (time) => LABELS + (time - scene.span.from) / perPixel,
       edges: (thread) => {
         const line = tracks.get(thread);
-        return line ? [AXIS + line.top - scene.scroll, AXIS + line.top + line.height - scene.scroll] : null;
+        return line ? [AXIS + topOf(line, scene), AXIS + topOf(line, scene) + line.height] : null;
       },
-      colour: { text, page, path: text, range: threads[0] ?? text },
+      colour: { text, page, path: text, range },
     });
   }
 
   private visible(scene: Scene): Line[] {
-    const first = firstBelow(scene.lines, scene.scroll);
-    const last = firstBelow(scene.lines, scene.scroll + this.height);
-    return scene.lines.slice(first, last + 1);
+    return visibleOf(scene, this.height);
   }
 
   /** Requests the visible tiles, then those around: coarser ones, and the next ones on either side. */
   private want(scene: Scene, lines: readonly Line[], moves: boolean): void {
     const blocks = new Map<string, { kind: Kind; block: number }>();
+    const add = (kind: Kind, track: number) => {
+      const block = Math.floor(track / TRACKS);
+      blocks.set(`${kind} ${block}`, { kind, block });
+    };
     for (const line of lines) {
-      if (!isTrack(line)) continue;
-      const block = Math.floor(line.track / TRACKS);
-      blocks.set(`${line.kind} ${block}`, { kind: line.kind, block });
+      if (isTrack(line)) add(line.kind, line.track);
+      else if (hasPicture(line)) {
+        for (const lane of line.counts ?? []) if (lane) add(COUNTS, lane.track);
+        for (const cpu of line.cpus) add("cpu", cpu);
+      }
     }
-    for (const cpu of this.queues) blocks.set(`cpu ${Math.floor(cpu / TRACKS)}`, { kind: "cpu", block: Math.floor(cpu / TRACKS) });
+    for (const cpu of this.queues) add("cpu", cpu);
     const level = levelOf(this.scale(scene).perPixel);
     const places = (up: number, by: number) => {
       const all: Place[] = [];
@@ -265,12 +297,22 @@ export class Timeline {
     const { palette } = scene;
     const behind = [page, ...[palette.cpu[1], palette.thread[2], palette.others[2]].map((of) => pixel(of ?? palette.page))];
     const gridded = { page, grid: pixel(palette.grid), behind };
-    const cpuRows = new CpuRows((cpu) => this.row({ ...scene, byThread: true }, { kind: "cpu", track: cpu, id: cpu }));
+    const unknown = pixel(palette.thread[UNKNOWN]!);
+    const banded = scene.by === "thread" ? scene : { ...scene, by: "thread" as const };
+    const cpuRows = new CpuRows((cpu) => this.row(banded, { kind: "cpu", track: cpu, id: cpu }));
+    let cleared = scene.fixed === 0;
     for (const line of lines) {
-      const top = Math.round((AXIS + line.top - scene.scroll) * ratio);
-      const bottom = Math.round((AXIS + line.top + line.height - scene.scroll) * ratio);
+      if (line.fixed && !cleared) {
+        // Pinned lines are drawn over those that scroll.
+        cleared = true;
+        const until = Math.min(height, Math.round((AXIS + scene.fixed) * ratio));
+        for (let y = 0; y < until; y++) pixels.fill(page, y * width + (right ? left : 0), (y + 1) * width);
+      }
+      const top = Math.round((AXIS + topOf(line, scene)) * ratio);
+      const bottom = top + Math.round(line.height * ratio);
       if (!isTrack(line)) {
         if (!right) pixels.fill(pixel(scene.palette.group), Math.max(0, top) * width, Math.max(0, bottom - 1) * width);
+        if (hasPicture(line)) this.paintGroup(scene, line, pixels, width, left, { top, height: bottom - top - gap, tick: 0 });
         continue;
       }
       const bar = { top, height: bottom - top - gap, tick: Math.round(4 * ratio) };
@@ -280,12 +322,14 @@ export class Timeline {
         paintGrid(pixels, width, left, top, bottom - gap - 1, grid, gridded);
         continue;
       }
-      paint(pixels, width, left, this.row(scene, line), bar, page);
+      const row = this.row(scene, line);
+      paint(pixels, width, left, row, bar, page);
       paintGrid(pixels, width, left, top, bottom - gap - 1, grid, gridded);
+      if (line.kind === "thread" || line.kind === "cpu") hatchUnknown(pixels, width, left, row, bar, unknown, page);
       if (line.kind !== "thread") continue;
       if (isHatched(scene.changed, line.id)) hatch(pixels, width, left, bar, page);
       // Colours of other threads would look like a change of this one.
-      if (scene.changed) continue;
+      if (scene.changed || line.height < MIN_BANDED) continue;
       // Below the ticks, and above the lowest rows, which every bar fills.
       const band = this.band(line, cpuRows);
       if (band) paint(pixels, width, left, band, { top: top + Math.round(5 * ratio), height: Math.round(BAND * ratio), tick: 0 });
@@ -299,7 +343,7 @@ export class Timeline {
 
   /** Returns the lowest pixel row of a track's bar. */
   baseOf(scene: Scene, line: Track): number {
-    return Math.round((AXIS + line.top + line.height - scene.scroll) * this.ratio) - this.gap - 1;
+    return Math.round((AXIS + topOf(line, scene)) * this.ratio) + Math.round(line.height * this.ratio) - this.gap - 1;
   }
 
   /** The gap between bars, in device pixels. */
@@ -334,11 +378,45 @@ export class Timeline {
     const across = line.line ?? null;
     const top = Math.max(line.most ?? 0, (across ?? 0) * 1.1);
     const { scale, columns } = this.picture;
-    const row = emptyHeights(columns);
+    const [row] = this.emptied(columns);
     for (const { slices, begin, end } of this.parts(line)) fillHeights(row, slices, line.track % TRACKS, scale, begin, end, top);
     const [colour, page] = [of.colourOf(scene.palette, line.track), scene.palette.page];
     const colours = { mean: pixel(colour), most: pixel(paler(colour, page)), line: pixel(scene.palette.text), page: pixel(page) };
     paintHeights(pixels, width, left, row, bar, colours, across === null ? null : across / top);
+  }
+
+  /** Returns the two rows of values, empty. */
+  private emptied(columns: number): [Heights, Heights] {
+    if (this.heights[0].mean.length !== columns) this.heights = [emptyHeights(columns), emptyHeights(columns)];
+    else for (const { mean, most } of this.heights) [mean.fill(-1), most.fill(-1)];
+    return this.heights;
+  }
+
+  /** Paints a folded group: its threads that run, and those that are ready; or its CPUs that are busy. */
+  private paintGroup(scene: Scene, line: Group, pixels: Uint32Array, width: number, left: number, bar: Bar): void {
+    const { palette } = scene;
+    const { scale, columns } = this.picture;
+    const [running, ready] = this.emptied(columns);
+    if (line.counts) {
+      const [ran, waited] = line.counts;
+      const top = Math.max(ran.most / RUNNING_SHARE, ran.most === 0 ? (waited?.most ?? 1) : 1);
+      this.fillLane(running, ran.track, top);
+      if (waited) this.fillLane(ready, waited.track, top);
+    } else {
+      running.mean.fill(0);
+      for (const cpu of line.cpus) {
+        for (const { slices, begin, end } of this.parts({ kind: "cpu", track: cpu })) addBusy(running.mean, slices, cpu % TRACKS, scale, begin, end, 1 / line.cpus.length);
+      }
+    }
+    // The CPUs of a group have one core type.
+    const ofCpus = scene.by === "type" ? palette.types[scene.facts.type(line.cpus[0] ?? -1)] : palette.cpu[RUNS];
+    const busy = line.counts ? palette.thread[RUNS] : ofCpus;
+    paintSummary(pixels, width, left, running.mean, line.counts ? ready.mean : null, bar, { busy: pixel(busy!), ready: pixel(palette.thread[READY]!), page: pixel(palette.page) });
+  }
+
+  private fillLane(row: Heights, track: number, top: number): void {
+    const { scale } = this.picture;
+    for (const { slices, begin, end } of this.parts({ kind: COUNTS, track })) fillHeights(row, slices, track % TRACKS, scale, begin, end, top);
   }
 
   /** Returns what ran on the CPU on whose queue a thread was ready; null if it was never ready. */
@@ -383,12 +461,11 @@ export class Timeline {
     const { scale, columns } = this.picture;
     for (const line of lines) {
       if (line.kind !== "cpu") continue;
-      const y = AXIS + line.top - scene.scroll + line.height / 2 - 1;
+      const y = AXIS + topOf(line, scene) + line.height / 2 - 1;
       for (const { slices, begin, end } of this.parts(line)) {
         eachWide(slices, line.track % TRACKS, scale, { first: begin, last: end, width: columns }, RUNS, MIN_NAMED * ratio, (thread, from, to) => {
-          const chars = Math.floor(((to - from) / ratio - 6) / 7);
-          pen.fillStyle = ink(colourOf(scene, { kind: "cpu", state: RUNS, what: thread, thread }));
-          pen.fillText(scene.nameOf(thread).slice(0, chars), LABELS + from / ratio + 3, y);
+          pen.fillStyle = ink(colourOf(scene, { kind: "cpu", state: RUNS, what: thread, id: line.id }));
+          pen.fillText(this.cutter.cut(pen, scene.nameOf(thread), (to - from) / ratio - 6), LABELS + from / ratio + 3, y);
         });
       }
     }
@@ -427,11 +504,12 @@ export class Timeline {
     const [left, right] = [x(slice.start), x(slice.end)];
     pen.save();
     pen.beginPath();
-    pen.rect(LABELS, AXIS, this.width, this.height);
+    const above = line.fixed ? 0 : scene.fixed;
+    pen.rect(LABELS, AXIS + above, this.width, this.height - above);
     pen.clip();
     pen.strokeStyle = scene.palette.text;
     pen.lineWidth = 2;
-    pen.strokeRect(left - 1, AXIS + line.top - scene.scroll - 1, Math.max(2, right - left) + 2, line.height);
+    pen.strokeRect(left - 1, AXIS + topOf(line, scene) - 1, Math.max(2, right - left) + 2, line.height);
     pen.restore();
   }
 }

@@ -69,7 +69,7 @@ test("all controls can be reached and changed by keyboard", { skip, timeout: 120
   }
   await page.focus("#colour");
   await page.keyboard.press("ArrowDown");
-  assert.equal(await page.inputValue("#colour"), "state");
+  assert.equal(await page.inputValue("#colour"), "process");
   await page.focus("#theme");
   for (const key of ["End"]) await page.keyboard.press(key);
   assert.equal(await page.getAttribute("html", "data-theme"), "dark");

@@ -37,7 +37,7 @@ async function tipAt(page, box, x, y) {
 }
 
 test("each kind of track shows its values and states at their times, in their colours", { skip }, async () => {
-  const { page, wrong } = await opened(at, { width: 1280 });
+  const { page, wrong } = await opened(at, { width: 1280, hash: "#tracks=open.kind:idle" });
   const box = await page.locator("#timeline").boundingBox();
   const found = new Map();
   let base = 0;

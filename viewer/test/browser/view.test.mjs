@@ -122,7 +122,7 @@ test("keys zoom, move, select, search and open the help", { skip }, async () => 
   await settled(page);
   assert.match(await hash(page), /sel=thread:\d+@/);
   await press(page, "Escape", "t");
-  assert.equal(await page.inputValue("#colour"), "state");
+  assert.equal(await page.inputValue("#colour"), "process");
   await page.context().close();
 });
 

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { about, byThread, classOf, CLASSES, matched, order, short, words, type Changes, type Role, type Value } from "../../src/model/changes";
-import { layout } from "../../src/model/layout";
+import { arranged } from "./support";
+import { factsOf } from "../../src/model/facts";
 import { DARK, ink, LIGHT, pixel } from "../../src/model/palette";
 import { hatch } from "../../src/model/raster";
 import { colourOf, Looks, type ChangeColours } from "../../src/ui/colours";
@@ -78,20 +79,20 @@ test("threads are ordered by the difference of their role, the largest first", (
   const mixed = order(changes({ ...much, is_own: false }, little), 0);
   assert.deepEqual([...mixed.keys()].map((of) => of.name), ["little", "much"]);
   const roles = byThread(all, 0);
-  const thread = (key: number) => ({ track: key, thread: key, tid: key, pid: key, name: `t${key}`, running_ns: 0, ready_ns: null, begin_ns: 0 });
+  const thread = (key: number) => ({ track: key, thread: key, tid: key, pid: key, name: `t${key}`, running_ns: 0, ready_ns: null, begin_ns: 0, is_kernel: false, efficient_ns: null, group: null });
   const of = (key: number) => places.get(roles.get(key)!)!;
-  const { lines } = layout([], [1, 2, 3, 4].map(thread), [], { label: "Largest first", of });
+  const { lines } = arranged([], [1, 2, 3, 4].map(thread), [], { label: "Largest first", of });
   assert.deepEqual(lines.map((line) => line.label), ["Largest first", "t2 2", "t4 4", "t3 3", "t1 1"]);
-  assert.deepEqual(layout([], [1, 2].map(thread)).lines.map((line) => line.label), ["t1 · process 1", "t1 1", "t2 · process 2", "t2 2"]);
+  assert.deepEqual(arranged([], [1, 2].map(thread)).lines.map((line) => line.label), ["t1 · process 1", "t1 1", "t2 · process 2", "t2 2"]);
 });
 
 test("only the state of the metric has the colour of the change, and CPUs that of their thread", () => {
   const changed: ChangeColours = { state: 1, classOf: (thread) => (thread === 7 ? 6 : 3), short: () => "" };
-  const colouring = { palette: LIGHT, byThread: true, changed };
-  const thread = (state: number, key: number) => colourOf(colouring, { kind: "thread", state, what: 0, thread: key });
+  const colouring = { palette: LIGHT, by: "thread" as const, facts: factsOf([], []), changed };
+  const thread = (state: number, key: number) => colourOf(colouring, { kind: "thread", state, what: 0, id: key });
   assert.deepEqual([thread(1, 7), thread(0, 7), thread(1, 8)], [LIGHT.changes[6], LIGHT.others[0], LIGHT.changes[3]]);
-  assert.equal(colourOf(colouring, { kind: "cpu", state: 0, what: 7, thread: 0 }), LIGHT.changes[6]);
-  assert.equal(colourOf({ ...colouring, changed: null }, { kind: "thread", state: 1, what: 0, thread: 7 }), LIGHT.thread[1]);
+  assert.equal(colourOf(colouring, { kind: "cpu", state: 0, what: 7, id: 0 }), LIGHT.changes[6]);
+  assert.equal(colourOf({ ...colouring, changed: null }, { kind: "thread", state: 1, what: 0, id: 7 }), LIGHT.thread[1]);
   // The pixels are the same, and follow the palette.
   const looks = new Looks();
   assert.equal(looks.get(colouring, "thread", 7).pixel(1, 0), pixel(LIGHT.changes[6]!));

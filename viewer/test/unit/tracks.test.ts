@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isTrack, layout, type KindInfo } from "../../src/model/layout";
+import { isTrack, type KindInfo } from "../../src/model/layout";
+import { arranged } from "./support";
 import { DARK, ink, LIGHT, paler } from "../../src/model/palette";
 import { emptyRow } from "../../src/model/raster";
 import { at, type Slices } from "../../src/model/slices";
@@ -53,15 +54,15 @@ function info(kind: string, over: Partial<KindInfo> = {}): KindInfo {
 }
 
 test("kinds are in the server's order, and one without a look of its own is drawn", () => {
-  const { lines } = layout([], [], [info("concurrency"), info("frequency", { note: "some are left out" }), info("weather")]);
+  const { lines } = arranged([], [], [info("concurrency"), info("frequency", { note: "some are left out" }), info("weather")]);
   assert.deepEqual(lines.map((line) => line.label), ["concurrency", "CPU 3", "frequency (some are left out)", "CPU 3", "weather", "CPU 3"]);
   for (const line of lines) if (isTrack(line)) assert.deepEqual([line.track, line.most], [3, 5]);
-  assert.deepEqual(layout([], [], []).lines, []);
+  assert.deepEqual(arranged([], [], []).lines, []);
 });
 
 test("threads whose process is unknown are one group", () => {
-  const thread = (track: number, pid: number | null) => ({ track, thread: track + 1, tid: track + 10, pid, name: "x", running_ns: 0, ready_ns: null, begin_ns: 0 });
-  const { lines } = layout([], [thread(0, 5), thread(1, null), thread(2, null), thread(3, null)]);
+  const thread = (track: number, pid: number | null) => ({ track, thread: track + 1, tid: track + 10, pid, name: "x", running_ns: 0, ready_ns: null, begin_ns: 0, is_kernel: false, efficient_ns: null, group: null });
+  const { lines } = arranged([], [thread(0, 5), thread(1, null), thread(2, null), thread(3, null)]);
   assert.deepEqual(lines.filter((line) => !isTrack(line)).map((line) => line.label), ["x · process 5", "unknown process"]);
 });
 
@@ -116,7 +117,7 @@ test("names are readable on every thread colour, with a contrast of at least 4.5
 
 test("siblings share a core even without a core number, and a line across values comes from the recording", () => {
   const none = { package: null, die: null, cluster: null, core: null, core_class: 0, core_type: "uniform", vendor_type: null };
-  const { lines } = layout([{ ...none, cpu: 0, siblings: [0, 2] }, { ...none, cpu: 2, siblings: [0, 2] }, { ...none, cpu: 1, siblings: [] }], [], [info("frames", { line: 2e7 })]);
+  const { lines } = arranged([{ ...none, cpu: 0, siblings: [0, 2] }, { ...none, cpu: 2, siblings: [0, 2] }, { ...none, cpu: 1, siblings: [] }], [], [info("frames", { line: 2e7 })]);
   assert.deepEqual(lines.map((line) => line.label), ["CPUs", "CPU 0", "CPU 2 ┘ same core", "CPU 1", "frames", "CPU 3"]);
   const frames = lines.at(-1);
   assert.equal(frames?.kind === "frames" && frames.line, 2e7);

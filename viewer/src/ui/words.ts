@@ -1,0 +1,45 @@
+/** Slices in words. */
+
+import type { About } from "../api";
+import { CPU_STATES, THREAD_STATES } from "../generated/tables";
+import type { KindInfo, Track } from "../model/layout";
+import type { Slice } from "../model/slices";
+import { length } from "../model/time";
+import { extraStyle } from "../tracks/list";
+import { valueFacts } from "./extra";
+
+export class Words {
+  private readonly about: Pick<About, "kinds">;
+  private readonly nameOf: (thread: number) => string;
+
+  constructor(about: Pick<About, "kinds">, nameOf: (thread: number) => string) {
+    [this.about, this.nameOf] = [about, nameOf];
+  }
+
+  /** Returns a slice's state, and its CPU or thread, as text. */
+  parts(line: Track, slice: Slice): [string, string] {
+    if (extraStyle(line.kind)) return [this.infoOf(line)?.states[slice.state] ?? "unknown", ""];
+    if (line.kind === "cpu") {
+      const state = CPU_STATES[slice.state] ?? "unknown";
+      return [state, state === "busy" ? this.nameOf(slice.what) : ""];
+    }
+    const state = THREAD_STATES[slice.state] ?? "unknown";
+    return [state, slice.what < 0 ? "" : state === "running" ? `on CPU ${slice.what}` : state === "ready" ? `queued on CPU ${slice.what}` : `last on CPU ${slice.what}`];
+  }
+
+  /** Returns the description of a line's kind; `undefined` for CPUs and threads. */
+  infoOf(line: Track): KindInfo | undefined {
+    return this.about.kinds.find((info) => info.kind === line.kind);
+  }
+
+  /** Describes a slice. */
+  describe(line: Track, slice: Slice): string {
+    const style = extraStyle(line.kind);
+    if (style && slice.mean !== undefined) return valueFacts(style, this.infoOf(line)?.unit ?? "", slice).map(([name, value]) => `${name} ${value}`).join("; ");
+    const [state, what] = this.parts(line, slice);
+    const len = length(slice.end - slice.start);
+    if (slice.stretches === 1) return [state, what, len].filter((part) => part !== "").join(", ");
+    const share = `${state} for ${length(slice.stateNs)} of ${len}`;
+    return `${slice.stretches} short stretches; ${share}${what === "" ? "" : `; ${what} for ${length(slice.whatNs)}`}`;
+  }
+}
