@@ -24,7 +24,7 @@ use tokio::sync::watch;
 pub struct Options {
     /// The address to listen on; not loopback only if the user requested it.
     pub listen: IpAddr,
-    /// The port; 0 for any free port.
+    /// The port; 0 for any free port, of the usual ones if there is one.
     pub port: u16,
     /// Exit after this time without requests.
     pub idle: Option<Duration>,
@@ -62,10 +62,9 @@ impl Server {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().max_blocking_threads(2).build().map_err(|e| start(&e))?;
         let at = SocketAddr::new(options.listen, options.port);
-        let usual = SocketAddr::new(options.listen, usual_port(&first.session));
         let listener = runtime.block_on(async {
-            let usual = Some(usual).filter(|_| at.port() == 0).and_then(|usual| listen(usual).ok());
-            usual.map_or_else(|| listen(at), Ok)
+            let mut usual = USUAL_PORTS.filter(|_| at.port() == 0).map(|port| SocketAddr::new(at.ip(), port));
+            usual.find_map(|usual| listen(usual).ok()).map_or_else(|| listen(at), Ok)
         });
         let listener = listener.map_err(|why| ServeError::Listen { at, why })?;
         let at = listener.local_addr().map_err(|e| start(&e))?;
@@ -238,14 +237,9 @@ pub(crate) fn about(session: &Session, tracks: &Tracks, levels: &Prepared, two: 
     })
 }
 
-/// The ports that are tried before any free one: below those that Linux gives to connections.
-const USUAL_PORTS: std::ops::Range<u16> = 20_000..30_000;
-
-/// The port of a trace, if it is free: browsers keep settings by address and port, so they are found again at the next run.
-fn usual_port(session: &Session) -> u16 {
-    let number = u64::from_str_radix(&stamp(session), 16).unwrap_or(0);
-    USUAL_PORTS.start + (number % USUAL_PORTS.len() as u64) as u16
-}
+/// The ports that are tried before any free one. Browsers keep settings by address and port, so that they are found again at the next
+/// run. Linux gives connections higher ports.
+const USUAL_PORTS: std::ops::Range<u16> = 24_617..24_625;
 
 /// The trace's number in hexadecimal; empty if it has none.
 fn stamp(session: &Session) -> String {
