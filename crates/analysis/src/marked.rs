@@ -26,10 +26,12 @@ impl ThreadTimes {
     }
 }
 
-/// The scope in which stretches nest: a thread's own track, or another track of a process.
+/// The scope in which stretches nest: a thread's own track, or another track of a process. It has a process only if the thread is
+/// unknown, since older Androids write the process at the begin of a stretch, but not at its end.
 type Track = (ThreadKey, Pid, i64);
 
 struct Open {
+    pid: Pid,
     name: NameId,
     at: Ns,
     clocks: Clocks,
@@ -67,8 +69,8 @@ impl Tracks {
         self.threads.get(&thread).map_or(Clocks::default(), |times| times.read(now))
     }
 
-    fn end(&self, (thread, pid, _): Track, open: &Open, world: &World, ended: bool) -> Stretch {
-        let end = world.now;
+    fn end(&self, (thread, ..): Track, open: &Open, world: &World, ended: bool) -> Stretch {
+        let (pid, end) = (open.pid, world.now);
         let mut clocks = self.clocks(thread, end);
         clocks.iter_mut().zip(open.clocks).for_each(|(clock, begin)| *clock = *clock - begin);
         let parking = world.parking.read(end).since(open.parking);
@@ -91,12 +93,13 @@ impl Tracks {
 
     /// Handles a begin or an end mark. Returns the stretch that ends, if it overlaps the span.
     pub(crate) fn marked(&mut self, mark: &Mark, thread: ThreadKey, begins: Begins, world: &World) -> Option<Stretch> {
-        let track = (thread, mark.pid, mark.track);
+        let scope = if thread == ThreadKey::UNKNOWN { mark.pid } else { Pid::UNKNOWN };
+        let track = (thread, scope, mark.track);
         match mark.edge {
             MarkEdge::Begin => {
                 let clocks = self.clocks(thread, world.now);
                 let (parking, begun) = (world.parking.read(world.now), begins == Begins::Here);
-                let open = Open { name: mark.name, at: world.now, clocks, parking, begun };
+                let open = Open { pid: mark.pid, name: mark.name, at: world.now, clocks, parking, begun };
                 self.open.entry(track).or_default().push(open);
                 None
             }
