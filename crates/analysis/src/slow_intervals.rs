@@ -12,6 +12,8 @@ pub struct SlowSeries {
     /// The TID; `None` for regions.
     tid: Option<i64>,
     median: Ns,
+    /// The number of slower ones that are not among these.
+    slower: i64,
     slow: Vec<(TimedFrame, Causes<ThreadCause>)>,
     /// The sums of the typical intervals, and their number.
     typical: (Causes<ThreadCause>, i64),
@@ -21,7 +23,13 @@ impl SlowSeries {
     /// The intervals of this kind with this number of their thread or name, and the TID of the thread.
     #[must_use]
     pub fn new(kind: &'static str, number: i64, tid: Option<i64>, median: Ns) -> Self {
-        Self { kind, number, tid, median, slow: Vec::new(), typical: (Causes::default(), 0) }
+        Self { kind, number, tid, median, slower: 0, slow: Vec::new(), typical: (Causes::default(), 0) }
+    }
+
+    /// The same for intervals of which as many slower ones are not among these.
+    #[must_use]
+    pub fn after(self, slower: i64) -> Self {
+        Self { slower, ..self }
     }
 
     /// Adds the next slow interval.
@@ -41,7 +49,7 @@ impl SlowSeries {
         let typical = self.typical.0.mean(self.typical.1);
         let typical_time = typical.sum();
         let known = |thread: ThreadKey| (thread != ThreadKey::UNKNOWN).then_some(thread.0);
-        for (rank, (interval, causes)) in (1i64..).zip(&self.slow) {
+        for (rank, (interval, causes)) in (self.slower + 1..).zip(&self.slow) {
             let took = interval.span.len();
             let longer = took - typical_time;
             for (more, ThreadCause { cause, thread }) in causes.longer_than(&typical) {

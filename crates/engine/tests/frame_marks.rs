@@ -1,8 +1,8 @@
 //! Marks that look like frames are found by their names, in a recording in the format of Android's systrace.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
-use engine::{PassOptions, Session, SlowFrameOptions, open_source};
-use model::{FrameMarkKind, Row, tables};
+use engine::{FrameSource, PassOptions, Session, SlowFrameOptions, TableRequest, open_source};
+use model::{FrameMarkKind, Ns, Row, tables};
 
 /// Two threads of a phone: the app's frames of 4 ms and 9 ms, the renderer's frames, and steps of frames. Stretches end without the
 /// process with which they begin.
@@ -55,4 +55,80 @@ fn a_trace_without_marks_has_no_frames() {
     let (_dir, session) =
         opened(&PHONE.lines().filter(|l| !l.contains("mark_write")).map(|l| format!("{l}\n")).collect::<String>());
     assert_eq!(session.frame_marks().unwrap(), []);
+}
+
+/// The rows of a table of causes: cause, time and extra time.
+fn causes(rows: &[Vec<model::Value>], def: &model::TableDef) -> Vec<(String, i64, i64)> {
+    let int = |row: &[model::Value], name: &str| match row[def.col(name).unwrap()] {
+        model::Value::Int(int) => int,
+        _ => panic!("{name} is a number"),
+    };
+    let cause = |row: &Vec<model::Value>| match &row[def.col("cause").unwrap()] {
+        model::Value::Text(cause) => (cause.clone(), int(row, "time_ns"), int(row, "excess_ns")),
+        _ => panic!("a cause"),
+    };
+    rows.iter().map(cause).collect()
+}
+
+#[test]
+fn the_list_of_frames_has_the_causes_of_the_table_of_slow_frames() {
+    let (_dir, session) = opened(PHONE);
+    let sources = session.frame_sources(true).unwrap();
+    let names: Vec<_> = sources.iter().map(|of| (of.source.clone(), of.count)).collect();
+    let marks = |name: &str| FrameSource::Marks(name.to_owned());
+    assert_eq!(
+        names,
+        [(marks("Choreographer#doFrame *"), 2), (marks("DrawFrame"), 1), (marks("notifyFramePending"), 1)]
+    );
+    let list = session.frame_list(&sources[0].source, Some(Ns(8_000_000)), 5).unwrap().unwrap();
+    assert_eq!((list.frames, list.over, list.median.0, list.budget.0), (2, 1, 4_000_000, 8_000_000));
+    let frames: Vec<_> = list.slowest().map(|f| (f.span.start.0, f.span.len().0, f.name.unwrap().to_owned())).collect();
+    let frame = |start, took, number| (start, took, format!("Choreographer#doFrame {number}"));
+    assert_eq!(frames, [frame(6_000_000, 9_000_000, 12), frame(1_000_000, 4_000_000, 11)]);
+    // 4 ms are in the bar from 3.9 ms on, 9 ms are the longest: the bars end at 10 ms, the budget and a quarter.
+    assert_eq!(list.bar.0, 250_001);
+    let filled: Vec<_> = list.bars.iter().enumerate().filter(|(_, count)| **count > 0).collect();
+    assert_eq!(filled, [(15, &1), (35, &1)]);
+    let mut rows = Vec::new();
+    let mut keep = |more: &[Vec<model::Value>]| {
+        rows.extend_from_slice(more);
+        Ok(())
+    };
+    let def = session.frame_causes(&list, 0, &mut keep).unwrap();
+    session.frame_causes(&list, 1, &mut keep).unwrap();
+    assert!(session.frame_causes(&list, 2, &mut keep).is_ok(), "no such frame has no causes");
+    // The typical frame is the one of 4 ms; it has causes too, although it is within its budget.
+    let running = |time, excess| ("running".to_owned(), time, excess);
+    assert_eq!(causes(&rows, def), [running(9_000_000, 5_000_000), running(4_000_000, 0)]);
+    let ranks: Vec<_> = rows.iter().map(|row| row[0].clone()).collect();
+    assert_eq!(ranks, [model::Value::Int(1), model::Value::Int(2)]);
+    // The same row as in the table.
+    let options = SlowFrameOptions {
+        mark_name: Some("Choreographer#doFrame *".to_owned()),
+        budget: Some(Ns(8_000_000)),
+        ..SlowFrameOptions::default()
+    };
+    let (session, mut table) = (session.with_slow_frames(options), Vec::new());
+    let request = TableRequest::whole("slow_frames");
+    request
+        .rows(&session, &mut |rows| {
+            table.extend_from_slice(rows);
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(rows[..1], table);
+}
+
+#[test]
+fn a_frame_log_is_listed_without_causes() {
+    let log = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/fixtures/present_mon/v2.csv");
+    let session = Session::of_source(open_source(&log).unwrap(), PassOptions::default()).unwrap();
+    let sources = session.frame_sources(true).unwrap();
+    assert_eq!(sources.iter().map(|of| &of.source).collect::<Vec<_>>(), [&FrameSource::Log]);
+    let list = session.frame_list(&FrameSource::Log, None, 3).unwrap().unwrap();
+    assert_eq!(Some(list.budget), session.median_frame().unwrap());
+    let took: Vec<_> = list.slowest().map(|frame| frame.span.len()).collect();
+    assert!(took.len() == 3 && took.is_sorted_by(|a, b| a >= b), "{took:?}");
+    assert_eq!(list.bars.iter().sum::<u64>(), list.frames);
+    session.frame_causes(&list, 0, &mut |rows| panic!("{rows:?}")).unwrap();
 }

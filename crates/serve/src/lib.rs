@@ -13,6 +13,10 @@
 //!      /api/part/NAME?from=&to=&most=&by=&down=    the first rows of a table for a part, sorted by a column (Arrow IPC)
 //!      /api/hits?from=&to=&most=&state=&longer=&name=&tid=&pid=&cpu=&core=&type=    stretches that match a search (Arrow IPC)
 //!      /api/chain?thread=&at=                      the chain of wakeups that led to a thread (Arrow IPC)
+//!      /api/frames/sources?intervals=              the sources of frames (JSON)
+//!      /api/frames?of=&budget=                     the slowest frames of a source, and a histogram of all (Arrow IPC)
+//!      /api/frames/causes?of=&budget=&rank=        the causes of one of them (Arrow IPC)
+//!      /api/path?from=&to=&thread=                 the critical path to the end of a thread (Arrow IPC)
 //!      /second/api/…                               the same for the second trace, if two are shown
 //!      /api/changes                                what changed between two traces, by role of threads (JSON); 202 while they are compared
 //! ```
@@ -32,6 +36,7 @@ mod connections;
 mod error;
 mod feed;
 mod findings;
+mod frames;
 mod guard;
 mod hits;
 mod kinds;
@@ -58,4 +63,5 @@ pub use server::{Options, Server, Trace};
 pub use tracks::Tracks;
 
 /// Tables that exist only in answers and are never stored.
-pub const ANSWERS: &[&model::TableDef] = &[&tracks::COLUMNS, &answer::SLICES, &answer::STEPS, &chain::COLUMNS];
+pub const ANSWERS: &[&model::TableDef] =
+    &[&tracks::COLUMNS, &answer::SLICES, &answer::STEPS, &chain::COLUMNS, &frames::COLUMNS];

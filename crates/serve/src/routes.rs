@@ -3,6 +3,7 @@
 use crate::changes::{self, ChangesReceiver};
 use crate::connections::Caller;
 use crate::findings::Findings;
+use crate::frames::{self, FrameLists};
 use crate::guard::{Guard, HEADERS, NO_TOKEN};
 use crate::pending::{self, Phase};
 use crate::prepare::Levels;
@@ -43,6 +44,7 @@ pub(crate) struct App {
     /// For computations over a time range.
     pub(crate) computations: Worker,
     pub(crate) findings: Findings,
+    pub(crate) frames: FrameLists,
 }
 
 /// The time of the last request.
@@ -115,6 +117,7 @@ fn answers(app: Arc<App>) -> Router {
         .route("/api/slices", get(slices))
         .route("/api/table/{name}", get(table))
         .merge(panels::routes())
+        .merge(frames::routes())
         .with_state(app)
 }
 

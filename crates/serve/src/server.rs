@@ -3,6 +3,7 @@
 use crate::changes::ChangesReceiver;
 use crate::connections::{Caller, Connections};
 use crate::findings::Findings;
+use crate::frames::FrameLists;
 use crate::guard::Guard;
 use crate::kinds;
 use crate::pending::{Phase, Preparation, failure, is_preparing};
@@ -208,7 +209,15 @@ fn app(trace: Trace, two: bool) -> std::io::Result<App> {
     let session = Arc::new(session);
     let lookups = Worker::start(Arc::clone(&session), "lookups", 32)?;
     let computations = Worker::start(session, "computations", 8)?;
-    Ok(App { levels, tracks, about, lookups, computations, findings: Findings::default() })
+    Ok(App {
+        levels,
+        tracks,
+        about,
+        lookups,
+        computations,
+        findings: Findings::default(),
+        frames: FrameLists::default(),
+    })
 }
 
 /// Returns the description of the recording; `two` means that two traces are shown.

@@ -81,6 +81,26 @@ export interface WakeChain {
   readonly ready_ns: number;
 }
 
+/** The slowest frames of a source, the slowest first. */
+export interface ListedFrames {
+  /** Rank of the frame; 1 is the slowest. */
+  readonly rank: number;
+  /** First instant. */
+  readonly start_ns: number;
+  /** First instant after it. */
+  readonly end_ns: number;
+  /** Frame time. */
+  readonly frame_ns: number;
+  /** Frame time minus the budget. */
+  readonly over_ns: number;
+  /** The thread that marked it or does its work; null if unknown. */
+  readonly thread: number | null;
+  /** Name of the mark, or the program of the frame log. */
+  readonly name: string | null;
+  /** Number among those of its thread or name, from 1; null for marks and frame logs. */
+  readonly number: number | null;
+}
+
 /** Every state stretch of every thread, in order of start. The stretches of a thread instance tile its lifetime. */
 export interface ThreadState {
   /** Key of the thread instance, numbered by first appearance in the trace; 0 is the idle task. */

@@ -166,6 +166,8 @@ struct Slow {
 #[derive(Clone, Debug, Default)]
 pub struct SlowFrames {
     budget: Ns,
+    /// The number of slower frames that are not among these.
+    slower: i64,
     slow: Vec<Slow>,
     typical: Causes,
     /// The number of typical frames in the sum.
@@ -177,6 +179,12 @@ impl SlowFrames {
     #[must_use]
     pub fn new(budget: Ns) -> Self {
         Self { budget, ..Self::default() }
+    }
+
+    /// The same for frames of which as many slower ones are not among these.
+    #[must_use]
+    pub fn after(self, slower: i64) -> Self {
+        Self { slower, ..self }
     }
 
     /// Adds the next slow frame, with the causes on the path to the end of this thread.
@@ -194,7 +202,7 @@ impl SlowFrames {
     pub fn finish(self, out: &mut dyn Rows) {
         let typical = self.typical.mean(self.frames);
         let typical_frame = typical.sum();
-        for (rank, Slow { frame, ends, causes }) in (1i64..).zip(&self.slow) {
+        for (rank, Slow { frame, ends, causes }) in (self.slower + 1..).zip(&self.slow) {
             let took = frame.span.len();
             let longer = took - typical_frame;
             for (more, cause) in causes.longer_than(&typical) {

@@ -45,7 +45,7 @@ impl Session {
         };
         let marks = found.into_iter().map(|(name, kind)| FrameMarks { count: count(&name), name, kind });
         let mut marks: Vec<FrameMarks> = marks.filter(|of| of.count > 0).collect();
-        marks.sort_by(|a, b| (a.kind, -a.count).cmp(&(b.kind, -b.count)));
+        marks.sort_by_key(|of| (of.kind, -of.count));
         Ok(marks)
     }
 }

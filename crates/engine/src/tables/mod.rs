@@ -2,6 +2,7 @@
 
 pub(crate) mod analyses;
 mod cache;
+mod frame_list;
 mod frame_marks;
 mod frames;
 mod interval_sums;
@@ -19,6 +20,7 @@ mod states;
 pub(crate) mod totals;
 
 pub(crate) use cache::TableCache;
+pub use frame_list::{FrameGroup, FrameList, FrameSource, ListedFrame};
 pub use frame_marks::FrameMarks;
 pub use intervals::{Interval, IntervalKind, IntervalName, SelectedInterval};
 pub use marks::{mark_name_matches, mark_row_matches};

@@ -81,7 +81,7 @@ impl Session {
             return Ok(None);
         }
         let mut picking = FrameSelection::new(None, 0);
-        self.each_frame(Span::new(Ns(i64::MIN), Ns(i64::MAX)), &mut |frame| picking.push(frame))?;
+        self.each_frame(None, Span::new(Ns(i64::MIN), Ns(i64::MAX)), &mut |frame| picking.push(frame))?;
         Ok(picking.finish().map(|picked| picked.budget))
     }
 
@@ -106,10 +106,10 @@ impl Session {
             return Ok(());
         }
         let mut picking = FrameSelection::new(self.slow.budget, self.slow.max_frames);
-        self.each_frame(span, &mut |frame| picking.push(frame))?;
+        self.each_frame(self.frames_of(), span, &mut |frame| picking.push(frame))?;
         let Some(picked) = picking.finish().filter(|p| !p.slow.is_empty()) else { return Ok(()) };
         let mut typical = TypicalFrames::new(&picked);
-        self.each_frame(span, &mut |frame| typical.push(frame))?;
+        self.each_frame(self.frames_of(), span, &mut |frame| typical.push(frame))?;
         let typical = typical.finish();
         let frames: Vec<&TimedFrame> = picked.slow.iter().chain(&typical).collect();
         let mut causes = self.causes(&frames)?.into_iter();
@@ -122,15 +122,21 @@ impl Session {
         Ok(())
     }
 
-    /// Passes on every frame within a span. Frames without a positive duration, from damaged logs, are skipped.
-    fn each_frame(&self, within: Span, each: &mut dyn FnMut(&TimedFrame)) -> Result<(), EngineError> {
+    /// Passes on every frame within a span: the marks with a name, or the frames of the frame log. Frames without a positive duration,
+    /// from damaged logs, are skipped.
+    pub(super) fn each_frame(
+        &self,
+        marks: Option<&str>,
+        within: Span,
+        each: &mut dyn FnMut(&TimedFrame),
+    ) -> Result<(), EngineError> {
         let mut each = |frame: &TimedFrame| {
             let Span { start, end } = frame.span;
             if start < end && start >= within.start && end <= within.end {
                 each(frame);
             }
         };
-        if let Some(name) = &self.slow.mark_name {
+        if let Some(name) = marks {
             return self.marked(name, &mut each);
         }
         self.frames(&mut |frame| {

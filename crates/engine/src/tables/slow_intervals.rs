@@ -17,7 +17,7 @@ const MAX_SHOWN: i64 = 20;
 const MAX_TIMES: usize = 1 << 12;
 
 /// Returns an interval as a frame: from its begin until its work was done.
-fn frame_of(kind: IntervalKind, interval: &Interval<'_>) -> TimedFrame {
+pub(super) fn frame_of(kind: IntervalKind, interval: &Interval<'_>) -> TimedFrame {
     let span = Span { start: interval.span.start, end: interval.done };
     let pid = interval.pid.and_then(|pid| i32::try_from(pid).ok()).map_or(Pid::UNKNOWN, Pid);
     let begun = if kind == IntervalKind::Region { span.start } else { interval.split };
