@@ -89,7 +89,8 @@ fn frames_are_found_listed_and_explained_as_in_the_table() {
 
 #[test]
 fn invalid_requests_are_refused() {
-    let client = Trace::printed(PHONE).served();
+    let trace = Trace::printed(PHONE);
+    let client = trace.served();
     bad(&client, "/api/frames?of=other", "no source");
     bad(&client, "/api/frames?of=log&budget=0", "at least 1 ns");
     bad(&client, "/api/frames?of=log&most=1", "unknown field");
