@@ -2,7 +2,7 @@
 
 use crate::parking;
 use crate::{Begins, World};
-use model::{Mark, MarkEdge, NameId, Ns, Pid, ThreadKey, ThreadState, ThreadStretch, Value};
+use model::{Mark, MarkEdge, NameId, Ns, Pid, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -26,9 +26,18 @@ impl ThreadTimes {
     }
 }
 
-/// The scope in which stretches nest: a thread's own track, or another track of a process. It has a process only if the thread is
-/// unknown, since older Androids write the process at the begin of a stretch, but not at its end.
-type Track = (ThreadKey, Pid, i64);
+/// The scope in which stretches nest: a thread's own track, or another track of a process.
+type Track = (ThreadKey, Scope, i64);
+
+/// What else distinguishes tracks. Marks of a thread have no process here, since older Androids write it at the begin of
+/// a stretch, but not at its end.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Scope {
+    Thread,
+    /// A thread that the recording does not know, such as one without switches.
+    Tid(Tid),
+    Process(Pid),
+}
 
 struct Open {
     pid: Pid,
@@ -81,7 +90,7 @@ impl Tracks {
     /// Handles the begin of a thread's stretch.
     pub(crate) fn thread(&mut self, stretch: &ThreadStretch, world: &World) {
         let clocks = self.clocks(stretch.thread, world.now);
-        let first = (stretch.thread, Pid(i32::MIN), i64::MIN);
+        let first = (stretch.thread, Scope::Thread, i64::MIN);
         let marks = || self.open.range(first..).take_while(|(track, _)| track.0 == stretch.thread);
         if stretch.state == ThreadState::Exited && marks().all(|(_, open)| open.is_empty()) {
             self.threads.remove(&stretch.thread);
@@ -93,7 +102,11 @@ impl Tracks {
 
     /// Handles a begin or an end mark. Returns the stretch that ends, if it overlaps the span.
     pub(crate) fn marked(&mut self, mark: &Mark, thread: ThreadKey, begins: Begins, world: &World) -> Option<Stretch> {
-        let scope = if thread == ThreadKey::UNKNOWN { mark.pid } else { Pid::UNKNOWN };
+        let scope = match thread {
+            ThreadKey::UNKNOWN if mark.tid == Tid::UNKNOWN => Scope::Process(mark.pid),
+            ThreadKey::UNKNOWN => Scope::Tid(mark.tid),
+            _ => Scope::Thread,
+        };
         let track = (thread, scope, mark.track);
         match mark.edge {
             MarkEdge::Begin => {

@@ -132,3 +132,28 @@ fn a_frame_log_is_listed_without_causes() {
     assert_eq!(list.bars.iter().sum::<u64>(), list.frames);
     session.frame_causes(&list, 0, &mut |rows| panic!("{rows:?}")).unwrap();
 }
+
+/// Without switches no thread is known. Marks still nest by thread: the renderer's frame ends within the app's.
+#[test]
+fn frames_of_a_recording_without_switches_nest_by_thread() {
+    let (_dir, session) = opened(
+        "# tracer: nop
+         app-7     (-----) [000] ...1 1.001000: tracing_mark_write: B|7|Choreographer#doFrame
+      Render-8     (-----) [001] ...1 1.002000: tracing_mark_write: B|7|DrawFrame
+         app-7     (-----) [000] ...1 1.005000: tracing_mark_write: E
+      Render-8     (-----) [001] ...1 1.009000: tracing_mark_write: E
+      Render-8     (-----) [001] ...1 1.010000: tracing_mark_write: I|7|last
+",
+    );
+    let times: Vec<_> = session
+        .frame_sources(true)
+        .unwrap()
+        .iter()
+        .map(|of| {
+            let list = session.frame_list(&of.source, None, 1).unwrap().unwrap();
+            (of.source.clone(), list.median.0)
+        })
+        .collect();
+    let marks = |name: &str| FrameSource::Marks(name.to_owned());
+    assert_eq!(times, [(marks("Choreographer#doFrame"), 4_000_000), (marks("DrawFrame"), 7_000_000)]);
+}
