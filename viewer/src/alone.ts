@@ -141,6 +141,22 @@ class Alone implements Source {
     return hitsOf(await this.stored("thread_state"), query, from, to, most, { thread: (key) => byKey.get(key), cpu: (id) => byId.get(id) });
   }
 
+  async frameSources(): Promise<never> {
+    throw new Error(`this page has no list of frames: ${SERVED}`);
+  }
+
+  async frames(): Promise<never> {
+    return this.frameSources();
+  }
+
+  async frameCauses(): Promise<never> {
+    return this.frameSources();
+  }
+
+  async path(): Promise<never> {
+    throw new Error(`this page has no critical paths of frames: ${SERVED}`);
+  }
+
   private stored<T>(name: string): Promise<Stored<T>> {
     return this.answers.get(name, async () => {
       const got = await table(name);

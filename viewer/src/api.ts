@@ -1,9 +1,10 @@
 /** Requests to the server. Answers are Arrow IPC; integers become numbers, which are exact for 104 days of nanoseconds. */
 
 import { tableFromIPC, type Table } from "apache-arrow";
-import type { Slices as SliceColumns, Steps, ThreadState, ThreadTracks, WakeChain } from "./generated/tables";
+import type { ListedFrames, Slices as SliceColumns, Steps, ThreadState, ThreadTracks, WakeChain } from "./generated/tables";
 import type { Cpu, KindInfo } from "./model/layout";
 import type { Changes } from "./model/changes";
+import type { FrameList, FrameSource } from "./model/frames";
 import { numbers as toNumbers } from "./model/columns";
 import { ofTracks, type Columns, type Slices } from "./model/slices";
 import { PIXELS, spanOf, TRACKS, type Place } from "./model/tiles";
@@ -157,6 +158,40 @@ export function partOf(got: Table): Part {
 /** Returns the chain of wakeups that led to a thread's state at a time, the last one first. */
 export async function chain(thread: number, at: number): Promise<WakeChain[]> {
   return rowsOf<WakeChain>(await table(`/api/chain?thread=${thread}&at=${Math.floor(at)}`));
+}
+
+/** Returns the sources of frames; with `intervals`, also the periods, requests and parallel regions, which may take a pass over the recording. */
+export async function frameSources(intervals: boolean): Promise<FrameSource[]> {
+  return (await (await ask(`/api/frames/sources?intervals=${intervals}`)).json()) as FrameSource[];
+}
+
+/** The words of a request about frames. */
+function framesOf(of: string, budget: number | null): URLSearchParams {
+  return new URLSearchParams({ of, ...(budget === null ? {} : { budget: String(budget) }) });
+}
+
+/** Returns the slowest frames of a source; the default of the budget is that of `corewise view`, or the median. */
+export async function frames(of: string, budget: number | null): Promise<FrameList> {
+  return frameListOf(await table(`/api/frames?${framesOf(of, budget).toString()}`));
+}
+
+/** Converts an answer to a list of frames. */
+export function frameListOf(got: Table): FrameList {
+  const number = (name: string) => Number(got.schema.metadata.get(name) ?? 0);
+  const bars = JSON.parse(got.schema.metadata.get("bars") ?? "[]") as number[];
+  return { frames: rowsOf<ListedFrames>(got), budget: number("budget_ns"), median: number("median_ns"), count: number("frames"), over: number("over"), bars, bar: number("bar_ns") };
+}
+
+/** Returns the causes of a frame, by its rank. */
+export async function frameCauses<T>(of: string, budget: number | null, rank: number): Promise<T[]> {
+  const query = framesOf(of, budget);
+  query.set("rank", String(rank));
+  return rowsOf<T>(await table(`/api/frames/causes?${query.toString()}`));
+}
+
+/** Returns the first pieces of the critical path to the end of a thread, as in the table `critical_path`. */
+export async function path(of: Span, thread: number): Promise<Part> {
+  return partOf(await table(`/api/path?from=${Math.floor(of.from)}&to=${Math.ceil(of.to)}&thread=${thread}`));
 }
 
 /** Returns stretches that match a query; all that begin before `until` were examined. */

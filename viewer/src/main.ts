@@ -3,6 +3,7 @@
 import { firstView, limitsOf } from "./alone";
 import { OF, type About } from "./api";
 import { CPU_STATES, THREAD_STATES, type ThreadTracks } from "./generated/tables";
+import { threadsOnPath } from "./model/frames";
 import { BY, factsOf, prioritiesOf, type By } from "./model/facts";
 import { isTrack, topOf, type Track } from "./model/layout";
 import { DARK, LIGHT } from "./model/palette";
@@ -13,6 +14,7 @@ import { readable } from "./model/readable";
 import { clamped, fromHash, moved, ranged, toHash, zoomed, type Selected, type Span } from "./model/view";
 import type { Chain } from "./panels/chains";
 import { Findings } from "./panels/findings";
+import { Frames } from "./panels/frames";
 import { showBoth } from "./panels/both";
 import { Changed } from "./panels/changed";
 import { Linked } from "./panels/linked";
@@ -29,6 +31,7 @@ import { Address } from "./ui/address";
 import { Handles } from "./ui/handles";
 import { fillHelp } from "./ui/help";
 import { control, type Actions } from "./ui/input";
+import { Jumps } from "./ui/jumps";
 import { Navigation } from "./ui/navigation";
 import { idOf, Lanes } from "./ui/lanes";
 import { fillChanges, fillLegend } from "./ui/legend";
@@ -63,6 +66,10 @@ class Page {
   private readonly tip: Tip;
   private readonly handles: Handles;
   private readonly tracks: TracksPanel;
+  private readonly jumps: Jumps;
+  private readonly frames: Frames;
+  /** The frame that is the time range, and the thread with which its critical path ends. */
+  private framed: { span: Span; thread: number } | null = null;
   /** The page of the other trace, if two traces are shown. */
   private readonly other: Linked | null;
   /** What changed between two traces, once it is known. */
@@ -156,7 +163,7 @@ class Page {
       marked: new Set(),
       selected: null,
       found: new Set(),
-      overlay: { range: null, arrows: [], path: [], axis: (pen, at) => this.navigation.axis(pen, at) },
+      overlay: { range: null, arrows: [], path: [], evidence: null, axis: (pen, at) => this.navigation.axis(pen, at) },
       nameOf: (key) => this.nameOf(key),
     };
     this.words = new Words(about, (key) => this.nameOf(key));
@@ -164,6 +171,24 @@ class Page {
     this.tip = new Tip(element("tip"), canvas, this.timeline, this.scene, this.words, this.handles, (line) => this.changeOf(line));
     const hasTypes = threads.some((thread) => thread.efficient_ns !== null);
     this.tracks = new TracksPanel(element("tracks"), this.lanes, hasTypes, { select: (line) => this.select({ ...line, at: this.scene.selected?.at ?? this.centre() }, true) });
+    this.jumps = new Jumps(
+      {
+        show: (span) => this.show(span),
+        select: (to) => this.selectKept(to),
+        highlight: (of) => this.highlight(of),
+        changed: () => this.changed(),
+      },
+      this.lanes,
+      this.threads,
+      about.span_ns,
+    );
+    this.frames = new Frames(element("frames"), element("tab-frames"), {
+      nameOf: (key) => this.nameOf(key),
+      thread: (key) => this.threads.get(key),
+      to: (span, thread) => this.toFrame(span, thread),
+      open: () => this.tabs.show("frames"),
+      say: (text) => this.say(text),
+    });
     element("tab-tracks").addEventListener("click", () => this.tracks.shown());
     this.colour(element<HTMLSelectElement>("colour").value as By);
     this.about.cpus.length === 0 && threads.length === 0 && this.say("This recording contains no CPUs and no threads.");
@@ -215,6 +240,7 @@ class Page {
       if (to) this.select(to, true);
       else this.say(by < 0 ? "Waker not recorded." : "No wakeups by this thread.");
     },
+    frame: (by) => this.frames.step(by),
     hit: (by) => void this.searched.go(by),
     isRuler: (x, y) => this.timeline.isRuler(x, y),
     choose: (x, y) => {
@@ -226,7 +252,8 @@ class Page {
       this.select({ kind: line.kind, id: line.id, at: this.timeline.timeAt(this.scene, x) }, false);
     },
     clear: () => {
-      if (!this.scene.selected) this.mark(null);
+      if (!this.scene.selected && !this.scene.overlay.evidence) this.mark(null);
+      this.highlight(null);
       this.deselect();
     },
     step: (by) => this.step(by),
@@ -301,7 +328,9 @@ class Page {
       // After the first complete picture: rules read the whole recording, and the picture would wait for them.
       if (!this.tiles.busy && !this.diagnosed) {
         this.diagnosed = true;
-        void new Findings(element("findings"), element("tab-findings"), this.about.span_ns).load();
+        // Frames first: finding them takes less.
+        const findings = new Findings(element("findings"), element("tab-findings"), this.about.span_ns, this.jumps);
+        void this.frames.find().then(() => findings.load());
       }
       const pending = this.tiles.busy ? null : this.pending;
       if (pending) {
@@ -333,9 +362,11 @@ class Page {
     canvas.dataset["path"] = "0";
     if (!of) return;
     try {
-      const { path, all } = await criticalPath(of);
+      const end = this.framed?.span.from === of.from && this.framed.span.to === of.to ? this.framed.thread : null;
+      const { path, all } = await criticalPath(of, end);
       if (turn !== this.paths) return;
       this.scene.overlay.path = path;
+      if (end !== null) this.jumps.pin(threadsOnPath(path, end));
       canvas.dataset["path"] = String(path.length);
       this.say(all > path.length ? `Showing the first ${path.length} of ${all} pieces of the critical path.` : `The critical path has ${all} pieces.`);
       this.changed();
@@ -371,6 +402,8 @@ class Page {
   private select(to: Selected, bring: boolean, again = true): void {
     const line = this.lineOf(to) ?? (this.lanes.reveal(idOf(to)) ? this.lineOf(to) : undefined);
     if (!line) return;
+    // No thread is selected before it began.
+    if (to.kind === "thread") to = { ...to, at: Math.max(to.at, this.jumps.beginOf(to.id)) };
     this.scene.selected = { kind: to.kind, id: to.id, at: to.at };
     this.other?.chosen(to.kind === "thread" ? to.id : null);
     this.range.chosen(to.kind === "thread" ? to.id : null);
@@ -416,6 +449,34 @@ class Page {
     element("filter").style.width = `${this.timeline.left - 6}px`;
     this.tall = this.timeline.height;
     this.changed();
+  }
+
+  /** Selects a place, or nothing; the panel stays. */
+  private selectKept(to: Selected | null): void {
+    const { shown } = this.tabs;
+    this.scene.selected = null;
+    if (to) this.select(to, true);
+    else this.details.clear();
+    this.tabs.show(shown);
+  }
+
+  /** Frames an interval on its track. A time range elsewhere ends, since it would dim the interval. */
+  private highlight(of: Scene["overlay"]["evidence"]): void {
+    this.scene.overlay.evidence = of;
+    const { range } = this.scene.overlay;
+    if (of && range && (range.from >= of.to || range.to <= of.from)) this.mark(null);
+    canvas.dataset["evidence"] = of ? `${of.thread}@${of.from}..${of.to}` : "";
+    this.changed();
+  }
+
+  /** Goes to a frame: pins its thread, marks its time, and shows the critical path to the end of its thread, if that is known. */
+  private toFrame(span: Span, thread: number | null): void {
+    this.framed = thread === null ? null : { span, thread };
+    const track = thread === null ? null : ({ kind: "thread", id: thread } as const);
+    this.jumps.to({ ...span, track, threads: thread === null ? [] : [thread], words: "" });
+    this.highlight(null);
+    this.mark(span);
+    if (thread !== null) this.range.showPath();
   }
 
   /** Scrolls a track into view. */

@@ -6,7 +6,7 @@ import type { Span } from "./model/view";
 import type { Piece } from "./ui/overlay";
 
 /** The questions that a source answers. */
-export type Source = Pick<typeof server, "about" | "threads" | "rows" | "findings" | "tables" | "part" | "chain" | "hits" | "slices" | "progress">;
+export type Source = Pick<typeof server, "about" | "threads" | "rows" | "findings" | "tables" | "part" | "chain" | "hits" | "slices" | "progress" | "frameSources" | "frames" | "frameCauses" | "path">;
 
 /** The source of this page. */
 export const source: Source = alone() ?? server;
@@ -33,9 +33,9 @@ export async function priorities(whole: number): Promise<{ thread: number; prio:
   return rows.map((row) => ({ thread: Number(row[thread!]), prio: row[prio!] === null ? null : Number(row[prio!]), running: Number(row[running!]) }));
 }
 
-/** Returns the pieces of the critical path to the end of a time range, in order, and their total number. */
-export async function criticalPath(of: Span): Promise<{ path: Piece[]; all: number }> {
-  const { columns, rows, all } = await source.part("critical_path", of, { most: PIECES });
+/** Returns the pieces of the critical path to the end of a time range, in order, and their total number: to the end of a thread, or by default of the one that ran last. */
+export async function criticalPath(of: Span, end: number | null = null): Promise<{ path: Piece[]; all: number }> {
+  const { columns, rows, all } = end === null ? await source.part("critical_path", of, { most: PIECES }) : await source.path(of, end);
   const cells = ["thread", "start_ns", "end_ns"].map((name) => columns.findIndex((column) => column.name === name));
   const path = rows.map((row) => {
     const [thread, from, to] = cells.map((at) => Number(row[at]));

@@ -1,10 +1,13 @@
 /** The findings of `corewise diagnose`; evidence links to its place on the timeline. */
 
 import { registerTicks } from "../model/ticks";
+import { placeOf, worstOf, type Evidence, type Goal, type Interval } from "../model/findings";
+import { ms } from "../model/frames";
 import { length, point } from "../model/time";
-import { toHash, type Selected } from "../model/view";
+import { toHash } from "../model/view";
 import { source } from "../source";
 import { anchor, facts, heading, paragraph } from "../ui/dom";
+import type { Jumps } from "../ui/jumps";
 
 /** The output of `corewise diagnose --format json` (docs/diagnose.md), as far as it is shown. */
 export interface Diagnosis {
@@ -36,27 +39,6 @@ interface Finding {
   readonly also_resolved: readonly Finding[];
 }
 
-/** One of the longest stretches that fit a finding. */
-interface Interval {
-  readonly start_ns: number;
-  readonly end_ns: number;
-  readonly thread: number;
-  readonly tid: number;
-  readonly name: string;
-  readonly state: string;
-  readonly cause: string;
-}
-
-type Cells = Readonly<Record<string, string | number | boolean | null>>;
-
-interface Evidence {
-  readonly table: string;
-  readonly key: Cells;
-  /** The names of the threads whose keys are in these columns. */
-  readonly threads: Readonly<Record<string, string>>;
-  readonly cells: Cells;
-}
-
 /** The time between two requests for the diagnosis, in ms. */
 const POLL_MS = 400;
 /** The maximum length of a list. */
@@ -66,10 +48,11 @@ export class Findings {
   private readonly panel: HTMLElement;
   private readonly tab: HTMLElement;
   private readonly whole: number;
+  private readonly jumps: Jumps;
   private system: Diagnosis["system"] = null;
 
-  constructor(panel: HTMLElement, tab: HTMLElement, whole: number) {
-    [this.panel, this.tab, this.whole] = [panel, tab, whole];
+  constructor(panel: HTMLElement, tab: HTMLElement, whole: number, jumps: Jumps) {
+    [this.panel, this.tab, this.whole, this.jumps] = [panel, tab, whole, jumps];
   }
 
   /** Polls for the findings and shows them. */
@@ -125,9 +108,11 @@ export class Findings {
     if (finding.assumptions.length > 0) cells.push(["Assumptions", finding.assumptions.join("; ")]);
     cells.push(["When", this.list(finding.spans.map((span) => this.place(span, finding)))]);
     cells.push(["Threads", this.list(finding.threads.map((t) => this.thread(t, finding)))]);
-    if (finding.worst.length > 0) cells.push(["Worst", this.list(finding.worst.map((of) => this.interval(of)))]);
     cells.push(["Evidence", this.list(finding.evidence.map((of) => this.evidence(of, finding)))]);
-    item.append(title, facts(cells));
+    item.append(title);
+    const worst = worstOf(finding, this.whole);
+    if (worst.length > 0) item.append(paragraph("Worst intervals:"), this.worst(worst));
+    item.append(facts(cells));
     if (finding.also_resolved.length > 0) {
       const also = document.createElement("ul");
       for (const lesser of finding.also_resolved) also.append(this.finding(lesser));
@@ -148,44 +133,51 @@ export class Findings {
     return all;
   }
 
-  /** Returns the address of a time with a selected track. */
-  private hash(from: number, to: number, selected: Selected | null): string {
-    const margin = (to - from) / 10;
-    return toHash({ from: Math.max(0, from - margin), to: Math.min(this.whole, to + margin) }, selected);
+  /** The worst intervals, with their lengths. */
+  private worst(goals: readonly Goal[]): Node {
+    const all = document.createElement("ol");
+    all.className = "worst";
+    for (const goal of goals) {
+      const item = document.createElement("li");
+      const words = goal.words === "" ? "" : `: ${goal.words}`;
+      item.append(this.link(`${ms(goal.to - goal.from)} ms at ${point(goal.from, 1e3)}${words}`, goal));
+      all.append(item);
+    }
+    return all;
+  }
+
+  /** A link to an interval: a click goes there and leaves the panel open; its address can be copied or opened in another tab. */
+  private link(label: string, goal: Goal): HTMLAnchorElement {
+    const made = anchor(label, toHash(this.jumps.view(goal), this.jumps.selected(goal)));
+    made.addEventListener("click", (event) => {
+      if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+      event.preventDefault();
+      for (const other of this.panel.querySelectorAll("a[aria-current]")) other.removeAttribute("aria-current");
+      made.setAttribute("aria-current", "true");
+      this.jumps.to(goal);
+    });
+    return made;
   }
 
   private place(span: { start: number; end: number }, finding: Finding): Node {
-    const thread = finding.threads[0];
-    const selected = thread ? ({ kind: "thread", id: thread.thread, at: span.start } as const) : null;
-    return anchor(`${point(span.start, 1e3)} to ${point(span.end, 1e3)}`, this.hash(span.start, span.end, selected));
+    return this.link(`${point(span.start, 1e3)} to ${point(span.end, 1e3)}`, this.goalOf(span, finding.threads[0]?.thread ?? null, finding));
   }
 
-  /** A stretch that links to its place on the timeline. */
-  private interval(of: Interval): Node {
-    const label = `${point(of.start_ns, 1e3)} to ${point(of.end_ns, 1e3)}: ${of.name} ${of.tid} ${of.state} (${of.cause})`;
-    return anchor(label, this.hash(of.start_ns, of.end_ns, { kind: "thread", id: of.thread, at: of.start_ns }));
+  private goalOf(span: { start: number; end: number }, thread: number | null, finding: Finding): Goal {
+    const track = thread === null ? null : ({ kind: "thread", id: thread } as const);
+    const threads = [...new Set([...(thread === null ? [] : [thread]), ...finding.threads.map((t) => t.thread)])].slice(0, 4);
+    return { from: span.start, to: Math.max(span.start + 1, span.end), track, threads, words: "" };
   }
 
   private thread(of: Finding["threads"][number], finding: Finding): Node {
     const span = finding.spans[0] ?? { start: 0, end: this.whole };
-    const label = `${of.name} ${of.tid}: ${length(of.recoverable_ns)}`;
-    return anchor(label, this.hash(span.start, span.end, { kind: "thread", id: of.thread, at: span.start }));
+    return this.link(`${of.name} ${of.tid}: ${length(of.recoverable_ns)}`, this.goalOf(span, of.thread, finding));
   }
 
   /** A row links to its own time if it has one, else to the finding's. */
   private evidence(of: Evidence, finding: Finding): Node {
-    const cell = (name: string) => {
-      const value = of.key[name] ?? of.cells[name];
-      return typeof value === "number" ? value : null;
-    };
-    const whole = finding.spans[0] ?? { start: 0, end: this.whole };
-    const from = cell("start_ns") ?? whole.start;
-    const to = Math.max(from + 1, cell("end_ns") ?? whole.end);
-    const thread = cell("thread") ?? finding.threads[0]?.thread ?? null;
-    const cpu = cell("cpu");
-    const selected: Selected | null = thread !== null ? { kind: "thread", id: thread, at: from } : cpu !== null ? { kind: "cpu", id: cpu, at: from } : null;
-    const words = (cells: Cells) => Object.entries(cells).map(([name, value]) => `${name}=${of.threads[name] ?? value ?? "unknown"}`);
-    return anchor(`${of.table}[${words(of.key).join(", ")}] ${words(of.cells).join(" ")}`, this.hash(from, to, selected));
+    const words = (cells: Evidence["cells"]) => Object.entries(cells).map(([name, value]) => `${name}=${of.threads[name] ?? value ?? "unknown"}`);
+    return this.link(`${of.table}[${words(of.key).join(", ")}] ${words(of.cells).join(" ")}`, placeOf(of, finding, this.whole));
   }
 }
 

@@ -66,6 +66,11 @@ export class Range {
     this.waiting = setTimeout(() => void this.ask(span), PAUSE);
   }
 
+  /** Shows the critical path. */
+  showPath(): void {
+    if (!this.path.checked) this.togglePath();
+  }
+
   /** Shows or hides the critical path. */
   togglePath(): void {
     this.path.checked = !this.path.checked;

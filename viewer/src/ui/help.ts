@@ -23,6 +23,7 @@ export const KEYS: readonly [keys: string, what: string][] = [
   ["N P", "next, previous hit"],
   ["Shift M", "pin a note to the selected slice, or to the time at the pointer; so does a click on the ruler"],
   ["Backspace Shift Backspace", "undo, redo a zoom, selection, range or note; so do Back and Forward of the browser"],
+  ["[ ]", "previous, next frame of the panel Frames; the first key goes to the slowest"],
   ["Esc", "clear the selection, then the time range; leave the search"],
   ["Tab", "move to the panels, their links and tables"],
   ["?", "show this help"],

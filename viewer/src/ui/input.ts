@@ -21,6 +21,8 @@ export interface Actions {
   readonly path: () => void;
   /** Jumps to the waker (-1), or to the first woken thread (1). */
   readonly jump: (by: number) => void;
+  /** Goes to the previous (-1) or next (1) frame of the list. */
+  readonly frame: (by: -1 | 1) => void;
   /** Goes to the previous (-1) or next (1) hit. */
   readonly hit: (by: number) => void;
   /** Returns whether a place is on the ruler, where a drag sets the time range. */
@@ -89,6 +91,8 @@ export function control(canvas: HTMLCanvasElement, act: Actions, ui: { help: () 
     ["c", act.path],
     [",", () => act.jump(-1)],
     [".", () => act.jump(1)],
+    ["[", () => act.frame(-1)],
+    ["]", () => act.frame(1)],
     ["n", () => act.hit(1)],
     ["p", () => act.hit(-1)],
     ["g", act.fold],

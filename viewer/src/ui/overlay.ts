@@ -15,6 +15,8 @@ export interface Overlay {
   path: readonly Piece[];
   /** Draws more on the axis. */
   axis?: (pen: CanvasRenderingContext2D, at: Places) => void;
+  /** The interval that a finding is about. */
+  evidence: Piece | null;
 }
 
 /** Places on the canvas, in CSS pixels. */
@@ -38,6 +40,7 @@ export function drawOverlay(pen: CanvasRenderingContext2D, overlay: Overlay, at:
   pen.clip();
   if (overlay.range) drawRange(pen, overlay.range, at);
   drawPath(pen, overlay.path, at);
+  if (overlay.evidence) drawEvidence(pen, overlay.evidence, at);
   for (const arrow of overlay.arrows) drawArrow(pen, arrow, at);
   overlay.axis?.(pen, at);
   pen.restore();
@@ -73,6 +76,19 @@ function drawPath(pen: CanvasRenderingContext2D, path: readonly Piece[], at: Pla
     }
     before = edges;
   }
+}
+
+/** Frames an interval on its thread's track, with a bar in the axis. */
+function drawEvidence(pen: CanvasRenderingContext2D, of: Piece, at: Places): void {
+  const edges = at.edges(of.thread);
+  const [x, end] = [Math.max(at.left - 4, at.x(of.from)), Math.min(at.right + 4, at.x(of.to))];
+  if (end < at.left || x > at.right) return;
+  const width = Math.max(3, end - x);
+  pen.fillStyle = pen.strokeStyle = at.colour.range;
+  pen.fillRect(x, at.top - 5, width, 4);
+  if (!edges) return;
+  pen.lineWidth = 3;
+  pen.strokeRect(x - 1.5, edges[0] - 0.5, width + 3, edges[1] - edges[0]);
 }
 
 /** Draws an arrow from the middle of the waker's track to that of the woken thread. */

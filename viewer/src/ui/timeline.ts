@@ -234,7 +234,7 @@ export class Timeline {
   private layOver(scene: Scene): void {
     const perPixel = (scene.span.to - scene.span.from) / this.width;
     // Only if arrows or a path connect threads: there may be thousands of tracks.
-    const connects = scene.overlay.arrows.length > 0 || scene.overlay.path.length > 0;
+    const connects = scene.overlay.arrows.length > 0 || scene.overlay.path.length > 0 || scene.overlay.evidence !== null;
     const tracks = new Map(connects ? scene.lines.flatMap((line) => (line.kind === "thread" ? [[line.id, line] as const] : [])) : []);
     const { text, page, range } = scene.palette;
     drawOverlay(this.pen, scene.overlay, {
