@@ -417,8 +417,11 @@ class Page {
     const summary = slice && this.words.describe(line, slice);
     this.say([summary ? `${line.label}: ${summary}` : line.label, this.changeOf(line)].filter((part) => part !== "").join("; "));
     const style = extraStyle(line.kind);
-    if (style && slice) this.details.extra(line.label, line.track, this.words.infoOf(line), style, slice);
-    else if (style) {
+    if (style && slice) {
+      this.details.extra(line.label, line.track, this.words.infoOf(line), style, slice);
+      const frame = slice.stretches === 1 ? this.frames.linkTo(slice) : null;
+      if (frame) element("details").append(frame);
+    } else if (style) {
       this.details.clear();
       if (again) this.pending = to;
     } else if (slice && slice.stretches > 1) {

@@ -1,7 +1,10 @@
 /** Pictures of frames: a histogram with the budget, and the causes of one as a bar whose pieces sum to its time. */
 
 import { ms, type FrameList, type Piece } from "../model/frames";
+import { link } from "../ui/dom";
 
+/** The number of causes that are listed at first. */
+const LISTED = 6;
 const SVG = "http://www.w3.org/2000/svg";
 const [WIDTH, HEIGHT] = [300, 64];
 
@@ -80,14 +83,20 @@ export function causeTable(pieces: readonly Piece[]): HTMLTableElement {
     }
     return row;
   };
-  for (const piece of pieces) {
+  const few = pieces.length <= LISTED + 1 ? pieces : pieces.slice(0, LISTED);
+  const cause = (piece: Piece) => {
     const label = document.createElement("span");
     const swatch = document.createElement("span");
     swatch.className = `swatch cause ${piece.cause}`;
     label.append(swatch, piece.label);
-    line(label, [piece.ns, piece.typical, piece.excess]);
+    return line(label, [piece.ns, piece.typical, piece.excess]);
+  };
+  const sums = (of: readonly Piece[]) => (["ns", "typical", "excess"] as const).map((name) => of.reduce((sum, piece) => sum + piece[name], 0));
+  few.forEach(cause);
+  const others = pieces.slice(few.length);
+  if (others.length > 0) {
+    const more = line(link(`${others.length} more`, () => more.replaceWith(...others.map(cause))), sums(others));
   }
-  const sum = (of: (piece: Piece) => number) => pieces.reduce((sum, piece) => sum + of(piece), 0);
-  line("sum", [sum((piece) => piece.ns), sum((piece) => piece.typical), sum((piece) => piece.excess)]).className = "sum";
+  line("sum", sums(pieces)).className = "sum";
   return table;
 }

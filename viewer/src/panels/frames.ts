@@ -94,6 +94,17 @@ export class Frames {
     this.choose(to);
   }
 
+  /** Returns a button that goes to the frame that a slice shows; null if it is not in the list. */
+  linkTo(slice: { readonly start: number; readonly end: number }): Node | null {
+    // On the track of a frame log, a frame that began before the last one ended is cut.
+    const frame = this.list?.frames.find((of) => of.end_ns === slice.end && of.start_ns <= slice.start);
+    if (!frame) return null;
+    return button(`Show why it took ${ms(frame.frame_ns)} ms`, () => {
+      this.page.open();
+      this.choose(frame);
+    });
+  }
+
   /** Adds periods, requests and regions, which may take a pass over the recording. */
   private async opened(): Promise<void> {
     if (this.complete) return;
@@ -247,7 +258,7 @@ export class Frames {
       made.disabled = neighbour(frames, frame, by) === null;
       return made;
     };
-    steps.append(step("Previous", -1, "["), step("Next", 1, "]"), `${frames.findIndex((of) => of.rank === frame.rank) + 1} of ${frames.length}`);
+    steps.append(step("Previous", -1, "["), step("Next", 1, "]"), this.by === "length" ? `${frame.rank} of ${this.list?.count ?? 0}` : `${frames.findIndex((of) => of.rank === frame.rank) + 1} of ${frames.length}`);
     const title = heading(`${ms(frame.frame_ns)} ms${frame.over_ns > 0 ? `, ${ms(frame.over_ns)} ms over` : ""}: ${this.whatOf(frame)}`, 3);
     const wait = paragraph("Calculating its causes…");
     const had = this.chosen.contains(document.activeElement) ? document.activeElement?.textContent : null;

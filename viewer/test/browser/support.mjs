@@ -62,6 +62,14 @@ export async function servedFile(file) {
   return serving(folder, [imported(folder, "file", new URL(`../../../crates/import/fixtures/${file}`, import.meta.url).pathname)]);
 }
 
+/** Serves ftrace output. */
+export async function servedText(text) {
+  const folder = mkdtempSync(join(tmpdir(), "corewise-viewer-"));
+  const file = join(folder, "text.txt");
+  writeFileSync(file, text);
+  return serving(folder, [imported(folder, "text", file)]);
+}
+
 /** Serves two traces for comparison; the texts are ftrace output, by name. */
 export async function servedBoth(texts) {
   const folder = mkdtempSync(join(tmpdir(), "corewise-viewer-"));
