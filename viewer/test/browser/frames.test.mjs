@@ -23,7 +23,7 @@ const PHONE = `# tracer: nop
        app-7     [000] ...1 1.026000: tracing_mark_write: E
        app-7     [000] ...1 1.030000: tracing_mark_write: B|7|Choreographer#doFrame 15
        app-7     [000] ...1 1.034500: tracing_mark_write: E
-       app-7     [000] ...1 1.034800: sched_process_fork: comm=app pid=7 child_comm=late child_pid=9
+       app-7     [000] ...1 1.034800: sched_wakeup_new: comm=late pid=9 prio=120 success=1 target_cpu=000
        app-7     [000] ...1 1.035000: sched_switch: prev_comm=app prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=late next_pid=9 next_prio=120
       late-9     [000] ...1 1.040000: sched_switch: prev_comm=late prev_pid=9 prev_prio=120 prev_state=S ==> next_comm=swapper next_pid=0 next_prio=120
 `;
