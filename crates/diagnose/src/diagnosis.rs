@@ -12,6 +12,7 @@ use crate::settings::Settings;
 use crate::worst::{self, add_worst};
 use engine::{EngineError, Session};
 use model::tables::threads;
+use model::words::plural;
 use model::{Fix, Span, Table, TableDef};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -97,6 +98,19 @@ impl Diagnosis {
     pub fn caveats(&self) -> impl Iterator<Item = String> {
         let about = (1..).zip(&self.findings).filter(|(_, f)| f.subject != Subject::Program);
         about.map(|(at, f): (usize, _)| format!("{} ({at}. {})", f.title, f.rule))
+    }
+}
+
+impl Diagnosis {
+    /// Says how many rules were checked, and how many could not be and why, in one line without a full stop.
+    #[must_use]
+    pub fn checked_line(&self) -> String {
+        let rules = |n: usize| plural(n as u64, "rule");
+        let lacking = match self.not_checked.len() {
+            0 => String::new(),
+            n => format!("; {} could not be, for lack of data (`corewise diagnose --verbose` lists them)", rules(n)),
+        };
+        format!("{} checked{lacking}", rules(self.checked.len()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! A diagnosis and a rule's documentation as text.
 
 use crate::diagnosis::{Diagnosis, System};
-use crate::finding::{Evidence, Finding};
+use crate::finding::{Evidence, Finding, Interval};
 use crate::rule::{Rule, Threshold};
 use crate::rules::RULES;
 use crate::settings::SEVERITY;
@@ -12,9 +12,10 @@ use std::fmt::Write as _;
 /// The maximum number of threads, rows and times that are shown per finding.
 const SHOWN: usize = 3;
 
-/// Formats a diagnosis, in lines of at most `width` characters.
+/// Formats a diagnosis, in lines of at most `width` characters. Each finding has its cost, its worst interval and its fix; if `verbose`,
+/// also the evidence, the assumptions, and what was not checked.
 #[must_use]
-pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
+pub fn text(diagnosis: &Diagnosis, width: usize, verbose: bool) -> String {
     let mut out = Lines { text: String::new(), width };
     if let Some(objective) = &diagnosis.objective {
         out.line(0, &format!("Objective: {}", objective.sentence));
@@ -32,9 +33,19 @@ pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
     diagnosis.caveats().for_each(|caveat| out.line(0, &format!("Note: {caveat}")));
     for (at, finding) in diagnosis.findings.iter().enumerate() {
         out.blank();
-        write(&mut out, at + 1, finding, diagnosis.system);
+        match verbose {
+            true => write(&mut out, at + 1, finding, diagnosis.system),
+            false => write_short(&mut out, at + 1, finding, diagnosis.system),
+        }
     }
     out.blank();
+    if !verbose {
+        out.line(0, &format!("{}.", diagnosis.checked_line()));
+        if !diagnosis.findings.is_empty() {
+            out.line(0, "Next: `corewise explain RULE` describes a rule; --verbose shows evidence and assumptions.");
+        }
+        return out.text.replace(TIE, " ");
+    }
     if !diagnosis.findings.is_empty() {
         out.line(0, "`corewise explain RULE` says what a rule detects, how certain it is, and how to fix it.");
     }
@@ -54,6 +65,56 @@ pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
         reasons.iter().for_each(|(why, rules)| out.line(2, &format!("{}: {why}", rules.join(", "))));
     }
     out.text.replace(TIE, " ")
+}
+
+/// Writes a finding in about seven lines.
+fn write_short(out: &mut Lines, at: usize, finding: &Finding, system: Option<System>) {
+    out.line(0, &format!("{at}. {} ({}): {}", finding.rule, finding.severity.as_str(), finding.title));
+    out.line(3, &saving(finding));
+    if let Some(of) = finding.worst.first() {
+        out.line(3, &format!("worst: {}", interval(of)));
+    }
+    out.line(3, &format!("fix: {}", finding.action.what));
+    instructions(out, finding, system);
+    if !finding.also.is_empty() {
+        let rules: Vec<&str> = finding.also.iter().map(|also| also.rule).collect();
+        out.line(3, &format!("also resolved: {}", rules.join(", ")));
+    }
+}
+
+/// The potential saving and the threads that gain it, or an empty text.
+fn saving(finding: &Finding) -> String {
+    let [from, to] = finding.range_ns;
+    let confidence = finding.confidence.as_str();
+    let threads = finding.threads.first().map_or_else(String::new, |first| {
+        let more = finding.threads.len() - 1;
+        let more = if more > 0 { format!(" and {}", plural(more as u64, "other")) } else { String::new() };
+        format!(" for {}{TIE}{}{more}", plain(&first.name), first.tid)
+    });
+    if to == 0 {
+        return format!("potential saving: none, confidence {confidence}");
+    }
+    let cpu = finding.cpu_ns.map_or_else(String::new, |ns| format!(", {} ms of CPU time", ms(ns)));
+    format!(
+        "potential saving: {} ms ({} to {}){threads}{cpu}, confidence {confidence}",
+        ms(finding.recoverable_ns),
+        ms(from),
+        ms(to)
+    )
+}
+
+/// One of the worst intervals: `3 556.520 to 3 572.448 ms: python 30309 ready (batch ran on CPU 0)`.
+fn interval(of: &Interval) -> String {
+    let span = format!("{}{TIE}to{TIE}{}{TIE}ms", ms(of.start_ns), ms(of.end_ns));
+    format!("{span}: {}{TIE}{} {} ({})", plain(&of.name), of.tid, of.state, plain(&of.cause))
+}
+
+/// Writes the commands or calls of the fix on the recorded system.
+fn instructions(out: &mut Lines, finding: &Finding, system: Option<System>) {
+    let all = [("Linux", System::Linux, &finding.action.linux), ("Windows", System::Windows, &finding.action.windows)];
+    for (name, _, words) in all.iter().filter(|(_, of, _)| system.is_none_or(|system| system == *of)) {
+        out.line(5, &format!("{name}: {words}"));
+    }
 }
 
 fn write(out: &mut Lines, at: usize, finding: &Finding, system: Option<System>) {
@@ -89,18 +150,11 @@ fn write(out: &mut Lines, at: usize, finding: &Finding, system: Option<System>) 
     listed(out, "threads", claims);
     let spans = finding.spans.iter();
     listed(out, "when", spans.map(|s| format!("{}{TIE}to{TIE}{}{TIE}ms", ms(s.start.0), ms(s.end.0))));
-    let worst = finding.worst.iter().map(|of| {
-        let span = format!("{}{TIE}to{TIE}{}{TIE}ms", ms(of.start_ns), ms(of.end_ns));
-        format!("{span}: {}{TIE}{} {} ({})", of.name, of.tid, of.state, of.cause)
-    });
+    let worst = finding.worst.iter().map(interval);
     listed(out, "worst", worst);
     listed(out, "evidence", finding.evidence.iter().map(row));
     out.line(3, &format!("fix: {}", finding.action.what));
-    let instructions =
-        [("Linux", System::Linux, &finding.action.linux), ("Windows", System::Windows, &finding.action.windows)];
-    for (name, _, words) in instructions.iter().filter(|(_, of, _)| system.is_none_or(|system| system == *of)) {
-        out.line(5, &format!("{name}: {words}"));
-    }
+    instructions(out, finding, system);
     if !finding.assumptions.is_empty() {
         out.line(3, "assumptions:");
     }

@@ -29,7 +29,7 @@ pub use summary::{AnomalyRow, LawRow, Summary};
 /// Where symbols are looked up.
 pub use symbols::SymbolPath;
 pub use tables::{
-    FrameGroup, FrameList, FrameMarks, FrameSource, Interval, IntervalKind, IntervalName, ListedFrame, RowCallback,
+    FrameCounts, FrameGroup, FrameList, FrameMarks, FrameSource, Interval, IntervalKind, IntervalName, ListedFrame, RowCallback,
     SelectedInterval, SlowFrameOptions, TableRequest, ThreadNames, mark_name_matches, mark_row_matches,
 };
 /// The machine: read from the running system or from a description, and drawn as text.

@@ -1,7 +1,7 @@
 //! Reports of a trace: text for a terminal or a file, one page with pictures, and one JSON object.
 //!
-//! Each report starts with what was recorded, how much of it is unknown or lost, the recording overhead and whether the time accounting
-//! is consistent. Then it shows what the threads and CPUs did and how long frames took. Each part is described once, as blocks, and
+//! Each report starts with the answer: what was recorded, a verdict of a few lines, the findings and the slow frames. Then come the
+//! tables of what threads and CPUs did, and last how complete and consistent the recording is. Each part is described once, as blocks, and
 //! the text and the page are written from these. All data comes from an [`engine::Session`].
 
 pub mod blocks;
@@ -18,35 +18,58 @@ mod html;
 mod intervals;
 mod json;
 mod marked;
+mod next;
 mod options;
 mod page;
 mod picture;
 mod places;
 mod profile;
+mod quality;
 mod sections;
 mod select;
 mod text;
 mod threads;
 mod timeline;
+mod verdict;
 pub mod web;
 
-pub use head::accounting_line;
 pub use json::json;
 pub use options::{Options, Sort};
 pub use profile::Profile;
+pub use quality::accounting_line;
 pub use sections::{SECTIONS, Section, Sections};
+pub use verdict::over_budget;
 
 use engine::{EngineError, Session};
 use model::{tables, words};
-use page::Page;
+use page::{Block, Page, Part};
 use sections::{ChosenSections, Findings};
 
-/// Returns the report as text.
+/// Returns the report as text, of at most [`Options::max_lines`] lines if that is set and the parts that are always shown are not longer.
 ///
 /// # Errors
 /// The trace cannot be read, or it has no thread (in a frame log: no frame) of the requested process.
 pub fn text(session: &Session, options: &Options) -> Result<String, EngineError> {
-    Ok(text::text(&page(session, options)?.blocks, options.width, options.color))
+    let (mut parts, mut left_out) = parts(session, options)?;
+    let text = |blocks: &[Block]| text::text(blocks, options.width, options.color);
+    let lines = |page: &Page| text(&page.blocks).lines().count();
+    if let Some(max) = options.max_lines {
+        // The end names all that may be left out, so that the actual end is not longer.
+        let names = parts.iter().filter_map(|part| part.name).collect();
+        let end = lines(&next::page(session, options, &LeftOut { parts: names, ..left_out.clone() }));
+        let fixed: usize = parts.iter().filter(|part| part.name.is_none()).map(|part| lines(&part.page)).sum();
+        let mut room = max.saturating_sub(fixed + end);
+        parts.retain(|part| {
+            let Some(name) = part.name else { return true };
+            let taken = lines(&part.page);
+            let fits = taken <= room;
+            if fits { room -= taken } else { left_out.parts.push(name) }
+            fits
+        });
+    }
+    let mut blocks: Vec<Block> = parts.into_iter().flat_map(|part| part.page.blocks).collect();
+    blocks.extend(next::page(session, options, &left_out).blocks);
+    Ok(text(&blocks))
 }
 
 /// Returns the report as one self-contained HTML page with pictures, without network access. Its only script searches and zooms the flame
@@ -56,55 +79,79 @@ pub fn text(session: &Session, options: &Options) -> Result<String, EngineError>
 /// The trace cannot be read, or it has no thread of the requested process.
 pub fn html(session: &Session, options: &Options) -> Result<String, EngineError> {
     let title = session.path().file_name().map_or_else(|| "trace".into(), |name| name.to_string_lossy());
-    Ok(html::page(&words::plain(&title), &page(session, options)?.blocks))
+    let (parts, left_out) = parts(session, options)?;
+    let mut blocks: Vec<Block> = parts.into_iter().flat_map(|part| part.page.blocks).collect();
+    blocks.extend(next::page(session, options, &left_out).blocks);
+    Ok(html::page(&words::plain(&title), &blocks, options.timeline.as_deref()))
 }
 
-/// Builds the whole report.
-fn page(session: &Session, options: &Options) -> Result<Page, EngineError> {
+/// What the report leaves out.
+#[derive(Clone, Default)]
+struct LeftOut {
+    /// Whether sections are left out because they would take long.
+    sections: bool,
+    /// Whether concurrency is left out because it would take long.
+    concurrency: bool,
+    /// The parts for which there was no room.
+    parts: Vec<&'static str>,
+}
+
+/// Returns a part that a function writes.
+fn part_of(write: impl FnOnce(&mut Page) -> Result<(), EngineError>) -> Result<Page, EngineError> {
     let mut page = Page::default();
-    head::write(&mut page, session, options);
-    let left_out = if session.full_summary().is_of_frames() {
-        LeftOut::default()
-    } else {
-        write_scheduling(&mut page, session, options)?
-    };
-    frames::write(&mut page, session, options)?;
-    if let Some(name) = &options.frames_of {
-        marked::write(&mut page, session, name, options.top)?;
-    }
-    head::write_limits(&mut page, session);
-    head::write_next(&mut page, session, options, left_out);
+    write(&mut page)?;
     Ok(page)
 }
 
-/// What the report leaves out because it would take long.
-#[derive(Clone, Copy, Default)]
-struct LeftOut {
-    sections: bool,
-    concurrency: bool,
+/// Makes all parts of the report but its end.
+fn parts(session: &Session, options: &Options) -> Result<(Vec<Part>, LeftOut), EngineError> {
+    let mut head = Page::default();
+    head::write(&mut head, session, options);
+    let mut parts = vec![Part::fixed(head)];
+    let left_out = if session.full_summary().is_of_frames() {
+        parts.push(Part::fixed(part_of(|page| verdict::write_of_frames(page, session))?));
+        LeftOut::default()
+    } else {
+        add_scheduling(&mut parts, session, options)?
+    };
+    parts.push(Part::fixed(part_of(|page| frames::write(page, session, options))?));
+    if let Some(name) = &options.frames_of {
+        parts.push(Part::optional("marked frames", part_of(|page| marked::write(page, session, name, options.top))?));
+    }
+    let mut data = Page::default();
+    quality::write(&mut data, session, options);
+    parts.push(Part::fixed(data));
+    Ok((parts, left_out))
 }
 
-/// Writes the parts that come from scheduler events.
-fn write_scheduling(page: &mut Page, session: &Session, options: &Options) -> Result<LeftOut, EngineError> {
+/// Adds the parts that come from scheduler events.
+fn add_scheduling(parts: &mut Vec<Part>, session: &Session, options: &Options) -> Result<LeftOut, EngineError> {
     let groups = select::groups(session, options)?;
     let chosen = prepare_sections(session, options)?;
     let diagnosis = chosen.diagnosis(session)?;
     let findings = Findings::select(diagnosis.as_ref(), options, &groups);
-    if options.pictures {
-        timeline::write(page, session, &findings)?;
-    }
+    parts.push(Part::fixed(part_of(|page| verdict::write(page, session, &chosen, &findings))?));
+    let timeline = match options.pictures {
+        true => part_of(|page| timeline::write(page, session, &findings))?,
+        false => Page::default(),
+    };
     let [first, rest] = sections::write_all(&chosen, session, options, &groups, findings)?;
-    page.blocks.extend(first.blocks);
-    for group in &groups {
-        threads::write(page, session, group);
+    parts.extend(first);
+    parts.push(Part::fixed(timeline));
+    for (at, group) in groups.iter().enumerate() {
+        let mut page = Page::default();
+        threads::write(&mut page, session, group);
+        parts.push(if at == 0 { Part::fixed(page) } else { Part::optional("all other threads", page) });
     }
-    places::write(page, session, &groups)?;
-    cpus::write(page, session, &session.table(tables::CPUS.name)?);
+    parts.push(Part::optional("CPUs of each thread", part_of(|page| places::write(page, session, &groups))?));
+    let cpus = session.table(tables::CPUS.name)?;
+    parts.push(Part::optional("CPUs", part_of(|page| Ok(cpus::write(page, session, &cpus)))?));
     if chosen.concurrency {
-        concurrency::write(page, session, &session.table(tables::CONCURRENCY.name)?);
+        let table = session.table(tables::CONCURRENCY.name)?;
+        parts.push(Part::optional("concurrency", part_of(|page| Ok(concurrency::write(page, session, &table)))?));
     }
-    page.blocks.extend(rest.blocks);
-    Ok(LeftOut { sections: chosen.left_out, concurrency: !chosen.concurrency })
+    parts.extend(rest);
+    Ok(LeftOut { sections: chosen.left_out, concurrency: !chosen.concurrency, parts: Vec::new() })
 }
 
 /// Selects the sections of the report and makes all their tables in one pass.

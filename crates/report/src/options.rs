@@ -41,6 +41,10 @@ pub struct Options {
     pub concurrency: bool,
     /// The sections to show.
     pub sections: Sections,
+    /// The maximum number of lines of text: what does not fit is left out and named at the end.
+    pub max_lines: Option<usize>,
+    /// The address of a page with the timeline of this trace, relative to the report's page, to which that page links.
+    pub timeline: Option<String>,
     /// Whether the output has pictures and room for any number of rows.
     pub pictures: bool,
     /// Treat stretches with this mark name as frames; a `*` at the end matches any suffix.
@@ -62,6 +66,8 @@ impl Default for Options {
             sort: Sort::Running,
             concurrency: false,
             sections: Sections::Quick,
+            max_lines: None,
+            timeline: None,
             pictures: false,
             frames_of: None,
             baseline: None,

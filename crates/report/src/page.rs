@@ -47,6 +47,26 @@ pub enum Block {
     Commands(Vec<(String, &'static str)>),
 }
 
+/// A part of a report.
+pub struct Part {
+    /// Its name; `None` for a part that is always shown.
+    pub name: Option<&'static str>,
+    /// Its content.
+    pub page: Page,
+}
+
+impl Part {
+    /// A part that is always shown.
+    pub fn fixed(page: Page) -> Self {
+        Self { name: None, page }
+    }
+
+    /// A part that a short report leaves out if it has no room.
+    pub fn optional(name: &'static str, page: Page) -> Self {
+        Self { name: Some(name), page }
+    }
+}
+
 /// The blocks of a report.
 #[derive(Default)]
 pub struct Page {
@@ -110,16 +130,5 @@ impl Page {
     /// Adds commands and what each of them shows.
     pub fn commands(&mut self, commands: Vec<(String, &'static str)>) {
         self.blocks.push(Block::Commands(commands));
-    }
-
-    /// The number of lines on a wide terminal.
-    pub fn lines(&self) -> usize {
-        let lines = |block: &Block| match block {
-            Block::Grid(columns, _) => 1 + crate::grid::rows(columns),
-            Block::Commands(commands) => commands.len(),
-            Block::Picture(_) => 0,
-            _ => 1,
-        };
-        self.blocks.iter().map(lines).sum()
     }
 }

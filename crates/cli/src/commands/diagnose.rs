@@ -12,6 +12,7 @@ use std::path::PathBuf;
 const AFTER: &str = "\
 Examples:
   corewise diagnose run.cw
+  corewise diagnose run.cw --verbose
   corewise diagnose run.cw --range 1.5s..2s
   corewise diagnose run.cw --objective marks:frame
   corewise diagnose run.cw --only serialised-on-one-cpu,throttled-by-quota
@@ -21,8 +22,8 @@ Examples:
 
 `corewise explain` lists the rules; `corewise explain RULE` describes one: what it detects, why it matters, confidence and limits, \
 how to fix it, and its thresholds. Findings are sorted by potential time saved. A finding that fixing another one resolves is listed \
-under that one. The saving, in milliseconds, is how much sooner the thread that gains most could finish. Rules that lack the data they \
-need are listed at the end.";
+under that one. The saving, in milliseconds, is how much sooner the thread that gains most could finish. --verbose shows the evidence of \
+each finding, and which rules lack the data they need.";
 
 /// Find scheduling problems: evidence, cost, fix
 #[derive(Debug, clap::Args)]
@@ -39,6 +40,9 @@ pub struct Args {
     /// Output format: text, json for scripts (docs/diagnose.md), or sarif (SARIF 2.1.0) for CI
     #[arg(long, default_value = "text")]
     format: Form,
+    /// Also show the evidence and the assumptions of each finding, and which rules were not checked and why
+    #[arg(short, long)]
+    verbose: bool,
     /// Exit with code 4 if a finding has this severity or a higher one
     #[arg(long, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
@@ -95,7 +99,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let diagnosis = diagnose::diagnose(&session, &options)?;
     let failed = |e: serde_json::Error| Failure::new(format!("cannot write the diagnosis: {e}"));
     let output = match args.format {
-        Form::Text => diagnose::text(&diagnosis, width()),
+        Form::Text => diagnose::text(&diagnosis, width(), args.verbose),
         Form::Json => diagnose::json(&session, &diagnosis).map_err(failed)? + "\n",
         Form::Sarif => diagnose::sarif(&session, &diagnosis).map_err(failed)? + "\n",
     };

@@ -16,6 +16,7 @@ const AFTER: &str = "\
 Examples:
   corewise report run.cw
   corewise report perf.data --process game --sort max-ready
+  corewise report run.cw --full
   corewise report run.cw --sections smt,waiting
   corewise report run.cw --range 1.5s..2s --process game
   corewise report run.cw --mark 'frame#120' --html frame120.html
@@ -44,9 +45,13 @@ pub struct Args {
     /// Show only one process, by PID or name, or the threads with this name
     #[arg(short, long, value_name = "NAME|PID")]
     process: Option<String>,
-    /// Number of threads to list; the rest are summed in one row. Sections list at most 8 of them without --html
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
-    top: usize,
+    /// Show all parts of the report, also those that take long; otherwise, the text has at most 100 lines
+    #[arg(long, conflicts_with = "sections")]
+    full: bool,
+    /// Number of threads to list; the rest are summed in one row. Sections list at most 8 of them without --html [default: 8; with
+    /// --full, --sections or --html: 20]
+    #[arg(short = 'n', long, value_name = "N")]
+    top: Option<usize>,
     /// Sort the threads by this column
     #[arg(short, long, default_value = "running")]
     sort: SortBy,
@@ -81,6 +86,12 @@ pub struct Args {
     #[arg(long)]
     redact: bool,
 }
+
+/// The maximum number of lines of a short report.
+const MAX_LINES: usize = 100;
+/// The number of threads of a short report, and of any other.
+const SHORT_TOP: usize = 8;
+const TOP: usize = 20;
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum SortBy {
@@ -136,16 +147,19 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         budget,
         ..SlowFrameOptions::default()
     });
+    let is_short = !args.full && args.sections.is_empty() && args.html.is_none();
     let options = Options {
-        top: args.top,
+        top: args.top.unwrap_or(if is_short && args.format == Form::Text { SHORT_TOP } else { TOP }),
+        max_lines: is_short.then_some(MAX_LINES),
         process: args.process.clone(),
         period: args.period.as_option(),
         sort: args.sort.into(),
-        concurrency: args.concurrency || session.is_folder(),
+        concurrency: args.concurrency || args.full || session.is_folder(),
         sections,
         pictures: args.html.is_some(),
         frames_of: args.frames_of.clone(),
         baseline,
+        timeline: None,
         width: width(),
         color: global.color.wanted(),
     };
@@ -196,7 +210,7 @@ fn section_names() -> PossibleValuesParser {
 fn sections(args: &Args) -> Sections {
     match args.sections.iter().any(|name| name == "all") {
         true => Sections::All,
-        false if args.sections.is_empty() && args.html.is_some() => Sections::All,
+        false if args.full || args.sections.is_empty() && args.html.is_some() => Sections::All,
         false if args.sections.is_empty() => Sections::Quick,
         false => Sections::Named(args.sections.clone()),
     }
@@ -221,6 +235,13 @@ fn print_object(session: &Session, options: &Options) -> Result<(), Failure> {
 /// The trace cannot be read.
 pub fn print_report(session: &Session, global: &Global) -> Result<(), Failure> {
     let color = global.color.wanted();
-    let options = Options { concurrency: true, top: 12, width: width(), color, ..Options::default() };
+    let options = Options {
+        concurrency: true,
+        top: SHORT_TOP,
+        max_lines: Some(MAX_LINES),
+        width: width(),
+        color,
+        ..Options::default()
+    };
     print(&report::text(session, &options)?)
 }

@@ -26,7 +26,7 @@ pub use intervals::{Interval, IntervalKind, IntervalName, SelectedInterval};
 pub use marks::{mark_name_matches, mark_row_matches};
 pub use names::ThreadNames;
 pub use request::TableRequest;
-pub use slow_frames::SlowFrameOptions;
+pub use slow_frames::{FrameCounts, SlowFrameOptions};
 
 use crate::{EngineError, Infer, Session, did_you_mean};
 use model::{MadeFrom, Span, Table, TableDef, Value, tables};

@@ -20,6 +20,19 @@ pub struct SlowFrameOptions {
     pub max_frames: usize,
 }
 
+/// How many frames there are, and how many of them are slow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FrameCounts {
+    /// The number of frames.
+    pub frames: u64,
+    /// The number of frames that took longer than the budget.
+    pub over: u64,
+    /// The frame budget: the requested one, otherwise the median frame time.
+    pub budget: Ns,
+    /// The longest frame time.
+    pub longest: Ns,
+}
+
 impl SlowFrameOptions {
     /// The upper limit of `max_frames`.
     pub const MAX_FRAMES: usize = 100;
@@ -83,6 +96,24 @@ impl Session {
         let mut picking = FrameSelection::new(None, 0);
         self.each_frame(None, Span::new(Ns(i64::MIN), Ns(i64::MAX)), &mut |frame| picking.push(frame))?;
         Ok(picking.finish().map(|picked| picked.budget))
+    }
+
+    /// Counts the frames of the recording, or of the part to which the session is limited; `None` without frames.
+    ///
+    /// # Errors
+    /// The trace cannot be read, or it has no marks of the requested name.
+    pub fn frame_counts(&self, span: Option<Span>) -> Result<Option<FrameCounts>, EngineError> {
+        let Some(span) = self.within(span).filter(|_| self.may_have_rows(&tables::SLOW_FRAMES)) else { return Ok(None) };
+        let mut picking = FrameSelection::new(self.slow.budget, 0);
+        let mut longest = Ns::ZERO;
+        self.each_frame(span, &mut |frame| {
+            longest = longest.max(frame.span.len());
+            picking.push(frame);
+        })?;
+        let Some(picked) = picking.finish() else { return Ok(None) };
+        let mut over = 0;
+        self.each_frame(span, &mut |frame| over += u64::from(frame.span.len() > picked.budget))?;
+        Ok(Some(FrameCounts { frames: picked.frames, over, budget: picked.budget, longest }))
     }
 
     /// Returns whether a table can have rows in this trace. Tables of threads are empty for a frame log, tables of frames without

@@ -23,7 +23,8 @@ const SCRIPT: Inline =
     Inline { text: include_str!("flame.js"), sha256: "aFB4vnbft8jL3R1EeLhVlSQ5NTxo0Z8ZCBXzBa0FDzQ=" };
 
 /// Writes the page of a report.
-pub fn page(title: &str, blocks: &[Block]) -> String {
+pub fn page(title: &str, blocks: &[Block], timeline: Option<&str>) -> String {
+    _ = timeline;
     let has_flame = blocks.iter().any(|b| matches!(b, Block::Picture(Picture::Flame(_))));
     let mut html = format!("<header>\n<h1>{}</h1>\n", escaped(title));
     let headings = blocks.iter().filter(|b| matches!(b, Block::Heading(..))).count();

@@ -24,6 +24,11 @@ pub const SECTION: Section = Section {
 const NAMED: usize = 3;
 /// The maximum number of evidence rows per finding.
 const ROWS: usize = 8;
+/// The number of findings that a short report describes, and of those after them of which it has the titles.
+const DESCRIBED: usize = 3;
+const TITLES: usize = 4;
+/// The maximum number of characters of a title without its description.
+const MAX_TITLE: usize = 90;
 
 /// The findings, if the report has that section.
 #[derive(Default)]
@@ -34,6 +39,8 @@ pub struct Findings<'a> {
     left_out: usize,
     /// Whether there is room for evidence.
     evidence: bool,
+    /// Whether the report is short.
+    is_short: bool,
 }
 
 impl<'a> Findings<'a> {
@@ -45,7 +52,22 @@ impl<'a> Findings<'a> {
             (1..).zip(diagnosis.iter().flat_map(|diagnosis| &diagnosis.findings).filter(is_of)).collect();
         let left_out = shown.len().saturating_sub(options.top);
         shown.truncate(options.top);
-        Self { diagnosis, shown, left_out, evidence: options.pictures }
+        Self { diagnosis, shown, left_out, evidence: options.pictures, is_short: options.max_lines.is_some() }
+    }
+
+    /// The diagnosis, if the report has that section.
+    pub fn diagnosis(&self) -> Option<&'a Diagnosis> {
+        self.diagnosis
+    }
+
+    /// The number of findings about the selected threads.
+    pub fn count(&self) -> usize {
+        self.shown.len() + self.left_out
+    }
+
+    /// The findings, with their numbers.
+    pub fn shown(&self) -> impl Iterator<Item = (usize, &'a Finding)> + '_ {
+        self.shown.iter().copied()
     }
 
     /// When each finding occurred.
@@ -81,18 +103,25 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     if let Some(objective) = &diagnosis.objective {
         page.paragraph(&format!("Objective: {}.", objective.sentence));
     }
-    if !findings.shown.is_empty() {
+    if !findings.shown.is_empty() && !findings.is_short {
         page.paragraph(&format!(
             "Sorted by potential time saved; findings about the conditions of the run come last. `corewise diagnose {path}` \
              shows details, `corewise explain RULE` describes a rule."
         ));
     }
     diagnosis.caveats().for_each(|caveat| page.paragraph(&format!("Note: {caveat}.")));
-    for (at, finding) in &findings.shown {
+    let described = if findings.is_short { DESCRIBED.min(findings.shown.len()) } else { findings.shown.len() };
+    for (at, finding) in &findings.shown[..described] {
         write_finding(page, *at, finding, ctx)?;
     }
-    if findings.left_out > 0 {
-        page.note(&format!("(and {})", plural(findings.left_out as u64, "other")));
+    let rest = &findings.shown[described..];
+    for (at, finding) in rest.iter().take(TITLES) {
+        let title = format!("{at}. {} ({}): {}", finding.rule, finding.severity.as_str(), short(&finding.title, MAX_TITLE));
+        page.entry(title, Anchor::Finding(*at), tone(finding.severity));
+    }
+    let others = findings.left_out + rest.len().saturating_sub(TITLES);
+    if others > 0 {
+        page.note(&format!("(and {}: corewise diagnose {path})", plural(others as u64, "other")));
     }
     checked(page, diagnosis, findings);
     Ok(())
@@ -100,6 +129,10 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
 
 /// Writes which rules were checked, and which could not be.
 fn checked(page: &mut Page, diagnosis: &Diagnosis, findings: &Findings<'_>) {
+    if findings.is_short {
+        page.paragraph(&format!("{}.", diagnosis.checked_line()));
+        return;
+    }
     if findings.evidence || findings.shown.is_empty() {
         page.paragraph(&format!(
             "Checked: {}.",
@@ -143,12 +176,18 @@ fn write_finding(page: &mut Page, at: usize, of: &Finding, ctx: &SectionContext<
         costs.extend([words(" See "), ("evidence".to_owned(), shown), words(", ")]);
         costs.extend([("time".to_owned(), Some(Anchor::When(at))), words(".")]);
     }
-    page.linked(costs);
-    if !of.threads.is_empty() {
-        page.linked(threads(of));
-    }
-    if !of.worst.is_empty() {
-        page.linked(worst(of));
+    if ctx.findings.is_short {
+        costs.push(words(" "));
+        costs.extend(worst(of, 1));
+        page.linked(costs);
+    } else {
+        page.linked(costs);
+        if !of.threads.is_empty() {
+            page.linked(threads(of));
+        }
+        if !of.worst.is_empty() {
+            page.linked(worst(of, of.worst.len()));
+        }
     }
     let system = ctx.findings.diagnosis.and_then(|diagnosis| diagnosis.system);
     let (name, how) = match system {
@@ -199,10 +238,13 @@ fn threads(of: &Finding) -> Linked {
     words
 }
 
-/// The worst intervals.
-fn worst(of: &Finding) -> Linked {
+/// The worst intervals, as far as there is room.
+fn worst(of: &Finding, max: usize) -> Linked {
+    if of.worst.is_empty() {
+        return Vec::new();
+    }
     let mut words: Linked = vec![("Worst: ".to_owned(), None)];
-    for (at, interval) in of.worst.iter().enumerate() {
+    for (at, interval) in of.worst.iter().take(max).enumerate() {
         let [from, to] = [interval.start_ns, interval.end_ns].map(ms);
         let (thread, separator) =
             (format!("{}{TIE}{}", plain(&interval.name), interval.tid), if at > 0 { "; " } else { "" });

@@ -21,7 +21,7 @@ mod waiting;
 use crate::Options;
 use crate::context::SectionContext;
 use crate::gather::Group;
-use crate::page::{Anchor, Page};
+use crate::page::{Anchor, Page, Part};
 use diagnose::Diagnosis;
 use engine::{EngineError, Session};
 pub(crate) use findings::Findings;
@@ -55,25 +55,28 @@ pub struct Section {
     write: fn(&mut Page, &SectionContext<'_>) -> Result<(), EngineError>,
 }
 
-/// Every section.
+/// The sections that answer what is wrong.
+const ANSWERS: [&str; 2] = [findings::SECTION.id, slow_frames::SECTION.id];
+
+/// Every section, those that explain most first.
 pub const SECTIONS: &[Section] = &[
     findings::SECTION,
-    smt::SECTION,
-    placement::SECTION,
-    concurrency_bands::SECTION,
+    slow_frames::SECTION,
     waiting::SECTION,
+    placement::SECTION,
+    smt::SECTION,
+    slow_intervals::SECTION,
+    parallel_regions::SECTION,
+    concurrency_bands::SECTION,
     switch_causes::SECTION,
     samples::SECTION,
-    migrations::SECTION,
-    idle::SECTION,
-    parking::SECTION,
-    marks::SECTION,
     periods::SECTION,
     requests::SECTION,
-    parallel_regions::SECTION,
+    marks::SECTION,
+    migrations::SECTION,
     priorities::SECTION,
-    slow_frames::SECTION,
-    slow_intervals::SECTION,
+    parking::SECTION,
+    idle::SECTION,
 ];
 
 /// The selected sections of a report.
@@ -134,32 +137,28 @@ pub(crate) fn section_anchor(table: &str) -> Option<Anchor> {
     SECTIONS.iter().find(shows).map(|section| Anchor::Section(section.id))
 }
 
-/// Writes the sections, the shortest first. The first page has what comes at the top of an HTML page, the findings; the second has
-/// the rest.
+/// Writes the sections, in the order of [`SECTIONS`]. Those that are part of the answer come first; they are always shown.
 pub(crate) fn write_all(
     chosen: &ChosenSections,
     session: &Session,
     options: &Options,
     groups: &[Group],
     findings: Findings<'_>,
-) -> Result<[Page; 2], EngineError> {
-    let [mut first, mut rest] = [Page::default(), Page::default()];
+) -> Result<[Vec<Part>; 2], EngineError> {
+    let [mut first, mut rest] = [Vec::new(), Vec::new()];
     if chosen.sections.is_empty() {
         return Ok([first, rest]);
     }
     let ctx = SectionContext::new(session, options, groups, findings)?;
-    let mut written = Vec::new();
     for section in &chosen.sections {
-        let mut own = Page::default();
-        (section.write)(&mut own, &ctx)?;
-        own.set_anchor(Anchor::Section(section.id));
-        if options.pictures && section.id == findings::SECTION.id {
-            first = own;
-        } else {
-            written.push(own);
+        let mut page = Page::default();
+        (section.write)(&mut page, &ctx)?;
+        page.set_anchor(Anchor::Section(section.id));
+        match section.id {
+            _ if page.blocks.is_empty() => {}
+            id if ANSWERS.contains(&id) => first.push(Part::fixed(page)),
+            id => rest.push(Part::optional(id, page)),
         }
     }
-    written.sort_by_key(Page::lines);
-    written.into_iter().for_each(|own| rest.blocks.extend(own.blocks));
     Ok([first, rest])
 }

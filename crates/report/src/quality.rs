@@ -1,0 +1,200 @@
+//! How far a recording can be trusted: what is wrong with it (first), and how complete and how consistent it is (last).
+
+use crate::Options;
+use crate::page::Page;
+use crate::words::{TIE, bytes, grouped, percent, plain, plural, time};
+use engine::{Session, Summary};
+
+/// The maximum number of unavailable data that a short report lists.
+const MAX_LIMITS: usize = 4;
+/// From this share of the CPUs' time on, unknown time is reported first.
+const MUCH_UNKNOWN: f64 = 0.05;
+
+/// Writes what is wrong with the recording, which affects everything that follows.
+pub fn warn(page: &mut Page, session: &Session) {
+    let s = session.summary();
+    if let Some(stopped) = &s.stopped {
+        page.warn(&format!("reading stopped early: {}; only events before that are included", plain(stopped)));
+    }
+    for t in s.anomalies.iter().filter(|t| t.lost) {
+        let times = plural(t.count, "time");
+        page.warn(&format!("data lost while reading: {} ({times}, first at byte {})", t.what, t.first_offset));
+    }
+    if session.full_summary().is_of_frames() {
+        return;
+    }
+    if s.losses > 0 || s.lossy_ns > 0 || is_much(s.unknown_ns, s.cpu_time_ns()) {
+        page.warn(&incomplete(s));
+    }
+    if !s.laws_hold() {
+        page.warn(&accounting_line(s));
+    }
+}
+
+fn is_much(unknown: i64, cpu_time: i64) -> bool {
+    unknown as f64 > cpu_time as f64 * MUCH_UNKNOWN
+}
+
+/// Says what is missing, in a sentence.
+fn incomplete(s: &Summary) -> String {
+    let mut parts = Vec::new();
+    if s.losses > 0 {
+        parts.push(format!("events were lost {}", times(s)));
+    }
+    if s.unknown_ns > 0 {
+        let unknown = percent(s.unknown_ns, s.cpu_time_ns());
+        parts.push(format!("for {unknown} of CPU time it is unknown what ran"));
+    }
+    if s.lossy_ns > 0 {
+        parts.push(format!("{} of CPU time is near a loss", percent(s.lossy_ns, s.cpu_time_ns())));
+    }
+    format!("The recording is incomplete: {}", parts.join(", "))
+}
+
+/// How often events were lost, and how many.
+fn times(s: &Summary) -> String {
+    let times = plural(s.losses, "time");
+    if s.lost_events > 0 { format!("{times} ({} events)", grouped(s.lost_events)) } else { times }
+}
+
+/// Says in a line how far the recording can be trusted.
+pub fn trust(session: &Session) -> String {
+    let s = session.summary();
+    let overhead = session.facts().cost.map_or_else(String::new, |cost| {
+        let ns = cost.recorder_cpu_ns.saturating_add(cost.bpf_ns.unwrap_or(0));
+        format!("; recording took {} of CPU time", percent(ns, session.full_summary().cpu_time_ns()))
+    });
+    let complete = match () {
+        () if s.stopped.is_some() => "reading stopped early".to_owned(),
+        () if s.losses > 0 || s.lossy_ns > 0 || s.anomalies.iter().any(|t| t.lost) => "incomplete".to_owned(),
+        () if s.unknown_ns > 0 => format!("{} of CPU time unknown", percent(s.unknown_ns, s.cpu_time_ns())),
+        () => "complete".to_owned(),
+    };
+    let consistent = if s.laws_hold() { "" } else { ", INCONSISTENT" };
+    let ready = if s.ready_known { "" } else { ", without wakeups (ready time is unknown)" };
+    format!("Recording: {complete}{consistent}{ready}{overhead}.")
+}
+
+/// Writes how complete and consistent the recording is, what it lacks, and which conditions changed meanwhile.
+pub fn write(page: &mut Page, session: &Session, options: &Options) {
+    let limits = limits(session);
+    let of_frames = session.full_summary().is_of_frames();
+    if of_frames && limits.is_empty() {
+        return;
+    }
+    page.heading("About the data");
+    if !of_frames {
+        page.paragraph(&completeness_line(session.summary()));
+        page.paragraph(&overhead_line(session));
+        page.paragraph(&accounting_line(session.summary()));
+    }
+    if limits.is_empty() {
+        return;
+    }
+    page.paragraph("Not available:");
+    let shown = if options.max_lines.is_some() { MAX_LIMITS.min(limits.len()) } else { limits.len() };
+    for limit in &limits[..shown] {
+        page.item(if options.max_lines.is_some() { first_sentence(limit) } else { limit });
+    }
+    if shown < limits.len() {
+        page.note(&format!("(and {} more: --full)", limits.len() - shown));
+    }
+}
+
+/// A text up to the end of its first sentence.
+fn first_sentence(text: &str) -> &str {
+    let end = text.find(". ").map(|end| end + 1).unwrap_or(text.len());
+    &text[..end]
+}
+
+/// How much of the CPUs' time is known.
+fn completeness_line(s: &Summary) -> String {
+    let cpu_time = s.cpu_time_ns();
+    let inferred = s.inferred_ns.map_or(String::new(), |ns| format!(", inferred{TIE}{}", percent(ns, cpu_time)));
+    let losses = if s.losses > 0 { times(s) } else { "0".to_owned() };
+    format!(
+        "Completeness: unknown{TIE}{} of CPU time{inferred}, lossy{TIE}{}; inconsistent switches{TIE}{}, missing wakeups{TIE}{}, \
+         losses{TIE}{losses}",
+        percent(s.unknown_ns, cpu_time),
+        percent(s.lossy_ns, cpu_time),
+        s.inconsistent_switches,
+        s.missing_wakeups,
+    )
+}
+
+/// Describes the recording overhead.
+fn overhead_line(session: &Session) -> String {
+    let s = session.full_summary();
+    let Some(cost) = session.facts().cost else {
+        return "Recording overhead: unknown".to_owned();
+    };
+    let cpu_time = s.cpu_time_ns();
+    let mut words = format!(
+        "Recording overhead: recorder {} ({} of all CPU time)",
+        time(cost.recorder_cpu_ns),
+        percent(cost.recorder_cpu_ns, cpu_time)
+    );
+    if let Some(bpf) = cost.bpf_ns {
+        words.push_str(&format!(", BPF programs {} ({})", time(bpf), percent(bpf, cpu_time)));
+    }
+    words.push_str(&format!(", {} of memory, {} written", bytes(cost.max_rss_bytes), bytes(cost.spool_bytes)));
+    if cost.events > 0 {
+        words.push_str(&format!(" ({:.1} bytes per event)", cost.spool_bytes as f64 / cost.events as f64));
+    }
+    words.push_str(&format!(", {} events lost", grouped(cost.lost)));
+    words
+}
+
+/// Returns the line that says whether the time accounting of a trace is consistent, and which checks are not exact.
+#[must_use]
+pub fn accounting_line(s: &Summary) -> String {
+    let off: Vec<String> = s
+        .laws
+        .iter()
+        .filter(|l| l.residual_ns != 0)
+        .map(|l| {
+            let (law, ns) = (&l.law, time(l.residual_ns));
+            if l.exact { format!("\"{law}\" off by {ns}") } else { format!("\"{law}\" within {ns}, by two clocks") }
+        })
+        .collect();
+    let verdict = if s.laws_hold() { "consistent" } else { "INCONSISTENT" };
+    let detail =
+        if off.is_empty() { format!("{}, exact", plural(s.laws.len() as u64, "check")) } else { off.join("; ") };
+    format!("Time accounting: {verdict} ({detail})")
+}
+
+/// What the source does not provide, and which conditions changed during the recording.
+fn limits(session: &Session) -> Vec<String> {
+    let (facts, s) = (session.facts(), session.summary());
+    let mut limits: Vec<String> = facts.lacks.iter().map(|l| plain(l)).collect();
+    if !s.ready_known && !session.full_summary().is_of_frames() && !limits.iter().any(|l| l.contains("ready time")) {
+        limits.push("The source has no wakeups, so ready time is unknown.".to_owned());
+    }
+    if s.inconsistent_switches > 0 {
+        let source = if facts.format == "corewise" { "the recorder" } else { "the source" };
+        limits.push(format!(
+            "{} did not continue from the previous switch on the same CPU, so {source} did not get all events: the time in between is unknown.",
+            plural(s.inconsistent_switches, "context switch").replace("switchs", "switches")
+        ));
+    }
+    for t in s.anomalies.iter().filter(|t| !t.lost) {
+        let times = plural(t.count, "time");
+        limits.push(format!("Warning: {} ({times}, first at byte {}).", t.what, t.first_offset));
+    }
+    let changed = facts.conditions.iter().filter_map(|c| match (&c.start, &c.end) {
+        (Ok(start), Ok(end)) if start != end && is_setting(&c.name) => Some(format!("{}: {start} -> {end}", c.name)),
+        _ => None,
+    });
+    let changed: Vec<String> = changed.take(6).map(|c| plain(&c)).collect();
+    if !changed.is_empty() {
+        limits.push(format!("Conditions changed during the recording: {}.", changed.join("; ")));
+    }
+    limits
+}
+
+/// Whether a condition is a setting: settings do not change by themselves, unlike loads and temperatures.
+fn is_setting(name: &str) -> bool {
+    const MOVING: [&str; 10] =
+        ["psi", "thermal", "temp", "steal", "load", "power", "pressure", "cur_freq", "battery", "uptime"];
+    !MOVING.iter().any(|m| name.contains(m))
+}

@@ -1,0 +1,168 @@
+//! The answer in a few lines: the worst finding, which programs used the CPUs and waited for them, slow frames, and how far the
+//! recording can be trusted.
+
+use crate::page::Page;
+use crate::sections::{ChosenSections, Findings};
+use crate::words::{TIE, grouped, ms, percent, plain, plural, short, time};
+use crate::quality;
+use diagnose::{Finding, Severity, Subject};
+use engine::{EngineError, FrameCounts, Session};
+use model::tables::{self, frame_sums, threads};
+use std::collections::HashMap;
+
+/// The number of programs that are named.
+const NAMED: usize = 3;
+/// The maximum number of processes that are summed; a recording with more names none of them.
+const MAX_PROCESSES: usize = 10_000;
+
+/// Writes the verdict of a trace.
+pub fn write(
+    page: &mut Page,
+    session: &Session,
+    chosen: &ChosenSections,
+    findings: &Findings<'_>,
+) -> Result<(), EngineError> {
+    page.heading("Verdict");
+    if let Some(words) = worst(session, findings) {
+        page.item(&words);
+    } else if chosen.left_out {
+        let path = plain(&session.path().display().to_string());
+        page.item(&format!(
+            "Findings: not searched, as that takes long for {} events: `corewise diagnose {path}`.",
+            grouped(session.summary().events.cast_signed())
+        ));
+    }
+    page.item(&cpu_time(session)?);
+    if let Some(counts) = session.frame_counts(None)? {
+        page.item(&frames(session, counts));
+    }
+    page.item(&quality::trust(session));
+    Ok(())
+}
+
+/// Writes the verdict of a frame log.
+pub fn write_of_frames(page: &mut Page, session: &Session) -> Result<(), EngineError> {
+    use frame_sums::{APPLICATION, CPU_BOUND, FPS, FRAMES, GPU_BOUND, P99_NS};
+    page.heading("Verdict");
+    let sums = session.table(tables::FRAME_SUMS.name)?;
+    if let Some(row) = sums.rows_of(frame_sums::Table).max_by_key(|row| row.get(FRAMES)) {
+        let all = row.get(FRAMES);
+        let name = row.get(APPLICATION).map_or_else(|| "the program".to_owned(), |name| short(name, 24));
+        let rate = row.get(FPS).map_or_else(String::new, |fps| format!(", {fps:.1} per second"));
+        let p99 = row.get::<Option<i64>>(P99_NS).map_or_else(String::new, |ns| format!(", p99 {}{TIE}ms", ms(ns)));
+        page.item(&format!(
+            "{name}: {}{rate}{p99}; GPU-bound {}, CPU-bound {}.",
+            plural(all.unsigned_abs(), "frame"),
+            percent(row.get(GPU_BOUND), all),
+            percent(row.get(CPU_BOUND), all),
+        ));
+    }
+    if let Some(counts) = session.frame_counts(None)? {
+        page.item(&frames(session, counts));
+    }
+    Ok(())
+}
+
+/// Says what the worst finding is and how many there are.
+fn worst(session: &Session, findings: &Findings<'_>) -> Option<String> {
+    let diagnosis = findings.diagnosis()?;
+    let all = findings.count();
+    let of_program = findings.shown().find(|(_, finding)| finding.subject == Subject::Program);
+    let rules = plural(diagnosis.checked.len() as u64, "rule");
+    Some(match of_program {
+        None if all == 0 => format!("Findings: none, by {rules}."),
+        None => format!("Findings about the program: none, by {rules}."),
+        Some((at, finding)) if finding.severity == Severity::Low => {
+            format!("Findings: {all}, none of which costs much; first {at}. {}.", finding.rule)
+        }
+        Some((at, finding)) => {
+            let more = match all {
+                1 => String::new(),
+                all => format!("; {} in all", plural(all as u64, "finding")),
+            };
+            format!("Worst finding: {at}. {} ({}){}{more}.", finding.rule, finding.severity.as_str(), saving(session, finding))
+        }
+    })
+}
+
+/// Which thread the finding delays, and by how much.
+fn saving(session: &Session, of: &Finding) -> String {
+    if of.range_ns[1] == 0 {
+        return format!(", {}{TIE}ms of delay from which the objective gains nothing", ms(of.delay_ns));
+    }
+    let thread = of.threads.first().map_or_else(String::new, |claim| format!(" {}{TIE}{}", plain(&claim.name), claim.tid));
+    let share = percent(of.recoverable_ns, session.summary().span_ns);
+    format!(", delays{thread} by {}{TIE}ms ({share} of the time)", ms(of.recoverable_ns))
+}
+
+/// What a program did.
+#[derive(Clone, Default)]
+struct Sums {
+    name: String,
+    running: i64,
+    ready: i64,
+}
+
+/// Says how busy the CPUs were, with which programs, and which of these waited for a CPU.
+fn cpu_time(session: &Session) -> Result<String, EngineError> {
+    let s = session.summary();
+    let busy = format!("CPU time: {} busy", percent(s.busy_ns, s.cpu_time_ns()));
+    let programs = programs(session)?;
+    let listed = |of: fn(&Sums) -> i64, format: &dyn Fn(i64) -> String| {
+        let mut all: Vec<&Sums> = programs.iter().filter(|p| of(p) > 0).collect();
+        all.sort_by_key(|p| (std::cmp::Reverse(of(p)), &p.name));
+        all.iter().take(NAMED).map(|p| format!("{} {}", short(&p.name, 16), format(of(p)))).collect::<Vec<_>>().join(", ")
+    };
+    let ran = listed(|p| p.running, &|ns| percent(ns, s.cpu_time_ns()));
+    let waited = listed(|p| p.ready, &time);
+    let ran = if ran.is_empty() { String::new() } else { format!(": {ran}") };
+    let waited = if waited.is_empty() { String::new() } else { format!(". Ready, waiting for a CPU: {waited}") };
+    Ok(format!("{busy}{ran}{waited}."))
+}
+
+/// The sums of each program: of the processes of one name.
+fn programs(session: &Session) -> Result<Vec<Sums>, EngineError> {
+    let mut processes: HashMap<i64, Sums> = HashMap::new();
+    session.each(threads::Table, |row| {
+        use threads::{NAME, PID, READY_NS, RUNNING_NS, TID};
+        let (tid, name) = (row.get(TID), row.get(NAME));
+        let pid = row.get(PID).unwrap_or(tid);
+        if processes.len() >= MAX_PROCESSES && !processes.contains_key(&pid) {
+            return;
+        }
+        let sums = processes.entry(pid).or_default();
+        if tid == pid || sums.name.is_empty() {
+            name.unwrap_or("?").clone_into(&mut sums.name);
+        }
+        sums.running = sums.running.saturating_add(row.get(RUNNING_NS));
+        sums.ready = sums.ready.saturating_add(row.get(READY_NS).unwrap_or(0));
+    })?;
+    if processes.len() >= MAX_PROCESSES {
+        return Ok(Vec::new());
+    }
+    let mut programs: HashMap<String, Sums> = HashMap::new();
+    for (_, process) in processes {
+        let sums = programs.entry(process.name.clone()).or_insert_with(|| Sums { name: process.name, ..Sums::default() });
+        sums.running = sums.running.saturating_add(process.running);
+        sums.ready = sums.ready.saturating_add(process.ready);
+    }
+    Ok(programs.into_values().collect())
+}
+
+/// Says how many frames were slow.
+fn frames(session: &Session, of: FrameCounts) -> String {
+    let name = session.frames_of().map_or_else(String::new, |name| format!(" ({})", plain(name)));
+    format!("Frames{name}: {}.", over_budget(of))
+}
+
+/// Says how many frames took longer than the budget.
+#[must_use]
+pub fn over_budget(of: FrameCounts) -> String {
+    format!(
+        "{} of {} over the budget of {}{TIE}ms; the longest took {}{TIE}ms",
+        grouped(of.over.cast_signed()),
+        grouped(of.frames.cast_signed()),
+        ms(of.budget.0),
+        ms(of.longest.0)
+    )
+}
