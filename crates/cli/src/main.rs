@@ -1,13 +1,16 @@
 //! The command line of corewise. The crates below it do the work.
 
 mod ab;
+mod aligned;
 mod args;
 mod commands;
 mod demo;
 mod failure;
 mod folder_name;
+mod frame_marks;
 mod heap;
 mod output;
+mod pager;
 mod period;
 mod progress;
 mod spool;

@@ -52,7 +52,8 @@ impl<W: Write> Write for PipeWatcher<W> {
     }
 }
 
-fn note_closed_pipe<T>(result: std::io::Result<T>) -> std::io::Result<T> {
+/// Notes that the reader of the output has closed the pipe, if the result says so.
+pub fn note_closed_pipe<T>(result: std::io::Result<T>) -> std::io::Result<T> {
     if result.as_ref().is_err_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe) {
         PIPE_CLOSED.store(true, Ordering::Relaxed);
     }

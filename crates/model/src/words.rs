@@ -106,6 +106,28 @@ pub fn bytes(n: i64) -> String {
     }
 }
 
+/// Formats a time of `CLOCK_REALTIME`, in ns since 1970, as a date.
+///
+/// ```
+/// assert_eq!(model::words::date(1_795_226_645_999_000_000), "2026-11-21 02:04:05 UTC");
+/// assert_eq!(model::words::date(-1), "1969-12-31 23:59:59 UTC");
+/// assert_eq!(model::words::date(951_782_400_000_000_000), "2000-02-29 00:00:00 UTC");
+/// ```
+#[must_use]
+pub fn date(ns: i64) -> String {
+    let seconds = ns.div_euclid(1_000_000_000);
+    let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    // Years of this calculation begin in March, so that a leap day is the last day of its year. Day 0 is 0000-03-01.
+    let day = days + 719_468;
+    let (era, of_era) = (day.div_euclid(146_097), day.rem_euclid(146_097));
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let (day, month) = (of_year - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
+    let year = year + 400 * era + i64::from(month < 3);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC", of_day / 3600, of_day / 60 % 60, of_day % 60)
+}
+
 /// Formats a count and a noun: `1 thread`, `2 threads`.
 ///
 /// ```

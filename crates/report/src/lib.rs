@@ -37,7 +37,7 @@ pub use json::json;
 pub use options::{Options, Sort};
 pub use profile::Profile;
 pub use quality::accounting_line;
-pub use sections::{SECTIONS, Section, Sections};
+pub use sections::{SECTIONS, Section, Sections, has_all_sections};
 pub use verdict::over_budget;
 
 use engine::{EngineError, Session};
@@ -63,7 +63,11 @@ pub fn text(session: &Session, options: &Options) -> Result<String, EngineError>
             let Some(name) = part.name else { return true };
             let taken = lines(&part.page);
             let fits = taken <= room;
-            if fits { room -= taken } else { left_out.parts.push(name) }
+            if fits {
+                room -= taken
+            } else {
+                left_out.parts.push(name)
+            }
             fits
         });
     }

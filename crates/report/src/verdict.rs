@@ -2,9 +2,9 @@
 //! recording can be trusted.
 
 use crate::page::Page;
+use crate::quality;
 use crate::sections::{ChosenSections, Findings};
 use crate::words::{TIE, grouped, ms, percent, plain, plural, short, time};
-use crate::quality;
 use diagnose::{Finding, Severity, Subject};
 use engine::{EngineError, FrameCounts, Session};
 use model::tables::{self, frame_sums, threads};
@@ -76,23 +76,22 @@ fn worst(session: &Session, findings: &Findings<'_>) -> Option<String> {
             format!("Findings: {all}, none of which costs much; first {at}. {}.", finding.rule)
         }
         Some((at, finding)) => {
-            let more = match all {
-                1 => String::new(),
-                all => format!("; {} in all", plural(all as u64, "finding")),
-            };
-            format!("Worst finding: {at}. {} ({}){}{more}.", finding.rule, finding.severity.as_str(), saving(session, finding))
+            let more = if all > 1 { format!("; {} in all", plural(all as u64, "finding")) } else { String::new() };
+            let severity = finding.severity.as_str();
+            format!("Worst finding: {}: {at}. {} ({severity}){more}.", loss(session, finding), finding.rule)
         }
     })
 }
 
-/// Which thread the finding delays, and by how much.
-fn saving(session: &Session, of: &Finding) -> String {
+/// Which thread loses how much by the finding.
+fn loss(session: &Session, of: &Finding) -> String {
+    let thread =
+        of.threads.first().map_or_else(|| "the program".to_owned(), |t| format!("{}{TIE}{}", plain(&t.name), t.tid));
     if of.range_ns[1] == 0 {
-        return format!(", {}{TIE}ms of delay from which the objective gains nothing", ms(of.delay_ns));
+        return format!("{thread} is delayed by {}{TIE}ms, without loss for the objective", ms(of.delay_ns));
     }
-    let thread = of.threads.first().map_or_else(String::new, |claim| format!(" {}{TIE}{}", plain(&claim.name), claim.tid));
     let share = percent(of.recoverable_ns, session.summary().span_ns);
-    format!(", delays{thread} by {}{TIE}ms ({share} of the time)", ms(of.recoverable_ns))
+    format!("{thread} loses {}{TIE}ms ({share} of the time)", ms(of.recoverable_ns))
 }
 
 /// What a program did.
@@ -106,17 +105,21 @@ struct Sums {
 /// Says how busy the CPUs were, with which programs, and which of these waited for a CPU.
 fn cpu_time(session: &Session) -> Result<String, EngineError> {
     let s = session.summary();
-    let busy = format!("CPU time: {} busy", percent(s.busy_ns, s.cpu_time_ns()));
+    let busy = format!("CPUs: {} busy", percent(s.busy_ns, s.cpu_time_ns()));
     let programs = programs(session)?;
     let listed = |of: fn(&Sums) -> i64, format: &dyn Fn(i64) -> String| {
         let mut all: Vec<&Sums> = programs.iter().filter(|p| of(p) > 0).collect();
         all.sort_by_key(|p| (std::cmp::Reverse(of(p)), &p.name));
-        all.iter().take(NAMED).map(|p| format!("{} {}", short(&p.name, 16), format(of(p)))).collect::<Vec<_>>().join(", ")
+        all.iter()
+            .take(NAMED)
+            .map(|p| format!("{} {}", short(&p.name, 16), format(of(p))))
+            .collect::<Vec<_>>()
+            .join(", ")
     };
     let ran = listed(|p| p.running, &|ns| percent(ns, s.cpu_time_ns()));
     let waited = listed(|p| p.ready, &time);
     let ran = if ran.is_empty() { String::new() } else { format!(": {ran}") };
-    let waited = if waited.is_empty() { String::new() } else { format!(". Ready, waiting for a CPU: {waited}") };
+    let waited = if waited.is_empty() { String::new() } else { format!(". Ready without a CPU: {waited}") };
     Ok(format!("{busy}{ran}{waited}."))
 }
 
@@ -142,7 +145,8 @@ fn programs(session: &Session) -> Result<Vec<Sums>, EngineError> {
     }
     let mut programs: HashMap<String, Sums> = HashMap::new();
     for (_, process) in processes {
-        let sums = programs.entry(process.name.clone()).or_insert_with(|| Sums { name: process.name, ..Sums::default() });
+        let sums =
+            programs.entry(process.name.clone()).or_insert_with(|| Sums { name: process.name, ..Sums::default() });
         sums.running = sums.running.saturating_add(process.running);
         sums.ready = sums.ready.saturating_add(process.ready);
     }

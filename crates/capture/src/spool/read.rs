@@ -43,6 +43,9 @@ pub fn open_spool_folder(spool: &Dir) -> Result<Opened<'static>, Fatal> {
         return Err(Fatal::new(why, 0));
     }
     let mut facts = meta.facts;
+    if meta.started_realtime_ns > 0 {
+        facts.about.push(("started".into(), model::words::date(meta.started_realtime_ns)));
+    }
     if !meta.finished {
         facts.about.push(("ended".into(), "the recorder was killed; recovered from its spool".into()));
         for Condition { end, .. } in &mut facts.conditions {

@@ -2,6 +2,7 @@
 
 use crate::args::{Global, duration};
 use crate::failure::{Failure, OK};
+use crate::frame_marks;
 use crate::output::{print, stdout, width, write_page};
 use crate::period::{Period, Range};
 use clap::ValueEnum;
@@ -142,11 +143,11 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         session = session.limited_to(span)?;
     }
     let budget = args.budget.map(|d| Ns(i64::try_from(d.as_nanos()).unwrap_or(i64::MAX)));
-    let session = session.with_slow_frames(SlowFrameOptions {
-        mark_name: args.frames_of.clone(),
-        budget,
-        ..SlowFrameOptions::default()
-    });
+    let mut slow = SlowFrameOptions { mark_name: args.frames_of.clone(), budget, ..SlowFrameOptions::default() };
+    if report::has_all_sections(&session, &sections) || args.sections.iter().any(|name| name == "slow_frames") {
+        slow = frame_marks::found(&session, slow)?;
+    }
+    let session = session.with_slow_frames(slow);
     let is_short = !args.full && args.sections.is_empty() && args.html.is_none();
     let options = Options {
         top: args.top.unwrap_or(if is_short && args.format == Form::Text { SHORT_TOP } else { TOP }),

@@ -1,14 +1,17 @@
 //! `corewise table`: writes one table of a trace.
 
+use crate::aligned::Aligned;
 use crate::args::{Global, duration, tid};
 use crate::failure::{Failure, OK};
-use crate::output::{create, stdout};
+use crate::frame_marks;
+use crate::output::{create, say, stdout};
+use crate::pager::Pager;
 use crate::period::Period;
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use engine::{Format, Session, SlowFrameOptions, TableRequest};
 use model::{Ns, Tid};
-use std::io::{IsTerminal, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 
 const AFTER: &str = "\
@@ -30,7 +33,7 @@ the start of the recording. The critical path ends with one thread at the end of
 the thread of the period, request or region that --range names, otherwise the thread that runs at that time, or, if several run, the \
 one that was switched in last.";
 
-/// Write one table of a trace as Markdown, CSV, JSON or Parquet
+/// Write one table of a trace as text, Markdown, CSV, JSON or Parquet
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
@@ -52,7 +55,7 @@ pub struct Args {
     #[arg(long, value_name = "TID", value_parser = tid)]
     thread: Option<i32>,
     /// For slow_frames: treat marks with this name as frames (a final * matches any ending) [default: the frames of the frame
-    /// log]
+    /// log, otherwise the marks that look most like frames: frame, Frame 12, Choreographer#doFrame, vsync, …]
     #[arg(long, value_name = "NAME")]
     frames_of: Option<String>,
     /// For slow_frames and frames_parked: the frame budget, such as 16.7ms [default: the median frame time]
@@ -61,9 +64,10 @@ pub struct Args {
     /// For slow_frames and slow_intervals: number of slowest frames to explain, or of slowest intervals of each thread or name
     #[arg(long, value_name = "N", default_value_t = SlowFrameOptions::default().max_frames, value_parser = RangedU64ValueParser::<usize>::new().range(1..=SlowFrameOptions::MAX_FRAMES as u64))]
     slowest: usize,
-    /// Output format
-    #[arg(long, default_value = "md")]
-    format: Form,
+    /// Output format: text (aligned columns, shown by $PAGER on a terminal), md, csv, json or parquet [default: text on a terminal,
+    /// otherwise md]
+    #[arg(long)]
+    format: Option<Form>,
     /// Write to this new file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -71,6 +75,7 @@ pub struct Args {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Form {
+    Text,
     Md,
     Csv,
     Json,
@@ -78,20 +83,21 @@ enum Form {
 }
 
 impl Args {
+    /// The format, if it is not aligned text.
+    fn format(&self) -> Option<Format> {
+        let is_shown = self.output.is_none() && std::io::stdout().is_terminal();
+        match self.format.unwrap_or(if is_shown { Form::Text } else { Form::Md }) {
+            Form::Text => None,
+            Form::Md => Some(Format::Markdown),
+            Form::Csv => Some(Format::Csv),
+            Form::Json => Some(Format::Json),
+            Form::Parquet => Some(Format::Parquet),
+        }
+    }
+
     fn slow(&self) -> SlowFrameOptions {
         let budget = self.budget.map(|d| Ns(i64::try_from(d.as_nanos()).unwrap_or(i64::MAX)));
         SlowFrameOptions { mark_name: self.frames_of.clone(), budget, max_frames: self.slowest }
-    }
-}
-
-impl From<Form> for Format {
-    fn from(form: Form) -> Self {
-        match form {
-            Form::Md => Self::Markdown,
-            Form::Csv => Self::Csv,
-            Form::Json => Self::Json,
-            Form::Parquet => Self::Parquet,
-        }
     }
 }
 
@@ -100,7 +106,7 @@ impl From<Form> for Format {
 /// # Errors
 /// The trace cannot be read, there is no such table, or the table cannot be written.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
-    if args.format == Form::Parquet && args.output.is_none() && std::io::stdout().is_terminal() {
+    if args.format == Some(Form::Parquet) && args.output.is_none() && std::io::stdout().is_terminal() {
         return Err(Failure::usage("parquet output cannot be shown in a terminal: name a file with -o FILE"));
     }
     let mut session = match Session::is_of_sums(&args.name) {
@@ -124,25 +130,31 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         return Err(Failure::usage(format!("{why}, not to {}", def.name)));
     }
     if Session::takes_budget(def) || Session::takes_slowest(def) {
-        session = session.with_slow_frames(args.slow());
+        let slow =
+            if Session::is_of_slow_frames(def) { frame_marks::found(&session, args.slow())? } else { args.slow() };
+        session = session.with_slow_frames(slow);
     }
     let selected = args.period.selected(&session)?;
     if let Some((_, thread)) = selected.filter(|_| Session::is_critical(def)) {
         session = session.or_path_end(thread);
     }
     let span = selected.map(|(span, _)| span);
+    if Session::is_of_slow_frames(def) {
+        say(&format!("corewise: {}", frame_marks::described(&session, span)?));
+    }
     let request = TableRequest { table: &args.name, span, process: args.process.as_deref(), names: !args.no_names };
     match &args.output {
         None => {
-            let mut out = stdout()?;
-            request.write(&session, args.format.into(), &mut out)?;
+            let mut out: Box<dyn Write + Send> = match args.format() {
+                None | Some(Format::Markdown) => pager_or_stdout()?,
+                Some(_) => Box::new(stdout()?),
+            };
+            write(&request, &session, args.format(), &mut *out)?;
             out.flush()?;
         }
         Some(path) => {
             let mut out = create(path)?;
-            let written = request
-                .write(&session, args.format.into(), &mut out)
-                .map_err(Failure::from)
+            let written = write(&request, &session, args.format(), &mut out)
                 .and_then(|()| out.flush().map_err(Failure::at(path)));
             if written.is_err() {
                 // Remove the incomplete file.
@@ -152,4 +164,29 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         }
     }
     Ok(OK)
+}
+
+fn pager_or_stdout() -> Result<Box<dyn Write + Send>, Failure> {
+    Ok(match Pager::start() {
+        Some(pager) => Box::new(BufWriter::new(pager)),
+        None => Box::new(stdout()?),
+    })
+}
+
+/// Writes the table in a format; `None`: as aligned columns.
+fn write(
+    request: &TableRequest<'_>,
+    session: &Session,
+    format: Option<Format>,
+    out: &mut (dyn Write + Send),
+) -> Result<(), Failure> {
+    if let Some(format) = format {
+        return Ok(request.write(session, format, out)?);
+    }
+    let mut table = Aligned::new(request.definition(session)?, out);
+    request.rows(session, &mut |rows| rows.iter().try_for_each(|row| table.push(row)))?;
+    if table.finish()? == 0 {
+        say(&format!("corewise: the table {} has no rows here", request.table));
+    }
+    Ok(())
 }

@@ -103,7 +103,9 @@ impl Session {
     /// # Errors
     /// The trace cannot be read, or it has no marks of the requested name.
     pub fn frame_counts(&self, span: Option<Span>) -> Result<Option<FrameCounts>, EngineError> {
-        let Some(span) = self.within(span).filter(|_| self.may_have_rows(&tables::SLOW_FRAMES)) else { return Ok(None) };
+        let Some(span) = self.within(span).filter(|_| self.may_have_rows(&tables::SLOW_FRAMES)) else {
+            return Ok(None);
+        };
         let mut picking = FrameSelection::new(self.slow.budget, 0);
         let mut longest = Ns::ZERO;
         self.each_frame(span, &mut |frame| {

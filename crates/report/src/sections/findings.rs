@@ -116,7 +116,8 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     }
     let rest = &findings.shown[described..];
     for (at, finding) in rest.iter().take(TITLES) {
-        let title = format!("{at}. {} ({}): {}", finding.rule, finding.severity.as_str(), short(&finding.title, MAX_TITLE));
+        let title =
+            format!("{at}. {} ({}): {}", finding.rule, finding.severity.as_str(), short(&finding.title, MAX_TITLE));
         page.entry(title, Anchor::Finding(*at), tone(finding.severity));
     }
     let others = findings.left_out + rest.len().saturating_sub(TITLES);

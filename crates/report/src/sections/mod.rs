@@ -79,6 +79,12 @@ pub const SECTIONS: &[Section] = &[
     idle::SECTION,
 ];
 
+/// Whether all sections with data are made for a trace: not for a long one by default.
+#[must_use]
+pub fn has_all_sections(session: &Session, wanted: &Sections) -> bool {
+    *wanted == Sections::All || *wanted == Sections::Quick && session.summary().events <= MAX_QUICK_EVENTS
+}
+
 /// The selected sections of a report.
 pub(crate) struct ChosenSections {
     /// The sections, in the order of [`SECTIONS`].
@@ -102,7 +108,7 @@ impl ChosenSections {
         let sections: Vec<&Section> = match wanted {
             Sections::All => all.collect(),
             Sections::Named(names) => all.filter(|s| names.iter().any(|n| n == s.id)).collect(),
-            Sections::Quick if session.summary().events <= MAX_QUICK_EVENTS => all.collect(),
+            Sections::Quick if has_all_sections(session, wanted) => all.collect(),
             Sections::Quick => all.filter(quick).collect(),
         };
         Self { left_out: *wanted == Sections::Quick && sections.len() < count, sections, concurrency: false }

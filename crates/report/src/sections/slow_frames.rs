@@ -6,7 +6,8 @@ use crate::context::SectionContext;
 use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::{Bar, Bars};
-use crate::words::{TIE, ms, plural, short};
+use crate::verdict::over_budget;
+use crate::words::{TIE, ms, plain, plural, short};
 use engine::EngineError;
 use model::tables::{self, slow_frames};
 
@@ -60,8 +61,14 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
             frame.excess.add(ctx, cause);
         }
     })?;
-    let Some(first) = frames.first() else { return Ok(()) };
+    let Some(counts) = ctx.session.frame_counts(None)? else { return Ok(()) };
+    let Some(first) = frames.first() else {
+        page.heading("Slow frames: none");
+        page.paragraph(&format!("{}{}.", over_budget(counts), of_marks(ctx)));
+        return Ok(());
+    };
     page.heading(&format!("Slow frames by cause: {}", plural(frames.len() as u64, "frame")));
+    page.paragraph(&format!("{}{}.", over_budget(counts), of_marks(ctx)));
     page.paragraph(&format!(
         "The slowest frames that took longer than {}{TIE}ms, and what took longer in them than in typical frames (mean {}{TIE}ms), by \
          cause along the chain of threads that determined the end of the frame. The sum of all causes, minus those that took less time, \
@@ -89,6 +96,12 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     }
     page.grid(columns, 0);
     Ok(())
+}
+
+/// Which marks are the frames.
+fn of_marks(ctx: &SectionContext<'_>) -> String {
+    let of = |name| format!(". Frames are the marks '{}' (--frames-of selects others)", plain(name));
+    ctx.session.frames_of().map_or_else(String::new, of)
 }
 
 fn bar(frame: &Frame, longest_frame: i64) -> Bar {
