@@ -16,6 +16,9 @@ pub const INCOMPLETE: u8 = 3;
 /// The command ran and found what `diagnose --fail-on` or `compare --fail-on` asked to fail on.
 pub const FOUND: u8 = 4;
 
+/// The maximum number of entries of a folder that are searched for a name.
+const MAX_ENTRIES: usize = 10_000;
+
 /// Why a command failed.
 #[derive(Debug)]
 pub struct Failure {
@@ -47,6 +50,20 @@ impl Failure {
         }
     }
 
+    /// Returns the error for a file or folder that does not exist, with the name that may have been meant.
+    pub fn not_found(path: &Path) -> Self {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let Ok(entries) = std::fs::read_dir(parent) else {
+            let parent = parent.display();
+            return Self::new(format!("{}: there is no folder {parent}", path.display()));
+        };
+        let names: Vec<String> =
+            entries.flatten().take(MAX_ENTRIES).map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let meant = engine::did_you_mean(&name, names.iter().map(String::as_str));
+        Self::new(format!("{}: there is no such file or folder{meant}", path.display()))
+    }
+
     /// Prints the message to standard error.
     pub fn print(&self) {
         let mut err = std::io::stderr().lock();
@@ -56,7 +73,10 @@ impl Failure {
 
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
-        Self::new(error.to_string())
+        match &error {
+            EngineError::Io { path, error: why } if why.kind() == ErrorKind::NotFound => Self::not_found(path),
+            _ => Self::new(error.to_string()),
+        }
     }
 }
 
@@ -100,9 +120,29 @@ impl From<CaptureError> for Failure {
                     dir.display()
                 )
             }
+            CaptureError::Command { command, why } if why.kind() == ErrorKind::NotFound => {
+                format!("{error}{}", advice_for_missing(command))
+            }
             CaptureError::NoProcess(_) => format!("{error}: `ps -e` lists the running processes"),
             _ => error.to_string(),
         };
         Self { message, code }
     }
+}
+
+/// What to do about a command that does not exist.
+fn advice_for_missing(command: &str) -> String {
+    let here = Path::new(command);
+    if crate::args::duration(command).is_ok() {
+        return format!(": to record for a time, use --duration {command}");
+    }
+    if !command.contains('/') && here.is_file() {
+        return format!(": it is in this folder, so run ./{command}");
+    }
+    if !command.contains('/') {
+        return ": it is not on PATH: check its name, or give its path (./game)".to_owned();
+    }
+    // As for traces: the nearest name in that folder.
+    let message = Failure::not_found(here).message;
+    message.split_once(": ").map_or(String::new(), |(_, rest)| format!(": {rest}"))
 }

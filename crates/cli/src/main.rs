@@ -9,6 +9,7 @@ mod failure;
 mod folder_name;
 mod frame_marks;
 mod heap;
+mod known_names;
 mod output;
 mod pager;
 mod period;

@@ -2,6 +2,7 @@
 
 use crate::rule::{Rule, Threshold, Unit};
 use crate::rules::RULES;
+use engine::did_you_mean;
 use std::collections::BTreeMap;
 
 /// The shares of the analysed range from which a finding is medium or high, by the potential saving of one thread.
@@ -36,12 +37,15 @@ impl Settings {
     pub fn set(&mut self, words: &str) -> Result<(), String> {
         let parts = words.split_once('=').and_then(|(of, value)| Some((of.split_once('.')?, value)));
         let ((rule, name), value) = parts.ok_or_else(|| format!("{words}: expected RULE.THRESHOLD=VALUE"))?;
-        let known =
-            thresholds(rule).ok_or_else(|| format!("unknown rule {rule}; `corewise explain` lists all rules"))?;
+        let known = thresholds(rule).ok_or_else(|| {
+            let meant = did_you_mean(rule, RULES.iter().map(|r| r.id).chain(["severity"]));
+            format!("there is no rule {rule}{meant} `corewise explain` lists them")
+        })?;
         let Some(threshold) = find(known, name) else {
             let names: Vec<&str> = known.iter().map(|t| t.name).collect();
             let valid = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            return Err(format!("{rule} has no threshold {name}; valid thresholds: {valid}"));
+            let meant = did_you_mean(name, names.iter().copied());
+            return Err(format!("{rule} has no threshold {name}{meant} Its thresholds: {valid}"));
         };
         let number: Option<f64> = value.trim().parse().ok().filter(|v: &f64| v.is_finite() && *v >= 0.0);
         let number = number.ok_or_else(|| format!("{words}: {value} is not a number of 0 or more"))?;

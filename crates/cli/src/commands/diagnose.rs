@@ -2,11 +2,11 @@
 
 use crate::args::Global;
 use crate::failure::{FOUND, Failure, OK};
+use crate::known_names;
 use crate::output::{print, width};
 use crate::period::Period;
 use clap::ValueEnum;
-use clap::builder::PossibleValuesParser;
-use diagnose::{Options, RULES, Settings, Severity, Target};
+use diagnose::{Options, Settings, Severity, Target};
 use std::path::PathBuf;
 
 const AFTER: &str = "\
@@ -47,10 +47,10 @@ pub struct Args {
     #[arg(long, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
     /// Apply only these rules (comma-separated)
-    #[arg(long, value_name = "RULE,…", value_delimiter = ',', value_parser = rules(), hide_possible_values = true)]
+    #[arg(long, value_name = "RULE,…", value_delimiter = ',', value_parser = known_names::rules(), hide_possible_values = true)]
     only: Vec<String>,
     /// Skip these rules (comma-separated)
-    #[arg(long, value_name = "RULE,…", value_delimiter = ',', value_parser = rules(), hide_possible_values = true)]
+    #[arg(long, value_name = "RULE,…", value_delimiter = ',', value_parser = known_names::rules(), hide_possible_values = true)]
     skip: Vec<String>,
     /// Set a threshold of a rule; `corewise explain RULE` lists their names and default values
     #[arg(long, value_name = "RULE.NAME=VALUE")]
@@ -79,10 +79,6 @@ impl From<FailOn> for Severity {
             FailOn::High => Self::High,
         }
     }
-}
-
-fn rules() -> PossibleValuesParser {
-    PossibleValuesParser::new(RULES.iter().map(|rule| rule.id))
 }
 
 /// Runs the command.

@@ -1,8 +1,8 @@
 //! `corewise explain`: lists the rules and describes each one. Generates `docs/rules.md`.
 
 use crate::failure::{Failure, OK};
+use crate::known_names;
 use crate::output::{print, width};
-use clap::builder::PossibleValuesParser;
 use diagnose::{RULES, SEVERITY, Threshold};
 use std::fmt::Write;
 
@@ -17,7 +17,7 @@ Examples:
 #[command(after_help = AFTER)]
 pub struct Args {
     /// The rule to describe [default: list all]
-    #[arg(value_parser = PossibleValuesParser::new(RULES.iter().map(|rule| rule.id)), hide_possible_values = true)]
+    #[arg(value_parser = known_names::rules(), hide_possible_values = true)]
     rule: Option<String>,
     /// Output format: text, or md for the documentation page with all rules
     #[arg(long, value_name = "FORMAT", default_value = "text")]

@@ -79,6 +79,19 @@ fn use_batch_scheduling() {
 }
 
 fn open(args: &Args) -> Result<Box<dyn Source>, Failure> {
+    for file in &args.files {
+        let shown = file.display();
+        if file.join("manifest.json").is_file() {
+            let why = "is already a trace folder of corewise, there is nothing to import";
+            return Err(Failure::usage(format!(
+                "{shown}: {why}: use `corewise report {shown}` or `corewise view {shown}`"
+            )));
+        }
+        if file.join(capture::SPOOL).is_dir() {
+            let why = "has the spool of an unfinished recording";
+            return Err(Failure::usage(format!("{shown}: {why}: run `corewise recover {shown}`")));
+        }
+    }
     if let [one] = args.files.as_slice() {
         if !args.offset.is_empty() {
             return Err(Failure::usage("--offset needs a second source, but only one was given"));

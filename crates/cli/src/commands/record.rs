@@ -101,8 +101,8 @@ pub struct Args {
     /// Keep the raw events in DIR/spool after conversion
     #[arg(long)]
     keep_spool: bool,
-    /// The command to run, with its arguments; the recording ends when it and its children have ended
-    #[arg(last = true, value_name = "COMMAND")]
+    /// The command to run, with its arguments, after corewise's own options; the recording ends when it and its children have ended
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 
@@ -121,6 +121,15 @@ pub fn run(args: Args, global: &Global) -> Result<u8, Failure> {
     let mut options = RecordOptions::new(args.output.unwrap_or_else(|| folder_name::new("corewise")));
     if args.only_focus && args.pid.is_none() && args.command.is_empty() {
         return Err(Failure::usage("--only-focus needs a process: add --pid PID or -- COMMAND"));
+    }
+    if let [folder, dashes, command @ ..] = args.command.as_slice()
+        && dashes == "--"
+        && !command.is_empty()
+    {
+        let command = command.join(" ");
+        return Err(Failure::usage(format!(
+            "{folder} is in the place of the command; the trace folder is named with -o: corewise record -o {folder} -- {command}"
+        )));
     }
     options.access = Access::shared(args.shared);
     options.target = match args.pid {

@@ -3,10 +3,11 @@
 use crate::args::{Global, duration};
 use crate::failure::{Failure, OK};
 use crate::frame_marks;
+use crate::known_names::KnownNames;
 use crate::output::{print, stdout, width, write_page};
 use crate::period::{Period, Range};
 use clap::ValueEnum;
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::builder::PossibleValue;
 use engine::{Session, SlowFrameOptions};
 use model::{Ns, Span, words};
 use report::{Options, Profile, SECTIONS, Sections, Sort};
@@ -202,10 +203,11 @@ fn baseline(args: &Args, global: &Global, session: &Session) -> Result<Option<Pr
 }
 
 /// The names of the sections, with descriptions.
-fn section_names() -> PossibleValuesParser {
+fn section_names() -> KnownNames {
     let special = [("all", "all sections that have data"), ("none", "no section")];
     let named = SECTIONS.iter().map(|s| (s.id, s.about));
-    PossibleValuesParser::new(named.chain(special).map(|(name, about)| PossibleValue::new(name).help(about)))
+    let names = named.chain(special).map(|(name, about)| PossibleValue::new(name).help(about));
+    KnownNames::new("section", "`corewise report --help`", names)
 }
 
 fn sections(args: &Args) -> Sections {

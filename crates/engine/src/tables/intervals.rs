@@ -1,7 +1,7 @@
 //! Periods, requests and parallel regions: the intervals that their tables list.
 
 use super::marks::Nth;
-use crate::{EngineError, Session};
+use crate::{EngineError, Session, did_you_mean};
 use model::tables::{parallel_regions as region, periods as period, requests as request};
 use model::{Ns, Row, Span, TableDef, ThreadKey, Value, tables};
 use std::collections::{BTreeSet, HashMap};
@@ -277,9 +277,11 @@ impl Session {
             }
             (0, ..) => {
                 let more = if known.len() > MAX_LISTED { ", …" } else { "" };
+                let meant = did_you_mean(name, known.iter().map(|name| &**name));
+                let meant = if meant == "." { ";" } else { &meant };
                 let known = known.iter().take(MAX_LISTED).map(|name| &**name).collect::<Vec<_>>().join(", ");
                 format!(
-                    "{path}: no {word} is of {name}; there are {word}s of {known}{more} (`corewise table {path} {table}` lists them)"
+                    "{path}: no {word} is of {name}{meant} there are {word}s of {known}{more} (`corewise table {path} {table}` lists them)"
                 )
             }
             (1, ..) => format!("{path}: there is one {word} of {name}: '{word}:{name}#1'"),

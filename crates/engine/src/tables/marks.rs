@@ -1,7 +1,7 @@
 //! Finds marks by their names.
 
 use crate::session::Kind;
-use crate::{EngineError, Session};
+use crate::{EngineError, Session, did_you_mean};
 use analysis::frames::TimedFrame;
 use model::tables::{mark_stretches, marks};
 use model::{Ns, Pid, Row, Span, TableDef, ThreadKey, Value, tables};
@@ -138,8 +138,11 @@ impl Session {
             all if all > listed => format!("the first of {all} names are {}, …", names[..listed].join(", ")),
             _ => format!("the names are {}", names.join(", ")),
         };
+        let meant = did_you_mean(name, names.iter().copied());
+        let meant = meant.trim_end_matches('.');
+        let meant = if meant.is_empty() { ";".to_owned() } else { meant.to_owned() };
         Ok(EngineError::Other(format!(
-            "{path}: no mark is named {name}; {available} (`corewise table {path} marks` lists all marks)"
+            "{path}: no mark is named {name}{meant} {available} (`corewise table {path} marks` lists all marks)"
         )))
     }
 }

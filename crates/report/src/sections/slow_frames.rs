@@ -22,7 +22,6 @@ struct Frame {
     rank: i64,
     start: i64,
     took: i64,
-    budget: i64,
     over: i64,
     name: String,
     thread: String,
@@ -33,17 +32,12 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let mut frames: Vec<Frame> = Vec::new();
     let mut typical = 0i64;
     ctx.each_row(slow_frames::Table, |row| {
-        let [rank, start, took, budget, over] = row.all([
-            slow_frames::RANK,
-            slow_frames::START_NS,
-            slow_frames::FRAME_NS,
-            slow_frames::BUDGET_NS,
-            slow_frames::OVER_NS,
-        ]);
+        let [rank, start, took, over] =
+            row.all([slow_frames::RANK, slow_frames::START_NS, slow_frames::FRAME_NS, slow_frames::OVER_NS]);
         if frames.last().is_none_or(|frame| frame.rank != rank) {
             let (name, thread) =
                 (short(row.get(slow_frames::NAME.or_empty()), 24), ctx.name(row.get(slow_frames::THREAD)));
-            let frame = Frame { rank, start, took, budget, over, name, thread, excess: Excess::default() };
+            let frame = Frame { rank, start, took, over, name, thread, excess: Excess::default() };
             frames.push(frame);
         }
         if frames.len() == 1 {
@@ -70,10 +64,8 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     page.heading(&format!("Slow frames by cause: {}", plural(frames.len() as u64, "frame")));
     page.paragraph(&format!("{}{}.", over_budget(counts), of_marks(ctx)));
     page.paragraph(&format!(
-        "The slowest frames that took longer than {}{TIE}ms, and what took longer in them than in typical frames (mean {}{TIE}ms), by \
-         cause along the chain of threads that determined the end of the frame. The sum of all causes, minus those that took less time, \
-         is the difference.",
-        ms(first.budget),
+        "Excess: what took longer than in typical frames (mean {}{TIE}ms), by cause along the chain of threads that determined the end of \
+         the frame; all causes, minus those that took less time, sum to the difference.",
         ms(typical),
     ));
     page.picture(Bars {
