@@ -113,13 +113,40 @@ impl Global {
     }
 }
 
-/// Parses a TID.
+/// Finds a thread of a trace by its TID, or by the name that only one of them has.
 ///
 /// # Errors
-/// It is not a number.
-pub fn tid(text: &str) -> Result<i32, String> {
-    text.parse()
-        .map_err(|_| "a thread is selected by its TID, a number: `corewise table TRACE threads` lists them".to_owned())
+/// No thread has this name, or several have.
+pub fn tid(session: &engine::Session, text: &str) -> Result<model::Tid, Failure> {
+    use model::tables::threads::{NAME, RUNNING_NS, TID, Table};
+    if let Ok(tid) = text.parse() {
+        return Ok(model::Tid(tid));
+    }
+    let (mut found, mut names) = (Vec::new(), std::collections::BTreeSet::new());
+    session.each(Table, |row| {
+        let name = row.get(NAME).unwrap_or_default();
+        if name == text {
+            found.push((row.get(RUNNING_NS), row.get(TID)));
+        } else if !names.contains(name) {
+            names.insert(name.to_owned());
+        }
+    })?;
+    found.sort_unstable_by(|a, b| b.cmp(a));
+    let path = session.path().display();
+    match found.as_slice() {
+        [(_, tid)] => Ok(model::Tid(i32::try_from(*tid).unwrap_or_default())),
+        [] => {
+            let meant = engine::did_you_mean(text, names.iter().map(String::as_str));
+            Err(Failure::new(format!(
+                "{path}: no thread is named {text}{meant} `corewise table {path} threads` lists them"
+            )))
+        }
+        [(_, first), ..] => Err(Failure::new(format!(
+            "{path}: {} threads are named {text}: choose one by its TID, such as {first}, which ran longest \
+             (`corewise table {path} threads` lists them)",
+            found.len()
+        ))),
+    }
 }
 
 /// Parses a PID, or the name of the only process that has it.
@@ -169,6 +196,19 @@ pub fn duration(text: &str) -> Result<std::time::Duration, String> {
     match std::time::Duration::try_from_secs_f64(seconds * scale) {
         Ok(d) if !d.is_zero() => Ok(d),
         _ => Err("must be more than 0 seconds".to_owned()),
+    }
+}
+
+/// Parses a frame budget: a duration with a unit, as a budget of whole seconds is a mistake.
+///
+/// # Errors
+/// The message for the user.
+pub fn budget(text: &str) -> Result<std::time::Duration, String> {
+    match duration(text) {
+        Ok(_) if text.trim().ends_with(|c: char| c.is_ascii_digit()) => {
+            Err(format!("a budget needs a unit, such as {text}ms or {text}s"))
+        }
+        other => other,
     }
 }
 
@@ -280,6 +320,8 @@ mod tests {
         for bad in ["", "x", "0", "-1", "5 years", "1e400", "nan"] {
             assert!(duration(bad).is_err(), "{bad}");
         }
+        assert_eq!(budget("16.7ms"), Ok(Duration::from_micros(16_700)));
+        assert!(budget("16").unwrap_err().contains("16ms"));
     }
 
     #[test]

@@ -121,7 +121,7 @@ impl From<CaptureError> for Failure {
                 )
             }
             CaptureError::Command { command, why } if why.kind() == ErrorKind::NotFound => {
-                format!("{error}{}", advice_for_missing(command))
+                format!("cannot run {command}: {}", advice_for_missing(command))
             }
             CaptureError::NoProcess(_) => format!("{error}: `ps -e` lists the running processes"),
             _ => error.to_string(),
@@ -130,19 +130,19 @@ impl From<CaptureError> for Failure {
     }
 }
 
-/// What to do about a command that does not exist.
+/// Why a command does not exist, and what to do.
 fn advice_for_missing(command: &str) -> String {
     let here = Path::new(command);
     if crate::args::duration(command).is_ok() {
-        return format!(": to record for a time, use --duration {command}");
+        return format!("it is no program; to record for a time, use --duration {command}");
     }
     if !command.contains('/') && here.is_file() {
-        return format!(": it is in this folder, so run ./{command}");
+        return format!("it is not on PATH, but in this folder: run ./{command}");
     }
     if !command.contains('/') {
-        return ": it is not on PATH: check its name, or give its path (./game)".to_owned();
+        return "it is not on PATH: check its name, or give its path (./game)".to_owned();
     }
     // As for traces: the nearest name in that folder.
     let message = Failure::not_found(here).message;
-    message.split_once(": ").map_or(String::new(), |(_, rest)| format!(": {rest}"))
+    message.split_once(": ").map_or_else(String::new, |(_, rest)| rest.to_owned())
 }

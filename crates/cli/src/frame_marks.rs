@@ -53,17 +53,23 @@ fn no_frames(session: &Session) -> Result<String, Failure> {
             None => names.push((row.get(marks::COUNT), name)),
         }
     }
+    let path = session.path().display();
     names.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     let all = names.len();
     let listed: Vec<String> = names.into_iter().take(MAX_LISTED).map(|(_, name)| name).collect();
     Ok(match listed.len() {
-        0 => "the trace has no frames: the program marks nothing (`corewise record --mark frame=FILE:FUNCTION` marks each call of a \
-              function); `corewise table TRACE slow_intervals` has periods and requests, which need no marks"
-            .to_owned(),
+        0 => format!(
+            "the trace has no frames: the program marks nothing (`corewise record --mark frame=FILE:FUNCTION` marks each call of a \
+              function); `corewise table {path} slow_intervals` has periods and requests, which need no marks"
+        ),
         shown => format!(
             "no mark looks like a frame: choose one with --frames-of NAME; the marks are {}{}",
             listed.join(", "),
-            if all > shown { format!(" and {} more (`corewise table TRACE marks`)", all - shown) } else { String::new() }
+            if all > shown {
+                format!(" and {} more (`corewise table {path} marks`)", all - shown)
+            } else {
+                String::new()
+            }
         ),
     })
 }

@@ -21,7 +21,10 @@ pub fn text(diagnosis: &Diagnosis, width: usize, verbose: bool) -> String {
         out.line(0, &format!("Objective: {}", objective.sentence));
     }
     match diagnosis.findings.len() {
-        0 if diagnosis.checked.is_empty() => out.line(0, "No rule could be checked"),
+        0 if diagnosis.checked.is_empty() => {
+            let why = diagnosis.not_checked.first().map_or_else(String::new, |not| format!(": {}", not.why));
+            out.line(0, &format!("No rule could be checked{why}; `corewise report` shows what was recorded"));
+        }
         0 => {
             let busy = diagnosis.cpus_busy.map_or_else(String::new, |share| {
                 format!("; threads ran for {:.1}{TIE}% of the CPUs' time", 100.0 * share)
@@ -38,9 +41,13 @@ pub fn text(diagnosis: &Diagnosis, width: usize, verbose: bool) -> String {
             false => write_short(&mut out, at + 1, finding, diagnosis.system),
         }
     }
-    out.blank();
+    if !diagnosis.checked.is_empty() || verbose {
+        out.blank();
+    }
     if !verbose {
-        out.line(0, &format!("{}.", diagnosis.checked_line()));
+        if !diagnosis.checked.is_empty() {
+            out.line(0, &format!("{}.", diagnosis.checked_line()));
+        }
         if !diagnosis.findings.is_empty() {
             out.line(0, "Next: `corewise explain RULE` describes a rule; --verbose shows evidence and assumptions.");
         }

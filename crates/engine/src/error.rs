@@ -34,7 +34,7 @@ pub enum EngineError {
         then: String,
     },
     /// No importer recognises the file.
-    #[error("{}: unknown format, at byte 0 (corewise reads {known}, and its own trace folders)", path.display())]
+    #[error("{}: unknown format, at byte 0 (corewise reads {known}, and its own trace folders; `corewise formats` says how to record each)", path.display())]
     UnknownFormat {
         /// The file.
         path: PathBuf,

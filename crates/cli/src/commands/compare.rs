@@ -242,7 +242,9 @@ fn request(args: &Args) -> Result<Request, Failure> {
             let request = of_folder(folder)?;
             Ok(Request { names: names.unwrap_or(request.names.clone()), paired: Some(!args.unpaired), ..request })
         }
-        ([_], []) => Err(Failure::usage("a comparison needs two runs, or a folder of `corewise ab`")),
+        ([_], []) => Err(Failure::usage(
+            "a comparison needs two runs, such as `corewise compare before.cw after.cw`, or a folder of `corewise ab`",
+        )),
         ([a, b], []) => Ok(of(std::slice::from_ref(a), std::slice::from_ref(b), None)),
         (_, []) => Err(Failure::usage(
             "with more than two runs, those of B follow after --: corewise compare a-1.cw a-2.cw -- b-1.cw b-2.cw",

@@ -52,12 +52,18 @@ pub enum Command {
     Man(man::Args),
 }
 
-/// The arguments as clap gets them: options of `compare` may follow the runs of B.
+/// The arguments as clap gets them: `help` is `--help`, and options of `compare` may follow the runs of B.
 pub fn arguments(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = given.collect();
     // Global options and their values may stand before the command.
     let commands = crate::args::Cli::command();
     let names: Vec<&str> = commands.get_subcommands().map(clap::Command::get_name).collect();
+    // `help` and `help COMMAND`, as many programs have it.
+    if arguments.get(1).is_some_and(|first| first == "help") {
+        arguments.remove(1);
+        arguments.push(OsString::from("--help"));
+        return arguments;
+    }
     let command = arguments.iter().skip(1).find(|argument| names.iter().any(|name| *argument == name));
     if command.is_some_and(|command| command == "compare")
         && let Some(sides) = arguments.iter_mut().find(|argument| *argument == "--")
@@ -108,6 +114,8 @@ mod tests {
         };
         assert_eq!(of("corewise compare a -- b --format json"), "corewise compare a --with b --format json");
         assert_eq!(of("corewise --machine m.toml compare a -- b"), "corewise --machine m.toml compare a --with b");
+        assert_eq!(of("corewise help report"), "corewise report --help");
+        assert_eq!(of("corewise help"), "corewise --help");
         let record = "corewise record -o compare -- compare -- x";
         assert_eq!(of(record), record);
     }

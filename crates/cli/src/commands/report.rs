@@ -1,6 +1,6 @@
 //! `corewise report`: summarises a trace as text, JSON or a page.
 
-use crate::args::{Global, duration};
+use crate::args::{Global, budget};
 use crate::failure::{Failure, OK};
 use crate::frame_marks;
 use crate::known_names::KnownNames;
@@ -11,7 +11,7 @@ use clap::builder::PossibleValue;
 use engine::{Session, SlowFrameOptions};
 use model::{Ns, Span, words};
 use report::{Options, Profile, SECTIONS, Sections, Sort};
-use std::io::{BufWriter, Seek as _, Write as _};
+use std::io::{BufWriter, IsTerminal as _, Seek as _, Write as _};
 use std::path::PathBuf;
 
 const AFTER: &str = "\
@@ -69,7 +69,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     frames_of: Option<String>,
     /// Frame budget, such as 16.7ms; frames that took longer count as slow [default: the median frame time]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = budget)]
     budget: Option<std::time::Duration>,
     /// Compare the samples with those of another recording: the functions and the flame graph then show the difference
     #[arg(long, value_name = "TRACE")]
@@ -77,7 +77,7 @@ pub struct Args {
     /// Compare the samples with those of this part (as --range), of the other recording if there is one, otherwise of this one
     #[arg(long, value_name = "FROM..TO|KIND:NAME#N", value_parser = Range::parse)]
     baseline_range: Option<Range>,
-    /// Output format
+    /// Output format; html is --html on standard output
     #[arg(long, default_value = "text")]
     format: Form,
     /// Write one HTML page with charts to this new file (- is standard output); it uses no network, and its only script searches
@@ -111,6 +111,7 @@ enum SortBy {
 enum Form {
     Text,
     Json,
+    Html,
 }
 
 impl From<SortBy> for Sort {
@@ -133,7 +134,11 @@ impl From<SortBy> for Sort {
 /// # Errors
 /// The trace cannot be read.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
-    let sections = sections(args);
+    if args.format == Form::Html && std::io::stdout().is_terminal() {
+        return Err(Failure::usage("a page cannot be shown in a terminal: name a file with --html FILE"));
+    }
+    let page = args.html.clone().or_else(|| (args.format == Form::Html).then(|| PathBuf::from("-")));
+    let sections = sections(args, page.is_some());
     let sums_alone = matches!(sections, Sections::Quick) && !args.concurrency;
     let mut session = if sums_alone { global.open(&args.trace)? } else { global.open_kept(&args.trace)? };
     if args.redact {
@@ -149,23 +154,23 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         slow = frame_marks::found(&session, slow)?;
     }
     let session = session.with_slow_frames(slow);
-    let is_short = !args.full && args.sections.is_empty() && args.html.is_none();
+    let is_short = !args.full && args.sections.is_empty() && args.format == Form::Text && page.is_none();
     let options = Options {
-        top: args.top.unwrap_or(if is_short && args.format == Form::Text { SHORT_TOP } else { TOP }),
+        top: args.top.unwrap_or(if is_short { SHORT_TOP } else { TOP }),
         max_lines: is_short.then_some(MAX_LINES),
         process: args.process.clone(),
         period: args.period.as_option(),
         sort: args.sort.into(),
         concurrency: args.concurrency || args.full || session.is_folder(),
         sections,
-        pictures: args.html.is_some(),
+        pictures: page.is_some(),
         frames_of: args.frames_of.clone(),
         baseline,
         timeline: None,
         width: width(),
         color: global.color.wanted(),
     };
-    if let Some(path) = &args.html {
+    if let Some(path) = &page {
         write_page(path, &report::html(&session, &options)?, "report as one HTML page")?;
     } else if args.format == Form::Json {
         print_object(&session, &options)?;
@@ -210,10 +215,10 @@ fn section_names() -> KnownNames {
     KnownNames::new("section", "`corewise report --help`", names)
 }
 
-fn sections(args: &Args) -> Sections {
+fn sections(args: &Args, is_page: bool) -> Sections {
     match args.sections.iter().any(|name| name == "all") {
         true => Sections::All,
-        false if args.full || args.sections.is_empty() && args.html.is_some() => Sections::All,
+        false if args.full || args.sections.is_empty() && is_page => Sections::All,
         false if args.sections.is_empty() => Sections::Quick,
         false => Sections::Named(args.sections.clone()),
     }

@@ -1,7 +1,7 @@
 //! `corewise table`: writes one table of a trace.
 
 use crate::aligned::Aligned;
-use crate::args::{Global, duration, tid};
+use crate::args::{Global, budget, tid};
 use crate::failure::{Failure, OK};
 use crate::frame_marks;
 use crate::output::{create, say, stdout};
@@ -10,7 +10,7 @@ use crate::period::Period;
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use engine::{Format, Session, SlowFrameOptions, TableRequest};
-use model::{Ns, Tid};
+use model::Ns;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -41,7 +41,7 @@ pub struct Args {
     trace: PathBuf,
     /// The table (see `corewise tables`)
     #[arg(value_name = "NAME")]
-    name: String,
+    name: Option<String>,
     #[command(flatten)]
     period: Period,
     /// Write only the rows of one process, by PID or name, or of the threads with this name
@@ -50,16 +50,16 @@ pub struct Args {
     /// Omit the columns with thread names that follow thread keys (thread_name, waker_name, …)
     #[arg(long)]
     no_names: bool,
-    /// For critical_path, critical_by_thread and slow_frames: the thread with which the path ends. If the TID was reused, the last
+    /// For critical_path, critical_by_thread and slow_frames: the thread with which the path ends, by TID or name. If the TID was reused, the last
     /// thread that started before the end of the range
-    #[arg(long, value_name = "TID", value_parser = tid)]
-    thread: Option<i32>,
+    #[arg(long, value_name = "TID|NAME")]
+    thread: Option<String>,
     /// For slow_frames: treat marks with this name as frames (a final * matches any ending) [default: the frames of the frame
     /// log, otherwise the marks that look most like frames: frame, Frame 12, Choreographer#doFrame, vsync, …]
     #[arg(long, value_name = "NAME")]
     frames_of: Option<String>,
     /// For slow_frames and frames_parked: the frame budget, such as 16.7ms [default: the median frame time]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = budget)]
     budget: Option<std::time::Duration>,
     /// For slow_frames and slow_intervals: number of slowest frames to explain, or of slowest intervals of each thread or name
     #[arg(long, value_name = "N", default_value_t = SlowFrameOptions::default().max_frames, value_parser = RangedU64ValueParser::<usize>::new().range(1..=SlowFrameOptions::MAX_FRAMES as u64))]
@@ -109,17 +109,19 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     if args.format == Some(Form::Parquet) && args.output.is_none() && std::io::stdout().is_terminal() {
         return Err(Failure::usage("parquet output cannot be shown in a terminal: name a file with -o FILE"));
     }
-    let mut session = match Session::is_of_sums(&args.name) {
+    let name = table_name(args)?;
+    let mut session = match Session::is_of_sums(name) {
         true => global.open(&args.trace)?,
         false => global.open_kept(&args.trace)?,
     };
-    let def = session.definition(&args.name)?;
-    if let Some(tid) = args.thread {
+    let def = session.definition(name)?;
+    if let Some(thread) = &args.thread {
         if !Session::is_critical(def) && !Session::is_of_slow_frames(def) {
             let why = "--thread applies only to critical_path, critical_by_thread and slow_frames";
             return Err(Failure::usage(format!("{why}, not to {}", def.name)));
         }
-        session = session.with_path_end(Tid(tid));
+        let tid = tid(&session, thread)?;
+        session = session.with_path_end(tid);
     }
     if args.frames_of.is_some() && !Session::is_of_slow_frames(def) {
         let why = "--frames-of applies only to slow_frames";
@@ -142,7 +144,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     if Session::is_of_slow_frames(def) {
         say(&format!("corewise: {}", frame_marks::described(&session, span)?));
     }
-    let request = TableRequest { table: &args.name, span, process: args.process.as_deref(), names: !args.no_names };
+    let request = TableRequest { table: name, span, process: args.process.as_deref(), names: !args.no_names };
     match &args.output {
         None => {
             let mut out: Box<dyn Write + Send> = match args.format() {
@@ -164,6 +166,22 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         }
     }
     Ok(OK)
+}
+
+/// The name of the table; checks whether it was given, and given after the trace.
+fn table_name(args: &Args) -> Result<&str, Failure> {
+    let is_table = |name: &str| model::tables::ALL.iter().any(|def| def.name == name);
+    let trace = args.trace.display().to_string();
+    match args.name.as_deref() {
+        Some(name) if is_table(&trace) && !args.trace.exists() => {
+            Err(Failure::usage(format!("the trace comes before the table: corewise table {name} {trace}")))
+        }
+        Some(name) => Ok(name),
+        None => Err(Failure::usage(format!(
+            "name the table, such as corewise table {trace} threads (or cpus, ready_wait, switch_causes, slow_frames, periods): \
+             `corewise tables {trace}` lists all"
+        ))),
+    }
 }
 
 fn pager_or_stdout() -> Result<Box<dyn Write + Send>, Failure> {

@@ -1,6 +1,6 @@
 //! `corewise view`: shows a trace on a timeline in the browser.
 
-use crate::args::{Global, duration};
+use crate::args::{Global, budget};
 use crate::failure::{Failure, OK};
 use crate::output::{self, print, say};
 use crate::view_changes;
@@ -52,7 +52,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     share: Option<Duration>,
     /// Frame budget, such as 16.7ms: the line across the tracks of frames [default: the median frame time]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = budget)]
     budget: Option<Duration>,
     /// Write one HTML page that contains the trace to this new file (- is standard output) instead of starting a server
     #[arg(long, value_name = "FILE", conflicts_with_all = ["second", "port", "no_open", "idle", "listen", "share"])]

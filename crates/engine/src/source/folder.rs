@@ -108,7 +108,8 @@ fn find(path: &Path, root: &Path, unpacked: Option<Arc<TempDir>>) -> Result<Box<
     match <[JoinedPart; 1]>::try_from(parts) {
         Ok([one]) => Ok(one.source),
         Err(none) if none.is_empty() => Err(EngineError::Other(format!(
-            "{}: neither a trace folder of corewise (no manifest.json) nor a folder in a known format ({})",
+            "{}: neither a trace folder of corewise (no manifest.json) nor a folder in a known format ({}): name the folder that \
+             `corewise record` or `import` wrote",
             path.display(),
             folder_formats()
         ))),

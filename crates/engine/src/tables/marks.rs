@@ -139,10 +139,9 @@ impl Session {
             _ => format!("the names are {}", names.join(", ")),
         };
         let meant = did_you_mean(name, names.iter().copied());
-        let meant = meant.trim_end_matches('.');
-        let meant = if meant.is_empty() { ";".to_owned() } else { meant.to_owned() };
+        let available = if meant == "." { format!("; {available}") } else { meant };
         Ok(EngineError::Other(format!(
-            "{path}: no mark is named {name}{meant} {available} (`corewise table {path} marks` lists all marks)"
+            "{path}: no mark is named {name}{available} (`corewise table {path} marks` lists all marks)"
         )))
     }
 }

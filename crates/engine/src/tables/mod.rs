@@ -61,7 +61,10 @@ impl Session {
         self.tables().into_iter().find(|d| d.name == current).ok_or_else(|| {
             let known: Vec<&str> = tables::ALL.iter().map(|d| d.name).collect();
             let meant = did_you_mean(name, known.iter().copied());
-            EngineError::Other(format!("there is no table {name}{meant} The tables are {}", known.join(", ")))
+            EngineError::Other(match meant.as_str() {
+                "." => format!("there is no table {name}. The tables are {}", known.join(", ")),
+                _ => format!("there is no table {name}{meant} `corewise tables` lists them"),
+            })
         })
     }
 
