@@ -97,7 +97,9 @@ mod tests {
         assert_eq!(settings.of("severity", &MEDIUM_SHARE), 0.02);
         for (bad, why) in [
             ("x", "expected RULE.THRESHOLD=VALUE"),
-            ("dance.x=1", "unknown rule dance"),
+            ("dance.x=1", "there is no rule dance"),
+            ("severty.high_share=1", "did you mean severity?"),
+            ("severity.high_shar=1", "did you mean high_share?"),
             ("severity.x=1", "medium_share, high_share"),
             ("severity.high_share=-1", "not a number"),
             ("severity.high_share=nan", "not a number"),

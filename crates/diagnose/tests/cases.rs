@@ -68,7 +68,12 @@ fn rule_output(block: &str) -> String {
         diagnosis.objective = None;
         diagnosis.findings.iter_mut().for_each(|finding| finding.worst.clear());
     }
-    diagnose::text(&diagnosis, 110)
+    let short = diagnose::text(&diagnosis, 110, false);
+    let findings = diagnosis.findings.len();
+    assert!(short.lines().count() <= 6 + 9 * findings, "a short text:\n{short}");
+    assert_eq!(short.matches("\n   fix: ").count(), findings, "each finding has its fix:\n{short}");
+    assert!(!short.contains("evidence:") && !short.contains("assumptions:"), "{short}");
+    diagnose::text(&diagnosis, 110, true)
 }
 
 /// Each rule's cases include one with a finding, one without, and one with missing data.

@@ -102,7 +102,7 @@ fn cap_62_frames_of_marks() {
     let session = Session::open(&path, PassOptions::default()).expect("a trace");
     let with = |name: &str| Options { frames_of: Some(name.to_owned()), ..Options::default() };
     let text = report::text(&session, &with("Frame *")).expect("a report");
-    let section = text.split("\nFrames: ").nth(1).and_then(|t| t.split("\n\nN").next()).expect("a section");
+    let section = text.split("\nFrames: ").nth(1).and_then(|t| t.split("\n\nAbout").next()).expect("a section");
     check_golden("marked.txt", &format!("Frames: {section}\n"));
     let json = object(&session, &with("Frame 2"));
     let [frame] = json["mark_stretches"].as_array().expect("rows").as_slice() else { panic!("{json}") };
