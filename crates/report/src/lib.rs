@@ -113,7 +113,7 @@ fn parts(session: &Session, options: &Options) -> Result<(Vec<Part>, LeftOut), E
     head::write(&mut head, session, options);
     let mut parts = vec![Part::fixed(head)];
     let left_out = if session.full_summary().is_of_frames() {
-        parts.push(Part::fixed(part_of(|page| verdict::write_of_frames(page, session))?));
+        parts.push(Part::fixed(part_of(|page| verdict::write_of_frames(page, session, options))?));
         LeftOut::default()
     } else {
         add_scheduling(&mut parts, session, options)?

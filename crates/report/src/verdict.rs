@@ -1,10 +1,11 @@
 //! The answer in a few lines: the worst finding, which programs used the CPUs and waited for them, slow frames, and how far the
 //! recording can be trusted.
 
+use crate::frames::is_of;
 use crate::page::Page;
-use crate::quality;
 use crate::sections::{ChosenSections, Findings};
 use crate::words::{TIE, grouped, ms, percent, plain, plural, short, time};
+use crate::{Options, quality};
 use diagnose::{Finding, Severity, Subject};
 use engine::{EngineError, FrameCounts, Session};
 use model::tables::{self, frame_sums, threads};
@@ -41,10 +42,13 @@ pub fn write(
 }
 
 /// Writes the verdict of a frame log.
-pub fn write_of_frames(page: &mut Page, session: &Session) -> Result<(), EngineError> {
+pub fn write_of_frames(page: &mut Page, session: &Session, options: &Options) -> Result<(), EngineError> {
     use frame_sums::{APPLICATION, CPU_BOUND, FPS, FRAMES, GPU_BOUND, P99_NS};
     page.heading("Verdict");
-    let sums = session.table(tables::FRAME_SUMS.name)?;
+    let mut sums = session.table(tables::FRAME_SUMS.name)?;
+    if let Some(process) = &options.process {
+        sums.rows.retain(|row| is_of(process, sums.def, row));
+    }
     if let Some(row) = sums.rows_of(frame_sums::Table).max_by_key(|row| row.get(FRAMES)) {
         let all = row.get(FRAMES);
         let name = row.get(APPLICATION).map_or_else(|| "the program".to_owned(), |name| short(name, 24));
@@ -57,7 +61,9 @@ pub fn write_of_frames(page: &mut Page, session: &Session) -> Result<(), EngineE
             percent(row.get(CPU_BOUND), all),
         ));
     }
-    if let Some(counts) = session.frame_counts(None)? {
+    if options.process.is_none()
+        && let Some(counts) = session.frame_counts(None)?
+    {
         page.item(&frames(session, counts));
     }
     Ok(())
@@ -156,17 +162,22 @@ fn programs(session: &Session) -> Result<Vec<Sums>, EngineError> {
 /// Says how many frames were slow.
 fn frames(session: &Session, of: FrameCounts) -> String {
     let name = session.frames_of().map_or_else(String::new, |name| format!(" ({})", plain(name)));
-    format!("Frames{name}: {}.", over_budget(of))
+    format!("Frame times{name}: {}.", over_budget(of))
 }
 
-/// Says how many frames took longer than the budget.
+/// Says how many frames took longer than the requested budget; without one, how long frames took.
 #[must_use]
 pub fn over_budget(of: FrameCounts) -> String {
+    let (frames, longest) = (grouped(of.frames.cast_signed()), ms(of.longest.0));
+    if of.is_budget_set {
+        let over = grouped(of.over.cast_signed());
+        return format!(
+            "{over} of {frames} over the budget of {}{TIE}ms; the longest took {longest}{TIE}ms",
+            ms(of.budget.0)
+        );
+    }
     format!(
-        "{} of {} over the budget of {}{TIE}ms; the longest took {}{TIE}ms",
-        grouped(of.over.cast_signed()),
-        grouped(of.frames.cast_signed()),
-        ms(of.budget.0),
-        ms(of.longest.0)
+        "{frames} frames, median {}{TIE}ms, longest {longest}{TIE}ms (--budget TIME counts the slow ones)",
+        ms(of.median.0)
     )
 }

@@ -77,7 +77,7 @@ waking   . A@1,B@0 . A@0,B@1 . C@1
 fn sections_can_be_selected_and_have_the_order_of_their_list() {
     let session = support::drawn(MOVING, |_, _| ());
     let text = |sections| {
-        let options = Options { sections, width: 1000, ..Options::default() };
+        let options = Options { sections, width: 1000, concurrency: true, ..Options::default() };
         report::text(&session, &options).expect("a report")
     };
     let all = text(Sections::All);

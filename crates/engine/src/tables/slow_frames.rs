@@ -29,8 +29,12 @@ pub struct FrameCounts {
     pub over: u64,
     /// The frame budget: the requested one, otherwise the median frame time.
     pub budget: Ns,
+    /// The median frame time.
+    pub median: Ns,
     /// The longest frame time.
     pub longest: Ns,
+    /// Whether the budget was requested.
+    pub is_budget_set: bool,
 }
 
 impl SlowFrameOptions {
@@ -103,9 +107,10 @@ impl Session {
     /// # Errors
     /// The trace cannot be read, or it has no marks of the requested name.
     pub fn frame_counts(&self, span: Option<Span>) -> Result<Option<FrameCounts>, EngineError> {
-        let Some(span) = self.within(span).filter(|_| self.may_have_rows(&tables::SLOW_FRAMES)) else {
+        if self.slow.mark_name.is_none() && self.full_summary().frames == 0 {
             return Ok(None);
-        };
+        }
+        let Some(span) = self.within(span) else { return Ok(None) };
         let mut picking = FrameSelection::new(self.slow.budget, 0);
         let mut longest = Ns::ZERO;
         self.each_frame(span, &mut |frame| {
@@ -115,7 +120,14 @@ impl Session {
         let Some(picked) = picking.finish() else { return Ok(None) };
         let mut over = 0;
         self.each_frame(span, &mut |frame| over += u64::from(frame.span.len() > picked.budget))?;
-        Ok(Some(FrameCounts { frames: picked.frames, over, budget: picked.budget, longest }))
+        Ok(Some(FrameCounts {
+            frames: picked.frames,
+            over,
+            budget: picked.budget,
+            median: picked.median,
+            longest,
+            is_budget_set: self.slow.budget.is_some(),
+        }))
     }
 
     /// Returns whether a table can have rows in this trace. Tables of threads are empty for a frame log, tables of frames without

@@ -57,7 +57,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     })?;
     let Some(counts) = ctx.session.frame_counts(None)? else { return Ok(()) };
     let Some(first) = frames.first() else {
-        page.heading("Slow frames: none");
+        page.heading("Slow frames: 0");
         page.paragraph(&format!("{}{}.", over_budget(counts), of_marks(ctx)));
         return Ok(());
     };
