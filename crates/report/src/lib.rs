@@ -15,6 +15,7 @@ mod gather;
 mod grid;
 mod head;
 mod html;
+mod instance;
 mod intervals;
 mod json;
 mod marked;

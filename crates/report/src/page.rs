@@ -18,6 +18,15 @@ pub enum Anchor {
     Evidence(usize),
     /// The time of a finding on the timeline.
     When(usize),
+    /// An interval of a thread, by its key, on the page with the timeline of the trace; ns from the start of the recording.
+    Moment {
+        /// The thread's key.
+        thread: i64,
+        /// When it begins.
+        start_ns: i64,
+        /// When it ends.
+        end_ns: i64,
+    },
 }
 
 /// Pieces of text, each with its link target.

@@ -49,6 +49,42 @@ pub enum Picture {
     Stack(Stack),
     /// Callchains.
     Flame(Flame),
+    /// The worst instance of a finding.
+    Instance(Instance),
+}
+
+/// What a thread and the CPUs did around an interval.
+pub struct Instance {
+    /// The title.
+    pub title: String,
+    /// The drawn time, from the start of the recording.
+    pub window: Span,
+    /// The interval.
+    pub marked: Span,
+    /// The colours.
+    pub legend: Vec<(Tone, String)>,
+    /// The lanes, from the top: the thread, then CPUs.
+    pub lanes: Vec<InstanceLane>,
+}
+
+/// A lane of an instance.
+pub struct InstanceLane {
+    /// The label.
+    pub label: String,
+    /// Its pieces, in order of time.
+    pub pieces: Vec<Piece>,
+}
+
+/// A stretch in a lane.
+pub struct Piece {
+    /// When it was, within the window.
+    pub span: Span,
+    /// The colour.
+    pub tone: Tone,
+    /// What is written on it.
+    pub label: String,
+    /// The label and the time.
+    pub about: String,
 }
 
 /// Stacked bars, one per row.
@@ -188,6 +224,12 @@ pub enum FlameTone {
 impl From<Flame> for Picture {
     fn from(flame: Flame) -> Self {
         Self::Flame(flame)
+    }
+}
+
+impl From<Instance> for Picture {
+    fn from(instance: Instance) -> Self {
+        Self::Instance(instance)
     }
 }
 

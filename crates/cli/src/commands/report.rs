@@ -12,7 +12,7 @@ use engine::{Session, SlowFrameOptions};
 use model::{Ns, Span, words};
 use report::{Options, Profile, SECTIONS, Sections, Sort};
 use std::io::{BufWriter, IsTerminal as _, Seek as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const AFTER: &str = "\
 Examples:
@@ -84,6 +84,9 @@ pub struct Args {
     /// and zooms the flame graph of samples
     #[arg(long, value_name = "FILE", conflicts_with = "format")]
     html: Option<PathBuf>,
+    /// Link the page's times to this page with the timeline (from `corewise view TRACE --html FILE`), in the same folder
+    #[arg(long, value_name = "FILE", requires = "html")]
+    timeline: Option<PathBuf>,
     /// Remove command lines, paths and host names; names of threads, processes and marks are kept
     #[arg(long)]
     redact: bool,
@@ -166,7 +169,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         pictures: page.is_some(),
         frames_of: args.frames_of.clone(),
         baseline,
-        timeline: None,
+        timeline: timeline(args)?,
         width: width(),
         color: global.color.wanted(),
     };
@@ -178,6 +181,35 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         print(&report::text(&session, &options)?)?;
     }
     Ok(OK)
+}
+
+/// The address of the page with the timeline, relative to the report's page.
+fn timeline(args: &Args) -> Result<Option<String>, Failure> {
+    let Some(path) = &args.timeline else { return Ok(None) };
+    if !path.is_file() {
+        let (path, trace) = (path.display(), args.trace.display());
+        return Err(Failure::new(format!(
+            "{path}: there is no such page: make it with `corewise view {trace} --html {path}`"
+        )));
+    }
+    let folder = |path: &Path| {
+        path.parent().map(|folder| if folder.as_os_str().is_empty() { ".".into() } else { folder.to_owned() })
+    };
+    if args.html.as_deref().and_then(folder) != folder(path) {
+        return Err(Failure::usage(
+            "--timeline and --html must be in the same folder, so that the links work wherever it is moved",
+        ));
+    }
+    Ok(path.file_name().map(|name| encoded(&name.to_string_lossy())))
+}
+
+/// A file's name as part of an address.
+fn encoded(name: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    // The dot keeps a colon in the name from being read as a scheme.
+    let parts =
+        name.bytes().map(|byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") });
+    format!("./{}", parts.collect::<String>())
 }
 
 /// Reads the samples with which those of the report are compared, if requested.

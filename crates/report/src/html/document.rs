@@ -14,7 +14,7 @@ pub struct Inline {
 
 /// The style sheet of every page.
 pub const STYLE: Inline =
-    Inline { text: include_str!("page.css"), sha256: "h2lVRqIifAFK1RxOWRckxb4YBvT4cFUlRhPIY5+UbEw=" };
+    Inline { text: include_str!("page.css"), sha256: "8Qy+cxfJv3MfuMC0wlpZVpMZZtXVBgQ6GS4mQA1vNHw=" };
 
 /// A page. It is also valid XML, loads nothing, and allows only its own styles and script.
 #[derive(Clone, Copy, Debug)]

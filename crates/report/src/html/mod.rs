@@ -4,6 +4,7 @@ mod bars;
 mod document;
 mod escape;
 mod flame;
+mod instance;
 mod matrix;
 mod stack;
 mod timeline;
@@ -24,12 +25,11 @@ const SCRIPT: Inline =
 
 /// Writes the page of a report.
 pub fn page(title: &str, blocks: &[Block], timeline: Option<&str>) -> String {
-    _ = timeline;
     let has_flame = blocks.iter().any(|b| matches!(b, Block::Picture(Picture::Flame(_))));
     let mut html = format!("<header>\n<h1>{}</h1>\n", escaped(title));
     let headings = blocks.iter().filter(|b| matches!(b, Block::Heading(..))).count();
     let begin = blocks.iter().position(|b| matches!(b, Block::Heading(..))).unwrap_or(blocks.len());
-    let places = places(blocks);
+    let places = Places { anchors: anchors(blocks), timeline };
     blocks[..begin].iter().for_each(|b| block(&mut html, b, 0, &places));
     html.push_str("</header>\n");
     if headings > 0 {
@@ -87,12 +87,13 @@ impl Anchor {
             Self::Finding(at) => format!("finding-{at}"),
             Self::Evidence(at) => format!("evidence-{at}"),
             Self::When(at) => format!("when-{at}"),
+            Self::Moment { thread, start_ns, .. } => format!("moment-{thread}-{start_ns}"),
         }
     }
 }
 
 /// All anchors that this page has.
-fn places(blocks: &[Block]) -> HashSet<Anchor> {
+fn anchors(blocks: &[Block]) -> HashSet<Anchor> {
     let mut all = HashSet::new();
     for block in blocks {
         match block {
@@ -106,11 +107,31 @@ fn places(blocks: &[Block]) -> HashSet<Anchor> {
     all
 }
 
-/// Writes words, as a link if the page has the anchor.
-fn link(html: &mut String, words: &str, to: Option<Anchor>, places: &HashSet<Anchor>) {
-    let _ = match to.filter(|place| places.contains(place)) {
-        Some(place) => write!(html, "<a href=\"#{}\">{}</a>", place.id(), escaped(words)),
-        None => write!(html, "{}", coded(words)),
+/// What a page can link to.
+struct Places<'a> {
+    /// Its own anchors.
+    anchors: HashSet<Anchor>,
+    /// The address of the page with the timeline.
+    timeline: Option<&'a str>,
+}
+
+/// Writes words, as a link if there is the place to which it leads.
+fn link(html: &mut String, words: &str, to: Option<Anchor>, places: &Places<'_>) {
+    let _ = match (to, places.timeline) {
+        (Some(Anchor::Moment { thread, start_ns, end_ns }), Some(timeline)) => {
+            // The address of the viewer: the drawn time, the selected track and the range.
+            let room = end_ns.saturating_sub(start_ns).max(1);
+            let (from, to) = (start_ns.saturating_sub(room).max(0), end_ns.saturating_add(room));
+            let (timeline, words) = (escaped(timeline), escaped(words));
+            write!(
+                html,
+                "<a href=\"{timeline}#t={from}..{to}&amp;sel=thread:{thread}@{start_ns}&amp;range={start_ns}..{end_ns}\">{words}</a>"
+            )
+        }
+        (Some(place), _) if places.anchors.contains(&place) => {
+            write!(html, "<a href=\"#{}\">{}</a>", place.id(), escaped(words))
+        }
+        _ => write!(html, "{}", coded(words)),
     };
 }
 
@@ -127,13 +148,13 @@ fn coded(words: &str) -> String {
     parts.iter().enumerate().map(part).collect()
 }
 
-fn linked(html: &mut String, words: &Linked, places: &HashSet<Anchor>) {
+fn linked(html: &mut String, words: &Linked, places: &Places<'_>) {
     html.push_str("<p>");
     words.iter().for_each(|(words, to)| link(html, words, *to, places));
     html.push_str("</p>\n");
 }
 
-fn block(html: &mut String, block: &Block, part: usize, places: &HashSet<Anchor>) {
+fn block(html: &mut String, block: &Block, part: usize, places: &Places<'_>) {
     let _ = match block {
         // Written by `page`, which counts headings.
         Block::Heading(..) => Ok(()),
@@ -168,6 +189,10 @@ fn block(html: &mut String, block: &Block, part: usize, places: &HashSet<Anchor>
             stack::write(html, stack);
             Ok(())
         }
+        Block::Picture(Picture::Instance(instance)) => {
+            instance::write(html, instance);
+            Ok(())
+        }
         Block::Picture(Picture::Flame(flame)) => {
             flame::write(html, flame);
             Ok(())
@@ -185,7 +210,7 @@ fn block(html: &mut String, block: &Block, part: usize, places: &HashSet<Anchor>
 const LONG: usize = 36;
 
 /// Writes a table; the first column names the rows.
-fn grid(html: &mut String, columns: &[Column], totals: usize, part: usize, places: &HashSet<Anchor>) {
+fn grid(html: &mut String, columns: &[Column], totals: usize, part: usize, places: &Places<'_>) {
     let columns: Vec<&Column> = columns.iter().filter(|c| !c.drawn).collect();
     // A table that is wider than the window can be scrolled by keyboard too.
     let _ = write!(

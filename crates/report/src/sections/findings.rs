@@ -5,8 +5,9 @@ use crate::Options;
 use crate::context::SectionContext;
 use crate::gather::Group;
 use crate::grid::{Column, push};
+use crate::instance;
 use crate::page::{Anchor, Linked, Page};
-use crate::picture::{Range, Tone};
+use crate::picture::{Instance, Range, Tone};
 use crate::words::{TIE, ms, plain, plural, short};
 use diagnose::{Diagnosis, Evidence, Finding, Severity, System};
 use engine::EngineError;
@@ -111,8 +112,10 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     }
     diagnosis.caveats().for_each(|caveat| page.paragraph(&format!("Note: {caveat}.")));
     let described = if findings.is_short { DESCRIBED.min(findings.shown.len()) } else { findings.shown.len() };
+    let mut instances =
+        if findings.evidence { instance::all(ctx.session, &findings.shown)? } else { Vec::new() }.into_iter();
     for (at, finding) in &findings.shown[..described] {
-        write_finding(page, *at, finding, ctx)?;
+        write_finding(page, *at, finding, instances.next().flatten(), ctx)?;
     }
     let rest = &findings.shown[described..];
     for (at, finding) in rest.iter().take(TITLES) {
@@ -154,7 +157,13 @@ fn checked(page: &mut Page, diagnosis: &Diagnosis, findings: &Findings<'_>) {
     page.grid(columns.into(), 0);
 }
 
-fn write_finding(page: &mut Page, at: usize, of: &Finding, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
+fn write_finding(
+    page: &mut Page,
+    at: usize,
+    of: &Finding,
+    worst_instance: Option<Instance>,
+    ctx: &SectionContext<'_>,
+) -> Result<(), EngineError> {
     let evidence = ctx.findings.evidence;
     page.entry(
         format!("{at}. {} ({}): {}", of.rule, of.severity.as_str(), of.title),
@@ -188,6 +197,9 @@ fn write_finding(page: &mut Page, at: usize, of: &Finding, ctx: &SectionContext<
         }
         if !of.worst.is_empty() {
             page.linked(worst(of, of.worst.len()));
+        }
+        if let Some(instance) = worst_instance {
+            page.picture(instance);
         }
     }
     let system = ctx.findings.diagnosis.and_then(|diagnosis| diagnosis.system);
@@ -249,7 +261,10 @@ fn worst(of: &Finding, max: usize) -> Linked {
         let [from, to] = [interval.start_ns, interval.end_ns].map(ms);
         let (thread, separator) =
             (format!("{}{TIE}{}", plain(&interval.name), interval.tid), if at > 0 { "; " } else { "" });
-        words.push((format!("{separator}{from} to {to}{TIE}ms: "), None));
+        let moment = Anchor::Moment { thread: interval.thread, start_ns: interval.start_ns, end_ns: interval.end_ns };
+        words.push((separator.to_owned(), None));
+        words.push((format!("{from} to {to}{TIE}ms"), Some(moment)));
+        words.push((": ".to_owned(), None));
         words.push((thread, Some(Anchor::Thread(interval.thread))));
         words.push((format!(" {} ({})", interval.state, plain(&interval.cause)), None));
     }
