@@ -29,8 +29,8 @@ pub use summary::{AnomalyRow, LawRow, Summary};
 /// Where symbols are looked up.
 pub use symbols::SymbolPath;
 pub use tables::{
-    FrameCounts, FrameGroup, FrameList, FrameMarks, FrameSource, Interval, IntervalKind, IntervalName, ListedFrame, RowCallback,
-    SelectedInterval, SlowFrameOptions, TableRequest, ThreadNames, mark_name_matches, mark_row_matches,
+    FrameCounts, FrameGroup, FrameList, FrameMarks, FrameSource, Interval, IntervalKind, IntervalName, ListedFrame,
+    RowCallback, SelectedInterval, SlowFrameOptions, TableRequest, ThreadNames, mark_name_matches, mark_row_matches,
 };
 /// The machine: read from the running system or from a description, and drawn as text.
 pub use topology::{BadMachine, Cpu, IdleState, Machine, draw, live};

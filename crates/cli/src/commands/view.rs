@@ -1,6 +1,6 @@
 //! `corewise view`: shows a trace on a timeline in the browser.
 
-use crate::args::{Global, budget};
+use crate::args::{Global, budget, duration};
 use crate::failure::{Failure, OK};
 use crate::output::{self, print, say};
 use crate::view_changes;

@@ -113,13 +113,13 @@ impl Session {
         let Some(span) = self.within(span) else { return Ok(None) };
         let mut picking = FrameSelection::new(self.slow.budget, 0);
         let mut longest = Ns::ZERO;
-        self.each_frame(span, &mut |frame| {
+        self.each_frame(self.frames_of(), span, &mut |frame| {
             longest = longest.max(frame.span.len());
             picking.push(frame);
         })?;
         let Some(picked) = picking.finish() else { return Ok(None) };
         let mut over = 0;
-        self.each_frame(span, &mut |frame| over += u64::from(frame.span.len() > picked.budget))?;
+        self.each_frame(self.frames_of(), span, &mut |frame| over += u64::from(frame.span.len() > picked.budget))?;
         Ok(Some(FrameCounts {
             frames: picked.frames,
             over,
