@@ -478,8 +478,9 @@ class Page {
     const track = thread === null ? null : ({ kind: "thread", id: thread } as const);
     this.jumps.to({ ...span, track, threads: thread === null ? [] : [thread], words: "" });
     this.highlight(null);
+    const { range } = this.scene.overlay;
     this.mark(span);
-    if (thread !== null) this.range.showPath();
+    if (thread !== null) this.range.showPath(range?.from === span.from && range.to === span.to);
   }
 
   /** Scrolls a track into view. */

@@ -2,6 +2,7 @@
 
 import type { ListedFrames, ThreadTracks } from "../generated/tables";
 import { budgetOf, ms, nameOfSource, neighbour, ordered, piecesOf, type CauseRow, type FrameList, type FrameOrder, type FrameSource } from "../model/frames";
+import { registerTicks } from "../model/ticks";
 import { length, point } from "../model/time";
 import type { Span } from "../model/view";
 import { source } from "../source";
@@ -176,6 +177,7 @@ export class Frames {
     if (budget !== null || list.budget !== list.median) words.push(`median ${ms(list.median)} ms`);
     if (longest) words.push(`longest ${ms(longest.frame_ns)} ms`);
     this.status.textContent = list.count === 0 ? "No frames that began and ended within the recording." : `${words.join("; ")}.`;
+    registerTicks("slow frame", list.frames.filter((frame) => frame.over_ns > 0).map((frame) => frame.start_ns));
     this.picture.replaceChildren(...(list.count > 0 ? [histogram(list)] : []));
     this.chosen.replaceChildren();
     this.fillRows();

@@ -66,9 +66,10 @@ export class Range {
     this.waiting = setTimeout(() => void this.ask(span), PAUSE);
   }
 
-  /** Shows the critical path. */
-  showPath(): void {
+  /** Shows the critical path; `again` requests it even if it is shown, for another end. */
+  showPath(again: boolean): void {
     if (!this.path.checked) this.togglePath();
+    else if (again) this.page.path(this.span);
   }
 
   /** Shows or hides the critical path. */

@@ -56,7 +56,7 @@ export interface Actions {
 }
 
 /** Keys that work wherever the focus is, except in fields: those that no control has itself. */
-const EVERYWHERE = /^([a-z0-9/?]|shift\+m|(shift\+)?backspace)$/;
+const EVERYWHERE = /^([a-z0-9/?[\]]|shift\+m|(shift\+)?backspace)$/;
 
 /** The maximum movement of a click, in pixels. */
 const CLICK = 4;
