@@ -54,6 +54,8 @@ export interface Facts {
 
 const [RUNNING, READY, BLOCKED] = ["running", "ready", "blocked"].map((name) => THREAD_STATES.indexOf(name as "ready")) as [number, number, number];
 
+const EXITED = THREAD_STATES.indexOf("exited");
+
 type Made = Omit<Part, "all"> & { readonly lacks: string; readonly caution: string };
 type Rows = { readonly names: readonly string[]; readonly rows: Cell[][]; readonly lacks: string; readonly caution: string };
 
@@ -99,7 +101,9 @@ function threads(of: Facts, span: Span) {
   });
   const names = ["thread", "tid", "pid", "name", "running_ns", "ready_ns", "blocked_ns", "unknown_ns", "exited_ns", "max_ready_ns"];
   const ready = (ns: number) => (of.readyKnown ? ns : null);
-  const rows = [...sums].sort(([a], [b]) => a - b).map(([key, { by, longest }]): Cell[] => {
+  // Threads that exited before are not part of it.
+  const live = [...sums].filter(([, { by }]) => by.some((ns, state) => ns > 0 && state !== EXITED));
+  const rows = live.sort(([a], [b]) => a - b).map(([key, { by, longest }]): Cell[] => {
     const about = of.thread(key);
     const [running, waiting, blocked, unknown, exited] = by as [number, number, number, number, number];
     return [key, about?.tid ?? null, about?.pid ?? null, about?.name ?? null, running, ready(waiting), blocked, unknown, exited, ready(longest)];
