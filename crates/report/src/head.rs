@@ -67,7 +67,7 @@ fn source(session: &Session) -> String {
         (other, _) => format!("from {other}"),
     };
     let date = date(session).map_or(String::new(), |date| format!(", {date}"));
-    let host = about(session, "hostname").map(|h| format!("on {h}"));
+    let host = about(session, "hostname").filter(|host| *host != "(none)").map(|h| format!("on {h}"));
     let kernel = about(session, "kernel_release").map(|k| format!("Linux {k}"));
     let machine = session.machine();
     let types: Vec<String> = machine

@@ -95,7 +95,7 @@ impl Filling<'_> {
     fn finish(self, names: &ThreadNames) -> Instance {
         let of = self.of;
         let name = |thread: i64| names.get(thread).map_or_else(|| "?".to_owned(), plain);
-        let most = self.ran_most();
+        let most = self.ran_most(&name);
         let state = |s: &Stretch| {
             let (tone, word) = match s.state {
                 State::Running => (Tone::Blue, "running"),
@@ -108,7 +108,7 @@ impl Filling<'_> {
         let ran = |s: &Stretch| {
             let tone = match s.thread {
                 thread if thread == of.thread => Tone::Blue,
-                thread if Some(thread) == most => Tone::Purple,
+                thread if Some(name(thread)) == most => Tone::Purple,
                 _ => Tone::Sky,
             };
             piece(s, tone, name(s.thread))
@@ -129,7 +129,7 @@ impl Filling<'_> {
         }
         let on_cpus = |tone| lanes[1..].iter().any(|lane| lane.pieces.iter().any(|piece| piece.tone == tone));
         if let Some(most) = most.filter(|_| on_cpus(Tone::Purple)) {
-            legend.push((Tone::Purple, format!("{} runs, most of all meanwhile", name(most))));
+            legend.push((Tone::Purple, format!("{most} runs, most of all meanwhile")));
         }
         if on_cpus(Tone::Sky) {
             legend.push((Tone::Sky, "another thread runs".to_owned()));
@@ -148,14 +148,15 @@ impl Filling<'_> {
         }
     }
 
-    /// The other thread that ran longest during the interval.
-    fn ran_most(&self) -> Option<i64> {
+    /// The name of the other threads that ran longest during the interval.
+    fn ran_most(&self, name: &impl Fn(i64) -> String) -> Option<String> {
         let marked = Span { start: Ns(self.of.start_ns), end: Ns(self.of.end_ns) };
-        let mut sums = BTreeMap::<i64, i64>::new();
+        let mut sums = BTreeMap::<String, i64>::new();
         for stretch in self.ran.values().flatten().filter(|s| s.thread != self.of.thread) {
-            *sums.entry(stretch.thread).or_default() += stretch.span.overlap(marked).map_or(0, |span| span.len().0);
+            let ns = stretch.span.overlap(marked).map_or(0, |span| span.len().0);
+            *sums.entry(name(stretch.thread)).or_default() += ns;
         }
-        sums.into_iter().filter(|(_, ns)| *ns > 0).max_by_key(|(thread, ns)| (*ns, -thread)).map(|(thread, _)| thread)
+        sums.into_iter().filter(|(_, ns)| *ns > 0).max_by_key(|(_, ns)| *ns).map(|(name, _)| name)
     }
 }
 

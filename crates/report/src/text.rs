@@ -33,7 +33,7 @@ impl Terminal {
                 self.wrapped(&words.iter().map(|(words, _)| words.as_str()).collect::<String>(), ENTRY, ENTRY + 2);
             }
             Block::Note(words) => self.line(&format!("  {words}")),
-            Block::Warning(words) => self.line(&self.shown(words, "33")),
+            Block::Warning(words) => self.warning(words),
             Block::Item(words) => self.wrapped(&format!("- {words}"), 0, 2),
             Block::Grid(columns, totals) => self.grid(columns, *totals),
             Block::Picture(_) => {}
@@ -43,6 +43,14 @@ impl Terminal {
 
     fn shown(&self, words: &str, code: &str) -> String {
         if self.color { format!("\u{1b}[{code}m{words}\u{1b}[0m") } else { words.to_owned() }
+    }
+
+    /// Writes a warning, each line of it in its colour.
+    fn warning(&mut self, words: &str) {
+        let begin = self.text.len();
+        self.wrapped(words, 0, 2);
+        let written = self.text.split_off(begin);
+        written.lines().for_each(|line| self.line(&self.shown(line, "33")));
     }
 
     fn line(&mut self, words: &str) {

@@ -74,10 +74,15 @@ fn worst(session: &Session, findings: &Findings<'_>) -> Option<String> {
     let diagnosis = findings.diagnosis()?;
     let all = findings.count();
     let of_program = findings.shown().find(|(_, finding)| finding.subject == Subject::Program);
-    let rules = plural(diagnosis.checked.len() as u64, "rule");
+    let rules = match (diagnosis.checked.len(), diagnosis.not_checked.len()) {
+        (checked, lacking) if checked < lacking => {
+            format!("but only {checked} of {} rules had data", checked + lacking)
+        }
+        (checked, _) => format!("by {}", plural(checked as u64, "rule")),
+    };
     Some(match of_program {
-        None if all == 0 => format!("Findings: none, by {rules}."),
-        None => format!("Findings about the program: none, by {rules}."),
+        None if all == 0 => format!("Findings: none, {rules}."),
+        None => format!("Findings about the program: none, {rules}."),
         Some((at, finding)) if finding.severity == Severity::Low => {
             format!("Findings: {all}, none of which costs much; first {at}. {}.", finding.rule)
         }
@@ -111,6 +116,9 @@ struct Sums {
 /// Says how busy the CPUs were, with which programs, and which of these waited for a CPU.
 fn cpu_time(session: &Session) -> Result<String, EngineError> {
     let s = session.summary();
+    if s.switches == 0 {
+        return Ok("CPUs: no context switch was recorded, so it is unknown which threads ran.".to_owned());
+    }
     let busy = format!("CPUs: {} busy", percent(s.busy_ns, s.cpu_time_ns()));
     let programs = programs(session)?;
     let listed = |of: fn(&Sums) -> i64, format: &dyn Fn(i64) -> String| {

@@ -385,6 +385,55 @@ mark     A( A),A(,B(=1,C(=1 . A) B) . . C) .
     assert_eq!(cells, ["6.000", "4.000", "66.7", "7.000", "2.333–3.000"]);
 }
 
+/// The worst instance of a finding is drawn, and its times lead to the page with the timeline if there is one. A waits from 2 to 5 ms of 7
+/// while B runs, so that the picture is from 0.5 to 6.5 ms.
+#[test]
+fn each_finding_has_a_picture_of_its_worst_instance() {
+    let drawn = "cpu0 U0  Cs B B B B A A\nwaking   B@0 . A@0 . . . .\nprio     A=120,B=130 . . . . . .";
+    let session = support::drawn(drawn, |_, _| ());
+    let page = page(&session);
+    let document = parsed(&page);
+    let findings = section(&document, "Findings: ");
+    let figure =
+        all(&findings, "figure").into_iter().find(|f| f.attribute("class") == Some("instance")).expect("a picture");
+    let caption = words(&all(&figure, "figcaption")[0]);
+    assert!(caption.starts_with("Worst instance: A 1 is ready for 3.000\u{a0}ms (B ran"), "{caption}");
+    let lanes: Vec<String> = all(&figure, "span").iter().map(words).collect();
+    assert_eq!(lanes[..2], ["A 1", "CPU 0"], "{lanes:?}");
+    let pieces: Vec<(String, [&str; 2])> = all(&figure, "svg")
+        .iter()
+        .filter(|piece| piece.attribute("x").is_some())
+        .map(|piece| {
+            let at = ["x", "width"].map(|name| piece.attribute(name).unwrap());
+            (words(&all(piece, "title")[0]).replace('\u{a0}', " "), at)
+        })
+        .collect();
+    let wanted = [
+        ("ready: 2.000 to 5.000 ms", ["25.000%", "50.000%"]),
+        ("running: 5.000 to 6.500 ms", ["75.000%", "25.000%"]),
+        ("B: 1.000 to 5.000 ms", ["8.333%", "66.667%"]),
+    ];
+    for (about, at) in wanted {
+        assert!(pieces.contains(&(about.to_owned(), at)), "{about}: {pieces:?}");
+    }
+    assert!(all(&findings, "a").iter().all(|a| a.attribute("href").unwrap().starts_with('#')), "no timeline, no link");
+    let options = Options {
+        sections: Sections::All,
+        pictures: true,
+        timeline: Some("./t&t.html".to_owned()),
+        ..Options::default()
+    };
+    let page = report::html(&session, &options).expect("a page");
+    let document = parsed(&page);
+    let links: Vec<_> =
+        document.descendants().filter_map(|n| n.attribute("href")).filter(|to| to.contains("html")).collect();
+    let threads = session.table("threads").unwrap();
+    let row = (0..threads.rows.len()).find(|row| threads.int(*row, "tid") == Some(1)).unwrap();
+    let thread = threads.int(row, "thread").unwrap();
+    let wanted = format!("./t&t.html#t=0..8000000&sel=thread:{thread}@2000000&range=2000000..5000000");
+    assert!(links.contains(&wanted.as_str()), "{wanted}: {links:?}");
+}
+
 /// A finding links to its evidence, its threads and its time, and these link back.
 #[test]
 fn each_finding_links_to_its_evidence() {

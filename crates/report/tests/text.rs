@@ -35,6 +35,28 @@ fn a_recording_with_tracepoints() {
     check_golden("sched.txt", &report::text(&session, &options).expect("a report"));
 }
 
+/// The parts that do not fit are named, and everything else is as in the whole report.
+#[test]
+fn a_short_report_leaves_out_whole_parts() {
+    let session = open("sched.data", PassOptions::default());
+    let with = |max_lines| Options { top: 6, concurrency: true, width: 120, max_lines, ..Options::default() };
+    let text = |max| report::text(&session, &with(max)).expect("a report");
+    let short = text(Some(100));
+    assert!(short.lines().count() <= 100, "{short}");
+    check_golden("short.txt", &short);
+    let left_out = |text: &str| text.split("Left out of this short report: ").nth(1).map(ToOwned::to_owned);
+    assert!(left_out(&short).is_some_and(|names| names.contains("switch_causes")), "{short}");
+    assert!(!short.contains("\nContext-switch causes") && short.contains("--full"), "{short}");
+    let long = text(Some(1000));
+    assert!(long.contains("\nContext-switch causes") && left_out(&long).is_none(), "{long}");
+    // The answer is always there.
+    let shortest = text(Some(1));
+    for part in ["\nVerdict\n", "\nFindings: 1\n", "\nThreads: ", "\nAbout the data\n", "\nNext steps\n"] {
+        assert!(shortest.contains(part), "{part}: {shortest}");
+    }
+    assert!(!shortest.contains("\nCPUs: "), "{shortest}");
+}
+
 #[test]
 fn a_recording_without_wakeups_on_a_narrow_terminal() {
     let session = open("switch.data", PassOptions::default());

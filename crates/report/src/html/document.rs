@@ -14,7 +14,7 @@ pub struct Inline {
 
 /// The style sheet of every page.
 pub const STYLE: Inline =
-    Inline { text: include_str!("page.css"), sha256: "8Qy+cxfJv3MfuMC0wlpZVpMZZtXVBgQ6GS4mQA1vNHw=" };
+    Inline { text: include_str!("page.css"), sha256: "8UXSvmysS1DiSMu5OfbwwxX9dKWR+OuXmzPSH+3kG/M=" };
 
 /// A page. It is also valid XML, loads nothing, and allows only its own styles and script.
 #[derive(Clone, Copy, Debug)]

@@ -110,7 +110,9 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
              shows details, `corewise explain RULE` describes a rule."
         ));
     }
-    diagnosis.caveats().for_each(|caveat| page.paragraph(&format!("Note: {caveat}.")));
+    if !findings.is_short {
+        diagnosis.caveats().for_each(|caveat| page.paragraph(&format!("Note: {caveat}.")));
+    }
     let described = if findings.is_short { DESCRIBED.min(findings.shown.len()) } else { findings.shown.len() };
     let mut instances =
         if findings.evidence { instance::all(ctx.session, &findings.shown)? } else { Vec::new() }.into_iter();
