@@ -5,6 +5,9 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command};
 use std::ffi::OsStr;
 
+/// The maximum number of names that a message lists.
+const MAX_LISTED: usize = 20;
+
 /// Parses one of a list of names.
 #[derive(Clone, Debug)]
 pub struct KnownNames {
@@ -30,7 +33,14 @@ impl TypedValueParser for KnownNames {
         if !self.names.iter().any(|name| name.get_name() == text) {
             let Self { of, listed_by, .. } = self;
             let meant = engine::did_you_mean(&text, self.names.iter().map(PossibleValue::get_name));
-            let message = format!("there is no {of} {}{meant} {listed_by} lists them\n", model::words::plain(&text));
+            let all = match meant.as_str() {
+                "." if self.names.len() <= MAX_LISTED => {
+                    let names: Vec<&str> = self.names.iter().map(PossibleValue::get_name).collect();
+                    format!("choose one of {}", names.join(", "))
+                }
+                _ => format!("{listed_by} lists them"),
+            };
+            let message = format!("there is no {of} {}{meant} {all}\n", model::words::plain(&text));
             return Err(clap::Error::raw(ErrorKind::InvalidValue, message).with_cmd(cmd));
         }
         PossibleValuesParser::new(self.names.clone()).parse_ref(cmd, arg, value)

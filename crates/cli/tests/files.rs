@@ -177,13 +177,18 @@ fn a_pipe_can_be_read_like_a_file() {
 }
 
 #[test]
-fn the_report_starts_with_the_quality_of_the_recording() {
+fn the_report_starts_with_the_answer_and_ends_with_the_quality_of_the_recording() {
     let text = good(["report", &fixture("sched.data"), "--top", "3"]);
-    let head: String = text.lines().take(2).collect::<Vec<_>>().join(" ");
-    for word in ["on 2 CPUs", "unknown", "lossy", "inconsistent switches", "missing wakeups", "losses"] {
+    let (head, rest) = text.split_once("\n\nVerdict\n").unwrap();
+    for word in ["42.372 ms", "perf record", "2 CPUs", "it is unknown what ran"] {
         assert!(head.contains(word), "{word} in {head}");
     }
-    assert!(text.contains("Time accounting: consistent"), "{text}");
+    let quality = rest.split_once("\nAbout the data\n").unwrap().1;
+    for word in
+        ["unknown", "lossy", "inconsistent switches", "missing wakeups", "losses", "Time accounting: consistent"]
+    {
+        assert!(quality.contains(word), "{word} in {quality}");
+    }
     let report = json(&["report", &fixture("sched.data"), "--format", "json"]);
     assert_eq!(sum(&report["threads"], "running_ns"), sum(&report["cpus"], "busy_ns"));
     assert_eq!(run(["report", &fixture("sched.data"), "--process", "no-such-name"]).code, Some(1));
@@ -223,7 +228,7 @@ fn sections_are_selected_by_name() {
     let text = |sections| good(["report", &file, "--sections", sections]);
     assert!(text("waiting").contains("\nWaiting for a CPU") && !text("waiting").contains("\nMigrations"));
     assert!(text("waiting,migrations").contains("\nMigrations") && !text("none").contains("\nWaiting for"));
-    assert_eq!(text("all"), good(["report", &file]));
+    assert_eq!(text("all"), good(["report", &file, "--full"]));
     let wrong = run(["report", &file, "--sections", "dance"]);
     assert!(wrong.code == Some(2) && wrong.err.contains("placement"), "{}", wrong.err);
     let none = json(&["report", &file, "--format", "json", "--sections", "none"]);

@@ -135,7 +135,7 @@ fn add_scheduling(parts: &mut Vec<Part>, session: &Session, options: &Options) -
     let chosen = prepare_sections(session, options)?;
     let diagnosis = chosen.diagnosis(session)?;
     let findings = Findings::select(diagnosis.as_ref(), options, &groups);
-    parts.push(Part::fixed(part_of(|page| verdict::write(page, session, &chosen, &findings))?));
+    parts.push(Part::fixed(part_of(|page| verdict::write(page, session, options, &groups, &chosen, &findings))?));
     let timeline = match options.pictures {
         true => part_of(|page| timeline::write(page, session, &findings))?,
         false => Page::default(),

@@ -2,6 +2,7 @@
 //! recording can be trusted.
 
 use crate::frames::is_of;
+use crate::gather::Group;
 use crate::page::Page;
 use crate::sections::{ChosenSections, Findings};
 use crate::words::{TIE, grouped, ms, percent, plain, plural, short, time};
@@ -20,6 +21,8 @@ const MAX_PROCESSES: usize = 10_000;
 pub fn write(
     page: &mut Page,
     session: &Session,
+    options: &Options,
+    groups: &[Group],
     chosen: &ChosenSections,
     findings: &Findings<'_>,
 ) -> Result<(), EngineError> {
@@ -33,7 +36,7 @@ pub fn write(
             grouped(session.summary().events.cast_signed())
         ));
     }
-    page.item(&cpu_time(session)?);
+    page.item(&cpu_time(session, options, groups)?);
     if let Some(counts) = session.frame_counts(None)? {
         page.item(&frames(session, counts));
     }
@@ -114,13 +117,19 @@ struct Sums {
 }
 
 /// Says how busy the CPUs were, with which programs, and which of these waited for a CPU.
-fn cpu_time(session: &Session) -> Result<String, EngineError> {
+fn cpu_time(session: &Session, options: &Options, groups: &[Group]) -> Result<String, EngineError> {
     let s = session.summary();
     if s.switches == 0 {
         return Ok("CPUs: no context switch was recorded, so it is unknown which threads ran.".to_owned());
     }
     let busy = format!("CPUs: {} busy", percent(s.busy_ns, s.cpu_time_ns()));
-    let programs = programs(session)?;
+    let programs = match options.process.as_deref().zip(groups.first()) {
+        Some((process, group)) => {
+            let (running, ready) = (group.all.running, group.all.ready.unwrap_or(0));
+            vec![Sums { name: plain(process), running, ready }]
+        }
+        None => programs(session)?,
+    };
     let listed = |of: fn(&Sums) -> i64, format: &dyn Fn(i64) -> String| {
         let mut all: Vec<&Sums> = programs.iter().filter(|p| of(p) > 0).collect();
         all.sort_by_key(|p| (std::cmp::Reverse(of(p)), &p.name));
