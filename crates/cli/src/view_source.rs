@@ -105,7 +105,7 @@ pub fn open(source: &Source, global: &Global) -> Result<Session, Failure> {
     Ok(Session::open(&source.folder, PassOptions { strict_loss, ..options })?)
 }
 
-/// Why the cache has no folder of the file: the import failed, or the cache cannot be written.
+/// Why a recording cannot be imported: it cannot be read, or the cache cannot be written.
 struct ImportFailure(Failure);
 
 impl From<engine::EngineError> for ImportFailure {
