@@ -9,8 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use support::{Folder, Ran, fixture, good, ran, run};
 
-/// The pages whose commands are run.
+/// The pages whose commands are run, in addition to those of the guide.
 const WITH_COMMANDS: &[&str] = &["README.md", "docs/commands.md"];
+
+/// The folder of the guide, one page a question.
+const GUIDE: &str = "docs/guide";
 
 /// The pages whose links are resolved, in addition to all of `docs/`.
 const WITH_LINKS: &[&str] =
@@ -25,6 +28,15 @@ fn repository() -> PathBuf {
 
 fn page(path: &str) -> String {
     std::fs::read_to_string(repository().join(path)).unwrap_or_else(|why| panic!("{path}: {why}"))
+}
+
+/// Returns the pages of a folder, in order.
+fn pages_in(folder: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(repository().join(folder)).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut pages: Vec<_> = names.filter(|name| name.ends_with(".md")).map(|name| format!("{folder}/{name}")).collect();
+    pages.sort();
+    pages
 }
 
 /// A line of a page's shell block.
@@ -50,7 +62,8 @@ fn shell_lines(path: &str) -> Vec<Line> {
 
 /// The shell lines of all pages that show corewise. Panics if a line shows a program that this test does not know.
 fn commands() -> Vec<Line> {
-    let lines: Vec<Line> = WITH_COMMANDS.iter().flat_map(|path| shell_lines(path)).collect();
+    let with_commands = WITH_COMMANDS.iter().map(|path| (*path).to_owned()).chain(pages_in(GUIDE));
+    let lines: Vec<Line> = with_commands.flat_map(|path| shell_lines(&path)).collect();
     let program = |line: &Line| line.text.split_whitespace().next().unwrap_or_default().to_owned();
     for line in &lines {
         let program = program(line);
@@ -317,6 +330,30 @@ fn all_commands_and_tables_are_documented() {
     }
 }
 
+/// Each page of the guide is short, asks its question in its title, shows commands and a picture, and is listed in the overview. The pictures
+/// are small.
+#[test]
+fn pages_of_the_guide_are_short_and_illustrated() {
+    const MAX_LINES: usize = 60;
+    const MAX_PICTURES: u64 = 1_000_000;
+    let overview = page(&format!("{GUIDE}/README.md"));
+    let pages: Vec<String> = pages_in(GUIDE).into_iter().filter(|path| !path.ends_with("README.md")).collect();
+    assert!(pages.len() >= 6, "{pages:?}");
+    for path in &pages {
+        let text = page(path);
+        let title = text.lines().next().unwrap().strip_prefix("# ").unwrap_or_default();
+        let name = path.rsplit('/').next().unwrap();
+        assert!(title.ends_with('?'), "{path}: its title is no question");
+        assert!(overview.contains(&format!("| {title} | [{name}]({name}) |")), "the overview lacks {path}");
+        assert!(text.lines().count() <= MAX_LINES, "{path} has more than {MAX_LINES} lines");
+        assert!(!shell_lines(path).is_empty() && text.contains("\n!["), "{path} shows no command or no picture");
+    }
+    let files = std::fs::read_dir(repository().join(GUIDE)).unwrap().map(|entry| entry.unwrap());
+    let pictures = files.filter(|file| !file.file_name().to_string_lossy().ends_with(".md"));
+    let bytes: u64 = pictures.map(|file| file.metadata().unwrap().len()).sum();
+    assert!(bytes < MAX_PICTURES, "the pictures of the guide have {bytes} bytes");
+}
+
 #[test]
 fn renamed_names_are_documented() {
     use model::tables::renamed::{COLUMNS, EVENT_COLUMNS, TABLES, VALUES};
@@ -371,12 +408,7 @@ fn links(line: &str) -> Vec<String> {
 fn links_resolve() {
     let root = repository();
     let mut pages: Vec<String> = WITH_LINKS.iter().map(|path| (*path).to_owned()).collect();
-    for entry in std::fs::read_dir(root.join("docs")).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        if name.ends_with(".md") {
-            pages.push(format!("docs/{name}"));
-        }
-    }
+    pages.extend(pages_in("docs").into_iter().chain(pages_in(GUIDE)));
     pages.sort();
     let (mut count, mut wrong) = (0, Vec::new());
     for path in &pages {
