@@ -63,7 +63,7 @@ fn arguments_in_another_order_or_form() {
         (vec!["table", &run_cw], 2, "corewise tables"),
         (vec!["table", &run_cw, "slow_frames", "--budget", "16"], 2, "16ms"),
         (vec!["report", &run_cw, "--range", "3000..4000"], 1, "30ms..40ms"),
-        (vec!["compare", &run_cw], 2, "corewise compare before.cw -- after.cw"),
+        (vec!["compare", &run_cw], 2, "corewise compare before.cw after.cw"),
         (vec!["report", &run_cw, "--html", "a.html", "--timeline", "no.html"], 1, "corewise view"),
     ]);
     assert_eq!(good(["help", "report"]), good(["report", "--help"]));

@@ -33,10 +33,12 @@ fn a_mark_selects_its_time() {
         let why = by_mark(&session, wrong).unwrap_err();
         assert!(why.contains(which) && why.contains("corewise table"), "{why}");
     }
-    for wrong in ["Z", "Z#1", "A#0", "A#", "A#x", ""] {
+    for wrong in ["Z", "Z#1", "A#0", "A#x", ""] {
         let why = by_mark(&session, wrong).unwrap_err();
         assert!(why.contains("the names are A, B ("), "{why}");
     }
+    let like = by_mark(&session, "A#").unwrap_err();
+    assert!(like.contains("no mark is named A#, did you mean A?"), "{like}");
     let none = support::drawn("cpu0 U0 A A .", |_, _| ());
     assert!(by_mark(&none, "A").unwrap_err().contains("the trace has no marks"));
 }
