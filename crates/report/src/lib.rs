@@ -150,10 +150,22 @@ fn add_scheduling(parts: &mut Vec<Part>, session: &Session, options: &Options) -
     }
     parts.push(Part::optional("CPUs of each thread", part_of(|page| places::write(page, session, &groups))?));
     let cpus = session.table(tables::CPUS.name)?;
-    parts.push(Part::optional("CPUs", part_of(|page| Ok(cpus::write(page, session, &cpus)))?));
+    parts.push(Part::optional(
+        "CPUs",
+        part_of(|page| {
+            cpus::write(page, session, &cpus);
+            Ok(())
+        })?,
+    ));
     if chosen.concurrency {
         let table = session.table(tables::CONCURRENCY.name)?;
-        parts.push(Part::optional("concurrency", part_of(|page| Ok(concurrency::write(page, session, &table)))?));
+        parts.push(Part::optional(
+            "concurrency",
+            part_of(|page| {
+                concurrency::write(page, session, &table);
+                Ok(())
+            })?,
+        ));
     }
     parts.extend(rest);
     Ok(LeftOut { sections: chosen.left_out, concurrency: !chosen.concurrency, parts: Vec::new() })

@@ -167,7 +167,16 @@ pub fn run(args: Args, global: &Global) -> Result<u8, Failure> {
 /// Recording is not permitted or failed.
 pub fn record_spool(mut options: RecordOptions) -> Result<Recorded, CaptureError> {
     options.machine = Some(engine::live());
-    options.arguments = std::env::args().collect();
+    options.arguments = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    // The command follows dashes, whether the user wrote them or not: what reads the arguments finds it.
+    if let Target::Command(words) = &options.target
+        && options.arguments.ends_with(words)
+    {
+        let at = options.arguments.len() - words.len();
+        if at > 0 && options.arguments[at - 1] != "--" {
+            options.arguments.insert(at, "--".to_owned());
+        }
+    }
     let mut line = Line::new();
     capture::record(&options, &mut |p| {
         line.show(|| {
