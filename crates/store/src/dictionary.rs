@@ -99,9 +99,9 @@ pub(crate) fn ranks(codes: &mut [u8]) -> Vec<u8> {
     codes.iter().for_each(|code| occurs[usize::from(*code)] = true);
     let all: Vec<u8> = (0..=u8::MAX).filter(|code| occurs[usize::from(*code)]).collect();
     // Usually the codes are 0, 1, 2…
-    if all.iter().zip(0..).any(|(code, rank)| *code != rank) {
+    if all.iter().zip(0..=u8::MAX).any(|(code, rank)| *code != rank) {
         let mut rank = [0; 256];
-        all.iter().zip(0..).for_each(|(code, at)| rank[usize::from(*code)] = at);
+        all.iter().zip(0..=u8::MAX).for_each(|(code, at)| rank[usize::from(*code)] = at);
         codes.iter_mut().for_each(|code| *code = rank[usize::from(*code)]);
     }
     all
@@ -110,6 +110,13 @@ pub(crate) fn ranks(codes: &mut [u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_256_codes_have_their_rank() {
+        let mut codes: Vec<u8> = (0..=u8::MAX).rev().collect();
+        assert_eq!(ranks(&mut codes), (0..=u8::MAX).collect::<Vec<_>>());
+        assert_eq!(codes, (0..=u8::MAX).rev().collect::<Vec<_>>());
+    }
     use crate::encode::bounds;
 
     #[test]
