@@ -334,8 +334,9 @@ export class Timeline {
       const band = this.band(line, cpuRows);
       if (band) paint(pixels, width, left, band, { top: top + Math.round(5 * ratio), height: Math.round(BAND * ratio), tick: 0 });
     }
-    const last = lines[lines.length - 1];
-    if (last) paintGap(pixels, width, left, Math.round((AXIS + last.top + last.height - scene.scroll) * ratio), height, grid, gridded);
+    // Below the last line. Pinned ones are at the end of the list, but at the top of the picture.
+    const end = lines.reduce((end, line) => Math.max(end, topOf(line, scene) + line.height), 0);
+    if (lines.length > 0) paintGap(pixels, width, left, Math.round((AXIS + end) * ratio), height, grid, gridded);
     const from = right ? left : 0;
     this.pen.putImageData(this.image, 0, 0, from, 0, width - from, height);
     return cpuRows.cpus;
