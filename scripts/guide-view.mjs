@@ -1,6 +1,6 @@
 // A picture of the viewer for docs/guide, for scripts/guide-pictures:
 //   node scripts/guide-view.mjs COREWISE TRACE OUT.png FROM TO WHAT
-// FROM and TO are the ns of a frame (0 0: the whole recording). WHAT is shown: `frame` (its range and critical path), `ready` (the longest time
+// FROM and TO are the begin and end of a frame in ns (0 0: the whole recording). WHAT is shown: `frame` (the slowest one in the panel of frames), `ready` (the longest time
 // for which its thread was ready, selected), `summary` (the summary of the range).
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
@@ -39,14 +39,12 @@ try {
     const longest = main.reduce((a, b) => (length(b) > length(a) ? b : a));
     hash = `#${span(0)}&sel=thread:${longest.thread}@${Number(longest.start_ns) + Math.floor(length(longest) / 2)}`;
   }
-  await page.evaluate((hash) => (location.hash = hash), hash);
+  if (what !== "frame") await page.evaluate((hash) => (location.hash = hash), hash);
   await settled();
   if (what === "frame") {
-    // A selected thread is scrolled into view.
-    await page.evaluate((hash) => (location.hash = hash), `${hash}&sel=thread:1@${Math.floor((from + to) / 2)}`);
-    await settled();
-    await page.focus("#timeline");
-    await page.keyboard.press("c");
+    await page.click("#tab-frames");
+    await page.click("#frames[data-busy=false] table.list tbody tr:first-child button");
+    await page.waitForSelector("#frames [data-busy=false] .causes");
     await page.waitForFunction(() => Number(document.getElementById("timeline").dataset.path) > 0);
   }
   if (what !== "ready") await page.waitForFunction(() => !/Calculating/.test(document.getElementById("range").textContent));
