@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use engine::{Session, SlowFrameOptions};
 use model::tables::{self, marks};
+use std::collections::BTreeMap;
 
 /// The maximum number of marks that are listed.
 const MAX_LISTED: usize = 12;
@@ -45,14 +46,12 @@ pub fn described(session: &Session, span: Option<model::Span>) -> Result<String,
 /// Says which marks could be frames.
 fn no_frames(session: &Session) -> Result<String, Failure> {
     let table = session.table(tables::MARKS.name)?;
-    let mut names: Vec<(i64, String)> = Vec::new();
+    let mut counts = BTreeMap::<String, i64>::new();
     for row in table.rows_of(marks::Table).filter(|row| row.get(marks::DURATION_NS) > 0) {
-        let name = model::words::plain(row.get(marks::NAME.or_empty()));
-        match names.iter_mut().find(|(_, known)| *known == name) {
-            Some((count, _)) => *count = count.saturating_add(row.get(marks::COUNT)),
-            None => names.push((row.get(marks::COUNT), name)),
-        }
+        let count = counts.entry(model::words::plain(row.get(marks::NAME.or_empty()))).or_default();
+        *count = count.saturating_add(row.get(marks::COUNT));
     }
+    let mut names: Vec<(i64, String)> = counts.into_iter().map(|(name, count)| (count, name)).collect();
     let path = session.path().display();
     names.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     let all = names.len();
