@@ -180,6 +180,8 @@ fn a_pipe_can_be_read_like_a_file() {
 fn the_report_starts_with_the_answer_and_ends_with_the_quality_of_the_recording() {
     let text = good(["report", &fixture("sched.data"), "--top", "3"]);
     let (head, rest) = text.split_once("\n\nVerdict\n").unwrap();
+    // Where lines break depends on the length of the file's path.
+    let head = head.split_whitespace().collect::<Vec<_>>().join(" ");
     for word in ["42.372 ms", "perf record", "2 CPUs", "it is unknown what ran"] {
         assert!(head.contains(word), "{word} in {head}");
     }
