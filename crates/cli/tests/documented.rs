@@ -260,6 +260,9 @@ fn run_documented(wanted: How) {
         if let Some(output) = output(&arguments) {
             assert!(!folder.path(output).exists(), "{}: `{output}` exists: name a new file", line.place);
         }
+        if let Some(page) = arguments.iter().skip_while(|argument| *argument != "--timeline").nth(1) {
+            std::fs::write(folder.path(page), "the page that the line before wrote").unwrap();
+        }
         let ran = shell(&folder.path(""), &line.text);
         if !ran.code.is_some_and(|code| expected_codes(&arguments).contains(&code)) {
             failed.push(format!("{}: `{}`: exit code {:?}: {}", line.place, line.text, ran.code, ran.err.trim()));

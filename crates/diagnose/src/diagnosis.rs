@@ -108,7 +108,7 @@ impl Diagnosis {
         let rules = |n: usize| plural(n as u64, "rule");
         let lacking = match self.not_checked.len() {
             0 => String::new(),
-            n => format!("; {} could not be, for lack of data (`corewise diagnose --verbose` lists them)", rules(n)),
+            n => format!("; {n} lack data (`corewise diagnose --verbose` lists them)"),
         };
         format!("{} checked{lacking}", rules(self.checked.len()))
     }

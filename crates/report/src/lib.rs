@@ -168,6 +168,11 @@ fn add_scheduling(parts: &mut Vec<Part>, session: &Session, options: &Options) -
         ));
     }
     parts.extend(rest);
+    if let Some(diagnosis) = diagnosis.as_ref().filter(|_| options.max_lines.is_none()) {
+        let mut page = Page::default();
+        sections::write_rules(&mut page, diagnosis, options.pictures);
+        parts.push(Part::optional("rules", page));
+    }
     Ok(LeftOut { sections: chosen.left_out, concurrency: !chosen.concurrency, parts: Vec::new() })
 }
 

@@ -87,7 +87,7 @@ fn worst(session: &Session, findings: &Findings<'_>) -> Option<String> {
         None if all == 0 => format!("Findings: none, {rules}."),
         None => format!("Findings about the program: none, {rules}."),
         Some((at, finding)) if finding.severity == Severity::Low => {
-            format!("Findings: {all}, none of which costs much; first {at}. {}.", finding.rule)
+            format!("Findings: {all}, none above low severity; the first about the program is {at}. {}.", finding.rule)
         }
         Some((at, finding)) => {
             let more = if all > 1 { format!("; {} in all", plural(all as u64, "finding")) } else { String::new() };

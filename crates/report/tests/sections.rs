@@ -55,10 +55,15 @@ fn section_text(block: &str) -> String {
     if section.is_empty() { "(no section)".to_owned() } else { section }
 }
 
-/// A report without its verdict, which depends on whether the findings are among its sections.
+/// A report without its verdict and its list of rules, which depend on whether the findings are among its sections.
 fn without_verdict(report: &str) -> String {
-    let (head, rest) = report.split_once("\nVerdict\n").expect("a verdict");
-    head.to_owned() + rest.split_once("\n\n").map_or("", |(_, rest)| rest)
+    let mut text = report.to_owned();
+    for part in ["\nVerdict\n", "\nRules: "] {
+        if let Some((before, rest)) = text.clone().split_once(part) {
+            text = format!("{before}\n{}", rest.split_once("\n\n").map_or("", |(_, rest)| rest));
+        }
+    }
+    text
 }
 
 #[test]

@@ -129,26 +129,20 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     if others > 0 {
         page.note(&format!("(and {}: corewise diagnose {path})", plural(others as u64, "other")));
     }
-    checked(page, diagnosis, findings);
+    page.paragraph(&format!("{}.", diagnosis.checked_line()));
     Ok(())
 }
 
-/// Writes which rules were checked, and which could not be.
-fn checked(page: &mut Page, diagnosis: &Diagnosis, findings: &Findings<'_>) {
-    if findings.is_short {
-        page.paragraph(&format!("{}.", diagnosis.checked_line()));
-        return;
-    }
-    if findings.evidence || findings.shown.is_empty() {
-        page.paragraph(&format!(
-            "Checked: {}.",
-            if diagnosis.checked.is_empty() { "nothing".to_owned() } else { diagnosis.checked.join(", ") }
-        ));
+/// Writes which rules were checked and which could not be: part of what the report is based on, not of its answer.
+pub(crate) fn write_rules(page: &mut Page, diagnosis: &Diagnosis, has_room: bool) {
+    page.heading(&format!("Rules: {} checked", plural(diagnosis.checked.len() as u64, "rule")));
+    if !diagnosis.checked.is_empty() {
+        page.paragraph(&format!("Checked: {}.", diagnosis.checked.join(", ")));
     }
     if diagnosis.not_checked.is_empty() {
         return;
     }
-    if !findings.evidence {
+    if !has_room {
         let names: Vec<&str> = diagnosis.not_checked.iter().map(|not| not.rule).collect();
         page.paragraph(&format!("Not checked (missing data): {}.", names.join(", ")));
         return;

@@ -24,7 +24,7 @@ use crate::gather::Group;
 use crate::page::{Anchor, Page, Part};
 use diagnose::Diagnosis;
 use engine::{EngineError, Session};
-pub(crate) use findings::Findings;
+pub(crate) use findings::{Findings, write_rules};
 use model::TableDef;
 use std::collections::BTreeSet;
 
