@@ -22,6 +22,8 @@ const MANY_OTHERS = 32;
 const LOWEST = 11;
 /** The id of the group of pinned tracks. */
 export const PINNED = "tracks:pinned";
+/** In the choices, what all groups are that were not opened or folded one by one. */
+export const ALL = "all:groups";
 
 type Mutable<T> = { -readonly [key in keyof T]: T[key] };
 
@@ -72,7 +74,7 @@ export class Arrangement {
       const items = left.filter((item) => !choices.hidden.has(item.id) && wanted(item, section));
       if (choices.hidden.has(section.id) || items.length === 0) continue;
       // What was looked for is shown, unless it was folded since.
-      const open = choices.open.get(section.id) ?? (choices.filter !== "" || !section.folded);
+      const open = choices.open.get(section.id) ?? choices.open.get(ALL) ?? (choices.filter !== "" || !section.folded);
       group(section, open, items, section.items.length, false);
       if (open) for (const item of moved(items, choices.moves)) put(item, false, items.length);
     }

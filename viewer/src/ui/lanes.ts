@@ -1,6 +1,6 @@
 /** The arrangement of tracks on a page: what the user chose, kept in the address and for the recording. */
 
-import { Arrangement, PINNED, type Arranged } from "../model/arrange";
+import { ALL, Arrangement, PINNED, type Arranged } from "../model/arrange";
 import { fromWord, inHash, NONE, toWord, type Choices, type Move } from "../model/choices";
 import { isTrack, type Group, type Line, type Order, type Track } from "../model/layout";
 import type { Recording } from "../model/sections";
@@ -110,20 +110,13 @@ export class Lanes {
   toggleAll(): void {
     const groups = this.groups.filter((group) => group.id !== PINNED);
     const open = groups.every((group) => !group.open);
-    this.set({ open: new Map([...this.now.open, ...groups.map((group) => [group.id, open] as const)]) });
+    this.set({ open: new Map([[ALL, open]]) });
   }
 
   /** Pins a track, or removes the pin. */
   pin(id: string): void {
     const { pinned } = this.now;
     this.set({ pinned: pinned.includes(id) ? pinned.filter((of) => of !== id) : [...pinned, id] });
-  }
-
-  /** Pins these tracks on top of those that are pinned already. */
-  pinAll(ids: readonly string[]): void {
-    const known = new Set(this.now.pinned);
-    const more = ids.filter((id) => !known.has(id) && this.arrangement.home(id) !== null);
-    if (more.length > 0) this.set({ pinned: [...more, ...this.now.pinned] });
   }
 
   /** Hides a track or group, or shows it again. */

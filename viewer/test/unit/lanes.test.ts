@@ -170,8 +170,10 @@ test("all groups fold, and open if all are folded", () => {
   assert.ok(of.groups.every((group) => !group.open));
   of.toggleAll();
   assert.ok(of.groups.every((group) => group.open));
+  assert.equal(of.hash, "&tracks=open.all:groups");
   of.toggle("process:20");
   assert.equal(of.groups.find((group) => group.id === "process:20")?.open, false);
+  assert.equal(of.hash, "&tracks=open.all:groups;fold.process:20");
 });
 
 test("a folded group of CPUs shows the share that is busy, and one of threads what runs below what is ready", () => {
