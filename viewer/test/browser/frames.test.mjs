@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { after, before, test } from "node:test";
+import axe from "axe-core";
 import { hash, opened, pictures, served, servedFile, servedText, settled, skip } from "./support.mjs";
 
 /** Five frames of a phone's app, of which one waits 3 ms for `<b>other`, and an instant and a step that are no frames. `late` begins near the end. */
@@ -129,6 +130,21 @@ test("the previous and next frame are reached with buttons and keys, by length o
   assert.deepEqual(await column(page, 0), ["0.500"]);
   assert.deepEqual(wrong, []);
   await page.context().close();
+});
+
+test("axe finds no serious violation in the panel of frames, light and dark", { skip }, async () => {
+  for (const theme of ["light", "dark"]) {
+    const { page } = await opened(phone, { theme });
+    await page.waitForFunction(() => document.getElementById("tab-frames").textContent === "Frames (5)");
+    await page.focus("#timeline");
+    await page.keyboard.press("]");
+    await explained(page);
+    await page.evaluate(axe.source);
+    const found = await page.evaluate(() => globalThis.axe.run("aside"));
+    const serious = found.violations.filter((v) => v.impact === "serious" || v.impact === "critical");
+    assert.deepEqual(serious.map((v) => `${v.id}: ${v.nodes.map((node) => node.html).join(" ")}`), [], theme);
+    await page.context().close();
+  }
 });
 
 test("a frame log is listed with its frames' own facts, as in the table of the command line", { skip }, async () => {
