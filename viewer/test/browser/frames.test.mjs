@@ -203,6 +203,22 @@ test("a finding lists its three worst intervals; a click goes to one, on top, hi
         await pictures(page);
         const tip = await page.evaluate(() => ({ ...document.getElementById("tip").dataset }));
         assert.deepEqual([tip.kind, tip.id], ["thread", String(of.thread)]);
+        // The tracks below the pinned ones are painted too.
+        await page.mouse.move(0, 0);
+        const painted = await page.evaluate(async ([x, from, to]) => {
+          const [canvas, tip] = ["timeline", "tip"].map((id) => document.getElementById(id));
+          for (let y = from; y < to; y += 4) {
+            const { left, top } = canvas.getBoundingClientRect();
+            canvas.dispatchEvent(new PointerEvent("pointermove", { clientX: left + x, clientY: top + y, bubbles: true }));
+            const { kind, colour, base } = tip.dataset;
+            if (tip.hidden || kind !== "cpu") continue;
+            const pixel = [...canvas.getContext("2d").getImageData(Math.floor(x), Number(base), 1, 1).data].slice(0, 3);
+            return [colour, `#${pixel.map((part) => part.toString(16).padStart(2, "0")).join("")}`];
+          }
+          return null;
+        }, [190 + ratio * (box.width - 190), 100, box.height]);
+        assert.ok(painted, "a CPU's track is in view");
+        assert.equal(painted[1], painted[0]);
       }
     }
     // Escape removes the highlight and the selection.
