@@ -16,6 +16,7 @@ mod by_thread;
 mod clocks;
 mod conversations;
 mod core_times;
+mod counted;
 pub mod critical;
 mod detected_regions;
 mod driver;

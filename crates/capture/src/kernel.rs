@@ -37,13 +37,19 @@ impl Kernel {
                 "the perf backend cannot record samples: remove --sample or --backend perf".into(),
             ));
         }
+        if options.backend == Backend::Perf && !options.counters.is_empty() {
+            return Err(CaptureError::Counters(
+                "the perf backend cannot read counters at each switch: remove --counters or --backend perf".into(),
+            ));
+        }
         match options.backend {
             Backend::Bpf => Ok((bpf()?, "bpf (requested)".into())),
             Backend::Perf => Ok((perf()?, "perf (requested)".into())),
             Backend::Auto => match bpf() {
                 Ok(kernel) => Ok((kernel, "bpf (automatic: this kernel supports the BPF programs)".into())),
-                // Requested marks, callchains and samples must not be dropped silently.
+                // What was requested must not be dropped silently.
                 Err(why) if !marks.is_empty() || options.stacks || options.sampling.is_required() => Err(why),
+                Err(why) if !options.counters.is_empty() => Err(why),
                 Err(why) => match perf() {
                     Ok(kernel) => Ok((kernel, format!("perf (automatic: BPF is not available: {why})"))),
                     Err(_) => Err(why),
@@ -116,21 +122,34 @@ impl Kernel {
     /// Follows CPUs that go offline and come online, if the backend must poll for this. Returns the gaps in their recording.
     pub fn follow_cpus(&mut self, take: &mut dyn FnMut(&[u8])) -> Vec<Gap> {
         match self {
-            Self::Bpf(_) => Vec::new(),
+            Self::Bpf(t) => {
+                t.follow_counters();
+                Vec::new()
+            }
             Self::Perf(p) => p.follow_cpus(take),
         }
     }
 
     /// Whether it opens events during the recording (for CPUs that come online).
     pub fn opens_events_later(&self) -> bool {
-        matches!(self, Self::Perf(_))
+        match self {
+            Self::Bpf(t) => t.counts(),
+            Self::Perf(_) => true,
+        }
+    }
+
+    /// Reads the counters of each CPU that runs a thread (`all`: every CPU). At switches, the BPF programs read them.
+    pub fn read_counters(&self, all: bool) {
+        if let Self::Bpf(t) = self {
+            t.read_counters(all);
+        }
     }
 
     /// Returns the gaps that last to the end of the recording, one sentence for each CPU that came online, and all CPUs that were
     /// online at any time.
     pub fn cpus_at_end(&self, now: u64) -> (Vec<Gap>, Vec<String>, Vec<u32>) {
         match self {
-            Self::Bpf(_) => Default::default(),
+            Self::Bpf(t) => (Vec::new(), t.counters_lack(), Vec::new()),
             Self::Perf(p) => p.cpus_at_end(now),
         }
     }

@@ -15,6 +15,7 @@ compile_error!("corewise-capture supports Linux only");
 mod callchains;
 mod cgroups;
 mod conditions;
+mod counters;
 mod doctor;
 mod focus;
 mod handlers;
@@ -41,6 +42,7 @@ mod trace_marker;
 mod tracer;
 mod wire;
 
+pub use counters::{CounterAttr, CounterEvent, CounterGroup, MAX_COUNTERS, try_group};
 pub use doctor::{Finding, Verdict, doctor};
 pub use handlers::{Handler, StopHandlers};
 pub use mark_point::{MarkPlace, MarkPoint};

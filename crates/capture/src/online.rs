@@ -9,7 +9,50 @@
 //!   gap           ├──────┤               from the check before to where its events are open again
 //! ```
 
+use crate::{samples, wire};
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+
+/// Reading an event returns, after its count, how long it was enabled, ns (`PERF_FORMAT_TOTAL_TIME_ENABLED`).
+pub const TIME_ENABLED: u64 = 1;
+
+/// Interval between two checks whether a CPU's events still count, ns. Each check interrupts that CPU.
+const CHECK_NS: u64 = 1_000_000_000;
+
+/// For how long an event of a CPU had been enabled at the last check.
+#[derive(Default)]
+pub struct EnabledTime {
+    enabled: u64,
+    /// No earlier than the reading; 0: not read yet.
+    at: u64,
+}
+
+impl EnabledTime {
+    /// Whether the event, opened with [`TIME_ENABLED`], still counts; `None`: not checked, or unclear. When the kernel removes events
+    /// with their CPU, the time for which they are enabled stops. That time uses the scheduler's clock, which is imprecise on some
+    /// machines: an unclear result is checked again.
+    pub fn check(&mut self, event: &mut File, now: u64) -> Option<bool> {
+        let (before, at) = (self.enabled, self.at);
+        if now.saturating_sub(at) < CHECK_NS {
+            return None;
+        }
+        // The count, and the time enabled.
+        let mut words = [0; 16];
+        if event.read_exact(&mut words).is_err() {
+            return Some(false);
+        }
+        self.enabled = wire::Bytes::new(&words[8..]).u64();
+        self.at = samples::now();
+        let (more, passed) = (self.enabled.saturating_sub(before), now - at);
+        match at {
+            0 => Some(true),
+            _ if more >= passed - passed / 20 => Some(true),
+            _ if more < passed / 2 => Some(false),
+            _ => None,
+        }
+    }
+}
 
 /// A time for which a CPU was not recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -126,6 +169,11 @@ impl Online {
     /// Returns all CPUs that were online at any time.
     pub fn all(&self) -> impl Iterator<Item = u32> {
         self.cpus.keys().copied()
+    }
+
+    /// Returns the CPUs that came online.
+    pub fn reopened(&self) -> impl Iterator<Item = u32> {
+        self.reopened.keys().copied()
     }
 
     /// Returns one sentence for each CPU that came online.

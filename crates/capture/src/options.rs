@@ -1,5 +1,6 @@
 //! The options, the result and the errors of a recording.
 
+use crate::counters::CounterGroup;
 use crate::mark_point::MarkPoint;
 use ingest::RecordingOverhead;
 use safefs::{Access, Dir};
@@ -84,6 +85,8 @@ pub struct RecordOptions {
     pub stacks: bool,
     /// Whether to sample what each CPU runs, with callchains; BPF only.
     pub sampling: Sampling,
+    /// The events that each CPU counts while a thread runs there, in groups; BPF only.
+    pub counters: Vec<CounterGroup>,
     /// The recording backend.
     pub backend: Backend,
     /// The machine, if the caller has read it; stored in the facts.
@@ -112,6 +115,7 @@ impl RecordOptions {
             marks: Vec::new(),
             stacks: false,
             sampling: Sampling::IfPossible(DEFAULT_SAMPLE_HZ),
+            counters: Vec::new(),
             backend: Backend::Auto,
             machine: None,
             arguments: Vec::new(),
@@ -193,6 +197,9 @@ pub enum CaptureError {
         /// The reason.
         why: String,
     },
+    /// The requested events cannot be counted.
+    #[error("--counters: {0}")]
+    Counters(String),
     /// The command cannot be run.
     #[error("cannot run {command}: {why}")]
     Command {

@@ -1,15 +1,14 @@
 //! The perf backend: tracepoints through `perf_event_open`, for machines without BPF. Its records are translated to those that the
 //! BPF programs write, so that all later code is the same.
 
-use crate::online::{Events, Gap, Online};
+use crate::online::{EnabledTime, Events, Gap, Online, TIME_ENABLED};
 use crate::options::CaptureError;
 use crate::procfs;
 use crate::ring::page;
 use crate::{rights, samples, wire};
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::Read;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of each CPU's buffer, without its control page. Halved until the kernel allows it.
@@ -75,9 +74,6 @@ const FLAG_TASK: u64 = 1 << 13;
 pub const FLAG_SAMPLE_ID_ALL: u64 = 1 << 18;
 const FLAG_CLOCK: u64 = 1 << 25;
 
-/// Reading an event returns, after its count, how long it was enabled, ns.
-const TIME_ENABLED: u64 = 1;
-
 /// A tracepoint: its index in [`POINTS`], and the offset and size of its fields.
 struct Point {
     of: usize,
@@ -97,12 +93,8 @@ struct OnCpu {
     /// The first event, which owns the buffer.
     first: File,
     _others: Vec<OwnedFd>,
-    /// How long it had been enabled, and a time no earlier than that reading.
-    enabled: (u64, u64),
+    enabled: EnabledTime,
 }
-
-/// Interval between two checks whether a CPU's events still count, ns. Each check interrupts that CPU.
-const CHECK_NS: u64 = 1_000_000_000;
 
 impl Drop for Buffer {
     fn drop(&mut self) {
@@ -270,7 +262,7 @@ impl OnCpu {
             ioctl(&fd, 0x2405, first.as_raw_fd())?; // PERF_EVENT_IOC_SET_OUTPUT
             others.push(fd);
         }
-        Ok(Self { buffer, first: first.into(), _others: others, enabled: (0, 0) })
+        Ok(Self { buffer, first: first.into(), _others: others, enabled: EnabledTime::default() })
     }
 
     fn enable(&self) -> Result<(), CaptureError> {
@@ -278,29 +270,6 @@ impl OnCpu {
             ioctl(&fd, 0x2400, 0)?; // PERF_EVENT_IOC_ENABLE
         }
         Ok(())
-    }
-
-    /// Whether they still count; `None`: not checked, or unclear. When the kernel removes events with their CPU, the time for which they
-    /// are enabled stops. That time uses the scheduler's clock, which is imprecise on some machines: an unclear result is checked again.
-    fn count(&mut self, now: u64) -> Option<bool> {
-        let (before, at) = self.enabled;
-        if now.saturating_sub(at) < CHECK_NS {
-            return None;
-        }
-        // The count, and the time enabled.
-        let mut words = [0; 16];
-        if self.first.read_exact(&mut words).is_err() {
-            return Some(false);
-        }
-        let enabled = wire::Bytes::new(&words[8..]).u64();
-        self.enabled = (enabled, samples::now());
-        let (more, passed) = (enabled.saturating_sub(before), now - at);
-        match at {
-            0 => Some(true),
-            _ if more >= passed - passed / 20 => Some(true),
-            _ if more < passed / 2 => Some(false),
-            _ => None,
-        }
     }
 }
 
@@ -314,7 +283,7 @@ struct Opened<'a> {
 
 impl Events for Opened<'_> {
     fn count(&mut self, cpu: u32, now: u64) -> Option<bool> {
-        self.cpus.iter_mut().find(|on| on.buffer.cpu == cpu).map_or(Some(false), |on| on.count(now))
+        self.cpus.iter_mut().find(|on| on.buffer.cpu == cpu).map_or(Some(false), |on| on.enabled.check(&mut on.first, now))
     }
 
     fn open(&mut self, cpu: u32) -> Result<(), String> {
@@ -367,20 +336,28 @@ fn open(id: u64, cpu: u32, first: bool) -> Result<OwnedFd, CaptureError> {
 /// # Errors
 /// Permissions are missing, or the kernel does not support the event.
 pub fn open_on_cpu(attr: &Attr, cpu: u32) -> Result<OwnedFd, CaptureError> {
+    open_in_group(attr, cpu, -1).map_err(|error| match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => CaptureError::Rights,
+        _ => CaptureError::Perf(format!("perf_event_open on CPU {cpu}: {error}")),
+    })
+}
+
+/// Opens an event on a CPU as a member of the group with this first event; −1: the first of a group.
+///
+/// # Errors
+/// The kernel's error.
+pub fn open_in_group(attr: &Attr, cpu: u32, first: RawFd) -> std::io::Result<OwnedFd> {
     let cloexec = 8u64;
-    let (fd, error) = loop {
+    loop {
         // SAFETY: the attributes are as long as they say.
-        let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const *attr, -1, cpu, -1, cloexec) };
+        let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const *attr, -1, cpu, first, cloexec) };
         let error = std::io::Error::last_os_error();
-        if fd >= 0 || error.kind() != std::io::ErrorKind::Interrupted {
-            break (fd, error);
+        match i32::try_from(fd) {
+            // SAFETY: fresh and ours.
+            Ok(fd) if fd >= 0 => return Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+            _ if error.kind() == std::io::ErrorKind::Interrupted => {}
+            _ => return Err(error),
         }
-    };
-    match i32::try_from(fd) {
-        // SAFETY: fresh and ours.
-        Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
-        _ if matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM)) => Err(CaptureError::Rights),
-        _ => Err(CaptureError::Perf(format!("perf_event_open on CPU {cpu}: {error}"))),
     }
 }
 

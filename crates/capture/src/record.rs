@@ -3,6 +3,7 @@
 use crate::callchains::Callchains;
 use crate::cgroups::Cgroups;
 use crate::conditions;
+use crate::counters::Counters;
 use crate::focus::Focus;
 use crate::kernel::Kernel;
 use crate::mark_point::Found;
@@ -158,6 +159,7 @@ impl Recorder {
     fn tick(&mut self) {
         self.drain();
         self.follow_cpus();
+        self.tracer.read_counters(false);
         let until = samples::now().saturating_sub(MARGIN_NS);
         let handed = self.tracer.hand_over(false);
         let drained = self.drain();
@@ -239,6 +241,7 @@ impl Recorder {
         self.tick();
         self.snapshot(frame::CLOSING)?;
         self.sample();
+        self.tracer.read_counters(true);
         let end = samples::now();
         // BPF programs that started before the end have finished writing by then.
         std::thread::sleep(Duration::from_millis(2));
@@ -298,7 +301,7 @@ fn run(
     meta.facts.lacks.append(&mut unmarked);
     meta.store(spool).map_err(failed)?;
     let only = focus.filter(|_| options.only_focus).map(Focus::new);
-    let mut records = RecordWriter::new(writer, only, &marks);
+    let mut records = RecordWriter::new(writer, only, &marks, Counters::names(&options.counters));
     records.callchains = (options.stacks || options.sampling.hz().is_some()).then(|| Callchains::start(options.stacks));
     let clocks = samples::Clocks::default();
     let mut recorder = Recorder {

@@ -50,6 +50,8 @@ pub struct RecordWriter {
     samples: Vec<Vec<u8>>,
     /// The marks by number: name, and whether they have an end.
     marks: Vec<(String, bool)>,
+    /// The names of the counted events by number.
+    counters: Vec<String>,
     /// The records with names of timers' functions. The kernel side sends each once.
     functions: Vec<Box<[u8]>>,
     execs: Vec<(i32, u64)>,
@@ -59,7 +61,7 @@ pub struct RecordWriter {
 }
 
 impl RecordWriter {
-    pub fn new(writer: Writer, focus: Option<Focus>, marks: &[Found]) -> Self {
+    pub fn new(writer: Writer, focus: Option<Focus>, marks: &[Found], counters: Vec<String>) -> Self {
         Self {
             writer,
             events: 0,
@@ -70,6 +72,7 @@ impl RecordWriter {
             callchains: None,
             samples: Vec::new(),
             marks: marks.iter().map(|mark| (mark.name.clone(), mark.stretch)).collect(),
+            counters,
             functions: Vec::new(),
             execs: Vec::new(),
             cgroups: HashMap::new(),
@@ -223,6 +226,9 @@ impl RecordWriter {
         for (number, (name, stretch)) in self.marks.clone().into_iter().enumerate() {
             let number = (number as u32).to_ne_bytes();
             self.write(&[&[frame::MARK_NAME], &number, &[u8::from(stretch)], name.as_bytes()]);
+        }
+        for (number, name) in self.counters.clone().into_iter().enumerate() {
+            self.write(&[&[frame::COUNTER_NAME], &(number as u32).to_ne_bytes(), name.as_bytes()]);
         }
         for (number, name) in interrupts() {
             self.write(&[&[frame::IRQ_NAME], &number.to_ne_bytes(), name.as_bytes()]);

@@ -99,6 +99,8 @@ impl Ring {
     }
 }
 
+/// Offset of `tid` in a block (bpf/wire.h).
+const RUNNING_TID: usize = 24;
 /// Offset of `missing_switches` in a block (bpf/wire.h).
 const MISSING_SWITCHES: usize = 108;
 
@@ -125,6 +127,12 @@ impl Blocks {
         let first = cpu as usize * self.levels;
         // `used` and `busy` in one load.
         (first..first + self.levels).any(|b| self.memory.u64_at(b * self.value).load(Ordering::Acquire) != 0)
+    }
+
+    /// Whether a CPU runs a thread, not the idle task, as far as its last switch shows.
+    pub fn runs_thread(&self, cpu: u32) -> bool {
+        let own = cpu as usize * self.levels * self.value;
+        self.memory.u32_at(own + RUNNING_TID).load(Ordering::Relaxed) != 0
     }
 
     /// The number of events that a CPU lost since its last delivered block.

@@ -1,6 +1,7 @@
 //! The BPF backend: loads and attaches the BPF programs, drains their buffers, and takes snapshots.
 
 use crate::conditions;
+use crate::counters::{Counters, MAX_COUNTERS};
 use crate::hidden::{self, Switches};
 use crate::mark_point::Found;
 use crate::options::{CaptureError, RecordOptions, Sampling};
@@ -66,6 +67,9 @@ const FUNCTIONS: [(&str, &str); 3] = [
 /// The program that infers switches hidden by the kernel, for the current task of a CPU; run by the recorder.
 const INFER_CURRENT: &str = "infer_current";
 
+/// The program that reads the counters of a CPU while its current task goes on; run by the recorder.
+const COUNT_CURRENT: &str = "count_current";
+
 /// Programs at marked functions and probes: on entry, on return.
 const MARKS: [&str; 2] = ["mark_entered", "mark_returned"];
 
@@ -108,6 +112,8 @@ pub struct Tracer {
     report_current: RawFd,
     /// If switches are inferred: the program that does it for the current task.
     infer: Option<RawFd>,
+    /// The events that are counted, and the program that reads them while a thread goes on; `None`: none.
+    counters: Option<(Counters, RawFd)>,
     /// File descriptor of every attached program.
     programs: Vec<RawFd>,
     missed: u64,
@@ -150,6 +156,7 @@ impl Tracer {
     /// If permissions are missing, or if libbpf or the kernel's verifier reports an error.
     pub fn start(options: &RecordOptions, marks: &[Found]) -> Result<Self, CaptureError> {
         let &RecordOptions { ring_bytes, irq, stacks, sampling, infer_switches: infer, .. } = options;
+        let counters = options.counters.iter().map(Vec::len).sum::<usize>() as u32;
         libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
         if let Ok(mut said) = SAID.lock() {
             said.clear();
@@ -166,11 +173,11 @@ impl Tracer {
             let object = open(&btf, cpus, ring_bytes, has, &mut lacks)?
                 .load()
                 .map_err(|e| why("the kernel rejected the BPF programs", &e))?;
-            Self::attach(object, cpus, ring_bytes, has, marks, lacks)
+            Self::attach(object, cpus, options, has, marks, lacks)
         };
         // Some kernels do not let programs attach to functions. Nothing else depends on it.
         let has =
-            Wanted { irq, functions: may_watch_functions(&btf), marks: !marks.is_empty(), stacks, sampling, infer };
+            Wanted { irq, functions: may_watch_functions(&btf), marks: !marks.is_empty(), stacks, sampling, counters, infer };
         let mut tracer = match attempt(has) {
             Err(_) if has.functions => attempt(Wanted { functions: false, ..has }),
             done => done,
@@ -184,13 +191,14 @@ impl Tracer {
     fn attach(
         object: Object,
         cpus: u32,
-        ring_bytes: u32,
+        options: &RecordOptions,
         has: Wanted,
         marks: &[Found],
         mut lacks: Vec<String>,
     ) -> Result<Self, CaptureError> {
         let (mut links, mut programs, mut threads) = (Vec::new(), Vec::new(), None);
-        let (mut hand_over, mut report_current, mut infer) = (-1, -1, None);
+        let (mut hand_over, mut report_current, mut infer, mut count) = (-1, -1, None, None);
+        let ring_bytes = options.ring_bytes;
         let polls_settings = !has.functions;
         let mut reports_parking = false;
         for program in object.progs_mut() {
@@ -220,6 +228,7 @@ impl Tracer {
                 "hand_over_rest" => hand_over = fd,
                 "report_current_task" => report_current = fd,
                 INFER_CURRENT => infer = Some(fd),
+                COUNT_CURRENT => count = Some(fd),
                 _ => match program.attach() {
                     Ok(link) if name == "all_threads" => threads = Some(link),
                     Ok(link) => {
@@ -246,6 +255,10 @@ impl Tracer {
         let (Some(ring), Some(blocks), Some(threads)) = (fd_of("ring"), fd_of("blocks"), threads) else {
             return Err(CaptureError::Bpf("a map or the thread iterator is missing in the BPF object".into()));
         };
+        let counters = match (count, fd_of("counter_events")) {
+            (Some(count), Some((map, ..))) => Some((Counters::start(&options.counters, map)?, count)),
+            _ => None,
+        };
         let stacks = fd_of("kernel_stacks").zip(fd_of("user_stacks")).filter(|_| has.stacks);
         let mapped = |e| CaptureError::Bpf(format!("cannot map the ring buffer: {e}"));
         if polls_settings {
@@ -258,6 +271,7 @@ impl Tracer {
             hand_over,
             report_current,
             infer,
+            counters,
             programs,
             missed: 0,
             lacks,
@@ -272,7 +286,35 @@ impl Tracer {
             _object: object,
         };
         tracer.missed = tracer.recursion_misses();
+        // From here on: what was counted before the first reading belongs to no thread.
+        tracer.read_counters(true);
         Ok(tracer)
+    }
+
+    /// Whether events are counted.
+    pub fn counts(&self) -> bool {
+        self.counters.is_some()
+    }
+
+    /// Opens the counted events of CPUs that have come online.
+    pub fn follow_counters(&mut self) {
+        if let Some((counters, _)) = &mut self.counters {
+            counters.follow_cpus();
+        }
+    }
+
+    /// Reads the counters of each CPU that runs a thread (`all`: every CPU) while its current task goes on.
+    pub fn read_counters(&self, all: bool) {
+        if let Some((_, program)) = &self.counters {
+            for cpu in (0..self.cpus).filter(|cpu| all || self.blocks.runs_thread(*cpu)) {
+                let _ = run_on(*program, cpu);
+            }
+        }
+    }
+
+    /// Returns what of the counters could not be recorded, one sentence each.
+    pub fn counters_lack(&self) -> Vec<String> {
+        self.counters.as_ref().map_or_else(Vec::new, |(counters, _)| counters.lacks())
     }
 
     /// Whether it reports which threads are throttled by a CPU quota.
@@ -455,6 +497,8 @@ struct Wanted {
     marks: bool,
     stacks: bool,
     sampling: Sampling,
+    /// How many events each CPU counts.
+    counters: u32,
     infer: bool,
 }
 
@@ -500,6 +544,7 @@ fn open(
                 name if MARKS.contains(&name) => wanted.marks,
                 profile::PROGRAM => wanted.sampling.hz().is_some(),
                 INFER_CURRENT => wanted.infer,
+                COUNT_CURRENT => wanted.counters > 0,
                 "sched_switch" => switch_has_state,
                 "sched_switch_old" => !switch_has_state,
                 "sched_wakeup" => !has_queue_time,
@@ -521,6 +566,7 @@ fn open(
         (".stacks", u32::from(wanted.stacks)),
         (".masks", u32::from(!wanted.functions)),
         (".infer", u32::from(wanted.infer)),
+        (".counters", wanted.counters),
         (".registers", u32::from(reads_registers(btf))),
         (".interrupts", kinds.iter().filter(|(wanted, _)| *wanted).map(|(_, bit)| bit).sum()),
     ];
@@ -530,7 +576,8 @@ fn open(
             "ring" => map.set_max_entries(ring_bytes),
             "blocks" => map.set_max_entries(cpus * wire::LEVELS as u32),
             "pending" => map.set_max_entries(cpus * wire::PENDING),
-            "chains" => map.set_max_entries(cpus),
+            "chains" | "readings_taken" => map.set_max_entries(cpus),
+            "counter_events" => map.set_max_entries(cpus * MAX_COUNTERS as u32),
             "functions" => map.set_autocreate(wanted.irq),
             "kernel_stacks" | "user_stacks" => map.set_autocreate(wanted.stacks),
             "sample_record" => map.set_autocreate(wanted.sampling.hz().is_some()),

@@ -312,6 +312,15 @@ pub fn decode_block(
                 late_wakeup(tid, time, b.u64())
             }
             14 => EventKind::Irq { kind: IrqKind::Timer, number: b.i32(), begins: true, name: NameId::NONE },
+            16 => {
+                counted(&mut b, usize::from(a), wide, &mut |what| {
+                    out(Event { at, offset: offset + at_byte, cpu, current: Tid::UNKNOWN, what });
+                });
+                if !b.complete {
+                    return false;
+                }
+                continue;
+            }
             15 => EventKind::Irq { kind: IrqKind::Ipi, number: i32::from(a), begins: true, name: NameId::NONE },
             _ => return false,
         };
@@ -321,6 +330,28 @@ pub fn decode_block(
         out(Event { at, offset: offset + at_byte, cpu, current: Tid::UNKNOWN, what });
     }
     true
+}
+
+/// How many events a record of counts has, as in bpf/wire.h.
+const COUNTS: usize = 8;
+/// Bit of a record of counts: an event counted for only a part of the time.
+const COUNTS_SHARED: u16 = 1 << COUNTS;
+
+/// Decodes what the events from number `first` on counted. [`EventKind::Count::event`] is the event's number; the spool has its name.
+fn counted(b: &mut Bytes<'_>, first: usize, bits: u16, out: &mut impl FnMut(EventKind)) {
+    let (tid, _, length) = (Tid(b.i32()), b.u32(), b.ns());
+    let counts: [u64; COUNTS] = std::array::from_fn(|_| b.u64());
+    let shared = bits & COUNTS_SHARED != 0;
+    let ran: [Ns; COUNTS] = std::array::from_fn(|_| if shared { b.ns() } else { length });
+    if !b.complete {
+        return;
+    }
+    for n in (0..COUNTS).filter(|n| bits >> n & 1 == 1) {
+        let event = NameId((first + n) as u32);
+        // Its two clocks may differ a little.
+        let running = ran[n].min(length);
+        out(EventKind::Count { tid, event, length, count: counts[n].cast_signed(), running });
+    }
 }
 
 /// The head of a rare event or a row.

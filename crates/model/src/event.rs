@@ -155,6 +155,19 @@ pub enum EventKind {
         /// Its callchain, innermost frame first; of one frame if only the instruction pointer was recorded.
         stack: StackId,
     },
+    /// What an event of a CPU counted while one thread ran, from the reading before to this one.
+    Count {
+        /// The thread that ran; 0: idle, [`Tid::UNKNOWN`]: several did, because a switch between the readings was not recorded.
+        tid: Tid,
+        /// The event, as it was asked for.
+        event: NameId,
+        /// The time since the reading before. The event was enabled for this time.
+        length: Ns,
+        /// The count.
+        count: i64,
+        /// How long the event counted; less than `length` if it shared a counter with others (multiplexed).
+        running: Ns,
+    },
     /// A thread calls `sched_yield`, or returns from it. A switch-out between the two is voluntary.
     Yield {
         /// The thread.

@@ -87,12 +87,27 @@ pub enum Change {
     BlockedAt(StackId),
     /// The thread ran on this CPU, and was at the innermost frame of this callchain.
     Sampled(CpuId, StackId),
+    /// What an event of this CPU counted while the thread (TID 0: none; [`Subject::Other`]: several) ran there until now.
+    Counted(CpuId, Counted),
     /// A scheduling setting of the thread or of a cgroup from now on.
     Setting(SetTo),
     /// The thread issued a request to a block device, or ([`Subject::Other`]) a request was completed.
     Block(BlockRequest),
     /// The thread's priority is inherited from now on, or no longer.
     Inherited(InheritedPriority),
+}
+
+/// A count of an event, as in [`EventKind::Count`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Counted {
+    /// The event.
+    pub event: NameId,
+    /// The time since the reading before.
+    pub length: Ns,
+    /// The count.
+    pub count: i64,
+    /// How long the event counted.
+    pub running: Ns,
 }
 
 /// A power-management event of a CPU, or an interrupt, which ends its idle state or interrupts its thread.
@@ -197,6 +212,10 @@ impl TimelineEvent {
             EventKind::CpuSample { tid, stack } if event.at >= Ns::ZERO => {
                 (thread(tid)?, Change::Sampled(event.cpu, stack))
             }
+            EventKind::Count { tid, event: of, length, count, running } if event.at >= Ns::ZERO => {
+                let counted = Counted { event: of, length, count, running };
+                (if tid == Tid::UNKNOWN { Other } else { Thread(tid) }, Change::Counted(event.cpu, counted))
+            }
             EventKind::Inherit { tid, priority } => (thread(tid)?, Change::Inherited(priority)),
             EventKind::Affinity { tid, cpus } => (thread(tid)?, Change::Affinity(cpus)),
             EventKind::Throttle { tid: None, begins } => (AllThreads, Change::Throttled(begins)),
@@ -261,6 +280,6 @@ impl TimelineEvent {
 mod tests {
     #[test]
     fn an_event_is_smaller_than_a_cache_line() {
-        assert!(size_of::<super::TimelineEvent>() <= 48, "{} bytes", size_of::<super::TimelineEvent>());
+        assert!(size_of::<super::TimelineEvent>() <= 56, "{} bytes", size_of::<super::TimelineEvent>());
     }
 }

@@ -203,6 +203,13 @@ event_tables! {
         TID => Store::Int,
         int("stack", "", "Its callchain (table stack), innermost frame first.") => Store::Int,
     ];
+    Count, COUNT, "count", "What an event of a CPU counted while one thread ran there, up to this time.", [
+        int("tid", "", "TID of the thread; 0: idle, −1: several, because a switch was not recorded.") => Store::Int,
+        text("counter", "The event, as it was asked for.") => Store::Text,
+        ns("length_ns", "Time since the reading before, for which the event was enabled.") => Store::Long,
+        int("count", "count", "The count.") => Store::Long,
+        ns("running_ns", "How long the event counted; less than length_ns if it shared a counter with others.") => Store::Long,
+    ];
     Charge, CHARGE, "charge", "The kernel charged runtime to a thread.", [
         TID => Store::Int,
         ns("charged_ns", "Runtime since the thread's last charge.") => Store::Long,
@@ -321,6 +328,7 @@ pub(crate) fn kind_of(what: &EventKind) -> Option<EventTableId> {
         EventKind::Irq { .. } => EventTableId::Irq,
         EventKind::Block { .. } => EventTableId::Block,
         EventKind::CpuSample { .. } => EventTableId::CpuSample,
+        EventKind::Count { .. } => EventTableId::Count,
         EventKind::Charge { .. } => EventTableId::Charge,
         EventKind::Steal { .. } => EventTableId::Counter,
         EventKind::Clock { .. } => EventTableId::Clock,
@@ -429,6 +437,13 @@ pub(crate) fn write(to: &mut Sheet<Disk>, e: &Event) {
         EventKind::CpuSample { tid, stack } => {
             int(to, 3, tid.0);
             int(to, 4, stack.0 as i32);
+        }
+        EventKind::Count { tid, event, length, count, running } => {
+            int(to, 3, tid.0);
+            text(to, 4, event);
+            long(to, 5, length.0);
+            long(to, 6, count);
+            long(to, 7, running.0);
         }
         EventKind::Steal { total } => {
             word(to, 3, 0);
@@ -546,6 +561,13 @@ pub(crate) fn read(kind: usize, c: &Cursor) -> Option<EventKind> {
             },
         },
         k if k == EventTableId::CpuSample as usize => EventKind::CpuSample { tid, stack: StackId(c.int(4) as u32) },
+        k if k == EventTableId::Count as usize => EventKind::Count {
+            tid,
+            event: c.name(4),
+            length: Ns(c.long(5)),
+            count: c.long(6),
+            running: Ns(c.long(7)),
+        },
         k if k == EventTableId::Charge as usize => EventKind::Charge { tid, ns: Ns(c.long(4)) },
         k if k == EventTableId::Counter as usize => EventKind::Steal { total: Ns(c.long(4)) },
         k if k == EventTableId::Clock as usize => EventKind::Clock { which: w::clock(c.word(3))?, reading: c.long(4) },

@@ -4,6 +4,7 @@ pub(crate) mod block_io;
 pub(crate) mod concurrency;
 pub(crate) mod concurrency_bands;
 pub(crate) mod cpu_bursts;
+pub(crate) mod cpu_counters;
 pub(crate) mod folded_stacks;
 pub(crate) mod frames_parked;
 pub(crate) mod frequency_residency;
@@ -37,6 +38,8 @@ pub(crate) mod smt_threads;
 pub(crate) mod smt_utilisation;
 pub(crate) mod switch_causes;
 pub(crate) mod thread_by_frequency;
+pub(crate) mod thread_counters;
+pub(crate) mod thread_ipc;
 pub(crate) mod thread_scheduling;
 pub(crate) mod waits;
 pub(crate) mod wakers;
@@ -91,6 +94,9 @@ pub const ANALYSES: &[Entry] = &[
     entry::<slower_cores::SlowerCores>(&tables::SLOWER_CORES),
     entry::<samples::Samples>(&tables::SAMPLES),
     entry::<folded_stacks::FoldedStacks>(&tables::FOLDED_STACKS),
+    entry::<thread_counters::ThreadCounters>(&tables::THREAD_COUNTERS),
+    entry::<thread_ipc::ThreadIpc>(&tables::THREAD_IPC),
+    entry::<cpu_counters::CpuCounters>(&tables::CPU_COUNTERS),
     entry::<ready_wait::ReadyWait>(&tables::READY_WAIT),
     entry::<ran_instead::RanInstead>(&tables::RAN_INSTEAD),
     entry::<switch_causes::SwitchCauses>(&tables::SWITCH_CAUSES),

@@ -32,6 +32,7 @@ typedef _Bool bool;
 
 #define MAP_HASH 1
 #define MAP_ARRAY 2
+#define MAP_PERF_EVENT_ARRAY 4
 #define MAP_PERCPU_ARRAY 6
 #define MAP_STACK_TRACE 7
 #define MAP_RINGBUF 27
@@ -182,6 +183,7 @@ static long (*const map_update)(void *map, const void *key, const void *value, u
 static long (*const map_delete)(void *map, const void *key) = (void *)3;
 static u64 (*const ktime)(void) = (void *)5;
 static u32 (*const this_cpu)(void) = (void *)8;
+static long (*const event_read)(void *map, u64 index, void *value, u32 size) = (void *)55;
 static long (*const get_stackid)(void *ctx, void *map, u64 flags) = (void *)27;
 static long (*const get_stack)(void *ctx, void *to, u32 bytes, u64 flags) = (void *)67;
 static long (*const probe_read)(void *dst, u32 size, const void *from) = (void *)113;

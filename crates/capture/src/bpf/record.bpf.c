@@ -195,10 +195,10 @@ NOINLINE int hand_over_all(u32 cpu)
 	return left;
 }
 
-/* Reserves room for one record and writes its first eight bytes. */
-INLINE void *room(struct block *b, u64 now, u32 word)
+/* Reserves room for one record of at most `size` bytes and writes its first eight. */
+INLINE void *room_for(struct block *b, u64 now, u32 word, u32 size)
 {
-	if (unlikely(b->used > BLOCK_DATA - RECORD_MAX) || unlikely(b->used && (now - b->head.base) >> 32))
+	if (unlikely(b->used > BLOCK_DATA - size) || unlikely(b->used && (now - b->head.base) >> 32))
 		hand_over(b, this_cpu());
 	u32 used = b->used;
 	if (!used)
@@ -208,6 +208,11 @@ INLINE void *room(struct block *b, u64 now, u32 word)
 	u8 *at = b->data + (used & (BLOCK_DATA - 1));
 	*(u64 *)at = (u64)word << 32 | (u32)(now - b->head.base);
 	return at;
+}
+
+INLINE void *room(struct block *b, u64 now, u32 word)
+{
+	return room_for(b, now, word, RECORD_MAX);
 }
 
 INLINE u32 word(u32 type, u32 a, u32 b)
@@ -430,6 +435,7 @@ INLINE void note_switch_in(struct block *own, u64 task, u32 tid, u64 exec, u64 a
 	own->interrupts = 0;
 }
 
+#include "counters.h"
 #include "stacks.h"
 #include "yields.h"
 #include "calls.h"
@@ -482,6 +488,9 @@ NOINLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct
 	else if (to_wait)
 		bytes = add_call(prev, code, at, bytes);
 	release(b, bytes);
+	/* Last, so that the next thread's counts contain as little of this program as possible. */
+	if (counters)
+		count_until((u64)prev, (u64)next, tid, r.switches, 1);
 	return 0;
 }
 

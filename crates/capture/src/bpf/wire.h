@@ -14,6 +14,8 @@
  *   SOFT_IN, SOFT_OUT     a vector
  *   TIMER        u32 the lower half of its function's address (struct rare_function)
  *   IPI          a kind (enum ipi)
+ *   COUNTED      a first event   b bits: which of COUNTS events from there on were counted, COUNTS_SHARED   u32 tid, -1: several
+ *                u32 0   u64 ns since the reading before   COUNTS x u64 count; with COUNTS_SHARED also COUNTS x u64 ns counting
  *   LATE_WAKEUP         u32 tid   u32 0   u64 (ns since the wakeup << 16 | its target), of a wakeup recorded before its switch-in
  *
  * Rare events are sent one by one, after a `struct rare`. A priority byte of 255 is -1 (deadline). */
@@ -49,6 +51,14 @@
 /* A switch reads the run queue's clock once, for the previous and the next task; the charged CPU time may lag a little. */
 #define STAY_SLACK_NS 5000ll
 
+/* How many events a COUNTED has, and its size. */
+#define COUNTS 8
+#define COUNTED_MAX (24 + 2 * COUNTS * 8)
+/* Bit of a COUNTED: an event counted for only a part of the time. */
+#define COUNTS_SHARED (1u << COUNTS)
+/* The time for which an event was enabled may differ by this much from half or twice the time on the trace's clock. */
+#define ENABLED_SLACK_NS 50000ull
+
 /* The idle task's priority in the kernel's events: MAX_PRIO - 20. */
 #define IDLE_PRIO 120
 
@@ -71,6 +81,7 @@ enum frequent {
 	LATE_WAKEUP,
 	TIMER,
 	IPI,
+	COUNTED,
 };
 
 /* Interrupts that one CPU sends another. */
@@ -133,11 +144,12 @@ struct block {
 	u32 interrupts; /* nesting depth of interrupts and timers */
 	u32 missing_switches; /* switches by a task that was not switched in last: those between were neither delivered nor inferred */
 	struct block_head head;
-	u8 data[BLOCK_DATA + RECORD_MAX];
+	u8 data[BLOCK_DATA + COUNTED_MAX]; /* it is never written beyond BLOCK_DATA, which the verifier cannot see */
 };
 
 /* src/ring.rs reads them at these offsets. */
-_Static_assert(__builtin_offsetof(struct block, inferred_switches) == 16 && __builtin_offsetof(struct block, missing_switches) == 108, "offsets as in src/ring.rs");
+_Static_assert(__builtin_offsetof(struct block, inferred_switches) == 16 && __builtin_offsetof(struct block, tid) == 24 &&
+		       __builtin_offsetof(struct block, missing_switches) == 108, "offsets as in src/ring.rs");
 
 struct rare {
 	u8 kind;

@@ -37,6 +37,8 @@ pub const IRQ_NAME: u8 = 17;
 pub const LOSS: u8 = 18;
 /// A mark's number and name, and whether it has an end.
 pub const MARK_NAME: u8 = 19;
+/// The number and the name of an event that is counted.
+pub const COUNTER_NAME: u8 = 24;
 /// A callchain: address space, process, number, then the addresses.
 pub const STACK: u8 = 30;
 

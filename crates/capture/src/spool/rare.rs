@@ -58,6 +58,8 @@ pub struct Decoder {
     limits: HashMap<u64, EventKind>,
     /// Marks by number: their name, and whether they have an end.
     marks: HashMap<u32, (NameId, bool)>,
+    /// Names of counted events by number.
+    counters: HashMap<u32, NameId>,
 }
 
 /// As in bpf/block.h. The kernel numbers operations (`REQ_OP_READ`, …) in the order of [`BlockOperation::ALL`].
@@ -94,6 +96,12 @@ impl Decoder {
         self.marks.insert(number, (name, stretch));
     }
 
+    /// Sets the name of a counted event's number.
+    pub fn counter(&mut self, number: u32, name: &str) {
+        let name = self.names.id(name);
+        self.counters.insert(number, name);
+    }
+
     /// Forgets threads that have ended, at a mark: nothing more of them follows.
     pub fn forget_ended(&mut self) {
         for tid in self.ended.drain() {
@@ -103,7 +111,9 @@ impl Decoder {
 
     /// Adds the data that an event of a block does not contain.
     pub fn complete(&mut self, event: &mut Event) {
-        if let EventKind::Irq { kind, number, name: name @ NameId(0), .. } = &mut event.what {
+        if let EventKind::Count { event: number, .. } = &mut event.what {
+            *number = self.counters.get(&number.0).copied().unwrap_or_default();
+        } else if let EventKind::Irq { kind, number, name: name @ NameId(0), .. } = &mut event.what {
             let of = *number;
             let mut listed = |list: &[&str]| {
                 let text = usize::try_from(of).ok().and_then(|at| list.get(at).copied());

@@ -295,6 +295,10 @@ impl SpoolStream {
                 let (number, stretch) = (b.u32(), b.u8() != 0);
                 self.decoder.mark(number, stretch, &String::from_utf8_lossy(b.rest()));
             }
+            frame::COUNTER_NAME => {
+                let number = b.u32();
+                self.decoder.counter(number, &String::from_utf8_lossy(b.rest()));
+            }
             frame::THROTTLES if self.emit_rows => {
                 let what = EventKind::Throttle { tid: None, begins: false };
                 self.lane(0).push(Event { at: b.ns(), offset: place, cpu: CpuId(0), current: Tid::UNKNOWN, what });

@@ -41,6 +41,10 @@ column_types! {
     MeanCount: Float "count" f64;
     /// A rate per second.
     PerSecond: Float "1/s" f64;
+    /// A frequency with fractions.
+    Mhz: Float "MHz" f64;
+    /// Millions per second.
+    PerMicrosecond: Float "1/us" f64;
     /// A truth value.
     Bool: Bool "" bool;
     /// The key of the table `threads`.

@@ -5,6 +5,7 @@
 
 mod block;
 mod columns;
+mod counted;
 mod critical;
 mod frame_log;
 mod marked;
@@ -23,6 +24,7 @@ mod smt;
 mod wait;
 
 pub use block::*;
+pub use counted::*;
 pub use critical::*;
 pub use frame_log::*;
 pub use marked::*;
@@ -294,6 +296,9 @@ pub const ALL: &[&TableDef] = &[
     &SWITCH_CAUSES,
     &SAMPLES,
     &FOLDED_STACKS,
+    &THREAD_COUNTERS,
+    &THREAD_IPC,
+    &CPU_COUNTERS,
     &WAITS,
     &POOLS,
     &MIGRATIONS,

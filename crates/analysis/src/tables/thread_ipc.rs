@@ -1,0 +1,147 @@
+//! Instructions per cycle, and how fast each thread ran on each type of core.
+
+use crate::by_thread::ByThread;
+use crate::counted::{RatioSums, SIBLINGS, Siblings, core_type, count_of};
+use crate::{Analysis, Begins, Context, World};
+use model::{
+    CoreType, Counted, CpuId, CpuStretch, NameId, Ns, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, TimelineEvent,
+    Value,
+};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// The key of a row; the siblings are an index into [`SIBLINGS`], or [`ALL`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    thread: ThreadKey,
+    tid: Tid,
+    core_type: CoreType,
+    siblings: usize,
+}
+
+/// All states of siblings together.
+const ALL: usize = SIBLINGS.len();
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    Cycles,
+    Instructions,
+    Other,
+}
+
+/// Counts of the same intervals.
+#[derive(Clone, Copy, Default)]
+struct Pair {
+    instructions: i64,
+    cycles: i64,
+    counted: Ns,
+    enabled: Ns,
+    ratio: RatioSums,
+}
+
+pub(crate) struct ThreadIpc {
+    start: Ns,
+    siblings: Siblings,
+    /// What each name counts.
+    names: FxHashMap<NameId, Which>,
+    /// The last count of each CPU that waits for the other of its interval, with its end.
+    waiting: FxHashMap<CpuId, (Ns, Which, Counted)>,
+    rows: BTreeMap<Key, Pair>,
+    ran: ByThread<Ns>,
+}
+
+/// Returns what an event counts, by its name: the kernel's generic one, of a PMU or of all, or Intel's.
+fn which(name: &str) -> Which {
+    let name = name.trim_end_matches("/").rsplit('/').next().unwrap_or(name);
+    match name.to_ascii_lowercase().as_str() {
+        "cycles" | "cpu-cycles" | "cpu_cycles" | "cpu_clk_unhalted.thread" | "cpu_clk_unhalted.core" => Which::Cycles,
+        "instructions" | "inst_retired" | "inst_retired.any" => Which::Instructions,
+        _ => Which::Other,
+    }
+}
+
+impl Analysis for ThreadIpc {
+    fn new(context: &Context<'_>) -> Self {
+        Self {
+            start: context.span.start,
+            siblings: Siblings::default(),
+            names: FxHashMap::default(),
+            waiting: FxHashMap::default(),
+            rows: BTreeMap::new(),
+            ran: ByThread::new(),
+        }
+    }
+
+    fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {
+        if stretch.state == ThreadState::Running {
+            let ran = self.ran.of(stretch.thread);
+            *ran = *ran + stretch.span.len();
+        }
+    }
+
+    fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
+        self.siblings.cpu(stretch, world);
+    }
+
+    fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, begins: Begins, world: &World) {
+        let Some((cpu, counted)) = count_of(event, begins, self.start) else { return };
+        let Some(tid) = event.tid().filter(|tid| *tid != Tid::IDLE) else { return };
+        let named = || world.name(counted.event).map_or(Which::Other, which);
+        let which = *self.names.entry(counted.event).or_insert_with(named);
+        if which == Which::Other {
+            return;
+        }
+        let other = self.waiting.insert(cpu, (event.at, which, counted));
+        let Some((_, _, other)) = other.filter(|(at, of, _)| *at == event.at && *of != which) else { return };
+        let (cycles, instructions) = if which == Which::Cycles { (counted, other) } else { (other, counted) };
+        // Counts of different parts of the interval make no ratio.
+        let both = if cycles.running == instructions.running { cycles.running } else { Ns::ZERO };
+        let seen = |count: i64| if both > Ns::ZERO { count } else { 0 };
+        let siblings = self.siblings.between(cpu, event.at - counted.length, event.at, world);
+        for siblings in [siblings, ALL] {
+            let pair = self.rows.entry(Key { thread, tid, core_type: core_type(cpu, world), siblings }).or_default();
+            pair.instructions += seen(instructions.count);
+            pair.cycles += seen(cycles.count);
+            pair.counted = pair.counted + both;
+            pair.enabled = pair.enabled + counted.length;
+            pair.ratio.add(seen(instructions.count), seen(cycles.count), counted.length, both);
+        }
+    }
+
+    fn finish(&mut self, world: &World, out: &mut dyn Rows) {
+        let mips = |pair: &Pair| pair.ratio.ratio().map(|_| pair.instructions as f64 * 1e3 / pair.counted.0 as f64);
+        let (mut fastest, mut counted) = (BTreeMap::new(), BTreeMap::new());
+        for (key, pair) in self.rows.iter().filter(|(key, _)| key.siblings == ALL) {
+            let best: &mut f64 = fastest.entry((key.thread, key.tid)).or_default();
+            *best = best.max(mips(pair).unwrap_or(0.0));
+            let time: &mut Ns = counted.entry((key.thread, key.tid)).or_default();
+            *time = *time + pair.counted;
+        }
+        let has_siblings = world.cores.iter().any(|core| core.cpus.len() > 1);
+        for (key, pair) in self.rows.iter().filter(|(key, _)| has_siblings || key.siblings == ALL) {
+            let of = (key.thread, key.tid);
+            let all = key.siblings == ALL;
+            let (ipc, half) = (pair.ratio.ratio(), pair.ratio.half_width());
+            let running = self.ran.get(key.thread).filter(|_| all && key.thread != ThreadKey::UNKNOWN);
+            let share = |part: Ns, of: Ns| (of > Ns::ZERO).then(|| part.0 as f64 / of.0 as f64);
+            out.row(&[
+                (key.thread != ThreadKey::UNKNOWN).then_some(key.thread.0).into(),
+                i64::from(key.tid.0).into(),
+                key.core_type.as_str().into(),
+                SIBLINGS.get(key.siblings).copied().unwrap_or("all").into(),
+                pair.instructions.into(),
+                pair.cycles.into(),
+                pair.counted.into(),
+                pair.enabled.into(),
+                ipc.into(),
+                ipc.zip(half).map(|(ipc, half)| (ipc - half).max(0.0)).into(),
+                ipc.zip(half).map(|(ipc, half)| ipc + half).into(),
+                ipc.filter(|ipc| *ipc > 0.0).map(|ipc| 1.0 / ipc).into(),
+                mips(pair).into(),
+                ipc.map(|_| pair.cycles as f64 * 1e3 / pair.counted.0 as f64).into(),
+                mips(pair).filter(|_| all).zip(fastest.get(&of)).filter(|(_, best)| **best > 0.0).map(|(mips, best)| mips / best).into(),
+                Value::from(running.zip(counted.get(&of)).and_then(|(running, counted)| share(*counted, *running))),
+            ]);
+        }
+    }
+}

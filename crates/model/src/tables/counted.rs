@@ -1,0 +1,101 @@
+//! The tables of counters (`corewise record --counters`).
+
+use super::columns::{CoreType, Count, Cpu, MeanCount, Mhz, Ns, PerMicrosecond, Ratio, Thread, Tid};
+use crate::Text;
+use crate::column::table;
+
+table! {
+    /// What each thread made the events of the CPUs count.
+    THREAD_COUNTERS: thread_counters {
+        version: 1,
+        made_from: Analysis,
+        large: false,
+        doc: "What each event counted while a thread ran, by the type of the core and by what the SMT siblings did meanwhile. The CPUs' \
+              events are read at every switch, so the counts are exact, not sampled. A count is of its core type only: the time \
+              on the other types is not missing in it. If events took turns on the counters of a core, `count` is what was seen, and \
+              `estimate` what that suggests for the whole time. No rows if no events were counted.",
+        key: [THREAD, TID, COUNTER, CORE_TYPE, SIBLING],
+        columns: {
+            THREAD: Option<Thread> = "Key of the thread; null if the source has nothing but counts of it.",
+            TID: Tid,
+            COUNTER: Text = "The event, as it was asked for.",
+            CORE_TYPE: CoreType,
+            SIBLING: Option<Text> =
+                "What the SMT siblings of the CPU did between the two readings: `idle` (all of them, all the time), `busy` (at \
+                 least one, all the time), `mixed` (neither; such counts are never split), `unknown`, or `none`: it has none. Null \
+                 if nothing was counted.",
+            STATE: Text =
+                "`counted`: all the time; `multiplexed`: only for a part of the time, because events took turns; `not_counted`: \
+                 the thread ran, but the event never counted; `no_event`: this type of core does not have the event; \
+                 `not_on_type`: the thread never ran on this type. A count of 0 in state `counted` is a real zero.",
+            COUNT: Option<Count> = "What was counted; null if nothing could be.",
+            ENABLED_NS: Ns = "Time between the readings, in which the thread ran.",
+            COUNTED_NS: Ns = "The part of `enabled_ns` in which the event counted.",
+            ESTIMATE: Option<MeanCount> =
+                "The count for all of `enabled_ns`: `count` if the event counted all the time; else in proportion to the time. \
+                 Null if it counted for less than 5 % of the time.",
+            LOW: Option<MeanCount> =
+                "Low end of the 95 % interval of `estimate`; null with it, and if there are too few readings for an interval.",
+            HIGH: Option<MeanCount> = "High end of the interval.",
+        }
+    }
+}
+
+table! {
+    /// What the events of each CPU counted.
+    CPU_COUNTERS: cpu_counters {
+        version: 1,
+        made_from: Analysis,
+        large: false,
+        doc: "What each event counted on each CPU: while threads ran, in the idle task, and while it is unknown which thread ran. The three \
+              counts add up to that of the CPU. No rows if no events were counted.",
+        key: [CPU, COUNTER],
+        columns: {
+            CPU: Cpu,
+            CORE_TYPE: CoreType,
+            COUNTER: Text = "The event, as it was asked for.",
+            STATE: Text = "As in `thread_counters`: `counted`, `multiplexed`, `not_counted` or `no_event`.",
+            COUNT: Option<Count> = "What was counted; null if nothing could be.",
+            THREADS_COUNT: Option<Count> = "The part of `count` that was booked to threads: the sum of `thread_counters` for this CPU.",
+            IDLE_COUNT: Option<Count> = "The part of `count` in the idle task, with the interrupts that it handled.",
+            UNKNOWN_COUNT: Option<Count> =
+                "The part of `count` for which it is unknown which thread ran, because the kernel did not deliver a switch.",
+            ENABLED_NS: Ns = "Time between the readings.",
+            COUNTED_NS: Ns = "The part of `enabled_ns` in which the event counted.",
+        }
+    }
+}
+
+table! {
+    /// How fast each thread ran on each type of core.
+    THREAD_IPC: thread_ipc {
+        version: 1,
+        made_from: Analysis,
+        large: false,
+        doc: "Instructions and cycles of each thread by the type of the core and by what the SMT siblings did, and the rates that follow. \
+              Both counts are of the same intervals. No rows unless `instructions` and `cycles` were counted.",
+        key: [THREAD, TID, CORE_TYPE, SIBLING],
+        columns: {
+            THREAD: Option<Thread> = "Key of the thread; null if the source has nothing but counts of it.",
+            TID: Tid,
+            CORE_TYPE: CoreType,
+            SIBLING: Text = "`all`, or as in `thread_counters`.",
+            INSTRUCTIONS: Count = "Instructions counted.",
+            CYCLES: Count = "Cycles counted in the same intervals.",
+            COUNTED_NS: Ns = "The time in which both counted.",
+            ENABLED_NS: Ns = "The time between the readings.",
+            IPC: Option<Ratio> = "Instructions per cycle; null if both counted for less than 5 % of the time, or no cycle.",
+            IPC_LOW: Option<Ratio> =
+                "Low end of the 95 % interval of `ipc`; equal to it if both counted all the time. Null with too few readings.",
+            IPC_HIGH: Option<Ratio> = "High end of the interval.",
+            CPI: Option<Ratio> = "Cycles per instruction; null if `ipc` is null or 0.",
+            MIPS: Option<PerMicrosecond> = "Millions of instructions per second of running.",
+            EFFECTIVE_MHZ: Option<Mhz> =
+                "The mean frequency while the thread ran on this type: cycles divided by the time in which they were counted.",
+            RELATIVE_IPS: Option<Ratio> =
+                "`mips` relative to this thread's `mips` on the fastest type of core on which it ran. Of `all` only.",
+            COVERAGE: Option<Ratio> =
+                "The time in which both counted, over all types, as a share of the thread's running time. Of `all` only.",
+        }
+    }
+}
