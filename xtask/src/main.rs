@@ -11,6 +11,7 @@ mod layers;
 mod licences;
 mod needs;
 mod outside;
+mod perfmon;
 mod placeholders;
 mod readme;
 mod recipes;
@@ -57,6 +58,7 @@ const USAGE: &str = "\
 cargo xtask check [NAME…]   check the repository (all, or those named)
 cargo xtask bless [WORD…]   let the tests rewrite the expected blocks of cases, generated pages and types (all, or those of cargo's WORDs)
 cargo xtask test [WORD…]    run the tests, those too whose needs this machine meets (WORDs are cargo's: -p corewise-capture)
+cargo xtask perfmon DIR     make the table of Intel's event names from the files of intel/perfmon in DIR
 cargo xtask needs           name the needs of tests that this machine meets, a line each";
 
 fn main() -> ExitCode {
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
         Some("bless") => bless(&words[1..]),
         Some("test") => test(&words[1..]),
         Some("needs") => needs(),
+        Some("perfmon") => made(words.get(1)),
         _ => {
             let names: Vec<&str> = CHECKS.iter().map(|c| c.0).collect();
             eprintln!("{USAGE}\n\nchecks: {}", names.join(", "));
@@ -111,6 +114,21 @@ fn needs() -> ExitCode {
     match met {
         Ok(met) => {
             met.iter().filter(|(_, met)| **met).for_each(|(name, _)| println!("{name}"));
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("error: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Makes the table of Intel's names.
+fn made(dir: Option<&String>) -> ExitCode {
+    let dir = dir.map(std::path::Path::new).ok_or_else(|| USAGE.to_owned());
+    match dir.and_then(|dir| perfmon::write(dir, &Repo::find()?.root)) {
+        Ok(done) => {
+            println!("{done}");
             ExitCode::SUCCESS
         }
         Err(why) => {

@@ -1,7 +1,6 @@
 //! Opens a trace of any kind, accounts for it, provides its tables, and imports it into a folder. It only connects the crates
 //! below it.
 
-mod alike;
 mod critical_path;
 mod error;
 mod import;
@@ -13,7 +12,6 @@ mod source;
 mod summary;
 mod tables;
 
-pub use alike::did_you_mean;
 pub use analysis::BandSteps;
 pub use critical_path::{PathSums, PathWindow};
 pub use error::EngineError;
@@ -21,6 +19,7 @@ pub use import::{Progress, Target, import};
 /// For callers that implement their own [`Source`].
 pub use ingest::{Availability, Capability, Condition, Facts, Fatal, Importer, Offer, Opened, RecordingOverhead};
 pub use machine::{is_machine, machine_file};
+pub use model::did_you_mean;
 pub use read::{Accounted, Infer, PassOptions, account, account_with};
 pub use session::{EventCallback, Session};
 pub use source::{FileSource, Identity, JoinedPart, JoinedSource, Priority, Source, formats, open_source};

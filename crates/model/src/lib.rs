@@ -5,6 +5,7 @@
 //! [`CpuStretch`]) and every table with its columns, units and documentation ([`tables`]). Nothing here reads a file, a clock
 //! or the machine.
 
+mod alike;
 mod callchain;
 mod column;
 mod core_type;
@@ -22,6 +23,7 @@ mod timeline;
 mod units;
 pub mod words;
 
+pub use alike::{did_you_mean, nearest};
 pub use callchain::{StackFrame, StackId, Stacks};
 pub use column::{AnyColumn, Cell, Column, Row, TableType, Text};
 pub use core_type::CoreType;
