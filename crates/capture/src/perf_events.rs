@@ -8,7 +8,7 @@ use crate::ring::page;
 use crate::{rights, samples, wire};
 use std::collections::HashMap;
 use std::fs::File;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of each CPU's buffer, without its control page. Halved until the kernel allows it.
@@ -336,27 +336,27 @@ fn open(id: u64, cpu: u32, first: bool) -> Result<OwnedFd, CaptureError> {
 /// # Errors
 /// Permissions are missing, or the kernel does not support the event.
 pub fn open_on_cpu(attr: &Attr, cpu: u32) -> Result<OwnedFd, CaptureError> {
-    open_in_group(attr, cpu, -1).map_err(|error| match error.raw_os_error() {
+    open_in_group(attr, cpu, None).map_err(|error| match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => CaptureError::Rights,
         _ => CaptureError::Perf(format!("perf_event_open on CPU {cpu}: {error}")),
     })
 }
 
-/// Opens an event on a CPU as a member of the group with this first event; −1: the first of a group.
+/// Like [`open_on_cpu`], in the group of another event of that CPU.
 ///
 /// # Errors
-/// The kernel's error.
-pub fn open_in_group(attr: &Attr, cpu: u32, first: RawFd) -> std::io::Result<OwnedFd> {
-    let cloexec = 8u64;
+/// That of the system call.
+pub fn open_in_group(attr: &Attr, cpu: u32, leader: Option<BorrowedFd<'_>>) -> std::io::Result<OwnedFd> {
+    let (cloexec, leader) = (8u64, leader.map_or(-1, |fd| fd.as_raw_fd()));
     loop {
         // SAFETY: the attributes are as long as they say.
-        let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const *attr, -1, cpu, first, cloexec) };
+        let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const *attr, -1, cpu, leader, cloexec) };
         let error = std::io::Error::last_os_error();
         match i32::try_from(fd) {
             // SAFETY: fresh and ours.
             Ok(fd) if fd >= 0 => return Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
-            _ if error.kind() == std::io::ErrorKind::Interrupted => {}
-            _ => return Err(error),
+            _ if error.kind() != std::io::ErrorKind::Interrupted => return Err(error),
+            _ => {}
         }
     }
 }
@@ -381,7 +381,11 @@ fn map(fd: &OwnedFd, cpu: u32) -> Result<Buffer, CaptureError> {
     }
 }
 
-fn ioctl(fd: &impl AsRawFd, request: u64, value: i32) -> Result<(), CaptureError> {
+/// Calls an ioctl of a perf event that takes a number.
+///
+/// # Errors
+/// That of the system call.
+pub fn ioctl(fd: &impl AsRawFd, request: u64, value: i32) -> Result<(), CaptureError> {
     // SAFETY: the requests used take a number.
     if unsafe { libc::ioctl(fd.as_raw_fd(), request as _, value) } != 0 {
         return Err(CaptureError::Perf(std::io::Error::last_os_error().to_string()));

@@ -134,7 +134,7 @@ impl Pmus {
         }
         let mut all: Vec<Pmu> = names.iter().take(MAX_PMUS).filter_map(|name| reader.pmu(name, &machine)).collect();
         let class = |pmu: &Pmu| {
-            let cpus = pmu.cpus.iter().flatten();
+            let cpus = pmu.cpus.iter().flatten().filter(|_| pmu.role == Role::Core);
             std::cmp::Reverse(cpus.map(|cpu| machine.core_class(*cpu)).max())
         };
         all.sort_by_cached_key(|pmu| (pmu.role != Role::Core, class(pmu), pmu.name.clone()));

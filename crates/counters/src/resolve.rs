@@ -161,9 +161,11 @@ fn unknown(name: &str, machine: &Pmus, listed: &[(&Pmu, Option<intel::List>)]) -
     let generic = HARDWARE.iter().flat_map(|e| [Some(e.name), e.alias]).flatten();
     let software = SOFTWARE.iter().flat_map(|e| [Some(e.name), e.alias]).flatten();
     let of_pmus = machine.all.iter().flat_map(|pmu| pmu.events.keys().map(String::as_str));
-    let groups = crate::GROUPS.iter().map(|group| group.name);
-    let known: Vec<&str> = generic.chain(software).chain(of_pmus).chain(groups).collect();
-    let mut meant = nearest(&name.to_ascii_lowercase(), known, MAX_NAMES);
+    let lower = name.to_ascii_lowercase();
+    let mut meant = nearest(&lower, generic.chain(software).chain(of_pmus), MAX_NAMES);
+    if meant.is_empty() {
+        meant = nearest(&lower, crate::GROUPS.iter().map(|group| group.name), MAX_NAMES);
+    }
     let lists = listed.iter().filter_map(|(_, list)| *list);
     let intel: Vec<&str> = lists.flat_map(intel::List::events).map(|event| event.name).collect();
     // Names of Intel's list have a dot or capitals.

@@ -188,7 +188,7 @@ const NUMBERS: [(Source, Value); 3] = [
 ];
 
 /// Returns whether two capacities differ by more than 5 %, the margin at which the kernel treats one as greater.
-fn differs(low: u32, high: u32) -> bool {
+pub(crate) fn differs(low: u32, high: u32) -> bool {
     u64::from(high) * 100 > u64::from(low) * 105
 }
 

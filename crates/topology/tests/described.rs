@@ -108,6 +108,46 @@ fn kinds_of_core_are_those_of_hwloc() {
     }
 }
 
+/// Two performance cores (CPU 0-1), four efficient ones (2-5) and two low-power ones (6-7), whose kinds differ as given.
+fn two_classes_of_atom(slow: &str, fast: &str, core: &str) -> Machine {
+    let pus: String =
+        (0..8).map(|n| format!("<object type=\"PU\" os_index=\"{n}\" cpuset=\"{:#x}\"/>", 1 << n)).collect();
+    let kind = |cpus: &str, name: &str, rest: &str| {
+        let (attribute, info) = rest.split_once('|').unwrap();
+        format!("<cpukind cpuset=\"{cpus}\" {attribute}><info name=\"CoreType\" value=\"{name}\"/>{info}</cpukind>")
+    };
+    let kinds =
+        [kind("0xc0", "IntelAtom", slow), kind("0x3c", "IntelAtom", fast), kind("0x3", "IntelCore", core)].concat();
+    let xml =
+        format!("<topology version=\"3.0\"><object type=\"Machine\" cpuset=\"0xff\">{pus}</object>{kinds}</topology>");
+    Machine::from_text(&xml).unwrap()
+}
+
+#[test]
+fn the_slower_of_two_classes_of_atom_is_low_power() {
+    let mhz = |n: u32| format!("|<info name=\"FrequencyMaxMHz\" value=\"{n}\"/>");
+    let efficiency = |n: u32| format!("forced_efficiency=\"{n}\"|");
+    let capacity = |n: u32| format!("|<info name=\"LinuxCapacity\" value=\"{n}\"/>");
+    for [slow, fast, core] in [
+        [efficiency(0), efficiency(1), efficiency(2)],
+        [mhz(2500), mhz(3800), mhz(4800)],
+        [capacity(400), capacity(600), capacity(1024)],
+    ] {
+        let machine = two_classes_of_atom(&slow, &fast, &core);
+        assert_eq!(machine.class_names, [CoreType::LowPower, CoreType::Efficient, CoreType::Performance], "{slow}");
+        assert_eq!(of_type(&machine, CoreType::LowPower), "6-7", "{slow}");
+        assert_eq!(of_type(&machine, CoreType::Efficient), "2-5", "{slow}");
+        assert_eq!(type_sources(&machine), [Source::Hwloc], "{slow}");
+        assert!(machine.class.iter().all(|judged| judged.against.is_empty()), "{slow}");
+    }
+    // The same speed within 5 %, and no speed at all: one class.
+    for [slow, fast, core] in [[mhz(3700), mhz(3800), mhz(4800)], ["|".into(), "|".into(), "|".into()]] {
+        let machine = two_classes_of_atom(&slow, &fast, &core);
+        assert_eq!(machine.class_names, [CoreType::Efficient, CoreType::Performance], "{slow}");
+        assert_eq!(of_type(&machine, CoreType::Efficient), "2-7", "{slow}");
+    }
+}
+
 #[test]
 fn an_invalid_description_is_an_error_with_a_place() {
     let xml = |body: &str| format!("<?xml version=\"1.0\"?>\n<topology version=\"2.0\">\n{body}\n</topology>\n");

@@ -5,6 +5,7 @@ mod check;
 mod check_printed;
 mod compare;
 mod completions;
+mod counters;
 mod demo;
 mod diagnose;
 mod doctor;
@@ -46,6 +47,7 @@ pub enum Command {
     Export(export::Args),
     Topo(topo::Args),
     Doctor(doctor::Args),
+    Counters(counters::Args),
     Recover(recover::Args),
     Demo(demo::Args),
     Completions(completions::Args),
@@ -95,6 +97,7 @@ pub fn run(command: Command, global: &Global) -> Result<u8, Failure> {
         Command::Export(args) => export::run(&args, global),
         Command::Topo(args) => topo::run(&args, global),
         Command::Doctor(args) => doctor::run(&args, global),
+        Command::Counters(args) => counters::run(&args, global),
         Command::Recover(args) => recover::run(&args, global),
         Command::Demo(args) => demo::run(&args, global),
         Command::Completions(args) => completions::run(&args),

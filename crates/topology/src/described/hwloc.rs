@@ -6,12 +6,14 @@
 //! faster) may come from an operating system or a user, but hwloc may also have derived it from frequencies during the export, where
 //! favoured cores look like a separate kind. It is therefore only used if nothing else decides.
 //!
+//! hwloc has no name for low-power cores: they are `IntelAtom` too. Of two classes of Atom of different speed, the slower is low-power.
+//!
 //! A document with its own DTD is refused, so that no entity can expand; the number of nodes is limited.
 
 use super::{all_from, bad};
 use crate::cpulist::{self, MAX_CPUS};
 use crate::header::set_groups;
-use crate::judge::Ranked;
+use crate::judge::{Ranked, differs};
 use crate::machine::{Cpu, Machine, Source};
 use crate::user::BadMachine;
 use model::CpuId;
@@ -47,6 +49,8 @@ pub(super) fn read(text: &str) -> Result<Machine, BadMachine> {
 struct Kind {
     cpus: Vec<CpuId>,
     efficiency: Option<u32>,
+    max_khz: Option<u32>,
+    capacity: Option<u32>,
     vendor_name: Option<String>,
 }
 
@@ -161,13 +165,16 @@ impl<'a, 'x> Tree<'a, 'x> {
                 let infos = node.children().filter(|n| n.has_tag_name("info"));
                 infos.filter(|n| n.attribute("name") == Some(name)).find_map(|n| n.attribute("value"))
             };
-            let kind = Kind {
+            let mut kind = Kind {
+                max_khz: None,
+                capacity: None,
                 cpus: self.set(node, "cpuset")?,
                 efficiency: node.attribute("forced_efficiency").and_then(|n| n.parse().ok()),
                 vendor_name: info_value("CoreType").map(str::to_owned),
             };
             let khz = info_value("FrequencyMaxMHz").and_then(super::cpu_table::khz);
             let capacity = info_value("LinuxCapacity").and_then(|n| n.parse::<u32>().ok()).filter(|n| *n <= 1024);
+            (kind.max_khz, kind.capacity) = (khz, capacity);
             each(&mut machine.cpus, &kind.cpus, |c| {
                 c.max_khz = c.max_khz.or(khz);
                 c.capacity = c.capacity.or(capacity);
@@ -218,7 +225,29 @@ fn ranks(cpus: &[Cpu], kinds: &[Kind], notes: &mut Vec<String>) -> Option<Ranked
                 .push("hwloc: the efficiencies of the kinds contradict their names IntelAtom and IntelCore".to_owned());
         }
     }
-    by_vendor.or(by_efficiency)
+    by_low_power(cpus, kinds, &intel).or(by_vendor).or(by_efficiency)
+}
+
+/// Returns the ranks of three classes, if the vendor's names are known and the Atoms have two speeds: by capacity, maximum frequency or
+/// efficiency, the first by which they are two.
+fn by_low_power(cpus: &[Cpu], kinds: &[Kind], intel: &dyn Fn(&Kind) -> Option<u32>) -> Option<Ranked> {
+    let atoms = || kinds.iter().filter(|kind| intel(kind) == Some(0));
+    // An efficiency is a rank: any difference counts. Frequencies and capacities may vary a little within a class.
+    let of_rank = |slow: u32, fast: u32| slow < fast;
+    let speeds: [(fn(&Kind) -> Option<u32>, fn(u32, u32) -> bool); 3] =
+        [(|k| k.capacity, differs), (|k| k.max_khz, differs), (|k| k.efficiency, of_rank)];
+    let two = |(speed, differ): &(fn(&Kind) -> Option<u32>, fn(u32, u32) -> bool)| {
+        let all: BTreeSet<u32> = atoms().map(speed).collect::<Option<_>>()?;
+        let [slow, fast] = all.into_iter().collect::<Vec<_>>().try_into().ok()?;
+        differ(slow, fast).then_some((*speed, slow))
+    };
+    let (speed, slow) = speeds.iter().find_map(two)?;
+    let class = |kind: &Kind| match intel(kind)? {
+        0 if speed(kind) == Some(slow) => Some(0),
+        rank => Some(rank + 1),
+    };
+    let ranked = rank_by(cpus, kinds, true, &class)?;
+    (ranked.classes == 3).then_some(Ranked { low_power: true, ..ranked })
 }
 
 /// Returns the ranks by a value of each kind; `None` unless every kind has one and at least two differ.

@@ -5,35 +5,15 @@
 
 use crate::online::{EnabledTime, Events, Online, TIME_ENABLED};
 use crate::options::CaptureError;
-use crate::perf_events::{Attr, open_in_group};
+use crate::counter_trial::open_event;
 use crate::{procfs, samples};
 use libbpf_rs::libbpf_sys;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 
 /// How many events each CPU can have, as in bpf/counters.h.
 pub const MAX_COUNTERS: usize = 32;
-
-const FLAG_EXCLUDE_USER: u64 = 1 << 4;
-const FLAG_EXCLUDE_KERNEL: u64 = 1 << 5;
-
-/// How the kernel identifies an event: the fields of `struct perf_event_attr` with these names.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct CounterAttr {
-    /// The number of the PMU, or of a generic kind.
-    pub kind: u32,
-    /// What is counted.
-    pub config: u64,
-    /// More of it.
-    pub config1: u64,
-    /// More of it.
-    pub config2: u64,
-    /// Do not count in user mode.
-    pub exclude_user: bool,
-    /// Do not count in the kernel.
-    pub exclude_kernel: bool,
-}
 
 /// An event to count.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,25 +21,11 @@ pub struct CounterEvent {
     /// Its name in the recording, as the user wrote it.
     pub name: String,
     /// For each PMU that has it: the PMU's CPUs, and the event there. A CPU in none of them does not count it.
-    pub on: Vec<(Vec<u32>, CounterAttr)>,
+    pub on: Vec<(Vec<u32>, counters::Attr)>,
 }
 
 /// Events that are counted together: always all or none of them.
 pub type CounterGroup = Vec<CounterEvent>;
-
-/// Tries whether a CPU can count these events together.
-///
-/// # Errors
-/// The kernel's error: `ENOENT` if the CPU does not have an event, `EINVAL` if they are more than the CPU can count at the same time.
-pub fn try_group(attrs: &[CounterAttr], cpu: u32) -> std::io::Result<()> {
-    let mut open: Vec<OwnedFd> = Vec::new();
-    for attr in attrs {
-        let leader = open.first().map_or(-1, AsRawFd::as_raw_fd);
-        let fd = open_in_group(&attr_of(attr), cpu, leader)?;
-        open.push(fd);
-    }
-    Ok(())
-}
 
 /// The events of a recording.
 pub struct Counters {
@@ -79,26 +45,6 @@ struct OfCpu {
     events: Vec<File>,
     /// That of the first.
     enabled: EnabledTime,
-}
-
-fn attr_of(of: &CounterAttr) -> Attr {
-    let mut flags = 0;
-    if of.exclude_user {
-        flags |= FLAG_EXCLUDE_USER;
-    }
-    if of.exclude_kernel {
-        flags |= FLAG_EXCLUDE_KERNEL;
-    }
-    Attr {
-        kind: of.kind,
-        size: size_of::<Attr>() as u32,
-        config: of.config,
-        config1: of.config1,
-        config2: of.config2,
-        read_format: TIME_ENABLED,
-        flags,
-        ..Attr::default()
-    }
 }
 
 impl Counters {
@@ -152,14 +98,14 @@ impl Open {
         let mut events: Vec<File> = Vec::new();
         let mut slot = 0;
         for group in &self.groups {
-            let mut leader: Option<RawFd> = None;
+            let mut leader: Option<usize> = None;
             for (place, event) in group.iter().enumerate() {
                 let key = cpu * MAX_COUNTERS as u32 + slot;
                 slot += 1;
                 let Some((_, attr)) = event.on.iter().find(|(cpus, _)| cpus.contains(&cpu)) else { continue };
-                let fd = open_in_group(&attr_of(attr), cpu, leader.unwrap_or(-1))
-                    .map_err(|why| refused(group, place, cpu, &why))?;
-                let number = fd.as_fd().as_raw_fd();
+                let first = leader.and_then(|at| events.get(at)).map(AsFd::as_fd);
+                let fd = open_event(attr, cpu, first, TIME_ENABLED, 0).map_err(|why| refused(group, place, cpu, &why))?;
+                let number = fd.as_raw_fd();
                 // SAFETY: the kernel reads a key and a value of four bytes each.
                 let failed = unsafe {
                     libbpf_sys::bpf_map_update_elem(self.map, (&raw const key).cast(), (&raw const number).cast(), 0)
@@ -168,7 +114,7 @@ impl Open {
                     let why = std::io::Error::last_os_error();
                     return Err(CaptureError::Counters(format!("{}: BPF cannot read it: {why}", event.name)));
                 }
-                leader = leader.or(Some(number));
+                leader = leader.or(Some(events.len()));
                 events.push(fd.into());
             }
         }
