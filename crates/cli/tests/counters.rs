@@ -63,12 +63,22 @@ fn a_hybrid_machine_is_listed_by_core_type() {
          INST_RETIRED.ANY_P,intel,cpu_core,performance,0-1,,not this machine,4,0xc0 0x0 0x0,Counts the total number of instructions retired.\n\
          INST_RETIRED.ANY_P,intel,cpu_atom,efficient,2-5,,not this machine,10,0xc0 0x0 0x0,Counts the total number of instructions retired.\n"
     );
-    let json: serde_json::Value =
-        serde_json::from_str(&good(["counters", "--machine", &folder.name(""), "--format", "json", "topdown_retiring.all"])).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&good([
+        "counters",
+        "--machine",
+        &folder.name(""),
+        "--format",
+        "json",
+        "topdown_retiring.all",
+    ]))
+    .unwrap();
     let rows = json.as_array().unwrap();
     let of = |pmu: &str| rows.iter().find(|row| row["event"] == "TOPDOWN_RETIRING.ALL" && row["pmu"] == pmu).unwrap();
     assert_eq!((&of("cpu_core")["counted"], &of("cpu_core")["why"]), (&false.into(), &"not on that type".into()));
-    assert_eq!((&of("cpu_atom")["counted"], &of("cpu_atom")["config"]), (&serde_json::Value::Null, &"0xc2 0x0 0x0".into()));
+    assert_eq!(
+        (&of("cpu_atom")["counted"], &of("cpu_atom")["config"]),
+        (&serde_json::Value::Null, &"0xc2 0x0 0x0".into())
+    );
 }
 
 #[test]

@@ -17,14 +17,14 @@ pub struct IntelEvent {
     pub deprecated: bool,
     /// What is counted.
     pub doc: &'static str,
-    /// The letters of the lists that have it.
+    /// The keys of the lists that have it.
     lists: &'static str,
 }
 
 /// A list of Intel's: the events of one kind of core of one family of processors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct List {
-    letter: char,
+    key: char,
     /// The name (`alderlake_goldencove`).
     pub name: &'static str,
     /// Intel's version of the list.
@@ -33,7 +33,7 @@ pub struct List {
 
 struct Table {
     lists: Vec<List>,
-    /// Processor, kind of core, letter.
+    /// Processor, kind of core, key.
     models: Vec<(&'static str, &'static str, char)>,
     /// In order of names.
     events: Vec<IntelEvent>,
@@ -43,14 +43,14 @@ fn table() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
     TABLE.get_or_init(|| {
         let mut table = Table { lists: Vec::new(), models: Vec::new(), events: Vec::new() };
-        let letter = |text: &str| text.chars().next();
+        let key = |text: &str| text.chars().next();
         for line in TEXT.lines() {
             let fields: Vec<&'static str> = line.split('\t').collect();
             match fields.as_slice() {
                 ["list", of, name, version] => {
-                    table.lists.extend(letter(of).map(|letter| List { letter, name, version }));
+                    table.lists.extend(key(of).map(|key| List { key, name, version }));
                 }
-                ["model", model, role, of] => table.models.extend(letter(of).map(|letter| (*model, *role, letter))),
+                ["model", model, role, of] => table.models.extend(key(of).map(|key| (*model, *role, key))),
                 ["event", name, lists, terms, deprecated, doc] => {
                     let deprecated = !deprecated.is_empty();
                     table.events.push(IntelEvent { name, terms, deprecated, doc, lists });
@@ -90,20 +90,20 @@ pub fn list_of(processor: &Processor, pmu: &Pmu) -> Option<List> {
     };
     let table = table();
     let of = |role: &str| table.models.iter().find(|(model, r, _)| *r == role && is_model(model, processor));
-    let (_, _, letter) = roles.iter().find_map(|role| of(role))?;
-    table.lists.iter().find(|list| list.letter == *letter).copied()
+    let (_, _, key) = roles.iter().find_map(|role| of(role))?;
+    table.lists.iter().find(|list| list.key == *key).copied()
 }
 
 impl List {
     /// Returns its event of a name, in capitals or not.
     #[must_use]
     pub fn event(self, name: &str) -> Option<IntelEvent> {
-        named(name).find(|event| event.lists.contains(self.letter)).copied()
+        named(name).find(|event| event.lists.contains(self.key)).copied()
     }
 
     /// Returns its events, in order of names.
     pub fn events(self) -> impl Iterator<Item = IntelEvent> {
-        table().events.iter().filter(move |event| event.lists.contains(self.letter)).copied()
+        table().events.iter().filter(move |event| event.lists.contains(self.key)).copied()
     }
 }
 
@@ -118,8 +118,8 @@ fn named(name: &str) -> impl Iterator<Item = &'static IntelEvent> {
 /// Returns the lists that have an event of a name.
 #[must_use]
 pub fn lists_with(name: &str) -> Vec<List> {
-    let letters: String = named(name).map(|event| event.lists).collect();
-    table().lists.iter().filter(|list| letters.contains(list.letter)).copied().collect()
+    let keys: String = named(name).map(|event| event.lists).collect();
+    table().lists.iter().filter(|list| keys.contains(list.key)).copied().collect()
 }
 
 /// Returns all lists.

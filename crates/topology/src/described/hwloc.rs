@@ -54,6 +54,9 @@ struct Kind {
     vendor_name: Option<String>,
 }
 
+/// Returns how fast a kind of core is, in some unit.
+type Speed = fn(&Kind) -> Option<u32>;
+
 /// An object's number and its CPUs.
 type Group = (Option<u32>, Vec<CpuId>);
 
@@ -234,9 +237,9 @@ fn by_low_power(cpus: &[Cpu], kinds: &[Kind], intel: &dyn Fn(&Kind) -> Option<u3
     let atoms = || kinds.iter().filter(|kind| intel(kind) == Some(0));
     // An efficiency is a rank: any difference counts. Frequencies and capacities may vary a little within a class.
     let of_rank = |slow: u32, fast: u32| slow < fast;
-    let speeds: [(fn(&Kind) -> Option<u32>, fn(u32, u32) -> bool); 3] =
+    let speeds: [(Speed, fn(u32, u32) -> bool); 3] =
         [(|k| k.capacity, differs), (|k| k.max_khz, differs), (|k| k.efficiency, of_rank)];
-    let two = |(speed, differ): &(fn(&Kind) -> Option<u32>, fn(u32, u32) -> bool)| {
+    let two = |(speed, differ): &(Speed, fn(u32, u32) -> bool)| {
         let all: BTreeSet<u32> = atoms().map(speed).collect::<Option<_>>()?;
         let [slow, fast] = all.into_iter().collect::<Vec<_>>().try_into().ok()?;
         differ(slow, fast).then_some((*speed, slow))
