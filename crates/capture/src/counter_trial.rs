@@ -40,7 +40,7 @@ pub enum Trial {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Untried {
     /// This process may not count on a whole CPU.
-    #[error("only with permission: run as root, or with CAP_PERFMON (kernel.perf_event_paranoid is above 0)")]
+    #[error("only with permission: run as root, with CAP_PERFMON, or with kernel.perf_event_paranoid at most 0")]
     Rights,
     /// The CPU is offline.
     #[error("the CPU is offline")]

@@ -288,9 +288,9 @@ fn text(machine: &Pmus, trials: &Trials, rows: &[Row], filtered: bool) -> String
         }
         let all_same = of.iter().all(|row| row.status == first.status);
         let status: Vec<String> = match of {
-            [_] => vec![word(&first.status)],
-            _ if all_same => vec![word(&first.status)],
-            _ => of.iter().map(|row| format!("{} {}", row.pmu, word(&row.status))).collect(),
+            [_] => vec![word(&first.status, machine)],
+            _ if all_same => vec![word(&first.status, machine)],
+            _ => of.iter().map(|row| format!("{} {}", row.pmu, word(&row.status, machine))).collect(),
         };
         let line = format!("  {:width$}  {}  {}", first.event, status.join(", "), first.doc);
         let _ = writeln!(out, "{}", line.trim_end());
@@ -308,9 +308,11 @@ fn text(machine: &Pmus, trials: &Trials, rows: &[Row], filtered: bool) -> String
     out
 }
 
-fn word(status: &Status) -> String {
+fn word(status: &Status, machine: &Pmus) -> String {
     match status {
         Status::Yes => "yes".into(),
+        // Why is a note.
+        Status::No(why) if machine.why_no_core() == Some(why) => "no".into(),
         Status::No(why) => format!("no ({why})"),
         // Why is a note.
         Status::NotTried(_) => "not tried".into(),
@@ -330,7 +332,8 @@ fn described(pmu: &Pmu, machine: &Pmus, trials: &Trials) -> String {
             format!("{} cores, CPU {cpus}: {fit}", pmu.core_type_names())
         }
         Role::Software => "the kernel's own counts, on every CPU".to_owned(),
-        Role::Dynamic => "on every CPU, never multiplexed".to_owned(),
+        Role::Dynamic if pmu.events.is_empty() => "has no named events".to_owned(),
+        Role::Dynamic => "on every CPU".to_owned(),
         Role::Shared => {
             format!("counts for several CPUs together (read on CPU {}): belongs to no thread", pmu.cpu_list())
         }
