@@ -57,7 +57,7 @@ pub enum Untried {
 pub fn try_counters(events: &[counters::Attr], cpu: CpuId) -> Result<Trial, Untried> {
     let mut open: Vec<OwnedFd> = Vec::new();
     for event in events {
-        match open_in_group(&attr(event, open.is_empty()), cpu.0, open.first()) {
+        match open_event(event, cpu, open.first()) {
             Ok(fd) => open.push(fd),
             Err(why) => return failed(&why, open.is_empty()),
         }
@@ -84,6 +84,16 @@ pub fn counters_that_fit(event: counters::Attr, cpu: CpuId) -> Result<usize, Unt
         fit += 1;
     }
     Ok(fit)
+}
+
+/// Opens an event of a CPU. Kernels that do not accept the PMU of a generic event get it without: there it means the CPU's own.
+fn open_event(event: &counters::Attr, cpu: CpuId, leader: Option<&OwnedFd>) -> io::Result<OwnedFd> {
+    let open = |event: &counters::Attr| open_in_group(&attr(event, leader.is_none()), cpu.0, leader);
+    let plain = event.without_pmu();
+    open(event).or_else(|why| match why.raw_os_error() {
+        Some(libc::ENOENT | libc::EINVAL | libc::EOPNOTSUPP) if plain != *event => open(&plain).map_err(|_| why),
+        _ => Err(why),
+    })
 }
 
 fn attr(event: &counters::Attr, leads: bool) -> Attr {

@@ -21,8 +21,9 @@ pub struct Attr {
 }
 
 impl Attr {
-    /// Returns a generic hardware event without the PMU in its upper half (other events unchanged). On machines with several PMUs, kernels
-    /// before 6.12 on Arm do not accept the PMU; an event of one CPU means that CPU's PMU in any case.
+    /// Returns a generic hardware event without the PMU in its upper half (other events unchanged). On Arm, kernels before 6.12 do not
+    /// accept the PMU; there an event of one CPU means that CPU's PMU. On x86 the PMU is needed: without it the event is one of
+    /// `cpu_core`.
     #[must_use]
     pub fn without_pmu(self) -> Self {
         match self.kind {

@@ -119,12 +119,7 @@ enum Trials {
 impl Trials {
     fn of(&self, attr: &Attr, cpu: Option<CpuId>) -> Status {
         let (Self::Live, Some(cpu)) = (self, cpu) else { return Status::NotTried("not this machine".into()) };
-        // Kernels that do not know the PMU in a generic event mean that of the CPU.
-        let tried = match try_counters(&[*attr], cpu) {
-            Ok(Trial::NotSupported) => try_counters(&[attr.without_pmu()], cpu),
-            other => other,
-        };
-        match tried {
+        match try_counters(&[*attr], cpu) {
             Ok(Trial::Fits) => Status::Yes,
             Ok(Trial::NotSupported) => Status::No("the kernel refuses it here".into()),
             Ok(Trial::TooMany) => Status::No("others use the counters that it needs".into()),
@@ -312,7 +307,7 @@ fn word(status: &Status, machine: &Pmus) -> String {
     match status {
         Status::Yes => "yes".into(),
         // Why is a note.
-        Status::No(why) if machine.why_no_core() == Some(why) => "no".into(),
+        Status::No(why) if machine.why_no_core() == Some(why.as_str()) => "no".into(),
         Status::No(why) => format!("no ({why})"),
         // Why is a note.
         Status::NotTried(_) => "not tried".into(),
@@ -349,8 +344,7 @@ fn fit(pmu: &Pmu, machine: &Pmus) -> String {
         let event = Event { name: EventName::Hardware(hardware), user: false, kernel: false, at: 0 };
         let Ok(resolved) = resolve(&event, machine) else { continue };
         let Some(Ok(attr)) = resolved.on.iter().find(|on| on.pmu == pmu.name).map(|on| &on.attr) else { continue };
-        // Of one CPU, a generic event means that CPU's PMU.
-        match counters_that_fit(attr.without_pmu(), cpu) {
+        match counters_that_fit(*attr, cpu) {
             Ok(0) => {}
             Ok(n) => return format!("{n} counters for events such as {name}"),
             Err(why @ (Untried::Rights | Untried::Offline | Untried::Other(_))) => failed = format!("not tried: {why}"),
