@@ -5,6 +5,8 @@
 mod concurrency;
 #[path = "laws/concurrency_bands.rs"]
 mod concurrency_bands;
+#[path = "laws/counters.rs"]
+mod counters;
 #[path = "laws/cpu_bursts.rs"]
 mod cpu_bursts;
 #[path = "laws/ideal_cpu.rs"]
@@ -67,6 +69,7 @@ type Law = fn(&Analysed) -> Result<(), TestCaseError>;
 const LAWS: &[Law] = &[
     concurrency::holds,
     samples::holds,
+    counters::holds,
     ready_wait::holds,
     ran_instead::holds,
     switch_causes::holds,

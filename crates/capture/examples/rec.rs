@@ -47,18 +47,6 @@ fn record(words: &[String]) -> Result<(), String> {
             "--pid" => options.target = Target::Pid(rest.next().and_then(|s| s.parse().ok()).unwrap_or(0)),
             "--" => options.target = Target::Command(rest.by_ref().cloned().collect()),
             "--all" => {}
-            // type:config, on all CPUs, each a group of its own.
-            "--count" => {
-                let word = rest.next().cloned().unwrap_or_default();
-                let (kind, config) = word.split_once(':').unwrap_or_default();
-                let number = |text: &str| text.parse().unwrap_or(0);
-                let attr = capture::CounterAttr {
-                    kind: number(kind) as u32,
-                    config: number(config),
-                    ..capture::CounterAttr::default()
-                };
-                options.counters.push(vec![capture::CounterEvent { name: word, on: vec![((0..64).collect(), attr)] }]);
-            }
             other => return Err(format!("unknown option {other}")),
         }
     }

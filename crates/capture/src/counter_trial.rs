@@ -7,7 +7,7 @@ use crate::perf_events::{Attr, ioctl, open_in_group};
 use model::CpuId;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 /// `perf_event_attr`'s flags for modes that are not counted.
@@ -57,7 +57,9 @@ pub enum Untried {
 pub fn try_counters(events: &[counters::Attr], cpu: CpuId) -> Result<Trial, Untried> {
     let mut open: Vec<OwnedFd> = Vec::new();
     for event in events {
-        match open_event(event, cpu, open.first()) {
+        let leader = open.first().map(AsFd::as_fd);
+        let (times, flags) = if leader.is_none() { (READ_TIMES, DISABLED | PINNED) } else { (0, 0) };
+        match open_event(event, cpu.0, leader, times, flags) {
             Ok(fd) => open.push(fd),
             Err(why) => return failed(&why, open.is_empty()),
         }
@@ -86,30 +88,38 @@ pub fn counters_that_fit(event: counters::Attr, cpu: CpuId) -> Result<usize, Unt
     Ok(fit)
 }
 
-/// Opens an event of a CPU. Kernels that do not accept the PMU of a generic event get it without: there it means the CPU's own.
-fn open_event(event: &counters::Attr, cpu: CpuId, leader: Option<&OwnedFd>) -> io::Result<OwnedFd> {
-    let open = |event: &counters::Attr| open_in_group(&attr(event, leader.is_none()), cpu.0, leader);
+/// Opens an event of a CPU, in the group of `leader`. Kernels that do not accept the PMU of a generic event get it without: there it means
+/// the CPU's own. `read_format`: what a read returns in addition to the count. `flags`: those of `perf_event_attr` in addition to the modes.
+///
+/// # Errors
+/// That of the system call.
+pub fn open_event(
+    event: &counters::Attr,
+    cpu: u32,
+    leader: Option<BorrowedFd<'_>>,
+    read_format: u64,
+    flags: u64,
+) -> io::Result<OwnedFd> {
+    let modes = [(event.exclude_user, EXCLUDE_USER), (event.exclude_kernel, EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR)];
+    let modes: u64 = modes.iter().filter(|(is, _)| *is).map(|(_, flag)| flag).sum();
+    let open = |event: &counters::Attr| {
+        let attr = Attr {
+            kind: event.kind,
+            size: size_of::<Attr>() as u32,
+            config: event.config,
+            config1: event.config1,
+            config2: event.config2,
+            read_format,
+            flags: flags | modes,
+            ..Attr::default()
+        };
+        open_in_group(&attr, cpu, leader)
+    };
     let plain = event.without_pmu();
     open(event).or_else(|why| match why.raw_os_error() {
         Some(libc::ENOENT | libc::EINVAL | libc::EOPNOTSUPP) if plain != *event => open(&plain).map_err(|_| why),
         _ => Err(why),
     })
-}
-
-fn attr(event: &counters::Attr, leads: bool) -> Attr {
-    let flag = |is: bool, flag: u64| if is { flag } else { 0 };
-    Attr {
-        kind: event.kind,
-        size: size_of::<Attr>() as u32,
-        config: event.config,
-        config1: event.config1,
-        config2: event.config2,
-        read_format: if leads { READ_TIMES } else { 0 },
-        flags: flag(event.exclude_user, EXCLUDE_USER)
-            | flag(event.exclude_kernel, EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR)
-            | flag(leads, DISABLED | PINNED),
-        ..Attr::default()
-    }
 }
 
 fn failed(why: &io::Error, alone: bool) -> Result<Trial, Untried> {

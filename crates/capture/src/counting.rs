@@ -8,6 +8,7 @@ use crate::options::CaptureError;
 use crate::counter_trial::open_event;
 use crate::{procfs, samples};
 use libbpf_rs::libbpf_sys;
+use model::CpuId;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -15,28 +16,35 @@ use std::os::fd::{AsFd, AsRawFd, RawFd};
 /// How many events each CPU can have, as in bpf/counters.h.
 pub const MAX_COUNTERS: usize = 32;
 
-/// An event to count.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct CounterEvent {
-    /// Its name in the recording, as the user wrote it.
-    pub name: String,
-    /// For each PMU that has it: the PMU's CPUs, and the event there. A CPU in none of them does not count it.
-    pub on: Vec<(Vec<u32>, counters::Attr)>,
+/// Which events each CPU counts.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CounterPlan {
+    /// The names of the events, as the user wrote them. The other fields refer to them by index.
+    pub events: Vec<String>,
+    /// Events of some CPUs. A CPU counts an event in one of its sets, or not at all.
+    pub sets: Vec<CounterSet>,
+    /// What is not counted, one sentence each.
+    pub lacks: Vec<String>,
 }
 
-/// Events that are counted together: always all or none of them.
-pub type CounterGroup = Vec<CounterEvent>;
+/// Events that a CPU counts at the same time: all or none of them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CounterSet {
+    /// The CPUs.
+    pub cpus: Vec<CpuId>,
+    /// The index of each event, and what the kernel is asked to count.
+    pub events: Vec<(usize, counters::Attr)>,
+}
 
 /// The events of a recording.
 pub struct Counters {
-    groups: Vec<CounterGroup>,
     cpus: Open,
     online: Online,
 }
 
 /// The open events of each CPU, and the map where the BPF programs find them.
 struct Open {
-    groups: Vec<CounterGroup>,
+    plan: CounterPlan,
     map: RawFd,
     cpus: BTreeMap<u32, OfCpu>,
 }
@@ -48,27 +56,22 @@ struct OfCpu {
 }
 
 impl Counters {
-    /// Opens the events on each online CPU that has them, and passes them to the BPF programs by their map `counter_events`.
+    /// Opens the events on each online CPU, and passes them to the BPF programs by their map `counter_events`.
     ///
     /// # Errors
-    /// A CPU has an event by its description but cannot open it, or a group has more events than a CPU can count together.
-    pub fn start(groups: &[CounterGroup], map: RawFd) -> Result<Self, CaptureError> {
-        let events = groups.iter().map(Vec::len).sum::<usize>();
+    /// There are too many events, or the kernel cannot count one where the plan has it.
+    pub fn start(plan: &CounterPlan, map: RawFd) -> Result<Self, CaptureError> {
+        let events = plan.events.len();
         if events > MAX_COUNTERS {
-            return Err(CaptureError::Counters(format!("{events} events: at most {MAX_COUNTERS} can be counted in a recording")));
+            let why = format!("{events} events: a recording can have at most {MAX_COUNTERS}");
+            return Err(CaptureError::Counters(why));
         }
-        let groups = groups.to_vec();
-        let mut cpus = Open { groups: groups.clone(), map, cpus: BTreeMap::new() };
+        let mut cpus = Open { plan: plan.clone(), map, cpus: BTreeMap::new() };
         let online = procfs::online();
         for cpu in &online {
             cpus.open_on(*cpu)?;
         }
-        Ok(Self { groups, cpus, online: Online::new(online.into_iter(), samples::now()) })
-    }
-
-    /// The names of the events, by the number under which the BPF programs know them.
-    pub fn names(groups: &[CounterGroup]) -> Vec<String> {
-        groups.iter().flatten().map(|event| event.name.clone()).collect()
+        Ok(Self { cpus, online: Online::new(online.into_iter(), samples::now()) })
     }
 
     /// Opens the events of CPUs that have come online.
@@ -77,34 +80,25 @@ impl Counters {
         let _ = self.online.update(&procfs::online(), &mut self.cpus);
     }
 
-    /// One sentence for each event that no CPU counts, and for each CPU that came online.
+    /// What is not counted, one sentence each.
     pub fn lacks(&self) -> Vec<String> {
-        let mut all: Vec<String> = self
-            .groups
-            .iter()
-            .flatten()
-            .filter(|event| event.on.iter().all(|(cpus, _)| cpus.is_empty()))
-            .map(|event| format!("{} is not counted: no CPU has this event.", event.name))
-            .collect();
-        all.extend(self.online.reopened().map(|cpu| {
+        let of_cpu = |cpu| {
             format!("CPU {cpu} came online during the recording: what it counted before its events were open is unknown.")
-        }));
-        all
+        };
+        self.cpus.plan.lacks.iter().cloned().chain(self.online.reopened().map(of_cpu)).collect()
     }
 }
 
 impl Open {
     fn open_on(&mut self, cpu: u32) -> Result<(), CaptureError> {
         let mut events: Vec<File> = Vec::new();
-        let mut slot = 0;
-        for group in &self.groups {
-            let mut leader: Option<usize> = None;
-            for (place, event) in group.iter().enumerate() {
-                let key = cpu * MAX_COUNTERS as u32 + slot;
-                slot += 1;
-                let Some((_, attr)) = event.on.iter().find(|(cpus, _)| cpus.contains(&cpu)) else { continue };
-                let first = leader.and_then(|at| events.get(at)).map(AsFd::as_fd);
-                let fd = open_event(attr, cpu, first, TIME_ENABLED, 0).map_err(|why| refused(group, place, cpu, &why))?;
+        for set in self.plan.sets.iter().filter(|set| set.cpus.contains(&CpuId(cpu))) {
+            let first = events.len();
+            for (slot, attr) in &set.events {
+                let name = || self.plan.events.get(*slot).map_or("", String::as_str);
+                let leader = events.get(first).map(AsFd::as_fd);
+                let fd = open_event(attr, cpu, leader, TIME_ENABLED, 0).map_err(|why| refused(name(), cpu, &why))?;
+                let key = cpu * MAX_COUNTERS as u32 + *slot as u32;
                 let number = fd.as_raw_fd();
                 // SAFETY: the kernel reads a key and a value of four bytes each.
                 let failed = unsafe {
@@ -112,9 +106,8 @@ impl Open {
                 };
                 if failed != 0 {
                     let why = std::io::Error::last_os_error();
-                    return Err(CaptureError::Counters(format!("{}: BPF cannot read it: {why}", event.name)));
+                    return Err(CaptureError::Counters(format!("{}: BPF cannot read it: {why}", name())));
                 }
-                leader = leader.or(Some(events.len()));
                 events.push(fd.into());
             }
         }
@@ -123,21 +116,14 @@ impl Open {
     }
 }
 
-/// Returns the error for the event at `place` of a group, which could not be opened.
-fn refused(group: &[CounterEvent], place: usize, cpu: u32, why: &std::io::Error) -> CaptureError {
-    let name = group.get(place).map_or("", |event| event.name.as_str());
+/// Returns the error for an event that could not be opened.
+fn refused(name: &str, cpu: u32, why: &std::io::Error) -> CaptureError {
     let text = match why.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => return CaptureError::Rights,
-        Some(libc::EINVAL) if place > 0 => format!(
-            "CPU {cpu} can count the first {place} of these events together, not all {}: {}; separate them (without braces, they \
-             take turns)",
-            group.len(),
-            group.iter().map(|event| event.name.as_str()).collect::<Vec<_>>().join(", ")
-        ),
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => {
-            format!("{name}: CPU {cpu} does not have this event; corewise counters lists those that it has")
+            format!("{name}: CPU {cpu} does not have this event; `corewise counters` lists those that it has")
         }
-        Some(libc::EBUSY) => format!("{name}: another program has taken all of the counters of CPU {cpu} for itself"),
+        Some(libc::EBUSY) => format!("{name}: another program has taken the counters of CPU {cpu} for itself"),
         _ => format!("{name}: the kernel cannot count it on CPU {cpu}: {why}"),
     };
     CaptureError::Counters(text)

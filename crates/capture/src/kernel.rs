@@ -37,7 +37,7 @@ impl Kernel {
                 "the perf backend cannot record samples: remove --sample or --backend perf".into(),
             ));
         }
-        if options.backend == Backend::Perf && !options.counters.is_empty() {
+        if options.backend == Backend::Perf && !options.counters.events.is_empty() {
             return Err(CaptureError::Counters(
                 "the perf backend cannot read counters at each switch: remove --counters or --backend perf".into(),
             ));
@@ -49,7 +49,7 @@ impl Kernel {
                 Ok(kernel) => Ok((kernel, "bpf (automatic: this kernel supports the BPF programs)".into())),
                 // What was requested must not be dropped silently.
                 Err(why) if !marks.is_empty() || options.stacks || options.sampling.is_required() => Err(why),
-                Err(why) if !options.counters.is_empty() => Err(why),
+                Err(why) if !options.counters.events.is_empty() => Err(why),
                 Err(why) => match perf() {
                     Ok(kernel) => Ok((kernel, format!("perf (automatic: BPF is not available: {why})"))),
                     Err(_) => Err(why),

@@ -44,7 +44,7 @@ mod tracer;
 mod wire;
 
 pub use counter_trial::{Trial, Untried, counters_that_fit, try_counters};
-pub use counting::{CounterEvent, CounterGroup, MAX_COUNTERS};
+pub use counting::{CounterPlan, CounterSet};
 pub use doctor::{Finding, Verdict, doctor};
 pub use handlers::{Handler, StopHandlers};
 pub use mark_point::{MarkPlace, MarkPoint};

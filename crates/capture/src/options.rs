@@ -1,6 +1,6 @@
 //! The options, the result and the errors of a recording.
 
-use crate::counters::CounterGroup;
+use crate::counting::CounterPlan;
 use crate::mark_point::MarkPoint;
 use ingest::RecordingOverhead;
 use safefs::{Access, Dir};
@@ -85,8 +85,8 @@ pub struct RecordOptions {
     pub stacks: bool,
     /// Whether to sample what each CPU runs, with callchains; BPF only.
     pub sampling: Sampling,
-    /// The events that each CPU counts while a thread runs there, in groups; BPF only.
-    pub counters: Vec<CounterGroup>,
+    /// The events that each CPU counts while a thread runs there; BPF only.
+    pub counters: CounterPlan,
     /// The recording backend.
     pub backend: Backend,
     /// The machine, if the caller has read it; stored in the facts.
@@ -115,7 +115,7 @@ impl RecordOptions {
             marks: Vec::new(),
             stacks: false,
             sampling: Sampling::IfPossible(DEFAULT_SAMPLE_HZ),
-            counters: Vec::new(),
+            counters: CounterPlan::default(),
             backend: Backend::Auto,
             machine: None,
             arguments: Vec::new(),

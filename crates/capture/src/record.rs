@@ -3,7 +3,6 @@
 use crate::callchains::Callchains;
 use crate::cgroups::Cgroups;
 use crate::conditions;
-use crate::counters::Counters;
 use crate::focus::Focus;
 use crate::kernel::Kernel;
 use crate::mark_point::Found;
@@ -301,7 +300,7 @@ fn run(
     meta.facts.lacks.append(&mut unmarked);
     meta.store(spool).map_err(failed)?;
     let only = focus.filter(|_| options.only_focus).map(Focus::new);
-    let mut records = RecordWriter::new(writer, only, &marks, Counters::names(&options.counters));
+    let mut records = RecordWriter::new(writer, only, &marks, options.counters.events.clone());
     records.callchains = (options.stacks || options.sampling.hz().is_some()).then(|| Callchains::start(options.stacks));
     let clocks = samples::Clocks::default();
     let mut recorder = Recorder {

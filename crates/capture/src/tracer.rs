@@ -1,7 +1,7 @@
 //! The BPF backend: loads and attaches the BPF programs, drains their buffers, and takes snapshots.
 
 use crate::conditions;
-use crate::counters::{Counters, MAX_COUNTERS};
+use crate::counting::{Counters, MAX_COUNTERS};
 use crate::hidden::{self, Switches};
 use crate::mark_point::Found;
 use crate::options::{CaptureError, RecordOptions, Sampling};
@@ -156,7 +156,7 @@ impl Tracer {
     /// If permissions are missing, or if libbpf or the kernel's verifier reports an error.
     pub fn start(options: &RecordOptions, marks: &[Found]) -> Result<Self, CaptureError> {
         let &RecordOptions { ring_bytes, irq, stacks, sampling, infer_switches: infer, .. } = options;
-        let counters = options.counters.iter().map(Vec::len).sum::<usize>() as u32;
+        let counters = options.counters.events.len() as u32;
         libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
         if let Ok(mut said) = SAID.lock() {
             said.clear();

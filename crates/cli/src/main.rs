@@ -4,6 +4,7 @@ mod ab;
 mod aligned;
 mod args;
 mod commands;
+mod counting;
 mod demo;
 mod failure;
 mod folder_name;

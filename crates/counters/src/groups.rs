@@ -16,7 +16,7 @@ pub struct NamedGroup {
 }
 
 /// What `default` and `software` count of the kernel's own events.
-const OF_KERNEL: &str = "task-clock,context-switches,cpu-migrations,minor-faults,major-faults";
+const OF_KERNEL: &str = "minor-faults,major-faults,cpu-migrations";
 
 /// The named groups.
 pub const GROUPS: &[NamedGroup] = &[

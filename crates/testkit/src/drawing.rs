@@ -47,6 +47,7 @@
 //! | `weight` | `7=200`: the weight of cgroup 7 is 200, and its path `/7` |
 //! | `ideal` | `A@1`: the ideal CPU of A is CPU 1; `A`: unknown |
 //! | `sample` | `A=spin<main@1`: a profiler interrupts A on CPU 1 and records its callchain, innermost first |
+//! | `count` | `A=cycles:300/2@1`: the event `cycles` of CPU 1 counted 300 while A ran there for the last 2 ms; `A=cycles:300/2:1@1`: in 1 ms of them; `.` for A: the idle task, `?`: several threads |
 //! | `stack` | `A=schedule<__x64_sys_read`: the switch-out of A records its callchain in the kernel, innermost first |
 //! | `begin` | `x`: the recording begins here; earlier events only set the states at its begin |
 //!
@@ -309,6 +310,22 @@ impl Pen {
         self.push_of(tid, Phase::After, ms(column as i64), on, EventKind::CpuSample { tid, stack });
     }
 
+    fn count(&mut self, column: usize, word: &str) {
+        let (word, on) = word.split_once('@').map_or((word, cpu(0)), |(w, n)| (w, cpu(n.parse().unwrap())));
+        let parts = word.split_once('=').and_then(|(thread, rest)| Some((thread, rest.split_once(':')?)));
+        let Some((thread, (event, rest))) = parts else { panic!("what is counted? {word}") };
+        let (count, times) = rest.split_once('/').unwrap_or((rest, "1"));
+        let (length, running) = times.split_once(':').unwrap_or((times, times));
+        let tid = if thread == "?" { Tid::UNKNOWN } else { Cell::read(thread).tid };
+        let time = |text: &str| ms(text.parse().unwrap());
+        let (length, running, count) = (time(length), time(running), count.parse().unwrap());
+        // An event has one name.
+        let named = self.texts.iter().position(|text| text == event).map(|at| at as u32 + 1);
+        let named = named.map(|at| NameId(THREAD_NAMES.count() as u32 + at));
+        let event = named.unwrap_or_else(|| self.text(event.to_owned()));
+        self.push(Phase::After, ms(column as i64), on, EventKind::Count { tid, event, length, count, running });
+    }
+
     fn stack(&self, column: usize, of: Tid) -> StackId {
         let at = self.stacks.iter().position(|drawn| *drawn == (column, of));
         at.map_or(StackId::NONE, |at| StackId(at as u32 + 1))
@@ -352,6 +369,9 @@ impl Pen {
         }
         if row == "sample" {
             return self.sample(column, word);
+        }
+        if row == "count" {
+            return self.count(column, word);
         }
         if row == "weight" {
             return self.weight(column, word);

@@ -70,6 +70,7 @@ pub fn random(mode: Mode, seed: u64, steps: usize) -> Analysed {
     add_marks(&mut batch, &mut rng);
     add_settings(&mut batch.events, &mut rng);
     add_samples(&mut batch, &mut Rng(seed ^ 0x5a5a));
+    add_counts(&mut batch, &mut Rng(seed ^ 0xc0c0));
     let has_waking = !rng.one_in(3);
     let rules = Rules { has_waking, has_wakes: has_waking || rng.one_in(2), ..Rules::default() };
     let machine = if rng.one_in(4) { Machine::default() } else { testkit::machine(MACHINE) };
@@ -139,6 +140,24 @@ fn add_samples(batch: &mut model::Batch, rng: &mut Rng) {
         rng.one_in(3).then_some(Event { current: Tid::UNKNOWN, what, ..*event })
     };
     batch.events = batch.events.iter().flat_map(|e| [Some(*e), sample(e)]).flatten().collect();
+}
+
+/// Adds counts of three events at the times of other events: of threads, of the idle task and of several threads, and some for a part of
+/// their time only.
+fn add_counts(batch: &mut model::Batch, rng: &mut Rng) {
+    let first = batch.names.len() as u32 + 1;
+    batch.names.extend(["cycles", "instructions", "cache-misses"].map(Box::from));
+    let mut counts = |event: &Event| {
+        let (tid, length) = (Tid(rng.below(5) as i32 - 1), Ns(rng.below(2000) as i64));
+        let running = if rng.one_in(3) { Ns(length.0 / 3) } else { length };
+        let (many, some) = (rng.below(1000) as i64, rng.below(4));
+        let count = |n: u32| {
+            let event = NameId(first + n);
+            EventKind::Count { tid, event, length, count: if running > Ns::ZERO { many } else { 0 }, running }
+        };
+        (0..3).filter(|n| some > *n).map(|n| Event { current: Tid::UNKNOWN, what: count(n as u32), ..*event }).collect::<Vec<_>>()
+    };
+    batch.events = batch.events.iter().flat_map(|e| [vec![*e], counts(e)].concat()).collect();
 }
 
 /// Adds scheduling settings of threads at the times of other events.

@@ -1,6 +1,7 @@
 //! `corewise record`: records this machine for a given time or while a command runs.
 
 use crate::args::{Global, duration, pid};
+use crate::counting;
 use crate::failure::{Failure, INCOMPLETE, OK};
 use crate::folder_name;
 use crate::output::say;
@@ -22,6 +23,8 @@ Examples:
   corewise record -o run.cw --stacks -- ./server   with callchains of where threads block
   corewise record -o run.cw --sample=997 -- ./game with more samples of where threads run
   corewise record -o run.cw --no-sample -- ./game  without samples, which wake idle CPUs
+  corewise record -o run.cw --counters default -- ./game  with what the CPUs counted for each thread
+  corewise record --counters '{cycles,instructions},cache-misses:u' --duration 10
   corewise record --mark frame=/usr/lib/x86_64-linux-gnu/libvulkan.so.1:vkQueuePresentKHR -- ./game
   corewise record --mark request=./server:handle_request --mark gc=./server:usdt:vm:gc_begin --pid 1234
 
@@ -43,6 +46,12 @@ recorded; `corewise table DIR samples` counts them by function, thread, type of 
 all types of cores, so shares of samples are shares of running time. The clock also wakes idle CPUs: use --no-sample where idle states or \
 energy matter. CPUs that come online during the recording are not sampled. While a CPU has interrupts disabled, its sample is \
 delayed: time in such code is counted for the place that enables interrupts again.
+
+Counters: --counters reads events of the CPUs at every switch and books them to the thread that leaves, so that counts are exact by \
+thread, CPU and type of core. `default` is cycles and instructions; `corewise counters` lists what this machine has. Events in braces are counted \
+at the same time; if a CPU has fewer counters than events, they take turns, and each count has the time in which it was counted. \
+`corewise table DIR thread_counters`, thread_ipc and cpu_counters have the counts. What the CPU does in the switch itself and in interrupts is booked to \
+the thread that it interrupts. On this way each event costs a reading per switch; the recording states its overhead.
 
 Every recording contains the context switches, wakeups and migrations of the whole machine, so that it shows which threads ran \
 instead of yours. Without a command, --pid or --duration, recording ends at Ctrl-C. Events are spooled to DIR/spool and converted at \
@@ -89,6 +98,9 @@ pub struct Args {
     /// Sample what each CPU runs, with callchains, HZ times a second [default: 99; 997 if no number is given]
     #[arg(long, value_name = "HZ", num_args = 0..=1, default_missing_value = "997", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     sample: Option<u32>,
+    /// Count events of the CPUs at every switch: `default`, another group or a list, as `corewise counters` explains
+    #[arg(long, value_name = "LIST")]
+    counters: Option<String>,
     /// Take no samples
     #[arg(long, conflicts_with = "sample")]
     no_sample: bool,
@@ -153,6 +165,9 @@ pub fn run(args: Args, global: &Global) -> Result<u8, Failure> {
         By::Bpf => Backend::Bpf,
         By::Perf => Backend::Perf,
     };
+    if let Some(text) = &args.counters {
+        options.counters = counting::plan(text, &engine::live())?;
+    }
     // Read the machine file first, so that an error in it does not cost a recording.
     let pass = global.pass_options()?;
     let recorded = record_spool(options)?;
