@@ -111,6 +111,7 @@ class Page {
       show: (span) => this.show(span),
       path: (of) => void this.path(of),
       close: () => this.mark(null),
+      smt: about.cpus.some((cpu) => cpu.siblings.length > 1),
     });
     this.other = about.two ? new Linked({
       show: (span) => this.follow(span),

@@ -61,6 +61,12 @@ fn changes(runs: [&Run; 2], options: &CompareOptions) -> Result<Changes, String>
         Err(why) => (None, roles.notes.into_iter().chain([why.to_string()]).collect()),
     };
     notes.splice(0..0, comparison.iter().flat_map(|of| of.cautions.iter().cloned()));
+    // A side is one recording here, and has its name: the path, perhaps one in the cache, says no more.
+    for note in &mut notes {
+        for run in runs {
+            *note = note.replace(&format!(", {}: ", run.path), ": ");
+        }
+    }
     let measured = runs.map(|run| run.threads.iter().map(|thread| (thread.thread, thread)).collect::<HashMap<_, _>>());
     let longest = runs.map(|run| run.span_ns).into_iter().max().unwrap_or_default() as f64;
     let change = |role: &Role, (id, parts): (&str, &[&str])| {
@@ -184,6 +190,17 @@ mod tests {
         assert_eq!((old.matched_by, &old.threads), (None, &[vec![4], vec![]]));
         assert_eq!(old.values[0].values, [Some(2e8), None]);
         assert!(!changes.answer.is_empty());
+    }
+
+    #[test]
+    fn notes_have_the_names_of_the_recordings_but_not_their_paths() {
+        let mut a = run(vec![thread(1, "game", [9e8, 0.0, 1e8, 50.0, 0.0, 3.0])]);
+        let b = a.clone();
+        (a.path, a.defects) =
+            ("/cache/traces/1234/game.cw".to_owned(), vec!["2 % of its CPU time is unknown".to_owned()]);
+        let options = CompareOptions { names: ["game".to_owned(), "other".to_owned()], ..CompareOptions::default() };
+        let notes = changes([&a, &b], &options).unwrap().notes;
+        assert!(notes.contains(&"game: 2 % of its CPU time is unknown.".to_owned()), "{notes:?}");
     }
 
     #[test]

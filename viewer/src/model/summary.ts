@@ -1,5 +1,6 @@
 /**
- * The summary of a time range: for each thread what the tables `threads`, `thread_by_core_type`, `waits` and `ran_instead` say about it.
+ * The summary of a time range: for each thread what the tables `threads`, `thread_by_core_type`, `smt_threads`, `waits`, `switch_causes` and
+ * `ran_instead` say about it.
  * All figures are those of the tables, or sums of them.
  */
 
@@ -32,8 +33,12 @@ export interface ThreadRow {
   readonly longest: number | null;
   /** By core type, the fastest first. */
   cores: readonly OnCores[];
+  /** Running time while another thread ran on the same core; null if that is unknown or the core has no SMT sibling. */
+  sibling: number | null;
   /** The thread or interrupt that ended its waits, summed by waker: the one with the longest. */
   blocker: Cause | null;
+  /** The thread that took its CPU, summed by what took it: the one after which it was ready longest. */
+  preemptor: Cause | null;
   /** What ran on the CPU on whose queue it was ready, summed by what ran: the longest. */
   instead: Cause | null;
 }
@@ -59,7 +64,9 @@ export function threadsOf(table: Part): ThreadRow[] {
     blocked: number(cell(row, "blocked_ns")),
     longest: maybe(cell(row, "max_ready_ns")),
     cores: [],
+    sibling: null,
     blocker: null,
+    preemptor: null,
     instead: null,
   }));
 }
@@ -78,6 +85,28 @@ export function addCores(rows: readonly ThreadRow[], table: Part): string[] {
   }
   for (const row of rows) row.cores = (byThread.get(row.thread) ?? []).sort((a, b) => b.class - a.class).map(({ type, ns }) => ({ type, ns }));
   return [...types].sort((a, b) => b[1] - a[1]).map(([type]) => type);
+}
+
+/** Adds the table `smt_threads`. */
+export function addSiblings(rows: readonly ThreadRow[], table: Part): void {
+  const cell = cells(table);
+  const known = new Map<number, number>();
+  for (const row of table.rows) {
+    const [busy, alone] = [number(cell(row, "sibling_busy_ns")), number(cell(row, "alone_ns"))];
+    if (busy + alone > 0) known.set(number(cell(row, "thread")), busy);
+  }
+  for (const row of rows) row.sibling = known.get(row.thread) ?? null;
+}
+
+/** Adds the table `switch_causes`: what took the CPU of each thread, the one after which it was ready longest in sum. */
+export function addPreemptors(rows: readonly ThreadRow[], table: Part): void {
+  const cell = cells(table);
+  const preempted = { ...table, rows: table.rows.filter((row) => cell(row, "cause") === "preempted") };
+  const longest = largest(preempted, (row) => {
+    const preemptor = maybe(cell(row, "preemptor"));
+    return { thread: preemptor, what: preemptor === null ? "not recorded" : "", ns: number(cell(row, "ready_ns")) };
+  });
+  for (const row of rows) row.preemptor = longest.get(row.thread) ?? null;
 }
 
 /** Adds the table `waits`: the waker that ended the longest waits of each thread in sum. */
@@ -124,22 +153,22 @@ function largest(table: Part, of: (row: readonly Cell[]) => Cause): Map<number, 
   return best;
 }
 
-/** The share of a thread's running time on the slowest of the types, 0 to 1; null if it did not run. */
-export function slowestShare(row: ThreadRow, types: readonly string[]): number | null {
+/** The time for which a thread ran on the slowest of the types, in ns; null if it did not run. */
+export function slowestTime(row: ThreadRow, types: readonly string[]): number | null {
   const all = row.cores.reduce((sum, { ns }) => sum + ns, 0);
   const slowest = types[types.length - 1];
-  return all === 0 ? null : (row.cores.find(({ type }) => type === slowest)?.ns ?? 0) / all;
+  return all === 0 ? null : (row.cores.find(({ type }) => type === slowest)?.ns ?? 0);
 }
 
 /** What rows can be sorted by. */
-export type SortKey = "name" | "running" | "ready" | "blocked" | "cores" | "longest" | "blocker" | "instead";
+export type SortKey = "name" | "running" | "ready" | "blocked" | "cores" | "sibling" | "longest" | "blocker" | "preemptor" | "instead";
 
 /** Returns the rows sorted; what is missing is last in both directions, and equal rows stay in their order. */
 export function sortedBy(rows: readonly ThreadRow[], key: SortKey, down: boolean, types: readonly string[]): ThreadRow[] {
   const value = (row: ThreadRow): string | number | null => {
     if (key === "name") return row.name.toLowerCase();
-    if (key === "cores") return slowestShare(row, types);
-    return key === "blocker" || key === "instead" ? (row[key]?.ns ?? null) : row[key];
+    if (key === "cores") return slowestTime(row, types);
+    return key === "blocker" || key === "preemptor" || key === "instead" ? (row[key]?.ns ?? null) : row[key];
   };
   const by = down ? -1 : 1;
   const pairs = rows.map((row) => [value(row), row] as const);
@@ -171,9 +200,12 @@ export function asTable(rows: readonly ThreadRow[], types: readonly string[], sp
       "TID",
       ...times.flatMap((of) => [`${of} (ms)`, `${of} (% of range)`]),
       ...types.map((type) => `on ${type} cores (ms)`),
+      "while the SMT sibling was busy (ms)",
       "longest wait for a CPU (ms)",
       "top blocker",
       "blocked on it (ms)",
+      "preempted by",
+      "ready after it (ms)",
       "ran instead",
       "ready meanwhile (ms)",
     ],
@@ -185,8 +217,10 @@ export function asTable(rows: readonly ThreadRow[], types: readonly string[], sp
         return ns === null ? ["", ""] : [exactMs(ns), percent(ns, span)];
       }),
       ...types.map((type) => exactMs(row.cores.find((of) => of.type === type)?.ns ?? 0)),
+      row.sibling === null ? "" : exactMs(row.sibling),
       row.longest === null ? "" : exactMs(row.longest),
       ...cause(row.blocker),
+      ...cause(row.preemptor),
       ...cause(row.instead),
     ]),
   };

@@ -7,6 +7,7 @@ import { changes as askChanges } from "../api";
 import type { Changes } from "../model/changes";
 import type { Span } from "../model/view";
 import type { Report, Show } from "./linked";
+import { Roles } from "./roles";
 
 /** The time between two requests for what changed, in ms. */
 const POLL_MS = 400;
@@ -70,9 +71,10 @@ export function showBoth(body: HTMLElement): void {
   const main = document.createElement("main");
   main.className = "both";
   main.append(...frames);
-  body.replaceChildren(controls.head, main);
-
   const send = (to: number, message: Show) => frames[to]?.contentWindow?.postMessage(message, location.origin);
+  const roles = new Roles((side, thread) => send(side, { kind: "open", thread }));
+  body.replaceChildren(controls.head, roles.element, main);
+
   const marks: Map<string, number>[] = [new Map(), new Map()];
   let last: { of: number; span: Span } | null = null;
   const spread = () => {
@@ -125,6 +127,7 @@ export function showBoth(body: HTMLElement): void {
   order.addEventListener("change", chooseBoth);
   void load(controls).then((of) => {
     changes = of;
+    if (of) roles.show(of);
     chooseBoth();
   });
 }

@@ -86,8 +86,12 @@ export class Frames {
     else this.status.textContent = "No frame log, and no marks that look like frames.";
   }
 
-  /** Goes to the previous or next frame of the list; the first one if none is selected. */
+  /** Goes to the previous or next frame of the list; the first one if none is selected. Without frames, periods are looked for first. */
   step(by: -1 | 1): void {
+    if (!this.list && !this.complete) {
+      this.page.open();
+      return void this.opened().then(() => this.step(by));
+    }
     if (!this.list || this.list.frames.length === 0) return this.page.say("No frames are listed.");
     const to = neighbour(ordered(this.list.frames, this.by), this.frame, by);
     if (!to) return this.page.say(by < 0 ? "This is the first frame of the list." : "This is the last frame of the list.");
@@ -127,10 +131,12 @@ export class Frames {
   private fill(known: readonly FrameSource[]): void {
     const chosen = this.sources.value;
     this.known = known;
+    // Of periods, those of the thread that ran most are first: others are of little interest.
+    const ran = (of: FrameSource) => (of.kind === "period" ? (this.page.thread(of.thread ?? 0)?.running_ns ?? 0) : 0);
     const groups = GROUPS.flatMap(([title, is]) => {
       const group = document.createElement("optgroup");
       group.label = title;
-      for (const of of known.filter(is)) group.append(new Option(`${this.nameOf(of)} (${of.count})`, of.of));
+      for (const of of known.filter(is).sort((a, b) => ran(b) - ran(a))) group.append(new Option(`${this.nameOf(of)} (${of.count})`, of.of));
       return group.childElementCount > 0 ? [group] : [];
     });
     this.sources.replaceChildren(...groups);
@@ -294,6 +300,8 @@ export class Frames {
     const row = rows.find((of) => of["start_ns"] === frame.start_ns && of["frame_ns"] === frame.frame_ns && (of["application"] ?? null) === frame.name);
     if (!row) return [paragraph("No causes: the recording has no threads for this time.")];
     const cells = Object.entries(row).filter(([name, value]) => value !== null && value !== undefined && !["start_ns", "frame_ns"].includes(name));
+    // What limited the frame is the answer: it comes first.
+    cells.sort(([a], [b]) => Number(b === "bound") - Number(a === "bound"));
     const shown = cells.map(([name, value]): [string, string] => [name.replace(/_ns$/, "").replaceAll("_", " "), name.endsWith("_ns") ? length(Number(value)) : String(value)]);
     return [paragraph("The frame log has no threads. It says of this frame:"), facts(shown)];
   }

@@ -2,7 +2,7 @@
 
 import type { Part } from "../api";
 import { csv, markdown } from "../model/export";
-import { addBlockers, addCores, addInstead, asTable, exactMs, percent, slowestShare, sortedBy, threadsOf, type Cause, type SortKey, type ThreadRow } from "../model/summary";
+import { addBlockers, addCores, addInstead, addPreemptors, addSiblings, asTable, exactMs, percent, slowestTime, sortedBy, threadsOf, type Cause, type SortKey, type ThreadRow } from "../model/summary";
 import { length } from "../model/time";
 import type { Selected, Span } from "../model/view";
 import { source } from "../source";
@@ -19,6 +19,8 @@ export interface SummaryActions {
   readonly select: (to: Selected) => void;
   readonly nameOf: (thread: number) => string;
   readonly say: (text: string) => void;
+  /** Whether two CPUs share a core. */
+  readonly smt: boolean;
 }
 
 interface Head {
@@ -35,9 +37,11 @@ const HEADS: readonly Head[] = [
   { key: "ready", text: "ready (ms)", title: "Time runnable but not running, and its share of the range", share: true },
   { key: "blocked", text: "blocked (ms)", title: "Time waiting for something other than a CPU, and its share of the range", share: true },
   { key: "cores", text: "", title: "" },
+  { key: "sibling", text: "SMT sibling busy (ms)", title: "Running time while another thread ran on the same core (table smt_threads)" },
   { key: "longest", text: "longest wait (ms)", title: "The longest single wait for a CPU" },
-  { key: "blocker", text: "top blocker (ms)", title: "The thread or interrupt that ended its waits, the one with the longest waits in sum (table waits)" },
+  { key: "preemptor", text: "preempted by (ms)", title: "The thread that took its CPU, the one after which it was ready longest in sum (table switch_causes)" },
   { key: "instead", text: "ran instead (ms)", title: "What ran longest on the CPU on whose queue it was ready (table ran_instead)" },
+  { key: "blocker", text: "top blocker (ms)", title: "The thread or interrupt that ended its waits, the one with the longest waits in sum (table waits)" },
 ];
 
 /** Core types in a narrow header. */
@@ -79,8 +83,10 @@ export class Summary {
     [this.span, this.rows, this.types, this.notes, this.most] = [span, threadsOf(threads), [], [], SHOWN];
     this.cut(threads, "threads", "Threads are");
     this.fill();
-    const rest: [string, string, string, (table: Part) => void][] = [
+    const rest: (readonly [string, string, string, (table: Part) => void])[] = [
       ["thread_by_core_type", "running_ns", "Core types are", (table) => (this.types = addCores(this.rows, table))],
+      ...(this.page.smt ? [["smt_threads", "sibling_busy_ns", "Busy SMT siblings are", (table: Part) => addSiblings(this.rows, table)] as const] : []),
+      ["switch_causes", "ready_ns", "Preemptors are", (table) => addPreemptors(this.rows, table)],
       ["ran_instead", "ready_ns", "What ran instead is", (table) => addInstead(this.rows, table)],
       ["waits", "blocked_ns", "Blockers are", (table) => addBlockers(this.rows, table)],
     ];
@@ -146,10 +152,11 @@ export class Summary {
     const slowest = this.types[this.types.length - 1] ?? "";
     const cores = {
       key: "cores" as const,
-      text: `on ${this.types.map((type) => SHORT[type] ?? type).join(" / ")} cores (%)`,
-      title: `Share of its running time on ${this.types.join(" / ")} cores; sorted by that on ${slowest} cores`,
+      text: `on ${this.types.map((type) => SHORT[type] ?? type).join(" / ")} cores (ms)`,
+      title: `Running time on ${this.types.join(" / ")} cores, and their shares as a bar; sorted by the time on ${slowest} cores`,
     };
-    return HEADS.flatMap((head) => (head.key !== "cores" ? [head] : alike ? [] : [cores]));
+    const shown = HEADS.filter((head) => head.key !== "sibling" || this.page.smt);
+    return shown.flatMap((head) => (head.key !== "cores" ? [head] : alike ? [] : [cores]));
   }
 
   private head(of: Head): HTMLElement[] {
@@ -180,7 +187,8 @@ export class Summary {
     for (const { key } of heads) {
       if (key === "name") this.nameCell(to, row);
       else if (key === "cores") this.coresCell(to, row);
-      else if (key === "blocker" || key === "instead") this.causeCell(to, row[key]);
+      else if (key === "sibling") timeCell(to, row.sibling, "The source does not say when the SMT sibling was busy");
+      else if (key === "blocker" || key === "preemptor" || key === "instead") this.causeCell(to, row[key]);
       else if (key === "longest") timeCell(to, row.longest);
       else {
         timeCell(to, row[key]);
@@ -205,7 +213,7 @@ export class Summary {
   private coresCell(to: HTMLTableRowElement, row: ThreadRow): void {
     const cell = to.insertCell();
     const all = row.cores.reduce((sum, { ns }) => sum + ns, 0);
-    if (all === 0 || slowestShare(row, this.types) === null) return;
+    if (all === 0 || slowestTime(row, this.types) === null) return;
     const bar = document.createElement("span");
     bar.className = "cores";
     for (const { type, ns } of row.cores) {
@@ -215,8 +223,8 @@ export class Summary {
       bar.append(part);
     }
     const of = (type: string) => row.cores.find((core) => core.type === type)?.ns ?? 0;
-    cell.title = this.types.map((type) => `${type}: ${length(of(type))}`).join("\n");
-    cell.append(bar, this.types.map((type) => percent(of(type), all)).join(" / "));
+    cell.title = this.types.map((type) => `${type}: ${length(of(type))} (${percent(of(type), all)} %)`).join("\n");
+    cell.append(bar, this.types.map((type) => (of(type) / 1e6).toFixed(3)).join(" / "));
   }
 
   private causeCell(to: HTMLTableRowElement, cause: Cause | null): void {
@@ -234,11 +242,11 @@ export class Summary {
   }
 }
 
-function timeCell(to: HTMLTableRowElement, ns: number | null): void {
+function timeCell(to: HTMLTableRowElement, ns: number | null, unknown = "The source records no wakeups"): void {
   const cell = to.insertCell();
   cell.className = "number";
   if (ns === null) {
-    cell.title = "The source records no wakeups";
+    cell.title = unknown;
     cell.textContent = "–";
     return;
   }

@@ -14,7 +14,8 @@ export class Tabs {
       const to = tabs[(now + by + tabs.length) % tabs.length];
       if (!to) return;
       event.preventDefault();
-      this.show(panelOf(to));
+      // As a click: panels that load when they are opened listen to it.
+      to.click();
       to.focus();
     });
     this.show(panelOf(this.tabs[0]!));

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import type { Cell, Part } from "../../src/api";
 import { csv, markdown } from "../../src/model/export";
 import { header, shown, words } from "../../src/model/headers";
-import { addBlockers, addCores, addInstead, asTable, exactMs, percent, slowestShare, sortedBy, threadsOf } from "../../src/model/summary";
+import { addBlockers, addCores, addInstead, addPreemptors, addSiblings, asTable, exactMs, percent, slowestTime, sortedBy, threadsOf } from "../../src/model/summary";
 
 function part(names: string, ...rows: Cell[][]): Part {
   return { columns: names.split(" ").map((name) => ({ name, unit: "", doc: "", thread: false })), rows, all: rows.length };
@@ -19,6 +19,9 @@ function rows() {
   // Thread 3 waited twice for thread 1, each time shorter than once for an interrupt, in sum longer.
   addBlockers(all, part("thread waker blocked_ns", [3, 0, 50], [3, 1, 40], [3, 1, 30], [1, null, 9], [2, 0, 0]));
   addInstead(all, part("thread queued_behind ran_instead ready_ns", [1, "thread", 3, 60], [1, "idle", 0, 40], [3, "idle", 0, 500], [3, "throttled", null, 200]));
+  addSiblings(all, part("thread alone_ns sibling_busy_ns", [1, 500, 100], [2, 0, 0], [3, 300, 0]));
+  // Blocked and preempted switches: only the latter have a preemptor.
+  addPreemptors(all, part("thread cause preemptor ready_ns", [1, "preempted", 3, 30], [1, "preempted", 2, 20], [1, "preempted", 2, 25], [1, "blocked", null, 90], [3, "preempted", null, 5]));
   return { all, types };
 }
 
@@ -28,14 +31,19 @@ test("a thread's figures are those of the tables, and causes are summed", () => 
   assert.deepEqual(all[0], {
     thread: 1, tid: 101, name: "a", running: 600, ready: 100, blocked: 300, longest: 60,
     cores: [{ type: "performance", ns: 150 }, { type: "efficient", ns: 450 }],
+    sibling: 100,
     blocker: { thread: null, what: "not recorded", ns: 9 },
+    preemptor: { thread: 2, what: "", ns: 45 },
     instead: { thread: 3, what: "", ns: 60 },
   });
   assert.deepEqual(all[1]?.ready, null, "no wakeups are not 0");
   assert.equal(all[1]?.blocker, null, "a sum of 0 is no cause");
   assert.deepEqual(all[2]?.blocker, { thread: 1, what: "", ns: 70 });
   assert.deepEqual(all[2]?.instead, { thread: null, what: "idle CPU", ns: 500 });
-  assert.deepEqual(all.map((row) => slowestShare(row, types)), [0.75, null, 0]);
+  assert.deepEqual(all.map((row) => slowestTime(row, types)), [450, null, 0]);
+  assert.deepEqual(all.map((row) => row.sibling), [100, null, 0], "no sibling is not 0");
+  assert.deepEqual(all.map((row) => row.preemptor?.ns ?? null), [45, null, 5]);
+  assert.equal(all[2]?.preemptor?.what, "not recorded");
 });
 
 test("rows are sorted by any column, missing values last in both directions", () => {
@@ -47,6 +55,8 @@ test("rows are sorted by any column, missing values last in both directions", ()
   assert.deepEqual(order("cores", true), [1, 3, 2]);
   assert.deepEqual(order("cores", false), [3, 1, 2]);
   assert.deepEqual(order("blocker", true), [3, 1, 2]);
+  assert.deepEqual(order("preemptor", true), [1, 3, 2]);
+  assert.deepEqual(order("sibling", false), [3, 1, 2]);
   assert.deepEqual(order("name", false), [2, 1, 3]);
 });
 
@@ -57,7 +67,7 @@ test("times are exact in ms, and shares are of the range", () => {
   const { all, types } = rows();
   const table = asTable(all, types, 1000, (thread) => `name ${thread}`);
   assert.equal(table.head.length, table.rows[0]?.length);
-  assert.deepEqual(table.rows[2], ["b", "103", "0.000300", "30.0", "0.000700", "70.0", "0.000000", "0.0", "0.000300", "0.000000", "0.000400", "name 1", "0.000070", "idle CPU", "0.000500"]);
+  assert.deepEqual(table.rows[2], ["b", "103", "0.000300", "30.0", "0.000700", "70.0", "0.000000", "0.0", "0.000300", "0.000000", "0.000000", "0.000400", "name 1", "0.000070", "not recorded", "0.000005", "idle CPU", "0.000500"]);
 });
 
 test("names of threads stay texts in CSV and Markdown", () => {

@@ -32,10 +32,12 @@ use serde_json::json;
 use std::collections::BTreeMap;
 
 /// The most used tables, which are in the page for the whole recording, and the column by which they are sorted.
-const TABLES: [(&TableDef, Option<&str>); 11] = [
+const TABLES: [(&TableDef, Option<&str>); 13] = [
     (&tables::THREADS, Some(tables::threads::RUNNING_NS.name())),
     (&tables::CPUS, None),
     (&tables::THREAD_BY_CORE_TYPE, None),
+    (&tables::SMT_THREADS, Some(tables::smt_threads::SIBLING_BUSY_NS.name())),
+    (&tables::SWITCH_CAUSES, Some(tables::switch_causes::READY_NS.name())),
     (&tables::CONCURRENCY, None),
     (&tables::CRITICAL_BY_THREAD, Some(tables::critical_by_thread::PATH_NS.name())),
     (&tables::CRITICAL_PATH, None),
