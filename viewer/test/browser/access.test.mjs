@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { test } from "node:test";
-import { found, lacking, ms, picture, printed, viewing } from "./questions.mjs";
+import { assertSeen, found, lacking, ms, picture, printed, viewing } from "./questions.mjs";
 import { openTables, settled, summarised } from "./support.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -112,6 +112,25 @@ for (const [width, height] of SIZES) {
   }
 }
 
+test("at 390 pixels, the names of the threads stay when the summary is moved sideways to the answer", { skip: lacking(LISA), timeout: 120_000 }, async () => {
+  const { page, end } = await viewing([found(LISA)], { width: 390, height: 844 });
+  try {
+    await page.focus("#timeline");
+    await page.keyboard.press("r");
+    await summarised(page);
+    const heads = await page.$$eval("#range .summary thead th", (all) => all.map((of) => of.textContent));
+    const row = page.locator("#range .summary tbody tr").first();
+    const answer = row.locator(`:scope > :nth-child(${heads.indexOf("preempted by (ms)") + 1})`);
+    await page.evaluate((answer) => answer.scrollIntoView({ inline: "end", block: "nearest" }), await answer.elementHandle());
+    assert.ok((await page.$eval("#range .summary", (of) => of.scrollLeft)) > 0, "the answer is to the right");
+    await picture(page, "preempted-390");
+    await assertSeen(row.locator("th"));
+    await assertSeen(answer.locator("span").last());
+  } finally {
+    await end();
+  }
+});
+
 /** Presses Tab until an element has the focus; fails if it is not reached. */
 async function tabTo(page, selector) {
   for (let n = 0; n < 200; n++) {
@@ -131,7 +150,7 @@ test("why a period was slow, by keyboard alone", { skip: lacking(LISA), timeout:
     await page.waitForSelector("#frames[data-busy=false] table.list", { timeout: 60_000 });
     await page.keyboard.press("]");
     await page.waitForSelector("#frames [data-busy=false] .causes", { timeout: 60_000 });
-    assert.ok((await page.textContent("#frames h3")).startsWith(`${ms(rows[0].took_ns)} ms`));
+    assert.ok((await page.textContent("#frames h2")).startsWith(`${ms(rows[0].took_ns)} ms`));
     const largest = rows.sort((a, b) => b.time_ns - a.time_ns)[0];
     assert.equal(await page.textContent("#frames table.explained tbody td.time"), ms(largest.time_ns));
     assert.deepEqual(wrong, []);

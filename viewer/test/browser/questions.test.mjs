@@ -50,7 +50,7 @@ async function slowest({ page, user }, name, rows, frameNs) {
   await page.waitForSelector("#frames [data-busy=false] .causes", { timeout: 60_000 });
   await settled(page);
   await picture(page, `frame-${name}`);
-  const title = page.locator("#frames h3");
+  const title = page.locator("#frames h2");
   await assertSeen(title);
   assert.ok((await title.textContent()).startsWith(`${ms(frameNs)} ms`), await title.textContent());
   assert.ok((await title.textContent()).includes(causes[0].thread_name), `${await title.textContent()} names ${causes[0].thread_name}`);
@@ -90,10 +90,10 @@ test("why was this frame slow: a frame log", { skip: lacking(LOG), timeout: 120_
     await user.click("#tab-frames");
     await page.waitForSelector("#frames[data-busy=false] table.list", { timeout: 60_000 });
     await user.click("#frames tbody tr:first-child button");
-    await page.waitForSelector("#frames [data-busy=false] h3");
+    await page.waitForSelector("#frames [data-busy=false] h2");
     await settled(page);
     await picture(page, "frame-log");
-    const title = page.locator("#frames h3");
+    const title = page.locator("#frames h2");
     await assertSeen(title);
     assert.ok((await title.textContent()).startsWith(`${ms(frame.frame_ns)} ms`));
     assert.ok((await title.textContent()).includes(frame.application));
