@@ -205,7 +205,7 @@ event_tables! {
     ];
     Count, COUNT, "count", "What an event of a CPU counted while one thread ran there, up to this time.", [
         int("tid", "", "TID of the thread; 0: idle, −1: several, because a switch was not recorded.") => Store::Int,
-        text("counter", "The event, as it was asked for.") => Store::Text,
+        text("counter", "The event, as --counters named it.") => Store::Text,
         ns("length_ns", "Time since the reading before, for which the event was enabled.") => Store::Long,
         int("count", "count", "The count.") => Store::Long,
         ns("running_ns", "How long the event counted; less than length_ns if it shared a counter with others.") => Store::Long,

@@ -18,7 +18,7 @@ table! {
         columns: {
             THREAD: Option<Thread> = "Key of the thread; null if the source has nothing but counts of it.",
             TID: Tid,
-            COUNTER: Text = "The event, as it was asked for.",
+            COUNTER: Text = "The event, as `--counters` named it.",
             CORE_TYPE: CoreType,
             SIBLING: Option<Text> =
                 "What the SMT siblings of the CPU did between the two readings: `idle` (all of them, all the time), `busy` (at \
@@ -53,7 +53,7 @@ table! {
         columns: {
             CPU: Cpu,
             CORE_TYPE: CoreType,
-            COUNTER: Text = "The event, as it was asked for.",
+            COUNTER: Text = "The event, as `--counters` named it.",
             STATE: Text = "As in `thread_counters`: `counted`, `multiplexed`, `not_counted` or `no_event`.",
             COUNT: Option<Count> = "What was counted; null if nothing could be.",
             THREADS_COUNT: Option<Count> = "The part of `count` that was booked to threads: the sum of `thread_counters` for this CPU.",
