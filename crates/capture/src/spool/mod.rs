@@ -17,6 +17,8 @@ mod lane;
 mod rare;
 mod read;
 #[cfg(test)]
+mod simulated;
+#[cfg(test)]
 mod tests;
 mod write;
 

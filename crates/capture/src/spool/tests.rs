@@ -40,13 +40,13 @@ fn rename(cpu: u16, tid: i32, at: u64, name: &str) -> Vec<u8> {
     bytes
 }
 
-fn mark(kind: u8, at: u64) -> Vec<u8> {
+pub fn mark(kind: u8, at: u64) -> Vec<u8> {
     let mut bytes = vec![kind];
     bytes.extend_from_slice(&at.to_ne_bytes());
     bytes
 }
 
-fn begin(dir: &Path) -> Writer {
+pub fn begin(dir: &Path) -> Writer {
     let spool = Dir::open(dir).unwrap().make(SPOOL).unwrap();
     Meta { version: super::META_VERSION, finished: true, ..Meta::default() }.store(&spool).unwrap();
     Writer::new(&spool).unwrap()
