@@ -2,21 +2,22 @@
 
 import { firstView, limitsOf } from "./alone";
 import { OF, type About } from "./api";
-import { CPU_STATES, THREAD_STATES, type ThreadTracks } from "./generated/tables";
+import type { ThreadTracks } from "./generated/tables";
 import { threadsOnPath } from "./model/frames";
-import { BY, factsOf, prioritiesOf, type By } from "./model/facts";
+import { factsOf, type By } from "./model/facts";
 import { isTrack, topOf, type Track } from "./model/layout";
-import { DARK, LIGHT } from "./model/palette";
+import { LIGHT } from "./model/palette";
 import type { Slice } from "./model/slices";
 import { Tiles } from "./model/tiles";
 import { length } from "./model/time";
 import { readable } from "./model/readable";
-import { clamped, fromHash, moved, ranged, toHash, zoomed, type Selected, type Span } from "./model/view";
+import { clamped, fromHash, moved, toHash, type Selected, type Span } from "./model/view";
 import type { Chain } from "./panels/chains";
 import { Findings } from "./panels/findings";
 import { Frames } from "./panels/frames";
 import { showBoth } from "./panels/both";
 import { Changed } from "./panels/changed";
+import { markThreads, showChanges } from "./panels/compared";
 import { Linked } from "./panels/linked";
 import type { Hit } from "./panels/hits";
 import { prepared } from "./panels/preparing";
@@ -24,66 +25,65 @@ import { Range } from "./panels/range";
 import { Search } from "./panels/search";
 import { Tabs } from "./panels/tabs";
 import { TracksPanel } from "./panels/tracks";
-import { criticalPath, firstMarks, priorities, source } from "./source";
+import { criticalPath, firstMarks, source } from "./source";
 import { extraStyle } from "./tracks/list";
+import { actionsOf } from "./ui/actions";
 import { Details } from "./ui/details";
+import { element } from "./ui/dom";
 import { Address } from "./ui/address";
 import { Handles } from "./ui/handles";
 import { fillHelp } from "./ui/help";
-import { control, type Actions } from "./ui/input";
+import { control } from "./ui/input";
 import { Jumps } from "./ui/jumps";
 import { Navigation } from "./ui/navigation";
 import { idOf, Lanes } from "./ui/lanes";
-import { fillChanges, fillLegend } from "./ui/legend";
 import { keep } from "./ui/settings";
-import { LABELS, Timeline, type Scene } from "./ui/timeline";
+import { applyTheme, colourBy } from "./ui/theme";
+import { Timeline, type Scene } from "./ui/timeline";
 import { Tip } from "./ui/tip";
 import { Words } from "./ui/words";
-
-function element<T extends HTMLElement>(id: string): T {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`the page has no element ${id}`);
-  return found as T;
-}
 
 const canvas = element<HTMLCanvasElement>("timeline");
 const status = element("status");
 
-class Page {
-  private readonly about: About;
+/** The page of one trace: its state, and what its panels do to each other. */
+export class Page {
+  readonly canvas = canvas;
+  readonly actions = actionsOf(this);
+  readonly about: About;
   private readonly names: Map<number, string>;
-  private readonly threads: ReadonlyMap<number, ThreadTracks>;
-  private readonly tiles: Tiles;
-  private readonly timeline: Timeline;
+  readonly threads: ReadonlyMap<number, ThreadTracks>;
+  readonly tiles: Tiles;
+  readonly timeline: Timeline;
   private readonly details: Details;
-  private readonly scene: Scene;
-  private readonly range: Range;
-  private readonly searched: Search;
-  private readonly navigation: Navigation;
-  private readonly tabs = new Tabs(element("tabs"));
+  readonly scene: Scene;
+  readonly range: Range;
+  readonly searched: Search;
+  readonly navigation: Navigation;
+  readonly tabs = new Tabs(element("tabs"));
   readonly lanes: Lanes;
-  private readonly words: Words;
-  private readonly tip: Tip;
-  private readonly handles: Handles;
+  readonly words: Words;
+  readonly tip: Tip;
+  readonly handles: Handles;
   private readonly tracks: TracksPanel;
-  private readonly jumps: Jumps;
-  private readonly frames: Frames;
+  readonly jumps: Jumps;
+  readonly frames: Frames;
   /** The frame that is the time range, and the thread with which its critical path ends. */
   private framed: { span: Span; thread: number } | null = null;
   /** The page of the other trace, if two traces are shown. */
-  private readonly other: Linked | null;
+  readonly other: Linked | null;
   /** What changed between two traces, once it is known. */
-  private changes: Changed | null = null;
-  private readonly address = new Address();
+  changes: Changed | null = null;
+  readonly address = new Address();
   private drawing = false;
   /** The height of the tracks' part before the last change, in CSS pixels. */
   private tall = 0;
   private diagnosed = false;
-  private chain: Chain | null = null;
+  chain: Chain | null = null;
   /** Counts requested paths, so that an outdated answer is not shown. */
   private paths = 0;
   /** Whether priorities were asked for. */
-  private prioritised = false;
+  prioritised = false;
   /** A selection whose slice has not arrived yet. */
   private pending: Selected | null = null;
 
@@ -115,8 +115,8 @@ class Page {
     });
     this.other = about.two ? new Linked({
       show: (span) => this.follow(span),
-      changed: (choice) => this.compared(new Changed(choice)),
-      marked: (of) => this.marked(of),
+      changed: (choice) => showChanges(this, new Changed(choice)),
+      marked: (of) => markThreads(this, of),
       open: (thread) => this.select({ kind: "thread", id: thread, at: this.centre() }, true),
     }) : null;
     const cpus = new Map(about.cpus.map((cpu) => [cpu.cpu, cpu]));
@@ -191,9 +191,9 @@ class Page {
       say: (text) => this.say(text),
     });
     element("tab-tracks").addEventListener("click", () => this.tracks.shown());
-    this.colour(element<HTMLSelectElement>("colour").value as By);
+    colourBy(this, element<HTMLSelectElement>("colour").value as By);
     this.about.cpus.length === 0 && threads.length === 0 && this.say("This recording contains no CPUs and no threads.");
-    this.themed();
+    applyTheme(this);
     this.navigation.restore(location.hash, false);
     if (address.selected) this.select(address.selected, true);
     if (address.range) this.mark(address.range);
@@ -204,103 +204,15 @@ class Page {
     if (this.other) firstMarks(about.span_ns).then((marks) => this.other?.marks(marks), () => this.other?.marks(new Map()));
   }
 
-  readonly actions: Actions = {
-    zoom: (by, x) => this.show(zoomed(this.scene.span, x === null ? this.centre() : this.timeline.timeAt(this.scene, x), by, this.about.span_ns)),
-    pan: (part) => this.show(moved(this.scene.span, part * (this.scene.span.to - this.scene.span.from), this.about.span_ns)),
-    drag: (dx, dy) => {
-      this.actions.pan(-dx / this.timeline.width);
-      this.actions.scroll(-dy);
-    },
-    scroll: (by) => {
-      this.scene.scroll = Math.min(Math.max(0, this.scene.scroll + by), Math.max(0, this.scene.height - this.timeline.height));
-      this.changed();
-    },
-    page: (by) => this.actions.scroll(by * 0.9 * this.timeline.height),
-    whole: () => this.show({ from: 0, to: this.about.span_ns }),
-    mark: (x0, x1) => {
-      const [a, b] = [this.timeline.timeAt(this.scene, x0), this.timeline.timeAt(this.scene, x1)];
-      this.mark(ranged(a, b, this.about.span_ns));
-    },
-    range: () => {
-      const slice = this.chosen()?.slice;
-      const { from, to } = slice ? { from: slice.start, to: slice.end } : this.scene.span;
-      this.mark(ranged(from, to, this.about.span_ns));
-    },
-    stretch: (by) => {
-      const range = this.scene.overlay.range ?? this.scene.span;
-      const to = range.to + (by * (this.scene.span.to - this.scene.span.from)) / 50;
-      if (to > range.from) this.mark(ranged(range.from, to, this.about.span_ns));
-    },
-    zoomRange: () => this.scene.overlay.range && this.show(this.scene.overlay.range),
-    path: () => {
-      if (!this.scene.overlay.range) this.actions.range();
-      this.range.togglePath();
-    },
-    jump: (by) => {
-      const to = by < 0 ? this.chain?.before : this.chain?.after;
-      if (to) this.select(to, true);
-      else this.say(by < 0 ? "Waker not recorded." : "No wakeups by this thread.");
-    },
-    frame: (by) => this.frames.step(by),
-    hit: (by) => void this.searched.go(by),
-    isRuler: (x, y) => this.timeline.isRuler(x, y),
-    choose: (x, y) => {
-      if (this.timeline.isRuler(x, y)) return this.navigation.pin(x);
-      const line = this.timeline.lineAt(this.scene, y);
-      if (line && !isTrack(line)) return this.lanes.toggle(line.id);
-      if (line && x < LABELS) return this.select({ kind: line.kind, id: line.id, at: this.scene.selected?.at ?? this.centre() }, false);
-      if (!line || !this.timeline.isTime(x, y)) return this.actions.clear();
-      this.select({ kind: line.kind, id: line.id, at: this.timeline.timeAt(this.scene, x) }, false);
-    },
-    clear: () => {
-      if (!this.scene.selected && !this.scene.overlay.evidence) this.mark(null);
-      this.highlight(null);
-      this.deselect();
-    },
-    step: (by) => this.step(by),
-    track: (by) => this.track(by),
-    focus: () => {
-      const slice = this.chosen()?.slice;
-      if (!slice) return;
-      const margin = (slice.end - slice.start) / 2;
-      this.show({ from: slice.start - margin, to: slice.end + margin });
-    },
-    colour: () => this.colour(BY[(BY.indexOf(this.scene.by) + 1) % BY.length]!),
-    fold: () => {
-      const home = this.scene.selected && this.lanes.arrangement.home(idOf(this.scene.selected));
-      if (home) this.lanes.toggle(home);
-    },
-    foldAll: () => this.lanes.toggleAll(),
-    pin: () => this.scene.selected && this.lanes.pin(idOf(this.scene.selected)),
-    hide: () => {
-      const { selected } = this.scene;
-      if (!selected) return;
-      this.track(1);
-      this.lanes.hide(idOf(selected));
-    },
-    shift: (by) => this.scene.selected && this.lanes.shift(idOf(this.scene.selected), by),
-    grab: (x, y) => x < LABELS && this.handles.grab(this.timeline.lineAt(this.scene, y)),
-    carry: (y) => this.handles.carry(this.timeline.lineAt(this.scene, y), y),
-    drop: () => this.handles.drop(),
-    leave: () => this.tip.hide(),
-    recolour: () => this.other?.recolour(),
-    hover: (x, y) => {
-      this.navigation.hover(x);
-      this.tip.hover(x, y);
-    },
-    note: () => this.navigation.pin(null),
-    back: (by) => this.address.go(by) || this.say("This is the first view: nothing to undo."),
-  };
-
   private nameOf(key: number): string {
     return this.names.get(key) ?? `thread with key ${key}`;
   }
 
-  private centre(): number {
+  centre(): number {
     return (this.scene.span.from + this.scene.span.to) / 2;
   }
 
-  private show(span: Span): void {
+  show(span: Span): void {
     this.scene.span = clamped(span, this.about.span_ns);
     this.other?.seen(this.scene.span);
     this.changed();
@@ -342,7 +254,7 @@ class Page {
   }
 
   /** Sets the time range whose tables are shown, or clears it. */
-  private mark(range: Span | null): void {
+  mark(range: Span | null): void {
     this.scene.overlay.range = range;
     this.range.show(range);
     this.changed();
@@ -376,22 +288,22 @@ class Page {
     }
   }
 
-  private say(message: string): void {
+  say(message: string): void {
     status.textContent = message;
     status.title = message;
   }
 
-  private lineOf(of: { kind: string; id: number }): Track | undefined {
+  lineOf(of: { kind: string; id: number }): Track | undefined {
     return this.scene.lines.find((line): line is Track => isTrack(line) && line.kind === of.kind && line.id === of.id);
   }
 
-  private chosen(): { line: Track; slice: Slice | null } | null {
+  chosen(): { line: Track; slice: Slice | null } | null {
     const selected = this.scene.selected;
     const line = selected && this.lineOf(selected);
     return line ? { line, slice: this.timeline.sliceAt(this.scene, line, selected.at) } : null;
   }
 
-  private deselect(): void {
+  deselect(): void {
     [this.scene.selected, this.pending] = [null, null];
     this.other?.chosen(null);
     this.range.chosen(null);
@@ -400,7 +312,7 @@ class Page {
   }
 
   /** Selects a place; `bring` scrolls it into view. */
-  private select(to: Selected, bring: boolean, again = true): void {
+  select(to: Selected, bring: boolean, again = true): void {
     const line = this.lineOf(to) ?? (this.lanes.reveal(idOf(to)) ? this.lineOf(to) : undefined);
     if (!line) return;
     // No thread is selected before it began.
@@ -465,7 +377,7 @@ class Page {
   }
 
   /** Frames an interval on its track. A time range elsewhere ends, since it would dim the interval. */
-  private highlight(of: Scene["overlay"]["evidence"]): void {
+  highlight(of: Scene["overlay"]["evidence"]): void {
     this.scene.overlay.evidence = of;
     const { range } = this.scene.overlay;
     if (of && range && (range.from >= of.to || range.to <= of.from)) this.mark(null);
@@ -485,7 +397,7 @@ class Page {
   }
 
   /** Scrolls a track into view. */
-  private bring(line: Track): void {
+  bring(line: Track): void {
     const { scene, timeline } = this;
     if (line.fixed && scene.fixed > 0) return;
     const above = topOf(line, scene) < scene.fixed;
@@ -513,96 +425,8 @@ class Page {
     this.actions.scroll(0);
   }
 
-  /** Shows what changed between two traces, as chosen on the outer page. */
-  private compared(changes: Changed): void {
-    this.changes = changes;
-    const { scene } = this;
-    const top = scene.selected && this.lineOf(scene.selected)?.top;
-    const ordered = changes.order();
-    this.lanes.ordered(ordered);
-    scene.changed = changes.colours();
-    const now = scene.selected && this.lineOf(scene.selected);
-    const first = scene.lines.find((line) => line.kind === "group" && line.label === ordered?.label);
-    // A new order is shown from its begin, unless a thread is selected.
-    if (now && now.top !== top) this.bring(now);
-    else if (first && first.label !== canvas.dataset["order"]) scene.scroll = first.top;
-    canvas.dataset["order"] = ordered?.label ?? "";
-    this.actions.scroll(0);
-    this.themed();
-  }
-
-  /** Frames the threads that have the role selected in the other trace, and scrolls to the first one if none is visible. */
-  private marked(threads: readonly number[]): void {
-    const { scene, timeline } = this;
-    if (threads.length === 0 && scene.marked.size === 0) return;
-    scene.marked = new Set(threads);
-    canvas.dataset["marked"] = String(threads.length);
-    const lines = scene.lines.filter((line): line is Track => line.kind === "thread" && scene.marked.has(line.id));
-    const seen = (line: Track) => line.top >= scene.scroll && line.top + line.height <= scene.scroll + timeline.height;
-    if (lines[0] && !lines.some(seen)) this.bring(lines[0]);
-    this.changed();
-  }
-
   private changeOf(line: Track): string {
     return line.kind === "thread" ? (this.changes?.line(line.id) ?? "") : "";
-  }
-
-  /** Selects the previous or next slice. */
-  private step(by: number): void {
-    const now = this.chosen();
-    if (!now) return this.track(1);
-    const { line, slice } = now;
-    if (!slice) return;
-    const at = by < 0 ? slice.start - 1 : slice.end;
-    if (at >= 0 && at < this.about.span_ns) this.select({ kind: line.kind, id: line.id, at }, true);
-  }
-
-  /** Selects the track above or below. */
-  private track(by: number): void {
-    const tracks = this.scene.lines.filter(isTrack);
-    const selected = this.scene.selected;
-    const now = selected ? tracks.findIndex((t) => t.kind === selected.kind && t.id === selected.id) : -1;
-    const to = tracks[Math.min(tracks.length - 1, Math.max(0, now + by))];
-    if (to) this.select({ kind: to.kind, id: to.id, at: selected?.at ?? this.centre() }, true);
-  }
-
-  /** Chooses what busy slices are coloured by. */
-  colour(by: By): void {
-    this.scene.by = by;
-    const select = element<HTMLSelectElement>("colour");
-    if (select.value !== by) {
-      select.value = by;
-      select.dispatchEvent(new Event("change"));
-    }
-    if (by === "priority" && !this.prioritised) void this.prioritise();
-    this.themed();
-  }
-
-  /** Reads the priorities of the threads: an analysis of the whole recording, so only if they are wanted. */
-  private async prioritise(): Promise<void> {
-    this.prioritised = true;
-    this.say("Reading the priorities of threads…");
-    try {
-      const of = prioritiesOf(await priorities(this.about.span_ns));
-      this.scene.facts = factsOf([...this.threads.values()], this.about.cpus, of);
-      this.say(of.size === 0 ? "This recording has no priorities of threads." : `Priorities of ${of.size} threads.`);
-      this.changed();
-    } catch (why) {
-      this.say(`Priorities unavailable: ${(why as Error).message}`);
-    }
-  }
-
-  /** Applies the selected theme. */
-  themed(): void {
-    const theme = element<HTMLSelectElement>("theme").value;
-    const dark = theme === "dark" || (theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
-    document.documentElement.dataset["theme"] = dark ? "dark" : "light";
-    this.scene.palette = dark ? DARK : LIGHT;
-    const { palette, by } = this.scene;
-    const title = this.changes?.legend() ?? null;
-    if (title === null) fillLegend(element("legend"), palette, by, { thread: THREAD_STATES, cpu: CPU_STATES }, new Set(this.about.cpus.map((cpu) => cpu.core_type)));
-    else fillChanges(element("legend"), palette, by, title);
-    this.changed();
   }
 
   /** Starts a search. */
@@ -656,9 +480,9 @@ async function start(): Promise<void> {
   filter.value = page.lanes.choices.filter;
   filter.addEventListener("input", () => page.lanes.set({ filter: filter.value }));
   filter.addEventListener("keydown", (event) => event.key === "Escape" && canvas.focus());
-  colour.addEventListener("change", () => page.colour(colour.value as By));
-  theme.addEventListener("change", () => page.themed());
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => page.themed());
+  colour.addEventListener("change", () => colourBy(page, colour.value as By));
+  theme.addEventListener("change", () => applyTheme(page));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => applyTheme(page));
   new ResizeObserver(() => page.resized()).observe(canvas);
   addEventListener("popstate", () => page.visited());
   canvas.focus();

@@ -48,3 +48,10 @@ export function anchor(label: string, hash: string): HTMLAnchorElement {
   made.textContent = label;
   return made;
 }
+
+/** Returns the element of the page with an id. */
+export function element<T extends HTMLElement>(id: string): T {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`the page has no element ${id}`);
+  return found as T;
+}

@@ -3,7 +3,8 @@
  * what they are on keeps its colour somewhere.
  */
 
-import { step } from "../model/time";
+import type { Palette } from "../model/palette";
+import { point, step } from "../model/time";
 import type { Span } from "../model/view";
 
 /** The minimum distance between ticks of the axis, in CSS pixels. */
@@ -43,4 +44,21 @@ export function paintGap(image: Uint32Array, width: number, left: number, top: n
     image.fill(colours.page, y * width + left, (y + 1) * width);
     for (const x of grid) if (left + x < width) image[y * width + left + x] = colours.grid;
   }
+}
+
+/** Writes the axis of time above the tracks. Sizes are in CSS pixels. */
+export function writeAxis(pen: CanvasRenderingContext2D, span: Span, palette: Palette, at: { left: number; width: number; height: number }): void {
+  const { left, width, height } = at;
+  pen.fillStyle = palette.page;
+  pen.fillRect(0, 0, left + width, height);
+  const perPixel = (span.to - span.from) / width;
+  const { times, step: tick } = axisTicks(span, perPixel);
+  pen.fillStyle = palette.dim;
+  for (const time of times) {
+    const x = left + Math.round((time - span.from) / perPixel);
+    const label = point(time, tick);
+    pen.fillRect(x, height - 6, 1, 6);
+    if (x + 4 + pen.measureText(label).width <= left + width) pen.fillText(label, x + 4, height / 2);
+  }
+  pen.fillRect(0, height - 1, left + width, 1);
 }

@@ -8,7 +8,6 @@ import { COUNTS } from "../model/sections";
 import { addBusy, paintSummary } from "../model/folded";
 import { at, type Slice, type Slices } from "../model/slices";
 import { covering, levelOf, spanOf, TRACKS, type Kind, type Place, type Tiles } from "../model/tiles";
-import { point } from "../model/time";
 import { copy, eachReady } from "../model/instead";
 import { extraStyle } from "../tracks/list";
 import { fillBegins } from "../tracks/moments";
@@ -16,7 +15,7 @@ import { emptyHeights, fillHeights, paintHeights, type Heights } from "../tracks
 import type { Selected, Span } from "../model/view";
 import { colourOf, isHatched, Looks, RUNS, type Colouring } from "./colours";
 import { Cutter } from "./cut";
-import { axisTicks, paintGap, paintGrid } from "./grid";
+import { axisTicks, paintGap, paintGrid, writeAxis } from "./grid";
 import { hasPicture, writeLabels } from "./labels";
 import { drawOverlay, type Overlay } from "./overlay";
 
@@ -219,7 +218,7 @@ export class Timeline {
     this.writeOn(scene, lines.slice(0, split), stay);
     pen.restore();
     if (split < lines.length) this.writeOn(scene, lines.slice(split), stay);
-    this.writeAxis(scene);
+    writeAxis(pen, scene.span, scene.palette, { left: LABELS, width: this.width, height: AXIS });
     this.frameSelected(scene, lines);
     this.layOver(scene);
   }
@@ -476,22 +475,6 @@ export class Timeline {
   private grid(scene: Scene): number[] {
     const perPixel = (scene.span.to - scene.span.from) / this.width;
     return axisTicks(scene.span, perPixel).times.map((time) => Math.round(Math.round((time - scene.span.from) / perPixel) * this.ratio));
-  }
-
-  private writeAxis(scene: Scene): void {
-    const { pen } = this;
-    pen.fillStyle = scene.palette.page;
-    pen.fillRect(0, 0, this.size.width, AXIS);
-    const perPixel = (scene.span.to - scene.span.from) / this.width;
-    const { times, step: tick } = axisTicks(scene.span, perPixel);
-    pen.fillStyle = scene.palette.dim;
-    for (const time of times) {
-      const x = LABELS + Math.round((time - scene.span.from) / perPixel);
-      const label = point(time, tick);
-      pen.fillRect(x, AXIS - 6, 1, 6);
-      if (x + 4 + pen.measureText(label).width <= LABELS + this.width) pen.fillText(label, x + 4, AXIS / 2);
-    }
-    pen.fillRect(0, AXIS - 1, this.size.width, 1);
   }
 
   private frameSelected(scene: Scene, lines: readonly Line[]): void {
