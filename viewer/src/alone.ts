@@ -1,7 +1,8 @@
 /** Answers from the page itself: a page that contains the trace, written by crates/serve/src/alone. It sends no requests. */
 
 import { tableFromIPC, type Table } from "apache-arrow";
-import { columnsOf, partOf, rowsOf, type About, type Cell, type Held, type Part } from "./api";
+import { HeldFrames } from "./alone_frames";
+import { columnsOf, frameListOf, partOf, rowsOf, type About, type Cell, type Held, type Part } from "./api";
 import { THREAD_STATES, type ThreadState, type ThreadTracks } from "./generated/tables";
 import { cut, finer } from "./model/detail";
 import type { Columns, Slices } from "./model/slices";
@@ -81,6 +82,15 @@ class Alone implements Source {
   private readonly levels = new Cache<Columns | null>();
   private readonly blocks = new Cache<Slices>(KEPT);
   private readonly answers = new Cache<unknown>();
+  private readonly heldFrames = new HeldFrames<Table>({
+    text: async (name) => {
+      const bytes = await unpacked(name);
+      return bytes && new TextDecoder().decode(bytes);
+    },
+    table,
+    listOf: frameListOf,
+    more: SERVED,
+  });
 
   constructor(held: Held) {
     this.held = held;
@@ -141,16 +151,16 @@ class Alone implements Source {
     return hitsOf(await this.stored("thread_state"), query, from, to, most, { thread: (key) => byKey.get(key), cpu: (id) => byId.get(id) });
   }
 
-  async frameSources(): Promise<never> {
-    throw new Error(`this page has no list of frames: ${SERVED}`);
+  frameSources(intervals: boolean) {
+    return this.heldFrames.sources(intervals);
   }
 
-  async frames(): Promise<never> {
-    return this.frameSources();
+  frames(of: string, budget: number | null) {
+    return this.heldFrames.list(of, budget);
   }
 
-  async frameCauses(): Promise<never> {
-    return this.frameSources();
+  async frameCauses<T>(of: string, budget: number | null, rank: number): Promise<T[]> {
+    return rowsOf<T>(await this.heldFrames.causes(of, budget, rank));
   }
 
   async path(): Promise<never> {

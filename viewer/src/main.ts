@@ -20,6 +20,7 @@ import { Changed } from "./panels/changed";
 import { markThreads, showChanges } from "./panels/compared";
 import { Linked } from "./panels/linked";
 import type { Hit } from "./panels/hits";
+import { overview } from "./panels/overview";
 import { prepared } from "./panels/preparing";
 import { Range } from "./panels/range";
 import { Search } from "./panels/search";
@@ -101,6 +102,7 @@ export class Page {
     this.details = new Details(element("details"), {
       nameOf: (key) => this.nameOf(key),
       select: (to) => this.select(to, true),
+      idle: () => overview(about, threads, (to) => this.select({ ...to, at: Math.max(to.at, this.scene.span.from) }, true)),
       chain: (of) => this.chained(of),
       changeOf: (thread) => this.changes?.nodes(thread, (to) => this.other?.open(to)) ?? [],
     });
@@ -192,9 +194,10 @@ export class Page {
     });
     element("tab-tracks").addEventListener("click", () => this.tracks.shown());
     colourBy(this, element<HTMLSelectElement>("colour").value as By);
-    this.about.cpus.length === 0 && threads.length === 0 && this.say("This recording contains no CPUs and no threads.");
+    this.about.cpus.length === 0 && threads.length === 0 && this.say(about.kinds.length === 0 ? "This recording is empty: the panel says what to do." : "This recording contains no CPUs and no threads.");
     applyTheme(this);
     this.navigation.restore(location.hash, false);
+    this.details.clear();
     if (address.selected) this.select(address.selected, true);
     if (address.range) this.mark(address.range);
     this.changed();
@@ -458,7 +461,8 @@ async function start(): Promise<void> {
   element("name").textContent = element("name").title = about.name ?? "corewise";
   const shown = threads.length < about.threads ? ` (showing the busiest ${threads.length})` : "";
   const lost = about.lost_events > 0 ? `, ${about.lost_events} events lost` : "";
-  element("summary").textContent = element("summary").title = `${length(about.span_ns)}, ${about.cpus.length} CPUs, ${about.threads} threads${shown}, ${about.switches} switches${lost}`;
+  const holds = about.cpus.length + about.threads === 0 ? "no CPUs and no threads" : `${about.cpus.length} CPUs, ${about.threads} threads${shown}, ${about.switches} switches`;
+  element("summary").textContent = element("summary").title = `${length(about.span_ns)}, ${holds}${lost}`;
   element("limits").textContent = element("limits").title = limitsOf(about.alone);
   const first = location.hash === "" ? await firstView() : "";
   if (first !== "") history.replaceState(null, "", first);

@@ -33,9 +33,14 @@ impl<'a> Progress<'a> {
 
     /// Shows a text; often called.
     pub fn show(&mut self, text: impl Fn() -> String) {
+        self.show_share(None, text);
+    }
+
+    /// Shows a text and how much is done, 0 to 1, if that is known; often called.
+    pub fn show_share(&mut self, share: Option<f64>, text: impl Fn() -> String) {
         self.line.show(&text);
         let Some(page) = self.page.filter(|_| self.last.is_none_or(|last| last.elapsed() >= INTERVAL)) else { return };
-        page.show(text());
+        page.show(text(), share);
         self.last = Some(Instant::now());
     }
 }
@@ -75,9 +80,11 @@ pub fn folder(path: &Path, global: &Global, progress: &mut Progress<'_>) -> Resu
     let began = Instant::now();
     let (entry, made) = cache.trace(&key(path, &options), name, |to| {
         let accounted = engine::import(source.as_ref(), Target::New(to), &options, &mut |done| {
-            progress.show(|| match done.stretches {
-                false => format!("Reading {shown}: {} events", done.events),
-                true => format!("Writing the stretches of {shown}: {} events read", done.events),
+            let share = source.read_share().filter(|_| !done.stretches);
+            progress.show_share(share, || match (done.stretches, share) {
+                (true, _) => format!("Writing the stretches of {shown}: {} events read", done.events),
+                (false, Some(share)) => format!("Reading {shown}: {:.0} %, {} events", share * 100.0, done.events),
+                (false, None) => format!("Reading {shown}: {} events", done.events),
             });
         })?;
         if let Some(stopped) = &accounted.ingested.ending.stopped {

@@ -170,7 +170,7 @@ const LOG: &str = "log";
 const MARK: &str = "mark";
 
 /// Describes a source: `of` names it in requests.
-fn described(group: &FrameGroup) -> Json {
+pub(crate) fn described(group: &FrameGroup) -> Json {
     let (kind, thread, pid, name) = match &group.source {
         FrameSource::Log => (LOG, None, None, None),
         FrameSource::Marks(name) => (MARK, None, None, Some(name)),
@@ -209,7 +209,7 @@ fn source_of(of: &str) -> Option<FrameSource> {
 
 /// Encodes a list: the metadata have the budget, the median, the number of frames, how many exceed the budget, and the bars of the
 /// histogram.
-fn listed(list: Option<&FrameList>) -> Result<Vec<u8>, QueryError> {
+pub(crate) fn listed(list: Option<&FrameList>) -> Result<Vec<u8>, QueryError> {
     let budget = list.map_or(Ns::ZERO, |list| list.budget);
     let rows: Vec<Vec<Value>> = (1i64..)
         .zip(list.into_iter().flat_map(FrameList::slowest))
@@ -251,8 +251,18 @@ fn causes_of(
     let at = at.ok_or_else(|| QueryError::Invalid("`rank` must be given, from 1".into()))?;
     let none = || QueryError::Invalid("there is no frame with this rank".into());
     let list = lists.get(session, query)?.filter(|list| at < list.slowest().count()).ok_or_else(none)?;
+    encoded_causes(session, &list, at, cancelled)
+}
+
+/// Encodes the causes of the frame at an index of a list, from 0.
+pub(crate) fn encoded_causes(
+    session: &Session,
+    list: &FrameList,
+    at: usize,
+    cancelled: &dyn Fn() -> bool,
+) -> Result<Vec<u8>, QueryError> {
     let mut rows = Vec::new();
-    let def = session.frame_causes(&list, at, &mut |more| {
+    let def = session.frame_causes(list, at, &mut |more| {
         rows.extend_from_slice(more);
         if cancelled() { Err(std::io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
     });

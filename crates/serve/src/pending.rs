@@ -23,8 +23,8 @@ const PROGRESS: &str = "/api/progress";
 
 /// What the server can answer.
 pub(crate) enum Phase {
-    /// Only what is being done, as a text for the user, and since when.
-    Preparing(String, Instant),
+    /// Only what is being done, as a text for the user, how much of it is done (0 to 1) if that is known, and since when.
+    Preparing(String, Option<f64>, Instant),
     /// Everything.
     Ready(Router),
     /// Nothing, and why.
@@ -37,15 +37,16 @@ pub struct Preparation(watch::Sender<Phase>);
 impl Preparation {
     /// Creates both ends.
     pub(crate) fn new() -> (Self, watch::Receiver<Phase>) {
-        let (send, receive) = watch::channel(Phase::Preparing("Opening the recording".to_owned(), Instant::now()));
+        let (send, receive) =
+            watch::channel(Phase::Preparing("Opening the recording".to_owned(), None, Instant::now()));
         (Self(send), receive)
     }
 
-    /// Shows what is being done, as a text for the user without a full stop.
-    pub fn show(&self, doing: String) {
+    /// Shows what is being done, as a text for the user without a full stop, and how much of it is done, 0 to 1, if that is known.
+    pub fn show(&self, doing: String, share: Option<f64>) {
         self.0.send_modify(|phase| {
-            if let Phase::Preparing(text, _) = phase {
-                *text = doing;
+            if let Phase::Preparing(text, done, _) = phase {
+                (*text, *done) = (doing, share);
             }
         });
     }
@@ -89,8 +90,8 @@ async fn ready(mut phase: watch::Receiver<Phase>) -> Result<Router, String> {
 
 fn progress(phase: &Phase) -> Response {
     let answer = match phase {
-        Phase::Preparing(doing, since) => {
-            json!({"ready": false, "doing": doing, "seconds": since.elapsed().as_secs_f64()})
+        Phase::Preparing(doing, share, since) => {
+            json!({"ready": false, "doing": doing, "share": share, "seconds": since.elapsed().as_secs_f64()})
         }
         Phase::Ready(_) => json!({"ready": true}),
         Phase::Failed(why) => json!({"ready": false, "failed": why}),

@@ -69,12 +69,18 @@ function ofCpus(cpus: readonly Cpu[]): Section[] {
   return sections.map(({ place, items }, at) => ({ id: `cpus:${at}`, label: place === "" ? "CPUs" : `CPUs · ${place}`, items, folded: false, busy: "", counts: null }));
 }
 
-function ofKind(info: KindInfo): Section {
-  const { kind, height } = styleOf(info.kind);
+/** Kinds with more tracks than this are folded at first: the threads after them would be far down. */
+const MANY = 24;
+/** How much higher the tracks of a recording without CPUs and threads are, such as a frame log. */
+const HIGHER = 4;
+
+function ofKind(info: KindInfo, isOnly: boolean): Section {
+  const { kind, height: usual } = styleOf(info.kind);
+  const height = isOnly ? HIGHER * usual : usual;
   const items = info.lanes.map((lane) => ({
     id: `${kind}:${lane.track}`, kind, number: lane.track, track: lane.track, label: lane.label, value: "", height, most: lane.most, line: info.line,
   }));
-  return { id: `kind:${kind}`, label: info.note === "" ? info.title : `${info.title} (${info.note})`, items, folded: FOLDED.has(info.kind), busy: "", counts: null };
+  return { id: `kind:${kind}`, label: info.note === "" ? info.title : `${info.title} (${info.note})`, items, folded: FOLDED.has(info.kind) || (!isOnly && items.length > MANY), busy: "", counts: null };
 }
 
 /** Whether a thread did nothing but wait. */
@@ -95,13 +101,14 @@ export function sectionsOf({ cpus, threads, kinds, span_ns, focus }: Recording, 
     const known = of.some((t) => t.ready_ns !== null);
     // A whole group has a track of its own; a part of one has none.
     const group = of[0]?.group ?? null;
-    const lane = group !== null && of.every((t) => t.group === group || isEmpty(t)) ? lanes.get(2 * group) : undefined;
+    // Nor have threads that all did nothing: the track is that of the others of their group.
+    const lane = group !== null && of.some((t) => !isEmpty(t)) && of.every((t) => t.group === group || isEmpty(t)) ? lanes.get(2 * group) : undefined;
     const counts = lane && group !== null ? ([lane, lanes.get(2 * group + 1) ?? null] as const) : null;
     const busy = running === 0 && ready === 0 ? "" : `${inCpus(running, span_ns)} CPUs busy${known ? `, ${inCpus(ready, span_ns)} threads ready` : ""}`;
     return { id, label, items, folded: false, busy, counts };
   };
   const places = ofCpus(cpus);
-  const extra = kinds.filter((info) => info.kind !== COUNTS).map(ofKind);
+  const extra = kinds.filter((info) => info.kind !== COUNTS).map((info) => ofKind(info, cpus.length === 0 && threads.length === 0));
   if (order) {
     const sorted = threads.map((thread) => [thread, order.of(thread.thread)] as const).sort((a, b) => a[1] - b[1]);
     return [...places, ...extra, section("threads:all", order.label, sorted.map(([thread]) => thread))];

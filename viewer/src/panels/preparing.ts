@@ -8,6 +8,8 @@ export interface Progress {
   readonly ready: boolean;
   /** What is being done. */
   readonly doing?: string;
+  /** How much of it is done, 0 to 1; null if unknown. */
+  readonly share?: number | null;
   /** For how long, in seconds. */
   readonly seconds?: number;
   /** Why the trace cannot be shown. */
@@ -30,6 +32,9 @@ export async function prepared(place: HTMLElement, ask: () => Promise<Progress>)
       if (now.failed !== undefined) throw new Error(now.failed);
       box ??= shownIn(place);
       box.querySelector("p")!.textContent = textOf(now);
+      const bar = box.querySelector("progress")!;
+      if (typeof now.share === "number") bar.value = now.share;
+      else bar.removeAttribute("value");
       await new Promise((done) => setTimeout(done, POLL_MS));
     }
   } finally {

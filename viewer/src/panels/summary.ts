@@ -7,7 +7,7 @@ import { length } from "../model/time";
 import type { Selected, Span } from "../model/view";
 import { source } from "../source";
 import { copied } from "../ui/clipboard";
-import { button, link } from "../ui/dom";
+import { button, link, paragraph } from "../ui/dom";
 
 /** The number of rows shown at first. */
 const SHOWN = 200;
@@ -143,6 +143,7 @@ export class Summary {
         this.fill();
       }));
     }
+    if (this.rows.length === 0) return this.element.replaceChildren(paragraph("No threads in this time. All tables has what else was recorded."));
     this.element.replaceChildren(grid, ...more);
   }
 

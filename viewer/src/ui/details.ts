@@ -20,6 +20,8 @@ export interface PageActions {
   readonly select: (to: Selected) => void;
   /** Describes what changed for a thread between two traces; empty if that is not shown. */
   readonly changeOf: (thread: number) => Node[];
+  /** What is shown while nothing is selected. */
+  readonly idle: () => Node[];
   /** Draws the arrows of a chain, or clears them. */
   readonly chain: (of: Chain | null) => void;
 }
@@ -37,7 +39,7 @@ export class Details {
 
   clear(): void {
     this.nextTurn();
-    this.panel.replaceChildren(paragraph("Select a slice with a click or the arrow keys to see its details."));
+    this.panel.replaceChildren(...this.page.idle());
   }
 
   /** Shows a stretch of a thread. */

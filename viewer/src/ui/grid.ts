@@ -46,7 +46,7 @@ export function paintGap(image: Uint32Array, width: number, left: number, top: n
   }
 }
 
-/** Writes the axis of time above the tracks. Sizes are in CSS pixels. */
+/** Writes the axis of time above the tracks, its words above the ticks of frames and findings. Sizes are in CSS pixels. */
 export function writeAxis(pen: CanvasRenderingContext2D, span: Span, palette: Palette, at: { left: number; width: number; height: number }): void {
   const { left, width, height } = at;
   pen.fillStyle = palette.page;
@@ -58,7 +58,7 @@ export function writeAxis(pen: CanvasRenderingContext2D, span: Span, palette: Pa
     const x = left + Math.round((time - span.from) / perPixel);
     const label = point(time, tick);
     pen.fillRect(x, height - 6, 1, 6);
-    if (x + 4 + pen.measureText(label).width <= left + width) pen.fillText(label, x + 4, height / 2);
+    if (x + 4 + pen.measureText(label).width <= left + width) pen.fillText(label, x + 4, height / 3);
   }
   pen.fillRect(0, height - 1, left + width, 1);
 }

@@ -29,6 +29,19 @@ function cut(pen: CanvasRenderingContext2D, font: string, text: string, width: n
   return cutters.get(font)?.cut(pen, text, width) ?? text;
 }
 
+/** A label that ends with a TID. */
+const WITH_TID = /^(.*?) (?:\(thread (\d+)\)|(\d+))$/;
+
+/** Cuts the label of a track; its TID stays, since threads of a pool have one name. */
+function cutLabel(pen: CanvasRenderingContext2D, font: string, text: string, width: number): string {
+  const whole = cut(pen, font, text, width);
+  const parts = whole === text ? null : WITH_TID.exec(text);
+  const tid = parts?.[2] ?? parts?.[3];
+  if (!parts || tid === undefined) return whole;
+  const name = cut(pen, font, parts[1]!, width - widthOf(pen, ` ${tid}`));
+  return name === "" ? whole : `${name} ${tid}`;
+}
+
 export function writeLabels(pen: CanvasRenderingContext2D, scene: Scene, lines: readonly Line[], sizes: Sizes): void {
   for (const line of lines) {
     // On whole pixels, since text redrawn over itself would get darker at its edges.
@@ -62,7 +75,7 @@ function writeTrack(pen: CanvasRenderingContext2D, scene: Scene, line: Track, to
     pen.textAlign = "start";
   }
   pen.fillStyle = isFound ? "#000000" : palette.dim;
-  pen.fillText(cut(pen, font, line.label, sizes.labels - 22 - cell), 14, top + line.height / 2);
+  pen.fillText(cutLabel(pen, font, line.label, sizes.labels - 22 - cell), 14, top + line.height / 2);
   if (thread && scene.marked.has(line.id)) frame(pen, scene, top, line.height, sizes);
 }
 
@@ -109,9 +122,10 @@ export function holds(line: Group): string {
 }
 
 function widthOf(pen: CanvasRenderingContext2D, text: string): number {
-  const known = widths.get(text) ?? pen.measureText(text).width;
+  const key = `${pen.font} ${text}`;
+  const known = widths.get(key) ?? pen.measureText(text).width;
   if (widths.size > 10_000) widths.clear();
-  widths.set(text, known);
+  widths.set(key, known);
   return known;
 }
 

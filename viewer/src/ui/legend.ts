@@ -47,7 +47,7 @@ function busyOf(palette: Palette, by: By, types: ReadonlySet<string>): HTMLEleme
   }
 }
 
-/** Fills the legend with the states and the meaning of bar heights. `types` has the core types of the machine. */
+/** Fills the legend with the states and the meaning of bar heights. `types` has the core types of the machine; without CPUs and threads, none of it is shown. */
 export function fillLegend(footer: HTMLElement, palette: Palette, by: By, states: { thread: readonly string[]; cpu: readonly string[] }, types: ReadonlySet<string>): void {
   const both = by === "type" || by === "priority";
   const threads = states.thread.flatMap((word, at) => (word === "exited" || (both && word === "running") ? [] : [item(palette.thread[at] ?? "", word)]));

@@ -42,7 +42,9 @@ export function applyTheme(page: Page): void {
   page.scene.palette = dark ? DARK : LIGHT;
   const { palette, by } = page.scene;
   const title = page.changes?.legend() ?? null;
-  if (title === null) fillLegend(element("legend"), palette, by, { thread: THREAD_STATES, cpu: CPU_STATES }, new Set(page.about.cpus.map((cpu) => cpu.core_type)));
+  const isEmpty = page.about.cpus.length === 0 && page.about.threads === 0;
+  if (isEmpty && title === null) element("legend").textContent = page.about.kinds.length === 0 ? "" : "Bar height: mean of the pixel's time; lighter: the maximum";
+  else if (title === null) fillLegend(element("legend"), palette, by, { thread: THREAD_STATES, cpu: CPU_STATES }, new Set(page.about.cpus.map((cpu) => cpu.core_type)));
   else fillChanges(element("legend"), palette, by, title);
   page.changed();
 }

@@ -51,6 +51,7 @@ test("the page opens before the recording is read, shows the progress, and then 
   const { lines } = await viewing(pipe, 1);
   const own = await page(lines[0]);
   await own.waitForSelector("#preparing progress");
+  assert.equal(await own.getAttribute("#preparing progress", "value"), null, "how much is done is unknown before the file is read");
   assert.match(await own.textContent("#preparing"), /^Opening the recording(, \d+ s)?$/);
   await own.waitForFunction(() => /, 1 s$/.test(document.getElementById("preparing").textContent));
   writeFileSync(pipe, readFileSync(FIXTURE));

@@ -65,6 +65,42 @@ test("two traces share a zoom, aligned on their starts or on a mark that both ha
   await page.close();
 });
 
+test("Backspace takes back the last zoom, selection and range of either trace, in both", { skip, timeout: 120_000 }, async () => {
+  const page = await at.browser.newPage({ viewport: { width: 1280, height: 900 } });
+  await page.goto(at.address);
+  const [first, second] = await Promise.all(
+    ["First trace", "Second trace"].map(async (title) => (await page.waitForSelector(`iframe[title="${title}"]`)).contentFrame()),
+  );
+  for (const frame of [first, second]) await frame.waitForSelector("#timeline[data-busy=false]");
+  const shows = (frame, [from, to]) => frame.waitForFunction((t) => location.hash.startsWith(t), `#t=${from}..${to}`);
+  const pause = () => page.waitForTimeout(1100); // A step begins a second after the last motion.
+  await shows(second, [0, 100_000_000]);
+  await pause();
+  await first.focus("#timeline");
+  await page.keyboard.press("w");
+  await first.waitForFunction(() => !location.hash.startsWith("#t=0..100000000"));
+  await pictures(first);
+  const near = await first.evaluate(() => location.hash.match(/t=(\d+)\.\.(\d+)/).slice(1).map(Number));
+  await shows(second, near);
+  await pause();
+  // A range in the first is not one in the second.
+  await page.keyboard.press("r");
+  await first.waitForSelector("#range:not([hidden])");
+  assert.equal(await second.isVisible("#range"), false);
+  await pause();
+  await page.keyboard.press("Backspace");
+  await first.waitForSelector("#range", { state: "hidden" });
+  await shows(first, near);
+  await page.keyboard.press("Backspace");
+  await shows(first, [0, 100_000_000]);
+  await shows(second, [0, 100_000_000]);
+  await page.keyboard.press("Shift+Backspace");
+  await shows(first, near);
+  await shows(second, near);
+  assert.equal(await page.textContent("h1"), "Comparison of two traces", "the outer page is still there");
+  await page.close();
+});
+
 test("after the server has ended, the page shows this and what to do", { skip, timeout: 60_000 }, async () => {
   const page = await at.browser.newPage({ viewport: { width: 1280, height: 900 } });
   await page.goto(at.address);

@@ -1,6 +1,7 @@
 //! A source that is one file.
 
 use super::checksum::source_id;
+use super::coverage::{Coverage, Covered};
 use super::{Identity, Priority, Source, head, unknown};
 use crate::EngineError;
 use ingest::{Fatal, Importer, Input, Opened};
@@ -8,6 +9,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::{ContentHash, SourceFile};
 
@@ -19,6 +21,7 @@ pub struct FileSource {
     path: PathBuf,
     file: File,
     importer: &'static dyn Importer,
+    coverage: Arc<Coverage>,
 }
 
 impl FileSource {
@@ -28,7 +31,8 @@ impl FileSource {
     /// The file cannot be read, or its format is unknown.
     pub(super) fn of(path: &Path, file: File) -> Result<Self, EngineError> {
         let importer = import::detect(&head(&file, path)?).ok_or_else(|| unknown(path))?;
-        Ok(Self { path: path.to_owned(), file, importer })
+        let bytes = file.metadata().map_err(EngineError::io(path))?.len();
+        Ok(Self { path: path.to_owned(), file, importer, coverage: Arc::new(Coverage::new(bytes)) })
     }
 }
 
@@ -90,7 +94,11 @@ impl Source for FileSource {
     fn open(&self) -> Result<Opened<'static>, Fatal> {
         let reopen = || -> std::io::Result<Positioned> { Ok(Positioned { file: self.file.try_clone()?, at: 0 }) };
         let file = reopen().map_err(|e| Fatal::new(format!("the file cannot be read again: {e}"), 0))?;
-        self.importer.open(Input::File(Box::new(file)))
+        self.importer.open(Input::File(Box::new(Covered::new(file, Arc::clone(&self.coverage)))))
+    }
+
+    fn read_share(&self) -> Option<f64> {
+        Some(self.coverage.share())
     }
 
     fn identity(&self, priority: &Priority) -> Result<Identity, EngineError> {

@@ -2,6 +2,7 @@
 
 mod archive;
 mod checksum;
+mod coverage;
 mod file;
 mod folder;
 mod joined;
@@ -45,6 +46,10 @@ pub trait Source: Sync + Send {
     /// # Errors
     /// Those of the importer.
     fn open(&self) -> Result<Opened<'static>, Fatal>;
+    /// Returns the share of the source that the importer has read in its current pass, 0 to 1; `None` if that is unknown.
+    fn read_share(&self) -> Option<f64> {
+        None
+    }
     /// Computes the identity; may read the whole source.
     ///
     /// # Errors

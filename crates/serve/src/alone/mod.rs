@@ -4,6 +4,7 @@
 //!  <script type="text/plain" id="NAME">base64 of a gzipped answer</script>, one for each:
 //!      about, threads, tables, findings            as answered by the server
 //!      part-NAME                                   the first rows of a table for the whole recording
+//!      frame-sources, frames-N, causes-0-RANK       the slowest frames of the first sources (`frames`)
 //!      slices-KIND-LEVEL                           slices at 2 to LEVEL ns per pixel that the next coarser level lacks (`detail`)
 //!      thread_state, cpu_state                     the stretches, if both fit
 //!      start                                       the view with which the page begins, if one was given
@@ -15,6 +16,7 @@
 
 mod blocks;
 mod detail;
+mod frames;
 
 use crate::answer::{self, Rows};
 use crate::findings::diagnosed;
@@ -90,6 +92,7 @@ pub fn page_at(trace: &Trace, limit: usize, start: &str) -> Result<Page, ServeEr
     let threads = tracks.rows(0, MAX_THREADS - 1);
     blocks.must("threads", &answer::rows(&tracks::COLUMNS, &threads).map_err(unwritten)?)?;
     blocks.must("findings", diagnosed(session).map_err(ServeError::Start)?.as_bytes())?;
+    frames::add(session, &mut blocks)?;
     let tables = full_tables(session, &mut blocks)?;
     blocks.must("tables", part::list(&tables).to_string().as_bytes())?;
     let drawn = drawn(trace, &mut blocks)?;
