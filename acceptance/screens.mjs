@@ -88,6 +88,14 @@ function judged() {
     }
     if (overflows(of) && !said(of)) wrong.push(`text leaves its box: <${of.localName} class="${of.className}"> ${of.textContent.trim().slice(0, 60)}`);
   }
+  const pen = document.createElement("canvas").getContext("2d");
+  for (const of of document.querySelectorAll("input[placeholder]")) {
+    const { font, paddingLeft, paddingRight } = getComputedStyle(of);
+    pen.font = font;
+    const room = of.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
+    // A search field has room for the sign that empties it, once it has text.
+    if (seen(of) && pen.measureText(of.placeholder).width > room) wrong.push(`placeholder cut: ${of.placeholder} in ${room} px`);
+  }
   // A button whose text is wider than it.
   function overflows(of) {
     return of.localName === "button" && of.clientWidth > 0 && of.scrollWidth > of.clientWidth + 1 && getComputedStyle(of).overflowX === "visible";

@@ -1,7 +1,7 @@
 // A picture of the viewer for docs/guide, for scripts/guide-pictures:
 //   node scripts/guide-view.mjs COREWISE TRACE OUT.png FROM TO WHAT
 // FROM and TO are the begin and end of a frame in ns (0 0: the whole recording). WHAT is shown: `frame` (the slowest one in the panel of frames), `ready` (the longest time
-// for which its thread was ready, selected), `summary` (the summary of the range).
+// for which its thread was ready, selected), `page` (the same, larger, with the tracks below), `summary` (the summary of the range).
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
@@ -16,7 +16,7 @@ const server = spawn(corewise, ["view", trace, "--no-open", "--idle", "120"], { 
 const address = await new Promise((found) => createInterface(server.stdout).once("line", found));
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
 try {
-  const page = await browser.newPage({ viewport: { width: 1160, height: { summary: 640, frame: 760 }[what] ?? 560 } });
+  const page = await browser.newPage({ viewport: { width: what === "page" ? 1280 : 1160, height: { summary: 640, frame: 760, page: 800 }[what] ?? 560 } });
   const settled = async () => {
     await page.waitForTimeout(300);
     await page.waitForSelector("#timeline[data-busy=false]");
@@ -30,7 +30,8 @@ try {
   const margin = Math.round((to - from) / 8);
   const span = (by) => `t=${Math.max(0, from - by)}..${Math.min(about.span_ns, to + by)}`;
   let hash = `#${span(margin)}&range=${from}..${to}`;
-  if (what === "ready") {
+  const waits = what === "ready" || what === "page";
+  if (waits) {
     // The longest wait for a CPU of the thread with the most of it, in the frame.
     const answer = await page.request.get(`${origin}/api/table/thread_state?from=${from}&to=${to}`);
     const rows = tableFromIPC(new Uint8Array(await answer.body())).toArray().map((row) => row.toJSON());
@@ -47,7 +48,7 @@ try {
     await page.waitForSelector("#frames [data-busy=false] .causes");
     await page.waitForFunction(() => Number(document.getElementById("timeline").dataset.path) > 0);
   }
-  if (what !== "ready") await page.waitForFunction(() => !/Calculating/.test(document.getElementById("range").textContent));
+  if (!waits) await page.waitForFunction(() => !/Calculating/.test(document.getElementById("range").textContent));
   await page.mouse.move(0, 0);
   await settled();
   await page.screenshot({ path: out });

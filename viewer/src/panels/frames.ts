@@ -38,6 +38,8 @@ export class Frames {
   private readonly sources = document.createElement("select");
   private readonly budget = document.createElement("input");
   private readonly status = document.createElement("p");
+  /** The chosen source and budget; hidden without sources. */
+  private readonly bar: HTMLElement;
   private readonly picture = document.createElement("div");
   private readonly chosen = document.createElement("div");
   private readonly rows = document.createElement("div");
@@ -62,6 +64,7 @@ export class Frames {
     const bar = document.createElement("div");
     bar.className = "bar";
     bar.append(this.sources, label);
+    this.bar = bar;
     this.status.setAttribute("role", "status");
     this.panel.classList.add("frames");
     this.panel.replaceChildren(bar, this.status, this.picture, this.chosen, this.rows);
@@ -141,7 +144,7 @@ export class Frames {
     });
     this.sources.replaceChildren(...groups);
     if (known.some((of) => of.of === chosen)) this.sources.value = chosen;
-    this.sources.hidden = known.length === 0;
+    this.bar.hidden = known.length === 0;
   }
 
   private nameOf(of: FrameSource): string {

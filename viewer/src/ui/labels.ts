@@ -29,17 +29,21 @@ function cut(pen: CanvasRenderingContext2D, font: string, text: string, width: n
   return cutters.get(font)?.cut(pen, text, width) ?? text;
 }
 
-/** A label that ends with a TID. */
-const WITH_TID = /^(.*?) (?:\(thread (\d+)\)|(\d+))$/;
+/** A label with a TID or PID, and what follows it. */
+const WITH_ID = /^(.*?) (?:\((?:thread|process) (\d+)\)(.*)|(\d+))$/;
+/** The part of a label's width that an ID with what follows it takes at most. */
+const TAIL = 0.6;
 
-/** Cuts the label of a track; its TID stays, since threads of a pool have one name. */
+/** Cuts the label of a track; its ID stays, since threads of a pool have one name. */
 function cutLabel(pen: CanvasRenderingContext2D, font: string, text: string, width: number): string {
   const whole = cut(pen, font, text, width);
-  const parts = whole === text ? null : WITH_TID.exec(text);
-  const tid = parts?.[2] ?? parts?.[3];
-  if (!parts || tid === undefined) return whole;
-  const name = cut(pen, font, parts[1]!, width - widthOf(pen, ` ${tid}`));
-  return name === "" ? whole : `${name} ${tid}`;
+  const parts = whole === text ? null : WITH_ID.exec(text);
+  if (!parts) return whole;
+  const id = ` ${parts[2] ?? parts[4]}`;
+  const long = `${id}${parts[3] ?? ""}`;
+  const tail = widthOf(pen, long) < TAIL * width ? long : id;
+  const name = cut(pen, font, parts[1]!, width - widthOf(pen, tail));
+  return name === "" ? whole : `${name}${tail}`;
 }
 
 export function writeLabels(pen: CanvasRenderingContext2D, scene: Scene, lines: readonly Line[], sizes: Sizes): void {
@@ -106,6 +110,15 @@ function writeGroup(pen: CanvasRenderingContext2D, scene: Scene, line: Group, to
 /** Returns whether a group shows how busy it is over time: folded ones of threads or CPUs do. */
 export function hasPicture(line: Group): boolean {
   return !line.open && (line.counts !== null || line.cpus.length > 0);
+}
+
+/** Returns the upper and lower edges of the heads of groups that have no picture, where they can be seen; `axis` is the height above all. */
+export function headsOf(scene: Pick<Scene, "scroll" | "fixed" | "lines" | "height">, lines: readonly Line[], axis: number): [number, number][] {
+  return lines.flatMap((line): [number, number][] => {
+    if (isTrack(line) || hasPicture(line)) return [];
+    const top = axis + topOf(line, scene);
+    return [[line.fixed ? top : Math.max(top, axis + scene.fixed), top + line.height]];
+  });
 }
 
 const texts = new WeakMap<Group, string>();

@@ -28,6 +28,8 @@ export interface Places {
   readonly x: (time: number) => number;
   /** Returns the upper and lower edge of a thread's track, even outside the view; null if it has no track. */
   readonly edges: (thread: number) => readonly [number, number] | null;
+  /** The upper and lower edges of the visible heads of groups, in any order: they are of no time, and stay readable. */
+  readonly heads: readonly (readonly [number, number])[];
   readonly colour: { readonly text: string; readonly page: string; readonly path: string; readonly range: string };
 }
 
@@ -52,8 +54,14 @@ function drawRange(pen: CanvasRenderingContext2D, range: Span, at: Places): void
   const [from, to] = [within(at.x(range.from)), within(at.x(range.to))];
   pen.globalAlpha = 0.45;
   pen.fillStyle = at.colour.page;
-  pen.fillRect(at.left, at.top, from - at.left, at.bottom - at.top);
-  pen.fillRect(to, at.top, at.right - to, at.bottom - at.top);
+  let above = at.top;
+  for (const [top, bottom] of [...[...at.heads].sort((a, b) => a[0] - b[0]), [at.bottom, at.bottom] as const]) {
+    if (top > above) {
+      pen.fillRect(at.left, above, from - at.left, top - above);
+      pen.fillRect(to, above, at.right - to, top - above);
+    }
+    above = Math.max(above, bottom);
+  }
   pen.globalAlpha = 1;
   pen.fillStyle = at.colour.range;
   pen.fillRect(from, at.top - 5, Math.max(2, to - from), 4);

@@ -16,7 +16,7 @@ import type { Selected, Span } from "../model/view";
 import { colourOf, isHatched, Looks, RUNS, type Colouring } from "./colours";
 import { Cutter } from "./cut";
 import { axisTicks, paintGap, paintGrid, writeAxis } from "./grid";
-import { hasPicture, writeLabels } from "./labels";
+import { hasPicture, headsOf, writeLabels } from "./labels";
 import { drawOverlay, type Overlay } from "./overlay";
 
 /** Height of the axis and width of the labels, in CSS pixels; on phones the labels are narrower. */
@@ -220,7 +220,7 @@ export class Timeline {
     if (split < lines.length) this.writeOn(scene, lines.slice(split), stay);
     writeAxis(pen, scene.span, scene.palette, { left: LABELS, width: this.width, height: AXIS });
     this.frameSelected(scene, lines);
-    this.layOver(scene);
+    this.layOver(scene, lines);
   }
 
   /** Writes the names in slices, and the labels, or if those stay, only those of groups, over which slices are painted. */
@@ -230,7 +230,7 @@ export class Timeline {
     writeLabels(this.pen, scene, labels, { axis: AXIS, labels: LABELS, width: this.size.width, ratio: this.ratio });
   }
 
-  private layOver(scene: Scene): void {
+  private layOver(scene: Scene, lines: readonly Line[]): void {
     const perPixel = (scene.span.to - scene.span.from) / this.width;
     // Only if arrows or a path connect threads: there may be thousands of tracks.
     const connects = scene.overlay.arrows.length > 0 || scene.overlay.path.length > 0 || scene.overlay.evidence !== null;
@@ -246,6 +246,7 @@ export class Timeline {
         const line = tracks.get(thread);
         return line ? [AXIS + topOf(line, scene), AXIS + topOf(line, scene) + line.height] : null;
       },
+      heads: scene.overlay.range ? headsOf(scene, lines, AXIS) : [],
       colour: { text, page, path: text, range },
     });
   }

@@ -1,6 +1,6 @@
 /**
- * The README's picture: a thread that was woken and then waited for a CPU. It is written to the file that COREWISE_PICTURE names:
- *   COREWISE_TRACE=run.cw COREWISE_PICTURE=../docs/view.png COREWISE=…/corewise node --test test/browser/picture.test.mjs
+ * A picture of a thread that was woken and then waited for a CPU. It is written to the file that COREWISE_PICTURE names:
+ *   COREWISE_TRACE=run.cw COREWISE_PICTURE=/tmp/view.png COREWISE=…/corewise node --test test/browser/picture.test.mjs
  */
 
 import assert from "node:assert/strict";

@@ -45,9 +45,21 @@ test("the recorded command follows the CPUs; idle, parking, kernel threads and w
   const game = group(lined(), "process:20");
   assert.equal(game?.busy, "0.3 CPUs busy, 0.5 threads ready");
   assert.deepEqual(game?.counts?.map((lane) => lane?.track), [0, 1]);
+  // What did not run has no picture: the track of its process shows the others.
+  assert.equal(group(lined(), "threads:empty")?.counts, null);
   // Where no thread runs, that is not known.
   const unknown = new Arrangement({ ...RECORDING, threads: [thread(1, 30, 30, "shell", { running_ns: 0, ready_ns: null })] }).arrange(NONE);
   assert.deepEqual(words(unknown).slice(-2), ["- shell · process 30", "  shell 30"]);
+});
+
+test("a kind with very many tracks is folded, since the threads after it would be far down; without threads, its tracks are higher", () => {
+  const lanes = Array.from({ length: 30 }, (_, track) => ({ track, label: `mark ${track}`, most: 0 }));
+  const of = (recording: Partial<typeof RECORDING>) => new Arrangement({ ...RECORDING, kinds: [{ ...kind("marks"), lanes }], ...recording }).arrange(NONE);
+  assert.equal(group(of({}), "kind:marks")?.open, false);
+  const alone = of({ cpus: [], threads: [] });
+  assert.equal(group(alone, "kind:marks")?.open, true);
+  const few = lined().lines.find((line) => line.kind === "marks");
+  assert.ok((alone.lines.find((line) => line.kind === "marks")?.height ?? 0) > (few?.height ?? 0));
 });
 
 test("threads are sorted by running, ready, share on efficient cores and name, with the value", () => {
