@@ -9,7 +9,6 @@ import { isTrack, topOf, type Track } from "./model/layout";
 import { LIGHT } from "./model/palette";
 import type { Slice } from "./model/slices";
 import { Tiles } from "./model/tiles";
-import { length } from "./model/time";
 import { readable } from "./model/readable";
 import { clamped, fromHash, moved, toHash, type Selected, type Span } from "./model/view";
 import type { Chain } from "./panels/chains";
@@ -20,7 +19,7 @@ import { Changed } from "./panels/changed";
 import { markThreads, showChanges } from "./panels/compared";
 import { Linked } from "./panels/linked";
 import type { Hit } from "./panels/hits";
-import { overview } from "./panels/overview";
+import { overview, summaryOf } from "./panels/overview";
 import { prepared } from "./panels/preparing";
 import { Range } from "./panels/range";
 import { Search } from "./panels/search";
@@ -28,7 +27,7 @@ import { Tabs } from "./panels/tabs";
 import { TracksPanel } from "./panels/tracks";
 import { criticalPath, firstMarks, source } from "./source";
 import { extraStyle } from "./tracks/list";
-import { actionsOf } from "./ui/actions";
+import { actionsOf, goBack } from "./ui/actions";
 import { Details } from "./ui/details";
 import { element } from "./ui/dom";
 import { Address } from "./ui/address";
@@ -46,6 +45,8 @@ import { Words } from "./ui/words";
 
 const canvas = element<HTMLCanvasElement>("timeline");
 const status = element("status");
+/** Where the other of two traces shows a time that this one does not have. */
+const OUTSIDE = "This time is outside this recording.";
 
 /** The page of one trace: its state, and what its panels do to each other. */
 export class Page {
@@ -120,6 +121,7 @@ export class Page {
       changed: (choice) => showChanges(this, new Changed(choice)),
       marked: (of) => markThreads(this, of),
       open: (thread) => this.select({ kind: "thread", id: thread, at: this.centre() }, true),
+      back: (by) => goBack(this, by),
     }) : null;
     const cpus = new Map(about.cpus.map((cpu) => [cpu.cpu, cpu]));
     this.searched = new Search({ status: element("found"), panel: element("hits"), tab: element("tab-hits") }, about.span_ns, {
@@ -224,6 +226,8 @@ export class Page {
   /** Shows the time span of the other trace, even outside this recording, so that the two stay aligned. */
   private follow(span: Span): void {
     this.scene.span = span;
+    const isOutside = span.from >= this.about.span_ns || span.to <= 0;
+    if (isOutside || status.textContent === OUTSIDE) this.say(isOutside ? OUTSIDE : "");
     this.address.follow();
     this.changed();
   }
@@ -459,10 +463,7 @@ async function start(): Promise<void> {
   if (about.two && OF === null) return showBoth(document.body);
   document.title = `${about.name ?? "trace"} · corewise`;
   element("name").textContent = element("name").title = about.name ?? "corewise";
-  const shown = threads.length < about.threads ? ` (showing the busiest ${threads.length})` : "";
-  const lost = about.lost_events > 0 ? `, ${about.lost_events} events lost` : "";
-  const holds = about.cpus.length + about.threads === 0 ? "no CPUs and no threads" : `${about.cpus.length} CPUs, ${about.threads} threads${shown}, ${about.switches} switches`;
-  element("summary").textContent = element("summary").title = `${length(about.span_ns)}, ${holds}${lost}`;
+  element("summary").textContent = element("summary").title = summaryOf(about, threads.length);
   element("limits").textContent = element("limits").title = limitsOf(about.alone);
   const first = location.hash === "" ? await firstView() : "";
   if (first !== "") history.replaceState(null, "", first);

@@ -42,7 +42,7 @@ class Controls {
   }
 
   say(text: string): void {
-    this.status.textContent = text;
+    this.status.textContent = this.status.title = text;
   }
 
   /** Offers the metrics of what changed. */
@@ -117,6 +117,7 @@ export function showBoth(body: HTMLElement): void {
       spread();
     } else if (data.kind === "chosen") marked(of, data.thread);
     else if (data.kind === "open") send(1 - of, { kind: "open", thread: data.thread });
+    else if (data.kind === "back") send(1 - of, { kind: "back", by: data.by });
     else if (data.kind === "recolour" && changes) {
       colour.selectedIndex = (colour.selectedIndex + 1) % colour.length;
       chooseBoth();

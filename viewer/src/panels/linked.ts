@@ -14,7 +14,9 @@ export type Report =
   /** A thread of the other trace is to be selected. */
   | { readonly kind: "open"; readonly thread: number }
   /** The next colouring is to be chosen. */
-  | { readonly kind: "recolour" };
+  | { readonly kind: "recolour" }
+  /** This page has no step to take back or forward: the other one may have. */
+  | { readonly kind: "back"; readonly by: -1 | 1 };
 
 /** A message from the outer page to a trace's page. */
 export type Show =
@@ -22,7 +24,8 @@ export type Show =
   | { readonly kind: "changed"; readonly choice: Choice }
   /** These threads have the role that is selected in the other trace. */
   | { readonly kind: "marked"; readonly threads: readonly number[] }
-  | { readonly kind: "open"; readonly thread: number };
+  | { readonly kind: "open"; readonly thread: number }
+  | { readonly kind: "back"; readonly by: -1 | 1 };
 
 /** The page's functions that the outer page uses. */
 export interface PageActions {
@@ -30,6 +33,7 @@ export interface PageActions {
   readonly changed: (choice: Choice) => void;
   readonly marked: (threads: readonly number[]) => void;
   readonly open: (thread: number) => void;
+  readonly back: (by: -1 | 1) => void;
 }
 
 /** Reports what the user does, and shows what the user does with the other trace. */
@@ -42,6 +46,7 @@ export class Linked {
       if (data.kind === "changed") to.changed(data.choice);
       if (data.kind === "marked") to.marked(data.threads);
       if (data.kind === "open") to.open(data.thread);
+      if (data.kind === "back") to.back(data.by);
     });
   }
 
@@ -68,6 +73,11 @@ export class Linked {
   /** Selects a thread in the other trace. */
   open(thread: number): void {
     report({ kind: "open", thread });
+  }
+
+  /** Asks for a step of the other trace's page. */
+  back(by: -1 | 1): void {
+    report({ kind: "back", by });
   }
 
   /** Asks for the next colouring. */

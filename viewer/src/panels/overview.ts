@@ -20,6 +20,14 @@ export function overview(about: About, threads: readonly ThreadTracks[], select:
   return [heading("Recording"), facts(cells), ...busiest(about, threads, select), hint(threads)];
 }
 
+/** Returns the summary in the header; the page shows `shown` of the threads. */
+export function summaryOf(about: About, shown: number): string {
+  const part = shown < about.threads ? ` (showing the busiest ${shown})` : "";
+  const lost = about.lost_events > 0 ? `, ${about.lost_events} events lost` : "";
+  const holds = about.cpus.length + about.threads === 0 ? "no CPUs and no threads" : `${about.cpus.length} CPUs, ${about.threads} threads${part}, ${about.switches} switches`;
+  return `${length(about.span_ns)}, ${holds}${lost}`;
+}
+
 function cpusOf({ cpus }: About): string {
   const types = new Map<string, number>();
   for (const { core_type } of cpus) types.set(core_type ?? "unknown", (types.get(core_type ?? "unknown") ?? 0) + 1);

@@ -96,9 +96,17 @@ export function actionsOf(page: Page): Actions {
       page.tip.hover(x, y);
     },
     note: () => page.navigation.pin(null),
-    back: (by) => page.address.go(by) || page.say("This is the first view: nothing to undo."),
+    back: (by) => {
+      if (page.other && !page.address.canGo(by)) page.other.back(by);
+      else goBack(page, by);
+    },
   };
   return actions;
+}
+
+/** Goes one step back or forward in the history. */
+export function goBack(page: Page, by: -1 | 1): void {
+  if (!page.address.go(by)) page.say("This is the first view: nothing to undo.");
 }
 
 /** Selects the previous or next slice. */

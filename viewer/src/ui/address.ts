@@ -58,9 +58,14 @@ export class Address {
     this.steps.adopt();
   }
 
+  /** Returns whether this page may have a step back or forward. */
+  canGo(by: -1 | 1): boolean {
+    return by > 0 || this.step > 0;
+  }
+
   /** Goes one step back or forward; returns whether there may be one. */
   go(by: -1 | 1): boolean {
-    if (by < 0 && this.step <= 0) return false;
+    if (!this.canGo(by)) return false;
     this.write();
     history.go(by);
     return true;

@@ -97,6 +97,13 @@ test("Backspace takes back the last zoom, selection and range of either trace, i
   await page.keyboard.press("Shift+Backspace");
   await shows(first, near);
   await shows(second, near);
+  // From the other one, which has no step of its own.
+  await second.focus("#timeline");
+  await page.keyboard.press("Backspace");
+  await shows(first, [0, 100_000_000]);
+  await shows(second, [0, 100_000_000]);
+  await page.keyboard.press("Backspace");
+  await first.waitForFunction(() => /nothing to undo/.test(document.getElementById("status").textContent));
   assert.equal(await page.textContent("h1"), "Comparison of two traces", "the outer page is still there");
   await page.close();
 });
