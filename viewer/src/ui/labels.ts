@@ -30,7 +30,7 @@ function cut(pen: CanvasRenderingContext2D, font: string, text: string, width: n
 }
 
 /** A label with a TID or PID, and what follows it. */
-const WITH_ID = /^(.*?) (?:\((?:thread|process) (\d+)\)(.*)|(\d+))$/;
+const WITH_ID = /^(.+?) \(?(?:thread|process) (\d+)\)?(.*)$|^(.+) (\d+)$/;
 /** The part of a label's width that an ID with what follows it takes at most. */
 const TAIL = 0.6;
 
@@ -39,10 +39,9 @@ function cutLabel(pen: CanvasRenderingContext2D, font: string, text: string, wid
   const whole = cut(pen, font, text, width);
   const parts = whole === text ? null : WITH_ID.exec(text);
   if (!parts) return whole;
-  const id = ` ${parts[2] ?? parts[4]}`;
-  const long = `${id}${parts[3] ?? ""}`;
-  const tail = widthOf(pen, long) < TAIL * width ? long : id;
-  const name = cut(pen, font, parts[1]!, width - widthOf(pen, tail));
+  const [id, rest] = [` ${parts[2] ?? parts[5]}`, parts[3] ?? ""];
+  const tail = widthOf(pen, id + rest) < TAIL * width ? id + rest : rest === "" ? id : `${id}…`;
+  const name = cut(pen, font, parts[1] ?? parts[4]!, width - widthOf(pen, tail));
   return name === "" ? whole : `${name}${tail}`;
 }
 
