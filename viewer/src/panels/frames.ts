@@ -271,10 +271,10 @@ export class Frames {
     };
     steps.append(step("Previous", -1, "["), step("Next", 1, "]"), this.by === "length" ? `${frame.rank} of ${this.list?.count ?? 0}` : `${frames.findIndex((of) => of.rank === frame.rank) + 1} of ${frames.length}`);
     const title = heading(`${ms(frame.frame_ns)} ms${frame.over_ns > 0 ? `, ${ms(frame.over_ns)} ms over` : ""}: ${this.whatOf(frame)}`);
-    title.title = title.textContent ?? "";
     const wait = paragraph("Calculating its causes…");
     const had = this.chosen.contains(document.activeElement) ? document.activeElement?.textContent : null;
     this.chosen.replaceChildren(title, steps, wait);
+    title.title = title.textContent ?? "";
     this.chosen.scrollIntoView({ block: "nearest" });
     // The pressed button was replaced: keep the focus in its place.
     if (had) [...steps.querySelectorAll("button")].find((made) => made.textContent === had && !made.disabled)?.focus();
