@@ -14,8 +14,9 @@ use std::time::Duration;
 const EXCLUDE_USER: u64 = 1 << 4;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
-/// The first event of a group starts it: always on its PMU, or not at all, so that no rotation hides a lack.
+/// The first event of a group is disabled until all are open.
 const DISABLED: u64 = 1;
+/// A group is always on its PMU, or not at all, so that no rotation hides a lack.
 const PINNED: u64 = 1 << 2;
 /// Reading returns the count, and for how long the event was enabled and running, ns.
 const READ_TIMES: u64 = 1 | 2;

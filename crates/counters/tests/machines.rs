@@ -206,11 +206,9 @@ fn a_virtual_machine_without_counters_says_what_it_can_count() {
         drawn("default:u", &machine),
         "\
 msr/tsc/u on msr: type 9 config 0x0 no kernel
-task-clock:u on software: type 1 config 0x1 no kernel
-context-switches:u on software: type 1 config 0x3 no kernel
-cpu-migrations:u on software: type 1 config 0x4 no kernel
 minor-faults:u on software: type 1 config 0x5 no kernel
 major-faults:u on software: type 1 config 0x6 no kernel
+cpu-migrations:u on software: type 1 config 0x4 no kernel
 "
     );
     assert!(drawn("INST_RETIRED.ANY", &machine).contains("no core PMU"));

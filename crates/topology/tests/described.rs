@@ -141,7 +141,12 @@ fn the_slower_of_two_classes_of_atom_is_low_power() {
         assert!(machine.class.iter().all(|judged| judged.against.is_empty()), "{slow}");
     }
     // The same speed within 5 %, and no speed at all: one class.
-    for [slow, fast, core] in [[mhz(3700), mhz(3800), mhz(4800)], ["|".into(), "|".into(), "|".into()]] {
+    let derived = |n: u32, f: u32| format!("forced_efficiency=\"{n}\"{}", mhz(f));
+    for [slow, fast, core] in [
+        [mhz(3700), mhz(3800), mhz(4800)],
+        [derived(0, 3700), derived(1, 3800), derived(2, 4800)],
+        ["|".into(), "|".into(), "|".into()],
+    ] {
         let machine = two_classes_of_atom(&slow, &fast, &core);
         assert_eq!(machine.class_names, [CoreType::Efficient, CoreType::Performance], "{slow}");
         assert_eq!(of_type(&machine, CoreType::Efficient), "2-7", "{slow}");

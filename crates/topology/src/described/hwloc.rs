@@ -56,6 +56,8 @@ struct Kind {
 
 /// Returns how fast a kind of core is, in some unit.
 type Speed = fn(&Kind) -> Option<u32>;
+/// Returns whether the second of two speeds is of another class than the first.
+type Differs = fn(u32, u32) -> bool;
 
 /// An object's number and its CPUs.
 type Group = (Option<u32>, Vec<CpuId>);
@@ -235,11 +237,12 @@ fn ranks(cpus: &[Cpu], kinds: &[Kind], notes: &mut Vec<String>) -> Option<Ranked
 /// efficiency, the first by which they are two.
 fn by_low_power(cpus: &[Cpu], kinds: &[Kind], intel: &dyn Fn(&Kind) -> Option<u32>) -> Option<Ranked> {
     let atoms = || kinds.iter().filter(|kind| intel(kind) == Some(0));
-    // An efficiency is a rank: any difference counts. Frequencies and capacities may vary a little within a class.
+    // Frequencies and capacities may vary a little within a class. An efficiency is a rank, of which any difference counts; hwloc may have
+    // derived it from the frequencies, so it is not used where these are known.
+    let efficiency: Speed = |k| k.efficiency.filter(|_| k.max_khz.is_none());
     let of_rank = |slow: u32, fast: u32| slow < fast;
-    let speeds: [(Speed, fn(u32, u32) -> bool); 3] =
-        [(|k| k.capacity, differs), (|k| k.max_khz, differs), (|k| k.efficiency, of_rank)];
-    let two = |(speed, differ): &(Speed, fn(u32, u32) -> bool)| {
+    let speeds: [(Speed, Differs); 3] = [(|k| k.capacity, differs), (|k| k.max_khz, differs), (efficiency, of_rank)];
+    let two = |(speed, differ): &(Speed, Differs)| {
         let all: BTreeSet<u32> = atoms().map(speed).collect::<Option<_>>()?;
         let [slow, fast] = all.into_iter().collect::<Vec<_>>().try_into().ok()?;
         differ(slow, fast).then_some((*speed, slow))
