@@ -11,15 +11,13 @@ cpio. A guest takes about 15 s. Exit status 1 if a recording falls short.
 """
 
 import argparse
-import os
 import re
-import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import corewise
+import initrd
 
 INIT = """#!/bin/sh
 mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs dev /dev; mount -t tmpfs tmp /tmp
@@ -58,29 +56,17 @@ def main():
 def initial_disk(tmp):
     """Packs busybox, corewise and its libraries; returns the file."""
     root = tmp / "root"
-    for name in ["bin", "proc", "sys", "dev", "tmp"]:
-        (root / name).mkdir(parents=True)
-    shutil.copy("/bin/busybox", root / "bin")
-    for name in ["sh", "mount", "poweroff", "sleep", "cat", "echo", "dd", "grep", "true"]:
-        os.symlink("busybox", root / "bin" / name)
-    shutil.copy(corewise.BINARY, root / "bin/corewise")
-    libraries = subprocess.run(["ldd", corewise.BINARY], check=True, capture_output=True, text=True).stdout
-    for library in re.findall(r"/\S+", libraries):
-        (root / library[1:]).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(library, root / library[1:])
-    (root / "init").write_text(INIT)
-    (root / "init").chmod(0o755)
-    with open(tmp / "disk", "wb") as disk:
-        subprocess.run("find . | cpio -o -H newc --quiet | gzip -1", shell=True, check=True, cwd=root, stdout=disk)
-    return tmp / "disk"
+    initrd.begin(root, "/bin/busybox", ["sh", "mount", "poweroff", "sleep", "cat", "echo", "dd", "grep", "true"])
+    initrd.add_with_libraries(root, corewise.BINARY, "corewise")
+    initrd.add_script(root / "init", INIT)
+    return initrd.pack(root, tmp / "disk")
 
 
 def boot(kernel, disk):
     """Returns what the guest printed."""
     command = ["qemu-system-x86_64", "-M", "q35", "-cpu", "max", "-smp", "2", "-m", "1500", "-nodefaults", "-nographic", "-serial", "stdio",
                "-no-reboot", "-kernel", kernel, "-initrd", disk, "-append", "console=ttyS0 rdinit=/init loglevel=3 panic=-1 mitigations=off"]
-    done = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
-    return done.stdout.decode(errors="replace")
+    return initrd.run_guest(command, 300)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,225 @@
+"""QEMU guests (aarch64, emulated) that have PMUs: what they need is made once in a folder of the cache, then each boots in seconds.
+
+The folder is COREWISE_GUESTS, or ~/.cache/corewise-guests. It gets Debian's arm64 kernel and libraries (by an apt root of its own, so this
+machine's packages stay as they are) and the device trees. corewise is cross-built with cargo, or taken from COREWISE_AARCH64.
+"""
+
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import initrd
+from pmu import device_tree
+
+ROOT = Path(__file__).resolve().parents[2]
+CACHE = Path(os.environ.get("COREWISE_GUESTS") or Path.home() / ".cache/corewise-guests")
+TARGET = "aarch64-unknown-linux-gnu"
+CROSS = Path("/usr/aarch64-linux-gnu/lib")
+
+# Programs, and Debian's packages that have them (purpose `guest` of packages.txt).
+TOOLS = {"qemu-system-aarch64": "qemu-system-arm", "dtc": "device-tree-compiler", "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
+         "cpio": "cpio", "dpkg-deb": "dpkg", "apt-get": "apt", "clang": "clang", "cargo": "(rustup)"}
+LIBRARIES = ["libelf-dev", "libelf1", "zlib1g-dev", "zlib1g", "busybox-static"]
+KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
+SOURCES = "".join(f"deb [arch=arm64 signed-by={KEYS}] http://deb.debian.org/{where} main\n"
+                  for where in ["debian bookworm", "debian-security bookworm-security"])
+APT = """APT::Architecture "arm64";
+APT::Architectures {{ "arm64"; }};
+APT::Sandbox::User "root";
+Dir::State "{0}/state";
+Dir::State::status "{0}/status";
+Dir::Cache "{0}/cache";
+Dir::Etc::SourceList "{0}/sources.list";
+Dir::Etc::SourceParts "/dev/null";
+"""
+
+# The disk that the results leave by; the rest of virtio is part of the kernel.
+MODULES = ["virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci", "virtio_blk"]
+BUSYBOX = ["sh", "mount", "poweroff", "sleep", "cat", "echo", "dd", "grep", "true", "tar", "insmod", "mkdir", "ls", "uname", "taskset", "sync", "tail"]
+DISK_BYTES = 256 << 20
+
+INIT = """#!/bin/sh
+export PATH=/bin HOME=/tmp
+mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs dev /dev; mount -t tmpfs tmp /tmp; mount -t tmpfs out /out
+mount -t tracefs tracefs /sys/kernel/tracing
+for m in {modules}; do insmod /modules/$m.ko; done
+# Debian's kernel allows nobody but root to open events by default.
+echo -1 > /proc/sys/kernel/perf_event_paranoid
+cd /out
+. /script
+cd /
+tar -cf /dev/vda -C /out . && sync && echo GUEST DONE
+poweroff -f
+"""
+
+
+class Lacking(Exception):
+    """Something that a guest needs is not here; holds a sentence with what to do."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A guest. `kinds` are its kinds of PMU as (CPUs, compatible, capacity); none: QEMU's own, one for all CPUs."""
+    name: str
+    cpus: int = 1
+    kinds: tuple = ()
+    # Instructions are counted only with -icount; 4 ns each, so that cycles and instructions differ.
+    icount: str = ""
+    processor: str = "max,pauth-impdef=on"
+    memory_mb: int = 1024
+
+
+@dataclass
+class Kit:
+    """The files that all guests use."""
+    kernel: Path
+    base: Path
+    made: Path = field(default_factory=lambda: CACHE / "made")
+
+
+def need_tools():
+    """Raises Lacking if a program is not here."""
+    for tool, package in TOOLS.items():
+        if not shutil.which(tool):
+            raise Lacking(f"{tool} is not here: scripts/setup guest, or apt-get install {package}")
+    if not (CROSS / "libc.so.6").exists():
+        raise Lacking(f"{CROSS}/libc.so.6 is not here: apt-get install libc6-dev-arm64-cross")
+
+
+def run(what, command, where=None, **environment):
+    """Runs a command; returns what it printed. Raises Lacking with `what` and the end of its errors if it fails."""
+    done = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=where, env=os.environ | environment)
+    if done.returncode:
+        said = " ".join((done.stderr or done.stdout).split())[-600:]
+        raise Lacking(f"{what} failed ({' '.join(map(str, command[:3]))}: exit {done.returncode}): {said}")
+    return done.stdout
+
+
+def packages():
+    """Unpacks Debian's arm64 kernel and libraries into the cache, once; returns their two folders."""
+    kernel, sysroot, apt = CACHE / "kernel", CACHE / "sysroot", CACHE / "apt"
+    if not (sysroot / "complete").exists():
+        # Also what an interrupted attempt left.
+        for folder in (kernel, sysroot, apt):
+            shutil.rmtree(folder, ignore_errors=True)
+        for folder in (kernel, sysroot, apt / "state/lists/partial", apt / "cache/archives/partial", apt / "debs"):
+            folder.mkdir(parents=True)
+        (apt / "status").touch()
+        (apt / "sources.list").write_text(SOURCES)
+        (apt / "conf").write_text(APT.format(apt))
+        own = {"APT_CONFIG": str(apt / "conf")}
+        run("reading Debian's list of arm64 packages", ["apt-get", "update", "-qq"], **own)
+        depends = run("looking for Debian's arm64 kernel", ["apt-cache", "depends", "linux-image-arm64"], **own)
+        image = next((line.split()[1] for line in depends.splitlines() if "Depends: linux-image" in line), None)
+        if not image:
+            raise Lacking("Debian's linux-image-arm64 names no kernel")
+        run("downloading arm64 packages", ["apt-get", "download", "-qq", image, *LIBRARIES], apt / "debs", **own)
+        for deb in sorted((apt / "debs").glob("*.deb")):
+            run(f"unpacking {deb.name}", ["dpkg-deb", "-x", deb, kernel if deb.name.startswith("linux-image") else sysroot])
+        (sysroot / "complete").touch()
+        shutil.rmtree(apt)
+    return kernel, sysroot
+
+
+def cross_build(sysroot):
+    """Builds corewise for aarch64, optimised a little and without debug information; returns the binary."""
+    given = os.environ.get("COREWISE_AARCH64")
+    if given:
+        if not os.access(given, os.X_OK):
+            raise Lacking(f"COREWISE_AARCH64 names {given}, which is not a program")
+        return Path(given)
+    libraries = Path(run("asking rustc", ["rustc", "--print", "sysroot"], ROOT).strip()) / "lib/rustlib" / TARGET
+    if not libraries.is_dir():
+        if not shutil.which("rustup"):
+            raise Lacking(f"rustc has no standard library for {TARGET}, and there is no rustup to add it")
+        run("adding Rust's standard library for aarch64", ["rustup", "target", "add", TARGET], ROOT)
+    name = TARGET.upper().replace("-", "_")
+    settings = {
+        "CARGO_INCREMENTAL": "0", "CARGO_PROFILE_DEV_DEBUG": "0", "CARGO_PROFILE_DEV_OPT_LEVEL": "1",
+        f"CARGO_TARGET_{name}_LINKER": "aarch64-linux-gnu-gcc",
+        f"CARGO_TARGET_{name}_RUSTFLAGS": f"-L native={sysroot}/usr/lib/aarch64-linux-gnu",
+        "LIBBPF_SYS_EXTRA_CFLAGS": f"-I{sysroot}/usr/include",
+    }
+    run("the cross-build of corewise", ["cargo", "build", "--locked", "-p", "corewise", "--target", TARGET], ROOT, **settings)
+    target = Path(os.environ.get("CARGO_TARGET_DIR") or "target")
+    return ROOT / target / TARGET / "debug/corewise"
+
+
+def prepare():
+    """Makes what is not there yet; returns the kit. Raises Lacking."""
+    need_tools()
+    kernel, sysroot = packages()
+    binary = cross_build(sysroot)
+    image = next(kernel.glob("boot/vmlinuz-*"), None)
+    if not image:
+        raise Lacking(f"{kernel} has no boot/vmlinuz-*: remove {CACHE} and try again")
+    kit = Kit(image, CACHE / "made/base.cpio")
+    kit.made.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE) as tmp:
+        root = Path(tmp) / "root"
+        initrd.begin(root, sysroot / "bin/busybox", BUSYBOX)
+        for name in ["out", "modules", "lib"]:
+            (root / name).mkdir()
+        for module in MODULES:
+            shutil.copy(next(kernel.rglob(f"{module}.ko")), root / "modules")
+        run("stripping corewise", ["aarch64-linux-gnu-strip", "-o", root / "bin/corewise", binary])
+        run("compiling pmu/load.c", ["aarch64-linux-gnu-gcc", "-O1", "-Wall", "-static", "-pthread", "-o", root / "bin/load", Path(__file__).with_name("load.c")])
+        for library in [*(CROSS / name for name in ("ld-linux-aarch64.so.1", "libc.so.6", "libm.so.6", "libgcc_s.so.1")),
+                        sysroot / "usr/lib/aarch64-linux-gnu/libelf.so.1", sysroot / "lib/aarch64-linux-gnu/libz.so.1"]:
+            shutil.copy(library, root / "lib" / library.name)
+        initrd.add_script(root / "init", INIT.format(modules=" ".join(MODULES)))
+        # QEMU copies it into the guest's memory; unpacking would take an emulated processor longer.
+        initrd.pack(root, kit.base, compressed=False)
+    return kit
+
+
+def options(machine):
+    """Returns QEMU's options for the machine, without those of a boot."""
+    icount = ["-icount", machine.icount] if machine.icount else []
+    return ["qemu-system-aarch64", "-M", "virt,gic-version=3", "-cpu", machine.processor, "-smp", machine.cpus, "-m", machine.memory_mb,
+            "-nodefaults", "-nographic", *icount]
+
+
+def tree_of(kit, machine):
+    """Returns the machine's device tree with its kinds of PMU."""
+    base, source, edited, tree = (kit.made / f"{machine.name}.{ending}" for ending in ("base.dtb", "dts", "edited.dts", "dtb"))
+    dumping = list(map(str, options(machine)))
+    dumping[2] += f",dumpdtb={base}"
+    run(f"the device tree of the machine {machine.name}", dumping)
+    run("reading that tree", ["dtc", "-q", "-I", "dtb", "-O", "dts", "-o", source, base])
+    edited.write_text(device_tree.with_kinds(source.read_text(), machine.kinds))
+    run("writing the edited tree", ["dtc", "-q", "-I", "dts", "-O", "dtb", "-o", tree, edited])
+    return tree
+
+
+def boot(kit, machine, script, into, patience=300):
+    """Boots the machine, runs the shell script in /out and copies that folder into `into`; returns what the guest printed."""
+    tree = ["-dtb", tree_of(kit, machine)] if machine.kinds else []
+    with tempfile.TemporaryDirectory(dir=CACHE) as tmp:
+        tmp = Path(tmp)
+        (tmp / "script.d").mkdir()
+        (tmp / "script.d/script").write_text(script)
+        own = initrd.pack(tmp / "script.d", tmp / "script.cpio", compressed=False)
+        with open(tmp / "initrd", "wb") as both:
+            both.write(kit.base.read_bytes())
+            both.write(own.read_bytes())
+        with open(tmp / "disk", "wb") as disk:
+            disk.truncate(DISK_BYTES)
+        command = [*options(machine), *tree, "-serial", "stdio", "-no-reboot", "-kernel", kit.kernel, "-initrd", tmp / "initrd",
+                   "-drive", f"file={tmp / 'disk'},format=raw,if=none,id=out,cache=unsafe", "-device", "virtio-blk-pci,drive=out",
+                   "-append", "console=ttyAMA0 rdinit=/init loglevel=4 panic=-1"]
+        try:
+            said = initrd.run_guest(command, patience)
+        except subprocess.TimeoutExpired as late:
+            printed = (late.stdout or b"").decode(errors="replace")
+            raise Lacking(f"the guest {machine.name} did not end within {patience} s; it printed at last: {printed[-800:]}") from late
+        if "GUEST DONE" not in said:
+            raise Lacking(f"the guest {machine.name} did not bring its results out; it printed at last: {said[-1500:]}")
+        into.mkdir(parents=True, exist_ok=True)
+        with tarfile.open(tmp / "disk") as results:
+            results.extractall(into, filter="data")
+    return said
