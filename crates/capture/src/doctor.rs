@@ -196,11 +196,20 @@ fn perf() -> Vec<Finding> {
     ]
 }
 
+/// Returns the PMUs that count for threads: x86's `cpu`, and those with a list of their CPUs, whose names differ by processor
+/// (`cpu_core`, `armv8_cortex_a53`). PMUs outside of cores have a `cpumask`, which names the CPUs that read them.
+fn core_pmus(devices: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(devices).into_iter().flatten().flatten();
+    let core = entries.filter(|pmu| pmu.file_name() == "cpu" || pmu.path().join("cpus").exists());
+    let mut names: Vec<_> = core.map(|pmu| pmu.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
 fn hardware() -> Vec<Finding> {
     let idle = text("/sys/devices/system/cpu/cpuidle/current_driver").filter(|d| d != "none");
     let frequency = there("/sys/devices/system/cpu/cpufreq/policy0");
-    let core = ["cpu", "cpu_core", "cpu_atom", "armv8_pmuv3_0"];
-    let counters = core.into_iter().find(|pmu| there(&format!("/sys/bus/event_source/devices/{pmu}")));
+    let counters = core_pmus(Path::new("/sys/bus/event_source/devices"));
     let energy = there("/sys/bus/event_source/devices/power") || there("/sys/class/powercap/intel-rapl:0");
     let debugfs = there("/sys/kernel/debug/sched");
     let steal = crate::samples::steal().iter().any(|(_, ns)| *ns > 0);
@@ -223,9 +232,13 @@ fn hardware() -> Vec<Finding> {
         ),
         finding(
             "hardware counters",
-            counters.is_some(),
+            !counters.is_empty(),
             Verdict::Partial,
-            counters.unwrap_or("no core PMU (common in virtual machines)"),
+            if counters.is_empty() {
+                "no core PMU (common in virtual machines)".to_owned()
+            } else {
+                counters.join(", ")
+            },
             "",
         ),
         finding(
@@ -261,5 +274,25 @@ mod tests {
         assert_eq!(kernel("4.19.0-1").verdict, Verdict::Bad);
         assert_eq!(kernel("6.18.44-fc").verdict, Verdict::Good);
         assert_eq!(kernel("").verdict, Verdict::Bad);
+    }
+
+    #[test]
+    fn pmus_of_cores_are_found_by_their_list_of_cpus() {
+        let devices = tempfile::tempdir().unwrap();
+        let files = [
+            "armv8_cortex_a72/cpus",
+            "armv8_cortex_a53/cpus",
+            "arm_spe_0/cpumask",
+            "power/cpumask",
+            "cpu/type",
+            "software/type",
+        ];
+        for file in files {
+            let path = devices.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "0-1").unwrap();
+        }
+        assert_eq!(core_pmus(devices.path()), ["armv8_cortex_a53", "armv8_cortex_a72", "cpu"]);
+        assert!(core_pmus(Path::new("/missing")).is_empty());
     }
 }
