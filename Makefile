@@ -16,7 +16,7 @@ install package bench accept: GUIDED := 1
 
 # In the order in which they are written, each to its end: two cores, and one cargo at a time.
 .NOTPARALLEL:
-.PHONY: help demo build install package package-test corpus test lint check unit viewer viewer-test scripts doc fuzz-build fuzz soak bench accept setup-build setup-test setup-package
+.PHONY: help demo build install package package-test corpus test lint check unit viewer viewer-test scripts guests doc fuzz-build fuzz soak bench accept setup-build setup-test setup-package setup-guest
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -39,7 +39,7 @@ package-test: setup-package ## install, use and remove that Debian package in a 
 corpus: ## fetch the large recordings of other projects that some tests read, into corpus/
 	scripts/corpus
 
-test: setup-test viewer lint unit check viewer-test scripts doc fuzz-build ## everything that must pass before a change lands
+test: setup-test viewer lint unit check viewer-test scripts guests doc fuzz-build ## everything that must pass before a change lands
 
 lint: setup-build ## formatting, and clippy's warnings as errors
 	$(CARGO) fmt --all --check
@@ -61,6 +61,9 @@ viewer-test: check ## the viewer's types and units, and its pages in a browser
 scripts: ## the tests of the Python scripts
 	acceptance/units
 
+guests: check ## a cross-built corewise in an emulated machine with two kinds of PMU, where scripts/setup guest has been run
+	COREWISE=$(abspath $(TARGET))/debug/corewise python3 acceptance/guests_pmu.py --small
+
 doc: setup-build ## the API documentation, its warnings as errors
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --workspace --no-deps --quiet
 
@@ -76,7 +79,7 @@ soak: setup-build ## the laws on SOAK (100) times as many traces as in make test
 bench: build setup-test ## import and report side by side with perf and trace-cmd
 	COREWISE=$(COREWISE) python3 benches/import.py
 
-accept: build setup-test ## the measurements of acceptance/README.md; takes a while, wants root
+accept: build setup-test setup-guest ## the measurements of acceptance/README.md; takes a while, wants root
 	COREWISE=$(COREWISE) acceptance/run
 
 setup-build:
@@ -84,6 +87,9 @@ setup-build:
 
 setup-test:
 	@scripts/setup build test
+
+setup-guest:
+	@scripts/setup guest
 
 setup-package:
 	@scripts/setup package

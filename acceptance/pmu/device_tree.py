@@ -12,8 +12,9 @@ INTERRUPT = "1 7 4"
 FIRST_HANDLE = 0x9300
 
 
-def with_kinds(source, kinds):
-    """Returns the tree's text (dts) with these kinds of PMU instead of its one; kinds are (CPUs, compatible, capacity)."""
+def with_kinds(source, kinds, capacities=()):
+    """Returns the tree's text (dts) with these kinds of PMU instead of its one; kinds are (CPUs, compatible, capacity). `capacities`: those
+    of all CPUs, if some belong to no kind."""
     handles = {int(cpu, 16): handle for cpu, handle in re.findall(r"cpu@([0-9a-f]+) \{\s*phandle = <(0x[0-9a-f]+)>", source)}
     lacking = [cpu for cpus, _, _ in kinds for cpu in cpus if cpu not in handles]
     if lacking or "intc@8000000" not in source or "\tpmu {" not in source:
@@ -24,9 +25,8 @@ def with_kinds(source, kinds):
     controller = controller.replace("#interrupt-cells = <0x03>", "#interrupt-cells = <0x04>", 1)
     controller = controller.replace("its@", partitions(kinds, handles) + "its@", 1)
     text = re.sub(r"\tpmu \{.*?\n\t\};\n", lambda _: pmus(kinds), before + controller, count=1, flags=re.S)
-    for cpus, _, capacity in kinds:
-        for cpu in cpus:
-            text = re.sub(rf"(cpu@{cpu:x} \{{\s*phandle = <0x[0-9a-f]+>;)", rf"\1 capacity-dmips-mhz = <{capacity}>;", text)
+    for cpu, capacity in (dict(enumerate(capacities)) or {cpu: capacity for cpus, _, capacity in kinds for cpu in cpus}).items():
+        text = re.sub(rf"(cpu@{cpu:x} \{{\s*phandle = <0x[0-9a-f]+>;)", rf"\1 capacity-dmips-mhz = <{capacity}>;", text)
     return text
 
 

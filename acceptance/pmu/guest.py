@@ -5,11 +5,12 @@ machine's packages stay as they are) and the device trees. corewise is cross-bui
 """
 
 import os
+import re
 import shutil
 import subprocess
 import tarfile
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import initrd
@@ -47,7 +48,7 @@ export PATH=/bin HOME=/tmp
 mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs dev /dev; mount -t tmpfs tmp /tmp; mount -t tmpfs out /out
 mount -t tracefs tracefs /sys/kernel/tracing
 for m in {modules}; do insmod /modules/$m.ko; done
-# Debian's kernel allows nobody but root to open events by default.
+# Debian's kernel lets only root open events by default.
 echo -1 > /proc/sys/kernel/perf_event_paranoid
 cd /out
 . /script
@@ -67,6 +68,8 @@ class Machine:
     name: str
     cpus: int = 1
     kinds: tuple = ()
+    # Of all CPUs, if some have no PMU.
+    capacities: tuple = ()
     # Instructions are counted only with -icount; 4 ns each, so that cycles and instructions differ.
     icount: str = ""
     processor: str = "max,pauth-impdef=on"
@@ -78,7 +81,9 @@ class Kit:
     """The files that all guests use."""
     kernel: Path
     base: Path
-    made: Path = field(default_factory=lambda: CACHE / "made")
+    perf: Path
+    # Where the rest is made.
+    tmp: Path
 
 
 def need_tools():
@@ -100,13 +105,13 @@ def run(what, command, where=None, **environment):
 
 
 def packages():
-    """Unpacks Debian's arm64 kernel and libraries into the cache, once; returns their two folders."""
-    kernel, sysroot, apt = CACHE / "kernel", CACHE / "sysroot", CACHE / "apt"
+    """Unpacks Debian's arm64 kernel, libraries and perf into the cache, once; returns their three folders."""
+    kernel, sysroot, perf, apt = CACHE / "kernel", CACHE / "sysroot", CACHE / "perf", CACHE / "apt"
     if not (sysroot / "complete").exists():
         # Also what an interrupted attempt left.
-        for folder in (kernel, sysroot, apt):
+        for folder in (kernel, sysroot, perf, apt):
             shutil.rmtree(folder, ignore_errors=True)
-        for folder in (kernel, sysroot, apt / "state/lists/partial", apt / "cache/archives/partial", apt / "debs"):
+        for folder in (kernel, sysroot, perf, apt / "all", apt / "state/lists/partial", apt / "cache/archives/partial", apt / "debs"):
             folder.mkdir(parents=True)
         (apt / "status").touch()
         (apt / "sources.list").write_text(SOURCES)
@@ -119,10 +124,38 @@ def packages():
             raise Lacking("Debian's linux-image-arm64 names no kernel")
         run("downloading arm64 packages", ["apt-get", "download", "-qq", image, *LIBRARIES], apt / "debs", **own)
         for deb in sorted((apt / "debs").glob("*.deb")):
-            run(f"unpacking {deb.name}", ["dpkg-deb", "-x", deb, kernel if deb.name.startswith("linux-image") else sysroot])
+            run(f"unpacking {deb.name}", ["dpkg-deb", "-x", deb, apt / "image" if deb.name.startswith("linux-image") else sysroot])
+        for file in [next((apt / "image/boot").glob("vmlinuz-*")), *(next((apt / "image").rglob(f"{module}.ko")) for module in MODULES)]:
+            shutil.copy(file, kernel)
+        install = ["apt-get", "install", "-qq", "-y", "--download-only", "--no-install-recommends", "linux-perf"]
+        run("downloading perf for arm64 and its libraries", install, **own)
+        for deb in sorted((apt / "cache/archives").glob("*.deb")):
+            run(f"unpacking {deb.name}", ["dpkg-deb", "-x", deb, apt / "all"])
+        take_with_libraries(apt / "all", "usr/bin/perf", perf)
         (sysroot / "complete").touch()
         shutil.rmtree(apt)
-    return kernel, sysroot
+    return kernel, sysroot, perf
+
+
+def take_with_libraries(tree, program, into):
+    """Copies a program of an unpacked system into `bin`, and what it needs into `lib`."""
+    libraries = {path.name: path for path in tree.rglob("*.so*")}
+    for name in ["bin", "lib"]:
+        (into / name).mkdir()
+    shutil.copy(tree / program, into / "bin")
+    waiting, taken = [tree / program], set()
+    while waiting:
+        dynamic = run("reading a library", ["aarch64-linux-gnu-readelf", "-d", waiting.pop()])
+        for name in re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic):
+            if name in taken:
+                continue
+            taken.add(name)
+            # A link is relative to the unpacked system, not to this one.
+            found = next((path for path in tree.rglob(libraries[name].resolve().name)), None) if name in libraries else None
+            if not found:
+                raise Lacking(f"{program} needs {name}, which is in none of the downloaded packages")
+            shutil.copy(found, into / "lib" / name)
+            waiting.append(found)
 
 
 def cross_build(sysroot):
@@ -149,32 +182,29 @@ def cross_build(sysroot):
     return ROOT / target / TARGET / "debug/corewise"
 
 
-def prepare():
-    """Makes what is not there yet; returns the kit. Raises Lacking."""
+def prepare(tmp):
+    """Makes what is not there yet; returns the kit, whose own files are in `tmp`. Raises Lacking."""
     need_tools()
-    kernel, sysroot = packages()
+    kernel, sysroot, perf = packages()
     binary = cross_build(sysroot)
-    image = next(kernel.glob("boot/vmlinuz-*"), None)
+    image = next(kernel.glob("vmlinuz-*"), None)
     if not image:
-        raise Lacking(f"{kernel} has no boot/vmlinuz-*: remove {CACHE} and try again")
-    kit = Kit(image, CACHE / "made/base.cpio")
-    kit.made.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=CACHE) as tmp:
-        root = Path(tmp) / "root"
-        initrd.begin(root, sysroot / "bin/busybox", BUSYBOX)
-        for name in ["out", "modules", "lib"]:
-            (root / name).mkdir()
-        for module in MODULES:
-            shutil.copy(next(kernel.rglob(f"{module}.ko")), root / "modules")
-        run("stripping corewise", ["aarch64-linux-gnu-strip", "-o", root / "bin/corewise", binary])
-        run("compiling pmu/load.c", ["aarch64-linux-gnu-gcc", "-O1", "-Wall", "-static", "-pthread", "-o", root / "bin/load", Path(__file__).with_name("load.c")])
-        for library in [*(CROSS / name for name in ("ld-linux-aarch64.so.1", "libc.so.6", "libm.so.6", "libgcc_s.so.1")),
-                        sysroot / "usr/lib/aarch64-linux-gnu/libelf.so.1", sysroot / "lib/aarch64-linux-gnu/libz.so.1"]:
-            shutil.copy(library, root / "lib" / library.name)
-        initrd.add_script(root / "init", INIT.format(modules=" ".join(MODULES)))
-        # QEMU copies it into the guest's memory; unpacking would take an emulated processor longer.
-        initrd.pack(root, kit.base, compressed=False)
-    return kit
+        raise Lacking(f"{kernel} has no vmlinuz-*: remove {CACHE} and try again")
+    root = tmp / "root"
+    initrd.begin(root, sysroot / "bin/busybox", BUSYBOX)
+    for name in ["out", "modules", "lib"]:
+        (root / name).mkdir()
+    for module in MODULES:
+        shutil.copy(kernel / f"{module}.ko", root / "modules")
+    run("stripping corewise", ["aarch64-linux-gnu-strip", "-o", root / "bin/corewise", binary])
+    run("compiling pmu/load.c", ["aarch64-linux-gnu-gcc", "-O1", "-Wall", "-static", "-pthread", "-o", root / "bin/load", Path(__file__).with_name("load.c")])
+    for library in [*(CROSS / name for name in ("ld-linux-aarch64.so.1", "libc.so.6", "libm.so.6", "libgcc_s.so.1")),
+                    sysroot / "usr/lib/aarch64-linux-gnu/libelf.so.1", sysroot / "lib/aarch64-linux-gnu/libz.so.1"]:
+        shutil.copy(library, root / "lib" / library.name)
+    initrd.add_script(root / "init", INIT.format(modules=" ".join(MODULES)))
+    # QEMU copies it into the guest's memory; unpacking would take an emulated processor longer.
+    packed = [initrd.pack(folder, tmp / f"{name}.cpio", compressed=False) for folder, name in ((root, "base"), (perf, "perf"))]
+    return Kit(image, *packed, tmp)
 
 
 def options(machine):
@@ -186,27 +216,28 @@ def options(machine):
 
 def tree_of(kit, machine):
     """Returns the machine's device tree with its kinds of PMU."""
-    base, source, edited, tree = (kit.made / f"{machine.name}.{ending}" for ending in ("base.dtb", "dts", "edited.dts", "dtb"))
+    base, source, edited, tree = (kit.tmp / f"{machine.name}.{ending}" for ending in ("base.dtb", "dts", "edited.dts", "dtb"))
     dumping = list(map(str, options(machine)))
     dumping[2] += f",dumpdtb={base}"
     run(f"the device tree of the machine {machine.name}", dumping)
     run("reading that tree", ["dtc", "-q", "-I", "dtb", "-O", "dts", "-o", source, base])
-    edited.write_text(device_tree.with_kinds(source.read_text(), machine.kinds))
+    edited.write_text(device_tree.with_kinds(source.read_text(), machine.kinds, machine.capacities))
     run("writing the edited tree", ["dtc", "-q", "-I", "dts", "-O", "dtb", "-o", tree, edited])
     return tree
 
 
 def boot(kit, machine, script, into, patience=300):
-    """Boots the machine, runs the shell script in /out and copies that folder into `into`; returns what the guest printed."""
+    """Boots the machine, runs the shell script in /out and copies that folder into `into`; returns what the guest printed. perf is there
+    if the script has the word."""
     tree = ["-dtb", tree_of(kit, machine)] if machine.kinds else []
-    with tempfile.TemporaryDirectory(dir=CACHE) as tmp:
+    with tempfile.TemporaryDirectory(dir=kit.tmp) as tmp:
         tmp = Path(tmp)
         (tmp / "script.d").mkdir()
         (tmp / "script.d/script").write_text(script)
         own = initrd.pack(tmp / "script.d", tmp / "script.cpio", compressed=False)
-        with open(tmp / "initrd", "wb") as both:
-            both.write(kit.base.read_bytes())
-            both.write(own.read_bytes())
+        with open(tmp / "initrd", "wb") as disk:
+            for part in [kit.base, own, *([kit.perf] if re.search(r"\bperf\b", script) else [])]:
+                disk.write(part.read_bytes())
         with open(tmp / "disk", "wb") as disk:
             disk.truncate(DISK_BYTES)
         command = [*options(machine), *tree, "-serial", "stdio", "-no-reboot", "-kernel", kit.kernel, "-initrd", tmp / "initrd",

@@ -128,10 +128,12 @@ static int open_event(const struct pmu *pmu, int which, int user, int pinned, in
     return (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-static void count(struct thread *own, int user, int pinned) {
+enum { CYCLES = 1, INSTRUCTIONS = 2 };
+
+static void count(struct thread *own, int which, int user, int pinned) {
     for (int p = 0; p < pmus_count; p++)
         for (int i = 0; i < 2; i++) {
-            if (!pmus[p].has[i] || own->events_count == MOST_EVENTS) continue;
+            if (!(which >> i & 1) || !pmus[p].has[i] || own->events_count == MOST_EVENTS) continue;
             struct event *event = &own->events[own->events_count++];
             *event = (struct event){.pmu = pmus[p].name, .name = names[i], .user = user};
             event->fd = open_event(&pmus[p], i, user, pinned, 0, -1);
@@ -142,7 +144,7 @@ static void count(struct thread *own, int user, int pinned) {
 static void begin(struct thread *own, int pinned) {
     own->tid = (int)syscall(SYS_gettid);
     pthread_setname_np(pthread_self(), own->name);
-    count(own, 0, pinned);
+    count(own, CYCLES | INSTRUCTIONS, 0, pinned);
 }
 
 static void end(struct thread *own) {
@@ -188,6 +190,7 @@ static void allow(const cpu_set_t *set) {
 static void *known(void *arg) {
     struct thread *own = arg;
     begin(own, 0);
+    count(own, INSTRUCTIONS, 1, 0);
     own->known = 1;
     for (int piece = 0; piece < 10; piece++) {
         loop(own, work * 50000 * (uint64_t)(own->number + 1));
@@ -236,7 +239,7 @@ static void *busy(void *arg) {
 static void *varying(void *arg) {
     struct thread *own = arg;
     begin(own, 1);
-    count(own, 1, 1);
+    count(own, CYCLES | INSTRUCTIONS, 1, 1);
     unsigned state = seed * 7919 + (unsigned)own->number;
     for (uint64_t until = now_ms() + work; now_ms() < until;) {
         unsigned share = drawn(&state, 1001); /* of user code, in thousandths, for a stretch of 1 to 60 pieces */
@@ -255,6 +258,7 @@ static void *varying(void *arg) {
 static void *starve(void *arg) {
     struct thread *own = arg;
     begin(own, 0);
+    count(own, INSTRUCTIONS, 1, 0);
     own->known = 1;
     for (int part = 0; part < 3; part++) {
         pthread_barrier_wait(&step);
