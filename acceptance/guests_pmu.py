@@ -35,10 +35,12 @@ from pathlib import Path
 import corewise
 from pmu import guest
 
-# How the table thread_counters names what is compared.
+# How the table thread_counters names what is compared: a row for each thread, event, core type and class of SMT siblings.
 TABLE = "thread_counters"
-EVENT, TYPE, COUNT, ENABLED, RUNNING, STATE, LOW, HIGH = "event", "core_type", "count", "enabled_ns", "running_ns", "state", "count_low", "count_high"
-NOT_ON_TYPE, MULTIPLEXED, NOT_COUNTED, COUNTED = "not_on_type", "multiplexed", "not_counted", "counted"
+EVENT, TYPE, STATE, COUNT, ENABLED, RUNNING = "counter", "core_type", "state", "count", "enabled_ns", "counted_ns"
+# Of a multiplexed count: what it suggests for the whole time, and its interval.
+ESTIMATE, LOW, HIGH = "estimate", "low", "high"
+COUNTED, MULTIPLEXED, NOT_COUNTED, NO_EVENT, NOT_ON_TYPE = "counted", "multiplexed", "not_counted", "no_event", "not_on_type"
 # How a user asks for events.
 OPTION = "--counters"
 PERF_EVENTS = "armv8_cortex_a53/cpu_cycles/,armv8_cortex_a72/cpu_cycles/"
@@ -100,9 +102,28 @@ class Seen:
     def total(self, thread, event):
         """Returns the count and the coverage (share of the time that it counted) of a thread over all core types."""
         rows = [row for (tid, _, name), row in self.rows.items() if tid == thread["tid"] and name == event]
-        counts = [row[COUNT] for row in rows if row[COUNT] is not None]
+        counts = [number for row in rows if (number := number_of(row)) is not None]
         enabled = sum(row[ENABLED] or 0 for row in rows)
         return (sum(counts) if counts else None), (sum(row[RUNNING] or 0 for row in rows) / enabled if enabled else 0.0)
+
+
+def number_of(row):
+    """Returns what a row says was counted: of an event that took turns, the estimate."""
+    return row[ESTIMATE] if row[STATE] == MULTIPLEXED else row[COUNT]
+
+
+def merged(rows):
+    """Returns one row for all classes of siblings; the ends of intervals are summed, which can only make them wider."""
+    if len(rows) == 1:
+        return rows[0]
+    states = {row[STATE] for row in rows}
+    sums = {column: total(row[column] for row in rows) for column in (COUNT, ENABLED, RUNNING, ESTIMATE, LOW, HIGH)}
+    return sums | {STATE: states.pop() if len(states) == 1 else MULTIPLEXED}
+
+
+def total(numbers):
+    known = [number for number in numbers if number is not None]
+    return sum(known) if known else None
 
 
 def name_of(event):
@@ -115,7 +136,7 @@ def error_of(counted, truth):
 
 def compared(thread, core_type, event, truth, row, most):
     """Compares a row with the truth."""
-    counted = row[COUNT] if row else None
+    counted = number_of(row) if row else None
     error = error_of(counted, truth)
     return Compared(thread["name"], core_type, event, truth, "-" if counted is None else counted, error, row[STATE] if row else "no row",
                     error is not None and error <= most)
@@ -179,7 +200,7 @@ def judge_inside(seen, _):
             low, high = (row.get(LOW), row.get(HIGH)) if row else (None, None)
             inside = low is not None and high is not None and low <= event["value"] <= high and row[STATE] == MULTIPLEXED
             interval = "-" if low is None or high is None else f"{low}..{high}"
-            error = error_of(row[COUNT], event["value"]) if row else None
+            error = error_of(number_of(row), event["value"]) if row else None
             found.append(Compared(thread["name"], core_type, name_of(event), event["value"], interval, error, row[STATE] if row else "no row", inside))
     return found
 
@@ -197,13 +218,13 @@ def judge_starved(seen, most):
 
 
 def judge_half(seen, most):
-    """The type that has a PMU against own events; on the other, every row says that it was not counted."""
+    """The type that has a PMU against own events; on the other, every row says that there is no such event."""
     found = judge_own(seen, most)
     for thread in seen.truth["threads"]:
         others = {key: row for key, row in seen.rows.items() if key[0] == thread["tid"] and key[1] not in seen.types.values()}
         if not others and not seen.stub:
-            found.append(Compared(thread["name"], "without PMU", "-", NOT_COUNTED, "-", None, "no row", False))
-        found += [absent(thread, key[1], key[2], row, NOT_COUNTED) for key, row in others.items()]
+            found.append(Compared(thread["name"], "without PMU", "-", NO_EVENT, "-", None, "no row", False))
+        found += [absent(thread, key[1], key[2], row, NO_EVENT) for key, row in others.items()]
     return found
 
 
@@ -356,10 +377,11 @@ def cpu_list(text):
 def seen_in(folder):
     trace, truth = folder / "run.cw", json.loads((folder / "load.json").read_text())
     by_cpu = {row["cpu"]: row["core_type"] for row in corewise.table(trace, "cpus")}
-    tids = {row["thread"]: row["tid"] for row in corewise.table(trace, "threads")}
     types = {pmu["name"]: by_cpu[cpu_list(pmu["cpus"])[0]] for pmu in truth["pmus"]}
-    rows = {(tids[row["thread"]], row[TYPE], row[EVENT]): row for row in corewise.table(trace, TABLE)}
-    return Seen(truth, rows, types)
+    rows = defaultdict(list)
+    for row in corewise.table(trace, TABLE):
+        rows[row["tid"], row[TYPE], row[EVENT]].append(row)
+    return Seen(truth, {key: merged(of) for key, of in rows.items()}, types)
 
 
 def stubbed(truth):
@@ -369,7 +391,7 @@ def stubbed(truth):
         for event in thread["events"]:
             state = COUNTED if event["running_ns"] else NOT_ON_TYPE
             on_type = event["running_ns"] if state == NOT_ON_TYPE or len(truth["pmus"]) > 1 else event["enabled_ns"]
-            rows[thread["tid"], event["pmu"], name_of(event)] = {COUNT: event["value"], ENABLED: on_type, RUNNING: event["running_ns"], STATE: state}
+            rows[thread["tid"], event["pmu"], name_of(event)] = {COUNT: event["value"], ENABLED: on_type, RUNNING: event["running_ns"], STATE: state, ESTIMATE: event["value"]}
     return Seen(truth, rows, {pmu["name"]: pmu["name"] for pmu in truth["pmus"]}, True)
 
 

@@ -37,7 +37,7 @@ def event(name, value, running=100, user=False, of="small"):
 
 
 def row(count, state=pmu.COUNTED, running=100, low=None, high=None):
-    return {pmu.COUNT: count, pmu.ENABLED: 100, pmu.RUNNING: running, pmu.STATE: state, pmu.LOW: low, pmu.HIGH: high}
+    return {pmu.COUNT: count, pmu.ENABLED: 100, pmu.RUNNING: running, pmu.STATE: state, pmu.LOW: low, pmu.HIGH: high, pmu.ESTIMATE: count}
 
 
 def seen(threads, rows):
@@ -93,6 +93,16 @@ class Judgements(unittest.TestCase):
         self.assertEqual(starved(100, 1), [True, False])
         self.assertEqual(starved(100, 100), [True, False])
 
+    def test_rows_of_several_classes_of_siblings_are_summed(self):
+        one = pmu.merged([row(10, low=9, high=12), row(None, running=0)])
+        self.assertEqual((one[pmu.COUNT], one[pmu.ENABLED], one[pmu.RUNNING], one[pmu.LOW], one[pmu.HIGH]), (10, 200, 100, 9, 12))
+        self.assertEqual(one[pmu.STATE], pmu.COUNTED)
+        self.assertEqual(pmu.merged([row(1), row(2, pmu.MULTIPLEXED)])[pmu.STATE], pmu.MULTIPLEXED)
+
+    def test_the_estimate_of_a_multiplexed_count_is_compared(self):
+        half = row(500, pmu.MULTIPLEXED, 50) | {pmu.ESTIMATE: 1001.0}
+        self.assertEqual(self.own(0.01, {(0, "efficient", "cycles"): half})[0], True)
+
     def test_a_type_without_pmu_is_stated(self):
         def half(rows):
             found = seen([(None, [event("cycles", 1000)])], {(0, "efficient", "cycles"): row(1000)} | rows)
@@ -100,7 +110,7 @@ class Judgements(unittest.TestCase):
             return [c.well for c in pmu.judge_half(found, 0.01)]
 
         self.assertEqual(half({}), [True, False])
-        self.assertEqual(half({(0, "performance", "cycles"): row(None, pmu.NOT_COUNTED, 0)}), [True, True])
+        self.assertEqual(half({(0, "performance", "cycles"): row(None, pmu.NO_EVENT, 0)}), [True, True])
         self.assertEqual(half({(0, "performance", "cycles"): row(0, pmu.COUNTED)}), [True, False])
 
     def test_a_refusal_names_the_pmu(self):
