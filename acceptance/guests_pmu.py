@@ -41,6 +41,9 @@ EVENT, TYPE, STATE, COUNT, ENABLED, RUNNING = "counter", "core_type", "state", "
 # Of a multiplexed count: what it suggests for the whole time, and its interval.
 ESTIMATE, LOW, HIGH = "estimate", "low", "high"
 COUNTED, MULTIPLEXED, NOT_COUNTED, NO_EVENT, NOT_ON_TYPE = "counted", "multiplexed", "not_counted", "no_event", "not_on_type"
+WITHOUT_COUNTERS = """corewise doctor > doctor.txt 2>&1
+corewise record -o plain.cw -- true > plain.txt 2>&1; echo $? > plain_status
+"""
 # How a user asks for events.
 OPTION = "--counters"
 PERF_EVENTS = "armv8_cortex_a53/cpu_cycles/,armv8_cortex_a72/cpu_cycles/"
@@ -179,16 +182,19 @@ def judge_perf_stat(seen, most):
         scaled[pmu] = printed
         counted = round(printed * running / enabled)
         error = error_of(counted, value)
-        found.append(Compared("perf stat", seen.types[pmu], "cycles", value, counted, error, f"{printed} x {running} / {enabled} ns", error is not None and error <= most))
-    doubled = sum(scaled.values()) / sum(truth.values())
-    found.append(Compared("perf stat", "all", "cycles", sum(truth.values()), sum(scaled.values()), None, f"{doubled:.2f} x the truth", 1.9 < doubled < 2.1))
+        formula = f"{printed} x {running} / {enabled} ns"
+        found.append(Compared("perf stat", seen.types[pmu], "cycles", value, counted, error, formula, error is not None and error <= most))
+    printed, true = sum(scaled.values()), sum(truth.values())
+    found.append(Compared("perf stat", "all", "cycles", true, printed, None, f"{printed / true:.2f} x the truth", 1.9 < printed / true < 2.1))
     return found
 
 
 def absent(thread, core_type, event, row, state):
     """Requires that nothing was counted, for a stated reason."""
-    well = row is not None and row[STATE] == state and not row[COUNT]
-    return Compared(thread["name"], core_type, event, state, row[COUNT] if row and row[COUNT] is not None else "-", None, row[STATE] if row else "no row", well)
+    if row is None:
+        return Compared(thread["name"], core_type, event, state, "-", None, "no row", False)
+    well = row[STATE] == state and not row[COUNT]
+    return Compared(thread["name"], core_type, event, state, "-" if row[COUNT] is None else row[COUNT], None, row[STATE], well)
 
 
 def judge_inside(seen, _):
@@ -200,8 +206,8 @@ def judge_inside(seen, _):
             low, high = (row.get(LOW), row.get(HIGH)) if row else (None, None)
             inside = low is not None and high is not None and low <= event["value"] <= high and row[STATE] == MULTIPLEXED
             interval = "-" if low is None or high is None else f"{low}..{high}"
-            error = error_of(number_of(row), event["value"]) if row else None
-            found.append(Compared(thread["name"], core_type, name_of(event), event["value"], interval, error, row[STATE] if row else "no row", inside))
+            error, state = (error_of(number_of(row), event["value"]), row[STATE]) if row else (None, "no row")
+            found.append(Compared(thread["name"], core_type, name_of(event), event["value"], interval, error, state, inside))
     return found
 
 
@@ -213,7 +219,8 @@ def judge_starved(seen, most):
     counted, coverage = seen.total(starved, "instructions:u")
     # What was counted before the counters were taken may be stated with its small share, never more than was counted.
     well = coverage < BELOW_THIS_SHARE_REFUSED and (counted or 0) < starved["instructions"] * BELOW_THIS_SHARE_REFUSED
-    found.append(Compared(starved["name"], "all", "instructions:u", "nothing", "-" if counted is None else counted, None, f"{100 * coverage:.1f} % counted", well))
+    said, share = "-" if counted is None else counted, f"{100 * coverage:.1f} % counted"
+    found.append(Compared(starved["name"], "all", "instructions:u", "nothing", said, None, share, well))
     return found
 
 
@@ -300,7 +307,7 @@ def script_of(name, stub):
     if case.judge is judge_perf_stat:
         load = f"perf stat -x, -o perf.csv -e {PERF_EVENTS} -- {load}"
     run = load if stub else f"corewise record {events}-o run.cw -- {load}"
-    doctor = "corewise doctor > doctor.txt 2>&1; corewise record -o plain.cw -- true > plain.txt 2>&1; echo $? > plain_status\n" if name in ("plain", "no_pmu") else ""
+    doctor = WITHOUT_COUNTERS if name in ("plain", "no_pmu") else ""
     report = "corewise report run.cw > report.txt 2>&1\n" if name == "plain" else ""
     return f"mkdir /out/{name}; cd /out/{name}; {run} > record.txt 2>&1; echo $? > status\n{doctor}{report}"
 
@@ -391,7 +398,8 @@ def stubbed(truth):
         for event in thread["events"]:
             state = COUNTED if event["running_ns"] else NOT_ON_TYPE
             on_type = event["running_ns"] if state == NOT_ON_TYPE or len(truth["pmus"]) > 1 else event["enabled_ns"]
-            rows[thread["tid"], event["pmu"], name_of(event)] = {COUNT: event["value"], ENABLED: on_type, RUNNING: event["running_ns"], STATE: state, ESTIMATE: event["value"]}
+            rows[thread["tid"], event["pmu"], name_of(event)] = {COUNT: event["value"], ESTIMATE: event["value"], ENABLED: on_type,
+                                                                 RUNNING: event["running_ns"], STATE: state}
     return Seen(truth, rows, {pmu["name"]: pmu["name"] for pmu in truth["pmus"]}, True)
 
 

@@ -22,8 +22,8 @@ TARGET = "aarch64-unknown-linux-gnu"
 CROSS = Path("/usr/aarch64-linux-gnu/lib")
 
 # Programs, and Debian's packages that have them (purpose `guest` of packages.txt).
-TOOLS = {"qemu-system-aarch64": "qemu-system-arm", "dtc": "device-tree-compiler", "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
-         "cpio": "cpio", "dpkg-deb": "dpkg", "apt-get": "apt", "clang": "clang", "cargo": "(rustup)"}
+TOOLS = {"qemu-system-aarch64": "qemu-system-arm", "dtc": "device-tree-compiler", "cpio": "cpio", "dpkg-deb": "dpkg", "apt-get": "apt",
+         "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross", "clang": "clang"}
 LIBRARIES = ["libelf-dev", "libelf1", "zlib1g-dev", "zlib1g", "busybox-static"]
 KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 SOURCES = "".join(f"deb [arch=arm64 signed-by={KEYS}] http://deb.debian.org/{where} main\n"
@@ -40,7 +40,8 @@ Dir::Etc::SourceParts "/dev/null";
 
 # The disk that the results leave by; the rest of virtio is part of the kernel.
 MODULES = ["virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci", "virtio_blk"]
-BUSYBOX = ["sh", "mount", "poweroff", "sleep", "cat", "echo", "dd", "grep", "true", "tar", "insmod", "mkdir", "ls", "uname", "taskset", "sync", "tail"]
+BUSYBOX = ["sh", "mount", "poweroff", "sleep", "cat", "echo", "true", "tar", "insmod", "mkdir", "ls", "uname", "sync", "grep", "head", "tail",
+           "timeout"]
 DISK_BYTES = 256 << 20
 
 INIT = """#!/bin/sh
@@ -165,6 +166,8 @@ def cross_build(sysroot):
         if not os.access(given, os.X_OK):
             raise Lacking(f"COREWISE_AARCH64 names {given}, which is not a program")
         return Path(given)
+    if not shutil.which("cargo") or not shutil.which("rustc"):
+        raise Lacking("cargo or rustc is not here: scripts/setup build says how to install them; or COREWISE_AARCH64 may name a built corewise")
     libraries = Path(run("asking rustc", ["rustc", "--print", "sysroot"], ROOT).strip()) / "lib/rustlib" / TARGET
     if not libraries.is_dir():
         if not shutil.which("rustup"):
@@ -197,7 +200,8 @@ def prepare(tmp):
     for module in MODULES:
         shutil.copy(kernel / f"{module}.ko", root / "modules")
     run("stripping corewise", ["aarch64-linux-gnu-strip", "-o", root / "bin/corewise", binary])
-    run("compiling pmu/load.c", ["aarch64-linux-gnu-gcc", "-O1", "-Wall", "-static", "-pthread", "-o", root / "bin/load", Path(__file__).with_name("load.c")])
+    load = Path(__file__).with_name("load.c")
+    run("compiling pmu/load.c", ["aarch64-linux-gnu-gcc", "-O1", "-Wall", "-static", "-pthread", "-o", root / "bin/load", load])
     for library in [*(CROSS / name for name in ("ld-linux-aarch64.so.1", "libc.so.6", "libm.so.6", "libgcc_s.so.1")),
                     sysroot / "usr/lib/aarch64-linux-gnu/libelf.so.1", sysroot / "lib/aarch64-linux-gnu/libz.so.1"]:
         shutil.copy(library, root / "lib" / library.name)
