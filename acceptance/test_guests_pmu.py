@@ -80,8 +80,9 @@ class Judgements(unittest.TestCase):
             rows = {(0, "efficient", "cycles"): row(1000, state, 50, low, high)}
             return [c.well for c in pmu.judge_inside(seen([(None, [event("cycles", 1000)])], rows), None)]
 
-        self.assertEqual(inside(990, 1010), [True])
-        self.assertEqual([inside(1001, 1010), inside(None, None), inside(1000, 1000, pmu.COUNTED)], 3 * [[False]])
+        self.assertEqual([inside(990, 1010), inside(1002, 1010)], 2 * [[True]])
+        self.assertEqual(inside(990, 999), [False])
+        self.assertEqual([inside(1004, 1010), inside(None, None), inside(1000, 1000, pmu.COUNTED)], 3 * [[False]])
 
     def test_nothing_is_invented_without_counters(self):
         def starved(count, running):
