@@ -245,7 +245,7 @@ CASES = {
     "plain": Case(FOUR, "busy OUT 6 500", "", None),
     "known": Case(ONE, "known OUT 3 100", "instructions:u," + BOTH, judge_known),
     "hop": Case(TWO, "hop OUT 2000", BOTH, judge_own),
-    "perf_stat": Case(TWO, "hop OUT 2000", "cycles", judge_perf_stat),
+    "perf_stat": Case(TWO, "hop OUT 2000", BOTH, judge_perf_stat),
     "three": Case(THREE, "hop OUT 2000", BOTH, judge_own),
     "busy": Case(TWO, "busy OUT 6 4000", BOTH, judge_own, 0.005),
     "one_type": Case(TWO, "one_type OUT 2000", BOTH, judge_own),
