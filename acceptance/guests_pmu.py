@@ -279,7 +279,7 @@ def main():
     try:
         with tempfile.TemporaryDirectory(prefix="guests-pmu-") as tmp:
             return run_cases(chosen, guest.prepare(Path(tmp)), args.keep or Path(tmp) / "out", args.stub)
-    except guest.Lacking as why:
+    except (guest.Lacking, OSError) as why:
         sys.exit(f"guests_pmu.py: {why}")
 
 
