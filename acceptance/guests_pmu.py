@@ -254,7 +254,7 @@ CASES = {
     "half_pmu": Case(HALF, "hop OUT 2000", BOTH, judge_half),
     "no_pmu": Case(NONE, "known OUT 2 20", "cycles", None),
 }
-SMALL = ["plain"]
+SMALL = ["plain", "known", "hop"]
 
 
 def main():
