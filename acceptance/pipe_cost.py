@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The overhead of recording: `perf bench sched pipe -l 300000`, pinned to one CPU, bare, under `corewise record`,
-under `corewise record --no-sample --no-irq`, with `--stacks` and under `perf sched record`, in turn, for some rounds; medians.
+under `corewise record --no-sample --no-irq`, with `--stacks`, with `--counters` (one event, and a group of software events) and under `perf sched record`, in turn, for some rounds; medians.
 With `--load messaging`, `perf bench sched messaging` on all CPUs instead, and with `--load compile`, a C compiler on the C files of this folder.
 
 The pipe is pinned because the result is bimodal otherwise. The time is the benchmark's own: it does not include the start and end of a recorder.
@@ -45,6 +45,7 @@ def main():
                 found[name].append(one)
                 print(f"round {i + 1} {name}: {one['seconds']:.3f} s, lost {one.get('lost', '-')}", file=sys.stderr, flush=True)
     bare = median([one["seconds"] for one in found["bare"]])
+    plain = median([one["seconds"] for one in found.get("corewise record", found["bare"])])
     rows = []
     for name, all_of in found.items():
         seconds = [one["seconds"] for one in all_of]
@@ -55,9 +56,10 @@ def main():
 
         lost = [one["lost"] for one in all_of if "lost" in one]
         rows.append([name, f"{median(seconds):.3f}", f"{min(seconds):.3f}", f"{max(seconds):.3f}", f"{median(seconds) / bare:.3f}",
+                     f"{median(seconds) / plain:.3f}" if name.startswith("corewise") else "-",
                      middle("events", "{:.0f}"), f"{max(lost)}" if lost else "-",
                      middle("lost_share", "{:.1%}"), middle("spool", "{:.1f}"), middle("folder", "{:.1f}")])
-    corewise.print_table(["way", "median s", "min s", "max s", "over bare", "events", "most lost", "lost share",
+    corewise.print_table(["way", "median s", "min s", "max s", "over bare", "over corewise record", "events", "most lost", "lost share",
                           "spool bytes/event", "file bytes/event"], rows)
 
 
@@ -121,6 +123,8 @@ WAYS = {
     "corewise record": by_corewise(),
     "corewise record --no-sample --no-irq": by_corewise("--no-sample", "--no-irq"),
     "corewise record --stacks": by_corewise("--stacks"),
+    "corewise record --counters msr/tsc/": by_corewise("--counters", "msr/tsc/"),
+    "corewise record --counters software": by_corewise("--counters", "software"),
     "perf sched record": by_perf,
 }
 
