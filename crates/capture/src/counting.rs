@@ -3,9 +3,9 @@
 //! The events are of the CPUs, not of the threads: no descriptor for each thread, and nothing is missed of a thread that has just been
 //! created. Those of a group share the CPU's counters as a whole; if there are more groups than counters, the kernel lets them take turns.
 
+use crate::counter_trial::open_event;
 use crate::online::{EnabledTime, Events, Online, TIME_ENABLED};
 use crate::options::CaptureError;
-use crate::counter_trial::open_event;
 use crate::{procfs, samples};
 use libbpf_rs::libbpf_sys;
 use model::CpuId;
@@ -83,7 +83,9 @@ impl Counters {
     /// What is not counted, one sentence each.
     pub fn lacks(&self) -> Vec<String> {
         let of_cpu = |cpu| {
-            format!("CPU {cpu} came online during the recording: what it counted before its events were open is unknown.")
+            format!(
+                "CPU {cpu} came online during the recording: what it counted before its events were open is unknown."
+            )
         };
         self.cpus.plan.lacks.iter().cloned().chain(self.online.reopened().map(of_cpu)).collect()
     }

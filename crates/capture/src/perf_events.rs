@@ -283,7 +283,10 @@ struct Opened<'a> {
 
 impl Events for Opened<'_> {
     fn count(&mut self, cpu: u32, now: u64) -> Option<bool> {
-        self.cpus.iter_mut().find(|on| on.buffer.cpu == cpu).map_or(Some(false), |on| on.enabled.check(&mut on.first, now))
+        self.cpus
+            .iter_mut()
+            .find(|on| on.buffer.cpu == cpu)
+            .map_or(Some(false), |on| on.enabled.check(&mut on.first, now))
     }
 
     fn open(&mut self, cpu: u32) -> Result<(), String> {

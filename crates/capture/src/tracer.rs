@@ -176,8 +176,15 @@ impl Tracer {
             Self::attach(object, cpus, options, has, marks, lacks)
         };
         // Some kernels do not let programs attach to functions. Nothing else depends on it.
-        let has =
-            Wanted { irq, functions: may_watch_functions(&btf), marks: !marks.is_empty(), stacks, sampling, counters, infer };
+        let has = Wanted {
+            irq,
+            functions: may_watch_functions(&btf),
+            marks: !marks.is_empty(),
+            stacks,
+            sampling,
+            counters,
+            infer,
+        };
         let mut tracer = match attempt(has) {
             Err(_) if has.functions => attempt(Wanted { functions: false, ..has }),
             done => done,

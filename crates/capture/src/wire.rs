@@ -332,21 +332,26 @@ pub fn decode_block(
     true
 }
 
-/// How many events a record of counts has, as in bpf/wire.h.
+/// How many events a record of counts has at most, as in bpf/wire.h.
 const COUNTS: usize = 8;
 /// Bit of a record of counts: an event counted for only a part of the time.
 const COUNTS_SHARED: u16 = 1 << COUNTS;
+/// From this bit on: how many events a record of counts has.
+const COUNTS_MANY: usize = COUNTS + 1;
 
 /// Decodes what the events from number `first` on counted. [`EventKind::Count::event`] is the event's number; the spool has its name.
 fn counted(b: &mut Bytes<'_>, first: usize, bits: u16, out: &mut impl FnMut(EventKind)) {
     let (tid, _, length) = (Tid(b.i32()), b.u32(), b.ns());
-    let counts: [u64; COUNTS] = std::array::from_fn(|_| b.u64());
-    let shared = bits & COUNTS_SHARED != 0;
-    let ran: [Ns; COUNTS] = std::array::from_fn(|_| if shared { b.ns() } else { length });
+    let (shared, many) = (bits & COUNTS_SHARED != 0, usize::from(bits >> COUNTS_MANY).min(COUNTS));
+    let (mut counts, mut ran) = ([0; COUNTS], [length; COUNTS]);
+    counts.iter_mut().take(many).for_each(|count| *count = b.u64());
+    if shared {
+        ran.iter_mut().take(many).for_each(|time| *time = b.ns());
+    }
     if !b.complete {
         return;
     }
-    for n in (0..COUNTS).filter(|n| bits >> n & 1 == 1) {
+    for n in (0..many).filter(|n| bits >> n & 1 == 1) {
         let event = NameId((first + n) as u32);
         // Its two clocks may differ a little.
         let running = ran[n].min(length);

@@ -151,7 +151,10 @@ fn counts_are_those_of_the_threads_and_the_cpus() {
     for ((cpu, before), after) in cpus.iter().zip(&before).zip(&after) {
         let [counted, time] = of_cpus[&(*cpu as u32)];
         let rate = (after - before) as f64 / passed_ns;
-        eprintln!("CPU {cpu}: {counted} in {time} ns of {}, {unknown} of all CPUs unknown, {rate:.4} a ns", end - begin);
+        eprintln!(
+            "CPU {cpu}: {counted} in {time} ns of {}, {unknown} of all CPUs unknown, {rate:.4} a ns",
+            end - begin
+        );
         // No time is left out, and none is in it twice.
         let off = time as f64 / (end - begin) as f64 - 1.0;
         assert!((-0.005..=0.0).contains(&off), "CPU {cpu}: {off:.5}");

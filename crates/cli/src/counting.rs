@@ -3,8 +3,8 @@
 use crate::failure::Failure;
 use capture::{CounterPlan, CounterSet, Trial, try_counters};
 use counters::{Attr, Pmu, Pmus, Resolved};
-use model::CpuId;
 use engine::Machine;
+use model::CpuId;
 
 /// Plans which events each CPU of this machine counts. `text`: as after `--counters`.
 ///
@@ -51,9 +51,12 @@ pub fn plan(text: &str, machine: &Machine) -> Result<CounterPlan, Failure> {
         done.sets.push(CounterSet { cpus, events: attr_on(*at, None).into_iter().collect() });
     }
     let refused = |at: &usize| plan.events.get(*at).map(name);
-    done.lacks.extend(plan.refused.iter().filter_map(refused).map(|name| {
-        format!("{name} is not counted: the kernel refuses it on this machine.")
-    }));
+    done.lacks.extend(
+        plan.refused
+            .iter()
+            .filter_map(refused)
+            .map(|name| format!("{name} is not counted: the kernel refuses it on this machine.")),
+    );
     if done.sets.iter().all(|set| set.events.is_empty()) {
         return Err(Failure::new(format!("--counters {text}: {}", done.lacks.join(" "))));
     }

@@ -36,5 +36,5 @@ pub use present::{FramePart, FrameTime, Present};
 pub use process::{PROCESSES, Process};
 pub use stretch::{Basis, CpuState, CpuStretch, InferredStretch, Reason, ThreadState, ThreadStretch};
 pub use table::{Col, Kind, MadeFrom, Rows, Table, TableDef, Value};
-pub use timeline::{Counted, Change, Interrupt, Power, SetTo, Subject, Timeline, TimelineEvent};
+pub use timeline::{Change, Counted, Interrupt, Power, SetTo, Subject, Timeline, TimelineEvent};
 pub use units::{CpuId, MaybeCount, MaybeNs, Ns, Pid, Prio, ProcessKey, Span, ThreadKey, Tid};

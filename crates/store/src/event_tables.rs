@@ -561,13 +561,9 @@ pub(crate) fn read(kind: usize, c: &Cursor) -> Option<EventKind> {
             },
         },
         k if k == EventTableId::CpuSample as usize => EventKind::CpuSample { tid, stack: StackId(c.int(4) as u32) },
-        k if k == EventTableId::Count as usize => EventKind::Count {
-            tid,
-            event: c.name(4),
-            length: Ns(c.long(5)),
-            count: c.long(6),
-            running: Ns(c.long(7)),
-        },
+        k if k == EventTableId::Count as usize => {
+            EventKind::Count { tid, event: c.name(4), length: Ns(c.long(5)), count: c.long(6), running: Ns(c.long(7)) }
+        }
         k if k == EventTableId::Charge as usize => EventKind::Charge { tid, ns: Ns(c.long(4)) },
         k if k == EventTableId::Counter as usize => EventKind::Steal { total: Ns(c.long(4)) },
         k if k == EventTableId::Clock as usize => EventKind::Clock { which: w::clock(c.word(3))?, reading: c.long(4) },

@@ -36,12 +36,8 @@ impl Siblings {
         }
         let now = &mut self.0[place];
         if now.state != stretch.state {
-            *now = Lasting {
-                state: stretch.state,
-                since: stretch.span.start,
-                before: now.state,
-                before_since: now.since,
-            };
+            *now =
+                Lasting { state: stretch.state, since: stretch.span.start, before: now.state, before_since: now.since };
         }
     }
 

@@ -38,7 +38,8 @@ impl Analysis for CpuCounters {
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
         let events: BTreeSet<NameId> = self.rows.keys().map(|(_, event)| *event).collect();
-        let cpus: BTreeSet<CpuId> = world.cpus.iter().map(|cpu| cpu.cpu).chain(self.rows.keys().map(|(cpu, _)| *cpu)).collect();
+        let cpus: BTreeSet<CpuId> =
+            world.cpus.iter().map(|cpu| cpu.cpu).chain(self.rows.keys().map(|(cpu, _)| *cpu)).collect();
         for (cpu, event) in cpus.iter().flat_map(|cpu| events.iter().map(move |event| (*cpu, *event))) {
             let row = self.rows.get(&(cpu, event));
             let seen = row.filter(|row| row.all.counted > Ns::ZERO);

@@ -3,9 +3,7 @@
 use crate::by_thread::ByThread;
 use crate::counted::{MIN_SHARE, RatioSums, SIBLINGS, Siblings, Sums, core_type, core_types, count_of};
 use crate::{Analysis, Begins, Context, World};
-use model::{
-    CoreType, CpuStretch, NameId, Ns, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, TimelineEvent, Value,
-};
+use model::{CoreType, CpuStretch, NameId, Ns, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, TimelineEvent, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The key of a row; the siblings are an index into [`SIBLINGS`].
@@ -125,4 +123,3 @@ impl Analysis for ThreadCounters {
         self.write_missing(world, out);
     }
 }
-

@@ -139,7 +139,12 @@ impl Analysis for ThreadIpc {
                 ipc.filter(|ipc| *ipc > 0.0).map(|ipc| 1.0 / ipc).into(),
                 mips(pair).into(),
                 ipc.map(|_| pair.cycles as f64 * 1e3 / pair.counted.0 as f64).into(),
-                mips(pair).filter(|_| all).zip(fastest.get(&of)).filter(|(_, best)| **best > 0.0).map(|(mips, best)| mips / best).into(),
+                mips(pair)
+                    .filter(|_| all)
+                    .zip(fastest.get(&of))
+                    .filter(|(_, best)| **best > 0.0)
+                    .map(|(mips, best)| mips / best)
+                    .into(),
                 Value::from(running.zip(counted.get(&of)).and_then(|(running, counted)| share(*counted, *running))),
             ]);
         }

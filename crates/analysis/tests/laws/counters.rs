@@ -14,7 +14,8 @@ fn add(to: &mut Sums, count: i64, enabled: i64, counted: i64) {
 }
 
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
-    let (mut of_threads, mut of_cpus) = (BTreeMap::<(i64, String), Sums>::new(), BTreeMap::<(i64, String), Sums>::new());
+    let (mut of_threads, mut of_cpus) =
+        (BTreeMap::<(i64, String), Sums>::new(), BTreeMap::<(i64, String), Sums>::new());
     for event in &a.events {
         let Change::Counted(CpuId(cpu), Counted { event: name, length, count, running }) = event.what else { continue };
         if event.at - length < a.span.start || event.at < a.span.start || event.at >= a.span.end {

@@ -155,7 +155,10 @@ fn add_counts(batch: &mut model::Batch, rng: &mut Rng) {
             let event = NameId(first + n);
             EventKind::Count { tid, event, length, count: if running > Ns::ZERO { many } else { 0 }, running }
         };
-        (0..3).filter(|n| some > *n).map(|n| Event { current: Tid::UNKNOWN, what: count(n as u32), ..*event }).collect::<Vec<_>>()
+        (0..3)
+            .filter(|n| some > *n)
+            .map(|n| Event { current: Tid::UNKNOWN, what: count(n as u32), ..*event })
+            .collect::<Vec<_>>()
     };
     batch.events = batch.events.iter().flat_map(|e| [vec![*e], counts(e)].concat()).collect();
 }

@@ -64,12 +64,13 @@ NOINLINE int read_counters(u32 base, u64 now, u64 length, u32 tid)
 	struct readings_taken *taken = map_lookup(&readings_taken, &cpu);
 	if (!taken || base > MAX_COUNTERS - COUNTS)
 		return 0;
-	u32 counted = 0, shared = 0;
+	u32 counted = 0, shared = 0, many = 0;
 	for (u32 n = 0; n < COUNTS; n++) {
+		if (base + n >= counters)
+			break;
+		many++;
 		taken->counts[n] = 0;
 		taken->ran[n] = 0;
-		if (base + n >= counters)
-			continue;
 		struct event_value value = {};
 		struct event_value *last = &taken->last[base + n];
 		if (event_read(&counter_events, cpu * MAX_COUNTERS + base + n, &value, sizeof(value))) {
@@ -90,32 +91,37 @@ NOINLINE int read_counters(u32 base, u64 now, u64 length, u32 tid)
 	struct block *b = claim(cpu);
 	if (!b)
 		return 0;
-	u32 *at = room_for(b, now, word(COUNTED, base, counted | (shared ? COUNTS_SHARED : 0)), COUNTED_MAX);
+	u32 *at = room_for(b, now, word(COUNTED, base, counted | (shared ? COUNTS_SHARED : 0) | many << COUNTS_MANY), COUNTED_MAX);
 	at[2] = tid;
 	at[3] = 0;
 	u64 *to = (u64 *)(at + 4);
 	*to++ = length;
-	u32 bytes = 24 + COUNTS * 8;
-	for (u32 n = 0; n < COUNTS; n++)
+	for (u32 n = 0; n < COUNTS; n++) {
+		if (base + n >= counters)
+			break;
 		*to++ = taken->counts[n];
-	if (shared) {
-		for (u32 n = 0; n < COUNTS; n++)
-			*to++ = taken->ran[n];
-		bytes += COUNTS * 8;
 	}
-	release(b, bytes);
+	if (shared) {
+		for (u32 n = 0; n < COUNTS; n++) {
+			if (base + n >= counters)
+				break;
+			*to++ = taken->ran[n];
+		}
+	}
+	release(b, 24 + (shared ? 16 : 8) * many);
 	return 0;
 }
 
-/* Books what was counted since the last reading to the task that ran until now; `next` runs from here on. `since`: how many switches
- * there were since the last reading, if nothing was hidden. */
-NOINLINE int count_until(u64 task, u64 next, u32 next_tid, u64 switches, u64 since)
+/* Books what was counted since the last reading to the task that ran until `now`; `next` runs from here on: another one, at a switch.
+ * `switches`: the number of switches on this CPU. At a switch, `now` is that of its record, so that the lengths of readings are those of
+ * the stretches. */
+NOINLINE int count_until(u64 task, u64 next, u32 next_tid, u64 switches, u64 now)
 {
 	u32 cpu = this_cpu();
 	struct readings_taken *taken = map_lookup(&readings_taken, &cpu);
 	if (!taken)
 		return 0;
-	u64 now = ktime();
+	u64 since = task != next;
 	u64 length = taken->at ? now - taken->at : 0;
 	bool known = taken->task == task && (!switches || !taken->switches || taken->switches + since == switches);
 	u32 tid = known ? taken->tid : -1;
@@ -139,7 +145,7 @@ int count_current(void *ctx)
 {
 	struct task_struct *p = current_task();
 	struct readings r = readings_of(p);
-	return count_until((u64)p, (u64)p, p->pid, r.switches, 0);
+	return count_until((u64)p, (u64)p, p->pid, r.switches, ktime());
 }
 
 #endif

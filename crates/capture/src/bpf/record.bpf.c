@@ -490,7 +490,7 @@ NOINLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct
 	release(b, bytes);
 	/* Last, so that the next thread's counts contain as little of this program as possible. */
 	if (counters)
-		count_until((u64)prev, (u64)next, tid, r.switches, 1);
+		count_until((u64)prev, (u64)next, tid, r.switches, now);
 	return 0;
 }
 

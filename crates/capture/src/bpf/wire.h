@@ -14,8 +14,9 @@
  *   SOFT_IN, SOFT_OUT     a vector
  *   TIMER        u32 the lower half of its function's address (struct rare_function)
  *   IPI          a kind (enum ipi)
- *   COUNTED      a first event   b bits: which of COUNTS events from there on were counted, COUNTS_SHARED   u32 tid, -1: several
- *                u32 0   u64 ns since the reading before   COUNTS x u64 count; with COUNTS_SHARED also COUNTS x u64 ns counting
+ *   COUNTED      a first event   b bits: which of the events from there on were counted, COUNTS_SHARED, how many they are
+ *                u32 tid, -1: several   u32 0   u64 ns since the reading before   u64 count of each; with COUNTS_SHARED also u64 ns
+ *                counting of each
  *   LATE_WAKEUP         u32 tid   u32 0   u64 (ns since the wakeup << 16 | its target), of a wakeup recorded before its switch-in
  *
  * Rare events are sent one by one, after a `struct rare`. A priority byte of 255 is -1 (deadline). */
@@ -51,11 +52,13 @@
 /* A switch reads the run queue's clock once, for the previous and the next task; the charged CPU time may lag a little. */
 #define STAY_SLACK_NS 5000ll
 
-/* How many events a COUNTED has, and its size. */
+/* How many events a COUNTED has at most, and its size then. */
 #define COUNTS 8
 #define COUNTED_MAX (24 + 2 * COUNTS * 8)
 /* Bit of a COUNTED: an event counted for only a part of the time. */
 #define COUNTS_SHARED (1u << COUNTS)
+/* From this bit on: how many events a COUNTED has. */
+#define COUNTS_MANY (COUNTS + 1)
 /* The time for which an event was enabled may differ by this much from half or twice the time on the trace's clock. */
 #define ENABLED_SLACK_NS 50000ull
 

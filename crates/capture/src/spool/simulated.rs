@@ -67,13 +67,14 @@ impl Block {
     /// A record of 8 events from `first` on.
     fn counted(&mut self, at: u64, first: usize, bits: u16, tid: i32, length: u64, counts: &[u64; 8], ran: &[u64; 8]) {
         let shared = (0..8).any(|n| bits >> n & 1 == 1 && ran[n] != length);
-        self.head(at, 16, first as u8, bits | u16::from(shared) << 8);
+        let many = 8.min(EVENTS - first);
+        self.head(at, 16, first as u8, bits | u16::from(shared) << 8 | (many as u16) << 9);
         self.bytes.extend_from_slice(&tid.to_ne_bytes());
         self.bytes.extend_from_slice(&[0; 4]);
         self.words(&[length]);
-        self.words(counts);
+        self.words(&counts[..many]);
         if shared {
-            self.words(ran);
+            self.words(&ran[..many]);
         }
     }
 
