@@ -29,6 +29,8 @@ ADDRESS_S, ANSWER_S, MEMORY_KB = 0.5, 0.010, 512 * 1024
 PICTURE_MS, GAP_MS, GAP_TIMES_EMPTY, TAB_MB = 1500, 20, 1.2, 500
 # As viewer/src/model/tiles.ts requests: this many tracks and pixels at the same time.
 TRACKS, PIXELS = 16, 1024
+# As viewer/src/model/choices.ts writes it.
+ALL_OPEN = "#tracks=open.all:groups"
 
 
 def started(trace, cpu):
@@ -134,10 +136,10 @@ def grown(millions, args):
 
 
 def in_browser(address, cpu):
-    """Returns the measurements of view_smooth.mjs, which opens the address in a browser."""
+    """Returns the measurements of view_smooth.mjs, which opens the address in a browser, with all groups of tracks open."""
     pin = ["taskset", "-c", str(cpu)] if cpu is not None else []
     script = os.path.join(os.path.dirname(__file__), "view_smooth.mjs")
-    done = subprocess.run([*pin, "node", script, address.geturl()], check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run([*pin, "node", script, address.geturl() + ALL_OPEN], check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout)
 
 

@@ -10,7 +10,7 @@
 //!     ▼
 //!   resolve()              for each event and PMU of Pmus::read(): Attr { kind, config, … } or Absent
 //!     ▼
-//!   plan()                 for each PMU: sets of events that fit together; several sets rotate
+//!   plan()                 for each PMU: sets of events that are counted together; if not all fit, they rotate
 //! ```
 //!
 //! Nothing here opens an event: the caller does, and says what fits.
@@ -30,6 +30,6 @@ pub use event::{AskedGroup, Attr, BadEvent, Event, EventName, Term};
 pub use groups::{GROUPS, NamedGroup, expand};
 pub use names::{HARDWARE, Hardware, SOFTWARE, Software};
 pub use parse::parse;
-pub use plan::{CorePlan, Packed, Plan, pack, plan};
+pub use plan::{CorePlan, Plan, plan};
 pub use pmu::{Pmu, Pmus, Processor, Role};
 pub use resolve::{Absent, OnPmu, Resolved, resolve};
