@@ -6,7 +6,7 @@
 //!
 //! Single events are not put together into larger sets, although fewer sets would rotate in longer turns: a set of six events is off its
 //! PMU whenever any other program takes one of six counters. (Measured in a guest whose load counts too: such a set was counted for 0.5 % of
-//! the time, six single events for 60 %.)
+//! the time, six single events for 50 %.)
 
 use crate::event::{AskedGroup, Attr, BadEvent};
 use crate::pmu::{Pmu, Pmus};
