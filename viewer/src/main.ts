@@ -41,6 +41,7 @@ import { keep } from "./ui/settings";
 import { applyTheme, colourBy } from "./ui/theme";
 import { Timeline, type Scene } from "./ui/timeline";
 import { Tip } from "./ui/tip";
+import { DrawnNow } from "./ui/drawn";
 import { Words } from "./ui/words";
 
 const canvas = element<HTMLCanvasElement>("timeline");
@@ -115,6 +116,7 @@ export class Page {
       path: (of) => void this.path(of),
       close: () => this.mark(null),
       smt: about.cpus.some((cpu) => cpu.siblings.length > 1),
+      ipc: about.kinds.some((info) => info.kind === "ipc"),
     });
     this.other = about.two ? new Linked({
       show: (span) => this.follow(span),
@@ -171,7 +173,7 @@ export class Page {
       overlay: { range: null, arrows: [], path: [], evidence: null, axis: (pen, at) => this.navigation.axis(pen, at) },
       nameOf: (key) => this.nameOf(key),
     };
-    this.words = new Words(about, (key) => this.nameOf(key));
+    this.words = new Words(about, (key) => this.nameOf(key), new DrawnNow(this.timeline, this.scene, this.threads));
     this.handles = new Handles(element("stage"), this.lanes, this.scene);
     this.tip = new Tip(element("tip"), canvas, this.timeline, this.scene, this.words, this.handles, (line) => this.changeOf(line));
     const hasTypes = threads.some((thread) => thread.efficient_ns !== null);
@@ -338,7 +340,7 @@ export class Page {
     this.say([summary ? `${line.label}: ${summary}` : line.label, this.changeOf(line)].filter((part) => part !== "").join("; "));
     const style = extraStyle(line.kind);
     if (style && slice) {
-      this.details.extra(line.label, line.track, this.words.infoOf(line), style, slice);
+      this.details.extra(line.label, line.track, this.words.infoOf(line), style, slice, this.words.counted(line, slice));
       const frame = slice.stretches === 1 ? this.frames.linkTo(slice) : null;
       if (frame) element("details").append(frame);
     } else if (style) {

@@ -37,7 +37,7 @@ pub(crate) fn make(
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), ServeError> {
     let read = AtomicU64::new(0);
-    let to = Target { place, stamp, first: first_width(session), whole: session.summary().span_ns };
+    let to = Target { place, stamp, tracks, first: first_width(session), whole: session.summary().span_ns };
     let kinds = std::thread::scope(|scope| {
         let cpus = scope.spawn(|| {
             let mut kinds = begin(session, to, Source::Cpus)?;
@@ -177,6 +177,8 @@ fn first_width(session: &Session) -> i64 {
 pub(crate) struct Target<'a> {
     pub(crate) place: &'a Dir,
     pub(crate) stamp: &'a str,
+    /// The threads.
+    pub(crate) tracks: &'a Tracks,
     /// The narrowest width, in ns.
     pub(crate) first: i64,
     /// The end of the recording, in ns.

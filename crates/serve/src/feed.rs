@@ -126,6 +126,7 @@ impl<'a, D: TrackData> Feed<'a, D> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::Tracks;
     use levels::Reader;
 
     #[test]
@@ -133,7 +134,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let place = safefs::Dir::open(folder.path()).unwrap();
         let changes = 3 * WAITING as i64;
-        let to = Target { place: &place, stamp: "drawn", first: 4, whole: 2 * changes };
+        let to = Target { place: &place, stamp: "drawn", tracks: &Tracks::default(), first: 4, whole: 2 * changes };
         let mut feed = Feed::<Values>::new(to, "drawn");
         feed.change(0, 0, Some(7.0));
         for change in 0..changes {
@@ -155,7 +156,7 @@ mod tests {
     fn without_data_no_file_is_written() {
         let folder = tempfile::tempdir().unwrap();
         let place = safefs::Dir::open(folder.path()).unwrap();
-        let to = Target { place: &place, stamp: "drawn", first: 4, whole: 100 };
+        let to = Target { place: &place, stamp: "drawn", tracks: &Tracks::default(), first: 4, whole: 100 };
         let mut feed = Feed::<States>::new(to, "drawn");
         // A value at the very end and an unknown value have no duration.
         feed.change(0, 100, Some((1, -1)));

@@ -6,6 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The order of the threads, which is also that of their levels of detail, so that adjacent tracks are adjacent in the file. Takes a few
 /// dozen bytes per thread instance.
+#[derive(Default)]
 pub struct Tracks {
     threads: Vec<Thread>,
     by_key: FxHashMap<i64, u32>,
@@ -149,6 +150,12 @@ impl Tracks {
                 thread.group = Some(*numbers.entry(of).or_insert(next));
             }
         }
+    }
+
+    /// Returns each thread instance: its TID, its begin in ns, its key, its running time in ns, and its name.
+    pub(crate) fn instances(&self) -> impl Iterator<Item = (i32, i64, i64, i64, &str)> {
+        let name = |t: &Thread| self.names.get(t.name as usize).map_or("", |name| &**name);
+        self.threads.iter().map(move |t| (t.tid, t.begin_ns, t.key, t.running_ns, name(t)))
     }
 
     /// Returns the group of a thread, if it has one.

@@ -22,6 +22,18 @@ export interface Lane {
   readonly thread?: number | null;
   /** What `--range` calls its slices, without their numbers, if it can name them. */
   readonly range?: string | null;
+  /** The counter that it is about, if any. */
+  readonly counter?: Counter | null;
+}
+
+/** The counter of a track. */
+export interface Counter {
+  /** The CPU; null for a thread. */
+  readonly cpu: number | null;
+  /** The event, as the user wrote it; empty for instructions per cycle. */
+  readonly event: string;
+  /** `cycles` or `instructions`, if it counts these. */
+  readonly part: string | null;
 }
 
 /** A kind of additional track, as described by the server. */

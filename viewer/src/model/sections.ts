@@ -3,6 +3,7 @@
 import type { ThreadTracks } from "../generated/tables";
 import { styleOf } from "../tracks/list";
 import type { Sort } from "./choices";
+import { isCounted, ofCpus as counters, withThreads } from "./counted";
 import { placeOf, type Cpu, type KindInfo, type Lane, type Order } from "./layout";
 import { length } from "./time";
 
@@ -93,7 +94,12 @@ function inCpus(ns: number, span: number): string {
 }
 
 /** Returns the sections in their order, before anything was moved. `order` and `sort` put the threads into one. */
-export function sectionsOf({ cpus, threads, kinds, span_ns, focus }: Recording, sort: Sort = "process", order: Order | null = null): Section[] {
+export function sectionsOf(of: Recording, sort: Sort = "process", order: Order | null = null): Section[] {
+  return withThreads(withoutCounters(of, sort, order), of.kinds);
+}
+
+/** Returns the sections without the counters of threads. */
+function withoutCounters({ cpus, threads, kinds, span_ns, focus }: Recording, sort: Sort, order: Order | null): Section[] {
   const lanes = new Map(kinds.find((info) => info.kind === COUNTS)?.lanes.map((lane) => [lane.track, lane]));
   const section = (id: string, label: string, of: readonly ThreadTracks[], value: (thread: ThreadTracks) => string = () => ""): Section => {
     const items = of.map((t) => ({ id: `thread:${t.thread}`, kind: "thread", number: t.thread, track: t.track, label: `${t.name ?? UNNAMED} ${t.tid}`, value: value(t), height: THREAD }));
@@ -108,7 +114,10 @@ export function sectionsOf({ cpus, threads, kinds, span_ns, focus }: Recording, 
     return { id, label, items, folded: false, busy, counts };
   };
   const places = ofCpus(cpus);
-  const extra = kinds.filter((info) => info.kind !== COUNTS).map((info) => ofKind(info, cpus.length === 0 && threads.length === 0));
+  const extra = [
+    ...kinds.filter((info) => info.kind !== COUNTS && !isCounted(info)).map((info) => ofKind(info, cpus.length === 0 && threads.length === 0)),
+    ...counters(kinds),
+  ];
   if (order) {
     const sorted = threads.map((thread) => [thread, order.of(thread.thread)] as const).sort((a, b) => a[1] - b[1]);
     return [...places, ...extra, section("threads:all", order.label, sorted.map(([thread]) => thread))];

@@ -1,10 +1,11 @@
 /**
- * The summary of a time range: for each thread what the tables `threads`, `thread_by_core_type`, `smt_threads`, `waits`, `switch_causes` and
- * `ran_instead` say about it.
+ * The summary of a time range: for each thread what the tables `threads`, `thread_by_core_type`, `smt_threads`, `waits`, `switch_causes`, `ran_instead`
+ * and `thread_ipc` say about it.
  * All figures are those of the tables, or sums of them.
  */
 
 import type { Cell, Part } from "../api";
+import type { Ipc } from "./summary_ipc";
 
 /** Time on cores of a type, in ns. */
 export interface OnCores {
@@ -35,6 +36,8 @@ export interface ThreadRow {
   cores: readonly OnCores[];
   /** Running time while another thread ran on the same core; null if that is unknown or the core has no SMT sibling. */
   sibling: number | null;
+  /** Instructions per cycle; null if they were not counted, or too rarely. */
+  ipc: Ipc | null;
   /** The thread or interrupt that ended its waits, summed by waker: the one with the longest. */
   blocker: Cause | null;
   /** The thread that took its CPU, summed by what took it: the one after which it was ready longest. */
@@ -65,6 +68,7 @@ export function threadsOf(table: Part): ThreadRow[] {
     longest: maybe(cell(row, "max_ready_ns")),
     cores: [],
     sibling: null,
+    ipc: null,
     blocker: null,
     preemptor: null,
     instead: null,
@@ -161,13 +165,14 @@ export function slowestTime(row: ThreadRow, types: readonly string[]): number | 
 }
 
 /** What rows can be sorted by. */
-export type SortKey = "name" | "running" | "ready" | "blocked" | "cores" | "sibling" | "longest" | "blocker" | "preemptor" | "instead";
+export type SortKey = "name" | "running" | "ready" | "blocked" | "cores" | "sibling" | "ipc" | "longest" | "blocker" | "preemptor" | "instead";
 
 /** Returns the rows sorted; what is missing is last in both directions, and equal rows stay in their order. */
 export function sortedBy(rows: readonly ThreadRow[], key: SortKey, down: boolean, types: readonly string[]): ThreadRow[] {
   const value = (row: ThreadRow): string | number | null => {
     if (key === "name") return row.name.toLowerCase();
     if (key === "cores") return slowestTime(row, types);
+    if (key === "ipc") return row.ipc?.ipc ?? null;
     return key === "blocker" || key === "preemptor" || key === "instead" ? (row[key]?.ns ?? null) : row[key];
   };
   const by = down ? -1 : 1;
@@ -193,6 +198,7 @@ export function percent(part: number, whole: number): string {
 /** The summary as a table of texts: times exact in ms, and as shares of the range in %. `nameOf` names threads by their keys. */
 export function asTable(rows: readonly ThreadRow[], types: readonly string[], span: number, nameOf: (thread: number) => string): { head: string[]; rows: string[][] } {
   const times = ["running", "ready", "blocked"] as const;
+  const hasIpc = rows.some((row) => row.ipc !== null);
   const cause = (of: Cause | null) => (of === null ? ["", ""] : [of.thread === null ? of.what : nameOf(of.thread), exactMs(of.ns)]);
   return {
     head: [
@@ -201,6 +207,7 @@ export function asTable(rows: readonly ThreadRow[], types: readonly string[], sp
       ...times.flatMap((of) => [`${of} (ms)`, `${of} (% of range)`]),
       ...types.map((type) => `on ${type} cores (ms)`),
       "while the SMT sibling was busy (ms)",
+      ...(hasIpc ? ["IPC"] : []),
       "longest wait for a CPU (ms)",
       "top blocker",
       "blocked on it (ms)",
@@ -218,6 +225,7 @@ export function asTable(rows: readonly ThreadRow[], types: readonly string[], sp
       }),
       ...types.map((type) => exactMs(row.cores.find((of) => of.type === type)?.ns ?? 0)),
       row.sibling === null ? "" : exactMs(row.sibling),
+      ...(hasIpc ? [row.ipc === null ? "" : row.ipc.ipc.toFixed(4)] : []),
       row.longest === null ? "" : exactMs(row.longest),
       ...cause(row.blocker),
       ...cause(row.preemptor),

@@ -3,6 +3,7 @@
 import type { Part } from "../api";
 import { csv, markdown } from "../model/export";
 import { addBlockers, addCores, addInstead, addPreemptors, addSiblings, asTable, exactMs, percent, slowestTime, sortedBy, threadsOf, type Cause, type SortKey, type ThreadRow } from "../model/summary";
+import { ipcInWords, ipcOf, type Ipc } from "../model/summary_ipc";
 import { length } from "../model/time";
 import type { Selected, Span } from "../model/view";
 import { source } from "../source";
@@ -21,6 +22,8 @@ export interface SummaryActions {
   readonly say: (text: string) => void;
   /** Whether two CPUs share a core. */
   readonly smt: boolean;
+  /** Whether instructions per cycle were counted. */
+  readonly ipc: boolean;
 }
 
 interface Head {
@@ -38,6 +41,7 @@ const HEADS: readonly Head[] = [
   { key: "blocked", text: "blocked (ms)", title: "Time waiting for something other than a CPU, and its share of the range", share: true },
   { key: "cores", text: "", title: "" },
   { key: "sibling", text: "SMT sibling busy (ms)", title: "Running time while another thread ran on the same core (table smt_threads)" },
+  { key: "ipc", text: "IPC", title: "Instructions per cycle, where both were counted (table thread_ipc)" },
   { key: "longest", text: "longest wait (ms)", title: "The longest single wait for a CPU" },
   { key: "preemptor", text: "preempted by (ms)", title: "The thread that took its CPU, the one after which it was ready longest in sum (table switch_causes)" },
   { key: "instead", text: "ran instead (ms)", title: "What ran longest on the CPU on whose queue it was ready (table ran_instead)" },
@@ -86,6 +90,7 @@ export class Summary {
     const rest: (readonly [string, string, string, (table: Part) => void])[] = [
       ["thread_by_core_type", "running_ns", "Core types are", (table) => (this.types = addCores(this.rows, table))],
       ...(this.page.smt ? [["smt_threads", "sibling_busy_ns", "Busy SMT siblings are", (table: Part) => addSiblings(this.rows, table)] as const] : []),
+      ...(this.page.ipc ? [["thread_ipc", "instructions", "Instructions per cycle are", (table: Part) => this.addIpc(table)] as const] : []),
       ["switch_causes", "ready_ns", "Preemptors are", (table) => addPreemptors(this.rows, table)],
       ["ran_instead", "ready_ns", "What ran instead is", (table) => addInstead(this.rows, table)],
       ["waits", "blocked_ns", "Blockers are", (table) => addBlockers(this.rows, table)],
@@ -115,6 +120,11 @@ export class Summary {
   clear(): void {
     this.rows = [];
     this.element.replaceChildren();
+  }
+
+  private addIpc(table: Part): void {
+    const known = ipcOf(table);
+    for (const row of this.rows) row.ipc = known.get(row.thread) ?? null;
   }
 
   private cut(table: Part, name: string, words: string): void {
@@ -156,7 +166,7 @@ export class Summary {
       text: `on ${this.types.map((type) => SHORT[type] ?? type).join(" / ")} cores (ms)`,
       title: `Running time on ${this.types.join(" / ")} cores, and their shares as a bar; sorted by the time on ${slowest} cores`,
     };
-    const shown = HEADS.filter((head) => head.key !== "sibling" || this.page.smt);
+    const shown = HEADS.filter((head) => (head.key !== "sibling" || this.page.smt) && (head.key !== "ipc" || this.page.ipc));
     return shown.flatMap((head) => (head.key !== "cores" ? [head] : alike ? [] : [cores]));
   }
 
@@ -188,6 +198,7 @@ export class Summary {
     for (const { key } of heads) {
       if (key === "name") this.nameCell(to, row);
       else if (key === "cores") this.coresCell(to, row);
+      else if (key === "ipc") ipcCell(to, row.ipc);
       else if (key === "sibling") timeCell(to, row.sibling, "The source does not say when the SMT sibling was busy");
       else if (key === "blocker" || key === "preemptor" || key === "instead") this.causeCell(to, row[key]);
       else if (key === "longest") timeCell(to, row.longest);
@@ -252,6 +263,12 @@ function timeCell(to: HTMLTableRowElement, ns: number | null, unknown = "The sou
     return;
   }
   [cell.textContent, cell.title] = [(ns / 1e6).toFixed(3), `${exactMs(ns)} ms`];
+}
+
+function ipcCell(to: HTMLTableRowElement, ipc: Ipc | null): void {
+  const cell = to.insertCell();
+  cell.className = "number";
+  [cell.textContent, cell.title] = ipc === null ? ["–", "Not counted, or for under 5 % of the time"] : [ipc.ipc.toFixed(3), ipcInWords(ipc)];
 }
 
 function mark(row: HTMLTableRowElement, chosen: boolean): void {

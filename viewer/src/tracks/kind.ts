@@ -26,3 +26,10 @@ export function intervals(kind: string, work: number): KindOfTrack {
   const colourOf = (palette: Palette, state: number) => (state === 0 ? palette.group : state === work ? palette.cpu[0] : palette.thread[1]) ?? palette.dim;
   return { kind, height: 18, colourOf, words: plain };
 }
+
+/** Writes a number with three digits and a prefix of SI. */
+export function short(value: number): string {
+  const size = Math.abs(value);
+  const [by, prefix] = size >= 1e9 ? [1e9, " G"] : size >= 1e6 ? [1e6, " M"] : size >= 1e3 ? [1e3, " k"] : [1, ""];
+  return `${Number((value / by).toPrecision(3))}${prefix}`;
+}

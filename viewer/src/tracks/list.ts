@@ -1,18 +1,21 @@
 /** The looks of the additional kinds of tracks; the server decides which there are, and their order. */
 
 import { CONCURRENCY } from "./concurrency";
+import { COUNTING } from "./counting";
 import { FRAMES } from "./frames";
 import { FREQUENCY } from "./frequency";
 import { IDLE } from "./idle";
+import { IPC } from "./ipc";
 import { plain, type KindOfTrack } from "./kind";
 import { MARKS } from "./marks";
 import { MOMENTS } from "./moments";
 import { PARKING } from "./parking";
 import { PERIODS } from "./periods";
+import { RATES } from "./rates";
 import { REGIONS } from "./regions";
 import { REQUESTS } from "./requests";
 
-const ALL: readonly KindOfTrack[] = [CONCURRENCY, FRAMES, MARKS, MOMENTS, PERIODS, REQUESTS, REGIONS, FREQUENCY, IDLE, PARKING];
+const ALL: readonly KindOfTrack[] = [CONCURRENCY, FRAMES, MARKS, MOMENTS, PERIODS, REQUESTS, REGIONS, FREQUENCY, IPC, RATES, COUNTING, IDLE, PARKING];
 
 /** The kinds that have a look of their own, by name. */
 export const KINDS: ReadonlyMap<string, KindOfTrack> = new Map(ALL.map((of) => [of.kind, of]));

@@ -104,10 +104,10 @@ export class Details {
   }
 
   /** Shows a slice of an additional track. */
-  extra(title: string, track: number, info: KindInfo | undefined, kind: KindOfTrack, slice: Slice): void {
+  extra(title: string, track: number, info: KindInfo | undefined, kind: KindOfTrack, slice: Slice, counted: [string, string][] | null): void {
     this.nextTurn();
     const note = info === undefined ? [] : [paragraph(info.title)];
-    const cells: [string, Node | string][] = extraFacts(kind, info, slice);
+    const cells: [string, Node | string][] = counted ? [...counted, ["From", point(slice.start)], ["To", point(slice.end)]] : extraFacts(kind, info, slice);
     const lane = info?.lanes.find((of) => of.track === track);
     const thread = lane?.thread ?? null;
     if (thread !== null) cells.push(["Thread", this.link(this.page.nameOf(thread), { kind: "thread", id: thread, at: slice.start })]);

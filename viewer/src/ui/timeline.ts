@@ -177,7 +177,7 @@ export class Timeline {
   }
 
   /** Returns the drawn slice of a track at a time. */
-  sliceAt(scene: Scene, line: Track, time: number): Slice | null {
+  sliceAt(scene: Scene, line: Pick<Track, "kind" | "track">, time: number): Slice | null {
     const place = this.placeAt(line.kind, line.track, levelOf(this.scale(scene).perPixel), time);
     const best = this.tiles.best(place);
     return best ? at(best.slices, line.track % TRACKS, time) : null;

@@ -2,6 +2,7 @@
 
 import type { About } from "../api";
 import { CPU_STATES, THREAD_STATES } from "../generated/tables";
+import { countedFacts, countingFacts, isCounted, type Drawn } from "../model/counted";
 import type { KindInfo, Track } from "../model/layout";
 import type { Slice } from "../model/slices";
 import { length } from "../model/time";
@@ -11,9 +12,10 @@ import { valueFacts } from "./extra";
 export class Words {
   private readonly about: Pick<About, "kinds">;
   private readonly nameOf: (thread: number) => string;
+  private readonly drawn: Drawn;
 
-  constructor(about: Pick<About, "kinds">, nameOf: (thread: number) => string) {
-    [this.about, this.nameOf] = [about, nameOf];
+  constructor(about: Pick<About, "kinds">, nameOf: (thread: number) => string, drawn: Drawn) {
+    [this.about, this.nameOf, this.drawn] = [about, nameOf, drawn];
   }
 
   /** Returns a slice's state, and its CPU or thread, as text. */
@@ -32,9 +34,19 @@ export class Words {
     return this.about.kinds.find((info) => info.kind === line.kind);
   }
 
+  /** Describes a slice of a counter; null for other tracks. */
+  counted(line: Track, slice: Slice): [string, string][] | null {
+    const info = this.infoOf(line);
+    const lane = info && isCounted(info) ? info.lanes.find((lane) => lane.track === line.track) : undefined;
+    if (!info || !lane) return null;
+    return slice.mean === undefined ? countingFacts(info, lane, slice) : countedFacts(info, lane, slice, this.about.kinds, this.drawn);
+  }
+
   /** Describes a slice. */
   describe(line: Track, slice: Slice): string {
     const style = extraStyle(line.kind);
+    const counted = this.counted(line, slice);
+    if (counted) return counted.map(([name, value]) => `${name} ${value}`).join("; ");
     if (style && slice.mean !== undefined) return valueFacts(style, this.infoOf(line)?.unit ?? "", slice).map(([name, value]) => `${name} ${value}`).join("; ");
     const [state, what] = this.parts(line, slice);
     const len = length(slice.end - slice.start);

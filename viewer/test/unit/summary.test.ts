@@ -32,6 +32,7 @@ test("a thread's figures are those of the tables, and causes are summed", () => 
     thread: 1, tid: 101, name: "a", running: 600, ready: 100, blocked: 300, longest: 60,
     cores: [{ type: "performance", ns: 150 }, { type: "efficient", ns: 450 }],
     sibling: 100,
+    ipc: null,
     blocker: { thread: null, what: "not recorded", ns: 9 },
     preemptor: { thread: 2, what: "", ns: 45 },
     instead: { thread: 3, what: "", ns: 60 },

@@ -9,8 +9,7 @@
 
 use model::Ns;
 
-/// A ratio from less than this share of the time is refused.
-pub(crate) const MIN_SHARE: f64 = 0.05;
+pub(crate) use model::MIN_COUNTED_SHARE as MIN_SHARE;
 
 /// The fewest blocks for an interval.
 const MIN_BLOCKS: f64 = 8.0;

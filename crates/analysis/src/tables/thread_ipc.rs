@@ -4,8 +4,8 @@ use crate::by_thread::ByThread;
 use crate::counted::{RatioSums, SIBLINGS, Siblings, core_type, count_of};
 use crate::{Analysis, Begins, Context, World};
 use model::{
-    CoreType, Counted, CpuId, CpuStretch, NameId, Ns, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, TimelineEvent,
-    Value,
+    CoreType, Counted, CpuId, CpuStretch, IpcPart, NameId, Ns, Rows, ThreadKey, ThreadState, ThreadStretch, Tid,
+    TimelineEvent, Value, ipc_part,
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -22,13 +22,6 @@ struct Key {
 /// All states of siblings together.
 const ALL: usize = SIBLINGS.len();
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Which {
-    Cycles,
-    Instructions,
-    Other,
-}
-
 /// Counts of the same intervals.
 #[derive(Clone, Copy, Default)]
 struct Pair {
@@ -43,21 +36,11 @@ pub(crate) struct ThreadIpc {
     start: Ns,
     siblings: Siblings,
     /// What each name counts.
-    names: FxHashMap<NameId, Which>,
+    names: FxHashMap<NameId, Option<IpcPart>>,
     /// The last count of each CPU that waits for the other of its interval, with its end.
-    waiting: FxHashMap<CpuId, (Ns, Which, Counted)>,
+    waiting: FxHashMap<CpuId, (Ns, IpcPart, Counted)>,
     rows: BTreeMap<Key, Pair>,
     ran: ByThread<Ns>,
-}
-
-/// Returns what an event counts, by its name: the kernel's generic one, of a PMU or of all, or Intel's.
-fn which(name: &str) -> Which {
-    let name = name.trim_end_matches("/").rsplit('/').next().unwrap_or(name);
-    match name.to_ascii_lowercase().as_str() {
-        "cycles" | "cpu-cycles" | "cpu_cycles" | "cpu_clk_unhalted.thread" | "cpu_clk_unhalted.core" => Which::Cycles,
-        "instructions" | "inst_retired" | "inst_retired.any" => Which::Instructions,
-        _ => Which::Other,
-    }
 }
 
 impl Analysis for ThreadIpc {
@@ -86,14 +69,11 @@ impl Analysis for ThreadIpc {
     fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, begins: Begins, world: &World) {
         let Some((cpu, counted)) = count_of(event, begins, self.start) else { return };
         let Some(tid) = event.tid().filter(|tid| *tid != Tid::IDLE) else { return };
-        let named = || world.name(counted.event).map_or(Which::Other, which);
-        let which = *self.names.entry(counted.event).or_insert_with(named);
-        if which == Which::Other {
-            return;
-        }
+        let named = || world.name(counted.event).and_then(ipc_part);
+        let Some(which) = *self.names.entry(counted.event).or_insert_with(named) else { return };
         let other = self.waiting.insert(cpu, (event.at, which, counted));
         let Some((_, _, other)) = other.filter(|(at, of, _)| *at == event.at && *of != which) else { return };
-        let (cycles, instructions) = if which == Which::Cycles { (counted, other) } else { (other, counted) };
+        let (cycles, instructions) = if which == IpcPart::Cycles { (counted, other) } else { (other, counted) };
         // Counts of different parts of the interval make no ratio.
         let both = if cycles.running == instructions.running { cycles.running } else { Ns::ZERO };
         let seen = |count: i64| if both > Ns::ZERO { count } else { 0 };

@@ -7,14 +7,15 @@
 //! ```
 //!
 //! Times are in microseconds from the start of the recording, with three decimals, so that they are exact to the nanosecond. Counters
-//! (C) are the CPUs' frequencies; an arrow (s, f) leads from a waker to the thread that became ready. The format has no type for lost
+//! (C) are the CPUs' frequencies and the rates of counted events; an arrow (s, f) leads from a waker to the thread that became ready. The format has no type for lost
 //! or unknown time, so an unknown stretch is an event with that name.
 
 use crate::directory::{Directory, Thread};
 use crate::stretch::Stretch;
 use crate::{ExportError, Exporter, Job, Offer, Outputs, Shape, about, json, stretch};
 use engine::Session;
-use model::{CpuId, EventKind, tables};
+use model::{CpuId, EventKind, MIN_COUNTED_SHARE, NameId, Ns, tables};
+use std::collections::BTreeMap;
 use std::io::Write;
 
 /// A JSON file of trace events.
@@ -45,7 +46,7 @@ impl Exporter for Chrome {
             read_by: "chrome://tracing, Perfetto's viewer, Speedscope",
             carries: &[
                 "What each CPU ran, and each thread's states with CPU, core type, reason and priority.",
-                "Frequencies as counters; an arrow from the waker to the woken thread.",
+                "Frequencies and rates of counted events as counters; an arrow from the waker to the woken thread.",
             ],
             cannot: &[
                 "Marks of programs, interrupts, sums and losses. Viewers hold the whole file in memory: use --range.",
@@ -67,7 +68,7 @@ impl Exporter for Chrome {
         writer.separator = b"";
         writer.names(job.session, &directory)?;
         stretch::each(job, |s| writer.stretch(s, &directory))?;
-        writer.frequencies(job)?;
+        writer.counters(job)?;
         writer.separator = b"";
         writer.put(b"\n]}\n")
     }
@@ -79,6 +80,20 @@ struct Writer<'a> {
     /// Written before the next event.
     separator: &'static [u8],
     arrows: u64,
+}
+
+/// The maximum number of counters of events.
+const MAX_RATES: usize = 1 << 16;
+
+/// By CPU and event: until when it was written, and the name of the event.
+type Rates = BTreeMap<(CpuId, NameId), (Ns, Box<str>)>;
+
+/// A count that was read.
+struct Rate {
+    event: NameId,
+    length: Ns,
+    count: i64,
+    running: Ns,
 }
 
 impl Writer<'_> {
@@ -175,19 +190,62 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes frequencies, if the events are available.
-    fn frequencies(&mut self, job: &mut Job<'_>) -> Result<(), ExportError> {
-        let mut failed = Ok(());
-        let read = job.session.events(&mut |events, _| {
+    /// Writes frequencies and rates of counted events, if the events are available.
+    fn counters(&mut self, job: &mut Job<'_>) -> Result<(), ExportError> {
+        let (mut failed, mut rates) = (Ok(()), Rates::new());
+        let read = job.session.events(&mut |events, names| {
             for event in events.iter().filter(|e| job.options.has(e.at)) {
-                if let (EventKind::Frequency { of, khz }, Ok(())) = (event.what, &failed) {
-                    failed = self.frequency(event.at.0, of, khz);
+                if failed.is_err() {
+                    break;
                 }
+                failed = match event.what {
+                    EventKind::Frequency { of, khz } => self.frequency(event.at.0, of, khz),
+                    EventKind::Count { event: of, length, count, running, .. }
+                        if job.options.has(event.at - length) =>
+                    {
+                        let of = Rate { event: of, length, count, running };
+                        self.count(event.at, event.cpu, &of, names, &mut rates)
+                    }
+                    _ => Ok(()),
+                };
             }
             if failed.is_ok() { Ok(()) } else { Err(std::io::ErrorKind::BrokenPipe.into()) }
         });
         failed?;
-        Ok(read?)
+        read?;
+        rates.iter().try_for_each(|((cpu, _), (end, name))| self.rate(end.0, *cpu, name, 0.0))
+    }
+
+    /// Writes the rate of a count from the reading before on. Where nothing was counted it is 0, as a counter has no gaps.
+    fn count(
+        &mut self,
+        at: Ns,
+        cpu: CpuId,
+        of: &Rate,
+        names: &[Box<str>],
+        rates: &mut Rates,
+    ) -> Result<(), ExportError> {
+        let (start, key) = (at - of.length, (cpu, of.event));
+        let is_counted = of.running > Ns::ZERO && of.running.0 as f64 >= MIN_COUNTED_SHARE * of.length.0 as f64;
+        if !is_counted || (rates.len() >= MAX_RATES && !rates.contains_key(&key)) {
+            return Ok(());
+        }
+        let name = || (of.event.0 as usize).checked_sub(1).and_then(|at| names.get(at)).cloned().unwrap_or_default();
+        let (end, name) = rates.entry(key).or_insert_with(|| (start, name()));
+        let before = std::mem::replace(end, at);
+        let name = name.clone();
+        if before < start {
+            self.rate(before.0, cpu, &name, 0.0)?;
+        }
+        self.rate(start.0, cpu, &name, of.count as f64 * 1e9 / of.running.0 as f64)
+    }
+
+    fn rate(&mut self, at_ns: i64, cpu: CpuId, name: &str, rate: f64) -> Result<(), ExportError> {
+        self.event('C', CPUS, i64::from(cpu.0), at_ns)?;
+        self.line.extend_from_slice(b",\"name\":");
+        json::text(&format!("cpu {} {name} [1/s]", cpu.0), &mut self.line);
+        write!(self.line, ",\"args\":{{\"rate\":{rate:.0}}}")?;
+        self.put(b"}")
     }
 
     fn frequency(&mut self, at_ns: i64, of: CpuId, khz: u32) -> Result<(), ExportError> {

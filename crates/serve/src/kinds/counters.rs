@@ -48,7 +48,7 @@ impl Kind for Counters<'_> {
         } else {
             format!("only the first {MAX_LANES} counters are shown; {left_out} values of others are not")
         };
-        let title = "Counters (mean per pixel; lighter: maximum)".into();
+        let title = "Counters of programs and the kernel (mean per pixel; lighter: maximum)".into();
         Ok(feed.finish()?.then(|| KindInfo { title, note, ..KindInfo::of_values(lanes) }))
     }
 }

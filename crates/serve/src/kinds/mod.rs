@@ -2,6 +2,7 @@
 
 mod block;
 mod concurrency;
+mod counted;
 mod counters;
 pub(crate) mod frames;
 mod frequency;
@@ -28,6 +29,9 @@ pub(crate) const KINDS: &[KindDef] = &[
     KindDef { name: "requests", from: Source::Intervals, values: false, new: intervals::requests },
     KindDef { name: "regions", from: Source::Intervals, values: false, new: intervals::regions },
     KindDef { name: "frequency", from: Source::Events, values: true, new: frequency::new },
+    KindDef { name: "ipc", from: Source::Events, values: true, new: counted::ipc },
+    KindDef { name: "rates", from: Source::Events, values: true, new: counted::rates },
+    KindDef { name: "counting", from: Source::Events, values: false, new: counted::counting },
     KindDef { name: "idle", from: Source::Events, values: false, new: idle::new },
     KindDef { name: "parking", from: Source::Events, values: false, new: parking::new },
     KindDef { name: "block", from: Source::Events, values: true, new: block::new },
@@ -105,11 +109,14 @@ pub(crate) struct Lane {
     pub(crate) thread: Option<i64>,
     /// What `--range` calls its intervals, without their numbers.
     pub(crate) range: Option<String>,
+    /// The counter that the track is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) counter: Option<counted::Counter>,
 }
 
 impl Lane {
     fn new(track: u32, label: String) -> Self {
-        Self { track, label, most: 0.0, thread: None, range: None }
+        Self { track, label, most: 0.0, thread: None, range: None, counter: None }
     }
 }
 

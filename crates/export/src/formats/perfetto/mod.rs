@@ -55,12 +55,14 @@
 //! | `corewise_inner` | `pid`, `inner_tid`, `inner_pid` |
 //! | `corewise_steal` | `total` |
 //! | `corewise_clock` | `which` (monotonic, boottime, realtime, tsc, perf), `reading` |
+//! | `corewise_count` | what `event` counted on this CPU while `pid` (0: idle, −1: several threads) ran: `length` (ns since the reading before), `count`, `running` (ns in which it counted). Counter tracks (uuid 0x63776374…) show the sums to viewers |
 //! | `corewise_loss` | `from`, `to`, `cpu`, `events`; a slice on a track of its own shows the same |
 //! | `corewise_sample` | the last sample of a CPU: the recording ran until then |
 //!
 //! Timestamps are the source's own numbers (origin + time), declared as its clock by `primary_trace_clock`.
 
 mod bundles;
+mod counts;
 mod kernel;
 mod opening;
 mod programs;
@@ -107,6 +109,7 @@ impl Exporter for Perfetto {
             carries: &[
                 "Every event: switches, wakeups, migrations, idle, frequencies, interrupts, forks and exits, marks, values, frames of Android's timeline.",
                 "Samples of profilers with their callchains.",
+                "Counts of events, and their sums as counter tracks.",
                 "Data without Perfetto events (snapshots, charges, losses, the machine), so that importing the file again gives \
                  the same states.",
             ],
@@ -167,6 +170,7 @@ struct Pen<'a> {
     /// The processes of threads.
     pids: FxHashMap<i32, i32>,
     samples: Samples,
+    counts: counts::Counts,
     /// Whether corewise's own sequence has a packet.
     begun: bool,
 }
@@ -186,6 +190,7 @@ impl<'a> Pen<'a> {
             words: String::new(),
             pids: FxHashMap::default(),
             samples: Samples::default(),
+            counts: counts::Counts::default(),
             begun: false,
         }
     }
@@ -242,6 +247,11 @@ impl<'a> Pen<'a> {
             EventKind::Frame(frame) => self.frame(at, frame, name(frame.layer)),
             EventKind::Loss(loss) => self.loss(e, at, loss),
             EventKind::Block { tid, request } => self.block(e, at, *tid, request),
+            EventKind::Count { tid, event, length, count, running } => {
+                let name = name(*event).unwrap_or_default();
+                let (tid, event, length, count, running) = (*tid, *event, *length, *count, *running);
+                self.count(e, at, &counts::Count { tid, event, name, length, count, running });
+            }
             EventKind::Sample => {}
             EventKind::CpuSample { tid, stack } => self.sample(e.cpu, at, *tid, *stack),
             _ => self.rare(e, at, names, options),

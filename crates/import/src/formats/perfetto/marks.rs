@@ -79,6 +79,11 @@ impl<'a> TrackEvent<'a> {
         Ok(event)
     }
 
+    /// Whether it shows to viewers a count of which corewise has written a note.
+    pub(super) fn repeats_a_note(&self) -> bool {
+        self.kind == COUNTER && self.track.is_some_and(|track| track >> 32 == OWN_COUNTERS)
+    }
+
     /// Returns the time. If it is a difference, advances the sequence's time.
     pub(super) fn when(&self, defaults: &mut SequenceDefaults) -> When {
         if let Some(us) = self.absolute_us {
@@ -163,6 +168,8 @@ impl<'a> TrackEvent<'a> {
 }
 
 const COUNTER: u64 = 4;
+/// The upper half of the numbers of the tracks on which corewise shows counts: "cwct" in ASCII.
+const OWN_COUNTERS: u64 = 0x6377_6374;
 
 /// Returns a counter's value. Counters without a name are Chrome's counts of thread time or instructions at each mark.
 fn value(uuid: u64, n: f64, tracks: &mut Tracks) -> Option<EventKind> {

@@ -334,6 +334,16 @@ impl<'a> Note<'a> {
             b"corewise_inner" => {
                 EventKind::Inner { tid: tid(), inner_tid: self.tid("inner_tid"), inner_pid: self.pid("inner_pid") }
             }
+            b"corewise_count" => {
+                let length = self.ns("length", Ns::ZERO).max(Ns::ZERO);
+                EventKind::Count {
+                    tid: tid(),
+                    event: self.text("event").map_or(NameId::NONE, |name| names.id(name, out)),
+                    length,
+                    count: self.int("count").unwrap_or(0),
+                    running: self.ns("running", Ns::ZERO).clamp(Ns::ZERO, length),
+                }
+            }
             b"corewise_steal" => EventKind::Steal { total: self.ns("total", Ns::ZERO) },
             b"corewise_clock" => {
                 let which = match self.text("which") {

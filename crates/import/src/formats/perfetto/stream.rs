@@ -52,7 +52,7 @@ struct Reader {
     programs: bool,
     complete_until: Ns,
     chains: Callchains,
-    /// Whether corewise wrote the trace: samples are then in order, with the kernel's events.
+    /// Whether corewise wrote the trace: samples are then in order, with the kernel's events, and counts are in notes.
     is_own: bool,
 }
 
@@ -323,6 +323,9 @@ impl Reading<'_, '_> {
 
     fn track_event(&mut self, body: &[u8], out: &mut Batch, bad: &mut dyn Ledger) -> Result<(), Malformed> {
         let event = TrackEvent::of(body)?;
+        if self.reader.is_own && event.repeats_a_note() {
+            return Ok(());
+        }
         let at = match event.when(&mut self.sequence.defaults) {
             When::Packet => self.at(),
             When::Micros(us) => {

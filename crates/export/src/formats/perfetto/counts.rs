@@ -1,0 +1,61 @@
+//! What the CPUs counted: a note for each count, which is exact, and for viewers a counter track for each CPU and event. Its value is the
+//! sum of the counts so far, as Perfetto's own performance counters are written.
+
+use super::Pen;
+use super::bundles::FieldValue::{Int, Text};
+use super::programs::{packet, track, track_event};
+use model::{CpuId, Event, NameId, Ns, Tid};
+use rustc_hash::FxHashMap;
+
+/// The first of the tracks of counters: "cwct" in ASCII. Readers that know the notes leave these tracks out.
+const TRACKS: u64 = 0x6377_6374_0000_0000;
+/// The maximum number of tracks; the notes have the counts of all.
+const MAX_TRACKS: usize = 1 << 16;
+
+/// The track and the sum of each event on each CPU.
+#[derive(Default)]
+pub(super) struct Counts(FxHashMap<(CpuId, NameId), (u64, i64)>);
+
+/// A count as in [`model::EventKind::Count`].
+pub(super) struct Count<'a> {
+    pub(super) tid: Tid,
+    pub(super) event: NameId,
+    pub(super) name: &'a str,
+    pub(super) length: Ns,
+    pub(super) count: i64,
+    pub(super) running: Ns,
+}
+
+impl Pen<'_> {
+    pub(super) fn count(&mut self, e: &Event, at: Ns, of: &Count<'_>) {
+        let fields = [
+            ("pid", Int(of.tid.0.into())),
+            ("event", Text(of.name)),
+            ("length", Int(of.length.0)),
+            ("count", Int(of.count)),
+            ("running", Int(of.running.0)),
+        ];
+        self.bundles.note(e.cpu, at, "corewise_count", &fields);
+        let (next, key) = (self.counts.0.len(), (e.cpu, of.event));
+        let is_new = !self.counts.0.contains_key(&key);
+        if e.at < Ns::ZERO || (is_new && next >= MAX_TRACKS) {
+            return;
+        }
+        let (id, sum) = self.counts.0.entry(key).or_insert((TRACKS + next as u64, 0));
+        *sum = sum.saturating_add(of.count);
+        let (id, sum) = (*id, *sum);
+        if is_new {
+            let name = format!("{} of cpu {}", of.name, e.cpu.0);
+            self.packet(None, packet::TRACK_DESCRIPTOR, |p| {
+                p.uint(track::UUID, id);
+                p.text(track::NAME, &name);
+                p.bytes(track::COUNTER, &[]);
+            });
+        }
+        self.packet(Some(at), packet::TRACK_EVENT, |p| {
+            p.uint(track_event::TYPE, track_event::VALUE);
+            p.uint(track_event::TRACK, id);
+            p.double(track_event::COUNTER, sum as f64);
+        });
+    }
+}
