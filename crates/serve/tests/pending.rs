@@ -25,9 +25,11 @@ fn progress(client: &Client) -> serde_json::Value {
 fn requests_for_data_wait_and_the_progress_is_answered_meanwhile() {
     let (client, preparation, _) = listening(&ANYWHERE);
     assert_eq!(progress(&client)["ready"], false);
-    preparation.show("Reading run.data: 12 events".to_owned());
+    preparation.show("Reading run.data: 12 events".to_owned(), None);
     let shown = progress(&client);
-    assert_eq!(shown["doing"], "Reading run.data: 12 events");
+    assert_eq!((&shown["doing"], shown["share"].is_null()), (&"Reading run.data: 12 events".into(), true));
+    preparation.show("Reading run.data: 25 %, 12 events".to_owned(), Some(0.25));
+    assert_eq!(progress(&client)["share"], 0.25);
     assert!(shown["seconds"].as_f64().unwrap() >= 0.0);
     std::thread::scope(|scope| {
         let about = scope.spawn(|| client.get("/api/about"));

@@ -64,8 +64,8 @@ impl Block {
         self.words(&[u64::MAX]);
     }
 
-    /// A record of 8 events from `first` on.
-    fn counted(&mut self, at: u64, first: usize, bits: u16, tid: i32, length: u64, counts: &[u64; 8], ran: &[u64; 8]) {
+    /// A record of 8 events from `first` on, with the count of each and how long it counted.
+    fn counted(&mut self, at: u64, (first, bits): (usize, u16), tid: i32, length: u64, [counts, ran]: [&[u64; 8]; 2]) {
         let shared = (0..8).any(|n| bits >> n & 1 == 1 && ran[n] != length);
         let many = 8.min(EVENTS - first);
         self.head(at, 16, first as u8, bits | u16::from(shared) << 8 | (many as u16) << 9);
@@ -150,7 +150,7 @@ fn every_count_is_booked_once() {
                     let more = [count, length, time].map(u64::cast_signed);
                     sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
                 }
-                blocks[cpu].counted(now, first, bits, tid, length, &counts, &ran);
+                blocks[cpu].counted(now, (first, bits), tid, length, [&counts, &ran]);
             }
         }
         running[cpu] = (next, Some(now));
