@@ -31,6 +31,8 @@ mod marked;
 mod new_threads;
 mod parking;
 mod period_grid;
+pub mod plausible;
+pub mod rates;
 mod shares;
 pub mod slow_intervals;
 pub(crate) mod tables;

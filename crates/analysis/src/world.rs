@@ -41,6 +41,8 @@ pub struct CpuNow {
     pub khz: Option<u32>,
     /// Whether it is parked, if recorded.
     pub parked: Option<bool>,
+    /// Its maximum frequency in kHz, if the machine lists it.
+    pub max_khz: Option<u32>,
 }
 
 /// The state of a physical core: the sum over its CPUs.
@@ -118,6 +120,7 @@ impl World {
                 idle_state: None,
                 khz: None,
                 parked: None,
+                max_khz: machine.cpu(*cpu).and_then(|c| c.max_khz),
             });
         }
         let all = CpuSet { cpus: Bits::of(0..cpus.len(), cpus.len()), cores: Bits::of(0..cores.len(), cores.len()) };

@@ -8,6 +8,7 @@ mod figure;
 mod kinds;
 mod limits;
 mod measured;
+mod running;
 mod sheet;
 mod statement;
 
@@ -54,6 +55,7 @@ pub const KINDS: &[&dyn Kind] = &[
     &kinds::relative_ips::RelativeIps,
     &kinds::cpi_of_two_systems::CpiOfTwoSystems,
     &kinds::marked_tasks::MarkedTasks,
+    &kinds::toplev_nodes::ToplevNodes,
     &kinds::claims::Claims,
     &kinds::counters_by_system::CountersBySystem,
 ];

@@ -37,7 +37,7 @@ pub struct Statement {
     pub of: String,
     /// The computed value, in the rule's unit.
     pub computed: Option<f64>,
-    /// The printed value, or the maximum possible one.
+    /// The printed value, or the limit.
     pub printed: Option<f64>,
     /// The allowed difference.
     pub tolerance: f64,
@@ -93,6 +93,18 @@ impl<'a> StatementSink<'a> {
         let tolerance = limit.rounding + printed.rounding;
         let is_ok = printed.value - limit.value <= slack(tolerance, printed.value);
         self.push_verdict(rule, of.into(), limit.value, printed.value, tolerance, is_ok);
+    }
+
+    /// Adds a check that a computed value is not below a limit.
+    pub(crate) fn computed_at_least(&mut self, rule: &'static Rule, of: impl Into<String>, computed: Figure, limit: f64) {
+        let is_ok = limit - computed.value <= slack(computed.rounding, limit);
+        self.push_verdict(rule, of.into(), computed.value, limit, computed.rounding, is_ok);
+    }
+
+    /// Adds a check that a computed value does not exceed a limit.
+    pub(crate) fn computed_at_most(&mut self, rule: &'static Rule, of: impl Into<String>, computed: Figure, limit: f64) {
+        let is_ok = computed.value - limit <= slack(computed.rounding, limit);
+        self.push_verdict(rule, of.into(), computed.value, limit, computed.rounding, is_ok);
     }
 
     /// Adds a result that is unknown.

@@ -1,4 +1,4 @@
-//! Capabilities 2, 32, 33 and 35, and errata E1–E4, E6, E15 and E17: contradictions in printed tables are found, and nothing else is
+//! Capabilities 2, 32, 33 and 35, and errata E1–E4, E6 and E15–E17: contradictions in printed tables are found, and nothing else is
 //! reported. The values are verified in derived_expected.rs.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -86,8 +86,8 @@ fn e4_and_e4b_grids_rates_and_clocks() {
         "fitted_is_implied_e_clock of vtune_core_type_grid",
     ];
     assert_eq!(contradicted(&all), wrong);
-    // CPI and top level of 16 rows except two, three threads in the grid, twelve ratios.
-    assert_eq!(agreeing(&all), 14 + 16 + 3 + 12);
+    // CPI and top level of 16 rows except two, the process and its threads, three threads in the grid, twelve ratios.
+    assert_eq!(agreeing(&all), 14 + 16 + 1 + 3 + 12);
 }
 
 #[test]
@@ -113,16 +113,30 @@ fn cap_31_32_utilisation_and_e17() {
 fn cap_33_counts_of_smt_on_and_off_and_e15() {
     let all = support::counts();
     let wrong = |run: &str| contradicted(&all).iter().filter(|w| w.contains(run)).count();
-    // In the first intervals only the CPUs utilized; in the later ones also ten ratios and ten rates.
+    // In the first intervals only the CPUs utilized and the multiplexed counts (E16); in the later ones also ten ratios and ten rates.
     let runs = ["other_node_smt_on", "other_node_smt_off", "same_node_smt_on", "same_node_smt_off"].map(wrong);
-    assert_eq!((runs, runs.iter().sum::<usize>()), ([1, 1, 11, 11], 24));
+    assert_eq!((runs, runs.iter().sum::<usize>()), ([2, 2, 12, 12], 28));
     assert_eq!(of(&all, "cpus_utilized").len(), 4);
     let divisors = values(&all, "cpus_utilized_divisor");
     assert!(divisors.len() == 4 && divisors.iter().all(|ms| (ms - 705.03).abs() < 0.02), "{divisors:?}");
     // Without --span, the length of the intervals is unknown: one of each run is listed.
     let without_span = check(&sheets(&["perf_smt_on_off"]), &Request::default());
     assert!(of(&without_span, "cpus_utilized").iter().all(|s| matches!(s.verdict, Verdict::NotEvaluated(_))));
-    assert_eq!(contradicted(&without_span).len(), 20);
+    assert_eq!(contradicted(&without_span).len(), 24);
+}
+
+#[test]
+fn cap_36_37_multiplexed_counts_and_e16() {
+    let wrong = [
+        "running_share_is_enough of elasticsearch smt_on",
+        "counted_all_the_time of core_bound_likely",
+        "misses_at_most_accesses of core_bound_likely iTLB-load-misses",
+        "count_is_whole of topdown_alone slots",
+    ];
+    let all = support::multiplexed();
+    assert_eq!(contradicted(&all), wrong);
+    // Two other runs of toplev; the misses of three caches.
+    assert_eq!(agreeing(&all), 2 + 3);
 }
 
 #[test]

@@ -8,6 +8,7 @@ pub mod blocks;
 mod causes;
 mod concurrency;
 mod context;
+mod counted;
 mod cpus;
 mod flame;
 mod frames;
@@ -124,7 +125,7 @@ fn parts(session: &Session, options: &Options) -> Result<(Vec<Part>, LeftOut), E
         parts.push(Part::optional("marked frames", part_of(|page| marked::write(page, session, name, options.top))?));
     }
     let mut data = Page::default();
-    quality::write(&mut data, session, options);
+    quality::write(&mut data, session, options)?;
     parts.push(Part::fixed(data));
     Ok((parts, left_out))
 }

@@ -1,9 +1,11 @@
 //! How far a recording can be trusted: what is wrong with it (first), and how complete and how consistent it is (last).
 
 use crate::Options;
+use crate::counted;
 use crate::page::Page;
+use crate::sections::has_all_sections;
 use crate::words::{TIE, bytes, grouped, percent, plain, plural, time};
-use engine::{Session, Summary};
+use engine::{EngineError, Session, Summary};
 
 /// The maximum number of unavailable data that a short report lists.
 const MAX_LIMITS: usize = 4;
@@ -76,20 +78,29 @@ pub fn trust(session: &Session) -> String {
 }
 
 /// Writes how complete and consistent the recording is, what it lacks, and which conditions changed meanwhile.
-pub fn write(page: &mut Page, session: &Session, options: &Options) {
+///
+/// # Errors
+/// The trace cannot be read.
+pub fn write(page: &mut Page, session: &Session, options: &Options) -> Result<(), EngineError> {
     let limits = limits(session);
     let of_frames = session.full_summary().is_of_frames();
     if of_frames && limits.is_empty() {
-        return;
+        return Ok(());
     }
     page.heading("About the data");
     if !of_frames {
         page.paragraph(&completeness_line(session.summary()));
         page.paragraph(&overhead_line(session));
         page.paragraph(&accounting_line(session.summary()));
+        // Their tables have been made for the section.
+        if has_all_sections(session, &options.sections)
+            && let Some(words) = counted::quality(session)?
+        {
+            page.paragraph(&words);
+        }
     }
     if limits.is_empty() {
-        return;
+        return Ok(());
     }
     page.paragraph("Not available:");
     let shown = if options.max_lines.is_some() { MAX_LIMITS.min(limits.len()) } else { limits.len() };
@@ -99,6 +110,7 @@ pub fn write(page: &mut Page, session: &Session, options: &Options) {
     if shown < limits.len() {
         page.note(&format!("(and {} more: --full)", limits.len() - shown));
     }
+    Ok(())
 }
 
 /// A text up to the end of its first sentence.

@@ -15,6 +15,29 @@ pub fn text(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{path}: {why}"))
 }
 
+/// Returns the counts in a JSON file as a table of `perf stat`: those of `events`, and `slots` of `metrics`.
+///
+/// # Panics
+/// If it is missing or damaged.
+#[must_use]
+pub fn counts(name: &str) -> String {
+    let path = format!("{}/../../testdata/figures/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{path}: {why}"));
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|why| panic!("{path}: {why}"));
+    let mut out = "run,event,status,value,unit,printed_ratio,printed_ratio_unit,running_pct\n".to_owned();
+    let mut line = |event: &str, value: &serde_json::Value, share: &serde_json::Value| {
+        if value.is_number() {
+            let share = if share.is_number() { share.to_string() } else { String::new() };
+            out.push_str(&format!("{name},\"{event}\",counted,{value},count,,,{share}\n"));
+        }
+    };
+    line("slots", &json["metrics"]["slots"], &serde_json::Value::Null);
+    for event in json["events"].as_array().into_iter().flatten() {
+        line(event["event"].as_str().expect("an event has a name"), &event["value"], &event["running_pct"]);
+    }
+    out
+}
+
 /// Returns the rows of a table.
 ///
 /// # Panics

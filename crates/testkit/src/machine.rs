@@ -3,15 +3,17 @@
 use topology::Machine;
 
 /// Reads lines such as `cpu0 P0`: the number of a CPU, then the type (P performance, M middle, E efficient, L low power, U uniform) and
-/// number of its core. CPUs of one core are siblings. The rest of a line (a drawn trace) is ignored.
+/// number of its core, and its maximum frequency in MHz if that is known (`cpu0 P0/5000`). CPUs of one core are siblings. The rest of a line (a drawn trace) is ignored.
 ///
 /// # Panics
 /// If a line is invalid.
 #[must_use]
 pub fn machine(text: &str) -> Machine {
-    let rows: Vec<(u32, String)> = text.lines().filter_map(row).collect();
-    let mut toml = String::new();
-    for (cpu, core) in &rows {
+    let drawn: Vec<(u32, String)> = text.lines().filter_map(row).collect();
+    let (mut toml, mut rows) = (String::new(), Vec::new());
+    for (cpu, word) in &drawn {
+        let (core, mhz) = word.split_once('/').map_or((word.as_str(), None), |(core, mhz)| (core, Some(mhz)));
+        rows.push((*cpu, core.to_owned()));
         let kind = match &core[..1] {
             "P" => "performance",
             "M" => "middle",
@@ -21,6 +23,9 @@ pub fn machine(text: &str) -> Machine {
             other => panic!("unknown core type {other}: use P, M, E, L or U"),
         };
         toml += &format!("[[cpus]]\nids = \"{cpu}\"\ntype = \"{kind}\"\n");
+        if let Some(mhz) = mhz {
+            toml += &format!("max_khz = {mhz}000\n");
+        }
     }
     let mut cores: Vec<&String> = rows.iter().map(|r| &r.1).collect();
     cores.dedup();
@@ -41,9 +46,11 @@ fn row(line: &str) -> Option<(u32, String)> {
     words.next().filter(|w| is_core(w)).map(|core| (cpu, core.to_owned()))
 }
 
-/// Whether a word is a core, such as `P0`.
+/// Whether a word is a core, such as `P0` or `P0/5000`.
 pub(crate) fn is_core(word: &str) -> bool {
-    word.starts_with(|c: char| c.is_ascii_uppercase())
+    let (word, mhz) = word.split_once('/').unwrap_or((word, ""));
+    mhz.bytes().all(|b| b.is_ascii_digit())
+        && word.starts_with(|c: char| c.is_ascii_uppercase())
         && word.len() > 1
         && word[1..].bytes().all(|b| b.is_ascii_digit())
 }
@@ -58,8 +65,9 @@ mod tests {
         let machine = super::machine(
             "cpu0 P0  A A A   # followed by a trace
              cpu1 P0  . . .
-             cpu2 E1",
+             cpu2 E1/3900",
         );
+        assert_eq!([0, 2].map(|n| machine.cpu(cpu(n)).unwrap().max_khz), [None, Some(3_900_000)]);
         assert_eq!(machine.core_type(cpu(1)), CoreType::Performance);
         assert_eq!(machine.core_type(cpu(2)), CoreType::Efficient);
         assert_eq!(machine.cpu(cpu(0)).unwrap().siblings, [cpu(0), cpu(1)]);

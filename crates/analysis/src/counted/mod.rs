@@ -3,7 +3,7 @@
 mod ratio;
 mod siblings;
 
-pub(crate) use ratio::{MIN_SHARE, RatioSums};
+pub(crate) use ratio::RatioSums;
 pub(crate) use siblings::{SIBLINGS, Siblings};
 
 use model::{CoreType, Counted, CpuId, Ns, TimelineEvent};
@@ -21,6 +21,11 @@ pub(crate) fn count_of(event: &TimelineEvent, begins: Begins, span_start: Ns) ->
 /// Returns the core type of a CPU.
 pub(crate) fn core_type(cpu: CpuId, world: &World) -> CoreType {
     world.cpu_now(cpu).map_or(CoreType::Uniform, |now| now.core_type)
+}
+
+/// Returns the maximum frequency of a CPU in MHz, if it is known.
+pub(crate) fn max_mhz(cpu: CpuId, world: &World) -> Option<f64> {
+    world.cpu_now(cpu)?.max_khz.map(|khz| f64::from(khz) / 1e3)
 }
 
 /// Returns the types of the cores of this machine that run threads, once each.

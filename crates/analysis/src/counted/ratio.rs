@@ -7,9 +7,8 @@
 //! Pieces that follow each other resemble each other, so the residuals of single readings understate the variance. They are summed over
 //! blocks of time of several lengths, and the largest result counts. A length with fewer than [`MIN_BLOCKS`] blocks is not used.
 
+use crate::plausible::MIN_RUNNING_SHARE;
 use model::Ns;
-
-pub(crate) use model::MIN_COUNTED_SHARE as MIN_SHARE;
 
 /// The fewest blocks for an interval.
 const MIN_BLOCKS: f64 = 8.0;
@@ -66,7 +65,7 @@ impl RatioSums {
 
     /// Returns y/x; `None` if they were seen for too small a share of the time.
     pub(crate) fn ratio(&self) -> Option<f64> {
-        (self.share() >= MIN_SHARE && self.x > 0.0).then(|| self.y / self.x)
+        (self.share() >= MIN_RUNNING_SHARE && self.x > 0.0).then(|| self.y / self.x)
     }
 
     /// Returns the half-width of the 95 % interval of [`Self::ratio`]; 0 if all of the time was seen, `None` if there are too few pieces.

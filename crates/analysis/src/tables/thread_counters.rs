@@ -1,7 +1,9 @@
 //! What the events of the CPUs counted while each thread ran.
 
 use crate::by_thread::ByThread;
-use crate::counted::{MIN_SHARE, RatioSums, SIBLINGS, Siblings, Sums, core_type, core_types, count_of};
+use crate::counted::{RatioSums, SIBLINGS, Siblings, Sums, core_type, core_types, count_of};
+use crate::plausible::{self, MIN_RUNNING_SHARE, accesses};
+use crate::rates::Role;
 use crate::{Analysis, Begins, Context, World};
 use model::{CoreType, CpuStretch, NameId, Ns, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, TimelineEvent, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,26 +47,64 @@ impl ThreadCounters {
                         (true, true) => "not_counted",
                     };
                     let key = Key { thread, tid: *tid, event: *event, core_type: *core_type, siblings: usize::MAX };
-                    write(&key, state, None, world, out);
+                    write(&key, state, None, None, world, out);
                 }
             }
         }
     }
 }
 
-fn write(key: &Key, state: &str, of: Option<&(Sums, RatioSums)>, world: &World, out: &mut dyn Rows) {
-    let sums = of.map(|(sums, _)| *sums).unwrap_or_default();
-    let estimate = of.and_then(|(sums, ratio)| {
+/// A count for all of the time, and the half-width of its 95 % interval, if there are enough readings for one.
+#[derive(Clone, Copy)]
+struct Estimate {
+    seen: f64,
+    mean: f64,
+    half: Option<f64>,
+}
+
+impl Estimate {
+    fn of((sums, ratio): &(Sums, RatioSums)) -> Option<Self> {
+        let seen = sums.count as f64;
         if sums.counted == sums.enabled {
-            return Some((sums.count as f64, Some(0.0)));
+            return Some(Self { seen, mean: seen, half: Some(0.0) });
         }
         let enabled = sums.enabled.0 as f64;
-        let rate = ratio.ratio().filter(|_| ratio.share() >= MIN_SHARE)?;
-        Some((rate * enabled, ratio.half_width().map(|half| half * enabled)))
-    });
-    let half = estimate.and_then(|(mean, half)| Some((mean, half?)));
-    // What was seen is certain.
-    let low = half.map(|(mean, half)| (mean - half).max(sums.count as f64));
+        let rate = ratio.ratio().filter(|_| ratio.share() >= MIN_RUNNING_SHARE)?;
+        Some(Self { seen, mean: rate * enabled, half: ratio.half_width().map(|half| half * enabled) })
+    }
+
+    /// The ends of the interval. What was seen is certain.
+    fn range(&self) -> Option<(f64, f64)> {
+        self.half.map(|half| ((self.mean - half).max(self.seen), self.mean + half))
+    }
+}
+
+impl ThreadCounters {
+    /// Returns why a count cannot be right.
+    fn doubt(&self, key: &Key, of: &(Sums, RatioSums), names: &BTreeMap<&str, NameId>, world: &World) -> Option<String> {
+        let name = world.name(key.event)?;
+        if Role::of(name).is_some() {
+            return plausible::dead(of.0.count, of.0.counted.0);
+        }
+        let whole = accesses(name)?;
+        let other = Key { event: *names.get(whole.as_str())?, ..*key };
+        let range = |of: &(Sums, RatioSums)| Estimate::of(of)?.range();
+        let ((misses, _), (_, accesses)) = (range(of)?, range(self.rows.get(&other)?)?);
+        plausible::more_misses(misses, accesses, &whole)
+    }
+}
+
+fn write(
+    key: &Key,
+    state: &str,
+    of: Option<&(Sums, RatioSums)>,
+    doubt: Option<&str>,
+    world: &World,
+    out: &mut dyn Rows,
+) {
+    let sums = of.map(|(sums, _)| *sums).unwrap_or_default();
+    let estimate = of.and_then(Estimate::of);
+    let range = estimate.and_then(|estimate| estimate.range());
     out.row(&[
         (key.thread != ThreadKey::UNKNOWN).then_some(key.thread.0).into(),
         i64::from(key.tid.0).into(),
@@ -75,9 +115,10 @@ fn write(key: &Key, state: &str, of: Option<&(Sums, RatioSums)>, world: &World, 
         (sums.counted > Ns::ZERO).then_some(sums.count).into(),
         sums.enabled.into(),
         sums.counted.into(),
-        estimate.map(|(mean, _)| mean).into(),
-        low.into(),
-        Value::from(half.map(|(mean, half)| mean + half)),
+        estimate.map(|estimate| estimate.mean).into(),
+        range.map(|(low, _)| low).into(),
+        range.map(|(_, high)| high).into(),
+        Value::from(doubt),
     ]);
 }
 
@@ -117,8 +158,11 @@ impl Analysis for ThreadCounters {
     }
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
+        let names: BTreeMap<&str, NameId> =
+            self.events.keys().filter_map(|event| Some((world.name(*event)?, *event))).collect();
         for (key, of) in &self.rows {
-            write(key, of.0.state(), Some(of), world, out);
+            let doubt = self.doubt(key, of, &names, world);
+            write(key, of.0.state(), Some(of), doubt.as_deref(), world, out);
         }
         self.write_missing(world, out);
     }

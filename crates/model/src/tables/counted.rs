@@ -7,7 +7,7 @@ use crate::column::table;
 table! {
     /// What each thread made the events of the CPUs count.
     THREAD_COUNTERS: thread_counters {
-        version: 1,
+        version: 2,
         made_from: Analysis,
         large: false,
         doc: "What each event counted while a thread ran, by the type of the core and by what the SMT siblings did meanwhile. The CPUs' \
@@ -37,6 +37,9 @@ table! {
             LOW: Option<MeanCount> =
                 "Low end of the 95 % interval of `estimate`; null with it, and if there are too few readings for an interval.",
             HIGH: Option<MeanCount> = "High end of the interval.",
+            DOUBT: Option<Text> =
+                "Why the count cannot be right: more misses than accesses, no cycle or no instruction while the thread ran. Null if no rule \
+                 contradicts it.",
         }
     }
 }
@@ -44,7 +47,7 @@ table! {
 table! {
     /// What the events of each CPU counted.
     CPU_COUNTERS: cpu_counters {
-        version: 1,
+        version: 2,
         made_from: Analysis,
         large: false,
         doc: "What each event counted on each CPU: while threads ran, in the idle task, and while it is unknown which thread ran. The three \
@@ -62,6 +65,9 @@ table! {
                 "The part of `count` for which it is unknown which thread ran, because the kernel did not deliver a switch.",
             ENABLED_NS: Ns = "Time between the readings.",
             COUNTED_NS: Ns = "The part of `enabled_ns` in which the event counted.",
+            DOUBT: Option<Text> =
+                "Why the count cannot be right or is missing: never counted, more misses than accesses, no cycle or no instruction while \
+                 threads ran, a frequency above the CPU's maximum. Null if no rule contradicts it.",
         }
     }
 }
@@ -69,7 +75,7 @@ table! {
 table! {
     /// How fast each thread ran on each type of core.
     THREAD_IPC: thread_ipc {
-        version: 1,
+        version: 2,
         made_from: Analysis,
         large: false,
         doc: "Instructions and cycles of each thread by the type of the core and by what the SMT siblings did, and the rates that follow. \
@@ -96,6 +102,9 @@ table! {
                 "`mips` relative to this thread's `mips` on the fastest type of core on which it ran. Of `all` only.",
             COVERAGE: Option<Ratio> =
                 "The time in which both counted, over all types, as a share of the thread's running time. Of `all` only.",
+            DOUBT: Option<Text> =
+                "Why the row cannot be right: `effective_mhz` is more than 1 % above the maximum of the CPUs on which it was counted, or no \
+                 cycle or no instruction was counted. Null if no rule contradicts it.",
         }
     }
 }

@@ -11,6 +11,11 @@ const TOP_LEVEL: Rule = Rule {
     formula: "a slot is retiring, front-end bound, back-end bound or bad speculation: together 100 %",
 };
 const E_SHARE: Rule = Rule { id: "clocks_on_e", unit: "%", formula: "clocks on E cores / all clocks" };
+const THREADS: Rule = Rule {
+    id: "threads_within_process",
+    unit: "s",
+    formula: "the CPU time of the process is at least the sum of its threads'",
+};
 const CLOCK: Rule = Rule { id: "clock_of_thread", unit: "GHz", formula: "clocks on all core types / CPU time" };
 const FIT_P: Rule = Rule { id: "fitted_p_clock", unit: "GHz", formula: FIT };
 const FIT_E: Rule = Rule { id: "fitted_e_clock", unit: "GHz", formula: FIT };
@@ -100,6 +105,15 @@ impl Kind for CoreTypeGrid {
             if let Some(top) = TOP.iter().map(|col| sheet.figure(row, col)).collect::<Option<Vec<_>>>() {
                 out.equal(&TOP_LEVEL, of, top.into_iter().sum(), Figure::exact(100.0));
             }
+        }
+        let cpu = |level| -> Vec<Figure> {
+            sheet.rows_where("level", level).filter_map(|row| sheet.figure(row, "cpu_s")).collect()
+        };
+        let (threads, process) = (cpu("thread"), cpu("process"));
+        if let ([_, ..], [process]) = (threads.as_slice(), process.as_slice()) {
+            let all: Figure = threads.into_iter().sum();
+            let rounding = all.rounding + process.rounding;
+            out.computed_at_most(&THREADS, &sheet.name, Figure { rounding, ..all }, process.value);
         }
         if let Some([p, e]) = fitted(&of_threads(sheet)) {
             out.value(&FIT_P, &sheet.name, p);

@@ -17,3 +17,4 @@ pub(crate) mod relative_ips;
 pub(crate) mod smt_siblings;
 pub(crate) mod thread_by_cpu;
 pub(crate) mod thread_totals;
+pub(crate) mod toplev_nodes;

@@ -56,6 +56,13 @@ pub fn counts() -> Vec<Statement> {
     checked(&["perf_smt_on_off"], &Request { smt: smt_pairs(), span_s: Some(5.0), ..Request::default() })
 }
 
+/// Counts of one run in each JSON file, and nodes of toplev.
+pub fn multiplexed() -> Vec<Statement> {
+    let mut all = sheets(&["toplev_single_thread"]);
+    all.extend(["core_bound_likely", "topdown_alone", "topdown_shared"].map(|n| read(n, &figures::counts(n)).unwrap()));
+    check(&all, &Request::default())
+}
+
 pub fn contention() -> Vec<Statement> {
     checked(&["smt_contention_times"], &Request::default())
 }

@@ -1,6 +1,7 @@
 //! The sections of a report: one file and one line in [`SECTIONS`] each. A section without data is left out.
 
 mod concurrency_bands;
+mod counters;
 mod findings;
 mod idle;
 mod marks;
@@ -69,6 +70,7 @@ pub const SECTIONS: &[Section] = &[
     parallel_regions::SECTION,
     concurrency_bands::SECTION,
     switch_causes::SECTION,
+    counters::SECTION,
     samples::SECTION,
     periods::SECTION,
     requests::SECTION,

@@ -1,14 +1,9 @@
 //! The counts of each run of `perf stat`, for comparisons.
 
-use super::{accesses, plain};
 use crate::{Figure, Measured, Sheet};
+use analysis::plausible::{ALL_RUNNING, MIN_RUNNING_SHARE as LEAST_RUNNING, accesses, plain};
 use std::collections::BTreeMap;
 
-/// An event that was counted for a smaller share of the time is not extrapolated: see erratum E16 of the documents that corewise is
-/// tested against.
-const LEAST_RUNNING: f64 = 0.05;
-/// A larger share is all of the time: perf rounds it, and the first event of a group starts a little later.
-const ALL_RUNNING: f64 = 0.995;
 /// Running shares of the core types that sum to 1 within this much show that each was counted on its own type, without multiplexing.
 const ONE_TYPE_AT_A_TIME: f64 = 0.05;
 
@@ -134,7 +129,7 @@ fn counts(events: &BTreeMap<&str, Event>, out: &mut Measured) {
 }
 
 /// The PMU of a core type in the name of an event: `cpu_core` in `cpu_core/cycles/`.
-fn core_type(event: &str) -> Option<&str> {
+pub(super) fn core_type(event: &str) -> Option<&str> {
     event.split_once('/').map(|(pmu, _)| pmu).filter(|pmu| pmu.starts_with("cpu_"))
 }
 

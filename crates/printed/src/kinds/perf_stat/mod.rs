@@ -6,8 +6,10 @@ mod measured;
 pub(crate) use lines::lines;
 
 use crate::limits::within_turbo;
+use crate::running;
 use crate::{CheckContext, Figure, Head, Kind, Measured, Pair, Rule, Sheet, StatementSink};
 use analysis::capacity_used;
+use analysis::plausible::{accesses, of_same_pmu, plain};
 use std::collections::HashMap;
 
 /// `unit` is that of the printed ratio.
@@ -129,10 +131,7 @@ fn is_ms(sheet: &Sheet, row: usize) -> bool {
 impl Run<'_> {
     /// A count of the same PMU with the same modifier: `cpu_core/cycles/u` for `cpu_core/instructions/u`.
     fn of_same_pmu(&self, event: &str, other: &str) -> Option<Figure> {
-        let name = plain(event);
-        let at = event.find(name)?;
-        let wanted = format!("{}{other}{}", &event[..at], &event[at + name.len()..]);
-        self.counts.get(wanted.as_str()).copied()
+        self.counts.get(of_same_pmu(event, other)?.as_str()).copied()
     }
 
     /// Instructions per cycle of each PMU, as counts of two core types are separate.
@@ -148,20 +147,27 @@ impl Run<'_> {
     }
 }
 
-/// An event without its PMU and modifier.
-fn plain(event: &str) -> &str {
-    match event.split_once('/') {
-        Some((_, rest)) => rest.split_once('/').map_or(rest, |(name, _)| name),
-        None => event.split_once(':').map_or(event, |(name, _)| name),
-    }
+/// The smallest running share of the counts of a run in percent. Events of a core type's PMU cannot count while threads run on other
+/// types, so their share is no sign of multiplexing.
+fn least_share(sheet: &Sheet, rows: &[usize]) -> Option<Figure> {
+    let of_all = |row: &&usize| measured::core_type(sheet.text(**row, "event")).is_none();
+    let share = |row: &usize| sheet.figure_alone(*row, "running_pct");
+    rows.iter().filter(of_all).filter_map(share).min_by(|a, b| a.value.total_cmp(&b.value))
 }
 
-/// The event by which perf divides another one for a share (util/stat-shadow.c).
-fn accesses(event: &str) -> Option<String> {
-    match event {
-        "branch-misses" => Some("branches".to_owned()),
-        "cache-misses" => Some("cache-references".to_owned()),
-        _ => event.strip_suffix("-load-misses").map(|cache| format!("{cache}-loads")),
+/// Verifies that the counts of a run can be right.
+fn are_possible(sheet: &Sheet, run: &Run<'_>, out: &mut StatementSink<'_>) {
+    if let Some(share) = least_share(sheet, &run.rows) {
+        running::exact(out, &run.name, share);
+    }
+    for row in &run.rows {
+        let event = sheet.text(*row, "event");
+        let (Some(count), "" | "count") = (count(sheet, *row), sheet.text(*row, "unit")) else { continue };
+        let of = format!("{} {event}", run.name);
+        running::whole(out, &of, count.value);
+        if let Some(accesses) = accesses(event).and_then(|all| run.counts.get(all.as_str())) {
+            running::misses(out, &of, count, *accesses);
+        }
     }
 }
 
@@ -193,6 +199,7 @@ impl Kind for PerfStat {
             for row in &run.rows {
                 ratio(sheet, run, *row, ctx, out);
             }
+            are_possible(sheet, run, out);
             for (of, ipc) in run.ipcs() {
                 out.value(&IPC, of, ipc);
             }
@@ -219,13 +226,12 @@ fn ratio(sheet: &Sheet, run: &Run<'_>, row: usize, ctx: &CheckContext<'_>, out: 
     let unit = sheet.text(row, "printed_ratio_unit");
     // A count per millisecond is a thousand per second.
     let per_ms = |rule, by: f64| (rule, run.clock.map(|ms| (count / ms).scaled(by)), "cpu-clock or task-clock");
-    let name = plain(event);
     let (rule, computed, by) = match unit {
         "cpus" if is_ms(sheet, row) => (&CPUS, run.elapsed.map(|ms| count / ms), "elapsed time (--span sets it)"),
         "ipc" => (&PER_CYCLE, run.of_same_pmu(event, "cycles").map(|c| count / c), "cycles"),
         "ghz" => (&GHZ, run.clock.map(|ms| (count / ms).scaled(1e-6)), "cpu-clock or task-clock"),
         "pct" => {
-            let all = accesses(name).and_then(|all| run.of_same_pmu(event, &all));
+            let all = accesses(event).and_then(|all| run.counts.get(all.as_str()).copied());
             (&SHARE, all.map(|all| (count / all).scaled(100.0)), "count of the accesses")
         }
         "per_s" => per_ms(&PER_S, 1e3),
