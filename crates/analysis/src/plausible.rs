@@ -42,8 +42,12 @@ pub fn accesses(event: &str) -> Option<String> {
     let all = match plain(event) {
         "branch-misses" => "branches".to_owned(),
         "cache-misses" => "cache-references".to_owned(),
-        name if name.eq_ignore_ascii_case("br_misp_retired.all_branches") => name.to_ascii_uppercase().replace("MISP", "INST"),
-        name if name.eq_ignore_ascii_case("longest_lat_cache.miss") => name.to_ascii_uppercase().replace("MISS", "REFERENCE"),
+        name if name.eq_ignore_ascii_case("br_misp_retired.all_branches") => {
+            name.to_ascii_uppercase().replace("MISP", "INST")
+        }
+        name if name.eq_ignore_ascii_case("longest_lat_cache.miss") => {
+            name.to_ascii_uppercase().replace("MISS", "REFERENCE")
+        }
         name => format!("{}-loads", name.strip_suffix("-load-misses")?),
     };
     of_same_pmu(event, &all)
@@ -125,7 +129,10 @@ mod tests {
         assert_eq!([more_misses(5.0, 5.0, "loads"), more_misses(0.0, 0.0, "loads")], [None, None]);
         assert_eq!(more_misses(410.65, 100.0, "loads").unwrap(), "411 % of loads, of which it should be a part");
         assert!(more_misses(1.0, 0.0, "loads").unwrap().starts_with("loads counted 0"));
-        assert_eq!([dead(0, 9_999).is_some(), dead(0, 10_000).is_some(), dead(1, 10_000).is_some()], [false, true, false]);
+        assert_eq!(
+            [dead(0, 9_999).is_some(), dead(0, 10_000).is_some(), dead(1, 10_000).is_some()],
+            [false, true, false]
+        );
         assert_eq!([fraction(3.0), fraction(2.5)], [None, Some(0.5)]);
     }
 }

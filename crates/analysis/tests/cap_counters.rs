@@ -87,7 +87,9 @@ fn cap_25_26_from_a_recording() {
     use model::tables::{THREAD_IPC, thread_ipc as of};
     let rows: Vec<_> = analysed.tables[THREAD_IPC.name]
         .rows_of(of::Table)
-        .map(|row| (row.get(of::RELATIVE_IPS), row.get(of::EFFECTIVE_MHZ), row.get(of::CPI), row.get(of::DOUBT).is_some()))
+        .map(|row| {
+            (row.get(of::RELATIVE_IPS), row.get(of::EFFECTIVE_MHZ), row.get(of::CPI), row.get(of::DOUBT).is_some())
+        })
         .collect();
     let near = |value: Option<f64>, of: f64, by: f64| assert!((value.unwrap() - of).abs() < by, "{value:?} {of}");
     assert_eq!(rows.len(), 2);

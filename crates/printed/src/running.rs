@@ -15,8 +15,11 @@ const EXACT: Rule = Rule {
     formula: "counts that are printed without an error were counted for 100 % of the time; events of a core type's PMU, for the time \
               on that type",
 };
-const WHOLE: Rule =
-    Rule { id: "count_is_whole", unit: "count", formula: "the fraction of a count is 0; otherwise it was extrapolated" };
+const WHOLE: Rule = Rule {
+    id: "count_is_whole",
+    unit: "count",
+    formula: "the fraction of a count is 0; otherwise it was extrapolated",
+};
 const MISSES: Rule = Rule {
     id: "misses_at_most_accesses",
     unit: "%",

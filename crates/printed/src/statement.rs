@@ -96,13 +96,25 @@ impl<'a> StatementSink<'a> {
     }
 
     /// Adds a check that a computed value is not below a limit.
-    pub(crate) fn computed_at_least(&mut self, rule: &'static Rule, of: impl Into<String>, computed: Figure, limit: f64) {
+    pub(crate) fn computed_at_least(
+        &mut self,
+        rule: &'static Rule,
+        of: impl Into<String>,
+        computed: Figure,
+        limit: f64,
+    ) {
         let is_ok = limit - computed.value <= slack(computed.rounding, limit);
         self.push_verdict(rule, of.into(), computed.value, limit, computed.rounding, is_ok);
     }
 
     /// Adds a check that a computed value does not exceed a limit.
-    pub(crate) fn computed_at_most(&mut self, rule: &'static Rule, of: impl Into<String>, computed: Figure, limit: f64) {
+    pub(crate) fn computed_at_most(
+        &mut self,
+        rule: &'static Rule,
+        of: impl Into<String>,
+        computed: Figure,
+        limit: f64,
+    ) {
         let is_ok = computed.value - limit <= slack(computed.rounding, limit);
         self.push_verdict(rule, of.into(), computed.value, limit, computed.rounding, is_ok);
     }

@@ -3,7 +3,7 @@
 use crate::Options;
 use crate::gather::Group;
 use crate::profile::Profile;
-use crate::sections::Findings;
+use crate::sections::{Findings, has_all_sections};
 use crate::words::{TIE, ms, plural, short};
 use engine::{EngineError, Session, ThreadNames};
 use model::tables::threads;
@@ -34,6 +34,8 @@ pub struct SectionContext<'a> {
     pub baseline: Option<&'a Profile>,
     /// Whether the output has pictures.
     pub pictures: bool,
+    /// Whether all sections with data are made.
+    pub has_all_sections: bool,
 }
 
 impl<'a> SectionContext<'a> {
@@ -54,6 +56,7 @@ impl<'a> SectionContext<'a> {
             process: options.process.as_deref(),
             baseline: options.baseline.as_ref(),
             pictures: options.pictures,
+            has_all_sections: has_all_sections(session, &options.sections),
         })
     }
 

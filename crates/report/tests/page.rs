@@ -459,3 +459,29 @@ fn each_finding_links_to_its_evidence() {
     let of_finding = paths.iter().find(|p| p.attribute("class") == Some("red")).expect("a high finding");
     assert_eq!(of_finding.attribute("d"), Some("M166.7 0.2h666.7v.6h-666.7z"));
 }
+
+/// A runs on both types, B on one; the events of C took turns, and its cycles are above the maximum.
+const COUNTED: &str = "
+cpu0 P0/5000  A A A A B B B B
+cpu1 E1/3550  . . A A C C C C
+count . . A=cycles:9600000/2,A=instructions:10400000/2 . A=cycles:9600000/2,A=instructions:10400000/2
+count . . . . A=cycles:7000000/2@1,A=instructions:3300000/2@1 . . . .
+count . . . . . . . B=cycles:14000000/3,B=instructions:8400000/3 .
+count . . . . . . C=cycles:7200000/2@1,C=instructions:5800000/2@1,C=branches:900000/2:1@1,C=branch-misses:12000/2:1@1
+";
+
+#[test]
+fn speeds_are_bars_by_core_type_and_what_cannot_be_right_is_marked() {
+    let page = page(&support::drawn(COUNTED, |_, _| ()));
+    let section = page.split("Counters of threads, by core type").nth(1).expect("a section");
+    let figure = section.split("</figure>").next().expect("a figure");
+    let bars = |tone: &str| figure.matches(&format!("<rect class=\"{tone}\" x=")).count();
+    // A on both types, B on performance cores, C on the other one.
+    assert_eq!((bars("blue"), bars("green")), (2, 2), "{figure}");
+    assert!(figure.contains("IPC 1.08 at 4800 MHz") && figure.contains("at 3600 MHz, doubtful"), "{figure}");
+    assert!(section.contains("doubtful: 3600 MHz, but the maximum of these CPUs is 3550 MHz"), "{section}");
+    assert!(section.contains("Counters: 1 of") && section.contains("sum to those of their CPUs"), "{section}");
+    if let Some(path) = std::env::var_os("GUARD_PAGE") {
+        std::fs::write(path, &page).unwrap();
+    }
+}

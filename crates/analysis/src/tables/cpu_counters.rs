@@ -25,7 +25,14 @@ pub(crate) struct CpuCounters {
 
 impl CpuCounters {
     /// Returns why the count of an event of a CPU cannot be right, or why it is missing.
-    fn doubt(&self, cpu: CpuId, name: &str, of: &Parts, names: &BTreeMap<&str, NameId>, world: &World) -> Option<String> {
+    fn doubt(
+        &self,
+        cpu: CpuId,
+        name: &str,
+        of: &Parts,
+        names: &BTreeMap<&str, NameId>,
+        world: &World,
+    ) -> Option<String> {
         if of.all.counted == Ns::ZERO {
             return (of.all.enabled > Ns::ZERO).then(|| NEVER_COUNTED.to_owned());
         }
@@ -65,8 +72,10 @@ impl Analysis for CpuCounters {
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
         let events: BTreeSet<NameId> = self.rows.keys().map(|(_, event)| *event).collect();
-        let cpus: BTreeSet<CpuId> = world.cpus.iter().map(|cpu| cpu.cpu).chain(self.rows.keys().map(|(cpu, _)| *cpu)).collect();
-        let names: BTreeMap<&str, NameId> = events.iter().filter_map(|event| Some((world.name(*event)?, *event))).collect();
+        let cpus: BTreeSet<CpuId> =
+            world.cpus.iter().map(|cpu| cpu.cpu).chain(self.rows.keys().map(|(cpu, _)| *cpu)).collect();
+        let names: BTreeMap<&str, NameId> =
+            events.iter().filter_map(|event| Some((world.name(*event)?, *event))).collect();
         for (cpu, event) in cpus.iter().flat_map(|cpu| events.iter().map(move |event| (*cpu, *event))) {
             let row = self.rows.get(&(cpu, event));
             let seen = row.filter(|row| row.all.counted > Ns::ZERO);

@@ -81,7 +81,13 @@ impl Estimate {
 
 impl ThreadCounters {
     /// Returns why a count cannot be right.
-    fn doubt(&self, key: &Key, of: &(Sums, RatioSums), names: &BTreeMap<&str, NameId>, world: &World) -> Option<String> {
+    fn doubt(
+        &self,
+        key: &Key,
+        of: &(Sums, RatioSums),
+        names: &BTreeMap<&str, NameId>,
+        world: &World,
+    ) -> Option<String> {
         let name = world.name(key.event)?;
         if Role::of(name).is_some() {
             return plausible::dead(of.0.count, of.0.counted.0);

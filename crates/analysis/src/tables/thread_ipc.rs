@@ -126,7 +126,8 @@ impl Analysis for ThreadIpc {
             let running = self.ran.get(key.thread).filter(|_| all && key.thread != ThreadKey::UNKNOWN);
             let share = |part: Ns, of: Ns| per(part.0 as f64, of.0 as f64);
             let (mips, mhz) = (mips(pair), rate(pair, pair.cycles));
-            let relative = mips.filter(|_| all).zip(fastest.get(&of)).and_then(|(mips, best)| relative_ips(mips, *best));
+            let relative =
+                mips.filter(|_| all).zip(fastest.get(&of)).and_then(|(mips, best)| relative_ips(mips, *best));
             out.row(&[
                 (key.thread != ThreadKey::UNKNOWN).then_some(key.thread.0).into(),
                 i64::from(key.tid.0).into(),

@@ -29,6 +29,8 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
             add(of_threads.entry((tid.0.into(), name)).or_default(), count, length.0, running.0);
         }
     }
+    // By event and core type: what threads counted, and what CPUs counted while threads ran.
+    let mut booked = BTreeMap::<(String, String), [i64; 2]>::new();
     let (mut threads, mut cpus) = (BTreeMap::<(i64, String), Sums>::new(), BTreeMap::<(i64, String), Sums>::new());
     for row in a.tables[tables::THREAD_COUNTERS.name].rows_of(thread_counters::Table) {
         let state = row.get(thread_counters::STATE);
@@ -39,6 +41,8 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         if let (Some(low), Some(mean), Some(high)) = (low, row.get(thread_counters::ESTIMATE), high) {
             prop_assert!(low <= mean && mean <= high, "{} {} {}", low, mean, high);
         }
+        let of_type = (row.get(thread_counters::COUNTER).to_owned(), row.get(thread_counters::CORE_TYPE).to_owned());
+        booked.entry(of_type).or_default()[0] += count.unwrap_or(0);
         if times.0 > 0 {
             let key = (row.get(thread_counters::TID), row.get(thread_counters::COUNTER).to_owned());
             add(threads.entry(key).or_default(), count.unwrap_or(0), times.0, times.1);
@@ -46,6 +50,8 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     }
     for row in a.tables[tables::CPU_COUNTERS.name].rows_of(cpu_counters::Table) {
         let count = row.get(cpu_counters::COUNT);
+        let of_type = (row.get(cpu_counters::COUNTER).to_owned(), row.get(cpu_counters::CORE_TYPE).to_owned());
+        booked.entry(of_type).or_default()[1] += row.get(cpu_counters::THREADS_COUNT).unwrap_or(0);
         let parts = [cpu_counters::THREADS_COUNT, cpu_counters::IDLE_COUNT, cpu_counters::UNKNOWN_COUNT];
         let parts = parts.map(|part| row.get(part).unwrap_or(0));
         prop_assert_eq!(parts.iter().sum::<i64>(), count.unwrap_or(0));
@@ -55,6 +61,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
             add(cpus.entry(key).or_default(), count.unwrap_or(0), times.0, times.1);
         }
     }
+    prop_assert!(booked.values().all(|[threads, cpus]| threads == cpus), "{:?}", booked);
     prop_assert_eq!(&threads, &of_threads);
     prop_assert_eq!(&cpus, &of_cpus);
     let mut by_state = BTreeMap::<(i64, String), [Sums; 2]>::new();

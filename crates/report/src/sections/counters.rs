@@ -38,20 +38,17 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         speeds(page, ctx, &counters, &threads, &shown);
     }
     others(page, ctx, &counters, &threads, (!has_speeds).then_some(shown.as_str()));
-    if let Some(words) = counted::quality(ctx.session)? {
+    // Else it is in the part about the data.
+    if !ctx.has_all_sections
+        && let Some(words) = counted::quality(ctx.session)?
+    {
         page.paragraph(&words);
     }
     Ok(())
 }
 
 /// Writes instructions per cycle and what follows from them.
-fn speeds(
-    page: &mut Page,
-    ctx: &SectionContext<'_>,
-    counters: &Counters,
-    threads: &[(&Who, &Thread)],
-    shown: &str,
-) {
+fn speeds(page: &mut Page, ctx: &SectionContext<'_>, counters: &Counters, threads: &[(&Who, &Thread)], shown: &str) {
     let types = counters.types();
     let several = types.len() > 1;
     let any = |of: fn(&Speed) -> bool| threads.iter().any(|(_, thread)| thread.speeds.values().any(of));
@@ -126,7 +123,8 @@ fn speeds(
 
 /// Says what the speeds on several types of core show.
 fn relative(page: &mut Page, ctx: &SectionContext<'_>, threads: &[(&Who, &Thread)]) {
-    let mut classes = [(TypeMatters::Much, Vec::new()), (TypeMatters::Slightly, Vec::new()), (TypeMatters::Little, Vec::new())];
+    let mut classes =
+        [(TypeMatters::Much, Vec::new()), (TypeMatters::Slightly, Vec::new()), (TypeMatters::Little, Vec::new())];
     for (who, thread) in threads.iter().filter(|(_, thread)| thread.speeds.len() > 1) {
         // Rows that cannot be right support no conclusion.
         let is_right = thread.speeds.values().all(|speed| speed.doubt.is_none());
@@ -157,7 +155,8 @@ fn relative(page: &mut Page, ctx: &SectionContext<'_>, threads: &[(&Who, &Thread
 }
 
 fn picture(ctx: &SectionContext<'_>, threads: &[(&Who, &Thread)], several: bool) -> Bars {
-    let speeds = || threads.iter().flat_map(|(who, thread)| thread.speeds.iter().map(move |(of, speed)| (*who, *of, speed)));
+    let speeds =
+        || threads.iter().flat_map(|(who, thread)| thread.speeds.iter().map(move |(of, speed)| (*who, *of, speed)));
     let mips = |speed: &Speed| speed.mips.unwrap_or(0.0).round() as i64;
     let whole = speeds().map(|(_, _, speed)| mips(speed)).max().unwrap_or(0);
     let types: Vec<usize> = {
