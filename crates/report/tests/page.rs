@@ -462,9 +462,9 @@ fn each_finding_links_to_its_evidence() {
 
 /// A runs on both types, B on one; the events of C took turns, and its cycles are above the maximum.
 const COUNTED: &str = "
-cpu0 P0/5000  A A A A B B B B
+cpu0 P0/5000  A A . . B B B B
 cpu1 E1/3550  . . A A C C C C
-count . . A=cycles:9600000/2,A=instructions:10400000/2 . A=cycles:9600000/2,A=instructions:10400000/2
+count . . A=cycles:9600000/2,A=instructions:10400000/2 . . . . .
 count . . . . A=cycles:7000000/2@1,A=instructions:3300000/2@1 . . . .
 count . . . . . . . B=cycles:14000000/3,B=instructions:8400000/3 .
 count . . . . . . C=cycles:7200000/2@1,C=instructions:5800000/2@1,C=branches:900000/2:1@1,C=branch-misses:12000/2:1@1
