@@ -6,7 +6,7 @@
 //! take one slot together, so a width would not limit them.
 
 /// A ratio or an estimate from counts of less than this share of the time is refused.
-pub const MIN_RUNNING_SHARE: f64 = 0.05;
+pub use model::MIN_COUNTED_SHARE as MIN_RUNNING_SHARE;
 
 /// From this share on, an event counted all the time: perf prints rounded shares, and the first event of a group starts a little later.
 pub const ALL_RUNNING: f64 = 0.995;

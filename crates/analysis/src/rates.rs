@@ -1,29 +1,5 @@
 //! Rates that follow from counts: the formulas of the table `thread_ipc`.
 
-/// Counts of one interval, by which rates are computed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Role {
-    /// Cycles of the core while it executed.
-    Cycles,
-    /// Retired instructions.
-    Instructions,
-}
-
-impl Role {
-    /// Returns what an event counts, by its name: the kernel's generic one, of a PMU or of all, or Intel's.
-    #[must_use]
-    pub fn of(event: &str) -> Option<Self> {
-        let name = event.trim_end_matches('/').rsplit('/').next().unwrap_or(event);
-        match name.to_ascii_lowercase().as_str() {
-            "cycles" | "cpu-cycles" | "cpu_cycles" | "cpu_clk_unhalted.thread" | "cpu_clk_unhalted.core" => {
-                Some(Self::Cycles)
-            }
-            "instructions" | "inst_retired" | "inst_retired.any" => Some(Self::Instructions),
-            _ => None,
-        }
-    }
-}
-
 /// Returns instructions per cycle, or cycles per instruction with the arguments exchanged; `None` for a divisor of 0.
 #[must_use]
 pub fn per(count: f64, of: f64) -> Option<f64> {

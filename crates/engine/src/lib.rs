@@ -13,7 +13,7 @@ mod summary;
 mod tables;
 
 pub use analysis::BandSteps;
-pub use analysis::rates::{Role as CounterRole, TypeMatters};
+pub use analysis::rates::TypeMatters;
 pub use critical_path::{PathSums, PathWindow};
 pub use error::EngineError;
 pub use import::{Progress, Target, import};

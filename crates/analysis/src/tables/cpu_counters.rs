@@ -2,9 +2,9 @@
 
 use crate::counted::{Sums, core_type, count_of, max_mhz};
 use crate::plausible::{self, NEVER_COUNTED, accesses};
-use crate::rates::{Role, millions_per_s};
+use crate::rates::millions_per_s;
 use crate::{Analysis, Begins, Context, World};
-use model::{CpuId, NameId, Ns, Rows, ThreadKey, Tid, TimelineEvent, Value};
+use model::{CpuId, IpcPart, NameId, Ns, Rows, ThreadKey, Tid, TimelineEvent, Value, ipc_part};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Counts while threads ran, in the idle task, and while it is unknown which thread ran.
@@ -36,8 +36,8 @@ impl CpuCounters {
         if of.all.counted == Ns::ZERO {
             return (of.all.enabled > Ns::ZERO).then(|| NEVER_COUNTED.to_owned());
         }
-        if let Some(role) = Role::of(name) {
-            let mhz = millions_per_s(of.all.count, of.all.counted.0).filter(|_| role == Role::Cycles);
+        if let Some(role) = ipc_part(name) {
+            let mhz = millions_per_s(of.all.count, of.all.counted.0).filter(|_| role == IpcPart::Cycles);
             let dead = plausible::dead(of.threads, of.threads_counted.0);
             return dead.or_else(|| plausible::above_turbo(mhz, max_mhz(cpu, world)));
         }

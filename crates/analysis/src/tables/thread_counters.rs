@@ -3,9 +3,10 @@
 use crate::by_thread::ByThread;
 use crate::counted::{RatioSums, SIBLINGS, Siblings, Sums, core_type, core_types, count_of};
 use crate::plausible::{self, MIN_RUNNING_SHARE, accesses};
-use crate::rates::Role;
 use crate::{Analysis, Begins, Context, World};
-use model::{CoreType, CpuStretch, NameId, Ns, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, TimelineEvent, Value};
+use model::{
+    CoreType, CpuStretch, NameId, Ns, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, TimelineEvent, Value, ipc_part,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The key of a row; the siblings are an index into [`SIBLINGS`].
@@ -89,7 +90,7 @@ impl ThreadCounters {
         world: &World,
     ) -> Option<String> {
         let name = world.name(key.event)?;
-        if Role::of(name).is_some() {
+        if ipc_part(name).is_some() {
             return plausible::dead(of.0.count, of.0.counted.0);
         }
         let whole = accesses(name)?;

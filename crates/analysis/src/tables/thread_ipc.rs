@@ -3,11 +3,11 @@
 use crate::by_thread::ByThread;
 use crate::counted::{RatioSums, SIBLINGS, Siblings, core_type, count_of, max_mhz};
 use crate::plausible;
-use crate::rates::{Role, millions_per_s, per, relative_ips};
+use crate::rates::{millions_per_s, per, relative_ips};
 use crate::{Analysis, Begins, Context, World};
 use model::{
-    CoreType, Counted, CpuId, CpuStretch, NameId, Ns, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, TimelineEvent,
-    Value,
+    CoreType, Counted, CpuId, CpuStretch, IpcPart, NameId, Ns, Rows, ThreadKey, ThreadState, ThreadStretch, Tid,
+    TimelineEvent, Value, ipc_part,
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -42,9 +42,9 @@ pub(crate) struct ThreadIpc {
     start: Ns,
     siblings: Siblings,
     /// What each name counts.
-    names: FxHashMap<NameId, Option<Role>>,
+    names: FxHashMap<NameId, Option<IpcPart>>,
     /// The last count of each CPU that waits for the other of its interval, with its end.
-    waiting: FxHashMap<CpuId, (Ns, Role, Counted)>,
+    waiting: FxHashMap<CpuId, (Ns, IpcPart, Counted)>,
     rows: BTreeMap<Key, Pair>,
     ran: ByThread<Ns>,
 }
@@ -86,11 +86,11 @@ impl Analysis for ThreadIpc {
     fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, begins: Begins, world: &World) {
         let Some((cpu, counted)) = count_of(event, begins, self.start) else { return };
         let Some(tid) = event.tid().filter(|tid| *tid != Tid::IDLE) else { return };
-        let named = || world.name(counted.event).and_then(Role::of);
+        let named = || world.name(counted.event).and_then(ipc_part);
         let Some(role) = *self.names.entry(counted.event).or_insert_with(named) else { return };
         let other = self.waiting.insert(cpu, (event.at, role, counted));
         let Some((_, _, other)) = other.filter(|(at, of, _)| *at == event.at && *of != role) else { return };
-        let (cycles, instructions) = if role == Role::Cycles { (counted, other) } else { (other, counted) };
+        let (cycles, instructions) = if role == IpcPart::Cycles { (counted, other) } else { (other, counted) };
         // Counts of different parts of the interval make no ratio.
         let both = if cycles.running == instructions.running { cycles.running } else { Ns::ZERO };
         let seen = |count: i64| if both > Ns::ZERO { count } else { 0 };

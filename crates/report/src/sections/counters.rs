@@ -7,7 +7,7 @@ use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
 use crate::words::grouped;
-use engine::{CounterRole, EngineError, TypeMatters};
+use engine::{EngineError, TypeMatters};
 use std::cmp::Reverse;
 
 pub const SECTION: Section = Section {
@@ -194,7 +194,7 @@ fn others(
     threads: &[(&Who, &Thread)],
     shown: Option<&str>,
 ) {
-    let is_shown = |event: &str| shown.is_some() || CounterRole::of(event).is_none();
+    let is_shown = |event: &str| shown.is_some() || model::ipc_part(event).is_none();
     let events: Vec<usize> = (0..counters.events.len()).filter(|at| is_shown(&counters.events[*at])).collect();
     if events.is_empty() {
         return;
@@ -265,7 +265,7 @@ fn words(state: &str) -> &'static str {
 /// Why a thread has no rates on a type; empty if its counts do not say.
 fn missing(thread: &Thread, of: usize, events: &[String]) -> &'static str {
     let is_of = |((event, at), _): &(&(usize, usize), &Count)| {
-        *at == of && events.get(*event).is_some_and(|name| CounterRole::of(name).is_some())
+        *at == of && events.get(*event).is_some_and(|name| model::ipc_part(name).is_some())
     };
     let states: Vec<&str> = thread.counts.iter().filter(is_of).map(|(_, count)| count.state.as_str()).collect();
     // On a machine with several PMUs, the events of the others do not exist on this type.
