@@ -15,6 +15,8 @@ mod ideal_cpu;
 mod idle_periods;
 #[path = "laws/idle_wakeups.rs"]
 mod idle_wakeups;
+#[path = "laws/mark_counters.rs"]
+mod mark_counters;
 #[path = "laws/migrations.rs"]
 mod migrations;
 #[path = "laws/parallel_regions.rs"]
@@ -70,6 +72,7 @@ const LAWS: &[Law] = &[
     concurrency::holds,
     samples::holds,
     counters::holds,
+    mark_counters::holds,
     ready_wait::holds,
     ran_instead::holds,
     switch_causes::holds,

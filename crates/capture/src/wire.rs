@@ -38,6 +38,7 @@ pub const PARKED: u8 = 22;
 pub const UNPARKED: u8 = 23;
 pub const FUNCTION: u8 = 24;
 pub const MASK_CHANGED: u8 = 25;
+pub const COUNTED_AT_MARK: u8 = 29;
 
 /// Reads numbers one after another. After the end it returns zeros and clears `complete`.
 pub struct Bytes<'a> {
@@ -341,7 +342,23 @@ const COUNTS_MANY: usize = COUNTS + 1;
 
 /// Decodes what the events from number `first` on counted. [`EventKind::Count::event`] is the event's number; the spool has its name.
 fn counted(b: &mut Bytes<'_>, first: usize, bits: u16, out: &mut impl FnMut(EventKind)) {
-    let (tid, _, length) = (Tid(b.i32()), b.u32(), b.ns());
+    let (tid, _) = (Tid(b.i32()), b.u32());
+    counts(b, first, bits, &mut |event, length, count, running| {
+        out(EventKind::Count { tid, event, length, count, running });
+    });
+}
+
+/// Decodes what the events had counted at a mark, after the record's head, like [`counted`].
+pub fn counted_at_mark(b: &mut Bytes<'_>, tid: Tid, out: &mut impl FnMut(EventKind)) {
+    let (first, bits) = (b.u32() as usize, b.u32() as u16);
+    counts(b, first, bits, &mut |event, length, count, running| {
+        out(EventKind::CountAtMark { tid, event, length, count, running });
+    });
+}
+
+/// Decodes the time since the reading before and the counts. Passes on each event's number, that time, the count and how long it counted.
+fn counts(b: &mut Bytes<'_>, first: usize, bits: u16, out: &mut impl FnMut(NameId, Ns, i64, Ns)) {
+    let length = b.ns();
     let (shared, many) = (bits & COUNTS_SHARED != 0, usize::from(bits >> COUNTS_MANY).min(COUNTS));
     let (mut counts, mut ran) = ([0; COUNTS], [length; COUNTS]);
     counts.iter_mut().take(many).for_each(|count| *count = b.u64());
@@ -352,10 +369,9 @@ fn counted(b: &mut Bytes<'_>, first: usize, bits: u16, out: &mut impl FnMut(Even
         return;
     }
     for n in (0..many).filter(|n| bits >> n & 1 == 1) {
-        let event = NameId((first + n) as u32);
+        let event = NameId((first.saturating_add(n)) as u32);
         // Its two clocks may differ a little.
-        let running = ran[n].min(length);
-        out(EventKind::Count { tid, event, length, count: counts[n].cast_signed(), running });
+        out(event, length, u64::cast_signed(counts[n]), ran[n].min(length));
     }
 }
 

@@ -83,7 +83,7 @@ fn renumber(event: &mut Event, own: &OwnNumbers) {
             stack.0 = own.stacks.get(stack.0 as usize).copied().unwrap_or(0);
         }
         EventKind::Wake(w) => name(&mut w.name),
-        EventKind::Count { event: n, .. } => name(n),
+        EventKind::Count { event: n, .. } | EventKind::CountAtMark { event: n, .. } => name(n),
         EventKind::Fork { name: n, .. } | EventKind::Name { name: n, .. } | EventKind::Irq { name: n, .. } => name(n),
         EventKind::Exec { file: n, .. } | EventKind::Affinity { cpus: n, .. } | EventKind::Cgroup { path: n, .. } => {
             name(n)

@@ -168,6 +168,20 @@ pub enum EventKind {
         /// How long the event counted; less than `length` if it shared a counter with others (multiplexed).
         running: Ns,
     },
+    /// What an event of a CPU has counted while a thread ran, from the last reading to a mark of that thread. It is a part of the
+    /// [`EventKind::Count`] that follows, and is never added to it.
+    CountAtMark {
+        /// The thread.
+        tid: Tid,
+        /// The event, as it was asked for.
+        event: NameId,
+        /// The time since the last reading.
+        length: Ns,
+        /// The count.
+        count: i64,
+        /// How long the event counted.
+        running: Ns,
+    },
     /// A thread calls `sched_yield`, or returns from it. A switch-out between the two is voluntary.
     Yield {
         /// The thread.

@@ -89,6 +89,8 @@ pub enum Change {
     Sampled(CpuId, StackId),
     /// What an event of this CPU counted while the thread (TID 0: none; [`Subject::Other`]: several) ran there until now.
     Counted(CpuId, Counted),
+    /// What an event of this CPU has counted up to a mark of the thread. A part of the [`Change::Counted`] that follows.
+    CountedAtMark(CpuId, Counted),
     /// A scheduling setting of the thread or of a cgroup from now on.
     Setting(SetTo),
     /// The thread issued a request to a block device, or ([`Subject::Other`]) a request was completed.
@@ -215,6 +217,9 @@ impl TimelineEvent {
             EventKind::Count { tid, event: of, length, count, running } if event.at >= Ns::ZERO => {
                 let counted = Counted { event: of, length, count, running };
                 (if tid == Tid::UNKNOWN { Other } else { Thread(tid) }, Change::Counted(event.cpu, counted))
+            }
+            EventKind::CountAtMark { tid, event: of, length, count, running } if event.at >= Ns::ZERO => {
+                (thread(tid)?, Change::CountedAtMark(event.cpu, Counted { event: of, length, count, running }))
             }
             EventKind::Inherit { tid, priority } => (thread(tid)?, Change::Inherited(priority)),
             EventKind::Affinity { tid, cpus } => (thread(tid)?, Change::Affinity(cpus)),

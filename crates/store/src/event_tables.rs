@@ -210,6 +210,13 @@ event_tables! {
         int("count", "count", "The count.") => Store::Long,
         ns("running_ns", "How long the event counted; less than length_ns if it shared a counter with others.") => Store::Long,
     ];
+    CountAtMark, COUNT_AT_MARK, "count_at_mark", "What an event of a CPU had counted at a mark since its last reading. The next row of count contains it.", [
+        TID => Store::Int,
+        text("counter", "The event, as --counters named it.") => Store::Text,
+        ns("length_ns", "Time since the last reading.") => Store::Long,
+        int("count", "count", "The count.") => Store::Long,
+        ns("running_ns", "How long the event counted.") => Store::Long,
+    ];
     Charge, CHARGE, "charge", "The kernel charged runtime to a thread.", [
         TID => Store::Int,
         ns("charged_ns", "Runtime since the thread's last charge.") => Store::Long,
@@ -329,6 +336,7 @@ pub(crate) fn kind_of(what: &EventKind) -> Option<EventTableId> {
         EventKind::Block { .. } => EventTableId::Block,
         EventKind::CpuSample { .. } => EventTableId::CpuSample,
         EventKind::Count { .. } => EventTableId::Count,
+        EventKind::CountAtMark { .. } => EventTableId::CountAtMark,
         EventKind::Charge { .. } => EventTableId::Charge,
         EventKind::Steal { .. } => EventTableId::Counter,
         EventKind::Clock { .. } => EventTableId::Clock,
@@ -438,7 +446,8 @@ pub(crate) fn write(to: &mut Sheet<Disk>, e: &Event) {
             int(to, 3, tid.0);
             int(to, 4, stack.0 as i32);
         }
-        EventKind::Count { tid, event, length, count, running } => {
+        EventKind::Count { tid, event, length, count, running }
+        | EventKind::CountAtMark { tid, event, length, count, running } => {
             int(to, 3, tid.0);
             text(to, 4, event);
             long(to, 5, length.0);
@@ -564,6 +573,13 @@ pub(crate) fn read(kind: usize, c: &Cursor) -> Option<EventKind> {
         k if k == EventTableId::Count as usize => {
             EventKind::Count { tid, event: c.name(4), length: Ns(c.long(5)), count: c.long(6), running: Ns(c.long(7)) }
         }
+        k if k == EventTableId::CountAtMark as usize => EventKind::CountAtMark {
+            tid,
+            event: c.name(4),
+            length: Ns(c.long(5)),
+            count: c.long(6),
+            running: Ns(c.long(7)),
+        },
         k if k == EventTableId::Charge as usize => EventKind::Charge { tid, ns: Ns(c.long(4)) },
         k if k == EventTableId::Counter as usize => EventKind::Steal { total: Ns(c.long(4)) },
         k if k == EventTableId::Clock as usize => EventKind::Clock { which: w::clock(c.word(3))?, reading: c.long(4) },

@@ -47,7 +47,7 @@
 //! | `weight` | `7=200`: the weight of cgroup 7 is 200, and its path `/7` |
 //! | `ideal` | `A@1`: the ideal CPU of A is CPU 1; `A`: unknown |
 //! | `sample` | `A=spin<main@1`: a profiler interrupts A on CPU 1 and records its callchain, innermost first |
-//! | `count` | `A=cycles:300/2@1`: the event `cycles` of CPU 1 counted 300 while A ran there for the last 2 ms; `A=cycles:300/2:1@1`: in 1 ms of them; `.` for A: the idle task, `?`: several threads |
+//! | `count` | `A=cycles:300/2@1`: the event `cycles` of CPU 1 counted 300 while A ran there for the last 2 ms; `A=cycles:300/2:1@1`: in 1 ms of them; `.` for A: the idle task, `?`: several threads; `A^cycles:100/1@1`: at a mark, `cycles` had counted 100 since the last reading, 1 ms before |
 //! | `stack` | `A=schedule<__x64_sys_read`: the switch-out of A records its callchain in the kernel, innermost first |
 //! | `begin` | `x`: the recording begins here; earlier events only set the states at its begin |
 //!
@@ -312,7 +312,8 @@ impl Pen {
 
     fn count(&mut self, column: usize, word: &str) {
         let (word, on) = word.split_once('@').map_or((word, cpu(0)), |(w, n)| (w, cpu(n.parse().unwrap())));
-        let parts = word.split_once('=').and_then(|(thread, rest)| Some((thread, rest.split_once(':')?)));
+        let at_mark = word.contains('^');
+        let parts = word.split_once(['=', '^']).and_then(|(thread, rest)| Some((thread, rest.split_once(':')?)));
         let Some((thread, (event, rest))) = parts else { panic!("what is counted? {word}") };
         let (count, times) = rest.split_once('/').unwrap_or((rest, "1"));
         let (length, running) = times.split_once(':').unwrap_or((times, times));
@@ -323,7 +324,12 @@ impl Pen {
         let named = self.texts.iter().position(|text| text == event).map(|at| at as u32 + 1);
         let named = named.map(|at| NameId(THREAD_NAMES.count() as u32 + at));
         let event = named.unwrap_or_else(|| self.text(event.to_owned()));
-        self.push(Phase::After, ms(column as i64), on, EventKind::Count { tid, event, length, count, running });
+        let what = if at_mark {
+            EventKind::CountAtMark { tid, event, length, count, running }
+        } else {
+            EventKind::Count { tid, event, length, count, running }
+        };
+        self.push(Phase::After, ms(column as i64), on, what);
     }
 
     fn stack(&self, column: usize, of: Tid) -> StackId {

@@ -1,8 +1,10 @@
 //! What the tables of counters share: sums of counts, their states, and what the SMT siblings did between two readings.
 
+mod at_marks;
 mod ratio;
 mod siblings;
 
+pub(crate) use at_marks::{AtMark, MarkId, ThreadAtMarks};
 pub(crate) use ratio::RatioSums;
 pub(crate) use siblings::{SIBLINGS, Siblings};
 

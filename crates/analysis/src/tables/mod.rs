@@ -13,6 +13,7 @@ pub(crate) mod idle_periods;
 pub(crate) mod idle_residency;
 pub(crate) mod idle_wakeups;
 pub(crate) mod interrupts;
+pub(crate) mod mark_counters;
 pub(crate) mod mark_stretches;
 pub(crate) mod marks;
 pub(crate) mod migration_matrix;
@@ -95,6 +96,7 @@ pub const ANALYSES: &[Entry] = &[
     entry::<samples::Samples>(&tables::SAMPLES),
     entry::<folded_stacks::FoldedStacks>(&tables::FOLDED_STACKS),
     entry::<thread_counters::ThreadCounters>(&tables::THREAD_COUNTERS),
+    entry::<mark_counters::MarkCounters>(&tables::MARK_COUNTERS),
     entry::<thread_ipc::ThreadIpc>(&tables::THREAD_IPC),
     entry::<cpu_counters::CpuCounters>(&tables::CPU_COUNTERS),
     entry::<ready_wait::ReadyWait>(&tables::READY_WAIT),

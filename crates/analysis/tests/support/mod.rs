@@ -71,6 +71,7 @@ pub fn random(mode: Mode, seed: u64, steps: usize) -> Analysed {
     add_settings(&mut batch.events, &mut rng);
     add_samples(&mut batch, &mut Rng(seed ^ 0x5a5a));
     add_counts(&mut batch, &mut Rng(seed ^ 0xc0c0));
+    add_counts_at_marks(&mut batch, &mut Rng(seed ^ 0xa7a7));
     let has_waking = !rng.one_in(3);
     let rules = Rules { has_waking, has_wakes: has_waking || rng.one_in(2), ..Rules::default() };
     let machine = if rng.one_in(4) { Machine::default() } else { testkit::machine(MACHINE) };
@@ -161,6 +162,31 @@ fn add_counts(batch: &mut model::Batch, rng: &mut Rng) {
             .collect::<Vec<_>>()
     };
     batch.events = batch.events.iter().flat_map(|e| [vec![*e], counts(e)].concat()).collect();
+}
+
+/// Adds what was read at some of the marks of threads: a part of the next count, or something that cannot be.
+fn add_counts_at_marks(batch: &mut model::Batch, rng: &mut Rng) {
+    let all = batch.events.clone();
+    let mut read = |at: usize, event: &Event| {
+        let EventKind::Mark(mark) = event.what else { return Vec::new() };
+        let later = all[at..].iter().take(60).filter(|later| later.at >= event.at);
+        let part = |later: &Event| {
+            let EventKind::Count { tid, event: name, length, count, running } = later.what else { return None };
+            let begin = later.at - length;
+            if tid != mark.tid || begin > event.at || rng.one_in(3) {
+                return None;
+            }
+            let passed = event.at - begin;
+            let wrong = rng.one_in(10);
+            let count = if wrong { count + 1 } else { rng.below(count as usize + 1) as i64 };
+            let running = if wrong { passed } else { passed.min(running) };
+            let what = EventKind::CountAtMark { tid, event: name, length: passed, count, running };
+            Some(Event { current: Tid::UNKNOWN, what, ..*event })
+        };
+        later.filter_map(part).take(3).collect::<Vec<_>>()
+    };
+    let events = all.iter().enumerate().flat_map(|(at, event)| [vec![*event], read(at, event)].concat());
+    batch.events = events.collect();
 }
 
 /// Adds scheduling settings of threads at the times of other events.

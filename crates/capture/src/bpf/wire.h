@@ -114,6 +114,7 @@ enum rare_type {
 	UNPARKED,
 	FUNCTION,
 	MASK_CHANGED,
+	COUNTED_AT_MARK = 29,
 };
 
 struct block_head {
@@ -213,6 +214,16 @@ struct rare_exit {
 struct rare_call {
 	struct rare head;
 	u32 pid, mark;
+};
+
+/* What COUNTS events from `base` on have counted since the CPU's last reading, `length` ns before the mark at `head.at`. `bits` as in a
+ * COUNTED; `ran` is sent with COUNTS_SHARED only. The COUNTED after it contains these counts. */
+struct rare_counts {
+	struct rare head;
+	u32 base, bits;
+	u64 length;
+	u64 counts[COUNTS];
+	u64 ran[COUNTS];
 };
 
 /* A CPU whose parking begins or ends at `head.at`. */

@@ -286,6 +286,12 @@ impl Decoder {
                     EventKind::Mark(Mark { tid, pid, track: 0, name, edge: MarkEdge::Instant })
                 }));
             }
+            wire::COUNTED_AT_MARK => wire::counted_at_mark(&mut b, tid, &mut |mut what| {
+                if let EventKind::CountAtMark { event: number, .. } = &mut what {
+                    *number = self.counters.get(&number.0).copied().unwrap_or_default();
+                }
+                emit(what);
+            }),
             wire::ENTERED | wire::RETURNED => {
                 let (pid, number) = (Pid(b.i32()), b.u32());
                 let Some((name, stretch)) = self.marks.get(&number).copied() else { return false };

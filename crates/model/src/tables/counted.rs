@@ -1,6 +1,6 @@
 //! The tables of counters (`corewise record --counters`).
 
-use super::columns::{CoreType, Count, Cpu, MeanCount, Mhz, Ns, PerMicrosecond, Ratio, Thread, Tid};
+use super::columns::{CoreType, Count, Cpu, Int, MeanCount, Mhz, Ns, PerMicrosecond, Ratio, Thread, Tid};
 use crate::Text;
 use crate::column::table;
 
@@ -105,6 +105,50 @@ table! {
             DOUBT: Option<Text> =
                 "Why the row cannot be right: `effective_mhz` is more than 1 % above the maximum of the CPUs on which it was counted, or no \
                  cycle or no instruction was counted. Null if no rule contradicts it.",
+        }
+    }
+}
+
+table! {
+    /// What the events counted within marked stretches.
+    MARK_COUNTERS: mark_counters {
+        version: 1,
+        made_from: Analysis,
+        large: false,
+        doc: "What each event counted within the stretches that a thread marked, while that thread ran, by name and by the type of the \
+              core. A nested stretch also counts for the stretches around it. The calls that `record --mark` marks read the events at \
+              their begin and end, so their counts are exact, and include what the probes themselves count. For other marks, it is \
+              unknown which part of the reading around the begin or the end belongs to the stretch: the counts have a range. No rows \
+              if no events were counted.",
+        key: [THREAD, PID, NAME, COUNTER, CORE_TYPE],
+        columns: {
+            THREAD: Option<Thread> = "Key of the thread that marked them.",
+            PID: Option<Int> = "Process ID; null if not recorded.",
+            NAME: Option<Text> = "Name that the program gave them.",
+            COUNTER: Option<Text> = "The event, as `--counters` named it; null if nothing was counted in any stretch.",
+            CORE_TYPE: Option<CoreType>,
+            STRETCHES: Count = "Number of stretches in this row, on all types of core.",
+            READ: Count = "How many of these have exact counts: the events were read at both ends, or the thread did not run there.",
+            LEFT_OUT: Count =
+                "Number of stretches that are not in this row: begin or end is outside the range or not recorded, or the reading around \
+                 it belongs to no thread.",
+            HOW: Option<Text> =
+                "`read`: all stretches have exact counts; `estimate`: some have a range. Null if nothing was counted.",
+            STATE: Text =
+                "As in `thread_counters`: `counted`, `multiplexed`, `not_counted`, or `not_on_type`: the thread ran on this type, but \
+                 not in these stretches.",
+            COUNT: Option<Count> = "What was counted in the stretches; null if `how` is not `read`.",
+            LOW: Option<MeanCount> =
+                "At least so much was counted: without the readings around the begin and the end. If events took turns: the low end of the \
+                 95 % interval, null with too few stretches for one, or if `how` is `estimate`.",
+            ESTIMATE: Option<MeanCount> =
+                "The count, with those readings in proportion to the time, and for all of `enabled_ns` if events took turns. Null if the \
+                 event counted for less than 5 % of the time.",
+            HIGH: Option<MeanCount> = "At most so much was counted: with all of those readings; or the high end of the interval.",
+            ENABLED_NS: Ns =
+                "The part of `running_ns` that is in readings of this thread. What was counted in the rest is unknown and in no column.",
+            COUNTED_NS: Ns = "The part of `enabled_ns` in which the event counted.",
+            RUNNING_NS: Ns = "Time in which the thread ran on this type of core within the stretches.",
         }
     }
 }

@@ -299,6 +299,7 @@ pub const ALL: &[&TableDef] = &[
     &THREAD_COUNTERS,
     &THREAD_IPC,
     &CPU_COUNTERS,
+    &MARK_COUNTERS,
     &WAITS,
     &POOLS,
     &MIGRATIONS,
