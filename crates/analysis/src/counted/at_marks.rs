@@ -36,7 +36,7 @@ pub(crate) struct Part {
 
 /// A mark.
 pub(crate) struct AtMark {
-    at: Ns,
+    pub(crate) at: Ns,
     /// The thread ran, so that a reading must contain the mark.
     running: bool,
     /// A reading contains the mark.

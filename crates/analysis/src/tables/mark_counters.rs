@@ -40,6 +40,8 @@ struct Counts {
     low: i64,
     estimate: f64,
     high: i64,
+    /// The end of the last stretch, and what can have been counted until then at most.
+    last: (Ns, i64),
     enabled: Ns,
     counted: Ns,
     ratio: RatioSums,
@@ -70,7 +72,10 @@ impl Named {
             let sums = self.counts.entry(of).or_default();
             sums.ranges += i64::from(from.low != from.high || to.low != to.high);
             sums.low = sums.low.saturating_add(low);
-            sums.high = sums.high.saturating_add(high);
+            // Two stretches that follow each other within one reading cannot have all of it each.
+            let shared = if begin.at >= sums.last.0 { sums.last.1.saturating_sub(from.low).clamp(0, high - low) } else { 0 };
+            sums.last = (end.at, to.high);
+            sums.high = sums.high.saturating_add(high - shared);
             sums.estimate += estimate;
             (sums.enabled, sums.counted) = (sums.enabled + enabled, sums.counted + counted);
             if enabled > Ns::ZERO {
@@ -223,7 +228,10 @@ fn write(
     };
     let is_read = counts.ranges == 0;
     let [low, estimate, high] = match state {
-        "counted" => [Some(counts.low as f64), Some(counts.estimate), Some(counts.high as f64)],
+        "counted" => {
+            let (low, high) = (counts.low as f64, counts.high.max(counts.low) as f64);
+            [Some(low), Some(counts.estimate.clamp(low, high)), Some(high)]
+        }
         // Both uncertainties: what was counted while others took their turn, and where the stretches begin and end.
         "multiplexed" => {
             let enabled = counts.enabled.0 as f64;

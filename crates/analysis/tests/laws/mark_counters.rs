@@ -55,6 +55,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         if let ("counted", [Some(low), Some(estimate), Some(high)]) = (row.get(mark_counters::STATE), range) {
             // As floating-point numbers.
             let most = (depth * total.0) as f64 * (1.0 + 1e-9);
+            prop_assert!(depth > 1 || high <= most, "{} of {}", high, most);
             prop_assert!(low >= 0.0 && estimate <= most, "{} of {}", estimate, most);
             let exact = row.get(mark_counters::COUNT).map(|count| count as f64);
             prop_assert_eq!(exact.is_some(), row.get(mark_counters::HOW) == Some("read"));

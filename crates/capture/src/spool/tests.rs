@@ -197,6 +197,55 @@ fn marks_have_their_thread_and_process() {
     assert_eq!(bad.0.len(), 1, "{bad:?}");
 }
 
+/// What the events had counted at a call comes with the call, and is a part of the count that follows.
+#[test]
+fn counts_at_marks_come_with_their_marks() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut w = begin(dir.path());
+    w.begin_segment(0).unwrap();
+    for (number, name) in [(8u32, "cycles"), (10, "misses")] {
+        w.frame(&[&[frame::COUNTER_NAME], &number.to_ne_bytes(), name.as_bytes()]).unwrap();
+    }
+    w.frame(&[&[frame::MARK_NAME], &1u32.to_ne_bytes(), &[1], b"request"]).unwrap();
+    w.frame(&[&mark(frame::SNAP_DONE, 100)]).unwrap();
+    // Events 8 and 10 of a record that begins with event 8; the second time, they took turns with others.
+    for (at, shared) in [(300u64, false), (340, true)] {
+        let bits = 0b101 | u32::from(shared) << 8;
+        let mut counts: Vec<u8> = [8, bits].iter().flat_map(|n: &u32| n.to_ne_bytes()).collect();
+        let ran = [at / 4; 8];
+        let words = [at - 200, at, 1, at + 1, 1, 1, 1, 1, 1].into_iter().chain(ran.into_iter().filter(|_| shared));
+        counts.extend(words.flat_map(u64::to_ne_bytes));
+        w.frame(&[&rare(wire::COUNTED_AT_MARK, 7, at, &counts)]).unwrap();
+        let call: Vec<u8> = [5, 1].iter().flat_map(|n: &u32| n.to_ne_bytes()).collect();
+        w.frame(&[&rare(if shared { wire::RETURNED } else { wire::ENTERED }, 7, at, &call)]).unwrap();
+    }
+    w.frame(&[&rare(wire::COUNTED_AT_MARK, 7, 400, &[0; 30])]).unwrap();
+    w.frame(&[&mark(frame::END, 900)]).unwrap();
+    w.flush().unwrap();
+    let (events, names, bad) = read(dir.path());
+    let decoded: Vec<_> = events
+        .iter()
+        .filter_map(|e| match e.what {
+            EventKind::CountAtMark { tid, event, length, count, running } => {
+                let name = names.get((event.0 as usize).wrapping_sub(1)).map_or("", |name| &**name);
+                Some((e.at.0, tid.0, name, length.0, count, running.0))
+            }
+            EventKind::Mark(of) => Some((e.at.0, of.tid.0, "mark", 0, 0, 0)),
+            _ => None,
+        })
+        .collect();
+    let expected = [
+        (300, 7, "cycles", 100, 300, 100),
+        (300, 7, "misses", 100, 301, 100),
+        (300, 7, "mark", 0, 0, 0),
+        (340, 7, "cycles", 140, 340, 85),
+        (340, 7, "misses", 140, 341, 85),
+        (340, 7, "mark", 0, 0, 0),
+    ];
+    assert_eq!(decoded, expected);
+    assert_eq!(bad.0.len(), 1, "{bad:?}");
+}
+
 /// Thread 7 was last seen with another mask at 200, and thread 8 has slept since; thread 9's change was recorded when it happened.
 #[test]
 fn a_mask_is_unknown_between_its_last_and_next_observation() {

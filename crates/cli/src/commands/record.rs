@@ -50,7 +50,8 @@ delayed: time in such code is counted for the place that enables interrupts agai
 Counters: --counters reads events of the CPUs at every switch and books them to the thread that leaves, so that counts are exact by \
 thread, CPU and type of core. `default` is cycles and instructions; `corewise counters` lists what this machine has. Events in braces are counted \
 at the same time; if a CPU has fewer counters than events, they take turns, and each count has the time in which it was counted. \
-`corewise table DIR thread_counters`, thread_ipc and cpu_counters have the counts. What the CPU does in the switch itself and in interrupts is booked to \
+`corewise table DIR thread_counters`, thread_ipc and cpu_counters have the counts, and mark_counters those within \
+marked stretches: exact for calls that --mark marks, which read the events too, and with a range for other marks. What the CPU does in the switch itself and in interrupts is booked to \
 the thread that it interrupts. On this way each event costs a reading per switch; the recording states its overhead.
 
 Every recording contains the context switches, wakeups and migrations of the whole machine, so that it shows which threads ran \

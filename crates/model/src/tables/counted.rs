@@ -146,7 +146,7 @@ table! {
                  event counted for less than 5 % of the time.",
             HIGH: Option<MeanCount> = "At most so much was counted: with all of those readings; or the high end of the interval.",
             ENABLED_NS: Ns =
-                "The part of `running_ns` that is in readings of this thread. What was counted in the rest is unknown and in no column.",
+                "The part of `running_ns` that is in readings of this thread, to some microseconds. What was counted in the rest is unknown and in no column.",
             COUNTED_NS: Ns = "The part of `enabled_ns` in which the event counted.",
             RUNNING_NS: Ns = "Time in which the thread ran on this type of core within the stretches.",
         }
