@@ -2,6 +2,7 @@
 
 use crate::counted::{AtMark, MarkId, RatioSums, ThreadAtMarks, core_type};
 use crate::marked::thread_cells;
+use crate::plausible::MIN_RUNNING_SHARE;
 use crate::{Analysis, Begins, Context, World};
 use model::{
     CoreType, Mark, MarkEdge, NameId, Ns, Pid, Rows, ThreadKey, ThreadState, ThreadStretch, TimelineEvent, Value,
@@ -73,7 +74,8 @@ impl Named {
             sums.ranges += i64::from(from.low != from.high || to.low != to.high);
             sums.low = sums.low.saturating_add(low);
             // Two stretches that follow each other within one reading cannot have all of it each.
-            let shared = if begin.at >= sums.last.0 { sums.last.1.saturating_sub(from.low).clamp(0, high - low) } else { 0 };
+            let shared =
+                if begin.at >= sums.last.0 { sums.last.1.saturating_sub(from.low).clamp(0, high - low) } else { 0 };
             sums.last = (end.at, to.high);
             sums.high = sums.high.saturating_add(high - shared);
             sums.estimate += estimate;
@@ -195,7 +197,8 @@ impl Analysis for MarkCounters {
                 rows.entry((*key, begin.pid, begin.name)).or_default().left_out += 1;
             }
         }
-        let mut sorted: Vec<_> = rows.iter().map(|((key, pid, name), of)| ((*key, *pid, world.name(*name)), of)).collect();
+        let mut sorted: Vec<_> =
+            rows.iter().map(|((key, pid, name), of)| ((*key, *pid, world.name(*name)), of)).collect();
         sorted.sort_by_key(|(key, _)| *key);
         for ((key, pid, name), of) in sorted {
             let head = [thread_cells(key, pid).to_vec(), vec![name.into()]].concat();
@@ -221,7 +224,9 @@ fn write(
         |(_, core_type)| named.ran.get(&core_type).copied().unwrap_or_default(),
     );
     let state = match () {
-        () if counts.counted == Ns::ZERO && counts.enabled == Ns::ZERO && ran == Ns::ZERO && of.is_some() => "not_on_type",
+        () if counts.counted == Ns::ZERO && counts.enabled == Ns::ZERO && ran == Ns::ZERO && of.is_some() => {
+            "not_on_type"
+        }
         () if counts.counted == Ns::ZERO => "not_counted",
         () if counts.counted < counts.enabled => "multiplexed",
         () => "counted",
@@ -235,7 +240,8 @@ fn write(
         // Both uncertainties: what was counted while others took their turn, and where the stretches begin and end.
         "multiplexed" => {
             let enabled = counts.enabled.0 as f64;
-            let estimate = counts.ratio.ratio().filter(|_| counts.ratio.share() >= MIN_RUNNING_SHARE).map(|rate| rate * enabled);
+            let estimate =
+                counts.ratio.ratio().filter(|_| counts.ratio.share() >= MIN_RUNNING_SHARE).map(|rate| rate * enabled);
             let half = counts.ratio.half_width().map(|half| half * enabled).filter(|_| is_read);
             let ends = |sign: f64| estimate.zip(half).map(|(mean, half)| mean + sign * half);
             [ends(-1.0).map(|low| low.max(counts.low as f64)), estimate, ends(1.0)]

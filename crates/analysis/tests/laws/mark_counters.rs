@@ -13,7 +13,15 @@ type Mark = (i64, Option<i64>, Option<String>);
 fn depth(stretches: &[(i64, i64)]) -> i64 {
     let mut edges: Vec<(i64, i64)> = stretches.iter().flat_map(|(from, to)| [(*from, 1), (*to, -1)]).collect();
     edges.sort_unstable();
-    edges.iter().scan(0, |open, (_, edge)| { *open += edge; Some(*open) }).max().unwrap_or(0).max(1)
+    edges
+        .iter()
+        .scan(0, |open, (_, edge)| {
+            *open += edge;
+            Some(*open)
+        })
+        .max()
+        .unwrap_or(0)
+        .max(1)
 }
 
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {

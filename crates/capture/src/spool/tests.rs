@@ -210,7 +210,7 @@ fn counts_at_marks_come_with_their_marks() {
     w.frame(&[&mark(frame::SNAP_DONE, 100)]).unwrap();
     // Events 8 and 10 of a record that begins with event 8; the second time, they took turns with others.
     for (at, shared) in [(300u64, false), (340, true)] {
-        let bits = 0b101 | u32::from(shared) << 8;
+        let bits = 0b101 | u32::from(shared) << 8 | 8 << 9;
         let mut counts: Vec<u8> = [8, bits].iter().flat_map(|n: &u32| n.to_ne_bytes()).collect();
         let ran = [at / 4; 8];
         let words = [at - 200, at, 1, at + 1, 1, 1, 1, 1, 1].into_iter().chain(ran.into_iter().filter(|_| shared));
@@ -219,7 +219,7 @@ fn counts_at_marks_come_with_their_marks() {
         let call: Vec<u8> = [5, 1].iter().flat_map(|n: &u32| n.to_ne_bytes()).collect();
         w.frame(&[&rare(if shared { wire::RETURNED } else { wire::ENTERED }, 7, at, &call)]).unwrap();
     }
-    w.frame(&[&rare(wire::COUNTED_AT_MARK, 7, 400, &[0; 30])]).unwrap();
+    w.frame(&[&rare(wire::COUNTED_AT_MARK, 7, 400, &[0; 10])]).unwrap();
     w.frame(&[&mark(frame::END, 900)]).unwrap();
     w.flush().unwrap();
     let (events, names, bad) = read(dir.path());
