@@ -353,6 +353,7 @@ fn events_round_trip_in_order() {
                 }
                 EventKind::Snapshot(s) => take(&mut s.name),
                 EventKind::Mark(m) => take(&mut m.name),
+                EventKind::Count { event, .. } | EventKind::CountAtMark { event, .. } => take(event),
                 EventKind::Value { name, .. } => take(name),
                 EventKind::Frame(f) => take(&mut f.layer),
                 EventKind::Present(p) => {
