@@ -3,7 +3,7 @@
 //! To open them is not enough. The kernel accepts a group that would fit on an empty PMU, even if the NMI watchdog or a hypervisor has
 //! taken a counter; such a group never runs.
 
-use crate::perf_events::{Attr, ioctl, open_in_group};
+use crate::perf_events::{Attr, FLAG_CLOCK, ioctl, open_in_group};
 use model::CpuId;
 use std::fs::File;
 use std::io::{self, Read};
@@ -90,7 +90,8 @@ pub fn counters_that_fit(event: counters::Attr, cpu: CpuId) -> Result<usize, Unt
 }
 
 /// Opens an event of a CPU, in the group of `leader`. Kernels that do not accept the PMU of a generic event get it without: there it means
-/// the CPU's own. `read_format`: what a read returns in addition to the count. `flags`: those of `perf_event_attr` in addition to the modes.
+/// the CPU's own. `read_format`: what a read returns in addition to the count. `flags`: those of `perf_event_attr` in addition to the modes; with
+/// [`FLAG_CLOCK`], the event's clock is that of the trace.
 ///
 /// # Errors
 /// That of the system call.
@@ -112,6 +113,7 @@ pub fn open_event(
             config2: event.config2,
             read_format,
             flags: flags | modes,
+            clock: if flags & FLAG_CLOCK == 0 { 0 } else { libc::CLOCK_MONOTONIC },
             ..Attr::default()
         };
         open_in_group(&attr, cpu, leader)

@@ -119,7 +119,7 @@ impl Open {
 }
 
 /// Returns the error for an event that could not be opened.
-fn refused(name: &str, cpu: u32, why: &std::io::Error) -> CaptureError {
+pub fn refused(name: &str, cpu: u32, why: &std::io::Error) -> CaptureError {
     let text = match why.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => return CaptureError::Rights,
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => {

@@ -22,7 +22,7 @@ impl Kernel {
     /// If no backend can be attached.
     pub fn start(options: &RecordOptions, marks: &[Found]) -> Result<(Self, String), CaptureError> {
         let bpf = || Tracer::start(options, marks).map(|t| Self::Bpf(Box::new(t)));
-        let perf = || PerfTracer::start(options.irq).map(Self::Perf);
+        let perf = || PerfTracer::start(options).map(Self::Perf);
         if let (Backend::Perf, Some(mark)) = (options.backend, marks.first()) {
             let why = "the perf backend cannot record marked calls: remove --backend perf".to_owned();
             return Err(CaptureError::Mark { name: mark.name.clone(), why });
@@ -37,11 +37,6 @@ impl Kernel {
                 "the perf backend cannot record samples: remove --sample or --backend perf".into(),
             ));
         }
-        if options.backend == Backend::Perf && !options.counters.events.is_empty() {
-            return Err(CaptureError::Counters(
-                "the perf backend cannot read counters at each switch: remove --counters or --backend perf".into(),
-            ));
-        }
         match options.backend {
             Backend::Bpf => Ok((bpf()?, "bpf (requested)".into())),
             Backend::Perf => Ok((perf()?, "perf (requested)".into())),
@@ -49,7 +44,6 @@ impl Kernel {
                 Ok(kernel) => Ok((kernel, "bpf (automatic: this kernel supports the BPF programs)".into())),
                 // What was requested must not be dropped silently.
                 Err(why) if !marks.is_empty() || options.stacks || options.sampling.is_required() => Err(why),
-                Err(why) if !options.counters.events.is_empty() => Err(why),
                 Err(why) => match perf() {
                     Ok(kernel) => Ok((kernel, format!("perf (automatic: BPF is not available: {why})"))),
                     Err(_) => Err(why),
@@ -139,9 +133,10 @@ impl Kernel {
     }
 
     /// Reads the counters of each CPU that runs a thread (`all`: every CPU). At switches, the BPF programs read them.
-    pub fn read_counters(&self, all: bool) {
-        if let Self::Bpf(t) = self {
-            t.read_counters(all);
+    pub fn read_counters(&mut self, all: bool, take: &mut dyn FnMut(&[u8])) {
+        match self {
+            Self::Bpf(t) => t.read_counters(all),
+            Self::Perf(p) => p.read_counters(all, take),
         }
     }
 

@@ -27,6 +27,7 @@ mod mark_point;
 mod online;
 mod options;
 mod perf_clock;
+mod perf_counting;
 mod perf_events;
 mod places;
 mod processes;

@@ -85,7 +85,7 @@ pub struct RecordOptions {
     pub stacks: bool,
     /// Whether to sample what each CPU runs, with callchains; BPF only.
     pub sampling: Sampling,
-    /// The events that each CPU counts while a thread runs there; BPF only.
+    /// The events that each CPU counts while a thread runs there.
     pub counters: CounterPlan,
     /// The recording backend.
     pub backend: Backend,

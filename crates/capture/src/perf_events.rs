@@ -1,8 +1,10 @@
 //! The perf backend: tracepoints through `perf_event_open`, for machines without BPF. Its records are translated to those that the
 //! BPF programs write, so that all later code is the same.
 
+use crate::counting::CounterPlan;
 use crate::online::{EnabledTime, Events, Gap, Online, TIME_ENABLED};
-use crate::options::CaptureError;
+use crate::options::{CaptureError, RecordOptions};
+use crate::perf_counting::{CpuCounting, Out, READ_GROUP, SwitchSample};
 use crate::procfs;
 use crate::ring::page;
 use crate::{rights, samples, wire};
@@ -23,7 +25,10 @@ const TAIL: usize = 1032;
 
 const SAMPLE_TID: u64 = 1 << 1;
 pub const SAMPLE_TIME: u64 = 1 << 2;
+const SAMPLE_READ: u64 = 1 << 4;
 const SAMPLE_RAW: u64 = 1 << 10;
+/// Samples begin with the id of their event, and other records end with it.
+const SAMPLE_IDENTIFIER: u64 = 1 << 16;
 
 const RECORD_LOST: u32 = 2;
 const RECORD_COMM: u32 = 3;
@@ -72,7 +77,8 @@ const FLAG_DISABLED: u64 = 1;
 const FLAG_COMM: u64 = 1 << 9;
 const FLAG_TASK: u64 = 1 << 13;
 pub const FLAG_SAMPLE_ID_ALL: u64 = 1 << 18;
-const FLAG_CLOCK: u64 = 1 << 25;
+/// Events of a group must have the same clock.
+pub const FLAG_CLOCK: u64 = 1 << 25;
 
 /// A tracepoint: its index in [`POINTS`], and the offset and size of its fields.
 struct Point {
@@ -90,10 +96,11 @@ struct Buffer {
 /// A CPU's events and their common buffer.
 struct OnCpu {
     buffer: Buffer,
-    /// The first event, which owns the buffer.
+    /// An event that shows whether the kernel has removed all.
     first: File,
     _others: Vec<OwnedFd>,
     enabled: EnabledTime,
+    counting: Option<CpuCounting>,
 }
 
 impl Drop for Buffer {
@@ -110,6 +117,8 @@ pub struct PerfTracer {
     /// The tracepoints' ids.
     ids: Vec<u16>,
     points: HashMap<u16, Point>,
+    /// What each CPU counts, if anything.
+    plan: Option<CounterPlan>,
     /// What this backend cannot record, one sentence each.
     pub lacks: Vec<String>,
 }
@@ -140,7 +149,9 @@ impl PerfTracer {
     ///
     /// # Errors
     /// If permissions or tracefs are missing, or the kernel refuses to open the events.
-    pub fn start(irq: bool) -> Result<Self, CaptureError> {
+    pub fn start(options: &RecordOptions) -> Result<Self, CaptureError> {
+        let irq = options.irq;
+        let plan = Some(options.counters.clone()).filter(|plan| !plan.events.is_empty());
         if !rights::may_perf() {
             return Err(CaptureError::Rights);
         }
@@ -179,17 +190,19 @@ impl PerfTracer {
                     .push(format!("Not recorded: {name} (this kernel has no such tracepoint, or it is not readable).")),
             }
         }
-        let cpus: Vec<OnCpu> =
-            procfs::online().into_iter().map(|cpu| OnCpu::open(cpu, &ids)).collect::<Result<_, _>>()?;
+        let mut cpus: Vec<OnCpu> =
+            procfs::online().into_iter().map(|cpu| OnCpu::open(cpu, &ids, plan.as_ref())).collect::<Result<_, _>>()?;
         let online = Online::new(cpus.iter().map(|on| on.buffer.cpu), samples::now());
         // Enabled last, so that all begin at about the same time.
-        cpus.iter().try_for_each(OnCpu::enable)?;
-        Ok(Self { cpus, online, ids, points, lacks })
+        cpus.iter_mut().try_for_each(OnCpu::enable)?;
+        lacks.extend(options.counters.lacks.iter().cloned());
+        Ok(Self { cpus, online, ids, points, plan, lacks })
     }
 
     /// Opens the events of CPUs that have come online, and drains those of CPUs that have gone offline. Returns the gaps.
     pub fn follow_cpus(&mut self, take: &mut dyn FnMut(&[u8])) -> Vec<Gap> {
-        let mut opened = Opened { cpus: &mut self.cpus, ids: &self.ids, points: &self.points, take };
+        let (ids, plan) = (&self.ids[..], self.plan.as_ref());
+        let mut opened = Opened { cpus: &mut self.cpus, ids, plan, points: &self.points, take };
         self.online.update(&procfs::online(), &mut opened)
     }
 
@@ -201,9 +214,16 @@ impl PerfTracer {
     /// Passes all available events to `take`, as blocks and rare records.
     pub fn drain(&mut self, take: &mut dyn FnMut(&[u8])) -> bool {
         for on in &mut self.cpus {
-            on.buffer.drain(&self.points, take);
+            on.drain(&self.points, take);
         }
         true
+    }
+
+    /// Reads the counters of each CPU whose thread has run for long, or (`all`) of every CPU.
+    pub fn read_counters(&mut self, all: bool, take: &mut dyn FnMut(&[u8])) {
+        for on in &mut self.cpus {
+            on.read_counters(&self.points, all, take);
+        }
     }
 
     /// Returns, per CPU, how many lost events no block has reported.
@@ -214,9 +234,19 @@ impl PerfTracer {
 }
 
 impl Buffer {
-    fn drain(&mut self, points: &HashMap<u16, Point>, take: &mut dyn FnMut(&[u8])) {
+    fn block(&self) -> Block {
+        Block { cpu: self.cpu, bytes: Vec::new(), events: 0, base: 0, last: 0, lost: self.lost }
+    }
+
+    fn drain(
+        &mut self,
+        points: &HashMap<u16, Point>,
+        mut counting: Option<&mut CpuCounting>,
+        take: &mut dyn FnMut(&[u8]),
+    ) {
         let mut record = Vec::new();
-        let mut block = Block { cpu: self.cpu, bytes: Vec::new(), events: 0, base: 0, last: 0, lost: self.lost };
+        let mut block = self.block();
+        let now = samples::now();
         let size = self.size;
         let (control, data) = (self.at, self.at.wrapping_add(page()));
         // SAFETY: both counters lie aligned in the control page, which is mapped until the buffer is dropped.
@@ -242,34 +272,65 @@ impl Buffer {
             }
             bytes(at, size, &mut record);
             at += size as u64;
-            translate(points, &record, &mut block, take);
+            translate(points, counting.as_deref_mut(), &record, &mut Out { block: &mut block, take });
         }
         tail.store(at, Ordering::Release);
+        if let Some(counting) = counting {
+            counting.finish_old(now, &mut Out { block: &mut block, take });
+        }
         block.close(take);
         self.lost = block.lost;
     }
 }
 
 impl OnCpu {
-    fn open(cpu: u32, ids: &[u16]) -> Result<Self, CaptureError> {
+    fn open(cpu: u32, ids: &[u16], plan: Option<&CounterPlan>) -> Result<Self, CaptureError> {
         let mut ids = ids.iter().map(|id| u64::from(*id));
         let none = || CaptureError::Perf("no tracepoint is available".into());
-        let first = open(ids.next().ok_or_else(none)?, cpu, true)?;
-        let buffer = map(&first, cpu)?;
+        let switches = ids.next().ok_or_else(none)?;
+        let (counting, owner) = match plan {
+            Some(plan) => CpuCounting::open(plan, cpu, switches).map(|(counting, owner)| (Some(counting), owner))?,
+            None => (None, open(switches, cpu, true, false)?),
+        };
+        let buffer = map(&owner, cpu)?;
+        counting.as_ref().map_or(Ok(()), |counting| counting.output_to(&owner))?;
         let mut others = Vec::new();
         for id in ids {
-            let fd = open(id, cpu, false)?;
-            ioctl(&fd, 0x2405, first.as_raw_fd())?; // PERF_EVENT_IOC_SET_OUTPUT
+            let fd = open(id, cpu, false, counting.is_some())?;
+            ioctl(&fd, 0x2405, owner.as_raw_fd())?; // PERF_EVENT_IOC_SET_OUTPUT
             others.push(fd);
         }
-        Ok(Self { buffer, first: first.into(), _others: others, enabled: EnabledTime::default() })
+        // Reading the event of switches returns all that it counts together with.
+        let first =
+            if counting.is_some() { std::mem::replace(others.first_mut().ok_or_else(none)?, owner) } else { owner };
+        Ok(Self { buffer, first: first.into(), _others: others, enabled: EnabledTime::default(), counting })
     }
 
-    fn enable(&self) -> Result<(), CaptureError> {
+    fn enable(&mut self) -> Result<(), CaptureError> {
         for fd in std::iter::once(self.first.as_raw_fd()).chain(self._others.iter().map(AsRawFd::as_raw_fd)) {
             ioctl(&fd, 0x2400, 0)?; // PERF_EVENT_IOC_ENABLE
         }
-        Ok(())
+        self.counting.as_mut().map_or(Ok(()), CpuCounting::enable)
+    }
+
+    fn drain(&mut self, points: &HashMap<u16, Point>, take: &mut dyn FnMut(&[u8])) {
+        self.buffer.drain(points, self.counting.as_mut(), take);
+    }
+
+    fn read_counters(&mut self, points: &HashMap<u16, Point>, all: bool, take: &mut dyn FnMut(&[u8])) {
+        for _ in 0..CpuCounting::attempts(all) {
+            let Some(now) = self.counting.as_mut().and_then(|counting| counting.read_now(all)) else { continue };
+            // What was recorded until then.
+            self.drain(points, take);
+            let Some(counting) = self.counting.as_mut().filter(|counting| !counting.switched_since(&now)) else {
+                continue;
+            };
+            let mut block = self.buffer.block();
+            counting.book(&now, all, &mut Out { block: &mut block, take });
+            block.close(take);
+            self.buffer.lost = block.lost;
+            return;
+        }
     }
 }
 
@@ -277,6 +338,7 @@ impl OnCpu {
 struct Opened<'a> {
     cpus: &'a mut Vec<OnCpu>,
     ids: &'a [u16],
+    plan: Option<&'a CounterPlan>,
     points: &'a HashMap<u16, Point>,
     take: &'a mut dyn FnMut(&[u8]),
 }
@@ -290,7 +352,7 @@ impl Events for Opened<'_> {
     }
 
     fn open(&mut self, cpu: u32) -> Result<(), String> {
-        let on = OnCpu::open(cpu, self.ids).and_then(|on| on.enable().map(|()| on));
+        let on = OnCpu::open(cpu, self.ids, self.plan).and_then(|mut on| on.enable().map(|()| on));
         self.cpus.push(on.map_err(|why| {
             match why {
                 CaptureError::Rights => {
@@ -307,7 +369,7 @@ impl Events for Opened<'_> {
     fn close(&mut self, cpu: u32) -> u64 {
         let mut lost = 0;
         for mut on in self.cpus.extract_if(.., |on| on.buffer.cpu == cpu) {
-            on.buffer.drain(self.points, self.take);
+            on.drain(self.points, self.take);
             lost += on.buffer.lost;
         }
         lost
@@ -318,20 +380,36 @@ impl Events for Opened<'_> {
     }
 }
 
-fn open(id: u64, cpu: u32, first: bool) -> Result<OwnedFd, CaptureError> {
-    let side = if first { FLAG_COMM | FLAG_TASK } else { 0 };
-    let attr = Attr {
+/// Opens a tracepoint. `first`: with forks, exits and new names. `identified`: its samples have its id.
+fn open(id: u64, cpu: u32, first: bool, identified: bool) -> Result<OwnedFd, CaptureError> {
+    let sample_type = SAMPLE_TID | SAMPLE_TIME | SAMPLE_RAW | if identified { SAMPLE_IDENTIFIER } else { 0 };
+    let attr = tracepoint(id, sample_type, TIME_ENABLED, FLAG_DISABLED | if first { FLAG_COMM | FLAG_TASK } else { 0 });
+    open_on_cpu(&attr, cpu)
+}
+
+/// Opens a tracepoint of switches in a group, whose values each sample has. `main`: it records the switches themselves too.
+///
+/// # Errors
+/// Permissions are missing, or the kernel does not support the event.
+pub fn open_switches(id: u64, cpu: u32, leader: Option<BorrowedFd<'_>>, main: bool) -> Result<OwnedFd, CaptureError> {
+    let sample_type = SAMPLE_IDENTIFIER | SAMPLE_TID | SAMPLE_TIME | SAMPLE_READ;
+    let (raw, side) = if main { (SAMPLE_RAW, FLAG_COMM | FLAG_TASK) } else { (0, 0) };
+    let attr = tracepoint(id, sample_type | raw, READ_GROUP, side);
+    open_in_group(&attr, cpu, leader).map_err(|error| not_opened(cpu, &error))
+}
+
+fn tracepoint(id: u64, sample_type: u64, read_format: u64, flags: u64) -> Attr {
+    Attr {
         kind: 2, // PERF_TYPE_TRACEPOINT
         size: size_of::<Attr>() as u32,
         config: id,
         period: 1,
-        sample_type: SAMPLE_TID | SAMPLE_TIME | SAMPLE_RAW,
-        read_format: TIME_ENABLED,
-        flags: FLAG_DISABLED | FLAG_SAMPLE_ID_ALL | FLAG_CLOCK | side,
+        sample_type,
+        read_format,
+        flags: FLAG_SAMPLE_ID_ALL | FLAG_CLOCK | flags,
         clock: libc::CLOCK_MONOTONIC,
         ..Attr::default()
-    };
-    open_on_cpu(&attr, cpu)
+    }
 }
 
 /// Opens an event of everything that runs on a CPU.
@@ -339,10 +417,14 @@ fn open(id: u64, cpu: u32, first: bool) -> Result<OwnedFd, CaptureError> {
 /// # Errors
 /// Permissions are missing, or the kernel does not support the event.
 pub fn open_on_cpu(attr: &Attr, cpu: u32) -> Result<OwnedFd, CaptureError> {
-    open_in_group(attr, cpu, None).map_err(|error| match error.raw_os_error() {
+    open_in_group(attr, cpu, None).map_err(|error| not_opened(cpu, &error))
+}
+
+fn not_opened(cpu: u32, error: &std::io::Error) -> CaptureError {
+    match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => CaptureError::Rights,
         _ => CaptureError::Perf(format!("perf_event_open on CPU {cpu}: {error}")),
-    })
+    }
 }
 
 /// Like [`open_on_cpu`], in the group of another event of that CPU.
@@ -397,7 +479,7 @@ pub fn ioctl(fd: &impl AsRawFd, request: u64, value: i32) -> Result<(), CaptureE
 }
 
 /// Collects frequent events into a block.
-struct Block {
+pub struct Block {
     cpu: u32,
     bytes: Vec<u8>,
     events: u32,
@@ -407,7 +489,8 @@ struct Block {
 }
 
 impl Block {
-    fn push(&mut self, at: u64, kind: u8, a: u8, b: u16, words: &[u32], take: &mut dyn FnMut(&[u8])) {
+    /// Adds an event: its time, its type, the next bytes `a` and `b`, and what follows, as in bpf/wire.h.
+    pub fn push(&mut self, at: u64, kind: u8, a: u8, b: u16, words: &[u32], take: &mut dyn FnMut(&[u8])) {
         if self.bytes.len() > BLOCK || (self.events > 0 && (at < self.last || (at - self.base) >> 32 != 0)) {
             self.close(take);
         }
@@ -455,12 +538,21 @@ fn put(out: &mut Vec<u8>, text: &[u8], size: usize) {
     out.resize(full, 0);
 }
 
-/// Translates one perf record to wire format.
-fn translate(points: &HashMap<u16, Point>, record: &[u8], block: &mut Block, take: &mut dyn FnMut(&[u8])) {
+/// Translates one perf record to wire format. If events are counted, records have the id of their event.
+fn translate(points: &HashMap<u16, Point>, counting: Option<&mut CpuCounting>, record: &[u8], out: &mut Out<'_>) {
     let mut b = wire::Bytes::new(record);
     let (kind, misc, _size) = (b.u32(), b.u16(), b.u16());
-    // Records other than samples end with the sample's identity: tid, time.
-    let time = record.len().checked_sub(8).map_or(0, |at| wire::Bytes::new(&record[at..]).u64());
+    // Records other than samples end with the sample's identity: tid, time, id.
+    let identity = if counting.is_some() { 16 } else { 8 };
+    let time = record.len().checked_sub(identity).map_or(0, |at| wire::Bytes::new(&record[at..]).u64());
+    if let Some(counting) = counting {
+        if kind == RECORD_SAMPLE && counted(points, counting, &mut b, out) {
+            return;
+        }
+        // Another record: all samples of the last switch were before it.
+        counting.begin(None, out);
+    }
+    let Out { block, take } = out;
     match kind {
         RECORD_LOST => {
             let (_, n) = (b.u64(), b.u64());
@@ -497,18 +589,45 @@ fn translate(points: &HashMap<u16, Point>, record: &[u8], block: &mut Block, tak
     }
 }
 
+/// Takes a sample of a tracepoint while events are counted. Returns `false`, with its id read, if it has no counts.
+fn counted(
+    points: &HashMap<u16, Point>,
+    counting: &mut CpuCounting,
+    b: &mut wire::Bytes<'_>,
+    out: &mut Out<'_>,
+) -> bool {
+    let Some(group) = counting.group_of(b.u64()) else { return false };
+    let (_pid, current, at) = (b.u32(), b.u32(), b.u64());
+    let Some(reading) = counting.decode(group, b) else { return true };
+    let size = b.u32() as usize;
+    let raw = b.take(size.min(b.rest().len()));
+    // The group that always counts records the switches.
+    let threads = points.get(&wire::Bytes::new(raw).u16()).filter(|_| group == 0);
+    let threads = threads.map(|point| ["prev_pid", "next_pid"].map(|name| field(point, raw, name) as u32));
+    let switch = SwitchSample { current, at, threads };
+    counting.begin(Some((group, &switch)), out);
+    if threads.is_some() {
+        sample(points, raw, current, at, out.block, out.take);
+    }
+    counting.sampled(group, &switch, reading);
+    true
+}
+
+/// Returns a field of a tracepoint's record as a number.
+fn field(point: &Point, raw: &[u8], name: &str) -> u64 {
+    let Some((offset, size)) = point.fields.get(name) else { return 0 };
+    let mut bytes = wire::Bytes::new(raw.get(*offset..).unwrap_or_default());
+    match size {
+        1 => u64::from(bytes.u8()),
+        2 => u64::from(bytes.u16()),
+        4 => u64::from(bytes.u32()),
+        _ => bytes.u64(),
+    }
+}
+
 fn sample(points: &HashMap<u16, Point>, raw: &[u8], tid: u32, at: u64, block: &mut Block, take: &mut dyn FnMut(&[u8])) {
     let Some(point) = points.get(&wire::Bytes::new(raw).u16()) else { return };
-    let field = |name: &str| -> u64 {
-        let Some((offset, size)) = point.fields.get(name) else { return 0 };
-        let mut bytes = wire::Bytes::new(raw.get(*offset..).unwrap_or_default());
-        match size {
-            1 => u64::from(bytes.u8()),
-            2 => u64::from(bytes.u16()),
-            4 => u64::from(bytes.u32()),
-            _ => bytes.u64(),
-        }
-    };
+    let field = |name: &str| field(point, raw, name);
     let word = |name: &str| field(name) as u32;
     let cpu_of_event = (field("target_cpu") & 0xffff) as u16;
     match POINTS[point.of].1 {

@@ -129,6 +129,11 @@ impl Recorder {
         self.tracer.drain(&mut |record| records.take(record))
     }
 
+    fn read_counters(&mut self, all: bool) {
+        let records = &mut self.records;
+        self.tracer.read_counters(all, &mut |record| records.take(record));
+    }
+
     fn drain_trace_marker(&mut self) {
         let records = &mut self.records;
         if let Some(trace_marker) = &mut self.trace_marker {
@@ -158,7 +163,7 @@ impl Recorder {
     fn tick(&mut self) {
         self.drain();
         self.follow_cpus();
-        self.tracer.read_counters(false);
+        self.read_counters(false);
         let until = samples::now().saturating_sub(MARGIN_NS);
         let handed = self.tracer.hand_over(false);
         let drained = self.drain();
@@ -240,7 +245,7 @@ impl Recorder {
         self.tick();
         self.snapshot(frame::CLOSING)?;
         self.sample();
-        self.tracer.read_counters(true);
+        self.read_counters(true);
         let end = samples::now();
         // BPF programs that started before the end have finished writing by then.
         std::thread::sleep(Duration::from_millis(2));

@@ -181,6 +181,9 @@ pub const PAGE_FAULT: i32 = 0xff_ffff;
 /// The number of a kernel callchain of which only the system call is known: this plus the call's number.
 pub const CALLS: i32 = 1 << 30;
 
+/// The type of a record of counts, as in bpf/wire.h.
+pub const COUNTED: u8 = 16;
+
 /// The type of a sample, as in bpf/profile.h. In the spool, numbers of callchains replace the addresses.
 pub const CPU_SAMPLE: u8 = 28;
 
@@ -313,7 +316,7 @@ pub fn decode_block(
                 late_wakeup(tid, time, b.u64())
             }
             14 => EventKind::Irq { kind: IrqKind::Timer, number: b.i32(), begins: true, name: NameId::NONE },
-            16 => {
+            COUNTED => {
                 counted(&mut b, usize::from(a), wide, &mut |what| {
                     out(Event { at, offset: offset + at_byte, cpu, current: Tid::UNKNOWN, what });
                 });
