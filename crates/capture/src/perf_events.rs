@@ -234,10 +234,6 @@ impl PerfTracer {
 }
 
 impl Buffer {
-    fn block(&self) -> Block {
-        Block { cpu: self.cpu, bytes: Vec::new(), events: 0, base: 0, last: 0, lost: self.lost }
-    }
-
     fn drain(
         &mut self,
         points: &HashMap<u16, Point>,
@@ -245,7 +241,7 @@ impl Buffer {
         take: &mut dyn FnMut(&[u8]),
     ) {
         let mut record = Vec::new();
-        let mut block = self.block();
+        let mut block = Block::new(self.cpu, self.lost);
         let now = samples::now();
         let size = self.size;
         let (control, data) = (self.at, self.at.wrapping_add(page()));
@@ -325,7 +321,7 @@ impl OnCpu {
             let Some(counting) = self.counting.as_mut().filter(|counting| !counting.switched_since(&now)) else {
                 continue;
             };
-            let mut block = self.buffer.block();
+            let mut block = Block::new(self.buffer.cpu, self.buffer.lost);
             counting.book(&now, all, &mut Out { block: &mut block, take });
             block.close(take);
             self.buffer.lost = block.lost;
@@ -489,6 +485,11 @@ pub struct Block {
 }
 
 impl Block {
+    /// Begins a block. `lost`: the events lost that no block has reported.
+    pub fn new(cpu: u32, lost: u64) -> Self {
+        Self { cpu, bytes: Vec::new(), events: 0, base: 0, last: 0, lost }
+    }
+
     /// Adds an event: its time, its type, the next bytes `a` and `b`, and what follows, as in bpf/wire.h.
     pub fn push(&mut self, at: u64, kind: u8, a: u8, b: u16, words: &[u32], take: &mut dyn FnMut(&[u8])) {
         if self.bytes.len() > BLOCK || (self.events > 0 && (at < self.last || (at - self.base) >> 32 != 0)) {
@@ -505,7 +506,8 @@ impl Block {
         words.iter().for_each(|w| self.bytes.extend_from_slice(&w.to_ne_bytes()));
     }
 
-    fn close(&mut self, take: &mut dyn FnMut(&[u8])) {
+    /// Passes the block on, if it has events.
+    pub fn close(&mut self, take: &mut dyn FnMut(&[u8])) {
         if self.events == 0 {
             return;
         }
