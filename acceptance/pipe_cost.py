@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The overhead of recording: `perf bench sched pipe -l 300000`, pinned to one CPU, bare, under `corewise record`,
-under `corewise record --no-sample --no-irq`, with `--stacks`, with `--counters` (one event, and a group of software events) and under `perf sched record`, in turn, for some rounds; medians.
+under `corewise record --no-sample --no-irq`, with `--stacks`, with `--counters` (one event, and a group of software events), the same with `--backend perf`, and under `perf sched record`, in turn,
+for some rounds; medians.
 With `--load messaging`, `perf bench sched messaging` on all CPUs instead, and with `--load compile`, a C compiler on the C files of this folder.
 
 The pipe is pinned because the result is bimodal otherwise. The time is the benchmark's own: it does not include the start and end of a recorder.
@@ -125,6 +126,9 @@ WAYS = {
     "corewise record --stacks": by_corewise("--stacks"),
     "corewise record --counters msr/tsc/": by_corewise("--counters", "msr/tsc/"),
     "corewise record --counters software": by_corewise("--counters", "software"),
+    "corewise record --backend perf": by_corewise("--backend", "perf"),
+    "corewise record --backend perf --counters msr/tsc/": by_corewise("--backend", "perf", "--counters", "msr/tsc/"),
+    "corewise record --backend perf --counters software": by_corewise("--backend", "perf", "--counters", "software"),
     "perf sched record": by_perf,
 }
 

@@ -8,6 +8,10 @@ use crate::procfs;
 use crate::tracer::Tracer;
 use std::time::Duration;
 
+/// The sentence for a requested perf backend without permissions.
+const NO_PERF_RIGHTS: &str = "recording with them needs CAP_PERFMON (or root): run corewise with sudo; without it, corewise only reads \
+    recordings, its own and those of other tools";
+
 /// The kernel's side of a recording.
 pub enum Kernel {
     Bpf(Box<Tracer>),
@@ -39,7 +43,10 @@ impl Kernel {
         }
         match options.backend {
             Backend::Bpf => Ok((bpf()?, "bpf (requested)".into())),
-            Backend::Perf => Ok((perf()?, "perf (requested)".into())),
+            Backend::Perf => match perf() {
+                Err(CaptureError::Rights) => Err(CaptureError::Perf(NO_PERF_RIGHTS.into())),
+                other => Ok((other?, "perf (requested)".into())),
+            },
             Backend::Auto => match bpf() {
                 Ok(kernel) => Ok((kernel, "bpf (automatic: this kernel supports the BPF programs)".into())),
                 // What was requested must not be dropped silently.

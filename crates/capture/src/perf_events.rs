@@ -123,10 +123,19 @@ pub struct PerfTracer {
     pub lacks: Vec<String>,
 }
 
-fn tracefs() -> Option<&'static str> {
-    ["/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"]
-        .into_iter()
-        .find(|dir| std::path::Path::new(dir).join("sched").exists())
+/// Returns the folder of the tracepoints.
+fn tracefs() -> Result<&'static str, CaptureError> {
+    let mut missing = "tracefs is not mounted: sudo mount -t tracefs nodev /sys/kernel/tracing";
+    for dir in ["/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"] {
+        match std::fs::metadata(std::path::Path::new(dir).join("sched")) {
+            Ok(_) => return Ok(dir),
+            Err(why) if why.kind() == std::io::ErrorKind::PermissionDenied => {
+                missing = "this user may not read tracefs (/sys/kernel/tracing): run corewise with sudo, or with CAP_DAC_READ_SEARCH";
+            }
+            Err(_) => {}
+        }
+    }
+    Err(CaptureError::Perf(missing.into()))
 }
 
 /// Parses a tracepoint's `format` file: the offset and size of each field.
@@ -155,9 +164,7 @@ impl PerfTracer {
         if !rights::may_perf() {
             return Err(CaptureError::Rights);
         }
-        let dir = tracefs().ok_or_else(|| {
-            CaptureError::Perf("tracefs is not mounted: sudo mount -t tracefs nodev /sys/kernel/tracing".into())
-        })?;
+        let dir = tracefs()?;
         let mut lacks = vec![
             "Recorded with perf events: the CPU time that the kernel charged (exec_ns) is known from snapshots only.".to_owned(),
             "Changes of priority, affinity and cgroup are recorded once a second; a thread's affinity is unknown between the last \

@@ -7,7 +7,7 @@ use capture::{Backend, CounterPlan, CounterSet, RecordOptions};
 use model::EventKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use support::{alone, read, recorded_while};
+use support::{alone, fresh_memory, read, recorded_while};
 
 const ONLINE: &str = "/sys/devices/system/cpu/cpu1/online";
 const EVENTS: [&str; 2] = ["msr/tsc/", "minor-faults"];
@@ -81,6 +81,7 @@ struct OfCpu {
 
 fn a_cpu_goes_and_comes_back(backend: Backend) {
     let _alone = alone();
+    fresh_memory();
     let folder = tempfile::tempdir().unwrap();
     let mut options = RecordOptions::new(folder.path().join("run.cw"));
     options.duration = Some(Duration::from_millis(2800));

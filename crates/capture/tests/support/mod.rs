@@ -71,3 +71,9 @@ pub fn to_cpu(cpu: usize) {
         libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const one);
     }
 }
+
+/// Lets large blocks of memory always be new to the process, so that their first use is a page fault.
+pub fn fresh_memory() {
+    // SAFETY: it sets a parameter of the allocator.
+    unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, 256 << 10) };
+}
