@@ -15,7 +15,7 @@ const NO_PERF_RIGHTS: &str = "recording with them needs CAP_PERFMON (or root): r
 /// The kernel's side of a recording.
 pub enum Kernel {
     Bpf(Box<Tracer>),
-    Perf(PerfTracer),
+    Perf(Box<PerfTracer>),
 }
 
 impl Kernel {
@@ -26,7 +26,7 @@ impl Kernel {
     /// If no backend can be attached.
     pub fn start(options: &RecordOptions, marks: &[Found]) -> Result<(Self, String), CaptureError> {
         let bpf = || Tracer::start(options, marks).map(|t| Self::Bpf(Box::new(t)));
-        let perf = || PerfTracer::start(options).map(Self::Perf);
+        let perf = || PerfTracer::start(options).map(|t| Self::Perf(Box::new(t)));
         if let (Backend::Perf, Some(mark)) = (options.backend, marks.first()) {
             let why = "the perf backend cannot record marked calls: remove --backend perf".to_owned();
             return Err(CaptureError::Mark { name: mark.name.clone(), why });

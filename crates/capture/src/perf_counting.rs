@@ -2,8 +2,8 @@
 //! switch: a group has the tracepoint of switches as a member, and each of its samples has the values of the whole group.
 //!
 //! ```text
-//!   group 0   switches, software events, sched_switch     always counts: its tracepoint records the switches
-//!   group n   events of a PMU, a second sched_switch      may be rotated out: then its tracepoint does not fire
+//!   group 0   switches, software events, msr, sched_switch  always counts: its tracepoint records the switches
+//!   group n   events of a PMU, a second sched_switch        may be rotated out: then its tracepoint does not fire
 //!
 //!      switch      A runs          switch   B runs ...
 //!   ────┼────────────────┼───────────┼────────┼──────
@@ -234,6 +234,16 @@ impl Group {
     }
 }
 
+/// Whether an event never waits for a counter, so that it can be in the group that always counts: the kernel counts it itself, or (PMU `msr`)
+/// reads a register that each CPU has for this event alone. The kernel treats both alike (`perf_sw_context`).
+fn never_waits(attr: &counters::Attr) -> bool {
+    let is_msr = || {
+        let kind = std::fs::read_to_string("/sys/bus/event_source/devices/msr/type");
+        kind.is_ok_and(|kind| kind.trim().parse() == Ok(attr.kind))
+    };
+    attr.kind == SOFTWARE || is_msr()
+}
+
 /// Where records go.
 pub struct Out<'a> {
     pub block: &'a mut Block,
@@ -257,8 +267,7 @@ impl CpuCounting {
         first.add(leader.map_err(|why| refused("context-switches", cpu, &why))?, None)?;
         let mut others = Vec::new();
         for set in plan.sets.iter().filter(|set| set.cpus.contains(&CpuId(cpu)) && !set.events.is_empty()) {
-            // Software events never wait for a counter, so that they can be in the group that always counts.
-            let always = set.events.iter().all(|(_, attr)| attr.kind == SOFTWARE);
+            let always = set.events.iter().all(|(_, attr)| never_waits(attr));
             let mut own = Group::default();
             let group = if always { &mut first } else { &mut own };
             for (slot, attr) in &set.events {

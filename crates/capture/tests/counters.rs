@@ -92,7 +92,7 @@ fn counts_are_those_of_the_threads_and_the_cpus() {
     compare(Backend::Bpf);
 }
 
-/// The kernel hides some switches of this test's machine from perf events too, and their number from nobody: more is unknown.
+/// The kernel hides some switches of a virtual machine, which the BPF programs infer and this backend only counts: more is unknown.
 #[test]
 #[ignore = "needs perf events, two CPUs"]
 fn counts_of_the_perf_backend_are_those_of_the_threads_and_the_cpus() {
@@ -147,7 +147,8 @@ fn compare(backend: Backend) {
     let rate = (after[0] - before[0]) as f64 / passed_ns;
     let share = unknown as f64 / of_cpus.values().map(|[all, _]| all).sum::<i64>() as f64;
     eprintln!("{backend:?}: {:.2} % of the counts are of unknown threads", 100.0 * share);
-    assert!(share < 0.25, "{share}");
+    // A switch to a hidden task makes all unknown from the switch before to the one after it.
+    assert!(share < if backend == Backend::Bpf { 0.1 } else { 0.5 }, "{share}");
     for Own { tid, tsc, faults } in own {
         let counted = EVENTS.map(|event| of_threads.get(&(tid, event)).copied().unwrap_or(0));
         let (more, stretches) = ((counted[0] - tsc) as f64, stretches[&tid]);
@@ -160,8 +161,7 @@ fn compare(backend: Backend) {
         );
         for (at, own) in faults.into_iter().enumerate() {
             let unknown = of_threads.get(&(Tid::UNKNOWN.0, EVENTS[1 + at])).copied().unwrap_or(0);
-            let missing = if backend == Backend::Perf { unknown } else { 0 };
-            assert!((own - missing..=own).contains(&counted[1 + at]), "{} of thread {tid}", EVENTS[1 + at]);
+            assert!((own - unknown..=own).contains(&counted[1 + at]), "{} of thread {tid}", EVENTS[1 + at]);
         }
         assert!(faults[0] > 100, "this test makes page faults");
         // The kernel stops a thread's own events before it switches, and starts them after that.
