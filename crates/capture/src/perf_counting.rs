@@ -17,7 +17,8 @@ use crate::counter_trial::open_event;
 use crate::counting::{CounterPlan, MAX_COUNTERS, refused};
 use crate::options::CaptureError;
 use crate::perf_events::{Block, FLAG_CLOCK, ioctl, open_switches};
-use crate::{samples, wire};
+use crate::samples;
+use crate::wire::{self, COUNTS, COUNTS_MANY, COUNTS_SHARED};
 use model::CpuId;
 use std::fs::File;
 use std::io::Read;
@@ -30,10 +31,6 @@ const CONTEXT_SWITCHES: u64 = 3;
 pub const READ_GROUP: u64 = 1 | 2 | 4 | 8;
 const DISABLED: u64 = 1;
 
-/// How many events a record of counts has, as in bpf/wire.h.
-const COUNTS: usize = 8;
-/// Bit of a record of counts: an event counted for only a part of the time.
-const COUNTS_SHARED: u16 = 1 << COUNTS;
 /// As in bpf/wire.h: how much the time for which an event was enabled may differ from half or twice the time on the trace's clock, ns.
 const ENABLED_SLACK_NS: u64 = 50_000;
 /// The events of a group, at most: those that are counted, the switches, the tracepoint.
@@ -217,6 +214,7 @@ impl Group {
             if bits == 0 {
                 continue;
             }
+            let many = (u16::BITS - bits.leading_zeros()) as usize;
             let mut words = Vec::with_capacity(4 + 4 * COUNTS);
             words.extend([tid, 0]);
             let mut long = |value: u64| {
@@ -224,18 +222,19 @@ impl Group {
                 words.extend([u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h])]);
             };
             long(length);
-            counts.into_iter().for_each(&mut long);
+            counts.into_iter().take(many).for_each(&mut long);
             if shared {
-                (0..COUNTS).for_each(|_| long(ran));
+                (0..many).for_each(|_| long(ran));
             }
             let flag = if shared { COUNTS_SHARED } else { 0 };
-            out.block.push(at, wire::COUNTED, base as u8, bits | flag, &words, out.take);
+            let bits = bits | flag | (many as u16) << COUNTS_MANY;
+            out.block.push(at, wire::COUNTED, base as u8, bits, &words, out.take);
         }
     }
 }
 
 /// Whether an event never waits for a counter, so that it can be in the group that always counts: the kernel counts it itself, or (PMU `msr`)
-/// reads a register that each CPU has for this event alone. The kernel treats both alike (`perf_sw_context`).
+/// reads a register that each CPU has for this event alone.
 fn never_waits(attr: &counters::Attr) -> bool {
     let is_msr = || {
         let kind = std::fs::read_to_string("/sys/bus/event_source/devices/msr/type");

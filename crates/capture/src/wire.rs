@@ -337,11 +337,11 @@ pub fn decode_block(
 }
 
 /// How many events a record of counts has at most, as in bpf/wire.h.
-const COUNTS: usize = 8;
+pub const COUNTS: usize = 8;
 /// Bit of a record of counts: an event counted for only a part of the time.
-const COUNTS_SHARED: u16 = 1 << COUNTS;
+pub const COUNTS_SHARED: u16 = 1 << COUNTS;
 /// From this bit on: how many events a record of counts has.
-const COUNTS_MANY: usize = COUNTS + 1;
+pub const COUNTS_MANY: usize = COUNTS + 1;
 
 /// Decodes what the events from number `first` on counted. [`EventKind::Count::event`] is the event's number; the spool has its name.
 fn counted(b: &mut Bytes<'_>, first: usize, bits: u16, out: &mut impl FnMut(EventKind)) {
