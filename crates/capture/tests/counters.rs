@@ -5,7 +5,7 @@
 mod support;
 
 use capture::{Backend, CounterPlan, CounterSet, RecordOptions};
-use model::{CpuId, EventKind, Tid};
+use model::{CpuId, EventKind, Tid, WakeKind};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -14,6 +14,8 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use support::{alone, fresh_memory, gettid, read, recorded_while, to_cpu};
 
+/// An event that is recorded too.
+const WAKINGS: &str = "wakings";
 const EVENTS: [&str; 3] = ["msr/tsc/", "minor-faults", "major-faults"];
 
 fn plan() -> CounterPlan {
@@ -106,6 +108,14 @@ fn compare(backend: Backend) {
     let mut options = RecordOptions::new(folder.path().join("run.cw"));
     options.duration = Some(Duration::from_millis(2800));
     options.counters = plan();
+    if backend == Backend::Perf {
+        // An event of a group of its own.
+        let id = std::fs::read_to_string("/sys/kernel/tracing/events/sched/sched_waking/id").unwrap();
+        let attr = counters::Attr { kind: 2, config: id.trim().parse().unwrap(), ..counters::Attr::default() };
+        options.counters.events.push(WAKINGS.into());
+        let cpus = options.counters.sets[0].cpus.clone();
+        options.counters.sets.push(CounterSet { cpus, events: vec![(EVENTS.len(), attr)] });
+    }
     options.backend = backend;
     let tsc = options.counters.sets[0].events[0].1;
     let cpus: Vec<i32> = topology::live().cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id.0 as i32).collect();
@@ -131,10 +141,15 @@ fn compare(backend: Backend) {
     let (mut of_threads, mut of_cpus) = (BTreeMap::<(i32, &str), i64>::new(), BTreeMap::<u32, [i64; 2]>::new());
     let mut stretches = BTreeMap::<i32, f64>::new();
     let (mut unknown, mut begin, mut end) = (0, i64::MAX, 0);
+    let (mut wakings, mut wakings_time) = ([0, 0], 0);
     for e in &trace.events {
+        wakings[0] += i64::from(matches!(e.what, EventKind::Wake(w) if w.kind == WakeKind::Waking));
         let EventKind::Count { tid, event, length, count, running } = e.what else { continue };
         assert!(running == length && count >= 0, "{e:?}");
         let name = &*trace.names[event.0 as usize - 1];
+        if name == WAKINGS {
+            (wakings[1], wakings_time) = (wakings[1] + count, wakings_time + length.0);
+        }
         *of_threads.entry((tid.0, name)).or_default() += count;
         *stretches.entry(tid.0).or_default() += f64::from(u8::from(name == EVENTS[0]));
         if name == EVENTS[0] {
@@ -149,6 +164,11 @@ fn compare(backend: Backend) {
     eprintln!("{backend:?}: {:.2} % of the counts are of unknown threads", 100.0 * share);
     // A switch to a hidden task makes all unknown from the switch before to the one after it.
     assert!(share < if backend == Backend::Bpf { 0.1 } else { 0.5 }, "{share}");
+    if backend == Backend::Perf {
+        let off = wakings_time as f64 / ((end - begin) * cpus.len() as i64) as f64 - 1.0;
+        eprintln!("{} wakings counted, {} recorded; {:+.3} % of the time", wakings[1], wakings[0], 100.0 * off);
+        assert!(off.abs() < 0.005 && (wakings[1] - wakings[0]).abs() <= 10 + wakings[0] / 50, "{wakings:?}");
+    }
     for Own { tid, tsc, faults } in own {
         let counted = EVENTS.map(|event| of_threads.get(&(tid, event)).copied().unwrap_or(0));
         let (more, stretches) = ((counted[0] - tsc) as f64, stretches[&tid]);
