@@ -165,9 +165,10 @@ fn compare(backend: Backend) {
     // A switch to a hidden task makes all unknown from the switch before to the one after it.
     assert!(share < if backend == Backend::Bpf { 0.1 } else { 0.5 }, "{share}");
     if backend == Backend::Perf {
+        // More may be counted than is delivered: a virtual machine may hide the events of some tasks.
         let off = wakings_time as f64 / ((end - begin) * cpus.len() as i64) as f64 - 1.0;
         eprintln!("{} wakings counted, {} recorded; {:+.3} % of the time", wakings[1], wakings[0], 100.0 * off);
-        assert!(off.abs() < 0.005 && (wakings[1] - wakings[0]).abs() <= 10 + wakings[0] / 50, "{wakings:?}");
+        assert!(off.abs() < 0.005 && wakings[1] >= wakings[0] * 49 / 50 - 10, "{wakings:?}");
     }
     for Own { tid, tsc, faults } in own {
         let counted = EVENTS.map(|event| of_threads.get(&(tid, event)).copied().unwrap_or(0));
