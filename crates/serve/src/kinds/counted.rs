@@ -116,12 +116,36 @@ struct Rates<'a> {
     readings: Readings<'a, Values>,
     lanes: CpuLanes,
     /// The maximum of each event.
-    most: FxHashMap<NameId, f64>,
+    most: FxHashMap<NameId, Most>,
 }
 
 pub(crate) fn rates<'a>(session: &Session, to: Target<'a>, name: &'static str) -> Result<BoxedKind<'a>, ServeError> {
     let readings = Readings::new(session, to, name);
     Ok(Box::new(Rates { readings, lanes: CpuLanes::default(), most: FxHashMap::default() }))
+}
+
+/// The largest value of a track, for its scale.
+#[derive(Clone, Copy, Default)]
+struct Most {
+    /// Of readings of [`STEADY`] or more, if there is one.
+    steady: f64,
+    any: f64,
+}
+
+/// The rate of a shorter reading depends on the nanosecond at which each of its ends was read: one such value would set the scale.
+const STEADY: Ns = Ns(50_000);
+
+impl Most {
+    fn see(&mut self, value: f64, counted: Ns) {
+        self.any = self.any.max(value);
+        if counted >= STEADY {
+            self.steady = self.steady.max(value);
+        }
+    }
+
+    fn value(&self) -> f64 {
+        if self.steady > 0.0 { self.steady } else { self.any }
+    }
 }
 
 impl Kind for Rates<'_> {
@@ -132,18 +156,17 @@ impl Kind for Rates<'_> {
             && of.is_counted()
         {
             let rate = of.of.count as f64 * 1e9 / of.of.running.0 as f64;
-            let most = self.most.entry(of.of.event).or_default();
-            *most = most.max(rate);
+            self.most.entry(of.of.event).or_default().see(rate, of.of.running);
             self.readings.add(lane.track, of.start, of.end, rate);
         }
-        self.readings.read_until(of.cpu, of.end);
+        self.readings.read_until(of.cpu, of.start);
     }
 
     fn finish(self: Box<Self>) -> Result<Option<KindInfo>, ServeError> {
         let Self { readings, mut lanes, most } = *self;
         // CPUs are compared by height, so an event has one scale.
         for ((_, event), lane) in &mut lanes.lanes {
-            lane.most = most.get(event).copied().unwrap_or(0.0);
+            lane.most = most.get(event).map_or(0.0, Most::value);
         }
         let (is_any, cut) = readings.finish()?;
         let (lanes, note) = lanes.finish(cut);
@@ -194,7 +217,7 @@ impl Kind for Counting<'_> {
             let share = (100.0 * of.share()).clamp(0.0, 100.0).round() as i64;
             self.readings.add(lane.track, of.start, of.end, (state, share));
         }
-        self.readings.read_until(of.cpu, of.end);
+        self.readings.read_until(of.cpu, of.start);
     }
 
     fn finish(self: Box<Self>) -> Result<Option<KindInfo>, ServeError> {
@@ -271,7 +294,7 @@ struct Ipc<'a> {
     lanes: BTreeMap<Owner, Lane>,
     /// How many of these are of CPUs.
     cpus: usize,
-    most: f64,
+    most: Most,
     left_out: u64,
 }
 
@@ -286,7 +309,7 @@ pub(crate) fn ipc<'a>(session: &Session, to: Target<'a>, name: &'static str) -> 
         threads: None,
         lanes: BTreeMap::new(),
         cpus: 0,
-        most: 0.0,
+        most: Most::default(),
         left_out: 0,
     }))
 }
@@ -342,12 +365,12 @@ impl Ipc<'_> {
 impl Kind for Ipc<'_> {
     fn event(&mut self, event: &Event, names: &[Box<str>]) {
         let Some(of) = Reading::of(event) else { return };
-        let (cpu, end, tid) = (of.cpu, of.end, of.tid);
+        let (cpu, start, end, tid) = (of.cpu, of.start, of.end, of.tid);
         let part = *self.names.entry(of.of.event).or_insert_with(|| super::name(names, of.of.event).and_then(ipc_part));
         if let (Some(part), true) = (part, of.has_thread()) {
             let interval = Reading { of: of.of, ..of };
             if let Some(ipc) = self.both(part, of) {
-                self.most = self.most.max(ipc);
+                self.most.see(ipc, interval.of.running);
                 self.draw(Owner::Cpu(cpu.0), &interval, ipc);
                 let tracks = self.to.tracks;
                 let rank = self.threads.get_or_insert_with(|| Threads::new(tracks)).rank(tid, end);
@@ -357,13 +380,14 @@ impl Kind for Ipc<'_> {
                 }
             }
         }
-        self.readings.read_until(cpu, end);
+        self.readings.read_until(cpu, start);
     }
 
     fn finish(self: Box<Self>) -> Result<Option<KindInfo>, ServeError> {
         let Self { readings, lanes, most, left_out, threads, .. } = *self;
         let (is_any, cut) = readings.finish()?;
         // Tracks are compared by height, so all have one scale.
+        let most = most.value();
         let lanes = lanes.into_values().map(|lane| Lane { most, ..lane }).collect();
         let others = threads.is_some_and(|threads| threads.has_others);
         let of_others = (left_out > 0)

@@ -154,3 +154,18 @@ fn a_thread_is_found_by_its_tid_at_that_time() {
     let rank = |tid, before| threads.rank(Tid(tid), before);
     assert_eq!([rank(10, 50), rank(10, 150), rank(10, 250), rank(11, 50)], [Some(0), None, Some(1), None]);
 }
+
+#[test]
+fn all_events_of_a_reading_begin_where_it_does() {
+    // CPU 0 is read three times in one reading of CPU 1, which has two events.
+    let (_dir, of) = prepared(
+        "
+cpu0 U0  A A A A A A A A
+cpu1 U1  B B B B B B B B
+count    . A=x:1/1,A=y:2/1 A=x:5/1,A=y:6/1 A=x:9/1,A=y:7/1,B=x:3/3@1,B=y:4/3@1 A=x:2/1 B=x:7/2@1,B=y:8/2@1
+",
+    );
+    let steps = values(&of, "rates");
+    let starts = |lane: &str| steps.iter().filter(|s| s.0.starts_with(lane)).map(|s| s.1).collect::<Vec<_>>();
+    assert_eq!((starts("CPU 1 x"), starts("CPU 1 y")), (vec![0.0, 3.0], vec![0.0, 3.0]));
+}
