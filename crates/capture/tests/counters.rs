@@ -182,7 +182,8 @@ fn compare(backend: Backend) {
         );
         for (at, own) in faults.into_iter().enumerate() {
             let unknown = of_threads.get(&(Tid::UNKNOWN.0, EVENTS[1 + at])).copied().unwrap_or(0);
-            assert!((own - unknown..=own).contains(&counted[1 + at]), "{} of thread {tid}", EVENTS[1 + at]);
+            // After its last reading, it waits for the end of the recording, and may touch a few pages for that.
+            assert!((own - unknown..=own + 3).contains(&counted[1 + at]), "{} of thread {tid}", EVENTS[1 + at]);
         }
         assert!(faults[0] > 100, "this test makes page faults");
         // The kernel stops a thread's own events before it switches, and starts them after that.
