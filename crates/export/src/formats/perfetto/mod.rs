@@ -114,7 +114,7 @@ impl Exporter for Perfetto {
                  the same states.",
             ],
             cannot: &[
-                "Callchains of switches, frame logs and sums; Perfetto's viewer does not draw unknown time: it extends the last state.",
+                "Callchains of switches, counts read at marks, frame logs and sums; Perfetto's viewer does not draw unknown time: it extends the last state.",
             ],
         }
     }
