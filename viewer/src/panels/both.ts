@@ -36,6 +36,8 @@ class Controls {
     this.order.disabled = true;
     this.status.role = "status";
     this.status.id = "answer";
+    // In a narrow window it scrolls.
+    this.status.tabIndex = 0;
     const title = document.createElement("h1");
     title.textContent = "Comparison of two traces";
     this.head.append(title, labelled("Align on", this.align), labelled("Colour threads by", this.colour), labelled("Order threads by", this.order), this.status);
