@@ -12,7 +12,7 @@ use std::io::Read;
 use std::os::fd::FromRawFd;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
-use support::{alone, fresh_memory, gettid, read, recorded_while, to_cpu};
+use support::{alone, gettid, read, recorded_while, to_cpu};
 
 /// An event that is recorded too.
 const WAKINGS: &str = "wakings";
@@ -62,6 +62,20 @@ struct Own {
     faults: [i64; 2],
 }
 
+/// Writes to 256 pages that the kernel has just mapped: an allocator might return pages that it has kept.
+fn touch_new_memory() {
+    let (length, private) = (1 << 20, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a fresh mapping at an address that the kernel chooses, written to inside its length and unmapped once.
+    unsafe {
+        let at = libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ | libc::PROT_WRITE, private, -1, 0);
+        assert!(at != libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
+        // Each page a fault of its own.
+        libc::madvise(at, length, libc::MADV_NOHUGEPAGE);
+        (0..length).step_by(4096).for_each(|offset| at.cast::<u8>().add(offset).write_volatile(1));
+        libc::munmap(at, length);
+    }
+}
+
 /// Runs for a while, with sleeps and page faults, alternately on two CPUs if there are.
 fn work(cpus: &[usize], tsc: &counters::Attr, go: &std::sync::mpsc::Receiver<()>) -> Own {
     // Before, so that the last reading needs no new memory.
@@ -72,11 +86,11 @@ fn work(cpus: &[usize], tsc: &counters::Attr, go: &std::sync::mpsc::Receiver<()>
     while began.elapsed() < Duration::from_secs(2) {
         to_cpu(cpus[hop % cpus.len()]);
         hop += 1;
-        let mut memory = vec![0u8; 1 << 20];
-        memory.iter_mut().step_by(4096).for_each(|byte| *byte = std::hint::black_box(1));
+        touch_new_memory();
         let until = Instant::now() + Duration::from_millis(15);
+        let mut n = 0u64;
         while Instant::now() < until {
-            std::hint::black_box(&memory);
+            n = std::hint::black_box(n + 1);
         }
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -103,7 +117,6 @@ fn counts_of_the_perf_backend_are_those_of_the_threads_and_the_cpus() {
 
 fn compare(backend: Backend) {
     let _alone = alone();
-    fresh_memory();
     let folder = tempfile::tempdir().unwrap();
     let mut options = RecordOptions::new(folder.path().join("run.cw"));
     options.duration = Some(Duration::from_millis(2800));
