@@ -105,7 +105,9 @@ export function addSiblings(rows: readonly ThreadRow[], table: Part): void {
 /** Adds the table `switch_causes`: what took the CPU of each thread, the one after which it was ready longest in sum. */
 export function addPreemptors(rows: readonly ThreadRow[], table: Part): void {
   const cell = cells(table);
-  const preempted = { ...table, rows: table.rows.filter((row) => cell(row, "cause") === "preempted") };
+  // After which its CPU was idle, no thread took it: it was moved to another CPU.
+  const taken = (row: Part["rows"][number]): boolean => cell(row, "cause") === "preempted" && maybe(cell(row, "preemptor")) !== 0;
+  const preempted = { ...table, rows: table.rows.filter(taken) };
   const longest = largest(preempted, (row) => {
     const preemptor = maybe(cell(row, "preemptor"));
     return { thread: preemptor, what: preemptor === null ? "not recorded" : "", ns: number(cell(row, "ready_ns")) };

@@ -20,8 +20,8 @@ function rows() {
   addBlockers(all, part("thread waker blocked_ns", [3, 0, 50], [3, 1, 40], [3, 1, 30], [1, null, 9], [2, 0, 0]));
   addInstead(all, part("thread queued_behind ran_instead ready_ns", [1, "thread", 3, 60], [1, "idle", 0, 40], [3, "idle", 0, 500], [3, "throttled", null, 200]));
   addSiblings(all, part("thread alone_ns sibling_busy_ns", [1, 500, 100], [2, 0, 0], [3, 300, 0]));
-  // Blocked and preempted switches: only the latter have a preemptor.
-  addPreemptors(all, part("thread cause preemptor ready_ns", [1, "preempted", 3, 30], [1, "preempted", 2, 20], [1, "preempted", 2, 25], [1, "blocked", null, 90], [3, "preempted", null, 5]));
+  // Blocked and preempted switches: only the latter have a preemptor, and the idle task is none.
+  addPreemptors(all, part("thread cause preemptor ready_ns", [1, "preempted", 3, 30], [1, "preempted", 2, 20], [1, "preempted", 2, 25], [1, "preempted", 0, 99], [1, "blocked", null, 90], [3, "preempted", null, 5]));
   return { all, types };
 }
 
