@@ -66,6 +66,11 @@ export class User {
   }
 }
 
+const framesOf = (page) =>
+  Promise.all(["First trace", "Second trace"].map(async (title) => (await page.waitForSelector(`iframe[title="${title}"]`)).contentFrame()));
+
+const settledIn = (frame) => frame.waitForSelector("#timeline[data-busy=false]", { timeout: 60_000 });
+
 /** Views recordings with one command of the terminal, and opens the bare page: its address has no state. */
 export async function viewing(files, { width = 1280, height = 800, theme = "light", words = [] } = {}) {
   const at = await served();
@@ -91,6 +96,8 @@ export async function viewing(files, { width = 1280, height = 800, theme = "ligh
     page.on("pageerror", (error) => wrong.push(error.message));
     await page.goto(address);
     if (files.length === 1) await settled(page);
+    // A key is for what has the focus when the page is complete.
+    else await Promise.all((await framesOf(page)).map(settledIn));
     return { page, wrong, user: new User(page), end };
   } catch (why) {
     await end();
