@@ -9,6 +9,7 @@
 //! The core classes, slow to fast, are determined from all sources (the rules are at the top of `judge.rs`), and never from CPU
 //! numbers. If no source distinguishes the cores, there is one class, `uniform`.
 
+mod costs;
 mod cpuinfo;
 pub mod cpulist;
 mod described;
@@ -19,13 +20,16 @@ mod judge;
 mod live;
 mod machine;
 mod overlay;
+mod pair;
 mod sysfs;
 mod user;
 
+pub use costs::{Cost, CostUnit, Costs, Estimate, Measured};
 pub use described::is_description;
 pub use draw::draw;
 pub use files::Files;
 pub use header::{HeaderCache, HeaderCpu, HeaderTopology};
 pub use live::{Root, is_machine, live, machine_file};
 pub use machine::{Claim, Cpu, Fact, IdleState, Judged, Machine, Source};
+pub use pair::PairClass;
 pub use user::BadMachine;

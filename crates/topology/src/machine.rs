@@ -1,5 +1,6 @@
 //! The machine model that the rest of corewise uses.
 
+use crate::costs::Costs;
 use model::{CoreType, CpuId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -238,6 +239,9 @@ pub struct Machine {
     pub notes: Vec<String>,
     /// What could not be read or determined, and why.
     pub unknown: Vec<String>,
+    /// What its cores cost, if that was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub costs: Option<Costs>,
 }
 
 impl Machine {
