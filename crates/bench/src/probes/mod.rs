@@ -1,0 +1,15 @@
+//! The probes: one file and one line in [`PROBES`] each.
+
+mod migrate;
+mod switch;
+
+use crate::plan::Probe;
+
+/// All probes, in the order in which `corewise bench all` measures.
+pub const PROBES: &[&dyn Probe] = &[&switch::Switch, &migrate::Migrate];
+
+/// Returns the probe with a name.
+#[must_use]
+pub fn probe(name: &str) -> Option<&'static dyn Probe> {
+    PROBES.iter().copied().find(|probe| probe.name() == name)
+}

@@ -1,0 +1,258 @@
+//! What it costs to hand over to another thread: by a pipe, a futex or `sched_yield`, on one CPU and to another one.
+
+use crate::clock::Delay;
+use crate::plan::{Formula, Plan, Probe, Repetition, Step, Wanted};
+use crate::setup::{Pair, Setup};
+use crate::thread::{Evidence, Part, together};
+use model::CpuId;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::FromRawFd as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use topology::{CostUnit, PairClass};
+
+/// Hand-overs of one repetition, both ways together.
+const STEPS: u32 = 400;
+
+/// See the module.
+pub struct Switch;
+
+impl Probe for Switch {
+    fn name(&self) -> &'static str {
+        "switch"
+    }
+
+    fn about(&self) -> &'static str {
+        "what it costs to hand over to another thread, on one CPU and to another one"
+    }
+
+    fn figures(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            (
+                "pipe",
+                "from the write of a byte to a pipe until the other thread has read it: a write, a wakeup, a switch and a read",
+            ),
+            ("futex", "from the wakeup of a futex until the other thread runs: a wakeup, a wait and a switch"),
+            ("yield", "from sched_yield until the other thread of the CPU runs"),
+            ("write_read", "a write to a pipe and the read of it by the same thread: what pipe costs without a switch"),
+            ("yield_alone", "sched_yield where no other thread is ready: the call without a switch"),
+        ]
+    }
+
+    fn plan(&self, setup: &Setup) -> io::Result<Plan> {
+        let mut plan = Plan::default();
+        for pair in setup.pairs() {
+            let cpus = pair.cpus();
+            let place = if pair.class == PairClass::SameCpu { &cpus[..1] } else { &cpus[..] };
+            let shares = pair.class == PairClass::SameCpu;
+            let name = |what: &str| format!("{what} {}", places(place));
+            let pipe = plan.steps(setup, &name("pipe"), place, shares, |delay| Ok(pipe(pair, delay)))?;
+            let futex = plan.steps(setup, &name("futex"), place, shares, |delay| Ok(futex(pair, delay)))?;
+            let figure =
+                |figure, series| Wanted::new(figure, place, CostUnit::Ns, Formula::of(series)).pair(pair.class);
+            let control = |twin, series| Formula::difference(twin, series);
+            // The null control: the same hand-over once more under another name. Where it differs, the difference is none of the CPUs.
+            let pipe_again = plan.sharing(name("pipe again"), self::pipe(pair, None));
+            plan.figure(figure("pipe", pipe).control(control(pipe_again, pipe)));
+            let futex_again = plan.sharing(name("futex again"), self::futex(pair, None));
+            plan.figure(figure("futex", futex).control(control(futex_again, futex)));
+            if shares {
+                let yielded = plan.steps(setup, &name("yield"), place, true, |delay| Ok(yields(pair, 2, delay)))?;
+                let again = plan.sharing(name("yield again"), yields(pair, 2, None));
+                plan.figure(figure("yield", yielded).control(control(again, yielded)));
+                let alone = plan.series(name("yield alone"), yields(pair, 1, None));
+                plan.figure(figure("yield_alone", alone));
+                let calls = plan.series(name("write and read"), write_read(pair.from));
+                plan.figure(figure("write_read", calls));
+            }
+        }
+        plan.left_out.extend(setup.missing_pairs());
+        plan.notes.push(mitigations());
+        Ok(plan)
+    }
+}
+
+/// The mitigations that each switch pays for, as one sentence.
+fn mitigations() -> String {
+    let dir = "/sys/devices/system/cpu/vulnerabilities";
+    let mut on: Vec<String> = std::fs::read_dir(dir)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let state = std::fs::read_to_string(entry.path()).ok()?;
+            state.starts_with("Mitigation").then(|| entry.file_name().to_string_lossy().into_owned())
+        })
+        .collect();
+    on.sort();
+    match on.as_slice() {
+        [] => "no mitigation of a vulnerability is active".to_owned(),
+        on => format!(
+            "measured with the mitigations of {}; without them (mitigations=off at boot) switches are cheaper",
+            on.join(", ")
+        ),
+    }
+}
+
+/// CPUs by number, for names.
+pub(crate) fn places(cpus: &[CpuId]) -> String {
+    cpus.iter().map(|cpu| cpu.0.to_string()).collect::<Vec<_>>().join("-")
+}
+
+/// A pipe: where to read, where to write.
+fn pipe_ends() -> io::Result<(File, File)> {
+    let mut ends = [0; 2];
+    // SAFETY: the kernel writes two descriptors, which are ours from then on.
+    unsafe {
+        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok((File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])))
+    }
+}
+
+/// One of two threads that hand over to each other: the parts begin at one time and measure the whole.
+fn hand_overs(
+    cpus: [CpuId; 2],
+    first: impl FnMut(u32) + Send,
+    second: impl FnMut(u32) + Send,
+) -> io::Result<Repetition> {
+    fn part<'a>(cpu: CpuId, mut turn: impl FnMut(u32) + Send + 'a) -> Part<'a, ()> {
+        let work = move || {
+            (0..STEPS / 2).for_each(&mut turn);
+            ((), 0)
+        };
+        (vec![cpu], Box::new(work))
+    }
+    let threads = together(vec![part(cpus[0], first), part(cpus[1], second)])?;
+    let threads: Vec<Evidence> = threads.into_iter().map(|(_, evidence)| evidence).collect();
+    // The first thread sends first and receives last, so its time is that of all hand-overs.
+    let whole = threads.first().map_or(0, Evidence::len_ns);
+    Ok(Repetition { value: whole as f64 / f64::from(STEPS), threads })
+}
+
+/// Adds the delay to a hand-over: each thread spends it once a turn, so that each of the two hand-overs of a turn has it.
+fn spend(delay: Option<Delay>, turn: u32) {
+    if let Some(delay) = delay {
+        delay.spend(turn);
+    }
+}
+
+fn pipe(pair: Pair, delay: Option<Delay>) -> Step {
+    Box::new(move || {
+        let (there, back) = (pipe_ends()?, pipe_ends()?);
+        let (mut read_there, mut write_there) = there;
+        let (mut read_back, mut write_back) = back;
+        let mut byte = [0_u8];
+        let mut other = [0_u8];
+        // An error ends no repetition: the time would be absurd, and a pipe of ours has none.
+        hand_overs(
+            pair.cpus(),
+            move |turn| {
+                spend(delay, turn);
+                let _ = write_there.write(&byte);
+                let _ = read_back.read(&mut byte);
+            },
+            move |turn| {
+                let _ = read_there.read(&mut other);
+                spend(delay, turn);
+                let _ = write_back.write(&other);
+            },
+        )
+    })
+}
+
+fn write_read(cpu: CpuId) -> impl FnMut() -> io::Result<Repetition> + Send + 'static {
+    move || {
+        let (mut read, mut write) = pipe_ends()?;
+        let mut byte = [0_u8];
+        alone(cpu, move |_| {
+            let _ = write.write(&byte);
+            let _ = read.read(&mut byte);
+        })
+    }
+}
+
+/// A step that one thread repeats.
+fn alone(cpu: CpuId, mut step: impl FnMut(u32) + Send) -> io::Result<Repetition> {
+    let work: Part<'_, ()> = (
+        vec![cpu],
+        Box::new(|| {
+            (0..STEPS).for_each(&mut step);
+            ((), 0)
+        }),
+    );
+    let threads: Vec<Evidence> = together(vec![work])?.into_iter().map(|(_, of)| of).collect();
+    let whole = threads.first().map_or(0, Evidence::len_ns);
+    Ok(Repetition { value: whole as f64 / f64::from(STEPS), threads })
+}
+
+/// Waits while the word has this value.
+pub(crate) fn futex_wait(word: &AtomicU32, while_it_is: u32) {
+    while word.load(Ordering::Acquire) == while_it_is {
+        // SAFETY: the word lives as long as the call; without a time limit.
+        unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                word.as_ptr(),
+                libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+                while_it_is,
+                std::ptr::null::<libc::timespec>(),
+            );
+        }
+    }
+}
+
+/// Wakes the thread that waits for the word.
+pub(crate) fn futex_wake(word: &AtomicU32) {
+    // SAFETY: the word lives as long as the call.
+    unsafe {
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, 1);
+    }
+}
+
+fn futex(pair: Pair, delay: Option<Delay>) -> Step {
+    Box::new(move || {
+        // Whose turn it is, 0 or 1.
+        let word = Arc::new(AtomicU32::new(0));
+        let thread = |own: u32| {
+            let word = Arc::clone(&word);
+            move |turn: u32| {
+                futex_wait(&word, 1 - own);
+                spend(delay, turn);
+                word.store(1 - own, Ordering::Release);
+                futex_wake(&word);
+            }
+        };
+        let first = thread(0);
+        let word_of_first = Arc::clone(&word);
+        hand_overs(
+            pair.cpus(),
+            move |turn| {
+                first(turn);
+                // The time of a turn ends when it is its turn again.
+                futex_wait(&word_of_first, 1);
+            },
+            thread(1),
+        )
+    })
+}
+
+fn yields(pair: Pair, threads: usize, delay: Option<Delay>) -> Step {
+    let turn_of = move |turn: u32| {
+        spend(delay, turn);
+        // SAFETY: no arguments.
+        unsafe { libc::sched_yield() };
+    };
+    Box::new(move || match threads {
+        1 => alone(pair.from, turn_of),
+        _ => {
+            let mut done = hand_overs(pair.cpus(), turn_of, turn_of)?;
+            // The kernel may let the same thread go on, so the switches are counted; it counts one after sched_yield as a preemption.
+            let switches: i64 = done.threads.iter().map(|thread| thread.preempted).sum();
+            done.value *= f64::from(STEPS) / switches.max(1) as f64;
+            Ok(done)
+        }
+    })
+}
