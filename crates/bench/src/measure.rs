@@ -141,7 +141,7 @@ pub fn measure(
         count += 1;
         if count >= LEAST_ROUNDS && count % 5 == 0 {
             for (i, figure) in plan.figures.iter().enumerate() {
-                if estimate(&figure.formula, &taken).is_some_and(|(of, _)| is_precise(&of, figure, options)) {
+                if estimate(&figure.formula, &taken).is_some_and(|(of, _)| is_precise(&of, figure, &taken, options)) {
                     precise.insert(i);
                 }
             }
@@ -282,8 +282,16 @@ fn estimate(formula: &Formula, taken: &[Taken]) -> Option<(Estimate, Vec<f64>)> 
     Some((median_interval(&values)?, values))
 }
 
-fn is_precise(of: &Estimate, figure: &Wanted, options: &Options) -> bool {
-    of.half_width() <= (of.value.abs() * options.precision).max(figure.enough)
+/// Whether an interval is narrow enough: relative to the figure or, for a difference, to the largest of the series that it is made of.
+fn is_precise(of: &Estimate, figure: &Wanted, taken: &[Taken], options: &Options) -> bool {
+    let part = |(factor, series): &(f64, usize)| {
+        estimate(&Formula::Sum(vec![(factor.abs(), *series)]), taken).map(|(of, _)| of.value)
+    };
+    let largest = match &figure.formula {
+        Formula::Sum(parts) if parts.len() > 1 => parts.iter().filter_map(part).fold(0.0, f64::max),
+        _ => 0.0,
+    };
+    of.half_width() <= (of.value.abs().max(largest) * options.precision).max(figure.enough)
 }
 
 #[expect(clippy::too_many_arguments, reason = "the state of one measurement, taken apart")]
@@ -320,7 +328,7 @@ fn finish(
             disturbed: sum(|of| of.disturbed),
             misplaced: sum(|of| of.misplaced),
             control: figure.control.as_ref().and_then(|control| Some(estimate(control, &taken)?.0)),
-            precise: is_precise(&of, figure, options),
+            precise: is_precise(&of, figure, &taken, options),
         });
     }
     for (series, taken) in plan.series.iter().zip(&taken) {

@@ -116,6 +116,8 @@ mod tests {
             moves,
             ready_ns: None,
             preempted: 0,
+            slept: 0,
+            as_meant: true,
         }
     }
 

@@ -22,13 +22,17 @@ pub struct Evidence {
     pub ready_ns: Option<i64>,
     /// How often it was preempted.
     pub preempted: i64,
+    /// How often it slept.
+    pub slept: i64,
+    /// Whether it did what was to be measured. A step that finds that it did not sets this to false.
+    pub as_meant: bool,
 }
 
 impl Evidence {
-    /// Returns whether it ran where it should.
+    /// Returns whether it ran where it should and did what was to be measured.
     #[must_use]
     pub fn is_placed(&self) -> bool {
-        self.found.iter().all(|cpu| self.expected.contains(cpu))
+        self.as_meant && self.found.iter().all(|cpu| self.expected.contains(cpu))
     }
 
     /// The length of the measured part, ns.
@@ -102,6 +106,7 @@ pub fn current_cpu() -> CpuId {
 struct Counted {
     ready_ns: Option<i64>,
     preempted: i64,
+    slept: i64,
 }
 
 fn counted() -> Counted {
@@ -113,7 +118,7 @@ fn counted() -> Counted {
         libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
         usage
     };
-    Counted { ready_ns, preempted: usage.ru_nivcsw }
+    Counted { ready_ns, preempted: usage.ru_nivcsw, slept: usage.ru_nvcsw }
 }
 
 /// The start of several threads at one time.
@@ -171,6 +176,8 @@ pub fn measured<T>(cpus: &[CpuId], gate: Option<&Gate>, work: impl FnOnce() -> (
         moves,
         ready_ns: after.ready_ns.zip(before.ready_ns).map(|(after, before)| after - before),
         preempted: after.preempted - before.preempted,
+        slept: after.slept - before.slept,
+        as_meant: true,
     };
     Ok((value, evidence))
 }

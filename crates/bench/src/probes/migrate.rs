@@ -71,7 +71,8 @@ impl Probe for Migrate {
             }
             let moved = plan.steps(setup, &name("move"), place, false, |delay| Ok(moves(pair.from, pair.to, delay)))?;
             // The null control of a move is a move that goes nowhere: the same call twice.
-            plan.figure(figure("move", CostUnit::Ns, Formula::of(moved)).control(Formula::difference(again, call)));
+            let control = Formula::difference(again, call);
+            plan.figure(figure("move", CostUnit::Ns, Formula::of(moved)).with("work_between_us", 0).control(control));
             let woken = plan.series(name("wake"), wakes(pair));
             plan.figure(figure("wake", CostUnit::Ns, Formula::of(woken)));
             let work = Work::of(kernel, WORK_NS * 20.0).map_err(io::Error::other)?;
@@ -95,11 +96,15 @@ impl Probe for Migrate {
                 plan.figure(refill.control(Formula::difference(stays_again, stays)).enough(200.0));
                 if *bytes == 256 << 10 || (setup.quick && *bytes == 32 << 10) {
                     let whole = plan.series(name("whole loop"), refills(pair.from, pair.to, *bytes, Measured::Whole)?);
+                    let apart =
+                        plan.series(name("move of the loop"), refills(pair.from, pair.to, *bytes, Measured::Move)?);
+                    let moved = figure("move", CostUnit::Ns, Formula::of(apart));
+                    plan.figure(moved.with("work_between_us", WORK_NS / 1000.0).with("working_set_bytes", bytes));
                     let alone =
                         plan.series(name("work of the loop"), refills(pair.from, pair.to, *bytes, Measured::Work)?);
                     plan.figure(figure("iteration", CostUnit::Ns, Formula::of(whole)).with("working_set_bytes", bytes));
                     // Work, the call with its move, the pass that stays and what a move adds to it.
-                    let parts = vec![(1.0, alone), (1.0, moved), (1.0, stays), (1.0, moves), (-1.0, stays)];
+                    let parts = vec![(1.0, alone), (1.0, apart), (1.0, stays), (1.0, moves), (-1.0, stays)];
                     let sum = Formula::Ratio(parts, vec![(1.0, whole)]);
                     plan.figure(figure("parts", CostUnit::Ratio, sum).with("working_set_bytes", bytes));
                 }
@@ -153,9 +158,7 @@ fn moves(from: CpuId, to: CpuId, delay: Option<Delay>) -> Step {
 fn placed(mut of: Repetition, from: CpuId, to: CpuId, moves: u32) -> Repetition {
     let wanted = if from == to { 0 } else { u64::from(moves) };
     for thread in &mut of.threads {
-        if thread.moves != wanted {
-            thread.expected.clear();
-        }
+        thread.as_meant &= thread.moves == wanted;
     }
     of
 }
@@ -175,6 +178,8 @@ enum Measured {
     Pass,
     /// The work.
     Work,
+    /// The call and the move.
+    Move,
     /// Work, move and pass.
     Whole,
 }
@@ -205,6 +210,7 @@ fn refills(from: CpuId, to: CpuId, bytes: usize, part: Measured) -> io::Result<S
                 let done = now_ns();
                 sum += match part {
                     Measured::Work => worked - start,
+                    Measured::Move => moved - worked,
                     Measured::Pass => done - moved,
                     Measured::Whole => 0,
                 };

@@ -112,9 +112,10 @@ fn pipe_ends() -> io::Result<(File, File)> {
     }
 }
 
-/// One of two threads that hand over to each other: the parts begin at one time and measure the whole.
+/// Two threads hand over to each other; they begin at one time. `sleeps`: each sleeps until it is its turn.
 fn hand_overs(
     cpus: [CpuId; 2],
+    sleeps: bool,
     first: impl FnMut(u32) + Send,
     second: impl FnMut(u32) + Send,
 ) -> io::Result<Repetition> {
@@ -126,7 +127,13 @@ fn hand_overs(
         (vec![cpu], Box::new(work))
     }
     let threads = together(vec![part(cpus[0], first), part(cpus[1], second)])?;
-    let threads: Vec<Evidence> = threads.into_iter().map(|(_, evidence)| evidence).collect();
+    let mut threads: Vec<Evidence> = threads.into_iter().map(|(_, evidence)| evidence).collect();
+    if sleeps && cpus[0] != cpus[1] {
+        // Two threads on two CPUs can answer each other before either sleeps: then nothing was handed over by a switch.
+        for thread in &mut threads {
+            thread.as_meant &= thread.slept >= i64::from(STEPS / 2 * 9 / 10);
+        }
+    }
     // The first thread sends first and receives last, so its time is that of all hand-overs.
     let whole = threads.first().map_or(0, Evidence::len_ns);
     Ok(Repetition { value: whole as f64 / f64::from(STEPS), threads })
@@ -149,6 +156,7 @@ fn pipe(pair: Pair, delay: Option<Delay>) -> Step {
         // An error ends no repetition: the time would be absurd, and a pipe of ours has none.
         hand_overs(
             pair.cpus(),
+            true,
             move |turn| {
                 spend(delay, turn);
                 let _ = write_there.write(&byte);
@@ -229,6 +237,7 @@ fn futex(pair: Pair, delay: Option<Delay>) -> Step {
         let word_of_first = Arc::clone(&word);
         hand_overs(
             pair.cpus(),
+            true,
             move |turn| {
                 first(turn);
                 // The time of a turn ends when it is its turn again.
@@ -248,7 +257,7 @@ fn yields(pair: Pair, threads: usize, delay: Option<Delay>) -> Step {
     Box::new(move || match threads {
         1 => alone(pair.from, turn_of),
         _ => {
-            let mut done = hand_overs(pair.cpus(), turn_of, turn_of)?;
+            let mut done = hand_overs(pair.cpus(), false, turn_of, turn_of)?;
             // The kernel may let the same thread go on, so the switches are counted; it counts one after sched_yield as a preemption.
             let switches: i64 = done.threads.iter().map(|thread| thread.preempted).sum();
             done.value *= f64::from(STEPS) / switches.max(1) as f64;
