@@ -81,7 +81,7 @@ pub const KERNELS: &[Kernel] = &[
         bytes: 8,
         run: branchy,
         expected: |_, iterations, seed| {
-            let (mut x, mut sum) = (seed | 1, 0_u64);
+            let (mut x, mut sum) = (seed | 1, seed);
             for _ in 0..iterations {
                 x = shifted(black_box(x));
                 let (odd, even) = (sum.wrapping_mul(3) ^ x, sum.wrapping_add(x) >> 1);
@@ -220,7 +220,7 @@ fn shifted(mut x: u64) -> u64 {
 }
 
 fn branchy(_: &mut [u64], iterations: u64, seed: u64) -> u64 {
-    let (mut x, mut sum) = (seed | 1, 0_u64);
+    let (mut x, mut sum) = (seed | 1, seed);
     for _ in 0..iterations {
         x = shifted(x);
         // The black boxes keep both sides as branches: a conditional move would not be predicted.
