@@ -51,6 +51,8 @@ pub const KINDS: &[&dyn Kind] = &[
     &kinds::event_totals::EventTotals,
     &kinds::event_totals::EventFunctions,
     &kinds::contention_times::ContentionTimes,
+    &kinds::migration_bench::MigrationBench,
+    &kinds::openmp_chunks::OpenmpChunks,
     &kinds::core_type_grid::CoreTypeGrid,
     &kinds::relative_ips::RelativeIps,
     &kinds::cpi_of_two_systems::CpiOfTwoSystems,

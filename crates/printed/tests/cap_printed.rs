@@ -1,4 +1,4 @@
-//! Capabilities 2, 32, 33 and 35, and errata E1–E4, E6 and E15–E17: contradictions in printed tables are found, and nothing else is
+//! Capabilities 2, 32, 33, 35 and 51–53, and errata E1–E4, E6, E8 and E14–E18: contradictions in printed tables are found, and nothing else is
 //! reported. The values are verified in derived_expected.rs.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -145,4 +145,45 @@ fn cap_35_two_slow_downs_of_one_program_and_e6() {
     assert_eq!(contradicted(&all), ["one_slow_down of perf_stat against time"]);
     let gains = values(&all, "throughput_of_two");
     assert!(gains[0] < 1.0 && gains[1] > 1.0, "{gains:?}");
+}
+
+#[test]
+fn cap_51_forced_moves_and_e8() {
+    let all = support::migration();
+    assert_eq!(contradicted(&all), ["core_types_differ of migration_bench"]);
+    // What the table cannot show: the types were named rightly, what the call costs, and how much runs differ.
+    let unknown = all.iter().filter(|s| matches!(s.verdict, Verdict::NotEvaluated(_))).map(|s| s.rule.id);
+    assert_eq!(unknown.collect::<Vec<_>>(), ["core_types_verified", "move_has_control", "modes_have_spread"]);
+    let (ratios, move_us) = (values(&all, "mixed_over_one_type"), values(&all, "excess_per_move"));
+    assert!((ratios[0] - 1.540).abs() < 5e-4 && (move_us[0] - 3.826).abs() < 5e-4, "{ratios:?} {move_us:?}");
+}
+
+#[test]
+fn cap_52_53_chunks_of_a_loop_and_e18() {
+    let all = support::chunks();
+    let wrong = ["ideal_at_claimed_ratio of openmp_chunks 2", "claim of speed_ratio_of_static of openmp_chunks"];
+    assert_eq!(contradicted(&all), wrong);
+    // Dynamic 4, 16 and 128, predicted from the two static times.
+    let predicted: Vec<&str> = of(&all, "predicted_time").iter().map(|s| s.of.as_str()).collect();
+    assert_eq!((predicted, agreeing(&all)), (vec!["dynamic 4", "dynamic 16", "dynamic 128"], 3));
+    assert_eq!(values(&all, "fast_cores"), [2.0]);
+    let worst = values(&all, "fitted_worst_difference");
+    assert!(worst[0] < 1.5 && values(&all, "fitted_time").len() == 6, "{worst:?}");
+    assert_eq!((values(&all, "best_chunk_count"), values(&all, "fitted_best_chunk_count")), (vec![128.0], vec![128.0]));
+    assert!(matches!(of(&all, "spread_is_known")[0].verdict, Verdict::NotEvaluated(_)));
+    // Without the claim, nothing contradicts the table.
+    assert_eq!(contradicted(&check(&sheets(&["openmp_chunks"]), &Request::default())), [""; 0]);
+}
+
+#[test]
+fn e14_the_loop_had_its_iterations() {
+    let all = support::iterations();
+    let each = of(&all, "per_iteration");
+    assert!(each.iter().all(|s| s.verdict == Verdict::Agrees) && each.len() == 3, "{each:?}");
+    // One instruction more in every tenth iteration shows.
+    let text = "run,event,value,unit,printed_ratio,printed_ratio_unit,iterations\nr,instructions,4310,count,,,100\n";
+    assert_eq!(
+        contradicted(&check(&[printed::read("r", text).unwrap()], &Request::default())),
+        ["per_iteration of r instructions"]
+    );
 }

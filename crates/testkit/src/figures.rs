@@ -15,7 +15,8 @@ pub fn text(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{path}: {why}"))
 }
 
-/// Returns the counts in a JSON file as a table of `perf stat`: those of `events`, and `slots` of `metrics`.
+/// Returns the counts in a JSON file as a table of `perf stat`: those of `events`, and `slots` and
+/// `instructions` of `metrics`.
 ///
 /// # Panics
 /// If it is missing or damaged.
@@ -31,7 +32,9 @@ pub fn counts(name: &str) -> String {
             out.push_str(&format!("{name},\"{event}\",counted,{value},count,,,{share}\n"));
         }
     };
-    line("slots", &json["metrics"]["slots"], &serde_json::Value::Null);
+    for metric in ["slots", "instructions"] {
+        line(metric, &json["metrics"][metric], &serde_json::Value::Null);
+    }
     for event in json["events"].as_array().into_iter().flatten() {
         line(event["event"].as_str().expect("an event has a name"), &event["value"], &event["running_pct"]);
     }

@@ -10,6 +10,8 @@ pub(crate) mod cpu_utilisation;
 pub(crate) mod double_busy;
 pub(crate) mod event_totals;
 pub(crate) mod marked_tasks;
+pub(crate) mod migration_bench;
+pub(crate) mod openmp_chunks;
 pub(crate) mod perf_stat;
 pub(crate) mod priority_shares;
 pub(crate) mod ready_wait;

@@ -67,6 +67,29 @@ pub fn contention() -> Vec<Statement> {
     checked(&["smt_contention_times"], &Request::default())
 }
 
+/// Times of one loop by schedule; document 003 says of its cores that the fast ones are twice as fast.
+pub fn chunks() -> Vec<Statement> {
+    let claim = "rule,of,claimed,tolerance\nspeed_ratio_of_static,openmp_chunks,2,0.1\n";
+    let mut all = sheets(&["openmp_chunks"]);
+    all.push(read("claims", claim).unwrap());
+    check(&all, &Request::default())
+}
+
+pub fn migration() -> Vec<Statement> {
+    checked(&["migration_bench"], &Request::default())
+}
+
+/// Counts of document 002's contention program, whose loop has 1e10 iterations.
+pub fn iterations() -> Vec<Statement> {
+    let counts = |name: &str| {
+        let text = figures::counts(name);
+        let (head, rows) = text.split_once('\n').unwrap();
+        let rows: String = rows.lines().map(|row| format!("{row},10000000000\n")).collect();
+        read(name, &format!("{head},iterations\n{rows}")).unwrap()
+    };
+    check(&["core_bound_likely", "topdown_alone"].map(counts), &Request::default())
+}
+
 pub fn core_types() -> Vec<Statement> {
     checked(&["vtune_core_type_grid", "relative_ips", "p_cpi_hybrid_vs_symmetric"], &Request::default())
 }

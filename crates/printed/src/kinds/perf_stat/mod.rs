@@ -165,6 +165,9 @@ fn are_possible(sheet: &Sheet, run: &Run<'_>, out: &mut StatementSink<'_>) {
         let (Some(count), "" | "count") = (count(sheet, *row), sheet.text(*row, "unit")) else { continue };
         let of = format!("{} {event}", run.name);
         running::whole(out, &of, count.value);
+        if let Some(iterations) = sheet.count(*row, "iterations").filter(|n| n.value > 0.0) {
+            running::per_iteration(out, &of, event, count, iterations);
+        }
         if let Some(accesses) = accesses(event).and_then(|all| run.counts.get(all.as_str())) {
             running::misses(out, &of, count, *accesses);
         }
@@ -178,7 +181,7 @@ impl Kind for PerfStat {
 
     fn doc(&self) -> &'static str {
         "output of perf stat, as text or with -x, of one run or of intervals (-I); also as a table: run, interval_end_s, event, \
-         value, unit, printed_ratio, printed_ratio_unit"
+         value, unit, printed_ratio, printed_ratio_unit, and iterations (of a loop that the counts cover)"
     }
 
     fn matches(&self, head: &Head) -> bool {
