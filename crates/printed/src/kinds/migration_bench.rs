@@ -35,8 +35,8 @@ const TYPES_DIFFER: Rule = Rule {
     id: "core_types_differ",
     unit: "ratio",
     formula: "elapsed on E cores / elapsed on P cores of compute-bound work is at least 1.149, the least ratio in a measured table of six threads \
-              (document 000, relative_ips: 1 / 0.87). Less points to runs on other cores than the named ones (core types taken from the \
-              class's number, in the wrong order), or to work that the compiler removed",
+              (document 000, relative_ips: 1 / 0.87). A smaller ratio points to runs on other cores than the named ones (core types \
+              assumed by the number of their class, or both groups on one type), or to time that is not the work's: calls, moves",
 };
 const TYPES_VERIFIED: Rule = Rule {
     id: "core_types_verified",

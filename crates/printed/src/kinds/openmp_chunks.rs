@@ -46,7 +46,8 @@ const LEAST_RATIO: Rule = Rule {
 const IDEAL: Rule = Rule {
     id: "ideal_at_claimed_ratio",
     unit: "ms",
-    formula: "work / sum of speeds at a speed ratio that is claimed for one of the two rules above: at most the shortest printed time",
+    formula: "work / sum of speeds at a ratio that is claimed for speed_ratio_of_static or least_speed_ratio: at most the shortest printed time, \
+              as no schedule is faster than all cores together",
 };
 const PREDICTED: Rule = Rule {
     id: "predicted_time",
