@@ -25,6 +25,14 @@ fn a_free_thread_moves_to_the_idle_fast_core() {
     assert!(close(simulate(&[2.0, 1.0], &dear, Schedule::Static).unwrap().makespan, 8.5));
 }
 
+/// Blocks of 4. The fastest core ends at 1, when the slowest has 3 left: its thread moves and ends at 1.75. The middle one would end at 2; it has
+/// 0.5 left at 1.75 and moves too. Taking the middle one first would take 2.125.
+#[test]
+fn the_slowest_thread_moves_first() {
+    let run = simulate(&[2.0, 4.0, 1.0], &of(12.0, 0.0), Schedule::Static).unwrap();
+    assert!(close(run.makespan, 1.875) && run.moves == 2, "{run:?}");
+}
+
 /// Chunks of 5: the fast core takes the 1st at 0, the 3rd at 2.5, the slow one the 2nd until 5; the fast one the 4th at 5, to 7.5, but at 5 the
 /// queue has one chunk for two threads: the slow thread finds none.
 #[test]
