@@ -143,6 +143,8 @@ fn cap_36_37_multiplexed_counts_and_e16() {
 fn cap_35_two_slow_downs_of_one_program_and_e6() {
     let all = support::contention();
     assert_eq!(contradicted(&all), ["one_slow_down of perf_stat against time"]);
+    // Probably another machine: the tools' CPUs differ.
+    assert!(matches!(of(&all, "same_cpus")[0].verdict, Verdict::NotEvaluated(_)));
     let gains = values(&all, "throughput_of_two");
     assert!(gains[0] < 1.0 && gains[1] > 1.0, "{gains:?}");
 }

@@ -2,6 +2,7 @@
 
 use crate::figure::mean;
 use crate::{CheckContext, Figure, Head, Kind, Rule, Sheet, StatementSink};
+use std::collections::BTreeSet;
 
 const SLOW_DOWN: Rule = Rule {
     id: "slow_down",
@@ -18,6 +19,11 @@ const ONE_SLOW_DOWN: Rule = Rule {
     unit: "ratio",
     formula: "the slowdown of a program is the same by each tool's clock, within 5 % of noise",
 };
+const SAME_CPUS: Rule = Rule {
+    id: "same_cpus",
+    unit: "",
+    formula: "times by two tools are of one machine; with other CPUs (column lp), they may be of another one",
+};
 
 /// The difference that runs of one program may have without a cause.
 const NOISE: f64 = 0.05;
@@ -25,6 +31,11 @@ const NOISE: f64 = 0.05;
 /// The placements with a shared core, and those with a core of its own.
 const SHARED: &[&str] = &["same_core"];
 const OWN: &[&str] = &["different_cores", "alone"];
+
+fn list(cpus: &BTreeSet<&str>) -> String {
+    let all: Vec<&str> = cpus.iter().copied().collect();
+    format!("CPUs {}", all.join(", "))
+}
 
 /// See [`Kind::doc`].
 pub(crate) struct ContentionTimes;
@@ -35,7 +46,7 @@ impl Kind for ContentionTimes {
     }
 
     fn doc(&self) -> &'static str {
-        "elapsed times of one program: method (the tool), placement (alone, different_cores, same_core), real_s"
+        "elapsed times of one program: method (the tool), placement (alone, different_cores, same_core), real_s, and lp (the CPU)"
     }
 
     fn matches(&self, head: &Head) -> bool {
@@ -43,7 +54,7 @@ impl Kind for ContentionTimes {
     }
 
     fn check(&self, sheet: &Sheet, _: &CheckContext<'_>, out: &mut StatementSink<'_>) {
-        let mut first: Option<(&str, Figure)> = None;
+        let mut first: Option<(&str, Figure, BTreeSet<&str>)> = None;
         for (method, rows) in sheet.groups("method") {
             let times = |at: &[&str]| -> Vec<Figure> {
                 let there = rows.iter().filter(|row| at.contains(&sheet.text(**row, "placement")));
@@ -59,11 +70,20 @@ impl Kind for ContentionTimes {
             }
             out.value(&THROUGHPUT, method, (quick / slow).scaled(2.0).value);
             let all = slow / quick;
-            match first {
-                None => first = Some((method, all)),
-                Some((other, before)) => {
+            let cpus: BTreeSet<&str> =
+                rows.iter().map(|row| sheet.text(*row, "lp")).filter(|lp| !lp.is_empty()).collect();
+            match &first {
+                None => first = Some((method, all, cpus)),
+                Some((other, before, others)) => {
                     let of = format!("{method} against {other}");
-                    out.within(&ONE_SLOW_DOWN, of, all.value, before.value, NOISE * before.value);
+                    out.within(&ONE_SLOW_DOWN, &of, all.value, before.value, NOISE * before.value);
+                    if !cpus.is_empty() && !others.is_empty() && cpus.is_disjoint(others) {
+                        out.not_evaluated(
+                            &SAME_CPUS,
+                            of,
+                            format!("{} and {}: no CPU in common", list(&cpus), list(others)),
+                        );
+                    }
                 }
             }
         }

@@ -5,7 +5,7 @@
 //! with which these predictions are best.
 
 use crate::{CheckContext, Figure, Head, Kind, Rule, Sheet, StatementSink};
-use makespan::{Cores, Fit, Measured, Schedule, fit_all, fit_bound_and_free, ideal, least_ratio};
+use makespan::{Cores, Fit, Measured, Schedule, fit_all, fit_bound_and_free, ideal, least_ratio, simulate};
 
 const BOUND_OVER_FREE: Rule = Rule {
     id: "bound_over_free",
@@ -66,6 +66,11 @@ const FITTED_RATIO: Rule =
     Rule { id: "fitted_speed_ratio", unit: "ratio", formula: "in-sample: fast / slow core, fitted to all times" };
 const FITTED_COST: Rule =
     Rule { id: "fitted_chunk_cost", unit: "us", formula: "in-sample: the time to get a chunk, fitted to all times" };
+const FITTED_TAIL: Rule = Rule {
+    id: "fitted_tail",
+    unit: "ms",
+    formula: "in-sample: the simulated time from the first thread without work to the end of the loop (the wait at its barrier)",
+};
 const FITTED_BEST: Rule = Rule {
     id: "fitted_best_chunk_count",
     unit: "count",
@@ -249,6 +254,11 @@ fn of_all_times(sheet: &Sheet, times: &Times, cores: Cores, out: &mut StatementS
     out.value(&FITTED_WORST, &sheet.name, 100.0 * worst);
     let with_times = || times.rows.iter().zip(&fitted);
     with_times().for_each(|(row, time)| out.value(&FITTED, row.name(), *time));
+    for (row, m) in times.rows.iter().zip(&measured) {
+        if let Ok(run) = simulate(&fit.cores.speeds(fit.ratio), &fit.of, m.schedule) {
+            out.value(&FITTED_TAIL, row.name(), run.tail());
+        }
+    }
     let dynamic = with_times().filter_map(|(row, time)| Some((row.dynamic_chunks()?, time)));
     if let Some((chunks, _)) = dynamic.min_by(|a, b| a.1.total_cmp(b.1)) {
         out.value(&FITTED_BEST, &sheet.name, chunks as f64);
