@@ -4,19 +4,26 @@ use std::hint::black_box;
 
 /// Returns `CLOCK_MONOTONIC`, ns: the clock of the recorder too.
 #[must_use]
+#[inline]
 pub fn now_ns() -> i64 {
+    clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// Returns a clock of the kernel, ns.
+#[inline]
+pub(crate) fn clock_ns(clock: libc::clockid_t) -> i64 {
     // SAFETY: writes to a timespec of ours.
     unsafe {
         let mut time: libc::timespec = std::mem::zeroed();
-        libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time);
+        libc::clock_gettime(clock, &raw mut time);
         time.tv_sec * 1_000_000_000 + time.tv_nsec
     }
 }
 
 /// A wait that uses the CPU for a known time. Added to a step on purpose, it must come back in the figure.
 ///
-/// It reads the clock until its time is over. The last reading ends late by part of a reading, so the loop stops that much earlier: the mean
-/// length of many delays is the requested one.
+/// It reads the clock until its time is over. That lasts longer than the limit, by what a call and its last reading take; this excess is the
+/// same for every length, and is measured first.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Delay {
     wanted_ns: f64,
@@ -25,18 +32,24 @@ pub struct Delay {
     longer_of_1024: u32,
 }
 
+/// The length at which the excess is measured, ns.
+const TRIED_NS: f64 = 500.0;
+/// Delays of one measurement of the excess: so few that most measurements are not interrupted.
+const TRIED: u32 = 25;
+/// Measurements of the excess.
+const TRIALS: usize = 400;
+
 impl Delay {
     /// Returns a delay of this mean length on the calling thread's CPU.
     #[must_use]
     pub fn calibrated(wanted_ns: f64) -> Self {
-        let mut delay = Self { wanted_ns, limit_ns: 0, longer_of_1024: 0 };
-        let mut limit = wanted_ns;
-        for _ in 0..6 {
-            delay.limit_ns = limit.max(0.0).floor() as i64;
-            delay.longer_of_1024 = ((limit.max(0.0) - limit.max(0.0).floor()) * 1024.0) as u32;
-            limit -= delay.mean_ns() - wanted_ns;
-        }
-        delay
+        let excess = Self::until(TRIED_NS, TRIED_NS).mean_ns() - TRIED_NS;
+        Self::until(wanted_ns, wanted_ns - excess)
+    }
+
+    fn until(wanted_ns: f64, limit_ns: f64) -> Self {
+        let limit = limit_ns.max(0.0);
+        Self { wanted_ns, limit_ns: limit.floor() as i64, longer_of_1024: ((limit - limit.floor()) * 1024.0) as u32 }
     }
 
     /// The length that it should have, ns.
@@ -45,25 +58,28 @@ impl Delay {
         self.wanted_ns
     }
 
-    /// Measures what it adds to a loop of system calls, ns: the median of several differences of means. Between system calls, as in the steps
-    /// to which it is added, since a processor overlaps some of it with what comes before and after.
+    /// Measures what it adds to a loop of system calls, ns. Between system calls, as in the steps to which it is added, since a processor
+    /// overlaps some of it with what comes before and after. The median of the quicker half of many short measurements: the others were interrupted.
     #[must_use]
     pub fn mean_ns(&self) -> f64 {
-        let each = ((1_000_000.0 / self.wanted_ns.max(1.0)) as u32).clamp(50, 1000);
-        let mean = |with: bool| {
+        let loop_ns = |with: bool, from: u32| {
             let start = now_ns();
-            for turn in 0..each {
+            for turn in from..from + TRIED {
                 if with {
                     self.spend(turn);
                 }
                 // SAFETY: no arguments. The system call itself, as the C library may remember the answer.
                 unsafe { libc::syscall(libc::SYS_getppid) };
             }
-            (now_ns() - start) as f64 / f64::from(each)
+            (now_ns() - start) as f64 / f64::from(TRIED)
         };
-        let mut added: Vec<f64> = (0..25).map(|_| mean(true) - mean(false)).collect();
-        added.sort_by(f64::total_cmp);
-        added[added.len() / 2]
+        let (mut with, mut without): (Vec<f64>, Vec<f64>) =
+            (0..TRIALS as u32).map(|trial| (loop_ns(true, trial * TRIED), loop_ns(false, 0))).unzip();
+        let quick = |values: &mut Vec<f64>| {
+            values.sort_by(f64::total_cmp);
+            values[TRIALS / 4]
+        };
+        quick(&mut with) - quick(&mut without)
     }
 
     /// Waits. `turn` counts the steps of a repetition.

@@ -26,10 +26,10 @@ const MOST_ROUNDS: usize = 2_000;
 const RECORDED_SHARE: f64 = 0.2;
 /// How many blocks of recorded rounds there are.
 const RECORDED_BLOCKS: u32 = 2;
-/// A repetition is disturbed if a thread of its own CPU was ready without running for more than this share of it.
-const MAX_READY_SHARE: f64 = 0.02;
+/// A repetition is disturbed if a thread was ready without running, or others ran on the CPU that its threads share, for more than this share of it.
+const MAX_READY_SHARE: f64 = 0.005;
 /// Waits for a CPU that are no sign of a disturbance, ns: a timer's interrupt and what it wakes.
-const MAX_READY_NS: i64 = 30_000;
+const MAX_READY_NS: i64 = 15_000;
 
 /// How long and how closely to measure.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -254,7 +254,9 @@ impl Rounds<'_> {
             let stolen = Ticks::read().unwrap_or_default().stolen_since(&before, &self.setup.cpus);
             if !done.threads.iter().all(Evidence::is_placed) {
                 taken.misplaced += 1;
-            } else if stolen > 0 || (!series.shares_cpu && done.threads.iter().any(waited)) {
+            } else if stolen > 0
+                || if series.shares_cpu { others_ran(&done.threads) } else { done.threads.iter().any(waited) }
+            {
                 taken.disturbed += 1;
             } else {
                 return Some(done);
@@ -267,10 +269,22 @@ impl Rounds<'_> {
     }
 }
 
+/// The most time that may be missing from a measured part of this length, ns.
+fn most(len_ns: i64) -> i64 {
+    MAX_READY_NS.max((len_ns as f64 * MAX_READY_SHARE) as i64)
+}
+
 /// Whether a thread waited for its CPU because of others.
 fn waited(thread: &Evidence) -> bool {
-    let most = MAX_READY_NS.max((thread.len_ns() as f64 * MAX_READY_SHARE) as i64);
-    thread.ready_ns.is_some_and(|ready| ready > most)
+    thread.ready_ns.is_some_and(|ready| ready > most(thread.len_ns()))
+}
+
+/// Whether others ran on the one CPU that threads share: one of them always runs.
+fn others_ran(threads: &[Evidence]) -> bool {
+    let begin = threads.iter().map(|thread| thread.span_ns[0]).min().unwrap_or(0);
+    let end = threads.iter().map(|thread| thread.span_ns[1]).max().unwrap_or(0);
+    let ran: i64 = threads.iter().map(|thread| thread.ran_ns).sum();
+    end - begin - ran > most(end - begin)
 }
 
 /// The estimate of a formula over all rounds, and its values.

@@ -115,6 +115,7 @@ mod tests {
             found: [CpuId(0); 2],
             moves,
             ready_ns: None,
+            ran_ns: 1_000_000,
             preempted: 0,
             slept: 0,
             as_meant: true,

@@ -1,6 +1,6 @@
 //! Threads that run where they should, and the evidence that they did.
 
-use crate::clock::now_ns;
+use crate::clock::{clock_ns, now_ns};
 use model::CpuId;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,6 +20,8 @@ pub struct Evidence {
     pub moves: u64,
     /// The time it was ready but did not run, ns (`/proc/thread-self/schedstat`); `None` if the kernel does not count it.
     pub ready_ns: Option<i64>,
+    /// Its CPU time, ns.
+    pub ran_ns: i64,
     /// How often it was preempted.
     pub preempted: i64,
     /// How often it slept.
@@ -105,6 +107,7 @@ pub fn current_cpu() -> CpuId {
 /// The state of the calling thread's counters.
 struct Counted {
     ready_ns: Option<i64>,
+    ran_ns: i64,
     preempted: i64,
     slept: i64,
 }
@@ -118,7 +121,12 @@ fn counted() -> Counted {
         libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
         usage
     };
-    Counted { ready_ns, preempted: usage.ru_nivcsw, slept: usage.ru_nvcsw }
+    Counted {
+        ready_ns,
+        ran_ns: clock_ns(libc::CLOCK_THREAD_CPUTIME_ID),
+        preempted: usage.ru_nivcsw,
+        slept: usage.ru_nvcsw,
+    }
 }
 
 /// The start of several threads at one time.
@@ -175,6 +183,7 @@ pub fn measured<T>(cpus: &[CpuId], gate: Option<&Gate>, work: impl FnOnce() -> (
         found: [first, last],
         moves,
         ready_ns: after.ready_ns.zip(before.ready_ns).map(|(after, before)| after - before),
+        ran_ns: after.ran_ns - before.ran_ns,
         preempted: after.preempted - before.preempted,
         slept: after.slept - before.slept,
         as_meant: true,

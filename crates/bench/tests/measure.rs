@@ -25,6 +25,7 @@ fn evidence() -> Evidence {
         found: [CPU; 2],
         moves: 0,
         ready_ns: Some(0),
+        ran_ns: 1_000_000,
         preempted: 0,
         slept: 0,
         as_meant: true,
@@ -118,6 +119,17 @@ fn threads_that_share_a_cpu_wait_for_each_other() {
     let series = plan.sharing("shares", step);
     plan.figure(of(Formula::of(series)));
     assert_eq!(run(plan, 1).costs[0].disturbed, 0);
+
+    // But if both together ran for less than the whole time, something else ran.
+    let mut plan = Plan::default();
+    let calls = AtomicU32::new(0);
+    let series = plan.sharing("with others", move || {
+        let mut done = repetition(10.0);
+        done.threads[0].ran_ns = if calls.fetch_add(1, Ordering::Relaxed) % 2 == 0 { 500_000 } else { 990_000 };
+        Ok(done)
+    });
+    plan.figure(of(Formula::of(series)));
+    assert!(run(plan, 1).costs[0].disturbed >= 9);
 }
 
 #[test]
