@@ -54,6 +54,7 @@ pub fn read(arguments: &[String]) -> Values {
     put("kernel_command_line", text("/proc/cmdline"));
     put("boot_id", text("/proc/sys/kernel/random/boot_id"));
     put("hypervisor", hypervisor());
+    put("microcode", microcode());
     put("online_cpus", text("/sys/devices/system/cpu/online"));
     put("isolated_cpus", text("/sys/devices/system/cpu/isolated"));
     put("nohz_full_cpus", text("/sys/devices/system/cpu/nohz_full"));
@@ -123,6 +124,37 @@ pub fn read(arguments: &[String]) -> Values {
     all
 }
 
+/// The conditions on which costs depend, by name or by the part of it before the first dot.
+const OF_COSTS: [&str; 16] = [
+    "kernel_release",
+    "microcode",
+    "hypervisor",
+    "online_cpus",
+    "smt_control",
+    "smt_active",
+    "no_turbo",
+    "boost",
+    "idle_driver",
+    "idle_governor",
+    "driver",
+    "governor",
+    "energy_performance_preference",
+    "mitigation",
+    "preemption",
+    "clocksource",
+];
+
+/// Reads the conditions on which the costs of this machine depend: those of a recording's manifest, by the same names, that can be read.
+#[must_use]
+pub fn of_costs() -> BTreeMap<String, String> {
+    let is_of_costs = |name: &str| OF_COSTS.contains(&name.split('.').next().unwrap_or_default());
+    read(&[])
+        .into_iter()
+        .filter(|(name, _)| is_of_costs(name))
+        .filter_map(|(name, value)| Some((name, value.ok()?)))
+        .collect()
+}
+
 /// Joins the values read at the start with those read at the end.
 #[must_use]
 pub fn join(start: Values, end: Option<Values>) -> Vec<Condition> {
@@ -146,6 +178,16 @@ pub fn join(start: Values, end: Option<Values>) -> Vec<Condition> {
 /// Whether this is known to be a physical machine.
 pub fn is_bare() -> bool {
     hypervisor().is_ok_and(|kind| kind == "none")
+}
+
+/// Returns the version of the first CPU's microcode, as in `/proc/cpuinfo`: `0x1000065`.
+fn microcode() -> Result<String, String> {
+    text("/sys/devices/system/cpu/cpu0/microcode/version").or_else(|_| {
+        let cpuinfo = text("/proc/cpuinfo")?;
+        let line = cpuinfo.lines().find_map(|line| line.strip_prefix("microcode")?.split_once(':'));
+        line.map(|(_, version)| version.trim().to_owned())
+            .ok_or_else(|| "neither /sys/devices/system/cpu/cpu0/microcode nor /proc/cpuinfo has it".to_owned())
+    })
 }
 
 fn hypervisor() -> Result<String, String> {
@@ -180,6 +222,17 @@ fn sched_ext() -> Result<String, String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn conditions_of_costs_are_a_part_of_those_of_a_recording() {
+        let all: BTreeMap<String, Result<String, String>> = read(&[]).into_iter().collect();
+        let of_costs = of_costs();
+        assert!(of_costs.contains_key("kernel_release") && !of_costs.contains_key("boot_id"), "{of_costs:?}");
+        assert!(!of_costs.contains_key("load_average") && !of_costs.contains_key("kernel_version"), "{of_costs:?}");
+        for (name, value) in of_costs {
+            assert_eq!(all.get(&name), Some(&Ok(value)), "{name}");
+        }
+    }
 
     #[test]
     fn every_unknown_value_has_a_reason() {

@@ -44,6 +44,7 @@ mod trace_marker;
 mod tracer;
 mod wire;
 
+pub use conditions::of_costs as cost_conditions;
 pub use counter_trial::{Trial, Untried, counters_that_fit, try_counters};
 pub use counting::{CounterPlan, CounterSet};
 pub use doctor::{Finding, Verdict, doctor};

@@ -4,6 +4,7 @@ mod ab;
 mod aligned;
 mod args;
 mod commands;
+mod costs;
 mod counting;
 mod demo;
 mod failure;

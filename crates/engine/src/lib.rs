@@ -1,6 +1,7 @@
 //! Opens a trace of any kind, accounts for it, provides its tables, and imports it into a folder. It only connects the crates
 //! below it.
 
+mod costs;
 mod critical_path;
 mod error;
 mod import;
@@ -14,6 +15,7 @@ mod tables;
 
 pub use analysis::BandSteps;
 pub use analysis::rates::TypeMatters;
+pub use costs::{costs_path, machine_id, stale_costs, store_costs, stored_costs};
 pub use critical_path::{PathSums, PathWindow};
 pub use error::EngineError;
 pub use import::{Progress, Target, import};
@@ -33,4 +35,6 @@ pub use tables::{
     RowCallback, SelectedInterval, SlowFrameOptions, TableRequest, ThreadNames, mark_name_matches, mark_row_matches,
 };
 /// The machine: read from the running system or from a description, and drawn as text.
-pub use topology::{BadMachine, Cpu, IdleState, Machine, draw, live};
+pub use topology::{BadMachine, Cpu, IdleState, Machine, draw, live, machine_text};
+/// What a machine's cores cost.
+pub use topology::{Cost, CostUnit, Costs, Estimate, Measured, PairClass, TypicalCost};

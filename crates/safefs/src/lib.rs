@@ -13,11 +13,13 @@
 //! Error messages do not have the path: the caller adds it.
 
 mod dir;
+mod home;
 mod owner;
 mod place;
 mod walk;
 
 pub use dir::Dir;
+pub use home::config_home;
 pub use place::Place;
 
 /// The permissions of written files.

@@ -212,7 +212,13 @@ impl Manifest {
         if let Some(version) = json.get_mut("format_version") {
             *version = known.into();
         }
-        Ok((serde_json::from_value(json).map_err(damaged)?, found))
+        let mut manifest: Self = serde_json::from_value(json).map_err(damaged)?;
+        // The recording is complete without them.
+        if let Some(why) = manifest.machine.costs.as_ref().and_then(|costs| costs.check().err()) {
+            manifest.machine.costs = None;
+            manifest.machine.unknown.push(format!("costs: the manifest's are not used: {why}"));
+        }
+        Ok((manifest, found))
     }
 
     /// Returns the manifest as it is stored.
@@ -267,6 +273,10 @@ pub fn redact(manifest: &mut Manifest) {
             REDACTED.clone_into(text);
         }
     }
+    let measured = manifest.machine.costs.iter_mut().flat_map(|costs| &mut costs.measured.conditions);
+    for (_, value) in measured.filter(|(name, value)| sensitive(name, value)) {
+        REDACTED.clone_into(value);
+    }
     for source in &mut manifest.sources {
         REDACTED.clone_into(&mut source.path);
     }
@@ -287,6 +297,22 @@ fn redact_json(name: &str, value: &mut Json, sensitive: &impl Fn(&str, &str) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn impossible_costs_are_dropped_and_the_recording_stays_readable() {
+        let machine = "[[cpus]]\nids = \"0\"\n[measured]\nat = \"2026-11-26T16:00:00Z\"\ncorewise = \"1\"\n[[costs]]\nprobe = \"switch\"\n\
+                       figure = \"pipe\"\nunit = \"ns\"\nrepetitions = 1\nestimate = { value = 1, low = 1, high = 1 }\n";
+        let mut manifest = Manifest::new(7, Facts::default());
+        manifest.machine = Machine::from_user(machine).unwrap();
+        let read = |manifest: &Manifest| Manifest::parse(&manifest.to_json().unwrap(), Path::new("m")).unwrap();
+        assert_eq!(read(&manifest).machine.costs, manifest.machine.costs);
+        if let Some(costs) = &mut manifest.machine.costs {
+            costs.figures[0].estimate.value = 1e300;
+        }
+        let machine = read(&manifest).machine;
+        assert_eq!(machine.costs, None);
+        assert!(machine.unknown[0].starts_with("costs: the manifest's are not used: the estimate of switch pipe"));
+    }
 
     #[test]
     fn a_newer_format_is_refused_with_a_message() {

@@ -19,6 +19,7 @@
 //! …
 //! ```
 
+use crate::cpulist;
 use crate::pair::PairClass;
 use model::{CoreType, CpuId};
 use serde::{Deserialize, Serialize};
@@ -156,5 +157,143 @@ impl Costs {
     /// Returns the figures of a probe with a name.
     pub fn of<'a>(&'a self, probe: &'a str, figure: &'a str) -> impl Iterator<Item = &'a Cost> {
         self.figures.iter().filter(move |cost| cost.probe == probe && cost.figure == figure)
+    }
+}
+
+/// The maximum number of figures of a table. A machine with all pair classes, kernels and working sets has a few thousand.
+pub const MAX_FIGURES: usize = 20_000;
+/// The maximum length of a name or value in a table, in bytes.
+const MAX_TEXT: usize = 1000;
+/// The maximum number of parameters of a figure.
+const MAX_PARAMETERS: usize = 16;
+/// The maximum number of conditions and of sentences: a machine with a thousand CPUs has a few conditions for each.
+const MAX_LINES: usize = 20_000;
+/// No value is larger: it would be 30 years in nanoseconds, or an exabyte a second.
+const MAX_VALUE: f64 = 1e18;
+
+/// Checks a text: it is printed, so it has no control characters, and it is not long.
+fn text(what: &str, value: &str) -> Result<(), String> {
+    if value.len() > MAX_TEXT {
+        return Err(format!("{what} has {} bytes: the maximum is {MAX_TEXT}", value.len()));
+    }
+    if value.chars().any(char::is_control) {
+        return Err(format!("{what} contains a control character: remove it"));
+    }
+    Ok(())
+}
+
+/// Checks values of an estimate: finite, of a possible size, and in order.
+fn interval(what: &str, [low, high]: [f64; 2]) -> Result<(), String> {
+    let is_possible = |value: f64| value.is_finite() && value.abs() <= MAX_VALUE;
+    if !(is_possible(low) && is_possible(high)) {
+        return Err(format!("{what} is not a finite number of at most {MAX_VALUE:e}: run `corewise bench` again"));
+    }
+    if low > high {
+        return Err(format!(
+            "{what} has a lower end of {low} above its upper end of {high}: run `corewise bench` again"
+        ));
+    }
+    Ok(())
+}
+
+impl Estimate {
+    fn check(&self, what: &str) -> Result<(), String> {
+        interval(what, [self.low, self.high])?;
+        interval(what, [self.value, self.value])
+    }
+}
+
+impl Cost {
+    /// Checks that the figure is possible.
+    ///
+    /// # Errors
+    /// A sentence about what is not possible.
+    pub fn check(&self) -> Result<(), String> {
+        text("`probe`", &self.probe)?;
+        text("`figure`", &self.figure)?;
+        let what = format!("{} {}", self.probe, self.figure);
+        if self.parameters.len() > MAX_PARAMETERS {
+            return Err(format!("{what} has {} parameters: the maximum is {MAX_PARAMETERS}", self.parameters.len()));
+        }
+        for (name, value) in &self.parameters {
+            text("a parameter's name", name)?;
+            text(&format!("`{name}`"), value)?;
+        }
+        if self.cpus.len() > cpulist::MAX_CPUS as usize || self.cpus.iter().any(|cpu| cpu.0 >= cpulist::MAX_CPUS) {
+            return Err(format!(
+                "{what} has too many CPUs, or too large numbers of them: the maximum is {}",
+                cpulist::MAX_CPUS
+            ));
+        }
+        if !self.core_types.is_empty() && self.core_types.len() != self.cpus.len() {
+            let (types, cpus) = (self.core_types.len(), self.cpus.len());
+            return Err(format!("{what} has {types} core types for {cpus} CPUs: give each CPU its type, or none"));
+        }
+        self.estimate.check(&format!("the estimate of {what}"))?;
+        if let Some(next) = self.next {
+            interval(&format!("`next` of {what}"), next)?;
+        }
+        if let Some(control) = &self.control {
+            control.check(&format!("the control of {what}"))?;
+        }
+        // A difference of times may be negative; a rate never is.
+        if matches!(self.unit, CostUnit::BytesPerSecond | CostUnit::Hertz) && self.estimate.low < 0.0 {
+            return Err(format!(
+                "{what} is negative, {} {}: run `corewise bench` again",
+                self.estimate.low,
+                self.unit.as_str()
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Measured {
+    /// Checks the texts.
+    ///
+    /// # Errors
+    /// A sentence about what is not possible.
+    pub fn check(&self) -> Result<(), String> {
+        text("`at`", &self.at)?;
+        text("`corewise`", &self.corewise)?;
+        if !is_time(&self.at) {
+            return Err(format!("`at` is {:?}: write a time in UTC, such as 2026-11-26T16:00:00Z", self.at));
+        }
+        if self.conditions.len() > MAX_LINES || self.left_out.len() > MAX_LINES {
+            return Err(format!("more than {MAX_LINES} conditions or sentences"));
+        }
+        for (name, value) in &self.conditions {
+            text("a condition's name", name)?;
+            text(&format!("the condition `{name}`"), value)?;
+        }
+        self.left_out.iter().try_for_each(|sentence| text("`left_out`", sentence))
+    }
+
+    /// Returns the day of the measurement, `2026-11-26`.
+    #[must_use]
+    pub fn day(&self) -> &str {
+        self.at.get(..10).unwrap_or(&self.at)
+    }
+}
+
+/// Whether a text begins with a date and has a time: `2026-11-26T16:00:00Z`.
+fn is_time(text: &str) -> bool {
+    let form = "dddd-dd-ddTdd:dd:dd";
+    text.is_ascii()
+        && text.len() >= form.len()
+        && form.bytes().zip(text.bytes()).all(|(of, c)| if of == b'd' { c.is_ascii_digit() } else { of == c })
+}
+
+impl Costs {
+    /// Checks that all figures are possible. Whatever reads a table from a file calls it, so that all others can rely on it.
+    ///
+    /// # Errors
+    /// A sentence about what is not possible.
+    pub fn check(&self) -> Result<(), String> {
+        self.measured.check()?;
+        if self.figures.len() > MAX_FIGURES {
+            return Err(format!("{} figures of costs: the maximum is {MAX_FIGURES}", self.figures.len()));
+        }
+        self.figures.iter().try_for_each(Cost::check)
     }
 }

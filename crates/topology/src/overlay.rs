@@ -11,7 +11,7 @@ type Conflict = (Fact, String, String);
 
 impl Machine {
     /// Replaces this machine's facts by those of `user`. The replaced ones are kept: core types as differing claims, other facts as
-    /// notes.
+    /// notes. Costs are those of `user`, if it has any.
     #[must_use]
     pub fn overlay(mut self, user: Self) -> Self {
         let mut conflicts: BTreeMap<Conflict, Vec<CpuId>> = BTreeMap::new();
@@ -53,6 +53,7 @@ impl Machine {
             cpus,
             class,
             class_names,
+            costs: user.costs.or(self.costs),
             ..self
         }
     }

@@ -1,8 +1,10 @@
 //! Reads `--machine FILE`: facts about a machine that the trace does not have.
 
+use crate::costs::{Cost, Measured};
 use crate::cpulist;
 use crate::header::set_groups;
 use crate::machine::{Claim, Cpu, Fact, Judged, Machine, Source};
+use crate::user_costs;
 use model::{CoreType, CpuId};
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -31,6 +33,9 @@ struct Described {
     l3: Vec<Spanned<String>>,
     #[serde(default)]
     cpus: Vec<Spanned<Entry>>,
+    measured: Option<Spanned<Measured>>,
+    #[serde(default)]
+    costs: Vec<Spanned<Cost>>,
 }
 
 #[derive(Deserialize)]
@@ -56,10 +61,10 @@ struct Entry {
 }
 
 /// The text of the file, to turn positions into lines.
-struct Lines<'a>(&'a str);
+pub(crate) struct Lines<'a>(&'a str);
 
 impl Lines<'_> {
-    fn bad(&self, at: usize, what: impl Into<String>) -> BadMachine {
+    pub(crate) fn bad(&self, at: usize, what: impl Into<String>) -> BadMachine {
         let before = self.0.as_bytes().iter().take(at);
         BadMachine { line: Some(1 + before.filter(|b| **b == b'\n').count()), what: what.into() }
     }
@@ -123,12 +128,13 @@ impl Machine {
     /// ```
     ///
     /// Other keys of `[[cpus]]`: `package`, `die`, `cluster`, `node`, `capacity` (0-1024), `vendor` (the vendor's name of the type) and
-    /// `online = false`. Without `type`, the types follow from `capacity`, or else from `max_khz`.
+    /// `online = false`. `[measured]` and `[[costs]]` have what its cores cost, as `corewise bench` writes them. Without `type`, the types follow from `capacity`, or else from `max_khz`.
     ///
     /// # Errors
     /// If the file is invalid, with the line and the correction.
     pub fn from_user(text: &str) -> Result<Self, BadMachine> {
         let lines = Lines(text);
+        user_costs::limit(text)?;
         let file: Described = toml::from_str(text).map_err(|why: toml::de::Error| {
             let what = why.message().replace('\n', " ");
             match why.span() {
@@ -185,7 +191,8 @@ impl Machine {
         set_groups(&mut cpus, &l3, |c| &mut c.l3);
         let known = |fact: &Fact| cpus.iter().any(|c| c.has(*fact));
         let sources = Fact::ALL.into_iter().filter(known).map(|fact| (fact, Source::User)).collect();
-        let machine = Self { model_name: file.model, arch: file.arch, cpus, sources, ..Self::default() };
+        let costs = user_costs::read(&lines, file.measured, file.costs, &cpus)?;
+        let machine = Self { model_name: file.model, arch: file.arch, cpus, sources, costs, ..Self::default() };
         Ok(machine.judged(&[]).with_user_types(&kinds))
     }
 

@@ -1,6 +1,7 @@
 //! `corewise record`: records this machine for a given time or while a command runs.
 
 use crate::args::{Global, duration, pid};
+use crate::costs;
 use crate::counting;
 use crate::failure::{Failure, INCOMPLETE, OK};
 use crate::folder_name;
@@ -53,6 +54,8 @@ at the same time; if a CPU has fewer counters than events, they take turns, and 
 `corewise table DIR thread_counters`, thread_ipc and cpu_counters have the counts, and mark_counters those within \
 marked stretches: exact for calls that --mark marks, which read the events too, and with a range for other marks. What the CPU does in the switch itself and in interrupts is booked to \
 the thread that it interrupts. On this way each event costs a reading per switch; the recording states its overhead.
+
+Costs: if `corewise bench` has measured what this machine's cores cost, the recording contains the figures, and `diagnose` uses them.
 
 Every recording contains the context switches, wakeups and migrations of the whole machine, so that it shows which threads ran \
 instead of yours. Without a command, --pid or --duration, recording ends at Ctrl-C. Events are spooled to DIR/spool and converted at \
@@ -174,6 +177,9 @@ pub fn run(args: Args, global: &Global) -> Result<u8, Failure> {
     let recorded = record_spool(options)?;
     let accounted = convert(&recorded, args.keep_spool, &pass)?;
     print_summary(&recorded, &accounted);
+    if let (_, Some(note)) = costs::live() {
+        say(&format!("note: {note}"));
+    }
     Ok(recorded.exit_code.map_or(OK, |code| u8::try_from(code).unwrap_or(u8::MAX)))
 }
 
@@ -182,7 +188,7 @@ pub fn run(args: Args, global: &Global) -> Result<u8, Failure> {
 /// # Errors
 /// Recording is not permitted or failed.
 pub fn record_spool(mut options: RecordOptions) -> Result<Recorded, CaptureError> {
-    options.machine = Some(engine::live());
+    options.machine = Some(costs::live().0);
     options.arguments = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     // The command follows dashes, whether the user wrote them or not: what reads the arguments finds it.
     if let Target::Command(words) = &options.target

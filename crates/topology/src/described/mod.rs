@@ -125,6 +125,7 @@ fn read_json(text: &str) -> Result<Machine, BadMachine> {
     if machine.class.len() != machine.cpus.len() || !classed.into_iter().all(|c| (c.value as usize) < classes) {
         return Err(bad("`class` and `class_names` do not match `cpus`"));
     }
+    machine.costs.as_ref().map_or(Ok(()), crate::Costs::check).map_err(|why| bad(format!("`costs`: {why}")))?;
     Ok(machine)
 }
 

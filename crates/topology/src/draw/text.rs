@@ -68,9 +68,33 @@ pub(super) fn sources(machine: &Machine) -> String {
     if !missing.is_empty() {
         write_section(&mut out, "missing", &[missing.join(", ")]);
     }
+    write_section(&mut out, "costs", &costs(machine));
     write_section(&mut out, "notes", &machine.notes);
     write_section(&mut out, "unknown", &machine.unknown);
     out
+}
+
+/// Returns when costs were measured, and the main ones.
+fn costs(machine: &Machine) -> Vec<String> {
+    let Some(costs) = &machine.costs else { return Vec::new() };
+    let us = |ns: f64| format!("{:.1}", ns / 1000.0);
+    let mut main = Vec::new();
+    if let Some(of) = costs.switch_ns() {
+        main.push(format!("a switch {} us ({} to {})", us(of.value), us(of.low), us(of.high)));
+    }
+    if let Some(of) = costs.smt_gain(None) {
+        main.push(format!("two siblings {:.2} times one ({:.2} to {:.2})", of.value, of.low, of.high));
+    }
+    if let Some(of) = machine.slower_speed() {
+        main.push(format!("a slower core {:.2} of the fastest ({:.2} to {:.2})", of.value, of.low, of.high));
+    }
+    let of = &costs.measured;
+    let when = format!("measured {} by corewise {}: {}", of.day(), of.corewise, plural(costs.figures.len(), "figure"));
+    let mut lines = vec![when];
+    if !main.is_empty() {
+        lines.push(main.join(", "));
+    }
+    lines
 }
 
 fn types(machine: &Machine) -> Vec<String> {
