@@ -1,5 +1,6 @@
 //! What a rule can read while it checks a trace.
 
+use crate::costs::MeasuredCosts;
 use crate::finding::{Action, Claim, Confidence, Evidence, Finding, Severity, Subject};
 use crate::objective::{self, ObjectivePath};
 use crate::rule::{Rule, Threshold};
@@ -23,6 +24,8 @@ pub(crate) struct RuleContext<'a> {
     part: Option<Span>,
     /// The tables of that range.
     part_tables: &'a [Table],
+    /// The measured costs of the machine.
+    costs: &'a MeasuredCosts,
     /// The objective and the critical path to it; `None` while it is being chosen.
     objective: Option<&'a ObjectivePath>,
 }
@@ -33,9 +36,10 @@ impl<'a> RuleContext<'a> {
         settings: &'a Settings,
         part: Option<Span>,
         part_tables: &'a [Table],
+        costs: &'a MeasuredCosts,
         rule: &'static Rule,
     ) -> Result<Self, EngineError> {
-        Ok(Self { session, names: session.names()?, settings, rule, part, part_tables, objective: None })
+        Ok(Self { session, names: session.names()?, settings, rule, part, part_tables, costs, objective: None })
     }
 
     /// Returns the same context with an objective: tables of the critical path are those of the path to it.
@@ -140,11 +144,22 @@ impl<'a> RuleContext<'a> {
         engine::formats().iter().find(|format| format.id() == self.facts().format).map(|format| format.offer())
     }
 
-    /// The value of one of this rule's thresholds.
+    /// The value of one of this rule's thresholds: the user's, else what was measured on the machine, else the default.
     pub(crate) fn threshold(&self, threshold: &Threshold) -> f64 {
         let listed = self.rule.thresholds.contains(&threshold);
         debug_assert!(listed, "{} does not list its threshold {}", self.rule.id, threshold.name);
-        self.settings.of(self.rule.id, threshold)
+        let measured = || self.costs.of(threshold).map(|of| of.value);
+        self.chosen(threshold).or_else(measured).unwrap_or(threshold.value)
+    }
+
+    /// The value that the user set for one of this rule's thresholds.
+    pub(crate) fn chosen(&self, threshold: &Threshold) -> Option<f64> {
+        self.settings.chosen(self.rule.id, threshold)
+    }
+
+    /// The measured costs of the machine.
+    pub(crate) fn costs(&self) -> &MeasuredCosts {
+        self.costs
     }
 
     /// A threshold's share of the analysed range, ns.

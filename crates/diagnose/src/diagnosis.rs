@@ -1,6 +1,7 @@
 //! Checks all rules on a trace.
 
 use crate::context::{RuleContext, span};
+use crate::costs::{MeasuredCosts, is_figure};
 use crate::finding::{Evidence, Finding, Severity, Subject};
 use crate::folding::ranked;
 use crate::objective::{self, Choice, FullCpus, Objective, ObjectiveKind, ObjectivePath, Target};
@@ -85,6 +86,8 @@ pub struct Diagnosis {
     pub objective: Option<Objective>,
     /// The share of the CPUs' time in which threads ran, 0 to 1; `None` for a frame log.
     pub cpus_busy: Option<f64>,
+    /// The figures of a machine that the findings use, and whose they are: a sentence each, without a full stop.
+    pub figures: Vec<String>,
     /// The findings, ordered by [`Subject`], then those about the recorded program first, then by [`Finding::counted_ns`] in descending order.
     pub findings: Vec<Finding>,
     /// The rules that were checked.
@@ -124,6 +127,7 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
         system: System::of_format(&session.facts().format),
         objective: None,
         cpus_busy: None,
+        figures: Vec::new(),
         findings: Vec::new(),
         checked: Vec::new(),
         not_checked: Vec::new(),
@@ -133,8 +137,8 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
         diagnosis.not_checked = options.rules().map(|rule| NotChecked { rule: rule.id, why: why.to_owned() }).collect();
         return Ok(diagnosis);
     }
-    let part_tables = prepared(session, options)?;
-    let context = |rule| RuleContext::new(session, &options.settings, options.part, &part_tables, rule);
+    let (part_tables, costs) = (prepared(session, options)?, MeasuredCosts::new(session));
+    let context = |rule| RuleContext::new(session, &options.settings, options.part, &part_tables, &costs, rule);
     let ctx = context(RULES[0])?;
     let program = Program::new(&ctx)?;
     let path = ObjectivePath::new(&ctx, &program, options.target.as_ref())?;
@@ -177,6 +181,8 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
         diagnosis.findings.extend(ranked(others, &processes));
         diagnosis.findings.sort_by_key(|finding| finding.subject);
         diagnosis.findings.iter_mut().for_each(ObjectivePath::limit_claims);
+        let figures = diagnosis.findings.iter().flat_map(|finding| &finding.assumptions).filter(|of| is_figure(of));
+        diagnosis.figures = figures.cloned().collect::<BTreeSet<_>>().into_iter().collect();
     }
     diagnosis.objective = Some(path.objective);
     Ok(diagnosis)
@@ -195,7 +201,8 @@ pub fn choice_tables() -> impl Iterator<Item = &'static str> {
 pub fn choose(session: &Session, target: Option<&Target>, made: &[Table]) -> Result<Choice, EngineError> {
     let settings = Settings::default();
     session.prepare(&choice_tables().collect::<Vec<_>>())?;
-    let ctx = RuleContext::new(session, &settings, None, made, RULES[0])?;
+    let costs = MeasuredCosts::default();
+    let ctx = RuleContext::new(session, &settings, None, made, &costs, RULES[0])?;
     Choice::new(&ctx, &Program::new(&ctx)?, target)
 }
 

@@ -5,6 +5,7 @@
 //! line in [`RULES`] and a case.
 
 mod context;
+mod costs;
 mod diagnosis;
 mod finding;
 mod folding;

@@ -1,6 +1,7 @@
 //! Which processes belong to the recorded program.
 
 use crate::context::{RuleContext, add};
+use crate::costs::MeasuredCosts;
 use crate::finding::{Finding, Subject};
 use crate::pools::Processes;
 use crate::rules::RULES;
@@ -28,7 +29,8 @@ impl Program {
     /// The trace cannot be read.
     pub fn of(session: &Session) -> Result<Self, EngineError> {
         let settings = Settings::default();
-        Self::new(&RuleContext::new(session, &settings, None, &[], RULES[0])?)
+        let costs = MeasuredCosts::default();
+        Self::new(&RuleContext::new(session, &settings, None, &[], &costs, RULES[0])?)
     }
 
     /// Reads the table `wakers`.

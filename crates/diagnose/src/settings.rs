@@ -55,7 +55,12 @@ impl Settings {
 
     /// The value of a threshold of a rule.
     pub(crate) fn of(&self, rule: &str, threshold: &Threshold) -> f64 {
-        self.0.get(&(rule.to_owned(), threshold.name.to_owned())).copied().unwrap_or(threshold.value)
+        self.chosen(rule, threshold).unwrap_or(threshold.value)
+    }
+
+    /// The value that the user set; `None`: none.
+    pub(crate) fn chosen(&self, rule: &str, threshold: &Threshold) -> Option<f64> {
+        self.0.get(&(rule.to_owned(), threshold.name.to_owned())).copied()
     }
 }
 

@@ -15,7 +15,8 @@ pub(crate) const SLOWER_SPEED: Threshold = Threshold {
     unit: Unit::Ratio,
     value: 0.615,
     reason: "relative to a performance core: six threads of a game on a hybrid desktop executed 0.32 to 0.87 of the instructions per second on \
-             efficient cores, with a median of 0.615; kernel capacities, or bursts on both types, are used instead if available",
+             efficient cores, with a median of 0.615; kernel capacities, bursts on both types, or what `corewise bench` measured on the \
+             recorded machine are used instead if available",
 };
 
 /// The speeds of these threads for which the core type mattered least and most.
@@ -64,7 +65,8 @@ impl Saving {
         // The bursts on the two types may not have been the same work.
         let [fastest, slowest] = match &basis {
             Basis::Own(own) => [own.range[1].max(SLOWER_SPEEDS[0]), own.range[0].min(SLOWER_SPEEDS[1])],
-            _ => SLOWER_SPEEDS,
+            Basis::Assumed => ctx.interval(&SLOWER_SPEED).map_or(SLOWER_SPEEDS, |[low, high]| [high, low]),
+            Basis::Capacities | Basis::Others(_) => SLOWER_SPEEDS,
         };
         let range = [slower(fastest, known).min(best), slower(slowest, known.max(possible)).max(best)];
         Self { best, range, basis }
@@ -91,12 +93,10 @@ impl Saving {
             Basis::Others(speed) => format!(
                 "a slower core does {speed:.2} of a faster core's work, as for other threads in this recording ({least} to {most})"
             ),
-            Basis::Assumed => {
-                let speed = ctx.threshold(&SLOWER_SPEED);
-                format!(
-                    "without kernel capacities, a slower core is assumed to do {speed} of a faster core's work ({least} to {most})"
-                )
-            }
+            Basis::Assumed => match ctx.interval(&SLOWER_SPEED) {
+                Some(_) => ctx.whose(&SLOWER_SPEED),
+                None => format!("{}, without kernel capacities ({least} to {most})", ctx.whose(&SLOWER_SPEED)),
+            },
         }
     }
 }

@@ -49,6 +49,9 @@ pub fn text(diagnosis: &Diagnosis, width: usize, verbose: bool) -> String {
         if !diagnosis.checked.is_empty() {
             out.line(0, &format!("{}.", diagnosis.checked_line()));
         }
+        if !diagnosis.figures.is_empty() {
+            out.line(0, &format!("Costs: {}.", diagnosis.figures.join("; ")));
+        }
         if !diagnosis.findings.is_empty() {
             out.line(0, "Next: `corewise explain RULE` describes a rule; --verbose shows evidence and assumptions.");
         }

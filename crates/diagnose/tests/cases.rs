@@ -11,10 +11,12 @@ use std::path::Path;
 
 /// Returns the output of a rule. A line `rule ID` names the rule, `set RULE.NAME=VALUE` sets a threshold, `condition NAME START | END` adds
 /// a condition of the run, `format ID` sets the format, `called NAME ABC` the name of these threads, `process PID ABC` their process,
-/// `focus PID` the process that the recording was made for, `idle NAME US` the next idle state of all CPUs and its target residency. Only with a line `objective OBJECTIVE`, which sets it, are the objective
+/// `focus PID` the process that the recording was made for, `cost PROBE FIGURE UNIT LOW VALUE HIGH NAME=VALUE…` a measured figure of the machine,
+/// measured under kernel 6.17 on 2026-11-26, `idle NAME US` the next idle state of all CPUs and its target residency. Only with a line `objective OBJECTIVE`, which sets it, are the objective
 /// and the worst intervals printed.
 fn rule_output(block: &str) -> String {
-    let keywords = ["rule ", "set ", "condition ", "format ", "called ", "process ", "focus ", "idle ", "objective "];
+    let keywords =
+        ["rule ", "set ", "condition ", "format ", "called ", "process ", "focus ", "idle ", "objective ", "cost "];
     let (about, drawn): (Vec<&str>, Vec<&str>) = block.lines().partition(|l| keywords.iter().any(|w| l.starts_with(w)));
     let words = |of: &str| about.iter().filter_map(|l| l.strip_prefix(of)).map(str::to_owned).collect::<Vec<_>>();
     let only = words("rule ");
@@ -41,6 +43,12 @@ fn rule_output(block: &str) -> String {
             let state = IdleState { name: name.to_owned(), target_residency_us, exit_latency_us: None };
             let machine = facts.machine.get_or_insert_with(|| testkit::machine(&drawn));
             machine.cpus.iter_mut().for_each(|cpu| cpu.idle_states.push(state.clone()));
+        }
+        let figures: String = words("cost ").iter().map(|line| figure(line)).collect();
+        if !figures.is_empty() {
+            let measured = "[measured]\nat = \"2026-11-26T16:00:00Z\"\ncorewise = \"0\"\nconditions = { kernel_release = \"6.17\" }\n";
+            let of = engine::Machine::from_user(&format!("[[cpus]]\nids = \"0\"\n{measured}{figures}")).expect("costs");
+            facts.machine.get_or_insert_with(|| testkit::machine(&drawn)).costs = of.costs;
         }
         for line in words("called ") {
             let (name, threads) = line.split_once(' ').expect("a name and threads");
@@ -74,6 +82,21 @@ fn rule_output(block: &str) -> String {
     assert_eq!(short.matches("\n   fix: ").count(), findings, "each finding has its fix:\n{short}");
     assert!(!short.contains("evidence:") && !short.contains("assumptions:"), "{short}");
     diagnose::text(&diagnosis, 110, true)
+}
+
+/// A figure of a machine file.
+fn figure(line: &str) -> String {
+    let words: Vec<&str> = line.split(' ').collect();
+    let [probe, figure, unit, low, value, high, parameters @ ..] = words.as_slice() else { panic!("a figure: {line}") };
+    let parameter = |word: &&str| {
+        let (name, value) = word.split_once('=').expect("a name and its value");
+        format!("{name} = \"{value}\"")
+    };
+    let parameters = parameters.iter().map(parameter).collect::<Vec<_>>().join(", ");
+    format!(
+        "[[costs]]\nprobe = \"{probe}\"\nfigure = \"{figure}\"\nunit = \"{unit}\"\nrepetitions = 10\n\
+         estimate = {{ value = {value}, low = {low}, high = {high} }}\nparameters = {{ {parameters} }}\n"
+    )
 }
 
 /// Each rule's cases include one with a finding, one without, and one with missing data.

@@ -162,7 +162,11 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             ms(sums.blocked),
             percent(sums.blocked, ctx.span().len().0)
         ),
-        range_ns: if is_read || is_sync { RANGE.of(best) } else { [0, sums.blocked.saturating_add(switching(sums))] },
+        range_ns: if is_read || is_sync {
+            RANGE.of(best)
+        } else {
+            [0, sums.blocked.saturating_add(ctx.upper(&SWITCH, switching(sums)))]
+        },
         cpu_ns: Some(cpu_ns),
         confidence: if is_read || is_sync { Confidence::Medium } else { Confidence::Low },
         evidence: evidence.finish(),
@@ -172,7 +176,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             } else {
                 format!("the device handles {IN_FLIGHT} requests in the time of one (upper bound: any number)")
             },
-            format!("each avoided wait also saves two switches of {} ns", ctx.threshold(&SWITCH)),
+            "each avoided wait also saves two switches".to_owned(),
+            ctx.whose(&SWITCH),
             "no request depends on the answer to the previous one (lower bound: each does)".to_owned(),
         ],
         action: Action { what, ..finding.action },

@@ -50,7 +50,8 @@ const SWITCH: Threshold = Threshold {
     unit: Unit::Ns,
     value: 4000.0,
     reason: "a context switch: perf bench sched pipe, pinned to one CPU of the virtual machine on which corewise is developed, takes 8.5 to \
-             13 µs for two switches and four system calls; corewise does not measure the recorded machine",
+             13 µs for two switches and four system calls; if `corewise bench` measured the recorded machine, its figure \
+             is used instead",
 };
 
 /// The columns of `ready_wait` that sum up ready time after a thread left its CPU while runnable.
@@ -84,8 +85,26 @@ const SMT_GAIN: Threshold = Threshold {
     unit: Unit::Ratio,
     value: 1.3,
     reason: "throughput of two busy siblings relative to one alone: as in the table smt_utilisation, measured on servers \
-             (1.33 and 1.29); two runs of one program on a core of another machine reached 0.97 and 1.18",
+             (1.33 and 1.29); two runs of one program on a core of another machine reached 0.97 and 1.18; if `corewise bench` measured the \
+             recorded machine, its figure is used instead",
 };
+
+/// The share that each of two siblings loses if both do no more work than one alone.
+const MAX_LOSS: f64 = 0.5;
+
+/// The share of its time that each of two siblings loses: together they do `gain` times the work of one alone.
+fn loss(gain: f64) -> f64 {
+    (1.0 - gain / 2.0).clamp(0.0, MAX_LOSS)
+}
+
+/// The assumptions of a finding that uses [`SMT_GAIN`].
+fn gain_words(ctx: &RuleContext<'_>) -> [String; 2] {
+    let upper = match ctx.interval(&SMT_GAIN) {
+        Some([low, _]) => format!("{:.2} of one alone, as the kind of work that gains least", low.max(1.0)),
+        None => "no more than one".to_owned(),
+    };
+    [ctx.whose(&SMT_GAIN), format!("lower bound: two busy siblings do twice as much; upper bound: {upper}")]
+}
 
 /// Whether the machine is known to have several core types.
 fn has_core_types(ctx: &RuleContext<'_>) -> Result<bool, EngineError> {

@@ -202,14 +202,13 @@ fn finding(
     let mut assumptions = vec![
         match sampled {
             Some(_) => "the part of their samples that hit the kernel is what the steps cost, and as few threads as CPUs avoid their part of it".to_owned(),
-            None => format!(
-                "each preemption, and each wait that fewer threads would avoid, costs two switches of {} ns (lower bound: nothing; \
-                 upper bound, if they work in steps: no CPU would have been idle either while threads were woken one after the other)",
-                ctx.threshold(&SWITCH)
-            ),
+            None => "each preemption, and each wait that fewer threads would avoid, costs two switches (lower bound: nothing; upper bound, if \
+                     they work in steps: no CPU would have been idle either while threads were woken one after the other)"
+                .to_owned(),
         },
         "fewer threads do the same work; cold caches and locks held by waiting threads are not included".to_owned(),
     ];
+    assumptions.extend(sampled.is_none().then(|| ctx.whose(&SWITCH)));
     assumptions.extend(preempted.assumption(pool.members.iter().map(|(key, _)| *key)));
     Finding {
         title: format!(
@@ -220,7 +219,7 @@ fn finding(
         ),
         severity: ctx.severity(all),
         recoverable_ns: all,
-        range_ns: if sampled.is_some() { SAMPLED.of(all) } else { [0, all.saturating_add(idle)] },
+        range_ns: if sampled.is_some() { SAMPLED.of(all) } else { [0, ctx.upper(&SWITCH, all).saturating_add(idle)] },
         cpu_ns: Some(cpu_ns),
         confidence: if avoided > times { Confidence::Medium } else { Confidence::Low },
         evidence: pool.evidence.finish(),

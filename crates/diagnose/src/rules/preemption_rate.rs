@@ -109,7 +109,8 @@ fn finding(ctx: &RuleContext<'_>, name: &str, sums: Group, cpus: i64, preempted:
     let change = Fix::Policy { threads: threads(&sums.claims), policy: Policy::Batch };
     let (all, what) = (sums.claims.len() as u64, format!("Give {name} longer time slices"));
     let mut assumptions = vec![
-        format!("each preemption costs two switches of {} ns (lower bound: nothing)", ctx.threshold(&SWITCH)),
+        "each preemption costs two switches (lower bound: nothing)".to_owned(),
+        ctx.whose(&SWITCH),
         "cold caches are not included".to_owned(),
     ];
     let uncertainty = preempted.assumption(sums.claims.iter().map(|claim| claim.thread));
@@ -128,7 +129,7 @@ fn finding(ctx: &RuleContext<'_>, name: &str, sums: Group, cpus: i64, preempted:
         ),
         severity: ctx.severity(recoverable),
         recoverable_ns: recoverable,
-        range_ns: [0, recoverable],
+        range_ns: [0, ctx.upper(&SWITCH, recoverable)],
         cpu_ns: Some(sums.lost),
         confidence: Confidence::Low,
         evidence: sums.evidence.finish(),

@@ -163,20 +163,24 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         // It takes CPU time, which delays others only as far as they need it.
         severity: ctx.severity(cpu_ns / cpus.max(1)),
         recoverable_ns: recoverable,
-        range_ns: [0, recoverable.saturating_add(interrupting / cpus.max(1))],
+        range_ns: [
+            0,
+            match polls(sums) {
+                true => recoverable.saturating_add(ctx.upper(&SWITCH, interrupting / cpus.max(1))),
+                false => ctx.upper(&SWITCH, recoverable.saturating_add(interrupting / cpus.max(1))),
+            },
+        ],
         cpu_ns: Some(cpu_ns),
         confidence,
         evidence: evidence.finish(),
         assumptions: vec![
             match polls(sums) {
-                true => format!(
-                    "all of its running time is polling (lower bound: nothing; upper bound: each sleep also costs the interrupted thread two switches of {} ns)",
-                    ctx.threshold(&SWITCH)
-                ),
-                false => {
-                    format!("each sleep costs two switches of {} ns (lower bound: nothing)", ctx.threshold(&SWITCH))
-                }
-            },
+                true => "all of its running time is polling (lower bound: nothing; upper bound: each sleep also costs the interrupted thread \
+                         two switches)",
+                false => "each sleep costs two switches (lower bound: nothing)",
+            }
+            .to_owned(),
+            ctx.whose(&SWITCH),
             match target_residency {
                 Some(_) => "the deepest idle state is as in the machine's description".to_owned(),
                 None => format!(

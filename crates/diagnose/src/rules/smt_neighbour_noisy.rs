@@ -1,6 +1,6 @@
 //! Threads that share their core with lower-priority ones.
 
-use super::{MIN_SHARE, NO_SIBLINGS, SMT_GAIN, shares_cores};
+use super::{MAX_LOSS, MIN_SHARE, NO_SIBLINGS, SMT_GAIN, gain_words, loss, shares_cores};
 use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding};
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
@@ -60,7 +60,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             add(&mut shared, (thread, tid), ns);
         }
     })?;
-    let part = (1.0 - ctx.threshold(&SMT_GAIN) / 2.0).clamp(0.0, 0.5);
+    let part = loss(ctx.threshold(&SMT_GAIN));
+    let most_part = ctx.interval(&SMT_GAIN).map_or(MAX_LOSS, |[low, _]| loss(low));
     let least = ctx.share_ns(&MIN_SHARE).max(1);
     shared.retain(|_, ns| *ns as f64 * part >= least as f64);
     let claims: Vec<_> =
@@ -95,16 +96,13 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let change = Fix::Affinity { threads: noisy, cpus };
     Ok(RuleOutcome::Findings(vec![Finding {
         title,
-        range_ns: [0, ns / 2],
+        range_ns: [0, (ns as f64 * most_part) as i64],
         confidence: Confidence::Low,
         evidence: evidence.finish(),
-        assumptions: vec![
-            format!(
-                "two busy siblings do {} of the work of one alone (lower bound: twice as much; upper bound: no more than one)",
-                ctx.threshold(&SMT_GAIN)
-            ),
-            "no other thread runs on the sibling instead".to_owned(),
-        ],
+        assumptions: gain_words(ctx)
+            .into_iter()
+            .chain(["no other thread runs on the sibling instead".to_owned()])
+            .collect(),
         ..ctx.finding(claims, change, what)
     }]))
 }

@@ -272,16 +272,16 @@ fn finding(ctx: &RuleContext<'_>, name: &str, storm: Storm, cpus: i64, path: Opt
         range_ns: match storm.herd {
             _ if sampled.is_some() => SAMPLED.of(recoverable),
             Some(_) => HERD_RANGE.of(recoverable),
-            None => [0, sooner(most(cost(storm.wakeups()), cost(own)))],
+            None => [0, sooner(ctx.upper(&SWITCH, most(cost(storm.wakeups()), cost(own))))],
         },
         cpu_ns: Some(cpu_ns),
         confidence: if storm.has_process { Confidence::Medium } else { Confidence::Low },
         evidence: storm.evidence.finish(),
         assumptions: vec![
             format!(
-                "each wakeup costs two switches of {} ns; a wakeup with {PIECES} pieces costs as much as one with a single piece",
-                ctx.threshold(&SWITCH)
+                "each wakeup costs two switches; a wakeup with {PIECES} pieces costs as much as one with a single piece"
             ),
+            ctx.whose(&SWITCH),
             match waited {
                 _ if sampled.is_some() => {
                     "most of the time that its process is in the kernel or waking up on the critical path is spent on \

@@ -1,6 +1,6 @@
 //! Threads that were woken onto a CPU with a busy SMT sibling while a whole core was idle.
 
-use super::{MIN_SHARE, NO_SIBLINGS, SMT_GAIN, shares_cores};
+use super::{MAX_LOSS, MIN_SHARE, NO_SIBLINGS, SMT_GAIN, gain_words, loss, shares_cores};
 use crate::context::{EvidenceRows, RuleContext, threads};
 use crate::finding::{Claim, Confidence, Finding};
 use crate::rule::{Fits, Page, Rule, RuleOutcome};
@@ -38,9 +38,6 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
-/// The share that each of two siblings loses if both do no more work than one alone.
-const MAX_LOSS: f64 = 0.5;
-
 /// The share of its time that a thread loses while its SMT sibling is busy.
 struct SiblingLoss {
     best: f64,
@@ -54,24 +51,21 @@ impl SiblingLoss {
         match speeds.with_busy_sibling(thread) {
             Some(own) => Self { best: 1.0 - own.best, max: (1.0 - own.range[0]).max(MAX_LOSS), own: Some(own) },
             None => {
-                let best = (1.0 - ctx.threshold(&SMT_GAIN) / 2.0).clamp(0.0, MAX_LOSS);
-                Self { best, max: MAX_LOSS, own: None }
+                let best = loss(ctx.threshold(&SMT_GAIN));
+                Self { best, max: ctx.interval(&SMT_GAIN).map_or(MAX_LOSS, |[low, _]| loss(low)), own: None }
             }
         }
     }
 
-    /// The assumption that it is based on.
-    fn words(&self, ctx: &RuleContext<'_>) -> String {
+    /// The assumptions that it is based on.
+    fn words(&self, ctx: &RuleContext<'_>) -> Vec<String> {
         match &self.own {
-            Some(own) => format!(
+            Some(own) => vec![format!(
                 "its speed while its sibling is busy, relative to alone, is taken from {}, if they did the same work (lower bound: \
                  it loses nothing; upper bound: half)",
                 own.words()
-            ),
-            None => format!(
-                "two busy siblings do {} of the work of one alone (lower bound: twice as much; upper bound: no more than one)",
-                ctx.threshold(&SMT_GAIN)
-            ),
+            )],
+            None => gain_words(ctx).into(),
         }
     }
 }
@@ -141,13 +135,16 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         range_ns: [0, upper],
         confidence: if is_known { Confidence::Medium } else { Confidence::Low },
         evidence: evidence.finish(),
-        assumptions: vec![
+        assumptions: [
             loss.words(ctx),
+            vec![
             "half of its other time there while a whole core was idle would have been saved too (lower bound: none; \
              upper bound: all)"
                 .to_owned(),
             "the idle core would not have slowed down other threads (its clock, a cold cache)".to_owned(),
-        ],
+            ],
+        ]
+        .concat(),
         ..finding
     }]))
 }
