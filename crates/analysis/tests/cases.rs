@@ -37,16 +37,34 @@ fn table(block: &str, name: &str) -> Table {
     analysed(block).tables.remove(name).unwrap()
 }
 
-/// Analyses the drawing of a block; a line `range FROM TO` (ms) selects a part.
+/// Analyses the drawing of a block; a line `range FROM TO` (ms) selects a part, and a line `gain TYPE GAIN` is a measured gain of a core type.
 fn analysed(block: &str) -> Analysed {
-    let (range, drawing): (Vec<&str>, Vec<&str>) = block.lines().partition(|l| l.starts_with("range "));
+    let (gain, block): (Vec<&str>, Vec<&str>) = block.lines().partition(|l| l.starts_with("gain "));
+    let (range, drawing): (Vec<&str>, Vec<&str>) = block.into_iter().partition(|l| l.starts_with("range "));
     let ms: Vec<i64> = range.iter().flat_map(|l| l.split(' ').skip(1)).map(|w| w.parse().unwrap()).collect();
     let drawing = drawing.join("\n");
     let part = |whole| match ms[..] {
         [from, to] => Span::new(testkit::ms(from), testkit::ms(to)),
         _ => whole,
     };
-    drawn(&drawing, machine(&drawing), part)
+    let mut machine = machine(&drawing);
+    machine.costs = (!gain.is_empty()).then(|| measured(&gain));
+    drawn(&drawing, machine, part)
+}
+
+/// Costs with a gain for each core type.
+fn measured(lines: &[&str]) -> topology::Costs {
+    let mut text = "[[cpus]]\nids = \"0\"\n[measured]\nat = \"2026-11-26T16:00:00Z\"\ncorewise = \"0\"\n".to_owned();
+    for line in lines {
+        let [_, of, gain] = line.split(' ').collect::<Vec<_>>().try_into().unwrap();
+        let estimate = format!("{{ value = {gain}, low = {gain}, high = {gain} }}");
+        let _ = writeln!(
+            text,
+            "[[costs]]\nprobe = \"smt\"\nfigure = \"gain\"\nunit = \"ratio\"\nrepetitions = 9\nestimate = {estimate}"
+        );
+        let _ = writeln!(text, "cpus = [0]\ncore_types = [\"{of}\"]");
+    }
+    Machine::from_user(&text).unwrap().costs.unwrap()
 }
 
 /// The machine that is drawn next to the CPUs, if any.

@@ -20,6 +20,10 @@ pub struct Run {
     pub machine: BTreeMap<String, String>,
     /// The speed of each core type relative to the fastest, by the kernel's capacities; empty if these are unknown.
     pub core_speeds: BTreeMap<&'static str, f64>,
+    /// The speed of a thread while its SMT sibling is busy, relative to alone, as measured on the machine; `None`: not measured.
+    pub sibling_speed: Option<f64>,
+    /// Whether `core_speeds` were measured on the machine, as the kernel's capacities are unknown.
+    pub core_speeds_measured: bool,
     /// What is wrong with it, a sentence each: lost events, a truncated file.
     pub defects: Vec<String>,
     /// What corewise cannot know from it, a sentence each.

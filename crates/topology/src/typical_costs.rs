@@ -66,7 +66,10 @@ impl Costs {
         typical(all, GAIN, kind).map(|(cost, kinds)| TypicalCost {
             value: cost.value.min(MAX_GAIN),
             high: cost.high.min(MAX_GAIN),
-            of: format!("the median of {} kinds of work, each as its own neighbour", kinds.len()),
+            of: match kinds.len() {
+                1 => "one kind of work, as its own neighbour".to_owned(),
+                n => format!("the median of {n} kinds of work, each as its own neighbour"),
+            },
             ..cost
         })
     }
@@ -77,8 +80,14 @@ impl Costs {
         let of_type = |cost: &&Cost| cost.core_types.first() == Some(&core_type);
         let all = self.of("speed", "ratio").filter(|cost| cost.unit == CostUnit::Ratio).filter(of_type);
         let kind = |cost: &Cost| cost.parameters.values().cloned().collect::<Vec<_>>().join(" ");
-        typical(all, SPEED, kind)
-            .map(|(cost, kinds)| TypicalCost { of: format!("the median of {} kinds of work", kinds.len()), ..cost })
+        typical(all, SPEED, kind).map(|(cost, kinds)| TypicalCost {
+            of: if kinds.len() == 1 {
+                "one kind of work".to_owned()
+            } else {
+                format!("the median of {} kinds of work", kinds.len())
+            },
+            ..cost
+        })
     }
 
     /// Returns why the table no longer describes the machine, as a sentence without a full stop: the kernel, the microcode or SMT control

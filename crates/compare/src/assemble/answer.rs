@@ -103,6 +103,7 @@ pub(super) fn methods(of: &Comparison, sides: [&[Run]; 2]) -> Vec<String> {
          than the objective are called changed at a false discovery rate of 5{TIE}% over all of them.",
         of.margin * 100.0
     ));
+    let runs = || sides.iter().flat_map(|runs| runs.iter());
     if of.why.is_some() {
         all.push(
             "Causes: the critical path of each run, cause by cause, in means over the runs; they sum to the change of the means exactly. Running \
@@ -110,19 +111,38 @@ pub(super) fn methods(of: &Comparison, sides: [&[Run]; 2]) -> Vec<String> {
                 .to_owned(),
         );
         if of.why.iter().flat_map(|why| &why.pieces).any(|piece| piece.cause == "core_type")
-            && sides.iter().flat_map(|runs| runs.iter()).all(|run| run.core_speeds.is_empty())
+            && let Some(words) = core_speed_words(runs())
         {
-            all.push(format!(
-                "An efficient core is assumed to have {} of the speed of a performance core (measured for threads of a game: 0.32 to 0.87).",
-                crate::why::SLOWER_CORE
-            ));
+            all.push(words);
         }
         if of.why.iter().flat_map(|why| &why.pieces).any(|piece| piece.cause == "sibling") {
-            all.push(format!(
-                "A thread whose SMT sibling is busy is assumed to have {} of its speed alone (measured on servers: 0.645 to 0.665).",
-                crate::why::BUSY_SIBLING
-            ));
+            all.push(match crate::why::measured_sibling(runs()) {
+                Some(speed) => format!(
+                    "A thread whose SMT sibling is busy has {speed:.3} of its speed alone (measured on this machine: half the gain of `corewise bench`)."
+                ),
+                None => format!(
+                    "A thread whose SMT sibling is busy is assumed to have {} of its speed alone (measured on servers: 0.645 to 0.665).",
+                    crate::why::BUSY_SIBLING
+                ),
+            });
         }
     }
     all
+}
+
+/// Whose the speeds of slower cores are; `None` if they are the kernel's capacities.
+fn core_speed_words<'a>(mut runs: impl Iterator<Item = &'a Run>) -> Option<String> {
+    let Some(run) = runs.find(|run| !run.core_speeds.is_empty()) else {
+        return Some(format!(
+            "An efficient core is assumed to have {} of the speed of a performance core (measured for threads of a game: 0.32 to 0.87).",
+            crate::why::SLOWER_CORE
+        ));
+    };
+    let speeds = || run.core_speeds.iter().map(|(of, speed)| format!("{of} {speed:.3}")).collect::<Vec<_>>().join(", ");
+    run.core_speeds_measured.then(|| {
+        format!(
+            "Speeds of the core types relative to the fastest, measured on this machine by `corewise bench`: {}.",
+            speeds()
+        )
+    })
 }

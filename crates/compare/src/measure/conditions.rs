@@ -86,6 +86,14 @@ fn machine(run: &mut Run, session: &Session) {
         let known = capacity.iter().filter(|(_, all)| !all.is_empty());
         run.core_speeds = known.map(|(of, all)| (*of, mean(all) / fastest)).collect();
     }
+    let Some(costs) = &machine.costs else { return };
+    // Two siblings do the work of `gain`, so each does half of it.
+    run.sibling_speed = costs.smt_gain(None).map(|gain| gain.value / 2.0);
+    if run.core_speeds.is_empty() && machine.class_names.len() > 1 {
+        let speed = |of: &model::CoreType| Some((of.as_str(), costs.core_speed(*of)?.value.min(1.0)));
+        run.core_speeds = machine.class_names.iter().filter_map(speed).collect();
+        run.core_speeds_measured = !run.core_speeds.is_empty();
+    }
 }
 
 /// What is wrong with the recording.

@@ -6,11 +6,11 @@ mod words;
 
 use crate::{Cause, Piece, Run, Why};
 use rustc_hash::FxHashMap;
-use speed::{Factors, Running, Split};
+use speed::{Factors, Running, Speeds, Split};
 use stats::Scale;
 use std::collections::BTreeMap;
 
-pub(crate) use speed::{BUSY_SIBLING, SLOWER_CORE};
+pub(crate) use speed::{BUSY_SIBLING, SLOWER_CORE, measured_sibling};
 
 /// A cause that is a time of its own.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -127,8 +127,7 @@ pub(crate) fn why(
         return None;
     }
     let means = [mean(&paths[0]), mean(&paths[1])];
-    let speeds = sides[0].iter().chain(sides[1]).map(|run| &run.core_speeds).find(|of| !of.is_empty());
-    let speeds = speeds.cloned().unwrap_or_default();
+    let speeds = Speeds::of(sides[0].iter().chain(sides[1]));
     let mut pieces = running_pieces(&means, &speeds, names);
     let keys: std::collections::BTreeSet<_> = means.iter().flat_map(|of| of.own.keys().cloned()).collect();
     for key in keys {
@@ -154,7 +153,7 @@ pub(crate) fn why(
 }
 
 /// The pieces of running time, role by role.
-fn running_pieces(means: &[RunPath; 2], speeds: &BTreeMap<&'static str, f64>, names: &[String]) -> Vec<Piece> {
+fn running_pieces(means: &[RunPath; 2], speeds: &Speeds, names: &[String]) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let use_frequency = uses_frequency(means);
     let none = Running::default();
@@ -191,7 +190,7 @@ fn uses_frequency(means: &[RunPath; 2]) -> bool {
 }
 
 /// The mean frequency of all running time on the path of each side, in GHz, if it is known.
-fn frequencies(means: &[RunPath; 2], speeds: &BTreeMap<&'static str, f64>) -> Option<[Factors; 2]> {
+fn frequencies(means: &[RunPath; 2], speeds: &Speeds) -> Option<[Factors; 2]> {
     uses_frequency(means).then(|| {
         [0, 1].map(|side| {
             let mut all = Running::default();

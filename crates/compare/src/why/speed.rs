@@ -6,6 +6,7 @@
 //! lock or too few CPUs, put more of the same work on the path. That part explains at most the change of the work on the path.
 //! The part of a factor `x` is `L × ln(x of B / x of A)`, where `L = (B − A) / ln(B / A)` is the logarithmic mean of the times.
 
+use crate::Run;
 use std::collections::BTreeMap;
 
 /// The speed of a core of another type relative to the fastest, if the kernel's capacities are unknown: six threads of a game on a hybrid
@@ -14,6 +15,30 @@ pub(crate) const SLOWER_CORE: f64 = 0.615;
 /// The speed of a thread while its SMT sibling is busy, relative to alone on its core: a core with two busy threads did 1.29 and 1.33 times the
 /// work of one with a single thread, in two measurements of a server; half of 1.31.
 pub(crate) const BUSY_SIBLING: f64 = 0.655;
+
+/// The speeds by which running time is taken apart, the same for both sides.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Speeds {
+    /// Of each core type relative to the fastest; types without one have the default.
+    pub(crate) by_type: BTreeMap<&'static str, f64>,
+    /// Of a thread while its SMT sibling is busy, relative to alone.
+    pub(crate) sibling: f64,
+}
+
+impl Speeds {
+    /// Those of the runs: kernel capacities or measured costs. Two measurements of one machine differ by chance, so that both sides have
+    /// their mean.
+    pub(crate) fn of<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> Self {
+        let by_type = runs.clone().map(|run| &run.core_speeds).find(|of| !of.is_empty());
+        Self { by_type: by_type.cloned().unwrap_or_default(), sibling: measured_sibling(runs).unwrap_or(BUSY_SIBLING) }
+    }
+}
+
+/// The measured speed of a thread while its SMT sibling is busy: the mean over the runs that have one.
+pub(crate) fn measured_sibling<'a>(runs: impl Iterator<Item = &'a Run>) -> Option<f64> {
+    let all: Vec<f64> = runs.filter_map(|run| run.sibling_speed).collect();
+    (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+}
 
 /// The running time of one role on one side, by where it ran.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -54,11 +79,11 @@ pub(crate) struct Split {
 
 impl Running {
     /// The factors. `use_frequency`: whether both sides know their frequencies.
-    pub(crate) fn factors(&self, speeds: &BTreeMap<&'static str, f64>, use_frequency: bool) -> Factors {
+    pub(crate) fn factors(&self, speeds: &Speeds, use_frequency: bool) -> Factors {
         let (mut time, mut typed, mut alone, mut work) = (0.0, 0.0, 0.0, 0.0);
         for ((core_type, sibling_busy), (ns, khz_ns)) in &self.places {
-            let by_type = speeds.get(core_type).copied().unwrap_or_else(|| default_speed(core_type));
-            let by_sibling = if *sibling_busy { BUSY_SIBLING } else { 1.0 };
+            let by_type = speeds.by_type.get(core_type).copied().unwrap_or_else(|| default_speed(core_type));
+            let by_sibling = if *sibling_busy { speeds.sibling } else { 1.0 };
             let ghz = if use_frequency && *ns > 0.0 { khz_ns / ns / 1e6 } else { 1.0 };
             time += ns;
             typed += ns * by_type;
@@ -137,7 +162,7 @@ mod tests {
     }
 
     fn split(a: &Running, b: &Running) -> Split {
-        let none = BTreeMap::new();
+        let none = Speeds::of([].iter());
         Split::of(&a.factors(&none, true), &b.factors(&none, true))
     }
 
@@ -165,6 +190,17 @@ mod tests {
         assert!((split.work + split.sibling - (1.1e9 / BUSY_SIBLING - 1e9)).abs() < 1.0);
         // Shares by logarithm: ln 1.1 of work to ln(1 / 0.655) of the sibling.
         assert!((split.work / split.sibling - 1.1_f64.ln() / (1.0 / BUSY_SIBLING).ln()).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_measured_sibling_replaces_the_assumed_one() {
+        let run = |speed| Run { sibling_speed: speed, ..Run::default() };
+        let runs = [run(Some(0.8)), run(None), run(Some(0.9))];
+        let speeds = Speeds::of(runs.iter());
+        assert!((speeds.sibling - 0.85).abs() < 1e-12, "{speeds:?}");
+        assert_eq!(Speeds::of(runs[1..2].iter()).sibling, BUSY_SIBLING);
+        let of = |sibling_busy| running(&[(("uniform", sibling_busy), 1e9, 1.0)]).factors(&speeds, true);
+        assert!((of(true).work / of(false).work - 0.85).abs() < 1e-12);
     }
 
     #[test]

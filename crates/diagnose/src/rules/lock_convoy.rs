@@ -429,6 +429,7 @@ fn finding(ctx: &RuleContext<'_>, name: &str, queue: Queue, whole_time: bool, cp
     if finding.recoverable_ns < ctx.share_ns(&MIN_SHARE) {
         return None;
     }
+    let by_switches = queue.by_thread.values().any(|(_, waits, _)| switching(*waits) > spread);
     Some(Finding {
         title: format!(
             "{} named {name} waited {} times for each other, {} ms in total, and ran one at a time",
@@ -446,7 +447,11 @@ fn finding(ctx: &RuleContext<'_>, name: &str, queue: Queue, whole_time: bool, cp
                 plural(parallel.unsigned_abs(), "CPU")
             ),
             "lower bound: 60 % of that is gained; upper bound: they also lose no time to their turns".to_owned(),
-        ],
+        ]
+        .into_iter()
+        .chain(by_switches.then(|| "a thread loses at least two switches for each wait".to_owned()))
+        .chain(by_switches.then(|| ctx.whose(&SWITCH)))
+        .collect(),
         ..finding
     })
 }

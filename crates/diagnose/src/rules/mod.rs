@@ -103,7 +103,7 @@ fn gain_words(ctx: &RuleContext<'_>) -> [String; 2] {
         Some([low, _]) => format!("{:.2} of one alone, as the kind of work that gains least", low.max(1.0)),
         None => "no more than one".to_owned(),
     };
-    [ctx.whose(&SMT_GAIN), format!("lower bound: two busy siblings do twice as much; upper bound: {upper}")]
+    [ctx.whose(&SMT_GAIN), format!("lower bound: two busy siblings do twice as much as one; upper bound: {upper}")]
 }
 
 /// Whether the machine is known to have several core types.

@@ -35,13 +35,13 @@ table! {
 table! {
     /// Used capacity of each core class.
     SMT_UTILISATION: smt_utilisation {
-        version: 1,
+        version: 2,
         made_from: Analysis,
         large: false,
         doc: "How much of the capacity of each core class was used, if a core with all siblings busy does `gain` \
               times the work of a core with a single busy sibling. One busy sibling uses 1/`gain` of the core, and \
-              each further one an equal part of the rest. The gain is assumed to be 1.3, as measured on servers \
-              (1.33 and 1.29); it depends on the workload.",
+              each further one an equal part of the rest. The gain is what `corewise bench` measured on the machine, or \
+              else assumed to be 1.3, as measured on servers (1.33 and 1.29); it depends on the workload.",
         key: [CORE_CLASS],
         columns: {
             CORE_CLASS: Int = "Class of cores; 0 is the slowest class of the machine.",
@@ -53,6 +53,7 @@ table! {
             BUSY_SHARE: Option<Ratio> =
                 "Busy share of the CPUs' time: the utilisation if each CPU is counted as a core.",
             GAIN: Ratio = "Work of a core with all siblings busy, relative to one with a single busy sibling.",
+            GAIN_SOURCE: Text = "`measured` on this machine, or `assumed`: measured on others.",
             USED_NS: Ns = "Core time, weighted by the used share of the core's capacity; rounded.",
             USED_SHARE: Option<Ratio> = "`used_ns` as a share of `known_ns`.",
             HEADROOM_SHARE: Option<Ratio> = "The unused share of the capacity.",

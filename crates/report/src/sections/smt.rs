@@ -147,10 +147,14 @@ fn utilisation(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineEr
             row.get(smt_utilisation::BUSY_SHARE),
         ) {
             let (word, gain) = (row.get(smt_utilisation::CORE_TYPE), row.get(smt_utilisation::GAIN));
+            let gain_source = match row.get(smt_utilisation::GAIN_SOURCE) {
+                "measured" => "measured on this machine",
+                _ => "assumed: of another machine",
+            };
             let percent = |share: f64| format!("{:.1}{TIE}%", share * 100.0);
             lines.push(format!(
-                "{}cores: CPUs were busy {}, which is {} of the cores' capacity; {} is free, assuming that a core with all siblings \
-                 busy does {gain} times the work of one.",
+                "{}cores: CPUs were busy {}, which is {} of the cores' capacity; {} is free, if a core with all siblings busy does \
+                 {gain:.3} times the work of one ({gain_source}).",
                 if word == "uniform" { String::new() } else { format!("{} ", word.replace('_', " ")) },
                 percent(busy),
                 percent(used),
