@@ -3,6 +3,7 @@
 mod ab;
 mod aligned;
 mod args;
+mod bench;
 mod commands;
 mod costs;
 mod counting;

@@ -36,5 +36,7 @@ pub use tables::{
 };
 /// The machine: read from the running system or from a description, and drawn as text.
 pub use topology::{BadMachine, Cpu, IdleState, Machine, draw, live, machine_text};
+/// Lists of CPUs, such as `0-3,8`.
+pub use topology::cpulist;
 /// What a machine's cores cost.
 pub use topology::{Cost, CostUnit, Costs, Estimate, Measured, PairClass, TypicalCost};

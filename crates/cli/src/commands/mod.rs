@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod ab;
+mod bench;
 mod check;
 mod check_printed;
 mod compare;
@@ -48,6 +49,7 @@ pub enum Command {
     Topo(topo::Args),
     Doctor(doctor::Args),
     Counters(counters::Args),
+    Bench(bench::Args),
     Recover(recover::Args),
     Demo(demo::Args),
     Completions(completions::Args),
@@ -98,6 +100,7 @@ pub fn run(command: Command, global: &Global) -> Result<u8, Failure> {
         Command::Topo(args) => topo::run(&args, global),
         Command::Doctor(args) => doctor::run(&args, global),
         Command::Counters(args) => counters::run(&args, global),
+        Command::Bench(args) => bench::run(&args, global),
         Command::Recover(args) => recover::run(&args, global),
         Command::Demo(args) => demo::run(&args, global),
         Command::Completions(args) => completions::run(&args),
