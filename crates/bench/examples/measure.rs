@@ -32,5 +32,8 @@ fn main() {
             cost.precise
         );
     }
-    println!("{:#?} disturbed {:.3} recording {:?}", done.lacks, done.disturbed_share, done.recording_ratio);
+    println!(
+        "{:#?} {:#?} disturbed {:.3} recording {:?}",
+        done.lacks, done.notes, done.disturbed_share, done.recording_ratio
+    );
 }

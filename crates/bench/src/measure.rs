@@ -60,6 +60,8 @@ pub struct Measurement {
     pub costs: Vec<Cost>,
     /// What is missing, one sentence each.
     pub lacks: Vec<String>,
+    /// The notes of the plan, and what the probe finds in the figures ([`crate::Probe::judge`]), one sentence each.
+    pub notes: Vec<String>,
     /// What a recording of the rounds showed; `None` without one.
     pub verified: Option<Verified>,
     /// The share of repetitions that were disturbed, 0 to 1.
@@ -353,12 +355,15 @@ fn finish(
     if without > 0 && !stopped {
         lacks.push(format!("{without} figures have fewer than 6 undisturbed rounds: give more time with --budget, or stop what else runs"));
     }
+    let mut notes = plan.notes.clone();
+    notes.extend(crate::probes::probe(probe).map(|of| of.judge(setup, &costs)).unwrap_or_default());
     let of_all = |count: fn(&Taken) -> usize| taken.iter().map(count).sum::<usize>() as f64;
     let disturbed = of_all(|of| of.disturbed as usize);
     let kept = of_all(|of| of.timed.iter().flatten().count() + of.recorded.len());
     Measurement {
         costs,
         lacks,
+        notes,
         verified: placements.verified(),
         disturbed_share: if disturbed > 0.0 { disturbed / (disturbed + kept) } else { 0.0 },
         recording_ratio: recording_ratio(&taken),

@@ -5,8 +5,9 @@ use crate::setup::Setup;
 use crate::thread::{Evidence, bind};
 use model::CpuId;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
-use topology::{CostUnit, PairClass};
+use topology::{Cost, CostUnit, PairClass};
 
 /// One measured part of a series: many equal steps, or one long one.
 #[derive(Clone, PartialEq, Debug)]
@@ -40,6 +41,29 @@ pub enum Formula {
     Sum(Sum),
     /// A sum over another sum.
     Ratio(Sum, Sum),
+    /// What a function returns for the values of these series; `NaN` if it has no result.
+    Function(Vec<usize>, Calculation),
+}
+
+/// A function of the values of a round, in the order of the formula's series.
+#[derive(Clone, Copy)]
+pub struct Calculation {
+    /// Its name, by which two of them are compared.
+    pub name: &'static str,
+    /// Calculates.
+    pub of: fn(&[f64]) -> f64,
+}
+
+impl PartialEq for Calculation {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl fmt::Debug for Calculation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
 }
 
 impl Formula {
@@ -68,16 +92,21 @@ impl Formula {
         match self {
             Self::Sum(of) => sum(of),
             Self::Ratio(of, over) => sum(over).filter(|over| *over != 0.0).and_then(|over| Some(sum(of)? / over)),
+            Self::Function(series, calculation) => {
+                let values: Vec<f64> = series.iter().map(|i| round(*i)).collect::<Option<_>>()?;
+                Some((calculation.of)(&values)).filter(|value| value.is_finite())
+            }
         }
     }
 
     /// The series in it.
     pub fn series(&self) -> impl Iterator<Item = usize> {
-        let (of, over) = match self {
-            Self::Sum(of) => (of.as_slice(), [].as_slice()),
-            Self::Ratio(of, over) => (of.as_slice(), over.as_slice()),
+        let (of, over, arguments) = match self {
+            Self::Sum(of) => (of.as_slice(), [].as_slice(), [].as_slice()),
+            Self::Ratio(of, over) => (of.as_slice(), over.as_slice(), [].as_slice()),
+            Self::Function(series, _) => ([].as_slice(), [].as_slice(), series.as_slice()),
         };
-        of.iter().chain(over).map(|(_, series)| *series)
+        of.iter().chain(over).map(|(_, series)| *series).chain(arguments.iter().copied())
     }
 }
 
@@ -220,4 +249,8 @@ pub trait Probe: Sync {
     /// # Errors
     /// The machine refuses something that the probe needs.
     fn plan(&self, setup: &Setup) -> io::Result<Plan>;
+    /// Returns what the figures show of the machine and of the method, one sentence each: a law that is broken, a description that is wrong.
+    fn judge(&self, _setup: &Setup, _costs: &[Cost]) -> Vec<String> {
+        Vec::new()
+    }
 }

@@ -1,12 +1,17 @@
 //! The probes: one file and one line in [`PROBES`] each.
 
 mod migrate;
-mod switch;
+mod sleep;
+mod smt;
+mod speed;
+pub(crate) mod switch;
+mod wake;
 
 use crate::plan::Probe;
 
 /// All probes, in the order in which `corewise bench all` measures.
-pub const PROBES: &[&dyn Probe] = &[&switch::Switch, &migrate::Migrate];
+pub const PROBES: &[&dyn Probe] =
+    &[&switch::Switch, &migrate::Migrate, &smt::Smt, &speed::Speed, &wake::Wake, &sleep::Sleep];
 
 /// Returns the probe with a name.
 #[must_use]

@@ -5,6 +5,7 @@
 
 mod kernels;
 
+pub(crate) use kernels::ADDS;
 pub use kernels::KERNELS;
 
 use crate::clock::now_ns;
@@ -98,6 +99,12 @@ impl Work {
     pub fn again(&self) -> Self {
         let (kernel, memory) = (self.kernel, self.memory.clone());
         Self { kernel, memory, iterations: self.iterations, expected: self.expected.clone(), turn: 0 }
+    }
+
+    /// Returns what is done.
+    #[must_use]
+    pub fn kernel(&self) -> &'static Kernel {
+        self.kernel
     }
 
     /// The iterations of one run.
