@@ -193,7 +193,7 @@ fn set_slack(ns: u32) -> io::Result<()> {
 }
 
 /// Sleeps once and returns how long it took, ns.
-fn sleep_once(asked_ns: i64) -> i64 {
+pub(crate) fn sleep_once(asked_ns: i64) -> i64 {
     let time = libc::timespec { tv_sec: asked_ns / 1_000_000_000, tv_nsec: asked_ns % 1_000_000_000 };
     let start = now_ns();
     // SAFETY: reads the time, writes nothing. No signal handler of ours ends it early.

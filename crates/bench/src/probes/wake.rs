@@ -5,6 +5,7 @@
 
 use crate::clock::{Delay, now_ns};
 use crate::plan::{Formula, Plan, Probe, Repetition, Step, Wanted};
+use crate::probes::sleep::sleep_once;
 use crate::probes::switch::{futex_wait, futex_wake, places};
 use crate::setup::{Pair, Setup};
 use crate::thread::{Evidence, Part, together};
@@ -21,6 +22,8 @@ const IDLE_US: [u32; 4] = [5, 50, 500, 5000];
 const BUSY_US: u32 = 500;
 /// About how long a repetition waits in all, µs.
 const WAITS_US: u32 = 10_000;
+/// How long the waker is awake before a wakeup, µs: long enough for the frequency and caches of its core.
+const AWAKE_US: u32 = 200;
 /// The most core types. All pairs of types, and a pair of siblings, with all idle times are at most 170 series, however large the machine is.
 const TYPES: usize = 4;
 
@@ -163,13 +166,14 @@ fn wakes(pair: Pair, idle_us: u32, busy: bool, delay: Option<Delay>) -> Step {
                             hint::spin_loop();
                         }
                         let until = now_ns() + i64::from(idle_us) * 1_000;
+                        if idle_us > AWAKE_US {
+                            // So long a time is not spun through: another process would want the CPU meanwhile.
+                            sleep_once(i64::from(idle_us - AWAKE_US) * 1_000);
+                        }
                         while now_ns() < until {
                             hint::spin_loop();
                         }
                         sent.push(now_ns());
-                        if let Some(delay) = delay {
-                            delay.spend(wake);
-                        }
                         word.store(wake, Ordering::Release);
                         futex_wake(word);
                     }
@@ -184,6 +188,10 @@ fn wakes(pair: Pair, idle_us: u32, busy: bool, delay: Option<Delay>) -> Step {
                     for wake in 1..=wakes {
                         asleep.store(wake, Ordering::Release);
                         futex_wait(word, wake - 1);
+                        // After the wakeup: before it, it would make the idle time longer.
+                        if let Some(delay) = delay {
+                            delay.spend(wake);
+                        }
                         ran.push(now_ns());
                     }
                     ended.store(1, Ordering::Release);
@@ -202,11 +210,15 @@ fn wakes(pair: Pair, idle_us: u32, busy: bool, delay: Option<Delay>) -> Step {
         }
         let done = together(parts)?;
         let times = |i: usize| done.get(i).map(|(times, _)| times.as_slice()).unwrap_or_default();
-        let value = median(latencies(times(0), times(1)));
+        let latencies = latencies(times(0), times(1));
+        let in_wakeups: i64 = latencies.iter().sum();
+        let value = median(latencies);
         let mut threads: Vec<Evidence> = done.into_iter().map(|(_, thread)| thread).collect();
         if let Some(sleeper) = threads.get_mut(1) {
-            // It is ready from each wakeup until it runs: this is measured here, and no sign of a disturbance. The median bears some of these.
-            sleeper.ready_ns = None;
+            // It is ready from each wakeup until it runs: this is measured here, and no sign of a disturbance.
+            sleeper.ready_ns = sleeper.ready_ns.map(|ready| (ready - in_wakeups).max(0));
+            // Woken before it slept, it only went on.
+            sleeper.as_meant &= sleeper.slept >= i64::from(wakes * 9 / 10);
         }
         Ok(Repetition { value, threads })
     })
