@@ -16,6 +16,7 @@ fn measured(probe: &str, gain: f64) -> Measurement {
         found: [cpu; 2],
         moves: 0,
         ready_ns: Some(0),
+        ran_ns: 0,
         preempted: 0,
         slept: 0,
         as_meant: true,

@@ -26,7 +26,7 @@ const TYPES: usize = 4;
 const ENERGY_NS: i64 = 100_000_000;
 
 /// The time from the timer's interrupt until the thread runs, in which it is ready, that is no sign of a disturbance, ns.
-const SWITCH_NS: i64 = 5_000;
+pub(crate) const SWITCH_NS: i64 = 5_000;
 
 /// How a thread sleeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

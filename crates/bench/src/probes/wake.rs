@@ -5,7 +5,7 @@
 
 use crate::clock::{Delay, now_ns};
 use crate::plan::{Formula, Plan, Probe, Repetition, Step, Wanted};
-use crate::probes::sleep::sleep_once;
+use crate::probes::sleep::{SWITCH_NS, sleep_once};
 use crate::probes::switch::{futex_wait, futex_wake, places};
 use crate::setup::{Pair, Setup};
 use crate::thread::{Evidence, Part, together};
@@ -72,8 +72,8 @@ impl Probe for Wake {
                 plan.figure(found.control(Formula::difference(again, woken)));
             }
             let name = format!("wake on a busy CPU on {}", places(&cpus));
-            let woken = plan.sharing(name.clone(), wakes(*pair, BUSY_US, true, None));
-            let again = plan.sharing(format!("{name} again"), wakes(*pair, BUSY_US, true, None));
+            let woken = plan.series(name.clone(), wakes(*pair, BUSY_US, true, None));
+            let again = plan.series(format!("{name} again"), wakes(*pair, BUSY_US, true, None));
             let found = figure("wake_latency_busy", woken).with("between_us", BUSY_US);
             plan.figure(found.control(Formula::difference(again, woken)));
         }
@@ -214,14 +214,31 @@ fn wakes(pair: Pair, idle_us: u32, busy: bool, delay: Option<Delay>) -> Step {
         let in_wakeups: i64 = latencies.iter().sum();
         let value = median(latencies);
         let mut threads: Vec<Evidence> = done.into_iter().map(|(_, thread)| thread).collect();
-        if let Some(sleeper) = threads.get_mut(1) {
-            // It is ready from each wakeup until it runs: this is measured here, and no sign of a disturbance.
-            sleeper.ready_ns = sleeper.ready_ns.map(|ready| (ready - in_wakeups).max(0));
-            // Woken before it slept, it only went on.
-            sleeper.as_meant &= sleeper.slept >= i64::from(wakes * 9 / 10);
-        }
+        judge_threads(&mut threads, wakes, if idle_us > AWAKE_US { wakes } else { 0 }, in_wakeups);
         Ok(Repetition { value, threads })
     })
+}
+
+/// Leaves in the ready times of waker, sleeper and the thread that keeps the sleeper's CPU busy only what others are the reason of; and marks
+/// a sleeper that did not sleep. `slept`: how often the waker slept.
+fn judge_threads(threads: &mut [Evidence], wakes: u32, slept: u32, in_wakeups_ns: i64) {
+    let (waker, sleeper, runs) = match threads {
+        [waker, sleeper] => (waker, sleeper, None),
+        [waker, sleeper, runs] => (waker, sleeper, Some(runs)),
+        _ => return,
+    };
+    waker.ready_ns = waker.ready_ns.map(|ready| (ready - SWITCH_NS * i64::from(slept)).max(0));
+    // Woken before it slept, it only went on.
+    sleeper.as_meant &= sleeper.slept >= i64::from(wakes * 9 / 10);
+    match runs {
+        // It is ready from each wakeup until it runs: this is what is measured.
+        None => sleeper.ready_ns = sleeper.ready_ns.map(|ready| (ready - in_wakeups_ns).max(0)),
+        // Each of the two waits for the other. One of them always runs, unless a third one does.
+        Some(runs) => {
+            sleeper.ready_ns = runs.ready_ns.map(|_| (runs.len_ns() - runs.ran_ns - sleeper.ran_ns).max(0));
+            runs.ready_ns = None;
+        }
+    }
 }
 
 /// From each wakeup until the thread ran, ns.
@@ -309,6 +326,31 @@ mod tests {
     }
 
     #[test]
+    fn waiting_for_each_other_is_no_disturbance_but_waiting_for_others_is() {
+        let thread = |ready_ns, ran_ns, slept| Evidence {
+            tid: 1,
+            span_ns: [0, 1_000_000],
+            expected: vec![CpuId(0)],
+            found: [CpuId(0); 2],
+            moves: 0,
+            ready_ns: Some(ready_ns),
+            ran_ns,
+            preempted: 0,
+            slept,
+            as_meant: true,
+        };
+        let judged = |mut threads: Vec<Evidence>, slept| {
+            judge_threads(&mut threads, 10, slept, 80_000);
+            threads.iter().map(|of| (of.ready_ns, of.as_meant)).collect::<Vec<_>>()
+        };
+        let idle = judged(vec![thread(60_000, 0, 10), thread(85_000, 0, 10)], 10);
+        assert_eq!(idle, [(Some(10_000), true), (Some(5_000), true)]);
+        assert!(!judged(vec![thread(0, 0, 0), thread(0, 0, 3)], 0)[1].1, "it slept 3 times of 10");
+        let busy = judged(vec![thread(0, 0, 0), thread(500_000, 200_000, 10), thread(200_000, 500_000, 0)], 0);
+        assert_eq!(busy, [(Some(0), true), (Some(300_000), true), (None, true)], "a third one ran for 300 µs");
+    }
+
+    #[test]
     fn a_thread_does_not_run_before_it_is_woken() {
         assert_eq!(latencies(&[100, 200], &[150, 290]), [50, 90]);
         let cpus = allowed().unwrap();
@@ -317,7 +359,7 @@ mod tests {
         for busy in [false, true] {
             let done = wakes(pair, 500, busy, None)().unwrap();
             assert!(done.value > 0.0, "{}", done.value);
-            assert!(done.threads.iter().all(Evidence::is_placed));
+            assert!(done.threads.iter().all(|of| of.found == [of.expected[0]; 2]));
             let asleep = 500 * 1000 * i64::from(WAITS_US / 500);
             assert!(done.threads[0].len_ns() > asleep, "the waker waits each time");
         }
