@@ -8,6 +8,7 @@ mod clock;
 mod concurrent;
 mod estimate;
 mod measure;
+mod parallel_loop;
 mod plan;
 mod probes;
 mod recorded;

@@ -249,7 +249,8 @@ pub trait Probe: Sync {
     /// # Errors
     /// The machine refuses something that the probe needs.
     fn plan(&self, setup: &Setup) -> io::Result<Plan>;
-    /// Returns what the figures show of the machine and of the method, one sentence each: a law that is broken, a description that is wrong.
+    /// Returns what the figures show of the machine and of the method, one sentence each: a ranking, a law that is broken, a description that
+    /// is wrong.
     fn judge(&self, _setup: &Setup, _costs: &[Cost]) -> Vec<String> {
         Vec::new()
     }

@@ -31,6 +31,9 @@ pub struct Evidence {
 }
 
 impl Evidence {
+    /// The moves of a thread that may move as often as the scheduler likes: they are not compared with a recording.
+    pub const ANY_MOVES: u64 = u64::MAX;
+
     /// Returns whether it ran where it should and did what was to be measured.
     #[must_use]
     pub fn is_placed(&self) -> bool {

@@ -1,5 +1,8 @@
 //! The probes: one file and one line in [`PROBES`] each.
 
+mod chunks;
+mod lock;
+mod memory;
 mod migrate;
 mod sleep;
 mod smt;
@@ -10,8 +13,17 @@ mod wake;
 use crate::plan::Probe;
 
 /// All probes, in the order in which `corewise bench all` measures.
-pub const PROBES: &[&dyn Probe] =
-    &[&switch::Switch, &migrate::Migrate, &smt::Smt, &speed::Speed, &wake::Wake, &sleep::Sleep];
+pub const PROBES: &[&dyn Probe] = &[
+    &switch::Switch,
+    &migrate::Migrate,
+    &wake::Wake,
+    &sleep::Sleep,
+    &speed::Speed,
+    &smt::Smt,
+    &chunks::Chunks,
+    &lock::Lock,
+    &memory::Memory,
+];
 
 /// Returns the probe with a name.
 #[must_use]

@@ -133,6 +133,16 @@ pub const KERNELS: &[Kernel] = &[
     },
 ];
 
+/// A chain of loads in memory of another size.
+pub(crate) const fn chase_in(bytes: usize) -> Kernel {
+    Kernel { name: "chase", about: "a chain of loads", bytes, run: chase, expected: chase_slow, prepare: ring }
+}
+
+/// A sum in order over memory of another size. An iteration is a cache line of 64 bytes.
+pub(crate) const fn stream_in(bytes: usize) -> Kernel {
+    Kernel { name: "stream", about: "a sum in order", bytes, run: stream, expected: stream_slow, prepare: fill }
+}
+
 /// Additions of one iteration of `add`.
 pub const ADDS: u64 = 32;
 

@@ -7,6 +7,7 @@ mod kernels;
 
 pub(crate) use kernels::ADDS;
 pub use kernels::KERNELS;
+pub(crate) use kernels::{chase_in, stream_in};
 
 use crate::clock::now_ns;
 use std::hint::black_box;

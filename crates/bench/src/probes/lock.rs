@@ -1,0 +1,276 @@
+//! What it costs to hand a lock over: a spin lock, whose cache line moves, and a mutex, whose waiter sleeps.
+
+use crate::clock::{Delay, now_ns};
+use crate::plan::{Formula, Plan, Probe, Repetition, Step, Wanted};
+use crate::probes::switch::places;
+use crate::setup::{Pair, Setup};
+use crate::thread::{Evidence, Part, together};
+use model::CpuId;
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
+use topology::{CostUnit, PairClass};
+
+/// Hand-overs of one repetition of the spin lock, both ways together.
+const SPINS: u32 = 10_000;
+/// Hand-overs of one repetition of the mutex, both ways together.
+const SLEEPS: u32 = 100;
+/// For how long the mutex is held after another thread waits for it, ns: that thread sleeps by then.
+const HELD_NS: i64 = 30_000;
+
+/// See the module.
+pub struct Lock;
+
+impl Probe for Lock {
+    fn name(&self) -> &'static str {
+        "lock"
+    }
+
+    fn about(&self) -> &'static str {
+        "what it costs to hand a lock over to another CPU: a spin lock and a mutex"
+    }
+
+    fn figures(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            (
+                "spin",
+                "from the release of a spin lock until the thread that spins on the other CPU has it: its cache line moves",
+            ),
+            (
+                "mutex",
+                "from the release of a mutex until the thread that sleeps for it on the other CPU has it: a wakeup by futex and a switch",
+            ),
+            ("alone", "taking and releasing the spin lock where no other thread wants it"),
+        ]
+    }
+
+    fn plan(&self, setup: &Setup) -> io::Result<Plan> {
+        let mut plan = Plan::default();
+        for pair in setup.pairs() {
+            let cpus = pair.cpus();
+            if pair.class == PairClass::SameCpu {
+                let name = format!("lock alone {}", pair.from.0);
+                let alone = plan.steps(setup, &name, &cpus[..1], false, |delay| Ok(alone(pair.from, delay)))?;
+                let again = plan.series(format!("{name} again"), self::alone(pair.from, None));
+                let figure = Wanted::new("alone", &cpus[..1], CostUnit::Ns, Formula::of(alone)).pair(pair.class);
+                plan.figure(figure.control(Formula::difference(again, alone)));
+                continue;
+            }
+            let name = |what: &str| format!("{what} {}", places(&cpus));
+            let figure = |figure, series, twin| {
+                let of = Wanted::new(figure, &cpus, CostUnit::Ns, Formula::of(series)).pair(pair.class);
+                of.control(Formula::difference(twin, series))
+            };
+            let spin = plan.steps(setup, &name("spin"), &cpus, false, |delay| Ok(spin(pair, delay)))?;
+            let twin = plan.series(name("spin again"), self::spin(pair, None));
+            plan.figure(figure("spin", spin, twin));
+            let mutex = plan.steps(setup, &name("mutex"), &cpus, false, |delay| Ok(mutex(pair, delay)))?;
+            let twin = plan.series(name("mutex again"), self::mutex(pair, None));
+            plan.figure(figure("mutex", mutex, twin));
+        }
+        if setup.cpus.len() < 2 {
+            plan.left_out.push("left out: a lock has no other CPU to go to".to_owned());
+        }
+        plan.left_out.extend(setup.missing_pairs());
+        Ok(plan)
+    }
+}
+
+/// The state of a lock that a thread has.
+const HELD: u32 = 2;
+
+/// A lock that goes in turn, and what it protects, in cache lines of their own: two, since processors fetch them in pairs.
+#[repr(align(128))]
+#[derive(Default)]
+struct InTurn {
+    /// The thread that may take it next, or [`HELD`].
+    turn: AtomicU32,
+    /// How often it was taken. Only the owner changes it, so a lock that lets two threads in loses counts.
+    taken: AtomicU32,
+}
+
+impl InTurn {
+    /// Takes it, and releases it for the other thread.
+    fn pass(&self, own: u32, other: u32, delay: Option<Delay>, step: u32) {
+        while self.turn.compare_exchange(own, HELD, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            std::hint::spin_loop();
+        }
+        self.taken.store(self.taken.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        if let Some(delay) = delay {
+            delay.spend(step);
+        }
+        self.turn.store(other, Ordering::Release);
+    }
+}
+
+fn counted(found: u32, expected: u32) -> io::Result<()> {
+    let lost = || io::Error::other(format!("the lock was taken {found} times instead of {expected}"));
+    if found == expected { Ok(()) } else { Err(lost()) }
+}
+
+fn spin(pair: Pair, delay: Option<Delay>) -> Step {
+    Box::new(move || {
+        let lock = InTurn::default();
+        let part = |cpu: CpuId, own: u32| -> Part<'_, ()> {
+            let lock = &lock;
+            let passes = move || {
+                (0..SPINS / 2).for_each(|step| lock.pass(own, 1 - own, delay, step));
+                // The time ends when the lock is back.
+                while own == 0 && lock.turn.load(Ordering::Acquire) != own {
+                    std::hint::spin_loop();
+                }
+                ((), 0)
+            };
+            (vec![cpu], Box::new(passes))
+        };
+        let done = together(vec![part(pair.from, 0), part(pair.to, 1)])?;
+        counted(lock.taken.load(Ordering::Relaxed), SPINS)?;
+        let threads: Vec<Evidence> = done.into_iter().map(|(_, evidence)| evidence).collect();
+        let whole = threads.first().map_or(0, Evidence::len_ns);
+        Ok(Repetition { value: whole as f64 / f64::from(SPINS), threads })
+    })
+}
+
+fn alone(cpu: CpuId, delay: Option<Delay>) -> Step {
+    Box::new(move || {
+        let lock = InTurn::default();
+        let of = &lock;
+        let passes = move || {
+            (0..SPINS).for_each(|step| of.pass(0, 0, delay, step));
+            ((), 0)
+        };
+        let part: Part<'_, ()> = (vec![cpu], Box::new(passes));
+        let threads: Vec<Evidence> = together(vec![part])?.into_iter().map(|(_, evidence)| evidence).collect();
+        counted(lock.taken.load(Ordering::Relaxed), SPINS)?;
+        let whole = threads.first().map_or(0, Evidence::len_ns);
+        Ok(Repetition { value: whole as f64 / f64::from(SPINS), threads })
+    })
+}
+
+/// A mutex with three states (U. Drepper, "Futexes Are Tricky", 2011, section 5): 0 free, 1 taken, 2 taken and another thread waits.
+#[repr(align(128))]
+#[derive(Default)]
+struct Mutex {
+    state: AtomicU32,
+    /// Which thread has it; 2: none had it yet.
+    owner: AtomicU32,
+    taken: AtomicU32,
+}
+
+impl Mutex {
+    fn lock(&self) {
+        if self.state.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            return;
+        }
+        while self.state.swap(2, Ordering::Acquire) != 0 {
+            // SAFETY: the word lives as long as the call; without a time limit. It returns if the state is not 2 any more.
+            unsafe {
+                let no_limit = std::ptr::null::<libc::timespec>();
+                let wait = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+                libc::syscall(libc::SYS_futex, self.state.as_ptr(), wait, 2_u32, no_limit);
+            }
+        }
+    }
+
+    fn unlock(&self) {
+        if self.state.swap(0, Ordering::Release) == 2 {
+            crate::probes::switch::futex_wake(&self.state);
+        }
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.state.load(Ordering::Acquire) == 2
+    }
+}
+
+/// When a thread got the mutex and when it released it, ns, by turn.
+type Turns = Vec<[i64; 2]>;
+
+/// Hands a mutex over between two threads: the owner holds it until the other one sleeps for it, and after the release it waits until the
+/// other one has it.
+fn mutex(pair: Pair, delay: Option<Delay>) -> Step {
+    const TURNS: u32 = SLEEPS / 2;
+    Box::new(move || {
+        let mutex = Mutex::default();
+        mutex.owner.store(2, Ordering::Relaxed);
+        let part = |cpu: CpuId, own: u32| -> Part<'_, Turns> {
+            let mutex = &mutex;
+            let turns = move || {
+                let mut turns = Turns::with_capacity(TURNS as usize);
+                // The first thread has it first.
+                while own == 1 && mutex.owner.load(Ordering::Acquire) != 0 {
+                    std::hint::spin_loop();
+                }
+                for step in 0..TURNS {
+                    mutex.lock();
+                    if let Some(delay) = delay {
+                        delay.spend(step);
+                    }
+                    let got = now_ns();
+                    mutex.taken.store(mutex.taken.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+                    mutex.owner.store(own, Ordering::Release);
+                    let last = own == 1 && step + 1 == TURNS;
+                    while !last && !mutex.is_wanted() {
+                        std::hint::spin_loop();
+                    }
+                    let until = now_ns() + HELD_NS;
+                    while !last && now_ns() < until {
+                        std::hint::spin_loop();
+                    }
+                    turns.push([got, now_ns()]);
+                    mutex.unlock();
+                    while !last && mutex.owner.load(Ordering::Acquire) == own {
+                        std::hint::spin_loop();
+                    }
+                }
+                (turns, 0)
+            };
+            (vec![cpu], Box::new(turns))
+        };
+        let done = together(vec![part(pair.from, 0), part(pair.to, 1)])?;
+        counted(mutex.taken.load(Ordering::Relaxed), SLEEPS)?;
+        let turns = done.iter().map(|(turns, _)| turns.iter().copied());
+        let mut all: Turns = turns.flatten().collect();
+        all.sort_unstable();
+        // The first turn follows no release.
+        let mut took: Vec<i64> = all.windows(2).map(|of| of[1][0] - of[0][1]).collect();
+        took.sort_unstable();
+        let value = took.get(took.len() / 2).copied().unwrap_or(0) as f64;
+        let mut threads: Vec<Evidence> = done.into_iter().map(|(_, evidence)| evidence).collect();
+        // Where the waiting thread did not sleep, it was no hand-over of this kind.
+        for thread in &mut threads {
+            thread.as_meant &= thread.slept * 10 >= i64::from(TURNS - 1) * 9;
+        }
+        Ok(Repetition { value, threads })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::thread::allowed;
+
+    fn pair() -> Option<Pair> {
+        let all = allowed().unwrap();
+        Some(Pair { class: PairClass::SameL3, from: *all.first()?, to: *all.get(1)? })
+    }
+
+    #[test]
+    fn a_lock_goes_to_the_other_cpu_and_back() {
+        let Some(pair) = pair() else { return };
+        for _ in 0..3 {
+            let (spun, slept) = (spin(pair, None)().unwrap(), mutex(pair, None)().unwrap());
+            assert!(spun.value > 0.0 && slept.value > 0.0);
+            assert!(spun.threads.iter().chain(&slept.threads).all(|thread| !thread.found.contains(&CpuId(u32::MAX))));
+        }
+        // The best of several, as others use the CPUs too. No hand-over by a wakeup is as fast as a cache line.
+        let least = |step: &mut Step| (0..5).map(|_| step().unwrap().value).fold(f64::INFINITY, f64::min);
+        let (spun, slept) = (least(&mut spin(pair, None)), least(&mut mutex(pair, None)));
+        assert!(spun < slept, "{spun} {slept}");
+    }
+
+    #[test]
+    fn lost_counts_are_refused() {
+        assert!(counted(9, 10).unwrap_err().to_string().contains("9 times instead of 10"));
+        assert!(counted(10, 10).is_ok());
+    }
+}
