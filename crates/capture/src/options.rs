@@ -3,6 +3,7 @@
 use crate::counting::CounterPlan;
 use crate::mark_point::MarkPoint;
 use ingest::RecordingOverhead;
+use model::CpuId;
 use safefs::{Access, Dir};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -71,6 +72,8 @@ pub struct RecordOptions {
     pub access: Access,
     /// What to record.
     pub target: Target,
+    /// The CPUs to which the command is bound before it begins, and with it all that it starts; empty: it is not bound.
+    pub cpus: Vec<CpuId>,
     /// The maximum duration of the recording.
     pub duration: Option<Duration>,
     /// Record interrupts. BPF also records timers by their function and, on x86, interrupts that other CPUs send.
@@ -108,6 +111,7 @@ impl RecordOptions {
             dir: dir.into(),
             access: Access::default(),
             target: Target::All,
+            cpus: Vec::new(),
             duration: None,
             irq: true,
             keep: None,
@@ -205,6 +209,14 @@ pub enum CaptureError {
     Command {
         /// The command.
         command: String,
+        /// The system error.
+        why: std::io::Error,
+    },
+    /// The command cannot be bound to CPUs.
+    #[error("cannot bind the command to {cpus}: {why}")]
+    Bind {
+        /// The CPUs, for users.
+        cpus: String,
         /// The system error.
         why: std::io::Error,
     },

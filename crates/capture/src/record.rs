@@ -287,6 +287,7 @@ fn run(
     let (marks, mut unmarked) = find_marks(options)?;
     let signals = Signals::take();
     let mut target = Running::prepare(&options.target)?;
+    target.bind(&options.cpus)?;
     let focus = target.focus();
     let (tracer, backend) = Kernel::start(options, &marks)?;
     let trace_marker = TraceMarker::start()

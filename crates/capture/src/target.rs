@@ -2,6 +2,7 @@
 
 use crate::handlers::StopHandlers;
 use crate::options::{CaptureError, Target};
+use model::CpuId;
 use std::ffi::CString;
 use std::io::{Error, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -154,6 +155,31 @@ impl Running {
         let watch = watch(pid);
         CHILD.store(watch.as_ref().map_or(-1, AsRawFd::as_raw_fd), Ordering::Relaxed);
         Ok(Kind::Command { pid, watch, go: Some(go), failed: error_read, name })
+    }
+
+    /// Binds the command, which has not begun, to CPUs. Whatever it starts inherits this. Does nothing if there are no CPUs or no command.
+    ///
+    /// # Errors
+    /// The kernel refuses it: none of the CPUs is online and allowed.
+    pub fn bind(&self, cpus: &[CpuId]) -> Result<(), CaptureError> {
+        let Kind::Command { pid, .. } = &self.kind else { return Ok(()) };
+        if cpus.is_empty() {
+            return Ok(());
+        }
+        // An own mask, since `cpu_set_t` ends at 1024 CPUs.
+        let bits = u64::BITS as usize;
+        let mut mask = vec![0u64; cpus.iter().map(|cpu| cpu.0 as usize / bits + 1).max().unwrap_or(1)];
+        for cpu in cpus {
+            mask[cpu.0 as usize / bits] |= 1 << (cpu.0 as usize % bits);
+        }
+        // SAFETY: the kernel reads as many bytes as the mask has; the child was not waited for, so its PID is not reused.
+        let done = unsafe {
+            libc::syscall(libc::SYS_sched_setaffinity, *pid, std::mem::size_of_val(&mask[..]), mask.as_ptr())
+        };
+        if done < 0 {
+            return Err(CaptureError::Bind { cpus: topology::named_cpus(cpus), why: Error::last_os_error() });
+        }
+        Ok(())
     }
 
     /// The process to record; `None`: the whole machine.

@@ -5,6 +5,7 @@ mod aligned;
 mod args;
 mod bench;
 mod commands;
+mod cores;
 mod costs;
 mod counting;
 mod demo;

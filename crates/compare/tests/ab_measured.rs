@@ -63,3 +63,23 @@ fn an_exit_that_was_not_recorded_is_unknown() {
     assert_eq!((run.wall_ns, run.disturbance.most_of_other.as_str()), (None, ""));
     assert!(is(run.disturbance.other_share, 0.0), "{run:?}");
 }
+
+/// B is a process that the command starts, C another program.
+const BOUND: &str = "cpu0 U0  A A A A   Ax C C C C .
+     cpu1 U1  C C C B   B  B . . . .
+     new      . . B<A@1 . . . . . . .
+     process  A,C,D,E . B . . . . . . .";
+
+fn elsewhere(drawn: &str, cpus: &[u32]) -> Option<f64> {
+    let drawn = drawn.lines().map(str::trim).collect::<Vec<_>>().join("\n");
+    let session = support::drawn(&drawn, |facts, _| facts.focus = Some(1));
+    let cpus: Vec<_> = cpus.iter().copied().map(testkit::cpu).collect();
+    compare::ab::elsewhere_share(&session, &cpus).expect("a share")
+}
+
+#[test]
+fn the_time_of_the_command_and_its_children_outside_the_bound_cpus_is_counted() {
+    assert!(is(elsewhere(BOUND, &[0]), 3.0 / 8.0), "three cells of B, five of A: {:?}", elsewhere(BOUND, &[0]));
+    assert!(is(elsewhere(BOUND, &[0, 1]), 0.0));
+    assert!(is(elsewhere(BOUND, &[1]), 5.0 / 8.0));
+}

@@ -35,7 +35,7 @@ pub use tables::{
     RowCallback, SelectedInterval, SlowFrameOptions, TableRequest, ThreadNames, mark_name_matches, mark_row_matches,
 };
 /// The machine: read from the running system or from a description, and drawn as text.
-pub use topology::{BadMachine, Cpu, IdleState, Machine, draw, live, machine_text};
+pub use topology::{BadMachine, Chosen, Cpu, CpuChoice, IdleState, Machine, draw, live, machine_text, named_cpus};
 /// Lists of CPUs, such as `0-3,8`.
 pub use topology::cpulist;
 /// What a machine's cores cost.

@@ -9,6 +9,7 @@
 //! The core classes, slow to fast, are determined from all sources (the rules are at the top of `judge.rs`), and never from CPU
 //! numbers. If no source distinguishes the cores, there is one class, `uniform`.
 
+mod choice;
 mod costs;
 mod cpuinfo;
 pub mod cpulist;
@@ -27,6 +28,7 @@ mod typical_costs;
 mod user;
 mod user_costs;
 
+pub use choice::{Chosen, CpuChoice, NoCpus, named as named_cpus};
 pub use costs::{Cost, CostUnit, Costs, Estimate, MAX_FIGURES, Measured};
 pub use described::is_description;
 pub use draw::draw;

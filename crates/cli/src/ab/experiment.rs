@@ -123,7 +123,7 @@ impl Experiment<'_> {
             line.show(|| format!("{doing}: recording {} ({:.0} s)", side.name, begin.elapsed().as_secs_f64()));
         };
         show(&mut line);
-        let run = self.recorder.record(&self.dir, &side.command, at, || show(&mut line))?;
+        let run = self.recorder.record(&self.dir, side, at, || show(&mut line))?;
         drop(line);
         let is_first = !self.manifest.runs.iter().any(|run| run.side == at.side);
         if let Some(note) = text::short(side, &run).filter(|_| is_first) {

@@ -9,13 +9,16 @@
 //!      └─ ab.json, written after every run
 //! ```
 
+mod binding;
 mod child;
 mod experiment;
 mod recorder;
+mod sides;
 mod signals;
 mod text;
 mod watch;
 
 pub use experiment::{Experiment, Keep};
 pub use recorder::Recorder;
+pub use sides::sides;
 pub use text::{start, summary};

@@ -5,7 +5,8 @@ use super::signals::Signals;
 use super::watch::Watch;
 use crate::args::Global;
 use crate::failure::Failure;
-use compare::ab::{Limits, MeasuredRun, Side, Status, measure};
+use compare::ab::{Cores, Limits, MeasuredRun, Side, SideOf, Status, elsewhere_share, measure};
+use engine::CpuChoice;
 use safefs::Dir;
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
@@ -56,10 +57,10 @@ impl Recorder<'_> {
     ///
     /// # Errors
     /// It cannot be recorded.
-    pub fn record(&self, dir: &Dir, command: &str, at: Place, mut tick: impl FnMut()) -> Result<MeasuredRun, Failure> {
+    pub fn record(&self, dir: &Dir, of: &SideOf, at: Place, mut tick: impl FnMut()) -> Result<MeasuredRun, Failure> {
         let (folder, log) = (format!("{}.cw", at.stem()), format!("{}.log", at.stem()));
         let path = dir.path().join(&folder);
-        let mut recorder = self.command(dir, &folder, &log, command)?;
+        let mut recorder = self.command(dir, &folder, &log, of)?;
         let start = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut watch = Watch::start();
         let cannot = |why: std::io::Error| Failure::new(format!("cannot run corewise record: {why}"));
@@ -73,7 +74,12 @@ impl Recorder<'_> {
         if !path.join("manifest.json").exists() {
             return Err(self.not_recorded(dir, &log, exit_code));
         }
-        let measured = measure(&self.global.open(&path)?)?;
+        let session = self.global.open(&path)?;
+        let measured = measure(&session)?;
+        let elsewhere_share = match bound(of).map(|cores| CpuChoice::parse(&cores.cpus)) {
+            Some(Ok(CpuChoice::List(cpus))) => elsewhere_share(&session, &cpus)?,
+            _ => None,
+        };
         let reason = self.limits.reason(&measured.disturbance);
         Ok(MeasuredRun {
             folder: Some(folder),
@@ -97,12 +103,13 @@ impl Recorder<'_> {
             throttled: watched.throttled,
             cpu_pressure: watched.cpu_pressure,
             load_average,
+            elsewhere_share,
             disturbed: reason.is_some(),
             reason,
         })
     }
 
-    fn command(&self, dir: &Dir, folder: &str, log: &str, command: &str) -> Result<Command, Failure> {
+    fn command(&self, dir: &Dir, folder: &str, log: &str, of: &SideOf) -> Result<Command, Failure> {
         let program =
             std::env::current_exe().map_err(|why| Failure::new(format!("cannot find this program: {why}")))?;
         let mut recorder = Command::new(program);
@@ -118,7 +125,10 @@ impl Recorder<'_> {
         for (is_set, option) in [(self.global.strict_loss, "--strict-loss"), (self.global.inferred, "--inferred")] {
             recorder.args(is_set.then_some(option));
         }
-        recorder.args(&self.arguments).args(["--", "sh", "-c", command]).stdin(Stdio::null());
+        if let Some(cores) = bound(of) {
+            recorder.arg(format!("--cores={}", cores.cpus));
+        }
+        recorder.args(&self.arguments).args(["--", "sh", "-c", &of.command]).stdin(Stdio::null());
         if !self.show_output {
             let path = dir.path().join(log);
             let file = dir.create(log).map_err(Failure::at(&path))?;
@@ -135,6 +145,11 @@ impl Recorder<'_> {
         let why = message.map_or_else(|| format!("it exited with code {code}{}", last_lines(&text)), ToOwned::to_owned);
         Failure::new(format!("cannot record: {why}"))
     }
+}
+
+/// Returns the CPUs to which a side is bound.
+fn bound(side: &SideOf) -> Option<&Cores> {
+    side.cores.as_ref().filter(|cores| cores.is_bound)
 }
 
 /// Returns the last lines of a log, indented, without control characters.

@@ -1,5 +1,6 @@
 //! What is printed while commands are recorded, and at the end.
 
+use super::binding::binding;
 use compare::ab::{Decision, Ended, MIN_PAIRS, Manifest, MeasuredRun, Side, SideOf, Status, Stop};
 use model::words::{TIE, percent, time};
 use std::fmt::Write;
@@ -134,6 +135,9 @@ pub fn summary(manifest: &Manifest, dir: &Path) -> String {
             let _ = writeln!(text, "  {name}: median {median}, from {min} to {max}");
         }
     }
+    if let Some(of) = binding(manifest) {
+        let _ = write!(text, "  {of}");
+    }
     if let (Stop::Until { half_width: wanted, .. }, Some(width)) = (manifest.stop, manifest.half_width) {
         let enough = if width <= wanted { "" } else { ", wider than requested" };
         let _ = writeln!(text, "  The 95 % interval of the change extends {} to either side{enough}.", share(width));
@@ -176,6 +180,7 @@ mod tests {
             throttled: None,
             cpu_pressure: None,
             load_average: None,
+            elsewhere_share: None,
             disturbed: false,
             reason: None,
         }
@@ -183,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_command_that_ends_within_20_ms_has_a_note() {
-        let side = SideOf { name: "A".to_owned(), command: "true".to_owned() };
+        let side = SideOf { name: "A".to_owned(), command: "true".to_owned(), cores: None };
         let note = short(&side, &run(Some(SHORT_NS - 1), 0)).expect("a note");
         assert!(note.starts_with("note: A (true) ends after 20.000 ms"), "{note}");
         assert_eq!(short(&side, &run(Some(SHORT_NS), 0)), None);

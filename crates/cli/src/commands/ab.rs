@@ -1,12 +1,13 @@
 //! `corewise ab`: records two commands in turn, so that they can be compared.
 
-use crate::ab::{Experiment, Keep, Recorder, start, summary};
+use crate::ab::{Experiment, Keep, Recorder, sides, start, summary};
 use crate::args::{Global, share};
 use crate::failure::{Failure, INCOMPLETE, OK};
 use crate::folder_name;
 use crate::output::{print, say};
 use clap::builder::RangedU64ValueParser;
 use compare::ab::{Ended, Limits, MIN_PAIRS, Manifest, SideOf, Stop, VERSION, new_seed};
+use engine::CpuChoice;
 use safefs::{Access, Place};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -20,11 +21,18 @@ Examples:
   corewise ab --runs 20 -o ab-sort './sort-old big.txt' './sort-new big.txt'
   corewise ab --until 1% './sort-old big.txt' './sort-new big.txt'
   corewise ab --name-a j1 --name-b j2 'make -C src clean all -j1' 'make -C src clean all -j2'
+  corewise ab --cores P ./game                     all CPUs, and bound to the fastest cores
+  corewise ab --cores 0-3 --cores 4-7 ./game       bound to these CPUs, and bound to those
   corewise ab --record-arg=--stacks --record-arg=--no-sample ./server-old ./server-new
 
 Each command is a shell command line, run by `sh -c`, and recorded by `corewise record` as often as the other one. Both belong to a pair, \
 whose order is random; of two pairs, one begins with A and one with B. --seed repeats an order. Standard input is empty. Output goes to \
 DIR/a-01.log and so on, unless --show-output. Warm-ups are recorded like the others, but not compared.
+
+--cores compares one command on two sets of CPUs: A runs on all CPUs that are available, B is bound to those of --cores, as is all that it \
+starts. If --cores is given twice, the first is A. P are the CPUs of the fastest type of cores, E those of the slowest, no-siblings one of each core of all \
+types; --machine says which these are if the machine does not. CPUs that are offline or not allowed are left out, and named. The share of the \
+running time on other CPUs is taken from each recording: a program that sets its own CPU affinity is not bound, and the result says so.
 
 Disturbed runs: a run is disturbed if other programs used more CPU time than --max-load, or the hypervisor took more than --max-steal, \
 both as shares of the time of all CPUs while the command ran, taken from its recording. Kernel threads and interrupts do not count, as the command may be their \
@@ -47,9 +55,12 @@ pub struct Args {
     /// The first command, a shell command line
     #[arg(value_name = "COMMAND_A")]
     a: String,
-    /// The second command, a shell command line
-    #[arg(value_name = "COMMAND_B")]
-    b: String,
+    /// The second command, a shell command line; none with --cores
+    #[arg(value_name = "COMMAND_B", required_unless_present = "cores", conflicts_with = "cores")]
+    b: Option<String>,
+    /// Compare one command on all CPUs and bound to these: P, E, no-siblings, all, or a list such as 0-3,8; twice: bound to each of both
+    #[arg(long, value_name = "CPUS", value_parser = CpuChoice::parse)]
+    cores: Vec<CpuChoice>,
     /// The new folder for the recordings [default: ab-DATE-TIME]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -65,12 +76,12 @@ pub struct Args {
     /// The number of warm-ups of each command, which are not compared
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(0..=1000))]
     warm_up: usize,
-    /// The name of the first side
-    #[arg(long, value_name = "NAME", default_value = "A")]
-    name_a: String,
-    /// The name of the second side
-    #[arg(long, value_name = "NAME", default_value = "B")]
-    name_b: String,
+    /// The name of the first side [default: A, or its CPUs]
+    #[arg(long, value_name = "NAME")]
+    name_a: Option<String>,
+    /// The name of the second side [default: B, or its CPUs]
+    #[arg(long, value_name = "NAME")]
+    name_b: Option<String>,
     /// The seed of the random order, as printed by a former run
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u32>,
@@ -101,8 +112,26 @@ pub struct Args {
 }
 
 impl Args {
-    fn manifest(&self) -> Manifest {
-        let side = |name: &str, command: &str| SideOf { name: name.to_owned(), command: command.to_owned() };
+    /// The sides: two commands, or one on two sets of CPUs.
+    fn sides(&self, global: &Global) -> Result<[SideOf; 2], Failure> {
+        let [(name_a, cores_a), (name_b, cores_b)] = match &self.cores[..] {
+            [] => [("A".to_owned(), None), ("B".to_owned(), None)],
+            choices => sides(choices, global)?.map(|(name, cores)| (name, Some(cores))),
+        };
+        let side = |name: &Option<String>, default: String, command: &str, cores| SideOf {
+            name: name.clone().unwrap_or(default),
+            command: command.to_owned(),
+            cores,
+        };
+        let b = self.b.as_ref().unwrap_or(&self.a);
+        let both = [side(&self.name_a, name_a, &self.a, cores_a), side(&self.name_b, name_b, b, cores_b)];
+        if both[0].name == both[1].name {
+            return Err(Failure::usage("both sides have the same name: choose another one with --name-a or --name-b"));
+        }
+        Ok(both)
+    }
+
+    fn manifest(&self, sides: [SideOf; 2]) -> Manifest {
         let stop = match self.until {
             Some(half_width) => Stop::Until { half_width, max_runs: self.max_runs },
             None => Stop::Runs(self.runs.unwrap_or(RUNS)),
@@ -110,7 +139,7 @@ impl Args {
         Manifest {
             version: VERSION,
             corewise: env!("CARGO_PKG_VERSION").to_owned(),
-            sides: [side(&self.name_a, &self.a), side(&self.name_b, &self.b)],
+            sides,
             seed: self.seed.unwrap_or_else(new_seed),
             stop,
             warm_up: self.warm_up,
@@ -129,12 +158,9 @@ impl Args {
 /// # Errors
 /// The folder exists, a command fails, or recording is not permitted.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
-    if args.name_a == args.name_b {
-        return Err(Failure::usage("both sides have the same name: choose another one with --name-a or --name-b"));
-    }
     // Read the machine file first, so that an error in it does not cost a run.
     global.pass_options()?;
-    let manifest = args.manifest();
+    let manifest = args.manifest(args.sides(global)?);
     let path = args.output.clone().unwrap_or_else(|| folder_name::unused("ab", ""));
     let (dir, place) = Place::take(&path, Access::shared(args.shared)).map_err(|why| match why.kind() {
         ErrorKind::AlreadyExists => Failure::new(format!(

@@ -1,6 +1,7 @@
 //! `corewise record`: records this machine for a given time or while a command runs.
 
 use crate::args::{Global, duration, pid};
+use crate::cores::Available;
 use crate::costs;
 use crate::counting;
 use crate::failure::{Failure, INCOMPLETE, OK};
@@ -10,7 +11,7 @@ use crate::progress::Line;
 use crate::spool::Spool;
 use capture::{Backend, CaptureError, Ended, MarkPoint, RecordOptions, Recorded, Sampling, Target};
 use clap::ValueEnum;
-use engine::{Accounted, PassOptions};
+use engine::{Accounted, CpuChoice, PassOptions};
 use safefs::Access;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -25,6 +26,7 @@ Examples:
   corewise record -o run.cw --sample=997 -- ./game with more samples of where threads run
   corewise record -o run.cw --no-sample -- ./game  without samples, which wake idle CPUs
   corewise record -o run.cw --counters default -- ./game  with what the CPUs counted for each thread
+  corewise record --cores 0-3 -o run.cw -- ./game  with the game bound to these CPUs
   corewise record --counters '{cycles,instructions},cache-misses:u' --duration 10
   corewise record --mark frame=/usr/lib/x86_64-linux-gnu/libvulkan.so.1:vkQueuePresentKHR -- ./game
   corewise record --mark request=./server:handle_request --mark gc=./server:usdt:vm:gc_begin --pid 1234
@@ -54,6 +56,9 @@ at the same time; if a CPU has fewer counters than events, they take turns, and 
 `corewise table DIR thread_counters`, thread_ipc and cpu_counters have the counts, and mark_counters those within \
 marked stretches: exact for calls that --mark marks, which read the events too, and with a range for other marks. What the CPU does in the switch itself and in interrupts is booked to \
 the thread that it interrupts. On this way each event costs a reading per switch; the recording states its overhead.
+
+--cores binds the command before it begins, and with it all that it starts, unless these set their own CPU affinity. Of the chosen CPUs, those \
+that are offline or not allowed for corewise itself are left out, and named. The whole machine is recorded all the same.
 
 Costs: if `corewise bench` has measured what this machine's cores cost, the recording contains the figures, and `diagnose` uses them.
 
@@ -108,6 +113,9 @@ pub struct Args {
     /// Take no samples
     #[arg(long, conflicts_with = "sample")]
     no_sample: bool,
+    /// Bind the command and all that it starts to CPUs: P (of the fastest cores), E (of the slowest), no-siblings (one of each core), or a list such as 0-3,8
+    #[arg(long, value_name = "CPUS", value_parser = CpuChoice::parse, conflicts_with_all = ["pid", "all"])]
+    cores: Option<CpuChoice>,
     /// Recording backend; auto: BPF if available, else perf events
     #[arg(long, default_value = "auto")]
     backend: By,
@@ -146,6 +154,14 @@ pub fn run(args: Args, global: &Global) -> Result<u8, Failure> {
         return Err(Failure::usage(format!(
             "{folder} is in the place of the command; the trace folder is named with -o: corewise record -o {folder} -- {command}"
         )));
+    }
+    if let Some(choice) = &args.cores {
+        if args.command.is_empty() {
+            return Err(Failure::usage("--cores binds a command: add -- COMMAND"));
+        }
+        if *choice != CpuChoice::All {
+            options.cpus = Available::read(global)?.choose(choice)?.cpus;
+        }
     }
     options.access = Access::shared(args.shared);
     options.target = match args.pid {

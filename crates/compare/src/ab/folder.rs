@@ -23,6 +23,20 @@ pub struct SideOf {
     pub name: String,
     /// The shell command line.
     pub command: String,
+    /// The CPUs of this side (`corewise ab --cores`); `None` if the sides do not differ in them.
+    #[serde(default)]
+    pub cores: Option<Cores>,
+}
+
+/// The CPUs of a side.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Cores {
+    /// As the user chose them: `P`, `E`, `no-siblings`, `all`, or a list.
+    pub choice: String,
+    /// The CPUs, as a list such as `0-3,8`.
+    pub cpus: String,
+    /// Whether the command is bound to them; otherwise it may use all CPUs, which these are.
+    pub is_bound: bool,
 }
 
 /// Why there are no more runs.
@@ -94,6 +108,10 @@ pub struct MeasuredRun {
     pub cpu_pressure: Option<f64>,
     /// The load average of one minute at the start; `None` if unknown.
     pub load_average: Option<f64>,
+    /// Of a command that was bound to CPUs: the share of its running time on other CPUs, 0 to 1, from the recording; `None` if it was not
+    /// bound or did not run.
+    #[serde(default)]
+    pub elsewhere_share: Option<f64>,
     /// Whether it was disturbed.
     pub disturbed: bool,
     /// Why it counts as disturbed, a sentence without its full stop; `None` if it was not.
@@ -298,6 +316,7 @@ mod tests {
             throttled: None,
             cpu_pressure: None,
             load_average: Some(0.5),
+            elsewhere_share: None,
             disturbed: false,
             reason: None,
         }
@@ -305,7 +324,7 @@ mod tests {
 
     /// Warm-ups, a pair, a pair that was repeated, and a pair that was interrupted.
     fn manifest() -> Manifest {
-        let side = |name: &str| SideOf { name: name.to_owned(), command: format!("./{name}") };
+        let side = |name: &str| SideOf { name: name.to_owned(), command: format!("./{name}"), cores: None };
         let runs = vec![
             run(Side::B, 1, Status::WarmUp),
             run(Side::A, 1, Status::WarmUp),

@@ -26,7 +26,7 @@ pub fn measure(session: &Session) -> Result<Measured, EngineError> {
     let threads = read_threads(session)?;
     let Some(focus) = facts.focus.map(i64::from) else { return Ok(Measured::default()) };
     let recorder = facts.recorder.map(i64::from);
-    let own = own_processes(session, &threads, focus, recorder)?;
+    let own = own_processes(session, &threads, focus, recorder, Own::Together)?;
     let exited = threads.values().find(|t| t.tid == focus && t.exited_ns > 0).map(|t| t.exited_ns);
     let mut other: FxHashMap<i64, i64> = FxHashMap::default();
     for thread in threads.values().filter(|t| !t.is_kernel) {
@@ -47,18 +47,27 @@ pub fn measure(session: &Session) -> Result<Measured, EngineError> {
 }
 
 /// A thread, as far as it is needed here. Times in ns.
-struct Thread {
+pub(super) struct Thread {
     tid: i64,
-    pid: Option<i64>,
+    pub pid: Option<i64>,
     name: String,
     running_ns: i64,
     exited_ns: i64,
     /// Whether it began during the recording.
     is_new: bool,
-    is_kernel: bool,
+    pub is_kernel: bool,
 }
 
-fn read_threads(session: &Session) -> Result<FxHashMap<i64, Thread>, EngineError> {
+/// Which processes count as the command's own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Own {
+    /// Those that it started.
+    Started,
+    /// Also those with which these exchange wakeups, as with a server.
+    Together,
+}
+
+pub(super) fn read_threads(session: &Session) -> Result<FxHashMap<i64, Thread>, EngineError> {
     let mut all = FxHashMap::default();
     session.each(threads::Table, |row| {
         let name = row.get(threads::NAME).unwrap_or_default();
@@ -76,12 +85,13 @@ fn read_threads(session: &Session) -> Result<FxHashMap<i64, Thread>, EngineError
     Ok(all)
 }
 
-/// Returns the processes of the command: those that it started, and those with which these exchange wakeups.
-fn own_processes(
+/// Returns the processes of the command.
+pub(super) fn own_processes(
     session: &Session,
     threads: &FxHashMap<i64, Thread>,
     focus: i64,
     recorder: Option<i64>,
+    own_are: Own,
 ) -> Result<FxHashSet<i64>, EngineError> {
     let of = |thread: i64| threads.get(&thread).filter(|t| !t.is_kernel && t.pid.is_some() && t.pid != recorder);
     let (mut started, mut together) = (Vec::new(), FxHashMap::<(i64, i64), i64>::default());
@@ -96,7 +106,7 @@ fn own_processes(
             *together.entry((by.min(to), by.max(to))).or_default() += row.get(wakers::WAKINGS);
         }
     })?;
-    together.retain(|_, wakeups| *wakeups >= MIN_WAKEUPS);
+    together.retain(|_, wakeups| own_are == Own::Together && *wakeups >= MIN_WAKEUPS);
     let mut own = FxHashSet::from_iter([focus]);
     loop {
         let before = own.len();
