@@ -36,6 +36,7 @@ pub mod rates;
 mod shares;
 pub mod slow_intervals;
 pub(crate) mod tables;
+mod task_class;
 mod thread_groups;
 mod thread_pairs;
 mod throttled;

@@ -54,6 +54,8 @@ mod smt_utilisation;
 mod support;
 #[path = "laws/switch_causes.rs"]
 mod switch_causes;
+#[path = "laws/task_classes.rs"]
+mod task_classes;
 #[path = "laws/thread_scheduling.rs"]
 mod thread_scheduling;
 #[path = "laws/waits.rs"]
@@ -83,6 +85,7 @@ const LAWS: &[Law] = &[
     priority_classes::holds,
     thread_scheduling::holds,
     cpu_bursts::holds,
+    task_classes::holds,
     ideal_cpu::holds,
     wakers::holds,
     idle_periods::holds,

@@ -38,6 +38,7 @@ pub(crate) mod smt_pairs;
 pub(crate) mod smt_threads;
 pub(crate) mod smt_utilisation;
 pub(crate) mod switch_causes;
+pub(crate) mod task_classes;
 pub(crate) mod thread_by_frequency;
 pub(crate) mod thread_counters;
 pub(crate) mod thread_ipc;
@@ -91,6 +92,7 @@ pub const ANALYSES: &[Entry] = &[
     entry::<smt_threads::SmtThreads>(&tables::SMT_THREADS),
     entry::<smt_pairs::SmtPairs>(&tables::SMT_PAIRS),
     entry::<cpu_bursts::CpuBursts>(&tables::CPU_BURSTS),
+    entry::<task_classes::TaskClasses>(&tables::TASK_CLASSES),
     entry::<placement::Placement>(&tables::PLACEMENT),
     entry::<slower_cores::SlowerCores>(&tables::SLOWER_CORES),
     entry::<samples::Samples>(&tables::SAMPLES),

@@ -4,6 +4,7 @@
 //! the start of the recording.
 
 mod block;
+mod classes;
 mod columns;
 mod counted;
 mod critical;
@@ -24,6 +25,7 @@ mod smt;
 mod wait;
 
 pub use block::*;
+pub use classes::*;
 pub use counted::*;
 pub use critical::*;
 pub use frame_log::*;
@@ -326,6 +328,7 @@ pub const ALL: &[&TableDef] = &[
     &SMT_THREADS,
     &SMT_PAIRS,
     &CPU_BURSTS,
+    &TASK_CLASSES,
     &PLACEMENT,
     &SLOWER_CORES,
     &MARKS,

@@ -1,0 +1,210 @@
+//! What kind of task each thread is: light, sustained, bursty or background.
+
+use crate::by_thread::ByThread;
+use crate::task_class::{Figures, LONG_BURST};
+use crate::{Analysis, Begins, Context, World};
+use model::{CoreType, Ns, Reason, Rows, SetTo, ThreadKey, ThreadState, ThreadStretch, Tid, Value, is_kernel_thread};
+use rustc_hash::FxHashMap;
+
+/// The policies `SCHED_BATCH` and `SCHED_IDLE` (`include/uapi/linux/sched.h`).
+const LOW_POLICIES: [i8; 2] = [3, 5];
+/// The dynamic priorities of threads with a nice value from 1 to 19 (nice 0 is 120).
+const LOW_PRIORITIES: std::ops::RangeInclusive<i16> = 121..=139;
+
+pub(crate) struct TaskClasses {
+    ready_known: bool,
+    types: Vec<CoreType>,
+    /// The largest number of threads that are few; `None` until the first stretch.
+    few: Option<i64>,
+    threads: ByThread<Thread>,
+    /// By program; `None`: kernel threads, and threads whose program is unknown.
+    programs: FxHashMap<Option<u32>, Program>,
+}
+
+/// How many threads of a program run or are ready.
+#[derive(Clone, Copy, Default)]
+struct Program {
+    runnable: i64,
+    since: Ns,
+    /// The time until `since` in which these were more than few.
+    crowded: Ns,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Thread {
+    tid: Tid,
+    state: Option<ThreadState>,
+    program: Option<u32>,
+    figures: Figures,
+    /// The current burst: its running time, and whether it woke a thread.
+    burst: Ns,
+    has_woken: bool,
+    /// While it runs: [`Program::crowded`] at the begin.
+    crowded_before: Ns,
+}
+
+fn is_runnable(state: Option<ThreadState>) -> bool {
+    matches!(state, Some(ThreadState::Running | ThreadState::Ready))
+}
+
+impl Program {
+    fn advance(&mut self, now: Ns, few: i64) {
+        if self.runnable > few {
+            self.crowded = self.crowded + (now - self.since);
+        }
+        self.since = now;
+    }
+}
+
+impl Thread {
+    /// Ends the burst, if there is one.
+    fn close(&mut self) {
+        let (running, woke) = (std::mem::take(&mut self.burst), std::mem::take(&mut self.has_woken));
+        if running == Ns::ZERO {
+            return;
+        }
+        let of = &mut self.figures;
+        of.bursts += 1;
+        of.waking_bursts += i64::from(woke);
+        of.longest = of.longest.max(running);
+        if running >= LONG_BURST {
+            of.long = of.long + running;
+        }
+    }
+}
+
+impl TaskClasses {
+    /// Ends the state of a thread.
+    fn leave(&mut self, thread: ThreadKey, now: Ns) {
+        let few = self.few.unwrap_or(1);
+        let of = self.threads.of(thread);
+        if !is_runnable(of.state) {
+            return;
+        }
+        let program = self.programs.entry(of.program).or_default();
+        program.advance(now, few);
+        program.runnable -= 1;
+        if of.state == Some(ThreadState::Running) {
+            of.figures.crowded = of.figures.crowded + (program.crowded - of.crowded_before);
+        }
+    }
+
+    fn enter(&mut self, stretch: &ThreadStretch, world: &World) {
+        let few = self.few.unwrap_or(1);
+        let of = self.threads.of(stretch.thread);
+        of.tid = stretch.tid;
+        of.state = Some(stretch.state);
+        if !is_runnable(of.state) {
+            return;
+        }
+        of.program = world.groups.program(stretch.thread);
+        let program = self.programs.entry(of.program).or_default();
+        program.advance(stretch.span.start, few);
+        program.runnable += 1;
+        of.crowded_before = program.crowded;
+    }
+
+    /// Marks the burst of a waker.
+    fn wakes(&mut self, stretch: &ThreadStretch, world: &World) {
+        let is_kernel = world.groups.name(stretch.thread).is_some_and(is_kernel_thread);
+        if stretch.waker_thread.0 > 0 && !is_kernel {
+            let waker = self.threads.of(stretch.waker_thread);
+            waker.has_woken |= waker.state == Some(ThreadState::Running);
+        }
+    }
+}
+
+/// The largest number of runnable threads that are few.
+fn few(world: &World) -> i64 {
+    let class = |core: &crate::CoreNow| core.cpus.first().map_or(0, |cpu| world.cpus[*cpu].class);
+    let fastest = world.cores.iter().map(class).max().unwrap_or(0);
+    let fast = world.cores.iter().filter(|core| class(core) == fastest).count();
+    let few = if fast == world.cores.len() { fast / 2 } else { fast };
+    few.max(1) as i64
+}
+
+impl Analysis for TaskClasses {
+    fn new(context: &Context<'_>) -> Self {
+        Self {
+            ready_known: context.ready_known,
+            types: context.machine.class_names.clone(),
+            few: None,
+            threads: ByThread::new(),
+            programs: FxHashMap::default(),
+        }
+    }
+
+    fn weight() -> usize {
+        3
+    }
+
+    fn thread(&mut self, stretch: &ThreadStretch, _: Begins, world: &World) {
+        self.few.get_or_insert_with(|| few(world));
+        self.leave(stretch.thread, stretch.span.start);
+        self.enter(stretch, world);
+        if stretch.state == ThreadState::Ready && matches!(stretch.reason, Reason::Woken | Reason::WokenBefore) {
+            self.wakes(stretch, world);
+        }
+        let (of, time) = (self.threads.of(stretch.thread), stretch.span.len());
+        match stretch.state {
+            ThreadState::Running => {
+                of.figures.running = of.figures.running + time;
+                of.burst = of.burst + time;
+            }
+            ThreadState::Ready => {
+                // A thread that is woken was waiting, even if the begin of the wait was not recorded.
+                if matches!(stretch.reason, Reason::Woken | Reason::New | Reason::WokenBefore) {
+                    of.close();
+                }
+                of.figures.ready = of.figures.ready + time;
+            }
+            ThreadState::Blocked => {
+                of.close();
+                of.figures.blocked = of.figures.blocked + time;
+            }
+            ThreadState::Exited => of.close(),
+            ThreadState::Unknown => {}
+        }
+        if let Some(prio) = stretch.prio.get() {
+            of.figures.is_low_priority = LOW_PRIORITIES.contains(&prio);
+        }
+    }
+
+    fn setting(&mut self, thread: ThreadKey, to: &SetTo, _: &World) {
+        if let SetTo::Policy { policy, nice } = *to {
+            let of = &mut self.threads.of(thread).figures;
+            let is_low = policy.is_some_and(|policy| LOW_POLICIES.contains(&policy));
+            of.is_low_priority = is_low || nice.map_or(of.is_low_priority && policy.is_none(), |nice| nice > 0);
+        }
+    }
+
+    fn finish(&mut self, world: &World, out: &mut dyn Rows) {
+        let all: Vec<ThreadKey> = self.threads.iter().map(|(key, _)| key).collect();
+        for thread in all {
+            self.leave(thread, world.now);
+            let (types, ready_known) = (&self.types, self.ready_known);
+            let of = self.threads.of(thread);
+            of.close();
+            let figures = &of.figures;
+            if figures.running == Ns::ZERO {
+                continue;
+            }
+            let class = figures.class();
+            out.row(&[
+                thread.0.into(),
+                i64::from(of.tid.0).into(),
+                class.map_or(Value::Null, |class| class.as_str().into()),
+                class.and_then(|class| class.cores(types)).map_or(Value::Null, Value::from),
+                figures.running.into(),
+                ready_known.then_some(figures.ready).into(),
+                figures.blocked.into(),
+                figures.bursts.into(),
+                ready_known.then_some(figures.waking_bursts).into(),
+                figures.longest.into(),
+                figures.long.into(),
+                figures.crowded.into(),
+                Value::Bool(figures.is_low_priority),
+            ]);
+        }
+    }
+}
