@@ -17,6 +17,7 @@ mod slow_frames;
 mod slow_intervals;
 mod smt;
 mod switch_causes;
+mod task_classes;
 mod waiting;
 
 use crate::Options;
@@ -65,6 +66,7 @@ pub const SECTIONS: &[Section] = &[
     slow_frames::SECTION,
     waiting::SECTION,
     placement::SECTION,
+    task_classes::SECTION,
     smt::SECTION,
     slow_intervals::SECTION,
     parallel_regions::SECTION,
