@@ -151,7 +151,7 @@ fn ends(intervals: impl Iterator<Item = [f64; 2]>) -> Option<(f64, f64)> {
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let upper = values.get(values.len() / 2)?;
-    let lower = if values.len() % 2 == 0 { values.get(values.len() / 2 - 1)? } else { upper };
+    let lower = if values.len().is_multiple_of(2) { values.get(values.len() / 2 - 1)? } else { upper };
     Some(f64::midpoint(*lower, *upper))
 }
 
