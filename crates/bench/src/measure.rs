@@ -276,8 +276,15 @@ fn most(len_ns: i64) -> i64 {
     MAX_READY_NS.max((len_ns as f64 * MAX_READY_SHARE) as i64)
 }
 
-/// Whether a thread waited for its CPU because of others.
+/// Whether a thread waited for its CPU because of others. A move makes it wait too, until the other CPU takes it, and counts as a preemption; so
+/// of a thread that moves, the preemptions are compared with its moves.
 fn waited(thread: &Evidence) -> bool {
+    if thread.disturbed {
+        return true;
+    }
+    if thread.moves > 0 {
+        return thread.preempted > thread.moves.cast_signed() + 1;
+    }
     thread.ready_ns.is_some_and(|ready| ready > most(thread.len_ns()))
 }
 

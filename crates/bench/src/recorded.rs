@@ -122,6 +122,7 @@ mod tests {
             preempted: 0,
             slept: 0,
             as_meant: true,
+            disturbed: false,
         }
     }
 

@@ -28,6 +28,8 @@ pub struct Evidence {
     pub slept: i64,
     /// Whether it did what was to be measured. A step that finds that it did not sets this to false.
     pub as_meant: bool,
+    /// Whether the step itself found that something else used the CPUs.
+    pub disturbed: bool,
 }
 
 impl Evidence {
@@ -168,6 +170,8 @@ impl Gate {
 /// # Errors
 /// The CPUs are not allowed.
 pub fn measured<T>(cpus: &[CpuId], gate: Option<&Gate>, work: impl FnOnce() -> (T, u64)) -> io::Result<(T, Evidence)> {
+    // It begins on the first of them: a move to it would be counted.
+    bind(cpus.get(..1).unwrap_or_default())?;
     bind(cpus)?;
     let before = counted();
     if let Some(gate) = gate {
@@ -190,6 +194,7 @@ pub fn measured<T>(cpus: &[CpuId], gate: Option<&Gate>, work: impl FnOnce() -> (
         preempted: after.preempted - before.preempted,
         slept: after.slept - before.slept,
         as_meant: true,
+        disturbed: false,
     };
     Ok((value, evidence))
 }

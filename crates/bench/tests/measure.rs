@@ -29,6 +29,7 @@ fn evidence() -> Evidence {
         preempted: 0,
         slept: 0,
         as_meant: true,
+        disturbed: false,
     }
 }
 

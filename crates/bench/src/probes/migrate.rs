@@ -14,9 +14,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use topology::{CostUnit, PairClass};
 
 /// Moves of one repetition.
-const MOVES: u32 = 200;
-/// Moves of one repetition with a working set: each is followed by a pass over the set.
-const REFILLS: u32 = 40;
+const MOVES: u32 = 60;
+/// Moves of one repetition with a working set: each is followed by a pass over the set. Fewer if passes are long.
+fn refills_of(bytes: usize) -> u32 {
+    const MOST: usize = 20;
+    // Even, so that it ends where it began.
+    (((MOST << 18) / bytes).clamp(4, MOST) & !1) as u32
+}
+/// A move that took this many times as long as the median of its repetition waited for another thread of the CPU.
+const MUCH_LONGER: i64 = 5;
 /// The work of one iteration of the whole loop, ns.
 const WORK_NS: f64 = 20_000.0;
 
@@ -123,10 +129,14 @@ fn last_level_bytes(setup: &Setup) -> Option<usize> {
     Some(kib << 10)
 }
 
-fn single(cpus: Vec<CpuId>, work: impl FnOnce() -> (f64, u64) + Send) -> io::Result<Repetition> {
-    let part: Part<'_, f64> = (cpus, Box::new(work));
+/// Measures in one thread. `work` returns the value, the times of its moves and their number.
+fn single(cpus: Vec<CpuId>, work: impl FnOnce() -> ((f64, Vec<i64>), u64) + Send) -> io::Result<Repetition> {
+    let part: Part<'_, (f64, Vec<i64>)> = (cpus, Box::new(work));
     let mut done = together(vec![part])?;
-    let (value, evidence) = done.pop().ok_or_else(|| io::Error::other("no thread measured"))?;
+    let ((value, mut each), mut evidence) = done.pop().ok_or_else(|| io::Error::other("no thread measured"))?;
+    each.sort_unstable();
+    let much_longer = each.get(each.len() / 2).map(|median| median * MUCH_LONGER);
+    evidence.disturbed |= each.last().zip(much_longer).is_some_and(|(longest, most)| *longest > most);
     Ok(Repetition { value, threads: vec![evidence] })
 }
 
@@ -138,7 +148,9 @@ fn moves(from: CpuId, to: CpuId, delay: Option<Delay>) -> Step {
             let mut moves = 0;
             let _ = masks[1].apply();
             let mut at = current_cpu();
+            let mut each = Vec::with_capacity(MOVES as usize);
             let start = now_ns();
+            let mut before = start;
             for turn in 0..MOVES {
                 if let Some(delay) = delay {
                     delay.spend(turn);
@@ -147,8 +159,14 @@ fn moves(from: CpuId, to: CpuId, delay: Option<Delay>) -> Step {
                 let now = current_cpu();
                 moves += u64::from(now != at);
                 at = now;
+                if from != to {
+                    // Small against a move, but not against a call.
+                    let after = now_ns();
+                    each.push(after - before);
+                    before = after;
+                }
             }
-            ((now_ns() - start) as f64 / f64::from(MOVES), moves)
+            (((now_ns() - start) as f64 / f64::from(MOVES), each), moves)
         })
         .map(|of| placed(of, from, to, MOVES))
     })
@@ -166,7 +184,7 @@ fn placed(mut of: Repetition, from: CpuId, to: CpuId, moves: u32) -> Repetition 
 fn works(mut work: Work, cpu: CpuId) -> Step {
     Box::new(move || {
         let work = &mut work;
-        let of = single(vec![cpu], move || (work.run().unwrap_or(f64::NAN), 0))?;
+        let of = single(vec![cpu], move || ((work.run().unwrap_or(f64::NAN), Vec::new()), 0))?;
         if of.value.is_nan() { Err(io::Error::other("the work has a wrong result")) } else { Ok(of) }
     })
 }
@@ -188,16 +206,18 @@ enum Measured {
 fn refills(from: CpuId, to: CpuId, bytes: usize, part: Measured) -> io::Result<Step> {
     let mut work = Work::of(&KERNELS[0], WORK_NS).map_err(io::Error::other)?;
     let mut set = vec![1_u64; bytes / 8];
+    let turns = refills_of(bytes);
     Ok(Box::new(move || {
         let masks = [Mask::of(&[to]), Mask::of(&[from])];
         let (set, work) = (&mut set, &mut work);
         single(vec![from, to], move || {
             let (mut moves, mut sum) = (0, 0);
+            let mut each = Vec::with_capacity(turns as usize);
             let _ = masks[1].apply();
             pass(set);
             let mut at = current_cpu();
             let begin = now_ns();
-            for turn in 0..REFILLS {
+            for turn in 0..turns {
                 let start = now_ns();
                 black_box(work.run());
                 let worked = now_ns();
@@ -206,6 +226,7 @@ fn refills(from: CpuId, to: CpuId, bytes: usize, part: Measured) -> io::Result<S
                 moves += u64::from(now != at);
                 at = now;
                 let moved = now_ns();
+                each.push(moved - worked);
                 pass(set);
                 let done = now_ns();
                 sum += match part {
@@ -217,9 +238,9 @@ fn refills(from: CpuId, to: CpuId, bytes: usize, part: Measured) -> io::Result<S
             }
             let whole = now_ns() - begin;
             let measured = if part == Measured::Whole { whole } else { sum };
-            (measured as f64 / f64::from(REFILLS), moves)
+            ((measured as f64 / f64::from(turns), each), moves)
         })
-        .map(|of| placed(of, from, to, REFILLS))
+        .map(|of| placed(of, from, to, turns))
     }))
 }
 

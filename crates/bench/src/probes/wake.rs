@@ -338,6 +338,7 @@ mod tests {
             preempted: 0,
             slept,
             as_meant: true,
+            disturbed: false,
         };
         let judged = |mut threads: Vec<Evidence>, slept| {
             judge_threads(&mut threads, 10, slept, 80_000);
