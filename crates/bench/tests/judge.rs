@@ -20,6 +20,7 @@ fn measured(probe: &str, gain: f64) -> Measurement {
         preempted: 0,
         slept: 0,
         as_meant: true,
+        disturbed: false,
     };
     let mut plan = Plan { notes: vec!["a note of the plan".to_owned()], ..Plan::default() };
     let series = plan.series("both", move || Ok(Repetition { value: gain, threads: vec![evidence.clone()] }));
