@@ -14,6 +14,7 @@ mod probes;
 mod recorded;
 mod setup;
 mod thread;
+mod watch;
 mod work;
 
 pub use clock::{Delay, now_ns};
@@ -24,4 +25,5 @@ pub use probes::{PROBES, probe};
 pub use recorded::{Placements, Recorder, Run, Runs, Verified};
 pub use setup::{Pair, Setup, Ticks, Unmeasurable, quota};
 pub use thread::{Evidence, Gate, Mask, Part, allowed, bind, current_cpu, measured, together};
+pub use watch::Watched;
 pub use work::{KERNELS, Kernel, Work, Wrong};

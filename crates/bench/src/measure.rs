@@ -12,6 +12,7 @@ use crate::plan::{Formula, Plan, Repetition, Series, Wanted};
 use crate::recorded::{Placements, Recorder, Verified};
 use crate::setup::{Setup, Ticks};
 use crate::thread::Evidence;
+use crate::watch::{Watch, Watched};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use topology::{Cost, Estimate};
@@ -20,6 +21,8 @@ use topology::{Cost, Estimate};
 const TRIES: u32 = 3;
 /// The fewest rounds of a figure.
 pub const LEAST_ROUNDS: usize = 10;
+/// The rounds that an interval needs.
+const FEWEST_ROUNDS: usize = 6;
 /// The most rounds: after that, an interval becomes narrower too slowly.
 const MOST_ROUNDS: usize = 2_000;
 /// The share of the time that is spent in recorded rounds.
@@ -68,6 +71,8 @@ pub struct Measurement {
     pub disturbed_share: f64,
     /// What the recorder adds to a step: the median over series of the ratio of the recorded to the other rounds, with the smallest and the largest.
     pub recording_ratio: Option<[f64; 3]>,
+    /// What else happened on the machine meanwhile.
+    pub watched: Watched,
     /// Whether it was stopped early.
     pub stopped: bool,
 }
@@ -98,6 +103,7 @@ pub fn measure(
         .map(|_| Taken { timed: Vec::new(), recorded: Vec::new(), disturbed: 0, misplaced: 0, failed: None })
         .collect();
     let start = Instant::now();
+    let mut watch = Watch::start(&setup.cpus);
     let mut rounds = Rounds { random: fastrand::Rng::with_seed(setup.seed), setup, stop };
     for (series, taken) in plan.series.iter_mut().zip(&mut taken) {
         if !stop() {
@@ -118,7 +124,8 @@ pub fn measure(
     while !stop() && count < MOST_ROUNDS {
         let spent = start.elapsed().as_secs_f64() / options.budget.as_secs_f64().max(1e-9);
         let all_precise = precise.len() == plan.figures.len() && count >= LEAST_ROUNDS;
-        if (all_precise || spent >= 1.0) && count >= LEAST_ROUNDS.min(3) {
+        // With fewer rounds than an interval needs, the time would have been spent for nothing.
+        if all_precise || (spent >= 1.0 && count >= FEWEST_ROUNDS) || spent >= 2.0 {
             break;
         }
         // A recorded block is due in the middle of each part of the time, but only after the figures have something to be compared with.
@@ -140,6 +147,7 @@ pub fn measure(
             .flat_map(|(_, figure)| figure.formula.series().chain(figure.control.iter().flat_map(Formula::series)))
             .collect();
         rounds.timed(&mut plan.series, &mut taken, &needed);
+        watch.look();
         count += 1;
         if count >= LEAST_ROUNDS && count % 5 == 0 {
             for (i, figure) in plan.figures.iter().enumerate() {
@@ -162,7 +170,10 @@ pub fn measure(
     {
         lacks.push(format!("placement was not verified by a recording: {why}"));
     }
-    finish(probe, &plan, setup, options, taken, placements, lacks, stop())
+    let mut done = finish(probe, &plan, setup, options, taken, placements, lacks, stop());
+    done.watched = watch.end();
+    done.notes.extend(done.watched.sentence());
+    done
 }
 
 struct Rounds<'a> {
@@ -374,6 +385,7 @@ fn finish(
         verified: placements.verified(),
         disturbed_share: if disturbed > 0.0 { disturbed / (disturbed + kept) } else { 0.0 },
         recording_ratio: recording_ratio(&taken),
+        watched: Watched::default(),
         stopped,
     }
 }

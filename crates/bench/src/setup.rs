@@ -246,6 +246,14 @@ impl Ticks {
         (all > 0).then(|| busy as f64 / all as f64)
     }
 
+    /// Returns the shares of the time of these CPUs since `before` that were not idle, and that the hypervisor took (part of the first);
+    /// `None` if no tick passed.
+    #[must_use]
+    pub fn shares_since(&self, before: &Self, cpus: &[CpuId]) -> Option<[f64; 2]> {
+        let [all, busy, stolen] = self.since(before, cpus);
+        (all > 0).then(|| [busy, stolen].map(|ticks| ticks as f64 / all as f64))
+    }
+
     fn since(&self, before: &Self, cpus: &[CpuId]) -> [u64; 3] {
         let mut sum = [0_u64; 3];
         for cpu in cpus {
