@@ -19,6 +19,7 @@ import preempted_or_yielded
 import referee
 import switch_events
 import two_tools
+import with_costs
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "compare"))
 import judge  # noqa: E402
@@ -53,6 +54,42 @@ class Slices:
     def __init__(self, begin, slices):
         self.known = {1: [(begin, slices[-1][1])]}
         self.running = {1: slices}
+
+
+class WithCosts(unittest.TestCase):
+    # Hand-written findings of a hand-written table in which a switch costs half of what is assumed: no measurement.
+    @staticmethod
+    def finding(rule, tid, ms, high):
+        return {(rule, (tid,)): {"rule": rule, "recoverable_ns": int(ms * 1e6), "range_ns": [0, int(high * 1e6)]}}
+
+    def test_only_findings_with_other_times_changed(self):
+        same = self.finding("lock-convoy", 1, 3, 4)
+        without = same | self.finding("preemption-rate", 2, 4, 4) | self.finding("wakeup-storm", 3, 1, 1)
+        with_table = same | self.finding("preemption-rate", 2, 2, 3) | self.finding("preemption-rate", 9, 1, 1)
+        self.assertEqual(
+            with_costs.changes(without, with_table),
+            [
+                ("preemption-rate", 4, 2, [0, 4], [0, 3]),
+                ("preemption-rate", None, 1, None, [0, 1]),
+                ("wakeup-storm", 1, None, [0, 1], None),
+            ],
+        )
+
+    def test_the_table_has_sums_and_ratios_by_rule(self):
+        changed = [("preemption-rate", 4, 2, [0, 4], [0, 3]), ("preemption-rate", None, 1, None, [0, 1])]
+        rows = with_costs.rows({"preemption-rate": changed}, {"preemption-rate": 5})
+        self.assertEqual(rows[2:], ["| preemption-rate | 5 | 1 | 1 | 0 | 4.000 | 3.000 | 0.500 |"])
+
+    def test_traces_are_taken_in_equal_steps(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for n in range(5):
+                of = Path(folder) / "lot" / f"{n}.cw"
+                of.mkdir(parents=True)
+                (of / "manifest.json").write_text('{"machine": {"costs": {}}}' if n == 0 else '{"machine": {}}')
+            found = with_costs.traces([folder], 3)
+            self.assertEqual([path.name for path in found], ["0.cw", "2.cw", "4.cw"])
+            self.assertEqual([with_costs.has_costs(path) for path in found], [True, False, False])
+            self.assertEqual(with_costs.traces([found[0]], 9), [found[0]])
 
 
 class TwoTools(unittest.TestCase):
