@@ -154,7 +154,7 @@ fn utilisation(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineEr
             let percent = |share: f64| format!("{:.1}{TIE}%", share * 100.0);
             lines.push(format!(
                 "{}cores: CPUs were busy {}, which is {} of the cores' capacity; {} is free, if a core with all siblings busy does \
-                 {gain:.3} times the work of one ({gain_source}).",
+                 {gain:.2} times the work of one ({gain_source}).",
                 if word == "uniform" { String::new() } else { format!("{} ", word.replace('_', " ")) },
                 percent(busy),
                 percent(used),
