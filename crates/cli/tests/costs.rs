@@ -1,5 +1,5 @@
 //! Commands with a machine's costs.
-#![allow(clippy::unwrap_used, reason = "test helpers are outside of test functions")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test helpers are outside of test functions")]
 
 mod support;
 

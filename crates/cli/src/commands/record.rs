@@ -193,9 +193,6 @@ pub fn run(args: Args, global: &Global) -> Result<u8, Failure> {
     let recorded = record_spool(options)?;
     let accounted = convert(&recorded, args.keep_spool, &pass)?;
     print_summary(&recorded, &accounted);
-    if let (_, Some(note)) = costs::live() {
-        say(&format!("note: {note}"));
-    }
     Ok(recorded.exit_code.map_or(OK, |code| u8::try_from(code).unwrap_or(u8::MAX)))
 }
 
@@ -261,6 +258,9 @@ fn print_summary(recorded: &Recorded, accounted: &Accounted) {
     ));
     for missing in &recorded.lacks {
         say(&format!("note: {missing}"));
+    }
+    if let (_, Some(note)) = costs::live() {
+        say(&format!("note: {note}"));
     }
     say(&format!("next: corewise report {dir}, corewise diagnose {dir}"));
 }
