@@ -119,8 +119,8 @@ pub fn cells(of: &Both<'_>) -> [String; 5] {
         let shown = words::estimate(cost.unit, &cost.estimate);
         format!("{} {}", shown.value, shown.interval)
     };
-    let (class, with) = (words::class(of.own), words::parameters(&of.own.parameters));
-    let place = if with.is_empty() { class } else { format!("{class}, {with}") };
+    let (class, cpus, with) = (words::class(of.own), words::cpus(of.own), words::parameters(&of.own.parameters));
+    let place = [class, cpus, with].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
     [
         format!("{} {}: {place}", of.own.probe, words::plain(&of.own.figure)),
         shown(of.own),

@@ -9,7 +9,7 @@ const MOST: usize = 5;
 
 /// What most readers want to know, at most five sentences, of the probes that were measured.
 pub fn useful(costs: &[Cost]) -> Vec<String> {
-    let all = [moves, switches, refills, siblings, wakes, sleeps, chunks, speeds];
+    let all = [moves, switches, speeds, siblings, refills, chunks, wakes, sleeps];
     all.into_iter().filter_map(|of| of(costs)).take(MOST).collect()
 }
 
@@ -31,13 +31,13 @@ fn found(costs: &[Cost], probe: &str, figure: &str, of: impl Fn(&Cost) -> bool) 
     groups(&own).into_iter().map(of_group).collect()
 }
 
-/// The range over classes: "19.0 us", or "from 5.1 us (sibling) to 19.0 us (other core)".
+/// The range over classes: "19.0 us (other core)", or "5.1 us (sibling) to 19.0 us (other core)".
 fn range(of: &[Found]) -> Option<String> {
     let low = of.iter().min_by(|a, b| a.value.total_cmp(&b.value))?;
     let high = of.iter().max_by(|a, b| a.value.total_cmp(&b.value))?;
     Some(match of.len() {
         1 => format!("{} ({})", low.text, low.class),
-        _ => format!("from {} ({}) to {} ({})", low.text, low.class, high.text, high.class),
+        _ => format!("{} ({}) to {} ({})", low.text, low.class, high.text, high.class),
     })
 }
 
@@ -65,13 +65,14 @@ fn refills(costs: &[Cost]) -> Option<String> {
     let most =
         costs.iter().filter(|cost| cost.probe == "migrate" && cost.figure == "refill").filter_map(bytes).max()?;
     let refill = range(&found(costs, "migrate", "refill", |cost| elsewhere(cost) && bytes(cost) == Some(most)))?;
-    Some(format!("After a move, one pass over {} of data takes longer by {refill}.", words::size(most)))
+    Some(format!("After a move, one pass over {} of data takes {refill} longer.", words::size(most)))
 }
 
 fn siblings(costs: &[Cost]) -> Option<String> {
     let values: Vec<f64> = costs
         .iter()
         .filter(|cost| cost.probe == "smt" && cost.figure == "gain" && cost.pair == Some(PairClass::Sibling))
+        .filter(|cost| cost.parameters.get("neighbour") != Some(&"none".to_owned()))
         .map(|cost| cost.estimate.value)
         .collect();
     let [low, high] =
@@ -82,8 +83,9 @@ fn siblings(costs: &[Cost]) -> Option<String> {
 }
 
 fn wakes(costs: &[Cost]) -> Option<String> {
-    let woken = range(&found(costs, "migrate", "wake", elsewhere))?;
-    Some(format!("A thread that sleeps on another CPU runs after a wakeup in {woken}."))
+    let own = |probe, figure| range(&found(costs, probe, figure, elsewhere));
+    let woken = own("wake", "wake_latency").or_else(|| own("migrate", "wake"))?;
+    Some(format!("A thread that sleeps on another CPU runs {woken} after its wakeup."))
 }
 
 fn sleeps(costs: &[Cost]) -> Option<String> {
@@ -104,14 +106,17 @@ fn chunks(costs: &[Cost]) -> Option<String> {
 }
 
 fn speeds(costs: &[Cost]) -> Option<String> {
-    let ratios: Vec<f64> = costs
-        .iter()
-        .filter(|cost| cost.probe == "speed" && cost.unit == CostUnit::Ratio && cost.figure == "ratio")
-        .map(|cost| cost.estimate.value)
-        .collect();
-    let [low, high] =
-        ratios.iter().fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], x| [low.min(*x), high.max(*x)]);
-    (low < high).then(|| format!("The core types differ in speed by {low:.2} to {high:.2} times, by kind of work."))
+    let is_own = |cost: &&Cost| cost.probe == "speed" && cost.figure == "speed" && cost.core_types.len() == 2;
+    let own: Vec<&Cost> = costs.iter().filter(is_own).collect();
+    let types = own.first()?.core_types.as_slice();
+    let values = own.iter().filter(|cost| cost.core_types == types).map(|cost| cost.estimate.value);
+    let [low, high] = values.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], x| [low.min(x), high.max(x)]);
+    let [of, over] = types else { return None };
+    Some(format!(
+        "Cores of type {} have {low:.2} to {high:.2} times the speed of cores of type {}, by kind of work.",
+        words::plain(of.as_str()),
+        words::plain(over.as_str())
+    ))
 }
 
 #[cfg(test)]
@@ -134,9 +139,9 @@ mod tests {
         assert_eq!(
             useful(&all),
             [
-                "Moving a thread to another CPU costs from 5.10 us (sibling) to 19.0 us (other core); the call alone 900 ns.",
+                "Moving a thread to another CPU costs 5.10 us (sibling) to 19.0 us (other core); the call alone 900 ns.",
                 "A hand-over by a pipe takes 2.30 us on one CPU.",
-                "After a move, one pass over 1 MiB of data takes longer by 35.0 us (other core).",
+                "After a move, one pass over 1 MiB of data takes 35.0 us (other core) longer.",
             ]
         );
         assert!(useful(&[]).is_empty());

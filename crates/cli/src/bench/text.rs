@@ -4,6 +4,7 @@ use super::groups::{Group, figures, groups};
 use super::{Outcome, ProbeRun, about, described, sentences, words};
 use engine::{Cost, Estimate};
 use model::words::{TIE, grouped, percent};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// The sentences that say how to read the tables.
@@ -14,8 +15,14 @@ pub const LEGEND: [&str; 3] = [
     "runs: repetitions in the value; disturbed: the share that was thrown away because something else used the CPUs.",
 ];
 
+/// How to read the last column.
+pub const NEXT: &str =
+    "next: a prediction: the interval in which a further run is expected with a probability of 90 %.";
+
 /// The heads of the columns.
-const HEADS: [&str; 6] = ["", "value", "95 % interval", "control", "runs", "disturbed"];
+const HEADS: [&str; COLUMNS] = ["", "value", "95 % interval", "control", "runs", "disturbed", "next (90 %)"];
+/// The last column is only printed with `--all`.
+const COLUMNS: usize = 7;
 
 /// Writes all probes. `all`: also each pair of a class.
 pub fn text(of: &Outcome, all: bool, width: usize) -> String {
@@ -49,6 +56,9 @@ pub fn text(of: &Outcome, all: bool, width: usize) -> String {
     }
     if !of.costs.figures.is_empty() {
         out.push('\n');
+        if all {
+            wrapped(&mut out, NEXT, 0, width);
+        }
         LEGEND.iter().for_each(|line| wrapped(&mut out, line, 0, width));
         let useful = sentences::useful(&of.costs.figures);
         if !useful.is_empty() {
@@ -77,20 +87,32 @@ fn title(probe: &str) -> String {
 }
 
 /// The cells of a row.
-type Cells = [String; 6];
+type Cells = [String; COLUMNS];
 
 /// The table of a probe: its figures, each with what it is, and a row for each class and each value of its parameters.
 fn table(out: &mut String, probe: &str, costs: &[&Cost], all: bool, width: usize) {
-    let sections: Vec<(&str, Vec<Cells>)> = figures(costs)
+    let sections: Vec<(String, Vec<Cells>)> = figures(costs)
         .into_iter()
         .map(|figure| {
             let own: Vec<&Cost> = costs.iter().filter(|cost| cost.figure == figure).copied().collect();
-            (figure, groups(&own).iter().flat_map(|group| rows(group, all)).collect())
+            // What all rows have in common is said once.
+            let common = common(&own);
+            let name = match words::parameters(&common).as_str() {
+                "" => words::plain(figure),
+                with => format!("{} ({with})", words::plain(figure)),
+            };
+            let title = match described(probe, figure) {
+                "" => name,
+                of => format!("{name}: {of}"),
+            };
+            (title, groups(&own).iter().flat_map(|group| rows(group, &common, all)).collect())
         })
         .collect();
-    let heads = HEADS.map(ToOwned::to_owned);
+    let heads: Cells =
+        std::array::from_fn(|at| if at < COLUMNS - 1 || all { HEADS[at].to_owned() } else { String::new() });
     let rows = || sections.iter().flat_map(|(_, rows)| rows).chain([&heads]);
-    let widths: [usize; 6] = std::array::from_fn(|at| rows().map(|row| row[at].chars().count()).max().unwrap_or(0));
+    let widths: [usize; COLUMNS] =
+        std::array::from_fn(|at| rows().map(|row| row[at].chars().count()).max().unwrap_or(0));
     let line = |out: &mut String, cells: &Cells| {
         let mut text = String::from("   ");
         for (at, (cell, width)) in cells.iter().zip(widths).enumerate() {
@@ -103,19 +125,25 @@ fn table(out: &mut String, probe: &str, costs: &[&Cost], all: bool, width: usize
         let _ = writeln!(out, "{}", text.trim_end());
     };
     line(out, &heads);
-    for (figure, rows) in &sections {
-        let words = match described(probe, figure) {
-            "" => words::plain(figure),
-            of => format!("{}: {of}", words::plain(figure)),
-        };
-        wrapped(out, &words, 2, width);
+    for (title, rows) in &sections {
+        wrapped(out, title, 2, width);
         rows.iter().for_each(|row| line(out, row));
     }
 }
 
+/// The parameters that all figures have alike; none of a single figure, whose row names them.
+fn common(costs: &[&Cost]) -> BTreeMap<String, String> {
+    let [first, rest @ ..] = costs else { return BTreeMap::new() };
+    let mut common = first.parameters.clone();
+    common.retain(|name, value| !rest.is_empty() && rest.iter().all(|cost| cost.parameters.get(name) == Some(value)));
+    common
+}
+
 /// The rows of a group: one, and with `all` also each of its figures.
-fn rows(group: &Group<'_>, all: bool) -> Vec<Cells> {
-    let with = words::parameters(group.parameters);
+fn rows(group: &Group<'_>, common: &BTreeMap<String, String>, all: bool) -> Vec<Cells> {
+    let mut own = group.parameters.clone();
+    own.retain(|name, _| !common.contains_key(name));
+    let with = words::parameters(&own);
     let place = |class: &str| match with.as_str() {
         "" => class.to_owned(),
         with => format!("{class}, {with}"),
@@ -128,7 +156,7 @@ fn rows(group: &Group<'_>, all: bool) -> Vec<Cells> {
                 _ if cpus.is_empty() => group.class.clone(),
                 _ => format!("{} ({cpus})", group.class),
             };
-            vec![cells(place(&class), one)]
+            vec![cells(place(&class), one, all)]
         }
         many => {
             let [low, high] = group.range();
@@ -144,16 +172,17 @@ fn rows(group: &Group<'_>, all: bool) -> Vec<Cells> {
                 if known > 0 { format!("{held} of {known} hold") } else { String::new() },
                 sum(|cost| cost.repetitions).to_string(),
                 disturbed(sum(|cost| cost.disturbed + cost.misplaced), sum(|cost| cost.repetitions)),
+                String::new(),
             ]];
             if all {
-                rows.extend(many.iter().map(|cost| cells(format!("  {}", words::cpus(cost)), cost)));
+                rows.extend(many.iter().map(|cost| cells(format!("  {}", words::cpus(cost)), cost, all)));
             }
             rows
         }
     }
 }
 
-fn cells(place: String, cost: &Cost) -> Cells {
+fn cells(place: String, cost: &Cost, all: bool) -> Cells {
     let shown = words::estimate(cost.unit, &cost.estimate);
     let wide = if cost.precise { "" } else { " *" };
     [
@@ -163,6 +192,7 @@ fn cells(place: String, cost: &Cost) -> Cells {
         cost.control.map_or_else(String::new, |control| self::control(cost, &control)),
         cost.repetitions.to_string(),
         disturbed(cost.disturbed + cost.misplaced, cost.repetitions),
+        if all { super::data::next(cost) } else { String::new() },
     ]
 }
 

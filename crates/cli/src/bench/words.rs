@@ -124,13 +124,14 @@ pub fn parameter_value(name: &str, value: &str) -> String {
             size(number as u64)
         }
         (name, Some(number)) if name.ends_with("_ns") => self::value(CostUnit::Ns, number),
+        (name, Some(number)) if name.ends_with("_us") => self::value(CostUnit::Ns, number * 1000.0),
         _ => plain(value),
     }
 }
 
 /// The name of a parameter without its unit: `working_set_bytes` is "working set".
 pub fn parameter_name(name: &str) -> String {
-    plain(name.strip_suffix("_bytes").or_else(|| name.strip_suffix("_ns")).unwrap_or(name))
+    plain(["_bytes", "_ns", "_us"].iter().find_map(|unit| name.strip_suffix(unit)).unwrap_or(name))
 }
 
 /// Parameters in words: "working set 32 KiB, neighbour memory".
@@ -216,6 +217,7 @@ mod tests {
         assert_eq!(of("working_set_bytes", "32768"), "working set 32 KiB");
         assert_eq!(of("working_set_bytes", "3145728"), "working set 3 MiB");
         assert_eq!(of("asked_ns", "50000"), "asked 50.0 us");
+        assert_eq!(of("asked_us", "50"), "asked 50.0 us");
         assert_eq!(of("neighbour", "float"), "neighbour float");
     }
 }

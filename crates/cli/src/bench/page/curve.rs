@@ -127,19 +127,26 @@ impl Curves {
         let mut places: Vec<f64> = self.points().map(|(x, _)| *x).collect();
         places.sort_by(f64::total_cmp);
         places.dedup();
-        let mut last = f64::NEG_INFINITY;
+        let [mut last, mut last_of_small] = [f64::NEG_INFINITY; 2];
         for at in places {
             let x = place(at);
             let _ = writeln!(html, "<line class=\"grid\" x1=\"{x:.2}%\" x2=\"{x:.2}%\" y1=\"{TOP}\" y2=\"{bottom}\"/>");
-            if x - last < 15.0 {
+            if x - last < 6.0 {
                 continue;
             }
             last = x;
+            // A small screen has room for fewer.
+            let of_large = if x - last_of_small < 18.0 {
+                " of-large"
+            } else {
+                last_of_small = x;
+                ""
+            };
             let anchor = if x > 90.0 { "last" } else { "middle" };
             let name = words::parameter_value(&self.parameter, &at.to_string());
             let _ = writeln!(
                 html,
-                "<text class=\"tick {anchor}\" x=\"{x:.2}%\" y=\"{}\">{}</text>",
+                "<text class=\"tick {anchor}{of_large}\" x=\"{x:.2}%\" y=\"{}\">{}</text>",
                 bottom + 15.0,
                 escaped(&name)
             );

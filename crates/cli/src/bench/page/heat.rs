@@ -37,7 +37,7 @@ impl Heat {
         let with_text = self.columns.len() <= WITH_TEXT;
         let longest = |names: &[String]| names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
         let cell = if with_text { (longest(&self.columns) * CHARACTER).max(70) } else { 24 };
-        let (left, top) = (longest(&self.rows).max(self.axes[0].chars().count()) * CHARACTER + 10, 44);
+        let (left, top) = (longest(&self.rows).max(self.axes[0].chars().count() + 2) * CHARACTER + 12, 44);
         let (width, height) = (left + self.columns.len() * cell + 2, top + self.rows.len() * HEIGHT);
         let title = escaped(&self.title).to_string();
         let _ = writeln!(

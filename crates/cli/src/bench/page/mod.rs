@@ -15,11 +15,10 @@ use report::web::{Document, Inline, escaped};
 use std::fmt::Write as _;
 
 /// The style sheet of costs, after the report's.
-const STYLE: Inline = Inline { text: include_str!("page.css"), sha256: "pUl8GYWjJuzkHrEeuQf19ENspof19mrCdRzBxMIueao=" };
+const STYLE: Inline = Inline { text: include_str!("page.css"), sha256: "gOHcNWuXU4/rgbhUpwIWkRysowHNtOqX7n5wvOwYD4E=" };
 
 /// The heads of the tables, as [`data::row`] fills them.
-const HEADS: [&str; 8] =
-    ["figure", "place", "value", "95 % interval", "next value (90 %)", "control", "runs", "disturbed"];
+const HEADS: [&str; 8] = ["figure", "place", "value", "95 % interval", "next (90 %)", "control", "runs", "disturbed"];
 /// Their columns with numbers.
 const NUMBERS: [usize; 2] = [2, 6];
 
@@ -178,15 +177,19 @@ fn conditions(html: &mut String, of: &Outcome) {
     html.push_str("<section aria-labelledby=\"conditions\">\n<h2 id=\"conditions\">Conditions</h2>\n");
     let measured = &of.costs.measured;
     let rows = measured.conditions.iter();
-    table(
-        html,
-        "conditions",
-        &["condition", "value"],
-        &[],
-        rows.map(|(name, value)| {
-            vec![model::words::plain(name), model::words::short(&model::words::plain(value), 120)]
-        }),
-    );
+    if measured.conditions.is_empty() {
+        paragraph(html, "note", "The conditions are not recorded.");
+    } else {
+        table(
+            html,
+            "conditions",
+            &["condition", "value"],
+            &[],
+            rows.map(|(name, value)| {
+                vec![model::words::plain(name), model::words::short(&model::words::plain(value), 120)]
+            }),
+        );
+    }
     if !measured.left_out.is_empty() {
         html.push_str("<h3>Not measured</h3>\n<ul>\n");
         for sentence in &measured.left_out {

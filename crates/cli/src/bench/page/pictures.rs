@@ -1,6 +1,6 @@
 //! Which picture a figure gets, by what was varied.
 
-use super::super::groups::groups;
+use super::super::groups::{Group, groups};
 use super::super::words;
 use super::bars::Bars;
 use super::curve::{COLOURS, Curves, Line};
@@ -122,7 +122,7 @@ fn of_numbers(figure: &str, costs: &[&Cost], model: &[&Cost]) -> Option<Curves> 
         for group in groups(all) {
             let Some(x) = group.parameters.get(&parameter).and_then(|text| text.parse::<f64>().ok()) else { continue };
             let mut others = group.parameters.clone();
-            others.remove(&parameter);
+            others.retain(|name, _| *name != parameter && !follows(name, &parameter, all));
             let with = words::parameters(&others);
             let is_place = group.pair.is_some() || !group.class.ends_with("CPU") && !group.class.ends_with("CPUs");
             let name = match (is_place, with.is_empty()) {
@@ -154,20 +154,40 @@ fn of_numbers(figure: &str, costs: &[&Cost], model: &[&Cost]) -> Option<Curves> 
     Some(Curves { title, parameter, unit, lines })
 }
 
-/// Heat maps of one parameter by another, one for each class; none if there are not exactly two that vary.
+/// Whether the place and the numeric parameter determine another parameter, so that it makes no further curve.
+fn follows(name: &str, parameter: &str, costs: &[&Cost]) -> bool {
+    let mut values: BTreeMap<(String, Option<&String>), Option<&String>> = BTreeMap::new();
+    costs.iter().all(|cost| {
+        let own = cost.parameters.get(name);
+        let key = (words::class(cost), cost.parameters.get(parameter));
+        *values.entry(key).or_insert(own) == own
+    })
+}
+
+/// What heat maps of one figure differ in: the class of pairs in order and in words, and the parameters that are neither rows nor columns.
+type Map = (Option<PairClass>, String, BTreeMap<String, String>);
+
+/// Heat maps of one parameter by another, the two with the most values: one for each class and each combination of the others. None if fewer
+/// than two vary.
 fn of_two(figure: &str, costs: &[&Cost]) -> Vec<Heat> {
     let mut values: BTreeMap<&String, BTreeSet<&String>> = BTreeMap::new();
     for cost in costs {
         cost.parameters.iter().for_each(|(name, value)| _ = values.entry(name).or_default().insert(value));
     }
-    let varied: Vec<(&String, Vec<&String>)> =
+    let mut varied: Vec<(&String, Vec<&String>)> =
         values.into_iter().filter(|(_, of)| of.len() > 1).map(|(name, of)| (name, of.into_iter().collect())).collect();
+    // A stable sort: of equally many values, the name decides.
+    varied.sort_by_key(|(_, of)| std::cmp::Reverse(of.len()));
+    varied.truncate(2);
+    varied.sort_by_key(|(name, _)| *name);
     let [(first, rows), (second, columns)] = varied.as_slice() else { return Vec::new() };
-    let mut by_class: BTreeMap<(Option<PairClass>, String), Vec<super::super::groups::Group<'_>>> = BTreeMap::new();
+    let mut maps: BTreeMap<Map, Vec<Group<'_>>> = BTreeMap::new();
     for group in groups(costs) {
-        by_class.entry((group.pair, group.class.clone())).or_default().push(group);
+        let mut others = group.parameters.clone();
+        others.retain(|name, _| name != *first && name != *second);
+        maps.entry((group.pair, group.class.clone(), others)).or_default().push(group);
     }
-    let heat = |((_, class), groups): ((Option<PairClass>, String), Vec<super::super::groups::Group<'_>>)| {
+    let heat = |((_, class, others), groups): (Map, Vec<Group<'_>>)| {
         let at = |of: &[&String], value: Option<&String>| of.iter().position(|of| Some(*of) == value);
         let cells = groups.iter().filter_map(|group| {
             let row = at(rows, group.parameters.get(*first))?;
@@ -177,15 +197,17 @@ fn of_two(figure: &str, costs: &[&Cost]) -> Vec<Heat> {
             Some((row, column, value, words))
         });
         let named = |name: &str, of: &[&String]| of.iter().map(|value| words::parameter_value(name, value)).collect();
+        let with = words::parameters(&others);
+        let place = if with.is_empty() { class } else { format!("{class}, {with}") };
         Heat {
-            title: format!("{} ({class})", words::plain(figure)),
+            title: format!("{} ({place})", words::plain(figure)),
             axes: [words::parameter_name(first), words::parameter_name(second)],
             rows: named(first, rows),
             columns: named(second, columns),
             cells: cells.collect(),
         }
     };
-    by_class.into_iter().map(heat).collect()
+    maps.into_iter().map(heat).collect()
 }
 
 /// Bars, one for each class and its parameters: of several places, the one in the middle.
