@@ -107,6 +107,9 @@ fn how(arguments: &[String]) -> How {
     let has = |option: &str| arguments.iter().any(|argument| argument == option);
     match arguments[0].as_str() {
         "record" | "ab" | "demo" | "recover" => How::Parsed,
+        // The others measure, or need what a measurement stored.
+        "bench" if arguments.len() == 1 || has("--machine") => How::Run,
+        "bench" => How::Parsed,
         "view" if has("--html") => How::RunWithViewer,
         "view" => How::Parsed,
         _ => How::Run,
@@ -212,6 +215,9 @@ fn prepare(folder: &Folder) {
     };
     for (name, instructions) in [("counts.csv", 100), ("on.csv", 130), ("off.csv", 100)] {
         std::fs::write(folder.path(name), counts(instructions)).unwrap();
+    }
+    for (name, value) in [("measured.toml", 2300), ("other.toml", 1900)] {
+        std::fs::write(folder.path(name), support::machine_with_costs(value)).unwrap();
     }
     std::fs::write(folder.path("recording.txt"), recording()).unwrap();
     for name in ["run.cw", "before.cw", "after.cw"] {

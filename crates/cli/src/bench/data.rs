@@ -1,7 +1,7 @@
 //! The figures as JSON, CSV and Markdown.
 
 use super::groups::figures;
-use super::{Outcome, about, described, sentences, text, words};
+use super::{Outcome, ProbeRun, about, described, sentences, text, words};
 use engine::Cost;
 use model::words::TIE;
 use serde_json::{Value, json};
@@ -18,29 +18,10 @@ pub fn json(of: &Outcome) -> Value {
                 .into_iter()
                 .map(|figure| (figure.to_owned(), described(probe, figure).into()))
                 .collect();
-            let run = of.runs.iter().find(|run| run.name == probe).map(|run| {
-                let verified = run.verified.as_ref().map(|of| {
-                    json!({
-                        "threads": of.threads,
-                        "as_expected": of.as_expected,
-                        "moves_requested": of.moves_requested,
-                        "moves_found": of.moves_found,
-                        "missing": of.missing,
-                        "differences": of.differences,
-                    })
-                });
-                json!({
-                    "notes": run.notes,
-                    "lacks": run.lacks,
-                    "placement": verified,
-                    "disturbed_share": run.disturbed_share,
-                    "recording_ratio": run.recording_ratio,
-                    "stopped": run.stopped,
-                })
-            });
-            json!({ "probe": probe, "about": about(probe), "figures": names, "run": run, "costs": costs })
+            json!({ "probe": probe, "about": about(probe), "figures": names, "costs": costs })
         })
         .collect();
+    let runs: Vec<Value> = of.runs.iter().map(run).collect();
     json!({
         "corewise": of.costs.measured.corewise,
         "machine": of.machine.model_name,
@@ -49,6 +30,30 @@ pub fn json(of: &Outcome) -> Value {
         "complete": !of.stopped(),
         "in_short": sentences::useful(&of.costs.figures),
         "probes": probes,
+        "runs": runs,
+    })
+}
+
+/// How a probe was measured.
+fn run(of: &ProbeRun) -> Value {
+    let verified = of.verified.as_ref().map(|of| {
+        json!({
+            "threads": of.threads,
+            "as_expected": of.as_expected,
+            "moves_requested": of.moves_requested,
+            "moves_found": of.moves_found,
+            "missing": of.missing,
+            "differences": of.differences,
+        })
+    });
+    json!({
+        "probe": of.name,
+        "notes": of.notes,
+        "lacks": of.lacks,
+        "placement": verified,
+        "disturbed_share": of.disturbed_share,
+        "recording_ratio": of.recording_ratio,
+        "stopped": of.stopped,
     })
 }
 

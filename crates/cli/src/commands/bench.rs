@@ -306,7 +306,6 @@ fn measure(
         }
         return (run, Vec::new());
     }
-    run.notes.clone_from(&plan.notes);
     let can_record = recorder.as_ref().is_some_and(|recorder| recorder.failed().is_none());
     let recorder = recorder.filter(|_| can_record).map(|of| of as &mut dyn bench::Recorder);
     let later = options.budget * (of - number) as u32;
@@ -320,6 +319,7 @@ fn measure(
         });
     });
     run.lacks = done.lacks;
+    run.notes = done.notes;
     // Said once, for all probes.
     run.lacks.retain(|lack| !lack.starts_with("placement was not verified"));
     run.verified = done.verified;

@@ -70,3 +70,20 @@ pub fn compiled(folder: &Folder, source: &str, how: &[&str]) -> String {
     assert!(done.status.success(), "{source}: {}", String::from_utf8_lossy(&done.stderr));
     program
 }
+
+/// A machine file with two figures: a hand-over on one CPU in `ns`, and to another CPU in five times as long.
+pub fn machine_with_costs(ns: u32) -> String {
+    let figure = |pair: &str, cpus: &str, ns: u32| {
+        let (low, high) = (ns - ns / 50, ns + ns / 50);
+        format!(
+            "[[costs]]\nprobe = \"switch\"\nfigure = \"pipe\"\npair = \"{pair}\"\ncpus = {cpus}\nunit = \"ns\"\nrepetitions = 40\n\
+             estimate = {{ value = {ns}, low = {low}, high = {high} }}\ncontrol = {{ value = 1, low = -9, high = 12 }}\nprecise = true\n"
+        )
+    };
+    format!(
+        "model = \"Laptop\"\n\n[[cpus]]\nids = \"0-1\"\n\n[measured]\nat = \"2026-11-26T16:00:00Z\"\ncorewise = \"0.1.0\"\n\
+         left_out = [\"switch: no siblings\"]\n\n{}\n{}",
+        figure("same_cpu", "[0]", ns),
+        figure("other_core", "[0, 1]", 5 * ns)
+    )
+}
