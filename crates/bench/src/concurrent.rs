@@ -1,7 +1,7 @@
 //! Work of several CPUs at the same time, all of it during all of the others'.
 //!
-//! Each thread does its work in chunks until every thread has done enough of them. Only whole chunks count that lie within the time in which
-//! every thread was at work: whatever one of them does, the others do their work during all of it.
+//! Each thread does its work in chunks until every thread has done enough of them since all have begun. Only whole chunks count that lie within
+//! the time in which every thread was at work: whatever one of them does, the others do their work during all of it.
 //!
 //! ```text
 //!   cpu0  |chunk|chunk|chunk|chunk|chunk|chunk|
@@ -108,17 +108,22 @@ type Worked = (Chunks, Option<Work>, bool);
 pub fn run(bank: &Bank, loads: &[(CpuId, Load)], chunks: usize) -> io::Result<Vec<Done>> {
     let works = bank.prepare(loads)?;
     let iterations: Vec<Option<u64>> = works.iter().map(|of| of.as_ref().map(Work::iterations)).collect();
+    // The threads that have begun.
+    let begun = AtomicU32::new(0);
     // The threads with work that have not done enough of it. 0 ends all.
     let unfinished = AtomicU32::new(works.iter().flatten().count() as u32);
     // 0 until the end, for those who sleep.
     let ended = AtomicU32::new(0);
+    let threads = loads.len() as u32;
     let mut parts: Vec<Part<'_, Worked>> = Vec::new();
     for ((cpu, load), work) in loads.iter().zip(works) {
-        let (load, unfinished, ended) = (*load, &unfinished, &ended);
+        let (load, begun, unfinished, ended) = (*load, &begun, &unfinished, &ended);
         let part = move || {
             let from = now_ns();
+            begun.fetch_add(1, Ordering::AcqRel);
             if let Some(mut work) = work {
-                let (spans, right) = chunks_of(&mut work, chunks, unfinished, ended);
+                let all_begun = || begun.load(Ordering::Acquire) == threads;
+                let (spans, right) = chunks_of(&mut work, chunks, all_begun, unfinished, ended);
                 return ((spans, Some(work), right), 0);
             }
             match load {
@@ -160,18 +165,26 @@ pub fn run(bank: &Bank, loads: &[(CpuId, Load)], chunks: usize) -> io::Result<Ve
 }
 
 /// Chunks until all threads are done, and whether all results were right.
-fn chunks_of(work: &mut Work, chunks: usize, unfinished: &AtomicU32, ended: &AtomicU32) -> (Chunks, bool) {
+fn chunks_of(
+    work: &mut Work,
+    chunks: usize,
+    all_begun: impl Fn() -> bool,
+    unfinished: &AtomicU32,
+    ended: &AtomicU32,
+) -> (Chunks, bool) {
     let mut spans = Vec::with_capacity(chunks * 8);
-    let mut right = true;
+    let (mut right, mut counted) = (true, 0);
     loop {
+        let counts = all_begun();
         let start = now_ns();
         right &= work.run().is_some();
         spans.push([start, now_ns()]);
-        if spans.len() == chunks && unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {
+        counted += usize::from(counts);
+        if counts && counted == chunks && unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {
             ended.store(1, Ordering::Release);
             futex_wake(ended);
         }
-        if spans.len() >= chunks && unfinished.load(Ordering::Acquire) == 0 {
+        if counted >= chunks && unfinished.load(Ordering::Acquire) == 0 {
             return (spans, right);
         }
     }
@@ -237,6 +250,19 @@ mod tests {
             }
         }
         assert!(bank.0.lock().unwrap().len() == cpus.len().min(2), "work is used again");
+    }
+
+    /// A thread that begins late, as when another process has its CPU, finds the others still at work.
+    #[test]
+    fn chunks_count_only_once_all_threads_have_begun() {
+        let bank = Bank::default();
+        let load = [(allowed().unwrap()[0], Load::Kernel(&KERNELS[0]))];
+        let mut work = bank.prepare(&load).unwrap().remove(0).unwrap();
+        let (begun, unfinished, ended) = (AtomicU32::new(0), AtomicU32::new(1), AtomicU32::new(0));
+        // The other one begins after 30 chunks.
+        let all_begun = || begun.fetch_add(1, Ordering::Relaxed) >= 30;
+        let (spans, right) = chunks_of(&mut work, 5, all_begun, &unfinished, &ended);
+        assert_eq!((spans.len(), right, unfinished.into_inner(), ended.into_inner()), (35, true, 0, 1));
     }
 
     #[test]

@@ -91,9 +91,11 @@ impl Probe for Smt {
     }
 }
 
-/// The law: two CPUs do at most twice what one does alone. Returns what broke it by more than the figure's interval.
+/// The law: two CPUs do at most twice what one does alone. Returns what broke it by more than the figure's interval and by more than the same
+/// work alone differs from itself.
 fn broken_law(cost: &Cost) -> Option<String> {
-    (cost.figure == "gain" && cost.estimate.low > 2.0).then(|| {
+    let own = cost.control.map_or(1.0, |control| control.high.max(1.0 / control.low.max(0.1)).max(1.0));
+    (cost.figure == "gain" && cost.estimate.low > 2.0 * own).then(|| {
         let of = |name: &str| cost.parameters.get(name).map_or("", String::as_str);
         format!(
             "the gain of {} with {} on CPUs {} is {:.3} [{:.3}, {:.3}], above the most that is possible (2): the time alone was disturbed, or the frequency rose in between; do not use it",
@@ -300,6 +302,8 @@ mod tests {
         };
         let setup = setup(HYBRID, false);
         assert_eq!(Smt.judge(&setup, &[cost(1.99)]), Vec::<String>::new());
+        let noisy = Cost { control: Some(Estimate { value: 1.0, low: 0.97, high: 1.01 }), ..cost(2.05) };
+        assert_eq!(Smt.judge(&setup, &[noisy]), Vec::<String>::new(), "alone twice differs by as much");
         let said = Smt.judge(&setup, &[cost(2.05)]);
         assert!(said[0].starts_with("the gain of integer with float on CPUs 0-1 is 2.100 [2.050, 2.200]"), "{said:?}");
     }
