@@ -32,6 +32,10 @@ const GAIN: Calculation = Calculation { name: "gain", of: |times| gain(times).un
 const HEADROOM: Calculation =
     Calculation { name: "headroom", of: |times| gain(times).map_or(f64::NAN, |gain| 1.0 - 1.0 / gain) };
 
+/// The null control of a gain, from the same times with nothing as the neighbour: half the gain is 1.
+const EMPTY: Calculation =
+    Calculation { name: "half the gain", of: |times| gain(times).map_or(f64::NAN, |gain| gain / 2.0) };
+
 fn gain(times: &[f64]) -> Option<f64> {
     times.chunks_exact(2).map(|of| (of[1] > 0.0).then(|| of[0] / of[1])).sum()
 }
@@ -188,8 +192,12 @@ fn plan_pair(plan: &mut Plan, bank: &Bank, pair: Pair) {
         let (kind, neighbour) = (KINDS[*i].0, KINDS[*k].0);
         let [alone_first, _, again] = alone[*i];
         let times = vec![alone_first, *first, alone[*k][1], *second];
-        // With an empty neighbour, both together do what one does alone.
-        let empty = Formula::ratio(alone_first, again);
+        // With an empty neighbour each does what it does alone.
+        let [other_first, _, other_again] = alone[*k];
+        let empty = match i == k {
+            true => Formula::ratio(alone_first, again),
+            false => Formula::Function(vec![alone_first, again, other_first, other_again], EMPTY),
+        };
         let gain = Formula::Function(times.clone(), GAIN);
         plan.figure(figure("gain", CostUnit::Ratio, gain, kind, neighbour).control(empty));
         if i == k && pair.class == PairClass::Sibling {
