@@ -4,7 +4,7 @@ use crate::clock::{Delay, now_ns};
 use crate::plan::{Formula, Plan, Probe, Repetition, Step, Wanted};
 use crate::probes::switch::places;
 use crate::setup::{Pair, Setup};
-use crate::thread::{Evidence, Part, together};
+use crate::thread::{Evidence, Part, bind, together};
 use model::CpuId;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,6 +14,8 @@ use topology::{CostUnit, PairClass};
 const SPINS: u32 = 10_000;
 /// Hand-overs of one repetition of the mutex, both ways together.
 const SLEEPS: u32 = 100;
+/// For how long the spin lock is held, ns: the other thread spins on it by then.
+const HOLD_NS: f64 = 400.0;
 /// For how long the mutex is held after another thread waits for it, ns: that thread sleeps by then.
 const HELD_NS: i64 = 30_000;
 
@@ -45,27 +47,40 @@ impl Probe for Lock {
 
     fn plan(&self, setup: &Setup) -> io::Result<Plan> {
         let mut plan = Plan::default();
+        bind(&setup.cpus[..1])?;
+        let hold = Delay::calibrated(HOLD_NS);
+        bind(&setup.cpus)?;
+        let alone_on = |plan: &mut Plan, cpu: CpuId| {
+            plan.series(format!("lock held alone {}", cpu.0), alone(cpu, [Some(hold), None]))
+        };
         for pair in setup.pairs() {
             let cpus = pair.cpus();
             if pair.class == PairClass::SameCpu {
                 let name = format!("lock alone {}", pair.from.0);
-                let alone = plan.steps(setup, &name, &cpus[..1], false, |delay| Ok(alone(pair.from, delay)))?;
-                let again = plan.series(format!("{name} again"), self::alone(pair.from, None));
-                let figure = Wanted::new("alone", &cpus[..1], CostUnit::Ns, Formula::of(alone)).pair(pair.class);
-                plan.figure(figure.control(Formula::difference(again, alone)));
+                let taken = plan.steps(setup, &name, &cpus[..1], false, |delay| Ok(alone(pair.from, [delay, None])))?;
+                let again = plan.series(format!("{name} again"), alone(pair.from, [None, None]));
+                let figure = Wanted::new("alone", &cpus[..1], CostUnit::Ns, Formula::of(taken)).pair(pair.class);
+                plan.figure(figure.control(Formula::difference(again, taken)));
                 continue;
             }
             let name = |what: &str| format!("{what} {}", places(&cpus));
-            let figure = |figure, series, twin| {
-                let of = Wanted::new(figure, &cpus, CostUnit::Ns, Formula::of(series)).pair(pair.class);
-                of.control(Formula::difference(twin, series))
+            let figure = |figure, formula, control| {
+                Wanted::new(figure, &cpus, CostUnit::Ns, formula).pair(pair.class).control(control)
             };
-            let spin = plan.steps(setup, &name("spin"), &cpus, false, |delay| Ok(spin(pair, delay)))?;
-            let twin = plan.series(name("spin again"), self::spin(pair, None));
-            plan.figure(figure("spin", spin, twin));
-            let mutex = plan.steps(setup, &name("mutex"), &cpus, false, |delay| Ok(mutex(pair, delay)))?;
-            let twin = plan.series(name("mutex again"), self::mutex(pair, None));
-            plan.figure(figure("mutex", mutex, twin));
+            let line = plan.series(name("line"), lines(pair));
+            let twin = plan.series(name("line again"), lines(pair));
+            plan.figure(figure("line", Formula::of(line), Formula::difference(twin, line)));
+            let held = |delay| in_turn(pair, [Some(hold), delay]);
+            let spin = plan.steps(setup, &name("spin"), &cpus, false, |delay| Ok(held(delay)))?;
+            let twin = plan.series(name("spin again"), held(None));
+            // The lock is held for a while on both CPUs in turn: what that takes without another thread is no part of the hand-over.
+            let (from, to) = (alone_on(&mut plan, pair.from), alone_on(&mut plan, pair.to));
+            let hand_over = Formula::Sum(vec![(1.0, spin), (-0.5, from), (-0.5, to)]);
+            plan.figure(figure("spin", hand_over, Formula::difference(twin, spin)));
+            // The time of a thread that is woken until it runs is part of the hand-over and no disturbance.
+            let mutex = plan.steps(setup, &name("mutex"), &cpus, true, |delay| Ok(mutex(pair, delay)))?;
+            let twin = plan.sharing(name("mutex again"), self::mutex(pair, None));
+            plan.figure(figure("mutex", Formula::of(mutex), Formula::difference(twin, mutex)));
         }
         if setup.cpus.len() < 2 {
             plan.left_out.push("left out: a lock has no other CPU to go to".to_owned());
@@ -89,16 +104,21 @@ struct InTurn {
 }
 
 impl InTurn {
-    /// Takes it, and releases it for the other thread.
-    fn pass(&self, own: u32, other: u32, delay: Option<Delay>, step: u32) {
-        while self.turn.compare_exchange(own, HELD, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            std::hint::spin_loop();
-        }
+    /// Takes it, and releases it for the other thread after these delays.
+    fn pass(&self, own: u32, other: u32, held: [Option<Delay>; 2], step: u32) {
+        self.change(own, HELD);
         self.taken.store(self.taken.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        if let Some(delay) = delay {
+        for delay in held.into_iter().flatten() {
             delay.spend(step);
         }
         self.turn.store(other, Ordering::Release);
+    }
+
+    /// Waits until it has a value, and changes it.
+    fn change(&self, from: u32, to: u32) {
+        while self.turn.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            std::hint::spin_loop();
+        }
     }
 }
 
@@ -107,35 +127,46 @@ fn counted(found: u32, expected: u32) -> io::Result<()> {
     if found == expected { Ok(()) } else { Err(lost()) }
 }
 
-fn spin(pair: Pair, delay: Option<Delay>) -> Step {
-    Box::new(move || {
-        let lock = InTurn::default();
-        let part = |cpu: CpuId, own: u32| -> Part<'_, ()> {
-            let lock = &lock;
-            let passes = move || {
-                (0..SPINS / 2).for_each(|step| lock.pass(own, 1 - own, delay, step));
-                // The time ends when the lock is back.
-                while own == 0 && lock.turn.load(Ordering::Acquire) != own {
-                    std::hint::spin_loop();
-                }
-                ((), 0)
-            };
-            (vec![cpu], Box::new(passes))
+/// Two threads that pass the lock to each other.
+fn passes(pair: Pair, pass: impl Fn(&InTurn, u32, u32) + Sync) -> io::Result<(Repetition, u32)> {
+    let lock = InTurn::default();
+    let part = |cpu: CpuId, own: u32| -> Part<'_, ()> {
+        let (lock, pass) = (&lock, &pass);
+        let passes = move || {
+            (0..SPINS / 2).for_each(|step| pass(lock, own, step));
+            // The time ends when the lock is back.
+            while own == 0 && lock.turn.load(Ordering::Acquire) != own {
+                std::hint::spin_loop();
+            }
+            ((), 0)
         };
-        let done = together(vec![part(pair.from, 0), part(pair.to, 1)])?;
-        counted(lock.taken.load(Ordering::Relaxed), SPINS)?;
-        let threads: Vec<Evidence> = done.into_iter().map(|(_, evidence)| evidence).collect();
-        let whole = threads.first().map_or(0, Evidence::len_ns);
-        Ok(Repetition { value: whole as f64 / f64::from(SPINS), threads })
+        (vec![cpu], Box::new(passes))
+    };
+    let done = together(vec![part(pair.from, 0), part(pair.to, 1)])?;
+    let threads: Vec<Evidence> = done.into_iter().map(|(_, evidence)| evidence).collect();
+    let whole = threads.first().map_or(0, Evidence::len_ns);
+    Ok((Repetition { value: whole as f64 / f64::from(SPINS), threads }, lock.taken.load(Ordering::Relaxed)))
+}
+
+fn in_turn(pair: Pair, held: [Option<Delay>; 2]) -> Step {
+    Box::new(move || {
+        let (done, taken) = passes(pair, |lock, own, step| lock.pass(own, 1 - own, held, step))?;
+        counted(taken, SPINS)?;
+        Ok(done)
     })
 }
 
-fn alone(cpu: CpuId, delay: Option<Delay>) -> Step {
+/// The word goes back and forth, and nothing is held. That it went each time follows from the end: each change needs the one before.
+fn lines(pair: Pair) -> Step {
+    Box::new(move || Ok(passes(pair, |lock, own, _| lock.change(own, 1 - own))?.0))
+}
+
+fn alone(cpu: CpuId, held: [Option<Delay>; 2]) -> Step {
     Box::new(move || {
         let lock = InTurn::default();
         let of = &lock;
         let passes = move || {
-            (0..SPINS).for_each(|step| of.pass(0, 0, delay, step));
+            (0..SPINS).for_each(|step| of.pass(0, 0, held, step));
             ((), 0)
         };
         let part: Part<'_, ()> = (vec![cpu], Box::new(passes));
@@ -258,13 +289,13 @@ mod tests {
     fn a_lock_goes_to_the_other_cpu_and_back() {
         let Some(pair) = pair() else { return };
         for _ in 0..3 {
-            let (spun, slept) = (spin(pair, None)().unwrap(), mutex(pair, None)().unwrap());
+            let (spun, slept) = (lines(pair)().unwrap(), mutex(pair, None)().unwrap());
             assert!(spun.value > 0.0 && slept.value > 0.0);
             assert!(spun.threads.iter().chain(&slept.threads).all(|thread| !thread.found.contains(&CpuId(u32::MAX))));
         }
         // The best of several, as others use the CPUs too. No hand-over by a wakeup is as fast as a cache line.
         let least = |step: &mut Step| (0..5).map(|_| step().unwrap().value).fold(f64::INFINITY, f64::min);
-        let (spun, slept) = (least(&mut spin(pair, None)), least(&mut mutex(pair, None)));
+        let (spun, slept) = (least(&mut lines(pair)), least(&mut mutex(pair, None)));
         assert!(spun < slept, "{spun} {slept}");
     }
 
