@@ -13,6 +13,8 @@ const MIN_RUNNING: Ns = Ns(10_000_000);
 const MIN_BURSTS: i64 = 10;
 /// Demand (running or ready), as a divisor of the observed time: half of it or more is a computation with pauses.
 const MOST: i64 = 2;
+/// Waking bursts, as a divisor of all: if a thread wakes another one in every fourth burst, its delays are passed on often.
+const OFTEN: i64 = 4;
 /// Demand below a tenth is little: a core that is half as fast still leaves it four fifths of the time without work.
 const LITTLE: i64 = 10;
 
@@ -53,7 +55,9 @@ impl Figures {
         let is = |part: i64, of: i64, divisor: i64| part.saturating_mul(divisor) >= of;
         Some(if is(demand, observed, MOST) || is(self.long.0, self.running.0, MOST) {
             if is(self.crowded.0, self.running.0, MOST) { TaskClass::Sustained } else { TaskClass::Light }
-        } else if is(self.waking_bursts, self.bursts, MOST) || is(demand, observed, LITTLE) {
+        } else if self.bursts >= MIN_BURSTS && is(self.waking_bursts, self.bursts, OFTEN)
+            || is(demand, observed, LITTLE)
+        {
             TaskClass::Bursty
         } else {
             TaskClass::Background
@@ -105,13 +109,15 @@ mod tests {
         assert_eq!(class(of(500, 500, 50)), Some("light"));
         // Ready time is demand, too.
         assert_eq!(class(Figures { ready: Ns(300 * MS), ..of(200, 500, 50) }), Some("light"));
-        // Half of its running time in long bursts; half of it crowded; half of the bursts wake a thread.
+        // Half of its running time in long bursts; half of it crowded; a fourth of the bursts wake a thread.
         assert_eq!(class(Figures { long: Ns(100 * MS), ..of(200, 9800, 50) }), Some("light"));
         assert_eq!(class(Figures { long: Ns(99 * MS), ..of(200, 9800, 50) }), Some("background"));
         assert_eq!(class(Figures { crowded: Ns(250 * MS), ..of(500, 500, 50) }), Some("sustained"));
         assert_eq!(class(Figures { crowded: Ns(249 * MS), ..of(500, 500, 50) }), Some("light"));
-        assert_eq!(class(Figures { waking_bursts: 25, ..of(20, 980, 50) }), Some("bursty"));
-        assert_eq!(class(Figures { waking_bursts: 24, ..of(20, 980, 50) }), Some("background"));
+        assert_eq!(class(Figures { waking_bursts: 10, ..of(20, 980, 40) }), Some("bursty"));
+        assert_eq!(class(Figures { waking_bursts: 9, ..of(20, 980, 40) }), Some("background"));
+        // Few bursts show no habit.
+        assert_eq!(class(Figures { waking_bursts: 9, ..of(20, 980, 9) }), Some("background"));
         assert_eq!(class(Figures { is_low_priority: true, ..of(900, 100, 50) }), Some("background"));
     }
 

@@ -67,6 +67,16 @@ impl ThreadGroups {
         self.group(thread).map(|group| group.process).filter(|process| *process != Pid::UNKNOWN)
     }
 
+    /// Whether the processes of all threads that have a name and are not the kernel's are recorded.
+    pub(crate) fn has_all_processes(&self) -> bool {
+        let is_kernel = |group: &Group| {
+            let name = (group.pool as usize).checked_sub(1).and_then(|at| self.names.get(at));
+            name.is_none_or(|name| is_kernel_thread(name))
+        };
+        // The first is the idle task.
+        self.of.iter().skip(1).all(|group| group.process != Pid::UNKNOWN || is_kernel(group))
+    }
+
     /// The number of a thread's program: processes whose first threads are one pool are one program. `None`: kernel threads, and
     /// threads of unknown processes.
     #[inline]

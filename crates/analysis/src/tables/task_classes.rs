@@ -8,8 +8,13 @@ use rustc_hash::FxHashMap;
 
 /// The policies `SCHED_BATCH` and `SCHED_IDLE` (`include/uapi/linux/sched.h`).
 const LOW_POLICIES: [i8; 2] = [3, 5];
-/// The dynamic priorities of threads with a nice value from 1 to 19 (nice 0 is 120).
-const LOW_PRIORITIES: std::ops::RangeInclusive<i16> = 121..=139;
+/// The dynamic priorities of threads with a nice value from 10, which `nice` gives a command by default, to 19 (nice 0 is 120).
+const LOW_PRIORITIES: std::ops::RangeInclusive<i16> = 130..=139;
+/// The least nice value that is a low priority.
+const LOW_NICE: i8 = 10;
+
+/// Stands for the program of kernel threads: the numbers of pools begin at 1.
+const KERNEL: u32 = 0;
 
 pub(crate) struct TaskClasses {
     ready_known: bool,
@@ -17,7 +22,9 @@ pub(crate) struct TaskClasses {
     /// The largest number of threads that are few; `None` until the first stretch.
     few: Option<i64>,
     threads: ByThread<Thread>,
-    /// By program; `None`: kernel threads, and threads whose program is unknown.
+    /// Whether all programs are known; otherwise all threads but the kernel's count as one.
+    has_programs: bool,
+    /// By program; `None`: threads of unknown programs.
     programs: FxHashMap<Option<u32>, Program>,
 }
 
@@ -97,7 +104,10 @@ impl TaskClasses {
         if !is_runnable(of.state) {
             return;
         }
-        of.program = world.groups.program(stretch.thread);
+        of.program = match world.groups.program(stretch.thread) {
+            _ if world.groups.name(stretch.thread).is_some_and(is_kernel_thread) => Some(KERNEL),
+            program => program.filter(|_| self.has_programs),
+        };
         let program = self.programs.entry(of.program).or_default();
         program.advance(stretch.span.start, few);
         program.runnable += 1;
@@ -129,6 +139,7 @@ impl Analysis for TaskClasses {
             ready_known: context.ready_known,
             types: context.machine.class_names.clone(),
             few: None,
+            has_programs: false,
             threads: ByThread::new(),
             programs: FxHashMap::default(),
         }
@@ -139,7 +150,9 @@ impl Analysis for TaskClasses {
     }
 
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, world: &World) {
-        self.few.get_or_insert_with(|| few(world));
+        if self.few.is_none() {
+            (self.few, self.has_programs) = (Some(few(world)), world.groups.has_all_processes());
+        }
         self.leave(stretch.thread, stretch.span.start);
         self.enter(stretch, world);
         if stretch.state == ThreadState::Ready && matches!(stretch.reason, Reason::Woken | Reason::WokenBefore) {
@@ -174,7 +187,7 @@ impl Analysis for TaskClasses {
         if let SetTo::Policy { policy, nice } = *to {
             let of = &mut self.threads.of(thread).figures;
             let is_low = policy.is_some_and(|policy| LOW_POLICIES.contains(&policy));
-            of.is_low_priority = is_low || nice.map_or(of.is_low_priority && policy.is_none(), |nice| nice > 0);
+            of.is_low_priority = is_low || nice.map_or(of.is_low_priority && policy.is_none(), |nice| nice >= LOW_NICE);
         }
     }
 

@@ -35,7 +35,7 @@ table! {
             CROWDED_NS: Ns =
                 "Running time in which more threads of its program ran or were ready than are few: the number of the fastest cores, or \
                  half of the cores if all have one type.",
-            IS_LOW_PRIORITY: Bool = "Whether its last recorded priority is low: a nice value above 0, or the policy batch or idle.",
+            IS_LOW_PRIORITY: Bool = "Whether its last recorded priority is low: a nice value of 10 or more, or the policy batch or idle.",
         }
     }
 }
