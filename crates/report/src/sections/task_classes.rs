@@ -34,6 +34,9 @@ struct Role {
     low: bool,
 }
 
+/// The text of a role in a column.
+type Cell = fn(&Role) -> String;
+
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let (mut roles, mut short) = (BTreeMap::<(String, String, bool), Role>::new(), 0u64);
     ctx.each_row(task_classes::Table, |row| {
@@ -101,7 +104,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         rows.iter().for_each(|role| column.push(role.cores.clone().unwrap_or_default()));
         columns.push(column);
     }
-    let numbers: [(&str, u8, fn(&Role) -> String); 6] = [
+    let numbers: [(&str, u8, Cell); 6] = [
         ("running ms", 0, |role| ms(role.running)),
         ("% demand", 0, |role| {
             let demand = role.running.saturating_add(role.ready.unwrap_or(0));
