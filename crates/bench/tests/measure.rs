@@ -126,7 +126,8 @@ fn threads_that_share_a_cpu_wait_for_each_other() {
     let calls = AtomicU32::new(0);
     let series = plan.sharing("with others", move || {
         let mut done = repetition(10.0);
-        done.threads[0].ran_ns = if calls.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) { 500_000 } else { 990_000 };
+        done.threads[0].ran_ns =
+            if calls.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) { 500_000 } else { 990_000 };
         Ok(done)
     });
     plan.figure(of(Formula::of(series)));
