@@ -210,6 +210,8 @@ fn prepare(folder: &Folder) {
     }
     copy(&crates.join("import/fixtures/present_mon/v2.csv"), "frames.csv");
     copy(&crates.join("topology/fixtures/vm.hwloc2.xml"), "board.xml");
+    let measured = "[measured]\nat = \"2026-11-26T16:00:00Z\"\ncorewise = \"0.1.0\"\n";
+    std::fs::write(folder.path("this.toml"), format!("[[cpus]]\nids = \"0-1\"\n{measured}")).unwrap();
     let counts = |n: u32| {
         format!("4000.00,msec,cpu-clock,4000000000,100.00,2.000,CPUs utilized\n{n},,instructions,4000000000,100.00,,\n")
     };

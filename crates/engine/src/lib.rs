@@ -34,9 +34,9 @@ pub use tables::{
     FrameCounts, FrameGroup, FrameList, FrameMarks, FrameSource, Interval, IntervalKind, IntervalName, ListedFrame,
     RowCallback, SelectedInterval, SlowFrameOptions, TableRequest, ThreadNames, mark_name_matches, mark_row_matches,
 };
-/// The machine: read from the running system or from a description, and drawn as text.
-pub use topology::{BadMachine, Chosen, Cpu, CpuChoice, IdleState, Machine, draw, live, machine_text, named_cpus};
 /// Lists of CPUs, such as `0-3,8`.
 pub use topology::cpulist;
+/// The machine: read from the running system or from a description, and drawn as text.
+pub use topology::{BadMachine, Chosen, Cpu, CpuChoice, IdleState, Machine, draw, live, machine_text, named_cpus};
 /// What a machine's cores cost.
 pub use topology::{Cost, CostUnit, Costs, Estimate, Measured, PairClass, TypicalCost};
