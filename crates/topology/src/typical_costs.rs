@@ -78,7 +78,7 @@ impl Costs {
     #[must_use]
     pub fn core_speed(&self, core_type: CoreType) -> Option<TypicalCost> {
         let of_type = |cost: &&Cost| cost.core_types.first() == Some(&core_type);
-        let all = self.of("speed", "ratio").filter(|cost| cost.unit == CostUnit::Ratio).filter(of_type);
+        let all = self.of("speed", "speed").filter(|cost| cost.unit == CostUnit::Ratio).filter(of_type);
         let kind = |cost: &Cost| cost.parameters.values().cloned().collect::<Vec<_>>().join(" ");
         typical(all, SPEED, kind).map(|(cost, kinds)| TypicalCost {
             of: if kinds.len() == 1 {
