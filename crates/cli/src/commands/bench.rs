@@ -180,7 +180,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static dyn Probe>, Failure> {
         return Ok(PROBES.to_vec());
     }
     let known = || PROBES.iter().map(|probe| probe.name());
-    for name in names.iter().filter(|name| bench::probe(name).is_none()) {
+    if let Some(name) = names.iter().find(|name| bench::probe(name).is_none()) {
         let meant = engine::did_you_mean(name, known());
         let all = known().collect::<Vec<_>>().join(", ");
         return Err(Failure::usage(format!(
