@@ -28,7 +28,10 @@ fn measured(probe: &str, gain: f64) -> Measurement {
     plan.figure(figure.with("kind", "integer").with("neighbour", "float"));
     let setup = Setup { machine: Machine::of_cpus([cpu]), cpus: vec![cpu], quick: false, added_ns: None, seed: 1 };
     let options = Options { precision: 0.01, budget: Duration::from_millis(40) };
-    measure(probe, plan, &setup, &options, None, &|| false, &mut |_| {})
+    let mut done = measure(probe, plan, &setup, &options, None, &|| false, &mut |_| {});
+    // What else happened on this machine is no judgement.
+    done.notes.retain(|note| !note.starts_with("meanwhile:"));
+    done
 }
 
 #[test]

@@ -231,8 +231,10 @@ fn sections_are_selected_by_name() {
     assert!(text("waiting").contains("\nWaiting for a CPU") && !text("waiting").contains("\nMigrations"));
     assert!(text("waiting,migrations").contains("\nMigrations") && !text("none").contains("\nWaiting for"));
     assert_eq!(text("all"), good(["report", &file, "--full"]));
-    let wrong = run(["report", &file, "--sections", "dance"]);
-    assert!(wrong.code == Some(2) && wrong.err.contains("placement"), "{}", wrong.err);
+    for (wrong, help) in [("dance", "`corewise report --help` lists them"), ("placment", "placement")] {
+        let wrong = run(["report", &file, "--sections", wrong]);
+        assert!(wrong.code == Some(2) && wrong.err.contains(help), "{}", wrong.err);
+    }
     let none = json(&["report", &file, "--format", "json", "--sections", "none"]);
     let some = json(&["report", &file, "--format", "json", "--sections", "waiting"]);
     assert!(none.get("ready_wait").is_none());

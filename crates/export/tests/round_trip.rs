@@ -104,7 +104,10 @@ fn every_analysis() {
         for file in std::fs::read_dir(case.path()).expect("the cases").map(|f| f.expect("a file").path()) {
             let text = std::fs::read_to_string(&file).expect("a text");
             for block in text.split("```trace\n").skip(1).map(|b| b.split("```").next().unwrap_or_default()) {
-                let drawing = block.lines().filter(|line| !line.starts_with("range ") && !line.starts_with("thread "));
+                // These are for the analysis, not of the trace.
+                let of_analysis =
+                    |line: &&str| ["range ", "thread ", "gain "].iter().any(|word| line.starts_with(word));
+                let drawing = block.lines().filter(|line| !of_analysis(line));
                 let trace = testkit::trace(&drawing.collect::<Vec<_>>().join("\n"));
                 let before = session(trace.facts.clone(), trace.batch);
                 std::fs::write(&path, exported(&Perfetto, &before, &Options::default())).expect("it is written");

@@ -7,8 +7,14 @@ use engine::{Cost, CostUnit, PairClass};
 /// The most sentences.
 const MOST: usize = 5;
 
-/// What most readers want to know, at most five sentences, of the probes that were measured.
+/// The largest half width of an interval, as a share of the value, of a figure that is worth a sentence.
+const CLOSE: f64 = 0.25;
+
+/// What most readers want to know, at most five sentences, of the probes that were measured. Figures with wide intervals are left out.
 pub fn useful(costs: &[Cost]) -> Vec<String> {
+    let is_close = |cost: &&Cost| cost.estimate.half_width() <= CLOSE * cost.estimate.value.abs();
+    let costs: Vec<Cost> = costs.iter().filter(is_close).cloned().collect();
+    let costs = costs.as_slice();
     let all = [moves, switches, speeds, siblings, refills, chunks, wakes, sleeps];
     all.into_iter().filter_map(|of| of(costs)).take(MOST).collect()
 }
@@ -100,12 +106,19 @@ fn sleeps(costs: &[Cost]) -> Option<String> {
     (low <= high).then(|| format!("A sleep ends later than requested by {from} to {to}, by length and timer slack."))
 }
 
+/// The schedule that ends soonest, and how many others do not differ from it.
 fn chunks(costs: &[Cost]) -> Option<String> {
-    let all = costs.iter().filter(|cost| cost.probe == "chunks" && cost.figure == "makespan");
-    let best = all.min_by(|a, b| a.estimate.value.total_cmp(&b.estimate.value))?;
+    let all: Vec<&Cost> = costs.iter().filter(|cost| cost.probe == "chunks" && cost.figure == "makespan").collect();
+    let best = all.iter().min_by(|a, b| a.estimate.value.total_cmp(&b.estimate.value))?;
+    let same = all.iter().filter(|cost| cost.estimate.low <= best.estimate.high).count() - 1;
     let with = words::parameters(&best.parameters);
     let time = words::estimate(best.unit, &best.estimate);
-    Some(format!("The parallel loop ends soonest with {with}: {} {}.", time.value, time.interval))
+    let ties = match same {
+        0 => String::new(),
+        1 => "; 1 other schedule does not differ from it".to_owned(),
+        _ => format!("; {same} other schedules do not differ from it"),
+    };
+    Some(format!("The parallel loop ends soonest with {with}: {} {}{ties}.", time.value, time.interval))
 }
 
 fn speeds(costs: &[Cost]) -> Option<String> {
