@@ -71,8 +71,9 @@ fn switches(costs: &[Cost]) -> Option<String> {
 
 fn refills(costs: &[Cost]) -> Option<String> {
     let bytes = |cost: &Cost| cost.parameters.get("working_set_bytes")?.parse::<u64>().ok();
-    let most =
-        costs.iter().filter(|cost| cost.probe == "migrate" && cost.figure == "refill").filter_map(bytes).max()?;
+    // The largest set whose refill is certain: large sets are read from memory with and without a move.
+    let is_certain = |cost: &&Cost| cost.probe == "migrate" && cost.figure == "refill" && cost.estimate.low > 0.0;
+    let most = costs.iter().filter(is_certain).filter_map(bytes).max()?;
     let refill = range(&found(costs, "migrate", "refill", |cost| elsewhere(cost) && bytes(cost) == Some(most)))?;
     Some(format!("After a move, one pass over {} of data takes {refill} longer.", words::size(most)))
 }

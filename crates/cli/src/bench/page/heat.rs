@@ -8,6 +8,8 @@ use std::fmt::Write as _;
 
 /// The number of shades in the report's style.
 const SHADES: f64 = 5.0;
+/// Values that differ by less than this share of the largest have one shade.
+const ALIKE: f64 = 0.1;
 /// With more columns than this, cells have no text.
 const WITH_TEXT: usize = 12;
 /// The height of a cell, px.
@@ -34,6 +36,10 @@ impl Heat {
     /// Writes it.
     pub fn write(&self, html: &mut String, unit: CostUnit) {
         let Some(scale) = Scale::of(self.cells.iter().map(|cell| cell.2), 20.0, false) else { return };
+        let values = || self.cells.iter().map(|cell| cell.2);
+        let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+        // Shades would make a difference of a few percent look like a large one.
+        let are_alike = high - low < ALIKE * high.abs();
         let with_text = self.columns.len() <= WITH_TEXT;
         let longest = |names: &[String]| names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
         let cell = if with_text { (longest(&self.columns) * CHARACTER).max(70) } else { 24 };
@@ -72,7 +78,7 @@ impl Heat {
                     );
                     continue;
                 };
-                let shade = (scale.share(*value) * SHADES).ceil().clamp(1.0, SHADES);
+                let shade = if are_alike { 3.0 } else { (scale.share(*value) * SHADES).ceil().clamp(1.0, SHADES) };
                 let _ = write!(
                     html,
                     "<g><title>{}</title><rect class=\"heat-{shade}\" x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\"/>",
