@@ -1,0 +1,32 @@
+//! Reads energy, temperature, frequency and idle counters of a machine, and turns readings into joules. Every reader takes a [`Tree`], so that
+//! a machine can be handed in.
+//!
+//! ```text
+//!  powercap, power_pmu, battery, hwmon ──▶ Domain: name, part, Gauge ──▶ Meter: intervals ──▶ estimate: J of a span, with its range
+//!                                                                          └▶ doubts: parts above their whole, power above a limit
+//!  condition: temperature, frequency, throttling      idle: what was requested, and where the hardware was
+//! ```
+
+pub mod battery;
+mod condition;
+mod doubts;
+mod estimate;
+mod filtering;
+mod hwmon;
+mod idle;
+mod meter;
+mod meters;
+mod perf;
+mod power_pmu;
+mod powercap;
+mod source;
+mod tree;
+
+pub use condition::{Condition, Conditions, Span3};
+pub use doubts::{ABOVE_TDP, above_tdp, parts as doubtful_parts, power as doubtful_power};
+pub use estimate::{Ends, Estimate, MAX_UNCERTAIN, Refused, estimate};
+pub use idle::{Idle, IdleState, Resident, online};
+pub use meter::{Energy, Interval, MAX_POWER_W, Meter, Reading, Spec, Unknown};
+pub use meters::{Metered, Meters, find, now};
+pub use source::{Domain, Found, Gauge, Interface, Lack, Part, Value};
+pub use tree::{Tree, ValueFile};
