@@ -17,6 +17,7 @@ mod known_names;
 mod output;
 mod pager;
 mod period;
+mod power;
 mod progress;
 mod spool;
 mod view_changes;

@@ -91,7 +91,7 @@ pub fn estimate(
     is_power: bool,
 ) -> Result<Estimate, Refused> {
     let (Some(first), Some(last)) = (intervals.first(), intervals.last()) else { return Err(Refused::NoReadings) };
-    let stopped = stopped_at(meter, last.span.end, is_power);
+    let stopped = stopped_at(intervals, meter, last.span.end, is_power);
     let is_known = |interval: &&Interval| interval.energy.is_ok() && stopped.is_none_or(|at| interval.span.start < at);
     let (mut low, mut sum, mut high, mut known_ns, mut peak) = (0.0, 0.0, 0.0, 0, 0.0_f64);
     let mut squares = 0.0;
@@ -135,6 +135,10 @@ pub fn estimate(
             None => step.max(meter.update_ns().unwrap_or(span.len().0) as f64 * peak),
         })
         .sum();
+    // Readings next to unknown time are not aligned: each value may be an update old.
+    let inner =
+        unknown.iter().map(|(at, _)| u32::from(at.start > first.span.start) + u32::from(at.end < last.span.end));
+    let at_ends = at_ends + f64::from(inner.sum::<u32>()) * peak * meter.update_ns().unwrap_or(0) as f64;
     let uj = (sum - head - tail).max(0.0);
     let low = (low - peak * (head_ns + tail_ns) as f64 - at_ends).clamp(0.0, uj);
     let high = (high + at_ends).max(uj);
@@ -159,11 +163,16 @@ fn per_ns(uj: f64, span: Span) -> f64 {
     uj / span.len().0.max(1) as f64
 }
 
-/// When the value of a counter changed last, if that is so long ago that it has stopped.
-fn stopped_at(meter: &Meter, end: Ns, is_power: bool) -> Option<Ns> {
+/// The last reading before a counter stopped, if its last change is so long ago that it has. It stopped somewhere in the interval in which it
+/// changed last, so that interval has only a part of its energy.
+fn stopped_at(intervals: &[Interval], meter: &Meter, end: Ns, is_power: bool) -> Option<Ns> {
     let (changed, update) = (meter.changed()?, meter.update_ns()?);
     let after = STOPPED_NS.max(update.saturating_mul(STOPPED_UPDATES));
-    (!is_power && (end - changed).0 > after).then_some(changed)
+    if is_power || (end - changed).0 <= after {
+        return None;
+    }
+    let last = intervals.iter().find(|interval| interval.span.end == changed);
+    Some(last.map_or(changed, |interval| interval.span.start))
 }
 
 /// The times without energy, those that follow each other for the same reason as one.

@@ -159,7 +159,7 @@ impl Meters {
                 before.push(Some((at, *value)));
             } else {
                 metered.push(at, value);
-                metered.ends[end] = None;
+                metered.ends[end] = metered.meter.spec().update_ns;
                 before.push(None);
             }
         }
@@ -186,7 +186,7 @@ impl Meters {
                     }
                     Err(why) => {
                         metered.push(at, Err(why));
-                        metered.ends[end] = None;
+                        metered.ends[end] = Some(update);
                         *waiting = None;
                     }
                 }

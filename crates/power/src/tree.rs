@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 /// The maximum length of a file of sysfs, bytes: it writes at most a page. `/proc/cpuinfo` is longer, and only its begin is needed.
 const MAX_BYTES: u64 = 64 << 10;
+/// How often a path is resolved again, if the kernel requires that.
+const ATTEMPTS: usize = 1000;
 /// The maximum number of names in a folder.
 const MAX_NAMES: usize = 16 << 10;
 
@@ -49,7 +51,14 @@ impl Tree {
         // sysfs has relative links only. RESOLVE_BENEATH refuses those that leave the root, at every component, also if one is replaced
         // meanwhile. Reading a pipe in a tree that was handed in would block.
         let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        Ok(openat2(&*self.root, path.trim_start_matches('/'), flags, Mode::empty(), ResolveFlags::BENEATH)?)
+        for _ in 0..ATTEMPTS {
+            match openat2(&*self.root, path.trim_start_matches('/'), flags, Mode::empty(), ResolveFlags::BENEATH) {
+                // The kernel cannot be sure of a ".." while anything on the machine is renamed (openat2(2)).
+                Err(rustix::io::Errno::AGAIN) => {}
+                other => return Ok(other?),
+            }
+        }
+        Err(io::Error::new(io::ErrorKind::WouldBlock, "folders are renamed all the time"))
     }
 
     /// Reads a file.
@@ -180,6 +189,27 @@ mod tests {
         assert_eq!(file.read().unwrap(), 2);
         std::fs::write(dir.path().join("sys/a/one"), "").unwrap();
         assert_eq!(file.read().unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn paths_with_links_are_resolved_while_files_are_renamed() {
+        let (dir, tree) = tree();
+        std::fs::create_dir(dir.path().join("sys/b")).unwrap();
+        std::os::unix::fs::symlink("../a", dir.path().join("sys/b/link")).unwrap();
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let names = ["sys/x", "sys/y"].map(|name| dir.path().join(name));
+                std::fs::write(&names[0], "").unwrap();
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    std::fs::rename(&names[0], &names[1]).unwrap();
+                    std::fs::rename(&names[1], &names[0]).unwrap();
+                }
+            });
+            let failed = (0..20_000).filter(|_| tree.number("/sys/b/link/one").is_err()).count();
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert_eq!(failed, 0);
+        });
     }
 
     #[test]

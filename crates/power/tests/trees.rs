@@ -174,7 +174,7 @@ fn counters_that_only_root_may_read_are_said_with_what_to_do() {
     zone(&machine, "intel-rapl:0:0", "core");
     for zone in ["intel-rapl:0", "intel-rapl:0:0"] {
         let path = machine.path(&format!("/sys/devices/virtual/powercap/{zone}/energy_uj"));
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0)).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o000)).unwrap();
     }
     std::fs::set_permissions(machine.0.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let tree = machine.tree();

@@ -10,11 +10,11 @@
 //! ```
 
 mod binding;
-mod child;
+pub mod child;
 mod experiment;
 mod recorder;
 mod sides;
-mod signals;
+pub mod signals;
 mod text;
 mod watch;
 

@@ -15,6 +15,7 @@ mod export;
 mod formats;
 mod import;
 mod man;
+mod power;
 mod record;
 mod recover;
 mod report;
@@ -50,6 +51,7 @@ pub enum Command {
     Doctor(doctor::Args),
     Counters(counters::Args),
     Bench(bench::Args),
+    Power(power::Args),
     Recover(recover::Args),
     Demo(demo::Args),
     Completions(completions::Args),
@@ -101,6 +103,7 @@ pub fn run(command: Command, global: &Global) -> Result<u8, Failure> {
         Command::Doctor(args) => doctor::run(&args, global),
         Command::Counters(args) => counters::run(&args, global),
         Command::Bench(args) => bench::run(&args, global),
+        Command::Power(args) => power::run(&args),
         Command::Recover(args) => recover::run(&args, global),
         Command::Demo(args) => demo::run(&args, global),
         Command::Completions(args) => completions::run(&args),
