@@ -83,6 +83,10 @@ fn energy_has_a_range_its_work_and_doubts_in_each_format() {
     let doubt = json["doubts"][0].as_str().unwrap();
     assert!(doubt.contains("above its limit of 15.0 W"), "{doubt}");
 
+    let words = ["--tdp", "5", "--", "sleep", "0.3"];
+    let out = at_20_watts(&folder, Duration::from_millis(2), || power(&folder, &words)).out;
+    assert!(out.contains("times the nominal power of 5 W"), "{out}");
+
     let formats = |format: &str| {
         let words = ["--format", format, "--label", "plug=a,b", "--repeat", "2", "--work", "4", "--", "sleep", "0.3"];
         at_20_watts(&folder, Duration::from_millis(2), || power(&folder, &words)).out
@@ -170,7 +174,7 @@ fn a_battery_is_measured_by_the_times_of_its_percents() {
     });
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let line = ran.out.lines().nth(1).unwrap();
-    assert!(line.starts_with("BAT0: from 90 % to 88 %: 1.0"), "{}", ran.out);
+    assert!(line.starts_with("BAT0: from 90 % to 88 %: "), "{}", ran.out);
     assert!(line.ends_with("so 2 minutes for 100 %"), "{}", ran.out);
 }
 

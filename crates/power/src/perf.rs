@@ -146,6 +146,25 @@ mod tests {
     }
 
     #[test]
+    fn the_time_stamp_counter_of_this_machine_advances_if_it_may_be_counted() {
+        let tree = Tree::live().unwrap();
+        match PerfCount::open(&tree, "msr", "tsc", 0) {
+            Ok(count) => {
+                let first = count.read().unwrap();
+                assert!(count.read().unwrap() > first);
+            }
+            // No such PMU, no rights, or no perf events at all.
+            Err(error) => assert!(
+                matches!(
+                    error.raw_os_error(),
+                    Some(libc::ENOENT | libc::EACCES | libc::EPERM | libc::ENOSYS | libc::ENODEV)
+                ),
+                "{error}"
+            ),
+        }
+    }
+
+    #[test]
     fn the_structure_has_the_size_of_its_first_version() {
         assert_eq!(std::mem::size_of::<Attr>(), 64);
     }

@@ -139,6 +139,15 @@ fn a_time_that_is_too_short_for_the_step_is_refused_with_the_time_that_suffices(
 }
 
 #[test]
+fn a_counter_that_advances_by_more_than_is_possible_is_unknown_there() {
+    // A reading that is none, and the next one is right again.
+    let (_, intervals) = meter_of(&[1e6, 2e6, 9e9, 3e6, 4e6], 100 * MS);
+    assert!(matches!(intervals[1].energy, Err(Unknown::Jumped(uj)) if (uj - 8.998e9).abs() < 1.0), "{intervals:?}");
+    assert!(matches!(intervals[2].energy, Err(Unknown::WentBack(..))), "{intervals:?}");
+    assert_eq!(intervals[3].energy.as_ref().map(|energy| energy.uj), Ok(1e6));
+}
+
+#[test]
 fn several_wraps_within_an_interval_are_not_counted_as_one() {
     let longest = spec().longest_ns().unwrap();
     // Half of the range at the greatest power.

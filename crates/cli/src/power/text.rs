@@ -63,7 +63,7 @@ pub fn text(outcome: &Outcome, machine: &Machine) -> String {
             }
         }
     }
-    out
+    out.replace(words::TIE, " ")
 }
 
 /// Returns the result as Markdown.
