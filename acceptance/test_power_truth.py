@@ -13,7 +13,8 @@ class Curves(unittest.TestCase):
         curve = Curve(30.0, sine=8.0, sine_s=1.3, square=10.0, square_s=0.7)
         n, end = 100_000, 7.77
         summed = sum(curve.power((step + 0.5) * end / n) for step in range(n)) * end / n
-        self.assertAlmostEqual(curve.energy(end), summed, places=2)
+        # The sum is off by up to a step at each of the 22 edges of the square wave.
+        self.assertAlmostEqual(curve.energy(end), summed, delta=22 * 20.0 * end / n)
         self.assertAlmostEqual(curve.scaled(0.5).energy(3.3) * 2, curve.energy(3.3))
 
 
