@@ -104,7 +104,7 @@ fn a_described_machine_says_which_cpus_are_fast() {
 }
 
 #[test]
-#[ignore = "needs BPF rights and taskset"]
+#[ignore = "needs BPF rights"]
 fn a_command_that_sets_its_own_affinity_is_said_not_to_be_bound() {
     if !has_two_cpus() {
         eprintln!("skipped: fewer than two CPUs");
