@@ -283,7 +283,7 @@ impl Rounds<'_> {
 }
 
 /// The most time that may be missing from a measured part of this length, ns.
-fn most(len_ns: i64) -> i64 {
+fn max_missing_ns(len_ns: i64) -> i64 {
     MAX_READY_NS.max((len_ns as f64 * MAX_READY_SHARE) as i64)
 }
 
@@ -296,7 +296,7 @@ fn waited(thread: &Evidence) -> bool {
     if thread.moves > 0 {
         return thread.preempted > thread.moves.cast_signed() + 1;
     }
-    thread.ready_ns.is_some_and(|ready| ready > most(thread.len_ns()))
+    thread.ready_ns.is_some_and(|ready| ready > max_missing_ns(thread.len_ns()))
 }
 
 /// Whether others ran on the one CPU that threads share: one of them always runs.
@@ -304,7 +304,7 @@ fn others_ran(threads: &[Evidence]) -> bool {
     let begin = threads.iter().map(|thread| thread.span_ns[0]).min().unwrap_or(0);
     let end = threads.iter().map(|thread| thread.span_ns[1]).max().unwrap_or(0);
     let ran: i64 = threads.iter().map(|thread| thread.ran_ns).sum();
-    end - begin - ran > most(end - begin)
+    end - begin - ran > max_missing_ns(end - begin)
 }
 
 /// The estimate of a formula over all rounds, and its values.

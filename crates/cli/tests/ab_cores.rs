@@ -22,14 +22,6 @@ fn list(folder: &Folder) -> Manifest {
     AbFolder::read(&folder.path("ab")).expect("a list of runs").manifest
 }
 
-/// The numbers of CPUs of the first line of `/sys/devices/system/cpu/online`, if they are at least CPU 0 and 1.
-fn has_two_cpus() -> bool {
-    std::fs::read_to_string("/proc/self/status").is_ok_and(|text| {
-        let allowed = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-        allowed.is_some_and(|list| list.trim().starts_with("0-"))
-    })
-}
-
 #[test]
 fn choices_without_use_are_refused_before_the_first_run() {
     let folder = Folder::new();
@@ -55,12 +47,8 @@ fn choices_without_use_are_refused_before_the_first_run() {
 }
 
 #[test]
-#[ignore = "needs BPF rights"]
+#[ignore = "needs BPF rights, two CPUs"]
 fn two_processes_on_one_cpu_take_twice_the_time() {
-    if !has_two_cpus() {
-        eprintln!("skipped: fewer than two CPUs");
-        return;
-    }
     let folder = Folder::new();
     let dir = folder.name("ab");
     let load = format!("({}) & ({}); wait", count(300_000), count(300_000));
@@ -79,12 +67,8 @@ fn two_processes_on_one_cpu_take_twice_the_time() {
 }
 
 #[test]
-#[ignore = "needs BPF rights"]
+#[ignore = "needs BPF rights, two CPUs"]
 fn a_described_machine_says_which_cpus_are_fast() {
-    if !has_two_cpus() {
-        eprintln!("skipped: fewer than two CPUs");
-        return;
-    }
     let folder = Folder::new();
     std::fs::write(folder.path("hybrid.toml"), HYBRID).unwrap();
     let (dir, machine) = (folder.name("ab"), format!("--machine={}", folder.name("hybrid.toml")));
@@ -104,12 +88,8 @@ fn a_described_machine_says_which_cpus_are_fast() {
 }
 
 #[test]
-#[ignore = "needs BPF rights"]
+#[ignore = "needs BPF rights, two CPUs"]
 fn a_command_that_sets_its_own_affinity_is_said_not_to_be_bound() {
-    if !has_two_cpus() {
-        eprintln!("skipped: fewer than two CPUs");
-        return;
-    }
     let folder = Folder::new();
     let dir = folder.name("ab");
     let load = format!("taskset -c 1 sh -c '{}'", count(50_000));

@@ -67,7 +67,7 @@ fn a_machine_file_gives_a_recording_its_costs() {
     let only = ["--only", "preemption-rate", "--verbose"];
     let without = good(words.iter().chain(&only));
     let with = good(words.iter().chain(&only).chain(&["--machine", &machine]));
-    assert!(without.contains("a switch costs 4.0 us (assumed: of another machine)"), "{without}");
+    assert!(without.contains("a switch costs 4.0 us (an assumption from another machine)"), "{without}");
     assert!(with.contains("a switch costs 2.1 us (measured on this machine 2026-11-26"), "{with}");
     let short = good(words.iter().chain(&only[..2]).chain(&["--machine", &machine]));
     assert!(short.contains("Costs: a switch costs 2.1 us (measured on this machine"), "{short}");

@@ -77,7 +77,7 @@ impl RuleContext<'_> {
                 let (low, high) = (words(of.low), words(of.high));
                 plain(&format!("measured on this machine {}: {}, {low} to {high}{stale}", costs.day, of.of))
             }
-            (None, None) => "assumed: of another machine".to_owned(),
+            (None, None) => "an assumption from another machine".to_owned(),
         };
         let sentence =
             SENTENCES.iter().find(|(name, _)| *name == threshold.name).map_or("{}", |(_, sentence)| sentence);

@@ -96,7 +96,7 @@ pub enum MachineKind {
 
 impl MachineKind {
     /// Determines the kind of this machine.
-    pub fn here() -> Self {
+    pub fn live() -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let vendor = fs::read_to_string("/sys/class/dmi/id/sys_vendor").unwrap_or_default();
         Self::of(&cpuinfo, vendor.trim(), signature())

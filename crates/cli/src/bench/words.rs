@@ -58,7 +58,7 @@ impl Scaled {
 
 /// A value and its interval, in one unit and with the same decimals.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Shown {
+pub struct ValueText {
     /// The value with its unit: `2.28 us`.
     pub value: String,
     /// The interval in the same unit: `[2.25, 2.31]`.
@@ -66,13 +66,16 @@ pub struct Shown {
 }
 
 /// Formats an estimate.
-pub fn estimate(unit: CostUnit, of: &Estimate) -> Shown {
+pub fn estimate(unit: CostUnit, of: &Estimate) -> ValueText {
     // The unit of the value, or of the interval if the value is about 0.
     let most = if of.value.abs() >= of.half_width() { of.value } else { of.low.abs().max(of.high.abs()) };
     let scaled = Scaled::of(unit, most);
     let decimals = scaled.decimals(of.value, of.half_width());
     let number = |x: f64| scaled.number(x, decimals);
-    Shown { value: scaled.with_unit(&number(of.value)), interval: format!("[{}, {}]", number(of.low), number(of.high)) }
+    ValueText {
+        value: scaled.with_unit(&number(of.value)),
+        interval: format!("[{}, {}]", number(of.low), number(of.high)),
+    }
 }
 
 /// Formats a value with three digits: `2.28 us`.
@@ -191,7 +194,7 @@ mod tests {
     use super::*;
 
     fn shown(unit: CostUnit, value: f64, low: f64, high: f64) -> String {
-        let Shown { value, interval } = estimate(unit, &Estimate { value, low, high });
+        let ValueText { value, interval } = estimate(unit, &Estimate { value, low, high });
         format!("{value} {interval}")
     }
 

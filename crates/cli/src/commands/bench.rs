@@ -224,7 +224,7 @@ fn measured(args: &Args, global: &Global) -> Result<Outcome, Failure> {
     }
     before::load(&setup.cpus, args.max_load)?;
     let mut warnings: Vec<String> = Vec::new();
-    warnings.extend(MachineKind::here().warning().map(ToOwned::to_owned));
+    warnings.extend(MachineKind::live().warning().map(ToOwned::to_owned));
     warnings.extend(before::one_cpu(&setup));
 
     let _handlers = StopHandlers::install(on_signal);
@@ -388,7 +388,7 @@ fn store(args: &Args, outcome: &Outcome) -> Result<(), Failure> {
         () if args.no_store => return Ok(()),
         () if args.add.is_some() => "a delay was added to the steps",
         () if args.cpus.is_some() => "--cpus measures a part of the machine (--out FILE writes it to a file)",
-        () if MachineKind::here() == MachineKind::Emulated => "the times of an emulator mean nothing",
+        () if MachineKind::live() == MachineKind::Emulated => "the times of an emulator mean nothing",
         () => "",
     };
     if !why_not.is_empty() {

@@ -26,7 +26,7 @@ pub fn measure(session: &Session) -> Result<Measured, EngineError> {
     let threads = read_threads(session)?;
     let Some(focus) = facts.focus.map(i64::from) else { return Ok(Measured::default()) };
     let recorder = facts.recorder.map(i64::from);
-    let own = own_processes(session, &threads, focus, recorder, Own::Together)?;
+    let own = own_processes(session, &threads, focus, recorder, Own::Exchanging)?;
     let exited = threads.values().find(|t| t.tid == focus && t.exited_ns > 0).map(|t| t.exited_ns);
     let mut other: FxHashMap<i64, i64> = FxHashMap::default();
     for thread in threads.values().filter(|t| !t.is_kernel) {
@@ -64,7 +64,7 @@ pub(super) enum Own {
     /// Those that it started.
     Started,
     /// Also those with which these exchange wakeups, as with a server.
-    Together,
+    Exchanging,
 }
 
 pub(super) fn read_threads(session: &Session) -> Result<FxHashMap<i64, Thread>, EngineError> {
@@ -106,7 +106,7 @@ pub(super) fn own_processes(
             *together.entry((by.min(to), by.max(to))).or_default() += row.get(wakers::WAKINGS);
         }
     })?;
-    together.retain(|_, wakeups| own_are == Own::Together && *wakeups >= MIN_WAKEUPS);
+    together.retain(|_, wakeups| own_are == Own::Exchanging && *wakeups >= MIN_WAKEUPS);
     let mut own = FxHashSet::from_iter([focus]);
     loop {
         let before = own.len();

@@ -149,7 +149,7 @@ fn utilisation(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineEr
             let (word, gain) = (row.get(smt_utilisation::CORE_TYPE), row.get(smt_utilisation::GAIN));
             let gain_source = match row.get(smt_utilisation::GAIN_SOURCE) {
                 "measured" => "measured on this machine",
-                _ => "assumed: of another machine",
+                _ => "an assumption from another machine",
             };
             let percent = |share: f64| format!("{:.1}{TIE}%", share * 100.0);
             lines.push(format!(
