@@ -75,7 +75,10 @@ pub fn find(tree: &Tree) -> Found {
     powercap::find(tree, &mut found);
     power_pmu::find(tree, &mut found);
     let rapl = !found.domains.is_empty();
-    // Without rights to powercap, the PMU may have shown what powercap would have.
+    // Parts follow their package.
+    let names: Vec<String> = found.domains.iter().map(|domain| domain.name.clone()).collect();
+    let whole = |name: &str| names.iter().position(|known| name.split('/').next() == Some(known));
+    found.domains.sort_by_key(|domain| whole(&domain.name).unwrap_or(usize::MAX));
     battery::find(tree, &mut found);
     hwmon::find(tree, &mut found);
     if rapl {

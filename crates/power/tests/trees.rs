@@ -67,16 +67,16 @@ fn zones_of_powercap_are_domains_and_a_package_that_two_control_types_show_is_on
     machine.write("/sys/devices/virtual/powercap/intel-rapl:0/constraint_1_power_limit_uw", "64000000");
     machine.write("/sys/devices/virtual/powercap/intel-rapl:0/constraint_0_max_power_uw", "28000000");
     let found = machine.found();
-    let expected = ["package-0", "package-1", "psys", "package-0/core", "package-0/uncore", "package-1/dram"];
+    let expected = ["package-0", "package-0/core", "package-0/uncore", "package-1", "package-1/dram", "psys"];
     assert_eq!(names(&found), expected);
     let package = &found.domains[0];
     assert_eq!(package.duplicates, ["powercap intel-rapl-mmio:0"]);
     let (limit, file) = package.limit.clone().unwrap();
     assert_eq!((limit, file.rsplit('/').next().unwrap()), (64e6, "constraint_1_power_limit_uw"));
     assert_eq!(package.range_uj, Some(262_143_328_850.0));
-    assert_eq!(found.domains[3].parent.as_deref(), Some("package-0"));
+    assert_eq!(found.domains[1].parent.as_deref(), Some("package-0"));
     let parts: Vec<Part> = found.domains.iter().map(|domain| domain.part).collect();
-    assert_eq!(parts, [Part::Package, Part::Package, Part::Platform, Part::Core, Part::Uncore, Part::Dram]);
+    assert_eq!(parts, [Part::Package, Part::Core, Part::Uncore, Part::Package, Part::Dram, Part::Platform]);
 }
 
 #[test]

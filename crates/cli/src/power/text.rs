@@ -110,7 +110,7 @@ fn blocks(outcome: &Outcome, machine: &Machine) -> Vec<Block> {
         let why = outcome.summary(at).why;
         why.into_iter().take(2).map(|why| format!("{}: {why}", metered.domain.name)).collect::<Vec<_>>()
     });
-    list("Not measured:", unknown.collect());
+    list("Not measured (*: energy and power are of the known time only):", unknown.collect());
     let mut notes = machine.notes.clone();
     for metered in domains.iter().filter(|metered| !metered.domain.duplicates.is_empty()) {
         let same = metered.domain.duplicates.join(", ");
