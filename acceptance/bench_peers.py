@@ -20,10 +20,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import bench_guest
 import corewise
 
 AGREED = 0.10
+# A figure as the example prints it.
+FIGURE = re.compile(r"^(\w+) +(\w*) +\[([\d, ]*)\] \{(.*?)\} (\S+) \[(\S+), (\S+)\] next .* n (\d+) d (\d+) m (\d+) control (.*)$")
 
 
 def main():
@@ -65,7 +66,16 @@ def main():
 
 def figures(binary, probe, seconds):
     said = subprocess.run([binary, probe, str(seconds)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
-    return [figure for line in said.splitlines() if (figure := bench_guest.figure_of(line))]
+    return [figure for line in said.splitlines() if (figure := figure_of(line))]
+
+
+def figure_of(line):
+    """Returns a line of the example as a dictionary; None of another one."""
+    found = FIGURE.match(line)
+    if not found:
+        return None
+    return {"figure": found[1], "pair": found[2], "cpus": found[3].split(", "), "parameters": dict(re.findall(r'"(\w+)": "([^"]*)"', found[4])),
+            "value": float(found[5])}
 
 
 def measured(peer, cpus):

@@ -40,7 +40,14 @@ def pack(root, into, compressed=True):
     return into
 
 
-def run_guest(command, patience):
-    """Runs QEMU with its console on the standard output; returns what the guest printed. Raises TimeoutExpired after `patience` seconds."""
-    done = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=patience)
-    return done.stdout.decode(errors="replace")
+def run_guest(command, patience, started=None):
+    """Runs QEMU with its console on the standard output; returns what the guest printed. `started` is called with its process ID. Raises
+    TimeoutExpired after `patience` seconds."""
+    with subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as guest:
+        try:
+            if started:
+                started(guest.pid)
+            printed, _ = guest.communicate(timeout=patience)
+        finally:
+            guest.kill()
+    return printed.decode(errors="replace")

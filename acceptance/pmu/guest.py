@@ -215,7 +215,7 @@ def options(machine):
     """Returns QEMU's options for the machine, without those of a boot."""
     icount = ["-icount", machine.icount] if machine.icount else []
     return ["qemu-system-aarch64", "-M", "virt,gic-version=3", "-cpu", machine.processor, "-smp", machine.cpus, "-m", machine.memory_mb,
-            "-nodefaults", "-nographic", *icount]
+            "-nodefaults", "-nographic", "-name", f"{machine.name},debug-threads=on", *icount]
 
 
 def tree_of(kit, machine):
@@ -230,9 +230,9 @@ def tree_of(kit, machine):
     return tree
 
 
-def boot(kit, machine, script, into, patience=300):
+def boot(kit, machine, script, into, patience=300, started=None):
     """Boots the machine, runs the shell script in /out and copies that folder into `into`; returns what the guest printed. perf is there
-    if the script has the word."""
+    if the script has the word. `started` is called with QEMU's process ID; the threads of its CPUs are named "CPU 0/TCG" and so on."""
     tree = ["-dtb", tree_of(kit, machine)] if machine.kinds else []
     with tempfile.TemporaryDirectory(dir=kit.tmp) as tmp:
         tmp = Path(tmp)
@@ -248,7 +248,7 @@ def boot(kit, machine, script, into, patience=300):
                    "-drive", f"file={tmp / 'disk'},format=raw,if=none,id=out,cache=unsafe", "-device", "virtio-blk-pci,drive=out",
                    "-append", "console=ttyAMA0 rdinit=/init loglevel=4 panic=-1"]
         try:
-            said = initrd.run_guest(command, patience)
+            said = initrd.run_guest(command, patience, started)
         except subprocess.TimeoutExpired as late:
             printed = (late.stdout or b"").decode(errors="replace")
             raise Lacking(f"the guest {machine.name} did not end within {patience} s; it printed at last: {printed[-800:]}") from late

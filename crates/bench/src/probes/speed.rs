@@ -17,6 +17,8 @@ const CHUNKS: usize = 40;
 const TYPES: usize = 4;
 /// The kernels that memory has no part in, which core types are judged by.
 const COMPUTE: [&str; 7] = ["add", "integer", "multiply", "divide", "float", "vector", "branchy"];
+/// Core types whose speeds certainly differ by less than this share are as fast as each other.
+const ALIKE: f64 = 0.05;
 /// The most memory of a kernel on all CPUs together, bytes, if a quarter of the available memory is not less.
 const MOST_BYTES: u64 = 4 << 30;
 
@@ -215,14 +217,19 @@ fn swapped_types(setup: &Setup, costs: &[Cost]) -> Vec<String> {
                 .filter_map(|kernel| Some((speed(slow_cpus, kernel)?, speed(fast_cpus, kernel)?)))
                 .collect();
             let slower = both.iter().filter(|(slow, fast)| slow[1] > fast[2]).count();
-            if slower * 2 <= both.len() {
+            let no_faster = both.iter().filter(|(slow, fast)| slow[1] > fast[2] * (1.0 - ALIKE)).count();
+            if no_faster * 2 <= both.len() {
                 continue;
             }
+            let wrong = match slower * 2 > both.len() {
+                true => "the machine description has its core types swapped",
+                false => "the measured speeds do not agree with the core types of the machine description",
+            };
             let mut ratios: Vec<f64> = both.iter().map(|(slow, fast)| fast[0] / slow[0]).collect();
             ratios.sort_by(f64::total_cmp);
             let list = |cpus: &[CpuId]| topology::cpulist::format(cpus.iter().copied());
             found.push(format!(
-                "the machine description has its core types swapped: CPUs {} are called {} but are {:.2} times as fast as CPUs {}, called {} (the median of {} kernels, measured on CPUs {} and {})",
+                "{wrong}: CPUs {} are called {} but are {:.2} times as fast as CPUs {}, called {} (the median of {} kernels, measured on CPUs {} and {})",
                 list(fast_cpus),
                 fast.as_str(),
                 ratios[ratios.len() / 2],
@@ -336,11 +343,18 @@ mod tests {
     }
 
     #[test]
+    fn types_that_are_as_fast_as_each_other_are_named() {
+        let said = Speed.judge(&setup(HYBRID), &costs(&[(1.0, 0.04); 7]));
+        let begin = "the measured speeds do not agree with the core types of the machine description: CPUs 0-3 are called performance but are 1.00 times as fast as CPUs 4-7";
+        assert!(said.len() == 1 && said[0].starts_with(begin), "{said:?}");
+    }
+
+    #[test]
     fn types_in_the_right_order_or_too_near_to_say_are_not_accused() {
         let setup = setup(HYBRID);
         let none = Vec::<String>::new();
         assert_eq!(Speed.judge(&setup, &costs(&[(0.6, 0.05); 7])), none);
-        assert_eq!(Speed.judge(&setup, &costs(&[(1.04, 0.05); 7])), none, "within the interval");
+        assert_eq!(Speed.judge(&setup, &costs(&[(1.0, 0.06); 7])), none, "may be slower by more than a twentieth");
         // An efficient core may be faster at some kinds of work.
         let mixed = [(1.5, 0.1), (1.5, 0.1), (1.5, 0.1), (0.7, 0.1), (0.7, 0.1), (0.7, 0.1), (0.7, 0.1)];
         assert_eq!(Speed.judge(&setup, &costs(&mixed)), none);

@@ -99,18 +99,26 @@ impl MachineKind {
     pub fn live() -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let vendor = fs::read_to_string("/sys/class/dmi/id/sys_vendor").unwrap_or_default();
-        Self::of(&cpuinfo, vendor.trim(), signature())
+        let board = fs::read_to_string("/proc/device-tree/compatible").unwrap_or_default();
+        Self::of(&cpuinfo, vendor.trim(), board.trim_end_matches('\0'), signature())
     }
 
     /// QEMU without hardware virtualisation signs CPUID's leaf 0x40000000 with "TCGTCGTCGTCG" (target/i386/cpu.c of QEMU; systemd's
-    /// src/basic/virt.c detects it so). Where there is no CPUID, a QEMU machine may be either.
-    fn of(cpuinfo: &str, vendor: &str, signature: Option<[u8; 12]>) -> Self {
+    /// src/basic/virt.c detects it so). Where there is no CPUID: its Arm processor `max` has the implementer 0, reserved for software use
+    /// (aarch64_max_tcg_initfn, target/arm/tcg/cpu64.c of QEMU); with another model, a QEMU machine may be either. The device tree of QEMU's
+    /// Arm machine `virt` calls the board "linux,dummy-virt" (hw/arm/virt.c).
+    fn of(cpuinfo: &str, vendor: &str, board: &str, signature: Option<[u8; 12]>) -> Self {
+        let implementers =
+            || cpuinfo.lines().filter_map(|line| line.strip_prefix("CPU implementer")?.split_once(':').map(|of| of.1));
+        if implementers().any(|of| of.trim() == "0x00") {
+            return Self::Emulated;
+        }
         let flagged =
             cpuinfo.lines().any(|line| line.starts_with("flags") && line.split(' ').any(|f| f == "hypervisor"));
         match signature.filter(|_| flagged) {
             Some(of) if &of == b"TCGTCGTCGTCG" => Self::Emulated,
             Some(_) => Self::Virtual,
-            None if flagged || vendor == "QEMU" => Self::Virtual,
+            None if flagged || vendor == "QEMU" || board == "linux,dummy-virt" => Self::Virtual,
             None => Self::Physical,
         }
     }
@@ -185,11 +193,21 @@ mod tests {
     #[test]
     fn emulators_differ_from_virtual_machines() {
         let guest = "processor\t: 0\nflags\t\t: fpu vme hypervisor lahf_lm\n";
-        let kind = |cpuinfo, vendor, signature: Option<&[u8; 12]>| MachineKind::of(cpuinfo, vendor, signature.copied());
+        let kind =
+            |cpuinfo, vendor, signature: Option<&[u8; 12]>| MachineKind::of(cpuinfo, vendor, "", signature.copied());
         assert_eq!(kind(guest, "QEMU", Some(b"TCGTCGTCGTCG")), MachineKind::Emulated);
         assert_eq!(kind(guest, "QEMU", Some(b"KVMKVMKVM\0\0\0")), MachineKind::Virtual);
         // A processor without a hypervisor may answer that leaf with anything.
         assert_eq!(kind("flags\t\t: fpu vme\n", "LENOVO", Some(b"TCGTCGTCGTCG")), MachineKind::Physical);
         assert_eq!(kind("Features\t: fp asimd\n", "QEMU", None), MachineKind::Virtual);
+        // As an aarch64 guest of QEMU 7.2 prints it without DMI, with the processor `max` and with cortex-a72.
+        let arm = |implementer, board| {
+            let text =
+                format!("processor\t: 0\nFeatures\t: fp asimd\nCPU implementer\t: {implementer}\nCPU part\t: 0x051\n");
+            MachineKind::of(&text, "", board, None)
+        };
+        assert_eq!(arm("0x00", "linux,dummy-virt"), MachineKind::Emulated);
+        assert_eq!(arm("0x41", "linux,dummy-virt"), MachineKind::Virtual);
+        assert_eq!(arm("0x41", "raspberrypi,4-model-b"), MachineKind::Physical);
     }
 }
