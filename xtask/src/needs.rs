@@ -80,6 +80,15 @@ pub const NEEDS: &[Need] = &[
         met: |_| runs(&["python3", "-c", "import pyarrow.parquet"]),
     },
     Need {
+        name: "DuckDB",
+        how: "scripts/venv, or COREWISE_DUCKDB names a DuckDB command line or a Python that has its package",
+        met: |_| {
+            std::env::var_os("COREWISE_DUCKDB").is_some()
+                || there("duckdb")
+                || runs(&["python3", "-c", "import duckdb"])
+        },
+    },
+    Need {
         name: "python3 with perfetto",
         how: "pip install perfetto protobuf, or PERFETTO_PYTHON names one that has them",
         met: |_| {

@@ -12,11 +12,8 @@ const MAX_LISTED: usize = 12;
 ///
 /// # Errors
 /// The trace cannot be read.
-pub fn found(session: &Session, mut slow: SlowFrameOptions) -> Result<SlowFrameOptions, Failure> {
-    if slow.mark_name.is_none() && session.full_summary().frames == 0 {
-        slow.mark_name = session.frame_marks()?.into_iter().next().map(|of| of.name);
-    }
-    Ok(slow)
+pub fn found(session: &Session, slow: SlowFrameOptions) -> Result<SlowFrameOptions, Failure> {
+    Ok(session.found_frames(slow)?)
 }
 
 /// Describes the frames of a session in a sentence: which marks they are and how many are over the budget, or which marks there are

@@ -20,6 +20,7 @@ mod period;
 mod power;
 mod progress;
 mod spool;
+mod sql;
 mod view_changes;
 mod view_source;
 

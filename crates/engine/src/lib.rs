@@ -25,7 +25,9 @@ pub use machine::{is_machine, machine_file};
 pub use model::did_you_mean;
 pub use read::{Accounted, Infer, PassOptions, account, account_with};
 pub use session::{EventCallback, Session};
-pub use source::{FileSource, Identity, JoinedPart, JoinedSource, Priority, Source, formats, open_source};
+pub use source::{
+    CancellableSource, FileSource, Identity, JoinedPart, JoinedSource, Priority, Source, formats, open_source,
+};
 pub use store::{Format, SourceFile, TableWriter, trace_id_of_recording};
 pub use summary::{AnomalyRow, LawRow, Summary};
 /// Where symbols are looked up.

@@ -151,6 +151,15 @@ impl Folder {
         path.exists() && is_of_version(&path, def).unwrap_or(false)
     }
 
+    /// Returns the file that has exactly the rows of a table of stretches, for other readers of Parquet; `None` if the folder has another
+    /// format, whose names and values differ.
+    #[must_use]
+    pub fn states_file(&self, def: &TableDef) -> Option<PathBuf> {
+        let path = self.path.join(self.states_of(def)?);
+        let is_current = self.stored_format.load(Ordering::Relaxed) == FORMAT_VERSION;
+        (is_current && is_of_version(&path, def).unwrap_or(false)).then_some(path)
+    }
+
     /// Stores a computed table; an existing one is replaced.
     ///
     /// # Errors

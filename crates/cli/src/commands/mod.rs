@@ -19,6 +19,7 @@ mod power;
 mod record;
 mod recover;
 mod report;
+mod sql;
 mod table;
 mod tables;
 mod topo;
@@ -46,6 +47,7 @@ pub enum Command {
     Formats(formats::Args),
     Tables(tables::Args),
     Table(table::Args),
+    Sql(sql::Args),
     Export(export::Args),
     Topo(topo::Args),
     Doctor(doctor::Args),
@@ -98,6 +100,7 @@ pub fn run(command: Command, global: &Global) -> Result<u8, Failure> {
         Command::Formats(args) => formats::run(&args),
         Command::Tables(args) => tables::run(&args, global),
         Command::Table(args) => table::run(&args, global),
+        Command::Sql(args) => sql::run(&args, global),
         Command::Export(args) => export::run(&args, global),
         Command::Topo(args) => topo::run(&args, global),
         Command::Doctor(args) => doctor::run(&args, global),

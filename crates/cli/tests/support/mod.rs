@@ -1,6 +1,8 @@
 //! Helpers that run the binary.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod recording;
+
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -1,6 +1,7 @@
 //! Sources of events, which can be read more than once.
 
 mod archive;
+mod cancel;
 mod checksum;
 mod coverage;
 mod file;
@@ -8,6 +9,7 @@ mod folder;
 mod joined;
 mod unpack;
 
+pub use cancel::CancellableSource;
 pub use checksum::Priority;
 pub use file::FileSource;
 pub use joined::{JoinedPart, JoinedSource};

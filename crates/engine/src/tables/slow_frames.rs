@@ -71,6 +71,17 @@ impl Session {
         self
     }
 
+    /// Completes options that name no frames: without a frame log, the marks that look most like frames are taken.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub fn found_frames(&self, mut slow: SlowFrameOptions) -> Result<SlowFrameOptions, EngineError> {
+        if slow.mark_name.is_none() && self.full_summary().frames == 0 {
+            slow.mark_name = self.frame_marks()?.into_iter().next().map(|of| of.name);
+        }
+        Ok(slow)
+    }
+
     /// Returns whether a table depends on the frame budget.
     #[must_use]
     pub fn takes_budget(def: &TableDef) -> bool {

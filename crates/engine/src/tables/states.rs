@@ -6,6 +6,7 @@ use crate::tables::overlaps;
 use crate::tables::rows::Batches;
 use crate::{EngineError, Session};
 use model::{CpuStretch, Rows as _, Span, TableDef, ThreadKey, ThreadState, ThreadStretch, Value, tables};
+use std::path::PathBuf;
 use topology::Machine;
 
 impl Session {
@@ -28,6 +29,18 @@ impl Session {
             })?),
             Kind::Source(of) if of_threads => self.thread_rows_of(of, span, out),
             Kind::Source(of) => of.stretches(self.options(), |all| all.cpus(|cpus| cpu_rows(cpus, span, out))),
+        }
+    }
+
+    /// Returns the Parquet file that has exactly the rows of a table of stretches, without the names of threads, for other readers of
+    /// Parquet. `None` if there is none: the rows depend on the options, or the source is no current trace folder.
+    #[must_use]
+    pub fn states_file(&self, def: &TableDef) -> Option<PathBuf> {
+        match self.kind() {
+            Kind::Folder(folder, None) if self.options().machine.is_none() && self.range().is_none() => {
+                folder.states_file(def)
+            }
+            _ => None,
         }
     }
 

@@ -1,0 +1,84 @@
+"""Starts the corewise program."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from ._corewise import Error
+
+VARIABLE = "COREWISE"
+
+
+def find() -> str:
+    """Returns the program: the one that COREWISE names, the one of this environment, or the one on PATH."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return named
+    own = os.path.join(os.path.dirname(sys.executable), "corewise")
+    found = own if os.access(own, os.X_OK) else shutil.which("corewise")
+    if found is None:
+        raise Error(f"the program corewise is not on PATH: run `make install` in its checkout, or set {VARIABLE} to its path")
+    return found
+
+
+def _run(arguments: Sequence[str]) -> None:
+    done = subprocess.run(arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, check=False)
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines()
+        raise Error(said[-1].removeprefix("corewise: ") if said else f"{arguments[0]} ended with exit code {done.returncode}")
+
+
+def record(command: Sequence[str] | None, output: Any, options: dict[str, Any]) -> str:
+    """Records, and returns the path of the trace folder."""
+    path = os.fspath(output) if output is not None else time.strftime("corewise-%Y-%m-%d-%H-%M-%S.cw")
+    arguments = [find(), "record", "-o", path]
+    for name, value in options.items():
+        option = "--" + name.replace("_", "-")
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if one is True:
+                arguments.append(option)
+            elif one is not False and one is not None:
+                arguments.append(f"{option}={one}")
+    if command is not None:
+        arguments += ["--", *([command] if isinstance(command, str) else command)]
+    _run(arguments)
+    return path
+
+
+def _in_notebook() -> bool:
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+class Page:
+    """A page that a notebook shows."""
+
+    def __init__(self, html: str, height: int) -> None:
+        self.html, self.height = html, height
+
+    def _repr_html_(self) -> str:
+        page = self.html.replace("&", "&amp;").replace('"', "&quot;")
+        return f'<iframe srcdoc="{page}" width="100%" height="{self.height}" sandbox="allow-scripts" style="border:0"></iframe>'
+
+
+def page(path: str, height: int, limit_mb: float) -> Page:
+    """Returns the self-contained page of a trace."""
+    with tempfile.TemporaryDirectory() as folder:
+        to = os.path.join(folder, "trace.html")
+        _run([find(), "view", path, "--html", to, "--html-limit", str(limit_mb)])
+        with open(to, encoding="utf-8") as file:
+            return Page(file.read(), height)
+
+
+def view(path: str, height: int, limit_mb: float) -> Any:
+    """Shows a trace: as a page in a notebook, otherwise in the browser."""
+    if _in_notebook():
+        return page(path, height, limit_mb)
+    return subprocess.Popen([find(), "view", path])
