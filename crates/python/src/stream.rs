@@ -127,10 +127,22 @@ impl Table {
         loop {
             py.check_signals()?;
             match py.detach(|| stream.next()) {
-                Some(batch) => count += batch.map_err(error)?.num_rows(),
+                Some(Ok(batch)) => count += batch.num_rows(),
+                Some(Err(why)) => {
+                    py.check_signals()?;
+                    return Err(error(reason(&why)));
+                }
                 None => return Ok(count),
             }
         }
+    }
+}
+
+/// The sentence of an error of the trace, without the kind that Arrow writes before it.
+fn reason(why: &ArrowError) -> String {
+    match why {
+        ArrowError::ExternalError(why) => why.to_string(),
+        why => why.to_string(),
     }
 }
 

@@ -134,6 +134,8 @@ impl Engine {
             "autoload_known_extensions = false",
             "allow_community_extensions = false",
             "allow_persistent_secrets = false",
+            // It would be written between the rows.
+            "enable_progress_bar = false",
         ]
         .map(|setting| format!("SET {setting}"))
         .to_vec();

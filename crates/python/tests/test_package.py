@@ -1,0 +1,243 @@
+"""The Python package: tables by every reader, bounded memory, interrupts, errors, and the examples of its documentation."""
+import doctest
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import corewise
+
+ROOT = pathlib.Path(__file__).parents[3]
+TRACE = str(ROOT / "crates/import/fixtures/perf_data/sched.data")
+PROGRAM = os.environ["COREWISE"]
+
+
+def long_recording(path, switches):
+    """Writes an ftrace text in which two threads of CPU 0 take turns every 10 us."""
+    with open(path, "w") as out:
+        out.write("# tracer: nop\n#\n#           TASK-PID       TGID    CPU#  |||||  TIMESTAMP  FUNCTION\n")
+        names = [("a", 101), ("b", 102)]
+        for at in range(switches):
+            (name, tid), (other, next_tid) = names[at % 2], names[(at + 1) % 2]
+            us = 1_000_000 + at * 10
+            out.write(
+                f"{name:>16}-{tid:<7} ({tid:>5}) [000] d..2. {us // 1_000_000}.{us % 1_000_000:06}: sched_switch: prev_comm={name} prev_pid={tid} "
+                f"prev_prio=120 prev_state=R ==> next_comm={other} next_pid={next_tid} next_prio=120\n"
+            )
+
+
+class Documentation(unittest.TestCase):
+    def test_the_examples_run(self):
+        done = doctest.testmod(corewise, extraglobs={"TRACE": TRACE, "corewise": corewise}, optionflags=doctest.ELLIPSIS)
+        self.assertEqual(done.failed, 0)
+        self.assertGreater(done.attempted, 12)
+
+    def test_everything_public_is_documented_and_typed(self):
+        for name in corewise.__all__:
+            self.assertTrue(getattr(corewise, name).__doc__, name)
+        self.assertTrue((pathlib.Path(corewise.__file__).parent / "py.typed").exists())
+
+
+class Tables(unittest.TestCase):
+    def setUp(self):
+        self.trace = corewise.open(TRACE)
+
+    def test_every_reader_gets_the_same_rows(self):
+        import duckdb
+        import pandas
+        import pyarrow
+
+        for name in ["threads", "thread_state", "cpus"]:
+            table = self.trace.table(name)
+            arrow = pyarrow.table(table)
+            self.assertGreater(arrow.num_rows, 0)
+            rows = arrow.to_pylist()
+            self.assertEqual(table.to_polars().to_dicts(), rows)
+            by_duckdb = [dict(zip(arrow.column_names, row)) for row in duckdb.sql("SELECT * FROM arrow").fetchall()]
+            self.assertEqual(by_duckdb, rows)
+            frame = table.to_pandas()
+            for column in arrow.column_names:
+                values = [None if pandas.isna(value) else value for value in frame[column].tolist()]
+                self.assertEqual(values, arrow[column].to_pylist(), f"{name}.{column}")
+
+    def test_duckdb_reads_a_table_by_its_name(self):
+        import duckdb
+
+        states = self.trace.table("thread_state")
+        [(count,)] = duckdb.sql("SELECT count(*) FROM states").fetchall()
+        self.assertEqual(count, len(states))
+
+    def test_fields_have_units_and_documentation(self):
+        import pyarrow
+
+        field = pyarrow.schema(self.trace.table("threads")).field("running_ns")
+        self.assertEqual(field.metadata[b"unit"], b"ns")
+        self.assertIn(b"CPU", field.metadata[b"doc"])
+
+    def test_ranges_are_times_or_intervals(self):
+        whole = sum(self.trace.table("threads")["running_ns"])
+        texts = [("0.01s", "20ms"), "10ms..20ms", (0.01, 0.02), ("10000us", 0.02), ("10000000ns", "20ms")]
+        parts = {sum(self.trace.table("threads", range=of)["running_ns"]) for of in texts}
+        self.assertEqual(len(parts), 1)
+        self.assertTrue(0 < parts.pop() < whole)
+        open_end = sum(self.trace.table("threads", range=(None, "20ms"))["running_ns"])
+        self.assertEqual(open_end, sum(self.trace.table("threads", range="..20ms")["running_ns"]))
+
+    def test_objects_have_rich_representations(self):
+        for of in [self.trace, self.trace.tables, self.trace.table("cpus"), self.trace.machine, self.trace.findings()]:
+            self.assertIn("<", of._repr_html_())
+            self.assertTrue(repr(of))
+        # Names of a trace are not markup.
+        self.assertEqual(corewise._escaped("<b>&"), "&lt;b&gt;&amp;")
+
+
+class Errors(unittest.TestCase):
+    def test_errors_are_one_sentence(self):
+        trace = corewise.open(TRACE)
+        cases = [
+            (lambda: corewise.open("/etc"), "neither a trace folder"),
+            (lambda: corewise.open(__file__), "unknown format"),
+            (lambda: trace.table("thread"), "did you mean threads?"),
+            (lambda: trace.table("threads")["redy_ns"], "did you mean ready_ns?"),
+            (lambda: trace.table("threads", range=("2s", "1s")), "the end of a range must be after its start"),
+            (lambda: trace.table("threads", range=("1 year", None)), "is not a time"),
+            (lambda: trace.table("threads", process="nobody").to_arrow(), "no process or thread nobody"),
+            (lambda: trace.table("threads", process="nobody").to_polars(), "no process or thread nobody"),
+            (lambda: trace.findings(only=["preemption"]), "did you mean preemption-rate?"),
+            (lambda: trace.findings(objective="nonsense"), "nonsense"),
+            (lambda: corewise.compare(TRACE, "/no/such/file"), "/no/such/file"),
+        ]
+        for call, expected in cases:
+            with self.assertRaises(corewise.Error) as caught:
+                call()
+            self.assertIn(expected, str(caught.exception))
+            self.assertEqual(len(str(caught.exception).splitlines()), 1)
+
+    def test_a_newer_format_is_refused(self):
+        import json
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/run.cw"
+            subprocess.run([PROGRAM, "import", TRACE, "-o", path], check=True, capture_output=True)
+            manifest = pathlib.Path(path, "manifest.json")
+            fields = json.loads(manifest.read_text())
+            manifest.write_text(json.dumps({**fields, "format_version": 1000}))
+            with self.assertRaisesRegex(corewise.Error, "newer corewise"):
+                corewise.open(path)
+
+
+class LongReads(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        text = f"{cls.folder.name}/long.txt"
+        long_recording(text, 300_000)
+        cls.text = text
+        cls.path = f"{cls.folder.name}/long.cw"
+        subprocess.run([PROGRAM, "import", text, "-o", cls.path], check=True, capture_output=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_a_stream_is_read_in_bounded_memory(self):
+        """600,000 rows x 13 columns as Arrow take over 50 MB; one batch of them, an eighth of that."""
+        script = (
+            "import sys, resource, corewise, pyarrow\n"
+            "table = corewise.open(sys.argv[1]).table('thread_state')\n"
+            "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024\n"
+            "reader = table.batches(); reader.read_next_batch(); before = peak()\n"
+            "rows = sum(batch.num_rows for batch in reader)\n"
+            "print(rows, peak() - before)\n"
+        )
+        done = subprocess.run([sys.executable, "-c", script, self.path], check=True, capture_output=True, text=True)
+        rows, grown = map(int, done.stdout.split())
+        self.assertGreater(rows, 500_000)
+        self.assertLess(grown, 40, "MB")
+
+    def test_other_threads_run_meanwhile(self):
+        counted = [0]
+        stop = threading.Event()
+
+        def count():
+            while not stop.wait(0.001):
+                counted[0] += 1
+
+        thread = threading.Thread(target=count)
+        thread.start()
+        begin = time.monotonic()
+        len(corewise.open(self.path).table("thread_state"))
+        seconds = time.monotonic() - begin
+        stop.set()
+        thread.join()
+        self.assertGreater(counted[0], seconds * 20, "the GIL was held")
+
+    def test_a_reader_that_stops_ends_the_reading(self):
+        reader = corewise.open(self.path).table("thread_state").batches()
+        reader.read_next_batch()
+        del reader
+        named = lambda: [
+            name
+            for task in pathlib.Path("/proc/self/task").iterdir()
+            if (name := (task / "comm").read_text().strip()) == "corewise table"
+        ]
+        end = time.monotonic() + 10
+        while named() and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertEqual(named(), [])
+
+    def test_ctrl_c_ends_a_long_read(self):
+        for what, path in [("corewise.open(sys.argv[1])", self.text), ("len(corewise.open(sys.argv[1]).table('thread_state'))", self.path)]:
+            script = (
+                "import sys, corewise\n"
+                "print('begun', flush=True)\n"
+                f"try:\n    while True: {what}\n"
+                "except KeyboardInterrupt: print('interrupted', flush=True)\n"
+            )
+            child = subprocess.Popen([sys.executable, "-c", script, path], stdout=subprocess.PIPE, text=True)
+            self.assertEqual(child.stdout.readline(), "begun\n")
+            time.sleep(0.3)
+            begin = time.monotonic()
+            child.send_signal(signal.SIGINT)
+            out, _ = child.communicate(timeout=30)
+            self.assertEqual(out, "interrupted\n", what)
+            self.assertLess(time.monotonic() - begin, 5, what)
+
+    def test_progress_follows_tqdm(self):
+        calls = []
+
+        class Bar:
+            def __init__(self, **options):
+                calls.append(("new", options["total"]))
+
+            def update(self, n):
+                calls.append(("update", n))
+
+            def close(self):
+                calls.append(("close", None))
+
+        corewise.open(self.text, progress=Bar)
+        self.assertEqual((calls[0], calls[-1]), (("new", 100), ("close", None)))
+        self.assertEqual(sum(n for what, n in calls if what == "update"), 100)
+
+
+class Programs(unittest.TestCase):
+    def test_a_recording_that_fails_says_why(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with self.assertRaises(corewise.Error) as caught:
+                corewise.record(["/no/such/program"], output=f"{folder}/run.cw")
+            self.assertNotIn("\n", str(caught.exception))
+
+    def test_import_is_quick(self):
+        script = "import time; t = time.perf_counter(); import corewise; print(time.perf_counter() - t)"
+        times = [float(subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout) for _ in range(5)]
+        self.assertLess(min(times), 0.15)
+
+
+if __name__ == "__main__":
+    unittest.main()
