@@ -6,6 +6,7 @@ export CARGO_TARGET_DIR ?= $(HOME)/.cache/corewise-target
 endif
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 COREWISE = $(TARGET)/$(if $(GUIDED),guided,release)/corewise
+VENV = $(abspath $(TARGET))/venv/bin/python3
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 SOAK ?= 100
@@ -16,7 +17,7 @@ install package bench accept: GUIDED := 1
 
 # In the order in which they are written, each to its end: two cores, and one cargo at a time.
 .NOTPARALLEL:
-.PHONY: help demo build install package package-test corpus test lint check unit viewer viewer-test scripts guests doc fuzz-build fuzz soak bench accept setup-build setup-test setup-package setup-guest
+.PHONY: help demo build install package package-test corpus test lint check unit viewer viewer-test scripts venv python guests doc fuzz-build fuzz soak bench accept setup-build setup-test setup-package setup-guest
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -39,14 +40,17 @@ package-test: setup-package ## install, use and remove that Debian package in a 
 corpus: ## fetch the large recordings of other projects that some tests read, into corpus/
 	scripts/corpus
 
-test: setup-test viewer lint unit check viewer-test scripts guests doc fuzz-build ## everything that must pass before a change lands
+test: setup-test viewer lint venv unit check viewer-test scripts python guests doc fuzz-build ## everything that must pass before a change lands
 
 lint: setup-build ## formatting, and clippy's warnings as errors
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
+venv: ## the virtual environment of the tests in Python and of SQL, in target/venv
+	scripts/venv $(TARGET)/venv >/dev/null
+
 unit: setup-build ## the tests, those too whose needs of rights, tools and files this machine meets
-	$(CARGO) xtask test
+	if [ -x $(VENV) ]; then export COREWISE_DUCKDB=$(VENV); fi; $(CARGO) xtask test
 
 check: setup-build ## layers, sizes, dependencies, licences, recipes (cargo xtask check)
 	$(CARGO) build --locked --package corewise
@@ -60,6 +64,9 @@ viewer-test: check ## the viewer's types and units, and its pages in a browser
 
 scripts: ## the tests of the Python scripts
 	acceptance/units
+
+python: venv check ## the Python package, installed in that environment, and each table by three ways
+	if [ -x $(VENV) ]; then scripts/python $(VENV) $(abspath $(TARGET))/debug/corewise $(abspath $(TARGET)); fi
 
 guests: check ## a cross-built corewise in an emulated machine with two kinds of PMU, where scripts/setup guest has been run
 	COREWISE=$(abspath $(TARGET))/debug/corewise python3 acceptance/guests_pmu.py --small
