@@ -24,7 +24,7 @@ pub enum Form {
     Parquet,
 }
 
-/// The table that an answer is written as. It lives to the end of the program: one for each query.
+/// The table that an answer is written as. It is kept until the end of the program: one for each query.
 fn definition(columns: &[(String, String)]) -> &'static TableDef {
     let cols = columns.iter().map(|(name, kind)| {
         let name: &'static str = name.clone().leak();
