@@ -3,9 +3,9 @@
 
     acceptance/bench_guest.py [CASE…] [--keep DIR] [--budget TIME]
 
-The guests are emulated (QEMU, aarch64, TCG), so their times mean nothing, which the output must say. What differs between their CPUs is real, and
-so is where their threads ran: `corewise bench` records a part of its rounds by BPF in the guest, and compares the recording with what it
-requested. The cases, each with what is required:
+The guests are emulated (QEMU, aarch64, TCG), so their times mean nothing, which the output must say. In the first two, QEMU counts time by
+instructions (-icount), so that what else runs on the host disturbs fewer rounds. Where their threads ran is real: `corewise bench` records a part
+of its rounds by BPF in the guest, and compares the recording with what it requested. The cases, each with what is required:
 
     siblings   4 CPUs, two threads a core: pairs of the classes same CPU and sibling (0-1, 2-3) and no sibling elsewhere; switch, migrate, smt
                and speed run; each thread ran where it should and moved as often as it should
@@ -22,7 +22,7 @@ The quota is 1 ms of 2.381 ms: the kernel refuses a quota below 1 ms, so 0.42 ms
 only (4 ms at 250 Hz), so that the thread runs for about 4 ms and then waits for about 5.5 ms, whatever the period.
 
 Needs what acceptance/guests_pmu.py needs; `quota` also needs two CPUs, root, and the controller cpu of cgroup version 1 at
-/sys/fs/cgroup/cpu (a thread of another process cannot be moved alone with version 2 in general). The host's CPUs should be idle. Exits 1 if a case falls short.
+/sys/fs/cgroup/cpu (version 2 was not tried). The host's CPUs should be idle. Exits 1 if a case falls short.
 """
 
 import argparse
@@ -45,7 +45,9 @@ SLOW, FAST = ("arm,cortex-a53-pmu", 446), ("arm,cortex-a72-pmu", 1024)
 # The kernels that corewise judges core types by (COMPUTE of crates/bench/src/probes/speed.rs).
 COMPUTE = ["add", "integer", "multiply", "divide", "float", "vector", "branchy"]
 MANY_CHUNKS, ONE_CHUNK = ["dynamic 128", "dynamic 1024", "guided"], ["affinity", "static"]
-SCRIPT = "corewise bench --quick --budget {budget} {options} --format json --all {probes} > bench.json 2> said; echo $? > status; corewise topo > topo 2>&1\n"
+SCRIPT = """corewise bench --quick --budget {budget} {options} --format json {probes} > bench.json 2> said; echo $? > status
+corewise topo > topo 2>&1
+"""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Case:
     machine: guest.Machine
     probes: list
     judge: object
-    # Where only classes and placement matter, wide intervals do.
+    # Of `corewise bench`: where only classes and placement matter, wide intervals suffice.
     options: str = ""
     # The CPU under the quota.
     slowed: int | None = None
@@ -105,8 +107,9 @@ def pairs_of(out):
     pairs, types = {}, {}
     for cost in (cost for of in out["probes"] for cost in of["costs"]):
         types |= dict(zip(cost["cpus"], cost["core_types"]))
-        if cost.get("pair") and len(cost["cpus"]) == 2:
-            pairs.setdefault(tuple(cost["cpus"]), set()).add(cost["pair"])
+        # A pair of a CPU with itself has one.
+        if cost.get("pair") and len(cost["cpus"]) in (1, 2):
+            pairs.setdefault((cost["cpus"][0], cost["cpus"][-1]), set()).add(cost["pair"])
     corewise.print_table(["pairs", "class"], [[f"{a}-{b}", ", ".join(sorted(of))] for (a, b), of in sorted(pairs.items())])
     return pairs, types
 
@@ -221,9 +224,10 @@ def said_groups(sentence):
 # QEMU then counts time by instructions, so that what else runs on the host disturbs no round; its CPUs take turns.
 BY_INSTRUCTIONS = "shift=2,sleep=off"
 CASES = {
-    "siblings": Case(guest.Machine("siblings", "4,sockets=1,cores=2,threads=2", icount=BY_INSTRUCTIONS), ["switch", "migrate", "smt", "speed"], judge_siblings, "--precision 20%"),
-    "unequal": Case(guest.Machine("unequal", 4, (((0, 1), *SLOW), ((2, 3), *FAST)), icount=BY_INSTRUCTIONS), ["switch", "migrate", "speed"], judge_unequal,
-                    "--precision 3%"),
+    "siblings": Case(guest.Machine("siblings", "4,sockets=1,cores=2,threads=2", icount=BY_INSTRUCTIONS),
+                     ["switch", "migrate", "smt", "speed"], judge_siblings, "--precision 20%"),
+    "unequal": Case(guest.Machine("unequal", 4, (((0, 1), *SLOW), ((2, 3), *FAST)), icount=BY_INSTRUCTIONS),
+                    ["switch", "migrate", "speed"], judge_unequal, "--precision 3%"),
     "quota": Case(guest.Machine("quota", 2, (((0,), *SLOW), ((1,), *FAST))), ["speed", "chunks"], judge_quota,
                   "--precision 2% --no-record", 1),
 }
@@ -242,7 +246,7 @@ class Quota:
             (self.group / "cpu.cfs_quota_us").write_text(str(QUOTA_US))
         except OSError as why:
             self.remove()
-            raise guest.Lacking(f"no CPU quota can be set: {why}: run as root, with the controller cpu of cgroup version 1 at /sys/fs/cgroup/cpu") from why
+            raise guest.Lacking(f"no CPU quota can be set: {why}: run as root, with the controller cpu of cgroup v1 at /sys/fs/cgroup/cpu") from why
 
     def hold(self, pid, slowed, cpus):
         """Binds each CPU's thread to a CPU of this machine, and puts that of `slowed` into the group."""
