@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What `corewise bench` finds in guests with two threads a core, with unequal capacities, and with a CPU that is slower than described.
 
-    acceptance/bench_guest.py [CASE…] [--keep DIR] [--budget TIME]
+    acceptance/bench_guest.py [CASE…] [--keep DIR] [--budget SECONDS]
 
 The guests are emulated (QEMU, aarch64, TCG), so their times mean nothing, which the output must say. In the first two, QEMU counts time by
 instructions (-icount), so that what else runs on the host disturbs fewer rounds. Where their threads ran is real: `corewise bench` records a part
@@ -313,7 +313,7 @@ def flattened(out):
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("cases", nargs="*", metavar="CASE", help="; ".join(CASES))
-    args.add_argument("--budget", type=int, default=25, metavar="SECONDS", help="for each probe (25)")
+    args.add_argument("--budget", type=int, default=40, metavar="SECONDS", help="for each probe, as the guest counts them (40)")
     args.add_argument("--keep", type=Path, metavar="DIR", help="keep what the guests bring out")
     args = args.parse_args()
     unknown = [name for name in args.cases if name not in CASES]
