@@ -31,6 +31,8 @@ const RECORDED_SHARE: f64 = 0.2;
 const RECORDED_BLOCKS: u32 = 2;
 /// A repetition is disturbed if a thread was ready without running, or others ran on the CPU that its threads share, for more than this share of it.
 const MAX_READY_SHARE: f64 = 0.005;
+/// A thread that slept more often than this was woken by the step itself.
+const LEAST_SLEPT: i64 = 5;
 /// Waits for a CPU that are no sign of a disturbance, ns: a timer's interrupt and what it wakes.
 const MAX_READY_NS: i64 = 15_000;
 
@@ -295,6 +297,10 @@ fn waited(thread: &Evidence) -> bool {
     }
     if thread.moves > 0 {
         return thread.preempted > thread.moves.cast_signed() + 1;
+    }
+    // From its wakeup until it runs a thread is ready too, which is part of what is measured.
+    if thread.slept > LEAST_SLEPT {
+        return thread.preempted > 1 + thread.slept / 50;
     }
     thread.ready_ns.is_some_and(|ready| ready > max_missing_ns(thread.len_ns()))
 }

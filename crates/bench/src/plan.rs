@@ -2,7 +2,7 @@
 
 use crate::clock::Delay;
 use crate::setup::Setup;
-use crate::thread::{Evidence, bind};
+use crate::thread::{Evidence, Part, bind, together};
 use model::CpuId;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -201,7 +201,7 @@ impl Plan {
     }
 
     /// Adds a series whose step can have a delay added to it. If the setup adds one, a second series has it, and the figure `added` is the
-    /// difference of both: it must be the delay. Returns the number of the series without a delay.
+    /// difference of both: it must be the delay, which is measured alone in the same rounds. Returns the number of the series without a delay.
     ///
     /// # Errors
     /// The step cannot be made.
@@ -219,10 +219,25 @@ impl Plan {
             let delay = Delay::calibrated(added);
             bind(&setup.cpus)?;
             let longer = self.push(format!("{name} + {added} ns"), shares_cpu, make(Some(delay))?);
+            let alone = self.push(format!("{added} ns alone, for {name}"), false, calls(cpus[0], Some(delay)));
+            let calls = self.push(format!("calls, for {name}"), false, calls(cpus[0], None));
             let found = Wanted::new("added", cpus, CostUnit::Ns, Formula::difference(longer, plain));
-            self.figure(found.with("series", name).with("added_ns", added));
+            // What came back, minus the delay as it was in the same rounds.
+            let rest = Formula::Sum(vec![(1.0, longer), (-1.0, plain), (-1.0, alone), (1.0, calls)]);
+            self.figure(found.with("series", name).with("added_ns", added).control(rest));
         }
         Ok(plain)
+    }
+
+    /// Adds a series that is measured as another one is. Returns its number.
+    pub fn like(
+        &mut self,
+        other: usize,
+        name: impl Into<String>,
+        step: impl FnMut() -> io::Result<Repetition> + Send + 'static,
+    ) -> usize {
+        let shares_cpu = self.series.get(other).is_some_and(|series| series.shares_cpu);
+        self.push(name.into(), shares_cpu, Box::new(step))
     }
 
     fn push(&mut self, name: String, shares_cpu: bool, step: Step) -> usize {
@@ -234,6 +249,27 @@ impl Plan {
     pub fn figure(&mut self, wanted: Wanted) {
         self.figures.push(wanted);
     }
+}
+
+/// Short system calls, with or without a delay before each: the delay is their difference.
+fn calls(cpu: CpuId, delay: Option<Delay>) -> Step {
+    const CALLS: u32 = 40;
+    Box::new(move || {
+        let work = move || {
+            for turn in 0..CALLS {
+                if let Some(delay) = delay {
+                    delay.spend(turn);
+                }
+                // SAFETY: no arguments. The system call itself, as the C library may remember the answer.
+                unsafe { libc::syscall(libc::SYS_getppid) };
+            }
+            ((), 0)
+        };
+        let part: Part<'_, ()> = (vec![cpu], Box::new(work));
+        let threads: Vec<Evidence> = together(vec![part])?.into_iter().map(|(_, evidence)| evidence).collect();
+        let whole = threads.first().map_or(0, Evidence::len_ns);
+        Ok(Repetition { value: whole as f64 / f64::from(CALLS), threads })
+    })
 }
 
 /// A probe: one file in `probes`, one line in [`crate::PROBES`].

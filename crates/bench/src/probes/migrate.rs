@@ -9,8 +9,8 @@ use crate::work::{KERNELS, Work};
 use model::CpuId;
 use std::hint::black_box;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use topology::{CostUnit, PairClass};
 
 /// Moves of one repetition.
@@ -75,7 +75,8 @@ impl Probe for Migrate {
                 plan.figure(figure("call", CostUnit::Ns, Formula::of(call)).control(Formula::difference(again, call)));
                 continue;
             }
-            let moved = plan.steps(setup, &name("move"), place, false, |delay| Ok(moves(pair.from, pair.to, delay)))?;
+            // Nothing is added to a move: the other CPU would be idle for longer, and take longer to wake.
+            let moved = plan.series(name("move"), moves(pair.from, pair.to, None));
             // The null control of a move is a move that goes nowhere: the same call twice.
             let control = Formula::difference(again, call);
             plan.figure(figure("move", CostUnit::Ns, Formula::of(moved)).with("work_between_us", 0).control(control));
@@ -90,24 +91,24 @@ impl Probe for Migrate {
             let same = Formula::ratio(on_from_again, on_from);
             plan.figure(figure("speed", CostUnit::Ratio, Formula::ratio(on_to, on_from)).control(same));
             for bytes in &sets {
+                let set: Set = Arc::new(Mutex::new(vec![1; *bytes / 8]));
                 let name = |what: &str| name(&format!("{what} {bytes} bytes"));
                 let (stays, moves) = (
-                    plan.series(name("pass"), refills(pair.from, pair.from, *bytes, Measured::Pass)?),
-                    plan.series(name("pass after a move"), refills(pair.from, pair.to, *bytes, Measured::Pass)?),
+                    plan.series(name("pass"), refills(pair.from, pair.from, &set, Measured::Pass)?),
+                    plan.series(name("pass after a move"), refills(pair.from, pair.to, &set, Measured::Pass)?),
                 );
-                let stays_again =
-                    plan.series(name("pass again"), refills(pair.from, pair.from, *bytes, Measured::Pass)?);
+                let stays_again = plan.series(name("pass again"), refills(pair.from, pair.from, &set, Measured::Pass)?);
                 let refill =
                     figure("refill", CostUnit::Ns, Formula::difference(moves, stays)).with("working_set_bytes", bytes);
                 plan.figure(refill.control(Formula::difference(stays_again, stays)).enough(200.0));
                 if *bytes == 256 << 10 || (setup.quick && *bytes == 32 << 10) {
-                    let whole = plan.series(name("whole loop"), refills(pair.from, pair.to, *bytes, Measured::Whole)?);
+                    let whole = plan.series(name("whole loop"), refills(pair.from, pair.to, &set, Measured::Whole)?);
                     let apart =
-                        plan.series(name("move of the loop"), refills(pair.from, pair.to, *bytes, Measured::Move)?);
+                        plan.series(name("move of the loop"), refills(pair.from, pair.to, &set, Measured::Move)?);
                     let moved = figure("move", CostUnit::Ns, Formula::of(apart));
                     plan.figure(moved.with("work_between_us", WORK_NS / 1000.0).with("working_set_bytes", bytes));
                     let alone =
-                        plan.series(name("work of the loop"), refills(pair.from, pair.to, *bytes, Measured::Work)?);
+                        plan.series(name("work of the loop"), refills(pair.from, pair.to, &set, Measured::Work)?);
                     plan.figure(figure("iteration", CostUnit::Ns, Formula::of(whole)).with("working_set_bytes", bytes));
                     // Work, the call with its move, the pass that stays and what a move adds to it.
                     let parts = vec![(1.0, alone), (1.0, apart), (1.0, stays), (1.0, moves), (-1.0, stays)];
@@ -202,14 +203,18 @@ enum Measured {
     Whole,
 }
 
+/// A working set. All series of one size share it: where its pages lie decides how often they evict each other from a cache.
+type Set = Arc<Mutex<Vec<u64>>>;
+
 /// A loop of work, a move and a pass over a working set, of which one part is measured.
-fn refills(from: CpuId, to: CpuId, bytes: usize, part: Measured) -> io::Result<Step> {
+fn refills(from: CpuId, to: CpuId, set: &Set, part: Measured) -> io::Result<Step> {
     let mut work = Work::of(&KERNELS[0], WORK_NS).map_err(io::Error::other)?;
-    let mut set = vec![1_u64; bytes / 8];
-    let turns = refills_of(bytes);
+    let set = Arc::clone(set);
+    let turns = refills_of(set.lock().map_or(1, |set| set.len() * 8));
     Ok(Box::new(move || {
         let masks = [Mask::of(&[to]), Mask::of(&[from])];
-        let (set, work) = (&mut set, &mut work);
+        let mut set = set.lock().map_err(|_| io::Error::other("another series failed"))?;
+        let (set, work) = (set.as_mut_slice(), &mut work);
         single(vec![from, to], move || {
             let (mut moves, mut sum) = (0, 0);
             let mut each = Vec::with_capacity(turns as usize);
@@ -256,11 +261,11 @@ fn pass(set: &mut [u64]) {
 
 /// Wakes a thread that sleeps on the other CPU, and waits until it says when it ran.
 fn wakes(pair: Pair) -> Step {
-    const WAKES: u32 = 50;
+    const WAKES: u32 = 16;
     Box::new(move || {
         let word = Arc::new(AtomicU32::new(0));
         let (waker, sleeper) = (Arc::clone(&word), Arc::clone(&word));
-        let ran = Arc::new(std::sync::Mutex::new(Vec::with_capacity(WAKES as usize)));
+        let ran = Arc::new(Mutex::new(Vec::with_capacity(WAKES as usize)));
         let of_sleeper = Arc::clone(&ran);
         let parts: Vec<Part<'static, Vec<i64>>> = vec![
             (

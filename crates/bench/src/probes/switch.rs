@@ -1,6 +1,6 @@
 //! What it costs to hand over to another thread: by a pipe, a futex or `sched_yield`, on one CPU and to another one.
 
-use crate::clock::Delay;
+use crate::clock::{Delay, now_ns};
 use crate::plan::{Formula, Plan, Probe, Repetition, Step, Wanted};
 use crate::setup::{Pair, Setup};
 use crate::thread::{Evidence, Part, together};
@@ -12,8 +12,33 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use topology::{CostUnit, PairClass};
 
-/// Hand-overs of one repetition, both ways together.
-const STEPS: u32 = 400;
+/// The most hand-overs of one repetition, both ways together.
+const MOST_STEPS: u32 = 400;
+/// The length of a repetition, ns: so short that most have no timer interrupt in them.
+const LENGTH_NS: f64 = 800_000.0;
+
+/// Turns of each thread before time is counted: the threads do not begin at exactly the same time, and their caches are cold.
+const UNCOUNTED: u32 = 4;
+
+/// The number of steps of a repetition, which the first repetitions determine.
+#[derive(Clone, Copy, Debug)]
+struct Steps {
+    of_next: u32,
+    learned: u32,
+}
+
+impl Steps {
+    const FIRST: Self = Self { of_next: 40, learned: 0 };
+
+    fn learn(&mut self, step_ns: f64) {
+        // Two: the first is still cold.
+        if self.learned < 2 {
+            self.learned += 1;
+            // Even, as two threads take turns.
+            self.of_next = ((LENGTH_NS / step_ns.max(1.0)) as u32).clamp(20, MOST_STEPS) & !1;
+        }
+    }
+}
 
 /// See the module.
 pub struct Switch;
@@ -47,23 +72,32 @@ impl Probe for Switch {
             let place = if pair.class == PairClass::SameCpu { &cpus[..1] } else { &cpus[..] };
             let shares = pair.class == PairClass::SameCpu;
             let name = |what: &str| format!("{what} {}", places(place));
-            let pipe = plan.steps(setup, &name("pipe"), place, shares, |delay| Ok(pipe(pair, delay)))?;
-            let futex = plan.steps(setup, &name("futex"), place, shares, |delay| Ok(futex(pair, delay)))?;
+            // Nothing is added to hand-overs to another CPU: that CPU would be idle for longer, and take longer to wake.
+            let (pipe, futex) = if shares {
+                (
+                    plan.steps(setup, &name("pipe"), place, shares, |delay| Ok(pipe(pair, delay)))?,
+                    plan.steps(setup, &name("futex"), place, shares, |delay| Ok(futex(pair, delay)))?,
+                )
+            } else {
+                (plan.series(name("pipe"), pipe(pair, None)), plan.series(name("futex"), futex(pair, None)))
+            };
             let figure =
                 |figure, series| Wanted::new(figure, place, CostUnit::Ns, Formula::of(series)).pair(pair.class);
             let control = |twin, series| Formula::difference(twin, series);
             // The null control: the same hand-over once more under another name. Where it differs, the difference is none of the CPUs.
-            let pipe_again = plan.sharing(name("pipe again"), self::pipe(pair, None));
+            let pipe_again = plan.like(pipe, name("pipe again"), self::pipe(pair, None));
             plan.figure(figure("pipe", pipe).control(control(pipe_again, pipe)));
-            let futex_again = plan.sharing(name("futex again"), self::futex(pair, None));
+            let futex_again = plan.like(futex, name("futex again"), self::futex(pair, None));
             plan.figure(figure("futex", futex).control(control(futex_again, futex)));
             if shares {
                 let yielded = plan.steps(setup, &name("yield"), place, true, |delay| Ok(yields(pair, 2, delay)))?;
                 let again = plan.sharing(name("yield again"), yields(pair, 2, None));
                 plan.figure(figure("yield", yielded).control(control(again, yielded)));
-                let alone = plan.series(name("yield alone"), yields(pair, 1, None));
+                let alone =
+                    plan.steps(setup, &name("yield alone"), place, false, |delay| Ok(yields(pair, 1, delay)))?;
                 plan.figure(figure("yield_alone", alone));
-                let calls = plan.series(name("write and read"), write_read(pair.from));
+                let calls =
+                    plan.steps(setup, &name("write and read"), place, false, |delay| Ok(write_read(pair.from, delay)))?;
                 plan.figure(figure("write_read", calls));
             }
         }
@@ -115,28 +149,36 @@ fn pipe_ends() -> io::Result<(File, File)> {
 /// Two threads hand over to each other; they begin at one time. `sleeps`: each sleeps until it is its turn.
 fn hand_overs(
     cpus: [CpuId; 2],
+    steps: &mut Steps,
     sleeps: bool,
     first: impl FnMut(u32) + Send,
     second: impl FnMut(u32) + Send,
 ) -> io::Result<Repetition> {
-    fn part<'a>(cpu: CpuId, mut turn: impl FnMut(u32) + Send + 'a) -> Part<'a, ()> {
+    /// The work returns when it began to count.
+    fn part<'a>(cpu: CpuId, turns: u32, mut turn: impl FnMut(u32) + Send + 'a) -> Part<'a, i64> {
         let work = move || {
-            (0..STEPS / 2).for_each(&mut turn);
-            ((), 0)
+            (0..UNCOUNTED).for_each(&mut turn);
+            let start = now_ns();
+            (UNCOUNTED..UNCOUNTED + turns).for_each(&mut turn);
+            (start, 0)
         };
         (vec![cpu], Box::new(work))
     }
-    let threads = together(vec![part(cpus[0], first), part(cpus[1], second)])?;
-    let mut threads: Vec<Evidence> = threads.into_iter().map(|(_, evidence)| evidence).collect();
+    let count = steps.of_next;
+    let done = together(vec![part(cpus[0], count / 2, first), part(cpus[1], count / 2, second)])?;
+    let start = done.first().map_or(0, |(start, _)| *start);
+    let mut threads: Vec<Evidence> = done.into_iter().map(|(_, evidence)| evidence).collect();
     if sleeps && cpus[0] != cpus[1] {
         // Two threads on two CPUs can answer each other before either sleeps: then nothing was handed over by a switch.
         for thread in &mut threads {
-            thread.as_meant &= thread.slept >= i64::from(STEPS / 2 * 9 / 10);
+            thread.as_meant &= thread.slept >= i64::from((UNCOUNTED + count / 2) * 9 / 10);
         }
     }
     // The first thread sends first and receives last, so its time is that of all hand-overs.
-    let whole = threads.first().map_or(0, Evidence::len_ns);
-    Ok(Repetition { value: whole as f64 / f64::from(STEPS), threads })
+    let end = threads.first().map_or(0, |thread| thread.span_ns[1]);
+    let value = (end - start) as f64 / f64::from(count);
+    steps.learn(value);
+    Ok(Repetition { value, threads })
 }
 
 /// Adds the delay to a hand-over: each thread spends it once a turn, so that each of the two hand-overs of a turn has it.
@@ -147,6 +189,7 @@ fn spend(delay: Option<Delay>, turn: u32) {
 }
 
 fn pipe(pair: Pair, delay: Option<Delay>) -> Step {
+    let mut steps = Steps::FIRST;
     Box::new(move || {
         let (there, back) = (pipe_ends()?, pipe_ends()?);
         let (mut read_there, mut write_there) = there;
@@ -156,6 +199,7 @@ fn pipe(pair: Pair, delay: Option<Delay>) -> Step {
         // An error ends no repetition: the time would be absurd, and a pipe of ours has none.
         hand_overs(
             pair.cpus(),
+            &mut steps,
             true,
             move |turn| {
                 spend(delay, turn);
@@ -171,29 +215,34 @@ fn pipe(pair: Pair, delay: Option<Delay>) -> Step {
     })
 }
 
-fn write_read(cpu: CpuId) -> impl FnMut() -> io::Result<Repetition> + Send + 'static {
-    move || {
+fn write_read(cpu: CpuId, delay: Option<Delay>) -> Step {
+    let mut steps = Steps::FIRST;
+    Box::new(move || {
         let (mut read, mut write) = pipe_ends()?;
         let mut byte = [0_u8];
-        alone(cpu, move |_| {
+        alone(cpu, &mut steps, move |turn| {
+            spend(delay, turn);
             let _ = write.write(&byte);
             let _ = read.read(&mut byte);
         })
-    }
+    })
 }
 
 /// A step that one thread repeats.
-fn alone(cpu: CpuId, mut step: impl FnMut(u32) + Send) -> io::Result<Repetition> {
+fn alone(cpu: CpuId, steps: &mut Steps, mut step: impl FnMut(u32) + Send) -> io::Result<Repetition> {
+    let count = steps.of_next;
     let work: Part<'_, ()> = (
         vec![cpu],
         Box::new(|| {
-            (0..STEPS).for_each(&mut step);
+            (0..count).for_each(&mut step);
             ((), 0)
         }),
     );
     let threads: Vec<Evidence> = together(vec![work])?.into_iter().map(|(_, of)| of).collect();
     let whole = threads.first().map_or(0, Evidence::len_ns);
-    Ok(Repetition { value: whole as f64 / f64::from(STEPS), threads })
+    let value = whole as f64 / f64::from(count);
+    steps.learn(value);
+    Ok(Repetition { value, threads })
 }
 
 /// Waits while the word has this value.
@@ -221,6 +270,7 @@ pub(crate) fn futex_wake(word: &AtomicU32) {
 }
 
 fn futex(pair: Pair, delay: Option<Delay>) -> Step {
+    let mut steps = Steps::FIRST;
     Box::new(move || {
         // Whose turn it is, 0 or 1.
         let word = Arc::new(AtomicU32::new(0));
@@ -237,6 +287,7 @@ fn futex(pair: Pair, delay: Option<Delay>) -> Step {
         let word_of_first = Arc::clone(&word);
         hand_overs(
             pair.cpus(),
+            &mut steps,
             true,
             move |turn| {
                 first(turn);
@@ -254,13 +305,15 @@ fn yields(pair: Pair, threads: usize, delay: Option<Delay>) -> Step {
         // SAFETY: no arguments.
         unsafe { libc::sched_yield() };
     };
+    let mut steps = Steps::FIRST;
     Box::new(move || match threads {
-        1 => alone(pair.from, turn_of),
+        1 => alone(pair.from, &mut steps, turn_of),
         _ => {
-            let mut done = hand_overs(pair.cpus(), false, turn_of, turn_of)?;
+            let count = steps.of_next;
+            let mut done = hand_overs(pair.cpus(), &mut steps, false, turn_of, turn_of)?;
             // The kernel may let the same thread go on, so the switches are counted; it counts one after sched_yield as a preemption.
             let switches: i64 = done.threads.iter().map(|thread| thread.preempted).sum();
-            done.value *= f64::from(STEPS) / switches.max(1) as f64;
+            done.value *= f64::from(count + 2 * UNCOUNTED) / switches.max(1) as f64;
             Ok(done)
         }
     })
