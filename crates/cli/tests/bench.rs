@@ -101,8 +101,18 @@ fn a_measurement_is_printed_stored_and_shown_again() {
 #[test]
 fn ctrl_c_ends_a_measurement_and_stores_nothing_of_it() {
     let folder = Folder::new();
-    let words =
-        ["bench", "--max-load", "100%", "--ignore-quota", "--no-record", "--quick", "--budget", "60s", "switch"];
+    let words = [
+        "bench",
+        "--max-load",
+        "100%",
+        "--ignore-quota",
+        "--no-record",
+        "--precision",
+        "0.01%",
+        "--budget",
+        "60s",
+        "switch",
+    ];
     let mut command = corewise(words);
     command.env("XDG_CONFIG_HOME", folder.path("settings")).stdout(std::process::Stdio::piped());
     let child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();

@@ -86,8 +86,9 @@ fn every_drawn_case() {
 
 /// What differs after a round trip: marks gain the process that Perfetto's tracks need, and a mark about the trace itself; and
 /// callchains of switches are not exported, and with them the system calls that tell requests from other wakings; nor are counts at marks.
-const DIFFERENT: [&str; 6] =
-    ["marks", "mark_stretches", "mark_counters", "parallel_regions", "switch_causes", "requests"];
+/// Kinds of tasks are by program, and threads without a process gain one.
+const DIFFERENT: [&str; 7] =
+    ["marks", "mark_stretches", "mark_counters", "parallel_regions", "switch_causes", "requests", "task_classes"];
 
 /// The other analyses have the same rows after the round trip: no event that one of them reads is left out.
 #[test]

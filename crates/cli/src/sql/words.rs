@@ -28,14 +28,35 @@ pub fn lists_tables(query: &str) -> bool {
     LISTS.iter().any(|word| words.contains(*word))
 }
 
-/// Whether an argument is a query rather than a path: it has several words, the first of which begins a query.
+/// Whether an argument is a query rather than a path: its first word begins a statement, or it has the word `from` in it.
 pub fn is_query(argument: &str) -> bool {
-    const FIRST: [&str; 9] = ["select", "with", "from", "describe", "desc", "show", "summarize", "explain", "values"];
-    let argument = argument.trim_start().trim_start_matches('(');
-    let first: String = argument.chars().take_while(char::is_ascii_alphabetic).collect::<String>().to_lowercase();
+    const FIRST: [&str; 20] = [
+        "select",
+        "with",
+        "from",
+        "describe",
+        "desc",
+        "show",
+        "summarize",
+        "explain",
+        "values",
+        "drop",
+        "create",
+        "insert",
+        "update",
+        "delete",
+        "alter",
+        "attach",
+        "copy",
+        "pragma",
+        "install",
+        "load",
+    ];
+    let argument = argument.trim_start().trim_start_matches('(').to_lowercase();
+    let first: String = argument.chars().take_while(char::is_ascii_alphabetic).collect();
     let rest = &argument[first.len()..];
-    rest.starts_with(|c: char| c.is_whitespace() || "('\"*;".contains(c))
-        && (FIRST.contains(&first.as_str()) || rest.contains(' '))
+    let begins = rest.starts_with(|c: char| c.is_whitespace() || "('\"*;".contains(c));
+    begins && (FIRST.contains(&first.as_str()) || rest.split_whitespace().any(|word| word == "from"))
 }
 
 /// Splits what was typed into complete statements and the rest; a semicolon in a text, a quoted name or a comment ends none.
