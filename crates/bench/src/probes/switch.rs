@@ -17,7 +17,7 @@ const MOST_STEPS: u32 = 400;
 /// The length of a repetition, ns: so short that most have no timer interrupt in them.
 const LENGTH_NS: f64 = 800_000.0;
 
-/// Turns of each thread before time is counted: the threads do not begin at exactly the same time, and their caches are cold.
+/// Turns of each thread before and after those that count: the threads do not begin and end at exactly the same time, and their caches are cold.
 const UNCOUNTED: u32 = 4;
 
 /// The number of steps of a repetition, which the first repetitions determine.
@@ -154,28 +154,30 @@ fn hand_overs(
     first: impl FnMut(u32) + Send,
     second: impl FnMut(u32) + Send,
 ) -> io::Result<Repetition> {
-    /// The work returns when it began to count.
-    fn part<'a>(cpu: CpuId, turns: u32, mut turn: impl FnMut(u32) + Send + 'a) -> Part<'a, i64> {
+    /// The work returns when the turns that count began and ended. The last turns do not count: a thread that is done keeps its CPU until it has
+    /// read its counters.
+    fn part<'a>(cpu: CpuId, turns: u32, mut turn: impl FnMut(u32) + Send + 'a) -> Part<'a, [i64; 2]> {
         let work = move || {
             (0..UNCOUNTED).for_each(&mut turn);
             let start = now_ns();
             (UNCOUNTED..UNCOUNTED + turns).for_each(&mut turn);
-            (start, 0)
+            let end = now_ns();
+            (UNCOUNTED + turns..turns + 2 * UNCOUNTED).for_each(&mut turn);
+            ([start, end], 0)
         };
         (vec![cpu], Box::new(work))
     }
     let count = steps.of_next;
     let done = together(vec![part(cpus[0], count / 2, first), part(cpus[1], count / 2, second)])?;
-    let start = done.first().map_or(0, |(start, _)| *start);
+    let [start, end] = done.first().map_or([0; 2], |(counted, _)| *counted);
     let mut threads: Vec<Evidence> = done.into_iter().map(|(_, evidence)| evidence).collect();
     if sleeps && cpus[0] != cpus[1] {
         // Two threads on two CPUs can answer each other before either sleeps: then nothing was handed over by a switch.
         for thread in &mut threads {
-            thread.as_meant &= thread.slept >= i64::from((UNCOUNTED + count / 2) * 9 / 10);
+            thread.as_meant &= thread.slept >= i64::from((2 * UNCOUNTED + count / 2) * 9 / 10);
         }
     }
-    // The first thread sends first and receives last, so its time is that of all hand-overs.
-    let end = threads.first().map_or(0, |thread| thread.span_ns[1]);
+    // A turn of the first thread is two hand-overs: it sends, and receives the answer.
     let value = (end - start) as f64 / f64::from(count);
     steps.learn(value);
     Ok(Repetition { value, threads })
@@ -313,7 +315,7 @@ fn yields(pair: Pair, threads: usize, delay: Option<Delay>) -> Step {
             let mut done = hand_overs(pair.cpus(), &mut steps, false, turn_of, turn_of)?;
             // The kernel may let the same thread go on, so the switches are counted; it counts one after sched_yield as a preemption.
             let switches: i64 = done.threads.iter().map(|thread| thread.preempted).sum();
-            done.value *= f64::from(count + 2 * UNCOUNTED) / switches.max(1) as f64;
+            done.value *= f64::from(count + 4 * UNCOUNTED) / switches.max(1) as f64;
             Ok(done)
         }
     })
