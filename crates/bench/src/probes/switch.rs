@@ -22,12 +22,12 @@ const UNCOUNTED: u32 = 4;
 
 /// The number of steps of a repetition, which the first repetitions determine.
 #[derive(Clone, Copy, Debug)]
-struct Steps {
+struct StepCount {
     of_next: u32,
     learned: u32,
 }
 
-impl Steps {
+impl StepCount {
     const FIRST: Self = Self { of_next: 40, learned: 0 };
 
     fn learn(&mut self, step_ns: f64) {
@@ -149,7 +149,7 @@ fn pipe_ends() -> io::Result<(File, File)> {
 /// Two threads hand over to each other; they begin at one time. `sleeps`: each sleeps until it is its turn.
 fn hand_overs(
     cpus: [CpuId; 2],
-    steps: &mut Steps,
+    steps: &mut StepCount,
     sleeps: bool,
     first: impl FnMut(u32) + Send,
     second: impl FnMut(u32) + Send,
@@ -191,7 +191,7 @@ fn spend(delay: Option<Delay>, turn: u32) {
 }
 
 fn pipe(pair: Pair, delay: Option<Delay>) -> Step {
-    let mut steps = Steps::FIRST;
+    let mut steps = StepCount::FIRST;
     Box::new(move || {
         let (there, back) = (pipe_ends()?, pipe_ends()?);
         let (mut read_there, mut write_there) = there;
@@ -218,7 +218,7 @@ fn pipe(pair: Pair, delay: Option<Delay>) -> Step {
 }
 
 fn write_read(cpu: CpuId, delay: Option<Delay>) -> Step {
-    let mut steps = Steps::FIRST;
+    let mut steps = StepCount::FIRST;
     Box::new(move || {
         let (mut read, mut write) = pipe_ends()?;
         let mut byte = [0_u8];
@@ -231,7 +231,7 @@ fn write_read(cpu: CpuId, delay: Option<Delay>) -> Step {
 }
 
 /// A step that one thread repeats.
-fn alone(cpu: CpuId, steps: &mut Steps, mut step: impl FnMut(u32) + Send) -> io::Result<Repetition> {
+fn alone(cpu: CpuId, steps: &mut StepCount, mut step: impl FnMut(u32) + Send) -> io::Result<Repetition> {
     let count = steps.of_next;
     let work: Part<'_, ()> = (
         vec![cpu],
@@ -272,7 +272,7 @@ pub(crate) fn futex_wake(word: &AtomicU32) {
 }
 
 fn futex(pair: Pair, delay: Option<Delay>) -> Step {
-    let mut steps = Steps::FIRST;
+    let mut steps = StepCount::FIRST;
     Box::new(move || {
         // Whose turn it is, 0 or 1.
         let word = Arc::new(AtomicU32::new(0));
@@ -307,7 +307,7 @@ fn yields(pair: Pair, threads: usize, delay: Option<Delay>) -> Step {
         // SAFETY: no arguments.
         unsafe { libc::sched_yield() };
     };
-    let mut steps = Steps::FIRST;
+    let mut steps = StepCount::FIRST;
     Box::new(move || match threads {
         1 => alone(pair.from, &mut steps, turn_of),
         _ => {
