@@ -116,7 +116,7 @@ impl Setup {
         cores
     }
 
-    /// Returns pairs of each class, at most [`PAIRS_OF_CLASS`] a class, spread over the machine; of one CPU with itself, one of each core type.
+    /// Returns pairs of each class, at most 8 a class, spread over the machine; of one CPU with itself, one of each core type.
     /// Pairs of different core types are there in both directions.
     #[must_use]
     pub fn pairs(&self) -> Vec<Pair> {
