@@ -54,12 +54,6 @@ impl Delay {
         Self { wanted_ns, least: ((limit_ns - VARIED_NS as f64 / 2.0).max(0.0) * 1024.0) as i64 }
     }
 
-    /// The length that it should have, ns.
-    #[must_use]
-    pub fn wanted_ns(&self) -> f64 {
-        self.wanted_ns
-    }
-
     /// Measures what it adds to a loop of system calls, ns. Between system calls, as in the steps to which it is added, since a processor
     /// overlaps some of it with what comes before and after. The median of the quicker half of many short measurements: the others were interrupted.
     #[must_use]

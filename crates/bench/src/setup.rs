@@ -267,15 +267,39 @@ impl Ticks {
     }
 }
 
+/// Setups of drawn machines, for the tests of plans.
 #[cfg(test)]
-mod tests {
-    use super::*;
+pub(crate) mod drawn {
+    use super::{Machine, Setup};
 
-    fn setup(text: &str, quick: bool) -> Setup {
+    /// Returns the setup of all CPUs of a machine file.
+    pub(crate) fn setup(text: &str, quick: bool) -> Setup {
         let machine = Machine::from_user(text).unwrap();
         let cpus = machine.cpus.iter().map(|cpu| cpu.id).collect();
         Setup { machine, cpus, quick, added_ns: None, seed: 1 }
     }
+
+    /// Four performance cores with two threads each, and a cluster of four efficient cores.
+    pub(crate) const HYBRID: &str = r#"
+        [[cpus]]
+        ids = "0-7"
+        type = "performance"
+        siblings = ["0-1", "2-3", "4-5", "6-7"]
+        l3 = ["0-7"]
+        package = 0
+
+        [[cpus]]
+        ids = "8-11"
+        type = "efficient"
+        l2 = ["8-11"]
+        package = 0
+    "#;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::drawn::setup;
+    use super::*;
 
     const HYBRID: &str = r#"
         [[cpus]]

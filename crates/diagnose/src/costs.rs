@@ -1,4 +1,4 @@
-//! Figures of the recorded machine that findings are reckoned with: what the user set, else what was measured on the machine, else what is
+//! Figures of the recorded machine that findings are calculated with: what the user set, else what was measured on the machine, else what is
 //! assumed of another machine. Each output that uses one says which.
 
 use crate::context::RuleContext;

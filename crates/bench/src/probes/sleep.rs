@@ -281,14 +281,8 @@ fn powers(counter: PathBuf, cpu: CpuId, asked_us: u32) -> Step {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::setup::drawn::setup;
     use crate::thread::allowed;
-    use topology::Machine;
-
-    fn setup(text: &str, quick: bool) -> Setup {
-        let machine = Machine::from_user(text).unwrap();
-        let cpus = machine.cpus.iter().map(|cpu| cpu.id).collect();
-        Setup { machine, cpus, quick, added_ns: None, seed: 1 }
-    }
 
     const HYBRID: &str = r#"
         [[cpus]]

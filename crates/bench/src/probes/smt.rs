@@ -211,29 +211,9 @@ fn plan_pair(plan: &mut Plan, bank: &Bank, pair: Pair) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::setup::drawn::{HYBRID, setup};
     use model::CoreType;
-    use topology::{Estimate, Machine};
-
-    fn setup(text: &str, quick: bool) -> Setup {
-        let machine = Machine::from_user(text).unwrap();
-        let cpus = machine.cpus.iter().map(|cpu| cpu.id).collect();
-        Setup { machine, cpus, quick, added_ns: None, seed: 1 }
-    }
-
-    const HYBRID: &str = r#"
-        [[cpus]]
-        ids = "0-7"
-        type = "performance"
-        siblings = ["0-1", "2-3", "4-5", "6-7"]
-        l3 = ["0-7"]
-        package = 0
-
-        [[cpus]]
-        ids = "8-11"
-        type = "efficient"
-        l2 = ["8-11"]
-        package = 0
-    "#;
+    use topology::Estimate;
 
     #[test]
     fn siblings_and_two_cores_of_each_type_are_measured() {

@@ -255,29 +255,8 @@ pub(crate) fn median(mut values: Vec<i64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::setup::drawn::{HYBRID, setup};
     use crate::thread::allowed;
-    use topology::Machine;
-
-    fn setup(text: &str, quick: bool) -> Setup {
-        let machine = Machine::from_user(text).unwrap();
-        let cpus = machine.cpus.iter().map(|cpu| cpu.id).collect();
-        Setup { machine, cpus, quick, added_ns: None, seed: 1 }
-    }
-
-    const HYBRID: &str = r#"
-        [[cpus]]
-        ids = "0-7"
-        type = "performance"
-        siblings = ["0-1", "2-3", "4-5", "6-7"]
-        l3 = ["0-7"]
-        package = 0
-
-        [[cpus]]
-        ids = "8-11"
-        type = "efficient"
-        l2 = ["8-11"]
-        package = 0
-    "#;
 
     #[test]
     fn a_waker_and_a_sleeper_of_each_type_are_measured() {
