@@ -1,4 +1,4 @@
-//! The clock of all measurements, and a delay of known length.
+//! The clock of all measurements, and work of known length.
 
 use std::hint::black_box;
 
@@ -20,74 +20,82 @@ pub(crate) fn clock_ns(clock: libc::clockid_t) -> i64 {
     }
 }
 
-/// A wait that uses the CPU for a known mean time. Added to a step on purpose, it must come back in the figure.
+/// Work that takes a known time. Added to a step on purpose, it must come back in the figure.
 ///
-/// It reads the clock until its time is over. A delay ends with a reading, so its length has the steps of readings. Lengths that vary by more than
-/// such a step make the mean smooth; what remains, the excess of a call over its limit, is measured at the wanted length.
+/// It counts: a number of operations of which each waits for the one before. A wait that reads the clock until its time is over would be no
+/// longer if an interrupt came meanwhile, and would so hide a part of what interrupts cost. Its length is measured, as it follows the
+/// processor's frequency.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Delay {
-    wanted_ns: f64,
-    /// The least limit, in 1/1024 ns.
-    least: i64,
+    operations: u32,
 }
 
-/// By how much the limits of delays vary, ns: more than a reading of the clock takes.
-const VARIED_NS: i64 = 128;
-/// The longest measurement of the excess, ns: so short that most are not interrupted.
+/// The longest measurement of a length, ns: so short that most are not interrupted.
 const TRIED_NS: f64 = 50_000.0;
-/// Measurements of the excess.
+/// Measurements of a length.
 const TRIALS: usize = 400;
 
 impl Delay {
-    /// Returns a delay of this mean length on the calling thread's CPU; of at least 150 ns.
+    /// Returns a delay of this length on the calling thread's CPU; of at least 100 ns.
     #[must_use]
     pub fn calibrated(wanted_ns: f64) -> Self {
-        let mut delay = Self::with_mean_limit(wanted_ns, wanted_ns);
+        let mut delay = Self { operations: (wanted_ns / 2.0) as u32 + 1 };
         for _ in 0..3 {
-            let excess = delay.mean_ns() - wanted_ns;
-            delay.least = (delay.least - (excess * 1024.0) as i64).max(0);
+            let longer = wanted_ns / delay.mean_ns(wanted_ns).max(1.0);
+            delay.operations = (f64::from(delay.operations) * longer).clamp(1.0, 1e9) as u32;
         }
         delay
     }
 
-    fn with_mean_limit(wanted_ns: f64, limit_ns: f64) -> Self {
-        Self { wanted_ns, least: ((limit_ns - VARIED_NS as f64 / 2.0).max(0.0) * 1024.0) as i64 }
-    }
-
-    /// Measures what it adds to a loop of system calls, ns. Between system calls, as in the steps to which it is added, since a processor
-    /// overlaps some of it with what comes before and after. The median of the quicker half of many short measurements: the others were interrupted.
+    /// Measures how much longer a loop of system calls takes with it, ns, where about this is expected. Between system calls, as in the steps to
+    /// which it is added. The mean of the quicker of many short measurements: the others were interrupted.
     #[must_use]
-    pub fn mean_ns(&self) -> f64 {
-        let each = ((TRIED_NS / self.wanted_ns.max(1.0)) as u32).clamp(4, 32);
-        let loop_ns = |with: bool, from: u32| {
+    pub fn mean_ns(&self, expected_ns: f64) -> f64 {
+        let each = ((TRIED_NS / expected_ns.max(1.0)) as u32).clamp(4, 32);
+        let loop_ns = |with: bool| {
             let start = now_ns();
-            for turn in from..from + each {
+            for _ in 0..each {
                 if with {
-                    self.spend(turn);
+                    self.spend();
                 }
                 // SAFETY: no arguments. The system call itself, as the C library may remember the answer.
                 unsafe { libc::syscall(libc::SYS_getppid) };
             }
             (now_ns() - start) as f64 / f64::from(each)
         };
-        let (with, without): (Vec<f64>, Vec<f64>) =
-            (0..TRIALS as u32).map(|trial| (loop_ns(true, trial * each), loop_ns(false, 0))).unzip();
+        let (with, without): (Vec<f64>, Vec<f64>) = (0..TRIALS).map(|_| (loop_ns(true), loop_ns(false))).unzip();
         middle_of_quick(with) - middle_of_quick(without)
     }
 
-    /// Waits. `turn` counts the steps of a repetition.
+    /// Does the work.
     #[inline]
-    pub fn spend(&self, turn: u32) {
-        // Without a pattern, so that steps of a loop meet all limits alike.
-        let varied = i64::from(turn.wrapping_mul(0x9E37_79B9) >> 16) * VARIED_NS / 64;
-        let limit = (self.least + varied) / 1024;
-        let start = now_ns();
-        while now_ns() - start < limit {}
-        black_box(());
+    pub fn spend(&self) {
+        complete();
+        let mut x = black_box(1_u64);
+        for _ in 0..self.operations {
+            x = black_box(x ^ (x >> 7)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        }
+        black_box(x);
+        complete();
     }
 }
 
-/// The mean of the values between the 10th and the 40th percentile: quick ones, but not the rarest. A mean, as limits vary between measurements.
+/// Waits until all instructions before it are complete: else a processor does the delay and the step at the same time, in part.
+#[inline]
+fn complete() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: an instruction of all processors with SSE2, which x86_64 has.
+    unsafe {
+        core::arch::x86_64::_mm_lfence();
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: a barrier, which changes nothing.
+    unsafe {
+        core::arch::asm!("dsb nsh", "isb", options(nostack, preserves_flags));
+    }
+}
+
+/// The mean of the values between the 10th and the 40th percentile: quick ones, but not the rarest.
 fn middle_of_quick(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let part = &values[values.len() / 10..values.len() * 4 / 10];
@@ -103,7 +111,7 @@ mod tests {
         // The best of several, as others use the CPU too.
         for wanted in [500.0, 2_000.0, 10_000.0] {
             let best = (0..20)
-                .map(|_| (Delay::calibrated(wanted).mean_ns() / wanted - 1.0).abs())
+                .map(|_| (Delay::calibrated(wanted).mean_ns(wanted) / wanted - 1.0).abs())
                 .fold(f64::INFINITY, f64::min);
             assert!(best < 0.05, "{wanted} ns: off by {best}");
         }

@@ -20,7 +20,7 @@ mod work;
 pub use clock::{Delay, now_ns};
 pub use estimate::{median_interval, next_interval};
 pub use measure::{LEAST_ROUNDS, Measurement, Options, Progress, measure};
-pub use plan::{Calculation, Formula, Plan, Probe, Repetition, Series, Step, Sum, Wanted};
+pub use plan::{Calculation, Check, CpuUse, Formula, Plan, Probe, Repetition, Series, Step, Sum, Wanted};
 pub use probes::{PROBES, probe};
 pub use recorded::{Placements, Recorder, Run, Runs, Verified};
 pub use setup::{Pair, Setup, Ticks, Unmeasurable, quota};

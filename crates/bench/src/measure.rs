@@ -8,7 +8,7 @@
 //! threads ran, and how often they moved.
 
 use crate::estimate::{median_interval, next_interval};
-use crate::plan::{Formula, Plan, Repetition, Series, Wanted};
+use crate::plan::{CpuUse, Formula, Plan, Repetition, Series, Wanted};
 use crate::recorded::{Placements, Recorder, Verified};
 use crate::setup::{Setup, Ticks};
 use crate::thread::Evidence;
@@ -146,7 +146,10 @@ pub fn measure(
             .iter()
             .enumerate()
             .filter(|(i, _)| !precise.contains(i))
-            .flat_map(|(_, figure)| figure.formula.series().chain(figure.control.iter().flat_map(Formula::series)))
+            .flat_map(|(_, figure)| {
+                let checks = plan.checks_of(&figure.formula).flat_map(|(_, of)| [&of.short, &of.long]);
+                figure.control.iter().chain([&figure.formula]).chain(checks).flat_map(Formula::series)
+            })
             .collect();
         rounds.timed(&mut plan.series, &mut taken, &needed);
         watch.look();
@@ -269,9 +272,7 @@ impl Rounds<'_> {
             let stolen = Ticks::read().unwrap_or_default().stolen_since(&before, &self.setup.cpus);
             if !done.threads.iter().all(Evidence::is_placed) {
                 taken.misplaced += 1;
-            } else if stolen > 0
-                || if series.shares_cpu { others_ran(&done.threads) } else { done.threads.iter().any(waited) }
-            {
+            } else if stolen > 0 || others_used(series.cpu_use, &done.threads) {
                 taken.disturbed += 1;
             } else {
                 return Some(done);
@@ -305,6 +306,15 @@ fn waited(thread: &Evidence) -> bool {
     thread.ready_ns.is_some_and(|ready| ready > max_missing_ns(thread.len_ns()))
 }
 
+/// Whether others used the CPUs of a repetition.
+fn others_used(cpu_use: CpuUse, threads: &[Evidence]) -> bool {
+    match cpu_use {
+        CpuUse::Own => threads.iter().any(waited),
+        CpuUse::Shared => others_ran(threads),
+        CpuUse::Scheduled => false,
+    }
+}
+
 /// Whether others ran on the one CPU that threads share: one of them always runs.
 fn others_ran(threads: &[Evidence]) -> bool {
     let begin = threads.iter().map(|thread| thread.span_ns[0]).min().unwrap_or(0);
@@ -332,6 +342,18 @@ fn is_precise(of: &Estimate, figure: &Wanted, taken: &[Taken], options: &Options
         _ => 0.0,
     };
     of.half_width() <= (of.value.abs().max(largest) * options.precision).max(figure.enough)
+}
+
+/// By how much the method may be off in a figure: the fixed parts of its steps, and the greatest of the parts that grow. `None` if no step of it
+/// was checked.
+fn systematic(plan: &Plan, figure: &Wanted, value: f64, taken: &[Taken]) -> Option<f64> {
+    let off = plan.checks_of(&figure.formula).map(|(factor, check)| {
+        let (fixed, grows) = check.off(|of| Some(estimate(of, taken)?.0))?;
+        Some((factor.abs() * fixed, grows))
+    });
+    let off: Vec<(f64, f64)> = off.collect::<Option<_>>()?;
+    let grows = off.iter().map(|(_, grows)| *grows).reduce(f64::max)?;
+    Some(off.iter().map(|(fixed, _)| *fixed).sum::<f64>() + grows * value.abs())
 }
 
 #[expect(clippy::too_many_arguments, reason = "the state of one measurement, taken apart")]
@@ -363,6 +385,7 @@ fn finish(
             parameters: figure.parameters.clone(),
             unit: figure.unit,
             estimate: of,
+            systematic: systematic(plan, figure, of.value, &taken),
             next: next_interval(&values),
             repetitions: values.len() as u32,
             disturbed: sum(|of| of.disturbed),

@@ -158,7 +158,7 @@ impl ParallelLoop {
                 let mut done = Done { start_ns: now_ns(), end_ns: 0, units: 0, chunks: 0, right };
                 while let Some(chunk) = supply.next(thread) {
                     if let Some(delay) = delay {
-                        delay.spend(chunk.start);
+                        delay.spend();
                     }
                     for _ in chunk.clone() {
                         done.right &= work.run().is_some();

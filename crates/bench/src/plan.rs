@@ -7,7 +7,7 @@ use model::CpuId;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use topology::{Cost, CostUnit, PairClass};
+use topology::{Cost, CostUnit, Estimate, PairClass};
 
 /// One measured part of a series: many equal steps, or one long one.
 #[derive(Clone, PartialEq, Debug)]
@@ -21,12 +21,30 @@ pub struct Repetition {
 /// Measures once.
 pub type Step = Box<dyn FnMut() -> io::Result<Repetition> + Send>;
 
+/// How the threads of a series use the CPUs, which decides when a repetition counts as disturbed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CpuUse {
+    /// Each thread has a CPU of its own: one that waited for it was disturbed.
+    Own,
+    /// The threads share one CPU and wait for each other, and one of them always runs: if none ran for some time, others did.
+    Shared,
+    /// The scheduler places the threads, and what it does is part of the measurement: no wait is a disturbance.
+    Scheduled,
+}
+
+impl CpuUse {
+    /// Returns the use of threads that share one CPU or do not.
+    const fn of(shares_cpu: bool) -> Self {
+        if shares_cpu { Self::Shared } else { Self::Own }
+    }
+}
+
 /// Repetitions of one measurement.
 pub struct Series {
     /// A name that is unique within the plan; the recording's verification and errors use it.
     pub name: String,
-    /// Whether its threads wait for a CPU because of each other, so that ready time is no sign of a disturbance.
-    pub shares_cpu: bool,
+    /// How its threads use the CPUs.
+    pub cpu_use: CpuUse,
     /// Measures once.
     pub step: Step,
 }
@@ -168,6 +186,37 @@ impl Wanted {
     }
 }
 
+/// Known work that is added to a step to find how far the method is off. It comes back as a difference, and what is then left or missing is
+/// the rest: a fixed part, from short work, and a part that grows with the step, from longer work.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Check {
+    /// The rest of work of [`SHORT_NS`].
+    pub short: Formula,
+    /// The rest of work of [`LONG_NS`].
+    pub long: Formula,
+}
+
+/// The lengths of the work of a [`Check`], ns.
+const SHORT_NS: f64 = 1_000.0;
+const LONG_NS: f64 = 5_000.0;
+
+impl Check {
+    /// Returns by how much the rests are off: the fixed part in ns, and the part that grows as a share of the step. Each is the end of the rest's
+    /// interval that is farther from 0. `None` if a rest has no interval.
+    #[must_use]
+    pub fn off(&self, estimate: impl Fn(&Formula) -> Option<Estimate>) -> Option<(f64, f64)> {
+        let most = |of| estimate(of).map(|of| of.low.abs().max(of.high.abs()));
+        Some((most(&self.short)?, most(&self.long)? / LONG_NS))
+    }
+}
+
+/// Known work on one CPU, with the series that measures it alone.
+#[derive(Clone, Copy)]
+struct Known {
+    delay: Delay,
+    alone: usize,
+}
+
 /// What a probe will do on a machine.
 #[derive(Default)]
 pub struct Plan {
@@ -179,6 +228,12 @@ pub struct Plan {
     pub left_out: Vec<String>,
     /// What holds for the figures and is not seen from them, one sentence each.
     pub notes: Vec<String>,
+    /// How steps were checked, by the number of their series.
+    pub checks: BTreeMap<usize, Check>,
+    /// By CPU, the system calls without added work.
+    calls: BTreeMap<CpuId, usize>,
+    /// By CPU and length, ns.
+    known: BTreeMap<(CpuId, u64), Known>,
 }
 
 impl Plan {
@@ -188,7 +243,7 @@ impl Plan {
         name: impl Into<String>,
         step: impl FnMut() -> io::Result<Repetition> + Send + 'static,
     ) -> usize {
-        self.push(name.into(), false, Box::new(step))
+        self.push(name.into(), CpuUse::Own, Box::new(step))
     }
 
     /// Adds a series whose threads share a CPU. Returns its number.
@@ -197,11 +252,20 @@ impl Plan {
         name: impl Into<String>,
         step: impl FnMut() -> io::Result<Repetition> + Send + 'static,
     ) -> usize {
-        self.push(name.into(), true, Box::new(step))
+        self.push(name.into(), CpuUse::Shared, Box::new(step))
     }
 
-    /// Adds a series whose step can have a delay added to it. If the setup adds one, a second series has it, and the figure `added` is the
-    /// difference of both: it must be the delay, which is measured alone in the same rounds. Returns the number of the series without a delay.
+    /// Adds a series whose threads the scheduler places, so that no wait of theirs is a disturbance. Returns its number.
+    pub fn scheduled(
+        &mut self,
+        name: impl Into<String>,
+        step: impl FnMut() -> io::Result<Repetition> + Send + 'static,
+    ) -> usize {
+        self.push(name.into(), CpuUse::Scheduled, Box::new(step))
+    }
+
+    /// Adds a series whose step can have known work added to it. If the setup adds some, a second series has it, and the figure `added` is the
+    /// difference of both: it must be the work, which is measured alone in the same rounds. Returns the number of the series without it.
     ///
     /// # Errors
     /// The step cannot be made.
@@ -213,20 +277,72 @@ impl Plan {
         shares_cpu: bool,
         make: impl Fn(Option<Delay>) -> io::Result<Step>,
     ) -> io::Result<usize> {
-        let plain = self.push(name.to_owned(), shares_cpu, make(None)?);
+        let plain = self.push(name.to_owned(), CpuUse::of(shares_cpu), make(None)?);
         if let Some(added) = setup.added_ns {
-            bind(&cpus[..1])?;
-            let delay = Delay::calibrated(added);
-            bind(&setup.cpus)?;
-            let longer = self.push(format!("{name} + {added} ns"), shares_cpu, make(Some(delay))?);
-            let alone = self.push(format!("{added} ns alone, for {name}"), false, calls(cpus[0], Some(delay)));
-            let calls = self.push(format!("calls, for {name}"), false, calls(cpus[0], None));
+            let (longer, rest) = self.longer(setup, plain, cpus, added, &make)?;
             let found = Wanted::new("added", cpus, CostUnit::Ns, Formula::difference(longer, plain));
-            // What came back, minus the delay as it was in the same rounds.
-            let rest = Formula::Sum(vec![(1.0, longer), (-1.0, plain), (-1.0, alone), (1.0, calls)]);
             self.figure(found.with("series", name).with("added_ns", added).control(rest));
         }
         Ok(plain)
+    }
+
+    /// Adds a series as [`Plan::steps`] does, whose figures say by how much the method may be off ([`Check`]). For short steps.
+    ///
+    /// # Errors
+    /// The step cannot be made.
+    pub fn checked_steps(
+        &mut self,
+        setup: &Setup,
+        name: &str,
+        cpus: &[CpuId],
+        shares_cpu: bool,
+        make: impl Fn(Option<Delay>) -> io::Result<Step>,
+    ) -> io::Result<usize> {
+        let plain = self.steps(setup, name, cpus, shares_cpu, &make)?;
+        let mut rest = |ns| Ok::<_, io::Error>(self.longer(setup, plain, cpus, ns, &make)?.1);
+        let check = Check { short: rest(SHORT_NS)?, long: rest(LONG_NS)? };
+        self.checks.insert(plain, check);
+        Ok(plain)
+    }
+
+    /// Adds the series of a step with known work. Returns it, and what it is longer by, minus the work as it was in the same round.
+    fn longer(
+        &mut self,
+        setup: &Setup,
+        plain: usize,
+        cpus: &[CpuId],
+        ns: f64,
+        make: impl Fn(Option<Delay>) -> io::Result<Step>,
+    ) -> io::Result<(usize, Formula)> {
+        let (name, cpu_use) = (format!("{} + {ns} ns", self.series[plain].name), self.series[plain].cpu_use);
+        let cpu = cpus[0];
+        let without = match self.calls.get(&cpu) {
+            Some(series) => *series,
+            None => self.push(format!("calls on {}", cpu.0), CpuUse::Own, calls(cpu, None)),
+        };
+        self.calls.insert(cpu, without);
+        let known = match self.known.get(&(cpu, ns as u64)) {
+            Some(known) => *known,
+            None => {
+                bind(&[cpu])?;
+                let delay = Delay::calibrated(ns);
+                bind(&setup.cpus)?;
+                Known {
+                    delay,
+                    alone: self.push(format!("{ns} ns alone on {}", cpu.0), CpuUse::Own, calls(cpu, Some(delay))),
+                }
+            }
+        };
+        self.known.insert((cpu, ns as u64), known);
+        let longer = self.push(name, cpu_use, make(Some(known.delay))?);
+        let rest = vec![(1.0, longer), (-1.0, plain), (-1.0, known.alone), (1.0, without)];
+        Ok((longer, Formula::Sum(rest)))
+    }
+
+    /// The checks of the steps in a formula, each with the step's factor. None of a ratio, which is off by a part of itself only.
+    pub(crate) fn checks_of<'a>(&'a self, formula: &'a Formula) -> impl Iterator<Item = (f64, &'a Check)> {
+        let of = if let Formula::Sum(of) = formula { of.as_slice() } else { &[] };
+        of.iter().filter_map(|(factor, series)| Some((*factor, self.checks.get(series)?)))
     }
 
     /// Adds a series that is measured as another one is. Returns its number.
@@ -236,12 +352,12 @@ impl Plan {
         name: impl Into<String>,
         step: impl FnMut() -> io::Result<Repetition> + Send + 'static,
     ) -> usize {
-        let shares_cpu = self.series.get(other).is_some_and(|series| series.shares_cpu);
-        self.push(name.into(), shares_cpu, Box::new(step))
+        let cpu_use = self.series.get(other).map_or(CpuUse::Own, |series| series.cpu_use);
+        self.push(name.into(), cpu_use, Box::new(step))
     }
 
-    fn push(&mut self, name: String, shares_cpu: bool, step: Step) -> usize {
-        self.series.push(Series { name, shares_cpu, step });
+    fn push(&mut self, name: String, cpu_use: CpuUse, step: Step) -> usize {
+        self.series.push(Series { name, cpu_use, step });
         self.series.len() - 1
     }
 
@@ -256,9 +372,9 @@ fn calls(cpu: CpuId, delay: Option<Delay>) -> Step {
     const CALLS: u32 = 40;
     Box::new(move || {
         let work = move || {
-            for turn in 0..CALLS {
+            for _ in 0..CALLS {
                 if let Some(delay) = delay {
-                    delay.spend(turn);
+                    delay.spend();
                 }
                 // SAFETY: no arguments. The system call itself, as the C library may remember the answer.
                 unsafe { libc::syscall(libc::SYS_getppid) };

@@ -165,14 +165,14 @@ impl Gate {
     }
 }
 
-/// Measures within the calling thread, which is bound to `cpus` first. `work` returns what it measured and how often it moved.
+/// Measures within the calling thread, which is bound to the first of `cpus`. Work that shall run on others of them moves itself there. It
+/// returns what it measured and how often it moved.
 ///
 /// # Errors
 /// The CPUs are not allowed.
 pub fn measured<T>(cpus: &[CpuId], gate: Option<&Gate>, work: impl FnOnce() -> (T, u64)) -> io::Result<(T, Evidence)> {
-    // It begins on the first of them: a move to it would be counted.
+    // To the first of them only: the scheduler's own moves would be counted.
     bind(cpus.get(..1).unwrap_or_default())?;
-    bind(cpus)?;
     let before = counted();
     if let Some(gate) = gate {
         gate.pass();
@@ -202,7 +202,7 @@ pub fn measured<T>(cpus: &[CpuId], gate: Option<&Gate>, work: impl FnOnce() -> (
 /// One thread of a measurement: its CPUs and its work.
 pub type Part<'a, T> = (Vec<CpuId>, Box<dyn FnOnce() -> (T, u64) + Send + 'a>);
 
-/// Measures in new threads that begin at one time, each bound to its CPUs. Returns what each measured, in their order.
+/// Measures in new threads that begin at one time, each bound to the first of its CPUs ([`measured`]). Returns what each measured, in their order.
 ///
 /// # Errors
 /// CPUs are not allowed, or a thread cannot be started.

@@ -22,7 +22,8 @@ fn measured(probe: &str, gain: f64) -> Measurement {
         as_meant: true,
         disturbed: false,
     };
-    let mut plan = Plan { notes: vec!["a note of the plan".to_owned()], ..Plan::default() };
+    let mut plan = Plan::default();
+    plan.notes.push("a note of the plan".to_owned());
     let series = plan.series("both", move || Ok(Repetition { value: gain, threads: vec![evidence.clone()] }));
     let figure = Wanted::new("gain", &[cpu], CostUnit::Ratio, Formula::of(series)).pair(PairClass::Sibling);
     plan.figure(figure.with("kind", "integer").with("neighbour", "float"));

@@ -1,7 +1,9 @@
 //! Laws of measuring, with steps whose true values are known.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use bench::{Evidence, Formula, Measurement, Options, Plan, Recorder, Repetition, Run, Runs, Setup, Wanted, measure};
+use bench::{
+    Check, Evidence, Formula, Measurement, Options, Plan, Recorder, Repetition, Run, Runs, Setup, Wanted, measure,
+};
 use model::CpuId;
 use std::io;
 use std::sync::Arc;
@@ -72,6 +74,23 @@ fn an_added_time_comes_back_and_nothing_stays_nothing() {
     assert!(found >= 90 && null >= 90, "{found} {null}");
 }
 
+/// What known work showed of the method becomes a part of each figure of the step: a fixed part and one that grows with the figure.
+#[test]
+fn by_how_much_the_method_is_off_is_said_of_figures_and_differences() {
+    let mut plan = Plan::default();
+    let step = plan.series("step", noisy(1, 2000.0, 0.0));
+    let longer = plan.series("longer", noisy(2, 7000.0, 0.0));
+    // Of 1 us, 20 ns too much came back; of 5 us, 100 ns too little.
+    let (short, long) = (plan.series("short", noisy(3, 20.0, 0.0)), plan.series("long", noisy(4, -100.0, 0.0)));
+    plan.checks.insert(step, Check { short: Formula::of(short), long: Formula::of(long) });
+    let formulas =
+        [Formula::of(step), Formula::difference(longer, step), Formula::of(longer), Formula::ratio(longer, step)];
+    formulas.into_iter().for_each(|formula| plan.figure(of(formula)));
+    let found: Vec<Option<f64>> = run(plan, 1).costs.iter().map(|cost| cost.systematic).collect();
+    // 2 % of the figure and 20 ns.
+    assert_eq!(found, [Some(60.0), Some(120.0), None, None]);
+}
+
 /// A machine that becomes slower while it is measured changes the values, but not the ratio of neighbours in time.
 #[test]
 fn a_drift_of_the_machine_does_not_change_ratios() {
@@ -132,6 +151,19 @@ fn threads_that_share_a_cpu_wait_for_each_other() {
     });
     plan.figure(of(Formula::of(series)));
     assert!(run(plan, 1).costs[0].disturbed >= 9);
+}
+
+#[test]
+fn waits_of_threads_that_the_scheduler_places_are_measured() {
+    // Neither a thread that waited for a CPU nor time in which none ran is thrown away.
+    let mut plan = Plan::default();
+    let series = plan.scheduled("placed by the scheduler", || {
+        let mut done = repetition(10.0);
+        (done.threads[0].ready_ns, done.threads[0].ran_ns) = (Some(500_000), 500_000);
+        Ok(done)
+    });
+    plan.figure(of(Formula::of(series)));
+    assert_eq!(run(plan, 1).costs[0].disturbed, 0);
 }
 
 #[test]

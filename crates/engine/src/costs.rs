@@ -114,6 +114,7 @@ mod tests {
             parameters: [].into(),
             unit: CostUnit::Ns,
             estimate: Estimate { value: 2100.0, low: 2000.0, high: 2200.0 },
+            systematic: None,
             next: None,
             repetitions: 10,
             disturbed: 0,

@@ -134,6 +134,10 @@ pub struct Cost {
     pub unit: CostUnit,
     /// The median of the repetitions with its 95 % confidence interval, or the estimate of a difference or ratio with its own.
     pub estimate: Estimate,
+    /// By how much the method itself may be off, on each side of `estimate`, in the unit: known work that was added to the step came back too long
+    /// or too short by at most so much. `None` if none was added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub systematic: Option<f64>,
     /// The interval in which the figure of another measurement is expected with a probability of 90 %.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<[f64; 2]>,
@@ -230,6 +234,9 @@ impl Cost {
             return Err(format!("{what} has {types} core types for {cpus} CPUs: give each CPU its type, or none"));
         }
         self.estimate.check(&format!("the estimate of {what}"))?;
+        if let Some(systematic) = self.systematic {
+            interval(&format!("`systematic` of {what}"), [0.0, systematic])?;
+        }
         if let Some(next) = self.next {
             interval(&format!("`next` of {what}"), next)?;
         }

@@ -184,6 +184,7 @@ mod tests {
             parameters: parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
             unit,
             estimate: Estimate { value, low, high },
+            systematic: None,
             next: None,
             repetitions: 10,
             disturbed: 0,

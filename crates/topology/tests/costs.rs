@@ -219,6 +219,7 @@ fn cost() -> impl Strategy<Value = Cost> {
                     parameters,
                     unit: units[unit],
                     estimate,
+                    systematic: control.map(|of: Estimate| of.high.abs()),
                     next: next.map(|of| [of.low, of.high]),
                     repetitions,
                     disturbed,

@@ -93,7 +93,7 @@ impl Probe for Chunks {
                 let step = loops(again(schedule), value);
                 // Threads that are not bound may meet on a CPU: that is part of the schedule and no disturbance. What is bound is compared with
                 // these, so the same rule holds for it: without its disturbed rounds it would seem faster.
-                plan.sharing(format!("{label} {what}"), step)
+                plan.scheduled(format!("{label} {what}"), step)
             };
             let makespan = add("makespan", |of| of.makespan_ns);
             let twin = add("makespan again", |of| of.makespan_ns);
@@ -320,6 +320,7 @@ mod tests {
                 .into(),
             unit: CostUnit::Ns,
             estimate: Estimate { value, low, high },
+            systematic: None,
             next: None,
             repetitions: 10,
             disturbed: 0,

@@ -57,7 +57,8 @@ impl Probe for Lock {
             let cpus = pair.cpus();
             if pair.class == PairClass::SameCpu {
                 let name = format!("lock alone {}", pair.from.0);
-                let taken = plan.steps(setup, &name, &cpus[..1], false, |delay| Ok(alone(pair.from, [delay, None])))?;
+                let taken =
+                    plan.checked_steps(setup, &name, &cpus[..1], false, |delay| Ok(alone(pair.from, [delay, None])))?;
                 let again = plan.series(format!("{name} again"), alone(pair.from, [None, None]));
                 let figure = Wanted::new("alone", &cpus[..1], CostUnit::Ns, Formula::of(taken)).pair(pair.class);
                 plan.figure(figure.control(Formula::difference(again, taken)));
@@ -71,14 +72,14 @@ impl Probe for Lock {
             let twin = plan.series(name("line again"), lines(pair));
             plan.figure(figure("line", Formula::of(line), Formula::difference(twin, line)));
             let held = |delay| in_turn(pair, [Some(hold), delay]);
-            let spin = plan.steps(setup, &name("spin"), &cpus, false, |delay| Ok(held(delay)))?;
+            let spin = plan.checked_steps(setup, &name("spin"), &cpus, false, |delay| Ok(held(delay)))?;
             let twin = plan.series(name("spin again"), held(None));
             // The lock is held for a while on both CPUs in turn: what that takes without another thread is no part of the hand-over.
             let (from, to) = (alone_on(&mut plan, pair.from), alone_on(&mut plan, pair.to));
             let hand_over = Formula::Sum(vec![(1.0, spin), (-0.5, from), (-0.5, to)]);
             plan.figure(figure("spin", hand_over, Formula::difference(twin, spin)));
             // The time of a thread that is woken until it runs is part of the hand-over and no disturbance.
-            let mutex = plan.steps(setup, &name("mutex"), &cpus, true, |delay| Ok(mutex(pair, delay)))?;
+            let mutex = plan.checked_steps(setup, &name("mutex"), &cpus, true, |delay| Ok(mutex(pair, delay)))?;
             let twin = plan.sharing(name("mutex again"), self::mutex(pair, None));
             plan.figure(figure("mutex", Formula::of(mutex), Formula::difference(twin, mutex)));
         }
@@ -105,11 +106,11 @@ struct InTurn {
 
 impl InTurn {
     /// Takes it, and releases it for the other thread after these delays.
-    fn pass(&self, own: u32, other: u32, held: [Option<Delay>; 2], step: u32) {
+    fn pass(&self, own: u32, other: u32, held: [Option<Delay>; 2]) {
         self.change(own, HELD);
         self.taken.store(self.taken.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         for delay in held.into_iter().flatten() {
-            delay.spend(step);
+            delay.spend();
         }
         self.turn.store(other, Ordering::Release);
     }
@@ -128,12 +129,12 @@ fn counted(found: u32, expected: u32) -> io::Result<()> {
 }
 
 /// Two threads that pass the lock to each other.
-fn passes(pair: Pair, pass: impl Fn(&InTurn, u32, u32) + Sync) -> io::Result<(Repetition, u32)> {
+fn passes(pair: Pair, pass: impl Fn(&InTurn, u32) + Sync) -> io::Result<(Repetition, u32)> {
     let lock = InTurn::default();
     let part = |cpu: CpuId, own: u32| -> Part<'_, ()> {
         let (lock, pass) = (&lock, &pass);
         let passes = move || {
-            (0..SPINS / 2).for_each(|step| pass(lock, own, step));
+            (0..SPINS / 2).for_each(|_| pass(lock, own));
             // The time ends when the lock is back.
             while own == 0 && lock.turn.load(Ordering::Acquire) != own {
                 std::hint::spin_loop();
@@ -150,7 +151,7 @@ fn passes(pair: Pair, pass: impl Fn(&InTurn, u32, u32) + Sync) -> io::Result<(Re
 
 fn in_turn(pair: Pair, held: [Option<Delay>; 2]) -> Step {
     Box::new(move || {
-        let (done, taken) = passes(pair, |lock, own, step| lock.pass(own, 1 - own, held, step))?;
+        let (done, taken) = passes(pair, |lock, own| lock.pass(own, 1 - own, held))?;
         counted(taken, SPINS)?;
         Ok(done)
     })
@@ -158,7 +159,7 @@ fn in_turn(pair: Pair, held: [Option<Delay>; 2]) -> Step {
 
 /// The word goes back and forth, and nothing is held. That it went each time follows from the end: each change needs the one before.
 fn lines(pair: Pair) -> Step {
-    Box::new(move || Ok(passes(pair, |lock, own, _| lock.change(own, 1 - own))?.0))
+    Box::new(move || Ok(passes(pair, |lock, own| lock.change(own, 1 - own))?.0))
 }
 
 fn alone(cpu: CpuId, held: [Option<Delay>; 2]) -> Step {
@@ -166,7 +167,7 @@ fn alone(cpu: CpuId, held: [Option<Delay>; 2]) -> Step {
         let lock = InTurn::default();
         let of = &lock;
         let passes = move || {
-            (0..SPINS).for_each(|step| of.pass(0, 0, held, step));
+            (0..SPINS).for_each(|_| of.pass(0, 0, held));
             ((), 0)
         };
         let part: Part<'_, ()> = (vec![cpu], Box::new(passes));
@@ -234,7 +235,7 @@ fn mutex(pair: Pair, delay: Option<Delay>) -> Step {
                 for step in 0..TURNS {
                     mutex.lock();
                     if let Some(delay) = delay {
-                        delay.spend(step);
+                        delay.spend();
                     }
                     let got = now_ns();
                     mutex.taken.store(mutex.taken.load(Ordering::Relaxed) + 1, Ordering::Relaxed);

@@ -254,6 +254,7 @@ mod tests {
             parameters: [("working_set_bytes".to_owned(), bytes.to_string())].into(),
             unit: CostUnit::Ns,
             estimate,
+            systematic: None,
             next: None,
             repetitions: 10,
             disturbed: 0,

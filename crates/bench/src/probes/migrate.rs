@@ -68,8 +68,9 @@ impl Probe for Migrate {
             let place = if own { &cpus[..1] } else { &cpus[..] };
             let name = |what: &str| format!("{what} {}", places(place));
             let figure = |figure, unit, formula| Wanted::new(figure, place, unit, formula).pair(pair.class);
-            let call =
-                plan.steps(setup, &name("call"), &cpus[..1], false, |delay| Ok(moves(pair.from, pair.from, delay)))?;
+            let call = plan.checked_steps(setup, &name("call"), &cpus[..1], false, |delay| {
+                Ok(moves(pair.from, pair.from, delay))
+            })?;
             let again = plan.series(name("call again"), moves(pair.from, pair.from, None));
             if own {
                 plan.figure(figure("call", CostUnit::Ns, Formula::of(call)).control(Formula::difference(again, call)));
@@ -154,7 +155,7 @@ fn moves(from: CpuId, to: CpuId, delay: Option<Delay>) -> Step {
             let mut before = start;
             for turn in 0..MOVES {
                 if let Some(delay) = delay {
-                    delay.spend(turn);
+                    delay.spend();
                 }
                 let _ = masks[turn as usize % 2].apply();
                 let now = current_cpu();

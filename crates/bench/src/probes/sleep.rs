@@ -212,13 +212,13 @@ fn sleeps(cpu: CpuId, asked_us: u32, way: Way, delay: Option<Delay>) -> Step {
             Box::new(move || {
                 let slept = set_slack(way.slack_ns).and_then(|()| if way.fifo { become_fifo() } else { Ok(()) });
                 let asked_ns = i64::from(asked_us) * 1_000;
-                let late = |turn| {
+                let late = |_| {
                     let start = now_ns();
                     let took = sleep_once(asked_ns);
                     match delay {
                         None => took - asked_ns,
                         Some(delay) => {
-                            delay.spend(turn);
+                            delay.spend();
                             now_ns() - start - asked_ns
                         }
                     }

@@ -281,6 +281,7 @@ mod tests {
             parameters: [("kind", "integer"), ("neighbour", "float")].map(|(a, b)| (a.to_owned(), b.to_owned())).into(),
             unit: CostUnit::Ratio,
             estimate: Estimate { value: 2.1, low, high: 2.2 },
+            systematic: None,
             next: None,
             repetitions: 10,
             disturbed: 0,

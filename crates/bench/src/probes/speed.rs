@@ -324,6 +324,7 @@ mod tests {
             parameters: [("kernel".to_owned(), (*kernel).to_owned())].into(),
             unit: CostUnit::Ratio,
             estimate: Estimate { value: *value, low: value - half, high: value + half },
+            systematic: None,
             next: None,
             repetitions: 10,
             disturbed: 0,

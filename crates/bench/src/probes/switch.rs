@@ -75,8 +75,8 @@ impl Probe for Switch {
             // Nothing is added to hand-overs to another CPU: that CPU would be idle for longer, and take longer to wake.
             let (pipe, futex) = if shares {
                 (
-                    plan.steps(setup, &name("pipe"), place, shares, |delay| Ok(pipe(pair, delay)))?,
-                    plan.steps(setup, &name("futex"), place, shares, |delay| Ok(futex(pair, delay)))?,
+                    plan.checked_steps(setup, &name("pipe"), place, shares, |delay| Ok(pipe(pair, delay)))?,
+                    plan.checked_steps(setup, &name("futex"), place, shares, |delay| Ok(futex(pair, delay)))?,
                 )
             } else {
                 (plan.series(name("pipe"), pipe(pair, None)), plan.series(name("futex"), futex(pair, None)))
@@ -90,14 +90,16 @@ impl Probe for Switch {
             let futex_again = plan.like(futex, name("futex again"), self::futex(pair, None));
             plan.figure(figure("futex", futex).control(control(futex_again, futex)));
             if shares {
-                let yielded = plan.steps(setup, &name("yield"), place, true, |delay| Ok(yields(pair, 2, delay)))?;
+                let yielded =
+                    plan.checked_steps(setup, &name("yield"), place, true, |delay| Ok(yields(pair, 2, delay)))?;
                 let again = plan.sharing(name("yield again"), yields(pair, 2, None));
                 plan.figure(figure("yield", yielded).control(control(again, yielded)));
                 let alone =
-                    plan.steps(setup, &name("yield alone"), place, false, |delay| Ok(yields(pair, 1, delay)))?;
+                    plan.checked_steps(setup, &name("yield alone"), place, false, |delay| Ok(yields(pair, 1, delay)))?;
                 plan.figure(figure("yield_alone", alone));
-                let calls =
-                    plan.steps(setup, &name("write and read"), place, false, |delay| Ok(write_read(pair.from, delay)))?;
+                let calls = plan.checked_steps(setup, &name("write and read"), place, false, |delay| {
+                    Ok(write_read(pair.from, delay))
+                })?;
                 plan.figure(figure("write_read", calls));
             }
         }
@@ -151,18 +153,18 @@ fn hand_overs(
     cpus: [CpuId; 2],
     steps: &mut StepCount,
     sleeps: bool,
-    first: impl FnMut(u32) + Send,
-    second: impl FnMut(u32) + Send,
+    first: impl FnMut() + Send,
+    second: impl FnMut() + Send,
 ) -> io::Result<Repetition> {
     /// The work returns when the turns that count began and ended. The last turns do not count: a thread that is done keeps its CPU until it has
     /// read its counters.
-    fn part<'a>(cpu: CpuId, turns: u32, mut turn: impl FnMut(u32) + Send + 'a) -> Part<'a, [i64; 2]> {
+    fn part<'a>(cpu: CpuId, turns: u32, mut turn: impl FnMut() + Send + 'a) -> Part<'a, [i64; 2]> {
         let work = move || {
-            (0..UNCOUNTED).for_each(&mut turn);
+            (0..UNCOUNTED).for_each(|_| turn());
             let start = now_ns();
-            (UNCOUNTED..UNCOUNTED + turns).for_each(&mut turn);
+            (0..turns).for_each(|_| turn());
             let end = now_ns();
-            (UNCOUNTED + turns..turns + 2 * UNCOUNTED).for_each(&mut turn);
+            (0..UNCOUNTED).for_each(|_| turn());
             ([start, end], 0)
         };
         (vec![cpu], Box::new(work))
@@ -184,9 +186,9 @@ fn hand_overs(
 }
 
 /// Adds the delay to a hand-over: each thread spends it once a turn, so that each of the two hand-overs of a turn has it.
-fn spend(delay: Option<Delay>, turn: u32) {
+fn spend(delay: Option<Delay>) {
     if let Some(delay) = delay {
-        delay.spend(turn);
+        delay.spend();
     }
 }
 
@@ -203,14 +205,14 @@ fn pipe(pair: Pair, delay: Option<Delay>) -> Step {
             pair.cpus(),
             &mut steps,
             true,
-            move |turn| {
-                spend(delay, turn);
+            move || {
+                spend(delay);
                 let _ = write_there.write(&byte);
                 let _ = read_back.read(&mut byte);
             },
-            move |turn| {
+            move || {
                 let _ = read_there.read(&mut other);
-                spend(delay, turn);
+                spend(delay);
                 let _ = write_back.write(&other);
             },
         )
@@ -222,8 +224,8 @@ fn write_read(cpu: CpuId, delay: Option<Delay>) -> Step {
     Box::new(move || {
         let (mut read, mut write) = pipe_ends()?;
         let mut byte = [0_u8];
-        alone(cpu, &mut steps, move |turn| {
-            spend(delay, turn);
+        alone(cpu, &mut steps, move || {
+            spend(delay);
             let _ = write.write(&byte);
             let _ = read.read(&mut byte);
         })
@@ -231,12 +233,12 @@ fn write_read(cpu: CpuId, delay: Option<Delay>) -> Step {
 }
 
 /// A step that one thread repeats.
-fn alone(cpu: CpuId, steps: &mut StepCount, mut step: impl FnMut(u32) + Send) -> io::Result<Repetition> {
+fn alone(cpu: CpuId, steps: &mut StepCount, mut step: impl FnMut() + Send) -> io::Result<Repetition> {
     let count = steps.of_next;
     let work: Part<'_, ()> = (
         vec![cpu],
         Box::new(|| {
-            (0..count).for_each(&mut step);
+            (0..count).for_each(|_| step());
             ((), 0)
         }),
     );
@@ -278,9 +280,9 @@ fn futex(pair: Pair, delay: Option<Delay>) -> Step {
         let word = Arc::new(AtomicU32::new(0));
         let thread = |own: u32| {
             let word = Arc::clone(&word);
-            move |turn: u32| {
+            move || {
                 futex_wait(&word, 1 - own);
-                spend(delay, turn);
+                spend(delay);
                 word.store(1 - own, Ordering::Release);
                 futex_wake(&word);
             }
@@ -291,8 +293,8 @@ fn futex(pair: Pair, delay: Option<Delay>) -> Step {
             pair.cpus(),
             &mut steps,
             true,
-            move |turn| {
-                first(turn);
+            move || {
+                first();
                 // The time of a turn ends when it is its turn again.
                 futex_wait(&word_of_first, 1);
             },
@@ -302,8 +304,8 @@ fn futex(pair: Pair, delay: Option<Delay>) -> Step {
 }
 
 fn yields(pair: Pair, threads: usize, delay: Option<Delay>) -> Step {
-    let turn_of = move |turn: u32| {
-        spend(delay, turn);
+    let turn_of = move || {
+        spend(delay);
         // SAFETY: no arguments.
         unsafe { libc::sched_yield() };
     };

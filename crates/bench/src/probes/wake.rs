@@ -190,7 +190,7 @@ fn wakes(pair: Pair, idle_us: u32, busy: bool, delay: Option<Delay>) -> Step {
                         futex_wait(word, wake - 1);
                         // After the wakeup: before it, it would make the idle time longer.
                         if let Some(delay) = delay {
-                            delay.spend(wake);
+                            delay.spend();
                         }
                         ran.push(now_ns());
                     }

@@ -58,7 +58,7 @@ fn run(of: &ProbeRun) -> Value {
 }
 
 /// The columns of the CSV.
-const COLUMNS: [&str; 21] = [
+const COLUMNS: [&str; 22] = [
     "probe",
     "figure",
     "pair",
@@ -69,6 +69,7 @@ const COLUMNS: [&str; 21] = [
     "value",
     "low",
     "high",
+    "systematic",
     "next_low",
     "next_high",
     "repetitions",
@@ -101,6 +102,7 @@ pub fn csv(of: &Outcome) -> String {
             cost.estimate.value.to_string(),
             cost.estimate.low.to_string(),
             cost.estimate.high.to_string(),
+            number(cost.systematic),
             number(cost.next.map(|[low, _]| low)),
             number(cost.next.map(|[_, high]| high)),
             cost.repetitions.to_string(),
@@ -160,7 +162,7 @@ pub fn markdown(of: &Outcome) -> String {
 
 /// The cells of a figure: name, place, value, interval, the next value, the control, runs, disturbed.
 pub fn row(cost: &Cost) -> [String; 8] {
-    let shown = words::estimate(cost.unit, &cost.estimate);
+    let shown = words::figure(cost);
     let (class, cpus, with) = (words::class(cost), words::cpus(cost), words::parameters(&cost.parameters));
     let place = [class, cpus, with].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
     let wide = if cost.precise { "" } else { " *" };

@@ -104,6 +104,7 @@ pub mod tests {
             parameters: BTreeMap::new(),
             unit,
             estimate: Estimate { value, low: value - width, high: value + width },
+            systematic: None,
             next: Some([value - 3.0 * width, value + 3.0 * width]),
             repetitions: 40,
             disturbed: 3,

@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// The sentences that say how to read the tables.
-pub const LEGEND: [&str; 3] = [
+pub const LEGEND: [&str; 4] = [
     "value: the median of the runs; the interval holds the true median with a probability of 95 %. `*`: the interval is wider than requested.",
+    "±: by how much the method itself may be off, besides: work of known length was added to the step, and came back too long or too short by at \
+     most so much. No ±: nothing could be added.",
     "control: the same measurement where nothing can be found (the same thing twice); its interval should hold 0, or 1 of a ratio. `!`: it does not, \
      so that smaller differences than this mean nothing.",
     "runs: repetitions in the value; disturbed: the share that was thrown away because something else used the CPUs.",
@@ -183,7 +185,7 @@ fn rows(group: &Group<'_>, common: &BTreeMap<String, String>, all: bool) -> Vec<
 }
 
 fn cells(place: String, cost: &Cost, all: bool) -> Cells {
-    let shown = words::estimate(cost.unit, &cost.estimate);
+    let shown = words::figure(cost);
     let wide = if cost.precise { "" } else { " *" };
     [
         place,
@@ -288,6 +290,7 @@ pub mod tests {
         let mut same = pipe(PairClass::SameCpu, &[0], 2280.0);
         same.control = Some(Estimate { value: 90.0, low: 40.0, high: 140.0 });
         same.precise = false;
+        same.systematic = Some(41.0);
         let of = outcome(vec![
             pipe(PairClass::SameL3, &[0, 2], 15_000.0),
             pipe(PairClass::SameL3, &[0, 4], 16_000.0),
@@ -298,7 +301,9 @@ pub mod tests {
         let row = |text: &str, of: &str| text.lines().find(|line| line.contains(of)).unwrap_or_default().to_owned();
         let same = row(&short, "same CPU (CPU 0)");
         assert!(
-            same.contains("2.28 us") && same.contains("[2.23, 2.33] *") && same.contains("90.0 ns [40.0, 140.0] !"),
+            same.contains("2.28 us")
+                && same.contains("[2.23, 2.33] ±0.04 *")
+                && same.contains("90.0 ns [40.0, 140.0] !"),
             "{short}"
         );
         let l3 = row(&short, "same L3, 3 pairs");

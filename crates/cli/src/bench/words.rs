@@ -78,6 +78,17 @@ pub fn estimate(unit: CostUnit, of: &Estimate) -> ValueText {
     }
 }
 
+/// Formats a figure: its estimate and, after the interval, by how much the method may be off: `[2.25, 2.31] ±0.04`.
+pub fn figure(of: &Cost) -> ValueText {
+    let mut text = estimate(of.unit, &of.estimate);
+    if let Some(systematic) = of.systematic {
+        let scaled = Scaled::of(of.unit, of.estimate.value);
+        let number = scaled.number(systematic, scaled.decimals(systematic, systematic));
+        text.interval = format!("{} ±{number}", text.interval);
+    }
+    text
+}
+
 /// Formats a value with three digits: `2.28 us`.
 pub fn value(unit: CostUnit, of: f64) -> String {
     let scaled = Scaled::of(unit, of);
