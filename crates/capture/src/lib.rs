@@ -55,4 +55,4 @@ pub use options::{
 };
 pub use processes::processes;
 pub use record::record;
-pub use spool::{Meta, SPOOL, open_spool, open_spool_folder, spool_of};
+pub use spool::{Meta, SPOOL, has_begun, open_spool, open_spool_folder, spool_of};

@@ -22,7 +22,7 @@ mod simulated;
 mod tests;
 mod write;
 
-pub use read::{open_spool, open_spool_folder};
+pub use read::{has_begun, open_spool, open_spool_folder};
 pub use write::Writer;
 
 use ingest::Facts;

@@ -65,6 +65,15 @@ pub fn open_spool_folder(spool: &Dir) -> Result<Opened<'static>, Fatal> {
     Ok(Opened { facts, streams: vec![Box::new(stream)] })
 }
 
+/// Returns whether the recording in a trace folder, which a recorder may still write, has begun: whether its first snapshot is complete and
+/// written. What happens before that is recorded, but lies before the begin.
+#[must_use]
+pub fn has_begun(dir: &Path) -> bool {
+    let Some(spool) = Dir::open(dir).ok().and_then(|dir| spool_of(&dir).ok()) else { return false };
+    let first = segments(&spool).ok().and_then(|found| found.into_iter().next());
+    first.is_some_and(|(_, name)| begin_of(&spool, &name).is_some())
+}
+
 /// Names the functions that a killed recorder could not name: in files by build id, on any machine; in the kernel if it still runs.
 fn name_now(places: &mut [Place], boot_id: &str) {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Generated spools, also truncated and damaged: no panics, and all events have the right time.
 #![allow(clippy::unwrap_used)]
 
-use super::{Meta, SPOOL, Writer, frame, open_spool, segments};
+use super::{Meta, SPOOL, Writer, frame, has_begun, open_spool, segments};
 use crate::wire;
 use ingest::{Anomalies, Reach};
 use model::{Batch, Event, EventKind, LossSpan, NameId, Ns};
@@ -118,6 +118,22 @@ fn round_trip() {
         assert!(times.is_sorted(), "CPU {cpu}");
     }
     assert_eq!(open_spool(dir.path()).unwrap().facts.begin, Some(Ns(100)));
+}
+
+#[test]
+fn a_recording_begins_with_its_first_snapshot() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(!has_begun(dir.path()), "no spool");
+    let mut w = begin(dir.path());
+    assert!(!has_begun(dir.path()), "no segment");
+    w.begin_segment(0).unwrap();
+    w.frame(&[&[frame::SNAP_BEGIN, frame::OPENING]]).unwrap();
+    w.flush().unwrap();
+    assert!(!has_begun(dir.path()), "the snapshot is incomplete");
+    w.frame(&[&mark(frame::SNAP_DONE, 100)]).unwrap();
+    assert!(!has_begun(dir.path()), "its end is not written");
+    w.flush().unwrap();
+    assert!(has_begun(dir.path()));
 }
 
 #[test]

@@ -79,15 +79,13 @@ impl Recorder {
 }
 
 impl Running {
-    /// Waits until every switch is recorded: the recorder writes its metadata and then begins a segment once all is attached
-    /// (crates/capture/src/record.rs).
+    /// Waits until the recording has begun. Everything is attached earlier, when the first segment is made; but what a thread does before the
+    /// first snapshot of all threads is complete lies before the begin, and is not in the tables.
     fn attached(&mut self) -> Result<(), String> {
-        let spool = self.folder.path().join(FOLDER).join("spool");
+        let folder = self.folder.path().join(FOLDER);
         let begin = Instant::now();
-        let is_segment = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().ends_with(".seg");
         loop {
-            let has_segment = || std::fs::read_dir(&spool).into_iter().flatten().flatten().any(is_segment);
-            if spool.join("meta.json").exists() && has_segment() {
+            if capture::has_begun(&folder) {
                 return Ok(());
             }
             if self.child.try_wait().map_err(|why| why.to_string())?.is_some() {
