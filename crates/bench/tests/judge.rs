@@ -1,7 +1,7 @@
 //! What a probe finds in its own figures is part of its measurement.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use bench::{Calculation, Evidence, Formula, Measurement, Options, Plan, Repetition, Setup, Wanted, measure};
+use bench::{Calculation, Evidence, Formula, Measurement, Options, PROBES, Plan, Repetition, Setup, Wanted, measure};
 use model::CpuId;
 use std::time::Duration;
 use topology::{CostUnit, Machine, PairClass};
@@ -53,4 +53,16 @@ fn a_function_of_series_needs_all_of_them_and_a_result() {
     assert_eq!(formula.in_round(&|series| Some(series as f64)), Some(2.0));
     assert_eq!(formula.in_round(&|series| (series == 4).then_some(1.0)), None, "a series has no value in this round");
     assert_eq!(formula.in_round(&|_| Some(0.0)), None, "nothing is divided by");
+}
+
+#[test]
+fn every_figure_is_described() {
+    let setup = Setup::of(topology::live(), None, true, 1).unwrap();
+    for probe in PROBES {
+        let words = probe.figures();
+        for wanted in probe.plan(&setup).unwrap().figures {
+            let is_described = words.iter().any(|(figure, words)| *figure == wanted.figure && !words.is_empty());
+            assert!(is_described, "{} {}", probe.name(), wanted.figure);
+        }
+    }
 }

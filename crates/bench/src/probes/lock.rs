@@ -41,6 +41,10 @@ impl Probe for Lock {
                 "mutex",
                 "from the release of a mutex until the thread that sleeps for it on the other CPU has it: a wakeup by futex and a switch",
             ),
+            (
+                "line",
+                "from a write to a word until the thread that spins on it on the other CPU has written to it: its cache line moves, nothing is held",
+            ),
             ("alone", "taking and releasing the spin lock where no other thread wants it"),
         ]
     }
