@@ -8,6 +8,9 @@
 /// A ratio or an estimate from counts of less than this share of the time is refused.
 pub use model::MIN_COUNTED_SHARE as MIN_RUNNING_SHARE;
 
+/// From this multiple of the nominal power of a processor on, its measured power is doubted.
+pub use model::ABOVE_TDP;
+
 /// From this share on, an event counted all the time: perf prints rounded shares, and the first event of a group starts a little later.
 pub const ALL_RUNNING: f64 = 0.995;
 

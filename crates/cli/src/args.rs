@@ -212,6 +212,14 @@ pub fn budget(text: &str) -> Result<std::time::Duration, String> {
     }
 }
 
+/// Parses a number above 0.
+///
+/// # Errors
+/// The message for the user.
+pub fn positive(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|n: &f64| n.is_finite() && *n > 0.0).ok_or_else(|| "expected a number above 0".to_owned())
+}
+
 /// Parses a share above 0: `5%`, `0.5 %` or `0.05`.
 ///
 /// # Errors

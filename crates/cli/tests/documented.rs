@@ -152,6 +152,17 @@ fn prepare(folder: &Folder) {
     for (name, instructions) in [("counts.csv", 100), ("on.csv", 130), ("off.csv", 100)] {
         std::fs::write(folder.path(name), counts(instructions)).unwrap();
     }
+    for (name, text) in [
+        (
+            "totals.csv",
+            "run,elapsed_s,cpu_s,instructions,thread_clk,ref_tsc_clk,energy_package_uj_printed\n\
+             a,1.0,1.0,1000,1000,1000,9000000\nb,2.0,1.0,1000,1000,1000,8000000\n",
+        ),
+        ("functions.csv", "function,depth,ref_tsc_clk,energy_package_uj_printed\nwork,0,900,8000000\n"),
+        ("battery.csv", "os,battery_life_min\nnew,300\nold,200\n"),
+    ] {
+        std::fs::write(folder.path(name), text).unwrap();
+    }
     for (name, value) in [("measured.toml", 2300), ("other.toml", 1900)] {
         std::fs::write(folder.path(name), support::machine_with_costs(value)).unwrap();
     }

@@ -94,3 +94,21 @@ fn check_of_a_trace_still_verifies_it() {
     assert_eq!((former.code, &former.out), (current.code, &current.out));
     assert!(former.err.contains("use: corewise verify") && !current.err.contains("corewise verify"), "{}", former.err);
 }
+
+/// The nominal power of a part shows that a power is not possible; without it, it is a value.
+#[test]
+fn power_is_compared_with_the_nominal_power() {
+    let folder = Folder::new();
+    let text = "run,elapsed_s,cpu_s,instructions,thread_clk,energy_package_uj_printed\na,2.0,1.0,1000,1000,240000000\n";
+    let totals = written(&folder, "totals.csv", text);
+    let text = good(["check", &totals]);
+    assert!(text.contains("value: package_power") && text.contains("0 contradict"), "{text}");
+    let ran = run(["check", &totals, "--tdp", "17"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    // 120 W; a quarter of it would be possible.
+    let line = |end: &str| ran.out.lines().find(|l| l.trim_end().ends_with(end)).unwrap().split_whitespace().next();
+    assert_eq!(line("a / 4"), Some("30"), "{}", ran.out);
+    assert_eq!(line(" a").map(str::to_owned), Some("42.5".to_owned()), "{}", ran.out);
+    let ran = run(["check", &totals, "--tdp", "0"]);
+    assert!(ran.code == Some(2) && ran.err.contains("expected a number above 0"), "{}", ran.err);
+}

@@ -2,14 +2,12 @@
 
 use crate::estimate::Estimate;
 use crate::source::{Domain, Part};
+use model::ABOVE_TDP;
 
 /// By how much the sum of parts may exceed their whole: the updates of domains are not at the same time.
 const PARTS_SLACK: f64 = 0.02;
 /// By how much the mean power may exceed the greatest limit that the machine states: limits are regulated, not exact.
 const LIMIT_SLACK: f64 = 1.1;
-/// How many times its nominal power (TDP) a processor may use for a while without being doubted. A judgement, not a fact of any processor:
-/// the totals of document 004 are 3.6 to 11 times the power of the part, and an eighth of them, which is plausible, at most 1.4 times.
-pub const ABOVE_TDP: f64 = 2.5;
 
 /// Returns a sentence if the power of a domain is above what it can use.
 #[must_use]

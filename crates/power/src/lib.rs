@@ -23,7 +23,7 @@ mod source;
 mod tree;
 
 pub use condition::{Condition, Conditions, Span3};
-pub use doubts::{ABOVE_TDP, above_tdp, parts as doubtful_parts, power as doubtful_power};
+pub use doubts::{above_tdp, parts as doubtful_parts, power as doubtful_power};
 pub use estimate::{Ends, Estimate, MAX_UNCERTAIN, Refused, estimate};
 pub use idle::{Idle, IdleState, Resident, online};
 pub use meter::{Energy, Interval, MAX_POWER_W, Meter, Reading, Spec, Unknown};

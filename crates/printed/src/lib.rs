@@ -50,6 +50,7 @@ pub const KINDS: &[&dyn Kind] = &[
     &kinds::perf_stat::PerfStat,
     &kinds::event_totals::EventTotals,
     &kinds::event_totals::EventFunctions,
+    &kinds::battery_life::BatteryLife,
     &kinds::contention_times::ContentionTimes,
     &kinds::migration_bench::MigrationBench,
     &kinds::openmp_chunks::OpenmpChunks,
@@ -104,6 +105,8 @@ pub struct Request {
     pub processor: Option<String>,
     /// The highest frequency of the machine in GHz, if no processor is named.
     pub max_ghz: Option<f64>,
+    /// The nominal power of the processor package (TDP) in watts.
+    pub tdp_w: Option<f64>,
     /// The runs and tables to compare.
     pub compare: Vec<Pair>,
     /// Runs with SMT on, compared with SMT off.

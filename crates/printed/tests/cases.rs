@@ -1,6 +1,6 @@
 //! The cases of every kind of printed table: crates/printed/cases.
 //!
-//! A block has lines for the user's options (`processor`, `span`, `compare`, `smt`), and tables, each after a line `table NAME`.
+//! A block has lines for the user's options (`processor`, `tdp`, `span`, `compare`, `smt`), and tables, each after a line `table NAME`.
 #![allow(clippy::unwrap_used, clippy::panic)] // a test fails by panicking
 
 mod support;
@@ -33,6 +33,7 @@ fn statements_of(block: &str) -> String {
         let pairs = |value: &str| value.split_once('/').map(|(a, b)| pair(a, b)).unwrap();
         match what {
             "processor" => request.processor = Some(value.to_owned()),
+            "tdp" => request.tdp_w = Some(value.parse().unwrap()),
             "span" => request.span_s = Some(value.parse().unwrap()),
             "compare" => request.compare.push(pairs(value)),
             "smt" => request.smt.push(pairs(value)),

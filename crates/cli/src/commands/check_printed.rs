@@ -1,6 +1,6 @@
 //! `corewise check` for tables that other tools printed.
 
-use crate::args::{Global, duration};
+use crate::args::{Global, duration, positive};
 use crate::failure::{Failure, INCOMPLETE, OK};
 use crate::output::{print, stdout};
 use printed::{MAX_BYTES, Pair, Request, Sheet, Statement, Verdict};
@@ -22,6 +22,9 @@ pub struct PrintedOptions {
     /// from --machine
     #[arg(long, value_name = "MODEL")]
     processor: Option<String>,
+    /// Nominal power of the processor package (TDP) in watts: power far above it contradicts
+    #[arg(long, value_name = "WATTS", value_parser = positive)]
+    tdp: Option<f64>,
     /// Show the ratio of each value of run or table A to that of B
     #[arg(long, value_name = "A/B", value_parser = pair)]
     compare: Vec<Pair>,
@@ -46,7 +49,7 @@ impl PrintedOptions {
     /// Returns whether none of these options is set.
     pub fn is_empty(&self) -> bool {
         let (no_pairs, no_machine) = (self.compare.is_empty() && self.smt.is_empty(), self.processor.is_none());
-        no_pairs && no_machine && self.span.is_none() && !self.all
+        no_pairs && no_machine && self.span.is_none() && self.tdp.is_none() && !self.all
     }
 
     fn request(&self, global: &Global) -> Result<Request, Failure> {
@@ -56,6 +59,7 @@ impl PrintedOptions {
         Ok(Request {
             span_s: self.span.map(|s| s.as_secs_f64()),
             processor: self.processor.clone(),
+            tdp_w: self.tdp,
             max_ghz: fastest.map(|khz| f64::from(khz) / 1e6),
             compare: self.compare.clone(),
             smt: self.smt.clone(),

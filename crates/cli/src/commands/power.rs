@@ -1,7 +1,7 @@
 //! `corewise power`: measures the energy, temperature, frequency and idleness of a machine while a command runs.
 
 use crate::ab::signals::Signals;
-use crate::args::duration;
+use crate::args::{duration, positive};
 use crate::failure::{Failure, OK};
 use crate::output::{print, say};
 use crate::power::{Machine, Outcome, Percents, Work, csv, json, markdown, on_battery, text};
@@ -50,7 +50,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = duration)]
     interval: Duration,
     /// Nominal power of the processor package (TDP) in watts: figures far above it are reported as doubtful
-    #[arg(long, value_name = "WATTS", value_parser = work)]
+    #[arg(long, value_name = "WATTS", value_parser = positive)]
     tdp: Option<f64>,
     /// The machine's files, for tests
     #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
@@ -66,10 +66,6 @@ enum Form {
     Json,
     Csv,
     Md,
-}
-
-fn work(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|n: &f64| n.is_finite() && *n > 0.0).ok_or_else(|| "expected a number above 0".to_owned())
 }
 
 fn label(text: &str) -> Result<(String, String), String> {

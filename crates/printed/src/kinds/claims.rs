@@ -18,7 +18,8 @@ impl Kind for Claims {
     }
 
     fn doc(&self) -> &'static str {
-        "claims of a document about values that `corewise check` computes: rule, of, claimed, and tolerance"
+        "claims of a document about values that `corewise check` computes: rule, of, claimed, and tolerance, and table (of the value, if \
+         several have it)"
     }
 
     fn matches(&self, head: &Head) -> bool {
@@ -32,14 +33,16 @@ impl Kind for Claims {
 /// Verifies claims against computed values.
 pub(crate) fn verify(sheet: &Sheet, values: &mut Vec<Statement>) {
     let mut verified = Vec::new();
-    // The first computed value of each name.
-    let computed = values.iter().rev().filter_map(|s| Some(((s.rule.id, s.of.as_str()), s.computed?)));
-    let computed: HashMap<(&str, &str), f64> = computed.collect();
+    // The first computed value of each name, in each table and in all of them (an empty name).
+    let computed = values.iter().rev().filter_map(|s| Some((s, s.computed?)));
+    let names = |s: &Statement| [s.table.clone(), String::new()].map(|table| (table, s.rule.id, s.of.clone()));
+    let computed: HashMap<(String, &str, String), f64> =
+        computed.flat_map(|(s, value)| names(s).map(|name| (name, value))).collect();
     let mut out = StatementSink::new(&sheet.name, &mut verified);
     for row in 0..sheet.len() {
         let (rule, of) = (sheet.text(row, "rule"), sheet.text(row, "of"));
         let name = format!("{rule} of {of}");
-        let value = computed.get(&(rule, of)).copied();
+        let value = computed.get(&(sheet.text(row, "table").to_owned(), rule, of.to_owned())).copied();
         match (value, sheet.figure_alone(row, "claimed")) {
             (_, None) => out.not_evaluated(&CLAIM, name, "the claimed value is not a number"),
             (None, _) => {

@@ -1,5 +1,6 @@
 //! One file per kind of printed table.
 
+pub(crate) mod battery_life;
 pub(crate) mod claims;
 pub(crate) mod contention_times;
 pub(crate) mod core_type_grid;

@@ -98,6 +98,35 @@ pub fn marks() -> Vec<Statement> {
     checked(&["frames_markers"], &Request::default())
 }
 
+/// The runs of document 004: two systems, plugged in or not. The part is an ultrabook's of 17 W, which the document does not state.
+pub const POWER_RUNS: [&str; 4] = ["w7p", "w7u", "w8p", "w8u"];
+
+/// What the user compares in document 004: runs with each other, functions with their run and with the same ones of the other
+/// system, and the battery lives with the runs without plug.
+pub fn power_request() -> Request {
+    let mut compare: Vec<Pair> = ["w7p/w8p", "w7u/w8u", "w7u/w7p", "w8u/w8p", "w8p/w7p", "w8u/w7u", "w7p/w7u"]
+        .into_iter()
+        .chain(["win7/w7u", "win8/w8u", "win7/win8"])
+        .map(|of| of.split_once('/').unwrap())
+        .map(|(over, under)| pair(over, under))
+        .collect();
+    compare.extend(POWER_RUNS.map(|run| pair(&format!("power_functions_{run}"), run)));
+    compare.push(pair("power_functions_w7p", "power_functions_w8p"));
+    Request { compare, tdp_w: Some(17.0), ..Request::default() }
+}
+
+/// The tables of document 004.
+pub fn power_sheets() -> Vec<Sheet> {
+    let functions = POWER_RUNS.map(|run| format!("power_functions_{run}"));
+    let mut names = vec!["power_totals", "battery"];
+    names.extend(functions.iter().map(String::as_str));
+    sheets(&names)
+}
+
+pub fn power() -> Vec<Statement> {
+    check(&power_sheets(), &power_request())
+}
+
 /// The contradictions, as `rule of row`.
 pub fn contradicted(all: &[Statement]) -> Vec<String> {
     let wrong = all.iter().filter(|s| s.verdict == Verdict::Contradicts);
