@@ -4,7 +4,7 @@
 //! simulates a scheduler. The cost of a fault is not a formula: the same draw is simulated with the fault fixed, and the
 //! difference between the ends of the program's last frame (for a periodic thread, between the sums of its response times) is the
 //! [`Truth`]. This crate does not use the rules, and only tests and
-//! `examples/confusion.rs` use it.
+//! `examples` use it.
 #![allow(clippy::panic, clippy::expect_used, clippy::unwrap_used)]
 
 pub mod app;
