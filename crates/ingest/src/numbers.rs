@@ -95,6 +95,11 @@ fn renumber(event: &mut Event, own: &OwnNumbers) {
         EventKind::Snapshot(entry) => name(&mut entry.name),
         EventKind::Mark(mark) => name(&mut mark.name),
         EventKind::Value { name: n, .. } => name(n),
+        EventKind::EnergyDomain(of) => {
+            [&mut of.domain, &mut of.part, &mut of.parent, &mut of.same_as, &mut of.source].into_iter().for_each(name);
+        }
+        EventKind::Energy(used) => [&mut used.domain, &mut used.unknown].into_iter().for_each(name),
+        EventKind::Temperature(read) => name(&mut read.zone),
         EventKind::Frame(frame) => name(&mut frame.layer),
         EventKind::Present(present) => {
             name(&mut present.application);

@@ -4,7 +4,10 @@
 //! them first, and referenced by [`NameId`]. Traces have millions of events, so their size matters: a test limits it to
 //! 64 bytes.
 
-use crate::{CpuId, FrameTime, MaybeCount, MaybeNs, Ns, Pid, Present, Prio, StackFrame, StackId, Tid};
+use crate::{
+    CpuId, EnergyDomain, EnergyUse, FrameTime, MaybeCount, MaybeNs, Ns, Pid, Present, Prio, StackFrame, StackId,
+    Temperature, Tid,
+};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroI32;
 
@@ -318,6 +321,12 @@ pub enum EventKind {
         /// The value.
         value: f64,
     },
+    /// A source of energy, and what is known of it from now on.
+    EnergyDomain(EnergyDomain),
+    /// What a domain used since the reading before. Both readings are those of a thread of the recorder, so the event has no CPU.
+    Energy(EnergyUse),
+    /// A reading of a sensor of temperature.
+    Temperature(Temperature),
     /// A stretch of a frame's way to the screen began or ended.
     Frame(Frame),
     /// A program presented a frame, from a frame log.
@@ -332,11 +341,12 @@ pub enum EventKind {
 
 impl Event {
     /// Whether the event shows that the recording was running. Side-band records (names, forks from perf itself, losses, frame
-    /// logs, and program events and clock readings without a CPU) do not extend the recording.
+    /// logs, energy, and program events and clock readings without a CPU) do not extend the recording.
     #[must_use]
     pub fn is_sample(&self) -> bool {
         match self.what {
             EventKind::Name { .. } | EventKind::Loss(_) | EventKind::Present(_) | EventKind::FrameTime(_) => false,
+            EventKind::EnergyDomain(_) | EventKind::Energy(_) | EventKind::Temperature(_) => false,
             EventKind::Mark(_) | EventKind::Value { .. } | EventKind::Frame(_) | EventKind::Clock { .. } => {
                 self.cpu != CpuId::UNKNOWN
             }

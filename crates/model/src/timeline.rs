@@ -4,8 +4,8 @@
 //! Everything in between (accounting, temporary files, folders, the threads of a pass) forwards [`TimelineEvent`]s unchanged.
 
 use crate::{
-    BlockRequest, CpuId, CpuStretch, Event, EventKind, InheritedPriority, IrqKind, Mark, NameId, Ns, Prio, StackId,
-    SwitchOut, ThreadStretch, Tid,
+    BlockRequest, CpuId, CpuStretch, EnergyDomain, EnergyUse, Event, EventKind, InheritedPriority, IrqKind, Mark,
+    NameId, Ns, Prio, StackId, SwitchOut, Temperature, ThreadStretch, Tid,
 };
 use serde::{Deserialize, Serialize};
 
@@ -97,6 +97,12 @@ pub enum Change {
     Block(BlockRequest),
     /// The thread's priority is inherited from now on, or no longer.
     Inherited(InheritedPriority),
+    /// What is known of a source of energy from now on.
+    EnergyDomain(EnergyDomain),
+    /// What a domain used in the time before, since its last reading. It may have begun before the recording.
+    Energy(EnergyUse),
+    /// A sensor of temperature was read.
+    Temperature(Temperature),
 }
 
 /// A count of an event, as in [`EventKind::Count`].
@@ -222,6 +228,9 @@ impl TimelineEvent {
                 (thread(tid)?, Change::CountedAtMark(event.cpu, Counted { event: of, length, count, running }))
             }
             EventKind::Inherit { tid, priority } => (thread(tid)?, Change::Inherited(priority)),
+            EventKind::EnergyDomain(of) => (Other, Change::EnergyDomain(of)),
+            EventKind::Energy(used) if event.at >= Ns::ZERO => (Other, Change::Energy(used)),
+            EventKind::Temperature(read) if event.at >= Ns::ZERO => (Other, Change::Temperature(read)),
             EventKind::Affinity { tid, cpus } => (thread(tid)?, Change::Affinity(cpus)),
             EventKind::Throttle { tid: None, begins } => (AllThreads, Change::Throttled(begins)),
             EventKind::Throttle { tid: Some(tid), begins } => (Thread(tid), Change::Throttled(begins)),

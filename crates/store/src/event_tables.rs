@@ -6,9 +6,9 @@ use crate::events_in::Cursor;
 use crate::sheet::{Column, Disk, Sheet, Store};
 use crate::words as w;
 use model::{
-    BlockOperation, BlockRequest, Col, Device, Donor, Event, EventKind, Frame, FrameTime, FrameToken,
-    InheritedPriority, Kind, LossSpan, MadeFrom, Mark, MaybeCount, MaybeNs, NameId, Ns, Present, Prio, StackId,
-    TableDef, Tid,
+    BlockOperation, BlockRequest, Col, Device, Donor, EnergyDomain, EnergyUse, Event, EventKind, Frame, FrameTime,
+    FrameToken, InheritedPriority, Kind, LossSpan, MadeFrom, Mark, MaybeCount, MaybeNs, NameId, Ns, Present, Prio,
+    StackId, TableDef, Temperature, Tid,
 };
 use std::num::NonZeroI32;
 
@@ -241,6 +241,26 @@ event_tables! {
         text("name", "What is measured, with its unit if the source provides one.").or_null() => Store::Text,
         Col::new("value", Kind::Float, "", "The value, in the unit in its name.") => Store::Float,
     ];
+    EnergyDomain, ENERGY_DOMAIN, "energy_domain", "A source of energy, and what is known of it from this time on.", [
+        text("domain", "Its name, unique in the machine (package-0, package-0/core, BAT0).").or_null() => Store::Text,
+        text("part", "platform, package, core, uncore, dram, battery, sensor or other.").or_null() => Store::Text,
+        text("parent", "The domain that contains it.").or_null() => Store::Text,
+        text("same_as", "The domain that is the same by another reading; never to be summed with it.").or_null() => Store::Text,
+        text("source", "How it is read.").or_null() => Store::Text,
+        text("gauge", "counter, or power: its energy follows from power over time.") => Store::Word(gauge_word),
+        ns("update_ns", "Time between two updates of its value, if it was measured.").or_null() => Store::Key,
+    ];
+    Energy, ENERGY, "energy", "What a domain used up to this time, since its reading before.", [
+        text("domain", "The domain (energy_domain).").or_null() => Store::Text,
+        ns("length_ns", "Time since the reading before.") => Store::Long,
+        int("energy_nj", "nJ", "Energy; null: unknown, which is not 0.").or_null() => Store::Long,
+        int("spread_nj", "nJ", "The energy may be so much less or more; 0 if it was counted.") => Store::Key,
+        text("unknown", "Why the energy is unknown.").or_null() => Store::Text,
+    ];
+    Temperature, TEMPERATURE, "temperature", "A sensor of temperature was read.", [
+        text("zone", "The sensor: the type of a thermal zone, or the chip and the label of hwmon.").or_null() => Store::Text,
+        int("temperature_mc", "m°C", "The temperature, in thousandths of a degree Celsius.") => Store::Int,
+    ];
     Frame, FRAME, "frame", "A stage of a frame on its way to the screen began or ended.", [
         int("cookie", "", "Connects begin and end.") => Store::Long,
         int("token", "", "Connects the expected and the actual stretch; −1 if not recorded.") => Store::Long,
@@ -305,6 +325,10 @@ pub(crate) fn edge_word(code: u8) -> String {
     if code == 0 { "begin" } else { "end" }.to_owned()
 }
 
+pub(crate) fn gauge_word(code: u8) -> String {
+    if code == 0 { "counter" } else { "power" }.to_owned()
+}
+
 pub(crate) fn displayed_word(code: u8) -> String {
     ["no", "yes", "not_recorded"].get(usize::from(code)).copied().unwrap_or("?").to_owned()
 }
@@ -342,6 +366,9 @@ pub(crate) fn kind_of(what: &EventKind) -> Option<EventTableId> {
         EventKind::Clock { .. } => EventTableId::Clock,
         EventKind::Mark(_) => EventTableId::Mark,
         EventKind::Value { .. } => EventTableId::Value,
+        EventKind::EnergyDomain(_) => EventTableId::EnergyDomain,
+        EventKind::Energy(_) => EventTableId::Energy,
+        EventKind::Temperature(_) => EventTableId::Temperature,
         EventKind::Frame(_) => EventTableId::Frame,
         EventKind::Present(_) => EventTableId::Present,
         EventKind::FrameTime(_) => EventTableId::FrameTime,
@@ -474,6 +501,24 @@ pub(crate) fn write(to: &mut Sheet<Disk>, e: &Event) {
             text(to, 4, name);
             to.floats(5, std::iter::once(value));
         }
+        EventKind::EnergyDomain(of) => {
+            for (at, name) in (3..).zip([of.domain, of.part, of.parent, of.same_as, of.source]) {
+                text(to, at, name);
+            }
+            word(to, 8, u8::from(of.from_power));
+            long(to, 9, of.update.to_word());
+        }
+        EventKind::Energy(used) => {
+            text(to, 3, used.domain);
+            long(to, 4, used.length.0);
+            long(to, 5, used.nj.get().unwrap_or(i64::MIN));
+            long(to, 6, used.spread_nj);
+            text(to, 7, used.unknown);
+        }
+        EventKind::Temperature(read) => {
+            text(to, 3, read.zone);
+            int(to, 4, read.millicelsius);
+        }
         EventKind::Frame(f) => {
             long(to, 3, f.cookie);
             long(to, 4, f.token.0);
@@ -589,6 +634,25 @@ pub(crate) fn read(kind: usize, c: &Cursor) -> Option<EventKind> {
         }
         k if k == EventTableId::Value as usize => {
             EventKind::Value { pid: c.pid(3), name: c.name(4), value: c.float(5) }
+        }
+        k if k == EventTableId::EnergyDomain as usize => EventKind::EnergyDomain(EnergyDomain {
+            domain: c.name(3),
+            part: c.name(4),
+            parent: c.name(5),
+            same_as: c.name(6),
+            source: c.name(7),
+            from_power: c.word(8) == 1,
+            update: MaybeNs::from_word(c.long(9)),
+        }),
+        k if k == EventTableId::Energy as usize => EventKind::Energy(EnergyUse {
+            domain: c.name(3),
+            length: Ns(c.long(4)),
+            nj: MaybeCount::new(c.long(5)),
+            spread_nj: c.long(6),
+            unknown: c.name(7),
+        }),
+        k if k == EventTableId::Temperature as usize => {
+            EventKind::Temperature(Temperature { zone: c.name(3), millicelsius: c.int(4) })
         }
         k if k == EventTableId::Frame as usize => EventKind::Frame(Frame {
             cookie: c.long(3),

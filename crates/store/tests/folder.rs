@@ -3,11 +3,11 @@
 
 use ingest::Facts;
 use model::{
-    BlockOperation, BlockRequest, Clock, Col, CpuId, CpuState, CpuStretch, Device, Donor, Event, EventKind, Frame,
-    FramePart, FrameStretch, FrameTime, FrameToken, InheritedPriority, IrqKind, Kind, LossSpan, Mark, MarkEdge,
-    MaybeCount, MaybeNs, NameId, Ns, Pid, Present, Prio, Reason, SnapshotEntry, SnapshotState, Span, StackFrame,
-    StackId, Stacks, Switch, SwitchOut, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Value, Wake, WakeKind,
-    tables,
+    BlockOperation, BlockRequest, Clock, Col, CpuId, CpuState, CpuStretch, Device, Donor, EnergyDomain, EnergyUse,
+    Event, EventKind, Frame, FramePart, FrameStretch, FrameTime, FrameToken, InheritedPriority, IrqKind, Kind,
+    LossSpan, Mark, MarkEdge, MaybeCount, MaybeNs, NameId, Ns, Pid, Present, Prio, Reason, SnapshotEntry,
+    SnapshotState, Span, StackFrame, StackId, Stacks, Switch, SwitchOut, Table, Temperature, ThreadKey, ThreadState,
+    ThreadStretch, Tid, Value, Wake, WakeKind, tables,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use safefs::{Access, Dir};
@@ -55,7 +55,7 @@ fn name(tid: Tid) -> NameId {
 
 fn what(r: &mut Rng, at: Ns) -> EventKind {
     let (tid, pid) = (r.tid(), Pid(r.below(50) as i32 - 1));
-    match r.below(42) {
+    match r.below(45) {
         0 => EventKind::Migrate { tid, from: r.cpu(), to: r.cpu() },
         1 => EventKind::Fork { parent: r.tid(), tid, pid, name: name(tid) },
         2 => EventKind::Exec { tid, pid, file: NameId(3) },
@@ -127,6 +127,23 @@ fn what(r: &mut Rng, at: Ns) -> EventKind {
             application: NameId(r.below(4) as u32),
             mode: NameId(r.below(4) as u32),
             displayed: r.one(&[None, Some(false), Some(true)]),
+        }),
+        42 => EventKind::EnergyDomain(EnergyDomain {
+            domain: NameId(3),
+            part: NameId(2),
+            parent: NameId(r.below(4) as u32),
+            same_as: NameId(r.below(4) as u32),
+            source: NameId(1),
+            from_power: r.below(2) == 0,
+            update: r.one(&[MaybeNs::NONE, MaybeNs::new(Ns(1_000_000))]),
+        }),
+        43 => {
+            let (unknown, nj) = r.one(&[(NameId(2), MaybeCount::UNKNOWN), (NameId::NONE, MaybeCount::new(0))]);
+            EventKind::Energy(EnergyUse { domain: NameId(3), unknown, length: Ns(r.ns()), nj, spread_nj: r.ns() })
+        }
+        44 => EventKind::Temperature(Temperature {
+            zone: NameId(3),
+            millicelsius: -r.below(300_000).cast_signed() as i32,
         }),
         41 => EventKind::Inherit {
             tid,
@@ -355,6 +372,13 @@ fn events_round_trip_in_order() {
                 EventKind::Mark(m) => take(&mut m.name),
                 EventKind::Count { event, .. } | EventKind::CountAtMark { event, .. } => take(event),
                 EventKind::Value { name, .. } => take(name),
+                EventKind::EnergyDomain(of) => {
+                    [&mut of.domain, &mut of.part, &mut of.parent, &mut of.same_as, &mut of.source]
+                        .into_iter()
+                        .for_each(take);
+                }
+                EventKind::Energy(used) => [&mut used.domain, &mut used.unknown].into_iter().for_each(take),
+                EventKind::Temperature(read) => take(&mut read.zone),
                 EventKind::Frame(f) => take(&mut f.layer),
                 EventKind::Present(p) => {
                     take(&mut p.mode);

@@ -48,6 +48,9 @@
 //! | `ideal` | `A@1`: the ideal CPU of A is CPU 1; `A`: unknown |
 //! | `sample` | `A=spin<main@1`: a profiler interrupts A on CPU 1 and records its callchain, innermost first |
 //! | `count` | `A=cycles:300/2@1`: the event `cycles` of CPU 1 counted 300 while A ran there for the last 2 ms; `A=cycles:300/2:1@1`: in 1 ms of them; `.` for A: the idle task, `?`: several threads; `A^cycles:100/1@1`: at a mark, `cycles` had counted 100 since the last reading, 1 ms before |
+//! | `domain` | `pkg=package:1`: a source of energy, a package, is updated every 1 ms; `core=core:1<pkg`: it is part of `pkg`; `fan=sensor~`: its energy follows from power |
+//! | `energy` | `pkg=30/2`: `pkg` used 30 mJ since its last reading, 2 ms before; `pkg=30^4/2`: 26 to 34 mJ; `pkg=?back/2`: unknown, because `back` |
+//! | `temp` | `cpu=45.5`: the sensor `cpu` reads 45.5 °C |
 //! | `stack` | `A=schedule<__x64_sys_read`: the switch-out of A records its callchain in the kernel, innermost first |
 //! | `begin` | `x`: the recording begins here; earlier events only set the states at its begin |
 //!
@@ -59,9 +62,9 @@
 use crate::{Replay, cpu, machine, ms, tid};
 use ingest::{Facts, Opened};
 use model::{
-    Batch, BlockOperation, BlockRequest, CpuId, Device, Donor, Event, EventKind, InheritedPriority, IrqKind, LossSpan,
-    Mark, MarkEdge, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio, SnapshotEntry, SnapshotState, StackFrame, StackId,
-    Switch, SwitchOut, Tid, Wake, WakeKind,
+    Batch, BlockOperation, BlockRequest, CpuId, Device, Donor, EnergyDomain, EnergyUse, Event, EventKind,
+    InheritedPriority, IrqKind, LossSpan, Mark, MarkEdge, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio, SnapshotEntry,
+    SnapshotState, StackFrame, StackId, Switch, SwitchOut, Temperature, Tid, Wake, WakeKind,
 };
 
 /// A drawn trace.
@@ -320,16 +323,55 @@ impl Pen {
         let tid = if thread == "?" { Tid::UNKNOWN } else { Cell::read(thread).tid };
         let time = |text: &str| ms(text.parse().unwrap());
         let (length, running, count) = (time(length), time(running), count.parse().unwrap());
-        // An event has one name.
-        let named = self.texts.iter().position(|text| text == event).map(|at| at as u32 + 1);
-        let named = named.map(|at| NameId(THREAD_NAMES.count() as u32 + at));
-        let event = named.unwrap_or_else(|| self.text(event.to_owned()));
+        let event = self.same_text(event);
         let what = if at_mark {
             EventKind::CountAtMark { tid, event, length, count, running }
         } else {
             EventKind::Count { tid, event, length, count, running }
         };
         self.push(Phase::After, ms(column as i64), on, what);
+    }
+
+    /// Returns the id of a text, the same one for the same text.
+    fn same_text(&mut self, text: &str) -> NameId {
+        let known = self.texts.iter().position(|known| known == text).map(|at| at as u32 + 1);
+        let known = known.map(|at| NameId(THREAD_NAMES.count() as u32 + at));
+        known.unwrap_or_else(|| self.text(text.to_owned()))
+    }
+
+    fn domain(&mut self, column: usize, word: &str) {
+        let (name, rest) = word.split_once('=').unwrap_or_else(|| panic!("what part is it? {word}"));
+        let (rest, parent) = rest.split_once('<').map_or((rest, None), |(rest, parent)| (rest, Some(parent)));
+        let (rest, from_power) = rest.strip_suffix('~').map_or((rest, false), |rest| (rest, true));
+        let (part, update) = rest.split_once(':').map_or((rest, None), |(part, update)| (part, Some(update)));
+        let update = update.map(|update| ms(update.parse().unwrap())).into();
+        let [domain, part, source] = [name, part, "drawn"].map(|text| self.same_text(text));
+        let parent = parent.map_or(NameId::NONE, |parent| self.same_text(parent));
+        let what = EnergyDomain { domain, part, parent, same_as: NameId::NONE, source, from_power, update };
+        self.push(Phase::After, ms(column as i64), CpuId::UNKNOWN, EventKind::EnergyDomain(what));
+    }
+
+    fn energy(&mut self, column: usize, word: &str) {
+        const NJ: i64 = 1_000_000;
+        let parts = word.split_once('=').and_then(|(name, rest)| Some((name, rest.split_once('/')?)));
+        let Some((name, (used, length))) = parts else { panic!("which energy, in what time? {word}") };
+        let domain = self.same_text(name);
+        let (unknown, nj, spread_nj) = if let Some(why) = used.strip_prefix('?') {
+            (self.same_text(why), MaybeCount::UNKNOWN, 0)
+        } else {
+            let (mj, spread) = used.split_once('^').unwrap_or((used, "0"));
+            let nj = |mj: &str| mj.parse::<i64>().unwrap_or_else(|_| panic!("how many mJ? {word}")) * NJ;
+            (NameId::NONE, MaybeCount::new(nj(mj)), nj(spread))
+        };
+        let what = EnergyUse { domain, unknown, length: ms(length.parse().unwrap()), nj, spread_nj };
+        self.push(Phase::After, ms(column as i64), CpuId::UNKNOWN, EventKind::Energy(what));
+    }
+
+    fn temperature(&mut self, column: usize, word: &str) {
+        let (zone, degrees) = word.split_once('=').unwrap_or_else(|| panic!("how hot is it? {word}"));
+        let degrees: f64 = degrees.parse().unwrap_or_else(|_| panic!("no temperature: {word}"));
+        let what = Temperature { zone: self.same_text(zone), millicelsius: (degrees * 1e3).round() as i32 };
+        self.push(Phase::After, ms(column as i64), CpuId::UNKNOWN, EventKind::Temperature(what));
     }
 
     fn stack(&self, column: usize, of: Tid) -> StackId {
@@ -378,6 +420,12 @@ impl Pen {
         }
         if row == "count" {
             return self.count(column, word);
+        }
+        match row {
+            "domain" => return self.domain(column, word),
+            "energy" => return self.energy(column, word),
+            "temp" => return self.temperature(column, word),
+            _ => {}
         }
         if row == "weight" {
             return self.weight(column, word);

@@ -62,6 +62,7 @@ impl Groups {
     const IRQ: u8 = 8;
     const PARKING: u8 = 16;
     const ALL_PARTS: u8 = 32;
+    const ENERGY: u8 = 64;
 
     /// Returns the group of an event.
     fn of(what: &EventKind) -> u8 {
@@ -70,6 +71,7 @@ impl Groups {
             EventKind::Frequency { .. } => Self::FREQUENCY,
             EventKind::Parking { .. } => Self::PARKING,
             EventKind::Irq { .. } => Self::IRQ,
+            EventKind::EnergyDomain(_) | EventKind::Energy(_) | EventKind::Temperature(_) => Self::ENERGY,
             EventKind::Mark(_) | EventKind::Value { .. } | EventKind::Frame(_) | EventKind::Name { .. } => {
                 Self::ALL_PARTS
             }
