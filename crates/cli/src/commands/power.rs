@@ -32,7 +32,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     repeat: u32,
     /// Units of work of each run, to show the energy of one
-    #[arg(long, value_name = "N", value_parser = work, conflicts_with = "work_from_output")]
+    #[arg(long, value_name = "N", value_parser = positive, conflicts_with = "work_from_output")]
     work: Option<f64>,
     /// Read the units of work from the output of the command: the last match of the pattern, its first group if it has one
     #[arg(long, value_name = "REGEX")]
