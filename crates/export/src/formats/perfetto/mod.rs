@@ -56,6 +56,9 @@
 //! | `corewise_steal` | `total` |
 //! | `corewise_clock` | `which` (monotonic, boottime, realtime, tsc, perf), `reading` |
 //! | `corewise_count` | what `event` counted on this CPU while `pid` (0: idle, −1: several threads) ran: `length` (ns since the reading before), `count`, `running` (ns in which it counted). Counter tracks (uuid 0x63776374…) show the sums to viewers |
+//! | `corewise_energy_domain` | a source of energy: `domain`, `part`, `parent`, `same_as`, `source`, `from_power`, `update` (ns; −1: not known) |
+//! | `corewise_energy` | with `--redact`, over at least a second: what `domain` used: `length` (ns since its reading before), `nj` (−1: not known), `spread_nj`, `unknown` (why) |
+//! | `corewise_temperature` | `zone`, `mc` (thousandths of a degree Celsius) |
 //! | `corewise_loss` | `from`, `to`, `cpu`, `events`; a slice on a track of its own shows the same |
 //! | `corewise_sample` | the last sample of a CPU: the recording ran until then |
 //!
@@ -63,6 +66,7 @@
 
 mod bundles;
 mod counts;
+mod energy;
 mod kernel;
 mod opening;
 mod programs;
@@ -134,8 +138,12 @@ impl Exporter for Perfetto {
         let from = part.map_or(Ns::MIN, |s| s.start);
         let (mut failed, mut written) = (Ok(()), 0);
         let read = job.session.events(&mut |events, names| {
-            for event in events.iter().filter(|e| from <= e.at && (e.at < until || until == Ns::MAX)) {
-                pen.event(event, names, job.options);
+            for event in events.iter().filter(|e| e.at < until || until == Ns::MAX) {
+                if from <= event.at {
+                    pen.event(event, names, job.options);
+                } else if matches!(event.what, EventKind::EnergyDomain(_)) {
+                    pen.event(&Event { at: from, ..*event }, names, job.options);
+                }
             }
             written += events.len() as u64;
             (job.progress)(written);
@@ -171,6 +179,7 @@ struct Pen<'a> {
     pids: FxHashMap<i32, i32>,
     samples: Samples,
     counts: counts::Counts,
+    averages: energy::Averages,
     /// Whether corewise's own sequence has a packet.
     begun: bool,
 }
@@ -191,6 +200,7 @@ impl<'a> Pen<'a> {
             pids: FxHashMap::default(),
             samples: Samples::default(),
             counts: counts::Counts::default(),
+            averages: energy::Averages::default(),
             begun: false,
         }
     }
@@ -253,6 +263,9 @@ impl<'a> Pen<'a> {
                 self.count(e, at, &counts::Count { tid, event, name, length, count, running });
             }
             EventKind::Sample => {}
+            EventKind::EnergyDomain(_) | EventKind::Energy(_) | EventKind::Temperature(_) => {
+                self.energy(e, at, names, options);
+            }
             EventKind::CpuSample { tid, stack } => self.sample(e.cpu, at, *tid, *stack),
             _ => self.rare(e, at, names, options),
         }

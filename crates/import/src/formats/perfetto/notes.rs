@@ -6,8 +6,9 @@ use super::wire::{Fields, Malformed};
 use crate::tracepoint::Names;
 use ingest::Facts;
 use model::{
-    Batch, Clock, CpuId, Donor, EventKind, InheritedPriority, IrqKind, LossSpan, MaybeCount, MaybeNs, NameId, Ns, Pid,
-    Prio, SnapshotEntry, SnapshotState, StackId, Switch, SwitchOut, Tid, Wake, WakeKind,
+    Batch, Clock, CpuId, Donor, EnergyDomain, EnergyUse, EventKind, InheritedPriority, IrqKind, LossSpan, MaybeCount,
+    MaybeNs, NameId, Ns, Pid, Prio, SnapshotEntry, SnapshotState, StackId, Switch, SwitchOut, Temperature, Tid, Wake,
+    WakeKind,
 };
 use topology::Machine;
 
@@ -344,6 +345,38 @@ impl<'a> Note<'a> {
                     running: self.ns("running", Ns::ZERO).clamp(Ns::ZERO, length),
                 }
             }
+            b"corewise_energy_domain" => {
+                let mut name = |field| {
+                    let value = self.text(field).filter(|t| !t.is_empty());
+                    value.map_or(NameId::NONE, |text| names.id(text, out))
+                };
+                EventKind::EnergyDomain(EnergyDomain {
+                    domain: name("domain"),
+                    part: name("part"),
+                    parent: name("parent"),
+                    same_as: name("same_as"),
+                    source: name("source"),
+                    from_power: self.int("from_power") == Some(1),
+                    update: self.int("update").filter(|update| *update >= 0).map(Ns).into(),
+                })
+            }
+            b"corewise_energy" => {
+                let mut name = |field| {
+                    let value = self.text(field).filter(|t| !t.is_empty());
+                    value.map_or(NameId::NONE, |text| names.id(text, out))
+                };
+                EventKind::Energy(EnergyUse {
+                    domain: name("domain"),
+                    unknown: name("unknown"),
+                    length: self.ns("length", Ns::ZERO).max(Ns::ZERO),
+                    nj: self.int("nj").map_or(MaybeCount::UNKNOWN, MaybeCount::new),
+                    spread_nj: self.int("spread_nj").unwrap_or(0).max(0),
+                })
+            }
+            b"corewise_temperature" => EventKind::Temperature(Temperature {
+                zone: self.text("zone").map_or(NameId::NONE, |zone| names.id(zone, out)),
+                millicelsius: self.int("mc").and_then(|mc| i32::try_from(mc).ok()).unwrap_or(i32::MIN),
+            }),
             b"corewise_steal" => EventKind::Steal { total: self.ns("total", Ns::ZERO) },
             b"corewise_clock" => {
                 let which = match self.text("which") {
