@@ -25,6 +25,12 @@ pub struct Running {
     hide_marks: bool,
 }
 
+/// Returns the first instant that an event is about. A reading of energy is about the time before it, which may begin in a span that has
+/// ended.
+fn first_instant(event: &TimelineEvent) -> Ns {
+    if let Change::Energy(used) = event.what { used.span(event.at).start } else { event.at }
+}
+
 impl Running {
     /// Starts the analyses of these tables. `names`: all recorded names; the first is [`model::NameId`] 1.
     #[must_use]
@@ -138,8 +144,8 @@ impl Running {
     }
 
     fn other(&mut self, event: &TimelineEvent) {
-        if event.at < self.span.end && !(self.hide_marks && event.mark().is_some()) {
-            self.world.now = self.world.now.max(event.at);
+        if first_instant(event) < self.span.end && !(self.hide_marks && event.mark().is_some()) {
+            self.world.now = self.world.now.max(event.at.min(self.span.end));
             let begins = if event.at < self.span.start { Begins::Before } else { Begins::Here };
             let thread = event.tid().map_or(ThreadKey::UNKNOWN, |tid| self.instances.current(tid));
             self.analyses.iter_mut().for_each(|(_, a)| a.event(event, thread, begins, &self.world));

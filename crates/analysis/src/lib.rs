@@ -21,6 +21,7 @@ pub mod critical;
 mod detected_regions;
 mod driver;
 mod edges;
+mod energy_readings;
 mod folded_chains;
 pub mod frames;
 mod free;

@@ -122,6 +122,8 @@ impl Condition {
     /// Finds what there is.
     #[must_use]
     pub fn find(tree: &Tree) -> Self {
+        let with_sum = |(name, file)| (name, file, Sum::default());
+        let temperatures = |tree: &Tree| sensors(tree).into_iter().map(with_sum).collect();
         let sampled = |files| Sampled { files, scale: 1e-3, next: Ns::ZERO };
         let (temperatures, frequencies) = (sampled(temperatures(tree)), sampled(frequencies(tree)));
         let mut condition = Self { temperatures, frequencies, ..Self::default() };
@@ -232,11 +234,13 @@ impl Cycles {
     }
 }
 
-fn temperatures(tree: &Tree) -> Vec<(String, ValueFile, Sum)> {
+/// Finds the sensors of temperature, thousandths of a degree Celsius, with their names, which need not be unique.
+#[must_use]
+pub fn sensors(tree: &Tree) -> Vec<(String, ValueFile)> {
     let mut found = Vec::new();
     for zone in tree.list(THERMAL).unwrap_or_default().iter().filter(|name| name.starts_with("thermal_zone")) {
         let name = tree.read(&format!("{THERMAL}/{zone}/type")).unwrap_or_else(|_| zone.clone());
-        found.extend(tree.value(&format!("{THERMAL}/{zone}/temp")).ok().map(|file| (name, file, Sum::default())));
+        found.extend(tree.value(&format!("{THERMAL}/{zone}/temp")).ok().map(|file| (name, file)));
     }
     for device in tree.list(HWMON).unwrap_or_default() {
         let path = format!("{HWMON}/{device}");
@@ -245,7 +249,7 @@ fn temperatures(tree: &Tree) -> Vec<(String, ValueFile, Sum)> {
             let Some(number) = file.strip_prefix("temp").and_then(|rest| rest.strip_suffix("_input")) else { continue };
             let label = tree.read(&format!("{path}/temp{number}_label")).unwrap_or_else(|_| format!("temp{number}"));
             let value = tree.value(&format!("{path}/{file}")).ok();
-            found.extend(value.map(|file| (format!("{chip}/{label}"), file, Sum::default())));
+            found.extend(value.map(|file| (format!("{chip}/{label}"), file)));
         }
     }
     found.truncate(MAX_SENSORS);

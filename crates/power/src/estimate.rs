@@ -8,7 +8,7 @@
 //! The energy from r0 to t0 and from t1 to r1 is not part of the span. It is taken off at the power of the first and of the last interval.
 //! The range has, at both ends: this energy, the time for which the update at the reading is uncertain, and one step of the value.
 
-use crate::meter::{Interval, Meter, Unknown};
+use crate::meter::{Interval, Unknown};
 use model::{Ns, Span};
 
 /// A figure whose range is wider than this share of it on either side is refused.
@@ -79,7 +79,20 @@ impl std::fmt::Display for Refused {
     }
 }
 
-/// Returns the energy of a span. The intervals are those of the meter, in order; `is_power`: they follow from power, so they have no step.
+/// What is known of the updates of a domain's value.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Updates {
+    /// The number of readings at which the value had changed.
+    pub changes: u64,
+    /// When it changed last.
+    pub changed: Option<Ns>,
+    /// The time between two updates, ns.
+    pub update_ns: Option<i64>,
+    /// The least change between two readings, µJ or µW: not less than the step of the values.
+    pub least_change: Option<f64>,
+}
+
+/// Returns the energy of a span. The intervals are those of the domain, in order; `is_power`: they follow from power, so they have no step.
 ///
 /// # Errors
 /// No figure can be given.
@@ -87,15 +100,15 @@ pub fn estimate(
     intervals: &[Interval],
     span: Span,
     ends: Ends,
-    meter: &Meter,
+    updates: &Updates,
     is_power: bool,
 ) -> Result<Estimate, Refused> {
     let (Some(first), Some(last)) = (intervals.first(), intervals.last()) else { return Err(Refused::NoReadings) };
-    let stopped = stopped_at(intervals, meter, last.span.end, is_power);
+    let stopped = stopped_at(intervals, updates, is_power);
     let is_known = |interval: &&Interval| interval.energy.is_ok() && stopped.is_none_or(|at| interval.span.start < at);
     let (mut low, mut sum, mut high, mut known_ns, mut peak) = (0.0, 0.0, 0.0, 0, 0.0_f64);
     let mut squares = 0.0;
-    let least_ns = meter.update_ns().unwrap_or(0).saturating_mul(PEAK_UPDATES);
+    let least_ns = updates.update_ns.unwrap_or(0).saturating_mul(PEAK_UPDATES);
     for interval in intervals.iter().filter(is_known) {
         let Ok(energy) = &interval.energy else { continue };
         (low, sum, high) = (low + energy.low, sum + energy.uj, high + energy.high);
@@ -110,11 +123,11 @@ pub fn estimate(
         let half = NORMAL_95 * (squares / 12.0).sqrt();
         (low, high) = (sum - half, sum + half);
     }
-    let unknown = unknown_times(intervals, stopped);
+    let unknown = unknown_times(intervals, updates, is_power);
     if known_ns <= 0 {
         return Err(unknown.into_iter().next().map_or(Refused::NoReadings, |(_, why)| Refused::Unknown(why)));
     }
-    if meter.changes() == 0 && !is_power {
+    if updates.changes == 0 && !is_power {
         return Err(Refused::NoChange);
     }
     peak = peak.max(sum / known_ns as f64);
@@ -125,20 +138,20 @@ pub fn estimate(
     };
     let (head_ns, head) = outside(span.start - first.span.start, first);
     let (tail_ns, tail) = outside(last.span.end - span.end, last);
-    let step = if is_power { 0.0 } else { meter.least_change().unwrap_or(0.0) };
+    let step = if is_power { 0.0 } else { updates.least_change.unwrap_or(0.0) };
     let at_ends: f64 = ends
         .iter()
         .map(|end| match end {
             _ if is_power => 0.0,
-            Some(ns) => (*ns as f64 * peak).max(step.min(peak * meter.update_ns().unwrap_or(0) as f64)),
+            Some(ns) => (*ns as f64 * peak).max(step.min(peak * updates.update_ns.unwrap_or(0) as f64)),
             // The updates are farther apart than could be watched: one update is at least the least change.
-            None => step.max(meter.update_ns().unwrap_or(span.len().0) as f64 * peak),
+            None => step.max(updates.update_ns.unwrap_or(span.len().0) as f64 * peak),
         })
         .sum();
     // Readings next to unknown time are not aligned: each value may be an update old.
     let inner =
         unknown.iter().map(|(at, _)| u32::from(at.start > first.span.start) + u32::from(at.end < last.span.end));
-    let at_ends = at_ends + f64::from(inner.sum::<u32>()) * peak * meter.update_ns().unwrap_or(0) as f64;
+    let at_ends = at_ends + f64::from(inner.sum::<u32>()) * peak * updates.update_ns.unwrap_or(0) as f64;
     let uj = (sum - head - tail).max(0.0);
     let low = (low - peak * (head_ns + tail_ns) as f64 - at_ends).clamp(0.0, uj);
     let high = (high + at_ends).max(uj);
@@ -165,18 +178,22 @@ fn per_ns(uj: f64, span: Span) -> f64 {
 
 /// The last reading before a counter stopped, if its last change is so long ago that it has. It stopped somewhere in the interval in which it
 /// changed last, so that interval has only a part of its energy.
-fn stopped_at(intervals: &[Interval], meter: &Meter, end: Ns, is_power: bool) -> Option<Ns> {
-    let (changed, update) = (meter.changed()?, meter.update_ns()?);
+fn stopped_at(intervals: &[Interval], updates: &Updates, is_power: bool) -> Option<Ns> {
+    // A value that could not be read did not stop changing.
+    let end = intervals.iter().rfind(|interval| interval.energy.is_ok())?.span.end;
+    let (changed, update) = (updates.changed?, updates.update_ns?);
     let after = STOPPED_NS.max(update.saturating_mul(STOPPED_UPDATES));
     if is_power || (end - changed).0 <= after {
         return None;
     }
-    let last = intervals.iter().find(|interval| interval.span.end == changed);
+    let last = intervals.iter().find(|interval| interval.span.end >= changed);
     Some(last.map_or(changed, |interval| interval.span.start))
 }
 
-/// The times without energy, those that follow each other for the same reason as one.
-fn unknown_times(intervals: &[Interval], stopped: Option<Ns>) -> Vec<(Span, Unknown)> {
+/// Returns the times without energy, those that follow each other for the same reason as one.
+#[must_use]
+pub fn unknown_times(intervals: &[Interval], updates: &Updates, is_power: bool) -> Vec<(Span, Unknown)> {
+    let stopped = stopped_at(intervals, updates, is_power);
     let mut times: Vec<(Span, Unknown)> = Vec::new();
     for interval in intervals {
         let why = match &interval.energy {

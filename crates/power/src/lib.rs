@@ -22,9 +22,9 @@ mod powercap;
 mod source;
 mod tree;
 
-pub use condition::{Condition, Conditions, Span3};
+pub use condition::{Condition, Conditions, Span3, sensors};
 pub use doubts::{above_tdp, parts as doubtful_parts, power as doubtful_power};
-pub use estimate::{Ends, Estimate, MAX_UNCERTAIN, Refused, estimate};
+pub use estimate::{Ends, Estimate, MAX_UNCERTAIN, Refused, Updates, estimate, unknown_times};
 pub use idle::{Idle, IdleState, Resident, online};
 pub use meter::{Energy, Interval, MAX_POWER_W, Meter, Reading, Spec, Unknown};
 pub use meters::{Metered, Meters, find, now};

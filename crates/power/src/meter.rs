@@ -11,6 +11,7 @@
 //! Several wraps within an interval cannot be seen. So an interval in which more than one wrap was possible at [`Spec::max_power_w`] is
 //! unknown, and [`Spec::longest_ns`] is how often a domain must be read so that there is none.
 
+use crate::estimate::Updates;
 use crate::source::Value;
 use model::{Ns, Span};
 
@@ -68,6 +69,8 @@ pub enum Unknown {
     Stopped,
     /// A battery was charged.
     Charged,
+    /// The reason as a recording has it.
+    Recorded(String),
 }
 
 impl std::fmt::Display for Unknown {
@@ -88,6 +91,7 @@ impl std::fmt::Display for Unknown {
             Self::TooLong => f.write_str("its counter may have wrapped several times between two readings"),
             Self::Stopped => f.write_str("its value stopped changing: the domain stopped, or is switched off"),
             Self::Charged => f.write_str("the battery was charged"),
+            Self::Recorded(why) => f.write_str(why),
         }
     }
 }
@@ -154,6 +158,13 @@ impl Meter {
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.changes
+    }
+
+    /// What it knows of the updates of the value.
+    #[must_use]
+    pub fn updates(&self) -> Updates {
+        let (changes, changed, least_change) = (self.changes, self.changed, self.least_change);
+        Updates { changes, changed, update_ns: self.update_ns(), least_change }
     }
 
     /// The number of wraps.

@@ -57,7 +57,7 @@ impl Metered {
     /// # Errors
     /// No figure can be given.
     pub fn estimate(&self, span: Span) -> Result<Estimate, Refused> {
-        estimate(&self.intervals, span, self.ends, &self.meter, self.domain.gauge.is_power())
+        estimate(&self.intervals, span, self.ends, &self.meter.updates(), self.domain.gauge.is_power())
     }
 }
 

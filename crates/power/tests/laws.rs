@@ -69,7 +69,7 @@ proptest! {
         let (meter, intervals) = meter_of(&values, every);
         let span = Span::new(Ns(head), Ns(count * every - tail));
         let truth = watts * span.len().0 as f64 * 1e-9;
-        match estimate(&intervals, span, [Some(10_000); 2], &meter, false) {
+        match estimate(&intervals, span, [Some(10_000); 2], &meter.updates(), false) {
             Ok(estimate) => {
                 prop_assert!(estimate.low <= truth && truth <= estimate.high, "{truth} {estimate:?}");
                 prop_assert!((estimate.joules - truth).abs() < 0.001 * truth + 1e-5, "{truth} {estimate:?}");
@@ -87,7 +87,7 @@ fn a_counter_that_goes_back_is_unknown_for_that_interval_only() {
     assert_eq!(unknown, [1]);
     assert!(matches!(intervals[1].energy, Err(Unknown::WentBack(..))));
     let span = Span::new(Ns(0), Ns(1100 * MS));
-    let estimate = estimate(&intervals, span, [Some(0); 2], &meter, false).unwrap();
+    let estimate = estimate(&intervals, span, [Some(0); 2], &meter.updates(), false).unwrap();
     assert_eq!((estimate.joules, estimate.known_ns), (10.0, 1000 * MS));
     assert_eq!(estimate.unknown[0].0, Span::new(Ns(100 * MS), Ns(200 * MS)));
 }
@@ -112,14 +112,16 @@ fn a_reading_that_fails_loses_nothing_of_a_counter_but_what_follows_the_last_one
 fn a_counter_that_stops_is_unknown_from_then_on() {
     let values: Vec<f64> = (0..60).map(|n| f64::min(f64::from(n), 20.0) * 1e6).collect();
     let (meter, intervals) = meter_of(&values, 100 * MS);
-    let estimate = estimate(&intervals, Span::new(Ns(0), Ns(5900 * MS)), [Some(0); 2], &meter, false).unwrap();
+    let estimate =
+        estimate(&intervals, Span::new(Ns(0), Ns(5900 * MS)), [Some(0); 2], &meter.updates(), false).unwrap();
     // It stopped at some time within the interval of its last change.
     assert_eq!((estimate.joules, estimate.known_ns), (19.0, 1900 * MS));
     assert_eq!(estimate.unknown, [(Span::new(Ns(1900 * MS), Ns(5900 * MS)), Unknown::Stopped)]);
     // One that only paused has counted all.
     let values: Vec<f64> = (0..60).map(|n| if n < 20 { 20e6 } else { f64::from(n) * 1e6 }).collect();
     let (meter, intervals) = meter_of(&values, 100 * MS);
-    let paused = power::estimate(&intervals, Span::new(Ns(0), Ns(5900 * MS)), [Some(0); 2], &meter, false).unwrap();
+    let paused =
+        power::estimate(&intervals, Span::new(Ns(0), Ns(5900 * MS)), [Some(0); 2], &meter.updates(), false).unwrap();
     assert_eq!((paused.joules, paused.unknown.len()), (39.0, 0));
 }
 
@@ -129,13 +131,16 @@ fn a_time_that_is_too_short_for_the_step_is_refused_with_the_time_that_suffices(
     let estimated = |n: i64| {
         let values: Vec<f64> = (0..=n).map(|n| (n * 10_000) as f64).collect();
         let (meter, intervals) = meter_of(&values, MS);
-        estimate(&intervals, Span::new(Ns(0), Ns(n * MS)), [Some(MS / 2); 2], &meter, false)
+        estimate(&intervals, Span::new(Ns(0), Ns(n * MS)), [Some(MS / 2); 2], &meter.updates(), false)
     };
     let Err(Refused::TooShort(Some(needed))) = estimated(5) else { panic!("{:?}", estimated(5)) };
     assert!(estimated(needed / MS + 1).is_ok(), "{needed}");
     assert!(estimated(needed / MS - 2).is_err(), "{needed}");
     let (meter, intervals) = meter_of(&[3.0; 20], MS);
-    assert_eq!(estimate(&intervals, Span::new(Ns(0), Ns(19 * MS)), [None; 2], &meter, false), Err(Refused::NoChange));
+    assert_eq!(
+        estimate(&intervals, Span::new(Ns(0), Ns(19 * MS)), [None; 2], &meter.updates(), false),
+        Err(Refused::NoChange)
+    );
 }
 
 #[test]

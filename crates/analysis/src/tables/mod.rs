@@ -5,6 +5,8 @@ pub(crate) mod concurrency;
 pub(crate) mod concurrency_bands;
 pub(crate) mod cpu_bursts;
 pub(crate) mod cpu_counters;
+pub(crate) mod energy;
+pub(crate) mod energy_unknown;
 pub(crate) mod folded_stacks;
 pub(crate) mod frames_parked;
 pub(crate) mod frequency_residency;
@@ -24,6 +26,7 @@ pub(crate) mod parking;
 pub(crate) mod periods;
 pub(crate) mod placement;
 pub(crate) mod pools;
+pub(crate) mod power_over_time;
 pub(crate) mod priority_classes;
 pub(crate) mod priority_inheritance;
 pub(crate) mod priority_residency;
@@ -39,6 +42,7 @@ pub(crate) mod smt_threads;
 pub(crate) mod smt_utilisation;
 pub(crate) mod switch_causes;
 pub(crate) mod task_classes;
+pub(crate) mod temperatures;
 pub(crate) mod thread_by_frequency;
 pub(crate) mod thread_counters;
 pub(crate) mod thread_ipc;
@@ -83,6 +87,10 @@ pub const ANALYSES: &[Entry] = &[
     entry::<idle_residency::IdleResidency>(&tables::IDLE_RESIDENCY),
     entry::<frequency_residency::FrequencyResidency>(&tables::FREQUENCY_RESIDENCY),
     entry::<thread_by_frequency::ThreadByFrequency>(&tables::THREAD_BY_FREQUENCY),
+    entry::<energy::Energy>(&tables::ENERGY),
+    entry::<energy_unknown::EnergyUnknown>(&tables::ENERGY_UNKNOWN),
+    entry::<power_over_time::PowerOverTime>(&tables::POWER_OVER_TIME),
+    entry::<temperatures::Temperatures>(&tables::TEMPERATURES),
     entry::<parking::Parking>(&tables::PARKING),
     entry::<parked_together::ParkedTogether>(&tables::PARKED_TOGETHER),
     entry::<frames_parked::FramesParked>(&tables::FRAMES_PARKED),

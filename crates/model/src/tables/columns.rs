@@ -45,6 +45,12 @@ column_types! {
     Mhz: Float "MHz" f64;
     /// Millions per second.
     PerMicrosecond: Float "1/us" f64;
+    /// Energy.
+    Joules: Float "J" f64;
+    /// Power.
+    Watts: Float "W" f64;
+    /// A temperature.
+    Celsius: Float "°C" f64;
     /// A truth value.
     Bool: Bool "" bool;
     /// The key of the table `threads`.

@@ -8,6 +8,7 @@ mod classes;
 mod columns;
 mod counted;
 mod critical;
+mod energy_used;
 mod frame_log;
 mod marked;
 mod moves;
@@ -28,6 +29,7 @@ pub use block::*;
 pub use classes::*;
 pub use counted::*;
 pub use critical::*;
+pub use energy_used::*;
 pub use frame_log::*;
 pub use marked::*;
 pub use moves::*;
@@ -320,6 +322,10 @@ pub const ALL: &[&TableDef] = &[
     &IDLE_RESIDENCY,
     &FREQUENCY_RESIDENCY,
     &THREAD_BY_FREQUENCY,
+    &ENERGY,
+    &ENERGY_UNKNOWN,
+    &POWER_OVER_TIME,
+    &TEMPERATURES,
     &PARKING,
     &PARKED_TOGETHER,
     &CONCURRENCY_BANDS,
