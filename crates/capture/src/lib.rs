@@ -4,6 +4,7 @@
 //! kernel: programs ─ blocks ─ ring ──┐            ┌── DIR/spool/*.seg ── open_spool ── ingest
 //!         task iterator ─────────────┼─ record ───┤
 //!         trace_marker ──────────────┤
+//!         energy, temperature ───────┤
 //! user:   clocks, steal, conditions ─┘            └── meta.json, processes.json, places.json
 //! ```
 //!
@@ -18,6 +19,7 @@ mod conditions;
 mod counter_trial;
 mod counting;
 mod doctor;
+mod energy;
 mod focus;
 mod handlers;
 mod hidden;
@@ -51,7 +53,8 @@ pub use doctor::{Finding, Verdict, doctor};
 pub use handlers::{Handler, StopHandlers};
 pub use mark_point::{MarkPlace, MarkPoint};
 pub use options::{
-    Backend, CaptureError, DEFAULT_SAMPLE_HZ, Ended, Progress, RecordOptions, Recorded, Sampling, Target,
+    Backend, CaptureError, DEFAULT_POWER_INTERVAL, DEFAULT_SAMPLE_HZ, Ended, Energy, Progress, RecordOptions, Recorded,
+    Sampling, Target,
 };
 pub use processes::processes;
 pub use record::record;

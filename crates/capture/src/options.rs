@@ -63,6 +63,20 @@ impl Sampling {
     }
 }
 
+/// The time between two readings of energy and temperature by default.
+pub const DEFAULT_POWER_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Readings of energy and temperature.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Energy {
+    /// None.
+    Off,
+    /// At this interval, or once a second, if that costs less than 0.1 % of a CPU. The recording says what was decided.
+    IfCheap(Duration),
+    /// At this interval. If there is no source, the recording says so.
+    Required(Duration),
+}
+
 /// What to record, and how.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RecordOptions {
@@ -90,6 +104,10 @@ pub struct RecordOptions {
     pub sampling: Sampling,
     /// The events that each CPU counts while a thread runs there.
     pub counters: CounterPlan,
+    /// Whether to read energy and temperature.
+    pub energy: Energy,
+    /// The folder with the `sys` and `proc` in which sources of energy are looked for.
+    pub energy_root: PathBuf,
     /// The recording backend.
     pub backend: Backend,
     /// The machine, if the caller has read it; stored in the facts.
@@ -120,6 +138,8 @@ impl RecordOptions {
             stacks: false,
             sampling: Sampling::IfPossible(DEFAULT_SAMPLE_HZ),
             counters: CounterPlan::default(),
+            energy: Energy::IfCheap(DEFAULT_POWER_INTERVAL),
+            energy_root: PathBuf::from("/"),
             backend: Backend::Auto,
             machine: None,
             arguments: Vec::new(),

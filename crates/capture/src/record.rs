@@ -3,6 +3,7 @@
 use crate::callchains::Callchains;
 use crate::cgroups::Cgroups;
 use crate::conditions;
+use crate::energy::{self, Readers};
 use crate::focus::Focus;
 use crate::kernel::Kernel;
 use crate::mark_point::Found;
@@ -14,7 +15,7 @@ use crate::samples;
 use crate::spool::{self, Meta, SPOOL, Writer, frame};
 use crate::target::{Running, Signals};
 use crate::trace_marker::TraceMarker;
-use ingest::{Facts, RecordingOverhead};
+use ingest::{Facts, ReadingCost, RecordingOverhead};
 use model::CpuId;
 use safefs::{Dir, Place};
 use std::time::{Duration, Instant};
@@ -121,6 +122,11 @@ struct Recorder {
     /// The time up to which losses that no block reports have been counted.
     losses_checked_until: u64,
     clocks: samples::Clocks,
+    /// The thread that reads energy, while it runs.
+    energy: Option<energy::Thread>,
+    /// What each segment repeats of it.
+    energy_facts: Vec<Vec<u8>>,
+    energy_cost: Option<ReadingCost>,
 }
 
 impl Recorder {
@@ -153,6 +159,18 @@ impl Recorder {
         unrecorded.into_iter().for_each(|span| self.write_gap(span));
     }
 
+    fn write_frames(&mut self, frames: Vec<Vec<u8>>) {
+        frames.iter().for_each(|frame| self.records.write(&[frame]));
+    }
+
+    /// Reads energy for the last time, as late as possible: what is used after the last reading is not known.
+    fn end_energy(&mut self) {
+        let Some(energy) = self.energy.take() else { return };
+        let (frames, cost) = energy.stop();
+        self.write_frames(frames);
+        self.energy_cost = cost;
+    }
+
     fn write_gap(&mut self, span: Gap) {
         self.records.lost += span.events.unwrap_or(0);
         let words = [span.from, span.to, span.events.unwrap_or(u64::MAX)].map(u64::to_ne_bytes);
@@ -165,6 +183,9 @@ impl Recorder {
         self.follow_cpus();
         self.read_counters(false);
         let until = samples::now().saturating_sub(MARGIN_NS);
+        let until = self.energy.as_ref().map_or(until, |energy| energy.until(until));
+        let energy = self.energy.as_ref().map(energy::Thread::take);
+        self.write_frames(energy.unwrap_or_default());
         let handed = self.tracer.hand_over(false);
         let drained = self.drain();
         // After the others, so that it is known which threads belong to the target.
@@ -205,6 +226,7 @@ impl Recorder {
         for frame in self.cgroups.all(samples::now()) {
             self.records.write(&[&frame]);
         }
+        self.energy_facts.iter().for_each(|frame| self.records.write(&[frame]));
         self.sample();
         Ok(())
     }
@@ -246,6 +268,7 @@ impl Recorder {
         self.snapshot(frame::CLOSING)?;
         self.sample();
         self.read_counters(true);
+        self.end_energy();
         let end = samples::now();
         // BPF programs that started before the end have finished writing by then.
         std::thread::sleep(Duration::from_millis(2));
@@ -289,7 +312,12 @@ fn run(
     let mut target = Running::prepare(&options.target)?;
     target.bind(&options.cpus)?;
     let focus = target.focus();
-    let (tracer, backend) = Kernel::start(options, &marks)?;
+    // Meanwhile, since watching sources for their updates takes a third of a second.
+    let (wanted, root) = (options.energy, options.energy_root.clone());
+    let planning = std::thread::spawn(move || energy::plan(wanted, &root));
+    let started_tracer = Kernel::start(options, &marks);
+    let mut energy = planning.join().unwrap_or_default();
+    let (tracer, backend) = started_tracer?;
     let trace_marker = TraceMarker::start()
         .map_err(|why| unmarked.push(format!("Texts that programs write to trace_marker are not recorded: {why}.")))
         .ok();
@@ -304,11 +332,15 @@ fn run(
     };
     meta.facts.conditions = conditions::join(conditions.clone(), None);
     meta.facts.lacks.append(&mut unmarked);
+    meta.facts.lacks.append(&mut energy.lacks);
+    meta.facts.about.push(("energy".into(), energy.decision));
     meta.store(spool).map_err(failed)?;
     let only = focus.filter(|_| options.only_focus).map(Focus::new);
     let mut records = RecordWriter::new(writer, only, &marks, options.counters.events.clone());
     records.callchains = (options.stacks || options.sampling.hz().is_some()).then(|| Callchains::start(options.stacks));
     let clocks = samples::Clocks::default();
+    let mut readers = energy.readers;
+    let energy_facts = readers.as_mut().map(Readers::begin).unwrap_or_default();
     let mut recorder = Recorder {
         tracer,
         trace_marker,
@@ -316,6 +348,9 @@ fn run(
         cgroups: Cgroups::find(),
         losses_checked_until: samples::now(),
         clocks,
+        energy: None,
+        energy_facts,
+        energy_cost: None,
     };
     recorder.begin_segment()?;
     recorder.tick();
@@ -326,6 +361,10 @@ fn run(
             meta.facts.lacks.push(format!("The recorder kept its capabilities: they could not be dropped ({why})."));
         }
     }
+    match readers.map(Readers::start).transpose() {
+        Ok(thread) => recorder.energy = thread,
+        Err(why) => meta.facts.lacks.push(format!("Energy is not recorded: its thread could not be started ({why}).")),
+    }
     let begin = Instant::now();
     if let Some(pid) = target.go()? {
         recorder.records.processes.see(pid, samples::now(), true);
@@ -334,6 +373,7 @@ fn run(
     if recorder.records.error.is_none() {
         recorder.close()?;
     }
+    recorder.end_energy();
     let elapsed = begin.elapsed();
     recorder.records.writer.free_reserve();
     meta.exit_code = target.exit_code;
@@ -348,6 +388,7 @@ fn run(
         spool_bytes: recorder.records.writer.bytes.cast_signed(),
         events: recorder.records.events.cast_signed(),
         lost: recorder.records.lost.cast_signed(),
+        energy: recorder.energy_cost,
     };
     meta.facts.cost = Some(cost);
     let (_, mut of_cpus, online) = recorder.tracer.cpus_at_end(samples::now());

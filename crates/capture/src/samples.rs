@@ -21,6 +21,11 @@ pub fn now() -> u64 {
     read(libc::CLOCK_MONOTONIC).unwrap_or(0)
 }
 
+/// Returns the CPU time of the calling thread, ns.
+pub fn thread_cpu() -> u64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
+}
+
 /// Returns `CLOCK_REALTIME`, ns since 1970.
 pub fn realtime() -> u64 {
     read(libc::CLOCK_REALTIME).unwrap_or(0)

@@ -30,6 +30,24 @@ pub struct RecordingOverhead {
     pub events: i64,
     /// The number of events that were lost.
     pub lost: i64,
+    /// What reading energy and temperature cost, if they were read; its CPU time is part of `recorder_cpu_ns`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<ReadingCost>,
+}
+
+/// What it cost to read energy and temperature during a recording.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ReadingCost {
+    /// The time between two readings, ns.
+    pub interval_ns: i64,
+    /// The number of readings of all domains and sensors.
+    pub readings: i64,
+    /// How often the thread that reads slept and was woken again. Interrupts of other CPUs that reading a register may need are not counted.
+    pub wakeups: i64,
+    /// The CPU time of this thread, ns.
+    pub cpu_ns: i64,
+    /// The CPU time before the recording to find the sources and to learn how often they are updated, ns.
+    pub start_cpu_ns: i64,
 }
 
 /// The metadata of a source, which is available before its first event.

@@ -149,6 +149,13 @@ fn overhead_line(session: &Session) -> String {
     if let Some(bpf) = cost.bpf_ns {
         words.push_str(&format!(", BPF programs {} ({})", time(bpf), percent(bpf, cpu_time)));
     }
+    if let Some(energy) = cost.energy {
+        let (readings, wakeups) = (grouped(energy.readings), grouped(energy.wakeups));
+        let took = time(energy.cpu_ns);
+        words.push_str(&format!(
+            ", of the recorder's time {took} for {readings} readings of energy with {wakeups} wakeups"
+        ));
+    }
     words.push_str(&format!(", {} of memory, {} written", bytes(cost.max_rss_bytes), bytes(cost.spool_bytes)));
     if cost.events > 0 {
         words.push_str(&format!(" ({:.1} bytes per event)", cost.spool_bytes as f64 / cost.events as f64));

@@ -39,6 +39,14 @@ pub const LOSS: u8 = 18;
 pub const MARK_NAME: u8 = 19;
 /// The number and the name of an event that is counted.
 pub const COUNTER_NAME: u8 = 24;
+/// A source of energy: `at`, its number, what is known of it.
+pub const ENERGY_DOMAIN: u8 = 25;
+/// What a domain used between two readings.
+pub const ENERGY: u8 = 26;
+/// The number and the name of a sensor of temperature.
+pub const TEMPERATURE_ZONE: u8 = 27;
+/// A reading of a sensor of temperature.
+pub const TEMPERATURE: u8 = 28;
 /// A callchain: address space, process, number, then the addresses.
 pub const STACK: u8 = 30;
 

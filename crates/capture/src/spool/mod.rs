@@ -12,6 +12,7 @@
 //! for all CPUs, however its recorder ended.
 
 mod callchains;
+pub mod energy;
 pub mod frame;
 mod lane;
 mod rare;

@@ -1,6 +1,7 @@
 //! Decodes rare events and snapshot rows to the model's events, and assigns ids to names.
 
 use super::callchains::Callchains;
+use super::energy::Energy;
 use super::frame;
 use crate::wire::{self, Bytes, Row};
 use model::{
@@ -60,6 +61,7 @@ pub struct Decoder {
     marks: HashMap<u32, (NameId, bool)>,
     /// Names of counted events by number.
     counters: HashMap<u32, NameId>,
+    pub energy: Energy,
 }
 
 /// As in bpf/block.h. The kernel numbers operations (`REQ_OP_READ`, …) in the order of [`BlockOperation::ALL`].

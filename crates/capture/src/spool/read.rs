@@ -147,6 +147,7 @@ impl SpoolStream {
             lane.clear();
         }
         self.emit_rows = true;
+        self.decoder.energy.forget();
         if self.mark > Ns::MIN && self.gap.is_none() {
             self.gap = Some(self.mark);
         }
@@ -325,6 +326,14 @@ impl SpoolStream {
                 let mut events = Vec::new();
                 if !self.decoder.cgroups(payload, place, &mut |e| events.push(e)) {
                     bad.anomaly("invalid settings of a cgroup", place, Anomaly::Warning);
+                }
+                self.push_all(events);
+            }
+            frame::ENERGY_DOMAIN | frame::ENERGY | frame::TEMPERATURE_ZONE | frame::TEMPERATURE => {
+                let mut events = Vec::new();
+                let Decoder { energy, names, .. } = &mut self.decoder;
+                if !energy.frame(payload, place, names, &mut |e| events.push(e)) {
+                    bad.anomaly("an invalid reading of energy or temperature", place, Anomaly::Warning);
                 }
                 self.push_all(events);
             }

@@ -9,7 +9,7 @@ use crate::folder_name;
 use crate::output::say;
 use crate::progress::Line;
 use crate::spool::Spool;
-use capture::{Backend, CaptureError, Ended, MarkPoint, RecordOptions, Recorded, Sampling, Target};
+use capture::{Backend, CaptureError, Ended, Energy, MarkPoint, RecordOptions, Recorded, Sampling, Target};
 use clap::ValueEnum;
 use engine::{Accounted, CpuChoice, PassOptions};
 use safefs::Access;
@@ -25,6 +25,7 @@ Examples:
   corewise record -o run.cw --stacks -- ./server   with callchains of where threads block
   corewise record -o run.cw --sample=997 -- ./game with more samples of where threads run
   corewise record -o run.cw --no-sample -- ./game  without samples, which wake idle CPUs
+  corewise record -o run.cw --power=100Hz -- ./game with energy and temperature 100 times a second
   corewise record -o run.cw --counters default -- ./game  with what the CPUs counted for each thread
   corewise record --cores 0-3 -o run.cw -- ./game  with the game bound to these CPUs
   corewise record --counters '{cycles,instructions},cache-misses:u' --duration 10
@@ -56,6 +57,10 @@ at the same time; if a CPU has fewer counters than events, they take turns, and 
 `corewise table DIR thread_counters`, thread_ipc and cpu_counters have the counts, and mark_counters those within \
 marked stretches: exact for calls that --mark marks, which read the events too, and with a range for other marks. What the CPU does in the switch itself and in interrupts is booked to \
 the thread that it interrupts. On this way each event costs a reading per switch; the recording states its overhead.
+
+Energy: the energy of each domain (RAPL, batteries, sensors) and temperatures are read 10 times a second if that costs less than 0.1 % of a \
+CPU, which is measured first (--power: as often as you say; --no-power: not). `corewise table DIR energy`, power_over_time and temperatures have the \
+results. Reading RAPL needs root on most machines. docs/power.md says what fine readings reveal about other programs.
 
 --cores binds the command before it begins, and with it all that it starts, unless these set their own CPU affinity. Of the chosen CPUs, those \
 that are offline or not allowed for corewise itself are left out, and named. The whole machine is recorded all the same.
@@ -113,6 +118,15 @@ pub struct Args {
     /// Take no samples
     #[arg(long, conflicts_with = "sample")]
     no_sample: bool,
+    /// Read energy and temperature HZ times a second [default: 10, if that costs less than 0.1 % of a CPU]
+    #[arg(long, value_name = "HZ", num_args = 0..=1, default_missing_value = "10", require_equals = true, value_parser = hertz)]
+    power: Option<Duration>,
+    /// Read neither energy nor temperature
+    #[arg(long, conflicts_with = "power")]
+    no_power: bool,
+    /// The machine's files from which energy is read, for tests
+    #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
+    power_root: PathBuf,
     /// Bind the command and all that it starts to CPUs: P (of the fastest cores), E (of the slowest), no-siblings (one of each core), or a list such as 0-3,8
     #[arg(long, value_name = "CPUS", value_parser = CpuChoice::parse, conflicts_with_all = ["pid", "all"])]
     cores: Option<CpuChoice>,
@@ -129,6 +143,18 @@ pub struct Args {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
+
+/// Reads a rate, `10` or `10Hz`, as the time between two readings.
+fn hertz(text: &str) -> Result<Duration, String> {
+    let number = text.trim_end_matches("Hz").trim_end();
+    let hz = number.parse().ok().filter(|hz: &f64| (MIN_HZ..=MAX_HZ).contains(hz));
+    let hz = hz.ok_or_else(|| format!("expected a rate from {MIN_HZ} to {MAX_HZ} Hz, such as 10Hz"))?;
+    Ok(Duration::from_secs_f64(1.0 / hz))
+}
+
+/// The range of rates at which energy is read. Counters are updated about 1000 times a second.
+const MIN_HZ: f64 = 0.01;
+const MAX_HZ: f64 = 1000.0;
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum By {
@@ -180,6 +206,12 @@ pub fn run(args: Args, global: &Global) -> Result<u8, Failure> {
         None if args.no_sample => Sampling::Off,
         None => options.sampling,
     };
+    options.energy = match args.power {
+        Some(interval) => Energy::Required(interval),
+        None if args.no_power => Energy::Off,
+        None => options.energy,
+    };
+    options.energy_root = args.power_root;
     options.backend = match args.backend {
         By::Auto => Backend::Auto,
         By::Bpf => Backend::Bpf,
@@ -256,6 +288,13 @@ fn print_summary(recorded: &Recorded, accounted: &Accounted) {
         cost.max_rss_bytes as f64 / 1e6,
         cost.spool_bytes as f64 / 1e6
     ));
+    if let Some(energy) = &cost.energy {
+        let (times, wakeups) = (energy.readings, energy.wakeups);
+        say(&format!(
+            "Energy: read {times} times, in {:.1} ms of CPU time and {wakeups} wakeups of a thread",
+            ms(energy.cpu_ns)
+        ));
+    }
     for missing in &recorded.lacks {
         say(&format!("note: {missing}"));
     }
