@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Compares `corewise power --root TREE -- sleep N` with the truth of simulated machines, which only this script knows.
+"""Compares `corewise power --root TREE -- sleep N`, or with --record `corewise record --power --power-root TREE -- sleep N`, with the truth of
+simulated machines, which only this script knows.
 
 Each domain's energy must be within 1 % of the truth, and the truth within the range that corewise states. Where corewise says that the energy
 of a time is unknown, the truth of the other times is compared, and the reason must be that of the injected fault.
 
-  power_truth.py [--seconds N] [SCENARIO…]
+  power_truth.py [--record] [--seconds N] [SCENARIO…]
 """
 
 import argparse
@@ -102,6 +103,63 @@ def check(name, seconds, interval):
     return wrong
 
 
+def check_recording(name, seconds, hz):
+    """Records while a scenario runs; returns what is wrong with the tables of the recording."""
+    wrong = []
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as root:
+        machine, truth = scenario(name, f"{root}/tree", seconds)
+        machine.start()
+        trace = f"{root}/run.cw"
+        command = [corewise.BINARY, "record", f"--power={hz}Hz", "--power-root", f"{root}/tree", "--no-sample", "-o", trace, "--", "sleep", str(seconds)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        machine.stop()
+        if done.returncode:
+            return [f"{name}: exit {done.returncode}: {done.stderr.strip()}"]
+        manifest = json.loads((Path(trace) / "manifest.json").read_text())
+        rows, unknowns, over_time, zones = (corewise.table(trace, table) for table in ("energy", "energy_unknown", "power_over_time", "temperatures"))
+    # The trace's clock is this script's: CLOCK_MONOTONIC.
+    begin_ns, length_ns = manifest["origin_ns"], manifest["end_ns"]
+    energy = manifest["cost"]["energy"]
+    share = energy["cpu_ns"] / length_ns * 100
+    print(f"{name}: recorded {length_ns * 1e-9:.2f} s, {energy['readings']} readings, {energy['wakeups']} wakeups, {share:.3f} % of a CPU; a simulated "
+          f"update took up to {machine.late_s * 1e3:.1f} ms")
+    found = {row["domain"]: row for row in rows}
+    unexpected = {row["domain"] for row in rows if row["same_as"] is None} - set(truth)
+    if unexpected:
+        wrong.append(f"{name}: domains that the machine has not: {sorted(unexpected)}")
+    for domain, curve in truth.items():
+        row = found.get(domain)
+        if row is None or row["joules"] is None:
+            wrong.append(f"{name}: {domain}: {row and row['doubt']}")
+            continue
+        own = [row for row in unknowns if row["domain"] == domain]
+        run = {"begin_ns": begin_ns, "end_ns": begin_ns + length_ns}
+        times = [{"begin_ns": begin_ns + row["start_ns"], "end_ns": begin_ns + row["end_ns"]} for row in own]
+        joules = truth_of(curve, machine.begin, known_spans(run, {"unknown": times}))
+        error = row["joules"] / joules - 1
+        within = row["low_j"] <= joules <= row["high_j"]
+        said = "; ".join(sorted({row["reason"] for row in own}))
+        unknown_s = row["unknown_ns"] * 1e-9
+        # A row that begins and ends within the recording has the energy of its own time, too.
+        errors = [abs(part["joules"] / truth_of(curve, machine.begin, [((begin_ns + part["start_ns"]) * 1e-9, (begin_ns + part["end_ns"]) * 1e-9)]) - 1)
+                  for part in over_time if part["domain"] == domain and part["joules"] is not None and part["doubt"] is None]
+        print(f"  {domain:16} {row['joules']:9.3f} J, truth {joules:9.3f} J, error {error * 100:+7.3f} %, range ±"
+              f"{(row['high_j'] - row['low_j']) / 2 / row['joules'] * 100:.2f} % {'has it' if within else 'LACKS IT'}, rows of a second: {len(errors)}, "
+              f"error at most {max(errors, default=0.0) * 100:.2f} %{f', unknown for {unknown_s:.2f} s: {said}' if said else ''}")
+        if abs(error) > LIMIT:
+            wrong.append(f"{name}: {domain}: error {error * 100:+.3f} %")
+        if not within:
+            wrong.append(f"{name}: {domain}: the range {row['low_j']:.3f} to {row['high_j']:.3f} J lacks the truth, {joules:.3f} J")
+        if not errors:
+            wrong.append(f"{name}: {domain}: power_over_time has no figure")
+        reason, share = FAULTS.get(domain, ("", 0.0)) if name == "faults" else ("", 0.0)
+        if (reason and reason not in said) or (said and not reason) or unknown_s > share * seconds + 0.01:
+            wrong.append(f"{name}: {domain}: unknown for {unknown_s:.2f} s because \"{said}\", expected \"{reason}\"")
+    if [zone["zone"] for zone in zones] != ["x86_pkg_temp"] or not 44.9 <= zones[0]["min_c"] <= zones[0]["mean_c"] <= zones[0]["max_c"] <= 65.1:
+        wrong.append(f"{name}: temperatures {zones}")
+    return wrong
+
+
 def idle_wrong(name, run):
     """Compares idle states, temperature and frequency with what the simulated CPUs do."""
     wrong = []
@@ -142,11 +200,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--interval", default="100ms")
+    parser.add_argument("--record", action="store_true", help="check recordings instead of `corewise power`")
+    parser.add_argument("--hz", type=float, default=10.0, help="readings a second of recordings (10)")
     parser.add_argument("scenario", nargs="*")
     args = parser.parse_args()
     corewise.need_binary()
     wrong = []
-    for name in args.scenario or [*SCENARIOS, "drain"]:
+    if args.record:
+        for name in args.scenario or SCENARIOS:
+            wrong += check_recording(name, args.seconds, args.hz)
+    for name in [] if args.record else args.scenario or [*SCENARIOS, "drain"]:
         wrong += check_drain() if name == "drain" else check(name, args.seconds, args.interval)
     for line in wrong:
         print(f"WRONG {line}")
