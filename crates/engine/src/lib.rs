@@ -28,13 +28,16 @@ pub use session::{EventCallback, Session};
 pub use source::{
     CancellableSource, FileSource, Identity, JoinedPart, JoinedSource, Priority, Source, formats, open_source,
 };
+/// The Arrow schema of a table.
+pub use store::schema as arrow_schema;
 pub use store::{Format, SourceFile, TableWriter, trace_id_of_recording};
 pub use summary::{AnomalyRow, LawRow, Summary};
 /// Where symbols are looked up.
 pub use symbols::SymbolPath;
 pub use tables::{
-    FrameCounts, FrameGroup, FrameList, FrameMarks, FrameSource, Interval, IntervalKind, IntervalName, ListedFrame,
-    RowCallback, SelectedInterval, SlowFrameOptions, TableRequest, ThreadNames, mark_name_matches, mark_row_matches,
+    BatchCallback, FrameCounts, FrameGroup, FrameList, FrameMarks, FrameSource, Interval, IntervalKind, IntervalName,
+    ListedFrame, RowCallback, SelectedInterval, SlowFrameOptions, TableRequest, ThreadNames, mark_name_matches,
+    mark_row_matches,
 };
 /// Lists of CPUs, such as `0-3,8`.
 pub use topology::cpulist;

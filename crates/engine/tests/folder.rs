@@ -1,8 +1,14 @@
 //! The analyses of a folder match those of its source.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
-use engine::{EngineError, Facts, Fatal, Identity, Opened, PassOptions, Priority, Session, Source, Target, import};
-use model::{Batch, Table, TableDef, tables};
+#[path = "../../store/tests/cells/mod.rs"]
+mod cells;
+
+use cells::cells;
+use engine::{
+    EngineError, Facts, Fatal, Identity, Opened, PassOptions, Priority, Session, Source, TableRequest, Target, import,
+};
+use model::{Batch, Ns, Span, Table, TableDef, Value, tables};
 use proptest::prelude::*;
 use std::path::Path;
 use testkit::{Mode, Random, Replay};
@@ -118,6 +124,53 @@ fn prepared_tables_are_stored_in_the_folder_or_else_kept_in_memory() {
             if written {
                 std::fs::remove_file(stored).unwrap();
                 assert!(!session.is_at_hand(def), "{name} is also held in memory");
+            }
+        }
+    }
+}
+
+/// The rows of a request, one by one and as record batches.
+fn both(session: &Session, request: &TableRequest<'_>) -> [Result<Vec<Vec<Value>>, String>; 2] {
+    let (mut one_by_one, mut as_batches) = (Vec::new(), Vec::new());
+    let rows = request.rows(session, &mut |rows| {
+        one_by_one.extend_from_slice(rows);
+        Ok(())
+    });
+    let batches = request.batches(session, &mut |batch| {
+        as_batches.extend(cells(&batch));
+        Ok(())
+    });
+    let text = |why: EngineError| why.to_string();
+    [rows.map(|()| one_by_one).map_err(text), batches.map(|()| as_batches).map_err(text)]
+}
+
+proptest! {
+    #![proptest_config(testkit::drawn(24))]
+    #[test]
+    fn record_batches_have_the_cells_of_the_rows(seed in any::<u64>(), steps in 20usize..400, from in 0i64..300, retyped in any::<bool>()) {
+        let source = Drawn(Random { mode: Mode::Deleted, seed, steps }.batch());
+        let machine = |text| PassOptions { machine: Some(testkit::machine(text)), ..PassOptions::default() };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.cw");
+        prop_assume!(import(&source, Target::New(&path), &machine(MACHINE), &mut |_| ()).is_ok());
+        // Core types as the folder has them, or those of another description.
+        let options = if retyped { machine("cpu0 E0\ncpu1 E0") } else { PassOptions::default() };
+        let session = Session::open(&path, options).unwrap();
+        let span = Span { start: Ns(from * 1_000_000), end: Ns((from + 40) * 1_000_000) };
+        let mut name = None;
+        session.rows("threads", &mut |rows| {
+            name = rows.iter().filter_map(|row| tables::threads::NAME.of(row)).next_back().map(str::to_owned);
+            Ok(())
+        }).unwrap();
+        for table in ["thread_state", "cpu_state", "cpus"] {
+            for span in [None, Some(span)] {
+                for process in [None, name.as_deref(), Some("nobody")] {
+                    for names in [true, false] {
+                        let request = TableRequest { table, span, process, names };
+                        let [one_by_one, as_batches] = both(&session, &request);
+                        prop_assert_eq!(one_by_one, as_batches, "{:?}", request);
+                    }
+                }
             }
         }
     }

@@ -3,7 +3,6 @@
 //! Tables leave as Arrow C streams, made while they are read. Long work runs in threads of its own, so that Ctrl-C ends it and other Python threads
 //! run meanwhile. Results with fields (machines, findings, comparisons) are passed as JSON, from which the Python files make objects.
 
-mod batches;
 mod comparison;
 mod errors;
 mod stream;

@@ -1,6 +1,5 @@
 //! A table as an Arrow C stream, whose batches are made while it is read.
 
-use crate::batches::{Batches, schema};
 use crate::errors::error;
 use crate::times::Range;
 use crate::work::INTERVAL;
@@ -52,13 +51,13 @@ impl Table {
         let process = self.process.clone();
         let read = move || {
             let request = TableRequest { table: def.name, span, process: process.as_deref(), names };
-            let sent = send(&session, &request, def, &to);
+            let sent = send(&session, &request, &to);
             // If nothing reads the stream any more, the error interests no one.
             sent.unwrap_or_else(|why| drop(to.send(Err(why))));
         };
         let spawned = std::thread::Builder::new().name("corewise table".into()).spawn(read);
         spawned.map_err(|why| error(format!("cannot start a thread: {why}")))?;
-        Ok(Stream { schema: schema(def), batches: Some(batches) })
+        Ok(Stream { schema: engine::arrow_schema(def), batches: Some(batches) })
     }
 }
 
@@ -66,19 +65,10 @@ impl Table {
 fn send(
     session: &Session,
     request: &TableRequest<'_>,
-    def: &TableDef,
     to: &SyncSender<Result<RecordBatch, String>>,
 ) -> Result<(), String> {
-    let gone = || std::io::Error::from(std::io::ErrorKind::BrokenPipe);
-    let mut batches = Batches::new(def);
-    let text = |why: ArrowError| why.to_string();
-    let read = request.rows(session, &mut |rows| match batches.push(rows).map_err(std::io::Error::other)? {
-        Some(batch) => to.send(Ok(batch)).map_err(|_| gone()),
-        None => Ok(()),
-    });
-    read.map_err(|why| why.to_string())?;
-    let last = batches.finish().map_err(text)?;
-    if last.num_rows() > 0 { to.send(Ok(last)).map_err(|_| gone().to_string()) } else { Ok(()) }
+    let gone = |_| std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+    request.batches(session, &mut |batch| to.send(Ok(batch)).map_err(gone)).map_err(|why| why.to_string())
 }
 
 #[pymethods]
@@ -116,7 +106,7 @@ impl Table {
 
     /// The schema as an Arrow C schema.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = FFI_ArrowSchema::try_from(schema(self.def).as_ref()).map_err(error)?;
+        let schema = FFI_ArrowSchema::try_from(engine::arrow_schema(self.def).as_ref()).map_err(error)?;
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 

@@ -1,5 +1,6 @@
 //! Opens a trace folder and reads its tables and stretches.
 
+use crate::batches::{self, Layout};
 use crate::encoder::Encoder;
 use crate::error::{AGAIN, Error, RECOMPUTE};
 use crate::format::EachRows;
@@ -11,11 +12,17 @@ use crate::values::{NO_WORD, Values};
 
 use crate::small::{self, RowSheet};
 use crate::words as w;
+use arrow_array::cast::AsArray as _;
+use arrow_array::{Array as _, BooleanArray, Int64Array, RecordBatch};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::SchemaRef;
 use model::{
     CpuId, CpuStretch, MaybeNs, Ns, PROCESSES, Process, Span, Table, TableDef, ThreadKey, ThreadStretch, Tid, Value,
     tables,
 };
 use safefs::Dir;
+use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -295,26 +302,33 @@ impl Folder {
         make: impl Fn(usize, &[Values]) -> Option<T> + Sync,
         mut each: impl FnMut(T) -> Result<(), E>,
     ) -> Result<(), E> {
-        let read = |first: usize, results: &SyncSender<Result<T, Error>>| {
-            let groups = self.groups(def, columns, span)?;
-            for part in groups.parts().skip(first).step_by(READERS) {
-                if results.send(Ok(groups.read(part, &make)?)).is_err() {
-                    break; // the receiver is gone: another thread failed
-                }
-            }
-            Ok(())
-        };
-        std::thread::scope(|scope| {
-            let readers = [(); READERS].map(|()| sync_channel(1));
-            let read = &read;
-            let results = readers.into_iter().enumerate().map(|(first, (sender, receiver))| {
-                scope.spawn(move || read(first, &sender).or_else(|error| sender.send(Err(error))));
-                receiver
-            });
-            let results: Vec<_> = results.collect();
-            // The first thread in turn without a row group marks the end: the one before had the last.
-            results.iter().cycle().map_while(|receiver| receiver.recv().ok()).try_for_each(|made| each(made?))
-        })
+        in_turn(READERS, || self.groups(def, columns, span), |groups, part| groups.read(part, &make), &mut each)
+    }
+
+    /// Passes the stretches to `each` as record batches with the columns of their table (`thread_state` or `cpu_state`), a row group at a time, in
+    /// order of start. `make` converts them on the threads that decode. `threads`: only rows with these keys.
+    ///
+    /// # Errors
+    /// If the folder is damaged, the table is not one of stretches, or `each` fails.
+    pub fn state_batches<T: Send, E: From<Error>>(
+        &self,
+        def: &'static TableDef,
+        span: Option<Span>,
+        threads: Option<&HashSet<i64>>,
+        make: impl Fn(RecordBatch) -> T + Sync,
+        mut each: impl FnMut(T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let stores = if def.name == tables::THREAD_STATE.name { THREAD_STORES } else { CPU_STORES };
+        let columns = stored_columns(def, stores);
+        let selected = threads.map(|keys| (def.col("thread").unwrap_or(0), keys));
+        let schema = batches::schema(def);
+        let readers = std::thread::available_parallelism().map_or(READERS, |cpus| cpus.get().clamp(1, MAX_READERS));
+        in_turn(
+            readers,
+            || self.groups(def, &columns, span),
+            |groups, part| groups.batch(part, selected, &schema).map(&make),
+            &mut each,
+        )
     }
 
     /// Returns the row groups that contain the stretches of a span.
@@ -338,7 +352,16 @@ impl Folder {
         }
         let false_yields = main.about("corewise.version").is_some_and(|version| version == "1");
         let reason = columns.iter().position(|c| c.col.name == "reason").filter(|_| false_yields);
-        Ok(Groups { main, index, within, group_column: columns.len(), start, false_yields_column: reason, span })
+        Ok(Groups {
+            main,
+            index,
+            within,
+            group_column: columns.len(),
+            start,
+            false_yields_column: reason,
+            span,
+            layouts: OnceCell::new(),
+        })
     }
 }
 
@@ -346,6 +369,37 @@ const UNKNOWN_WORD: &str = "a word that this corewise does not know";
 
 /// The number of threads that decode row groups.
 const READERS: usize = 2;
+/// The largest number of threads that decode row groups for a caller that only passes them on.
+const MAX_READERS: usize = 4;
+
+/// Makes something of each row group on several threads in turn, and passes the results to `each` in order.
+fn in_turn<T: Send, E: From<Error>>(
+    readers: usize,
+    open: impl Fn() -> Result<Groups, Error> + Sync,
+    make: impl Fn(&Groups, Part) -> Result<T, Error> + Sync,
+    each: &mut impl FnMut(T) -> Result<(), E>,
+) -> Result<(), E> {
+    let read = |first: usize, results: &SyncSender<Result<T, Error>>| {
+        let groups = open()?;
+        for part in groups.parts().skip(first).step_by(readers) {
+            if results.send(Ok(make(&groups, part)?)).is_err() {
+                break; // the receiver is gone: another thread failed
+            }
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let read = &read;
+        let results = (0..readers).map(|first| {
+            let (sender, receiver) = sync_channel(1);
+            scope.spawn(move || read(first, &sender).or_else(|error| sender.send(Err(error))));
+            receiver
+        });
+        let results: Vec<_> = results.collect();
+        // The first thread in turn without a row group marks the end: the one before had the last.
+        results.iter().cycle().map_while(|receiver| receiver.recv().ok()).try_for_each(|made| each(made?))
+    })
+}
 
 /// Returns the columns of a stretch, without the core type, which follows from the CPU.
 fn stretch_columns(def: &TableDef, stores: &[Store]) -> Vec<Column> {
@@ -364,6 +418,8 @@ struct Groups {
     /// The column of the reason, if the file stores "yielded" for every thread that left its CPU runnable without a preemption mark.
     false_yields_column: Option<usize>,
     span: Option<Span>,
+    /// How record batches are read from the main file, and from the index.
+    layouts: OnceCell<(Layout, Option<Layout>)>,
 }
 
 /// A row group of the index or of the main file.
@@ -409,6 +465,46 @@ impl Groups {
             in_group && self.span.is_none_or(|span| s < span.end.0 && e > span.start.0)
         });
         convert(rows, &cols).ok_or_else(|| reader.damaged(UNKNOWN_WORD))
+    }
+}
+
+impl Groups {
+    /// Reads a row group as a record batch: the rows that overlap the span, and that have one of these keys in this column.
+    fn batch(
+        &self,
+        part: Part,
+        selected: Option<(usize, &HashSet<i64>)>,
+        schema: &SchemaRef,
+    ) -> Result<RecordBatch, Error> {
+        let layouts = match self.layouts.get() {
+            Some(layouts) => layouts,
+            None => {
+                let made = (self.main.layout()?, self.index.as_ref().map(Reader::layout).transpose()?);
+                self.layouts.get_or_init(|| made)
+            }
+        };
+        let (reader, layout, group) = match (part, &self.index, &layouts.1) {
+            (Part::Index(group), Some(index), Some(layout)) => (index, layout, group),
+            (Part::Index(group) | Part::Main(group), ..) => (&self.main, &layouts.0, group),
+        };
+        let mut decoded = reader.decoded(layout, group)?;
+        let open_before = if decoded.width() > self.group_column { decoded.pop() } else { None };
+        if open_before.is_some() || self.span.is_some() || selected.is_some() {
+            let missing = || reader.damaged("a column is missing");
+            let open_before = open_before.as_ref().map(|of| of.as_primitive_opt().ok_or_else(missing)).transpose()?;
+            let starts = decoded.longs(self.start).ok_or_else(missing)?;
+            let ends = decoded.longs(self.start + 1).ok_or_else(missing)?;
+            let keys = selected.map(|(at, keys)| Ok((decoded.longs(at).ok_or_else(missing)?, keys))).transpose()?;
+            let wanted = self.within.start as i64;
+            let is_kept = |row: usize| {
+                open_before.is_none_or(|of: &Int64Array| of.value(row) == wanted)
+                    && self.span.is_none_or(|span| starts.value(row) < span.end.0 && ends.value(row) > span.start.0)
+                    && keys.is_none_or(|(of, keys)| of.is_valid(row) && keys.contains(&of.value(row)))
+            };
+            let kept = BooleanArray::new(BooleanBuffer::collect_bool(decoded.rows(), is_kept), None);
+            decoded.select(&kept)?;
+        }
+        decoded.into_batch(schema, self.false_yields_column, reader)
     }
 }
 

@@ -13,6 +13,7 @@
 //! table in a format for other tools. Any engine that reads Parquet can read the files: integers are signed, units and
 //! documentation are in the Arrow schema's field metadata, and the metadata of each file has the trace's id (`corewise.trace`).
 
+mod batches;
 mod brief;
 mod chunk;
 mod dictionary;
@@ -38,6 +39,7 @@ mod values;
 mod words;
 mod writer;
 
+pub use batches::{schema, text_array};
 pub use brief::BriefStretch;
 pub use error::Error;
 pub use event_tables::{EVENT_TABLES, STACKS};

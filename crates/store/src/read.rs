@@ -9,6 +9,7 @@ use crate::values::Values;
 use model::tables::renamed;
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::ByteArray;
+use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
 use rustc_hash::FxHashMap;
@@ -24,6 +25,8 @@ pub(crate) struct Reader {
     path: PathBuf,
     todo: &'static str,
     file: SerializedFileReader<File>,
+    /// The same file, for [`Self::decoded`].
+    raw: File,
     /// The position in the file of each requested column, and how it is stored.
     columns: Vec<(usize, Store)>,
 }
@@ -62,6 +65,7 @@ impl Reader {
                 return Err(Error::damaged(path, "the checksum of its footer differs from the manifest", todo));
             }
         }
+        let raw = file.try_clone().map_err(Error::io(path, "opening it"))?;
         guarded(path, todo, || {
             let file = SerializedFileReader::new(file).map_err(|e| Error::damaged(path, e, todo))?;
             let schema = file.metadata().file_metadata().schema_descr();
@@ -78,7 +82,7 @@ impl Reader {
                 Ok((at, c.store))
             };
             let columns = columns.iter().map(find).collect::<Result<Vec<_>, Error>>()?;
-            Ok(Self { path: path.to_owned(), todo, file, columns })
+            Ok(Self { path: path.to_owned(), todo, file, raw, columns })
         })
     }
 
@@ -96,6 +100,34 @@ impl Reader {
         Error::damaged(&self.path, what, self.todo)
     }
 
+    /// Runs `read` on this file and turns a panic into an error.
+    pub(crate) fn guarded<T>(&self, read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        guarded(&self.path, self.todo, read)
+    }
+
+    pub(crate) fn metadata(&self) -> &ParquetMetaData {
+        self.file.metadata()
+    }
+
+    /// Returns another descriptor of the file. Its position is shared, so only one thread may use it and this reader.
+    pub(crate) fn descriptor(&self) -> Result<File, Error> {
+        self.raw.try_clone().map_err(Error::io(&self.path, "opening it"))
+    }
+
+    /// The position in the file of each requested column, and how it is stored.
+    pub(crate) fn columns(&self) -> &[(usize, Store)] {
+        &self.columns
+    }
+
+    /// Returns the number of rows of a row group, or an error if no writer makes such a large one.
+    pub(crate) fn rows(&self, group: usize) -> Result<usize, Error> {
+        let rows = self.file.metadata().row_groups().get(group).map_or(0, |group| group.num_rows());
+        if !(0..=MAX_GROUP_ROWS).contains(&rows) {
+            return Err(self.damaged(format!("row group {group}: it claims to have {rows} rows")));
+        }
+        Ok(rows as usize)
+    }
+
     /// Returns the smallest and largest value of a 64-bit column in a row group, if the file has them.
     pub(crate) fn range(&self, group: usize, column: usize) -> Option<(i64, i64)> {
         let at = self.columns.get(column)?.0;
@@ -111,11 +143,7 @@ impl Reader {
         guarded(&self.path, self.todo, || {
             let place = |e: &dyn std::fmt::Display| self.damaged(format!("row group {group}: {e}"));
             let reader = self.file.get_row_group(group).map_err(|e| place(&e))?;
-            let rows = reader.metadata().num_rows();
-            if !(0..=MAX_GROUP_ROWS).contains(&rows) {
-                return Err(place(&format!("it claims to have {rows} rows")));
-            }
-            let rows = rows as usize;
+            let rows = self.rows(group)?;
             let mut columns = Vec::with_capacity(self.columns.len());
             for (at, store) in &self.columns {
                 let column = reader.get_column_reader(*at).map_err(|e| place(&e))?;
@@ -218,10 +246,10 @@ fn spread<T: Copy>(values: Vec<T>, levels: &[i16], nullable: bool, null: T) -> V
 }
 
 /// Converts words to their codes.
-struct Codes(FxHashMap<Vec<u8>, u8>);
+pub(crate) struct Codes(FxHashMap<Vec<u8>, u8>);
 
 impl Codes {
-    fn of(word: fn(u8) -> String) -> Self {
+    pub(crate) fn of(word: fn(u8) -> String) -> Self {
         let mut known = FxHashMap::default();
         for code in 0..=255u8 {
             known.entry(word(code).into_bytes()).or_insert(code);
@@ -234,13 +262,18 @@ impl Codes {
         Self(known)
     }
 
+    /// Returns the code of a word, or of its former name.
+    pub(crate) fn code(&self, word: &[u8]) -> Option<u8> {
+        self.0.get(word).copied()
+    }
+
     fn codes(&self, values: &[ByteArray], codes: &mut Vec<u8>, bad: Bad<'_>) -> Result<(), Error> {
         let mut last: (&[u8], u8) = (&[], 0);
         for value in values {
             let text: &[u8] = value.data();
             // Values of a dictionary share its memory, so most texts need no comparison.
             if text.is_empty() || !std::ptr::eq(text, last.0) {
-                let found = self.0.get(text).copied();
+                let found = self.code(text);
                 last = (text, found.ok_or_else(|| bad(&format!("unknown word {:?}", String::from_utf8_lossy(text))))?);
             }
             codes.push(last.1);

@@ -1,16 +1,20 @@
 //! Tests that a folder reads back as it was written, and that damage is reported.
 #![allow(clippy::unit_arg, clippy::unwrap_used)] // the tests create the data they read
 
+mod cells;
+
+use cells::cells;
 use ingest::Facts;
 use model::{
     BlockOperation, BlockRequest, Clock, Col, CpuId, CpuState, CpuStretch, Device, Donor, EnergyDomain, EnergyUse,
     Event, EventKind, Frame, FramePart, FrameStretch, FrameTime, FrameToken, InheritedPriority, IrqKind, Kind,
     LossSpan, Mark, MarkEdge, MaybeCount, MaybeNs, NameId, Ns, Pid, Present, Prio, Reason, SnapshotEntry,
-    SnapshotState, Span, StackFrame, StackId, Stacks, Switch, SwitchOut, Table, Temperature, ThreadKey, ThreadState,
-    ThreadStretch, Tid, Value, Wake, WakeKind, tables,
+    SnapshotState, Span, StackFrame, StackId, Stacks, Switch, SwitchOut, Table, TableDef, Temperature, ThreadKey,
+    ThreadState, ThreadStretch, Tid, Value, Wake, WakeKind, tables,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use safefs::{Access, Dir};
+use std::collections::HashSet;
 use std::num::NonZeroI32;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -478,6 +482,62 @@ fn stretches_round_trip_and_a_range_returns_all_that_overlap_it() {
     }
 }
 
+/// Reads stretches as record batches, and returns their cells.
+fn batched(
+    folder: &Folder,
+    def: &'static TableDef,
+    span: Option<Span>,
+    threads: Option<&HashSet<i64>>,
+) -> Result<Vec<Vec<Value>>, store::Error> {
+    let mut all = Vec::new();
+    folder.state_batches(def, span, threads, |batch| batch, |batch| ok(all.extend(cells(&batch))))?;
+    Ok(all)
+}
+
+/// Reads stretches as rows.
+fn as_rows(folder: &Folder, def: &'static TableDef, span: Option<Span>) -> Result<Vec<Vec<Value>>, store::Error> {
+    let mut all = Vec::new();
+    folder.state_rows(def, span, |rows| ok(all.extend_from_slice(rows)))?;
+    Ok(all)
+}
+
+#[test]
+fn record_batches_have_the_cells_of_the_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().join("run.cw");
+    let (threads, cpus) = random_stretches(200_000, 2);
+    write(&at, &[], &threads, &cpus, false);
+    let folder = Folder::open(&at).unwrap();
+    let end = threads.last().unwrap().span.start.0;
+    // Key 5 is that of all busy CPUs.
+    let keys: HashSet<i64> = threads.iter().map(|s| s.thread.0).step_by(7).take(20).chain([5]).collect();
+    let spans = [None, Some((end / 2, end / 2 + 1000)), Some((end * 20, end * 30))];
+    for span in spans.map(|s| s.map(|(a, b)| Span { start: Ns(a), end: Ns(b) })) {
+        for def in [&tables::THREAD_STATE, &tables::CPU_STATE] {
+            let rows = as_rows(&folder, def, span).unwrap();
+            assert!(batched(&folder, def, span, None).unwrap() == rows, "{} {span:?}", def.name);
+            let key = def.col("thread").unwrap();
+            let of_keys = |row: &&Vec<Value>| matches!(row[key], Value::Int(of) if keys.contains(&of));
+            let rows: Vec<Vec<Value>> = rows.iter().filter(of_keys).cloned().collect();
+            assert!(batched(&folder, def, span, Some(&keys)).unwrap() == rows, "{} {span:?}", def.name);
+            assert!(span.is_some() || !rows.is_empty(), "{}", def.name);
+        }
+    }
+    // A caller that fails ends the reading.
+    let mut calls = 0;
+    let failed = folder.state_batches(
+        &tables::THREAD_STATE,
+        None,
+        None,
+        |batch| batch,
+        |_| {
+            calls += 1;
+            Err(store::Error::Bug("enough".into()))
+        },
+    );
+    assert!(failed.is_err() && calls == 1);
+}
+
 #[test]
 fn files_have_the_columns_of_their_definitions() {
     let dir = tempfile::tempdir().unwrap();
@@ -553,6 +613,8 @@ fn read_all(at: &Path) -> Result<u64, store::Error> {
     folder.thread_stretches(None, |s| ok(sum += s.len() as u64))?;
     folder.cpu_stretches(None, |s| ok(sum += s.len() as u64))?;
     folder.thread_stretches(Some(Span { start: Ns(1000), end: Ns(2000) }), |_| ok(()))?;
+    sum += batched(&folder, &tables::THREAD_STATE, None, None)?.len() as u64;
+    sum += batched(&folder, &tables::CPU_STATE, None, None)?.len() as u64;
     folder.read_table("threads")?;
     Ok(sum)
 }
@@ -653,4 +715,6 @@ fn false_yields_of_an_old_folder_are_corrected() {
     };
     folder.state_rows(&tables::THREAD_STATE, None, each).unwrap();
     assert_eq!(words, ["before_first_event", "left_runnable", "preempted", "left_runnable"]);
+    let rows = as_rows(&folder, &tables::THREAD_STATE, None).unwrap();
+    assert_eq!(batched(&folder, &tables::THREAD_STATE, None, None).unwrap(), rows);
 }

@@ -1,6 +1,10 @@
 //! Tests that folders of format 1 (`fixtures/format-1`) can be read, and are upgraded when a table is stored in them.
 #![allow(clippy::unwrap_used, clippy::unit_arg)] // the tests create the data they read
 
+mod cells;
+
+use cells::cells;
+use model::tables;
 use std::path::{Path, PathBuf};
 use store::{ContentHash, FORMAT_VERSION, Folder, MANIFEST};
 
@@ -58,6 +62,13 @@ fn a_folder_of_format_1_is_read_completely_and_keeps_its_id() {
         folder.cpu_stretches(None, |some| ok(cpus += some.len())).unwrap();
         let rows = |file: &str| manifest.files[file].rows as usize;
         assert_eq!((threads, cpus), (rows("states/thread.parquet"), rows("states/cpu.parquet")), "{name}");
+        for def in [&tables::THREAD_STATE, &tables::CPU_STATE] {
+            let (mut as_rows, mut as_batches) = (Vec::new(), Vec::new());
+            folder.state_rows(def, None, |rows| ok(as_rows.extend_from_slice(rows))).unwrap();
+            let each = |batch| ok(as_batches.extend(cells(&batch)));
+            folder.state_batches(def, None, None, |batch| batch, each).unwrap();
+            assert_eq!(as_batches, as_rows, "{name} {}", def.name);
+        }
         assert_eq!(folder.stacks().unwrap().chains.is_empty(), name != "chains");
         for table in ["threads", "cpus", "wakers"] {
             let table = folder.read_table(table).unwrap();

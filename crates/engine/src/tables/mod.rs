@@ -1,7 +1,9 @@
 //! All tables, for the whole recording or a part. [`MadeFrom`] selects the code that makes a table.
 
 pub(crate) mod analyses;
+mod batches;
 mod cache;
+mod columns;
 mod frame_list;
 mod frame_marks;
 mod frames;
@@ -19,6 +21,7 @@ mod slow_intervals;
 mod states;
 pub(crate) mod totals;
 
+pub use batches::BatchCallback;
 pub(crate) use cache::TableCache;
 pub use frame_list::{FrameGroup, FrameList, FrameSource, ListedFrame};
 pub use frame_marks::FrameMarks;

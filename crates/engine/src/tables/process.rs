@@ -21,6 +21,11 @@ pub(crate) struct OfProcess {
 }
 
 impl OfProcess {
+    /// The keys of its threads, which decide in tables with a column `thread`.
+    pub(crate) fn threads(&self) -> &HashSet<i64> {
+        &self.threads
+    }
+
     /// Returns whether a row belongs to the process. If the row has a thread, only the thread decides.
     pub(crate) fn has(&self, row: &[Value]) -> bool {
         let [thread, pid, application] = self.cols.map(|at| at.and_then(|at| row.get(at)));
