@@ -31,7 +31,51 @@ def long_recording(path, switches):
             )
 
 
+def frames_recording(path, frames=30):
+    """Writes an ftrace text in which `game` draws a marked frame every 16 ms; in every tenth, `other` runs for 6 ms in between."""
+    lines, at = ["# tracer: nop\n#\n#           TASK-PID       TGID    CPU#  |||||  TIMESTAMP  FUNCTION\n"], 0
+    idle, game, other = ("<idle>", 0), ("game", 101), ("other", 102)
+
+    def line(of, text):
+        task, tid = of
+        lines.append(f"{task:>16}-{tid:<7} ({tid:>5}) [000] d..2. {at // 1_000_000}.{at % 1_000_000:06}: {text}\n")
+
+    def switch(before, state, after):
+        prev = f"prev_comm={before[0]} prev_pid={before[1]} prev_prio=120 prev_state={state}"
+        line(before, f"sched_switch: {prev} ==> next_comm={after[0]} next_pid={after[1]} next_prio=120")
+
+    for frame in range(frames):
+        at = 1_000_000 + frame * 16_000
+        line(idle, "sched_wakeup: comm=game pid=101 prio=120 target_cpu=000")
+        switch(idle, "R", game)
+        line(game, "tracing_mark_write: B|101|frame")
+        at += 4_000
+        if frame % 10 == 5:
+            switch(game, "R+", other)
+            at += 6_000
+            switch(other, "S", game)
+        at += 2_000
+        line(game, "tracing_mark_write: E|101")
+        switch(game, "S", idle)
+    with open(path, "w") as out:
+        out.writelines(lines)
+
+
 class Documentation(unittest.TestCase):
+    def test_the_example_of_the_page_runs(self):
+        page = (ROOT / "docs/python.md").read_text()
+        example = page.split("```python\n")[1].split("```")[0]
+        with tempfile.TemporaryDirectory() as folder:
+            frames_recording(f"{folder}/frames.txt")
+            for name in ["run.cw", "before.cw", "after.cw"]:
+                subprocess.run([PROGRAM, "import", f"{folder}/frames.txt", "-o", f"{folder}/{name}"], check=True, capture_output=True)
+            done = subprocess.run([sys.executable, "-c", example], cwd=folder, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # The slowest frame begins at 80 ms and takes 12 ms; for 6 ms it waits for the CPU.
+        slowest = next(line.split() for line in done.stdout.splitlines() if " ready " in line)
+        self.assertEqual(slowest[1:], ["80000000", "12000000", "ready", "6000000"], done.stdout)
+        self.assertIn("before.cw", done.stdout)
+
     def test_the_examples_run(self):
         done = doctest.testmod(corewise, extraglobs={"TRACE": TRACE, "corewise": corewise}, optionflags=doctest.ELLIPSIS)
         self.assertEqual(done.failed, 0)
@@ -129,6 +173,9 @@ class Errors(unittest.TestCase):
             manifest.write_text(json.dumps({**fields, "format_version": 1000}))
             with self.assertRaisesRegex(corewise.Error, "newer corewise"):
                 corewise.open(path)
+            # Beside one of this version, it is named.
+            with self.assertRaisesRegex(corewise.Error, "run.cw.*newer corewise"):
+                corewise.compare(TRACE, path)
 
 
 class LongReads(unittest.TestCase):
@@ -191,7 +238,7 @@ class LongReads(unittest.TestCase):
             time.sleep(0.05)
         self.assertEqual(named(), [])
 
-    def test_ctrl_c_ends_a_long_read(self):
+    def test_ctrl_c_ends_a_long_read_and_leaves_no_temporary_file(self):
         for what, path in [("corewise.open(sys.argv[1])", self.text), ("len(corewise.open(sys.argv[1]).table('thread_state'))", self.path)]:
             script = (
                 "import sys, corewise\n"
@@ -199,12 +246,17 @@ class LongReads(unittest.TestCase):
                 f"try:\n    while True: {what}\n"
                 "except KeyboardInterrupt: print('interrupted', flush=True)\n"
             )
-            child = subprocess.Popen([sys.executable, "-c", script, path], stdout=subprocess.PIPE, text=True)
+            temporary = tempfile.TemporaryDirectory()
+            self.addCleanup(temporary.cleanup)
+            child = subprocess.Popen(
+                [sys.executable, "-c", script, path], stdout=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": temporary.name}
+            )
             self.assertEqual(child.stdout.readline(), "begun\n")
             time.sleep(0.3)
             begin = time.monotonic()
             child.send_signal(signal.SIGINT)
             out, _ = child.communicate(timeout=30)
+            self.assertEqual(os.listdir(temporary.name), [], what)
             self.assertEqual(out, "interrupted\n", what)
             self.assertLess(time.monotonic() - begin, 5, what)
 

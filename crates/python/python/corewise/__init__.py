@@ -121,7 +121,7 @@ class Table:
 
         types = {pyarrow.int64(): pandas.Int64Dtype()}
         nullable = {column.name for column in self.columns if column.nullable and column.type == "int"}
-        return _read(lambda: _with_nulls(pyarrow.table(self), types, nullable))
+        return _read(lambda: _with_nulls(_columns(pyarrow.table(self)), types, nullable))
 
     def to_polars(self) -> Any:
         """The table as a ``polars.DataFrame`` (rows x columns; times in ns)."""
@@ -157,13 +157,21 @@ class Table:
         return f"<b>{_escaped(self.name)}</b>: {_escaped(self.doc)}<table>{head}{rows}</table>"
 
 
-def _with_nulls(table: Any, types: Mapping[Any, Any], nullable: set[str]) -> Any:
-    """Converts to pandas; integers with nulls would otherwise become doubles, which are not exact."""
-    frame = table.select([name for name in table.column_names if name not in nullable]).to_pandas()
-    with_nulls = table.select([name for name in table.column_names if name in nullable]).to_pandas(types_mapper=types.get)
-    for name in with_nulls.columns:
-        frame[name] = with_nulls[name]
-    return frame[table.column_names]
+def _with_nulls(columns: Any, types: Mapping[Any, Any], nullable: set[str]) -> Any:
+    """Converts to pandas; integers with nulls would otherwise become doubles, which are not exact. Each column is freed when it is converted."""
+    import pandas
+
+    made: dict[str, Any] = {}
+    while columns:
+        name, column = columns.pop()
+        made[name] = column.to_pandas(types_mapper=types.get if name in nullable else None)
+        del column
+    return pandas.DataFrame(made, copy=False)
+
+
+def _columns(table: Any) -> list[tuple[str, Any]]:
+    """The columns of an Arrow table, the last one first."""
+    return [(name, table.column(name)) for name in reversed(table.column_names)]
 
 
 def _read(work: Any) -> Any:
