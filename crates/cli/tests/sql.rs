@@ -3,7 +3,9 @@
 
 mod support;
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 use support::recording::recording;
 use support::{Folder, Ran, corewise, fixture, good, ran, run};
@@ -287,4 +289,47 @@ fn queries_are_also_read_from_standard_input() {
     let input = std::fs::File::open(folder.path("queries.sql")).unwrap();
     let done = ran(command.current_dir(folder.path("")).stdin(input).output().unwrap());
     assert_eq!((done.code, done.out.as_str()), (Some(0), "a\r\n1\r\nb\r\n;\r\n"), "{}", done.err);
+}
+
+/// Two threads of CPU 0 take turns every 10 us.
+fn long_recording(switches: u64) -> String {
+    let mut text =
+        String::from("# tracer: nop\n#\n#           TASK-PID       TGID    CPU#  |||||  TIMESTAMP  FUNCTION\n");
+    for at in 0..switches {
+        let [(name, tid), (next, next_tid)] =
+            if at % 2 == 0 { [("a", 101), ("b", 102)] } else { [("b", 102), ("a", 101)] };
+        let us = 1_000_000 + at * 10;
+        text += &format!(
+            "{name:>16}-{tid:<7} ({tid:>5}) [000] d..2. {}.{:06}: sched_switch: prev_comm={name} prev_pid={tid} prev_prio=120 prev_state=R \
+             ==> next_comm={next} next_pid={next_tid} next_prio=120\n",
+            us / 1_000_000,
+            us % 1_000_000
+        );
+    }
+    text
+}
+
+#[test]
+fn ctrl_c_while_tables_are_made_leaves_no_temporary_folder() {
+    let folder = Folder::new();
+    std::fs::write(folder.path("long.txt"), long_recording(100_000)).unwrap();
+    let temporary = folder.path("temporary");
+    std::fs::create_dir(&temporary).unwrap();
+    let left = || std::fs::read_dir(&temporary).unwrap().flatten().map(|entry| entry.path()).collect::<Vec<_>>();
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let mut command = corewise(["sql", "long.txt", "SELECT count(*) FROM thread_state, ready_wait"]);
+        // Nothing is asked before the tables are made.
+        command.current_dir(folder.path("")).env("TMPDIR", &temporary).env("COREWISE_DUCKDB", "/nowhere/duckdb");
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let end = Instant::now() + Duration::from_secs(60);
+        // Since the tables are made next, one file is there or the folder is empty.
+        while left().is_empty() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(!left().is_empty(), "no temporary folder was made");
+        // SAFETY: the child is not waited for yet, so its number is its own.
+        unsafe { libc::kill(child.id().cast_signed(), signal) };
+        assert_eq!(child.wait().unwrap().signal(), Some(signal), "it ended otherwise");
+        assert_eq!(left(), Vec::<std::path::PathBuf>::new());
+    }
 }

@@ -5,6 +5,7 @@ mod duckdb;
 mod message;
 mod prompt;
 mod result;
+mod temporary;
 mod traces;
 mod views;
 mod words;

@@ -1,5 +1,6 @@
 //! The recordings of a query, and the copies of their tables that DuckDB reads.
 
+use super::temporary::TemporaryFolder;
 use super::views::{self, Part};
 use super::words;
 use crate::args::Global;
@@ -28,7 +29,7 @@ pub struct Traces {
     all: Vec<Trace>,
     /// The statements for the tables made so far.
     made: BTreeMap<&'static str, Vec<String>>,
-    folder: tempfile::TempDir,
+    folder: TemporaryFolder,
 }
 
 impl Traces {
@@ -47,7 +48,7 @@ impl Traces {
             let name = if name.len() > 1 { name.trim_end_matches('/').to_owned() } else { name };
             all.push(Trace { name, session: session.with_slow_frames(slow) });
         }
-        let folder = tempfile::Builder::new().prefix("corewise-sql-").tempdir().map_err(EngineError::temporary)?;
+        let folder = TemporaryFolder::create().map_err(EngineError::temporary)?;
         Ok(Self { all, made: BTreeMap::new(), folder })
     }
 

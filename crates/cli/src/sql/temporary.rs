@@ -1,0 +1,104 @@
+//! The temporary folder of queries, which Ctrl-C and SIGTERM remove too.
+
+use std::io::Read as _;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::atomic::{AtomicI32, Ordering};
+use tempfile::TempDir;
+
+/// Where the handler writes the number of a signal; below 0: nowhere.
+static SIGNALS: AtomicI32 = AtomicI32::new(-1);
+
+/// How often the removal is tried: another thread may write a file meanwhile.
+const TRIES: u32 = 20;
+
+extern "C" fn on_signal(signal: libc::c_int) {
+    let to = SIGNALS.load(Ordering::Relaxed);
+    let number = signal as u8;
+    // SAFETY: the call may be used in a handler, and reads one byte of this frame.
+    unsafe { libc::write(to, (&raw const number).cast(), 1) };
+}
+
+/// A temporary folder. While it exists, SIGINT and SIGTERM remove it and then end the process, whatever its threads do.
+pub struct TemporaryFolder {
+    // Removed before signals are no longer handled.
+    folder: TempDir,
+    _handlers: Handlers,
+}
+
+/// The handlers of signals, and what was there before.
+struct Handlers {
+    before: [(libc::c_int, libc::sighandler_t); 2],
+    /// When it is dropped, the thread that waits for signals ends.
+    _signals: UnixStream,
+}
+
+/// Handles a signal, unless it is ignored; returns what was there before.
+fn handle(signal: libc::c_int) -> libc::sighandler_t {
+    let handler = on_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
+    // SAFETY: the handler only makes a call that is allowed in handlers.
+    unsafe {
+        let before = libc::signal(signal, handler);
+        if before == libc::SIG_IGN {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+        before
+    }
+}
+
+impl TemporaryFolder {
+    /// Creates it.
+    ///
+    /// # Errors
+    /// It cannot be created, or there are no descriptors or threads left.
+    pub fn create() -> std::io::Result<Self> {
+        let (signals, mut arrived) = UnixStream::pair()?;
+        SIGNALS.store(signals.as_raw_fd(), Ordering::Relaxed);
+        // Signals are handled before the folder exists; one that arrives meanwhile waits for the thread.
+        let before = [libc::SIGINT, libc::SIGTERM].map(|signal| (signal, handle(signal)));
+        let made = tempfile::Builder::new().prefix("corewise-sql-").tempdir();
+        let made = made.and_then(|folder| {
+            let path = folder.path().to_owned();
+            std::thread::Builder::new().name("temporary folder".into()).spawn(move || {
+                let mut number = [0];
+                if arrived.read_exact(&mut number).is_ok() {
+                    end(&path, number[0].into());
+                }
+            })?;
+            Ok(folder)
+        });
+        let handlers = Handlers { before, _signals: signals };
+        Ok(Self { folder: made?, _handlers: handlers })
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+impl Drop for Handlers {
+    fn drop(&mut self) {
+        for (signal, before) in self.before {
+            // SAFETY: restores what was there before.
+            unsafe { libc::signal(signal, before) };
+        }
+        SIGNALS.store(-1, Ordering::Relaxed);
+    }
+}
+
+/// Removes the folder and ends the process by the signal.
+fn end(folder: &Path, signal: libc::c_int) {
+    for _ in 0..TRIES {
+        let _ = std::fs::remove_dir_all(folder);
+        if !folder.exists() {
+            break;
+        }
+    }
+    // SAFETY: the calls have no memory arguments.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::kill(libc::getpid(), signal);
+    }
+}
