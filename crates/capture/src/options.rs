@@ -112,6 +112,8 @@ pub struct RecordOptions {
     pub backend: Backend,
     /// The machine, if the caller has read it; stored in the facts.
     pub machine: Option<Machine>,
+    /// Labels that the user gives the recording: names and values; stored in the facts.
+    pub labels: Vec<(String, String)>,
     /// The command line of corewise itself; stored in the conditions.
     pub arguments: Vec<String>,
     /// Size in bytes of the buffer between kernel and recorder: a power of two, at least 1 MiB.
@@ -142,6 +144,7 @@ impl RecordOptions {
             energy_root: PathBuf::from("/"),
             backend: Backend::Auto,
             machine: None,
+            labels: Vec::new(),
             arguments: Vec::new(),
             ring_bytes: 64 << 20,
             infer_switches: None,

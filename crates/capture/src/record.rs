@@ -15,7 +15,7 @@ use crate::samples;
 use crate::spool::{self, Meta, SPOOL, Writer, frame};
 use crate::target::{Running, Signals};
 use crate::trace_marker::TraceMarker;
-use ingest::{Facts, ReadingCost, RecordingOverhead};
+use ingest::{Facts, LABEL, ReadingCost, RecordingOverhead};
 use model::CpuId;
 use safefs::{Dir, Place};
 use std::time::{Duration, Instant};
@@ -91,6 +91,8 @@ fn first_facts(options: &RecordOptions, backend: &str, kernel: &Kernel, focus: O
         ("arguments", options.arguments.join(" ")),
         ("numbers", "thread and process numbers are those of the machine's first pid namespace".to_owned()),
     ];
+    let about = about.into_iter().map(|(name, value)| (name.to_owned(), value));
+    let labels = options.labels.iter().map(|(name, value)| (format!("{LABEL}{name}"), value.clone()));
     Facts {
         format: "corewise".into(),
         clock: "CLOCK_MONOTONIC".into(),
@@ -104,7 +106,7 @@ fn first_facts(options: &RecordOptions, backend: &str, kernel: &Kernel, focus: O
         online: cpu_numbers(&text("/sys/devices/system/cpu/online")),
         machine: options.machine.clone(),
         conditions: Vec::new(),
-        about: about.map(|(k, v)| (k.to_owned(), v)).into(),
+        about: about.chain(labels).collect(),
         cost: None,
         focus,
         recorder: Some(std::process::id().cast_signed()),

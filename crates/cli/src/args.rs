@@ -175,6 +175,16 @@ pub fn pid(text: &str) -> Result<i32, String> {
     }
 }
 
+/// Parses a label: `KEY=VALUE`.
+///
+/// # Errors
+/// The message for the user.
+pub fn label(text: &str) -> Result<(String, String), String> {
+    let (key, value) =
+        text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("expected KEY=VALUE, such as plug=no")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
 /// Parses a duration: `10` and `2.5` are seconds; also `500ms`, `30s`, `5m`, `1h`.
 ///
 /// # Errors

@@ -43,12 +43,17 @@ fn start(words: &[&str]) -> Child {
 fn a_command_is_recorded_and_its_exit_code_passed_on() {
     let folder = Folder::new();
     let dir = folder.name("run.cw");
-    let ran = run(["record", "-o", &dir, "--", "sh", "-c", "echo of the command; sleep 0.2; exit 7"]);
+    let ran =
+        run(["record", "-o", &dir, "--label", "os=new", "--", "sh", "-c", "echo of the command; sleep 0.2; exit 7"]);
     assert_eq!(ran.code, Some(7), "{}", ran.err);
     assert_eq!(ran.out, "of the command\n");
     assert!(ran.err.contains("next: corewise report") && ran.err.contains("Recording overhead"), "{}", ran.err);
     check(&dir);
     assert!(!folder.path("run.cw/spool").exists());
+    let manifest = std::fs::read_to_string(folder.path("run.cw/manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    let about = manifest["facts"]["about"].as_array().unwrap();
+    assert!(about.contains(&serde_json::json!(["label.os", "new"])), "{about:?}");
     let report = good(["report", &dir]);
     assert!(report.contains("Threads of process") && report.contains("(sh)"), "{report}");
     let again = run(["record", "-o", &dir, "--", "true"]);

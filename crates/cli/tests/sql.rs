@@ -107,6 +107,16 @@ fn rows_name_their_recording_and_times_are_also_in_seconds() {
     let traces =
         csv(&folder, &["*.cw", "SELECT trace, cpus, core_types['uniform'] AS uniform FROM traces ORDER BY trace"]);
     assert_eq!(traces, "trace,cpus,uniform\nafter.cw,2,2\nbefore.cw,2,2\n");
+    // Labels are among the facts of a recording.
+    let manifest = folder.path("after.cw/manifest.json");
+    let mut json: serde_json::Value = serde_json::from_slice(&std::fs::read(&manifest).unwrap()).unwrap();
+    json["facts"]["about"].as_array_mut().unwrap().push(serde_json::json!(["label.os", "it's new"]));
+    std::fs::write(&manifest, json.to_string()).unwrap();
+    let labels = csv(
+        &folder,
+        &["*.cw", "SELECT trace, labels['os'] AS os, about['label.os'] AS about FROM traces ORDER BY trace"],
+    );
+    assert_eq!(labels, "trace,os,about\nafter.cw,it's new,\nbefore.cw,,\n");
     // The docs and units of all columns, without making the tables.
     let comments = csv(
         &folder,

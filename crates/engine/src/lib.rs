@@ -20,7 +20,9 @@ pub use critical_path::{PathSums, PathWindow};
 pub use error::EngineError;
 pub use import::{Progress, Target, import};
 /// For callers that implement their own [`Source`].
-pub use ingest::{Availability, Capability, Condition, Facts, Fatal, Importer, Offer, Opened, RecordingOverhead};
+pub use ingest::{
+    Availability, Capability, Condition, Facts, Fatal, Importer, LABEL, Offer, Opened, RecordingOverhead,
+};
 pub use machine::{is_machine, machine_file};
 pub use model::did_you_mean;
 pub use read::{Accounted, Infer, PassOptions, account, account_with};

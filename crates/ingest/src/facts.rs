@@ -50,6 +50,9 @@ pub struct ReadingCost {
     pub start_cpu_ns: i64,
 }
 
+/// Names of [`Facts::about`] that begin with this are labels that the user gave the recording.
+pub const LABEL: &str = "label.";
+
 /// The metadata of a source, which is available before its first event.
 ///
 /// ```
@@ -87,7 +90,7 @@ pub struct Facts {
     pub machine: Option<Machine>,
     /// The conditions of the run.
     pub conditions: Vec<Condition>,
-    /// Any other metadata (`hostname`, `kernel_release`, `command_line`, …), in its own order.
+    /// Any other metadata (`hostname`, `kernel_release`, `command_line`, …), in its own order. Names that begin with [`LABEL`] are labels.
     pub about: Vec<(String, String)>,
     /// The recording overhead, if the recorder measured it.
     pub cost: Option<RecordingOverhead>,

@@ -1,7 +1,7 @@
 //! `corewise power`: measures the energy, temperature, frequency and idleness of a machine while a command runs.
 
 use crate::ab::signals::Signals;
-use crate::args::{duration, positive};
+use crate::args::{duration, label, positive};
 use crate::failure::{Failure, OK};
 use crate::output::{print, say};
 use crate::power::{Machine, Outcome, Percents, Work, csv, json, markdown, on_battery, text};
@@ -66,12 +66,6 @@ enum Form {
     Json,
     Csv,
     Md,
-}
-
-fn label(text: &str) -> Result<(String, String), String> {
-    let (key, value) =
-        text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("expected KEY=VALUE, such as plug=no")?;
-    Ok((key.to_owned(), value.to_owned()))
 }
 
 /// Runs the command.

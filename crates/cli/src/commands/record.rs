@@ -1,6 +1,6 @@
 //! `corewise record`: records this machine for a given time or while a command runs.
 
-use crate::args::{Global, duration, pid};
+use crate::args::{Global, duration, label, pid};
 use crate::cores::Available;
 use crate::costs;
 use crate::counting;
@@ -130,6 +130,9 @@ pub struct Args {
     /// Bind the command and all that it starts to CPUs: P (of the fastest cores), E (of the slowest), no-siblings (one of each core), or a list such as 0-3,8
     #[arg(long, value_name = "CPUS", value_parser = CpuChoice::parse, conflicts_with_all = ["pid", "all"])]
     cores: Option<CpuChoice>,
+    /// A label to keep with the recording, such as os=new; may be repeated. `corewise sql` groups recordings by them
+    #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
+    label: Vec<(String, String)>,
     /// Recording backend; auto: BPF if available, else perf events
     #[arg(long, default_value = "auto")]
     backend: By,
@@ -195,6 +198,7 @@ pub fn run(args: Args, global: &Global) -> Result<u8, Failure> {
         None if args.command.is_empty() => Target::All,
         None => Target::Command(args.command),
     };
+    options.labels = args.label;
     options.duration = args.duration;
     options.irq = !args.no_irq;
     options.keep = args.keep;

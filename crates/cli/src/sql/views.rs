@@ -2,6 +2,7 @@
 
 use super::traces::Trace;
 use super::words::TRACES;
+use engine::LABEL;
 use model::{Kind, TableDef, tables};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -97,7 +98,7 @@ pub fn view(def: &'static TableDef, parts: &[Part]) -> Vec<String> {
 }
 
 /// The columns of the view of recordings: name, type, unit and documentation.
-const COLUMNS: [(&str, &str, &str); 19] = [
+const COLUMNS: [(&str, &str, &str); 20] = [
     (TRACE, "VARCHAR", "The recording, as named on the command line."),
     ("id", "BIGINT", "The ID of the trace; null for a file that was not imported."),
     ("format", "VARCHAR", "The format of its source."),
@@ -116,6 +117,7 @@ const COLUMNS: [(&str, &str, &str); 19] = [
     ("arch", "VARCHAR", "The architecture of the machine; null if not recorded."),
     ("core_types", "MAP(VARCHAR, BIGINT)", "Number of CPUs of each core type."),
     ("conditions", "MAP(VARCHAR, VARCHAR)", "The known conditions at the start: conditions['governor.cpu0']."),
+    ("labels", "MAP(VARCHAR, VARCHAR)", "The labels of `corewise record --label`: labels['os']."),
     ("about", "MAP(VARCHAR, VARCHAR)", "Other facts about the source: about['kernel_release']."),
 ];
 
@@ -151,7 +153,9 @@ fn row(trace: &Trace) -> String {
         .conditions
         .iter()
         .filter_map(|condition| Some((text(&condition.name), text(condition.start.as_ref().ok()?))));
-    let about = facts.about.iter().map(|(name, value)| (text(name), text(value)));
+    let labels = facts.about.iter().filter_map(|(name, value)| Some((text(name.strip_prefix(LABEL)?), text(value))));
+    let about = facts.about.iter().filter(|(name, _)| !name.starts_with(LABEL));
+    let about = about.map(|(name, value)| (text(name), text(value)));
     let cells = [
         text(&trace.name),
         id.map_or("NULL".to_owned(), |id| id.to_string()),
@@ -171,6 +175,7 @@ fn row(trace: &Trace) -> String {
         optional(machine.arch.as_ref()),
         map("VARCHAR, BIGINT", types.into_iter()),
         map("VARCHAR, VARCHAR", conditions),
+        map("VARCHAR, VARCHAR", labels),
         map("VARCHAR, VARCHAR", about),
     ];
     format!("({})", cells.join(", "))
