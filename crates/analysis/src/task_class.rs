@@ -13,7 +13,7 @@ const MIN_RUNNING: Ns = Ns(10_000_000);
 const MIN_BURSTS: i64 = 10;
 /// Demand (running or ready), as a divisor of the observed time: half of it or more is a computation with pauses.
 const MOST: i64 = 2;
-/// Waking bursts, as a divisor of all: if a thread wakes another one in every fourth burst, its delays are passed on often.
+/// Awaited bursts, as a divisor of all: if a thread wakes another one in every fourth burst, its delays are passed on often.
 const OFTEN: i64 = 4;
 /// Demand below a tenth is little: a core that is half as fast still leaves it four fifths of the time without work.
 const LITTLE: i64 = 10;
@@ -35,6 +35,8 @@ pub(crate) struct Figures {
     pub blocked: Ns,
     pub bursts: i64,
     pub waking_bursts: i64,
+    /// Of these, those that woke a thread of another class than background.
+    pub awaited_bursts: i64,
     pub longest: Ns,
     pub long: Ns,
     pub crowded: Ns,
@@ -55,7 +57,7 @@ impl Figures {
         let is = |part: i64, of: i64, divisor: i64| part.saturating_mul(divisor) >= of;
         Some(if is(demand, observed, MOST) || is(self.long.0, self.running.0, MOST) {
             if is(self.crowded.0, self.running.0, MOST) { TaskClass::Sustained } else { TaskClass::Light }
-        } else if self.bursts >= MIN_BURSTS && is(self.waking_bursts, self.bursts, OFTEN)
+        } else if self.bursts >= MIN_BURSTS && is(self.awaited_bursts, self.bursts, OFTEN)
             || is(demand, observed, LITTLE)
         {
             TaskClass::Bursty
@@ -114,10 +116,10 @@ mod tests {
         assert_eq!(class(Figures { long: Ns(99 * MS), ..of(200, 9800, 50) }), Some("background"));
         assert_eq!(class(Figures { crowded: Ns(250 * MS), ..of(500, 500, 50) }), Some("sustained"));
         assert_eq!(class(Figures { crowded: Ns(249 * MS), ..of(500, 500, 50) }), Some("light"));
-        assert_eq!(class(Figures { waking_bursts: 10, ..of(20, 980, 40) }), Some("bursty"));
-        assert_eq!(class(Figures { waking_bursts: 9, ..of(20, 980, 40) }), Some("background"));
+        assert_eq!(class(Figures { awaited_bursts: 10, ..of(20, 980, 40) }), Some("bursty"));
+        assert_eq!(class(Figures { awaited_bursts: 9, ..of(20, 980, 40) }), Some("background"));
         // Few bursts show no habit.
-        assert_eq!(class(Figures { waking_bursts: 9, ..of(20, 980, 9) }), Some("background"));
+        assert_eq!(class(Figures { awaited_bursts: 9, ..of(20, 980, 9) }), Some("background"));
         assert_eq!(class(Figures { is_low_priority: true, ..of(900, 100, 50) }), Some("background"));
     }
 

@@ -1,7 +1,7 @@
 //! What kind of task each thread is: light, sustained, bursty or background.
 
 use crate::by_thread::ByThread;
-use crate::task_class::{Figures, LONG_BURST};
+use crate::task_class::{Figures, LONG_BURST, TaskClass};
 use crate::{Analysis, Begins, Context, World};
 use model::{CoreType, Ns, Reason, Rows, SetTo, ThreadKey, ThreadState, ThreadStretch, Tid, Value, is_kernel_thread};
 use rustc_hash::FxHashMap;
@@ -26,6 +26,17 @@ pub(crate) struct TaskClasses {
     has_programs: bool,
     /// By program; `None`: threads of unknown programs.
     programs: FxHashMap<Option<u32>, Program>,
+    /// By waker and woken thread.
+    wakings: FxHashMap<(ThreadKey, ThreadKey), Wakings>,
+}
+
+/// How often a thread woke another one.
+#[derive(Clone, Copy)]
+struct Wakings {
+    /// The bursts in which it did.
+    bursts: i64,
+    /// The number of the last of them.
+    last: i64,
 }
 
 /// How many threads of a program run or are ready.
@@ -117,9 +128,49 @@ impl TaskClasses {
     /// Marks the burst of a waker.
     fn wakes(&mut self, stretch: &ThreadStretch, world: &World) {
         let is_kernel = world.groups.name(stretch.thread).is_some_and(is_kernel_thread);
-        if stretch.waker_thread.0 > 0 && !is_kernel {
-            let waker = self.threads.of(stretch.waker_thread);
-            waker.has_woken |= waker.state == Some(ThreadState::Running);
+        if stretch.waker_thread.0 <= 0 || is_kernel {
+            return;
+        }
+        let waker = self.threads.of(stretch.waker_thread);
+        if waker.state != Some(ThreadState::Running) {
+            return;
+        }
+        waker.has_woken = true;
+        let burst = waker.figures.bursts;
+        let of = self.wakings.entry((stretch.waker_thread, stretch.thread)).or_insert(Wakings { bursts: 0, last: -1 });
+        of.bursts += i64::from(of.last != burst);
+        of.last = burst;
+    }
+
+    /// Finds the awaited bursts of all threads. At first every thread that is woken counts; the wakings of threads that turn out to be background
+    /// work are then left out, which can make their wakers background work too. Threads that wake each other in a ring keep their wakings.
+    fn find_awaited(&mut self) {
+        let mut sums: FxHashMap<ThreadKey, i64> = FxHashMap::default();
+        let mut wakers: FxHashMap<ThreadKey, Vec<(ThreadKey, i64)>> = FxHashMap::default();
+        for (&(waker, woken), of) in &self.wakings {
+            *sums.entry(waker).or_default() += of.bursts;
+            wakers.entry(woken).or_default().push((waker, of.bursts));
+        }
+        let is_background = |of: &Thread| of.figures.class() == Some(TaskClass::Background);
+        let mut background = Vec::new();
+        for (key, of) in self.threads.iter() {
+            // A burst that woke several threads is in the sum more than once.
+            of.figures.awaited_bursts = sums.get(&key).map_or(0, |sum| of.figures.waking_bursts.min(*sum));
+            if is_background(of) {
+                background.push(key);
+            }
+        }
+        while let Some(thread) = background.pop() {
+            for (waker, bursts) in wakers.remove(&thread).unwrap_or_default() {
+                let sum = sums.entry(waker).or_default();
+                *sum -= bursts;
+                let of = self.threads.of(waker);
+                let before = is_background(of);
+                of.figures.awaited_bursts = of.figures.waking_bursts.min(*sum);
+                if !before && is_background(of) {
+                    background.push(waker);
+                }
+            }
         }
     }
 }
@@ -142,6 +193,7 @@ impl Analysis for TaskClasses {
             has_programs: false,
             threads: ByThread::new(),
             programs: FxHashMap::default(),
+            wakings: FxHashMap::default(),
         }
     }
 
@@ -193,11 +245,14 @@ impl Analysis for TaskClasses {
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
         let all: Vec<ThreadKey> = self.threads.iter().map(|(key, _)| key).collect();
+        for thread in &all {
+            self.leave(*thread, world.now);
+            self.threads.of(*thread).close();
+        }
+        self.find_awaited();
         for thread in all {
-            self.leave(thread, world.now);
             let (types, ready_known) = (&self.types, self.ready_known);
             let of = self.threads.of(thread);
-            of.close();
             let figures = &of.figures;
             if figures.running == Ns::ZERO {
                 continue;
@@ -213,6 +268,7 @@ impl Analysis for TaskClasses {
                 figures.blocked.into(),
                 figures.bursts.into(),
                 ready_known.then_some(figures.waking_bursts).into(),
+                ready_known.then_some(figures.awaited_bursts).into(),
                 figures.longest.into(),
                 figures.long.into(),
                 figures.crowded.into(),

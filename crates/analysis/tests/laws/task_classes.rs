@@ -20,6 +20,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         prop_assert!(int("longest_ns").unwrap() * bursts >= running, "the longest is no shorter than the mean");
         if let Some(waking) = int("waking_bursts") {
             prop_assert!((0..=bursts).contains(&waking));
+            prop_assert!((0..=waking).contains(&int("awaited_bursts").unwrap()));
         }
     }
     let threads = a.ints("smt_threads", "thread").into_iter().zip(a.ints("smt_threads", "running_ns"));

@@ -7,7 +7,7 @@ use crate::column::table;
 table! {
     /// The class of each thread, and the figures that it follows from.
     TASK_CLASSES: task_classes {
-        version: 1,
+        version: 2,
         made_from: Analysis,
         large: false,
         doc: "What kind of task each thread is, by how often and how long it runs, how many threads of its program run at the same time, \
@@ -19,7 +19,7 @@ table! {
             CLASS: Option<Text> =
                 "`light`: runs most of the time, or long without a wait, while few threads of its program do. `sustained`: the same \
                  while many do. `bursty`: runs for a short time, often with threads that wait for it. `background`: runs little and \
-                 no thread waits for it, or its priority is low. Null: it ran too little.",
+                 none but background threads wait for it, or its priority is low. Null: it ran too little.",
             CORES: Option<Text> =
                 "Type of core on which it should run: `performance` or another type, or `all`; null on a machine with one type of \
                  cores, or without a class.",
@@ -30,6 +30,9 @@ table! {
             WAKING_BURSTS: Option<Count> =
                 "Number of bursts in which it woke a waiting thread that is not a kernel thread; null if the source does not record \
                  wakeups.",
+            AWAITED_BURSTS: Option<Count> =
+                "Of these, at most how many woke a thread whose class is not `background`: a thread that only background work waits for \
+                 is background work itself.",
             LONGEST_NS: Ns = "Running time of its longest burst.",
             LONG_NS: Ns = "Running time in bursts of 100 ms or more.",
             CROWDED_NS: Ns =

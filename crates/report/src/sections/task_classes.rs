@@ -28,11 +28,23 @@ struct Role {
     ready: Option<i64>,
     blocked: i64,
     bursts: i64,
-    waking: Option<i64>,
+    awaited: Option<i64>,
     longest: i64,
     crowded: i64,
     low: bool,
 }
+
+/// What each class means, and what follows on a machine with several types of cores.
+const CLASSES: [(&str, &str, &str); 4] = [
+    ("light", "computes while few threads of its program do", "gains most from the fastest cores"),
+    ("sustained", "computes while many threads of its program do", "needs all cores"),
+    ("bursty", "short work that is frequent, or that other threads wait for", "gains most from the fastest cores"),
+    (
+        "background",
+        "little work that none but background threads wait for, or of low priority",
+        "saves energy on the slowest cores",
+    ),
+];
 
 /// The text of a role in a column.
 type Cell = fn(&Role) -> String;
@@ -54,7 +66,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         if of.threads == 0 {
             (of.name, of.class, of.low) = (name.clone(), class.to_owned(), low);
             of.cores = row.get(task_classes::CORES).map(ToOwned::to_owned);
-            (of.ready, of.waking) = (Some(0), Some(0));
+            (of.ready, of.awaited) = (Some(0), Some(0));
         }
         of.threads += 1;
         add(&mut of.running, row.get(task_classes::RUNNING_NS));
@@ -63,7 +75,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         add(&mut of.crowded, row.get(task_classes::CROWDED_NS));
         of.longest = of.longest.max(row.get(task_classes::LONGEST_NS));
         of.ready = of.ready.zip(row.get(task_classes::READY_NS)).map(|(sum, ns)| sum.saturating_add(ns));
-        of.waking = of.waking.zip(row.get(task_classes::WAKING_BURSTS)).map(|(sum, n)| sum.saturating_add(n));
+        of.awaited = of.awaited.zip(row.get(task_classes::AWAITED_BURSTS)).map(|(sum, n)| sum.saturating_add(n));
     })?;
     let mut top = Top::new(ctx.top);
     roles.into_values().for_each(|role| top.push(role.running, role));
@@ -74,22 +86,6 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     }
     page.heading(&format!("Kinds of tasks: {}", count_of(rows.len(), count, "role")));
     let has_types = rows.iter().any(|role| role.cores.is_some());
-    let advice = if has_types {
-        " Light and bursty threads gain most from the fastest cores; background work saves energy on the slowest; sustained work needs all."
-    } else {
-        " The cores of this machine have one type, so no class has a type of core."
-    };
-    let little = match short {
-        0 => String::new(),
-        n => format!(
-            " {} ran too little to be classed: for less than 10{TIE}ms in fewer than 10 bursts.",
-            plural(n, "other thread")
-        ),
-    };
-    page.paragraph(&format!(
-        "light: computes while few threads of its program do; sustained: computes while many do; bursty: short work that other threads wait \
-         for, or that is frequent; background: little work that no thread waits for, or of low priority.{advice}{little}"
-    ));
     let mut columns = vec![Column::text("threads", 0), Column::text("class", 0)];
     for role in &rows {
         columns[0].push(if role.threads > 1 {
@@ -112,7 +108,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         }),
         ("mean burst ms", 1, |role| ms(role.running / role.bursts.max(1))),
         ("longest ms", 2, |role| ms(role.longest)),
-        ("% waking", 0, |role| role.waking.map_or_else(|| "-".to_owned(), |waking| share(waking, role.bursts))),
+        ("% awaited", 0, |role| role.awaited.map_or_else(|| "-".to_owned(), |awaited| share(awaited, role.bursts))),
         ("% crowded", 0, |role| share(role.crowded, role.running)),
     ];
     for (head, rank, cell) in numbers {
@@ -121,9 +117,20 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         columns.push(column);
     }
     page.grid(columns, 0);
-    page.paragraph(
-        "demand: share of its time in which it ran or was ready; waking: share of its bursts in which it woke a waiting thread; crowded: \
-         share of its running time in which many threads of its program were runnable.",
-    );
+    for (class, words, advice) in CLASSES {
+        if rows.iter().any(|role| role.class == class) {
+            page.item(&if has_types { format!("{class}: {words}; {advice}") } else { format!("{class}: {words}") });
+        }
+    }
+    page.item("demand: running or ready, as a share of its time");
+    page.item("awaited: bursts that woke a thread that is no background work");
+    page.item("crowded: running time in which many threads of its program were runnable");
+    if !has_types {
+        page.item("cores of one type: no class has a type of core");
+    }
+    if short > 0 {
+        let threads = plural(short, "other thread");
+        page.item(&format!("{threads} without a class: less than 10{TIE}ms of running time in fewer than 10 bursts"));
+    }
     Ok(())
 }
