@@ -17,7 +17,7 @@ install package bench accept: GUIDED := 1
 
 # In the order in which they are written, each to its end: two cores, and one cargo at a time.
 .NOTPARALLEL:
-.PHONY: help demo build install package package-test corpus test lint check unit viewer viewer-test scripts venv python guests doc fuzz-build fuzz soak bench accept setup-build setup-test setup-package setup-guest
+.PHONY: help demo build install package package-test wheels corpus test lint check unit viewer viewer-test scripts venv python guests doc fuzz-build fuzz soak bench accept setup-build setup-test setup-package setup-guest setup-wheels
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -36,6 +36,10 @@ package: build ## a tarball and a Debian package of the release build, in target
 
 package-test: setup-package ## install, use and remove that Debian package in a clean Debian (debootstrap, root)
 	scripts/package-test target/package/*.deb
+
+wheels: setup-build setup-wheels viewer venv ## the wheels of the Python package for x86_64 and aarch64, with the program inside, in dist/, installed and tried
+	scripts/wheels $(VENV) $(TARGET) dist
+	scripts/wheels-test dist $(TARGET)
 
 corpus: ## fetch the large recordings of other projects that some tests read, into corpus/
 	scripts/corpus
@@ -97,6 +101,9 @@ setup-test:
 
 setup-guest:
 	@scripts/setup guest
+
+setup-wheels:
+	@scripts/setup guest wheels
 
 setup-package:
 	@scripts/setup package

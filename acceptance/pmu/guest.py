@@ -105,6 +105,27 @@ def run(what, command, where=None, **environment):
     return done.stdout
 
 
+def apt_root(apt):
+    """Makes an apt root of its own in this folder, with Debian's list of arm64 packages; returns the environment with which apt uses it."""
+    for folder in (apt / "state/lists/partial", apt / "cache/archives/partial", apt / "debs"):
+        folder.mkdir(parents=True, exist_ok=True)
+    (apt / "status").touch()
+    (apt / "sources.list").write_text(SOURCES)
+    (apt / "conf").write_text(APT.format(apt))
+    own = {"APT_CONFIG": str(apt / "conf")}
+    run("reading Debian's list of arm64 packages", ["apt-get", "update", "-qq"], **own)
+    return own
+
+
+def unpack(apt, names, into):
+    """Unpacks these arm64 packages, without what they depend on, into a folder. `apt` is a folder that it makes and removes. Raises Lacking."""
+    own = apt_root(apt)
+    run("downloading arm64 packages", ["apt-get", "download", "-qq", *names], apt / "debs", **own)
+    for deb in sorted((apt / "debs").glob("*.deb")):
+        run(f"unpacking {deb.name}", ["dpkg-deb", "-x", deb, into])
+    shutil.rmtree(apt)
+
+
 def packages():
     """Unpacks Debian's arm64 kernel, libraries and perf into the cache, once; returns their three folders."""
     kernel, sysroot, perf, apt = CACHE / "kernel", CACHE / "sysroot", CACHE / "perf", CACHE / "apt"
@@ -112,13 +133,9 @@ def packages():
         # Also what an interrupted attempt left.
         for folder in (kernel, sysroot, perf, apt):
             shutil.rmtree(folder, ignore_errors=True)
-        for folder in (kernel, sysroot, perf, apt / "all", apt / "state/lists/partial", apt / "cache/archives/partial", apt / "debs"):
+        for folder in (kernel, sysroot, perf, apt / "all"):
             folder.mkdir(parents=True)
-        (apt / "status").touch()
-        (apt / "sources.list").write_text(SOURCES)
-        (apt / "conf").write_text(APT.format(apt))
-        own = {"APT_CONFIG": str(apt / "conf")}
-        run("reading Debian's list of arm64 packages", ["apt-get", "update", "-qq"], **own)
+        own = apt_root(apt)
         depends = run("looking for Debian's arm64 kernel", ["apt-cache", "depends", "linux-image-arm64"], **own)
         image = next((line.split()[1] for line in depends.splitlines() if "Depends: linux-image" in line), None)
         if not image:

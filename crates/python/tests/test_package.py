@@ -2,6 +2,7 @@
 import doctest
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -81,6 +82,18 @@ class Documentation(unittest.TestCase):
         self.assertEqual(done.failed, 0)
         self.assertGreater(done.attempted, 12)
 
+    def test_the_page_shows_what_runs(self):
+        blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text(), re.DOTALL)
+        self.assertGreaterEqual(len(blocks), 2)
+        lines = [line for line in blocks[0].splitlines() if line]
+        self.assertLessEqual(len(lines), 10)
+        with tempfile.TemporaryDirectory() as folder:
+            os.symlink(ROOT / "testdata/notebooks/before-1.cw", f"{folder}/run.cw")
+            said = [subprocess.run([sys.executable, "-c", block], cwd=folder, check=True, capture_output=True, text=True).stdout for block in blocks]
+        # The fault of this simulated run.
+        self.assertIn("because of: running on efficient cores", said[0])
+        self.assertIn("main, which is", said[0])
+
     def test_everything_public_is_documented_and_typed(self):
         for name in corewise.__all__:
             self.assertTrue(getattr(corewise, name).__doc__, name)
@@ -133,7 +146,7 @@ class Tables(unittest.TestCase):
         self.assertEqual(open_end, sum(self.trace.table("threads", range="..20ms")["running_ns"]))
 
     def test_objects_have_rich_representations(self):
-        for of in [self.trace, self.trace.tables, self.trace.table("cpus"), self.trace.machine, self.trace.findings()]:
+        for of in [self.trace, self.trace.tables, self.trace.table("cpus"), self.trace.machine, self.trace.findings(), self.trace.frames]:
             self.assertIn("<", of._repr_html_())
             self.assertTrue(repr(of))
         # Names of a trace are not markup.

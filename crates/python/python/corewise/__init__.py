@@ -367,6 +367,10 @@ class Frames:
     def __repr__(self) -> str:
         return "\n".join(map(repr, self.sources)) or "no frames"
 
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><td>{_escaped(s.kind)}</td><td>{_escaped(s.name or '')}</td><td>{s.count:,}</td></tr>" for s in self.sources)
+        return f"<table><tr><th>kind</th><th>name</th><th>frames</th></tr>{rows}</table>"
+
 
 class Trace:
     """An open trace: see :func:`open`."""

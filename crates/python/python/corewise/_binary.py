@@ -21,10 +21,17 @@ def find() -> str:
     named = os.environ.get(VARIABLE)
     if named:
         return named
-    own = os.path.join(os.path.dirname(sys.executable), "corewise")
-    found = own if os.access(own, os.X_OK) else shutil.which("corewise")
+    import sysconfig
+
+    # Where pip installs the program of a wheel: for this environment, or for this user.
+    user = sysconfig.get_preferred_scheme("user")
+    for folder in [os.path.dirname(sys.executable), sysconfig.get_path("scripts"), sysconfig.get_path("scripts", user)]:
+        own = os.path.join(folder, "corewise")
+        if os.access(own, os.X_OK):
+            return own
+    found = shutil.which("corewise")
     if found is None:
-        raise Error(f"the program corewise is not on PATH: run `make install` in its checkout, or set {VARIABLE} to its path")
+        raise Error(f"the program corewise is not on PATH: install a wheel, run `make install` in its checkout, or set {VARIABLE} to its path")
     return found
 
 
