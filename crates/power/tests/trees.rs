@@ -301,8 +301,8 @@ fn the_time_between_updates_is_measured_and_readings_are_aligned_to_them() {
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         let package = &meters.domains[0];
         let update = package.meter.spec().update_ns.expect("it was watched for several updates");
-        // The machine may be busy: not less than the interval, and near to it.
-        assert!((4_000_000..15_000_000).contains(&update), "{update}");
+        // The machine may be busy: an update that comes late is followed by a short time or leaves one out.
+        assert!((1_000_000..50_000_000).contains(&update), "{update}");
         let estimate = package.estimate(model::Span::new(begin, end)).unwrap();
         assert!((estimate.watts - 20.0).abs() < 1.0, "{estimate:?}");
         assert!(estimate.low <= estimate.joules && estimate.joules <= estimate.high);

@@ -15,11 +15,10 @@ use topology::{CostUnit, PairClass};
 
 /// Moves of one repetition.
 const MOVES: u32 = 60;
-/// Moves of one repetition with a working set: each is followed by a pass over the set. Fewer if passes are long.
-fn refills_of(bytes: usize) -> u32 {
-    const MOST: usize = 20;
-    // Even, so that it ends where it began.
-    (((MOST << 18) / bytes).clamp(4, MOST) & !1) as u32
+/// Turns of a loop with a working set that do not count, and those that do. After another working set, passes become steady within about ten
+/// turns, which is measured at the size of a cache. Fewer if passes are long. Even, so that it ends where it began.
+fn turns_of(bytes: usize) -> [u32; 2] {
+    if bytes <= 4 << 20 { [12, 28] } else { [2, 4] }
 }
 /// A move that took this many times as long as the median of its repetition waited for another thread of the CPU.
 const MUCH_LONGER: i64 = 5;
@@ -43,7 +42,7 @@ impl Probe for Migrate {
             ("call", "sched_setaffinity to the CPU on which the thread runs: the call without a move"),
             ("move", "sched_setaffinity to the other CPU, until the thread runs there: the call with a move"),
             ("wake", "from the wakeup of a thread that sleeps on the other CPU until it runs"),
-            ("refill", "a pass over the working set after a move minus a pass without one"),
+            ("refill", "a pass over the working set after a move minus a pass without one, as a mean of both CPUs"),
             ("speed", "the time of fixed work on the second CPU over that on the first"),
             ("iteration", "a loop of work, a move and a pass over the working set, measured as a whole"),
             (
@@ -95,24 +94,26 @@ impl Probe for Migrate {
                 let set: Set = Arc::new(Mutex::new(vec![1; *bytes / 8]));
                 let name = |what: &str| name(&format!("{what} {bytes} bytes"));
                 let (stays, moves) = (
-                    plan.series(name("pass"), refills(pair.from, pair.from, &set, Measured::Pass)?),
-                    plan.series(name("pass after a move"), refills(pair.from, pair.to, &set, Measured::Pass)?),
+                    plan.series(name("pass"), refills(pair.from, pair.from, &set, LoopPart::Pass)?),
+                    plan.series(name("pass after a move"), refills(pair.from, pair.to, &set, LoopPart::Pass)?),
                 );
-                let stays_again = plan.series(name("pass again"), refills(pair.from, pair.from, &set, Measured::Pass)?);
-                let refill =
-                    figure("refill", CostUnit::Ns, Formula::difference(moves, stays)).with("working_set_bytes", bytes);
+                let stays_again = plan.series(name("pass again"), refills(pair.from, pair.from, &set, LoopPart::Pass)?);
+                let stays_there = plan.series(name("pass there"), refills(pair.to, pair.to, &set, LoopPart::Pass)?);
+                // Half of the passes after a move are on each CPU.
+                let of = Formula::Sum(vec![(1.0, moves), (-0.5, stays), (-0.5, stays_there)]);
+                let refill = figure("refill", CostUnit::Ns, of).with("working_set_bytes", bytes);
                 plan.figure(refill.control(Formula::difference(stays_again, stays)).enough(200.0));
                 if *bytes == 256 << 10 || (setup.quick && *bytes == 32 << 10) {
-                    let whole = plan.series(name("whole loop"), refills(pair.from, pair.to, &set, Measured::Whole)?);
+                    let whole = plan.series(name("whole loop"), refills(pair.from, pair.to, &set, LoopPart::Whole)?);
                     let apart =
-                        plan.series(name("move of the loop"), refills(pair.from, pair.to, &set, Measured::Move)?);
+                        plan.series(name("move of the loop"), refills(pair.from, pair.to, &set, LoopPart::Move)?);
                     let moved = figure("move", CostUnit::Ns, Formula::of(apart));
                     plan.figure(moved.with("work_between_us", WORK_NS / 1000.0).with("working_set_bytes", bytes));
                     let alone =
-                        plan.series(name("work of the loop"), refills(pair.from, pair.to, &set, Measured::Work)?);
+                        plan.series(name("work of the loop"), refills(pair.from, pair.to, &set, LoopPart::Work)?);
                     plan.figure(figure("iteration", CostUnit::Ns, Formula::of(whole)).with("working_set_bytes", bytes));
-                    // Work, the call with its move, the pass that stays and what a move adds to it.
-                    let parts = vec![(1.0, alone), (1.0, apart), (1.0, stays), (1.0, moves), (-1.0, stays)];
+                    // Work, the call with its move, and the pass after it.
+                    let parts = vec![(1.0, alone), (1.0, apart), (1.0, moves)];
                     let sum = Formula::Ratio(parts, vec![(1.0, whole)]);
                     plan.figure(figure("parts", CostUnit::Ratio, sum).with("working_set_bytes", bytes));
                 }
@@ -193,7 +194,7 @@ fn works(mut work: Work, cpu: CpuId) -> Step {
 
 /// What of the loop is measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Measured {
+enum LoopPart {
     /// The pass over the working set.
     Pass,
     /// The work.
@@ -208,22 +209,20 @@ enum Measured {
 type Set = Arc<Mutex<Vec<u64>>>;
 
 /// A loop of work, a move and a pass over a working set, of which one part is measured.
-fn refills(from: CpuId, to: CpuId, set: &Set, part: Measured) -> io::Result<Step> {
+fn refills(from: CpuId, to: CpuId, set: &Set, part: LoopPart) -> io::Result<Step> {
     let mut work = Work::of(&KERNELS[0], WORK_NS).map_err(io::Error::other)?;
     let set = Arc::clone(set);
-    let turns = refills_of(set.lock().map_or(1, |set| set.len() * 8));
+    let [uncounted, counted] = turns_of(set.lock().map_or(1, |set| set.len() * 8));
     Ok(Box::new(move || {
         let masks = [Mask::of(&[to]), Mask::of(&[from])];
         let mut set = set.lock().map_err(|_| io::Error::other("another series failed"))?;
         let (set, work) = (set.as_mut_slice(), &mut work);
         single(vec![from, to], move || {
-            let (mut moves, mut sum) = (0, 0);
-            let mut each = Vec::with_capacity(turns as usize);
+            let mut moves = 0;
+            let (mut each, mut times) = (Vec::with_capacity(counted as usize), Vec::with_capacity(counted as usize));
             let _ = masks[1].apply();
-            pass(set);
             let mut at = current_cpu();
-            let begin = now_ns();
-            for turn in 0..turns {
+            for turn in 0..uncounted + counted {
                 let start = now_ns();
                 black_box(work.run());
                 let worked = now_ns();
@@ -232,22 +231,29 @@ fn refills(from: CpuId, to: CpuId, set: &Set, part: Measured) -> io::Result<Step
                 moves += u64::from(now != at);
                 at = now;
                 let moved = now_ns();
-                each.push(moved - worked);
                 pass(set);
                 let done = now_ns();
-                sum += match part {
-                    Measured::Work => worked - start,
-                    Measured::Move => moved - worked,
-                    Measured::Pass => done - moved,
-                    Measured::Whole => 0,
-                };
+                if turn >= uncounted {
+                    each.push(moved - worked);
+                    times.push(match part {
+                        LoopPart::Work => worked - start,
+                        LoopPart::Move => moved - worked,
+                        LoopPart::Pass => done - moved,
+                        LoopPart::Whole => done - start,
+                    });
+                }
             }
-            let whole = now_ns() - begin;
-            let measured = if part == Measured::Whole { whole } else { sum };
-            ((measured as f64 / f64::from(turns), each), moves)
+            ((midmean(times), each), moves)
         })
-        .map(|of| placed(of, from, to, turns))
+        .map(|of| placed(of, from, to, uncounted + counted))
     }))
+}
+
+/// The mean of the middle half: single interrupted turns have no part in it.
+fn midmean(mut times: Vec<i64>) -> f64 {
+    times.sort_unstable();
+    let middle = &times[times.len() / 4..times.len() - times.len() / 4];
+    middle.iter().sum::<i64>() as f64 / middle.len().max(1) as f64
 }
 
 /// Reads and writes one word of each cache line.
