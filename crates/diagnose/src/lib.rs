@@ -9,6 +9,7 @@ mod costs;
 mod diagnosis;
 mod finding;
 mod folding;
+mod idleness;
 mod json;
 mod kernel;
 mod objective;

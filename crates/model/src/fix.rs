@@ -216,6 +216,8 @@ pub enum Fix {
         /// The maximum of additional work, in percent.
         more_percent: u32,
     },
+    /// Stop the scheduler's tick on idle CPUs.
+    StopTick,
     /// Give a virtual machine physical CPUs of its own.
     HostCpus {
         /// The number of physical CPUs.
@@ -370,6 +372,7 @@ impl Fix {
             Self::Headroom { more_percent } => {
                 format!("plan for {more_percent} % more work at most (`corewise table smt_utilisation`)")
             }
+            Self::StopTick => "boot without nohz=off and highres=off, and let the governor teo choose idle states (/sys/devices/system/cpu/cpuidle/current_governor)".to_owned(),
             Self::HostCpus { cpus } => {
                 format!(
                     "on the host, give this machine {cpus} physical CPUs of its own (libvirt: vcpupin), or use a virtual machine with dedicated CPUs"
@@ -507,6 +510,7 @@ impl Fix {
                     "plan for {more_percent} % more work at most; Task Manager's utilisation counts each logical processor as a core"
                 )
             }
+            Self::StopTick => "no call: Windows stops the tick of idle CPUs itself, unless a program requests a high resolution (timeBeginPeriod)".to_owned(),
             Self::HostCpus { cpus } => {
                 format!("on the host, reserve {cpus} CPUs for this machine (Set-VMProcessor -Reserve)")
             }

@@ -15,6 +15,7 @@ pub(crate) mod idle_periods;
 pub(crate) mod idle_residency;
 pub(crate) mod idle_wakeups;
 pub(crate) mod interrupts;
+pub(crate) mod lost_idleness;
 pub(crate) mod mark_counters;
 pub(crate) mod mark_stretches;
 pub(crate) mod marks;
@@ -81,6 +82,7 @@ pub const ANALYSES: &[Entry] = &[
     entry::<ideal_cpu::IdealCpu>(&tables::IDEAL_CPU),
     entry::<wakers::Wakers>(&tables::WAKERS),
     entry::<idle_periods::IdlePeriods>(&tables::IDLE_PERIODS),
+    entry::<lost_idleness::LostIdleness>(&tables::LOST_IDLENESS),
     entry::<idle_wakeups::IdleWakeups>(&tables::IDLE_WAKEUPS),
     entry::<interrupts::Interrupts>(&tables::INTERRUPTS),
     entry::<block_io::BlockIo>(&tables::BLOCK_IO),

@@ -1,5 +1,6 @@
 //! The rules: one file and one line in [`RULES`] each.
 
+mod background_woke_package;
 mod busy_wait_at_barrier;
 mod capture_lost_events;
 mod chunks_too_large;
@@ -22,6 +23,7 @@ mod parked_while_ready;
 mod periodic_thread_delayed;
 mod pinned_away_from_idle_faster_core;
 mod pinned_to_one_cpu;
+mod polling_thread;
 mod preemption_rate;
 mod priority_inversion;
 mod serialised_on_one_cpu;
@@ -31,7 +33,9 @@ mod smt_neighbour_noisy;
 mod static_partition_barrier_tail;
 mod stolen_by_hypervisor;
 mod throttled_by_quota;
+mod tick_divides_idle;
 mod too_few_workers;
+mod unaligned_timers;
 mod utilisation_misread;
 mod wakeup_storm;
 mod woke_on_busy_sibling;
@@ -196,4 +200,8 @@ pub const RULES: &[&Rule] = &[
     &wakeup_storm::RULE,
     &io_wait_serialised::RULE,
     &sleep_too_short_for_idle_state::RULE,
+    &polling_thread::RULE,
+    &unaligned_timers::RULE,
+    &background_woke_package::RULE,
+    &tick_divides_idle::RULE,
 ];

@@ -3,11 +3,12 @@
 use super::SWITCH;
 use crate::context::{EvidenceRows, RuleContext, threads};
 use crate::finding::{Confidence, Finding};
+use crate::idleness::{BREAK_EVEN_NS, break_even, whose_break_even};
 use crate::pools::Processes;
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::timers::timed;
 use engine::EngineError;
-use model::tables::{self, idle_residency, ready_wait, waits};
+use model::tables::{self, ready_wait, waits};
 use model::words::{grouped, ms, time};
 use model::{Fix, Ns};
 use std::collections::BTreeMap;
@@ -38,7 +39,7 @@ pub(super) const RULE: Rule = Rule {
     ],
     thresholds: &[&MIN_PER_SECOND, &BREAK_EVEN_NS, &SHORT_RUN_NS, &SWITCH],
     // After each sleep, the thread takes a CPU from a computing thread, of the same priority or another.
-    explains: &["critical-thread-same-priority-as-workers", "preemption-rate"],
+    explains: &["critical-thread-same-priority-as-workers", "preemption-rate", "polling-thread"],
     worst: Fits::Nothing,
     shares_out_work: false,
     check,
@@ -51,13 +52,6 @@ const MIN_PER_SECOND: Threshold = Threshold {
     reason: "sleeps of one thread: media programs use timers of a millisecond, which they need",
 };
 
-const BREAK_EVEN_NS: Threshold = Threshold {
-    name: "break_even_ns",
-    unit: Unit::Ns,
-    value: 600_000.0,
-    reason: "used if the machine's description has no idle states except those of guests (haltpoll): the C6 state of Skylake servers and Alder Lake in the Linux driver intel_idle",
-};
-
 const SHORT_RUN_NS: Threshold = Threshold {
     name: "short_run_ns",
     unit: Unit::Ns,
@@ -65,9 +59,6 @@ const SHORT_RUN_NS: Threshold = Threshold {
     reason: "average between two sleeps: a thread that runs no longer only polls; 11 µs in the pathology short_sleeps, mostly its own \
              switches",
 };
-
-/// The idle state of guests (Linux, `drivers/cpuidle/cpuidle-haltpoll.c`). The host decides what follows; its 1 µs is not a hardware value.
-const GUEST_STATE: &str = "haltpoll";
 
 /// The sleeps of a thread.
 #[derive(Default)]
@@ -88,13 +79,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             "the source has no wakeups, so it is unknown when sleeps ended".to_owned(),
         ));
     }
-    let mut target_residency = None;
-    ctx.each_row(idle_residency::Table, |row| {
-        if !row.get(idle_residency::STATE_NAME.or_empty()).starts_with(GUEST_STATE) {
-            target_residency = target_residency.max(row.get(idle_residency::TARGET_RESIDENCY_NS));
-        }
-    })?;
-    let break_even = target_residency.unwrap_or(ctx.threshold(&BREAK_EVEN_NS) as i64);
+    let (target_residency, break_even) = break_even(ctx)?;
     let (mut sleeps, mut evidence) = (BTreeMap::<i64, Sleeps>::new(), EvidenceRows::default());
     let least = ctx.threshold(&MIN_PER_SECOND) * ctx.span().len().0 as f64 / 1e9;
     let processes = Processes::new(ctx)?;
@@ -181,13 +166,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             }
             .to_owned(),
             ctx.whose(&SWITCH),
-            match target_residency {
-                Some(_) => "the deepest idle state is as in the machine's description".to_owned(),
-                None => format!(
-                    "the machine's description has no idle states of its own; {} is assumed for the deepest one",
-                    time(break_even)
-                ),
-            },
+            whose_break_even(target_residency, break_even),
             "the energy lost because the CPU does not stay in a deep idle state is not included".to_owned(),
         ],
         ..finding

@@ -10,6 +10,7 @@ mod counted;
 mod critical;
 mod energy_used;
 mod frame_log;
+mod lost_idle;
 mod marked;
 mod moves;
 mod named;
@@ -31,6 +32,7 @@ pub use counted::*;
 pub use critical::*;
 pub use energy_used::*;
 pub use frame_log::*;
+pub use lost_idle::*;
 pub use marked::*;
 pub use moves::*;
 pub use named::named;
@@ -316,6 +318,7 @@ pub const ALL: &[&TableDef] = &[
     &IDEAL_CPU,
     &WAKERS,
     &IDLE_PERIODS,
+    &LOST_IDLENESS,
     &IDLE_WAKEUPS,
     &INTERRUPTS,
     &BLOCK_IO,
