@@ -31,8 +31,10 @@ const GUEST_STATE: &str = "haltpoll";
 pub(crate) fn break_even(ctx: &RuleContext<'_>) -> Result<(Option<i64>, i64), EngineError> {
     let mut target_residency = None;
     ctx.each_row(idle_residency::Table, |row| {
+        // A target residency of 0 is that of polling, in which a CPU saves nothing.
+        let target = row.get(idle_residency::TARGET_RESIDENCY_NS).filter(|ns| *ns > 0);
         if !row.get(idle_residency::STATE_NAME.or_empty()).starts_with(GUEST_STATE) {
-            target_residency = target_residency.max(row.get(idle_residency::TARGET_RESIDENCY_NS));
+            target_residency = target_residency.max(target);
         }
     })?;
     Ok((target_residency, target_residency.unwrap_or(ctx.threshold(&BREAK_EVEN_NS) as i64)))
