@@ -196,6 +196,20 @@ fn reason<'a>(stacks: &'a Stacks, chain: &[StackFrame]) -> Option<&'a str> {
     kernel().skip(begin).find(|f| !scheduler(*f)).flatten()
 }
 
+/// Returns the frame in which a thread with this callchain waits: the innermost one of its program, or of a kernel thread the first one
+/// outside the scheduler.
+pub(crate) fn waiting(stacks: &Stacks, chain: &[StackFrame]) -> Option<usize> {
+    let is_code = |frame: &StackFrame| frame.address < StackFrame::CONTEXT_MARKERS;
+    if let Some(at) = chain.iter().position(|frame| is_code(frame) && !frame.in_kernel()) {
+        return Some(at);
+    }
+    // The frames before the scheduler's belong to the recorder of the callchain.
+    let scheduler = |frame: &StackFrame| stacks.name(frame.function).map(stem).is_some_and(|f| SCHEDULER.contains(&f));
+    let begin = chain.iter().position(scheduler)?;
+    let is_outside = |(_, frame): &(usize, &StackFrame)| is_code(frame) && !scheduler(frame);
+    chain.iter().enumerate().skip(begin).find(is_outside).map(|(at, _)| at)
+}
+
 /// Returns the name of the system call, if the function is the entry of one.
 fn call(function: &str) -> Option<&str> {
     ENTRIES.iter().find_map(|entry| function.strip_prefix(entry))

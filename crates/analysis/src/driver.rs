@@ -169,6 +169,7 @@ impl Running {
         if at >= self.span.start && at < self.span.end {
             self.world.now = self.world.now.max(at);
             let thread = self.instances.current(tid);
+            self.analyses.iter_mut().for_each(|(_, a)| a.blocked_at(thread, stack, &self.world));
             if let Some(reason) = self.world.reasons.of(stack) {
                 self.analyses.iter_mut().for_each(|(_, a)| a.blocked_by(thread, reason, &self.world));
             }

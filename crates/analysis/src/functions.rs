@@ -1,5 +1,6 @@
 //! The functions in the callchains of a recording.
 
+use crate::blocked_by;
 use model::{StackFrame, StackId, Stacks};
 use rustc_hash::FxHashMap;
 
@@ -15,6 +16,8 @@ type Named = (Option<Box<str>>, Option<Box<str>>);
 pub(crate) struct Functions {
     /// Innermost first. A function that called itself is there once.
     by_stack: Vec<Box<[FunctionId]>>,
+    /// Of each callchain, the place in `by_stack` of the function in which a thread with this callchain waits.
+    waiting: Vec<u32>,
     /// Distinct and sorted.
     all: Vec<Named>,
 }
@@ -41,13 +44,31 @@ impl Functions {
             }
             of.into_boxed_slice()
         };
-        let by_stack = stacks.chains.iter().map(|chain| functions(chain)).collect();
-        Self { by_stack, all: all.iter().map(|(name, file)| (name.map(Into::into), file.map(Into::into))).collect() }
+        let by_stack: Vec<Box<[FunctionId]>> = stacks.chains.iter().map(|chain| functions(chain)).collect();
+        let waiting = stacks.chains.iter().zip(&by_stack).map(|(chain, of)| {
+            let frame = blocked_by::waiting(stacks, chain).and_then(|at| chain.get(at));
+            let named = frame.map(|frame| (stacks.name(frame.function), stacks.name(frame.file)));
+            let id = named.and_then(|named| numbers.get(&named)).map(|number| FunctionId(*number));
+            id.and_then(|id| of.iter().position(|of| *of == id)).unwrap_or(of.len()) as u32
+        });
+        let waiting = waiting.collect();
+        Self {
+            by_stack,
+            waiting,
+            all: all.iter().map(|(name, file)| (name.map(Into::into), file.map(Into::into))).collect(),
+        }
     }
 
     /// Returns the functions of a callchain, innermost first.
     pub(crate) fn of(&self, stack: StackId) -> &[FunctionId] {
         (stack.0 as usize).checked_sub(1).and_then(|at| self.by_stack.get(at)).map_or(&[], AsRef::as_ref)
+    }
+
+    /// Returns the function in which a thread with this callchain waits, and those that called it: of a program, from its innermost
+    /// function on; of a kernel thread, from the first one outside the scheduler on. Empty if unknown.
+    pub(crate) fn waiting(&self, stack: StackId) -> &[FunctionId] {
+        let from = (stack.0 as usize).checked_sub(1).and_then(|at| self.waiting.get(at)).copied();
+        from.map_or(&[], |from| self.of(stack).get(from as usize..).unwrap_or_default())
     }
 
     /// Returns the name of a function and its file.

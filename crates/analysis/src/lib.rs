@@ -26,6 +26,7 @@ mod folded_chains;
 pub mod frames;
 mod free;
 mod functions;
+mod idle_ends;
 mod instances;
 mod lengths;
 mod marked;
@@ -54,7 +55,7 @@ pub use tables::{ANALYSES, Entry};
 pub use thread_groups::ThreadGroups;
 pub use world::{CoreNow, CpuNow, World};
 
-use model::{CpuId, CpuStretch, Rows, SetTo, Span, ThreadKey, ThreadStretch, TimelineEvent};
+use model::{CpuId, CpuStretch, Rows, SetTo, Span, StackId, ThreadKey, ThreadStretch, TimelineEvent};
 use topology::Machine;
 
 /// What an analysis knows before it starts.
@@ -121,6 +122,11 @@ pub trait Analysis {
     /// Handles what a thread waits for, where a callchain shows it. It comes after the begin of the blocked stretch.
     fn blocked_by(&mut self, thread: ThreadKey, reason: ReasonId, world: &World) {
         _ = (thread, reason, world);
+    }
+
+    /// Handles the callchain of a switch-out to wait. It comes after the begin of the blocked stretch.
+    fn blocked_at(&mut self, thread: ThreadKey, stack: StackId, world: &World) {
+        _ = (thread, stack, world);
     }
 
     /// Handles a change of a thread's scheduling settings ([`ThreadKey::UNKNOWN`]: of a cgroup's threads). Changes

@@ -37,9 +37,11 @@ fn table(block: &str, name: &str) -> Table {
     analysed(block).tables.remove(name).unwrap()
 }
 
-/// Analyses the drawing of a block; a line `range FROM TO` (ms) selects a part, and a line `gain TYPE GAIN` is a measured gain of a core type.
+/// Analyses the drawing of a block; a line `range FROM TO` (ms) selects a part, a line `gain TYPE GAIN` is a measured gain of a core type,
+/// and a line `states NAME=US …` describes the idle states of the drawn CPUs with their target residencies.
 fn analysed(block: &str) -> Analysed {
     let (gain, block): (Vec<&str>, Vec<&str>) = block.lines().partition(|l| l.starts_with("gain "));
+    let (states, block): (Vec<&str>, Vec<&str>) = block.into_iter().partition(|l| l.starts_with("states "));
     let (range, drawing): (Vec<&str>, Vec<&str>) = block.into_iter().partition(|l| l.starts_with("range "));
     let ms: Vec<i64> = range.iter().flat_map(|l| l.split(' ').skip(1)).map(|w| w.parse().unwrap()).collect();
     let drawing = drawing.join("\n");
@@ -48,6 +50,14 @@ fn analysed(block: &str) -> Analysed {
         _ => whole,
     };
     let mut machine = machine(&drawing);
+    let states = states.iter().flat_map(|line| line.split(' ').skip(1)).map(|word| word.split_once('=').unwrap());
+    let state = |(name, us): (&str, &str)| topology::IdleState {
+        name: name.to_owned(),
+        target_residency_us: Some(us.parse().unwrap()),
+        ..topology::IdleState::default()
+    };
+    let states: Vec<topology::IdleState> = states.map(state).collect();
+    machine.cpus.iter_mut().for_each(|cpu| cpu.idle_states.clone_from(&states));
     machine.costs = (!gain.is_empty()).then(|| measured(&gain));
     drawn(&drawing, machine, part)
 }

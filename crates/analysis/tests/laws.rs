@@ -11,6 +11,8 @@ mod counters;
 mod cpu_bursts;
 #[path = "laws/ideal_cpu.rs"]
 mod ideal_cpu;
+#[path = "laws/idle_ends.rs"]
+mod idle_ends;
 #[path = "laws/idle_periods.rs"]
 mod idle_periods;
 #[path = "laws/idle_wakeups.rs"]
@@ -90,6 +92,7 @@ const LAWS: &[Law] = &[
     wakers::holds,
     idle_periods::holds,
     idle_wakeups::holds,
+    idle_ends::holds,
     concurrency_bands::holds,
     parallel_regions::holds,
     parking::holds,

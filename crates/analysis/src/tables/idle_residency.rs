@@ -1,9 +1,9 @@
 //! How long each CPU was in each idle state, and how often it left before the state saved energy.
 
 use crate::{Analysis, Begins, Context, World};
-use model::{CpuState, CpuStretch, Ns, Power, Rows, ThreadKey, TimelineEvent, Value};
+use model::{CpuId, CpuState, CpuStretch, Ns, Power, Rows, ThreadKey, TimelineEvent, Value};
 use std::collections::BTreeMap;
-use topology::{IdleState, Machine};
+use topology::Machine;
 
 /// The maximum number of idle states of a CPU; the kernel has at most ten.
 const MAX_STATES: usize = 64;
@@ -41,8 +41,8 @@ impl Cpu {
 }
 
 /// Returns how long a CPU must stay in a state to save energy.
-fn target(states: &[IdleState], state: Option<u32>) -> Option<Ns> {
-    let us = states.get(state? as usize)?.target_residency_us?;
+pub(super) fn target(machine: &Machine, cpu: CpuId, state: Option<u32>) -> Option<Ns> {
+    let us = machine.cpu(cpu)?.idle_states.get(state? as usize)?.target_residency_us?;
     Some(Ns(i64::from(us) * 1000))
 }
 
@@ -67,8 +67,7 @@ impl IdleResidency {
         let now = &world.cpus[place];
         let cpu = &mut self.cpus[place];
         let (Some(entered), Some(state)) = (cpu.entered.take(), now.idle_state) else { return };
-        let states = self.machine.cpu(now.cpu).map_or(&[][..], |c| &c.idle_states);
-        let (stayed, target) = (world.now - entered, target(states, Some(state)));
+        let (stayed, target) = (world.now - entered, target(&self.machine, now.cpu, Some(state)));
         let sums = cpu.of(Some(state));
         sums.whole += 1;
         sums.longest = sums.longest.max(stayed);
@@ -109,7 +108,7 @@ impl Analysis for IdleResidency {
             let now = &world.cpus[place];
             let states = self.machine.cpu(now.cpu).map_or(&[][..], |c| &c.idle_states);
             for (state, sums) in &self.cpus[place].states {
-                let target = target(states, *state);
+                let target = target(&self.machine, now.cpu, *state);
                 let whole = |value: Value| if sums.whole > 0 { value } else { Value::Null };
                 out.row(&[
                     i64::from(now.cpu.0).into(),

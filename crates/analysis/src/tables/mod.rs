@@ -5,14 +5,17 @@ pub(crate) mod concurrency;
 pub(crate) mod concurrency_bands;
 pub(crate) mod cpu_bursts;
 pub(crate) mod cpu_counters;
+pub(crate) mod cpu_wakeups;
 pub(crate) mod energy;
 pub(crate) mod energy_unknown;
 pub(crate) mod folded_stacks;
 pub(crate) mod frames_parked;
 pub(crate) mod frequency_residency;
 pub(crate) mod ideal_cpu;
+pub(crate) mod idle_ends;
 pub(crate) mod idle_periods;
 pub(crate) mod idle_residency;
+pub(crate) mod idle_stays;
 pub(crate) mod idle_wakeups;
 pub(crate) mod interrupts;
 pub(crate) mod lost_idleness;
@@ -27,6 +30,7 @@ pub(crate) mod parking;
 pub(crate) mod periods;
 pub(crate) mod placement;
 pub(crate) mod pools;
+pub(crate) mod power_by_function;
 pub(crate) mod power_over_time;
 pub(crate) mod priority_classes;
 pub(crate) mod priority_inheritance;
@@ -86,6 +90,10 @@ pub const ANALYSES: &[Entry] = &[
     entry::<idle_wakeups::IdleWakeups>(&tables::IDLE_WAKEUPS),
     entry::<interrupts::Interrupts>(&tables::INTERRUPTS),
     entry::<block_io::BlockIo>(&tables::BLOCK_IO),
+    entry::<idle_ends::IdleEndsTable>(&tables::IDLE_ENDS),
+    entry::<idle_stays::IdleStays>(&tables::IDLE_STAYS),
+    entry::<cpu_wakeups::CpuWakeups>(&tables::CPU_WAKEUPS),
+    entry::<power_by_function::PowerByFunction>(&tables::POWER_BY_FUNCTION),
     entry::<idle_residency::IdleResidency>(&tables::IDLE_RESIDENCY),
     entry::<frequency_residency::FrequencyResidency>(&tables::FREQUENCY_RESIDENCY),
     entry::<thread_by_frequency::ThreadByFrequency>(&tables::THREAD_BY_FREQUENCY),

@@ -10,6 +10,7 @@ mod counted;
 mod critical;
 mod energy_used;
 mod frame_log;
+mod idle;
 mod lost_idle;
 mod marked;
 mod moves;
@@ -32,6 +33,7 @@ pub use counted::*;
 pub use critical::*;
 pub use energy_used::*;
 pub use frame_log::*;
+pub use idle::*;
 pub use lost_idle::*;
 pub use marked::*;
 pub use moves::*;
@@ -322,6 +324,10 @@ pub const ALL: &[&TableDef] = &[
     &IDLE_WAKEUPS,
     &INTERRUPTS,
     &BLOCK_IO,
+    &IDLE_ENDS,
+    &IDLE_STAYS,
+    &CPU_WAKEUPS,
+    &POWER_BY_FUNCTION,
     &IDLE_RESIDENCY,
     &FREQUENCY_RESIDENCY,
     &THREAD_BY_FREQUENCY,
