@@ -1,0 +1,406 @@
+#!/usr/bin/env python3
+"""Checks what ended each stay in an idle state (`idle_stays`) against ftrace of the same run, and entries against cpuidle's counters.
+
+    acceptance/idle_ends.py [LOAD…] [--cpus 0] [--seconds 8] [--keep DIR]
+
+Each load runs under `corewise record` while an instance of ftrace records switches, wakeups, idle states, interrupts and timers as text. A
+reader of that text, which shares no code with corewise, says what ended each stay of a CPU: the handler in which the wakeup of the next thread
+was issued, the thread that woke it, or, where the CPU went back to sleep, the first handler. Stays are paired by CPU and the time of their
+end, to 100 µs. A pair is the same if the kind, the interrupt or timer's function, the waker and the thread that ran next are.
+Required: at least 99 % of the reader's stays are paired and the same. Kernels differ in what ftrace delivers for the idle task: --cpus.
+
+`break-even`: the description of the machine is replaced by a tree with other target residencies, and the stays shorter than these are
+compared with those of ftrace, whose entry and exit are that far apart. Required: within 1 %, or within 2; times are rounded to microseconds.
+
+`entries`: for each CPU, the entries into idle states in the time of the load, and those that cpuidle counted in sysfs (`usage`),
+read by the load itself at its begin and end. Required: within 1 %, or within 2.
+
+`powertop`: runs next to the load `sleeps`; its wakeups a second are compared with `cpu_wakeups` in the middle of that time. Required: within 5 %
+of those of the CPUs whose idle task ftrace delivers, as powertop reads the same events.
+
+--guest: records in an emulated aarch64 guest of three CPUs (pmu/guest.py), where ftrace delivers the idle task of all CPUs.
+
+Loads: sleeps of various lengths, timers with slack, sched pipe, network loopback, a compile, nothing. Needs root.
+"""
+
+import argparse
+import collections
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import corewise
+from idle_loads import ALL_LOADS, IDLE_STATES, LOADS
+
+WITHIN = 0.99
+# Pairs of ends of stays: ftrace's text has microseconds, and a stay ends at the next entry or switch.
+NEAR_US = 100
+TRACING = Path("/sys/kernel/tracing")
+EVENTS = ["sched/sched_switch", "sched/sched_waking", "sched/sched_wakeup_new", "power/cpu_idle", "irq/irq_handler_entry",
+          "irq/irq_handler_exit", "irq/softirq_entry", "irq/softirq_exit", "timer/hrtimer_expire_entry", "timer/hrtimer_expire_exit",
+          "timer/timer_expire_entry", "timer/timer_expire_exit"]
+# Of x86, and of ARM; those that the kernel has are recorded.
+MORE_EVENTS = ["irq_vectors/reschedule_entry", "irq_vectors/reschedule_exit", "irq_vectors/call_function_entry",
+               "irq_vectors/call_function_exit", "irq_vectors/call_function_single_entry", "irq_vectors/call_function_single_exit",
+               "ipi/ipi_entry", "ipi/ipi_exit"]
+LINE = re.compile(r"^\s*(?P<comm>.+)-(?P<tid>\d+)\s+\[(?P<cpu>\d+)\]\s+(?P<flags>\S+)\s+(?P<s>\d+)\.(?P<us>\d{6}): (?P<event>\w+): ?(?P<rest>.*)$")
+SWITCH = re.compile(r"prev_comm=.* prev_pid=(\d+) prev_prio=\S+ prev_state=(\S+) ==> next_comm=.* next_pid=(\d+)")
+PID = re.compile(r" pid=(\d+) ")
+TICKS = ("tick_sched_timer", "tick_nohz_handler")
+SOFTIRQ = re.compile(r"vec=\d+ \[action=(\w+)\]")
+NET = ("softirq NET_TX", "softirq NET_RX")
+AWAKE = 4294967295
+TARGETS_US = (20, 100, 500, 2000, 10000)
+POWERTOP_WITHIN = 0.05
+# Loads of the guest, by the shell of busybox and pmu/load.c.
+GUEST_LOADS = {"busy": "load busy load.json 6 3000", "sleeps": "sh /sleeps", "tar": "sh /tars"}
+GUEST_SCRIPT = """cat > /sleeps <<'END'
+for n in 1 2 3 4; do (i=0; while [ $i -lt 60 ]; do sleep 0.0$n; i=$((i+1)); done) & done; wait
+END
+cat > /tars <<'END'
+i=0; while [ $i -lt 12 ]; do tar -cf - /bin | cat | cat > /dev/null; i=$((i+1)); done
+END
+T=/sys/kernel/tracing
+echo mono > $T/trace_clock; echo 16384 > $T/buffer_size_kb
+"""
+GUEST_RUN = """mkdir /out/NAME; cd /out/NAME; echo > $T/trace
+for e in EVENTS; do [ -e $T/events/$e ] && echo 1 > $T/events/$e/enable; done; echo 1 > $T/tracing_on
+corewise record --no-sample -o run.cw -- LOAD > record.txt 2>&1; echo $? > status
+echo 0 > $T/tracing_on; cat $T/trace > ftrace.txt
+"""
+
+# `end` in µs; `length`: from the entry into the state to its end.
+Stay = collections.namedtuple("Stay", "cpu end by interrupt waker thread length", defaults=[None])
+WHAT = slice(2, 6)
+
+
+# ---- recording ----
+
+def record(folder, name, seconds):
+    """Records a load with corewise and ftrace at the same time."""
+    if not (TRACING / "instances").exists():
+        subprocess.run(["mount", "-t", "tracefs", "nodev", TRACING], check=True)
+    instance = TRACING / "instances/corewise-idle"
+    instance.mkdir()
+
+    def put(file, text):
+        (instance / file).write_text(text)
+
+    events = EVENTS + [event for event in MORE_EVENTS if (instance / "events" / event).exists()]
+    try:
+        put("tracing_on", "0")
+        put("trace_clock", "mono")
+        put("buffer_size_kb", "98304")
+        for event in events:
+            put(f"events/{event}/enable", "1")
+        put("tracing_on", "1")
+        load = [sys.executable, Path(__file__).with_name("idle_loads.py"), name, str(seconds), folder / "load.json"]
+        done = subprocess.run([corewise.BINARY, "record", "-o", folder / "run.cw", "--no-sample", "--", *load], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True)
+        put("tracing_on", "0")
+        for event in events:
+            put(f"events/{event}/enable", "0")
+        (folder / "ftrace.txt").write_bytes((instance / "trace").read_bytes())
+    finally:
+        instance.rmdir()
+    if done.returncode:
+        sys.exit(f"corewise record: exit {done.returncode}: {done.stderr.strip()[-500:]}")
+    (folder / "printed.txt").write_text(done.stdout)
+
+
+def record_in_guest(to):
+    """Records all loads in a guest."""
+    from pmu import guest
+    script = GUEST_SCRIPT
+    for name, load in GUEST_LOADS.items():
+        script += GUEST_RUN.replace("NAME", name).replace("EVENTS", " ".join(EVENTS + MORE_EVENTS)).replace("LOAD", load)
+    try:
+        guest.need_tools()
+        with tempfile.TemporaryDirectory(prefix="idle-guest-") as tmp:
+            guest.boot(guest.prepare(Path(tmp)), guest.Machine("idle", 3), script, to, patience=500)
+    except (guest.Lacking, OSError) as why:
+        sys.exit(f"idle_ends.py: {why}")
+    for name in GUEST_LOADS:
+        if (to / name / "status").read_text().strip() != "0":
+            sys.exit(f"idle_ends.py: in the guest, {name}: {(to / name / 'record.txt').read_text()[-500:]}")
+
+
+# ---- the reader of ftrace's text ----
+
+class Cpu:
+    def __init__(self):
+        # Handlers that run, the innermost last; whether it runs the idle task; of the stay: the state, and the first handler.
+        self.inside, self.idle, self.state, self.first = [], False, None, None
+        # When it entered the state, and how long it stayed.
+        self.entered, self.length = None, None
+
+
+def truth(text):
+    """Returns the stays that ended, and the times of the first and last event of each CPU, µs."""
+    cpus, wakes, left, stays, seen = collections.defaultdict(Cpu), {}, {}, [], {}
+    for line in map(LINE.match, text):
+        if not line:
+            continue
+        at, number, tid, event, rest = int(line["s"]) * 10**6 + int(line["us"]), int(line["cpu"]), int(line["tid"]), line["event"], line["rest"]
+        seen[number] = (seen.get(number, (at,))[0], at)
+        cpu = cpus[number]
+        if event.endswith("_exit"):
+            if cpu.inside:
+                cpu.inside.pop()
+        elif handler := handler_of(event, rest):
+            cpu.inside.append(handler)
+            if cpu.state is not None and says_more(cpu.first, handler, cpu.inside[:-1]):
+                cpu.first = handler
+        elif event == "cpu_idle":
+            state = int(rest.split("state=")[1].split()[0])
+            cpu.inside.clear()
+            if state != AWAKE:
+                if cpu.idle and cpu.state is not None:
+                    stays.append(Stay(number, at, kind(cpu.first), cpu.first and cpu.first[1], None, None, cpu.length))
+                cpu.state, cpu.first, cpu.entered, cpu.length = state, None, at, None
+            elif cpu.entered is not None:
+                cpu.length, cpu.entered = at - cpu.entered, None
+        elif event in ("sched_waking", "sched_wakeup_new"):
+            woken = int(PID.search(f" {rest} ")[1])
+            if woken not in wakes:
+                wakes[woken] = (list(cpu.inside), tid, number, cpu.first if cpu.idle else None, at, event)
+        elif event == "sched_switch":
+            prev, state, following = SWITCH.match(rest).groups()
+            prev, following = int(prev), int(following)
+            if prev:
+                left[prev] = (number, state, at)
+                # A thread that is woken on its way to sleep is queued as soon as it has left its CPU.
+                wake = wakes.get(prev)
+                if wake and not state.startswith("R") and (wake[1] == prev or at - wake[4] > NEAR_US):
+                    del wakes[prev]
+            if prev == 0 and cpu.idle:
+                ended = end_of_period(number, at, following, cpu, wakes.get(following), left.get(following))
+                stays.append(ended._replace(length=cpu.length))
+            wakes.pop(following, None)
+            cpu.inside.clear()
+            cpu.idle, cpu.state, cpu.first, cpu.entered, cpu.length = following == 0, None, None, None, None
+    return stays, seen
+
+
+def handler_of(event, rest):
+    """Returns the kind and the name of a handler, as corewise names them, or None."""
+    if event in ("hrtimer_expire_entry", "timer_expire_entry"):
+        return "timer", "timer " + rest.split("function=")[1].split()[0]
+    if event == "irq_handler_entry":
+        return "device", rest.split("name=")[1].strip()
+    if event == "softirq_entry":
+        return "softirq", "softirq " + SOFTIRQ.match(rest)[1]
+    if event == "reschedule_entry":
+        return "ipi", "ipi reschedule"
+    if event in ("call_function_entry", "call_function_single_entry"):
+        return "ipi", "ipi call_function"
+    return ("ipi", "ipi " + rest.strip("() ")) if event == "ipi_entry" else None
+
+
+def is_tick(handler):
+    return handler is not None and handler[0] == "timer" and handler[1].split()[-1] in TICKS
+
+
+def says_more(first, handler, around):
+    """Whether a handler says more about a stay's end: it is the first, or a timer that the tick or its own interrupt serves."""
+    if first is None:
+        return True
+    return handler[0] == "timer" and (is_tick(first) or (first in around and first[0] in ("device", "softirq")))
+
+
+def kind(handler):
+    if handler is None:
+        return "nothing"
+    return "tick" if is_tick(handler) else "interrupt" if handler[0] == "softirq" else handler[0]
+
+
+def end_of_period(number, at, thread, cpu, wake, left):
+    """Returns what ended an idle period of a CPU that then runs a thread."""
+    if wake is None:
+        if left is None:
+            return Stay(number, at, None, None, None, thread)
+        by = ("requeued" if left[0] == number else "pulled") if left[1].startswith("R") else None
+        return Stay(number, at, by, cpu.first and cpu.first[1], None, thread)
+    inside, waker, _, first, _, _ = wake
+    # Network softirqs that a sender runs on its own behalf.
+    handlers = [handler for handler in inside if waker == 0 or handler[1] not in NET]
+    if handlers:
+        handler = handlers[-1]
+        if handler[0] == "softirq" and wake[2] == number and first:
+            handler = first
+        return Stay(number, at, kind(handler), handler[1], None, thread)
+    if waker == 0:
+        return Stay(number, at, "interrupt", None, None, thread)
+    return Stay(number, at, "thread", None, waker, thread)
+
+
+# ---- comparison ----
+
+def stays_of(trace):
+    """Returns the stays by corewise's table, with times of the monotonic clock in µs and TIDs for threads."""
+    origin = json.loads((trace / "manifest.json").read_text())["origin_ns"]
+    tids = {row["thread"]: row["tid"] for row in corewise.table(trace, "threads")}
+    rows = []
+    for row in corewise.table(trace, "idle_stays"):
+        if row["ended_by"] != "cut":
+            waker, thread = (tids.get(row[key]) if row[key] is not None else None for key in ("waker", "thread"))
+            # With which interrupt a waker's CPU ended the stay is shown by none of ftrace's events of a wakeup.
+            interrupt = None if row["ended_by"] == "thread" else row["interrupt"]
+            rows.append(Stay(row["cpu"], (origin + row["end_ns"]) / 1000, row["ended_by"], interrupt, waker, thread))
+    return rows, origin
+
+
+def paired(true, said):
+    """Pairs stays of one CPU whose ends are near: yields (true, said or None)."""
+    at = 0
+    for stay in true:
+        while at < len(said) and said[at].end < stay.end - NEAR_US:
+            at += 1
+        if at < len(said) and said[at].end <= stay.end + NEAR_US:
+            yield stay, said[at]
+            at += 1
+        else:
+            yield stay, None
+
+
+def compare(folder, name, cpus, verbose):
+    """Returns the lines of the three tables of a load, and whether all is as required."""
+    with (folder / "ftrace.txt").open(errors="replace") as text:
+        true, seen = truth(text)
+    said, origin = stays_of(folder / "run.cw")
+    well, rows, short, others = True, [], [], collections.Counter()
+    for cpu in cpus:
+        of = sorted((stay for stay in said if stay.cpu == cpu), key=lambda stay: stay.end)
+        # In the time that both recorded.
+        first, last = max(seen[cpu][0], of[0].end), min(seen[cpu][1], of[-1].end)
+        here = [stay for stay in true if stay.cpu == cpu and first < stay.end < last]
+        counts = collections.defaultdict(lambda: [0, 0, 0])
+        for stay, found in paired(here, of):
+            sums = counts[stay.by]
+            sums[0] += 1
+            sums[1] += found is not None
+            same = found is not None and stay[WHAT] == found[WHAT]
+            sums[2] += same
+            if not same:
+                others[stay[2:4], found and found[2:4]] += 1
+        whole = [sum(column) for column in zip(*counts.values())] or [0, 0, 0]
+        well &= whole[0] > 0 and whole[2] >= WITHIN * whole[0]
+        rows += [[name, cpu, by or "not known", *of_kind, corewise.percent(of_kind[2], of_kind[0])]
+                 for by, of_kind in sorted(counts.items(), key=str)]
+        rows.append([name, cpu, "all", *whole, corewise.percent(whole[2], whole[0])])
+        range_of = [f"{(at * 1000 - origin) / 1e9:.9f}s" for at in (first, last)]
+        for us, ours in too_short(folder, cpu, "..".join(range_of)):
+            theirs = sum(stay.length is not None and stay.length < us for stay in here)
+            close = abs(ours - theirs) <= max(2, 0.01 * theirs)
+            well &= close
+            short.append([name, cpu, us, ours, theirs, "" if close else "differs"])
+    if verbose:
+        for (by, found), count in others.most_common(12):
+            print(f"    {name}: ftrace {by}, corewise {found}: {count}")
+    return rows, short, well
+
+
+def too_short(folder, cpu, span):
+    """Yields, for each target residency of a fed tree, how many stays corewise says were shorter."""
+    if not (folder / "load.json").exists():
+        return  # a guest, which has no states
+    with tempfile.TemporaryDirectory(prefix="idle-tree-") as tmp:
+        tree = Path(tmp) / "tree"
+        root = tree / "sys/devices/system/cpu"
+        for us in TARGETS_US:
+            shutil.rmtree(tree, ignore_errors=True)
+            for of in IDLE_STATES.glob("cpu[0-9]*"):
+                for number, label in enumerate(("POLL", "C1")):
+                    state = root / of.name / f"cpuidle/state{number}"
+                    state.mkdir(parents=True)
+                    for file, text in (("name", label), ("residency", us), ("latency", 1)):
+                        (state / file).write_text(f"{text}\n")
+            for file in ("online", "possible", "present"):
+                shutil.copy(IDLE_STATES / file, root / file)
+            words = ["--range", span, "--machine", tree, "--format", "json"]
+            rows = corewise.rows_of(corewise.run("table", folder / "run.cw", "idle_ends", *words))
+            yield us, sum(row["too_short"] or 0 for row in rows if row["cpu"] == cpu)
+
+
+def entries_of(folder, name):
+    """Returns the lines of the table of entries, and whether they are as required."""
+    load, origin = json.loads((folder / "load.json").read_text()), json.loads((folder / "run.cw/manifest.json").read_text())["origin_ns"]
+    span = f"{(load['begin'] - origin) / 1e9:.9f}s..{(load['end'] - origin) / 1e9:.9f}s"
+    table = corewise.rows_of(corewise.run("table", folder / "run.cw", "idle_residency", "--range", span, "--format", "json"))
+    lines, well = [], True
+    for cpu, before in load["before"].items():
+        counted = sum(load["after"][cpu]) - sum(before)
+        ours = sum(row["entries"] or 0 for row in table if row["cpu"] == int(cpu))
+        close = abs(ours - counted) <= max(2, 0.01 * counted)
+        well &= close
+        lines.append([name, cpu, ours, counted, corewise.percent(ours, counted), "" if close else "differs"])
+    return lines, well
+
+
+def against_powertop(folder, cpus):
+    """Prints powertop's wakeups a second next to corewise's; returns whether they are as required."""
+    printed = (folder / "printed.txt").read_text()
+    said = re.search(r"([0-9.]+) wakeups/s", printed.replace(";", " "))
+    load, origin = json.loads((folder / "load.json").read_text()), json.loads((folder / "run.cw/manifest.json").read_text())["origin_ns"]
+    begin, end = ((load[edge] - origin) / 1e9 for edge in ("begin", "end"))
+    span = f"{begin + 3:.9f}s..{end - 2:.9f}s"
+    table = corewise.rows_of(corewise.run("table", folder / "run.cw", "cpu_wakeups", "--range", span, "--format", "json"))
+    for row in table:
+        print(f"cpu_wakeups, CPU {row['cpu']}: {row['wakeups_per_s']:.1f} a second, C0 {100 * (row['c0_share'] or 0):.1f} %")
+    ours = sum(row["wakeups_per_s"] for row in table if row["cpu"] in cpus)
+    if not said:
+        print("powertop: its output has no wakeups/second")
+        return False
+    theirs = float(said[1])
+    print(f"powertop: {theirs} wakeups a second; corewise, CPUs {cpus}: {ours:.1f}, {corewise.percent(ours - theirs, theirs)} more")
+    return abs(ours - theirs) <= POWERTOP_WITHIN * theirs and all((row["c0_share"] or 0) <= 1 for row in table)
+
+
+def main():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args.add_argument("loads", nargs="*", help=f"of {', '.join(LOADS)}; all if none is named")
+    args.add_argument("--cpus", default="0", help="CPUs whose idle task ftrace delivers (0)")
+    args.add_argument("--seconds", type=float, default=8)
+    args.add_argument("--keep", metavar="DIR", type=Path, help="keep the recordings here; those that are here are read again")
+    args.add_argument("--guest", action="store_true", help="record in an emulated guest instead")
+    args.add_argument("--verbose", action="store_true", help="print the most frequent differences")
+    args = args.parse_args()
+    corewise.need_binary()
+    names = args.loads or list(GUEST_LOADS if args.guest else LOADS)
+    if unknown := set(names) - (GUEST_LOADS if args.guest else ALL_LOADS).keys():
+        sys.exit(f"no load {', '.join(sorted(unknown))}")
+    cpus = [0, 1, 2] if args.guest else [int(cpu) for cpu in args.cpus.split(",")]
+    rows, short, entries, failed = [], [], [], []
+    with tempfile.TemporaryDirectory(prefix="idle-") as tmp:
+        to = args.keep or Path(tmp)
+        if args.guest and not (to / names[0] / "ftrace.txt").exists():
+            record_in_guest(to)
+        for name in names:
+            folder = to / name
+            if not args.guest and not (folder / "load.json").exists():
+                folder.mkdir(parents=True, exist_ok=True)
+                record(folder, name, args.seconds)
+            of, too, well = compare(folder, name, cpus, args.verbose)
+            rows, short = rows + of, short + too
+            if not args.guest:
+                lines, close = entries_of(folder, name)
+                entries, well = entries + lines, well and close
+            if name == "powertop":
+                well &= against_powertop(folder, cpus)
+            failed += [] if well else [name]
+    corewise.print_table(["load", "CPU", "ended by (ftrace)", "stays", "paired", "same", "share"], rows)
+    if short and not args.guest:
+        corewise.print_table(["load", "CPU", "target us", "too short", "by ftrace", ""], short)
+    if entries:
+        corewise.print_table(["load", "CPU", "entries", "usage", "share", ""], entries)
+    if failed:
+        print(f"short: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
