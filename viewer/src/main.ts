@@ -26,6 +26,7 @@ import { Search } from "./panels/search";
 import { Tabs } from "./panels/tabs";
 import { TracksPanel } from "./panels/tracks";
 import { criticalPath, firstMarks, source } from "./source";
+import { ENDS } from "./tracks/idle_ends";
 import { extraStyle } from "./tracks/list";
 import { actionsOf, goBack } from "./ui/actions";
 import { Details } from "./ui/details";
@@ -171,6 +172,7 @@ export class Page {
       selected: null,
       found: new Set(),
       overlay: { range: null, arrows: [], path: [], evidence: null, axis: (pen, at) => this.navigation.axis(pen, at) },
+      hasIdleEnds: about.kinds.some((info) => info.kind === ENDS),
       nameOf: (key) => this.nameOf(key),
     };
     this.words = new Words(about, (key) => this.nameOf(key), new DrawnNow(this.timeline, this.scene, this.threads));
@@ -336,11 +338,11 @@ export class Page {
       this.bring(line);
     }
     const slice = this.timeline.sliceAt(this.scene, line, to.at);
-    const summary = slice && this.words.describe(line, slice);
+    const summary = slice && this.words.describe(line, slice, to.at);
     this.say([summary ? `${line.label}: ${summary}` : line.label, this.changeOf(line)].filter((part) => part !== "").join("; "));
     const style = extraStyle(line.kind);
     if (style && slice) {
-      this.details.extra(line.label, line.track, this.words.infoOf(line), style, slice, this.words.counted(line, slice));
+      this.details.extra(line.label, line.track, this.words.infoOf(line), style, slice, this.words.counted(line, slice) ?? this.words.layered(line, to.at), this.words.endAt(line, to.at));
       const frame = slice.stretches === 1 ? this.frames.linkTo(slice) : null;
       if (frame) element("details").append(frame);
     } else if (style) {

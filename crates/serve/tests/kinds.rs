@@ -68,12 +68,21 @@ fn a_kind_is_listed_only_if_the_trace_has_its_data() {
     let (_trace, client) = served();
     let about: Json = serde_json::from_slice(&client.get("/api/about").body).unwrap();
     let kinds: Vec<&str> = about["kinds"].as_array().unwrap().iter().map(|k| k["kind"].as_str().unwrap()).collect();
-    assert_eq!(kinds, ["concurrency", "marks", "moments", "frequency", "idle", "counters", "groups"]);
+    assert_eq!(kinds, ["concurrency", "marks", "moments", "frequency", "idle_types", "idle", "counters", "groups"]);
     let labels: Vec<&str> =
         about["kinds"].as_array().unwrap().iter().map(|k| k["lanes"][0]["label"].as_str().unwrap()).collect();
     assert_eq!(
         labels,
-        ["cores", "draw (thread 10)", "tick (thread 10)", "CPU 0", "CPU 0", "depth (process 10)", "running"]
+        [
+            "cores",
+            "draw (thread 10)",
+            "tick (thread 10)",
+            "CPU 0",
+            "CPUs (2)",
+            "CPU 0",
+            "depth (process 10)",
+            "running"
+        ]
     );
     let refused = client.get("/api/slices?kind=parking&first=0&last=15&from=0&to=5000000&width=1000");
     assert_eq!((refused.code, refused.text().contains("no tracks of this kind")), (400, true));
@@ -87,6 +96,12 @@ fn at_a_narrow_width_each_value_and_state_has_its_exact_time() {
     assert_eq!(values(&drawn(&client, "frequency", 1000)), [(0, 0.0, 1.0, one(1e6)), (0, 1.0, 5.0, one(3e6))]);
     // Not recorded before 4 ms and before 2 ms; 3 is idle state 2, 0 is awake.
     assert_eq!(states(&drawn(&client, "idle", 1000)), [(0, 4.0, 5.0, 3), (1, 2.0, 5.0, 0)]);
+    // None while only CPU 1 had an event, which was awake; then CPU 0 is in state 2.
+    let idle = values(&drawn(&client, "idle_types", 1000));
+    assert_eq!(
+        idle.iter().filter(|v| v.0 == 2).copied().collect::<Vec<_>>(),
+        [(2, 2.0, 4.0, one(0.0)), (2, 4.0, 5.0, one(1.0))]
+    );
     assert_eq!(states(&drawn(&client, "marks", 1000)), [(0, 3.0, 4.0, 1), (0, 4.0, 5.0, 0)]);
     // A moment lasts until the next one of its name.
     assert_eq!(states(&drawn(&client, "moments", 1000)), [(0, 1.0, 3.0, 0), (0, 3.0, 5.0, 0)]);

@@ -109,11 +109,11 @@ export class Arrangement {
 
   /** Returns the one object of a track; with a place, at that place. */
   private track(item: Item, top = 0, height = item.height, fixed = false): Mutable<Track> {
-    const { id, kind, number, track, label, value, most, line } = item;
+    const { id, kind, number, track, label, value, most, line, layers } = item;
     const known = this.tracks.get(id);
     if (known && arguments.length > 1) return Object.assign(known, { top, height, fixed });
     if (known) return known;
-    const made: Mutable<Track> = { kind, id: number, track, label, value, top, height, fixed, ...(most === undefined ? {} : { most, line: line ?? null }) };
+    const made: Mutable<Track> = { kind, id: number, track, label, value, top, height, fixed, ...(most === undefined ? {} : { most, line: line ?? null }), ...(layers && { layers }) };
     this.tracks.set(id, made);
     return made;
   }

@@ -24,6 +24,17 @@ export interface Lane {
   readonly range?: string | null;
   /** The counter that it is about, if any. */
   readonly counter?: Counter | null;
+  /** The layers of stacked values, from the top. */
+  readonly layers?: readonly Layer[];
+}
+
+/** A layer of a track of stacked values. */
+export interface Layer {
+  /** The track that has the sum of this layer and of those below it. */
+  readonly track: number;
+  readonly label: string;
+  /** The number of its colour. */
+  readonly tone: number;
 }
 
 /** The counter of a track. */
@@ -51,6 +62,18 @@ export interface KindInfo {
   readonly note: string;
   /** The value at which a line is drawn across the tracks. */
   readonly line: number | null;
+  /** What the slices of states are about, by their numbers. */
+  readonly whats?: readonly What[];
+}
+
+/** What ended a stretch of idle time. */
+export interface What {
+  /** The interrupt; empty if none was recorded. */
+  readonly label: string;
+  /** The key of the thread that woke or created the next one; null if no thread did. */
+  readonly waker: number | null;
+  /** The key of the thread that ran next; null if none did. */
+  readonly thread: number | null;
 }
 
 /** The name of a group of tracks, on a line of its own. */
@@ -95,6 +118,8 @@ export interface Track {
   readonly most?: number;
   /** The value at which a line is drawn across it. */
   readonly line?: number | null;
+  /** The layers of stacked values, from the top. */
+  readonly layers?: readonly Layer[];
 }
 
 /** A line of the timeline. */

@@ -1,10 +1,11 @@
 /** The groups of tracks: CPUs by package, cluster and core type; the recorded command; additional tracks; threads by process. */
 
 import type { ThreadTracks } from "../generated/tables";
+import { ENDS } from "../tracks/idle_ends";
 import { styleOf } from "../tracks/list";
 import type { Sort } from "./choices";
 import { isCounted, ofCpus as counters, withThreads } from "./counted";
-import { placeOf, type Cpu, type KindInfo, type Lane, type Order } from "./layout";
+import { placeOf, type Cpu, type KindInfo, type Lane, type Layer, type Order } from "./layout";
 import { length } from "./time";
 
 /** A track of a section. */
@@ -21,6 +22,7 @@ export interface Item {
   readonly height: number;
   readonly most?: number;
   readonly line?: number | null;
+  readonly layers?: readonly Layer[];
 }
 
 /** A group of tracks. */
@@ -79,7 +81,7 @@ function ofKind(info: KindInfo, isOnly: boolean): Section {
   const { kind, height: usual } = styleOf(info.kind);
   const height = isOnly ? HIGHER * usual : usual;
   const items = info.lanes.map((lane) => ({
-    id: `${kind}:${lane.track}`, kind, number: lane.track, track: lane.track, label: lane.label, value: "", height, most: lane.most, line: info.line,
+    id: `${kind}:${lane.track}`, kind, number: lane.track, track: lane.track, label: lane.label, value: "", height, most: lane.most, line: info.line, ...(lane.layers && { layers: lane.layers }),
   }));
   return { id: `kind:${kind}`, label: info.note === "" ? info.title : `${info.title} (${info.note})`, items, folded: FOLDED.has(info.kind) || (!isOnly && items.length > MANY), busy: "", counts: null };
 }
@@ -115,7 +117,7 @@ function withoutCounters({ cpus, threads, kinds, span_ns, focus }: Recording, so
   };
   const places = ofCpus(cpus);
   const extra = [
-    ...kinds.filter((info) => info.kind !== COUNTS && !isCounted(info)).map((info) => ofKind(info, cpus.length === 0 && threads.length === 0)),
+    ...kinds.filter((info) => info.kind !== COUNTS && info.kind !== ENDS && !isCounted(info)).map((info) => ofKind(info, cpus.length === 0 && threads.length === 0)),
     ...counters(kinds),
   ];
   if (order) {

@@ -5,17 +5,21 @@ import { COUNTING } from "./counting";
 import { FRAMES } from "./frames";
 import { FREQUENCY } from "./frequency";
 import { IDLE } from "./idle";
+import { IDLE_ENDS } from "./idle_ends";
+import { IDLE_TYPES } from "./idle_types";
 import { IPC } from "./ipc";
 import { plain, type KindOfTrack } from "./kind";
 import { MARKS } from "./marks";
 import { MOMENTS } from "./moments";
 import { PARKING } from "./parking";
 import { PERIODS } from "./periods";
+import { POWER } from "./power";
 import { RATES } from "./rates";
 import { REGIONS } from "./regions";
 import { REQUESTS } from "./requests";
+import { TEMPERATURE } from "./temperature";
 
-const ALL: readonly KindOfTrack[] = [CONCURRENCY, FRAMES, MARKS, MOMENTS, PERIODS, REQUESTS, REGIONS, FREQUENCY, IPC, RATES, COUNTING, IDLE, PARKING];
+const ALL: readonly KindOfTrack[] = [CONCURRENCY, FRAMES, MARKS, MOMENTS, PERIODS, REQUESTS, REGIONS, POWER, TEMPERATURE, FREQUENCY, IPC, RATES, COUNTING, IDLE_TYPES, IDLE, IDLE_ENDS, PARKING];
 
 /** The kinds that have a look of their own, by name. */
 export const KINDS: ReadonlyMap<string, KindOfTrack> = new Map(ALL.map((of) => [of.kind, of]));

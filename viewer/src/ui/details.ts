@@ -7,6 +7,7 @@ import type { KindInfo } from "../model/layout";
 import type { Selected, Span } from "../model/view";
 import { Chain } from "../panels/chains";
 import { source } from "../source";
+import { endWords, type IdleEnd } from "../tracks/idle_ends";
 import type { KindOfTrack } from "../tracks/kind";
 import { extraFacts, rangeOf } from "./extra";
 import { facts, heading, link, paragraph } from "./dom";
@@ -104,13 +105,17 @@ export class Details {
   }
 
   /** Shows a slice of an additional track. */
-  extra(title: string, track: number, info: KindInfo | undefined, kind: KindOfTrack, slice: Slice, counted: [string, string][] | null): void {
+  extra(title: string, track: number, info: KindInfo | undefined, kind: KindOfTrack, slice: Slice, counted: [string, string][] | null, end: IdleEnd | null): void {
     this.nextTurn();
     const note = info === undefined ? [] : [paragraph(info.title)];
     const cells: [string, Node | string][] = counted ? [...counted, ["From", point(slice.start)], ["To", point(slice.end)]] : extraFacts(kind, info, slice);
     const lane = info?.lanes.find((of) => of.track === track);
     const thread = lane?.thread ?? null;
     if (thread !== null) cells.push(["Thread", this.link(this.page.nameOf(thread), { kind: "thread", id: thread, at: slice.start })]);
+    const linked = (of: number): Node => this.link(this.page.nameOf(of), { kind: "thread", id: of, at: slice.end });
+    if (end) cells.push(["Ended by", endWords(end)]);
+    if (end && end.what.waker !== null) cells.push(["Woken by", linked(end.what.waker)]);
+    if (end && end.what.thread !== null) cells.push(["Then ran", linked(end.what.thread)]);
     const range = rangeOf(lane, slice);
     if (range !== null) cells.push(["For commands", `--range '${range}'`]);
     this.panel.replaceChildren(heading(title), ...note, facts(cells));

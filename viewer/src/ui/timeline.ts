@@ -1,6 +1,6 @@
 /** The timeline: tracks under a time axis, on one canvas. */
 
-import { isTrack, lineOn, topOf, visibleOf, type Group, type Line, type Track } from "../model/layout";
+import { isTrack, lineOn, topOf, visibleOf, type Group, type Layer, type Line, type Track } from "../model/layout";
 import { ink, paler, pixel, type Palette } from "../model/palette";
 import { eachWide } from "../model/names";
 import { fill, hatch, hatchUnknown, inkOf, middle, paint, Rows, type Bar, type Row, type Scale } from "../model/raster";
@@ -9,8 +9,11 @@ import { addBusy, paintSummary } from "../model/folded";
 import { at, type Slice, type Slices } from "../model/slices";
 import { covering, levelOf, spanOf, TRACKS, type Kind, type Place, type Tiles } from "../model/tiles";
 import { copy, eachReady } from "../model/instead";
+import { IDLE } from "../tracks/idle";
+import { ENDS } from "../tracks/idle_ends";
 import { extraStyle } from "../tracks/list";
 import { fillBegins } from "../tracks/moments";
+import { paintStack } from "../tracks/stack";
 import { emptyHeights, fillHeights, paintHeights, type Heights } from "../tracks/values";
 import type { Selected, Span } from "../model/view";
 import { colourOf, isHatched, Looks, RUNS, type Colouring } from "./colours";
@@ -52,6 +55,8 @@ export interface Scene extends Colouring {
   selected: Selected | null;
   found: ReadonlySet<Line>;
   overlay: Overlay;
+  /** Whether it is recorded what ended idle time. */
+  hasIdleEnds: boolean;
   nameOf: (thread: number) => string;
 }
 
@@ -263,8 +268,11 @@ export class Timeline {
       blocks.set(`${kind} ${block}`, { kind, block });
     };
     for (const line of lines) {
-      if (isTrack(line)) add(line.kind, line.track);
-      else if (hasPicture(line)) {
+      if (isTrack(line)) {
+        add(line.kind, line.track);
+        for (const layer of line.layers ?? []) add(line.kind, layer.track);
+        if (line.kind === IDLE.kind && scene.hasIdleEnds) add(ENDS, line.track);
+      } else if (hasPicture(line)) {
         for (const lane of line.counts ?? []) if (lane) add(COUNTS, lane.track);
         for (const cpu of line.cpus) add("cpu", cpu);
       }
@@ -318,7 +326,8 @@ export class Timeline {
       const bar = { top, height: bottom - top - gap, tick: Math.round(4 * ratio) };
       paintGap(pixels, width, left, bottom - gap, bottom, grid, gridded);
       if (line.most !== undefined && line.most > 0) {
-        this.paintValues(scene, line, pixels, width, left, bar);
+        if (line.layers) this.paintLayers(scene, line, line.layers, pixels, width, left, bar);
+        else this.paintValues(scene, line, pixels, width, left, bar);
         paintGrid(pixels, width, left, top, bottom - gap - 1, grid, gridded);
         continue;
       }
@@ -326,6 +335,10 @@ export class Timeline {
       paint(pixels, width, left, row, bar, page);
       paintGrid(pixels, width, left, top, bottom - gap - 1, grid, gridded);
       if (line.kind === "thread" || line.kind === "cpu") hatchUnknown(pixels, width, left, row, bar, unknown, page);
+      if (line.kind === IDLE.kind && scene.hasIdleEnds && line.height >= MIN_BANDED) {
+        const height = Math.round(BAND * ratio);
+        paint(pixels, width, left, this.row(scene, { kind: ENDS, track: line.track, id: line.id }), { top: bottom - gap - height, height, tick: 0 });
+      }
       if (line.kind !== "thread") continue;
       if (isHatched(scene.changed, line.id)) hatch(pixels, width, left, bar, page);
       // Colours of other threads would look like a change of this one.
@@ -384,6 +397,20 @@ export class Timeline {
     const [colour, page] = [of.colourOf(scene.palette, line.track), scene.palette.page];
     const colours = { mean: pixel(colour), most: pixel(paler(colour, page)), line: pixel(scene.palette.text), page: pixel(page) };
     paintHeights(pixels, width, left, row, bar, colours, across === null ? null : across / top);
+  }
+
+  /** Paints a track of stacked values. */
+  private paintLayers(scene: Scene, line: Track, layers: readonly Layer[], pixels: Uint32Array, width: number, left: number, bar: Bar): void {
+    const of = extraStyle(line.kind);
+    if (!of) return;
+    const { scale, columns } = this.picture;
+    const rows = layers.map(({ track }) => {
+      const row = emptyHeights(columns);
+      for (const { slices, begin, end } of this.parts({ kind: line.kind, track })) fillHeights(row, slices, track % TRACKS, scale, begin, end, line.most ?? 0);
+      return row.mean;
+    });
+    const colours = { layers: layers.map(({ tone }) => pixel(of.colourOf(scene.palette, tone))), none: pixel(scene.palette.line), page: pixel(scene.palette.page) };
+    paintStack(pixels, width, left, rows, bar, colours);
   }
 
   /** Returns the two rows of values, empty. */

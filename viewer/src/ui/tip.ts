@@ -40,10 +40,11 @@ export class Tip {
     const slice = track && this.timeline.sliceAt(this.scene, track, time);
     this.tip.hidden = !track || !slice;
     if (!track || !slice) return;
-    const colour = colourOf(this.scene, { kind: track.kind, state: slice.mean === undefined ? slice.state : track.track, what: slice.what, id: track.id });
+    const state = track.layers ? this.words.toneOf(track, time) : slice.mean === undefined ? slice.state : track.track;
+    const colour = state === null ? this.scene.palette.line : colourOf(this.scene, { kind: track.kind, state, what: slice.what, id: track.id });
     // For programs that read the page, such as the tests.
     Object.assign(this.tip.dataset, { colour, kind: track.kind, id: track.id, time, base: this.timeline.baseOf(this.scene, track), ...slice });
-    this.show([track.label, this.words.describe(track, slice), `${point(slice.start)} to ${point(slice.end)}`, this.changeOf(track)], x, y);
+    this.show([track.label, this.words.describe(track, slice, time), `${point(slice.start)} to ${point(slice.end)}`, this.changeOf(track)], x, y);
   }
 
   private show(lines: readonly string[], x: number, y: number): void {

@@ -7,6 +7,8 @@ import type { KindInfo, Track } from "../model/layout";
 import type { Slice } from "../model/slices";
 import { length } from "../model/time";
 import { extraStyle } from "../tracks/list";
+import { ENDS, endOf, endWords, type IdleEnd } from "../tracks/idle_ends";
+import { layerFacts } from "../tracks/stack";
 import { valueFacts } from "./extra";
 
 export class Words {
@@ -42,15 +44,49 @@ export class Words {
     return slice.mean === undefined ? countingFacts(info, lane, slice) : countedFacts(info, lane, slice, this.about.kinds, this.drawn);
   }
 
-  /** Describes a slice. */
-  describe(line: Track, slice: Slice): string {
+  /** Returns the slices of a track's layers at a time. */
+  private slicesOf(line: Track, at: number): (Slice | null)[] {
+    return (line.layers ?? []).map(({ track }) => this.drawn.slice(line.kind, track, at));
+  }
+
+  /** Returns what ended the idle time at a time of a track of idle states; null for other tracks. */
+  endAt(line: Track, at: number): IdleEnd | null {
+    if (line.kind !== "idle") return null;
+    // An awake CPU is idle for a moment before and after a state.
+    return endOf(this.about.kinds.find((info) => info.kind === ENDS), this.drawn.slice(ENDS, line.track, at));
+  }
+
+  /** Describes what ended the idle time at a time. */
+  private endWords(line: Track, at: number): string {
+    const end = this.endAt(line, at);
+    if (!end) return "";
+    const [waker, next] = [end.what.waker, end.what.thread].map((thread) => (thread === null ? null : this.nameOf(thread)));
+    return [`ended by ${endWords(end)}`, waker ? `woken by ${waker}` : "", next ? `then ran ${next}` : ""].filter((part) => part !== "").join(", ");
+  }
+
+  /** Describes the layers of a track at a time; null for other tracks. */
+  layered(line: Track, at: number): [string, string][] | null {
+    const style = extraStyle(line.kind);
+    return style && line.layers ? layerFacts(style, this.infoOf(line)?.unit ?? "", line.layers, this.slicesOf(line, at)) : null;
+  }
+
+  /** Returns the number of the colour at the bottom of a track at a time: that of its lowest layer that is not 0. */
+  toneOf(line: Track, at: number): number | null {
+    const slices = this.slicesOf(line, at);
+    return line.layers?.filter((_, index) => (slices[index]?.mean ?? 0) > 0).at(-1)?.tone ?? null;
+  }
+
+  /** Describes a slice, drawn at a time. */
+  describe(line: Track, slice: Slice, at: number): string {
     const style = extraStyle(line.kind);
     const counted = this.counted(line, slice);
     if (counted) return counted.map(([name, value]) => `${name} ${value}`).join("; ");
+    const layered = this.layered(line, at);
+    if (layered) return layered.map(([name, value]) => `${name} ${value}`).join("; ");
     if (style && slice.mean !== undefined) return valueFacts(style, this.infoOf(line)?.unit ?? "", slice).map(([name, value]) => `${name} ${value}`).join("; ");
     const [state, what] = this.parts(line, slice);
     const len = length(slice.end - slice.start);
-    if (slice.stretches === 1) return [state, what, len].filter((part) => part !== "").join(", ");
+    if (slice.stretches === 1) return [state, what, len, this.endWords(line, at)].filter((part) => part !== "").join(", ");
     const share = `${state} for ${length(slice.stateNs)} of ${len}`;
     return `${slice.stretches} short stretches; ${share}${what === "" ? "" : `; ${what} for ${length(slice.whatNs)}`}`;
   }

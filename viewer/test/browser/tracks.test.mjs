@@ -44,7 +44,7 @@ test("each kind of track shows its values and states at their times, in their co
   // The middle of each of the 5 ms, down all tracks.
   for (let ms = 0; ms < 5; ms++) {
     const x = Math.round(190 + ((ms + 0.5) / 5) * (box.width - 190));
-    for (let y = 26; y < Math.min(box.height, 460); y += 8) {
+    for (let y = 26; y < Math.min(box.height, 540); y += 8) {
       const tip = await tipAt(page, box, x, y);
       if (!tip) continue;
       // Moments are lines with nothing drawn between them.
@@ -58,6 +58,7 @@ test("each kind of track shows its values and states at their times, in their co
   assert.deepEqual(row("frequency", 0), ["value 1 GHz", "value 3 GHz", "value 3 GHz", "value 3 GHz", "value 3 GHz"]);
   assert.deepEqual(row("counters", 0), ["", "", "", "", "value 7"]);
   assert.deepEqual(row("idle", 0), ["", "", "", "", "idle state 2, 1 ms"]);
+  assert.deepEqual(row("idle_types", 2), ["", "", "idle state 2 0 CPUs", "idle state 2 0 CPUs", "idle state 2 1 CPU"]);
   assert.deepEqual(row("marks", 0), ["", "", "", "mark, 1 ms", "no mark, 1 ms"]);
   assert.deepEqual(row("moments", 0), ["", "after this instant, 2 ms", "after this instant, 2 ms", "after this instant, 2 ms", "after this instant, 2 ms"]);
   // In their track, the pixels at 1 ms and 3 ms are dark.

@@ -8,10 +8,13 @@ pub(crate) mod frames;
 mod frequency;
 mod groups;
 mod idle;
+mod idle_types;
 mod intervals;
 mod marks;
 mod moments;
 mod parking;
+mod power;
+mod temperature;
 
 use crate::ServeError;
 use crate::build_levels::Target;
@@ -28,10 +31,13 @@ pub(crate) const KINDS: &[KindDef] = &[
     KindDef { name: "periods", from: Source::Intervals, values: false, new: intervals::periods },
     KindDef { name: "requests", from: Source::Intervals, values: false, new: intervals::requests },
     KindDef { name: "regions", from: Source::Intervals, values: false, new: intervals::regions },
+    KindDef { name: "power", from: Source::Events, values: true, new: power::new },
+    KindDef { name: "temperature", from: Source::Events, values: true, new: temperature::new },
     KindDef { name: "frequency", from: Source::Events, values: true, new: frequency::new },
     KindDef { name: "ipc", from: Source::Events, values: true, new: counted::ipc },
     KindDef { name: "rates", from: Source::Events, values: true, new: counted::rates },
     KindDef { name: "counting", from: Source::Events, values: false, new: counted::counting },
+    KindDef { name: "idle_types", from: Source::Events, values: true, new: idle_types::new },
     KindDef { name: "idle", from: Source::Events, values: false, new: idle::new },
     KindDef { name: "parking", from: Source::Events, values: false, new: parking::new },
     KindDef { name: "block", from: Source::Events, values: true, new: block::new },
@@ -112,11 +118,24 @@ pub(crate) struct Lane {
     /// The counter that the track is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) counter: Option<counted::Counter>,
+    /// The layers of stacked values, from the top; empty unless values are stacked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) layers: Vec<Layer>,
+}
+
+/// A layer of a track of stacked values.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Layer {
+    /// The track that has the sum of this layer and of those below it. That of the topmost layer is the lane's own.
+    pub(crate) track: u32,
+    pub(crate) label: String,
+    /// The number of its colour.
+    pub(crate) tone: u32,
 }
 
 impl Lane {
     fn new(track: u32, label: String) -> Self {
-        Self { track, label, most: 0.0, thread: None, range: None, counter: None }
+        Self { track, label, most: 0.0, thread: None, range: None, counter: None, layers: Vec::new() }
     }
 }
 
@@ -149,9 +168,11 @@ fn name(names: &[Box<str>], name: model::NameId) -> Option<&str> {
 /// What the tests of several kinds share.
 #[cfg(test)]
 mod tests {
-    use super::KindInfo;
+    use super::{BoxedKind, KindInfo};
+    use crate::build_levels;
     use crate::prepare::Levels;
     use engine::{PassOptions, Session, Target};
+    use model::{Event, EventKind};
 
     /// Imports lines of ftrace text of a machine with two CPUs, and returns the steps of a kind: track, start and end in
     /// ms, and value.
@@ -160,6 +181,11 @@ mod tests {
         let Levels::Values(levels) = levels else { panic!("{kind} has states") };
         let steps = levels.slices(0..i64::MAX, 0, 0..=u32::MAX, 1000).unwrap();
         steps.iter().map(|s| (s.track, s.start as f64 / 1e6, s.end as f64 / 1e6, s.mean)).collect()
+    }
+
+    /// Imports lines likewise, and returns the description of a kind.
+    pub(super) fn info(kind: &str, lines: &[&str]) -> KindInfo {
+        built(kind, lines).0
     }
 
     /// Track, start and end in ms, state, and CPU or thread.
@@ -172,6 +198,30 @@ mod tests {
         let slices = levels.slices(0..i64::MAX, 0, 0..=u32::MAX, 1000).unwrap();
         let slice = |s: &levels::Slice| (s.track, s.start as f64 / 1e6, s.end as f64 / 1e6, s.state, s.what);
         (info, slices.iter().map(slice).collect())
+    }
+
+    /// Feeds events, one each 100 ns of 400, to a kind that has values. Returns its description, and of each step its track, start and end
+    /// in ns, and value.
+    pub(super) fn fed(
+        name: &str,
+        kind: for<'a> fn(build_levels::Target<'a>) -> BoxedKind<'a>,
+        events: &[EventKind],
+        names: &[&str],
+    ) -> (KindInfo, Vec<(u32, i64, i64, f64)>) {
+        let folder = tempfile::tempdir().unwrap();
+        let place = safefs::Dir::open(folder.path()).unwrap();
+        let tracks = crate::Tracks::default();
+        let mut kind =
+            kind(build_levels::Target { place: &place, stamp: "fed", tracks: &tracks, first: 4, whole: 400 });
+        let names: Vec<Box<str>> = names.iter().map(|name| (*name).into()).collect();
+        for (at, what) in (0..).zip(events) {
+            let (cpu, current) = (model::CpuId::UNKNOWN, model::Tid::UNKNOWN);
+            kind.event(&Event { at: model::Ns(100 * at), offset: 0, cpu, current, what: *what }, &names);
+        }
+        let info = kind.finish().unwrap().unwrap();
+        let reader = levels::Reader::<levels::Values>::open(&folder.path().join(format!("{name}.levels"))).unwrap();
+        let slices = reader.slices(0..400, 1, 0..=9, usize::MAX).unwrap();
+        (info, slices.iter().map(|s| (s.track, s.start, s.end, s.mean)).collect())
     }
 
     fn built(kind: &str, lines: &[&str]) -> (KindInfo, Levels) {
