@@ -135,10 +135,16 @@ pub fn date(ns: i64) -> String {
 ///
 /// let texts = [0, 1, 2_000].map(|n| plural(n, "thread").replace(TIE, " "));
 /// assert_eq!(texts, ["0 threads", "1 thread", "2 000 threads"]);
+/// assert_eq!(plural(2, "process").replace(TIE, " "), "2 processes");
 /// ```
 #[must_use]
 pub fn plural(n: u64, word: &str) -> String {
-    format!("{}{TIE}{word}{}", grouped(n.cast_signed()), if n == 1 { "" } else { "s" })
+    let ending = match n {
+        1 => "",
+        _ if word.ends_with('s') => "es",
+        _ => "s",
+    };
+    format!("{}{TIE}{word}{ending}", grouped(n.cast_signed()))
 }
 
 /// Replaces control characters, which a terminal might interpret or not show.

@@ -2,8 +2,10 @@
 
 mod concurrency_bands;
 mod counters;
+mod energy;
 mod findings;
 mod idle;
+mod idle_states;
 mod marks;
 mod migrations;
 mod parallel_regions;
@@ -11,6 +13,7 @@ mod parking;
 mod periods;
 mod placement;
 mod priorities;
+mod process_time;
 mod requests;
 mod samples;
 mod slow_frames;
@@ -79,8 +82,11 @@ pub const SECTIONS: &[Section] = &[
     marks::SECTION,
     migrations::SECTION,
     priorities::SECTION,
+    process_time::SECTION,
+    energy::SECTION,
     parking::SECTION,
     idle::SECTION,
+    idle_states::SECTION,
 ];
 
 /// Whether all sections with data are made for a trace: not for a long one by default.

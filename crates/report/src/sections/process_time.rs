@@ -1,0 +1,159 @@
+//! How often the threads of each process left their CPU, and how their time divides.
+
+use super::Section;
+use crate::context::{SectionContext, Top, add, count_of};
+use crate::grid::{Column, push};
+use crate::page::Page;
+use crate::picture::{Bar, Bars, Tone};
+use crate::words::{grouped, ms, short};
+use engine::EngineError;
+use model::tables::{self, threads};
+use std::collections::BTreeMap;
+
+pub const SECTION: Section = Section {
+    id: "process_time",
+    about: "processes: voluntary and involuntary switches, and how the time of their threads divides",
+    tables: &[&tables::THREADS],
+    write,
+};
+
+/// Nanoseconds of a second.
+const SECOND: i64 = 1_000_000_000;
+
+/// The sums of a process's threads.
+#[derive(Default)]
+struct Process {
+    name: String,
+    pid: Option<i64>,
+    threads: i64,
+    voluntary: i64,
+    involuntary: i64,
+    running: i64,
+    ready: i64,
+    blocked: i64,
+    unknown: i64,
+}
+
+fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
+    // A thread whose process is unknown is on its own.
+    let mut all: BTreeMap<(Option<i64>, i64), Process> = BTreeMap::new();
+    ctx.each_row(threads::Table, |row| {
+        let (pid, tid, key) = (row.get(threads::PID), row.get(threads::TID), row.get(threads::THREAD));
+        let of = all.entry((pid, if pid.is_some() { 0 } else { key })).or_default();
+        if of.name.is_empty() || pid == Some(tid) {
+            of.name = row.get(threads::NAME.or_empty()).to_owned();
+        }
+        of.pid = pid;
+        of.threads += 1;
+        let [voluntary, involuntary] = row.all([threads::VOLUNTARY, threads::INVOLUNTARY]);
+        let [running, blocked, unknown] = row.all([threads::RUNNING_NS, threads::BLOCKED_NS, threads::UNKNOWN_NS]);
+        add(&mut of.voluntary, voluntary);
+        add(&mut of.involuntary, involuntary);
+        add(&mut of.running, running);
+        add(&mut of.ready, row.get(threads::READY_NS).unwrap_or(0));
+        add(&mut of.blocked, blocked);
+        add(&mut of.unknown, unknown);
+    })?;
+    let mut top = Top::new(ctx.top);
+    all.into_values().for_each(|of| top.push(of.running, of));
+    let count = top.count;
+    let rows: Vec<Process> = top.finish();
+    // Without switches, there is nothing to divide: a frame log has none.
+    if rows.iter().all(|of| of.voluntary == 0 && of.involuntary == 0) {
+        return Ok(());
+    }
+    page.heading(&format!("Switches and time: {}", count_of(rows.len(), count, "process")));
+    page.paragraph(
+        "voluntary: the thread waited for something, such as a lock, a timer or input. involuntary: it left its CPU while it could run, \
+         because it was preempted or yielded. The times are sums over the threads.",
+    );
+    page.picture(switches(&rows));
+    page.picture(times(&rows));
+    let ready_known = ctx.session.summary().ready_known;
+    let mut columns = vec![Column::text("process", 0), Column::numbers("pid", 2), Column::numbers("threads", 2)];
+    let heads = [("voluntary", 0), ("involuntary", 0), ("switches per CPU s", 1), ("running ms", 0)];
+    columns.extend(heads.map(|(head, rank)| Column::numbers(head, rank)));
+    if ready_known {
+        columns.push(Column::numbers("ready ms", 0));
+    }
+    columns.push(Column::numbers("blocked ms", 1));
+    let has_unknown = rows.iter().any(|of| of.unknown > 0);
+    if has_unknown {
+        columns.push(Column::numbers("unknown ms", 1));
+    }
+    for of in &rows {
+        let mut cells = vec![short(&of.name, 16), of.pid.map(|pid| pid.to_string()).unwrap_or_default()];
+        cells.extend([of.threads, of.voluntary, of.involuntary].map(grouped));
+        cells.extend([grouped(per_second(of.switches(), of.running)), ms(of.running)]);
+        if ready_known {
+            cells.push(ms(of.ready));
+        }
+        cells.push(ms(of.blocked));
+        if has_unknown {
+            cells.push(ms(of.unknown));
+        }
+        push(&mut columns, cells);
+    }
+    page.grid(columns, 0);
+    Ok(())
+}
+
+impl Process {
+    fn switches(&self) -> i64 {
+        self.voluntary.saturating_add(self.involuntary)
+    }
+
+    fn label(&self) -> String {
+        self.pid.map_or_else(|| self.name.clone(), |pid| format!("{} {pid}", short(&self.name, 16)))
+    }
+}
+
+fn per_second(count: i64, ns: i64) -> i64 {
+    let rate = i128::from(count) * i128::from(SECOND) / i128::from(ns.max(1));
+    i64::try_from(rate).unwrap_or(i64::MAX)
+}
+
+fn switches(rows: &[Process]) -> Bars {
+    let whole = rows.iter().map(Process::switches).max().unwrap_or(0);
+    Bars {
+        title: format!("Switch-outs by process (full width: {})", grouped(whole)),
+        legend: [(Tone::Blue, "voluntary"), (Tone::Red, "involuntary")].map(|(tone, of)| (tone, of.to_owned())).into(),
+        bars: rows
+            .iter()
+            .map(|of| Bar {
+                label: of.label(),
+                value: format!("{} + {}", grouped(of.voluntary), grouped(of.involuntary)),
+                parts: vec![of.voluntary, of.involuntary],
+                whole,
+            })
+            .collect(),
+    }
+}
+
+fn times(rows: &[Process]) -> Bars {
+    let legend =
+        [(Tone::Blue, "running"), (Tone::Orange, "ready"), (Tone::Idle, "blocked"), (Tone::Unknown, "unknown")];
+    Bars {
+        title: "Time split of the threads of each process (full width: their whole time)".to_owned(),
+        legend: legend.map(|(tone, of)| (tone, of.to_owned())).into(),
+        bars: rows
+            .iter()
+            .map(|of| {
+                let parts = vec![of.running, of.ready, of.blocked, of.unknown];
+                let whole = parts.iter().fold(0i64, |sum, part| sum.saturating_add(*part));
+                Bar { label: of.label(), value: format!("running {} ms", ms(of.running)), parts, whole }
+            })
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_of_damaged_files_do_not_overflow() {
+        assert_eq!(per_second(3, SECOND / 2), 6);
+        assert_eq!(per_second(i64::MAX, 0), i64::MAX);
+    }
+}
