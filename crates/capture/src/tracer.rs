@@ -50,8 +50,8 @@ const INTERRUPTED: [&str; 8] = [
     "softirq_exit",
 ];
 
-/// Programs that only record interrupts. Some of their tracepoints exist on x86 only.
-const INTERRUPTS: [&str; 3] = ["reschedule_entry", "call_function_entry", "call_function_single_entry"];
+/// Programs that only record interrupts. Some of their tracepoints exist on x86 only, `ipi_entry` on other architectures.
+const INTERRUPTS: [&str; 4] = ["reschedule_entry", "call_function_entry", "call_function_single_entry", "ipi_entry"];
 
 /// Which interrupts the programs in [`INTERRUPTED`] record (bpf/interrupts.h).
 const RECORD_INTERRUPTS: u32 = 1;

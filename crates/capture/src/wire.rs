@@ -316,6 +316,7 @@ pub fn decode_block(
                 late_wakeup(tid, time, b.u64())
             }
             14 => EventKind::Irq { kind: IrqKind::Timer, number: b.i32(), begins: true, name: NameId::NONE },
+            17 => EventKind::Irq { kind: IrqKind::Timer, number: 0, begins: false, name: NameId::NONE },
             COUNTED => {
                 counted(&mut b, usize::from(a), wide, &mut |what| {
                     out(Event { at, offset: offset + at_byte, cpu, current: Tid::UNKNOWN, what });

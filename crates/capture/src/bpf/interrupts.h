@@ -126,6 +126,13 @@ INLINE int on_timer(u64 function)
 	return on_numbered(TIMER, of);
 }
 
+/* Without the end, a wakeup would be taken for one by the last timer before it. */
+INLINE int end_timer(void)
+{
+	end_interrupt();
+	return recorded_kinds & RECORD_TIMERS ? on_short(TIMER_OUT, 0) : 0;
+}
+
 SEC("tp_btf/hrtimer_expire_entry")
 int hrtimer_expire_entry(u64 *ctx)
 {
@@ -138,7 +145,7 @@ int hrtimer_expire_entry(u64 *ctx)
 SEC("tp_btf/hrtimer_expire_exit")
 int hrtimer_expire_exit(u64 *ctx)
 {
-	return end_interrupt();
+	return end_timer();
 }
 
 SEC("tp_btf/timer_expire_entry")
@@ -153,7 +160,7 @@ int timer_expire_entry(u64 *ctx)
 SEC("tp_btf/timer_expire_exit")
 int timer_expire_exit(u64 *ctx)
 {
-	return end_interrupt();
+	return end_timer();
 }
 
 SEC("tp_btf/reschedule_entry")
@@ -172,6 +179,15 @@ SEC("tp_btf/call_function_single_entry")
 int call_function_single_entry(u64 *ctx)
 {
 	return on_short(IPI, IPI_CALL_FUNCTION);
+}
+
+/* ARM and RISC-V, where the kernel says why in words: "Rescheduling interrupts", "Function call interrupts". */
+SEC("tp_btf/ipi_entry")
+int ipi_entry(u64 *ctx)
+{
+	char why[4] = {};
+	probe_read_str(why, sizeof(why), (void *)ctx[0]);
+	return on_short(IPI, why[0] == 'R' ? IPI_RESCHEDULE : why[0] == 'F' ? IPI_CALL_FUNCTION : IPI_OTHER);
 }
 
 #endif

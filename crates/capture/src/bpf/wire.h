@@ -13,6 +13,7 @@
  *   HARD_IN, HARD_OUT     u32 number
  *   SOFT_IN, SOFT_OUT     a vector
  *   TIMER        u32 the lower half of its function's address (struct rare_function)
+ *   TIMER_OUT    the innermost function of a timer returned
  *   IPI          a kind (enum ipi)
  *   COUNTED      a first event   b bits: which of the events from there on were counted, COUNTS_SHARED, how many they are
  *                u32 tid, -1: several   u32 0   u64 ns since the reading before   u64 count of each; with COUNTS_SHARED also u64 ns
@@ -85,12 +86,14 @@ enum frequent {
 	TIMER,
 	IPI,
 	COUNTED,
+	TIMER_OUT,
 };
 
 /* Interrupts that one CPU sends another. */
 enum ipi {
 	IPI_RESCHEDULE,
 	IPI_CALL_FUNCTION,
+	IPI_OTHER,
 };
 
 enum rare_type {
