@@ -250,7 +250,7 @@ mod tests {
             from_power: false,
             update: model::MaybeNs::NONE,
         };
-        let used = |length, nj| {
+        let used = |length, nj: Option<i64>| {
             let nj = nj.map_or(model::MaybeCount::UNKNOWN, model::MaybeCount::new);
             let (domain, length) = (NameId(1), model::Ns(length));
             EventKind::Energy(EnergyUse { domain, unknown: NameId::NONE, length, nj, spread_nj: 0 })
