@@ -180,7 +180,9 @@ fn add_scheduling(parts: &mut Vec<Part>, session: &Session, options: &Options) -
 /// Selects the sections of the report and makes all their tables in one pass.
 fn prepare_sections(session: &Session, options: &Options) -> Result<ChosenSections, EngineError> {
     let mut chosen = ChosenSections::select(session, &options.sections);
-    let mut needed: Vec<&str> = chosen.tables().into_iter().collect();
+    // Sums are there already: a section of them alone does not make the pass that concurrency would share.
+    let is_made = |name: &&str| session.definition(name).is_ok_and(|def| !session.is_quick(def));
+    let mut needed: Vec<&str> = chosen.tables().into_iter().filter(is_made).collect();
     chosen.concurrency = options.concurrency || !needed.is_empty() || session.is_quick(&tables::CONCURRENCY);
     if chosen.concurrency {
         needed.push(tables::CONCURRENCY.name);

@@ -62,12 +62,12 @@ export interface KindInfo {
   readonly note: string;
   /** The value at which a line is drawn across the tracks. */
   readonly line: number | null;
-  /** What the slices of states are about, by their numbers. */
-  readonly whats?: readonly What[];
+  /** What ended stretches of idle time, by the numbers of their slices. */
+  readonly ends?: readonly IdleEnd[];
 }
 
 /** What ended a stretch of idle time. */
-export interface What {
+export interface IdleEnd {
   /** The interrupt; empty if none was recorded. */
   readonly label: string;
   /** The key of the thread that woke or created the next one; null if no thread did. */

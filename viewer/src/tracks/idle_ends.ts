@@ -1,6 +1,6 @@
 /** What ended idle time: a band in the tracks of idle states, and words. */
 
-import type { KindInfo, What } from "../model/layout";
+import type { KindInfo, IdleEnd } from "../model/layout";
 import type { Slice } from "../model/slices";
 import { plain, type KindOfTrack } from "./kind";
 
@@ -19,13 +19,13 @@ export const IDLE_ENDS: KindOfTrack = {
 /** What ended a stretch of idle time, if it is drawn by itself. */
 export interface IdleEnd {
   readonly cause: string;
-  readonly what: What;
+  readonly what: IdleEnd;
 }
 
 /** Returns what ended the idle time of a slice; null if it is not known, or several stretches are drawn as one. */
 export function endOf(info: KindInfo | undefined, slice: Slice | null): IdleEnd | null {
   if (!slice || slice.stretches !== 1) return null;
-  const [cause, what] = [info?.states[slice.state], info?.whats?.[slice.what]];
+  const [cause, what] = [info?.states[slice.state], info?.ends?.[slice.what]];
   return cause === undefined || what === undefined ? null : { cause, what };
 }
 

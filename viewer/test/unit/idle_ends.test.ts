@@ -17,12 +17,12 @@ const ENDS: KindInfo = {
   lanes: [{ track: 3, label: "CPU 3", most: 0 }],
   note: "",
   line: null,
-  whats: [
+  ends: [
     { label: "timer hrtimer_wakeup", waker: null, thread: 7 },
     { label: "ipi Rescheduling interrupts", waker: 8, thread: 7 },
   ],
 };
-const IDLE: KindInfo = { ...ENDS, kind: "idle", states: ["awake", "idle state 0", "idle state 1 (C1)"], whats: [] };
+const IDLE: KindInfo = { ...ENDS, kind: "idle", states: ["awake", "idle state 0", "idle state 1 (C1)"], ends: [] };
 const slice = (state: number, what: number, stretches = 1): Slice => ({ start: 0, end: 2e6, state, stateNs: 2e6, what, whatNs: 2e6, stretches });
 
 test("an end has its cause and interrupt; several stretches drawn as one have none", () => {
