@@ -63,11 +63,11 @@ export interface KindInfo {
   /** The value at which a line is drawn across the tracks. */
   readonly line: number | null;
   /** What ended stretches of idle time, by the numbers of their slices. */
-  readonly ends?: readonly IdleEnd[];
+  readonly ends?: readonly IdleCause[];
 }
 
 /** What ended a stretch of idle time. */
-export interface IdleEnd {
+export interface IdleCause {
   /** The interrupt; empty if none was recorded. */
   readonly label: string;
   /** The key of the thread that woke or created the next one; null if no thread did. */

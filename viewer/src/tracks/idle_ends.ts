@@ -1,6 +1,6 @@
 /** What ended idle time: a band in the tracks of idle states, and words. */
 
-import type { KindInfo, IdleEnd } from "../model/layout";
+import type { KindInfo, IdleCause } from "../model/layout";
 import type { Slice } from "../model/slices";
 import { plain, type KindOfTrack } from "./kind";
 
@@ -19,7 +19,7 @@ export const IDLE_ENDS: KindOfTrack = {
 /** What ended a stretch of idle time, if it is drawn by itself. */
 export interface IdleEnd {
   readonly cause: string;
-  readonly what: IdleEnd;
+  readonly what: IdleCause;
 }
 
 /** Returns what ended the idle time of a slice; null if it is not known, or several stretches are drawn as one. */
