@@ -342,7 +342,7 @@ export class Page {
     this.say([summary ? `${line.label}: ${summary}` : line.label, this.changeOf(line)].filter((part) => part !== "").join("; "));
     const style = extraStyle(line.kind);
     if (style && slice) {
-      this.details.extra(line.label, line.track, this.words.infoOf(line), style, slice, this.words.counted(line, slice) ?? this.words.layered(line, to.at), this.words.endAt(line, to.at));
+      this.details.extra(line.label, line.track, this.words.infoOf(line), style, slice, this.words.counted(line, slice) ?? this.words.layered(line, to.at), this.words.endAt(line, slice, to.at));
       const frame = slice.stretches === 1 ? this.frames.linkTo(slice) : null;
       if (frame) element("details").append(frame);
     } else if (style) {

@@ -70,6 +70,15 @@ pub(crate) fn make(
                 Ok(())
             })?;
             all.extend(end(kinds)?);
+            // Without idle states there is no track that shows what ended them, which takes a pass.
+            if all.iter().any(|of| of.kind == "idle") {
+                let mut kinds = begin(session, to, Source::IdleStays)?;
+                session.rows(tables::IDLE_STAYS.name, &mut |rows| {
+                    kinds.iter_mut().for_each(|(_, kind)| rows.iter().for_each(|row| kind.idle_stay(row)));
+                    Ok(())
+                })?;
+                all.extend(end(kinds)?);
+            }
             all.extend(intervals(session, to)?);
             Ok::<_, ServeError>(all)
         });

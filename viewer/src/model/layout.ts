@@ -74,6 +74,10 @@ export interface IdleCause {
   readonly waker: number | null;
   /** The key of the thread that ran next; null if none did. */
   readonly thread: number | null;
+  /** The minimum stay in the idle state that saves energy; null if unknown. */
+  readonly target_ns: number | null;
+  /** Whether the stay was shorter; null if that is unknown. */
+  readonly too_short: boolean | null;
 }
 
 /** The name of a group of tracks, on a line of its own. */

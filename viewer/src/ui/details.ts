@@ -7,7 +7,7 @@ import type { KindInfo } from "../model/layout";
 import type { Selected, Span } from "../model/view";
 import { Chain } from "../panels/chains";
 import { source } from "../source";
-import { endWords, type IdleEnd } from "../tracks/idle_ends";
+import { breakEven, endWords, type IdleEnd } from "../tracks/idle_ends";
 import type { KindOfTrack } from "../tracks/kind";
 import { extraFacts, rangeOf } from "./extra";
 import { facts, heading, link, paragraph } from "./dom";
@@ -113,6 +113,8 @@ export class Details {
     const thread = lane?.thread ?? null;
     if (thread !== null) cells.push(["Thread", this.link(this.page.nameOf(thread), { kind: "thread", id: thread, at: slice.start })]);
     const linked = (of: number): Node => this.link(this.page.nameOf(of), { kind: "thread", id: of, at: slice.end });
+    const even = end === null ? "" : breakEven(end);
+    if (even !== "") cells.push(["Break-even", even]);
     if (end) cells.push(["Ended by", endWords(end)]);
     if (end && end.what.waker !== null) cells.push(["Woken by", linked(end.what.waker)]);
     if (end && end.what.thread !== null) cells.push(["Then ran", linked(end.what.thread)]);

@@ -7,7 +7,7 @@ import type { KindInfo, Track } from "../model/layout";
 import type { Slice } from "../model/slices";
 import { length } from "../model/time";
 import { extraStyle } from "../tracks/list";
-import { ENDS, endOf, endWords, type IdleEnd } from "../tracks/idle_ends";
+import { AWAKE, breakEven, ENDS, endOf, endWords, type IdleEnd } from "../tracks/idle_ends";
 import { layerFacts } from "../tracks/stack";
 import { valueFacts } from "./extra";
 
@@ -49,19 +49,20 @@ export class Words {
     return (line.layers ?? []).map(({ track }) => this.drawn.slice(line.kind, track, at));
   }
 
-  /** Returns what ended the idle time at a time of a track of idle states; null for other tracks. */
-  endAt(line: Track, at: number): IdleEnd | null {
-    if (line.kind !== "idle") return null;
-    // An awake CPU is idle for a moment before and after a state.
+  /** Returns what ended a slice of a track of idle states, at a time of it; null for other tracks. */
+  endAt(line: Track, slice: Slice, at: number): IdleEnd | null {
+    // An awake CPU is idle for a moment before and after a state, which did not end the time awake.
+    if (line.kind !== "idle" || slice.state === AWAKE) return null;
     return endOf(this.about.kinds.find((info) => info.kind === ENDS), this.drawn.slice(ENDS, line.track, at));
   }
 
-  /** Describes what ended the idle time at a time. */
-  private endWords(line: Track, at: number): string {
-    const end = this.endAt(line, at);
+  /** Describes what ended the idle time at a time of a slice. */
+  private endWords(line: Track, slice: Slice, at: number): string {
+    const end = this.endAt(line, slice, at);
     if (!end) return "";
     const [waker, next] = [end.what.waker, end.what.thread].map((thread) => (thread === null ? null : this.nameOf(thread)));
-    return [`ended by ${endWords(end)}`, waker ? `woken by ${waker}` : "", next ? `then ran ${next}` : ""].filter((part) => part !== "").join(", ");
+    const even = end.what.too_short === true ? breakEven(end) : "";
+    return [even === "" ? "" : `break-even of ${even}`, `ended by ${endWords(end)}`, waker ? `woken by ${waker}` : "", next ? `then ran ${next}` : ""].filter((part) => part !== "").join(", ");
   }
 
   /** Describes the layers of a track at a time; null for other tracks. */
@@ -86,7 +87,7 @@ export class Words {
     if (style && slice.mean !== undefined) return valueFacts(style, this.infoOf(line)?.unit ?? "", slice).map(([name, value]) => `${name} ${value}`).join("; ");
     const [state, what] = this.parts(line, slice);
     const len = length(slice.end - slice.start);
-    if (slice.stretches === 1) return [state, what, len, this.endWords(line, at)].filter((part) => part !== "").join(", ");
+    if (slice.stretches === 1) return [state, what, len, this.endWords(line, slice, at)].filter((part) => part !== "").join(", ");
     const share = `${state} for ${length(slice.stateNs)} of ${len}`;
     return `${slice.stretches} short stretches; ${share}${what === "" ? "" : `; ${what} for ${length(slice.whatNs)}`}`;
   }

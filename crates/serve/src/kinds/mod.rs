@@ -8,6 +8,7 @@ pub(crate) mod frames;
 mod frequency;
 mod groups;
 mod idle;
+mod idle_ends;
 mod idle_types;
 mod intervals;
 mod marks;
@@ -39,6 +40,7 @@ pub(crate) const KINDS: &[KindDef] = &[
     KindDef { name: "counting", from: Source::Events, values: false, new: counted::counting },
     KindDef { name: "idle_types", from: Source::Events, values: true, new: idle_types::new },
     KindDef { name: "idle", from: Source::Events, values: false, new: idle::new },
+    KindDef { name: "idle_ends", from: Source::IdleStays, values: false, new: idle_ends::new },
     KindDef { name: "parking", from: Source::Events, values: false, new: parking::new },
     KindDef { name: "block", from: Source::Events, values: true, new: block::new },
     KindDef { name: "counters", from: Source::Events, values: true, new: counters::new },
@@ -69,6 +71,8 @@ pub(crate) enum Source {
     Frames,
     /// The stretches of the threads that are in a group, in order of start.
     Threads,
+    /// The rows of the table of stays in idle states, if any states were recorded.
+    IdleStays,
     /// Periods, requests and parallel regions; those of a kind in the order of their table.
     Intervals,
 }
@@ -80,6 +84,7 @@ pub(crate) trait Kind {
     fn thread(&mut self, _: u32, _: ThreadState, _: Span) {}
     fn event(&mut self, _: &Event, _: &[Box<str>]) {}
     fn frame(&mut self, _: &[Value]) {}
+    fn idle_stay(&mut self, _: &[Value]) {}
     /// The name is that of the thread or region.
     fn interval(&mut self, _: IntervalKind, _: &Interval<'_>, _: &str) {}
     /// Returns the description of the kind, or `None` if the trace has no such data.
@@ -102,6 +107,9 @@ pub(crate) struct KindInfo {
     pub(crate) note: String,
     /// The value at which a line is drawn across the tracks.
     pub(crate) line: Option<f64>,
+    /// What ended stays in idle states, by the numbers of their slices.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) ends: Vec<idle_ends::End>,
 }
 
 /// A track.
@@ -151,7 +159,7 @@ impl KindInfo {
 
     fn of_states(lanes: Vec<Lane>, states: Vec<String>) -> Self {
         let [kind, title, unit, note] = [const { String::new() }; 4];
-        Self { kind, title, unit, values: false, states, lanes, note, line: None }
+        Self { kind, title, unit, values: false, states, lanes, note, line: None, ends: Vec::new() }
     }
 }
 
@@ -224,7 +232,16 @@ mod tests {
         (info, slices.iter().map(|s| (s.track, s.start, s.end, s.mean)).collect())
     }
 
+    /// Imports lines likewise, and returns the names of the kinds.
+    pub(super) fn names(lines: &[&str]) -> Vec<String> {
+        all(lines).into_iter().map(|(info, _)| info.kind).collect()
+    }
+
     fn built(kind: &str, lines: &[&str]) -> (KindInfo, Levels) {
+        all(lines).into_iter().find(|(info, _)| info.kind == kind).unwrap()
+    }
+
+    fn all(lines: &[&str]) -> Vec<(KindInfo, Levels)> {
         let dir = tempfile::tempdir().unwrap();
         let (file, folder) = (dir.path().join("drawn.txt"), dir.path().join("drawn.cw"));
         std::fs::write(&file, format!("cpus=2\n{}\n", lines.join("\n"))).unwrap();
@@ -232,7 +249,6 @@ mod tests {
         engine::import(source.as_ref(), Target::New(&folder), &PassOptions::default(), &mut |_| ()).unwrap();
         let session = Session::open(&folder, PassOptions::default()).unwrap();
         let tracks = crate::Tracks::of(&session).unwrap();
-        let prepared = crate::prepare(&session, &tracks, &mut |_| ()).unwrap();
-        prepared.kinds.into_iter().find(|(info, _)| info.kind == kind).unwrap()
+        crate::prepare(&session, &tracks, &mut |_| ()).unwrap().kinds
     }
 }
