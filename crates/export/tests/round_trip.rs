@@ -107,7 +107,7 @@ fn every_analysis() {
             for block in text.split("```trace\n").skip(1).map(|b| b.split("```").next().unwrap_or_default()) {
                 // These are for the analysis, not of the trace.
                 let of_analysis =
-                    |line: &&str| ["range ", "thread ", "gain "].iter().any(|word| line.starts_with(word));
+                    |line: &&str| ["range ", "thread ", "gain ", "states "].iter().any(|word| line.starts_with(word));
                 let drawing = block.lines().filter(|line| !of_analysis(line));
                 let trace = testkit::trace(&drawing.collect::<Vec<_>>().join("\n"));
                 let before = session(trace.facts.clone(), trace.batch);

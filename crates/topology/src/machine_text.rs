@@ -148,6 +148,9 @@ fn write_figure(out: &mut String, cost: &Cost) {
         let _ = writeln!(out, "parameters = {{ {} }}", listed(parameters.collect()));
     }
     let _ = writeln!(out, "unit = {}\nestimate = {}", quoted(cost.unit.as_str()), estimate(&cost.estimate));
+    if let Some(systematic) = cost.systematic {
+        let _ = writeln!(out, "systematic = {}", number(systematic));
+    }
     if let Some(next) = cost.next {
         let _ = writeln!(out, "next = [{}]", listed(next.map(number).to_vec()));
     }

@@ -83,7 +83,7 @@ pub fn figure(of: &Cost) -> ValueText {
     let mut text = estimate(of.unit, &of.estimate);
     if let Some(systematic) = of.systematic {
         let scaled = Scaled::of(of.unit, of.estimate.value);
-        let number = scaled.number(systematic, scaled.decimals(systematic, systematic));
+        let number = scaled.number(systematic, scaled.decimals(0.0, systematic));
         text.interval = format!("{} ±{number}", text.interval);
     }
     text
