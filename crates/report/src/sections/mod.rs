@@ -5,6 +5,7 @@ mod counters;
 mod energy;
 mod findings;
 mod idle;
+mod idle_ends;
 mod idle_states;
 mod marks;
 mod migrations;
@@ -87,6 +88,7 @@ pub const SECTIONS: &[Section] = &[
     parking::SECTION,
     idle::SECTION,
     idle_states::SECTION,
+    idle_ends::SECTION,
 ];
 
 /// Whether all sections with data are made for a trace: not for a long one by default.
