@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -330,6 +330,14 @@ fn ctrl_c_while_tables_are_made_leaves_no_temporary_folder() {
         let mut command = corewise(["sql", "long.txt", "SELECT count(*) FROM thread_state, ready_wait"]);
         // Nothing is asked before the tables are made.
         command.current_dir(folder.path("")).env("TMPDIR", &temporary).env("COREWISE_DUCKDB", "/nowhere/duckdb");
+        // A shell lets commands in its background ignore Ctrl-C, and so what they start.
+        // SAFETY: an async-signal-safe call.
+        unsafe {
+            command.pre_exec(move || {
+                libc::signal(signal, libc::SIG_DFL);
+                Ok(())
+            })
+        };
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let end = Instant::now() + Duration::from_secs(60);
         // Since the tables are made next, one file is there or the folder is empty.
