@@ -18,7 +18,8 @@ const OF_CHAINS: [&TableDef; 5] =
     [&tables::SWITCH_CAUSES, &tables::WAITS, &tables::SAMPLES, &tables::FOLDED_STACKS, &tables::REQUESTS];
 
 /// The analyses that need the pools and processes of threads.
-const OF_GROUPS: [&TableDef; 4] = [&tables::POOLS, &tables::PARALLEL_REGIONS, &tables::REQUESTS, &tables::TASK_CLASSES];
+const OF_GROUPS: [&TableDef; 5] =
+    [&tables::POOLS, &tables::PARALLEL_REGIONS, &tables::REQUESTS, &tables::TASK_CLASSES, &tables::IDLE_ENDS];
 
 /// Returns whether a table is made by an analysis and is therefore available for any part of a recording.
 pub(crate) fn is_analysis(def: &TableDef) -> bool {
