@@ -190,9 +190,9 @@ impl Wanted {
 /// the rest: a fixed part, from short work, and a part that grows with the step, from longer work.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Check {
-    /// The rest of work of [`SHORT_NS`].
+    /// The rest of work of 1 µs (`SHORT_NS`).
     pub short: Formula,
-    /// The rest of work of [`LONG_NS`].
+    /// The rest of work of 5 µs (`LONG_NS`).
     pub long: Formula,
 }
 
