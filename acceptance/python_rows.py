@@ -96,7 +96,7 @@ WAYS = {
         lambda path: corewise_table(path, True).to_pandas(),
         lambda path: read(path).to_pandas(),
     ),
-    # pyarrow makes doubles of integers with nulls, unless told which type to make; the package makes exact ones.
+    # pyarrow makes doubles of integers with nulls, unless the type is given; the package makes exact ones.
     "pandas, exact integers": (None, None, lambda path: read(path).to_pandas(types_mapper=nullable)),
     "Polars": (
         lambda path: corewise_table(path).to_polars(),

@@ -56,7 +56,7 @@ CORE_TYPES = {"performance": "blue", "middle": "sky", "efficient": "green", "low
 
 STATES = {"ready": "orange", "blocked": "idle", "unknown": "unknown"}
 
-# Parts smaller than this share of the longest bar are neither drawn nor in the legend: nobody could see them.
+# Parts smaller than this share of the longest bar are neither drawn nor in the legend: they could not be seen.
 VISIBLE = 1 / 1000
 
 # Causes along a critical path, in the report's order; throttled is not the report's sky blue, which is a core type.
