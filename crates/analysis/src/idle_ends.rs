@@ -6,14 +6,15 @@
 //!             └──── ended by the tick ─┘└─ by the timer, for B ┘  the idle time that each ended
 //! ```
 //!
-//! A thread's wakeup names the interrupt in which it was issued only as "an interrupt". Which one: the last handler, on any CPU,
-//! that had begun and had not ended.
+//! A thread's wakeup names the interrupt in which it was issued only as "an interrupt". Which one: the innermost handler on the CPU
+//! where the thread was woken ([`Change::WokenByInterrupt`]); if that CPU was not recorded, the last handler, on any CPU, that had
+//! begun and had not ended.
 
 use crate::by_thread::ByThread;
 use crate::{Begins, World};
 use model::{
-    CpuId, CpuState, CpuStretch, Interrupt, IrqKind, NameId, Ns, Power, Reason, ThreadKey, ThreadState, ThreadStretch,
-    TimelineEvent,
+    Change, CpuId, CpuState, CpuStretch, Interrupt, IrqKind, NameId, Ns, Power, Reason, ThreadKey, ThreadState,
+    ThreadStretch, TimelineEvent,
 };
 use std::collections::VecDeque;
 
@@ -124,6 +125,8 @@ struct Thread {
     stretch: Option<ThreadStretch>,
     /// The last move to another run queue.
     moved: Option<(Ns, CpuId)>,
+    /// When and where an interrupt woke it last, and the innermost handler there.
+    woken: Option<(Ns, CpuId, Option<Interrupt>)>,
 }
 
 fn is_tick(of: Interrupt, world: &World) -> bool {
@@ -191,9 +194,10 @@ impl Cpu {
         }
     }
 
-    /// Returns the innermost handler at a time.
+    /// Returns the innermost handler at a time. When an IPI's handler ends is not recorded, so any other handler comes first.
     fn at(&self, at: Ns) -> Option<&Handler> {
-        self.handlers.iter().rev().find(|of| of.at <= at && at <= of.until)
+        let open = || self.handlers.iter().rev().filter(|of| of.at <= at && at <= of.until);
+        open().find(|of| of.of.kind != IrqKind::Ipi).or_else(|| open().next())
     }
 }
 
@@ -238,8 +242,19 @@ impl IdleEnds {
         })
     }
 
-    /// Handles an event, and returns the stay that ended with the begin of the next.
-    pub(crate) fn event(&mut self, event: &TimelineEvent, begins: Begins, world: &World) -> Option<Ended> {
+    /// Handles an event, of a thread or none, and returns the stay that ended with the begin of the next.
+    pub(crate) fn event(
+        &mut self,
+        event: &TimelineEvent,
+        thread: ThreadKey,
+        begins: Begins,
+        world: &World,
+    ) -> Option<Ended> {
+        if let Change::WokenByInterrupt(cpu) = event.what {
+            let handler = self.cpus.get(cpu.0 as usize).and_then(|of| of.at(event.at)).map(|handler| handler.of);
+            self.threads.of(thread).woken = Some((event.at, cpu, handler));
+            return None;
+        }
         let (cpu, to) = event.power()?;
         let (number, at) = (cpu, event.at);
         // A damaged number is not a CPU.
@@ -251,7 +266,8 @@ impl IdleEnds {
             Power::Idle(state) => {
                 cpu.leave_handlers(at);
                 let open = cpu.open.as_mut()?;
-                let here = begins == Begins::Here;
+                // What came before the recording is reported at its begin.
+                let here = begins == Begins::Here && at > Ns::ZERO;
                 let ended = (here && open.state.is_some()).then(|| {
                     let ended = open.ended(number, kind(open.first, world), at);
                     open.since = at;
@@ -297,7 +313,14 @@ impl IdleEnds {
             (reason, _) if reason.left_runnable() && !elsewhere => (By::Requeued, open.first, ThreadKey::UNKNOWN),
             (reason, _) if reason.left_runnable() || pulled(&ready) => (By::Pulled, open.first, ThreadKey::UNKNOWN),
             (Reason::Woken | Reason::WokenBefore, ThreadKey::IDLE) => {
-                let interrupt = self.issued(ready.span.start, cpu, open.first);
+                let woken = of.and_then(|of| of.woken).filter(|(at, ..)| *at == ready.span.start);
+                let (handler, is_own) = match woken {
+                    Some((_, on, handler)) => (handler, on == cpu),
+                    None => self.innermost(ready.span.start, cpu),
+                };
+                // A softirq does the rest of an interrupt's work, and after it the idle task wakes ksoftirqd.
+                let rest = is_own && handler.is_none_or(|of| matches!(of.kind, IrqKind::Soft | IrqKind::Ipi));
+                let interrupt = if rest { open.first.or(handler) } else { handler };
                 let by = if interrupt.is_none() { By::Interrupt } else { kind(interrupt, world) };
                 (by, interrupt, ThreadKey::UNKNOWN)
             }
@@ -313,13 +336,11 @@ impl IdleEnds {
         Ended { by, interrupt, waker, ..ended }
     }
 
-    /// Returns the interrupt in which a wakeup was issued at a time. `first`: what ended the stay of the CPU on which the thread
-    /// now runs.
-    fn issued(&self, at: Ns, cpu: CpuId, first: Option<Interrupt>) -> Option<Interrupt> {
+    /// Returns the innermost handler on any CPU at a time, and whether it ran on this one.
+    fn innermost(&self, at: Ns, cpu: CpuId) -> (Option<Interrupt>, bool) {
         let here = (0u32..).zip(&self.cpus).filter_map(|(number, of)| Some((of.at(at)?, number == cpu.0)));
-        let (handler, is_own) = here.max_by_key(|(handler, is_own)| (handler.at, *is_own))?;
-        // A softirq does the rest of an interrupt's work.
-        Some(if handler.of.kind == IrqKind::Soft && is_own { first.unwrap_or(handler.of) } else { handler.of })
+        let last = here.max_by_key(|(handler, is_own)| (handler.at, *is_own));
+        last.map_or((None, false), |(handler, is_own)| (Some(handler.of), is_own))
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::{
     BlockRequest, CpuId, CpuStretch, EnergyDomain, EnergyUse, Event, EventKind, InheritedPriority, IrqKind, Mark,
-    NameId, Ns, Prio, StackId, SwitchOut, Temperature, ThreadStretch, Tid,
+    NameId, Ns, Prio, StackId, SwitchOut, Temperature, ThreadStretch, Tid, WakeKind,
 };
 use serde::{Deserialize, Serialize};
 
@@ -75,6 +75,9 @@ pub enum Change {
     /// only later, show whether it was ready. The stretch of a ready thread continues; its `cpu` is the run queue on which it
     /// began.
     Queue(CpuId),
+    /// An interrupt woke the thread, and this CPU handled it. Only where the source records the waking itself (`sched_waking`), which
+    /// shows the CPU on which it happened.
+    WokenByInterrupt(CpuId),
     /// A program marked something.
     Mark(Mark),
     /// The CPU's idle state, frequency or parking, or an interrupt on it.
@@ -194,7 +197,15 @@ impl TimelineEvent {
         let thread = |tid: Tid| (tid.0 > 0).then_some(Thread(tid));
         let (who, what) = match event.what {
             // Most events are of these kinds.
-            EventKind::Wake(_) | EventKind::Charge { .. } | EventKind::Name { .. } => return None,
+            EventKind::Wake(wake) => {
+                // A `sched_wakeup` is an event of the CPU that queues the thread.
+                let shows = wake.waker == Tid::IDLE && wake.kind == WakeKind::Waking && event.cpu != CpuId::UNKNOWN;
+                if !shows || event.at < Ns::ZERO {
+                    return None;
+                }
+                (thread(wake.tid)?, Change::WokenByInterrupt(event.cpu))
+            }
+            EventKind::Charge { .. } | EventKind::Name { .. } => return None,
             EventKind::Switch(switch) => {
                 let blocked = switch.out == SwitchOut::Blocked && switch.stack != StackId::NONE;
                 if !blocked || event.at < Ns::ZERO {
@@ -259,11 +270,12 @@ impl TimelineEvent {
             Change::Queue(_) => 0,
             Change::Mark(_) => 1,
             Change::Power(_) => 2,
-            Change::Affinity(_) => 3,
-            Change::Throttled(_) => 4,
-            Change::BlockedAt(_) => 5,
-            Change::Setting(_) => 6,
-            _ => 7,
+            Change::WokenByInterrupt(_) => 3,
+            Change::Affinity(_) => 4,
+            Change::Throttled(_) => 5,
+            Change::BlockedAt(_) => 6,
+            Change::Setting(_) => 7,
+            _ => 8,
         };
         (self.at, kind)
     }

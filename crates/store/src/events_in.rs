@@ -127,17 +127,21 @@ impl Folder {
     }
 
     /// Like [`Self::events`], without the events that are only needed to compute stretches, which are most of them. Switches are
-    /// included if any was recorded with a callchain, and have no thread names.
+    /// included if any was recorded with a callchain, and have no thread names. `wakes`: wakeups are included, too.
     ///
     /// # Errors
     /// As [`Self::events`].
     pub fn events_without_stretches<E: From<Error>>(
         &self,
+        wakes: bool,
         each: impl FnMut(&[Event], &[Box<str>]) -> Result<(), E>,
     ) -> Result<(), E> {
         let chains = self.manifest().files.contains_key("events/stack.parquet");
-        let of_stretches = [EventTableId::Wake, EventTableId::Thread, EventTableId::Charge].map(|kind| kind as usize);
-        let wanted = |kind| !of_stretches.contains(&kind) && (chains || kind != EventTableId::Switch as usize);
+        let wanted = |kind| match kind {
+            kind if kind == EventTableId::Wake as usize => wakes,
+            kind if kind == EventTableId::Switch as usize => chains,
+            kind => ![EventTableId::Thread as usize, EventTableId::Charge as usize].contains(&kind),
+        };
         self.merged(|kind| wanted(kind).then_some(Ns::MIN), each)
     }
 

@@ -89,14 +89,14 @@ impl Analysis for CpuWakeups {
         self.ends.moved(thread, to, world.now);
     }
 
-    fn event(&mut self, event: &TimelineEvent, _: ThreadKey, begins: Begins, world: &World) {
+    fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, begins: Begins, world: &World) {
         if let Some((cpu, Power::Idle(_) | Power::Awake)) = event.power()
             && let Some(place) = world.place(cpu)
         {
             self.advance(place, world);
             self.cpus[place].has_states = true;
         }
-        let ended = self.ends.event(event, begins, world);
+        let ended = self.ends.event(event, thread, begins, world);
         self.take(ended, world);
     }
 

@@ -106,8 +106,8 @@ impl Analysis for IdleEndsTable {
         }
     }
 
-    fn event(&mut self, event: &TimelineEvent, _: ThreadKey, begins: Begins, world: &World) {
-        let ended = self.ends.event(event, begins, world);
+    fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, begins: Begins, world: &World) {
+        let ended = self.ends.event(event, thread, begins, world);
         self.take(ended);
     }
 

@@ -28,8 +28,8 @@ impl Analysis for IdleStays {
         self.ends.moved(thread, to, world.now);
     }
 
-    fn event(&mut self, event: &TimelineEvent, _: ThreadKey, begins: Begins, world: &World) {
-        self.over.extend(self.ends.event(event, begins, world));
+    fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, begins: Begins, world: &World) {
+        self.over.extend(self.ends.event(event, thread, begins, world));
     }
 
     fn drain(&mut self, world: &World, out: &mut dyn Rows) {

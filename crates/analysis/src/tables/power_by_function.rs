@@ -206,7 +206,7 @@ impl Analysis for PowerByFunction {
                 *sum = sum.saturating_add(counted.count);
             }
         } else {
-            let ended = self.ends.event(event, begins, world);
+            let ended = self.ends.event(event, thread, begins, world);
             self.take(ended, world);
         }
     }

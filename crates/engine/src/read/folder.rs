@@ -16,8 +16,9 @@ pub(crate) struct Read {
     pub(crate) names: Vec<Box<str>>,
 }
 
-/// Reads a folder's timeline: the stretches of CPUs and threads and the events, in parallel.
-pub(crate) fn read_timeline(folder: &Folder, clipper: Clipper) -> Result<Read, EngineError> {
+/// Reads a folder's timeline: the stretches of CPUs and threads and the events, in parallel. `wakes`: also the wakeups, which only
+/// few analyses need ([`model::Change::WokenByInterrupt`]).
+pub(crate) fn read_timeline(folder: &Folder, clipper: Clipper, wakes: bool) -> Result<Read, EngineError> {
     std::thread::scope(|scope| {
         let cpus = scope.spawn(|| {
             let mut collector = Collector::default();
@@ -33,7 +34,7 @@ pub(crate) fn read_timeline(folder: &Folder, clipper: Clipper) -> Result<Read, E
         let (send, received) = sync_channel(AHEAD);
         let events = scope.spawn(move || {
             let mut names = Vec::new();
-            folder.events_without_stretches(|events, so_far| {
+            folder.events_without_stretches(wakes, |events, so_far| {
                 names.extend_from_slice(&so_far[names.len()..]);
                 let some: Vec<TimelineEvent> = events.iter().filter_map(TimelineEvent::from_event).collect();
                 // The receiver is gone because the other reader failed; its error is the one that is reported.

@@ -38,7 +38,7 @@ impl Session {
         &self,
         each: impl FnMut(&[Event], &[Box<str>]) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
-        self.stored()?.events_without_stretches(each)
+        self.stored()?.events_without_stretches(false, each)
     }
 
     /// Passes on the stretches of all CPUs of a trace folder, in order of start.

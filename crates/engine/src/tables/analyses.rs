@@ -21,6 +21,10 @@ const OF_CHAINS: [&TableDef; 5] =
 const OF_GROUPS: [&TableDef; 5] =
     [&tables::POOLS, &tables::PARALLEL_REGIONS, &tables::REQUESTS, &tables::TASK_CLASSES, &tables::IDLE_ENDS];
 
+/// The analyses that need to know where interrupts woke threads.
+const OF_WAKES: [&TableDef; 4] =
+    [&tables::IDLE_ENDS, &tables::IDLE_STAYS, &tables::CPU_WAKEUPS, &tables::POWER_BY_FUNCTION];
+
 /// Returns whether a table is made by an analysis and is therefore available for any part of a recording.
 pub(crate) fn is_analysis(def: &TableDef) -> bool {
     def.made_from == MadeFrom::Analysis
@@ -220,7 +224,7 @@ impl Session {
                 let followed = followed_of(&self.table_of_whole(&tables::CPUS)?);
                 let clipper = filled.as_ref().map(|f| f.clipper.clone()).unwrap_or_default();
                 let context = context(&followed, Ns(folder.manifest().end_ns), self.summary().ready_known);
-                let Read { stretches, names } = read_timeline(folder, clipper)?;
+                let Read { stretches, names } = read_timeline(folder, clipper, needs(&OF_WAKES))?;
                 run(&stretches, &AnalysisInput { context, names, stacks, groups, budget, hide_marks })
             }
             Kind::Source(of) => {
