@@ -27,7 +27,7 @@ def waking(cpu, at, waker, woken):
 
 
 def what(lines):
-    return [stay[2:] for stay in idle_ends.truth(lines)[0]]
+    return [stay[2:7] for stay in idle_ends.truth(lines)[0]]
 
 
 class Reader(unittest.TestCase):
@@ -55,11 +55,28 @@ class Reader(unittest.TestCase):
         self.assertEqual(what(lines), [("pulled", None, None, 8, None)])
 
 
+    def test_a_thread_that_ran_unseen_has_used_its_wakeup(self):
+        lines = [switch(0, 100, 7, "S", 0), idle(0, 110, "cpu_idle: state=1 cpu_id=0"), waking(1, 200, 9, 7), waking(1, 230, 7, 8),
+                 idle(0, 300, "irq_handler_entry: irq=24 name=card"), waking(0, 305, 0, 7),
+                 idle(0, 310, "irq_handler_exit: irq=24 ret=handled"), switch(0, 350, 0, "R", 7)]
+        self.assertEqual(what(lines), [("device", "card", None, 7, None)])
+
+    def test_what_ended_the_stay_also_wakes_ksoftirqd_after_it(self):
+        lines = [switch(0, 100, 7, "S", 0), idle(0, 110, "cpu_idle: state=1 cpu_id=0"), idle(0, 300, "irq_handler_entry: irq=24 name=card"),
+                 idle(0, 305, "irq_handler_exit: irq=24 ret=handled"), waking(0, 320, 0, 14), switch(0, 350, 0, "R", 14)]
+        self.assertEqual(what(lines), [("device", "card", None, 14, None)])
+
+
 class Pairs(unittest.TestCase):
     def test_stays_are_paired_by_the_time_of_their_end(self):
         of = [idle_ends.Stay(0, end, None, None, None, None) for end in (100, 1000, 5000)]
         near = [idle_ends.Stay(0, end, None, None, None, None) for end in (130, 4950.5, 9000)]
         self.assertEqual([found and found.end for _, found in idle_ends.paired(of, near)], [130, None, 4950.5])
+
+    def test_the_nearest_stay_is_the_pair(self):
+        of = [idle_ends.Stay(0, 100, None, None, None, None)]
+        near = [idle_ends.Stay(0, end, None, None, None, None) for end in (40, 101, 160)]
+        self.assertEqual([found.end for _, found in idle_ends.paired(of, near)], [101])
 
 
 if __name__ == "__main__":
