@@ -54,6 +54,17 @@ class Judgements(unittest.TestCase):
         self.assertEqual(power_truth.known_spans(run, {"unknown": []}), [(1.0, 9.0)])
         self.assertEqual(power_truth.truth_of(Curve(3.0), 1.0, [(2.0, 4.0), (6.0, 8.0)]), 12.0)
 
+    def test_figures_below_the_step_are_wrong_and_so_are_none_in_a_long_time(self):
+        def wrong(domain, joules, figures):
+            return len(power_truth.figures_wrong("x", domain, joules, figures))
+
+        self.assertEqual(wrong("BAT1", 107.0, [None, None]), 0)
+        self.assertEqual(wrong("BAT1", 109.0, [None, None]), 1)
+        self.assertEqual(wrong("BAT1", 330.0, [107.0, 108.0, None]), 0)
+        self.assertEqual(wrong("BAT1", 330.0, [11.0, 107.0]), 1)
+        self.assertEqual(wrong("package-0", 30.0, [None]), 1)
+        self.assertEqual(wrong("package-0", 30.0, [30.0]), 0)
+
 
 if __name__ == "__main__":
     unittest.main()

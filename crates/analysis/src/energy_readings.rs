@@ -109,6 +109,17 @@ impl Readings {
         measured.or((self.changes > 1 && !self.is_power()).then_some(self.longest_gap))
     }
 
+    /// Returns the time in which it uses as much as its value's least change, at the mean power of the intervals, ns.
+    pub(crate) fn step_ns(&self) -> Option<i64> {
+        let known = self
+            .intervals
+            .iter()
+            .filter_map(|interval| Some((interval.energy.as_ref().ok()?.uj, interval.span.len().0)));
+        let (uj, ns) = known.fold((0.0, 0.0), |(uj, ns), (more, length)| (uj + more, ns + length as f64));
+        let step = self.least_change.filter(|_| !self.is_power() && uj > 0.0)?;
+        Some((ns * step / uj) as i64)
+    }
+
     /// Returns what is known of its updates.
     pub(crate) fn updates(&self) -> Updates {
         let (changes, changed, least_change) = (self.changes, self.changed, self.least_change);

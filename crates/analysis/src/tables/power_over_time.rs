@@ -12,8 +12,8 @@ use power::Interval;
 
 /// The least length of a row. Shorter ones would reveal more of what programs do than their readers need.
 const MIN_NS: i64 = 1_000_000_000;
-/// A row is at least so many times as long as the time between a reading and a change of the value, so that it has a figure.
-const MIN_ALIGNED: i64 = 30;
+/// A row is at least so many times as long as the time by which its ends are uncertain, so that it has a figure.
+const MIN_CERTAIN: i64 = 30;
 
 /// The readings of a row.
 #[derive(Default)]
@@ -37,8 +37,10 @@ impl Row {
 struct Rest {
     /// The last complete row; the rest of the recording may be too short for one of its own.
     complete: Option<Row>,
-    /// The end of that row.
+    /// The time between its last reading and the change of the value at that reading, if known, ns.
     end: Option<i64>,
+    /// The length that a row needs to have a figure, as far as is known, ns.
+    needed: i64,
 }
 
 pub(crate) struct PowerOverTime {
@@ -72,9 +74,18 @@ impl PowerOverTime {
         domain.add(at, used, world);
         let first = domain.intervals.first().map_or(at, |interval| interval.span.start);
         let changed = domain.is_power() || used.nj.get().is_some_and(|nj| nj > 0);
-        let aligned = domain.update_ns().map_or(used.length.0, |update| update.min(used.length.0));
-        let length = if domain.is_power() { MIN_NS } else { MIN_NS.max(aligned.saturating_mul(MIN_ALIGNED)) };
-        if changed && (at - first).0 >= length {
+        if !changed || (at - first).0 < MIN_NS {
+            return;
+        }
+        // Before its second change, nothing is known of a counter's updates.
+        let update = if domain.is_power() { Some(0) } else { domain.update_ns() };
+        let Some(update) = update else { return };
+        let aligned = update.min(used.length.0);
+        // The value may be a step behind, but never more than an update.
+        let uncertain = domain.step_ns().map_or(aligned, |step| aligned.max(step.min(update)));
+        let needed = if domain.is_power() { MIN_NS } else { MIN_NS.max(uncertain.saturating_mul(MIN_CERTAIN)) };
+        self.rests[place].needed = needed;
+        if (at - first).0 >= needed {
             self.complete(place, Some(aligned));
         }
     }
@@ -121,8 +132,9 @@ impl Analysis for PowerOverTime {
         for place in 0..self.domains.0.len() {
             let length = self.domains.0[place].intervals.iter().map(|interval| interval.span.len()).sum::<Ns>();
             let unaligned = self.domains.0[place].update_ns();
+            let needed = self.rests[place].needed.max(MIN_NS);
             match &mut self.rests[place].complete {
-                Some(row) if length > Ns::ZERO && length.0 < MIN_NS => {
+                Some(row) if length > Ns::ZERO && length.0 < needed => {
                     row.intervals.append(&mut self.domains.0[place].intervals);
                     row.ends[1] = unaligned;
                 }
