@@ -155,6 +155,41 @@ fn samples_and_their_callchains() {
     assert!(has(&plain, "/lib") && !has(&redacted, "/lib"));
 }
 
+/// Redacted energy has the same sum, in rows of a second at least; redacted temperatures have no short extremes.
+#[test]
+fn redacted_energy_and_temperatures() {
+    let columns = 2_550;
+    let row = |head: &str, cell: &dyn Fn(usize) -> String| {
+        format!("{head} {}\n", (0..=columns).map(cell).collect::<Vec<_>>().join(" "))
+    };
+    let at_reading = |at: usize, text: String| if at > 0 && at.is_multiple_of(50) { text } else { ".".to_owned() };
+    let drawing = row("cpu0", &|at| if at < columns { "A" } else { "." }.to_owned())
+        + &row("domain", &|at| if at == 0 { "pkg=package:1" } else { "." }.to_owned())
+        + &row("energy", &|at| at_reading(at, format!("pkg={}/50", 400 + at % 100)))
+        + &row("temp", &|at| at_reading(at, format!("cpu={}", if at.is_multiple_of(100) { 40 } else { 60 })));
+    let trace = testkit::trace(&drawing);
+    let before = session(trace.facts.clone(), trace.batch);
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("drawn.pftrace");
+    let redacted = Options { redact: true, ..Options::default() };
+    std::fs::write(&path, exported(&Perfetto, &before, &redacted)).expect("it is written");
+    let after = Session::open(&path, PassOptions::default()).expect("the exported file opens");
+    let cell = |session: &Session, table: &str, col: &str| {
+        let at = tables::renamed::find(table).and_then(|def| def.col(col)).expect("a column");
+        rows(session, table)[0][at].clone()
+    };
+    for col in ["joules", "known_ns", "update_ns"] {
+        assert_eq!(cell(&before, "energy", col), cell(&after, "energy", col), "{col}");
+    }
+    assert_eq!((cell(&before, "energy", "readings"), cell(&after, "energy", "readings")), (51.into(), 2.into()));
+    assert_eq!(cell(&before, "temperatures", "max_c"), 60.0.into());
+    let (min, max) = (cell(&after, "temperatures", "min_c"), cell(&after, "temperatures", "max_c"));
+    assert!(
+        matches!((&min, &max), (Value::Float(min), Value::Float(max)) if *min > 48.0 && *max < 52.0),
+        "{min:?} {max:?}"
+    );
+}
+
 #[test]
 fn random_traces() {
     // Not garbage: its times are not of a clock, and Perfetto's are never negative.

@@ -1,24 +1,61 @@
-//! Energy and temperature as notes. With `--redact`, energy is averaged: fine readings show what programs compute.
+//! Energy and temperature as notes. With `--redact`, both are averaged: fine readings show what programs compute.
+//!
+//! ```text
+//!   readings    ├──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼──┤       of a domain
+//!   redacted    ├────────────────┼─────────────────────┤       at least a second each; the last has the rest, so that the sum stays
+//! ```
 
 use super::bundles::FieldValue::{Int, Text};
 use super::kernel::text;
-use super::{Options, Pen};
-use model::{EnergyUse, Event, EventKind, MaybeCount, NameId, Ns};
+use super::{Job, Options, Pen};
+use crate::ExportError;
+use model::tables::power_over_time;
+use model::{CpuId, EnergyUse, Event, EventKind, MaybeCount, NameId, Ns, Row, Temperature};
 use std::collections::BTreeMap;
 
-/// The least time that a redacted reading of energy is about, ns.
+/// The least time that a redacted reading is about, ns.
 const MIN_NS: i64 = 1_000_000_000;
 
-/// The readings of each domain that are too short for a redacted one.
+/// What was read and is too short for a redacted reading.
 #[derive(Default)]
-pub(super) struct Averages(BTreeMap<NameId, EnergyUse>);
+pub(super) struct Averages {
+    /// The end of the last reading of each domain, by name.
+    ends: BTreeMap<String, Ns>,
+    /// The readings of each domain as one, and when that ends.
+    energy: BTreeMap<NameId, (Ns, EnergyUse)>,
+    zones: BTreeMap<NameId, Zone>,
+}
+
+/// The readings of a temperature since the last average.
+struct Zone {
+    since: Ns,
+    sum: i64,
+    count: i64,
+}
 
 impl Averages {
-    /// Adds a reading. Returns what was used since the last result, once that is at least a second ago. It is unknown if a part is.
-    fn add(&mut self, used: &EnergyUse) -> Option<EnergyUse> {
-        let all = match self.0.remove(&used.domain) {
+    /// Reads when each domain is read for the last time, for an export that is redacted.
+    pub(super) fn new(job: &Job<'_>) -> Result<Self, ExportError> {
+        let mut ends = BTreeMap::new();
+        if job.options.redact {
+            let each = &mut |rows: &[Vec<model::Value>]| {
+                for cells in rows {
+                    let row = Row::<power_over_time::Table>::new(cells);
+                    ends.insert(row.get(power_over_time::DOMAIN).to_owned(), Ns(row.get(power_over_time::END_NS)));
+                }
+                Ok(())
+            };
+            job.session.rows_within("power_over_time", job.options.span, each)?;
+        }
+        Ok(Self { ends, ..Self::default() })
+    }
+
+    /// Adds a reading. Returns what was used since the last result, once that is at least a second and another second follows. It is unknown if
+    /// a part is.
+    fn add(&mut self, at: Ns, used: &EnergyUse, names: &[Box<str>]) -> Option<EnergyUse> {
+        let all = match self.energy.remove(&used.domain) {
             None => *used,
-            Some(before) => EnergyUse {
+            Some((_, before)) => EnergyUse {
                 domain: used.domain,
                 unknown: if used.unknown == NameId::NONE { before.unknown } else { used.unknown },
                 length: before.length + used.length,
@@ -29,11 +66,32 @@ impl Averages {
                 spread_nj: before.spread_nj.saturating_add(used.spread_nj),
             },
         };
-        if all.length.0 >= MIN_NS {
+        let end = text(names, used.domain).and_then(|name| self.ends.get(name)).copied().unwrap_or(Ns::MAX);
+        // The last reading ends at the end; a part of a recording may end within it.
+        let follows = end.0.saturating_sub(at.0);
+        if all.length.0 >= MIN_NS && (follows <= 0 || follows >= MIN_NS.saturating_add(used.length.0)) {
             return Some(all);
         }
-        self.0.insert(used.domain, all);
+        self.energy.insert(used.domain, (at, all));
         None
+    }
+
+    /// Returns what was used since the last results, and when that ends, where it is at least a second.
+    fn rest(&mut self) -> Vec<(Ns, EnergyUse)> {
+        std::mem::take(&mut self.energy).into_values().filter(|(_, used)| used.length.0 >= MIN_NS).collect()
+    }
+
+    /// Adds a temperature. Returns the mean since the last result, once that is at least a second ago.
+    fn heat(&mut self, at: Ns, read: Temperature) -> Option<Temperature> {
+        let zone = self.zones.entry(read.zone).or_insert(Zone { since: at, sum: 0, count: 0 });
+        zone.sum += i64::from(read.millicelsius);
+        zone.count += 1;
+        if (at - zone.since).0 < MIN_NS {
+            return None;
+        }
+        let mean = (zone.sum as f64 / zone.count as f64).round() as i32;
+        *zone = Zone { since: at, sum: 0, count: 0 };
+        Some(Temperature { millicelsius: mean, ..read })
     }
 }
 
@@ -55,22 +113,37 @@ impl Pen<'_> {
                 self.bundles.note(e.cpu, at, "corewise_energy_domain", &fields);
             }
             EventKind::Energy(used) => {
-                let used = if options.redact { self.averages.add(&used) } else { Some(used) };
-                let Some(used) = used else { return };
-                let fields = [
-                    ("domain", word(used.domain)),
-                    ("unknown", word(used.unknown)),
-                    ("length", Int(used.length.0)),
-                    ("nj", Int(used.nj.to_word())),
-                    ("spread_nj", Int(used.spread_nj)),
-                ];
-                self.bundles.note(e.cpu, at, "corewise_energy", &fields);
+                let used = if options.redact { self.averages.add(e.at, &used, names) } else { Some(used) };
+                if let Some(used) = used {
+                    self.used(e.cpu, at, &used, names);
+                }
             }
             EventKind::Temperature(read) => {
+                let read = if options.redact { self.averages.heat(e.at, read) } else { Some(read) };
+                let Some(read) = read else { return };
                 let fields = [("zone", word(read.zone)), ("mc", Int(read.millicelsius.into()))];
                 self.bundles.note(e.cpu, at, "corewise_temperature", &fields);
             }
             _ => {}
+        }
+    }
+
+    fn used(&mut self, cpu: CpuId, at: Ns, used: &EnergyUse, names: &[Box<str>]) {
+        let word = |id: NameId| Text(text(names, id).unwrap_or_default());
+        let fields = [
+            ("domain", word(used.domain)),
+            ("unknown", word(used.unknown)),
+            ("length", Int(used.length.0)),
+            ("nj", Int(used.nj.to_word())),
+            ("spread_nj", Int(used.spread_nj)),
+        ];
+        self.bundles.note(cpu, at, "corewise_energy", &fields);
+    }
+
+    /// Writes what redacted readings of energy were kept back.
+    pub(super) fn energy_rest(&mut self, names: &[Box<str>]) {
+        for (at, used) in self.averages.rest() {
+            self.used(CpuId::UNKNOWN, self.absolute(at), &used, names);
         }
     }
 }
@@ -79,23 +152,63 @@ impl Pen<'_> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn redacted_energy_is_over_a_second_at_least_and_keeps_its_sum() {
-        let mut averages = Averages::default();
-        let reading = |ms: i64, nj: i64| EnergyUse {
+    fn reading(ms: i64, nj: i64) -> EnergyUse {
+        EnergyUse {
             domain: NameId(1),
             unknown: NameId::NONE,
             length: Ns(ms * 1_000_000),
             nj: MaybeCount::new(nj),
             spread_nj: 1,
-        };
-        let out: Vec<EnergyUse> = (0..25).filter_map(|n| averages.add(&reading(100, n))).collect();
-        assert_eq!(out.iter().map(|used| used.length.0 / 1_000_000).collect::<Vec<_>>(), [1000, 1000]);
-        assert_eq!(out.iter().map(|used| used.nj.get()).collect::<Vec<_>>(), [Some(45), Some(145)]);
-        assert_eq!(out[0].spread_nj, 10);
-        // A part that is unknown makes all of it unknown, never less energy.
-        averages.add(&EnergyUse { unknown: NameId(2), nj: MaybeCount::UNKNOWN, ..reading(100, 0) });
-        let last = averages.add(&reading(900, 7)).unwrap();
-        assert_eq!((last.nj.get(), last.unknown), (None, NameId(2)));
+        }
+    }
+
+    /// Adds readings of 100 ms of a domain whose last reading ends after so many ms. Returns the results as (ms, nJ), those kept back last.
+    fn redacted(readings: &[i64], end_ms: i64) -> Vec<(i64, Option<i64>)> {
+        let names: Vec<Box<str>> = vec!["pkg".into()];
+        let ends = BTreeMap::from([("pkg".to_owned(), Ns(end_ms * 1_000_000))]);
+        let mut averages = Averages { ends, ..Averages::default() };
+        let at = |n: usize| Ns((n as i64 + 1) * 100_000_000);
+        let out = readings.iter().enumerate().filter_map(|(n, nj)| averages.add(at(n), &reading(100, *nj), &names));
+        let mut out: Vec<EnergyUse> = out.collect();
+        out.extend(averages.rest().into_iter().map(|(_, used)| used));
+        out.iter().map(|used| (used.length.0 / 1_000_000, used.nj.get())).collect()
+    }
+
+    #[test]
+    fn redacted_energy_is_over_a_second_at_least_and_keeps_its_sum() {
+        let all: Vec<i64> = (0..25).collect();
+        assert_eq!(redacted(&all, 2500), [(1000, Some(45)), (1500, Some(255))]);
+        // The part that is exported ends 50 ms before a reading does, or the end is unknown: the rest is still long enough.
+        assert_eq!(redacted(&all, 2450), [(1000, Some(45)), (1500, Some(255))]);
+        assert_eq!(redacted(&all, 2550), [(1000, Some(45)), (1500, Some(255))]);
+        assert_eq!(redacted(&all[..20], 2000), [(2000, Some(190))]);
+        assert_eq!(redacted(&all[..21], 2100), [(1000, Some(45)), (1100, Some(165))]);
+        // A second cannot be had from less.
+        assert_eq!(redacted(&all[..9], 900), []);
+    }
+
+    #[test]
+    fn redacted_energy_is_unknown_if_a_part_is() {
+        let mut averages = Averages::default();
+        averages.add(
+            Ns(100_000_000),
+            &EnergyUse { unknown: NameId(2), nj: MaybeCount::UNKNOWN, ..reading(100, 0) },
+            &[],
+        );
+        let all = averages.add(Ns(1_000_000_000), &reading(900, 7), &[]).unwrap();
+        assert_eq!((all.nj.get(), all.unknown), (None, NameId(2)));
+    }
+
+    #[test]
+    fn redacted_temperatures_are_means_of_a_second_at_least() {
+        let read = |zone: u32, millicelsius: i32| Temperature { zone: NameId(zone), millicelsius };
+        let mut averages = Averages::default();
+        let out: Vec<(i64, i32)> = (0..25)
+            .filter_map(|n| Some((n * 100, averages.heat(Ns(n * 100_000_000), read(1, n as i32 * 1000))?.millicelsius)))
+            .collect();
+        // The means of 0 to 10 and of 11 to 20.
+        assert_eq!(out, [(1000, 5000), (2000, 15_500)]);
+        assert_eq!(averages.heat(Ns(0), read(2, -7000)), None, "each zone has its own");
+        assert_eq!(averages.heat(Ns(1_500_000_000), read(2, -8000)), Some(read(2, -7500)));
     }
 }

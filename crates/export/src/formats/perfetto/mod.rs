@@ -127,6 +127,7 @@ impl Exporter for Perfetto {
         let begin = job.session.origin() + job.options.span.map_or(Ns::ZERO, |s| s.start.max(Ns::ZERO));
         let mut pen = Pen::new(job, to.next("trace.pftrace")?);
         pen.samples = Samples::new(job.session.stacks()?, job.options.redact);
+        pen.averages = energy::Averages::new(job)?;
         pen.opening(job, begin)?;
         pen.flush()?;
         // A part that does not start at the begin of the recording needs the states at its start.
@@ -136,7 +137,7 @@ impl Exporter for Perfetto {
         }
         let until = job.options.span.map_or(Ns::MAX, |s| s.end);
         let from = part.map_or(Ns::MIN, |s| s.start);
-        let (mut failed, mut written) = (Ok(()), 0);
+        let (mut failed, mut written, mut known) = (Ok(()), 0, Vec::new());
         let read = job.session.events(&mut |events, names| {
             for event in events.iter().filter(|e| e.at < until || until == Ns::MAX) {
                 if from <= event.at {
@@ -147,11 +148,15 @@ impl Exporter for Perfetto {
             }
             written += events.len() as u64;
             (job.progress)(written);
+            if job.options.redact {
+                known.extend_from_slice(names.get(known.len()..).unwrap_or_default());
+            }
             failed = pen.flush();
             if failed.is_ok() { Ok(()) } else { Err(std::io::ErrorKind::BrokenPipe.into()) }
         });
         failed?;
         read?;
+        pen.energy_rest(&known);
         pen.ends(job.options);
         Ok(pen.flush()?)
     }
