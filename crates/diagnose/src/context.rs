@@ -230,6 +230,7 @@ impl<'a> RuleContext<'a> {
             delay_ns: most,
             range_ns: [most, most],
             cpu_ns: None,
+            energy: None,
             confidence: Confidence::Medium,
             threads: claims,
             waited_for: Vec::new(),

@@ -1,5 +1,6 @@
 //! What a rule finds.
 
+use crate::saved_energy::SavedEnergy;
 use model::{AnyColumn, Fix, Row, Span, TableType, Value};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -176,6 +177,8 @@ pub struct Finding {
     /// The CPU time, summed over all CPUs, that the fix saves, ns: the best estimate; `None` where the rule does not estimate it. If
     /// CPUs were idle, saved CPU time does not end the work earlier.
     pub cpu_ns: Option<i64>,
+    /// The energy that the fix saves; `None` where the rule does not estimate it or no energy of packages was measured.
+    pub energy: Option<SavedEnergy>,
     /// How certain it is.
     pub confidence: Confidence,
     /// The affected threads, those with the largest saving first.

@@ -110,6 +110,7 @@ mod tests {
             range_ns: [0, 0],
             waited_for: Vec::new(),
             cpu_ns: None,
+            energy: None,
             confidence: Confidence::High,
             threads: claims.iter().map(claim).collect(),
             spans: vec![Span::new(Ns(span.0), Ns(span.1))],

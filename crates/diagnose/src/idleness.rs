@@ -3,6 +3,7 @@
 use crate::context::{EvidenceRows, RuleContext};
 use crate::finding::{Claim, Confidence, Finding};
 use crate::rule::{Threshold, Unit};
+use crate::saved_energy::PackagePower;
 use engine::EngineError;
 use model::tables::{idle_residency, lost_idleness};
 use model::words::time;
@@ -73,6 +74,9 @@ pub(crate) struct LostIdleness {
     pub(crate) is_of_package: bool,
     pub(crate) by_thread: BTreeMap<i64, Lost>,
     evidence: EvidenceRows,
+    power: PackagePower,
+    /// The number of CPUs of the machine.
+    cpus: i64,
 }
 
 /// The largest break-even time of the table `lost_idleness` that is not above a given one, ns.
@@ -89,7 +93,7 @@ pub(crate) enum Cause {
 
 impl LostIdleness {
     /// Reads what threads or ticks cost on CPUs; of packages if that is wanted and there are several CPUs. Reads `lost_idleness`,
-    /// `idle_residency` and, of packages, `cpus`.
+    /// `idle_residency`, `cpus`, `energy` and `power_over_time`.
     pub(crate) fn new(ctx: &RuleContext<'_>, cause: Cause, of_packages: bool) -> Result<Self, EngineError> {
         let (target_residency, break_even) = break_even(ctx)?;
         let counted_at = counted_at(break_even);
@@ -105,7 +109,8 @@ impl LostIdleness {
             let thread = row.get(lost_idleness::THREAD).unwrap_or(0);
             all.insert((is_of_package, thread), Lost { tid, ended, short, ns });
         })?;
-        let is_of_package = of_packages && ctx.cpus()? > 1;
+        let cpus = ctx.cpus()?;
+        let is_of_package = of_packages && cpus > 1;
         let wanted = all.into_iter().filter(|((of_package, _), _)| *of_package == is_of_package);
         let by_thread: BTreeMap<i64, Lost> = wanted.map(|((_, thread), lost)| (thread, lost)).collect();
         let mut evidence = EvidenceRows::default();
@@ -122,7 +127,8 @@ impl LostIdleness {
                 evidence.push(ns, row, &[&lost_idleness::ENDED, &lost_idleness::SHORT, &lost_idleness::LOST_NS]);
             }
         })?;
-        Ok(Self { target_residency, break_even, counted_at, is_of_package, by_thread, evidence })
+        let power = PackagePower::new(ctx)?;
+        Ok(Self { target_residency, break_even, counted_at, is_of_package, by_thread, evidence, power, cpus })
     }
 
     /// What is idle: `a CPU`, `the package`.
@@ -130,7 +136,8 @@ impl LostIdleness {
         if self.is_of_package { "package" } else { "CPU" }
     }
 
-    /// Builds a finding about threads, those that cost most first. `fix` gets the first one and those of its name.
+    /// Builds a finding about threads, those that cost most first, or about the ticks (0). `fix` gets the first one and those of its name.
+    /// The energy follows the title.
     pub(crate) fn finding(
         self,
         ctx: &RuleContext<'_>,
@@ -138,26 +145,35 @@ impl LostIdleness {
         fix: impl FnOnce(Threads) -> Fix,
         what: impl FnOnce(&str) -> String,
         confidence: Confidence,
+        title: String,
     ) -> Finding {
         let mut sorted = threads.to_vec();
         sorted.sort_by_key(|(thread, lost)| (std::cmp::Reverse(lost.ns), *thread));
-        let claims: Vec<Claim> = sorted.iter().map(|(thread, lost)| ctx.claim(*thread, lost.tid, 0)).collect();
+        let claims: Vec<Claim> = sorted
+            .iter()
+            .filter(|(thread, _)| *thread != 0)
+            .map(|(thread, lost)| ctx.claim(*thread, lost.tid, 0))
+            .collect();
         let name = claims.first().map_or_else(String::new, |claim| claim.name.clone());
         let alike = claims.iter().filter(|claim| claim.name == name).take(NAMED);
         let change = fix(Threads { name: name.clone(), tids: alike.map(|claim| claim.tid).collect() });
         let finding = ctx.finding(Vec::new(), change, what(&name));
         let most = sorted.first().map_or(0, |(_, lost)| lost.ns);
+        let (energy, energy_assumption) = self.power.saved(most, (!self.is_of_package).then_some(self.cpus));
         Finding {
+            title: match &energy {
+                Some(energy) => format!("{title}; {energy} of the package's energy"),
+                None => title,
+            },
+            energy,
             // It takes no time from anything, so it is never more severe than medium.
             severity: ctx.severity(most).min(crate::Severity::Medium),
             confidence,
             threads: claims,
             assumptions: vec![
                 whose_break_even(self.target_residency, self.break_even),
-                format!(
-                    "idle time was counted for {}, the power of two (of 1 us) below that; no energy is estimated, as none was measured",
-                    time(self.counted_at)
-                ),
+                format!("idle time was counted for {}, the power of two (of 1 us) below that", time(self.counted_at)),
+                energy_assumption,
             ],
             evidence: self.evidence.finish(),
             ..finding

@@ -218,6 +218,11 @@ pub enum Fix {
     },
     /// Stop the scheduler's tick on idle CPUs.
     StopTick,
+    /// Stop the scheduler's tick on CPUs with one thread.
+    NoTick {
+        /// The CPUs.
+        cpus: Vec<CpuId>,
+    },
     /// Give a virtual machine physical CPUs of its own.
     HostCpus {
         /// The number of physical CPUs.
@@ -373,6 +378,12 @@ impl Fix {
                 format!("plan for {more_percent} % more work at most (`corewise table smt_utilisation`)")
             }
             Self::StopTick => "boot without nohz=off and highres=off, and let the governor teo choose idle states (/sys/devices/system/cpu/cpuidle/current_governor)".to_owned(),
+            Self::NoTick { cpus } => {
+                let cpus = list(cpus);
+                format!(
+                    "boot a kernel that has CONFIG_NO_HZ_FULL with `nohz_full={cpus} rcu_nocbs={cpus}`, pin the thread to its CPU, and keep others off it (cpuset.cpus.partition of cgroups)"
+                )
+            }
             Self::HostCpus { cpus } => {
                 format!(
                     "on the host, give this machine {cpus} physical CPUs of its own (libvirt: vcpupin), or use a virtual machine with dedicated CPUs"
@@ -511,6 +522,10 @@ impl Fix {
                 )
             }
             Self::StopTick => "no call: Windows stops the tick of idle CPUs itself, unless a program requests a high resolution (timeBeginPeriod)".to_owned(),
+            Self::NoTick { .. } => {
+                "no call: Windows does not stop the tick of busy CPUs; request no high resolution (timeBeginPeriod), so that it is less frequent"
+                    .to_owned()
+            }
             Self::HostCpus { cpus } => {
                 format!("on the host, reserve {cpus} CPUs for this machine (Set-VMProcessor -Reserve)")
             }

@@ -1,7 +1,7 @@
 //! Background threads that wake a package.
 
 use crate::context::RuleContext;
-use crate::finding::{Confidence, Finding};
+use crate::finding::Confidence;
 use crate::idleness::{BREAK_EVEN_NS, Cause, LostIdleness, MIN_LOST};
 use crate::priorities::NICE_0;
 use crate::rule::{Fits, Page, Rule, RuleOutcome};
@@ -20,11 +20,19 @@ pub(super) const RULE: Rule = Rule {
         rationale: "Work in the background is not urgent. If it comes piece by piece, each piece wakes a package with everything that its CPUs \
                   share (caches, memory controller). Done together, the same work leaves the rest of the time idle.",
         certainty: "The priorities and idle periods are recorded. That the work may wait is inferred from the nice value. \
-               Where the machine's description has no idle states of its own, the break-even time is assumed. Energy is not estimated.",
+               Where the machine's description has no idle states of its own, the break-even time is assumed. Energy is \
+               estimated only where that of packages was measured: from nothing to what they used at their busiest power in the lost time.",
         fix: "Give the thread its work in larger pieces, less often, or when the package is awake anyway.",
         example: "A with nice 10 handles one record every 300 µs while the CPUs are idle.",
     },
-    tables: &[&tables::LOST_IDLENESS, &tables::PRIORITY_RESIDENCY, &tables::IDLE_RESIDENCY, &tables::CPUS],
+    tables: &[
+        &tables::LOST_IDLENESS,
+        &tables::PRIORITY_RESIDENCY,
+        &tables::IDLE_RESIDENCY,
+        &tables::CPUS,
+        &tables::ENERGY,
+        &tables::POWER_OVER_TIME,
+    ],
     thresholds: &[&MIN_LOST, &BREAK_EVEN_NS],
     explains: &[],
     worst: Fits::Nothing,
@@ -67,29 +75,28 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     };
     let (counted_at, scope) = (lost.counted_at, lost.scope());
     let pieces = u32::try_from(most.ended).unwrap_or(u32::MAX).clamp(2, PIECES);
+    let others = match threads.len() - 1 {
+        0 => String::new(),
+        n => format!("; {} in the background did so, too", plural(n as u64, "other thread")),
+    };
+    let title = format!(
+        "{}, in the background, woke the {scope} {} times while all else was idle: {} ms of idleness were lost, in {} idle \
+         periods shorter than {}{others}",
+        ctx.name(thread),
+        grouped(most.ended),
+        ms(most.ns),
+        grouped(most.short),
+        time(counted_at)
+    );
     let finding = lost.finding(
         ctx,
         &threads,
         |threads: Threads| Fix::Batch { threads, pieces },
         |name| format!("Give {name} its work in larger pieces, less often"),
         Confidence::Medium,
+        title,
     );
-    let others = match threads.len() - 1 {
-        0 => String::new(),
-        n => format!("; {} in the background did so, too", plural(n as u64, "other thread")),
-    };
-    Ok(RuleOutcome::Findings(vec![Finding {
-        title: format!(
-            "{}, in the background, woke the {scope} {} times while all else was idle: {} ms of idleness were lost, in {} idle \
-             periods shorter than {}{others}",
-            ctx.name(thread),
-            grouped(most.ended),
-            ms(most.ns),
-            grouped(most.short),
-            time(counted_at)
-        ),
-        ..finding
-    }]))
+    Ok(RuleOutcome::Findings(vec![finding]))
 }
 
 /// The number of pieces per wakeup to begin with.

@@ -34,6 +34,7 @@ mod static_partition_barrier_tail;
 mod stolen_by_hypervisor;
 mod throttled_by_quota;
 mod tick_divides_idle;
+mod tick_interrupts_lone_thread;
 mod too_few_workers;
 mod unaligned_timers;
 mod utilisation_misread;
@@ -204,4 +205,5 @@ pub const RULES: &[&Rule] = &[
     &unaligned_timers::RULE,
     &background_woke_package::RULE,
     &tick_divides_idle::RULE,
+    &tick_interrupts_lone_thread::RULE,
 ];

@@ -1,7 +1,7 @@
 //! Threads that wake at a steady period, find nothing, and so divide the idle time of a CPU.
 
 use crate::context::{RuleContext, add};
-use crate::finding::{Confidence, Finding};
+use crate::finding::Confidence;
 use crate::idleness::{BREAK_EVEN_NS, Cause, LostIdleness, MIN_LOST};
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
@@ -21,11 +21,20 @@ pub(super) const RULE: Rule = Rule {
                   microseconds whether there is work keeps a CPU from that even if it needs hardly any CPU time.",
         certainty: "The periods, the runs and the idle periods are recorded. That the thread finds nothing is inferred: it runs briefly and \
                wakes no other thread. A thread that only reads a sensor looks the same. Where the machine's description has no idle states \
-               of its own, the break-even time is assumed. Energy is not estimated.",
+               of its own, the break-even time is assumed. Energy is \
+               estimated only where that of packages was measured: from nothing to what they used at their busiest power in the lost time.",
         fix: "Wait for the event instead (futex, epoll, eventfd, a blocking read); if it must be a timer, sleep for longer.",
         example: "A looks for work every 100 µs, and a CPU is never idle for longer.",
     },
-    tables: &[&tables::LOST_IDLENESS, &tables::PERIODS, &tables::WAKERS, &tables::IDLE_RESIDENCY],
+    tables: &[
+        &tables::LOST_IDLENESS,
+        &tables::PERIODS,
+        &tables::WAKERS,
+        &tables::IDLE_RESIDENCY,
+        &tables::CPUS,
+        &tables::ENERGY,
+        &tables::POWER_OVER_TIME,
+    ],
     thresholds: &[&MIN_LOST, &BREAK_EVEN_NS, &MIN_PERIODS, &SHORT_RUN_NS, &MAX_WAKES],
     explains: &[],
     worst: Fits::Nothing,
@@ -103,30 +112,29 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     };
     let Some(of) = periodic.get(&thread) else { return Ok(RuleOutcome::Findings(Vec::new())) };
     let counted_at = lost.counted_at;
+    let others = match threads.len() - 1 {
+        0 => String::new(),
+        n => format!("; {} did so, too", plural(n as u64, "other thread")),
+    };
+    let title = format!(
+        "{} woke every {} for {} on average, and woke other threads {} times in {} periods: {} ms of idleness were lost, in {} \
+         idle periods shorter than {}{others}",
+        ctx.name(thread),
+        time(of.length / of.count.max(1)),
+        time(of.running / of.count.max(1)),
+        grouped(woke.get(&thread).copied().unwrap_or(0)),
+        grouped(of.count),
+        ms(most.ns),
+        grouped(most.short),
+        time(counted_at)
+    );
     let finding = lost.finding(
         ctx,
         &threads,
         |threads| Fix::Sleep { threads, length: Ns(counted_at) },
         |name| format!("Let {name} wait for the event, or sleep for longer"),
         Confidence::Medium,
+        title,
     );
-    let others = match threads.len() - 1 {
-        0 => String::new(),
-        n => format!("; {} did so, too", plural(n as u64, "other thread")),
-    };
-    Ok(RuleOutcome::Findings(vec![Finding {
-        title: format!(
-            "{} woke every {} for {} on average, and woke other threads {} times in {} periods: {} ms of idleness were lost, in {} \
-             idle periods shorter than {}{others}",
-            ctx.name(thread),
-            time(of.length / of.count.max(1)),
-            time(of.running / of.count.max(1)),
-            grouped(woke.get(&thread).copied().unwrap_or(0)),
-            grouped(of.count),
-            ms(most.ns),
-            grouped(most.short),
-            time(counted_at)
-        ),
-        ..finding
-    }]))
+    Ok(RuleOutcome::Findings(vec![finding]))
 }

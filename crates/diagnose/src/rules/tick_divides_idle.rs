@@ -1,7 +1,7 @@
 //! Ticks of the scheduler that end stays in idle states.
 
 use crate::context::RuleContext;
-use crate::finding::{Confidence, Finding};
+use crate::finding::Confidence;
 use crate::idleness::{BREAK_EVEN_NS, Cause, LostIdleness, MIN_LOST};
 use crate::rule::{Fits, Page, Rule, RuleOutcome};
 use engine::EngineError;
@@ -18,12 +18,19 @@ pub(super) const RULE: Rule = Rule {
         rationale: "The kernel stops the tick of a CPU that is idle for long. If it expects a short idle period, or may not stop the tick, the tick \
                   wakes the CPU up to a thousand times per second for nothing.",
         certainty: "The stays and the interrupts that ended them are recorded. Why the kernel kept the tick is not. Where the \
-               machine's description has no idle states of its own, the break-even time is assumed. Energy is not estimated.",
+               machine's description has no idle states of its own, the break-even time is assumed. Energy is \
+               estimated only where that of packages was measured: from nothing to what they used at their busiest power in the lost time.",
         fix: "Boot without nohz=off and highres=off; choose the governor teo, which expects short idle periods less often; and remove what wakes \
               CPUs often, because the governor expects more of it.",
         example: "A CPU is idle for 20 ms, but a tick ends its idle state every millisecond.",
     },
-    tables: &[&tables::LOST_IDLENESS, &tables::IDLE_RESIDENCY],
+    tables: &[
+        &tables::LOST_IDLENESS,
+        &tables::IDLE_RESIDENCY,
+        &tables::CPUS,
+        &tables::ENERGY,
+        &tables::POWER_OVER_TIME,
+    ],
     thresholds: &[&MIN_LOST, &BREAK_EVEN_NS],
     explains: &[],
     worst: Fits::Nothing,
@@ -41,24 +48,21 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let Some(of) = lost.by_thread.get(&0).copied().filter(|of| of.ns >= ctx.share_ns(&MIN_LOST)) else {
         return Ok(RuleOutcome::Findings(Vec::new()));
     };
-    let counted_at = lost.counted_at;
+    let title = format!(
+        "the scheduler's tick woke idle CPUs {} times for no thread: {} ms of idleness were lost, in {} stays in idle states shorter \
+         than {}",
+        grouped(of.ended),
+        ms(of.ns),
+        grouped(of.short),
+        time(lost.counted_at)
+    );
     let finding = lost.finding(
         ctx,
-        &[],
+        &[(0, of)],
         |_| Fix::StopTick,
         |_| "Let the kernel stop the tick of idle CPUs".to_owned(),
         Confidence::Medium,
+        title,
     );
-    Ok(RuleOutcome::Findings(vec![Finding {
-        title: format!(
-            "the scheduler's tick woke idle CPUs {} times for no thread: {} ms of idleness were lost, in {} stays in idle states shorter \
-             than {}",
-            grouped(of.ended),
-            ms(of.ns),
-            grouped(of.short),
-            time(counted_at)
-        ),
-        severity: ctx.severity(of.ns).min(crate::Severity::Medium),
-        ..finding
-    }]))
+    Ok(RuleOutcome::Findings(vec![finding]))
 }

@@ -1,7 +1,7 @@
 //! Timers of several threads that expire at different times, and so divide the idle time of a package.
 
 use crate::context::RuleContext;
-use crate::finding::{Confidence, Finding};
+use crate::finding::Confidence;
 use crate::idleness::{BREAK_EVEN_NS, Cause, LostIdleness, MIN_LOST};
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
@@ -22,12 +22,20 @@ pub(super) const RULE: Rule = Rule {
                   together, the work is the same and the idle periods are longer.",
         certainty: "Periods, work and idle periods are recorded. That a timer may expire later is inferred from the time that the thread has left \
                in each period; whether the program needs the exact time is unknown, so the confidence is low. The lost idleness is that of \
-               the thread that costs most: an idle period between two threads would count for both. Energy is not estimated.",
+               the thread that costs most: an idle period between two threads would count for both. Energy is \
+               estimated only where that of packages was measured: from nothing to what they used at their busiest power in the lost time.",
         fix: "Give the threads a timer slack (PR_SET_TIMERSLACK) of a part of their period, so that the kernel lets their timers expire together, \
               or let one thread do the work of all.",
         example: "A and B wake every 4 ms, B 0.5 ms after A: a period of 4 ms could be idle, but each is divided.",
     },
-    tables: &[&tables::LOST_IDLENESS, &tables::PERIODS, &tables::IDLE_RESIDENCY, &tables::CPUS],
+    tables: &[
+        &tables::LOST_IDLENESS,
+        &tables::PERIODS,
+        &tables::IDLE_RESIDENCY,
+        &tables::CPUS,
+        &tables::ENERGY,
+        &tables::POWER_OVER_TIME,
+    ],
     thresholds: &[&MIN_LOST, &BREAK_EVEN_NS, &MIN_PERIODS, &MIN_SLACK],
     explains: &[],
     worst: Fits::Nothing,
@@ -100,28 +108,27 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let (counted_at, scope) = (lost.counted_at, lost.scope());
     // The timer of the first thread expires within this time.
     let slack = Ns(shortest);
+    let others = match threads.len() - 1 {
+        0 => String::new(),
+        n => format!(", and {} divided it, too", plural(n as u64, "other thread")),
+    };
+    let title = format!(
+        "timers woke {} (every {}) and {} (every {}) at different times: {} ms of the idleness of the {scope} were lost, in \
+         idle periods shorter than {}{others}",
+        ctx.name(first),
+        time(shortest),
+        ctx.name(thread),
+        time(periodic.get(&thread).map_or(0, |of| of.mean())),
+        ms(most.ns),
+        time(counted_at)
+    );
     let finding = lost.finding(
         ctx,
         &threads,
         |threads| Fix::TimerSlack { threads, slack },
         |name| format!("Let the timers of {name} expire with that of {}", ctx.name(first)),
         Confidence::Low,
+        title,
     );
-    let others = match threads.len() - 1 {
-        0 => String::new(),
-        n => format!(", and {} divided it, too", plural(n as u64, "other thread")),
-    };
-    Ok(RuleOutcome::Findings(vec![Finding {
-        title: format!(
-            "timers woke {} (every {}) and {} (every {}) at different times: {} ms of the idleness of the {scope} were lost, in \
-             idle periods shorter than {}{others}",
-            ctx.name(first),
-            time(shortest),
-            ctx.name(thread),
-            time(periodic.get(&thread).map_or(0, |of| of.mean())),
-            ms(most.ns),
-            time(counted_at)
-        ),
-        ..finding
-    }]))
+    Ok(RuleOutcome::Findings(vec![finding]))
 }

@@ -7,14 +7,14 @@ use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
 use crate::words::{grouped, ms, percent, share, time};
 use engine::EngineError;
-use model::tables::{self, cpus, idle_residency, idle_wakeups};
+use model::tables::{self, cpu_wakeups, cpus, idle_residency, idle_wakeups};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {
     id: "idle_states",
     about: "CPUs: time in each idle state against its break-even, and wakeups per second by core type",
-    tables: &[&tables::IDLE_RESIDENCY, &tables::IDLE_WAKEUPS, &tables::CPUS],
+    tables: &[&tables::IDLE_RESIDENCY, &tables::IDLE_WAKEUPS, &tables::CPU_WAKEUPS, &tables::CPUS],
     write,
 };
 
@@ -43,6 +43,9 @@ struct OfType {
     entries: i64,
     wakeups: i64,
     woken_idle: i64,
+    /// Time outside of idle states, of the time in which the state of the CPUs is known.
+    c0: Option<i64>,
+    known: i64,
 }
 
 /// By core type, number, name, and break-even of a state.
@@ -82,6 +85,13 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
             let of = types.entry(row.get(idle_wakeups::CORE_TYPE).to_owned()).or_default();
             add(&mut of.wakeups, row.get(idle_wakeups::PERIODS));
             add(&mut of.woken_idle, row.get(idle_wakeups::IDLE_NS));
+        }
+    })?;
+    ctx.each_row(cpu_wakeups::Table, |row| {
+        let of = types.entry(row.get(cpu_wakeups::CORE_TYPE).to_owned()).or_default();
+        if let Some(c0) = row.get(cpu_wakeups::C0_NS) {
+            add(of.c0.get_or_insert(0), c0);
+            add(&mut of.known, row.get(cpu_wakeups::KNOWN_NS));
         }
     })?;
     let has_states = stays.keys().any(|(_, state, ..)| state.is_some());
@@ -189,21 +199,21 @@ fn states(page: &mut Page, types: &[(String, OfType)], stays: &BTreeMap<Key, Sta
 fn wakeups(page: &mut Page, types: &[(String, OfType)], span_ns: i64, has_states: bool) {
     page.paragraph(if has_states {
         "wakeups: idle periods that a thread ended. entries: those of idle states, also after an interrupt that woke no thread, as powertop \
-         counts wakeups."
+         counts wakeups. C0: the share of the time outside of idle states."
     } else {
         "wakeups: idle periods that a thread ended."
     });
     let mut columns = vec![Column::text("type", 0), Column::numbers("CPUs", 0)];
     columns.extend([("wakeups", 1), ("wakeups/s", 0), ("per CPU/s", 0), ("mean idle ms", 0)].map(numbers));
     if has_states {
-        columns.push(Column::numbers("entries/s", 0));
+        columns.extend([("entries/s", 0), ("C0 %", 0)].map(numbers));
     }
     for (core_type, of) in types {
         let mut cells = vec![name_of(core_type), of.cpus.to_string(), grouped(of.wakeups)];
         cells.extend([rate(of.wakeups, span_ns), rate(of.wakeups, span_ns.saturating_mul(of.cpus.max(1)))]);
         cells.push(if of.wakeups > 0 { ms(of.woken_idle / of.wakeups) } else { "-".to_owned() });
         if has_states {
-            cells.push(rate(of.entries, span_ns));
+            cells.extend([rate(of.entries, span_ns), known(of.c0.map(|c0| share(c0, of.known)))]);
         }
         push(&mut columns, cells);
     }
