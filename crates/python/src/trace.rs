@@ -104,6 +104,14 @@ impl Trace {
         Table::of(&self.session, name, range.as_ref(), process, names)
     }
 
+    /// The begin and end of a range, or of the recording, ns; never after the end of the recording.
+    #[pyo3(signature = (range=None))]
+    fn _span(&self, range: Option<Range>) -> PyResult<(i64, i64)> {
+        let end = self.session.summary().span_ns;
+        let span = range.map(|range| range.span(&self.session)).transpose()?;
+        Ok(span.map_or((0, end), |span| (span.start.0.min(end), span.end.0.min(end))))
+    }
+
     /// The machine as JSON, and as a drawing.
     fn _machine(&self) -> PyResult<(String, String)> {
         let machine = self.session.machine();

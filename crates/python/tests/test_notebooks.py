@@ -8,7 +8,8 @@ import stat
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).parents[3]
+from recordings import ROOT
+
 NOTEBOOKS = ROOT / "docs/notebooks"
 PROGRAM = os.environ["COREWISE"]
 PICTURES = os.environ.get("COREWISE_PICTURES")
@@ -25,7 +26,7 @@ def run(name, program, folder):
     # The notebooks find the recordings by a relative path.
     there = pathlib.Path(folder, "docs/notebooks")
     shutil.copytree(NOTEBOOKS, there)
-    os.symlink(ROOT / "testdata", pathlib.Path(folder, "testdata"))
+    shutil.copytree(ROOT / "testdata/notebooks", pathlib.Path(folder, "testdata/notebooks"))
     notebook = jupytext.read(there / f"{name}.py")
     # Plots are otherwise HTML with a script.
     notebook.cells.insert(0, nbformat.v4.new_code_cell("import altair\n_ = altair.renderers.enable('png', scale_factor=1.3)"))

@@ -12,9 +12,8 @@ import time
 import unittest
 
 import corewise
+from recordings import ROOT, SCHED as TRACE, copied_runs
 
-ROOT = pathlib.Path(__file__).parents[3]
-TRACE = str(ROOT / "crates/import/fixtures/perf_data/sched.data")
 PROGRAM = os.environ["COREWISE"]
 
 
@@ -86,7 +85,7 @@ class Documentation(unittest.TestCase):
         lines = [line for line in blocks[0].splitlines() if line]
         self.assertLessEqual(len(lines), 10)
         with tempfile.TemporaryDirectory() as folder:
-            os.symlink(ROOT / "testdata/notebooks/before-1.cw", f"{folder}/run.cw")
+            os.rename(copied_runs(self) / "before-1.cw", f"{folder}/run.cw")
             said = [subprocess.run([sys.executable, "-c", block], cwd=folder, check=True, capture_output=True, text=True).stdout for block in blocks]
         # The fault of this simulated run.
         self.assertIn("because of: running on efficient cores", said[0])

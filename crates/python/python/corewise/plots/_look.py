@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import Error
+from .. import Error
 
 if TYPE_CHECKING:
     import altair
@@ -27,6 +27,8 @@ COLOURS = {
         "sky": "#56b4e9",
         "yellow": "#f0e442",
         "olive": "#8c8200",
+        # Text on the strong end of the scale below.
+        "on_heat": "#ffffff",
         "heat": ["#f6f8fa", "#c6dff0", "#8fc1e3", "#559fce", "#1f7ab5", "#08507f"],
     },
     "dark": {
@@ -44,6 +46,7 @@ COLOURS = {
         "sky": "#56b4e9",
         "yellow": "#f0e442",
         "olive": "#b5ab1d",
+        "on_heat": "#000000",
         "heat": ["#1b2027", "#173a52", "#1d567c", "#2678ab", "#4ba0d6", "#a4d4f5"],
     },
 }
@@ -153,7 +156,7 @@ def colour(alt: Any, field: str, colours: Sequence[tuple[str, str]], title: str 
     return alt.Color(f"{field}:N", scale=scale, legend=alt.Legend(title=title) if show else None)
 
 
-def inclusive(begin: int, end: int) -> Iterable[int]:
+def inclusive(begin: int, end: int) -> Sequence[int]:
     return range(begin, end + 1)
 
 
@@ -164,6 +167,11 @@ def few(alt: Any) -> Any:
 
 def width(count: int, each: int, least: int) -> int:
     return min(max(count * each, least), 720)
+
+
+def counted(number: int, word: str) -> str:
+    """`1 thread`, `2 threads`, `2 processes`."""
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}{'es' if word.endswith('ss') else 's'}"
 
 
 def label(row: dict[str, Any]) -> str:
