@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 
 import corewise
 from recordings import ROOT, SCHED as TRACE, copied_runs
@@ -87,6 +88,8 @@ class Documentation(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             os.rename(copied_runs(self) / "before-1.cw", f"{folder}/run.cw")
             said = [subprocess.run([sys.executable, "-c", block], cwd=folder, check=True, capture_output=True, text=True).stdout for block in blocks]
+        self.assertEqual(len(said[1].splitlines()), 5)
+        self.assertRegex(said[1].splitlines()[0], r"^\w.* \d+: ready for \d+\.\d{3} ms, of which")
         # The fault of this simulated run.
         self.assertIn("because of: running on efficient cores", said[0])
         self.assertIn("main, which is", said[0])
@@ -162,6 +165,10 @@ class Errors(unittest.TestCase):
             (lambda: trace.table("threads", range=("1 year", None)), "is not a time"),
             (lambda: trace.table("threads", process="nobody").to_arrow(), "no process or thread nobody"),
             (lambda: trace.table("threads", process="nobody").to_polars(), "no process or thread nobody"),
+            (lambda: trace.table("threads", range=5), "expected two times"),
+            (lambda: trace.frames.slowest, "mark them (corewise record --mark"),
+            (lambda: corewise.compare(TRACE, []), "B has no runs"),
+            (lambda: corewise.record(), "Name a command, duration="),
             (lambda: trace.findings(only=["preemption"]), "did you mean preemption-rate?"),
             (lambda: trace.findings(objective="nonsense"), "nonsense"),
             (lambda: corewise.compare(TRACE, "/no/such/file"), "/no/such/file"),
@@ -171,6 +178,21 @@ class Errors(unittest.TestCase):
                 call()
             self.assertIn(expected, str(caught.exception))
             self.assertEqual(len(str(caught.exception).splitlines()), 1)
+
+    def test_missing_names_have_the_nearest_ones(self):
+        with self.assertRaisesRegex(KeyError, "did you mean threads?"):
+            corewise.open(TRACE).tables["thread"]
+        self.assertIsNone(corewise.open(TRACE).tables.get("thread"))
+        with self.assertRaisesRegex(AttributeError, "did you mean compare?"):
+            corewise.compar
+        self.assertTrue(callable(corewise.plots.cpus))
+
+    def test_a_library_that_is_missing_is_named_with_its_command(self):
+        with unittest.mock.patch.dict(sys.modules, {"polars": None, "tqdm": None, "tqdm.auto": None}):
+            with self.assertRaisesRegex(corewise.Error, "needs polars, which is not installed: pip install polars$"):
+                corewise.open(TRACE).table("threads").to_polars()
+            with self.assertRaisesRegex(corewise.Error, "needs tqdm, which is not installed: pip install tqdm$"):
+                corewise.open(TRACE, progress=True)
 
     def test_a_newer_format_is_refused(self):
         import json
@@ -289,6 +311,27 @@ class LongReads(unittest.TestCase):
 
 
 class Programs(unittest.TestCase):
+    def test_ctrl_c_ends_a_recording_which_is_kept(self):
+        """As a notebook interrupts: only Python gets the signal. The program is one that records until it gets it too."""
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder, "corewise")
+            ends = f'trap \'exec "{os.path.abspath(PROGRAM)}" import "{TRACE}" -o "$3"\' INT'
+            program.write_text(f'#!/bin/sh\n{ends}\ntouch "{folder}/begun"\nwhile :; do sleep 0.1; done\n')
+            program.chmod(0o755)
+            script = f"import corewise; print(corewise.record(all=True, output='{folder}/run.cw').summary['threads'])"
+            environment = {**os.environ, "COREWISE": str(program)}
+            child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=environment)
+            end = time.monotonic() + 20
+            while not pathlib.Path(folder, "begun").exists() and time.monotonic() < end:
+                time.sleep(0.05)
+            child.send_signal(signal.SIGINT)
+            out, _ = child.communicate(timeout=30)
+            self.assertEqual((child.returncode, out), (0, f"{corewise.open(TRACE).summary['threads']}\n"))
+
+    def test_invalid_options_of_a_recording_are_explained(self):
+        with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(corewise.Error, "invalid value 'x' for '--duration"):
+            corewise.record(duration="x", output=f"{folder}/run.cw")
+
     def test_a_recording_that_fails_says_why(self):
         with tempfile.TemporaryDirectory() as folder:
             with self.assertRaises(corewise.Error) as caught:

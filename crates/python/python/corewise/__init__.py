@@ -44,6 +44,15 @@ __all__ = [
 Path = Union[str, "_os.PathLike[str]"]
 
 
+def __getattr__(name: str) -> Any:
+    # `corewise.plots` needs no import of its own. It is not imported here: Altair takes longer than all the rest.
+    if name == "plots":
+        import importlib
+
+        return importlib.import_module(".plots", __name__)
+    raise AttributeError(f"module {__name__} has no attribute {name}{_nearest(name, [*__all__, 'plots'])}")
+
+
 def _escaped(text: object) -> str:
     import html
 
@@ -116,17 +125,16 @@ class Table:
 
     def to_pandas(self) -> Any:
         """The table as a ``pandas.DataFrame`` (rows x columns; times in ns). Integers that may be null have pandas' type ``Int64``."""
-        import pandas
         import pyarrow
 
+        pandas = _needed("pandas", "Table.to_pandas")
         types = {pyarrow.int64(): pandas.Int64Dtype()}
         nullable = {column.name for column in self.columns if column.nullable and column.type == "int"}
         return _read(lambda: _with_nulls(_columns(pyarrow.table(self)), types, nullable))
 
     def to_polars(self) -> Any:
         """The table as a ``polars.DataFrame`` (rows x columns; times in ns)."""
-        import polars
-
+        polars = _needed("polars", "Table.to_polars")
         return _read(lambda: polars.DataFrame(self))
 
     def batches(self) -> Any:
@@ -190,6 +198,25 @@ def _read(work: Any) -> Any:
         raise
 
 
+def _needed(library: str, of: str) -> Any:
+    """A library that only some functions need."""
+    import importlib
+
+    try:
+        return importlib.import_module(library)
+    except ImportError:
+        raise Error(f"{of} needs {library.partition('.')[0]}, which is not installed: pip install {library.partition('.')[0]}") from None
+
+
+def _part(range: Any) -> Any:
+    """A part of a recording, as the extension takes it."""
+    if isinstance(range, list):
+        range = tuple(range)
+    if range is None or isinstance(range, str) or (isinstance(range, tuple) and len(range) == 2):
+        return range
+    raise Error(f"range={range!r}: expected two times such as ('1.5s', '2s') or (1.5, 2), '1.5s..2s', or an interval such as 'period:game#3'")
+
+
 def _nearest(name: str, names: Iterable[str]) -> str:
     import difflib
 
@@ -220,6 +247,8 @@ class Tables(Mapping[str, TableInfo]):
         self._all = {row[0]: TableInfo(*row) for row in rows}
 
     def __getitem__(self, name: str) -> TableInfo:
+        if name not in self._all:
+            raise KeyError(f"there is no table {name}{_nearest(name, self._all)}")
         return self._all[name]
 
     def __iter__(self) -> Any:
@@ -336,6 +365,10 @@ class Findings(Sequence[Finding]):
         return f"<table><tr><th>severity</th><th>potential saving</th><th>finding</th><th>fix</th></tr>{rows}</table>"
 
 
+def _no_frames(trace: Trace) -> Error:
+    return Error(f"{trace.path} has no frames: mark them (corewise record --mark frame=PROGRAM:FUNCTION), or open a frame log")
+
+
 class FrameSource:
     """What a trace has as frames: ``kind`` (``log``, ``marks``, ``period``, ``request`` or ``region``), ``name``, ``thread`` (its key), ``count``."""
 
@@ -361,7 +394,15 @@ class Frames:
 
     @property
     def slowest(self) -> Table:
-        """The table ``slow_frames``: the critical path of each of the slowest frames by cause (``time_ns``, ns)."""
+        """The table ``slow_frames``: the critical path of each of the slowest frames by cause (``time_ns``, ns).
+
+        >>> corewise.open(TRACE).frames.slowest
+        Traceback (most recent call last):
+            ...
+        corewise.Error: ...sched.data has no frames: mark them (corewise record --mark frame=PROGRAM:FUNCTION), or open a frame log
+        """
+        if not any(row[0] in ("log", "marks") for row in self._trace._inner._frame_sources(False)):
+            raise _no_frames(self._trace)
         return self._trace.table("slow_frames")
 
     def __repr__(self) -> str:
@@ -403,7 +444,7 @@ class Trace:
             ...
         corewise.Error: there is no table thread, did you mean threads? `corewise tables` lists them
         """
-        return Table(self._inner._table(name, range, None if process is None else str(process), names))
+        return Table(self._inner._table(name, _part(range), None if process is None else str(process), names))
 
     @property
     def machine(self) -> Machine:
@@ -436,7 +477,7 @@ class Trace:
         >>> len(found.checked) > 10
         True
         """
-        json, text = self._inner._findings(range, list(only), list(skip), objective)
+        json, text = self._inner._findings(_part(range), list(only), list(skip), objective)
         return Findings(_json.loads(json), text)
 
     @property
@@ -507,7 +548,7 @@ def open(
     """Opens a trace folder, or a file of another tool (perf, trace-cmd, Perfetto, PresentMon, ...).
 
     ``machine``: a description of the machine, for facts that the trace lacks. ``inferred``: include inferred time where switches are missing.
-    ``strict_loss``: count time with lost events as unknown. ``progress``: ``tqdm``, or anything that is called as
+    ``strict_loss``: count time with lost events as unknown. ``progress``: ``True`` for a bar of tqdm, ``tqdm``, or anything that is called as
     ``progress(total=100, desc=..., unit="%")`` and whose result has ``update(n)`` and ``close()``.
 
     >>> trace = corewise.open(TRACE)
@@ -518,8 +559,10 @@ def open(
         ...
     corewise.Error: /no/such/file: No such file or directory (os error 2)
     """
-    if progress is None:
+    if progress is None or progress is False:
         return Trace(_corewise.open(path, machine, inferred, strict_loss))
+    if progress is True:
+        progress = _needed("tqdm.auto", "progress=True").tqdm
     bar, shown = progress(total=100, desc=_os.fspath(path), unit="%"), 0
 
     def update(share: float) -> None:
@@ -560,13 +603,16 @@ def compare(
         side = [side] if isinstance(side, (str, _os.PathLike, Trace)) else list(side)
         return [run.path if isinstance(run, Trace) else run for run in side]
 
-    json, text, page = _corewise.compare(paths(a), paths(b), objective, process, paired, across, machine)
+    sides = paths(a), paths(b)
+    if not all(sides):
+        raise Error(f"{'A' if not sides[0] else 'B'} has no runs: each side is a trace, a path, or a list of these")
+    json, text, page = _corewise.compare(*sides, objective, process, paired, across, machine)
     return Comparison(_json.loads(json), text, page)
 
 
 def record(command: Sequence[str] | None = None, output: Path | None = None, **options: Any) -> Trace:
-    """Records the whole machine while ``command`` runs, or for ``duration=`` seconds, and opens the recording. Needs the rights that `corewise doctor`
-    lists.
+    """Records the whole machine while ``command`` runs, for ``duration=`` seconds, until the process ``pid=`` ends, or with ``all=True`` until Ctrl-C, and
+    opens the recording. Ctrl-C ends any of them, and what was recorded until then is opened. Needs the rights that `corewise doctor` lists.
 
     ``output``: the new trace folder; by default a name with the time. Other options are those of `corewise record`: ``stacks=True`` is ``--stacks``,
     ``sample=997`` is ``--sample 997``, ``mark=["frame=./game:present"]`` repeats an option.

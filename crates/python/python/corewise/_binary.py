@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -35,15 +36,36 @@ def find() -> str:
     return found
 
 
-def _run(arguments: Sequence[str]) -> None:
-    done = subprocess.run(arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, check=False)
-    if done.returncode != 0:
-        said = done.stderr.strip().splitlines()
-        raise Error(said[-1].removeprefix("corewise: ") if said else f"{arguments[0]} ended with exit code {done.returncode}")
+def _run(arguments: Sequence[str], until_interrupted: bool = False) -> None:
+    """Runs the program. With `until_interrupted`, Ctrl-C ends its work, not this function."""
+    try:
+        child = subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    except OSError as why:
+        raise Error(f"cannot run {arguments[0]}: {why.strerror}; {VARIABLE} names another one") from None
+    with child:
+        try:
+            _, said = child.communicate()
+        except KeyboardInterrupt:
+            # In a terminal it has the signal already, which it takes as one; a notebook interrupts only Python.
+            child.send_signal(signal.SIGINT)
+            _, said = child.communicate()
+            if not until_interrupted:
+                raise
+    if child.returncode != 0:
+        raise Error(_reason(said) or f"{arguments[0]} ended with exit code {child.returncode}")
+
+
+def _reason(said: str) -> str:
+    """Why the program failed, as it says: a line that begins with `error:` for arguments, otherwise the last one."""
+    lines = [line for line in said.splitlines() if line.strip()]
+    invalid = next((line.removeprefix("error: ") for line in lines if line.startswith("error: ")), None)
+    return invalid or (lines[-1].removeprefix("corewise: ") if lines else "")
 
 
 def record(command: Sequence[str] | None, output: Any, options: dict[str, Any]) -> str:
     """Records, and returns the path of the trace folder."""
+    if command is None and not {"duration", "pid", "all"} & {name for name, value in options.items() if value}:
+        raise Error("what should be recorded? Name a command, duration= seconds, pid= of a process, or all=True to record until Ctrl-C")
     path = os.fspath(output) if output is not None else time.strftime("corewise-%Y-%m-%d-%H-%M-%S.cw")
     arguments = [find(), "record", "-o", path]
     for name, value in options.items():
@@ -55,7 +77,7 @@ def record(command: Sequence[str] | None, output: Any, options: dict[str, Any]) 
                 arguments.append(f"{option}={one}")
     if command is not None:
         arguments += ["--", *([command] if isinstance(command, str) else command)]
-    _run(arguments)
+    _run(arguments, until_interrupted=True)
     return path
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import Error, Trace
+from .. import Error, Trace, _part
 from . import _look as look
 from ._bars import stacked
 from ._look import DEFAULT
@@ -81,7 +81,7 @@ def timeline(trace: Trace, range: Any = None, parts: int = 200, theme: Any = DEF
     """
     table = at_least_one(rows_of(trace, "cpus", range), trace, "no CPUs")
     parts = max(1, min(parts, max(20, 12_800 // len(table))))
-    begin, end = trace._inner._span(range)
+    begin, end = trace._inner._span(_part(range))
     edges = [begin + (end - begin) * at // parts for at in look.inclusive(0, parts)]
     sums = _over_time(trace, range, edges)
     rows: list[dict[str, Any]] = []

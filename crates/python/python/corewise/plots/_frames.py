@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import Error, Trace
+from .. import Error, Trace, _no_frames
 from . import _look as look
 from ._bars import STATE_COLOURS, STATES, stacked
 from ._look import DEFAULT
@@ -60,7 +60,7 @@ def _found_frames(trace: Trace, range: Any, slow: dict[str, Any] | None) -> list
     """Begin and length of the frames, ns, in order of begin."""
     source = next((source for source in trace.frames.sources if source.kind in ("log", "marks")), None)
     if source is None:
-        raise Error(f"{trace.path} has no frames: no frame log, and no marks that look like frames (--frames-of of `corewise table` selects others)")
+        raise _no_frames(trace)
     if source.kind == "log":
         found = [(row["start_ns"], row["frame_ns"]) for row in rows_of(trace, "frames", range) if row["frame_ns"] is not None]
     else:
@@ -93,7 +93,7 @@ def slow_frames(trace: Trace, range: Any = None, theme: Any = DEFAULT) -> altair
     parts: dict[str, dict[str, float]] = {}
     table = rows_of(trace, "slow_frames", range)
     if not table:
-        raise Error(f"{trace.path} has no slow frames: it has no frame log and no marked frames (--frames-of), or none exceeded its budget")
+        raise Error(f"{trace.path} has no slow frames: it has no marked frames (corewise record --mark) and no frame log, or none exceeded its budget")
     for row in table:
         cause = look.cause_of(row)
         frame = f"{row['start_ns'] / 1e9:.6f} s"
