@@ -7,11 +7,11 @@
 //! A shared address has a token of its own, which ends after a time. It has a cookie of its own, so that opening it in the owner's browser
 //! does not replace the owner's token.
 
-use axum::http::header::{COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use axum::http::header::{COOKIE, HeaderMap};
 use axum::http::{Method, StatusCode};
 use rustix::time::{ClockId, clock_gettime};
-use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
+use web::{Refused, Standing, same_token};
 
 /// Checks requests.
 pub(crate) struct Guard {
@@ -38,6 +38,15 @@ pub(crate) enum Who {
     Guest,
 }
 
+impl From<Who> for Standing {
+    fn from(who: Who) -> Self {
+        match who {
+            Who::Guest => Self::Guest,
+            Who::Owner => Self::Owner,
+        }
+    }
+}
+
 impl Who {
     /// Checks that a request may be made. No request changes anything now. A route that does must be one that a guest is refused here.
     pub(crate) fn may(self, method: &Method) -> Result<(), Refused> {
@@ -55,26 +64,6 @@ fn now() -> Duration {
     let now = clock_gettime(ClockId::Boottime);
     Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
-
-/// The status and message of a refused request.
-pub(crate) type Refused = (StatusCode, &'static str);
-
-/// Headers of every answer: no content from elsewhere, framed only by the viewer's own pages (of two traces, each is in a frame), not
-/// cached.
-pub(crate) const HEADERS: [(HeaderName, HeaderValue); 6] = [
-    (
-        HeaderName::from_static("content-security-policy"),
-        HeaderValue::from_static(
-            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
-             frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
-        ),
-    ),
-    (HeaderName::from_static("x-content-type-options"), HeaderValue::from_static("nosniff")),
-    (HeaderName::from_static("referrer-policy"), HeaderValue::from_static("no-referrer")),
-    (HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin")),
-    (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin")),
-    (HeaderName::from_static("cache-control"), HeaderValue::from_static("no-store")),
-];
 
 const EXPIRED: Refused =
     (StatusCode::FORBIDDEN, "this shared address has expired: ask for a new one from the person who shared it\n");
@@ -103,8 +92,8 @@ impl Guard {
     /// Returns whose token this is.
     pub(crate) fn who(&self, token: &str) -> Result<Who, Refused> {
         // Both are compared, whichever it is, so that the time is the same.
-        let is_owner = same(token, &self.token);
-        let shared = self.shared.as_ref().filter(|shared| same(token, &shared.token));
+        let is_owner = same_token(token, &self.token);
+        let shared = self.shared.as_ref().filter(|shared| same_token(token, &shared.token));
         match shared {
             _ if is_owner => Ok(Who::Owner),
             Some(shared) if now() < shared.until => Ok(Who::Guest),
@@ -132,16 +121,7 @@ impl Guard {
 
     /// Checks that a request names this machine and comes from no other origin.
     pub(crate) fn place(&self, headers: &HeaderMap) -> Result<(), Refused> {
-        const HOST_WORDS: Refused =
-            (StatusCode::FORBIDDEN, "the host name is not that of this machine: use 127.0.0.1 or localhost\n");
-        let mut hosts = headers.get_all(HOST).iter();
-        let (host, None) = (hosts.next(), hosts.next()) else { return Err(HOST_WORDS) };
-        let host = host.and_then(|h| h.to_str().ok()).filter(|h| self.is_this_machine(h)).ok_or(HOST_WORDS)?;
-        let ours = |origin: &HeaderValue| origin.to_str().is_ok_and(|o| o.strip_prefix("http://") == Some(host));
-        if headers.get_all(ORIGIN).iter().all(ours) {
-            return Ok(());
-        }
-        Err((StatusCode::FORBIDDEN, "requests from other origins are refused\n"))
+        web::check_place(headers, self.elsewhere)
     }
 
     /// Returns who sent a request, by its cookies: the owner, if the browser has the cookies of both.
@@ -160,18 +140,6 @@ impl Guard {
         }
         best
     }
-
-    fn is_this_machine(&self, host: &str) -> bool {
-        let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-            Some((name, port)) if port.is_empty() || is_port(port) => {
-                return name.parse::<Ipv6Addr>().is_ok_and(|ip| ip.is_loopback() || self.elsewhere);
-            }
-            Some(_) => return false,
-            None => host.rfind(':').map_or(host, |at| if is_port(&host[at..]) { &host[..at] } else { "" }),
-        };
-        let number = |ip: IpAddr| ip.is_loopback() || self.elsewhere;
-        name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(number)
-    }
 }
 
 /// Returns a token of 128 random bits.
@@ -181,53 +149,11 @@ fn random_token() -> Result<String, String> {
     Ok(random.iter().map(|b| format!("{b:02x}")).collect())
 }
 
-/// Compares a token with the right one in constant time: it depends only on their lengths, which are no secret.
-fn same(token: &str, right: &str) -> bool {
-    let differ = |all, (a, b): (u8, u8)| all | (a ^ b);
-    token.len() == right.len() && std::hint::black_box(token.bytes().zip(right.bytes()).fold(0, differ)) == 0
-}
-
-fn is_port(after: &str) -> bool {
-    after.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok())
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_host_is_loopback_by_name_or_address_with_any_port() {
-        let guard = Guard::new(1, false, None).unwrap();
-        for local in ["localhost", "LOCALHOST:80", "127.0.0.1:4000", "127.0.0.9", "[::1]", "[::1]:8080"] {
-            assert!(guard.is_this_machine(local), "{local}");
-        }
-        let foreign = [
-            "",
-            "evil.example",
-            "localhost.evil.example",
-            "127.0.0.1.evil.example",
-            "192.168.0.1",
-            "[::2]:1",
-            "[::1]x",
-        ];
-        for foreign in
-            foreign.into_iter().chain(["localhost:", "localhost:x", "::1", "127.0.0.1:1:2", "0.0.0.0", "[::1"])
-        {
-            assert!(!guard.is_this_machine(foreign), "{foreign}");
-        }
-    }
-
-    #[test]
-    fn other_addresses_are_allowed_when_listening_for_other_hosts_but_no_other_names() {
-        let guard = Guard::new(1, true, None).unwrap();
-        assert!(
-            guard.is_this_machine("192.168.0.1:80")
-                && guard.is_this_machine("[fe80::1]:80")
-                && guard.is_this_machine("localhost")
-        );
-        assert!(!guard.is_this_machine("evil.example"));
-    }
+    use axum::http::HeaderValue;
 
     #[test]
     fn tokens_differ_from_run_to_run() {

@@ -22,7 +22,7 @@
 //! ```
 //!
 //! Pages are part of the binary and found by comparing whole paths; no part of a request reaches the file system. `guard` checks
-//! requests. Slices come from the levels of detail (`levels/` in the trace folder, see [`prepare`]); tables come from the engine, in
+//! requests, and `web` limits connections. Slices come from the levels of detail (`levels/` in the trace folder, see [`prepare`]); tables come from the engine, in
 //! two threads that answer one query at a time: one for short lookups, one for computations over a time range. A limited number of
 //! queries wait; further ones are answered with 503. A query ends early if its client disconnects.
 
@@ -32,7 +32,6 @@ mod build_levels;
 mod cache;
 mod chain;
 mod changes;
-mod connections;
 mod error;
 mod feed;
 mod findings;

@@ -1,10 +1,9 @@
 //! The routes of requests.
 
 use crate::changes::{self, ChangesReceiver};
-use crate::connections::Caller;
 use crate::findings::Findings;
 use crate::frames::{self, FrameLists};
-use crate::guard::{Guard, HEADERS, NO_TOKEN};
+use crate::guard::{Guard, NO_TOKEN};
 use crate::pending::{self, Phase};
 use crate::prepare::Levels;
 use crate::queries::{QueryError, Worker};
@@ -22,6 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use tokio::sync::watch;
+use web::{Caller, HEADERS, Standing};
 
 /// The maximum number of slices in an answer; [`Slices::validated`] limits requests to half of it.
 const MAX_SLICES: usize = 1 << 20;
@@ -149,7 +149,7 @@ fn allowed(access: &Access, caller: &Caller, request: &Request) -> Result<(), Re
     let token = request.uri().query().filter(|_| request.uri().path() == "/").and_then(|q| q.strip_prefix("token="));
     let in_address = token.map(|token| guard.who(token)).filter(|who| *who != Err(NO_TOKEN));
     let who = in_address.unwrap_or_else(|| guard.cookie(request.headers()));
-    caller.is_from(who.ok());
+    caller.set(who.map_or(Standing::Unknown, Standing::from));
     let who = who.map_err(IntoResponse::into_response)?;
     who.may(request.method()).map_err(IntoResponse::into_response)?;
     if in_address.is_some() {

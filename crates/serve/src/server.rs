@@ -1,7 +1,6 @@
 //! The server: its address, its lifetime, and its description of the recording.
 
 use crate::changes::ChangesReceiver;
-use crate::connections::{Caller, Connections};
 use crate::findings::Findings;
 use crate::frames::FrameLists;
 use crate::guard::Guard;
@@ -16,9 +15,10 @@ use serde_json::{Value as Json, json};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
+use web::{Caller, Connections, Limits, listen};
 
 /// Options of the server.
 #[derive(Clone, Debug)]
@@ -127,7 +127,7 @@ impl Server {
         let Self { runtime, listener, access, phase, idle, .. } = self;
         runtime.block_on(async move {
             let routes = routes(Arc::clone(&access), phase.clone()).into_make_service_with_connect_info::<Caller>();
-            let served = axum::serve(Connections::new(listener), routes);
+            let served = axum::serve(Connections::new(listener, LIMITS), routes);
             let ended = async {
                 match idle.map(|idle| idle.as_millis() as u64) {
                     None => std::future::pending().await,
@@ -191,16 +191,13 @@ fn outward(at: SocketAddr) -> Option<SocketAddr> {
     (!from.is_unspecified() && !from.is_loopback()).then_some(SocketAddr::new(from, at.port()))
 }
 
-/// The number of connections that may wait to be accepted. If the queue is full, a client retries after one second, then three.
-const WAITING: u32 = 4096;
-
-fn listen(at: SocketAddr) -> std::io::Result<TcpListener> {
-    let socket = if at.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // The port can be reused while connections of an earlier run are still closing.
-    socket.set_reuseaddr(true)?;
-    socket.bind(at)?;
-    socket.listen(WAITING)
-}
+/// A browser opens six connections; the maximum is as many as a user may usually open files.
+const LIMITS: Limits = Limits {
+    connections: 1024,
+    request: Duration::from_secs(10),
+    idle: Duration::from_secs(60),
+    grace: Duration::from_millis(50),
+};
 
 /// Creates the data and threads that answer for a trace.
 fn app(trace: Trace, two: bool) -> std::io::Result<App> {

@@ -1,15 +1,14 @@
 //! Connections: limited in number and in time.
 //!
-//! Every user of the machine can connect to a loopback port, so connections without the token are closed soon:
+//! Every user of the machine can connect to a loopback port, so connections whose requests were not accepted are closed soon:
 //!
 //! ```text
-//!   accepted ──▶ a complete request within REQUEST ──▶ with the token: known, kept while it sends requests within IDLE
-//!       │                                         └──▶ without: refused and closed
-//!       └── all places taken: the oldest unknown connection is closed, after GRACE for its request; if there is none, the oldest of a
-//!           shared address, so that its users cannot keep the owner out
+//!   accepted ──▶ a complete request within `request` ──▶ accepted: known, kept while it sends requests within `idle`
+//!       │                                           └──▶ refused and closed
+//!       └── all places taken: the oldest unknown connection is closed, after `grace` for its request; if there is none, the oldest
+//!           guest, so that guests cannot keep the owner or each other out
 //! ```
 
-use crate::guard::Who;
 use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -26,30 +25,36 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// The maximum number of connections; a browser opens six. Further connections wait in the system's queue, so the maximum is as many
-/// as a user may usually open files.
-const MAX_CONNECTIONS: u64 = 1024;
 /// The number of other open files.
 const OTHER_FILES: u64 = 256;
 /// The number of connections if the system allows few open files.
-const MIN_CONNECTIONS: u64 = 64;
-/// The time for a complete request, from the connection or its first byte.
-const REQUEST: Duration = Duration::from_secs(10);
-/// The time from an answer to the next request, and for the client to receive more of an answer.
-const IDLE: Duration = Duration::from_secs(60);
-/// The time before an unknown connection may be closed for another. A browser on this machine sends its request immediately; a longer
-/// time would let connections wait in the system's queue for too long.
-const GRACE: Duration = Duration::from_millis(50);
+const MIN_CONNECTIONS: u64 = 16;
+
+/// The limits of connections.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The maximum number of connections; fewer if the system allows few open files. Further connections wait in the system's queue.
+    pub connections: u64,
+    /// The time for a complete request, from the connection or its first byte.
+    pub request: Duration,
+    /// The time from an answer to the next request, and for the client to receive more of an answer.
+    pub idle: Duration,
+    /// The time before an unknown connection or a guest's may be closed for another. A client on this machine sends its request
+    /// immediately; a longer time would let connections wait in the system's queue for too long.
+    pub grace: Duration,
+}
 
 /// Accepts connections while there are places.
-pub(crate) struct Connections {
+pub struct Connections {
     listener: TcpListener,
+    limits: Limits,
     places: Arc<Places>,
 }
 
 /// The open connections, the oldest first.
 struct Places {
     max: usize,
+    grace: Duration,
     taken: Mutex<Vec<Taken>>,
     freed: Notify,
 }
@@ -62,52 +67,54 @@ struct Taken {
 }
 
 /// The state of a connection, as set by its requests.
-#[derive(Clone, Default)]
-pub(crate) struct Caller(Arc<State>);
+#[derive(Clone, Debug, Default)]
+pub struct Caller(Arc<State>);
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct State {
-    /// [`UNKNOWN`], [`GUEST`] or [`OWNER`].
+    /// A [`Standing`].
     from: AtomicU8,
     answering: AtomicBool,
 }
 
-/// The last request had no valid token, or there was none yet.
-const UNKNOWN: u8 = 0;
-/// The last request had the token of the shared address.
-const GUEST: u8 = 1;
-/// The last request had the owner's token.
-const OWNER: u8 = 2;
+/// Which connection is closed first when all places are taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Standing {
+    /// The last request was refused, or there was none yet: closed first.
+    Unknown,
+    /// The last request was accepted, but others come first.
+    Guest,
+    /// The last request was the owner's: never closed for another.
+    Owner,
+}
 
 impl Caller {
-    /// Records whose token the last request had.
-    pub(crate) fn is_from(&self, who: Option<Who>) {
-        let from = match who {
-            None => UNKNOWN,
-            Some(Who::Guest) => GUEST,
-            Some(Who::Owner) => OWNER,
-        };
-        self.0.from.store(from, Ordering::Relaxed);
+    /// Records the standing of the last request.
+    pub fn set(&self, standing: Standing) {
+        self.0.from.store(standing as u8, Ordering::Relaxed);
     }
 
-    /// Returns whether the last request had a valid token.
-    pub(crate) fn is_known(&self) -> bool {
-        self.from() != UNKNOWN
+    /// Returns whether the last request was accepted.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        !self.is(Standing::Unknown)
     }
 
-    fn from(&self) -> u8 {
-        self.0.from.load(Ordering::Relaxed)
+    fn is(&self, standing: Standing) -> bool {
+        self.0.from.load(Ordering::Relaxed) == standing as u8
     }
 
     /// Marks a request as being answered until the returned guard is dropped; meanwhile the connection does not time out.
-    pub(crate) fn answering(&self) -> Answering {
+    #[must_use]
+    pub fn answering(&self) -> Answering {
         self.0.answering.store(true, Ordering::Relaxed);
         Answering(self.clone())
     }
 }
 
 /// A guard for a request that is being answered.
-pub(crate) struct Answering(Caller);
+pub struct Answering(Caller);
 
 impl Drop for Answering {
     fn drop(&mut self) {
@@ -126,7 +133,7 @@ impl Places {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a free place; if there is none, closes the oldest unknown connection, or else the oldest of a shared address.
+    /// Waits for a free place; if there is none, closes the oldest unknown connection, or else the oldest guest's.
     async fn wait(&self) {
         loop {
             let freed = self.freed.notified();
@@ -135,9 +142,9 @@ impl Places {
                 if taken.len() < self.max {
                     return;
                 }
-                let oldest_of = |from| taken.iter().position(|one| one.caller.from() == from);
-                let oldest = oldest_of(UNKNOWN).or_else(|| oldest_of(GUEST));
-                match oldest.and_then(|at| Some((at, taken.get(at)?.since + GRACE))) {
+                let oldest_of = |from| taken.iter().position(|one| one.caller.is(from));
+                let oldest = oldest_of(Standing::Unknown).or_else(|| oldest_of(Standing::Guest));
+                match oldest.and_then(|at| Some((at, taken.get(at)?.since + self.grace))) {
                     Some((at, may_go)) if may_go <= Instant::now() => {
                         taken.remove(at);
                         return;
@@ -159,15 +166,18 @@ impl Places {
 }
 
 impl Connections {
-    pub(crate) fn new(listener: TcpListener) -> Self {
-        let places = Places { max: max_connections() as usize, taken: Mutex::default(), freed: Notify::new() };
-        Self { listener, places: Arc::new(places) }
+    /// Accepts connections of a listener, within limits.
+    #[must_use]
+    pub fn new(listener: TcpListener, limits: Limits) -> Self {
+        let max = max_connections(limits.connections) as usize;
+        let places = Places { max, grace: limits.grace, taken: Mutex::default(), freed: Notify::new() };
+        Self { listener, limits, places: Arc::new(places) }
     }
 }
 
 /// Returns the maximum number of connections, after raising the limit of open files if possible.
-fn max_connections() -> u64 {
-    let wanted = MAX_CONNECTIONS + OTHER_FILES;
+fn max_connections(of: u64) -> u64 {
+    let wanted = of + OTHER_FILES;
     let limit = getrlimit(Resource::Nofile);
     let mut files = limit.current.unwrap_or(u64::MAX);
     if files < wanted {
@@ -176,7 +186,7 @@ fn max_connections() -> u64 {
             files = more;
         }
     }
-    files.saturating_sub(OTHER_FILES).clamp(MIN_CONNECTIONS, MAX_CONNECTIONS)
+    files.saturating_sub(OTHER_FILES).clamp(MIN_CONNECTIONS.min(of), of)
 }
 
 impl Listener for Connections {
@@ -193,9 +203,20 @@ impl Listener for Connections {
         let (end, ended) = oneshot::channel();
         let (since, caller) = (Instant::now(), Caller::default());
         self.places.taken().push(Taken { since, caller: caller.clone(), _end: end });
-        let until = Box::pin(sleep_until(since + REQUEST));
+        let until = Box::pin(sleep_until(since + self.limits.request));
         let places = Arc::clone(&self.places);
-        (Connection { stream, ended: Some(ended), until, phase: Phase::Request, caller, places }, from)
+        (
+            Connection {
+                stream,
+                ended: Some(ended),
+                until,
+                phase: Phase::Request,
+                limits: self.limits,
+                caller,
+                places,
+            },
+            from,
+        )
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -204,12 +225,13 @@ impl Listener for Connections {
 }
 
 /// A connection; dropping it frees its place.
-pub(crate) struct Connection {
+pub struct Connection {
     stream: TcpStream,
     /// `None` after it has completed, since it must not be polled again.
     ended: Option<oneshot::Receiver<()>>,
     until: Pin<Box<Sleep>>,
     phase: Phase,
+    limits: Limits,
     caller: Caller,
     places: Arc<Places>,
 }
@@ -246,7 +268,7 @@ impl Connection {
         match written {
             Poll::Pending if self.phase == Phase::Answer => self.limit(cx),
             written => {
-                self.begin(Phase::Answer, IDLE);
+                self.begin(Phase::Answer, self.limits.idle);
                 if written.is_pending() { self.limit(cx) } else { written }
             }
         }
@@ -264,7 +286,8 @@ impl AsyncRead for Connection {
         let before = buf.filled().len();
         if let Poll::Ready(read) = Pin::new(&mut self.stream).poll_read(cx, buf) {
             if buf.filled().len() > before && self.phase == Phase::Answer {
-                self.begin(Phase::Request, REQUEST);
+                let request = self.limits.request;
+                self.begin(Phase::Request, request);
             }
             return Poll::Ready(read);
         }
