@@ -72,6 +72,9 @@ pub const NEEDS: &[Need] = &[
     Need { name: "trace-cmd", how: "scripts/setup test", met: |_| there("trace-cmd") },
     Need { name: "babeltrace2", how: "scripts/setup test", met: |_| there("babeltrace2") },
     Need { name: "chromium", how: "scripts/setup test", met: |_| there("chromium") },
+    Need { name: "prometheus", how: "scripts/setup test", met: |_| there("prometheus") },
+    Need { name: "promtool", how: "scripts/setup test (prometheus)", met: |_| there("promtool") },
+    Need { name: "systemd-analyze", how: "a machine with systemd", met: |_| there("systemd-analyze") },
     Need { name: "lstopo", how: "apt-get install hwloc-nox", met: |_| there("lstopo-no-graphics") },
     Need { name: "python3", how: "apt-get install python3", met: |_| there("python3") },
     Need {
