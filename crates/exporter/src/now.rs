@@ -85,3 +85,22 @@ fn group(of: &GroupSums) -> Json {
 fn counts(histogram: &Histogram) -> Vec<(usize, u64)> {
     histogram.counts.iter().copied().enumerate().filter(|(_, count)| *count > 0).collect()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::view::Views;
+    use std::path::Path;
+    use watch::testing::drawn;
+
+    /// The tests of the page read these answers, so that both sides agree; `COREWISE_BLESS=1` rewrites them.
+    #[test]
+    fn answers_are_as_the_tests_of_the_page_have_them() {
+        let mut views = Views::new(50);
+        let answers = (1..=4).map(|factor| write(&views.of(drawn(factor))).unwrap());
+        let text: Vec<String> = answers.map(|bytes| String::from_utf8(bytes.to_vec()).unwrap()).collect();
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../viewer/test/watch_now.json");
+        testkit::cases::generated(&file, &format!("[\n{}\n]\n", text.join(",\n")));
+    }
+}

@@ -13,7 +13,8 @@ const FIXTURE = new URL("../../../crates/import/fixtures/perf_data/sched-pipe.da
 const BROWSERS = [process.env.COREWISE_BROWSER, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
 const binary = process.env.COREWISE;
-const executablePath = BROWSERS.find((path) => path && existsSync(path));
+/** The browser; undefined if there is none. */
+export const executablePath = BROWSERS.find((path) => path && existsSync(path));
 
 /** Why the tests are skipped, or false. */
 export const skip =
