@@ -142,6 +142,8 @@ class Cpu:
         self.inside, self.idle, self.state, self.first = [], False, None, None
         # When it entered the state, and how long it stayed.
         self.entered, self.length = None, None
+        # When its idle period began.
+        self.since = None
 
 
 # The handlers that ran where the thread was woken, the task that was current there, the CPU, what had ended the stay of that CPU if it was
@@ -197,7 +199,7 @@ def truth(text):
                 stays.append(ended._replace(length=cpu.length))
             wakes.pop(following, None)
             cpu.inside.clear()
-            cpu.idle, cpu.state, cpu.first, cpu.entered, cpu.length = following == 0, None, None, None, None
+            cpu.idle, cpu.since, cpu.state, cpu.first, cpu.entered, cpu.length = following == 0, at, None, None, None, None
     return stays, seen
 
 
@@ -213,7 +215,10 @@ def handler_of(event, rest):
         return "ipi", "ipi reschedule"
     if event in ("call_function_entry", "call_function_single_entry"):
         return "ipi", "ipi call_function"
-    return ("ipi", "ipi " + rest.strip("() ")) if event == "ipi_entry" else None
+    if event == "ipi_entry":
+        reason = rest.strip("() ")
+        return "ipi", "ipi " + {"R": "reschedule", "F": "call_function"}.get(reason[0], reason)
+    return None
 
 
 def is_tick(handler):
@@ -221,9 +226,12 @@ def is_tick(handler):
 
 
 def says_more(first, handler, around):
-    """Whether a handler says more about a stay's end: it is the first, or a timer that the tick or its own interrupt serves."""
+    """Whether a handler says more about a stay's end: it is the first, or a timer that the tick or its own interrupt serves, or an IPI, which
+    ARM handles in an interrupt."""
     if first is None:
         return True
+    if handler[0] == "ipi":
+        return first in around and first[0] == "device"
     return handler[0] == "timer" and (is_tick(first) or (first in around and first[0] in ("device", "softirq")))
 
 
@@ -240,6 +248,9 @@ def end_of_period(number, at, thread, cpu, wake, left):
             return Stay(number, at, None, None, None, thread)
         by = ("requeued" if left[0] == number else "pulled") if left[1].startswith("R") else None
         return Stay(number, at, by, cpu.first and cpu.first[1], None, thread)
+    if wake.at < cpu.since and (left is None or left[0] != number):
+        # It waited on another CPU when this one became idle.
+        return Stay(number, at, "pulled", cpu.first and cpu.first[1], None, thread)
     # Network softirqs that a sender runs on its own behalf.
     handlers = [handler for handler in wake.inside if wake.waker == 0 or handler[1] not in NET]
     if not handlers and wake.waker:
@@ -284,8 +295,8 @@ def paired(true, said):
             yield stay, None
 
 
-def compare(folder, name, cpus, verbose):
-    """Returns the lines of the three tables of a load, and whether all is as required."""
+def compare(folder, name, cpus, targets, verbose):
+    """Returns the lines of the tables of a load (target residencies in µs), and whether all is as required."""
     with (folder / "ftrace.txt").open(errors="replace") as text:
         true, seen = truth(text)
     said, origin, wakers = stays_of(folder / "run.cw")
@@ -317,7 +328,7 @@ def compare(folder, name, cpus, verbose):
                  for by, of_kind in sorted(counts.items(), key=str)]
         rows.append([name, cpu, "all", *whole, corewise.percent(whole[2], whole[0])])
         range_of = [f"{(at * 1000 - origin) / 1e9:.9f}s" for at in (first, last)]
-        for us, ours in too_short(folder, cpu, "..".join(range_of)):
+        for us, ours in too_short(folder, cpu, "..".join(range_of), targets):
             # Both times are cut to microseconds, so a length is known to 1 us.
             surely, possibly = (sum(stay.length is not None and stay.length < of for stay in here) for of in (us, us + 1))
             # The kernel does not deliver every switch to ftrace: some stays are corewise's only. cpuidle's counter of entries has them.
@@ -332,14 +343,12 @@ def compare(folder, name, cpus, verbose):
     return rows, short, well
 
 
-def too_short(folder, cpu, span):
+def too_short(folder, cpu, span, targets):
     """Yields, for each target residency of a fed tree, how many stays corewise says were shorter."""
-    if not (folder / "load.json").exists():
-        return  # a guest, which has no states
     with tempfile.TemporaryDirectory(prefix="idle-tree-") as tmp:
         tree = Path(tmp) / "tree"
         root = tree / "sys/devices/system/cpu"
-        for us in TARGETS_US:
+        for us in targets:
             shutil.rmtree(tree, ignore_errors=True)
             for of in IDLE_STATES.glob("cpu[0-9]*"):
                 for number, label in enumerate(("POLL", "C1")):
@@ -412,7 +421,7 @@ def main():
             if not args.guest and not (folder / "load.json").exists():
                 folder.mkdir(parents=True, exist_ok=True)
                 record(folder, name, args.seconds)
-            of, too, well = compare(folder, name, cpus, args.verbose)
+            of, too, well = compare(folder, name, cpus, () if args.guest else TARGETS_US, args.verbose)
             rows, short = rows + of, short + too
             if not args.guest:
                 lines, close = entries_of(folder, name)
@@ -421,7 +430,7 @@ def main():
                 well &= against_powertop(folder, cpus)
             failed += [] if well else [name]
     corewise.print_table(["load", "CPU", "ended by (ftrace)", "stays", "paired", "same", "share"], rows)
-    if short and not args.guest:
+    if short:
         corewise.print_table(["load", "CPU", "target us", "too short", "not in ftrace", "by ftrace", ""], short)
     if entries:
         corewise.print_table(["load", "CPU", "entries", "usage", "share", ""], entries)

@@ -133,16 +133,15 @@ fn is_tick(of: Interrupt, world: &World) -> bool {
     of.kind == IrqKind::Timer && world.name(of.name).is_some_and(|name| TICKS.contains(&name))
 }
 
-/// Whether the timer `of` says more than what came before it in the same interrupt: the tick also serves other timers, and a
-/// timer's own interrupt comes before its function.
+/// Whether `of` says more than what came before it in the same interrupt: the tick also serves other timers, a timer's own interrupt
+/// comes before its function, and on ARM an IPI is handled within an interrupt.
 fn says_more(before: Interrupt, is_open: bool, of: Interrupt, world: &World) -> bool {
-    of.kind == IrqKind::Timer
-        && match before.kind {
-            IrqKind::Timer => before.name == NameId::NONE || is_tick(before, world),
-            IrqKind::Hard => is_open,
-            IrqKind::Soft => is_open && TIMER_VECTORS.contains(&before.number),
-            IrqKind::Ipi => false,
-        }
+    match (of.kind, before.kind) {
+        (IrqKind::Timer, IrqKind::Timer) => before.name == NameId::NONE || is_tick(before, world),
+        (IrqKind::Timer | IrqKind::Ipi, IrqKind::Hard) => is_open,
+        (IrqKind::Timer, IrqKind::Soft) => is_open && TIMER_VECTORS.contains(&before.number),
+        _ => false,
+    }
 }
 
 /// Returns what an interrupt is that ended a stay.
@@ -186,18 +185,27 @@ impl Cpu {
 
     fn end(&mut self, of: Interrupt, at: Ns) {
         self.timers_end |= of.kind == IrqKind::Timer;
-        let is_it = |handler: &&mut Handler| {
+        let is_it = |handler: &Handler| {
             handler.until == Ns::MAX && (handler.of.kind, handler.of.number) == (of.kind, of.number)
         };
-        if let Some(place) = self.handlers.iter_mut().rev().find(is_it) {
-            place.until = at;
+        // With it end those that interrupted it.
+        if let Some(place) = self.handlers.iter().rposition(|handler| is_it(handler)) {
+            self.handlers.range_mut(place..).filter(|inner| inner.until == Ns::MAX).for_each(|inner| inner.until = at);
         }
     }
 
-    /// Returns the innermost handler at a time. When an IPI's handler ends is not recorded, so any other handler comes first.
+    /// Returns the innermost handler at a time. When an IPI's handler ends is recorded only where it is part of an interrupt, so any
+    /// other handler comes first.
     fn at(&self, at: Ns) -> Option<&Handler> {
-        let open = || self.handlers.iter().rev().filter(|of| of.at <= at && at <= of.until);
-        open().find(|of| of.of.kind != IrqKind::Ipi).or_else(|| open().next())
+        let mut open = self.handlers.iter().rev().filter(|of| of.at <= at && at <= of.until).peekable();
+        let innermost = open.peek().copied();
+        while let Some(handler) = open.next() {
+            let in_interrupt = open.peek().is_some_and(|around| around.of.kind == IrqKind::Hard);
+            if in_interrupt || handler.of.kind != IrqKind::Ipi {
+                return Some(handler);
+            }
+        }
+        innermost
     }
 }
 
