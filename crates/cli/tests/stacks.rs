@@ -65,6 +65,38 @@ fn each_thread_has_the_reasons_of_its_waits() {
     );
 }
 
+/// The waits of a program are in the functions in which it waited, and what is not known of is in the row without a function.
+#[test]
+#[ignore = "needs BPF rights, kernel symbols"]
+fn waits_and_idle_wakeups_belong_to_the_functions_that_waited() {
+    let _exclusive = exclusive();
+    let folder = Folder::new();
+    let program = waits(&folder);
+    let dir = folder.name("run.cw");
+    let ran = run(["record", "-o", &dir, "--backend", "bpf", "--stacks", "--", &program]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let rows = |table: &str| -> Vec<Value> {
+        serde_json::from_str(&good(["table", &dir, table, "--format", "json"])).expect("JSON")
+    };
+    let by_function = rows("power_by_function");
+    let sum = |rows: &[Value], col: &str| rows.iter().map(|row| row[col].as_i64().unwrap_or(0)).sum::<i64>();
+    // Threads wait in functions of the C library, 40 times in each way (futex has none but syscall); a call whose condition is already met does not block.
+    for call in ["clock_nanosleep", "syscall", "read", "epoll"] {
+        let is_of = |row: &&Value| row["function"].as_str().is_some_and(|function| function.contains(call));
+        let of: Vec<Value> = by_function.iter().filter(is_of).cloned().collect();
+        let [switches, wakeups, below] =
+            ["sync_switches", "idle_wakeups", "idle_wakeups_below"].map(|col| sum(&of, col));
+        assert!(switches >= 30, "{call}: {switches} switches");
+        assert!(wakeups <= below, "{call}: {wakeups} of {below} idle wakeups");
+    }
+    // Nothing is lost or counted twice.
+    let causes = rows("switch_causes");
+    let blocked: Vec<Value> = causes.iter().filter(|row| row["cause"] == "blocked").cloned().collect();
+    assert_eq!(sum(&by_function, "sync_switches"), sum(&blocked, "count"));
+    assert_eq!(sum(&by_function, "cpu_ns"), sum(&rows("threads"), "running_ns"));
+    assert_eq!(sum(&by_function, "idle_wakeups"), sum(&rows("cpu_wakeups"), "periods"));
+}
+
 /// Without --stacks, no callchains are recorded; on x86-64, the system call of each wait is.
 #[test]
 #[ignore = "needs BPF rights"]

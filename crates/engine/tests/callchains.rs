@@ -73,6 +73,11 @@ fn cap_22_reasons_of_a_perf_data_are_those_of_perf_script() {
 
     let session = Session::of_source(source(), options.clone()).unwrap();
     assert_eq!(reasons_of(&session.table("switch_causes").unwrap(), &expected), expected);
+    // Made by itself, the table has the callchains, too. All waits but the first were in the C library, which has no build id here.
+    let by_function = session.table("power_by_function").unwrap();
+    let [file, switches] = ["file", "sync_switches"].map(|name| by_function.def.col(name).unwrap());
+    let waits = by_function.rows.iter().filter(|row| row[file] != Value::Null).map(|row| &row[switches]);
+    assert_eq!(waits.collect::<Vec<_>>(), [&Value::Int(count)], "{:?}", by_function.rows);
     let to = folder.path().join("chains.cw");
     engine::import(source().as_ref(), engine::Target::New(&to), &options, &mut |_| ()).unwrap();
     let imported = Session::open(&to, PassOptions::default()).unwrap();

@@ -14,8 +14,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// The analyses that need callchains: of switch-outs or of samples.
-const OF_CHAINS: [&TableDef; 5] =
-    [&tables::SWITCH_CAUSES, &tables::WAITS, &tables::SAMPLES, &tables::FOLDED_STACKS, &tables::REQUESTS];
+const OF_CHAINS: [&TableDef; 6] = [
+    &tables::SWITCH_CAUSES,
+    &tables::WAITS,
+    &tables::SAMPLES,
+    &tables::FOLDED_STACKS,
+    &tables::REQUESTS,
+    &tables::POWER_BY_FUNCTION,
+];
 
 /// The analyses that need the pools and processes of threads.
 const OF_GROUPS: [&TableDef; 5] =
