@@ -9,6 +9,11 @@ const CHANGES_BY_ITSELF: [&str; 8] =
 /// Conditions that do not explain a change of speed by themselves.
 const DESCRIBES: [&str; 3] = ["kernel_version", "hostname", "boot_id"];
 
+/// Whether a condition changes from run to run by itself.
+pub(crate) fn changes_by_itself(name: &str) -> bool {
+    CHANGES_BY_ITSELF.iter().any(|of| name.starts_with(of))
+}
+
 /// What identifies the machines of a side, by name, if the runs say it.
 fn machines(runs: &[Run]) -> BTreeMap<&str, BTreeSet<&str>> {
     let mut all = BTreeMap::<&str, BTreeSet<&str>>::new();
@@ -39,7 +44,7 @@ pub(crate) fn differences(sides: [&[Run]; 2]) -> Vec<ConditionDifference> {
     };
     let mut differ: Vec<ConditionDifference> = names
         .into_iter()
-        .filter(|name| !CHANGES_BY_ITSELF.iter().any(|of| name.starts_with(of)))
+        .filter(|name| !changes_by_itself(name))
         .filter_map(|name| {
             let [a, b] = sides.map(|runs| values(runs, name));
             (a != b && !a.is_empty() && !b.is_empty()).then(|| ConditionDifference {

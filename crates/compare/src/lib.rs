@@ -11,6 +11,7 @@ mod fail_on;
 mod in_turn;
 mod json;
 mod known_causes;
+mod matrix;
 pub mod measure;
 mod metrics;
 mod open;
@@ -29,11 +30,12 @@ pub use fail_on::{Checked, FailOn};
 pub use in_turn::{FOUND_PAIRS, pair_in_turn};
 pub use json::json;
 pub use known_causes::{Smt, explain, preempted_time, smt};
+pub use matrix::Matrix;
 pub use measure::MeasureOptions;
 pub use measure::frames::{frame_metrics, of_frames};
 pub use measure::printed::read as read_printed;
 pub use metrics::{METRICS, MetricDef, metric};
-pub use open::{Sides, measure};
+pub use open::{Sides, measure, measure_all};
 pub use outcome::{
     Better, Comparison, ConditionDifference, Distribution, Metric, Outcome, Piece, RoleLine, RunLine, Side, Unit,
     Verdict, Why,

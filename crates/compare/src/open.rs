@@ -35,6 +35,41 @@ pub fn measure(
     each: &(dyn Fn(usize) + Sync),
 ) -> Result<Sides, NotComparable> {
     let all: Vec<&PathBuf> = paths.iter().flat_map(|side| side.iter()).collect();
+    let results = measured(&all, pass, options, each);
+    let (a, b) = results.split_at(paths[0].len());
+    chosen([a, b], paired)
+}
+
+/// Measures any number of runs; those that cannot be read are left out. `each` is called as by [`measure`].
+///
+/// # Errors
+/// No run can be read, or a printed table has several runs and none is named.
+pub fn measure_all(
+    paths: &[PathBuf],
+    pass: &PassOptions,
+    options: &MeasureOptions,
+    each: &(dyn Fn(usize) + Sync),
+) -> Result<(Vec<Run>, Vec<String>), NotComparable> {
+    let (mut runs, mut left_out) = (Vec::new(), Vec::new());
+    for of in measured(&paths.iter().collect::<Vec<_>>(), pass, options, each) {
+        match of {
+            Ok(of) => runs.extend(of),
+            Err(why) => left_out.push(format!("Left out: {why}")),
+        }
+    }
+    if runs.is_empty() {
+        return Err(NotComparable(format!("no run can be read. {}", left_out.join(" "))));
+    }
+    Ok((runs, left_out))
+}
+
+/// Measures the runs of each path, several at the same time.
+fn measured(
+    all: &[&PathBuf],
+    pass: &PassOptions,
+    options: &MeasureOptions,
+    each: &(dyn Fn(usize) + Sync),
+) -> Vec<Measured> {
     let measured: Vec<Mutex<Option<Measured>>> = all.iter().map(|_| Mutex::new(None)).collect();
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(all.len()).min(MAX_THREADS);
@@ -56,9 +91,7 @@ pub fn measure(
     let results = measured.into_iter().map(|slot| {
         slot.into_inner().ok().flatten().unwrap_or_else(|| Err("reading it ended unexpectedly".to_owned()))
     });
-    let results: Vec<Measured> = results.collect();
-    let (a, b) = results.split_at(paths[0].len());
-    chosen([a, b], paired)
+    results.collect()
 }
 
 /// The runs that can be compared.

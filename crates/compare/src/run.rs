@@ -16,6 +16,10 @@ pub struct Run {
     pub began_ns: Option<i64>,
     /// Conditions by name (`kernel_release`, `governor`, …): the values at start and end; `None` if unknown.
     pub conditions: BTreeMap<String, [Option<String>; 2]>,
+    /// The labels that the user gave it (`os` is `new`), by name.
+    pub labels: BTreeMap<String, String>,
+    /// Time of all CPUs in each idle state, by its name, ns; the time of idle CPUs in no recorded state has the name "".
+    pub idle_states: BTreeMap<String, f64>,
     /// What identifies the machine (processor, CPUs by core type), by name.
     pub machine: BTreeMap<String, String>,
     /// The speed of each core type relative to the fastest, by the kernel's capacities; empty if these are unknown.

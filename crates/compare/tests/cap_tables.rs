@@ -2,7 +2,7 @@
 //! testdata/figures/derived_expected.csv within its tolerance, and frequency or CPI as the cause.
 #![allow(clippy::unwrap_used, clippy::panic)] // a test fails by panicking
 
-use compare::{CompareOptions, METRICS, Run, Why, compare, explain, preempted_time, read_printed, smt};
+use compare::{CompareOptions, METRICS, Matrix, Run, Why, compare, explain, preempted_time, read_printed, smt};
 use std::path::PathBuf;
 use testkit::figures::{Row, expected, number, table};
 
@@ -321,4 +321,33 @@ fn no_change_is_explained_by_nothing() {
     assert!(why.pieces.iter().all(|piece| piece.ns == 0.0));
     assert_eq!(why.line.unwrap(), "no change of more than 0.5 %");
     assert!(explain(&[&run], &[&Run::default()]).is_none());
+}
+
+/// Capability 50: the four-way matrix of switches, energy, idle residency and time, as text and as a page.
+#[test]
+fn cap_50_four_sides_side_by_side() {
+    let runs = ["w7p", "w7u", "w8p", "w8u"].map(power).to_vec();
+    let matrix = Matrix::new(runs, &["os".to_owned(), "power".to_owned()], Vec::new()).unwrap();
+    let text = matrix.text(100);
+    let lines: Vec<String> = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    for line in [
+        "Switches of the program",
+        "w7u 1 212 131 47 789",
+        "w8p 1 135 788 96",
+        "Energy while it ran",
+        "w7p 1 3940.08 1045.95",
+        "Idle residency",
+        // C3 and C7 together are 25.4 %.
+        "w7u 1 4.9 0.0 20.6",
+        "Time split of the program's threads",
+        "w7u 1 209115.0 3499.9 208967.8",
+    ] {
+        assert!(lines.iter().any(|of| of == line), "{line}:\n{text}");
+    }
+    let page = matrix.html();
+    let document = roxmltree::Document::parse(&page[page.find("<html").unwrap()..]).unwrap();
+    let captions = document.descendants().filter(|node| node.has_tag_name("figcaption")).count();
+    assert_eq!(captions, 5);
+    // A side with less has a shorter bar.
+    assert!(page.contains("<text class=\"value\" x=\"100%\" y=\"13\">4986.03 J</text>"), "{page}");
 }

@@ -6,7 +6,7 @@ use crate::output::{print, say, width, write_page};
 use crate::progress::Line;
 use clap::ValueEnum;
 use compare::ab::AbFolder;
-use compare::{Checked, CompareOptions, Comparison, FailOn, Lanes, MeasureOptions, Work};
+use compare::{Checked, CompareOptions, Comparison, FailOn, Lanes, Matrix, MeasureOptions, Work};
 use diagnose::Target;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -20,6 +20,7 @@ Examples:
   corewise compare a-*.cw -- b-*.cw --objective frame.p99 --fail-on 'frame.p99 > +3%'
   corewise compare base.csv new.csv                two frame logs, or two tables of perf stat
   corewise compare totals.csv#before totals.csv#after
+  corewise compare --by os,plug *.cw               all sides next to each other, by the labels of `record --label os=new`
 
 The first line is the answer: B is faster or slower than A by how much, the same, or unknown. With several runs a side, the run is the unit, and the \
 interval needs no assumption from 4 runs a side on (6 pairs). With one run a side, only frames, periods or requests within the runs have an interval. \
@@ -68,6 +69,10 @@ pub struct Args {
     /// Of printed counters: the CPUs per core in use on each side (1: SMT is off), to compare what whole cores did
     #[arg(long, value_name = "A,B", value_parser = siblings)]
     siblings: Option<[usize; 2]>,
+    /// Show any number of sides next to each other, with pictures in a page: runs with the same values of these labels (`record --label`) are one
+    /// side, and so is each run of a printed table. Nothing is judged
+    #[arg(long, value_name = "LABEL,LABEL", value_delimiter = ',', conflicts_with_all = ["b", "paired", "unpaired", "fail_on", "names"])]
+    by: Vec<String>,
     /// Also compare the findings of `diagnose`, which takes longer
     #[arg(long)]
     findings: bool,
@@ -145,6 +150,9 @@ struct Request {
 /// # Errors
 /// Nothing can be compared; the message says what to do.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
+    if !args.by.is_empty() {
+        return matrix(args, global);
+    }
     let request = request(args)?;
     // An objective of `diagnose` also selects the critical path; any other is a metric.
     let target = args.objective.as_deref().and_then(|of| of.parse::<Target>().ok());
@@ -168,11 +176,34 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
             compare::json(&comparison).map_err(|e| Failure::new(format!("cannot write the comparison: {e}")))? + "\n"
         }
     };
-    match &args.output {
-        Some(path) => write_page(path, &output, "the comparison")?,
-        None => print(&output)?,
-    }
+    write(args, &output)?;
     failed_on(args, &comparison)
+}
+
+fn write(args: &Args, output: &str) -> Result<(), Failure> {
+    match &args.output {
+        Some(path) => write_page(path, output, "the comparison"),
+        None => print(output),
+    }
+}
+
+/// Shows any number of sides next to each other.
+fn matrix(args: &Args, global: &Global) -> Result<u8, Failure> {
+    if !matches!(args.format, Form::Text | Form::Html) {
+        return Err(Failure::usage("--by: the format is text or html"));
+    }
+    let line = Mutex::new(Line::new());
+    let progress = |done| {
+        if let Ok(mut line) = line.lock() {
+            line.show(|| format!("Measuring: {done} of {} runs", args.a.len()));
+        }
+    };
+    let (runs, left_out) =
+        compare::measure_all(&args.a, &global.pass_options()?, &MeasureOptions::default(), &progress)?;
+    drop(line);
+    let matrix = Matrix::new(runs, &args.by, left_out)?;
+    write(args, &if args.format == Form::Html { matrix.html() } else { matrix.text(width()) })?;
+    Ok(OK)
 }
 
 /// How busy the CPUs were in the median run of each side; `None` if one is not a recording of threads.

@@ -1,7 +1,7 @@
 //! The conditions of a run, and what is wrong with its recording.
 
 use crate::{Run, ThreadFacts};
-use engine::Session;
+use engine::{LABEL, Session};
 use model::Process;
 use model::words::{percent, plural};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +21,8 @@ pub(super) fn write(run: &mut Run, session: &Session) {
             run.conditions.entry(name.clone()).or_insert_with(|| [Some(value.clone()), Some(value.clone())]);
         }
     }
+    let label = |(name, value): &(String, String)| Some((name.strip_prefix(LABEL)?.to_owned(), value.clone()));
+    run.labels = facts.about.iter().filter_map(label).collect();
     machine(run, session);
     defects(run, session);
     run.lacks.clone_from(&facts.lacks);

@@ -4,9 +4,13 @@ use super::{conditions, path, series};
 use crate::{Run, Series, ThreadFacts};
 use diagnose::{Choice, Target};
 use engine::{EngineError, PathWindow, Session};
-use model::tables::{cpus, migrations, ran_instead, smt_threads, thread_by_core_type, thread_by_frequency, threads};
+use model::tables::{
+    cpus, energy, idle_residency, idle_wakeups, migrations, ran_instead, smt_threads, thread_by_core_type,
+    thread_by_frequency, threads,
+};
 use model::{TableType, ThreadKey};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// At most this many frames, periods or requests are followed along the critical path, spread evenly over the run.
 const MAX_WINDOWS: usize = 20_000;
@@ -39,8 +43,15 @@ pub fn recording(session: &Session, path: &str, options: &MeasureOptions) -> Res
     };
     conditions::write(&mut run, session);
     // All tables in one pass.
-    let more =
-        [ran_instead::Table::DEF, migrations::Table::DEF, smt_threads::Table::DEF, thread_by_frequency::Table::DEF];
+    let more = [
+        ran_instead::Table::DEF,
+        migrations::Table::DEF,
+        smt_threads::Table::DEF,
+        thread_by_frequency::Table::DEF,
+        energy::Table::DEF,
+        idle_residency::Table::DEF,
+        idle_wakeups::Table::DEF,
+    ];
     let names = more.map(|def| def.name).into_iter().chain(super::threads::TABLES).chain(diagnose::choice_tables());
     session.prepare(&names.collect::<Vec<_>>())?;
     run.threads = super::threads::threads(session)?;
@@ -59,6 +70,7 @@ pub fn recording(session: &Session, path: &str, options: &MeasureOptions) -> Res
     }
     objective(session, &mut run, &choice, &places)?;
     program_values(session, &mut run)?;
+    idleness_and_energy(session, &mut run)?;
     if options.findings {
         findings(session, &mut run, options.target.clone())?;
     }
@@ -222,6 +234,51 @@ fn program_values(session: &Session, run: &mut Run) -> Result<(), EngineError> {
     if let (Some(steal), true) = (steal, session.summary().span_ns > 0) {
         let all = session.summary().span_ns as f64 * session.summary().cpus.max(1) as f64;
         run.values.insert("steal_share".to_owned(), (steal / all).max(0.0));
+    }
+    Ok(())
+}
+
+/// Adds the energy of packages and their cores, and how the CPUs were idle.
+fn idleness_and_energy(session: &Session, run: &mut Run) -> Result<(), EngineError> {
+    let mut joules: BTreeMap<&str, Option<f64>> = BTreeMap::new();
+    session.each(energy::Table, |row| {
+        let id = match row.get(energy::PART.or_empty()) {
+            "package" => "energy.package",
+            "core" => "energy.core",
+            _ => return,
+        };
+        if row.get(energy::SAME_AS).is_none() {
+            // Without the energy of one package, that of all is unknown.
+            let sum = joules.entry(id).or_insert(Some(0.0));
+            *sum = sum.zip(row.get(energy::JOULES)).map(|(sum, joules)| sum + joules);
+        }
+    })?;
+    for (id, joules) in joules {
+        if let Some(joules) = joules {
+            run.values.insert(id.to_owned(), joules);
+        }
+    }
+    session.each(idle_residency::Table, |row| {
+        let name = match (row.get(idle_residency::STATE), row.get(idle_residency::STATE_NAME)) {
+            (None, _) => String::new(),
+            (Some(number), None) => format!("state {number}"),
+            (Some(_), Some(name)) => name.to_owned(),
+        };
+        *run.idle_states.entry(name).or_default() += row.get(idle_residency::RESIDENCY_NS) as f64;
+    })?;
+    let idle: f64 = run.idle_states.values().sum();
+    if idle > 0.0 {
+        run.values.insert("idle_ns".to_owned(), idle);
+    }
+    let mut wakeups = 0_i64;
+    session.each(idle_wakeups::Table, |row| {
+        if row.get(idle_wakeups::CAUSE) != "cut" {
+            wakeups = wakeups.saturating_add(row.get(idle_wakeups::PERIODS));
+        }
+    })?;
+    if wakeups > 0 {
+        run.values.insert("idle_wakeups".to_owned(), wakeups as f64);
+        run.values.insert("idle_per_wakeup_ns".to_owned(), idle / wakeups as f64);
     }
     Ok(())
 }
