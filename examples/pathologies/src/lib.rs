@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::process::exit;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, Scope};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Steps of [`work`] in one unit: about a microsecond on the machine of the README.
 const STEPS: u64 = 400;
@@ -124,6 +124,30 @@ pub fn nice(value: i32) {
     if unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, value) } != 0 {
         skip(&format!("cannot set nice {value}: {}", io::Error::last_os_error()));
     }
+}
+
+/// Runs `body` this many times, at the end of each period. The kernel may let the timer expire later by up to `slack`.
+pub fn every(period: Duration, times: u64, slack: Duration, mut body: impl FnMut()) {
+    // SAFETY: takes numbers only. A slack of 0 would be that of the process.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack.as_nanos().max(1) as libc::c_ulong) };
+    let mut next = now();
+    for _ in 0..times {
+        next += period;
+        let at = libc::timespec { tv_sec: next.as_secs() as libc::time_t, tv_nsec: next.subsec_nanos().into() };
+        // SAFETY: reads the time; nothing is written for an absolute one. If a signal ends the sleep, this period is shorter.
+        unsafe {
+            libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const at, std::ptr::null_mut())
+        };
+        body();
+    }
+}
+
+/// The time of `CLOCK_MONOTONIC`.
+fn now() -> Duration {
+    let mut at = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes the time.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut at) };
+    Duration::new(at.tv_sec.unsigned_abs(), at.tv_nsec.unsigned_abs() as u32)
 }
 
 /// Marks stretches of the calling thread in the kernel's trace, if the user may write there. `corewise record` records them, which
