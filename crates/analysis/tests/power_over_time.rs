@@ -1,5 +1,5 @@
 //! Rows of `power_over_time` are as long as the steps of the source require.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
+#![allow(clippy::unwrap_used, clippy::panic)] // a test fails by panicking
 
 mod support;
 

@@ -73,10 +73,10 @@ impl Matrix {
 
 /// The side of a run.
 fn name_of(run: &Run, by: &[String]) -> Result<String, NotComparable> {
-    if by.is_empty() || run.labels.is_empty() {
-        if let Some((_, name)) = run.path.rsplit_once('#') {
-            return Ok(name.to_owned());
-        }
+    if run.labels.is_empty()
+        && let Some((_, name)) = run.path.rsplit_once('#')
+    {
+        return Ok(name.to_owned());
     }
     let known = || run.labels.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
     let value = |key: &String| {
