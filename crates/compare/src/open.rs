@@ -40,7 +40,7 @@ pub fn measure(
     chosen([a, b], paired)
 }
 
-/// Measures any number of runs; those that cannot be read are left out. `each` is called as by [`measure`].
+/// Measures any number of runs; those that cannot be read are left out. `each` is called as by [`measure()`].
 ///
 /// # Errors
 /// No run can be read, or a printed table has several runs and none is named.
