@@ -146,12 +146,18 @@ def waiting(trace: Trace, top: int = 12, range: Any = None, process: str | int |
 
     Rows: ``thread`` (name and TID), ``free`` (what was free), ``ms``. The ``top`` threads with the most ready time.
     """
+    head = ("Waiting for a CPU", "{} with the most ready time, by what was free meanwhile")
+    missing = "no ready time: its source records no wakeups, or no thread waited for a CPU in this part"
     rows = most(rows_of(trace, "ready_wait", range, process), top, lambda row: row["ready_ns"] or 0)
-    at_least_one(rows, trace, "no ready time: its source records no wakeups, or no thread waited for a CPU in this part")
-    parts = divided(labelled(rows, look.label), {words: column for words, (column, _) in _FREE.items()}, part="free")
-    colours = {words: colour for words, (_, colour) in _FREE.items()}
-    head = ("Waiting for a CPU", f"{look.counted(len(rows), 'thread')} with the most ready time, by what was free meanwhile")
-    return stacked(parts, colours, head, theme, part="free", title="ready time, ms")
+    return _divided(trace, rows, _FREE, "free", head, missing, "ready time, ms", theme)
+
+
+def _divided(trace: Trace, rows: list[Any], parts: dict[str, tuple[str, str]], part: str, head: tuple[str, str], missing: str, title: str, theme: Any) -> Any:
+    """Bars of threads. `parts`: each with its column and its colour; the number of threads is put into the subtitle."""
+    at_least_one(rows, trace, missing)
+    drawn = divided(labelled(rows, look.label), {words: column for words, (column, _) in parts.items()}, part=part)
+    colours = {words: colour for words, (_, colour) in parts.items()}
+    return stacked(drawn, colours, (head[0], head[1].format(look.counted(len(rows), "thread"))), theme, part=part, title=title)
 
 
 _PLACES = {
@@ -170,10 +176,9 @@ def placement(trace: Trace, top: int = 12, range: Any = None, process: str | int
     """
     bad = [column for words, (column, _) in _PLACES.items() if words not in ("optimal", "unknown")]
     rows = most(rows_of(trace, "placement", range, process), top, lambda row: sum(row[column] for column in bad))
-    at_least_one(rows, trace, "no thread ran on a slower core, or with a busy SMT sibling, while a better core was idle")
-    parts = divided(labelled(rows, look.label), {words: column for words, (column, _) in _PLACES.items()}, part="placement")
-    colours = {words: colour for words, (_, colour) in _PLACES.items()}
-    return stacked(parts, colours, ("Core placement", "running time; upper bounds of what was not optimal"), theme, part="placement")
+    head = ("Core placement", "running time of {}; upper bounds of what was not optimal")
+    missing = "no thread ran on a slower core, or with a busy SMT sibling, while a better core was idle"
+    return _divided(trace, rows, _PLACES, "placement", head, missing, "running time, ms", theme)
 
 
 _SIBLINGS = {
@@ -190,11 +195,9 @@ def smt(trace: Trace, top: int = 12, range: Any = None, process: str | int | Non
     Rows: ``thread`` (name and TID), ``siblings``, ``ms``. The ``top`` threads that ran longest with a busy sibling.
     """
     rows = most(rows_of(trace, "smt_threads", range, process), top, lambda row: row["sibling_busy_ns"])
-    at_least_one(rows, trace, "no thread ran with a busy SMT sibling, or the machine description has no siblings")
-    parts = divided(labelled(rows, look.label), {words: column for words, (column, _) in _SIBLINGS.items()}, part="siblings")
-    colours = {words: colour for words, (_, colour) in _SIBLINGS.items()}
-    head = ("Running time by the state of SMT siblings", f"{look.counted(len(rows), 'thread')} that ran longest with a busy sibling")
-    return stacked(parts, colours, head, theme, part="siblings", title="running time, ms")
+    head = ("Running time by the state of SMT siblings", "{} that ran longest with a busy sibling")
+    missing = "no thread ran with a busy SMT sibling, or the machine description has no siblings"
+    return _divided(trace, rows, _SIBLINGS, "siblings", head, missing, "running time, ms", theme)
 
 
 # The kinds of causes of context switches, with the report's colours; gave way and throttled are not the report's, which are core types.
