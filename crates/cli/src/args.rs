@@ -247,30 +247,16 @@ pub fn share(text: &str) -> Result<f64, String> {
 /// # Errors
 /// The message for the user.
 pub fn signed_duration(text: &str) -> Result<model::Ns, String> {
-    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let places = match unit {
-        "ns" => 0,
-        "us" => 3,
-        "ms" => 6,
-        "s" => 9,
-        _ => return Err("expected a number with a unit, such as -1.5ms, 20us, 300ns or 2s".to_owned()),
-    };
-    // Parsed digit by digit: clocks since boot have more digits than a double can hold.
-    let (sign, digits) = match number.strip_prefix('-') {
-        Some(rest) => (-1, rest),
-        None => (1, number.strip_prefix('+').unwrap_or(number)),
-    };
-    let (integer, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let invalid = || format!("{text} is not a whole number of nanoseconds, or it is too large");
-    if (integer.is_empty() && fraction.is_empty())
-        || fraction.len() > places
-        || !(integer.to_owned() + fraction).bytes().all(|b| b.is_ascii_digit())
-    {
-        return Err(invalid());
+    let unit = text.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
+    if !["ns", "us", "ms", "s"].contains(&unit) {
+        return Err("expected a number with a unit, such as -1.5ms, 20us, 300ns or 2s".to_owned());
     }
-    let all = format!("{integer}{fraction:0<places$}");
-    all.parse::<i64>().map(|ns| model::Ns(sign * ns)).map_err(|_| invalid())
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let invalid = || format!("{text} is not a whole number of nanoseconds, or it is too large");
+    engine::exact_time(digits).map(|ns| model::Ns(sign * ns.0)).ok_or_else(invalid)
 }
 
 /// Parses a range of a recording: `1.5s..2s`, `..10`, `30s..`. Both ends are times since the start of the recording.

@@ -201,6 +201,8 @@ fn recordings_of_a_newer_format_are_refused_by_name() {
 fn arguments_are_checked_before_anything_is_read() {
     for (words, expected) in [
         (&["sql", "SELECT 1"][..], "name a trace before the query"),
+        (&["sql", "run.cw", "SELEC name"], "\"SELEC name\" is neither a file nor a query: only queries that read"),
+        (&["sql", "run.cw", ""], "\"\" is neither a file nor a query"),
         (&["sql", "run.cw", "-o", "x.csv"], "-o needs a query"),
         (&["sql", "run.cw", "--format", "parquet"], "needs a query and a file"),
     ] {

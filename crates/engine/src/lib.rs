@@ -12,6 +12,7 @@ mod session;
 mod source;
 mod summary;
 mod tables;
+mod times;
 
 pub use analysis::BandSteps;
 pub use analysis::rates::TypeMatters;
@@ -41,6 +42,8 @@ pub use tables::{
     ListedFrame, RowCallback, SelectedInterval, SlowFrameOptions, TableRequest, ThreadNames, mark_name_matches,
     mark_row_matches,
 };
+/// Times as users write them.
+pub use times::exact_time;
 /// Lists of CPUs, such as `0-3,8`.
 pub use topology::cpulist;
 /// The machine: read from the running system or from a description, and drawn as text.

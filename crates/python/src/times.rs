@@ -1,7 +1,7 @@
 //! Times as Python users write them.
 
 use crate::errors::error;
-use engine::{IntervalName, Session};
+use engine::{IntervalName, Session, exact_time};
 use model::{Ns, Span};
 use pyo3::prelude::*;
 
@@ -61,7 +61,11 @@ impl Time {
             ))
         };
         match self {
-            Self::Text(text) => exact(text).ok_or_else(|| wrong(text)),
+            Self::Text(text) => {
+                let text = text.trim();
+                let unit = if text.ends_with(|c: char| c.is_ascii_alphabetic()) { "" } else { "s" };
+                exact_time(&format!("{text}{unit}")).ok_or_else(|| wrong(&text))
+            }
             Self::Seconds(seconds) => {
                 let ns = (seconds * 1e9).round();
                 // Above this, the number has no exact integer.
@@ -69,25 +73,4 @@ impl Time {
             }
         }
     }
-}
-
-/// Reads a time digit by digit: a double has too few for nanoseconds of a long recording.
-fn exact(text: &str) -> Option<Ns> {
-    let text = text.trim();
-    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let places = match unit {
-        "ns" => 0,
-        "us" => 3,
-        "ms" => 6,
-        "" | "s" => 9,
-        _ => return None,
-    };
-    let number = number.trim();
-    let (integer, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let is_number = !(integer.is_empty() && fraction.is_empty())
-        && integer.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit())
-        && fraction.len() <= places;
-    let digits = is_number.then(|| format!("{integer}{fraction:0<places$}"))?;
-    digits.parse().ok().map(Ns)
 }

@@ -3,7 +3,7 @@
 use crate::args::{Global, duration};
 use crate::failure::{Failure, OK};
 use crate::output::{create, stdout};
-use crate::sql::{Engine, Form, Limits, Query, Traces, answer, is_query, paths, prompt};
+use crate::sql::{Engine, Form, Limits, Query, READS, Traces, answer, is_query, paths, prompt};
 use std::io::{IsTerminal as _, Write};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -55,6 +55,12 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         Some((last, traces)) if is_query(last) && !std::path::Path::new(last).exists() => (Some(last.as_str()), traces),
         _ => (None, &args.words[..]),
     };
+    if let (None, Some(last)) = (query, args.words.last())
+        && (last.trim().is_empty() || last.contains(char::is_whitespace) && !last.contains(['/', '*', '?']))
+        && !std::path::Path::new(last).exists()
+    {
+        return Err(Failure::usage(format!("{last:?} is neither a file nor a query: {READS}")));
+    }
     if traces.is_empty() {
         return Err(Failure::usage("name a trace before the query, such as corewise sql run.cw 'SELECT …'"));
     }

@@ -33,7 +33,8 @@ pub fn of(said: &str, status: ExitStatus, limits: &Limits) -> Failure {
     Failure::new(why)
 }
 
-const READS: &str = "only queries that read are answered (SELECT, FROM, WITH, DESCRIBE, SHOW, SUMMARIZE, EXPLAIN)";
+/// Which statements are answered.
+pub const READS: &str = "only queries that read are answered (SELECT, FROM, WITH, DESCRIBE, SHOW, SUMMARIZE, EXPLAIN)";
 
 /// Rewrites an error of DuckDB: what, and what to do, without the text of the query.
 fn sentence(message: &str, limits: &Limits) -> String {

@@ -11,6 +11,7 @@ mod views;
 mod words;
 
 pub use duckdb::{Engine, Limits, Query};
+pub use message::READS;
 pub use prompt::prompt;
 pub use result::{Form, answer};
 pub use traces::{Traces, paths};
