@@ -10,6 +10,9 @@ use watch::snapshot::{ClassSums, GroupSums};
 /// Writes the page's data.
 pub(crate) fn write(view: &View) -> Result<Bytes, String> {
     let snapshot = &view.snapshot;
+    let health = &snapshot.health;
+    let identities = snapshot.identities.iter();
+    let identities = identities.map(|i| json!({ "name": i.name, "meaning": i.meaning, "holds": i.holds }));
     let document = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "at_ns": snapshot.at_ns,
@@ -22,9 +25,14 @@ pub(crate) fn write(view: &View) -> Result<Bytes, String> {
         "total": group(&snapshot.total),
         "groups": view.groups.iter().map(group).collect::<Vec<_>>(),
         "groups_limit": view.places,
-        "health": snapshot.health,
-        "identities": snapshot.identities,
-        "energy": snapshot.energy,
+        "health": {
+            "groups_seen": health.groups_seen,
+            "overflows": health.overflows,
+            "missed_events": health.missed_events,
+            "inconsistent_switches": health.inconsistent_switches,
+            "bpf_ns": health.bpf_ns,
+        },
+        "identities": identities.collect::<Vec<_>>(),
     });
     serde_json::to_vec(&document).map(Bytes::from).map_err(|e| e.to_string())
 }

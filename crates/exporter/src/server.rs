@@ -34,9 +34,9 @@ const LIMITS: Limits = Limits {
     grace: Duration::from_millis(50),
 };
 
-/// The sums are read at least this often, so that their identities are checked when nobody asks.
+/// The sums are read at least this often, so that their identities are checked without requests too.
 const CHECKED: Duration = Duration::from_secs(10);
-/// How often it is asked whether to stop.
+/// The time between two checks whether to stop.
 const TICK: Duration = Duration::from_millis(200);
 
 /// Options of the server.
@@ -101,7 +101,7 @@ impl Server {
     /// The system does not allow it.
     pub fn run(self, source: &mut dyn Source, stop: &dyn Fn() -> bool) -> Result<(), ExporterError> {
         let Self { runtime, listener, options, .. } = self;
-        let (questions, asked) = sync_channel(LIMITS.connections as usize);
+        let (questions, received) = sync_channel(LIMITS.connections as usize);
         let (end, ended) = oneshot::channel::<()>();
         let app = App { token: options.token, questions };
         std::thread::scope(|scope| {
@@ -116,7 +116,7 @@ impl Server {
                 })
             });
             let serving = serving.map_err(|e| ExporterError::Serve(e.to_string()))?;
-            read(Readings::new(source, options.top), &asked, stop);
+            read(Readings::new(source, options.top), &received, stop);
             drop(end);
             let served = serving.join().unwrap_or_else(|_| Err("the thread of connections failed".to_owned()));
             served.map_err(ExporterError::Serve)
@@ -125,10 +125,10 @@ impl Server {
 }
 
 /// Answers questions until there are none or `stop` says so.
-fn read(mut readings: Readings<'_>, asked: &Receiver<Question>, stop: &dyn Fn() -> bool) {
+fn read(mut readings: Readings<'_>, received: &Receiver<Question>, stop: &dyn Fn() -> bool) {
     while !stop() {
-        match asked.recv_timeout(TICK) {
-            // Nobody waits any more.
+        match received.recv_timeout(TICK) {
+            // The client has gone.
             Ok(question) if question.answer.is_closed() => {}
             Ok(Question { wanted, answer }) => drop(answer.send(readings.answer(wanted))),
             // A failed reading is reported to the next request.

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// The minimum length of a token, in characters: 128 bits as hexadecimal digits have 32, a random password of letters 22.
+/// The minimum length of a token, in characters: 128 bits as hexadecimal digits have 32, a random one in base64 22.
 const MIN_LENGTH: usize = 16;
 /// The maximum length, in bytes.
 const MAX_LENGTH: usize = 4096;
@@ -29,7 +29,7 @@ impl Token {
         let failed = |why: String| ExporterError::Token { path: path.to_owned(), why };
         let unread = |e: std::io::Error| failed(e.to_string());
         let file = std::fs::File::open(path).map_err(unread)?;
-        // The open file, which nobody can exchange before it is read.
+        // The open file, which cannot be exchanged before it is read.
         if file.metadata().map_err(unread)?.permissions().mode() & 0o007 != 0 {
             return Err(failed(format!("other users may access it: run `chmod 600 {}`", path.display())));
         }

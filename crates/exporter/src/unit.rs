@@ -3,18 +3,18 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// Returns a hardened unit that runs a binary with options, listening on an address.
+/// Returns a hardened unit that runs a binary, listening on an address, with options of grouping and the token of a file.
 #[must_use]
-pub fn unit(binary: &Path, listen: SocketAddr, has_token: bool) -> String {
-    let (credential, token) = if has_token {
-        (
-            "# The token, readable by root only: `openssl rand -hex 32 > /etc/corewise/token; chmod 600 /etc/corewise/token`.\n\
-             LoadCredential=token:/etc/corewise/token\n",
-            " --token-file %d/token",
+pub fn unit(binary: &Path, listen: SocketAddr, grouping: &[String], token: Option<&Path>) -> String {
+    let credential = token.map_or_else(String::new, |path| {
+        format!(
+            "# The token, which only root can read: `openssl rand -hex 32 > FILE; chmod 600 FILE`.\nLoadCredential=token:{}\n",
+            path.display().to_string().replace('%', "%%")
         )
-    } else {
-        ("", "")
-    };
+    });
+    let token = if token.is_some() { " --token-file %d/token" } else { "" };
+    let grouping: String = grouping.iter().map(|argument| format!(" {}", quoted(argument))).collect();
+    let binary = quoted(&binary.display().to_string());
     let addresses = if listen.ip().is_loopback() { "IPAddressDeny=any\nIPAddressAllow=localhost\n" } else { "" };
     format!(
         "\
@@ -30,7 +30,7 @@ Wants=network-online.target
 
 [Service]
 Type=exec
-ExecStart={binary} watch --listen {listen}{token}
+ExecStart={binary} watch --listen {listen}{grouping}{token}
 {credential}Restart=on-failure
 RestartSec=5
 
@@ -71,9 +71,24 @@ LimitNOFILE=1024
 
 [Install]
 WantedBy=multi-user.target
-",
-        binary = binary.display(),
+"
     )
+}
+
+/// Returns an argument of ExecStart= as systemd reads it back.
+fn quoted(argument: &str) -> String {
+    let escaped: String = argument
+        .chars()
+        .map(|c| match c {
+            '%' => "%%".to_owned(),
+            '$' => "$$".to_owned(),
+            '"' | '\\' => format!("\\{c}"),
+            '\n' => "\\n".to_owned(),
+            c => c.to_string(),
+        })
+        .collect();
+    let is_plain = argument.chars().all(|c| c.is_ascii_alphanumeric() || "/.-_:@,=%$".contains(c));
+    if is_plain && !argument.is_empty() { escaped } else { format!("\"{escaped}\"") }
 }
 
 #[cfg(test)]
@@ -88,10 +103,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("corewise-watch.service");
         // A binary that exists, since systemd looks for it.
-        for (listen, has_token) in [("127.0.0.1:9464", false), ("0.0.0.0:9464", true)] {
-            let text = unit(Path::new("/bin/true"), listen.parse().unwrap(), has_token);
-            assert_eq!(text.contains("IPAddressDeny=any"), !has_token);
-            assert_eq!(text.contains("--token-file %d/token"), has_token);
+        let grouping = ["--cgroup".to_owned(), "/a \"b\"\\ 100%$x;".to_owned()];
+        for (listen, token) in [("127.0.0.1:9464", None), ("0.0.0.0:9464", Some(Path::new("/etc/corewise/token")))] {
+            let text = unit(Path::new("/bin/true"), listen.parse().unwrap(), &grouping, token);
+            assert_eq!(text.contains("IPAddressDeny=any"), token.is_none());
+            assert_eq!(text.contains("--token-file %d/token"), token.is_some());
+            assert!(text.contains(r#" --cgroup "/a \"b\"\\ 100%%$$x;""#), "{text}");
             std::fs::write(&file, text).unwrap();
             let output = Command::new("systemd-analyze").arg("verify").arg("--man=no").arg(&file).output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr);

@@ -14,7 +14,7 @@ interface Cell {
 
 const cells = new Map<number, Cell>();
 
-/** Draws the machine. */
+/** Shows all cores. */
 export function drawCores(now: Now): void {
   cells.clear();
   const found = packages(now.cpus);

@@ -29,12 +29,12 @@ async function opened({ width = 1280, height = 800, scheme = "light", answer } =
   const wrong = [];
   page.on("pageerror", (why) => wrong.push(String(why)));
   page.on("console", (said) => said.type() === "error" && !said.text().includes("status of") && wrong.push(said.text()));
-  let asked = 0;
+  let count = 0;
   await page.route("**/*", (route) => {
     const { pathname } = new URL(route.request().url());
     if (pathname === "/api/now") {
-      const { status = 200, body } = answer?.(asked, route.request()) ?? { body: READINGS[Math.min(asked, READINGS.length - 1)] };
-      asked++;
+      const { status = 200, body } = answer?.(count, route.request()) ?? { body: READINGS[Math.min(count, READINGS.length - 1)] };
+      count++;
       return route.fulfill({ status, contentType: "application/json", body: typeof body === "string" ? body : JSON.stringify(body) });
     }
     const file = pathname === "/" ? "index.html" : pathname.slice(1);
@@ -68,12 +68,12 @@ test("the page shows cores, what runs, waits and what ran instead", { skip }, as
   }
 });
 
-test("a token is asked for, kept for the tab, and sent", { skip }, async () => {
+test("a token is requested, kept for the tab, and sent", { skip }, async () => {
   const sent = [];
-  const answer = (asked, request) => {
+  const answer = (count, request) => {
     const header = request.headers().authorization;
     sent.push(header);
-    return header === "Bearer 0123456789abcdef" ? { body: READINGS[Math.min(asked, 3)] } : { status: 401, body: "unauthorised" };
+    return header === "Bearer 0123456789abcdef" ? { body: READINGS[Math.min(count, 3)] } : { status: 401, body: "unauthorised" };
   };
   const { page, wrong, end } = await opened({ answer });
   await page.waitForSelector("#token-form:not([hidden])");
@@ -93,11 +93,11 @@ test("a token is asked for, kept for the tab, and sent", { skip }, async () => {
 
 test("it says when the server does not answer or identities are violated, goes on, and can pause", { skip }, async () => {
   let fails = true;
-  let count = 0;
-  const broken = (of) => ({ ...of, identities: [{ name: "cpu_time", meaning: "", holds: false }] });
-  const answer = (asked) => {
-    count++;
-    return fails ? { status: 500, body: "the sums are gone\n" } : { body: broken(READINGS[Math.min(asked, 3)]) };
+  let requests = 0;
+  const violated = (of) => ({ ...of, identities: [{ name: "cpu_time", meaning: "", holds: false }] });
+  const answer = (count) => {
+    requests++;
+    return fails ? { status: 500, body: "the sums are gone\n" } : { body: violated(READINGS[Math.min(count, 3)]) };
   };
   const { page, wrong, end } = await opened({ answer });
   await page.waitForFunction(() => document.getElementById("error").textContent === "The sums are gone.");
@@ -106,9 +106,9 @@ test("it says when the server does not answer or identities are violated, goes o
   assert.match(await page.locator("#tiles .wrong").textContent(), /contradict cpu_time/);
   await page.click("#pause");
   await page.waitForTimeout(300);
-  const before = count;
+  const before = requests;
   await page.waitForTimeout(1500);
-  assert.equal(count, before);
+  assert.equal(requests, before);
   assert.deepEqual(wrong, []);
   await end();
 });

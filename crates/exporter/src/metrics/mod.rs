@@ -16,9 +16,9 @@ pub use definitions::{DEFINITIONS, Definition};
 
 /// Gives a view to the library's encoders.
 #[derive(Debug)]
-struct Shown(Arc<View>);
+struct ViewMetrics(Arc<View>);
 
-impl Collector for Shown {
+impl Collector for ViewMetrics {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
         families::encode(&self.0, encoder)
     }
@@ -27,7 +27,7 @@ impl Collector for Shown {
 /// Writes all metrics of a view.
 pub(crate) fn write(view: &Arc<View>, format: Format) -> Result<Bytes, String> {
     let mut registry = Registry::with_prefix("corewise");
-    registry.register_collector(Box::new(Shown(Arc::clone(view))));
+    registry.register_collector(Box::new(ViewMetrics(Arc::clone(view))));
     let mut text = String::new();
     match format {
         Format::Text => prometheus_text::encode(&mut text, &registry).map_err(|e| e.to_string())?,
