@@ -28,7 +28,7 @@ use web::{Caller, Connections, HEADERS, Limits, Standing};
 /// A scraper and some browsers need few connections. An answer is shared, so a connection that receives slowly costs little memory; one
 /// whose client receives nothing is closed after `idle`.
 const LIMITS: Limits = Limits {
-    connections: 64,
+    connections: 256,
     request: Duration::from_secs(5),
     idle: Duration::from_secs(30),
     grace: Duration::from_millis(50),

@@ -95,7 +95,7 @@ fn clients_that_hang_do_not_keep_others_out() {
     let server = Running::start("127.0.0.1:0", None, |_| {});
     let request = format!("GET /metrics HTTP/1.1\r\nHost: {}\r\n\r\n", server.at);
     // As many as there are places and more: half never finish their request, half never receive their answers.
-    let hanging: Vec<TcpStream> = (0..200)
+    let hanging: Vec<TcpStream> = (0..500)
         .map(|number| {
             let mut stream = TcpStream::connect(server.at).unwrap();
             let bytes = if number % 2 == 0 { &request.as_bytes()[..20] } else { request.repeat(20).leak().as_bytes() };
@@ -107,7 +107,7 @@ fn clients_that_hang_do_not_keep_others_out() {
     let answer = server.get("/metrics", "");
     let took = before.elapsed();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    assert!(took < Duration::from_secs(5), "{took:?}");
+    assert!(took < Duration::from_secs(2), "{took:?}");
     drop(hanging);
 }
 

@@ -30,6 +30,9 @@ const OTHER_FILES: u64 = 256;
 /// The number of connections if the system allows few open files.
 const MIN_CONNECTIONS: u64 = 16;
 
+/// How soon it is checked again which connection may be closed, while all places are taken.
+const RECHECK: Duration = Duration::from_millis(1);
+
 /// The limits of connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -153,7 +156,8 @@ impl Places {
                 }
             };
             match may_go_at {
-                Some(may_go) => drop(tokio::time::timeout_at(may_go, freed).await),
+                // A connection that was unknown may be a guest's by now, whose oldest may go before.
+                Some(may_go) => drop(tokio::time::timeout_at(may_go.min(Instant::now() + RECHECK), freed).await),
                 None => freed.await,
             }
         }

@@ -191,7 +191,9 @@ export function packages(cpus: readonly CpuNow[]): Package[] {
   for (const cpu of cpus) {
     const name = cpu.package === null ? "Package not known" : `Package ${cpu.package}`;
     const of = getOr(found, name, () => ({ name, clusters: new Map() }));
-    const die = cpu.die === null ? "" : `die ${cpu.die}`;
+    // A single die says nothing.
+    const hasDies = cpus.some((other) => other.package === cpu.package && other.die !== cpu.die);
+    const die = cpu.die === null || !hasDies ? "" : `die ${cpu.die}`;
     const parts = [die, cpu.cluster === null ? "" : `cluster ${cpu.cluster}`].filter((part) => part !== "");
     // On many machines each core is a cluster of its own, which would say nothing.
     const alone = cpu.cluster !== null && cpus.filter((other) => other.package === cpu.package && other.cluster === cpu.cluster).every((other) => coreKey(other) === coreKey(cpu));

@@ -53,7 +53,9 @@ test("cores are drawn by package, cluster and core", () => {
   const names = (cpus: readonly CpuNow[]) => packages(cpus).map((of) => [of.name, of.clusters.map((cluster) => [cluster.name, cluster.cores.map((core) => core.cpus.map((cpu) => cpu.cpu).join("+")).join(" ")])]);
   assert.deepEqual(names(first.cpus), [["Package 0", [["", "0+1 2+3"], ["", "4 5"]]]]);
   const clustered = first.cpus.map((cpu) => ({ ...cpu, cluster: cpu.cpu < 4 ? 0 : 1, die: 0 }));
-  assert.deepEqual(names(clustered), [["Package 0", [["die 0, cluster 0", "0+1 2+3"], ["die 0, cluster 1", "4 5"]]]]);
+  assert.deepEqual(names(clustered), [["Package 0", [["cluster 0", "0+1 2+3"], ["cluster 1", "4 5"]]]]);
+  const dies = clustered.map((cpu) => ({ ...cpu, die: cpu.cpu < 4 ? 0 : 1 }));
+  assert.deepEqual(names(dies), [["Package 0", [["die 0, cluster 0", "0+1 2+3"], ["die 1, cluster 1", "4 5"]]]]);
   // Where each core is a cluster of its own, clusters say nothing.
   const single = first.cpus.map((cpu) => ({ ...cpu, cluster: cpu.core }));
   assert.deepEqual(names(single), [["Package 0", [["", "0+1 2+3"], ["", "4 5"]]]]);
