@@ -58,7 +58,20 @@ pub struct Cgroups {
     max_left_out: usize,
 }
 
+/// Returns the hierarchy that has the CPU controller: the unified one, or that of v1.
+#[must_use]
+pub fn cpu_hierarchy() -> Option<Hierarchy> {
+    let mounts = read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let has_cpu = |h: &Hierarchy| {
+        let controllers = read_to_string(h.root.join("cgroup.controllers")).unwrap_or_default();
+        controllers.split_whitespace().any(|c| c == "cpu")
+    };
+    let own = || hierarchy(&mounts, |kind, options| kind == "cgroup" && options.split(',').any(|o| o == "cpu"));
+    unified().filter(has_cpu).or_else(own)
+}
+
 /// Returns the unified hierarchy if it is mounted.
+#[must_use]
 pub fn unified() -> Option<Hierarchy> {
     hierarchy(&read_to_string("/proc/self/mountinfo").unwrap_or_default(), |kind, _| kind == "cgroup2")
 }
@@ -77,13 +90,7 @@ fn hierarchy(mounts: &str, of: impl Fn(&str, &str) -> bool) -> Option<Hierarchy>
 impl Cgroups {
     /// Finds the hierarchy of the CPU controller.
     pub fn find() -> Self {
-        let mounts = read_to_string("/proc/self/mountinfo").unwrap_or_default();
-        let has_cpu = |h: &Hierarchy| {
-            let controllers = read_to_string(h.root.join("cgroup.controllers")).unwrap_or_default();
-            controllers.split_whitespace().any(|c| c == "cpu")
-        };
-        let own = || hierarchy(&mounts, |kind, options| kind == "cgroup" && options.split(',').any(|o| o == "cpu"));
-        Self::of(unified().filter(has_cpu).or_else(own))
+        Self::of(cpu_hierarchy())
     }
 
     fn of(hierarchy: Option<Hierarchy>) -> Self {
@@ -200,7 +207,8 @@ fn limits(folder: &Path, unified: bool) -> Option<Limits> {
 }
 
 /// Parses `cpu.stat`: the number of periods, the number of throttled periods, and the throttled time, ns.
-fn statistics(text: &str, unified: bool) -> Option<[u64; 3]> {
+#[must_use]
+pub fn statistics(text: &str, unified: bool) -> Option<[u64; 3]> {
     let number = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
         line.trim().parse::<u64>().ok()

@@ -1,8 +1,10 @@
 //! Tests before a recording whether this kernel hides switches from BPF programs (`bpf/probe.bpf.c`). Only then do the
 //! programs infer them (`bpf/hidden_switches.h`).
 
+use crate::conditions;
+use crate::libbpf::{possible_cpus, why};
 use crate::options::CaptureError;
-use crate::tracer::{possible_cpus, why};
+use crate::procfs;
 use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder};
 use std::time::Duration;
 
@@ -53,6 +55,22 @@ pub fn test(online: &[u32]) -> Result<Switches, CaptureError> {
         }
     }
     Ok(seen)
+}
+
+/// Whether this kernel hides switches, or may hide some. In a virtual machine it may be those of a few threads only, and these may sleep
+/// during the test: there, a test without hidden switches proves nothing.
+///
+/// # Errors
+/// If the test's program cannot be loaded or attached.
+pub fn may_hide() -> Result<bool, CaptureError> {
+    Ok(test(&procfs::online())?.may_be_hidden())
+}
+
+impl Switches {
+    /// Whether some may be hidden, now or later.
+    pub fn may_be_hidden(self) -> bool {
+        self != Self::Delivered || !conditions::is_bare()
+    }
 }
 
 /// An idle task that was switched in twice was switched out once. If one CPU is too busy, the result is unknown, whatever the others

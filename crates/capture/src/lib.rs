@@ -24,6 +24,8 @@ mod focus;
 mod handlers;
 mod hidden;
 mod kernel;
+pub mod libbpf;
+mod mapped;
 mod mappings;
 mod mark_point;
 mod online;
@@ -46,11 +48,14 @@ mod trace_marker;
 mod tracer;
 mod wire;
 
+pub use cgroups::{Hierarchy, cpu_hierarchy, statistics as cgroup_statistics, unified as unified_hierarchy};
 pub use conditions::of_costs as cost_conditions;
 pub use counter_trial::{Trial, Untried, counters_that_fit, try_counters};
 pub use counting::{CounterPlan, CounterSet};
 pub use doctor::{Finding, Verdict, doctor};
 pub use handlers::{Handler, StopHandlers};
+pub use hidden::may_hide as hides_switches;
+pub use mapped::{Mapped, page};
 pub use mark_point::{MarkPlace, MarkPoint};
 pub use options::{
     Backend, CaptureError, DEFAULT_POWER_INTERVAL, DEFAULT_SAMPLE_HZ, Ended, Energy, Progress, RecordOptions, Recorded,
@@ -58,4 +63,6 @@ pub use options::{
 };
 pub use processes::processes;
 pub use record::record;
+pub use rights::may_load;
 pub use spool::{Meta, SPOOL, has_begun, open_spool, open_spool_folder, spool_of};
+pub use target::{Running, Signals};

@@ -1,8 +1,8 @@
 //! Reads perf's clock (`sched_clock`). No system call returns it, but the kernel stamps perf records with it, so the recorder creates a
 //! record: it maps a page of data, which has no other effect.
 
+use crate::mapped::page;
 use crate::perf_events::{Attr, FLAG_SAMPLE_ID_ALL, SAMPLE_TIME};
-use crate::ring::page;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 

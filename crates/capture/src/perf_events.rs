@@ -2,11 +2,11 @@
 //! BPF programs write, so that all later code is the same.
 
 use crate::counting::CounterPlan;
+use crate::mapped::page;
 use crate::online::{EnabledTime, Events, Gap, Online, TIME_ENABLED};
 use crate::options::{CaptureError, RecordOptions};
 use crate::perf_counting::{CpuCounting, Out, READ_GROUP, SwitchSample};
 use crate::procfs;
-use crate::ring::page;
 use crate::{rights, samples, wire};
 use std::collections::HashMap;
 use std::fs::File;

@@ -3,54 +3,14 @@
 //! The ring is read here rather than through libbpf because the recorder must know when it has read everything that was handed over
 //! before a certain time. The producer's position shows this.
 
+use crate::mapped::{Mapped, page};
 use libbpf_rs::libbpf_sys::BPF_RINGBUF_BUSY_BIT;
-use std::io::{Error, Result};
+use std::io::Result;
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 const DISCARD_BIT: u32 = 1 << 30;
 const RECORD_HEAD: usize = 8;
-
-/// A mapping of a map's memory.
-struct Mapped {
-    at: *mut u8,
-    len: usize,
-}
-
-impl Mapped {
-    fn new(fd: RawFd, offset: usize, len: usize, write: bool) -> Result<Self> {
-        let rights = libc::PROT_READ | if write { libc::PROT_WRITE } else { 0 };
-        let offset = i64::try_from(offset).map_err(|_| Error::from(std::io::ErrorKind::InvalidInput))?;
-        // SAFETY: a fresh mapping at an address that the kernel chooses.
-        let at = unsafe { libc::mmap(std::ptr::null_mut(), len, rights, libc::MAP_SHARED, fd, offset) };
-        if at == libc::MAP_FAILED { Err(Error::last_os_error()) } else { Ok(Self { at: at.cast(), len }) }
-    }
-
-    fn u64_at(&self, at: usize) -> &AtomicU64 {
-        assert!(at.is_multiple_of(8) && at + 8 <= self.len);
-        // SAFETY: inside the mapping, which is valid as long as self; shared with the kernel, hence atomic.
-        unsafe { &*self.at.add(at).cast::<AtomicU64>() }
-    }
-
-    fn u32_at(&self, at: usize) -> &AtomicU32 {
-        assert!(at.is_multiple_of(4) && at + 4 <= self.len);
-        // SAFETY: as above.
-        unsafe { &*self.at.add(at).cast::<AtomicU32>() }
-    }
-}
-
-impl Drop for Mapped {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours and no longer used.
-        unsafe { libc::munmap(self.at.cast(), self.len) };
-    }
-}
-
-/// Returns the page size, bytes.
-pub fn page() -> usize {
-    // SAFETY: no memory is involved.
-    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
-}
 
 /// The consumer's side of a BPF ring buffer.
 pub struct Ring {
@@ -87,9 +47,10 @@ impl Ring {
                 return false;
             }
             let length = (head & !DISCARD_BIT) as usize;
-            if head & DISCARD_BIT == 0 && place + RECORD_HEAD + length <= self.producer.len {
+            if head & DISCARD_BIT == 0 && place + RECORD_HEAD + length <= self.producer.len() {
                 // SAFETY: inside the mapping; the kernel does not touch a finished record before it is consumed.
-                let bytes = unsafe { std::slice::from_raw_parts(self.producer.at.add(place + RECORD_HEAD), length) };
+                let bytes =
+                    unsafe { std::slice::from_raw_parts(self.producer.start().add(place + RECORD_HEAD), length) };
                 take(bytes);
             }
             at += (length + RECORD_HEAD).next_multiple_of(8) as u64;

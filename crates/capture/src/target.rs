@@ -37,6 +37,7 @@ pub struct Signals {
 }
 
 impl Signals {
+    /// Begins to handle them.
     pub fn take() -> Self {
         STOPS.store(0, Ordering::Relaxed);
         TERMS.store(0, Ordering::Relaxed);

@@ -85,7 +85,7 @@ impl TraceMarker {
         self.page = vec![0; self.layout.size()];
         let write = |path: PathBuf, text: &str| std::fs::write(&path, text).map_err(|why| said(&path, why));
         write(self.dir.join("trace_clock"), "mono")?;
-        let each = BUFFERS / crate::tracer::possible_cpus() as usize;
+        let each = BUFFERS / crate::libbpf::possible_cpus() as usize;
         let each = each.clamp(*BUFFER.start(), *BUFFER.end());
         write(self.dir.join("buffer_size_kb"), &each.to_string())?;
         let cpus = std::fs::read_dir(self.dir.join("per_cpu")).map_err(|why| said(&self.dir, why))?;

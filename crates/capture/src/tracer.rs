@@ -1,8 +1,8 @@
 //! The BPF backend: loads and attaches the BPF programs, drains their buffers, and takes snapshots.
 
-use crate::conditions;
 use crate::counting::{Counters, MAX_COUNTERS};
 use crate::hidden::{self, Switches};
+use crate::libbpf::{self, has_field, info, possible_cpus, run_on, switch_has_state, why};
 use crate::mark_point::Found;
 use crate::options::{CaptureError, RecordOptions, Sampling};
 use crate::procfs;
@@ -11,10 +11,9 @@ use crate::ring::{Blocks, Ring};
 use crate::wire;
 use libbpf_rs::btf::{Btf, types};
 use libbpf_rs::libbpf_sys;
-use libbpf_rs::{Iter, Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLevel, UprobeOpts};
+use libbpf_rs::{Iter, Link, MapCore, Object, ObjectBuilder, OpenObject, UprobeOpts};
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
-use std::sync::Mutex;
 
 /// The BPF programs, compiled by `build.rs`.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/record.bpf.o"));
@@ -89,19 +88,6 @@ pub const NO_YIELDS: &str = "Threads that called sched_yield are not distinguish
 /// Programs that are not attached to tracepoints or functions: the recorder runs them.
 const OWN: [&str; 3] = ["hand_over_rest", "report_current_task", "all_threads"];
 
-/// The last warnings of libbpf.
-static SAID: Mutex<String> = Mutex::new(String::new());
-
-fn listen(level: PrintLevel, text: String) {
-    if level == PrintLevel::Warn
-        && let Ok(mut said) = SAID.lock()
-        && said.len() < 4096
-    {
-        said.push_str(text.trim_end());
-        said.push_str("; ");
-    }
-}
-
 /// The loaded and attached BPF programs.
 pub struct Tracer {
     ring: Ring,
@@ -133,22 +119,6 @@ pub struct Tracer {
     _object: Object,
 }
 
-/// Returns the highest possible CPU number of this machine plus one.
-pub fn possible_cpus() -> u32 {
-    let list = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
-    let last = list.trim().rsplit([',', '-']).next().and_then(|n| n.parse::<u32>().ok());
-    last.map_or(1, |n| n + 1)
-}
-
-/// Returns the error for a failed step, with libbpf's last warnings.
-pub fn why(step: &str, error: &libbpf_rs::Error) -> CaptureError {
-    let said = SAID.lock().map(|mut s| std::mem::take(&mut *s)).unwrap_or_default();
-    if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !crate::rights::may_load() {
-        return CaptureError::Rights;
-    }
-    CaptureError::Bpf(format!("{step}: {error:#}; {}", said.trim_end_matches("; ")))
-}
-
 impl Tracer {
     /// Loads and attaches every program that this kernel supports.
     ///
@@ -157,17 +127,12 @@ impl Tracer {
     pub fn start(options: &RecordOptions, marks: &[Found]) -> Result<Self, CaptureError> {
         let &RecordOptions { ring_bytes, irq, stacks, sampling, infer_switches: infer, .. } = options;
         let counters = options.counters.events.len() as u32;
-        libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
-        if let Ok(mut said) = SAID.lock() {
-            said.clear();
-        }
+        libbpf::keep_warnings();
         let btf = Btf::from_vmlinux()
             .map_err(|e| CaptureError::Bpf(format!("cannot read the kernel's BTF (/sys/kernel/btf/vmlinux): {e}")))?;
         let cpus = possible_cpus();
         let switches = hidden::test(&procfs::online())?;
-        // A virtual machine may hide the events of a few threads only, and these may sleep during the test. There, a test without hidden
-        // switches proves nothing.
-        let infer = infer.unwrap_or(switches != Switches::Delivered || !conditions::is_bare());
+        let infer = infer.unwrap_or_else(|| switches.may_be_hidden());
         let attempt = |has: Wanted| {
             let mut lacks = Vec::new();
             let object = open(&btf, cpus, ring_bytes, has, &mut lacks)?
@@ -434,34 +399,6 @@ impl Tracer {
     }
 }
 
-fn info(fd: RawFd) -> Option<libbpf_sys::bpf_prog_info> {
-    let mut info = libbpf_sys::bpf_prog_info::default();
-    let mut len = size_of::<libbpf_sys::bpf_prog_info>() as u32;
-    // SAFETY: the kernel writes at most `len` bytes.
-    let failed = unsafe { libbpf_sys::bpf_prog_get_info_by_fd(fd, &raw mut info, &raw mut len) };
-    (failed == 0).then_some(info)
-}
-
-/// Runs a program on a CPU and returns its result.
-fn run_on(program: RawFd, cpu: u32) -> std::io::Result<u32> {
-    let mut how = libbpf_sys::bpf_test_run_opts {
-        sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
-        cpu,
-        flags: libbpf_sys::BPF_F_TEST_RUN_ON_CPU,
-        ..Default::default()
-    };
-    loop {
-        // SAFETY: no buffers are passed.
-        let failed = unsafe { libbpf_sys::bpf_prog_test_run_opts(program, &raw mut how) };
-        let why = std::io::Error::last_os_error();
-        match failed {
-            0 => return Ok(how.retval),
-            _ if why.kind() == std::io::ErrorKind::Interrupted => {}
-            _ => return Err(why),
-        }
-    }
-}
-
 /// Attaches the programs of the marks. Return probes are attached first, so that every recorded entry has a recorded return.
 fn attach_marks(
     object: &Object,
@@ -632,11 +569,6 @@ fn may_watch_functions(btf: &Btf<'_>) -> bool {
     fd >= 0
 }
 
-fn has_field(btf: &Btf<'_>, of: &str, field: &str) -> bool {
-    let found = btf.type_by_name::<types::Struct<'_>>(of);
-    found.is_some_and(|s| s.iter().any(|m| m.name.is_some_and(|name| name == field)))
-}
-
 /// Whether the kernel has the fields that show which threads are throttled by a quota, and for how long (`quota.h`).
 fn holds_threads(btf: &Btf<'_>) -> bool {
     has_field(btf, "task_struct", "throttled")
@@ -650,16 +582,4 @@ fn reads_registers(btf: &Btf<'_>) -> bool {
     cfg!(target_arch = "x86_64")
         && has_field(btf, "pt_regs", "orig_ax")
         && btf.type_by_name::<types::Func<'_>>("bpf_task_pt_regs").is_some()
-}
-
-/// Whether `sched_switch` has the state as its fourth argument (Linux 5.18 and later).
-fn switch_has_state(btf: &Btf<'_>) -> bool {
-    use libbpf_rs::btf::ReferencesType;
-    let arguments = btf
-        .type_by_name::<types::Typedef<'_>>("btf_trace_sched_switch")
-        .and_then(|t| types::Ptr::try_from(t.referenced_type()).ok())
-        .and_then(|p| types::FuncProto::try_from(p.referenced_type()).ok())
-        .map(|f| f.iter().count());
-    // The first argument is the tracepoint's own data.
-    arguments.is_none_or(|n| n >= 5)
 }

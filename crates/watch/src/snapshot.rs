@@ -318,6 +318,8 @@ pub struct Health {
     pub overflows: u64,
     /// Events that the kernel did not pass to the programs.
     pub missed_events: u64,
+    /// Switches that were not passed to the programs, but are known: some virtual machines hide those of a few threads.
+    pub inferred_switches: u64,
     /// Switches after which it was noticed that earlier ones had not been passed to the programs. The time since is unknown.
     pub inconsistent_switches: u64,
     /// Waits of threads whose start was forgotten, since another thread needed the same place. They are in no sum of ready time.

@@ -35,8 +35,10 @@ typedef _Bool bool;
 #define MAP_PERF_EVENT_ARRAY 4
 #define MAP_PERCPU_ARRAY 6
 #define MAP_STACK_TRACE 7
+#define MAP_QUEUE 22
 #define MAP_RINGBUF 27
 #define F_MMAPABLE 1024
+#define NO_EXIST 1
 #define RB_NO_WAKEUP 1
 #define F_USER_STACK 256
 
@@ -87,7 +89,17 @@ struct cgroup {
 	struct kernfs_node *kn;
 } RELOCATED;
 
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+} RELOCATED;
+
+/* Only the name is used; the value is the running kernel's. */
+enum cgroup_subsys_id {
+	cpu_cgrp_id = 1,
+};
+
 struct css_set {
+	struct cgroup_subsys_state *subsys[1];
 	struct cgroup *dfl_cgrp;
 } RELOCATED;
 
@@ -186,6 +198,8 @@ static u32 (*const this_cpu)(void) = (void *)8;
 static long (*const event_read)(void *map, u64 index, void *value, u32 size) = (void *)55;
 static long (*const get_stackid)(void *ctx, void *map, u64 flags) = (void *)27;
 static long (*const get_stack)(void *ctx, void *to, u32 bytes, u64 flags) = (void *)67;
+static long (*const map_push)(void *map, const void *value, u64 flags) = (void *)87;
+static long (*const map_pop)(void *map, void *value) = (void *)88;
 static long (*const probe_read)(void *dst, u32 size, const void *from) = (void *)113;
 static long (*const probe_read_str)(void *dst, u32 size, const void *from) = (void *)115;
 #define READ(into, field) probe_read(&(into), sizeof(into), &(field))

@@ -25,6 +25,7 @@ mod tables;
 mod topo;
 mod verify;
 mod view;
+mod watch;
 
 use crate::args::Global;
 use crate::failure::Failure;
@@ -36,6 +37,7 @@ use std::ffi::OsString;
 pub enum Command {
     Record(record::Args),
     Ab(ab::Args),
+    Watch(watch::Args),
     Import(import::Args),
     Report(report::Args),
     View(view::Args),
@@ -89,6 +91,7 @@ pub fn run(command: Command, global: &Global) -> Result<u8, Failure> {
     match command {
         Command::Record(args) => record::run(args, global),
         Command::Ab(args) => ab::run(&args, global),
+        Command::Watch(args) => watch::run(&args, global),
         Command::Import(args) => import::run(&args, global),
         Command::Report(args) => report::run(&args, global),
         Command::View(args) => view::run(&args, global),

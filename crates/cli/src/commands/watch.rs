@@ -1,0 +1,181 @@
+//! `corewise watch`: sums of what the machine does, added up in the kernel.
+
+use crate::args::{Global, duration};
+use crate::failure::{Failure, OK};
+use crate::output::{self, print, say};
+use crate::progress::Line;
+use crate::watching;
+use capture::{Running, Signals, Target};
+use clap::ValueEnum;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use watch::{DEFAULT_TOP, GroupBy, Snapshot, WatchError, WatchOptions, Watcher};
+
+const AFTER: &str = "\
+Examples:
+  corewise watch --for 60s                         the whole machine for a minute, by cgroup
+  corewise watch -- make -j8                       the whole machine while make runs
+  corewise watch --by process --top 5 --for 10s    by name of process
+  corewise watch --cgroup /system.slice/db.service --cgroup /user.slice --for 10s
+  corewise watch --process postgres --for 10s --format json
+
+The kernel adds everything up, by CPU and by group: no event is passed on or stored, so the cost is a fraction of that of a recording, and \
+does not depend on the time. Each group has its running time by core type and by what the SMT sibling did, its ready time by what ran \
+meanwhile (threads of the same group, of other groups, kernel threads, nothing), histograms of ready latency and of run lengths, \
+wakeups, preemptions, migrations and throttling. At the end, identities are checked: the sums of all CPUs must be the time that has passed.
+
+A cgroup's sums are those of its own threads; with --cgroup they include all cgroups below it. At most 1024 groups have sums of their own \
+at the same time (fewer on machines with many CPUs); groups that did nothing lately make room, and what is left counts as (others). \
+docs/watch.md has every figure and its definition.
+
+Watching needs root, or the capabilities that `corewise doctor` names. Ctrl-C ends it and prints what was added up. With --format json, \
+the output of COMMAND goes to standard error.
+
+Exit codes: that of COMMAND; 127 or 126 if COMMAND cannot be run.";
+
+/// Watch this machine: times by core type, sibling, group and what ran instead, added up in the kernel
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
+pub struct Args {
+    /// End after this time, in seconds or with a unit (2.5, 500ms, 10s, 5m)
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    time: Option<Duration>,
+    /// How threads are grouped
+    #[arg(long, value_enum, default_value = "cgroup")]
+    by: By,
+    /// How many groups are listed, those with the most running time first
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_TOP, value_parser = top)]
+    top: usize,
+    /// Only this cgroup, by its path or its name, with all cgroups below it; may be repeated
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["process", "by"])]
+    cgroup: Vec<String>,
+    /// Only processes of this name; may be repeated
+    #[arg(long, value_name = "NAME", conflicts_with = "by")]
+    process: Vec<String>,
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    format: Form,
+    /// The command to run, with its arguments; watching ends when it and its children have ended
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum By {
+    Cgroup,
+    Process,
+    None,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    Text,
+    Json,
+}
+
+fn top(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| (1..=1000).contains(n)).ok_or_else(|| "expected a number from 1 to 1000".to_owned())
+}
+
+/// The longest time between two readings, so that groups that have ended make room for others.
+const READ_EACH: Duration = Duration::from_secs(5);
+
+impl From<WatchError> for Failure {
+    fn from(error: WatchError) -> Self {
+        match error {
+            WatchError::Capture(why) => why.into(),
+            other => Self::new(other.to_string()),
+        }
+    }
+}
+
+impl Args {
+    /// Returns what is to be watched.
+    pub fn options(&self) -> WatchOptions {
+        let (by, chosen) = match (&self.cgroup[..], &self.process[..]) {
+            ([], []) => (self.by.into(), Vec::new()),
+            ([], names) => (GroupBy::Process, names.to_vec()),
+            (paths, _) => (GroupBy::Cgroup, paths.to_vec()),
+        };
+        WatchOptions { by, chosen, top: self.top, ..WatchOptions::default() }
+    }
+}
+
+impl From<By> for GroupBy {
+    fn from(by: By) -> Self {
+        match by {
+            By::Cgroup => Self::Cgroup,
+            By::Process => Self::Process,
+            By::None => Self::None,
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Watching is not permitted, a group does not exist, or the command cannot be run.
+pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
+    if args.command.is_empty() && args.time.is_none() {
+        return Err(Failure::usage("for how long? add --for TIME or -- COMMAND"));
+    }
+    let machine = match global.machine()? {
+        Some(described) => engine::live().overlay(described),
+        None => engine::live(),
+    };
+    let (snapshot, code) = watched(args, Arc::new(machine))?;
+    print(&match args.format {
+        Form::Text => watching::text(&snapshot, output::width(), global.color.wanted()),
+        Form::Json => watching::json(&snapshot)?,
+    })?;
+    watching::complaints(&snapshot).iter().for_each(|line| say(line));
+    Ok(code.map_or(OK, |code| u8::try_from(code).unwrap_or(u8::MAX)))
+}
+
+/// Watches until the time has passed, the command has ended, or the user stops it. Returns the sums and the command's exit code.
+fn watched(args: &Args, machine: Arc<engine::Machine>) -> Result<(Snapshot, Option<i32>), Failure> {
+    let signals = Signals::take();
+    let target = if args.command.is_empty() { Target::All } else { Target::Command(args.command.clone()) };
+    let to_stderr = (args.format == Form::Json).then(output_to_stderr).transpose()?;
+    let mut running = Running::prepare(&target)?;
+    drop(to_stderr);
+    let mut watcher = Watcher::start(&args.options(), machine)?;
+    let begun = Instant::now();
+    running.go()?;
+    let mut line = Line::new();
+    let mut read = begun;
+    while !signals.stop() && !running.ended() {
+        let elapsed = begun.elapsed();
+        let left = args.time.map_or(READ_EACH, |time| time.saturating_sub(elapsed));
+        if left.is_zero() {
+            break;
+        }
+        running.wait(left.min(Duration::from_secs(1)));
+        if read.elapsed() >= READ_EACH {
+            watcher.read();
+            read = Instant::now();
+        }
+        line.show(|| format!("Watching: {:.0} s", elapsed.as_secs_f64()));
+    }
+    drop(line);
+    Ok((watcher.finish(), running.exit_code))
+}
+
+/// Standard output, while it is standard error.
+struct SavedOutput(OwnedFd);
+
+/// Lets standard output be standard error until the value is dropped: what is started meanwhile inherits that.
+fn output_to_stderr() -> Result<SavedOutput, Failure> {
+    let saved = std::io::stdout().as_fd().try_clone_to_owned()?;
+    // SAFETY: both are descriptors of this process.
+    unsafe { libc::dup2(libc::STDERR_FILENO, libc::STDOUT_FILENO) };
+    Ok(SavedOutput(saved))
+}
+
+impl Drop for SavedOutput {
+    fn drop(&mut self) {
+        // SAFETY: both are descriptors of this process.
+        unsafe { libc::dup2(self.0.as_raw_fd(), libc::STDOUT_FILENO) };
+    }
+}

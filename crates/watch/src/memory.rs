@@ -1,0 +1,191 @@
+//! The sums in the kernel's memory, as `bpf/sums.h` declares them.
+
+use bytemuck::{Pod, Zeroable};
+use capture::{Mapped, page};
+use std::os::fd::RawFd;
+use std::sync::atomic::{Ordering, fence};
+
+/// The most classes of cores (`CLASSES`).
+pub const CLASSES: usize = 8;
+/// Buckets of a histogram in the kernel.
+pub const BUCKETS: usize = crate::histogram::BUCKETS;
+/// The most idle states of a CPU (`IDLE_STATES`).
+pub const IDLE_STATES: usize = 10;
+
+/// What a CPU runs (`RUNS_…`): its idle task; from this value on a thread.
+pub const RUNS_THREAD: u32 = 2;
+
+/// A CPU has no sibling, or several (`NO_SIBLING`, `SEVERAL_SIBLINGS`).
+pub const NO_SIBLING: i32 = -1;
+pub const SEVERAL_SIBLINGS: i32 = -2;
+
+/// `struct cpu_sums`.
+#[derive(Clone, Copy, Pod, Zeroable, Debug)]
+#[repr(C)]
+pub struct RawCpu {
+    pub seq: u32,
+    pub sibling: i32,
+    pub busy_word: u64,
+    pub since: u64,
+    pub busy: u64,
+    pub idle: u64,
+    pub unknown: u64,
+    pub kernel: u64,
+    pub task: u64,
+    pub runs: u32,
+    pub tid: u32,
+    pub slot: u32,
+    pub class: u32,
+    pub began: u64,
+    pub sibling_read: u64,
+    pub beside_busy: u64,
+    pub switches: u64,
+    pub wakeups: u64,
+    pub inconsistent: u64,
+    pub forgotten: u64,
+    pub overflows: u64,
+    pub migrations_from: [u64; CLASSES],
+    pub started: u64,
+    pub inferred: u64,
+    pub rq_switches: u64,
+    pub skew: u64,
+    pub idle_since: u64,
+    pub idle_state: u32,
+    pub in_idle_state: u32,
+}
+
+/// `struct ready_sums`.
+#[derive(Clone, Copy, Pod, Zeroable, Debug, Default)]
+#[repr(C)]
+pub struct RawReady {
+    pub same: u64,
+    pub other: u64,
+    pub kernel: u64,
+    pub idle: u64,
+    pub unknown: u64,
+}
+
+/// `struct group_sums`.
+#[derive(Clone, Copy, Pod, Zeroable, Debug)]
+#[repr(C)]
+pub struct RawGroup {
+    pub generation: u32,
+    pub wakeups: u32,
+    pub running: u64,
+    pub beside_busy: u64,
+    pub kernel: u64,
+    pub ready: RawReady,
+    pub ready_ns: u64,
+    pub run_ns: u64,
+    pub preemptions: u32,
+    pub migrations_from: [u32; CLASSES],
+    pub unused: [u32; 3],
+    pub moved: RawReady,
+    pub ready_counts: [u32; BUCKETS],
+    pub run_counts: [u32; BUCKETS],
+}
+
+/// `struct idle_sums`.
+#[derive(Clone, Copy, Pod, Zeroable, Debug)]
+#[repr(C)]
+pub struct RawIdle {
+    pub break_even: u64,
+    pub periods: u64,
+    pub ns: u64,
+    pub short_periods: u64,
+}
+
+/// The bytes of a group on a CPU.
+pub const GROUP_BYTES: usize = size_of::<RawGroup>();
+
+/// An array in the kernel's memory.
+pub struct Array<T> {
+    memory: Mapped,
+    entries: usize,
+    of: std::marker::PhantomData<T>,
+}
+
+impl<T: Pod> Array<T> {
+    const WORDS: usize = size_of::<T>() / 8;
+
+    /// Maps an array.
+    ///
+    /// # Errors
+    /// If mmap fails.
+    pub fn new(fd: RawFd, entries: usize) -> std::io::Result<Self> {
+        let len = (entries * size_of::<T>()).next_multiple_of(page());
+        Ok(Self { memory: Mapped::new(fd, 0, len, true)?, entries, of: std::marker::PhantomData })
+    }
+
+    /// Returns the bytes in the kernel.
+    pub fn bytes(&self) -> u64 {
+        self.memory.len() as u64
+    }
+
+    /// Reads an entry, whose words may be of different moments; zero if the array has no such entry.
+    pub fn read(&self, entry: usize) -> T {
+        let mut value = T::zeroed();
+        if entry < self.entries {
+            let words: &mut [u64] = bytemuck::cast_slice_mut(std::slice::from_mut(&mut value));
+            for (at, word) in words.iter_mut().enumerate() {
+                *word = self.word(entry, at);
+            }
+        }
+        value
+    }
+
+    /// Reads a word of an entry that exists.
+    pub fn word(&self, entry: usize, word: usize) -> u64 {
+        self.memory.u64_at((entry * Self::WORDS + word) * 8).load(Ordering::Relaxed)
+    }
+
+    /// Writes the whole entry, before the programs use it.
+    pub fn write(&self, entry: usize, value: &T) {
+        if entry < self.entries {
+            for (at, word) in bytemuck::cast_slice::<T, u64>(std::slice::from_ref(value)).iter().enumerate() {
+                self.memory.u64_at((entry * Self::WORDS + at) * 8).store(*word, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl Array<RawCpu> {
+    /// Reads a CPU's sums of one moment. Returns `None` if they changed at each attempt.
+    pub fn consistent(&self, cpu: usize) -> Option<RawCpu> {
+        for _ in 0..1000 {
+            let before = self.word(cpu, 0) as u32;
+            fence(Ordering::Acquire);
+            let value = self.read(cpu);
+            fence(Ordering::Acquire);
+            if before & 1 == 0 && before == self.word(cpu, 0) as u32 {
+                return Some(value);
+            }
+            std::hint::spin_loop();
+        }
+        None
+    }
+}
+
+impl Array<RawGroup> {
+    /// Gives a slot to another group: threads look up their group again.
+    pub fn next_generation(&self, entry: usize) {
+        if entry < self.entries {
+            self.memory.u32_at(entry * GROUP_BYTES).fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// The sums whose changes show that anything was added.
+    pub fn activity(&self, entry: usize) -> [u64; 3] {
+        let at = |field: usize| self.word(entry, field / 8);
+        [
+            at(std::mem::offset_of!(RawGroup, running)),
+            at(std::mem::offset_of!(RawGroup, ready_ns)),
+            at(std::mem::offset_of!(RawGroup, run_ns)),
+        ]
+    }
+}
+
+/// The same of a reading.
+pub fn activity_of(raw: &RawGroup) -> [u64; 3] {
+    [raw.running, raw.ready_ns, raw.run_ns]
+}

@@ -1,0 +1,151 @@
+//! Watches this machine.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use watch::snapshot::{GroupKind, Snapshot};
+use watch::{GroupBy, WatchError, WatchOptions, Watcher};
+
+/// What a test does disturbs what another one measures.
+static ONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn started(options: &WatchOptions) -> Watcher {
+    Watcher::start(options, Arc::new(topology::live())).unwrap_or_else(|why| panic!("{why}"))
+}
+
+fn by_process(names: &[&str]) -> WatchOptions {
+    let chosen = names.iter().map(|name| (*name).to_owned()).collect();
+    WatchOptions { by: GroupBy::Process, chosen, ..WatchOptions::default() }
+}
+
+fn check(snapshot: &Snapshot) {
+    for identity in &snapshot.identities {
+        assert!(identity.holds, "{identity:?}");
+    }
+    assert_eq!(snapshot.health.missed_events, 0);
+    // Where the kernel hides switches, some time is unknown.
+    let unknown: u64 = snapshot.cpus.iter().map(|cpu| cpu.unknown_ns).sum();
+    assert!(unknown <= 20_000_000 + snapshot.elapsed_ns() / 20, "{unknown} ns, {:?}", snapshot.health);
+}
+
+/// Gives this process a name of its own, and returns it.
+fn named(name: &str) -> String {
+    std::fs::write("/proc/self/comm", name).unwrap();
+    name.to_owned()
+}
+
+fn busy(time: Duration) {
+    let begin = Instant::now();
+    while begin.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+/// The kernel's own sums of this thread: time on a CPU and time in a queue, ns.
+fn schedstat() -> [u64; 2] {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    let numbers: Vec<u64> = text.split_whitespace().map(|n| n.parse().unwrap()).collect();
+    [numbers[0], numbers[1]]
+}
+
+#[test]
+#[ignore = "needs root, BPF rights"]
+fn the_identities_hold_at_each_reading_and_at_the_end() {
+    let _alone = alone();
+    for by in [GroupBy::None, GroupBy::Cgroup, GroupBy::Process] {
+        let mut watcher = started(&WatchOptions { by, ..WatchOptions::default() });
+        let mut before: Option<Snapshot> = None;
+        for _ in 0..5 {
+            busy(Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(50));
+            let now = watcher.read();
+            check(&now);
+            if let Some(before) = &before {
+                assert!(now.total.running_ns() >= before.total.running_ns());
+                let others = |s: &Snapshot| s.groups.last().map_or(0, |g| g.running_ns());
+                assert!(others(&now) >= others(before), "a published sum became smaller");
+            }
+            before = Some(now);
+        }
+        let end = watcher.finish();
+        check(&end);
+        let group_time = end.identities.iter().find(|identity| identity.name == "group_time").unwrap();
+        assert_eq!((group_time.residual_ns, group_time.slack_ns), (0, 0), "nothing changes anymore");
+        assert_eq!(end.groups.is_empty(), by == GroupBy::None);
+    }
+}
+
+#[test]
+#[ignore = "needs root, BPF rights"]
+fn a_groups_sums_are_those_of_the_kernel() {
+    let _alone = alone();
+    let name = named("cw-watched");
+    let watcher = started(&by_process(&[&name]));
+    // Threads of a process of that name that ends before it is read: nothing of it is lost.
+    let sums: Vec<[u64; 2]> = std::thread::scope(|scope| {
+        let work = || {
+            let before = schedstat();
+            for _ in 0..100 {
+                busy(Duration::from_millis(3));
+                std::thread::sleep(Duration::from_micros(200));
+            }
+            let after = schedstat();
+            [after[0] - before[0], after[1] - before[1]]
+        };
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let end = watcher.finish();
+    check(&end);
+    let group = end.groups.iter().find(|group| group.kind == GroupKind::Process).unwrap();
+    let all = group.all_classes();
+    assert_eq!(group.name, name);
+    // schedstat leaves out what the hypervisor took, and the process also starts and joins threads.
+    let [ran, queued] = [0, 1].map(|part| sums.iter().map(|sum| sum[part]).sum::<u64>());
+    assert!(all.running_ns + 5_000_000 > ran, "{} of {ran}", all.running_ns);
+    let ready = all.ready.all_ns();
+    assert!(ready.abs_diff(queued) < queued / 20 + 20_000_000, "{ready} instead of {queued}");
+    assert_eq!(all.ready_latency.sum_ns, ready, "each wait is divided, nothing is left");
+    assert!(all.ready_latency.count() <= all.wakeups + all.preemptions, "a wait begins with a waking or a preemption");
+    assert!(all.wakeups >= 400, "{}", all.wakeups);
+    assert!(all.ready.same_group_ns > ready / 4, "four threads wait for each other: {:?}", all.ready);
+}
+
+#[test]
+#[ignore = "needs root, BPF rights"]
+fn more_groups_than_slots_are_others() {
+    let _alone = alone();
+    let options = WatchOptions { by: GroupBy::Process, max_groups: 1, top: 5, ..WatchOptions::default() };
+    let mut watcher = started(&options);
+    let mut last = None;
+    for round in 0..6 {
+        for n in 0..40 {
+            let n = round * 40 + n;
+            named(&format!("cw-many-{n}"));
+            std::thread::sleep(Duration::from_micros(300));
+        }
+        last = Some(watcher.read());
+        check(last.as_ref().unwrap());
+    }
+    let last = last.unwrap();
+    assert!(last.groups.len() <= 6, "{}", last.groups.len());
+    assert!(last.health.groups_kept <= last.health.groups_max);
+    assert!(last.health.groups_seen > last.health.groups_max, "slots are used again: {:?}", last.health);
+    check(&watcher.finish());
+}
+
+#[test]
+#[ignore = "needs root, BPF rights"]
+fn unknown_groups_are_errors() {
+    let fails = |options: &WatchOptions| Watcher::start(options, Arc::new(topology::live())).err().unwrap();
+    let chosen = vec!["/no/such/cgroup".to_owned()];
+    let cgroup = fails(&WatchOptions { chosen, ..WatchOptions::default() });
+    assert!(matches!(cgroup, WatchError::NoCgroup { .. }), "{cgroup}");
+    assert!(cgroup.to_string().contains("/no/such/cgroup"), "{cgroup}");
+    let name = fails(&by_process(&["longer-than-15-bytes"]));
+    assert!(matches!(name, WatchError::BadName(_)), "{name}");
+}
