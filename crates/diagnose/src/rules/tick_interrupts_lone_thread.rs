@@ -35,7 +35,8 @@ const MIN_SHARE: Threshold = Threshold {
     name: "min_share",
     unit: Unit::Ratio,
     value: 0.002,
-    reason: "of the analysed time, in the tick's function; heuristic: with less, the fix costs more than it saves",
+    reason: "of the analysed time, in the tick's function; heuristic: with less, the fix costs more than it saves. On the virtual machine on \
+             which corewise is developed, a tick takes 2.8 µs: 0.07 % at its 250 per second, 0.28 % at 1000",
 };
 
 const MIN_ALONE: Threshold = Threshold {
