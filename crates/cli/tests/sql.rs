@@ -168,6 +168,8 @@ fn mistakes_are_answered_in_one_sentence() {
         ),
         (vec!["before.cw", "SELECT * FROM thread"], "there is no table thread, did you mean threads?"),
         (vec!["before.cw", "SELECT FROM WHERE"], "the query fails: Parser Error: syntax error"),
+        (vec!["before.cw", "SELEC name"], "\"SELEC name\" is neither a file nor a query: only queries that read"),
+        (vec!["before.cw", ""], "\"\" is neither a file nor a query"),
         (vec!["before.cw", "SELECT 1; SELECT 2"], "only one query is answered at a time"),
         (vec!["empty", "SELECT * FROM threads"], "neither a trace folder"),
         (vec!["nothing.cw", "SELECT * FROM threads"], "there is no such file or folder"),
@@ -201,8 +203,6 @@ fn recordings_of_a_newer_format_are_refused_by_name() {
 fn arguments_are_checked_before_anything_is_read() {
     for (words, expected) in [
         (&["sql", "SELECT 1"][..], "name a trace before the query"),
-        (&["sql", "run.cw", "SELEC name"], "\"SELEC name\" is neither a file nor a query: only queries that read"),
-        (&["sql", "run.cw", ""], "\"\" is neither a file nor a query"),
         (&["sql", "run.cw", "-o", "x.csv"], "-o needs a query"),
         (&["sql", "run.cw", "--format", "parquet"], "needs a query and a file"),
     ] {

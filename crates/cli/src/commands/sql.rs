@@ -59,7 +59,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         && (last.trim().is_empty() || last.contains(char::is_whitespace) && !last.contains(['/', '*', '?']))
         && !std::path::Path::new(last).exists()
     {
-        return Err(Failure::usage(format!("{last:?} is neither a file nor a query: {READS}")));
+        return Err(Failure::new(format!("{last:?} is neither a file nor a query: {READS}")));
     }
     if traces.is_empty() {
         return Err(Failure::usage("name a trace before the query, such as corewise sql run.cw 'SELECT …'"));

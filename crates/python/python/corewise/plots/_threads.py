@@ -288,7 +288,7 @@ def process_time(trace: Trace, top: int = 12, range: Any = None, theme: Any = DE
 
 
 def process_switches(trace: Trace, top: int = 12, range: Any = None, theme: Any = DEFAULT) -> altair.Chart:
-    """Bars of how often the threads of each process left their CPU: voluntarily, to wait for something, or involuntarily, while they could run.
+    """Bars of the context switches of each process: voluntary ones, to wait for something, and involuntary ones, while the thread could run.
 
     Rows: ``process`` (name and PID), ``switch`` (``voluntary`` or ``involuntary``), ``count``. The ``top`` processes with the most switches.
     """
@@ -296,7 +296,7 @@ def process_switches(trace: Trace, top: int = 12, range: Any = None, theme: Any 
     at_least_one(found, trace, "no context switches in this part")
     colours = {"voluntary": "blue", "involuntary": "red"}
     rows = [{"process": of["process"], "switch": switch, "count": of[switch]} for of in found for switch in colours]
-    head = ("Switches by process", f"{look.counted(len(found), 'process')} whose threads left their CPU most often")
+    head = ("Switches by process", f"{look.counted(len(found), 'process')} with the most context switches")
     return stacked(rows, colours, head, theme, bar="process", part="switch", value="count", title="number of switches")
 
 
