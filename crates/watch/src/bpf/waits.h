@@ -59,7 +59,15 @@ INLINE void divide(struct ready_sums *r, struct thread *t, struct at_moment *m, 
 	r->same = m->same - t->same;
 	u64 unknown = m->unknown - t->unknown;
 	r->other = m->at - t->from - r->kernel - r->idle - r->same - unknown;
-	r->unknown = all - r->kernel - r->idle - r->same - r->other;
+	/* The sums may be of a switch that came just after `now`: the parts are then longer than the whole by that. */
+	u64 known = r->kernel + r->idle + r->same + r->other;
+	if (known > all) {
+		u64 excess = known - all;
+		r->other = r->other > excess ? r->other - excess : 0;
+		r->unknown = 0;
+		return;
+	}
+	r->unknown = all - known;
 }
 
 INLINE void begin_wait(struct thread *t, u32 cpu, u32 slot, u64 now)
