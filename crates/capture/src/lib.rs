@@ -63,6 +63,7 @@ pub use options::{
 };
 pub use processes::processes;
 pub use record::record;
+pub use rights::drop_all_but_bpf;
 pub use rights::may_load;
 pub use spool::{Meta, SPOOL, has_begun, open_spool, open_spool_folder, spool_of};
 pub use target::{Running, Signals};

@@ -57,6 +57,32 @@ struct Data {
     inheritable: u32,
 }
 
+/// Drops all capabilities of this thread, and so of threads that it starts later, except those for reading the sums of BPF programs that
+/// are loaded (before Linux 6, each such call needs them). No program that it runs can gain more.
+///
+/// # Errors
+/// If the kernel refuses the change.
+pub fn drop_all_but_bpf() -> std::io::Result<()> {
+    keep_only(1 << BPF | 1 << PERFMON).map(drop)
+}
+
+/// Drops all other capabilities; returns those that are left.
+fn keep_only(keep: u64) -> std::io::Result<u64> {
+    let left = effective() & keep;
+    let data = [left, left >> 32].map(|half| Data { effective: half as u32, permitted: half as u32, inheritable: 0 });
+    let header = Header { version: 0x2008_0522, pid: 0 };
+    // SAFETY: header and data have the layout of version 3 of the call.
+    let failed = unsafe { libc::syscall(libc::SYS_capset, &raw const header, data.as_ptr()) };
+    if failed != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: no memory is involved.
+    if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    Ok(left)
+}
+
 /// Drops the capabilities of this thread, and so of threads that it starts later. Keeps those for reading other processes' names and
 /// programs, for writing to `dir` and changing its owner if that needs a capability and, if `opens_events`, for opening perf events
 /// (and locking their buffers in memory). Attached BPF programs stay attached. Returns how many other threads of this process keep
@@ -75,18 +101,7 @@ pub fn drop_capabilities(dir: &Dir, opens_events: bool) -> std::io::Result<usize
     if dir.has_new_owner() {
         keep |= 1 << CHOWN;
     }
-    let left = effective() & keep;
-    let data = [left, left >> 32].map(|half| Data { effective: half as u32, permitted: half as u32, inheritable: 0 });
-    let header = Header { version: 0x2008_0522, pid: 0 };
-    // SAFETY: header and data have the layout of version 3 of the call.
-    let failed = unsafe { libc::syscall(libc::SYS_capset, &raw const header, data.as_ptr()) };
-    if failed != 0 {
-        return Err(std::io::Error::last_os_error());
-    }
-    // SAFETY: no memory is involved.
-    if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } != 0 {
-        return Err(std::io::Error::last_os_error());
-    }
+    let left = keep_only(keep)?;
     let threads = std::fs::read_dir("/proc/self/task")?.flatten();
     Ok(threads.filter(|thread| effective_of(thread.path().join("status")) & !left != 0).count())
 }

@@ -23,6 +23,7 @@ mod spool;
 mod sql;
 mod view_changes;
 mod view_source;
+mod watch_listen;
 mod watching;
 
 use clap::Parser;

@@ -4,6 +4,7 @@ use crate::args::{Global, duration};
 use crate::failure::{Failure, OK};
 use crate::output::{self, print, say};
 use crate::progress::Line;
+use crate::watch_listen::{self, ListenArgs};
 use crate::watching;
 use capture::{Running, Signals, Target};
 use clap::ValueEnum;
@@ -19,6 +20,8 @@ Examples:
   corewise watch --by process --top 5 --for 10s    by name of process
   corewise watch --cgroup /system.slice/db.service --cgroup /user.slice --for 10s
   corewise watch --process postgres --for 10s --format json
+  corewise watch --listen 127.0.0.1:9464           for Prometheus, and a page, until ended: docs/watch/prometheus.md
+  corewise watch --unit                            a systemd unit that does that
 
 The kernel adds everything up, by CPU and by group: no event is passed on or stored, so the cost is a fraction of that of a recording, and \
 does not depend on the time. Each group has its running time by core type and by what the SMT sibling did, its ready time by what ran \
@@ -56,6 +59,8 @@ pub struct Args {
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Form,
+    #[command(flatten)]
+    listen: ListenArgs,
     /// The command to run, with its arguments; watching ends when it and its children have ended
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
@@ -102,6 +107,17 @@ impl Args {
     }
 }
 
+impl Args {
+    /// Returns the options that say how threads are grouped, as arguments.
+    fn grouping(&self) -> Vec<String> {
+        let by = (self.by != By::Cgroup).then(|| vec!["--by".to_owned(), format!("{:?}", self.by).to_lowercase()]);
+        let top = (self.top != DEFAULT_TOP).then(|| vec!["--top".to_owned(), self.top.to_string()]);
+        let cgroups = self.cgroup.iter().flat_map(|path| ["--cgroup".to_owned(), path.clone()]);
+        let processes = self.process.iter().flat_map(|name| ["--process".to_owned(), name.clone()]);
+        by.into_iter().flatten().chain(top.into_iter().flatten()).chain(cgroups).chain(processes).collect()
+    }
+}
+
 impl From<By> for GroupBy {
     fn from(by: By) -> Self {
         match by {
@@ -117,20 +133,29 @@ impl From<By> for GroupBy {
 /// # Errors
 /// Watching is not permitted, a group does not exist, or the command cannot be run.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
-    if args.command.is_empty() && args.time.is_none() {
-        return Err(Failure::usage("for how long? add --for TIME or -- COMMAND"));
+    if args.listen.is_wanted() {
+        return watch_listen::run(&args.listen, args.options(), &args.grouping(), Arc::new(machine(global)?));
     }
-    let machine = match global.machine()? {
-        Some(described) => engine::live().overlay(described),
-        None => engine::live(),
-    };
-    let (snapshot, code) = watched(args, Arc::new(machine))?;
+    if args.command.is_empty() && args.time.is_none() {
+        return Err(Failure::usage(
+            "for how long? add --for TIME or -- COMMAND; or --listen ADDRESS:PORT for Prometheus",
+        ));
+    }
+    let (snapshot, code) = watched(args, Arc::new(machine(global)?))?;
     print(&match args.format {
         Form::Text => watching::text(&snapshot, output::width(), global.color.wanted()),
         Form::Json => watching::json(&snapshot)?,
     })?;
     watching::complaints(&snapshot).iter().for_each(|line| say(line));
     Ok(code.map_or(OK, |code| u8::try_from(code).unwrap_or(u8::MAX)))
+}
+
+/// Returns this machine, with what the user says about it.
+fn machine(global: &Global) -> Result<engine::Machine, Failure> {
+    Ok(match global.machine()? {
+        Some(described) => engine::live().overlay(described),
+        None => engine::live(),
+    })
 }
 
 /// Watches until the time has passed, the command has ended, or the user stops it. Returns the sums and the command's exit code.

@@ -256,6 +256,12 @@ pub static OVERFLOWS: Definition = counter(
 );
 pub static MISSED_EVENTS: Definition =
     counter("watch_missed_events", None, &[], "Events that the kernel did not pass to the programs.");
+pub static INFERRED: Definition = counter(
+    "watch_inferred_switches",
+    None,
+    &[],
+    "Switches that the kernel did not pass to the programs, but that are known: some virtual machines hide those of a few threads.",
+);
 pub static INCONSISTENT: Definition = counter(
     "watch_inconsistent_switches",
     None,
@@ -301,6 +307,16 @@ pub static DEFINITIONS: &[&[&Definition]] = &[
     &[&CPU, &CPU_ONLINE, &CPU_BUSY, &CPU_IDLE, &CPU_UNKNOWN, &CPU_SWITCHES, &CPU_WAKEUPS, &CPU_INTERRUPTS],
     &[&CORE, &IDLE_STATE, &IDLE_PERIODS, &IDLE_SHORT, &IDLE_BREAK_EVEN, &ENERGY, &HARDWARE_EVENTS],
     &[&BUILD, &WATCHED, &GROUPS_SEEN, &GROUPS_KEPT, &GROUPS_LIMIT, &GROUPS_SHOWN, &GROUPS_SHOWN_LIMIT],
-    &[&GROUPS_REPLACED, &OVERFLOWS, &MISSED_EVENTS, &INCONSISTENT, &FORGOTTEN, &KERNEL_MEMORY, &BPF_TIME, &READING],
+    &[
+        &GROUPS_REPLACED,
+        &OVERFLOWS,
+        &MISSED_EVENTS,
+        &INFERRED,
+        &INCONSISTENT,
+        &FORGOTTEN,
+        &KERNEL_MEMORY,
+        &BPF_TIME,
+        &READING,
+    ],
     &[&IDENTITY_HOLDS, &IDENTITY_RESIDUAL, &IDENTITY_VIOLATIONS],
 ];

@@ -276,6 +276,7 @@ fn health(to: &mut Families<'_>, view: &View) -> fmt::Result {
     to.one(&GROUPS_REPLACED, Value::Count(view.replaced))?;
     to.one(&OVERFLOWS, Value::Count(health.overflows))?;
     to.one(&MISSED_EVENTS, Value::Count(health.missed_events))?;
+    to.one(&INFERRED, Value::Count(health.inferred_switches))?;
     to.one(&INCONSISTENT, Value::Count(health.inconsistent_switches))?;
     to.one(&FORGOTTEN, Value::Count(health.forgotten_waits))?;
     to.one(&KERNEL_MEMORY, Value::Count(health.kernel_bytes))?;
