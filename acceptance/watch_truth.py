@@ -32,10 +32,22 @@ LOADS = {
     "messaging": "perf bench sched messaging -g 2 -l 400",
     "compile": "make -s -j3 -f big.mk",
     "fork": "for i in $(seq 400); do /bin/true; done",
+    "half": "for n in $(seq 150); do timeout 0.01 sh -c 'while :; do :; done'; sleep 0.01; done",
     "pinned": "for n in 0 5 10; do nice -n $n taskset -c 0 timeout 2 sh -c 'while :; do :; done' & done; wait",
     "nice": "for n in 0 5 10 19; do nice -n $n timeout 3 sh -c 'while :; do :; done' & done; wait",
 }
 GROUP = "cw-truth"
+# The first two CPUs are described as two threads of a core, and of different types, wherever this runs: the sums by core type and sibling can
+# be checked on any machine.
+MACHINE = """
+siblings = ["0-1"]
+[[cpus]]
+ids = "0"
+type = "performance"
+[[cpus]]
+ids = "1"
+type = "efficient"
+"""
 # How far the clock readings of two programs at one event may be apart, ns: about the run time of one of them.
 JITTER = 1000
 UNIT, FIRST, LAST = 309_296, 10, 34
@@ -98,6 +110,7 @@ def measure(load, folder):
     for group in groups:
         group.mkdir(exist_ok=True)
     out = folder / f"{load}.cw"
+    (folder / "machine.toml").write_text(MACHINE)
     with tempfile.TemporaryDirectory() as tmp:
         write_sources(Path(tmp))
         # It is in its cgroup before both begin, and waits for a line.
@@ -116,7 +129,8 @@ def watched(out, groups, run):
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         corewise.wait_until_attached(record, out)
-        watch = subprocess.Popen([corewise.BINARY, "watch", "--for", "120s", "--cgroup", f"/{GROUP}", "--format", "json"],
+        watch = subprocess.Popen([corewise.BINARY, "watch", "--for", "120s", "--cgroup", f"/{GROUP}", "--format", "json",
+                                  "--machine", str(out.parent / "machine.toml")],
                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         time.sleep(2)
         before = cpu_time(groups)
@@ -168,6 +182,7 @@ class Recording:
         self.involuntary = sum(threads[t]["involuntary"] for t in of_load)
         self.migrations = sum(threads[t]["migrations"] for t in of_load)
         self.running, self.waits, self.ready, self.uncharged = [], [], [], 0
+        self.ran = []
         last, place = {}, {}
         moved = {}
         for row in read("events/migrate", ["at_ns", "tid", "to_cpu"]):
@@ -180,6 +195,7 @@ class Recording:
             length = row["end_ns"] - max(row["start_ns"], load[threads[thread]["tid"]])
             if row["state"] == "running":
                 self.running.append(length)
+                self.ran.append((row["cpu"], row["start_ns"], row["end_ns"]))
                 self.uncharged += length - row["exec_ns"] if row["exec_ns"] is not None else 0
             elif row["state"] == "ready":
                 # The row names the first queue.
@@ -206,9 +222,18 @@ class Recording:
 
     def divided(self):
         """Divides the ready time by what the queue's CPU did meanwhile."""
+        return self.by_kind(self.ready)
+
+    def with_sibling(self):
+        """Returns the running time with a busy sibling: the other of the first two CPUs."""
+        parts = self.by_kind([(1 - cpu, start, end) for cpu, start, end in self.ran if cpu in (0, 1)])
+        return parts["same"] + parts["other"] + parts["kernel"]
+
+    def by_kind(self, stretches):
+        """Divides stretches by what a CPU did meanwhile."""
         parts = dict.fromkeys(["same", "other", "kernel", "idle", "unknown"], 0)
         starts = {cpu: [s for s, _, _ in rows] for cpu, rows in self.cpus.items()}
-        for cpu, start, end in self.ready:
+        for cpu, start, end in stretches:
             if cpu not in self.cpus:
                 parts["unknown"] += end - start
                 continue
@@ -231,6 +256,12 @@ def compared(snapshot, recording, usage):
     running, true = seen(lambda c: c["running_ns"]), sum(recording.running)
     yield "running, ns", running, true, near(running, true)
     yield "running against the kernel's CPU time, ns", running, usage, usage - 1e6 - many * JITTER / 2 <= running <= usage + max(0, recording.uncharged) * 1.2 + 5e6
+    classes = snapshot["machine"]["class_names"]
+    for name, cpu in [("performance", 0), ("efficient", 1)]:
+        value, true = sums[classes.index(name)]["running_ns"], sum(end - start for q, start, end in recording.ran if q == cpu)
+        yield f"running on {name}, ns", value, true, near(value, true)
+    with_sibling, true = seen(lambda c: c["sibling"]["busy_ns"]), recording.with_sibling()
+    yield "running with a busy sibling, ns", with_sibling, true, near(with_sibling, true)
     ready, true = seen(lambda c: sum(c["ready"].values())), sum(recording.waits)
     yield "ready, ns", ready, true, near(ready, true)
     parts = recording.divided()

@@ -17,8 +17,8 @@ pub fn json(snapshot: &Snapshot) -> Result<String, Failure> {
 
 /// Returns what is wrong with a snapshot, one sentence each.
 pub fn complaints(snapshot: &Snapshot) -> Vec<String> {
-    let broken = snapshot.identities.iter().filter(|identity| !identity.holds);
-    let mut all: Vec<String> = broken
+    let failed = snapshot.identities.iter().filter(|identity| !identity.holds);
+    let mut all: Vec<String> = failed
         .map(|identity| {
             let off = words(identity.residual_ns);
             format!("corewise: identity {} does not hold: {}; they differ by {off}", identity.name, identity.meaning)

@@ -14,7 +14,7 @@ use bytemuck::Zeroable;
 use std::collections::HashSet;
 
 /// The time in which the weight of running time halves when groups are ranked, ns: 15 minutes.
-const HALF_LIFE_NS: f64 = 900e9;
+const HALVES_IN_NS: f64 = 900e9;
 /// A group replaces a listed one if its rank is higher by this factor.
 const REPLACES: f64 = 1.5;
 /// Groups that did nothing for so many readings may make room.
@@ -212,7 +212,7 @@ impl Slots {
 
     /// Chooses which groups are listed. `since`: the time since the last choice, ns; 0: there was none.
     fn choose(&mut self, since: u64) {
-        let weight = 0.5f64.powf(since as f64 / HALF_LIFE_NS);
+        let weight = 0.5f64.powf(since as f64 / HALVES_IN_NS);
         let mut used: Vec<&mut Slot> = self.all.iter_mut().skip(1).filter(|slot| slot.state != State::Free).collect();
         used.iter_mut().for_each(|slot| slot.rank *= weight);
         // A listed group counts more, so that two that do the same do not replace each other at each reading.

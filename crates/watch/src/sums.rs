@@ -8,14 +8,14 @@ use crate::snapshot::{ClassSums, ReadySums};
 /// have wrapped once.
 pub fn add(sums: &mut ClassSums, now: &RawGroup, before: &RawGroup, sibling: i32, classes: usize) {
     let running = now.running.wrapping_sub(before.running);
-    let beside = now.beside_busy.wrapping_sub(before.beside_busy).min(running);
+    let with_sibling = now.with_sibling.wrapping_sub(before.with_sibling).min(running);
     sums.running_ns += running;
     match sibling {
         NO_SIBLING => sums.sibling.none_ns += running,
         s if s < 0 => sums.sibling.unknown_ns += running,
         _ => {
-            sums.sibling.busy_ns += beside;
-            sums.sibling.idle_ns += running - beside;
+            sums.sibling.busy_ns += with_sibling;
+            sums.sibling.idle_ns += running - with_sibling;
         }
     }
     add_ready(&mut sums.ready, &now.ready, &before.ready);
@@ -58,7 +58,7 @@ mod tests {
         let (mut before, mut now) = (RawGroup::zeroed(), RawGroup::zeroed());
         (before.wakeups, now.wakeups) = (u32::MAX - 1, 3);
         (before.ready_counts[7], now.ready_counts[7]) = (u32::MAX, 0);
-        (now.running, now.beside_busy) = (100, 30);
+        (now.running, now.with_sibling) = (100, 30);
         now.moved.same = 5;
         now.ready.same = 6;
         let mut sums = ClassSums::default();

@@ -167,7 +167,7 @@ impl Watcher {
 
     fn cpu_sums(&self, c: &CpuReading, at: u64, now: &ByCpu) -> CpuSums {
         let CpuReading { cpu, raw, online } = c;
-        // Before its first reading it was not watched, and since it went offline nobody knows.
+        // Before its first reading it was not watched, and since it went offline its state is not known.
         let before = raw.started.saturating_sub(self.started_ns);
         let after = if *online || self.detached { 0 } else { at.saturating_sub(raw.since.max(self.started_ns)) };
         let (before, after) = if raw.started == 0 { (0, at.saturating_sub(self.started_ns)) } else { (before, after) };
@@ -175,8 +175,8 @@ impl Watcher {
             NO_SIBLING => SiblingSums { none_ns: raw.busy, ..SiblingSums::default() },
             s if s < 0 => SiblingSums { unknown_ns: raw.busy, ..SiblingSums::default() },
             _ => SiblingSums {
-                busy_ns: raw.beside_busy,
-                idle_ns: raw.busy.saturating_sub(raw.beside_busy),
+                busy_ns: raw.with_sibling,
+                idle_ns: raw.busy.saturating_sub(raw.with_sibling),
                 ..SiblingSums::default()
             },
         };
@@ -242,7 +242,7 @@ impl Watcher {
         let ran = total.running_ns();
         let named: u64 = groups.iter().map(GroupSums::running_ns).sum();
         let sibling: u64 = listed.iter().map(|c| c.sibling.all_ns().abs_diff(c.busy_ns)).sum();
-        let beside = total.all_classes().sibling.all_ns();
+        let with_sibling = total.all_classes().sibling.all_ns();
         let identity = |name, meaning, residual_ns, slack_ns| Identity {
             name,
             meaning,
@@ -273,7 +273,7 @@ impl Watcher {
             identity(
                 "sibling_time",
                 "running time with siblings busy, idle, absent and unknown is the running time",
-                sibling + beside.abs_diff(ran),
+                sibling + with_sibling.abs_diff(ran),
                 0,
             ),
         ];
@@ -335,6 +335,6 @@ pub fn read_group(groups: &Array<RawGroup>, cpus: &Array<RawCpu>, cpu: usize, en
     }
     // It switches faster than a group is read. What its words lack is in the next reading.
     let mut raw = groups.read(entry);
-    raw.beside_busy = raw.beside_busy.min(raw.running);
+    raw.with_sibling = raw.with_sibling.min(raw.running);
     raw
 }

@@ -60,7 +60,7 @@ NOINLINE int came_unseen(struct cpu_sums *c, u32 cpu, struct task_struct *p, u64
 		end_change(c);
 	}
 	switch_to(c, cpu, p, at);
-	/* Nobody knows why the hidden task left. */
+	/* Why the hidden task left is not known. */
 	if (tid) {
 		struct thread *t = claim(c, tid, BLOCKED);
 		if (t && t->state == RUNNING)

@@ -16,7 +16,7 @@
 #define NO_SIBLING -1
 #define SEVERAL_SIBLINGS -2
 
-/* The sums of a CPU up to `since`. Only its own switches and settle() change them, while `seq` is odd. */
+/* The sums of a CPU up to `since`. Only its own switches and settle() change them, while `seq` is not even. */
 struct cpu_sums {
 	u32 seq;
 	s32 sibling;
@@ -37,7 +37,7 @@ struct cpu_sums {
 	u32 class;
 	u64 began; /* when the current thread was switched in */
 	u64 sibling_read; /* the sibling's busy time, as far as it was accounted here */
-	u64 beside_busy; /* the part of `busy` with a busy sibling */
+	u64 with_sibling; /* the part of `busy` with a busy sibling */
 	u64 switches;
 	u64 wakeups;
 	u64 inconsistent;
@@ -59,12 +59,12 @@ struct ready_sums {
 	u64 same, other, kernel, idle, unknown;
 };
 
-/* The sums of a group on a CPU. Counts of 32 bits wrap; whoever reads them adds up the differences. */
+/* The sums of a group on a CPU. Counts of 32 bits wrap; their reader adds up the differences. */
 struct group_sums {
 	u32 generation; /* changes when the slot is given to another group */
 	u32 wakeups;
 	u64 running;
-	u64 beside_busy;
+	u64 with_sibling;
 	u64 kernel; /* the part of `running` of kernel threads */
 	struct ready_sums ready;
 	u64 ready_ns; /* the sum of the histogram */

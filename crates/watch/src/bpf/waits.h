@@ -45,29 +45,35 @@ INLINE void note_sums(struct thread *t, struct at_moment *m)
 	t->same = m->same;
 }
 
-/* Divides the time since `part`, up to `now`, at which the sums of the queue's CPU are `m`. */
+/* Takes a part of the time that is left. Another CPU's clock may have been read a moment after a switch that it did not see yet, so the
+ * difference of two sums may be some ns too small. */
+INLINE u64 take(u64 *left, u64 now, u64 before)
+{
+	u64 time = now - before;
+	if ((long long)time < 0)
+		time = 0;
+	if (time > *left)
+		time = *left;
+	*left -= time;
+	return time;
+}
+
+/* Divides the time since `part`, up to `now`, at which the sums of the queue's CPU are `m`. The parts add up to it. */
 INLINE void divide(struct ready_sums *r, struct thread *t, struct at_moment *m, u64 now)
 {
-	u64 all = now - t->part;
-	if (!t->from || !m->at || t->from > m->at) {
-		r->same = r->other = r->kernel = r->idle = 0;
-		r->unknown = all;
-		return;
-	}
-	r->kernel = m->kernel - t->kernel;
-	r->idle = m->idle - t->idle;
-	r->same = m->same - t->same;
-	u64 unknown = m->unknown - t->unknown;
-	r->other = m->at - t->from - r->kernel - r->idle - r->same - unknown;
-	/* The sums may be of a switch that came just after `now`: the parts are then longer than the whole by that. */
-	u64 known = r->kernel + r->idle + r->same + r->other;
-	if (known > all) {
-		u64 excess = known - all;
-		r->other = r->other > excess ? r->other - excess : 0;
-		r->unknown = 0;
-		return;
-	}
-	r->unknown = all - known;
+	u64 all = now - t->part, left = m->at - t->from;
+	if ((long long)all < 0)
+		all = 0;
+	if (!t->from || !m->at || (long long)left < 0)
+		left = 0;
+	if (left > all)
+		left = all;
+	u64 gap = all - left;
+	r->kernel = take(&left, m->kernel, t->kernel);
+	r->idle = take(&left, m->idle, t->idle);
+	r->same = take(&left, m->same, t->same);
+	r->unknown = gap + take(&left, m->unknown, t->unknown);
+	r->other = left;
 }
 
 INLINE void begin_wait(struct thread *t, u32 cpu, u32 slot, u64 now)

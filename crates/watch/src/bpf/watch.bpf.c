@@ -6,7 +6,7 @@
  *      |  ready        |                  A A A k k . . A A B B
  *      a               b                  sums of kernel, idle, group of the waiting thread at a, and at b
  *
- * So a wait is divided exactly, without looking at it again before it ends, and so is the running time beside a busy sibling. */
+ * So a wait is divided exactly, without looking at it again before it ends, and so is the running time with a busy sibling. */
 #include "kernel.h"
 #include "sums.h"
 
@@ -172,17 +172,17 @@ INLINE u64 sibling_busy(struct cpu_sums *c, u64 now)
  * too long: what is too much here is missing in the next stretch. Returns the sums of the group that ran; 0: none. */
 INLINE struct group_sums *account(struct cpu_sums *c, u32 cpu, u64 now)
 {
-	u64 time = now - c->since, beside = 0;
+	u64 time = now - c->since, with_sibling = 0;
 	if ((long long)time < 0)
 		time = 0;
 	c->since += time;
 	if (c->sibling >= 0) {
-		beside = sibling_busy(c, now) - c->sibling_read;
-		if ((long long)beside < 0)
-			beside = 0;
-		if (beside > time)
-			beside = time;
-		c->sibling_read += beside;
+		with_sibling = sibling_busy(c, now) - c->sibling_read;
+		if ((long long)with_sibling < 0)
+			with_sibling = 0;
+		if (with_sibling > time)
+			with_sibling = time;
+		c->sibling_read += with_sibling;
 	}
 	if (c->runs == RUNS_IDLE) {
 		c->idle += time;
@@ -194,9 +194,9 @@ INLINE struct group_sums *account(struct cpu_sums *c, u32 cpu, u64 now)
 		return 0;
 	}
 	c->busy += time;
-	c->beside_busy += beside;
+	c->with_sibling += with_sibling;
 	group->running += time;
-	group->beside_busy += beside;
+	group->with_sibling += with_sibling;
 	if (c->runs == RUNS_KERNEL_THREAD) {
 		c->kernel += time;
 		group->kernel += time;
@@ -204,7 +204,7 @@ INLINE struct group_sums *account(struct cpu_sums *c, u32 cpu, u64 now)
 	return group;
 }
 
-/* Nobody knows what ran up to `at`. */
+/* What ran up to `at` is not known. */
 INLINE void account_unknown(struct cpu_sums *c, u64 at)
 {
 	c->unknown += at - c->since;
