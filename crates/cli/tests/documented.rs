@@ -108,7 +108,7 @@ enum How {
 fn how(arguments: &[String]) -> How {
     let has = |option: &str| arguments.iter().any(|argument| argument == option);
     match arguments[0].as_str() {
-        "record" | "ab" | "demo" | "recover" | "power" => How::Parsed,
+        "record" | "ab" | "demo" | "recover" | "power" | "watch" => How::Parsed,
         // The others measure, or need what a measurement stored.
         "bench" if arguments.len() == 1 || has("--machine") => How::Run,
         "bench" => How::Parsed,
