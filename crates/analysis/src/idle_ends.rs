@@ -189,7 +189,7 @@ impl Cpu {
             handler.until == Ns::MAX && (handler.of.kind, handler.of.number) == (of.kind, of.number)
         };
         // With it end those that interrupted it.
-        if let Some(place) = self.handlers.iter().rposition(|handler| is_it(handler)) {
+        if let Some(place) = self.handlers.iter().rposition(is_it) {
             self.handlers.range_mut(place..).filter(|inner| inner.until == Ns::MAX).for_each(|inner| inner.until = at);
         }
     }
