@@ -85,10 +85,19 @@ fn every_drawn_case() {
 }
 
 /// What differs after a round trip: marks gain the process that Perfetto's tracks need, and a mark about the trace itself; and
-/// callchains of switches are not exported, and with them the system calls that tell requests from other wakings; nor are counts at marks.
+/// callchains of switches are not exported, and with them the functions that waited and the system calls that tell requests from other
+/// wakings; nor are counts at marks.
 /// Kinds of tasks are by program, and threads without a process gain one.
-const DIFFERENT: [&str; 7] =
-    ["marks", "mark_stretches", "mark_counters", "parallel_regions", "switch_causes", "requests", "task_classes"];
+const DIFFERENT: [&str; 8] = [
+    "marks",
+    "mark_stretches",
+    "mark_counters",
+    "parallel_regions",
+    "switch_causes",
+    "power_by_function",
+    "requests",
+    "task_classes",
+];
 
 /// Clears the process ID that threads without a process gained by the round trip.
 fn forget_added_processes(table: &str, was: &[Vec<Value>], is: &mut [Vec<Value>]) {
