@@ -14,8 +14,8 @@ IDLE_STATES = Path("/sys/devices/system/cpu")
 
 # ---- loads: run as `idle_ends.py --run LOAD SECONDS OUT` ----
 
-def sleeps(until):
-    for length in [50e-6, 200e-6, 1e-3, 4e-3, 20e-3]:
+def sleeps(until, lengths=(50e-6, 200e-6, 1e-3, 4e-3, 20e-3)):
+    for length in lengths:
         if os.fork() == 0:
             while time.monotonic() < until:
                 time.sleep(length)
@@ -85,12 +85,12 @@ def disk(until):
 
 
 def powertop(until):
-    """Runs it next to `sleeps` and prints what it wrote."""
+    """Runs it next to sleeps and prints what it wrote. It keeps the first 6,000 wakeups, so the sleeps are long."""
     seconds = int(until - time.monotonic())
     out = Path(tempfile.mkdtemp()) / "powertop.csv"
     # It needs some seconds before it measures, and the measured time has to end before the load.
     tool = subprocess.Popen(["powertop", f"--csv={out}", f"--time={max(1, seconds - 4)}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    sleeps(until)
+    sleeps(until, (5e-3, 10e-3, 20e-3))
     tool.wait()
     print(out.read_text(errors="replace"))
 
