@@ -30,7 +30,7 @@ export function drawGroups(now: Now, found: Rates | null): void {
   table.replaceChildren(head, body);
   const shown = found.groups.filter((of) => of.kind !== "other").length;
   element("groups-note").textContent =
-    now.groups.length === 0 ? "Threads are not grouped." : `${shown} groups ran or waited; at most ${now.groups_limit} are shown, of ${now.health.groups_seen} that were seen.`;
+    now.groups.length === 0 ? "Threads are not grouped." : `Groups that ran or waited: ${shown}. At most ${now.groups_limit} are shown, of ${now.health.groups_seen} that were seen.`;
 }
 
 function row(of: GroupRate, now: Now, max: { running: number; ready: number }): HTMLTableRowElement {
