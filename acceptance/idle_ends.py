@@ -32,11 +32,11 @@ import collections
 import json
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import beside_ftrace
 import corewise
 from idle_loads import ALL_LOADS, IDLE_STATES, LOADS
 
@@ -44,7 +44,6 @@ WITHIN = 0.99
 HIDDEN_WITHIN = 0.03
 # Pairs of ends of stays: ftrace's text has microseconds, and a stay ends at the next entry or switch.
 NEAR_US = 100
-TRACING = Path("/sys/kernel/tracing")
 EVENTS = ["sched/sched_switch", "sched/sched_waking", "sched/sched_wakeup_new", "power/cpu_idle", "irq/irq_handler_entry",
           "irq/irq_handler_exit", "irq/softirq_entry", "irq/softirq_exit", "timer/hrtimer_expire_entry", "timer/hrtimer_expire_exit",
           "timer/timer_expire_entry", "timer/timer_expire_exit"]
@@ -87,34 +86,9 @@ WHAT = slice(2, 6)
 
 def record(folder, name, seconds):
     """Records a load with corewise and ftrace at the same time."""
-    if not (TRACING / "instances").exists():
-        subprocess.run(["mount", "-t", "tracefs", "nodev", TRACING], check=True)
-    instance = TRACING / "instances/corewise-idle"
-    instance.mkdir()
-
-    def put(file, text):
-        (instance / file).write_text(text)
-
-    events = EVENTS + [event for event in MORE_EVENTS if (instance / "events" / event).exists()]
-    try:
-        put("tracing_on", "0")
-        put("trace_clock", "mono")
-        put("buffer_size_kb", "98304")
-        for event in events:
-            put(f"events/{event}/enable", "1")
-        put("tracing_on", "1")
-        load = [sys.executable, Path(__file__).with_name("idle_loads.py"), name, str(seconds), folder / "load.json"]
-        done = subprocess.run([corewise.BINARY, "record", "-o", folder / "run.cw", "--no-sample", "--", *load], stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True)
-        put("tracing_on", "0")
-        for event in events:
-            put(f"events/{event}/enable", "0")
-        (folder / "ftrace.txt").write_bytes((instance / "trace").read_bytes())
-    finally:
-        instance.rmdir()
-    if done.returncode:
-        sys.exit(f"corewise record: exit {done.returncode}: {done.stderr.strip()[-500:]}")
-    (folder / "printed.txt").write_text(done.stdout)
+    load = [sys.executable, Path(__file__).with_name("idle_loads.py"), name, str(seconds), folder / "load.json"]
+    command = [corewise.BINARY, "record", "-o", folder / "run.cw", "--no-sample", "--", *load]
+    (folder / "printed.txt").write_text(beside_ftrace.record(folder, EVENTS, command, 98304, MORE_EVENTS))
 
 
 def record_in_guest(to):

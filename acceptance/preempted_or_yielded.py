@@ -18,10 +18,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+import beside_ftrace
 import corewise
 
 WITHIN = 0.99
-TRACING = Path("/sys/kernel/tracing")
 EVENTS = ["sched/sched_switch", "sched/sched_waking", "syscalls/sys_enter_sched_yield", "syscalls/sys_exit_sched_yield"]
 # "          yields-123     [001] d..2.  12.345678: sched_switch: prev_comm=… prev_pid=123 … prev_state=R ==> … next_pid=9 …"
 LINE = re.compile(r"^\s*.+-(?P<tid>\d+)\s+\[(?P<cpu>\d+)\]\s+\S+\s+(?P<s>\d+)\.(?P<us>\d{6}): (?P<rest>.*)$")
@@ -47,32 +47,9 @@ def record(folder, ms, backend):
     load = folder / "load"
     source = Path(__file__).with_name("preempted_or_yielded_load.c")
     subprocess.run(["cc", "-O1", "-pthread", "-o", load, source], check=True)
-    if not (TRACING / "instances").exists():
-        subprocess.run(["mount", "-t", "tracefs", "nodev", TRACING], check=True)
-    instance = TRACING / "instances/corewise-yields"
-    instance.mkdir()
-
-    def put(name, text):
-        (instance / name).write_text(text)
-
-    try:
-        put("tracing_on", "0")
-        put("trace_clock", "mono")
-        put("buffer_size_kb", "65536")
-        for event in EVENTS:
-            put(f"events/{event}/enable", "1")
-        put("tracing_on", "1")
-        command = [corewise.BINARY, "record", "--backend", backend, "-o", folder / "run.cw", "--", load, str(ms)]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        put("tracing_on", "0")
-        for event in EVENTS:
-            put(f"events/{event}/enable", "0")
-        (folder / "ftrace.txt").write_bytes((instance / "trace").read_bytes())
-    finally:
-        instance.rmdir()
-    if done.returncode:
-        sys.exit(f"corewise record: exit {done.returncode}: {done.stderr.strip()[-500:]}")
-    counted = [int(line) for line in done.stdout.splitlines() if line.isdigit()]
+    command = [corewise.BINARY, "record", "--backend", backend, "-o", folder / "run.cw", "--", load, str(ms)]
+    printed = beside_ftrace.record(folder, EVENTS, command, 65536)
+    counted = [int(line) for line in printed.splitlines() if line.isdigit()]
     return counted[0] if counted else None
 
 
