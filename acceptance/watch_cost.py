@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The cost of watching: three loads bare, under `corewise watch` and under `corewise record --no-sample --no-irq`, in turn, for some rounds; medians of
-the time that the load itself prints. Then one more round under `corewise watch` with kernel.bpf_stats_enabled=1: the run time of the BPF programs
+"""The cost of watching: three loads bare, under `corewise watch`, under `corewise record --no-sample --no-irq` and under a bpftrace program that adds up the
+same by cgroup (running time, histograms of ready latency and run length), in turn, for some rounds; medians of the time that the load itself prints. Then one more round under `corewise watch` with kernel.bpf_stats_enabled=1: the run time of the BPF programs
 over the busy CPU time (the statistics themselves cost some 20 ns a run, so times are taken without them). At last an idle machine, for
 `--idle` seconds.
 
@@ -12,6 +12,8 @@ slower than under `record`, by the medians; at most 0.1 % of a CPU when idle (re
 
 import argparse
 import json
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +24,29 @@ from measured import median
 from pipe_cost import COMPILE, bare, by_corewise, run, seconds_of
 
 STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
+
+# What comes nearest in bpftrace: no core types, no siblings, nothing about what ran meanwhile.
+COUNTED = """
+BEGIN { printf("attached\\n"); }
+tracepoint:sched:sched_wakeup, tracepoint:sched:sched_wakeup_new { @ready[args->pid] = nsecs; }
+tracepoint:sched:sched_switch {
+    $prev = args->prev_pid;
+    $next = args->next_pid;
+    $state = args->prev_state;
+    $began = @began[cpu];
+    if ($prev != 0 && $began != 0) {
+        @running[cgroup] = sum(nsecs - $began);
+        @run_length[cgroup] = hist(nsecs - $began);
+    }
+    if ($prev != 0 && $state == 0) { @ready[$prev] = nsecs; }
+    $ready = @ready[$next];
+    if ($ready != 0) {
+        @ready_latency[cgroup] = hist(nsecs - $ready);
+        delete(@ready[$next]);
+    }
+    @began[cpu] = nsecs;
+}
+"""
 
 
 def main():
@@ -39,6 +64,10 @@ def main():
         "compile": ["bash", "-c", COMPILE, str(Path(__file__).parent)],
     }
     ways = {"bare": bare, "watch": by_watch(args.by), "record": by_corewise("--no-sample", "--no-irq")}
+    if shutil.which("bpftrace"):
+        ways["bpftrace"] = by_bpftrace
+    else:
+        print("bpftrace: skipped: apt-get install bpftrace", file=sys.stderr)
     rows, wrong = [], []
     for load in args.load or list(loads):
         found = {way: [] for way in ways}
@@ -57,10 +86,9 @@ def main():
         if load == "pipe" and medians["watch"] > medians["record"]:
             wrong.append("pipe: slower under watch than under record")
         switches = sum(cpu["switches"] for cpu in snapshot["cpus"])
-        rows.append([load, *(f"{medians[way]:.3f}" for way in ways), f"{medians['watch'] / medians['bare']:.3f}",
-                     f"{medians['record'] / medians['bare']:.3f}", f"{share:.2%}", f"{switches}",
+        rows.append([load, *(f"{medians[way]:.3f}" for way in ways), *(f"{medians[way] / medians['bare']:.3f}" for way in ways if way != "bare"), f"{share:.2%}", f"{switches}",
                      f"{snapshot['health']['bpf_ns'] / max(1, switches):.0f}"])
-    corewise.print_table(["load", "bare s", "watch s", "record s", "watch/bare", "record/bare", "BPF/busy", "switches", "BPF ns/switch"], rows)
+    corewise.print_table(["load", *(f"{way} s" for way in ways), *(f"{way}/bare" for way in ways if way != "bare"), "BPF/busy", "switches", "BPF ns/switch"], rows)
     if args.idle:
         with Statistics():
             seen = watched(["--for", f"{args.idle}s", "--by", args.by])
@@ -83,6 +111,18 @@ def by_watch(by):
         return {"seconds": seconds_of(run([corewise.BINARY, "watch", "--format", "json", "--by", by, "--", *bench]))}
 
     return watch
+
+
+def by_bpftrace(_tmp, bench):
+    tracer = subprocess.Popen(["bpftrace", "-q", "-e", COUNTED], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    while tracer.stdout.readline().strip() != "attached":
+        if tracer.poll() is not None:
+            sys.exit(f"bpftrace: exit {tracer.returncode}")
+    try:
+        return {"seconds": seconds_of(run(bench))}
+    finally:
+        tracer.send_signal(signal.SIGINT)
+        tracer.communicate()
 
 
 def watched(arguments):

@@ -6,20 +6,20 @@ Every second is scraped, and every rule and alert of docs/watch is evaluated. At
 - no scrape failed, and none took longer than 20 ms at the median (the longest is printed);
 - no counter has fallen, by Prometheus' own `resets()`;
 - no rule failed, no identity was violated, the sum of CPU time is the time that has passed times the CPUs, within 0.1 %;
-- the watcher's own memory (without the kernel's sums, which it maps) has not grown by more than 2 MB after the first tenth of the time, and its threads and files not at all;
+- the watcher's own memory (without the kernel's sums, which it maps) has not grown by more than 256 kB in the second half of the time before `kill -9`, and its
+  threads and files not at all; its memory is printed for each tenth of that time;
 - while it was hung up on by 100 clients, and sent 10,000 hostile requests, scrapes went on;
 - after `kill -9` it starts again on the same port and is scraped;
-- alerts are silent in the healthy part, and in the last part, in which a CPU quota of 10 % holds a busy cgroup, CorewiseThrottledWithoutNeed
-  fires and no other one, if the rest of the machine is less than 70 % busy. For this, rates are over 1 minute and `for` is 30 s; thresholds are as in the files.
+- alerts are silent in the healthy part, and in the last part, in which a CPU quota of 10 % holds a busy cgroup for some minutes more, CorewiseThrottledWithoutNeed
+  fires, if the rest of the machine is less than 70 % busy. For this, rates are over 1 minute and `for` is 30 s; thresholds are as in the files.
+  CorewiseCaptureLost fires where the kernel hides switches, and only there.
 
 Needs root, a cgroup hierarchy with the CPU controller, and Debian's prometheus.
 """
 
 import argparse
-import json
 import os
 import random
-import re
 import signal
 import socket
 import subprocess
@@ -27,107 +27,27 @@ import sys
 import tempfile
 import threading
 import time
-import urllib.parse
-import urllib.request
 from pathlib import Path
 
 import corewise
+from scraped import Prometheus, Watching, cgroup_root, free_port
 
-RULES = corewise.ROOT / "docs" / "watch"
-
-
-class Watching:
-    """`corewise watch --listen` on a port."""
-
-    def __init__(self, port, options):
-        self.words = [corewise.BINARY, "watch", "--listen", f"127.0.0.1:{port}", *options]
-        self.port = port
-        self.start()
-
-    def start(self):
-        self.process = subprocess.Popen(self.words, stdout=subprocess.PIPE, text=True)
-        if not self.process.stdout.readline().startswith("http://"):
-            sys.exit("corewise watch did not start")
-
-    def status(self, name):
-        text = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(rf"^{name}:\s*(\d+)", text, re.M).group(1))
-
-    def files(self):
-        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
-
-
-class Prometheus:
-    """Debian's Prometheus with a temporary store."""
-
-    def __init__(self, folder, target):
-        for name in ["corewise.rules.yml", "corewise.alerts.yml"]:
-            text = (RULES / name).read_text().replace("[5m]", "[1m]").replace("[10m]", "[1m]").replace("rate5m", "rate1m")
-            (folder / name).write_text(re.sub(r"for: \d+m", "for: 30s", text))
-        (folder / "prometheus.yml").write_text(
-            "global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 5s}\n"
-            "rule_files: [corewise.rules.yml, corewise.alerts.yml]\n"
-            f"scrape_configs: [{{job_name: corewise, static_configs: [{{targets: ['127.0.0.1:{target}']}}]}}]\n"
-        )
-        self.port, self.begun = free_port(), time.time()
-        self.log = open(folder / "log", "w")
-        self.process = subprocess.Popen(
-            ["prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data", f"--web.listen-address=127.0.0.1:{self.port}"],
-            stdout=self.log,
-            stderr=self.log,
-        )
-        for _ in range(150):
-            time.sleep(0.2)
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/-/ready", timeout=1)
-                return
-            except OSError:
-                pass
-        sys.exit("prometheus did not start")
-
-    def api(self, path, **query):
-        address = f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(query)}"
-        return json.load(urllib.request.urlopen(address, timeout=30))["data"]
-
-    def query(self, query):
-        """Returns the labels and the value of each series."""
-        return [(of["metric"], float(of["value"][1])) for of in self.query_raw(query)]
-
-    def range(self, query, window):
-        """Returns times and values of the only series of a query."""
-        found = self.query_raw(f"{query}[{window}]")
-        return [(float(at), float(value)) for at, value in found[0]["values"]] if found else []
-
-    def query_raw(self, query):
-        return self.api("query", query=query)["result"]
-
-    def value(self, query):
-        found = self.query(query)
-        return found[0][1] if found else None
-
-
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
-def cgroup_root():
-    """Returns where cgroups with a CPU quota can be made, and the name and form of the quota's file."""
-    if Path("/sys/fs/cgroup/cgroup.controllers").exists() and "cpu" in Path("/sys/fs/cgroup/cgroup.subtree_control").read_text().split():
-        return Path("/sys/fs/cgroup"), "cpu.max", "{} 100000"
-    for folder in ["/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpu"]:
-        if Path(folder, "cpu.cfs_quota_us").exists():
-            return Path(folder), "cpu.cfs_quota_us", "{}"
-    sys.exit("no cgroup hierarchy with the CPU controller is mounted")
+# How long a quota holds a busy cgroup at the end, s.
+QUOTA_S = 150
+# The share of switches that is lost, as docs/watch/corewise.alerts.yml has it, over a minute.
+LOST = (
+    "(increase(corewise_watch_missed_events_total[1m]) + increase(corewise_watch_inconsistent_switches_total[1m])"
+    " + increase(corewise_watch_forgotten_waits_total[1m])) / on (job, instance)"
+    " sum by (job, instance) (increase(corewise_cpu_switches_total[1m]))"
+)
 
 
 class Churn(threading.Thread):
-    """1,000 short processes and 50 cgroups a minute."""
+    """1,000 short processes, each with a name of its own, and 50 cgroups a minute."""
 
-    def __init__(self, root):
+    def __init__(self, root, folder):
         super().__init__(daemon=True)
-        self.root, self.ended, self.processes, self.cgroups = root, threading.Event(), 0, 0
+        self.root, self.folder, self.ended, self.processes, self.cgroups = root, folder, threading.Event(), 0, 0
 
     def run(self):
         group = None
@@ -138,7 +58,11 @@ class Churn(threading.Thread):
                 group = self.root / f"corewise-churn-{os.getpid()}-{self.cgroups}"
                 group.mkdir()
                 self.cgroups += 1
-            subprocess.run(["sh", "-c", f"echo $$ > {group}/cgroup.procs; exec true"], check=False)
+            # A process is called like the link by which its program was started.
+            program = self.folder / f"churn-{self.processes}"
+            program.symlink_to("/bin/true")
+            subprocess.run(["sh", "-c", f"echo $$ > {group}/cgroup.procs; exec {program}"], check=False)
+            program.unlink()
             self.processes += 1
             time.sleep(max(0, begun + self.processes * 0.06 - time.monotonic()))
         self.remove(group)
@@ -181,6 +105,13 @@ def hang(port, count):
         connection.sendall(f"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode() * 10)
     return connections
 
+def capture_lost(prometheus, fired, window, expect):
+    """Checks that the alert about lost events fired if there were any: some virtual machines hide switches. Returns it, if it fired."""
+    lost = {"CorewiseCaptureLost"} & fired
+    share = prometheus.value(f"max_over_time(({LOST})[{window}:5s])")
+    expect("CorewiseCaptureLost fired (largest share of hidden switches)", f"{bool(lost)} ({share:.2%})", bool(lost) == (share > 0.001))
+    return lost
+
 
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -199,19 +130,20 @@ def main():
     with tempfile.TemporaryDirectory(prefix="corewise-watch-") as tmp:
         watching = Watching(free_port(), ["--by", args.by])
         prometheus = Prometheus(Path(tmp), watching.port)
-        churn = Churn(root)
+        churn = Churn(root, Path(tmp))
         churn.start()
         try:
             seconds = args.minutes * 60
             begun = time.monotonic()
-            time.sleep(seconds * 0.1)
-            before = {"RssAnon": watching.status("RssAnon"), "Threads": watching.status("Threads"), "files": watching.files()}
+            memory = []
+            watching.until(begun + seconds * 0.1, memory)
+            before = {"Threads": watching.status("Threads"), "files": watching.files()}
             hanging = hang(watching.port, 100)
             time.sleep(5)
             hostile(watching.port, 10_000)
             for connection in hanging:
                 connection.close()
-            time.sleep(max(0, begun + seconds * 0.7 - time.monotonic()))
+            watching.until(begun + seconds, memory)
             window = f"{int(time.monotonic() - begun)}s"
             failed = [int(at - prometheus.begun) for at, value in prometheus.range("up", window) if value == 0]
             expect("failed scrapes (at s)", f"{len(failed)} {failed or ''}".strip(), not failed)
@@ -228,12 +160,16 @@ def main():
             for what in ["identity_violations", "missed_events", "inconsistent_switches", "forgotten_waits", "group_overflows"]:
                 found = prometheus.value(f"sum(corewise_watch_{what}_total)")
                 expect(what.replace("_", " "), int(found), what != "identity_violations" or found == 0)
-            after = {"RssAnon": watching.status("RssAnon"), "Threads": watching.status("Threads"), "files": watching.files()}
-            expect("memory of the process, kB", f"{before['RssAnon']} -> {after['RssAnon']}", after["RssAnon"] - before["RssAnon"] <= 2048)
+            after = {"Threads": watching.status("Threads"), "files": watching.files()}
+            half = memory[len(memory) // 2 :]
+            first, last = max(half[: len(half) // 4 + 1]), max(half[-(len(half) // 4) - 1 :])
+            tenths = [memory[len(memory) * tenth // 10] for tenth in range(10)] + memory[-1:]
+            expect("memory of the process, kB", " ".join(map(str, tenths)), last - first <= 256)
             expect("threads, open files", f"{before['Threads']}, {before['files']} -> {after['Threads']}, {after['files']}", after["Threads"] <= before["Threads"] and after["files"] <= before["files"] + 4)
             expect("processes, cgroups of the churn", f"{churn.processes}, {churn.cgroups}", churn.processes > args.minutes * 600)
             fired = {labels["alertname"] for labels, _ in prometheus.query(f"max_over_time(ALERTS{{alertstate=\"firing\"}}[{window}])")}
-            expect("alerts on the healthy load", ", ".join(sorted(fired)) or "none", not fired)
+            fired -= capture_lost(prometheus, fired, window, expect)
+            expect("other alerts on the healthy load", ", ".join(sorted(fired)) or "none", not fired)
 
             watching.process.send_signal(signal.SIGKILL)
             watching.process.wait()
@@ -246,7 +182,7 @@ def main():
             (group / quota_file).write_text(quota_form.format(10_000))
             load = subprocess.Popen(["sh", "-c", f"echo $$ > {group}/cgroup.procs; while :; do :; done"])
             try:
-                until = time.monotonic() + max(150, seconds * 0.3)
+                until = time.monotonic() + QUOTA_S
                 firing, busy = set(), []
                 while time.monotonic() < until:
                     time.sleep(2)
@@ -255,7 +191,10 @@ def main():
                 shares = [share for share in busy if share is not None]
                 rows.append(["share of CPU time busy meanwhile", f"{min(shares):.2f} to {max(shares):.2f}", ""])
                 wanted = [{"CorewiseThrottledWithoutNeed"}] if max(shares) < 0.7 else [{"CorewiseThrottledWithoutNeed"}, set()]
-                expect("alerts with a quota of 10 %", ", ".join(sorted(firing)) or "none", firing in wanted)
+                firing -= capture_lost(prometheus, firing, f"{QUOTA_S}s", expect)
+                # What a quota holds waits for a CPU, too.
+                firing.discard("CorewiseReadyLatencyWithIdleCpus")
+                expect("other alerts with a quota of 10 %", ", ".join(sorted(firing)) or "none", firing in wanted)
             finally:
                 load.kill()
                 load.wait()
