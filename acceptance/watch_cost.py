@@ -1,27 +1,31 @@
 #!/usr/bin/env python3
 """The cost of watching: three loads bare, under `corewise watch`, under `corewise record --no-sample --no-irq` and under a bpftrace program that adds up the
 same by cgroup (running time, histograms of ready latency and run length), in turn, for some rounds; medians of the time that the load itself prints. Then one more round under `corewise watch` with kernel.bpf_stats_enabled=1: the run time of the BPF programs
-over the busy CPU time (the statistics themselves cost some 20 ns a run, so times are taken without them). At last an idle machine, for
-`--idle` seconds.
+over the busy CPU time (the statistics themselves cost some 20 ns a run, so times are taken without them). Then an idle machine, for
+`--idle` seconds, and at last the memory after 10,000 groups.
 
     COREWISE=target/release/corewise acceptance/watch_cost.py --rounds 5
 
 Exit code 1 if a cost is higher than it may be: BPF time at most 1 % of the busy time of a compilation and 3 % of messaging; the pipe never
-slower than under `record`, by the medians; at most 0.1 % of a CPU when idle (reported only where other processes kept the CPUs busy).
+slower than under `record`, by the medians; at most 0.1 % of a CPU when idle (reported only where other processes kept the CPUs busy); 32 MB for 10,000 groups.
 """
 
 import argparse
 import json
+import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.request
 from pathlib import Path
 
 import corewise
 from measured import median
 from pipe_cost import COMPILE, bare, by_corewise, run, seconds_of
+from scraped import Watching, free_port
 
 STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
 
@@ -54,7 +58,7 @@ def main():
     args.add_argument("--rounds", type=int, default=5)
     args.add_argument("--loops", type=int, default=200_000, help="loops of the pipe (200000)")
     args.add_argument("--by", default="cgroup", choices=["cgroup", "process", "none"])
-    args.add_argument("--load", action="append", choices=["pipe", "messaging", "compile"])
+    args.add_argument("--load", action="append", choices=["pipe", "messaging", "compile", "none"])
     args.add_argument("--idle", type=int, default=10, help="seconds of the idle machine (10; 0: not)")
     args = args.parse_args()
     corewise.need_binary()
@@ -69,7 +73,7 @@ def main():
     else:
         print("bpftrace: skipped: apt-get install bpftrace", file=sys.stderr)
     rows, wrong = [], []
-    for load in args.load or list(loads):
+    for load in [load for load in args.load or loads if load in loads]:
         found = {way: [] for way in ways}
         with tempfile.TemporaryDirectory(prefix="watch-cost-") as tmp:
             for n in range(args.rounds):
@@ -88,7 +92,8 @@ def main():
         switches = sum(cpu["switches"] for cpu in snapshot["cpus"])
         rows.append([load, *(f"{medians[way]:.3f}" for way in ways), *(f"{medians[way] / medians['bare']:.3f}" for way in ways if way != "bare"), f"{share:.2%}", f"{switches}",
                      f"{snapshot['health']['bpf_ns'] / max(1, switches):.0f}"])
-    corewise.print_table(["load", *(f"{way} s" for way in ways), *(f"{way}/bare" for way in ways if way != "bare"), "BPF/busy", "switches", "BPF ns/switch"], rows)
+    if rows:
+        corewise.print_table(["load", *(f"{way} s" for way in ways), *(f"{way}/bare" for way in ways if way != "bare"), "BPF/busy", "switches", "BPF ns/switch"], rows)
     if args.idle:
         with Statistics():
             seen = watched(["--for", f"{args.idle}s", "--by", args.by])
@@ -97,8 +102,10 @@ def main():
         print(f"idle for {args.idle} s: BPF programs {cost:.4%} of a CPU; other processes kept {busy:.2f} CPUs busy")
         if busy < 0.1 and cost > 0.001:
             wrong.append("idle: more than 0.1 % of a CPU")
-    health = watched(["--for", "100ms", "--by", "process"])["health"]
-    print(f"memory: {health['kernel_bytes']} bytes in the kernel for up to {health['groups_max']} groups; a reading took {health['reading_ns'] / 1e6:.2f} ms")
+    memory = after_many_groups(10_000)
+    print("after 10,000 groups: " + ", ".join(f"{name} {value:.0f}" for name, value in memory.items()))
+    if memory["kernel bytes"] + memory["process bytes"] > 32e6:
+        wrong.append("memory: more than 32 MB after 10,000 groups")
     for what in wrong:
         print(f"WRONG {what}")
     return 1 if wrong else 0
@@ -130,6 +137,39 @@ def watched(arguments):
     if done.returncode:
         sys.exit(f"corewise watch {' '.join(arguments)}: exit {done.returncode}\n{done.stderr[-1000:]}")
     return json.loads(done.stdout)
+
+
+def after_many_groups(count):
+    """Returns what the sums and the process take when that many processes, each with a name of its own, have come and gone."""
+    watching = Watching(free_port(), ["--by", "process"])
+    try:
+        for n in range(count):
+            child = os.fork()
+            if child == 0:
+                Path("/proc/self/comm").write_text(f"many-{n}")
+                time.sleep(0.0002)
+                os._exit(0)
+            os.waitpid(child, 0)
+            if n % 100 == 0:
+                metrics(watching)
+        time.sleep(1)
+        found = metrics(watching)
+        return {
+            "groups seen": found["corewise_watch_groups_seen_total"],
+            "without a place, times": found["corewise_watch_group_overflows_total"],
+            "groups at the same time": found["corewise_watch_groups_limit"],
+            "kernel bytes": found["corewise_watch_kernel_memory_bytes"],
+            "process bytes": 1024 * watching.status("RssAnon"),
+        }
+    finally:
+        watching.process.kill()
+        watching.process.wait()
+
+
+def metrics(watching):
+    """Returns the metrics without labels, by name."""
+    text = urllib.request.urlopen(f"http://127.0.0.1:{watching.port}/metrics", timeout=10).read().decode()
+    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in text.splitlines() if line[0] != "#") if "{" not in name}
 
 
 def running(snapshot):
