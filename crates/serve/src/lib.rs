@@ -49,6 +49,8 @@ mod query;
 mod routes;
 mod rows;
 mod server;
+#[cfg(test)]
+mod testing;
 mod tracks;
 
 pub use alone::{Page, page, page_at};

@@ -63,7 +63,7 @@ pub struct Args {
     /// Begin that page with this view and its notes: the address of the viewer, or its part from # on
     #[arg(long, value_name = "ADDRESS", requires = "html", value_parser = fragment)]
     at: Option<String>,
-    /// Remove paths and host names from that page; names of threads, processes and marks are kept
+    /// Remove paths, host names and the tracks of power and temperature from that page; names of threads, processes and marks are kept
     #[arg(long, requires = "html")]
     redact: bool,
 }
@@ -185,7 +185,7 @@ fn write_page(path: &Path, args: &Args, global: &Global) -> Result<u8, Failure> 
     }
     let (mut trace, _source) = prepared(&args.trace, args, global, None)?;
     if args.redact {
-        trace.session.redact();
+        trace.redact();
     }
     let page = serve::page_at(&trace, (args.html_limit * 1e6) as usize, args.at.as_deref().unwrap_or(""))?;
     let missing = match (page.finest_ns, page.has_rows) {

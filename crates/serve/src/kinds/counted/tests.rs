@@ -2,49 +2,8 @@
 
 use super::*;
 use crate::prepare::Levels;
-use crate::{Prepared, Tracks};
-use engine::{EngineError, Fatal, Identity, Opened, PassOptions, Priority, Source};
-use std::path::Path;
-use testkit::Replay;
-
-/// A drawing as a source.
-struct Drawn(engine::Facts, model::Batch);
-
-impl Source for Drawn {
-    fn path(&self) -> &Path {
-        Path::new("drawn")
-    }
-
-    fn format(&self) -> &'static str {
-        "drawn"
-    }
-
-    fn open(&self) -> Result<Opened<'static>, Fatal> {
-        Ok(Replay::all(self.1.clone()).opened(self.0.clone()))
-    }
-
-    fn identity(&self, _: &Priority) -> Result<Identity, EngineError> {
-        Ok(Identity { trace: 7, files: Vec::new() })
-    }
-}
-
-fn prepared(text: &str) -> (tempfile::TempDir, Prepared) {
-    let dir = tempfile::tempdir().unwrap();
-    let folder = dir.path().join("drawn.cw");
-    let mut trace = testkit::trace(text);
-    trace.facts.machine = Some(testkit::machine(text));
-    engine::import(
-        &Drawn(trace.facts, trace.batch),
-        engine::Target::New(&folder),
-        &PassOptions::default(),
-        &mut |_| (),
-    )
-    .unwrap();
-    let session = Session::open(&folder, PassOptions::default()).unwrap();
-    let tracks = Tracks::of(&session).unwrap();
-    let prepared = crate::prepare(&session, &tracks, &mut |_| ()).unwrap();
-    (dir, prepared)
-}
+use crate::testing::prepared;
+use crate::{Prepared, Trace};
 
 fn info<'a>(of: &'a Prepared, kind: &str) -> Option<&'a (KindInfo, Levels)> {
     of.kinds.iter().find(|(info, _)| info.kind == kind)
@@ -74,7 +33,7 @@ count    . . A=cycles:400/2,A=instructions:800/2 C=cycles:100/3@1,C=instructions
 
 #[test]
 fn a_value_lasts_from_the_reading_before_to_its_reading() {
-    let (_dir, of) = prepared(HYBRID);
+    let (_dir, Trace { levels: of, .. }) = prepared(HYBRID);
     // CPU 0 has a gap at 2 ms: that millisecond has no reading.
     let expected = [
         step("A 1 IPC on efficient", 6.0, 7.0, 0.5),
@@ -96,7 +55,7 @@ fn a_value_lasts_from_the_reading_before_to_its_reading() {
 
 #[test]
 fn a_rate_is_of_the_part_that_was_counted_and_unknown_for_several_threads() {
-    let (_dir, of) = prepared(HYBRID);
+    let (_dir, Trace { levels: of, .. }) = prepared(HYBRID);
     let rates = values(&of, "rates");
     let cycles: Vec<_> = rates.iter().filter(|step| step.0 == "CPU 1 cycles per s").cloned().collect();
     let third = 100e9 / 3e6;
@@ -117,7 +76,7 @@ fn a_rate_is_of_the_part_that_was_counted_and_unknown_for_several_threads() {
 
 #[test]
 fn too_short_a_part_and_another_part_have_no_value_and_zero_has_one() {
-    let (_dir, of) = prepared(
+    let (_dir, Trace { levels: of, .. }) = prepared(
         "
 cpu0 U0  A A A A A A A A A A A A A A A A A A A A A A A A A A A A A A A A As
 count  . A=faults:0/1 . . . . . . . . . . . . . . . . . . . . . . . . A=cycles:5/25:1,A=instructions:5/25:1 . . A=cycles:5/2:2,A=instructions:5/2:1 . A=faults:9/1:0 .
@@ -137,7 +96,7 @@ count  . A=faults:0/1 . . . . . . . . . . . . . . . . . . . . . . . . A=cycles:5
 
 #[test]
 fn idle_cpus_and_traces_without_counts_have_no_tracks() {
-    let (dir, of) = prepared("cpu0 U0 A A A As\ncount . .=cycles:9/1,.=instructions:9/1 . .\n");
+    let (dir, Trace { levels: of, .. }) = prepared("cpu0 U0 A A A As\ncount . .=cycles:9/1,.=instructions:9/1 . .\n");
     assert!(info(&of, "ipc").is_none() && info(&of, "rates").is_none() && info(&of, "counting").is_none());
     let levels = dir.path().join("drawn.cw/levels");
     let names: Vec<_> = std::fs::read_dir(levels).unwrap().map(|file| file.unwrap().file_name()).collect();
@@ -158,7 +117,7 @@ fn a_thread_is_found_by_its_tid_at_that_time() {
 #[test]
 fn all_events_of_a_reading_begin_where_it_does() {
     // CPU 0 is read three times in one reading of CPU 1, which has two events.
-    let (_dir, of) = prepared(
+    let (_dir, Trace { levels: of, .. }) = prepared(
         "
 cpu0 U0  A A A A A A A A
 cpu1 U1  B B B B B B B B
