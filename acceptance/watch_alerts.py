@@ -24,7 +24,7 @@ import corewise
 from loads import write_sources
 from scraped import Prometheus, Watching, cgroup_root, free_port
 
-SIBLINGS = 'siblings = ["0-1"]\n'
+SIBLINGS = 'siblings = ["0-1"]\n[[cpus]]\nids = "0-1"\n'
 TYPES = '[[cpus]]\nids = "0"\ntype = "performance"\n[[cpus]]\nids = "1"\ntype = "efficient"\n'
 SPIN = "sh -c 'while :; do :; done'"
 AGAIN = "while :; do {}; done"
