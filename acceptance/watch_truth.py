@@ -48,8 +48,11 @@ type = "performance"
 ids = "1"
 type = "efficient"
 """
+SIBLINGS = {0: 1, 1: 0}
 # How far the clock readings of two programs at one event may be apart, ns: about the run time of one of them.
 JITTER = 1000
+# The longest time for which a waker looks for a CPU for a thread, ns.
+PLACED = 100_000
 UNIT, FIRST, LAST = 309_296, 10, 34
 
 
@@ -168,13 +171,16 @@ def cpu_time(groups):
 
 
 class Recording:
-    """The stretches of the load's threads, and what each CPU did."""
+    """The stretches of the threads of a cgroup, and what each CPU did. `kernel`: TIDs of the kernel's threads; `siblings`: of each CPU its
+    sibling."""
 
-    def __init__(self, folder, kernel):
+    def __init__(self, folder, kernel, group=GROUP, siblings=SIBLINGS):
+        self.siblings = siblings
+
         def read(name, columns):
             return pyarrow.parquet.read_table(folder / f"{name}.parquet", columns=columns).to_pylist()
 
-        moves = [row for row in read("events/cgroup", ["at_ns", "tid", "path"]) if row["path"] == f"/{GROUP}"]
+        moves = [row for row in read("events/cgroup", ["at_ns", "tid", "path"]) if row["path"] == f"/{group}"]
         load = {row["tid"]: row["at_ns"] for row in reversed(moves)}
         threads = {row["thread"]: row for row in corewise.table(folder, "threads")}
         of_load = {thread for thread, row in threads.items() if row["tid"] in load and row["tid"] not in kernel}
@@ -192,18 +198,22 @@ class Recording:
             if thread not in of_load or row["end_ns"] <= load[threads[thread]["tid"]]:
                 continue
             # The first process is moved to the cgroup while it runs.
-            length = row["end_ns"] - max(row["start_ns"], load[threads[thread]["tid"]])
+            start = max(row["start_ns"], load[threads[thread]["tid"]])
+            length = row["end_ns"] - start
             if row["state"] == "running":
                 self.running.append(length)
-                self.ran.append((row["cpu"], row["start_ns"], row["end_ns"]))
+                self.ran.append((row["cpu"], start, row["end_ns"]))
                 self.uncharged += length - row["exec_ns"] if row["exec_ns"] is not None else 0
             elif row["state"] == "ready":
                 # The row names the first queue.
                 queue, begin = row["cpu"], row["start_ns"]
                 for at, to in moved.get(threads[thread]["tid"], []):
                     if begin < at < row["end_ns"]:
-                        self.ready.append((queue, begin, at))
-                        queue, begin = to, at
+                        # Its waker still looked for a CPU for it: as if it had been woken there.
+                        is_placed = begin == row["start_ns"] and row["reason"] in ("woken", "new") and at - begin < PLACED
+                        if not is_placed:
+                            self.ready.append((queue, begin, at))
+                        queue, begin = to, begin if is_placed else at
                 self.ready.append((queue, begin, row["end_ns"]))
                 # A wait in several queues has a stretch for each of them.
                 if last.get(thread) == row["start_ns"]:
@@ -225,8 +235,8 @@ class Recording:
         return self.by_kind(self.ready)
 
     def with_sibling(self):
-        """Returns the running time with a busy sibling: the other of the first two CPUs."""
-        parts = self.by_kind([(1 - cpu, start, end) for cpu, start, end in self.ran if cpu in (0, 1)])
+        """Returns the running time with a busy sibling."""
+        parts = self.by_kind([(self.siblings[cpu], start, end) for cpu, start, end in self.ran if cpu in self.siblings])
         return parts["same"] + parts["other"] + parts["kernel"]
 
     def by_kind(self, stretches):
@@ -245,33 +255,41 @@ class Recording:
         return parts
 
 
+def near(a, b, stretches, jitter=JITTER):
+    """Whether two sums of times of so many stretches agree, ns."""
+    return abs(a - b) <= (b * 0.001 if b >= 1e9 else 1e6) + stretches * jitter / 8
+
+
+def same_count(a, b, near_bounds=0):
+    """Whether two counts agree, where so many are near the bounds of a bucket."""
+    return abs(a - b) <= max(10, b * 0.01 if b >= 1000 else 0) + near_bounds
+
+
 def compared(snapshot, recording, usage):
     """Yields what is compared: its name, the value of watch, the true one, and whether they agree."""
     group = next(g for g in snapshot["groups"] if g["kind"] == "cgroup")
     sums = group["by_class"]
     seen = lambda of: sum(of(c) for c in sums)
     many = len(recording.running) + len(recording.waits)
-    near = lambda a, b: abs(a - b) <= (b * 0.001 if b >= 1e9 else 1e6) + many * JITTER / 8
-    count = lambda a, b, near_bounds=0: abs(a - b) <= max(10, b * 0.01 if b >= 1000 else 0) + near_bounds
     running, true = seen(lambda c: c["running_ns"]), sum(recording.running)
-    yield "running, ns", running, true, near(running, true)
+    yield "running, ns", running, true, near(running, true, many)
     yield "running against the kernel's CPU time, ns", running, usage, usage - 1e6 - many * JITTER / 2 <= running <= usage + max(0, recording.uncharged) * 1.2 + 5e6
     classes = snapshot["machine"]["class_names"]
     for name, cpu in [("performance", 0), ("efficient", 1)]:
         value, true = sums[classes.index(name)]["running_ns"], sum(end - start for q, start, end in recording.ran if q == cpu)
-        yield f"running on {name}, ns", value, true, near(value, true)
+        yield f"running on {name}, ns", value, true, near(value, true, many)
     with_sibling, true = seen(lambda c: c["sibling"]["busy_ns"]), recording.with_sibling()
-    yield "running with a busy sibling, ns", with_sibling, true, near(with_sibling, true)
+    yield "running with a busy sibling, ns", with_sibling, true, near(with_sibling, true, many)
     ready, true = seen(lambda c: sum(c["ready"].values())), sum(recording.waits)
-    yield "ready, ns", ready, true, near(ready, true)
+    yield "ready, ns", ready, true, near(ready, true, many)
     parts = recording.divided()
     for part, column in [("same", "same_group_ns"), ("other", "other_group_ns"), ("kernel", "kernel_ns"), ("idle", "idle_ns"), ("unknown", "unknown_ns")]:
         value = seen(lambda c, column=column: c["ready"][column])
-        yield f"ready while {part}, ns", value, parts[part], near(value, parts[part])
+        yield f"ready while {part}, ns", value, parts[part], near(value, parts[part], many)
     for what, true in [("wait", recording.waits), ("run", recording.running)]:
         column = {"wait": "ready_latency", "run": "run_length"}[what]
         total = seen(lambda c, column=column: c[column]["count"])
-        yield f"{what}s", total, len(true), count(total, len(true))
+        yield f"{what}s", total, len(true), same_count(total, len(true))
         here, there, close = {}, {}, {}
         for c in sums:
             for b in c[column]["buckets"]:
@@ -283,12 +301,12 @@ def compared(snapshot, recording, usage):
             for at in reached if len(reached) > 1 else ():
                 close[le[at]] = close.get(le[at], 0) + 1
         off = [(abs(here.get(k, 0) - there.get(k, 0)), here.get(k, 0), there.get(k, 0), k) for k in {*here, *there}]
-        bad = [o for o in off if not count(o[1], o[2], close.get(o[3], 0))]
+        bad = [o for o in off if not same_count(o[1], o[2], close.get(o[3], 0))]
         worst = max(bad or off, key=lambda o: o[0])
         yield f"{what}s, worst bucket of {len(off)} (le {worst[3]})", worst[1], worst[2], not bad
     for what, value, true in [("preempted", seen(lambda c: c["preemptions"]), recording.involuntary),
                               ("migrations", seen(lambda c: sum(c["migrations_from"])), recording.migrations)]:
-        yield what, value, true, count(value, true)
+        yield what, value, true, same_count(value, true)
 
 
 if __name__ == "__main__":

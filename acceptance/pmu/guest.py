@@ -38,17 +38,20 @@ Dir::Etc::SourceList "{0}/sources.list";
 Dir::Etc::SourceParts "/dev/null";
 """
 
-# The disk that the results leave by; the rest of virtio is part of the kernel.
+# The disk that the results leave by, and the network; the rest of virtio is part of the kernel.
 MODULES = ["virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci", "virtio_blk"]
+NETWORK = ["failover", "net_failover", "virtio_net"]
 BUSYBOX = ["sh", "mount", "poweroff", "sleep", "cat", "echo", "true", "tar", "insmod", "mkdir", "ls", "uname", "sync", "grep", "head", "tail",
-           "timeout"]
+           "timeout", "ifconfig", "kill", "nc", "nice", "rm", "rmdir", "seq", "switch_root", "taskset"]
 DISK_BYTES = 256 << 20
+GUEST_ADDRESS = "10.0.2.15"
 
 INIT = """#!/bin/sh
 export PATH=/bin HOME=/tmp
 mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs dev /dev; mount -t tmpfs tmp /tmp; mount -t tmpfs out /out
 mount -t tracefs tracefs /sys/kernel/tracing
 for m in {modules}; do insmod /modules/$m.ko; done
+ifconfig lo 127.0.0.1 up; ifconfig eth0 {address} netmask 255.255.255.0 up 2> /dev/null
 # Debian's kernel lets only root open events by default.
 echo -1 > /proc/sys/kernel/perf_event_paranoid
 cd /out
@@ -75,6 +78,8 @@ class Machine:
     icount: str = ""
     processor: str = "max,pauth-impdef=on"
     memory_mb: int = 1024
+    # Ports of this machine's loopback, and the guest's ports to which they lead; the guest then has the address GUEST_ADDRESS.
+    ports: tuple = ()
 
 
 @dataclass
@@ -129,8 +134,9 @@ def unpack(apt, names, into):
 def packages():
     """Unpacks Debian's arm64 kernel, libraries and perf into the cache, once; returns their three folders."""
     kernel, sysroot, perf, apt = CACHE / "kernel", CACHE / "sysroot", CACHE / "perf", CACHE / "apt"
-    if not (sysroot / "complete").exists():
-        # Also what an interrupted attempt left.
+    modules = [*MODULES, *NETWORK]
+    if not (sysroot / "complete").exists() or not all((kernel / f"{module}.ko").exists() for module in modules):
+        # Also what an interrupted attempt or an older version left.
         for folder in (kernel, sysroot, perf, apt):
             shutil.rmtree(folder, ignore_errors=True)
         for folder in (kernel, sysroot, perf, apt / "all"):
@@ -143,7 +149,7 @@ def packages():
         run("downloading arm64 packages", ["apt-get", "download", "-qq", image, *LIBRARIES], apt / "debs", **own)
         for deb in sorted((apt / "debs").glob("*.deb")):
             run(f"unpacking {deb.name}", ["dpkg-deb", "-x", deb, apt / "image" if deb.name.startswith("linux-image") else sysroot])
-        for file in [next((apt / "image/boot").glob("vmlinuz-*")), *(next((apt / "image").rglob(f"{module}.ko")) for module in MODULES)]:
+        for file in [next((apt / "image/boot").glob("vmlinuz-*")), *(next((apt / "image").rglob(f"{module}.ko")) for module in modules)]:
             shutil.copy(file, kernel)
         install = ["apt-get", "install", "-qq", "-y", "--download-only", "--no-install-recommends", "linux-perf"]
         run("downloading perf for arm64 and its libraries", install, **own)
@@ -214,7 +220,8 @@ def prepare(tmp):
     initrd.begin(root, sysroot / "bin/busybox", BUSYBOX)
     for name in ["out", "modules", "lib"]:
         (root / name).mkdir()
-    for module in MODULES:
+    modules = [*MODULES, *NETWORK]
+    for module in modules:
         shutil.copy(kernel / f"{module}.ko", root / "modules")
     run("stripping corewise", ["aarch64-linux-gnu-strip", "-o", root / "bin/corewise", binary])
     load = Path(__file__).with_name("load.c")
@@ -222,7 +229,7 @@ def prepare(tmp):
     for library in [*(CROSS / name for name in ("ld-linux-aarch64.so.1", "libc.so.6", "libm.so.6", "libgcc_s.so.1")),
                     sysroot / "usr/lib/aarch64-linux-gnu/libelf.so.1", sysroot / "lib/aarch64-linux-gnu/libz.so.1"]:
         shutil.copy(library, root / "lib" / library.name)
-    initrd.add_script(root / "init", INIT.format(modules=" ".join(MODULES)))
+    initrd.add_script(root / "init", INIT.format(modules=" ".join(modules), address=GUEST_ADDRESS))
     # QEMU copies it into the guest's memory; unpacking would take an emulated processor longer.
     packed = [initrd.pack(folder, tmp / f"{name}.cpio", compressed=False) for folder, name in ((root, "base"), (perf, "perf"))]
     return Kit(image, *packed, tmp)
@@ -231,8 +238,11 @@ def prepare(tmp):
 def options(machine):
     """Returns QEMU's options for the machine, without those of a boot."""
     icount = ["-icount", machine.icount] if machine.icount else []
+    forwarded = "".join(f",hostfwd=tcp:127.0.0.1:{here}-:{there}" for here, there in machine.ports)
+    # Without the ROM to boot from the network, which Debian has in another package.
+    network = ["-netdev", f"user,id=net,restrict=on{forwarded}", "-device", "virtio-net-pci,netdev=net,romfile="] if machine.ports else []
     return ["qemu-system-aarch64", "-M", "virt,gic-version=3", "-cpu", machine.processor, "-smp", machine.cpus, "-m", machine.memory_mb,
-            "-nodefaults", "-nographic", "-name", f"{machine.name},debug-threads=on", *icount]
+            "-nodefaults", "-nographic", "-name", f"{machine.name},debug-threads=on", *icount, *network]
 
 
 def tree_of(kit, machine):
