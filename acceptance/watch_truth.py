@@ -22,8 +22,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import pyarrow.parquet
-
 import corewise
 from loads import write_sources
 
@@ -176,6 +174,9 @@ class Recording:
 
     def __init__(self, folder, kernel, group=GROUP, siblings=SIBLINGS):
         self.siblings = siblings
+
+        # Its calculations can be tested without it.
+        import pyarrow.parquet
 
         def read(name, columns):
             return pyarrow.parquet.read_table(folder / f"{name}.parquet", columns=columns).to_pylist()

@@ -68,7 +68,7 @@ pub fn run(
     args: &ListenArgs,
     options: WatchOptions,
     grouping: &[String],
-    machine: Arc<engine::Machine>,
+    describe: impl Fn() -> engine::Machine + Send + 'static,
 ) -> Result<u8, Failure> {
     let listen = args.listen.unwrap_or(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), PORT));
     if args.unit {
@@ -81,7 +81,8 @@ pub fn run(
     let (top, signals) = (options.top, Signals::take());
     let server = Server::listen(Options { listen, token, top })?;
     // All groups that have sums of their own: the exporter chooses among them, so that no counter falls.
-    let watcher = Watcher::start(&WatchOptions { top: options.max_groups, ..options }, machine)?;
+    let options = WatchOptions { top: options.max_groups, ..options };
+    let watcher = Watcher::start(&options, Arc::new(describe()))?.described_by(describe);
     if let Err(why) = capture::drop_all_but_bpf() {
         say(&format!("warning: capabilities that are no longer needed could not be dropped: {why}"));
     }

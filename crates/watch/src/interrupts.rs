@@ -6,6 +6,41 @@ use std::collections::BTreeMap;
 /// The counts of each CPU, by kind and name.
 pub type ByCpu = BTreeMap<u32, BTreeMap<(InterruptKind, String), u64>>;
 
+/// The counts since watching began. They never fall: the kernel lists no CPU that is offline, and no device that has gone.
+pub struct Interrupts {
+    before: ByCpu,
+    last: ByCpu,
+}
+
+impl Interrupts {
+    /// Begins to count. `now`: what the kernel counted ([`read`]).
+    #[must_use]
+    pub fn new(now: ByCpu) -> Self {
+        Self { last: now.clone(), before: now }
+    }
+
+    /// Notes what the kernel counted.
+    pub fn update(&mut self, now: ByCpu) {
+        for (cpu, counts) in now {
+            if !self.last.contains_key(&cpu) {
+                // It has come online.
+                self.before.insert(cpu, counts.clone());
+            }
+            let last = self.last.entry(cpu).or_default();
+            for (key, count) in counts {
+                let had = last.entry(key).or_default();
+                *had = (*had).max(count);
+            }
+        }
+    }
+
+    /// Returns a CPU's counts, without those that are 0.
+    #[must_use]
+    pub fn of(&self, cpu: u32) -> Vec<InterruptCount> {
+        since(&self.last, &self.before, cpu)
+    }
+}
+
 /// Reads the counts since the machine started.
 pub fn read() -> ByCpu {
     let text = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
@@ -16,7 +51,7 @@ pub fn read() -> ByCpu {
 }
 
 /// Returns a CPU's counts since `before`, without those that are 0.
-pub fn since(now: &ByCpu, before: &ByCpu, cpu: u32) -> Vec<InterruptCount> {
+fn since(now: &ByCpu, before: &ByCpu, cpu: u32) -> Vec<InterruptCount> {
     let of = |counts: &'_ ByCpu, key| counts.get(&cpu).and_then(|c| c.get(key)).copied().unwrap_or(0);
     let all = now.get(&cpu).into_iter().flatten();
     let all = all.map(|(key, count)| (key, count.saturating_sub(of(before, key))));
@@ -43,6 +78,7 @@ fn parse(text: &str, soft: bool, counts: &mut ByCpu) {
         if numbers.len() < cpus.len() {
             continue;
         }
+        // ARM's timers are devices to the kernel.
         let device = words.next_back().unwrap_or(source);
         let (kind, name) = if soft {
             (InterruptKind::Softirq, source)
@@ -53,6 +89,7 @@ fn parse(text: &str, soft: bool, counts: &mut ByCpu) {
                 _ if source.strip_prefix("IPI").is_some_and(|n| n.parse::<u32>().is_ok()) => {
                     (InterruptKind::Processor, source)
                 }
+                _ if device == "arch_timer" => (InterruptKind::Timer, device),
                 _ if source.bytes().all(|b| b.is_ascii_digit()) => (InterruptKind::Device, device),
                 _ => (InterruptKind::Other, source),
             }
@@ -103,5 +140,24 @@ mod tests {
         );
         assert!(of(2).contains(&is(InterruptKind::Softirq, "HI", 1)), "{:?}", of(2));
         assert_eq!(of(1), []);
+    }
+
+    #[test]
+    fn counts_stay_while_a_cpu_is_offline() {
+        let read = |text: &str| {
+            let mut counts = ByCpu::new();
+            parse(text, false, &mut counts);
+            counts
+        };
+        let mut interrupts = Interrupts::new(read("CPU0 CPU1\nLOC: 5 7 timer\n"));
+        let counts = |of: &Interrupts, cpu| of.of(cpu).iter().map(|c| c.count).collect::<Vec<_>>();
+        interrupts.update(read("CPU0 CPU1\n 11: 0 4 GICv3 27 Level arch_timer\nLOC: 6 9 timer\n"));
+        assert_eq!((counts(&interrupts, 0), counts(&interrupts, 1)), (vec![1], vec![2, 4]));
+        assert_eq!(interrupts.of(1)[0].kind, InterruptKind::Timer, "a device to ARM's kernel");
+        // CPU 1 has gone; CPU 2, which counted before watching began, has come.
+        interrupts.update(read("CPU0 CPU2\nLOC: 7 1000 timer\n"));
+        assert_eq!((counts(&interrupts, 1), counts(&interrupts, 2)), (vec![2, 4], vec![]));
+        interrupts.update(read("CPU0 CPU1 CPU2\nLOC: 8 10 1001 timer\n"));
+        assert_eq!((counts(&interrupts, 1), counts(&interrupts, 2)), (vec![3, 4], vec![1]));
     }
 }

@@ -11,6 +11,7 @@ pub mod histogram;
 mod interrupts;
 mod memory;
 mod options;
+mod places;
 mod programs;
 mod slots;
 pub mod snapshot;

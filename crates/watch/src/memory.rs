@@ -52,6 +52,8 @@ pub struct RawCpu {
     pub idle_since: u64,
     pub idle_state: u32,
     pub in_idle_state: u32,
+    pub next_sibling: i32,
+    pub unused: u32,
 }
 
 /// `struct ready_sums`.
@@ -138,15 +140,6 @@ impl<T: Pod> Array<T> {
     pub fn word(&self, entry: usize, word: usize) -> u64 {
         self.memory.u64_at((entry * Self::WORDS + word) * 8).load(Ordering::Relaxed)
     }
-
-    /// Writes the whole entry, before the programs use it.
-    pub fn write(&self, entry: usize, value: &T) {
-        if entry < self.entries {
-            for (at, word) in bytemuck::cast_slice::<T, u64>(std::slice::from_ref(value)).iter().enumerate() {
-                self.memory.u64_at((entry * Self::WORDS + at) * 8).store(*word, Ordering::Relaxed);
-            }
-        }
-    }
 }
 
 impl Array<RawCpu> {
@@ -163,6 +156,25 @@ impl Array<RawCpu> {
             std::hint::spin_loop();
         }
         None
+    }
+
+    /// Sets the place of a CPU while the programs run: its sibling from its next settling on, and its class.
+    pub fn set_place(&self, cpu: usize, sibling: i32, class: u32) {
+        if cpu < self.entries {
+            let at = |field: usize| self.memory.u32_at(cpu * size_of::<RawCpu>() + field);
+            at(std::mem::offset_of!(RawCpu, next_sibling)).store(sibling as u32, Ordering::Relaxed);
+            at(std::mem::offset_of!(RawCpu, class)).store(class, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Array<RawIdle> {
+    /// Sets the minimum time in a state that saves energy, ns; 0: not known.
+    pub fn set_break_even(&self, entry: usize, ns: u64) {
+        if entry < self.entries {
+            let at = entry * size_of::<RawIdle>() + std::mem::offset_of!(RawIdle, break_even);
+            self.memory.u64_at(at).store(ns, Ordering::Relaxed);
+        }
     }
 }
 

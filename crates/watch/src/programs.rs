@@ -1,7 +1,8 @@
 //! Loads and attaches the BPF programs, and maps their memory.
 
-use crate::memory::{Array, GROUP_BYTES, IDLE_STATES, NO_SIBLING, RawCpu, RawGroup, RawIdle, SEVERAL_SIBLINGS};
+use crate::memory::{Array, GROUP_BYTES, IDLE_STATES, RawCpu, RawGroup, RawIdle};
 use crate::options::{GroupBy, MAX_BYTES, WatchError, WatchOptions};
+use crate::places::sibling_of;
 use capture::CaptureError;
 use capture::libbpf::{info, keep_warnings, possible_cpus, run_on, switch_has_state, why};
 use libbpf_rs::btf::{Btf, types};
@@ -142,7 +143,7 @@ impl Programs {
         let settle = settle.ok_or_else(|| CaptureError::Bpf("the BPF object has no program settle".into()))?;
         let free = fd_of("free_slots")?;
         let (links, attached, missed_before) = (Vec::new(), Vec::new(), 0);
-        let mut programs = Self {
+        let programs = Self {
             cpus,
             groups,
             idle,
@@ -161,25 +162,15 @@ impl Programs {
         Ok(programs)
     }
 
-    /// Writes what the programs must know of the machine.
-    fn describe(&mut self, machine: &Machine) {
-        for known in &machine.cpus {
-            let cpu = known.id.0 as usize;
-            let mut raw: RawCpu = self.cpus.read(cpu);
-            let others: Vec<CpuId> = known.siblings.iter().copied().filter(|s| *s != known.id).collect();
-            raw.sibling = match others[..] {
-                // A CPU is among its own siblings if they are known.
-                [] if known.siblings.is_empty() => SEVERAL_SIBLINGS,
-                [] => NO_SIBLING,
-                [one] => i32::try_from(one.0).unwrap_or(SEVERAL_SIBLINGS),
-                _ => SEVERAL_SIBLINGS,
-            };
-            raw.class = machine.core_class(known.id);
-            self.cpus.write(cpu, &raw);
-            for (state, facts) in known.idle_states.iter().take(IDLE_STATES).enumerate() {
-                let entry = cpu * IDLE_STATES + state;
+    /// Writes what the programs must know of the machine; also while they run.
+    pub fn describe(&self, machine: &Machine) {
+        for cpu in 0..self.possible {
+            let id = CpuId(cpu as u32);
+            self.cpus.set_place(cpu, sibling_of(machine, id), machine.core_class(id));
+            let states = machine.cpu(id).map_or(&[][..], |known| &known.idle_states);
+            for (state, facts) in states.iter().take(IDLE_STATES).enumerate() {
                 let break_even = u64::from(facts.target_residency_us.unwrap_or(0)) * 1000;
-                self.idle.write(entry, &RawIdle { break_even, periods: 0, ns: 0, short_periods: 0 });
+                self.idle.set_break_even(cpu * IDLE_STATES + state, break_even);
             }
         }
     }
@@ -217,6 +208,12 @@ impl Programs {
     /// Accounts for a CPU's time up to now. Returns whether it is online.
     pub fn settle(&self, cpu: usize) -> bool {
         run_on(self.settle, cpu as u32).is_ok()
+    }
+
+    /// Returns a CPU's sibling now, and from its next settling on, as in `struct cpu_sums`.
+    pub fn siblings(&self, cpu: usize) -> (i32, i32) {
+        let raw = self.cpus.read(cpu);
+        (raw.sibling, raw.next_sibling)
     }
 
     /// Makes a slot available for a new group.

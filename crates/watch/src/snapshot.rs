@@ -55,6 +55,10 @@ pub struct CpuSums {
     pub idle_ns: u64,
     /// Time that is neither: it was offline, or what it ran is not known.
     pub unknown_ns: u64,
+    /// The part of `unknown_ns` in which it was offline.
+    pub offline_ns: u64,
+    /// The part of `offline_ns` in which all CPUs of its core were offline.
+    pub core_offline_ns: u64,
     /// `busy_ns` by what its siblings did.
     pub sibling: SiblingSums,
     /// Switches between threads, including its idle task.
@@ -76,9 +80,9 @@ pub struct CpuSums {
 pub struct SiblingSums {
     /// A sibling ran a thread.
     pub busy_ns: u64,
-    /// All siblings were idle.
+    /// All siblings were idle or offline.
     pub idle_ns: u64,
-    /// The core has no other hardware thread that is online.
+    /// The core has no other hardware thread, or none that has been online since the start.
     pub none_ns: u64,
     /// The siblings are not known.
     pub unknown_ns: u64,
@@ -409,7 +413,10 @@ impl Snapshot {
             // Each of two busy threads sees the other one.
             let several = sum(|s| s.busy_ns) / 2;
             let one = sum(|s| s.idle_ns) + sum(|s| s.none_ns);
-            let unknown = sum(|s| s.unknown_ns).max(of.iter().map(|c| c.unknown_ns).max().unwrap_or(0));
+            // A hardware thread that is offline runs nothing; a core of which all are offline is not free.
+            let most = |part: fn(&CpuSums) -> u64| of.iter().map(|c| part(c)).max().unwrap_or(0);
+            let unknown = sum(|s| s.unknown_ns).max(most(|c| c.unknown_ns.saturating_sub(c.offline_ns)));
+            let unknown = unknown + most(|c| c.core_offline_ns);
             let unknown = if cpus.len() > 2 { unknown + several } else { unknown };
             let several = if cpus.len() > 2 { 0 } else { several };
             let free = self.elapsed_ns().saturating_sub(several + one + unknown);

@@ -28,6 +28,8 @@ pub fn drawn(factor: u64) -> Snapshot {
             busy_ns,
             idle_ns: elapsed - busy_ns,
             unknown_ns: 0,
+            offline_ns: 0,
+            core_offline_ns: 0,
             sibling,
             switches: 1000 * factor,
             wakeups: 400 * factor,

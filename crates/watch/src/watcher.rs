@@ -1,12 +1,14 @@
 //! Reads the sums, names the groups, and checks the identities.
 
 use crate::cgroups::Cgroups;
-use crate::interrupts::{self, ByCpu};
-use crate::memory::{Array, IDLE_STATES, NO_SIBLING, RUNS_THREAD, RawCpu, RawGroup};
+use crate::interrupts::{self, Interrupts};
+use crate::memory::{Array, IDLE_STATES, RUNS_THREAD, RawCpu, RawGroup, SEVERAL_SIBLINGS};
 use crate::options::{GroupBy, WatchError, WatchOptions};
+use crate::places::{self, Places};
 use crate::programs::{Key, Programs, cgroup_key};
 use crate::slots::Slots;
 use crate::snapshot::{CpuSums, CurrentThread, GroupSums, Health, Identity, IdleSums, SiblingSums, Snapshot};
+use model::CpuId;
 use std::sync::Arc;
 use topology::Machine;
 
@@ -21,9 +23,14 @@ pub struct Watcher {
     started_ns: u64,
     slots: Slots,
     cgroups: Option<Cgroups>,
-    interrupts_before: ByCpu,
+    interrupts: Interrupts,
+    places: Places,
+    /// How the machine is described while CPUs come online.
+    describe: Box<dyn Fn() -> Machine + Send>,
     /// CPUs that were online at any time.
     seen: Vec<bool>,
+    /// CPUs that were online when they were settled last.
+    online: Vec<bool>,
     detached: bool,
 }
 
@@ -67,10 +74,28 @@ impl Watcher {
         let slots = Slots::new(&programs, chosen, classes, options.top);
         programs.attach()?;
         let started_ns = now_ns();
-        let seen = (0..possible).map(|cpu| programs.settle(cpu)).collect();
+        let online: Vec<bool> = (0..possible).map(|cpu| programs.settle(cpu)).collect();
         let by = options.by;
-        let interrupts_before = interrupts::read();
-        Ok(Self { programs, machine, by, started_ns, slots, cgroups, interrupts_before, seen, detached: false })
+        Ok(Self {
+            programs,
+            machine,
+            by,
+            started_ns,
+            slots,
+            cgroups,
+            interrupts: Interrupts::new(interrupts::read()),
+            places: Places::new(&online),
+            describe: Box::new(topology::live),
+            seen: online.clone(),
+            online,
+            detached: false,
+        })
+    }
+
+    /// Sets how the machine is described when a CPU has come online that was not online before; [`topology::live`] if not set.
+    #[must_use]
+    pub fn described_by(self, describe: impl Fn() -> Machine + Send + 'static) -> Self {
+        Self { describe: Box::new(describe), ..self }
     }
 
     /// Reads all sums. To be called at least once an hour (the kernel's counts have 32 bits), and each few seconds where many groups come and
@@ -81,6 +106,8 @@ impl Watcher {
 
     /// Reads the sums; the reading began at `before_ns`.
     fn read_since(&mut self, before_ns: u64) -> Snapshot {
+        // Up to now; where a place is about to change, it is not known.
+        let siblings: Vec<(i32, i32)> = (0..self.programs.possible).map(|cpu| self.programs.siblings(cpu)).collect();
         let cpus = self.read_cpus();
         if let Some(cgroups) = &mut self.cgroups
             && self.slots.needs_names(&self.programs)
@@ -88,11 +115,21 @@ impl Watcher {
             cgroups.update();
         }
         let current: Vec<u32> = cpus.iter().filter(|c| c.raw.runs >= RUNS_THREAD).map(|c| c.raw.slot).collect();
-        let sibling: Vec<(i32, usize)> = (0..self.programs.possible).map(|cpu| self.sibling_and_class(cpu)).collect();
+        let in_place = |cpu: usize, (sibling, next): (i32, i32)| {
+            let raw = self.programs.cpus.read(cpu);
+            let stays = sibling == next && raw.next_sibling == next;
+            (if stays { sibling } else { SEVERAL_SIBLINGS }, raw.class as usize)
+        };
+        let sibling: Vec<(i32, usize)> = siblings.into_iter().enumerate().map(|(cpu, of)| in_place(cpu, of)).collect();
         self.slots.read(&self.programs, &sibling, self.cgroups.as_ref());
         let busy_after = self.busy_now();
-        let now = interrupts::read();
-        let listed: Vec<CpuSums> = cpus.iter().map(|c| self.cpu_sums(c, before_ns, &now)).collect();
+        self.interrupts.update(interrupts::read());
+        let mut listed = Vec::new();
+        for c in &cpus {
+            let by_sibling = self.places.by_sibling(c.cpu, &c.raw, sibling[c.cpu].0);
+            listed.push(self.cpu_sums(c, before_ns, by_sibling));
+        }
+        self.places.note_offline(&mut listed, &self.machine);
         let (total, groups) = self.slots.publish(self.by, before_ns, self.cgroups.as_ref());
         if !self.detached {
             self.slots.make_room(&self.programs, &current);
@@ -133,9 +170,7 @@ impl Watcher {
     /// Ends watching and reads the sums, which no longer change.
     pub fn finish(mut self) -> Snapshot {
         let before_ns = now_ns();
-        for cpu in 0..self.programs.possible {
-            self.programs.settle(cpu);
-        }
+        self.settle();
         self.programs.detach();
         self.detached = true;
         self.read_since(before_ns)
@@ -143,16 +178,30 @@ impl Watcher {
 
     /// Settles and reads the CPUs that were online at any time.
     fn read_cpus(&mut self) -> Vec<CpuReading> {
-        let mut cpus = Vec::new();
+        if !self.detached {
+            self.settle();
+        }
+        let read = |cpu| {
+            let raw = self.programs.cpus.consistent(cpu).unwrap_or_else(|| self.programs.cpus.read(cpu));
+            CpuReading { cpu, raw, online: self.online[cpu] }
+        };
+        (0..self.programs.possible).filter(|cpu| self.seen[*cpu]).map(read).collect()
+    }
+
+    /// Settles all CPUs, and learns the places of those that have come online for the first time.
+    fn settle(&mut self) {
+        let mut came = Vec::new();
         for cpu in 0..self.programs.possible {
-            let online = if self.detached { self.seen[cpu] } else { self.programs.settle(cpu) };
-            self.seen[cpu] |= online;
-            if self.seen[cpu] {
-                let raw = self.programs.cpus.consistent(cpu).unwrap_or_else(|| self.programs.cpus.read(cpu));
-                cpus.push(CpuReading { cpu, raw, online });
+            self.online[cpu] = self.programs.settle(cpu);
+            if self.online[cpu] && !self.seen[cpu] {
+                self.seen[cpu] = true;
+                came.push(CpuId(cpu as u32));
             }
         }
-        cpus
+        if !came.is_empty() {
+            places::complete(Arc::make_mut(&mut self.machine), &(self.describe)(), &came);
+            self.programs.describe(&self.machine);
+        }
     }
 
     fn busy_now(&self) -> u64 {
@@ -160,26 +209,12 @@ impl Watcher {
         (0..self.programs.possible).filter(|cpu| self.seen[*cpu]).map(busy).sum()
     }
 
-    fn sibling_and_class(&self, cpu: usize) -> (i32, usize) {
-        let raw = self.programs.cpus.read(cpu);
-        (raw.sibling, raw.class as usize)
-    }
-
-    fn cpu_sums(&self, c: &CpuReading, at: u64, now: &ByCpu) -> CpuSums {
+    fn cpu_sums(&self, c: &CpuReading, at: u64, sibling: SiblingSums) -> CpuSums {
         let CpuReading { cpu, raw, online } = c;
         // Before its first reading it was not watched, and since it went offline its state is not known.
         let before = raw.started.saturating_sub(self.started_ns);
-        let after = if *online || self.detached { 0 } else { at.saturating_sub(raw.since.max(self.started_ns)) };
+        let after = if *online { 0 } else { at.saturating_sub(raw.since.max(self.started_ns)) };
         let (before, after) = if raw.started == 0 { (0, at.saturating_sub(self.started_ns)) } else { (before, after) };
-        let sibling = match raw.sibling {
-            NO_SIBLING => SiblingSums { none_ns: raw.busy, ..SiblingSums::default() },
-            s if s < 0 => SiblingSums { unknown_ns: raw.busy, ..SiblingSums::default() },
-            _ => SiblingSums {
-                busy_ns: raw.with_sibling,
-                idle_ns: raw.busy.saturating_sub(raw.with_sibling),
-                ..SiblingSums::default()
-            },
-        };
         let classes = self.machine.class_names.len().max(1);
         CpuSums {
             cpu: *cpu as u32,
@@ -188,11 +223,13 @@ impl Watcher {
             busy_ns: raw.busy,
             idle_ns: raw.idle,
             unknown_ns: raw.unknown + before + after,
+            offline_ns: 0,
+            core_offline_ns: 0,
             sibling,
             switches: raw.switches,
             wakeups: raw.wakeups,
             migrations_from: raw.migrations_from.iter().take(classes).copied().collect(),
-            interrupts: interrupts::since(now, &self.interrupts_before, *cpu as u32),
+            interrupts: self.interrupts.of(*cpu as u32),
             idle_states: self.idle_sums(*cpu),
             current: (*online && !self.detached && raw.runs >= RUNS_THREAD).then(|| CurrentThread {
                 tid: raw.tid,
@@ -203,7 +240,7 @@ impl Watcher {
     }
 
     fn idle_sums(&self, cpu: usize) -> Vec<IdleSums> {
-        let states = self.machine.cpu(model::CpuId(cpu as u32)).map_or(&[][..], |known| &known.idle_states);
+        let states = self.machine.cpu(CpuId(cpu as u32)).map_or(&[][..], |known| &known.idle_states);
         let states = states.iter().take(if self.programs.counts_idle { IDLE_STATES } else { 0 });
         let sums = states.enumerate().map(|(at, state)| {
             let raw = self.programs.idle.read(cpu * IDLE_STATES + at);

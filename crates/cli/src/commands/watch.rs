@@ -134,14 +134,14 @@ impl From<By> for GroupBy {
 /// Watching is not permitted, a group does not exist, or the command cannot be run.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     if args.listen.is_wanted() {
-        return watch_listen::run(&args.listen, args.options(), &args.grouping(), Arc::new(machine(global)?));
+        return watch_listen::run(&args.listen, args.options(), &args.grouping(), machine(global)?);
     }
     if args.command.is_empty() && args.time.is_none() {
         return Err(Failure::usage(
             "for how long? add --for TIME or -- COMMAND; or --listen ADDRESS:PORT for Prometheus",
         ));
     }
-    let (snapshot, code) = watched(args, Arc::new(machine(global)?))?;
+    let (snapshot, code) = watched(args, machine(global)?)?;
     print(&match args.format {
         Form::Text => watching::text(&snapshot, output::width(), global.color.wanted()),
         Form::Json => watching::json(&snapshot)?,
@@ -150,22 +150,26 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     Ok(code.map_or(OK, |code| u8::try_from(code).unwrap_or(u8::MAX)))
 }
 
-/// Returns this machine, with what the user says about it.
-fn machine(global: &Global) -> Result<engine::Machine, Failure> {
-    Ok(match global.machine()? {
-        Some(described) => engine::live().overlay(described),
+/// Returns what describes this machine, with what the user says about it.
+fn machine(global: &Global) -> Result<impl Fn() -> engine::Machine + Send + 'static, Failure> {
+    let described = global.machine()?;
+    Ok(move || match &described {
+        Some(described) => engine::live().overlay(described.clone()),
         None => engine::live(),
     })
 }
 
 /// Watches until the time has passed, the command has ended, or the user stops it. Returns the sums and the command's exit code.
-fn watched(args: &Args, machine: Arc<engine::Machine>) -> Result<(Snapshot, Option<i32>), Failure> {
+fn watched(
+    args: &Args,
+    describe: impl Fn() -> engine::Machine + Send + 'static,
+) -> Result<(Snapshot, Option<i32>), Failure> {
     let signals = Signals::take();
     let target = if args.command.is_empty() { Target::All } else { Target::Command(args.command.clone()) };
     let to_stderr = (args.format == Form::Json).then(output_to_stderr).transpose()?;
     let mut running = Running::prepare(&target)?;
     drop(to_stderr);
-    let mut watcher = Watcher::start(&args.options(), machine)?;
+    let mut watcher = Watcher::start(&args.options(), Arc::new(describe()))?.described_by(describe);
     let begun = Instant::now();
     running.go()?;
     let mut line = Line::new();

@@ -52,6 +52,8 @@ struct cpu_sums {
 	u64 idle_since;
 	u32 idle_state;
 	u32 in_idle_state;
+	s32 next_sibling; /* from the next settle() on */
+	u32 unused;
 };
 
 /* What a queue's CPU did while a thread was ready. */

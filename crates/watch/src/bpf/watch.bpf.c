@@ -333,9 +333,14 @@ int settle(void *ctx)
 		}
 		begin_change(c);
 		account(c, cpu, now);
+		if (unlikely(c->sibling != c->next_sibling)) {
+			c->sibling = c->next_sibling;
+			c->sibling_read = sibling_busy(c, c->since);
+		}
 		end_change(c);
 		return 0;
 	}
+	c->sibling = c->next_sibling;
 	c->since = now;
 	c->sibling_read = sibling_busy(c, now);
 	c->rq_switches = switches_of(p);
