@@ -257,9 +257,9 @@ def tree_of(kit, machine):
     return tree
 
 
-def boot(kit, machine, script, into, patience=300, started=None):
+def boot(kit, machine, script, into, patience=300, started=None, second=None):
     """Boots the machine, runs the shell script in /out and copies that folder into `into`; returns what the guest printed. perf is there
-    if the script has the word. `started` is called with QEMU's process ID; the threads of its CPUs are named "CPU 0/TCG" and so on."""
+    if the script has the word. `second`: a file that is the disk /dev/vdb, which is only read. `started` is called with QEMU's process ID; the threads of its CPUs are named "CPU 0/TCG" and so on."""
     tree = ["-dtb", tree_of(kit, machine)] if machine.kinds else []
     with tempfile.TemporaryDirectory(dir=kit.tmp) as tmp:
         tmp = Path(tmp)
@@ -273,6 +273,7 @@ def boot(kit, machine, script, into, patience=300, started=None):
             disk.truncate(DISK_BYTES)
         command = [*options(machine), *tree, "-serial", "stdio", "-no-reboot", "-kernel", kit.kernel, "-initrd", tmp / "initrd",
                    "-drive", f"file={tmp / 'disk'},format=raw,if=none,id=out,cache=unsafe", "-device", "virtio-blk-pci,drive=out",
+                   *(["-drive", f"file={second},format=raw,if=none,id=second,readonly=on", "-device", "virtio-blk-pci,drive=second"] if second else []),
                    "-append", "console=ttyAMA0 rdinit=/init loglevel=4 panic=-1"]
         try:
             said = initrd.run_guest(command, patience, started)
