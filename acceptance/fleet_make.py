@@ -48,8 +48,8 @@ threads = [threading.Thread(target=work, args=(int(sys.argv[1]),)) for _ in rang
 [t.join() for t in threads]
 """
 LOOPS = 230
-# What repeats of a recording leave out: it is made again when needed.
-CACHES = ("levels", "tables")
+# The tables that a recorder writes; repeats leave out all others, which are made again when needed.
+TABLES = ("concurrency", "cpus", "inferred_state", "loss", "thread_by_core_type", "thread_by_cpu", "threads")
 
 
 def record(folder, bound):
@@ -107,8 +107,12 @@ class Seed:
     def __init__(self, path):
         self.manifest = json.loads((path / "manifest.json").read_text())
         files = [file for file in path.rglob("*") if file.is_file() and file.name != "manifest.json"]
-        names = [(str(file.relative_to(path)), file) for file in files]
-        self.files = [(name, file.read_bytes()) for name, file in names if name.split("/")[0] not in CACHES]
+        self.files = [(str(file.relative_to(path)), file.read_bytes()) for file in files if self.is_kept(file, path)]
+
+    @staticmethod
+    def is_kept(file, path):
+        folder = file.relative_to(path).parts[0]
+        return folder != "levels" and (folder != "tables" or file.stem in TABLES)
 
 
 def about(number):
@@ -129,8 +133,8 @@ def about(number):
 def repeat(seed, number, to):
     """Writes recording NUMBER into the new folder `to`."""
     to = Path(to)
-    (to / "events").mkdir(parents=True)
-    (to / "states").mkdir()
+    for folder in ("events", "states", "tables"):
+        (to / folder).mkdir(parents=True)
     manifest = json.loads(json.dumps(seed.manifest))
     old = manifest["trace"]
     manifest["trace"] = new = trace_id(old, number)
