@@ -34,6 +34,8 @@ pub use source::{
 /// The Arrow schema of a table.
 pub use store::schema as arrow_schema;
 pub use store::{Format, SourceFile, TableWriter, trace_id_of_recording};
+/// The labels of a recording, and the file with those that were edited.
+pub use store::{LABELS, Labels, edited_labels, labels_file, write_labels};
 pub use summary::{AnomalyRow, LawRow, Summary};
 /// Where symbols are looked up.
 pub use symbols::SymbolPath;

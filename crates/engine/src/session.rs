@@ -75,9 +75,11 @@ impl Session {
     /// The trace cannot be read; the message says where and what to do.
     pub fn of_source(source: Box<dyn Source>, options: PassOptions) -> Result<Self, EngineError> {
         let read = Foreign::read(source, &options)?;
+        let mut facts = read.accounted.facts.clone();
+        store::with_edited_labels(read.source.path(), &mut facts);
         Ok(Self {
             path: read.source.path().to_owned(),
-            facts: read.accounted.facts.clone(),
+            facts,
             machine: read.accounted.machine.clone(),
             whole: Summary::of(&read.accounted),
             part: None,
@@ -117,9 +119,11 @@ impl Session {
         }
         let machine = manifest.machine.clone();
         let machine = options.machine.as_ref().map_or_else(|| machine.clone(), |m| machine.clone().overlay(m.clone()));
+        let mut facts = manifest.all_facts();
+        store::with_edited_labels(path, &mut facts);
         Ok(Self {
             path: path.to_owned(),
-            facts: manifest.all_facts(),
+            facts,
             machine,
             whole: summary,
             part: None,

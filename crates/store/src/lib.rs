@@ -7,6 +7,7 @@
 //!        states/cpu.parquet            the stretches of CPUs, in order of start
 //!        states/*.index.parquet        for each row group, copies of the earlier rows that are still open when it begins
 //!        tables/<table>.parquet        cached analysis tables, with the version of their definition
+//!        labels.json                   the labels, if they were edited after the recording
 //! ```
 //!
 //! [`FolderWriter`] writes a folder from a stream of events and stretches, [`Folder`] reads it, and [`write_table`] writes one
@@ -28,6 +29,7 @@ mod format;
 mod format_csv;
 mod format_json;
 mod format_md;
+mod labels;
 mod manifest;
 mod pack;
 mod read;
@@ -45,6 +47,7 @@ pub use error::Error;
 pub use event_tables::{EVENT_TABLES, STACKS};
 pub use folder::Folder;
 pub use format::{EachRows, Format, RowsSource, StateRows, TableWriter, write_table};
+pub use labels::{LABELS, Labels, edited_labels, labels_file, with_edited_labels, write_labels};
 pub use manifest::{
     AnomalyRow, ContentHash, FORMAT_VERSION, FileInfo, MANIFEST, Manifest, REDACTED, SourceFile, UPGRADES, redact,
 };

@@ -14,6 +14,7 @@ mod explain;
 mod export;
 mod formats;
 mod import;
+mod label;
 mod man;
 mod power;
 mod record;
@@ -50,6 +51,7 @@ pub enum Command {
     Tables(tables::Args),
     Table(table::Args),
     Sql(sql::Args),
+    Label(label::Args),
     Export(export::Args),
     Topo(topo::Args),
     Doctor(doctor::Args),
@@ -104,6 +106,7 @@ pub fn run(command: Command, global: &Global) -> Result<u8, Failure> {
         Command::Tables(args) => tables::run(&args, global),
         Command::Table(args) => table::run(&args, global),
         Command::Sql(args) => sql::run(&args, global),
+        Command::Label(args) => label::run(&args, global),
         Command::Export(args) => export::run(&args, global),
         Command::Topo(args) => topo::run(&args, global),
         Command::Doctor(args) => doctor::run(&args, global),
