@@ -4,6 +4,7 @@
 mod costs;
 mod critical_path;
 mod error;
+mod identified;
 mod import;
 mod machine;
 mod part;
@@ -19,6 +20,7 @@ pub use analysis::rates::TypeMatters;
 pub use costs::{costs_path, machine_id, stale_costs, store_costs, stored_costs};
 pub use critical_path::{PathSums, PathWindow};
 pub use error::EngineError;
+pub use identified::{Identified, identified};
 pub use import::{Progress, Target, import};
 /// For callers that implement their own [`Source`].
 pub use ingest::{
@@ -33,7 +35,7 @@ pub use source::{
 };
 /// The Arrow schema of a table.
 pub use store::schema as arrow_schema;
-pub use store::{Format, SourceFile, TableWriter, trace_id_of_recording};
+pub use store::{Format, SourceFile, TableWriter, states_name, trace_id_of_recording};
 /// The labels of a recording, and the file with those that were edited.
 pub use store::{LABELS, Labels, edited_labels, labels_file, write_labels};
 pub use summary::{AnomalyRow, LawRow, Summary};
@@ -41,8 +43,8 @@ pub use summary::{AnomalyRow, LawRow, Summary};
 pub use symbols::SymbolPath;
 pub use tables::{
     BatchCallback, FrameCounts, FrameGroup, FrameList, FrameMarks, FrameSource, Interval, IntervalKind, IntervalName,
-    ListedFrame, RowCallback, SelectedInterval, SlowFrameOptions, TableRequest, ThreadNames, mark_name_matches,
-    mark_row_matches,
+    ListedFrame, RowCallback, SelectedInterval, SlowFrameOptions, TableRequest, ThreadNames, declared,
+    mark_name_matches, mark_row_matches,
 };
 /// Times as users write them.
 pub use times::exact_time;

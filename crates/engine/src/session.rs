@@ -47,6 +47,17 @@ pub(crate) enum Kind {
 /// the reading.
 pub type EventCallback<'a> = &'a mut dyn FnMut(&[Event], &[Box<str>]) -> std::io::Result<()>;
 
+/// Returns an error for a recording that is still a spool.
+pub(crate) fn refuse_interrupted(path: &Path) -> Result<(), EngineError> {
+    if path.join("spool").is_dir() && !path.join(store::MANIFEST).exists() {
+        let path = path.display();
+        return Err(EngineError::Other(format!(
+            "{path}: this recording was interrupted before it was converted: run `corewise recover {path}`"
+        )));
+    }
+    Ok(())
+}
+
 impl Session {
     /// Opens a trace folder, or a file that an importer recognises (`-` is standard input).
     ///
@@ -93,12 +104,7 @@ impl Session {
     }
 
     fn open_folder(path: &Path, options: PassOptions) -> Result<Self, EngineError> {
-        if path.join("spool").is_dir() && !path.join(store::MANIFEST).exists() {
-            let path = path.display();
-            return Err(EngineError::Other(format!(
-                "{path}: this recording was interrupted before it was converted: run `corewise recover {path}`"
-            )));
-        }
+        refuse_interrupted(path)?;
         let folder = store::Folder::open(path)?;
         if options.strict_loss {
             return Err(EngineError::Other(format!(

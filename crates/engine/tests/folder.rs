@@ -98,6 +98,25 @@ fn a_stored_table_of_another_version_is_made_again() {
 }
 
 #[test]
+fn a_folder_that_is_only_read_stays_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.cw");
+    let source = Drawn(Random { mode: Mode::Whole, seed: 1, steps: 200 }.batch());
+    import(&source, Target::New(&path), &PassOptions::default(), &mut |_| ()).map(|_| ()).unwrap();
+    let has = || store::Folder::open(&path).unwrap().has(&tables::READY_WAIT);
+    let table = |read_only| {
+        let session = Session::open(&path, PassOptions { read_only, ..PassOptions::default() }).unwrap();
+        session.prepare(&["ready_wait"]).unwrap();
+        session.table("ready_wait").unwrap().rows
+    };
+    let rows = table(true);
+    assert!(!has() && !rows.is_empty());
+    assert_eq!(table(false), rows);
+    assert!(has());
+    assert_eq!(engine::identified(&path).unwrap().trace, 7);
+}
+
+#[test]
 fn prepared_tables_are_stored_in_the_folder_or_else_kept_in_memory() {
     let names = ["ready_wait", "wakers"];
     let source = || Drawn(Random { mode: Mode::Whole, seed: 1, steps: 200 }.batch());

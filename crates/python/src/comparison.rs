@@ -27,7 +27,7 @@ pub fn compare_runs(
     machine: Option<PathBuf>,
     width: usize,
 ) -> PyResult<(String, String, String)> {
-    let pass = options(machine.as_deref(), false, false)?;
+    let pass = options(machine.as_deref(), false, false, false)?;
     if paired == Some(true) && a.len() != b.len() {
         return Err(error(format!("paired runs: A has {} and B has {}", a.len(), b.len())));
     }

@@ -22,5 +22,5 @@ mod _corewise {
     #[pymodule_export]
     use super::stream::Table;
     #[pymodule_export]
-    use super::trace::{Trace, open, tables};
+    use super::trace::{Trace, declared, identified, open, tables};
 }

@@ -1,7 +1,8 @@
 //! A table as an Arrow C stream, whose batches are made while it is read.
 
 use crate::errors::error;
-use crate::times::Range;
+use crate::times::Range as TimeRange;
+use crate::trace::ColumnRow;
 use crate::work::INTERVAL;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchReader};
@@ -11,6 +12,7 @@ use engine::{Session, TableRequest};
 use model::{Span, TableDef};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 
@@ -25,6 +27,7 @@ pub struct Table {
     span: Option<Span>,
     process: Option<String>,
     names: bool,
+    row_groups: Option<Range<usize>>,
 }
 
 impl Table {
@@ -35,23 +38,24 @@ impl Table {
     pub fn of(
         session: &Arc<Session>,
         name: &str,
-        range: Option<&Range>,
+        range: Option<&TimeRange>,
         process: Option<String>,
         names: bool,
+        row_groups: Option<Range<usize>>,
     ) -> PyResult<Self> {
         let request = TableRequest { table: name, span: None, process: None, names };
         let def = request.definition(session).map_err(error)?;
         let span = range.map(|range| range.span(session)).transpose()?;
-        Ok(Self { session: Arc::clone(session), def, span, process, names })
+        Ok(Self { session: Arc::clone(session), def, span, process, names, row_groups })
     }
 
     fn stream(&self) -> PyResult<Stream> {
         let (to, batches) = sync_channel(WAITING);
         let (session, def, span, names) = (Arc::clone(&self.session), self.def, self.span, self.names);
-        let process = self.process.clone();
+        let (process, row_groups) = (self.process.clone(), self.row_groups.clone());
         let read = move || {
             let request = TableRequest { table: def.name, span, process: process.as_deref(), names };
-            let sent = send(&session, &request, &to);
+            let sent = send(&session, &request, row_groups.as_ref(), &to);
             // If nothing reads the stream any more, the error interests no one.
             sent.unwrap_or_else(|why| drop(to.send(Err(why))));
         };
@@ -65,10 +69,16 @@ impl Table {
 fn send(
     session: &Session,
     request: &TableRequest<'_>,
+    row_groups: Option<&Range<usize>>,
     to: &SyncSender<Result<RecordBatch, String>>,
 ) -> Result<(), String> {
     let gone = |_| std::io::Error::from(std::io::ErrorKind::BrokenPipe);
-    request.batches(session, &mut |batch| to.send(Ok(batch)).map_err(gone)).map_err(|why| why.to_string())
+    let each = &mut |batch| to.send(Ok(batch)).map_err(gone);
+    let sent = match row_groups {
+        Some(row_groups) => request.batches_of_groups(session, row_groups, each),
+        None => request.batches(session, each),
+    };
+    sent.map_err(|why| why.to_string())
 }
 
 #[pymethods]
@@ -87,7 +97,7 @@ impl Table {
 
     /// The columns: name, type (`int`, `float`, `text` or `bool`), unit (may be empty), whether it may be null, and documentation.
     #[getter]
-    fn columns(&self) -> Vec<(&'static str, &'static str, &'static str, bool, &'static str)> {
+    fn columns(&self) -> Vec<ColumnRow> {
         crate::trace::columns(self.def)
     }
 

@@ -6,7 +6,7 @@ use crate::times::Range;
 use crate::work::wait;
 use diagnose::Options;
 use engine::{CancellableSource, FrameSource, Infer, PassOptions, Session, SlowFrameOptions, Source, open_source};
-use model::{Kind, TableDef, tables as declared};
+use model::{Kind, TableDef, tables as all_tables};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,8 +15,11 @@ use std::sync::atomic::AtomicBool;
 /// A source of frames: kind, name, thread and count.
 type SourceRow = (&'static str, Option<String>, Option<i64>, i64);
 
-/// The columns of a table: name, type, unit, whether it may be null, documentation.
-pub fn columns(def: &'static TableDef) -> Vec<(&'static str, &'static str, &'static str, bool, &'static str)> {
+/// A column: name, type, unit, whether it may be null, documentation.
+pub type ColumnRow = (&'static str, &'static str, &'static str, bool, &'static str);
+
+/// The columns of a table.
+pub fn columns(def: &'static TableDef) -> Vec<ColumnRow> {
     let kind = |kind| match kind {
         Kind::Int => "int",
         Kind::Float => "float",
@@ -26,10 +29,31 @@ pub fn columns(def: &'static TableDef) -> Vec<(&'static str, &'static str, &'sta
     def.cols.iter().map(|col| (col.name, kind(col.kind), col.unit, col.nullable, col.doc)).collect()
 }
 
+/// The declaration of a table, which needs no trace: its columns as in a table with names of threads, whether its length grows with the recording,
+/// and the file of a trace folder that has its rows in row groups, if it is one of stretches.
+///
+/// # Errors
+/// There is no such table.
+#[pyfunction]
+pub fn declared(name: &str) -> PyResult<(Vec<ColumnRow>, bool, Option<&'static str>)> {
+    let def = engine::declared(name).map_err(error)?;
+    Ok((columns(all_tables::named(def)), def.large, engine::states_name(def)))
+}
+
+/// The ID and the labels of a recording. Of a trace folder, only the manifest is read.
+///
+/// # Errors
+/// It cannot be read.
+#[pyfunction]
+pub fn identified(py: Python<'_>, path: PathBuf) -> PyResult<(i64, Vec<(String, String)>)> {
+    let found = py.detach(|| engine::identified(&path)).map_err(error)?;
+    Ok((found.trace, found.labels))
+}
+
 /// All tables: name and documentation.
 #[pyfunction]
 pub fn tables() -> Vec<(&'static str, &'static str)> {
-    declared::ALL.iter().map(|def| (def.name, def.doc)).collect()
+    all_tables::ALL.iter().map(|def| (def.name, def.doc)).collect()
 }
 
 /// An open trace folder or file of another tool.
@@ -42,15 +66,15 @@ pub struct Trace {
 ///
 /// # Errors
 /// The machine cannot be read.
-pub fn options(machine: Option<&Path>, inferred: bool, strict_loss: bool) -> PyResult<PassOptions> {
+pub fn options(machine: Option<&Path>, inferred: bool, strict_loss: bool, read_only: bool) -> PyResult<PassOptions> {
     let machine = machine.map(engine::machine_file).transpose().map_err(error)?;
     let infer = if inferred { Infer::Within } else { Infer::No };
-    Ok(PassOptions { machine, infer, strict_loss, keep: true, ..PassOptions::default() })
+    Ok(PassOptions { machine, infer, strict_loss, keep: true, read_only, ..PassOptions::default() })
 }
 
-/// Opens a trace. `progress` is called with the share of a file that was read, 0 to 1.
+/// Opens a trace. `progress` is called with the share of a file that was read, 0 to 1. With `read_only`, no table is stored in a trace folder.
 #[pyfunction]
-#[pyo3(signature = (path, machine=None, inferred=false, strict_loss=false, progress=None))]
+#[pyo3(signature = (path, machine=None, inferred=false, strict_loss=false, progress=None, read_only=false))]
 pub fn open(
     py: Python<'_>,
     path: PathBuf,
@@ -58,8 +82,9 @@ pub fn open(
     inferred: bool,
     strict_loss: bool,
     progress: Option<Bound<'_, PyAny>>,
+    read_only: bool,
 ) -> PyResult<Trace> {
-    let options = options(machine.as_deref(), inferred, strict_loss)?;
+    let options = options(machine.as_deref(), inferred, strict_loss, read_only)?;
     let cancelled = Arc::new(AtomicBool::new(false));
     // What the engine opens as a folder of its own.
     let is_folder = path.join("manifest.json").exists() || path.join("spool").is_dir();
@@ -93,15 +118,29 @@ impl Trace {
         self.session.path().to_owned()
     }
 
+    /// The ID of the trace, and its labels. The ID of a file that was not imported is computed from the whole file.
+    fn _identified(&self, py: Python<'_>) -> PyResult<(i64, Vec<(String, String)>)> {
+        let found = py.detach(|| self.session.identified()).map_err(error)?;
+        Ok((found.trace, found.labels))
+    }
+
     /// The tables: name, documentation, and whether its length grows with the recording.
     fn _tables(&self) -> Vec<(&'static str, &'static str, bool)> {
         self.session.tables().iter().map(|def| (def.name, def.doc, def.large)).collect()
     }
 
-    /// A table of the trace.
-    #[pyo3(signature = (name, range=None, process=None, names=true))]
-    fn _table(&self, name: &str, range: Option<Range>, process: Option<String>, names: bool) -> PyResult<Table> {
-        Table::of(&self.session, name, range.as_ref(), process, names)
+    /// A table of the trace. `row_groups`: only the rows in these row groups (the first, and the one after the last) of a table of stretches.
+    #[pyo3(signature = (name, range=None, process=None, names=true, row_groups=None))]
+    fn _table(
+        &self,
+        name: &str,
+        range: Option<Range>,
+        process: Option<String>,
+        names: bool,
+        row_groups: Option<(usize, usize)>,
+    ) -> PyResult<Table> {
+        let row_groups = row_groups.map(|(first, end)| first..end);
+        Table::of(&self.session, name, range.as_ref(), process, names, row_groups)
     }
 
     /// The begin and end of a range, or of the recording, ns; never after the end of the recording.

@@ -93,7 +93,7 @@ impl Folder {
     /// stretches.
     #[must_use]
     pub fn tables(&self) -> Vec<&'static TableDef> {
-        let is_stored = |def: &&&'static TableDef| match self.states_of(def) {
+        let is_stored = |def: &&&'static TableDef| match states_name(def) {
             Some(name) => self.path.join(name).exists(),
             None => self.table_path(def.name).exists(),
         };
@@ -145,7 +145,7 @@ impl Folder {
     }
 
     fn small(&self, name: &str) -> Result<&'static TableDef, Error> {
-        tables::ALL.iter().find(|d| d.name == name && self.states_of(d).is_none()).copied().ok_or_else(|| {
+        tables::ALL.iter().find(|d| d.name == name && states_name(d).is_none()).copied().ok_or_else(|| {
             let has = self.tables().iter().map(|d| d.name).collect::<Vec<_>>().join(", ");
             Error::NoTable { path: self.path.clone(), name: name.to_owned(), has }
         })
@@ -162,7 +162,7 @@ impl Folder {
     /// format, whose names and values differ.
     #[must_use]
     pub fn states_file(&self, def: &TableDef) -> Option<PathBuf> {
-        let path = self.path.join(self.states_of(def)?);
+        let path = self.path.join(states_name(def)?);
         let is_current = self.stored_format.load(Ordering::Relaxed) == FORMAT_VERSION;
         (is_current && is_of_version(&path, def).unwrap_or(false)).then_some(path)
     }
@@ -271,14 +271,6 @@ impl Folder {
             .try_for_each(|part| groups.read(part, |rows, cols| Some(rows_as_cells(rows, cols, &[], &mut each)))?)
     }
 
-    pub(crate) fn states_of(&self, def: &TableDef) -> Option<&'static str> {
-        match def.name {
-            n if n == tables::THREAD_STATE.name => Some("states/thread.parquet"),
-            n if n == tables::CPU_STATE.name => Some("states/cpu.parquet"),
-            _ => None,
-        }
-    }
-
     fn table_path(&self, name: &str) -> PathBuf {
         self.path.join("tables").join(format!("{name}.parquet"))
     }
@@ -316,6 +308,39 @@ impl Folder {
         span: Option<Span>,
         threads: Option<&HashSet<i64>>,
         make: impl Fn(RecordBatch) -> T + Sync,
+        each: impl FnMut(T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.batches_of(def, |columns| self.groups(def, columns, span), threads, make, each)
+    }
+
+    /// Like [`Self::state_batches`], only the rows that are stored in some row groups. Each row is in one row group, that of its start. Row groups
+    /// that the file does not have are ignored.
+    ///
+    /// # Errors
+    /// As [`Self::state_batches`].
+    pub fn state_batches_of_groups<T: Send, E: From<Error>>(
+        &self,
+        def: &'static TableDef,
+        row_groups: &std::ops::Range<usize>,
+        threads: Option<&HashSet<i64>>,
+        make: impl Fn(RecordBatch) -> T + Sync,
+        each: impl FnMut(T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let open = |columns: &[Column]| {
+            let mut groups = self.groups(def, columns, None)?;
+            let end = row_groups.end.min(groups.within.end);
+            groups.within = row_groups.start.min(end)..end;
+            Ok(groups)
+        };
+        self.batches_of(def, open, threads, make, each)
+    }
+
+    fn batches_of<T: Send, E: From<Error>>(
+        &self,
+        def: &'static TableDef,
+        open: impl Fn(&[Column]) -> Result<Groups, Error> + Sync,
+        threads: Option<&HashSet<i64>>,
+        make: impl Fn(RecordBatch) -> T + Sync,
         mut each: impl FnMut(T) -> Result<(), E>,
     ) -> Result<(), E> {
         let stores = if def.name == tables::THREAD_STATE.name { THREAD_STORES } else { CPU_STORES };
@@ -323,18 +348,12 @@ impl Folder {
         let selected = threads.map(|keys| (def.col("thread").unwrap_or(0), keys));
         let schema = batches::schema(def);
         let readers = std::thread::available_parallelism().map_or(READERS, |cpus| cpus.get().clamp(1, MAX_READERS));
-        in_turn(
-            readers,
-            || self.groups(def, &columns, span),
-            |groups, part| groups.batch(part, selected, &schema).map(&make),
-            &mut each,
-        )
+        in_turn(readers, || open(&columns), |groups, part| groups.batch(part, selected, &schema).map(&make), &mut each)
     }
 
     /// Returns the row groups that contain the stretches of a span.
     fn groups(&self, def: &'static TableDef, columns: &[Column], span: Option<Span>) -> Result<Groups, Error> {
-        let name =
-            self.states_of(def).ok_or_else(|| Error::Bug(format!("{} is not a table of stretches", def.name)))?;
+        let name = states_name(def).ok_or_else(|| Error::Bug(format!("{} is not a table of stretches", def.name)))?;
         let missing = || Error::damaged(&self.path.join(MANIFEST), format!("it does not list {name}"), AGAIN);
         let main = self.reader(name, columns)?.ok_or_else(missing)?;
         let start = columns.iter().position(|c| c.col.name == "start_ns").unwrap_or(0);
@@ -362,6 +381,16 @@ impl Folder {
             span,
             layouts: OnceCell::new(),
         })
+    }
+}
+
+/// Returns the name of the file that has the rows of a table of stretches, in a trace folder.
+#[must_use]
+pub fn states_name(def: &TableDef) -> Option<&'static str> {
+    match def.name {
+        n if n == tables::THREAD_STATE.name => Some("states/thread.parquet"),
+        n if n == tables::CPU_STATE.name => Some("states/cpu.parquet"),
+        _ => None,
     }
 }
 

@@ -539,6 +539,31 @@ fn record_batches_have_the_cells_of_the_rows() {
 }
 
 #[test]
+fn each_row_is_in_one_row_group() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().join("run.cw");
+    let (threads, cpus) = random_stretches(200_000, 3);
+    write(&at, &[], &threads, &cpus, false);
+    let folder = Folder::open(&at).unwrap();
+    let keys: HashSet<i64> = threads.iter().map(|s| s.thread.0).step_by(7).take(20).collect();
+    for def in [&tables::THREAD_STATE, &tables::CPU_STATE] {
+        for keys in [None, Some(&keys)] {
+            let read = |groups: std::ops::Range<usize>| {
+                let mut all = Vec::new();
+                let each = |batch| ok(all.extend(cells(&batch)));
+                folder.state_batches_of_groups(def, &groups, keys, |batch| batch, each).unwrap();
+                all
+            };
+            let whole = batched(&folder, def, None, keys).unwrap();
+            let parts = [read(0..1), read(1..2), read(2..1000), read(1000..2000)];
+            let several = keys.is_some() || def.name != tables::THREAD_STATE.name || !parts[1].is_empty();
+            assert!(several && parts[3].is_empty(), "{}", def.name);
+            assert!(parts.concat() == whole, "{}", def.name);
+        }
+    }
+}
+
+#[test]
 fn files_have_the_columns_of_their_definitions() {
     let dir = tempfile::tempdir().unwrap();
     let at = small_folder(dir.path());

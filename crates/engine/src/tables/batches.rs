@@ -10,6 +10,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 use model::tables::thread_state;
 use model::{CpuId, MadeFrom, TableDef};
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use store::text_array;
 use topology::Machine;
@@ -40,12 +41,36 @@ impl TableRequest<'_> {
     pub fn batches(&self, session: &Session, each: BatchCallback<'_>) -> Result<(), EngineError> {
         let def = session.definition(self.table)?;
         if let (MadeFrom::States, Kind::Folder(folder, None)) = (def.made_from, session.kind()) {
-            return self.stored_batches(session, def, folder, each);
+            return self.stored_batches(session, def, folder, None, each);
         }
         let mut batches = ColumnBatches::new(self.definition(session)?);
         self.rows(session, &mut |rows| batches.push(rows).map_err(std::io::Error::other)?.map_or(Ok(()), &mut *each))?;
         let last = batches.finish().map_err(failed)?;
         if last.num_rows() > 0 { each(last).map_err(EngineError::Output) } else { Ok(()) }
+    }
+
+    /// Like [`Self::batches`], only the rows that are stored in some row groups of the file with the stretches: each row is in one of them.
+    ///
+    /// # Errors
+    /// The table is not stored in row groups: it is no table of stretches, or the trace is no folder, or is read with inferred time. The request
+    /// is for a part of the recording. Otherwise as [`Self::rows`].
+    pub fn batches_of_groups(
+        &self,
+        session: &Session,
+        row_groups: &Range<usize>,
+        each: BatchCallback<'_>,
+    ) -> Result<(), EngineError> {
+        let def = session.definition(self.table)?;
+        match (def.made_from, session.kind(), self.span.or(session.range())) {
+            (MadeFrom::States, Kind::Folder(folder, None), None) => {
+                self.stored_batches(session, def, folder, Some(row_groups), each)
+            }
+            _ => Err(EngineError::Other(format!(
+                "{}: {} cannot be read by row group: only stretches of a whole trace folder are",
+                session.path().display(),
+                def.name
+            ))),
+        }
     }
 
     /// Passes on the stretches of a folder without inferred time.
@@ -54,6 +79,7 @@ impl TableRequest<'_> {
         session: &Session,
         def: &'static TableDef,
         folder: &store::Folder,
+        row_groups: Option<&Range<usize>>,
         each: BatchCallback<'_>,
     ) -> Result<(), EngineError> {
         let of = self.process.map(|process| session.process(process, def)).transpose()?;
@@ -64,14 +90,15 @@ impl TableRequest<'_> {
             names: if self.names && has_keys { Some(session.names()?) } else { None },
             machine: session.options().machine.as_ref().map(|_| session.machine()),
         };
-        let span = self.span.or(session.range());
-        folder.state_batches(
-            def,
-            span,
-            of.as_ref().map(|of| of.threads()),
-            |batch| finish.batches(&batch),
-            |made| made.map_err(failed)?.into_iter().try_for_each(|batch| each(batch).map_err(EngineError::Output)),
-        )
+        let threads = of.as_ref().map(|of| of.threads());
+        let make = |batch: RecordBatch| finish.batches(&batch);
+        let each = |made: Result<Vec<RecordBatch>, ArrowError>| {
+            made.map_err(failed)?.into_iter().try_for_each(|batch| each(batch).map_err(EngineError::Output))
+        };
+        match row_groups {
+            Some(row_groups) => folder.state_batches_of_groups(def, row_groups, threads, make, each),
+            None => folder.state_batches(def, self.span.or(session.range()), threads, make, each),
+        }
     }
 }
 

@@ -38,6 +38,23 @@ use rows::Batches;
 /// A callback for a table's rows, a few thousand at a time; `Err` ends the reading.
 pub type RowCallback<'a> = &'a mut dyn FnMut(&[Vec<Value>]) -> std::io::Result<()>;
 
+/// Returns the declaration of a table by name, which needs no trace. With inferred time, a trace's own definition may have a column more
+/// ([`Session::definition`]).
+///
+/// # Errors
+/// There is no such table.
+pub fn declared(name: &str) -> Result<&'static TableDef, EngineError> {
+    let current = tables::renamed::current_table(name);
+    tables::ALL.iter().find(|d| d.name == current).copied().ok_or_else(|| {
+        let known: Vec<&str> = tables::ALL.iter().map(|d| d.name).collect();
+        let meant = did_you_mean(name, known.iter().copied());
+        EngineError::Other(match meant.as_str() {
+            "." => format!("there is no table {name}. The tables are {}", known.join(", ")),
+            _ => format!("there is no table {name}{meant} `corewise tables` lists them"),
+        })
+    })
+}
+
 impl Session {
     /// All tables that can be requested.
     #[must_use]
@@ -60,15 +77,8 @@ impl Session {
     /// # Errors
     /// There is no such table; the message lists the tables.
     pub fn definition(&self, name: &str) -> Result<&'static TableDef, EngineError> {
-        let current = tables::renamed::current_table(name);
-        self.tables().into_iter().find(|d| d.name == current).ok_or_else(|| {
-            let known: Vec<&str> = tables::ALL.iter().map(|d| d.name).collect();
-            let meant = did_you_mean(name, known.iter().copied());
-            EngineError::Other(match meant.as_str() {
-                "." => format!("there is no table {name}. The tables are {}", known.join(", ")),
-                _ => format!("there is no table {name}{meant} `corewise tables` lists them"),
-            })
-        })
+        let declared = declared(name)?;
+        Ok(self.tables().into_iter().find(|d| d.name == declared.name).unwrap_or(declared))
     }
 
     /// Returns a small table. For tables with a row or more per thread ([`tables::THREADS`]), use [`Self::rows`], as there may be

@@ -189,13 +189,20 @@ def _read(work: Any) -> Any:
     except (KeyboardInterrupt, Error, ImportError):
         raise
     except Exception as why:
-        text = str(why)
-        if "reading was interrupted" in text:
+        if "reading was interrupted" in str(why):
             raise KeyboardInterrupt from None
-        begin = text.find("External error: ")
-        if begin >= 0:
-            raise Error(text[begin + len("External error: ") :].splitlines()[0]) from None
+        if _EXTERNAL in str(why):
+            raise Error(_reason(why)) from None
         raise
+
+
+_EXTERNAL = "External error: "
+
+
+def _reason(why: BaseException) -> str:
+    """The sentence of an error, without what Arrow's stream writes around it."""
+    before, is_external, after = str(why).partition(_EXTERNAL)
+    return after.splitlines()[0] if is_external and after else before or type(why).__name__
 
 
 def _needed(library: str, of: str) -> Any:
@@ -425,6 +432,16 @@ class Trace:
         return _os.fspath(self._inner.path)
 
     @property
+    def id(self) -> int:
+        """The ID of the trace, which follows from the content of its sources. For a file that was not imported, this reads the whole file."""
+        return self._inner._identified()[0]
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels of the recording: those of ``corewise record --label``."""
+        return dict(self._inner._identified()[1])
+
+    @property
     def tables(self) -> Tables:
         """All tables by name."""
         return Tables(self._inner._tables())
@@ -544,12 +561,14 @@ def open(
     inferred: bool = False,
     strict_loss: bool = False,
     progress: Any = None,
+    read_only: bool = False,
 ) -> Trace:
     """Opens a trace folder, or a file of another tool (perf, trace-cmd, Perfetto, PresentMon, ...).
 
     ``machine``: a description of the machine, for facts that the trace lacks. ``inferred``: include inferred time where switches are missing.
     ``strict_loss``: count time with lost events as unknown. ``progress``: ``True`` for a bar of tqdm, ``tqdm``, or anything that is called as
-    ``progress(total=100, desc=..., unit="%")`` and whose result has ``update(n)`` and ``close()``.
+    ``progress(total=100, desc=..., unit="%")`` and whose result has ``update(n)`` and ``close()``. ``read_only``: tables that are made are not stored in
+    the trace folder.
 
     >>> trace = corewise.open(TRACE)
     >>> trace.summary["cpus"] > 0
@@ -560,7 +579,7 @@ def open(
     corewise.Error: /no/such/file: No such file or directory (os error 2)
     """
     if progress is None or progress is False:
-        return Trace(_corewise.open(path, machine, inferred, strict_loss))
+        return Trace(_corewise.open(path, machine, inferred, strict_loss, None, read_only))
     if progress is True:
         progress = _needed("tqdm.auto", "progress=True").tqdm
     bar, shown = progress(total=100, desc=_os.fspath(path), unit="%"), 0
@@ -573,7 +592,7 @@ def open(
             shown = percent
 
     try:
-        trace = Trace(_corewise.open(path, machine, inferred, strict_loss, update))
+        trace = Trace(_corewise.open(path, machine, inferred, strict_loss, update, read_only))
         update(1.0)
         return trace
     finally:

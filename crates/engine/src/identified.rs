@@ -1,0 +1,50 @@
+//! What tells recordings apart, without reading their tables.
+
+use crate::session::refuse_interrupted;
+use crate::{EngineError, Priority, Session, open_source};
+use ingest::{Facts, LABEL};
+use std::path::Path;
+
+/// The ID of a recording, and its labels.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Identified {
+    /// The trace's ID.
+    pub trace: i64,
+    /// The labels, by key, in the order in which they were given.
+    pub labels: Vec<(String, String)>,
+}
+
+/// Identifies a recording: of a trace folder, only the manifest is read; a file of another tool is read to its end, for its checksum, and not parsed.
+///
+/// ```
+/// # let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/fixtures/ftrace_text/trace.txt");
+/// let session = engine::Session::open(&path, engine::PassOptions::default())?;
+/// assert_eq!(engine::identified(&path)?.trace, session.trace()?);
+/// # Ok::<(), engine::EngineError>(())
+/// ```
+///
+/// # Errors
+/// It is no recording that corewise reads, or it cannot be read.
+pub fn identified(path: &Path) -> Result<Identified, EngineError> {
+    refuse_interrupted(path)?;
+    if path.join(store::MANIFEST).exists() {
+        let folder = store::Folder::open(path)?;
+        return Ok(Identified { trace: folder.manifest().trace, labels: labels(&folder.manifest().facts) });
+    }
+    Ok(Identified { trace: open_source(path)?.identity(&Priority::now())?.trace, labels: Vec::new() })
+}
+
+fn labels(facts: &Facts) -> Vec<(String, String)> {
+    let label = |(name, value): &(String, String)| Some((name.strip_prefix(LABEL)?.to_owned(), value.clone()));
+    facts.about.iter().filter_map(label).collect()
+}
+
+impl Session {
+    /// The ID and the labels of the recording. The ID of a file that was not imported is computed from the whole file.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub fn identified(&self) -> Result<Identified, EngineError> {
+        Ok(Identified { trace: self.trace()?, labels: labels(self.facts()) })
+    }
+}
