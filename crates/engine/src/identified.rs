@@ -14,7 +14,7 @@ pub struct Identified {
     pub labels: Vec<(String, String)>,
 }
 
-/// Identifies a recording: of a trace folder, only the manifest is read; a file of another tool is read to its end, for its checksum, and not parsed.
+/// Identifies a recording: of a trace folder, only the manifest and edited labels are read; a file of another tool is read to its end, for its checksum, and not parsed.
 ///
 /// ```
 /// # let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/fixtures/ftrace_text/trace.txt");
@@ -29,9 +29,18 @@ pub fn identified(path: &Path) -> Result<Identified, EngineError> {
     refuse_interrupted(path)?;
     if path.join(store::MANIFEST).exists() {
         let folder = store::Folder::open(path)?;
-        return Ok(Identified { trace: folder.manifest().trace, labels: labels(&folder.manifest().facts) });
+        return Ok(Identified {
+            trace: folder.manifest().trace,
+            labels: edited(path, folder.manifest().facts.clone()),
+        });
     }
-    Ok(Identified { trace: open_source(path)?.identity(&Priority::now())?.trace, labels: Vec::new() })
+    let trace = open_source(path)?.identity(&Priority::now())?.trace;
+    Ok(Identified { trace, labels: edited(path, Facts::default()) })
+}
+
+fn edited(path: &Path, mut facts: Facts) -> Vec<(String, String)> {
+    store::with_edited_labels(path, &mut facts);
+    labels(&facts)
 }
 
 fn labels(facts: &Facts) -> Vec<(String, String)> {

@@ -438,7 +438,7 @@ class Trace:
 
     @property
     def labels(self) -> dict[str, str]:
-        """The labels of the recording: those of ``corewise record --label``."""
+        """The labels of the recording: those of ``corewise record --label``, or those that ``corewise label`` set later."""
         return dict(self._inner._identified()[1])
 
     @property
