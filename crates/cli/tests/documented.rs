@@ -10,7 +10,7 @@ use support::recording::recording;
 use support::{Folder, Ran, fixture, good, ran, run};
 
 /// The pages whose commands are run, in addition to those of the guide.
-const WITH_COMMANDS: &[&str] = &["README.md", "docs/commands.md", "docs/sql.md"];
+const WITH_COMMANDS: &[&str] = &["README.md", "docs/commands.md", "docs/sql.md", "docs/fleet.md"];
 
 /// The folder of the guide, one page a question.
 const GUIDE: &str = "docs/guide";
@@ -178,6 +178,10 @@ fn prepare(folder: &Folder) {
             &folder.name(name),
         ]);
     }
+    let run = folder.name("run.cw");
+    good(["label", &run, "os=old", "plug=no", "team=render", "release=2.0"]);
+    copy_folder(Path::new(&run), &folder.path("runs/run.cw"));
+    good(["fleet", "index", &folder.name("runs")]);
 }
 
 fn copy_folder(from: &Path, to: &Path) {

@@ -2,7 +2,7 @@
 
 use crate::args::{Global, label};
 use crate::failure::{Failure, OK};
-use crate::output::print;
+use crate::output::{print, say};
 use engine::{EngineError, LABEL, Labels, PassOptions, Session, edited_labels, write_labels};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -50,6 +50,9 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         labels.retain(|key, _| !args.remove.contains(key));
         labels.extend(args.set.iter().cloned());
         write_labels(&args.recording, &labels).map_err(EngineError::from)?;
+    }
+    if labels.is_empty() && !args.json {
+        say(&format!("{}: no labels", args.recording.display()));
     }
     print(&if args.json { json(&labels) } else { text(&labels) })?;
     Ok(OK)

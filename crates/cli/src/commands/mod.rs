@@ -12,6 +12,7 @@ mod diagnose;
 mod doctor;
 mod explain;
 mod export;
+mod fleet;
 mod formats;
 mod import;
 mod label;
@@ -52,6 +53,7 @@ pub enum Command {
     Table(table::Args),
     Sql(sql::Args),
     Label(label::Args),
+    Fleet(fleet::Args),
     Export(export::Args),
     Topo(topo::Args),
     Doctor(doctor::Args),
@@ -107,6 +109,7 @@ pub fn run(command: Command, global: &Global) -> Result<u8, Failure> {
         Command::Table(args) => table::run(&args, global),
         Command::Sql(args) => sql::run(&args, global),
         Command::Label(args) => label::run(&args, global),
+        Command::Fleet(args) => fleet::run(&args, global),
         Command::Export(args) => export::run(&args, global),
         Command::Topo(args) => topo::run(&args, global),
         Command::Doctor(args) => doctor::run(&args, global),

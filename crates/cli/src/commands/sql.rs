@@ -16,6 +16,7 @@ Examples:
   corewise sql perf.data 'SUMMARIZE ready_wait'
   corewise sql run.cw                        a prompt; SHOW TABLES; lists the tables, Ctrl-D ends it
   corewise sql run.cw < queries.sql
+  corewise sql runs/catalogue 'SELECT host, count(*) FROM findings GROUP BY host'    a fleet's catalogue (corewise fleet index)
 
 Each table of `corewise tables` is a view, with its documentation as comments (FROM duckdb_columns()). For each time there is also a column in \
 seconds (running_ns and running_s), and the last column, trace, names the recording. The view traces has one row for each recording. docs/sql.md \

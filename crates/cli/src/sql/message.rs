@@ -45,7 +45,8 @@ fn sentence(message: &str, limits: &Limits) -> String {
         Some(message[from..from + message[from..].find(end)?].to_owned())
     };
     if let Some(table) = between("Table with name ", " does not exist") {
-        let known = tables::ALL.iter().map(|def| def.name).chain([super::words::TRACES]);
+        let of_fleets = fleet::tables::ALL.iter().map(|def| def.name);
+        let known = tables::ALL.iter().map(|def| def.name).chain([super::words::TRACES]).chain(of_fleets);
         return format!("there is no table {table}{} `corewise tables` lists them", did_you_mean(&table, known));
     }
     let column = between("Referenced column \"", "\" not found")

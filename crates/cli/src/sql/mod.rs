@@ -1,6 +1,7 @@
 //! SQL over the tables of recordings. DuckDB, which is not part of this program, answers: it gets copies of the tables that a query names, in a
 //! temporary folder, and can reach nothing else.
 
+mod catalogue;
 mod duckdb;
 mod message;
 mod prompt;

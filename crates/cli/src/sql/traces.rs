@@ -1,5 +1,6 @@
 //! The recordings of a query, and the copies of their tables that DuckDB reads.
 
+use super::catalogue::CatalogueTables;
 use super::temporary::TemporaryFolder;
 use super::views::{self, Part};
 use super::words;
@@ -24,8 +25,9 @@ pub struct Trace {
     pub session: Session,
 }
 
-/// The recordings, and their tables made so far.
+/// The recordings, and their tables made so far; or a catalogue of recordings.
 pub struct Traces {
+    catalogue: Option<CatalogueTables>,
     all: Vec<Trace>,
     /// The statements for the tables made so far.
     made: BTreeMap<&'static str, Vec<String>>,
@@ -33,11 +35,22 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// Opens recordings.
+    /// Opens recordings, or a catalogue.
     ///
     /// # Errors
     /// One cannot be read, or no temporary folder can be made.
     pub fn open(paths: &[PathBuf], global: &Global) -> Result<Self, Failure> {
+        let folder = TemporaryFolder::create().map_err(EngineError::temporary)?;
+        if let Some(path) = paths.iter().find(|path| fleet::is_catalogue(path)) {
+            if paths.len() > 1 {
+                return Err(Failure::usage(format!(
+                    "{}: a catalogue is queried alone: name nothing else",
+                    path.display()
+                )));
+            }
+            let catalogue = Some(CatalogueTables::open(path)?);
+            return Ok(Self { catalogue, all: Vec::new(), made: BTreeMap::new(), folder });
+        }
         let mut all = Vec::with_capacity(paths.len());
         let mut line = Line::new();
         for (done, path) in paths.iter().enumerate() {
@@ -48,8 +61,7 @@ impl Traces {
             let name = if name.len() > 1 { name.trim_end_matches('/').to_owned() } else { name };
             all.push(Trace { name, session: session.with_slow_frames(slow) });
         }
-        let folder = TemporaryFolder::create().map_err(EngineError::temporary)?;
-        Ok(Self { all, made: BTreeMap::new(), folder })
+        Ok(Self { catalogue: None, all, made: BTreeMap::new(), folder })
     }
 
     /// The folder that DuckDB may use.
@@ -62,6 +74,9 @@ impl Traces {
     /// # Errors
     /// A trace cannot be read, or the temporary folder cannot be written.
     pub fn views(&mut self, query: &str) -> Result<Vec<String>, Failure> {
+        if let Some(catalogue) = &mut self.catalogue {
+            return catalogue.views(query, self.folder.path());
+        }
         let wanted = words::tables_named(query);
         self.make(&wanted)?;
         let mut statements = views::traces(&self.all);

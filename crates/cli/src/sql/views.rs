@@ -3,7 +3,7 @@
 use super::traces::Trace;
 use super::words::TRACES;
 use engine::LABEL;
-use model::{Kind, TableDef, tables};
+use model::{Col, Kind, TableDef, tables};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -30,17 +30,18 @@ fn path(path: &Path) -> String {
 }
 
 /// A name as SQL.
-fn name(name: &str) -> String {
+pub fn name(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// The columns in seconds: one for each column of nanoseconds.
-fn seconds(def: &TableDef) -> impl Iterator<Item = (&'static str, String)> {
+fn seconds(def: &TableDef) -> impl Iterator<Item = (&'static str, String)> + use<> {
     let of_time = def.cols.iter().filter(|col| col.unit == "ns");
     of_time.map(|col| (col.name, format!("{}_s", col.name.strip_suffix("_ns").unwrap_or(col.name))))
 }
 
-fn sql_type(kind: Kind) -> &'static str {
+/// The type of a column's values in SQL.
+pub fn sql_type(kind: Kind) -> &'static str {
     match kind {
         Kind::Int => "BIGINT",
         Kind::Float => "DOUBLE",
@@ -79,21 +80,27 @@ pub fn view(def: &'static TableDef, parts: &[Part]) -> Vec<String> {
         }
         false => rows.join(" UNION ALL "),
     };
-    let columns: Vec<String> = def.cols.iter().map(|col| name(col.name)).collect();
+    declared(def, &[], &rows, Some((TRACE, "The recording, as named on the command line.")))
+}
+
+/// Declares a view over rows that have some other columns, those of a table and perhaps a last one: with times in seconds, and documentation.
+pub fn declared(def: &TableDef, others: &[Col], rows: &str, last: Option<(&str, &str)>) -> Vec<String> {
+    let columns: Vec<String> = others.iter().chain(def.cols).map(|col| name(col.name)).collect();
     let times: String = seconds(def).fold(String::new(), |mut all, (ns, s)| {
         let _ = write!(all, ", {} / 1e9 AS {}", name(ns), name(&s));
         all
     });
     let view = name(def.name);
-    let mut made = vec![format!("CREATE VIEW {view} AS SELECT {}{times}, {TRACE} FROM ({rows})", columns.join(", "))];
+    let end = last.map_or_else(String::new, |(column, _)| format!(", {}", name(column)));
+    let mut made = vec![format!("CREATE VIEW {view} AS SELECT {}{times}{end} FROM ({rows})", columns.join(", "))];
     made.push(format!("COMMENT ON VIEW {view} IS {}", text(def.doc)));
     let comment = |column: &str, doc: &str, unit: &str| {
         let unit = if unit.is_empty() { String::new() } else { format!(" Unit: {unit}.") };
         format!("COMMENT ON COLUMN {view}.{} IS {}", name(column), text(&format!("{doc}{unit}")))
     };
-    made.extend(def.cols.iter().map(|col| comment(col.name, col.doc, col.unit)));
+    made.extend(others.iter().chain(def.cols).map(|col| comment(col.name, col.doc, col.unit)));
     made.extend(seconds(def).map(|(ns, s)| comment(&s, &format!("{ns} in seconds."), "s")));
-    made.push(comment(TRACE, "The recording, as named on the command line.", ""));
+    made.extend(last.map(|(column, doc)| comment(column, doc, "")));
     made
 }
 
@@ -196,7 +203,7 @@ fn map(types: &str, entries: impl Iterator<Item = (String, String)>) -> String {
 /// The names of all columns of these tables, for messages.
 pub fn column_names(of: &[&'static TableDef]) -> Vec<String> {
     let all = of.iter().map(|def| tables::named(def));
-    let names = all.flat_map(|def| {
+    let names = all.chain(fleet::tables::ALL.iter().copied()).flat_map(|def| {
         def.cols.iter().map(|col| col.name.to_owned()).chain(seconds(def).map(|(_, name)| name)).collect::<Vec<_>>()
     });
     names.chain(COLUMNS.iter().map(|col| col.0.to_owned())).collect()

@@ -22,6 +22,11 @@ pub fn tables_named(query: &str) -> Vec<&'static TableDef> {
     tables::ALL.iter().copied().filter(|def| words.contains(def.name)).collect()
 }
 
+/// Whether a query may name a table.
+pub fn names_table(query: &str, name: &str) -> bool {
+    words(query).contains(name)
+}
+
 /// Whether a query may list the tables or their columns.
 pub fn lists_tables(query: &str) -> bool {
     let words = words(query);

@@ -41,7 +41,7 @@ pub struct PassOptions {
     /// Keep a file's stretches when it is opened, in temporary files if they are many: for callers that need more than sums.
     /// Otherwise the file is read again for each table made from stretches.
     pub keep: bool,
-    /// Store no table in a trace folder that was made, and change nothing else in it.
+    /// Leave a trace folder as it is: tables that are made are not stored in it.
     pub read_only: bool,
     /// Where to look up functions that the source does not name; by default in this machine's usual places.
     pub symbols: Option<SymbolPath>,

@@ -146,9 +146,8 @@ impl Session {
     /// requests are only slower.
     fn store(&self, table: &Table) -> bool {
         match self.kind() {
-            Kind::Folder(folder, None) if self.is_as_stored(table.def) && !self.options().read_only => {
-                folder.write_table(table).is_ok()
-            }
+            _ if self.options().read_only => false,
+            Kind::Folder(folder, None) if self.is_as_stored(table.def) => folder.write_table(table).is_ok(),
             _ => false,
         }
     }

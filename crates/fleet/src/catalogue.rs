@@ -1,0 +1,278 @@
+//! A catalogue on disk: one Parquet file for each table and partition, and `catalogue.json`.
+//!
+//! Files are replaced one by one, by rename. `recordings` is replaced last, so that a recording is in the catalogue only when all of its rows
+//! are. A run that was interrupted leaves `catalogue.json` with `complete: false`; the next one then cleans every partition of rows that belong
+//! to no recording.
+
+use crate::error::FleetError;
+use crate::parquet_in;
+use crate::partition::Partition;
+use crate::tables::{ERRORS, PARTITIONED, RECORDINGS};
+use engine::{Format, TableWriter};
+use model::{TableDef, Value};
+use safefs::Dir;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+/// The file that makes a folder a catalogue.
+const ABOUT: &str = "catalogue.json";
+/// The version of catalogues that this corewise writes. It reads this one and all earlier ones.
+const VERSION: u32 = 1;
+/// The file of a partition.
+const PART: &str = "part.parquet";
+/// A file that is being written: readers of data sets skip names that begin so.
+const NEW: &str = "_new";
+
+/// Whether a folder is a catalogue.
+#[must_use]
+pub fn is_catalogue(folder: &Path) -> bool {
+    folder.join(ABOUT).is_file()
+}
+
+/// A file of a catalogue.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CatalogueFile {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its partition; `None` for a table that is not partitioned.
+    pub partition: Option<Partition>,
+}
+
+/// `catalogue.json`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct About {
+    /// The version of the catalogue.
+    pub(crate) catalogue: u32,
+    /// The corewise that wrote it last.
+    pub(crate) corewise: String,
+    /// The folders that were indexed.
+    pub(crate) roots: BTreeSet<PathBuf>,
+    /// When it was indexed last, ns since 1970.
+    pub(crate) indexed_ns: i64,
+    /// Whether the last run came to its end.
+    pub(crate) complete: bool,
+}
+
+/// A catalogue of recordings.
+#[derive(Debug)]
+pub struct Catalogue {
+    path: PathBuf,
+    pub(crate) about: About,
+}
+
+impl Catalogue {
+    /// Opens a catalogue.
+    ///
+    /// # Errors
+    /// It is none, is damaged, or is of a newer corewise.
+    pub fn open(path: &Path) -> Result<Self, FleetError> {
+        let file = path.join(ABOUT);
+        let text = match std::fs::read(&file) {
+            Ok(text) => text,
+            Err(why) if matches!(why.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                let why = if path.exists() { format!("it has no {ABOUT}") } else { "it does not exist".to_owned() };
+                return Err(FleetError::NotACatalogue { path: path.to_owned(), why });
+            }
+            Err(why) => return Err(FleetError::io(&file, "reading it")(why)),
+        };
+        let json: serde_json::Value = serde_json::from_slice(&text).map_err(|why| FleetError::damaged(&file, why))?;
+        let found = json.get("catalogue").and_then(serde_json::Value::as_u64).unwrap_or(0);
+        let found = u32::try_from(found).unwrap_or(u32::MAX);
+        if found > VERSION {
+            return Err(FleetError::Newer { path: path.to_owned(), found, known: VERSION });
+        }
+        let about = serde_json::from_value(json).map_err(|why| FleetError::damaged(&file, why))?;
+        Ok(Self { path: path.to_owned(), about })
+    }
+
+    /// Opens a catalogue, or makes an empty one.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; the folder has other files, or cannot be written.
+    pub(crate) fn open_or_make(path: &Path) -> Result<Self, FleetError> {
+        if is_catalogue(path) {
+            return Self::open(path);
+        }
+        let folder = Dir::make_all(path).map_err(FleetError::io(path, "making the catalogue"))?;
+        let names = folder.names().map_err(FleetError::io(path, "reading it"))?;
+        // What was left where the first run ended at once.
+        if names.iter().any(|name| !name.to_string_lossy().starts_with(ABOUT)) {
+            return Err(FleetError::NotACatalogue {
+                path: path.to_owned(),
+                why: "the folder has other files".to_owned(),
+            });
+        }
+        let about = About {
+            catalogue: VERSION,
+            corewise: crate::measure::VERSION.to_owned(),
+            roots: BTreeSet::new(),
+            indexed_ns: 0,
+            complete: false,
+        };
+        let made = Self { path: path.to_owned(), about };
+        made.store_about()?;
+        Ok(made)
+    }
+
+    /// The path of the catalogue.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes the right to write, which ends with the returned descriptor.
+    ///
+    /// # Errors
+    /// Another process has it.
+    pub(crate) fn lock(&self) -> Result<impl Sized + use<>, FleetError> {
+        let path = self.path.join(ABOUT);
+        // The folder, not the file: the file is replaced.
+        let folder = std::fs::File::open(&self.path).map_err(FleetError::io(&path, "opening it"))?;
+        match rustix::fs::flock(&folder, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(folder),
+            Err(rustix::io::Errno::WOULDBLOCK) => Err(FleetError::Busy(self.path.clone())),
+            Err(why) => Err(FleetError::io(&path, "locking it")(why.into())),
+        }
+    }
+
+    /// Writes `catalogue.json`.
+    pub(crate) fn store_about(&self) -> Result<(), FleetError> {
+        let file = self.path.join(ABOUT);
+        let mut json = serde_json::to_vec_pretty(&self.about).map_err(|why| FleetError::damaged(&file, why))?;
+        json.push(b'\n');
+        let folder = Dir::open_for_writing(&self.path);
+        folder.and_then(|folder| folder.replace(ABOUT, &json)).map_err(FleetError::io(&file, "writing it"))?;
+        Ok(())
+    }
+
+    /// The files of a table, in order of their partitions.
+    ///
+    /// # Errors
+    /// A folder cannot be read.
+    pub fn files(&self, def: &TableDef) -> Result<Vec<CatalogueFile>, FleetError> {
+        let of_table = self.path.join(def.name);
+        if def.name == ERRORS.name {
+            let file = CatalogueFile { path: of_table.join(PART), partition: None };
+            return Ok(Some(file).filter(|file| file.path.exists()).into_iter().collect());
+        }
+        let mut all = Vec::new();
+        for host in names(&of_table)? {
+            for date in names(&of_table.join(&host))? {
+                let Some(partition) = Partition::of_folders(&host, &date) else { continue };
+                let path = of_table.join(&host).join(&date).join(PART);
+                if path.is_file() {
+                    all.push(CatalogueFile { path, partition: Some(partition) });
+                }
+            }
+        }
+        all.sort_by(|a, b| a.partition.cmp(&b.partition));
+        Ok(all)
+    }
+
+    /// Reads a file; columns that are not wanted are null (`wanted` empty: all).
+    ///
+    /// # Errors
+    /// It is damaged.
+    pub(crate) fn rows(
+        &self,
+        file: &CatalogueFile,
+        def: &TableDef,
+        wanted: &[&str],
+    ) -> Result<Vec<Vec<Value>>, FleetError> {
+        let open = std::fs::File::open(&file.path).map_err(FleetError::io(&file.path, "reading it"))?;
+        parquet_in::rows(&file.path, open, def, wanted)
+    }
+
+    /// Replaces rows of a partition: those of the recordings in `gone` go, and new ones are added, table by table. Rows of no recording go too.
+    ///
+    /// # Errors
+    /// A file is damaged, or cannot be written.
+    pub(crate) fn replace(
+        &self,
+        partition: &Partition,
+        gone: &BTreeSet<String>,
+        new: &BTreeMap<&'static str, Vec<Vec<Value>>>,
+    ) -> Result<(), FleetError> {
+        let [host, date] = partition.folders();
+        let kept = |def: &TableDef| -> Result<Vec<Vec<Value>>, FleetError> {
+            let path = self.path.join(def.name).join(&host).join(&date).join(PART);
+            match std::fs::File::open(&path) {
+                Ok(file) => parquet_in::rows(&path, file, def, &[]),
+                Err(why) if why.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+                Err(why) => Err(FleetError::io(&path, "reading it")(why)),
+            }
+        };
+        let is_new =
+            |path: &str| new.get(RECORDINGS.name).is_some_and(|rows| rows.iter().any(|row| path_of(row) == path));
+        let recordings = kept(&RECORDINGS)?;
+        let stays: BTreeSet<&str> =
+            recordings.iter().map(|row| path_of(row)).filter(|path| !gone.contains(*path) && !is_new(path)).collect();
+        for def in PARTITIONED {
+            let mut rows = kept(def)?;
+            rows.retain(|row| stays.contains(path_of(row)));
+            rows.extend(new.get(def.name).into_iter().flatten().cloned());
+            self.write(def, &[&host, &date], &rows)?;
+        }
+        Ok(())
+    }
+
+    /// Replaces the rows of the table of errors.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn replace_errors(&self, rows: &[Vec<Value>]) -> Result<(), FleetError> {
+        self.write(&ERRORS, &[], rows)
+    }
+
+    /// Replaces a file; without rows, removes it with folders that are then empty.
+    fn write(&self, def: &'static TableDef, folders: &[&str], rows: &[Vec<Value>]) -> Result<(), FleetError> {
+        let path = folders.iter().fold(self.path.join(def.name), |path, folder| path.join(folder));
+        let io = |what| FleetError::io(&path, what);
+        if rows.is_empty() {
+            let removed = std::fs::remove_file(path.join(PART));
+            // Folders that still have something stay.
+            let _ = path.ancestors().take(folders.len()).try_for_each(std::fs::remove_dir);
+            return match removed {
+                Err(why) if why.kind() != ErrorKind::NotFound => Err(io("removing its file")(why)),
+                _ => Ok(()),
+            };
+        }
+        let mut bytes = Vec::new();
+        let mut writer = TableWriter::new(def, None, Format::Parquet, &mut bytes).map_err(engine::EngineError::from)?;
+        rows.iter().try_for_each(|row| writer.push(row)).map_err(engine::EngineError::from)?;
+        writer.finish().map_err(engine::EngineError::from)?;
+        let replace = || {
+            let folder = folders
+                .iter()
+                .try_fold(Dir::open_for_writing(&self.path)?.open_or_make(def.name)?, |folder, name| {
+                    folder.open_or_make(name)
+                })?;
+            // Left over if a process was killed before the rename.
+            let _ = folder.remove(NEW);
+            let mut file = folder.create(NEW)?;
+            file.write_all(&bytes).and_then(|()| file.sync_all()).and_then(|()| folder.rename(NEW, &folder, PART))
+        };
+        replace().map_err(io("writing its file"))
+    }
+}
+
+/// The path of the recording to which a row belongs.
+pub(crate) fn path_of(row: &[Value]) -> &str {
+    match row.first() {
+        Some(Value::Text(path)) => path,
+        _ => "",
+    }
+}
+
+/// The names of the folders in a folder; none, if it does not exist.
+fn names(folder: &Path) -> Result<Vec<String>, FleetError> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(why) if why.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(why) => return Err(FleetError::io(folder, "reading it")(why)),
+    };
+    let is_folder = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    Ok(entries.flatten().filter(is_folder).map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
+}

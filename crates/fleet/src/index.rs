@@ -1,0 +1,321 @@
+//! Brings a catalogue up to date: opens what is new or changed, on all CPUs, and takes out what is gone.
+
+use crate::catalogue::{Catalogue, path_of};
+use crate::error::FleetError;
+use crate::measure::{Measured, Outcome, VERSION, measure};
+use crate::partition::Partition;
+use crate::tables::{ERRORS, RECORDINGS};
+use crate::walk::{Found, Kind, Walk};
+use model::{TableDef, Value};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::time::{Duration, Instant, SystemTime};
+
+/// What was measured is written at least so often, so that a run that is interrupted loses little.
+const WRITE_AFTER: Duration = Duration::from_secs(30);
+/// It is also written when so many recordings wait in memory.
+const WRITE_AT: usize = 500;
+
+/// What to index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct IndexOptions {
+    /// Opens all recordings, not only those that are new or changed.
+    pub again: bool,
+    /// The number of recordings that are opened at the same time; `None`: one for each CPU.
+    pub jobs: Option<usize>,
+}
+
+/// What a run did.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Indexed {
+    /// Recordings in the catalogue that are in the folder.
+    pub recordings: usize,
+    /// Recordings that were not in the catalogue.
+    pub new: usize,
+    /// Recordings that were in it, and have changed since.
+    pub changed: usize,
+    /// Recordings that were not opened, since they have not changed.
+    pub unchanged: usize,
+    /// Recordings that were in it and are no longer in the folder.
+    pub removed: usize,
+    /// What could not be read, and why.
+    pub errors: Vec<(String, String)>,
+    /// Files that are no recordings.
+    pub other_files: usize,
+    /// Recordings that another version of corewise indexed, whose rules may differ.
+    pub of_other_versions: usize,
+}
+
+/// What the catalogue knows of a recording.
+struct Known {
+    partition: Option<Partition>,
+    bytes: i64,
+    modified_ns: i64,
+}
+
+fn int(def: &TableDef, row: &[Value], name: &str) -> i64 {
+    match def.col(name).and_then(|at| row.get(at)) {
+        Some(Value::Int(value)) => *value,
+        _ => 0,
+    }
+}
+
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// Indexes the recordings below a folder into a catalogue, which is made if it does not exist. `each` is called with the number of recordings
+/// that were opened, and of all to open; when it returns false, the run ends early, with a catalogue of what was opened.
+///
+/// # Errors
+/// The folder cannot be read, or the catalogue cannot be written.
+pub fn index(
+    runs: &Path,
+    into: &Path,
+    options: IndexOptions,
+    each: &mut dyn FnMut(usize, usize) -> bool,
+) -> Result<Indexed, FleetError> {
+    let root = runs.canonicalize().map_err(FleetError::io(runs, "opening it"))?;
+    if !root.is_dir() {
+        return Err(FleetError::Asked(format!(
+            "{}: is not a folder: name the folder of the recordings",
+            runs.display()
+        )));
+    }
+    let mut catalogue = Catalogue::open_or_make(into)?;
+    let _lock = catalogue.lock()?;
+    let walk = Walk::of(&root);
+    let mut run = Run::start(&mut catalogue, &root, &walk)?;
+    let wanted: Vec<&Found> = walk.found.iter().filter(|found| options.again || run.is_new(found)).collect();
+    run.done.unchanged = walk.found.iter().filter(|found| run.is_recording(found)).count()
+        - wanted.iter().filter(|found| run.is_recording(found)).count();
+    let ended = run.open(&wanted, options, each)?;
+    run.finish(&walk, ended)?;
+    Ok(run.done)
+}
+
+/// A run of `index`.
+struct Run<'a> {
+    catalogue: &'a mut Catalogue,
+    /// What is in the catalogue below the indexed folder, by path.
+    known: BTreeMap<String, Known>,
+    /// Rows of `errors`, by path.
+    errors: BTreeMap<String, Vec<Value>>,
+    /// Partitions that lose rows, with the paths.
+    gone: BTreeMap<Partition, BTreeSet<String>>,
+    waiting: Vec<Measured>,
+    written: Instant,
+    done: Indexed,
+}
+
+fn name(path: &Path) -> String {
+    path.display().to_string()
+}
+
+impl<'a> Run<'a> {
+    fn start(catalogue: &'a mut Catalogue, root: &Path, walk: &Walk) -> Result<Self, FleetError> {
+        let (mut known, mut gone) = (BTreeMap::new(), BTreeMap::<Partition, BTreeSet<String>>::new());
+        let mut done = Indexed::default();
+        let there: BTreeSet<String> = walk.found.iter().map(|found| name(&found.path)).collect();
+        // What cannot be read now may still be there.
+        let is_hidden = |path: &str| walk.unreadable.iter().any(|(folder, _)| Path::new(path).starts_with(folder));
+        for file in catalogue.files(&RECORDINGS)? {
+            let partition = file.partition.clone().unwrap_or_default();
+            if !catalogue.about.complete {
+                gone.entry(partition.clone()).or_default();
+            }
+            for row in catalogue.rows(&file, &RECORDINGS, &["path", "bytes", "modified_ns"])? {
+                let path = path_of(&row).to_owned();
+                if !Path::new(&path).starts_with(root) || is_hidden(&path) {
+                    continue;
+                }
+                if there.contains(&path) {
+                    let (bytes, modified_ns) = (int(&RECORDINGS, &row, "bytes"), int(&RECORDINGS, &row, "modified_ns"));
+                    known.insert(path, Known { partition: Some(partition.clone()), bytes, modified_ns });
+                } else {
+                    done.removed += 1;
+                    gone.entry(partition.clone()).or_default().insert(path);
+                }
+            }
+        }
+        let mut errors = BTreeMap::new();
+        for file in catalogue.files(&ERRORS)? {
+            for row in catalogue.rows(&file, &ERRORS, &[])? {
+                let path = path_of(&row).to_owned();
+                if there.contains(&path) {
+                    let (bytes, modified_ns) = (int(&ERRORS, &row, "bytes"), int(&ERRORS, &row, "modified_ns"));
+                    known.insert(path.clone(), Known { partition: None, bytes, modified_ns });
+                }
+                if there.contains(&path) || !Path::new(&path).starts_with(root) {
+                    errors.insert(path, row);
+                }
+            }
+        }
+        catalogue.about.complete = false;
+        catalogue.about.roots.insert(root.to_owned());
+        catalogue.store_about()?;
+        Ok(Self { catalogue, known, errors, gone, waiting: Vec::new(), written: Instant::now(), done })
+    }
+
+    /// Whether a recording must be opened.
+    fn is_new(&self, found: &Found) -> bool {
+        let is_same = |of: &Known| of.bytes == found.bytes && of.modified_ns == found.modified_ns;
+        !self.known.get(&name(&found.path)).is_some_and(is_same)
+    }
+
+    /// Whether the catalogue has it as a recording.
+    fn is_recording(&self, found: &Found) -> bool {
+        self.known.get(&name(&found.path)).is_some_and(|of| of.partition.is_some())
+    }
+
+    /// Opens recordings on all CPUs. Returns whether it came to the end.
+    fn open(
+        &mut self,
+        wanted: &[&Found],
+        options: IndexOptions,
+        each: &mut dyn FnMut(usize, usize) -> bool,
+    ) -> Result<bool, FleetError> {
+        let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let jobs = options.jobs.unwrap_or(cpus).clamp(1, wanted.len().max(1));
+        let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let (sender, results) = sync_channel(2 * jobs);
+            for _ in 0..jobs {
+                let (sender, next, stop) = (sender.clone(), &next, &stop);
+                scope.spawn(move || {
+                    while let Some(found) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        if stop.load(Ordering::Relaxed) || sender.send((*found, open(found))).is_err() {
+                            break;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            let mut ended = true;
+            for (at, (found, outcome)) in results.iter().enumerate() {
+                let taken = self.take(found, outcome);
+                if taken.is_err() || ended && !each(at + 1, wanted.len()) {
+                    stop.store(true, Ordering::Relaxed);
+                    ended = false;
+                }
+                taken?;
+            }
+            Ok(ended)
+        })
+    }
+
+    /// Takes the result of a recording.
+    fn take(&mut self, found: &Found, outcome: Outcome) -> Result<(), FleetError> {
+        let path = name(&found.path);
+        self.errors.remove(&path);
+        let was = self.known.remove(&path);
+        let is_known = was.as_ref().is_some_and(|of| of.partition.is_some());
+        let forget = |this: &mut Self| {
+            if let Some(partition) = was.as_ref().and_then(|of| of.partition.clone()) {
+                this.gone.entry(partition).or_default().insert(path.clone());
+            }
+        };
+        match outcome {
+            Outcome::Recording(measured) => {
+                // It may have another host or date than before.
+                forget(self);
+                if is_known {
+                    self.done.changed += 1;
+                } else {
+                    self.done.new += 1;
+                }
+                self.waiting.push(*measured);
+            }
+            Outcome::Other => {
+                forget(self);
+                self.done.other_files += 1;
+            }
+            Outcome::Error(why) => {
+                // What it had when it could be read is no longer so.
+                forget(self);
+                self.add_error(&path, found.bytes, found.modified_ns, why);
+            }
+        }
+        if self.waiting.len() >= WRITE_AT || self.written.elapsed() >= WRITE_AFTER {
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    fn add_error(&mut self, path: &str, bytes: i64, modified_ns: i64, why: String) {
+        let why = model::words::plain(&why);
+        let row = vec![
+            Value::Text(path.to_owned()),
+            Value::Int(bytes),
+            Value::Int(modified_ns),
+            Value::Text(why),
+            Value::Int(now()),
+        ];
+        self.errors.insert(path.to_owned(), row);
+    }
+
+    /// Writes what waits.
+    fn write(&mut self) -> Result<(), FleetError> {
+        let mut new = BTreeMap::<Partition, BTreeMap<&'static str, Vec<Vec<Value>>>>::new();
+        for measured in self.waiting.drain(..) {
+            let of = new.entry(measured.partition).or_default();
+            measured.rows.into_iter().for_each(|(table, rows)| of.entry(table).or_default().extend(rows));
+        }
+        // A recording that moves to another partition is written there before it goes here.
+        let none = BTreeSet::new();
+        for (partition, rows) in &new {
+            self.catalogue.replace(partition, self.gone.get(partition).unwrap_or(&none), rows)?;
+        }
+        for (partition, gone) in std::mem::take(&mut self.gone) {
+            if !new.contains_key(&partition) {
+                self.catalogue.replace(&partition, &gone, &BTreeMap::new())?;
+            }
+        }
+        let errors: Vec<Vec<Value>> = self.errors.values().cloned().collect();
+        self.catalogue.replace_errors(&errors)?;
+        self.written = Instant::now();
+        Ok(())
+    }
+
+    fn finish(&mut self, walk: &Walk, ended: bool) -> Result<(), FleetError> {
+        for (path, why) in &walk.unreadable {
+            self.add_error(&name(path), 0, 0, format!("{}: {why}", path.display()));
+        }
+        self.write()?;
+        let there: BTreeSet<String> = walk.found.iter().map(|found| name(&found.path)).collect();
+        let version = RECORDINGS.col("indexed_by").unwrap_or(0);
+        for file in self.catalogue.files(&RECORDINGS)? {
+            let rows = self.catalogue.rows(&file, &RECORDINGS, &["path", "indexed_by"])?;
+            let here = rows.iter().filter(|row| there.contains(path_of(row)));
+            let of_others = here.clone().filter(|row| row.get(version) != Some(&Value::Text(VERSION.to_owned())));
+            self.done.recordings += here.clone().count();
+            self.done.of_other_versions += of_others.count();
+        }
+        let unreadable: BTreeSet<String> = walk.unreadable.iter().map(|(path, _)| name(path)).collect();
+        let here = self.errors.iter().filter(|(path, _)| there.contains(*path) || unreadable.contains(*path));
+        let why = |row: &Vec<Value>| match ERRORS.col("why").and_then(|at| row.get(at)) {
+            Some(Value::Text(why)) => why.clone(),
+            _ => String::new(),
+        };
+        self.done.errors = here.map(|(path, row)| (path.clone(), why(row))).collect();
+        let about = &mut self.catalogue.about;
+        (about.complete, about.indexed_ns) = (ended, now());
+        VERSION.clone_into(&mut about.corewise);
+        self.catalogue.store_about()
+    }
+}
+
+/// Opens and measures a recording.
+fn open(found: &Found) -> Outcome {
+    let path = name(&found.path);
+    match found.kind {
+        Kind::Interrupted => Outcome::Error(format!(
+            "{path}: this recording was interrupted before it was converted: run `corewise recover {path}`"
+        )),
+        Kind::Trace | Kind::File => measure(found, &path),
+    }
+}

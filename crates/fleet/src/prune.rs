@@ -1,0 +1,245 @@
+//! Which recordings may be removed, and their removal.
+//!
+//! Only what the catalogue has is removed, and only if it has not changed since it was indexed: all else is left alone.
+
+use crate::catalogue::{Catalogue, path_of};
+use crate::error::FleetError;
+use crate::partition::Partition;
+use crate::tables::{LABELS, RECORDINGS};
+use crate::walk::{Found, Walk};
+use model::Value;
+use safefs::Dir;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsString;
+use std::io::{Error, ErrorKind};
+use std::path::{Path, PathBuf};
+
+/// The label that protects a recording, and its value.
+const PROTECTED: (&str, &str) = ("keep", "yes");
+/// What a trace folder has. One with anything else is not removed: it is not ours.
+const OURS: [&str; 8] =
+    ["manifest.json", "processes.json", engine::LABELS, "events", "states", "tables", "levels", "spool"];
+/// How the name of a folder ends that is being removed.
+const REMOVING: &str = ".removing";
+
+/// What to keep. What no rule keeps may be removed; without a rule, all is kept, up to the size.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Keep {
+    /// Recordings that started less than this ago, ns.
+    pub newer_than_ns: Option<i64>,
+    /// The last recordings of each host.
+    pub last_of_host: Option<usize>,
+    /// Recordings with a finding of this severity (`low`, `medium`, `high`) or a higher one.
+    pub severity: Option<diagnose::Severity>,
+    /// The largest size of all recordings together, bytes: of those that are kept otherwise, the oldest go.
+    pub max_bytes: Option<i64>,
+}
+
+/// A recording that would be removed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Removal {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its host, if recorded.
+    pub host: Option<String>,
+    /// When it started, or was last changed if that was not recorded, ns since 1970.
+    pub at_ns: i64,
+    /// Its size, without tables and levels, bytes.
+    pub bytes: i64,
+    #[serde(skip)]
+    partition: Partition,
+    #[serde(skip)]
+    modified_ns: i64,
+}
+
+/// How many recordings a reason keeps.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Kept {
+    /// The reason, in words.
+    pub why: &'static str,
+    /// The number of recordings.
+    pub recordings: usize,
+}
+
+/// What would be removed, and what is kept.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Plan {
+    /// What would be removed, the oldest first.
+    pub remove: Vec<Removal>,
+    /// What is kept, by the first reason.
+    pub kept: Vec<Kept>,
+    /// The size of what is kept, bytes.
+    pub kept_bytes: i64,
+    /// Whether it is larger than the limit nevertheless, since the rest is protected.
+    pub is_over_limit: bool,
+}
+
+/// A recording and why it is kept.
+struct Candidate {
+    of: Removal,
+    kept: Option<&'static str>,
+}
+
+/// Plans what to remove of the recordings below a folder.
+///
+/// # Errors
+/// The catalogue or the folder cannot be read.
+pub fn plan(catalogue: &Catalogue, runs: &Path, keep: &Keep, now_ns: i64) -> Result<Plan, FleetError> {
+    let root = runs.canonicalize().map_err(FleetError::io(runs, "opening it"))?;
+    let walk = Walk::of(&root);
+    let there: HashMap<String, &Found> =
+        walk.found.iter().map(|found| (found.path.display().to_string(), found)).collect();
+    let protected = protected(catalogue)?;
+    let (mut all, mut unknown) = (Vec::new(), there.len());
+    for file in catalogue.files(&RECORDINGS)? {
+        let wanted = ["path", "started_ns", "severity", "bytes", "modified_ns"];
+        for row in catalogue.rows(&file, &RECORDINGS, &wanted)? {
+            let (path, partition) = (path_of(&row), file.partition.clone().unwrap_or_default());
+            let Some(found) = there.get(path) else { continue };
+            let of = |name: &str| match RECORDINGS.col(name).and_then(|at| row.get(at)) {
+                Some(Value::Int(value)) => Some(*value),
+                _ => None,
+            };
+            if of("bytes") != Some(found.bytes) || of("modified_ns") != Some(found.modified_ns) {
+                continue;
+            }
+            unknown -= 1;
+            let at_ns = of("started_ns").unwrap_or(found.modified_ns);
+            let severity = match RECORDINGS.col("severity").and_then(|at| row.get(at)) {
+                Some(Value::Text(word)) => severity(word),
+                _ => None,
+            };
+            let kept = if protected.contains(path) {
+                Some("labelled keep=yes")
+            } else if keep.newer_than_ns.is_some_and(|age| at_ns > now_ns.saturating_sub(age)) {
+                Some("newer")
+            } else if keep.severity.is_some_and(|least| severity >= Some(least)) {
+                Some("with findings")
+            } else if keep.newer_than_ns.is_none() && keep.severity.is_none() && keep.last_of_host.is_none() {
+                Some("within the size")
+            } else {
+                None
+            };
+            let (host, bytes, modified_ns) = (partition.host.clone(), found.bytes, found.modified_ns);
+            let of = Removal { path: found.path.clone(), host, at_ns, bytes, partition, modified_ns };
+            all.push(Candidate { of, kept });
+        }
+    }
+    // The newest first.
+    all.sort_by(|a, b| (b.of.at_ns, &b.of.path).cmp(&(a.of.at_ns, &a.of.path)));
+    keep_last(&mut all, keep.last_of_host.unwrap_or(0));
+    let mut plan = Plan::default();
+    let mut bytes: i64 = all.iter().filter(|of| of.kept.is_some()).map(|of| of.of.bytes).sum();
+    for of in all.iter_mut().rev() {
+        if keep.max_bytes.is_some_and(|max| bytes > max) && of.kept.is_some_and(|why| why != "labelled keep=yes") {
+            bytes -= of.of.bytes;
+            of.kept = None;
+        }
+    }
+    plan.is_over_limit = keep.max_bytes.is_some_and(|max| bytes > max);
+    plan.kept_bytes = bytes;
+    let mut reasons = BTreeMap::<&'static str, usize>::new();
+    for of in all.into_iter().rev() {
+        match of.kept {
+            Some(why) => *reasons.entry(why).or_default() += 1,
+            None => plan.remove.push(of.of),
+        }
+    }
+    if unknown > 0 {
+        reasons.insert("not in the catalogue, or changed since", unknown);
+    }
+    plan.kept = reasons.into_iter().map(|(why, recordings)| Kept { why, recordings }).collect();
+    Ok(plan)
+}
+
+fn severity(word: &str) -> Option<diagnose::Severity> {
+    use diagnose::Severity::{High, Low, Medium};
+    [Low, Medium, High].into_iter().find(|of| of.as_str() == word)
+}
+
+/// The paths of recordings with the label that protects them.
+fn protected(catalogue: &Catalogue) -> Result<BTreeSet<String>, FleetError> {
+    let mut all = BTreeSet::new();
+    for file in catalogue.files(&LABELS)? {
+        let rows = catalogue.rows(&file, &LABELS, &[])?;
+        let is =
+            |row: &&Vec<Value>| row[1..] == [Value::Text(PROTECTED.0.to_owned()), Value::Text(PROTECTED.1.to_owned())];
+        all.extend(rows.iter().filter(is).map(|row| path_of(row).to_owned()));
+    }
+    Ok(all)
+}
+
+/// Keeps the first recordings of each host. Those without a host count as those of one.
+fn keep_last(all: &mut [Candidate], last: usize) {
+    let mut seen = HashMap::<Option<String>, usize>::new();
+    for of in all {
+        let count = seen.entry(of.of.host.clone()).or_default();
+        *count += 1;
+        if *count <= last && of.kept.is_none() {
+            of.kept = Some("among the last of a host");
+        }
+    }
+}
+
+/// Removes what a plan says, and takes it out of the catalogue. Returns what could not be removed, and why.
+///
+/// # Errors
+/// The catalogue cannot be written.
+pub fn remove(
+    catalogue: &Catalogue,
+    plan: &Plan,
+    each: &mut dyn FnMut(usize, usize),
+) -> Result<Vec<(PathBuf, String)>, FleetError> {
+    let _lock = catalogue.lock()?;
+    let mut failed = Vec::new();
+    let mut gone = BTreeMap::<&Partition, BTreeSet<String>>::new();
+    for (at, removal) in plan.remove.iter().enumerate() {
+        match remove_one(removal) {
+            Ok(()) => {
+                gone.entry(&removal.partition).or_default().insert(removal.path.display().to_string());
+            }
+            Err(why) => failed.push((removal.path.clone(), why.to_string())),
+        }
+        each(at + 1, plan.remove.len());
+    }
+    for (partition, gone) in gone {
+        catalogue.replace(partition, &gone, &BTreeMap::new())?;
+    }
+    Ok(failed)
+}
+
+fn remove_one(removal: &Removal) -> Result<(), Error> {
+    let path = &removal.path;
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(ErrorKind::InvalidFilename.into());
+    };
+    let parent = Dir::open(parent)?;
+    let of = std::fs::symlink_metadata(path)?;
+    if of.is_file() {
+        parent.remove(name)?;
+        let labels = engine::labels_file(path);
+        return labels.file_name().map_or(Ok(()), |labels| match parent.remove(labels) {
+            Err(why) if why.kind() != ErrorKind::NotFound => Err(why),
+            _ => Ok(()),
+        });
+    }
+    let is_same = crate::walk::recording(path)?
+        .is_some_and(|found| (found.bytes, found.modified_ns) == (removal.bytes, removal.modified_ns));
+    if !of.is_dir() || !is_same {
+        return Err(Error::other("it has changed meanwhile: it is left alone"));
+    }
+    let folder = parent.open_dir(name)?;
+    if let Some(other) = folder.names()?.into_iter().find(|name| !OURS.iter().any(|ours| name == *ours)) {
+        let other = other.to_string_lossy().into_owned();
+        return Err(Error::other(format!("it has {other}, which corewise did not write: it is left alone")));
+    }
+    // Under another name, so that half of a recording is never taken for one.
+    let mut hidden = OsString::from(".");
+    hidden.push(name);
+    hidden.push(REMOVING);
+    parent.remove_all(&hidden)?;
+    folder.check_owner()?;
+    parent.rename(name, &parent, &hidden)?;
+    parent.remove_all(&hidden)
+}

@@ -1,0 +1,175 @@
+//! The tables of a catalogue. Each is a folder of Parquet files, partitioned by the host and the date of the recordings.
+
+use model::Kind::{Bool, Int, Text};
+use model::{Col, MadeFrom, TableDef};
+
+/// The columns that the names of the folders have: they are in no file.
+pub const PARTITION: [Col; 2] = [
+    Col::new("host", Text, "", "The recorded machine's host name; null if not recorded.").or_null(),
+    Col::new("date", Text, "", "The day (UTC) on which the recording started; null if not recorded.").or_null(),
+];
+
+const PATH: Col = Col::new("path", Text, "", "The recording: the path at which it was indexed.");
+
+const fn text(name: &'static str, doc: &'static str) -> Col {
+    Col::new(name, Text, "", doc)
+}
+
+const fn ns(name: &'static str, doc: &'static str) -> Col {
+    Col::new(name, Int, "ns", doc)
+}
+
+const fn count(name: &'static str, doc: &'static str) -> Col {
+    Col::new(name, Int, "count", doc)
+}
+
+const fn table(name: &'static str, doc: &'static str, key: &'static [&'static str], cols: &'static [Col]) -> TableDef {
+    TableDef { name, version: 1, made_from: MadeFrom::Elsewhere, large: false, doc, key, cols }
+}
+
+/// One row for each recording.
+pub static RECORDINGS: TableDef = table(
+    "recordings",
+    "The recordings: machine, length, counts and sums.",
+    &["path"],
+    &[
+        PATH,
+        Col::new("id", Int, "", "The trace's ID; null for a file that was not imported.").or_null(),
+        text("format", "The format of its source."),
+        ns("started_ns", "When it started, since 1970 (UTC); null if not recorded.").or_null(),
+        ns("span_ns", "Its length."),
+        count("events", "Number of events."),
+        count("switches", "Number of context switches."),
+        count("wakes", "Number of wakeups."),
+        count("frames", "Number of frames of a frame log."),
+        count("threads", "Number of thread instances."),
+        count("cpus", "Number of CPUs."),
+        ns("busy_ns", "Time that CPUs ran a thread, summed over the CPUs."),
+        ns("idle_ns", "Time that CPUs were idle, summed over the CPUs."),
+        ns("unknown_ns", "Time that CPUs were in an unknown state, summed over the CPUs."),
+        ns("lossy_ns", "The part of the times above in which the source reports lost events."),
+        ns(
+            "ready_ns",
+            "Time that threads waited for a CPU, summed over the threads; null if the source has no wakeups.",
+        )
+        .or_null(),
+        count("lost_events", "Number of events that the source reports as lost."),
+        count("losses", "Number of times at which events were lost or could not be read."),
+        Col::new("consistent", Bool, "", "Whether all exact checks of `corewise verify` hold."),
+        text("stopped", "Why reading it ended early; null if it did not.").or_null(),
+        text("machine", "The processor model; null if not recorded.").or_null(),
+        text("arch", "The architecture; null if not recorded.").or_null(),
+        text("core_types", "The CPUs by core type, such as `8 efficient, 8 performance`."),
+        text("kernel", "The release of the kernel; null if not recorded.").or_null(),
+        text("corewise", "The version of corewise that recorded it; null if another tool did.").or_null(),
+        text("objective", "What the findings are judged by; null for a frame log.").or_null(),
+        count("findings", "Number of findings."),
+        text("severity", "The highest severity of a finding; null without findings.").or_null(),
+        ns("saving_ns", "The largest potential saving of a finding about the program; 0 without findings."),
+        Col::new("bytes", Int, "bytes", "Its size, without tables and levels that can be made again."),
+        ns("modified_ns", "When it was last changed, since 1970 (UTC)."),
+        text("indexed_by", "The version of corewise that indexed it."),
+    ],
+);
+
+/// One row for each finding.
+pub static FINDINGS: TableDef = table(
+    "findings",
+    "The findings of `corewise diagnose` on each recording, with default settings.",
+    &["path", "number"],
+    &[
+        PATH,
+        Col::new("number", Int, "", "Its number in the recording, in the order of `corewise diagnose`, from 1."),
+        text("rule", "The rule (`corewise explain RULE`)."),
+        text("subject", "What it is about: program, recording or conditions."),
+        text("severity", "low, medium or high."),
+        text("confidence", "low, medium or high."),
+        text("title", "One sentence with its figures."),
+        ns("saving_ns", "How much earlier the thread with the largest saving could be done: the best estimate."),
+        ns("saving_low_ns", "The lower bound of that estimate."),
+        ns("saving_high_ns", "The upper bound of that estimate."),
+        ns("delay_ns", "How long the thread that loses most is delayed."),
+        ns("cpu_ns", "The CPU time that the fix saves; null where the rule does not estimate it.").or_null(),
+        text("thread", "The thread with the largest saving; null if it is about none.").or_null(),
+        Col::new("tid", Int, "", "The thread's ID; null if it is about none.").or_null(),
+        count("threads", "Number of affected threads."),
+        text(
+            "also_resolved",
+            "The rules of findings that the same fix resolves, separated by commas; null if there are none.",
+        )
+        .or_null(),
+        text("evidence", "The rows that support it, as JSON, as in `corewise diagnose --format json`."),
+    ],
+);
+
+/// One row for each recording and rule, those that found nothing too: what shares of recordings are counted from.
+pub static RULES: TableDef = table(
+    "rules",
+    "What each rule said about each recording: a share of recordings counts only those in which the rule could be checked.",
+    &["path", "rule"],
+    &[
+        PATH,
+        text("rule", "The rule."),
+        text("outcome", "`found`, `nothing`, or `no data` if the recording lacks what the rule needs."),
+        count("findings", "Number of its findings, those included that a fix of another finding resolves."),
+        text("severity", "The highest severity of its findings; null without findings.").or_null(),
+        ns("saving_ns", "The largest potential saving of its findings; 0 without findings."),
+    ],
+);
+
+/// One row for each recording and core type.
+pub static SUMS: TableDef = table(
+    "sums",
+    "Time of the CPUs of each core type.",
+    &["path", "core_type"],
+    &[
+        PATH,
+        text("core_type", "The core type."),
+        count("cpus", "Number of CPUs of this type."),
+        ns("running_ns", "Time running a thread, summed over the CPUs."),
+        ns("idle_ns", "Idle time."),
+        ns("unknown_ns", "Time in an unknown state."),
+        ns("lossy_ns", "The part of these times in which the source reports lost events."),
+        count("switches", "Number of context switches."),
+    ],
+);
+
+/// One row for each recording and cause of ready time.
+pub static READY: TableDef = table(
+    "ready",
+    "Time that threads waited for a CPU, by how the wait began, summed over the threads (table `ready_wait`). No rows if the source has no wakeups.",
+    &["path", "cause"],
+    &[
+        PATH,
+        text("cause", "How the wait began: woken, preempted, yielded, throttled, gave_way, new, other or unknown."),
+        ns("ready_ns", "Time runnable but not running."),
+    ],
+);
+
+/// One row for each label.
+pub static LABELS: TableDef = table(
+    "labels",
+    "The labels of each recording (`corewise record --label`, `corewise label`).",
+    &["path", "key"],
+    &[PATH, text("key", "The key."), text("value", "The value.")],
+);
+
+/// One row for each recording that could not be read; not partitioned.
+pub static ERRORS: TableDef = table(
+    "errors",
+    "What could not be read, and why.",
+    &["path"],
+    &[
+        PATH,
+        Col::new("bytes", Int, "bytes", "Its size."),
+        ns("modified_ns", "When it was last changed, since 1970 (UTC)."),
+        text("why", "The message."),
+        ns("seen_ns", "When it was tried last, since 1970 (UTC)."),
+    ],
+);
+
+/// The partitioned tables, in the order in which they are written. `recordings` is the last: a recording is in the catalogue when its row there is.
+pub static PARTITIONED: [&TableDef; 6] = [&LABELS, &SUMS, &READY, &RULES, &FINDINGS, &RECORDINGS];
+
+/// All tables, in the order in which users see them.
+pub static ALL: [&TableDef; 7] = [&RECORDINGS, &FINDINGS, &RULES, &SUMS, &READY, &LABELS, &ERRORS];
