@@ -17,10 +17,10 @@ pub const MAX_UNCERTAIN: f64 = 0.1;
 const STOPPED_UPDATES: i64 = 100;
 const STOPPED_NS: i64 = 1_000_000_000;
 /// The shortest interval whose power counts as the greatest one, in updates: of a shorter one it is mostly error.
-const PEAK_UPDATES: i64 = 10;
+pub(crate) const PEAK_UPDATES: i64 = 10;
 
 /// 95 % of a normal distribution are within this many standard deviations; that of a uniform one is its width by the root of 12.
-const NORMAL_95: f64 = 1.96;
+pub(crate) const NORMAL_95: f64 = 1.96;
 
 /// How long before its reading a value may have been updated at both ends, ns. `None`: unknown.
 pub type Ends = [Option<i64>; 2];
@@ -172,8 +172,13 @@ pub fn estimate(
     })
 }
 
-fn per_ns(uj: f64, span: Span) -> f64 {
+pub(crate) fn per_ns(uj: f64, span: Span) -> f64 {
     uj / span.len().0.max(1) as f64
+}
+
+/// Returns for how long a counter with this time between updates must not change to have stopped, ns.
+pub(crate) fn stops_after(update_ns: i64) -> i64 {
+    STOPPED_NS.max(update_ns.saturating_mul(STOPPED_UPDATES))
 }
 
 /// The last reading before a counter stopped, if its last change is so long ago that it has. It stopped somewhere in the interval in which it
@@ -182,8 +187,7 @@ fn stopped_at(intervals: &[Interval], updates: &Updates, is_power: bool) -> Opti
     // A value that could not be read did not stop changing.
     let end = intervals.iter().rfind(|interval| interval.energy.is_ok())?.span.end;
     let (changed, update) = (updates.changed?, updates.update_ns?);
-    let after = STOPPED_NS.max(update.saturating_mul(STOPPED_UPDATES));
-    if is_power || (end - changed).0 <= after {
+    if is_power || (end - changed).0 <= stops_after(update) {
         return None;
     }
     let last = intervals.iter().find(|interval| interval.span.end >= changed);

@@ -4,6 +4,7 @@
 //! ```text
 //!  powercap, power_pmu, battery, hwmon ──▶ Domain: name, part, Gauge ──▶ Meter: intervals ──▶ estimate: J of a span, with its range
 //!                                                                          └▶ doubts: parts above their whole, power above a limit
+//!                                                                          └▶ Total: J since a begin, without intervals
 //!  condition: temperature, frequency, throttling      idle: what was requested, and where the hardware was
 //! ```
 
@@ -20,6 +21,7 @@ mod perf;
 mod power_pmu;
 mod powercap;
 mod source;
+mod total;
 mod tree;
 
 pub use condition::{Condition, Conditions, Span3, sensors};
@@ -29,4 +31,5 @@ pub use idle::{Idle, IdleState, Resident, online};
 pub use meter::{Energy, Interval, MAX_POWER_W, Meter, Reading, Spec, Unknown};
 pub use meters::{Metered, Meters, find, now};
 pub use source::{Domain, Found, Gauge, Interface, Lack, Part, Value};
+pub use total::{Sum, Total};
 pub use tree::{Tree, ValueFile};

@@ -3,6 +3,7 @@
 use crate::estimate::{Ends, Estimate, Refused, estimate};
 use crate::meter::{Interval, MAX_POWER_W, Meter, Reading, Spec};
 use crate::source::{Domain, Found, Value};
+use crate::total::Total;
 use crate::tree::Tree;
 use crate::{battery, filtering, hwmon, power_pmu, powercap};
 use model::{Ns, Span};
@@ -114,6 +115,12 @@ impl Meters {
             Metered { domain, meter: Meter::new(spec), intervals: Vec::new(), missed, ends: [None; 2] }
         });
         Self { domains: metered.collect() }
+    }
+
+    /// Returns the domains, to add up their energy from now on.
+    #[must_use]
+    pub fn into_totals(self) -> Vec<Total> {
+        self.domains.into_iter().map(|metered| Total::new(metered.domain, *metered.meter.spec())).collect()
     }
 
     /// Returns the longest time between two readings of all domains, so that no wrap is missed.

@@ -179,19 +179,6 @@ fn charge_is_taken_at_the_voltage_at_which_it_left() {
 #[test]
 fn the_totals_of_document_004_are_doubted_and_an_eighth_of_them_is_not() {
     // E12: up to 189.5 W of a part of 17 W; divided by 8 (a unit, or counted several times) they are plausible.
-    let domain = |limit| power::Domain {
-        name: "package-0".into(),
-        part: power::Part::Package,
-        parent: None,
-        same_as: None,
-        interface: power::Interface::Powercap,
-        place: String::new(),
-        gauge: gauge(),
-        range_uj: None,
-        limit,
-        step: None,
-        duplicates: vec![],
-    };
     let rows = testkit::figures::table("power_totals");
     assert_eq!(rows.len(), 4);
     for row in &rows {
@@ -204,6 +191,73 @@ fn the_totals_of_document_004_are_doubted_and_an_eighth_of_them_is_not() {
         let limit = Some((25e6, "constraint_1_power_limit_uw".to_owned()));
         assert!(power::doubtful_power(&domain(limit.clone()), watts, None).is_some_and(|d| d.contains("25.0 W")));
         assert_eq!(power::doubtful_power(&domain(limit), watts / 8.0, None), None);
+    }
+}
+
+fn domain(limit: Option<(f64, String)>) -> power::Domain {
+    power::Domain {
+        name: "package-0".into(),
+        part: power::Part::Package,
+        parent: None,
+        same_as: None,
+        interface: power::Interface::Powercap,
+        place: String::new(),
+        gauge: gauge(),
+        range_uj: None,
+        limit,
+        step: None,
+        duplicates: vec![],
+    }
+}
+
+/// Readings of a counter in J each 100 ms, and what is known after each: J, ms, live.
+fn totals(readings: &[Result<f64, &str>]) -> Vec<(f64, u64, bool)> {
+    let mut total = power::Total::new(domain(None), spec());
+    let mut before = 0.0;
+    let read = |(n, value): (i64, &Result<f64, &str>)| {
+        let value = value.map(|joules| Value::Used(joules * 1e6)).map_err(str::to_owned);
+        total.push(Reading { at: Ns(n * 100 * MS), value });
+        let sum = total.sum();
+        assert!(sum.joules >= before, "{sum:?}");
+        assert!(sum.low <= sum.joules && sum.joules <= sum.high, "{sum:?}");
+        before = sum.joules;
+        (sum.joules, sum.known_ns / MS as u64, sum.is_live)
+    };
+    (0..).zip(readings).map(read).collect()
+}
+
+#[test]
+fn a_total_never_falls_and_has_the_time_of_its_energy() {
+    // A reset: neither its energy nor its time counts.
+    assert_eq!(
+        totals(&[Ok(90.0), Ok(91.0), Ok(3.0), Ok(5.0)])[1..],
+        [(1.0, 100, true), (1.0, 100, true), (3.0, 200, true)]
+    );
+    // It was gone for a while, and has counted meanwhile.
+    let gone = totals(&[Ok(1.0), Ok(2.0), Err("gone"), Err("gone"), Ok(5.0)]);
+    assert_eq!(gone[1..], [(1.0, 100, true), (1.0, 100, false), (1.0, 100, false), (4.0, 400, true)]);
+    // Without a change the time is not known before the next one.
+    assert_eq!(totals(&[Ok(1.0), Ok(1.0), Ok(1.0), Ok(2.0)])[1..], [(0.0, 0, true), (0.0, 0, true), (1.0, 300, true)]);
+    // A wrap.
+    let range = RANGE_UJ * 1e-6;
+    assert!((totals(&[Ok(range - 1.0), Ok(2.0)])[1].0 - 3.0).abs() < 1e-6);
+    // It was switched off for 2 s, which is not known, and goes on.
+    let mut off = vec![Ok(1.0), Ok(2.0)];
+    off.extend([Ok(2.0); 20]);
+    off.extend([Ok(3.0), Ok(4.0)]);
+    let off = totals(&off);
+    assert_eq!((off[12], off[21], off[23]), ((1.0, 100, false), (1.0, 100, false), (3.0, 300, true)));
+}
+
+proptest! {
+    #[test]
+    fn a_total_is_the_sum_of_the_known_intervals(values in prop::collection::vec(0.0..400.0_f64, 2..60)) {
+        let readings: Vec<Result<f64, &str>> = values.iter().map(|v| Ok(*v)).collect();
+        let (_, intervals) = meter_of(&values.iter().map(|v| v * 1e6).collect::<Vec<_>>(), 100 * MS);
+        let known: Vec<f64> = intervals.iter().filter_map(|i| i.energy.as_ref().ok()).map(|energy| energy.uj * 1e-6).collect();
+        let (joules, ms, _) = *totals(&readings).last().unwrap();
+        prop_assert!((joules - known.iter().sum::<f64>()).abs() < 1e-6);
+        prop_assert_eq!(ms, 100 * known.len() as u64);
     }
 }
 
