@@ -30,6 +30,8 @@ pub struct CounterPlan {
 /// Events that a CPU counts at the same time: all or none of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CounterSet {
+    /// The name of their PMU; `software` for the kernel's own events.
+    pub pmu: String,
     /// The CPUs.
     pub cpus: Vec<CpuId>,
     /// The index of each event, and what the kernel is asked to count.

@@ -50,8 +50,8 @@ mod wire;
 
 pub use cgroups::{Hierarchy, cpu_hierarchy, statistics as cgroup_statistics, unified as unified_hierarchy};
 pub use conditions::of_costs as cost_conditions;
-pub use counter_trial::{Trial, Untried, counters_that_fit, try_counters};
-pub use counting::{CounterPlan, CounterSet};
+pub use counter_trial::{Trial, Untried, counters_that_fit, open_event, try_counters};
+pub use counting::{CounterPlan, CounterSet, refused};
 pub use doctor::{Finding, Verdict, doctor};
 pub use handlers::{Handler, StopHandlers};
 pub use hidden::may_hide as hides_switches;

@@ -23,7 +23,9 @@ fn plan() -> CounterPlan {
     let asked = counters::parse(&EVENTS.join(",")).unwrap();
     let attr = |at: usize| counters::resolve(&asked[at].events[0], &machine).unwrap().on[0].attr.clone().unwrap();
     let cpus: Vec<CpuId> = topology::live().cpus.iter().map(|cpu| cpu.id).collect();
-    let sets = (0..EVENTS.len()).map(|at| CounterSet { cpus: cpus.clone(), events: vec![(at, attr(at))] }).collect();
+    let sets = (0..EVENTS.len())
+        .map(|at| CounterSet { pmu: "msr".into(), cpus: cpus.clone(), events: vec![(at, attr(at))] })
+        .collect();
     CounterPlan { events: EVENTS.map(String::from).to_vec(), sets, lacks: Vec::new() }
 }
 
@@ -127,7 +129,7 @@ fn compare(backend: Backend) {
         let attr = counters::Attr { kind: 2, config: id.trim().parse().unwrap(), ..counters::Attr::default() };
         options.counters.events.push(WAKINGS.into());
         let cpus = options.counters.sets[0].cpus.clone();
-        options.counters.sets.push(CounterSet { cpus, events: vec![(EVENTS.len(), attr)] });
+        options.counters.sets.push(CounterSet { pmu: "msr".into(), cpus, events: vec![(EVENTS.len(), attr)] });
     }
     options.backend = backend;
     let tsc = options.counters.sets[0].events[0].1;

@@ -53,7 +53,9 @@ fn plan() -> CounterPlan {
     let asked = counters::parse(&EVENTS.join(",")).unwrap();
     let attr = |at: usize| counters::resolve(&asked[at].events[0], &machine).unwrap().on[0].attr.clone().unwrap();
     let cpus: Vec<_> = topology::live().cpus.iter().map(|cpu| cpu.id).collect();
-    let sets = (0..EVENTS.len()).map(|at| CounterSet { cpus: cpus.clone(), events: vec![(at, attr(at))] }).collect();
+    let sets = (0..EVENTS.len())
+        .map(|at| CounterSet { pmu: "msr".into(), cpus: cpus.clone(), events: vec![(at, attr(at))] })
+        .collect();
     CounterPlan { events: EVENTS.map(String::from).to_vec(), sets, lacks: Vec::new() }
 }
 

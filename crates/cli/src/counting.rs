@@ -6,6 +6,40 @@ use counters::{Attr, Pmu, Pmus, Resolved};
 use engine::Machine;
 use model::CpuId;
 
+/// Plans which events each CPU of this machine counts in a recording. `text`: as after `--counters`.
+///
+/// # Errors
+/// As for [`plan`], or switches are to be counted.
+pub fn plan_of_recording(text: &str, machine: &Machine) -> Result<CounterPlan, Failure> {
+    // The kernel counts a switch after the reading at it, so it would be booked to the thread that comes.
+    if asked(text, &Pmus::live())?
+        .iter()
+        .flat_map(|group| &group.events)
+        .any(|event| name_of(event) == "context-switches")
+    {
+        return Err(Failure::usage(format!(
+            "--counters {text}: context-switches is not counted in addition: every recording has each switch (corewise table DIR threads); \
+             leave it out"
+        )));
+    }
+    plan(text, machine)
+}
+
+/// Plans what is counted if the user asks for nothing: cycles and instructions where there is a PMU for them.
+pub fn default_plan(machine: &Machine) -> CounterPlan {
+    // Without rights or a free counter, watching goes on without them.
+    if Pmus::live().core().next().is_some() {
+        plan("default", machine).unwrap_or_default()
+    } else {
+        CounterPlan::default()
+    }
+}
+
+fn asked(text: &str, pmus: &Pmus) -> Result<Vec<counters::AskedGroup>, Failure> {
+    let wrong = |why: counters::BadEvent| Failure::usage(format!("--counters {text}: {why}"));
+    counters::expand(counters::parse(text).map_err(wrong)?, pmus).map_err(wrong)
+}
+
 /// Plans which events each CPU of this machine counts. `text`: as after `--counters`.
 ///
 /// # Errors
@@ -13,14 +47,7 @@ use model::CpuId;
 pub fn plan(text: &str, machine: &Machine) -> Result<CounterPlan, Failure> {
     let wrong = |why: counters::BadEvent| Failure::usage(format!("--counters {text}: {why}"));
     let pmus = Pmus::live();
-    let asked = counters::expand(counters::parse(text).map_err(wrong)?, &pmus).map_err(wrong)?;
-    // The kernel counts a switch after the reading at it, so it would be booked to the thread that comes.
-    if asked.iter().flat_map(|group| &group.events).any(|event| name_of(event) == "context-switches") {
-        return Err(Failure::usage(format!(
-            "--counters {text}: context-switches is not counted in addition: every recording has each switch (corewise table DIR threads); \
-             leave it out"
-        )));
-    }
+    let asked = asked(text, &pmus)?;
     let all: Vec<CpuId> = machine.cpus.iter().map(|cpu| cpu.id).collect();
     let cpus_of = |pmu: Option<&Pmu>| pmu.and_then(|pmu| pmu.cpus.clone()).unwrap_or_else(|| all.clone());
     let online = |cpu: &CpuId| machine.cpu(*cpu).is_some_and(|cpu| cpu.online);
@@ -39,7 +66,7 @@ pub fn plan(text: &str, machine: &Machine) -> Result<CounterPlan, Failure> {
         let cpus = cpus_of(pmus.named(&core.pmu));
         for set in &core.sets {
             let events = set.iter().filter_map(|at| attr_on(*at, Some(&core.pmu))).collect();
-            done.sets.push(CounterSet { cpus: cpus.clone(), events });
+            done.sets.push(CounterSet { pmu: core.pmu.clone(), cpus: cpus.clone(), events });
         }
         done.lacks.extend(core.refused.iter().filter_map(|at| plan.events.get(*at)).map(|event| {
             format!("{} is not counted on the CPUs of {}: the kernel refuses it there.", name(event), core.pmu)
@@ -48,7 +75,8 @@ pub fn plan(text: &str, machine: &Machine) -> Result<CounterPlan, Failure> {
     for at in &plan.everywhere {
         let pmu = plan.events.get(*at).and_then(|event| event.on.iter().find(|on| !on.core));
         let cpus = cpus_of(pmu.and_then(|on| pmus.named(&on.pmu)));
-        done.sets.push(CounterSet { cpus, events: attr_on(*at, None).into_iter().collect() });
+        let pmu = pmu.map(|on| on.pmu.clone()).unwrap_or_default();
+        done.sets.push(CounterSet { pmu, cpus, events: attr_on(*at, None).into_iter().collect() });
     }
     let refused = |at: &usize| plan.events.get(*at).map(name);
     done.lacks.extend(

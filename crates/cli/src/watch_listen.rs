@@ -60,29 +60,32 @@ impl Source for Watched {
     }
 }
 
-/// Runs the command. `grouping` has the options that say how threads are grouped, as they were given.
+/// Runs the command. `chosen` has the options that say what is watched, as they were given.
 ///
 /// # Errors
 /// The address cannot be listened on, the token cannot be used, or watching is not permitted.
 pub fn run(
     args: &ListenArgs,
-    options: WatchOptions,
-    grouping: &[String],
+    options: &dyn Fn() -> Result<WatchOptions, Failure>,
+    chosen: &[String],
+    machine: Arc<engine::Machine>,
     describe: impl Fn() -> engine::Machine + Send + 'static,
 ) -> Result<u8, Failure> {
     let listen = args.listen.unwrap_or(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), PORT));
     if args.unit {
-        return unit(args, listen, grouping);
+        return unit(args, listen, chosen);
     }
     if args.listen.is_none() {
         return Err(Failure::usage("--token-file is for --listen ADDRESS:PORT: add it"));
     }
     let token = args.token_file.as_deref().map(Token::read).transpose()?;
+    let options = options()?;
     let (top, signals) = (options.top, Signals::take());
     let server = Server::listen(Options { listen, token, top })?;
     // All groups that have sums of their own: the exporter chooses among them, so that no counter falls.
     let options = WatchOptions { top: options.max_groups, ..options };
-    let watcher = Watcher::start(&options, Arc::new(describe()))?.described_by(describe);
+    let mut watcher = Watcher::start(&options, machine)?.described_by(describe);
+    watcher.read().lacks.iter().for_each(|lack| say(&format!("warning: {lack}")));
     if let Err(why) = capture::drop_all_but_bpf() {
         say(&format!("warning: capabilities that are no longer needed could not be dropped: {why}"));
     }
@@ -94,13 +97,13 @@ pub fn run(
     Ok(OK)
 }
 
-fn unit(args: &ListenArgs, listen: SocketAddr, grouping: &[String]) -> Result<u8, Failure> {
+fn unit(args: &ListenArgs, listen: SocketAddr, chosen: &[String]) -> Result<u8, Failure> {
     if !listen.ip().is_loopback() && args.token_file.is_none() {
         return Err(ExporterError::NeedsToken(listen).into());
     }
     let binary = std::env::current_exe().map_err(|why| Failure::new(format!("cannot find this binary: {why}")))?;
     let token = args.token_file.as_ref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
-    print(&exporter::unit(&binary, listen, grouping, token.as_deref()))?;
+    print(&exporter::unit(&binary, listen, chosen, token.as_deref()))?;
     if ["/home", "/root", "/run/user", "/tmp", "/var/tmp"].iter().any(|hidden| binary.starts_with(hidden)) {
         say(&format!(
             "warning: the unit cannot see {}: install corewise first (make install, or the package) and print the unit with that one",

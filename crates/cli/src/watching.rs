@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use model::CoreType;
 use model::words::{bytes, share, time};
 use report::blocks::{Block, Column, terminal};
-use watch::snapshot::{ClassSums, GroupKind, GroupSums, Snapshot};
+use watch::snapshot::{ClassSums, CounterSums, EnergySums, GroupKind, GroupSums, Snapshot};
 
 /// Returns a snapshot as JSON.
 ///
@@ -82,6 +82,21 @@ pub fn text(snapshot: &Snapshot, width: usize, color: bool) -> String {
     if let Some(idle) = idle(snapshot) {
         blocks.extend([Block::Heading("Idle states".into(), None), Block::Grid(idle, 0)]);
     }
+    if !snapshot.energy.is_empty() {
+        blocks.extend([Block::Heading("Energy".into(), None), Block::Grid(energy(snapshot), 0)]);
+        blocks.extend(snapshot.energy.iter().filter_map(unknown_energy).map(Block::Note));
+    }
+    if !snapshot.counters.is_empty() {
+        blocks.extend([Block::Heading("Counters".into(), None), Block::Grid(counters(snapshot), 0)]);
+        if snapshot.counters.iter().any(|c| c.estimated_ns + c.missing_ns > 0) {
+            blocks.push(Block::Note(
+                "Estimated: other events had the counter meanwhile, so the count of this time is an estimate. Missing: the count has nothing \
+                 of this time."
+                    .into(),
+            ));
+        }
+    }
+    blocks.extend(snapshot.lacks.iter().cloned().map(Block::Note));
     blocks.push(Block::Heading("Checks".into(), None));
     for identity in &snapshot.identities {
         let holds = if identity.holds { "yes" } else { "NO" };
@@ -265,6 +280,72 @@ fn instead(snapshot: &Snapshot) -> Vec<Column> {
         [name, words(all), same, other, kernel, idle, unknown]
     };
     filled(columns, listed(snapshot).map(row))
+}
+
+fn energy(snapshot: &Snapshot) -> Vec<Column> {
+    let columns = [
+        Column::text("domain", 0),
+        Column::text("part", 1),
+        Column::numbers("energy J", 0),
+        Column::numbers("at least J", 1),
+        Column::numbers("at most J", 1),
+        Column::numbers("mean W", 0),
+        Column::numbers("known %", 0),
+        Column::text("method", 2),
+    ];
+    let row = |of: &EnergySums| {
+        let known = of.known_ns > 0;
+        let number = |value: f64| if known { format!("{value:.3}") } else { "-".to_owned() };
+        [
+            of.domain.clone(),
+            of.part.to_owned(),
+            number(of.joules),
+            number(of.low_joules),
+            number(of.high_joules),
+            number(of.joules / (of.known_ns.max(1) as f64 * 1e-9)),
+            percent(of.known_ns.min(snapshot.elapsed_ns()), snapshot.elapsed_ns()),
+            of.method.as_str().to_owned(),
+        ]
+    };
+    filled(columns, snapshot.energy.iter().map(row))
+}
+
+/// Says why the energy of a domain is not known for the whole time.
+fn unknown_energy(of: &EnergySums) -> Option<String> {
+    match &of.unknown {
+        Some(why) => Some(format!("{}: for a part of the time the energy is not known: {why}.", of.domain)),
+        None if of.known_ns == 0 => Some(format!("{}: its value has not changed, so nothing is known.", of.domain)),
+        None => None,
+    }
+}
+
+fn counters(snapshot: &Snapshot) -> Vec<Column> {
+    let columns = [
+        Column::text("event", 0),
+        Column::text("core type", 0),
+        Column::text("PMU", 1),
+        Column::numbers("count", 0),
+        Column::numbers("per cycle", 1),
+        Column::numbers("counted %", 0),
+        Column::numbers("estimated %", 0),
+        Column::numbers("missing %", 0),
+    ];
+    let row = |of: &CounterSums| {
+        let all = of.counted_ns + of.estimated_ns + of.missing_ns;
+        let same = |cycles: &&CounterSums| cycles.event == "cycles" && cycles.class == of.class && cycles.pmu == of.pmu;
+        let cycles = snapshot.counters.iter().find(same).filter(|cycles| cycles.count > 0 && of.event != "cycles");
+        [
+            of.event.clone(),
+            core_type(snapshot, of.class).to_owned(),
+            of.pmu.clone(),
+            of.count.to_string(),
+            cycles.map_or_else(|| "-".to_owned(), |cycles| format!("{:.3}", of.count as f64 / cycles.count as f64)),
+            percent(of.counted_ns, all),
+            percent(of.estimated_ns, all),
+            percent(of.missing_ns, all),
+        ]
+    };
+    filled(columns, snapshot.counters.iter().map(row))
 }
 
 fn idle(snapshot: &Snapshot) -> Option<Vec<Column>> {

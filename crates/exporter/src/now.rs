@@ -25,6 +25,9 @@ pub(crate) fn write(view: &View) -> Result<Bytes, String> {
         "total": group(&snapshot.total),
         "groups": view.groups.iter().map(group).collect::<Vec<_>>(),
         "groups_limit": view.places,
+        "energy": snapshot.energy,
+        "counters": snapshot.counters,
+        "lacks": snapshot.lacks,
         "health": {
             "groups_seen": health.groups_seen,
             "overflows": health.overflows,

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// Returns a hardened unit that runs a binary, listening on an address, with options of grouping and the token of a file.
+/// Returns a hardened unit that runs a binary, listening on an address, with options that say what is watched, and the token of a file.
 #[must_use]
-pub fn unit(binary: &Path, listen: SocketAddr, grouping: &[String], token: Option<&Path>) -> String {
+pub fn unit(binary: &Path, listen: SocketAddr, chosen: &[String], token: Option<&Path>) -> String {
     let credential = token.map_or_else(String::new, |path| {
         format!(
             "# The token, which only root can read: `openssl rand -hex 32 > FILE; chmod 600 FILE`.\nLoadCredential=token:{}\n",
@@ -13,7 +13,7 @@ pub fn unit(binary: &Path, listen: SocketAddr, grouping: &[String], token: Optio
         )
     });
     let token = if token.is_some() { " --token-file %d/token" } else { "" };
-    let grouping: String = grouping.iter().map(|argument| format!(" {}", quoted(argument))).collect();
+    let chosen: String = chosen.iter().map(|argument| format!(" {}", quoted(argument))).collect();
     let binary = quoted(&binary.display().to_string());
     let addresses = if listen.ip().is_loopback() { "IPAddressDeny=any\nIPAddressAllow=localhost\n" } else { "" };
     format!(
@@ -30,7 +30,7 @@ Wants=network-online.target
 
 [Service]
 Type=exec
-ExecStart={binary} watch --listen {listen}{grouping}{token}
+ExecStart={binary} watch --listen {listen}{chosen}{token}
 {credential}Restart=on-failure
 RestartSec=5
 
@@ -67,7 +67,8 @@ SystemCallErrorNumber=EPERM
 # The sums in the kernel are counted here too; the figures of its own use are in watch_kernel_memory_bytes.
 MemoryMax=256M
 TasksMax=32
-LimitNOFILE=1024
+# Each event that a CPU counts is a file.
+LimitNOFILE=65536
 
 [Install]
 WantedBy=multi-user.target
@@ -103,9 +104,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("corewise-watch.service");
         // A binary that exists, since systemd looks for it.
-        let grouping = ["--cgroup".to_owned(), "/a \"b\"\\ 100%$x;".to_owned()];
+        let chosen = ["--cgroup".to_owned(), "/a \"b\"\\ 100%$x;".to_owned()];
         for (listen, token) in [("127.0.0.1:9464", None), ("0.0.0.0:9464", Some(Path::new("/etc/corewise/token")))] {
-            let text = unit(Path::new("/bin/true"), listen.parse().unwrap(), &grouping, token);
+            let text = unit(Path::new("/bin/true"), listen.parse().unwrap(), &chosen, token);
             assert_eq!(text.contains("IPAddressDeny=any"), token.is_none());
             assert_eq!(text.contains("--token-file %d/token"), token.is_some());
             assert!(text.contains(r#" --cgroup "/a \"b\"\\ 100%%$$x;""#), "{text}");

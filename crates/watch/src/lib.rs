@@ -7,6 +7,8 @@
 compile_error!("corewise-watch supports Linux only");
 
 mod cgroups;
+mod counting;
+mod energy;
 pub mod histogram;
 mod interrupts;
 mod memory;

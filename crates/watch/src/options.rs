@@ -1,6 +1,7 @@
 //! What to watch, and why it cannot be.
 
-use capture::CaptureError;
+use capture::{CaptureError, CounterPlan};
+use std::path::PathBuf;
 
 /// How threads are grouped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -26,6 +27,10 @@ pub struct WatchOptions {
     pub top: usize,
     /// The most groups with sums of their own; fewer if they would need more than [`MAX_BYTES`].
     pub max_groups: usize,
+    /// The events that the CPUs count; none by default.
+    pub counters: CounterPlan,
+    /// The root of the files from which energy is read: `/`, or a tree in tests. `None`: it is not read.
+    pub energy_root: Option<PathBuf>,
 }
 
 /// The default number of listed groups.
@@ -35,7 +40,14 @@ pub const MAX_BYTES: usize = 24 << 20;
 
 impl Default for WatchOptions {
     fn default() -> Self {
-        Self { by: GroupBy::default(), chosen: Vec::new(), top: DEFAULT_TOP, max_groups: 1024 }
+        Self {
+            by: GroupBy::default(),
+            chosen: Vec::new(),
+            top: DEFAULT_TOP,
+            max_groups: 1024,
+            counters: CounterPlan::default(),
+            energy_root: Some(PathBuf::from("/")),
+        }
     }
 }
 

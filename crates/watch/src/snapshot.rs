@@ -32,8 +32,10 @@ pub struct Snapshot {
     pub identities: Vec<Identity>,
     /// Energy by domain; empty if the machine has no meter that can be read.
     pub energy: Vec<EnergySums>,
-    /// Hardware counters by core type; empty if the machine has none.
+    /// Counters by event, PMU and core type; empty if the machine has none.
     pub counters: Vec<CounterSums>,
+    /// Energy and events that exist, but cannot be read or counted here, a sentence each.
+    pub lacks: Vec<String>,
 }
 
 fn of_shared<S: Serializer>(machine: &Arc<Machine>, to: S) -> Result<S::Ok, S::Error> {
@@ -351,24 +353,73 @@ pub struct Identity {
     pub slack_ns: u64,
 }
 
-/// The energy that a domain used.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct EnergySums {
-    /// The meter's name for the domain: package-0, core, dram, …
-    pub domain: String,
-    /// Joules since the start.
-    pub joules: f64,
+/// How the energy of a domain is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EnergyMethod {
+    /// A counter of energy, or what is left in a battery.
+    Counted,
+    /// Its power at each reading, which is an estimate of the power between them.
+    Sampled,
 }
 
-/// The sum of a hardware counter on one class of cores.
+impl EnergyMethod {
+    /// Returns the value in texts and labels.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Counted => "counted",
+            Self::Sampled => "sampled",
+        }
+    }
+}
+
+/// The energy that a domain used. Domains may contain others: only those of the same `part` may be added up.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct EnergySums {
+    /// The domain's name: package-0, package-0/core, BAT0, …
+    pub domain: String,
+    /// What part of the machine it is: platform, package, core, uncore, dram, battery, sensor, other.
+    pub part: &'static str,
+    /// How its energy is known.
+    pub method: EnergyMethod,
+    /// The domain that contains it.
+    pub parent: Option<String>,
+    /// The domain that is the same by another reading.
+    pub same_as: Option<String>,
+    /// Joules since the start, of the time for which they are known.
+    pub joules: f64,
+    /// The least energy that agrees with the readings, J. It may become smaller.
+    pub low_joules: f64,
+    /// The greatest energy that agrees with the readings, J.
+    pub high_joules: f64,
+    /// The time for which the energy is known, ns. It ends with the last change of the value.
+    pub known_ns: u64,
+    /// How often its counter wrapped.
+    pub wraps: u64,
+    /// Whether it could be read now, and changes.
+    pub is_live: bool,
+    /// Why its energy was not known the last time that it was not: it could not be read, was reset, stopped, …
+    pub unknown: Option<String>,
+}
+
+/// The sum of a counter on one class of cores. The three times add up to the time of these CPUs for which the event was enabled.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct CounterSums {
     /// The event's name.
     pub event: String,
+    /// The PMU that counts it; `software`: the kernel.
+    pub pmu: String,
     /// The class of cores: an index into [`Machine::class_names`].
     pub class: usize,
-    /// The count since the start.
+    /// The count since the start, with the estimated part.
     pub count: u64,
+    /// The CPU time in which it was counted, ns.
+    pub counted_ns: u64,
+    /// The CPU time in which other events had its counter, ns: the count has it at the rate of the counted time before or after it.
+    pub estimated_ns: u64,
+    /// The CPU time of which the count has nothing, ns: the event got no counter, or its CPU was offline.
+    pub missing_ns: u64,
 }
 
 /// How long the hardware threads of a core were busy at the same time.

@@ -1,8 +1,8 @@
 //! A drawn snapshot, for tests of what shows snapshots.
 
 use crate::snapshot::{
-    ClassSums, CounterSums, CpuSums, CurrentThread, EnergySums, GroupKind, GroupSums, Health, Identity, IdleSums,
-    InterruptCount, InterruptKind, ReadySums, SiblingSums, Snapshot, Throttled,
+    ClassSums, CounterSums, CpuSums, CurrentThread, EnergyMethod, EnergySums, GroupKind, GroupSums, Health, Identity,
+    IdleSums, InterruptCount, InterruptKind, ReadySums, SiblingSums, Snapshot, Throttled,
 };
 use model::CpuId;
 use std::sync::Arc;
@@ -105,8 +105,39 @@ pub fn drawn(factor: u64) -> Snapshot {
             identity("cpu_time", "busy, idle and unknown time of each CPU are the time since the start"),
             identity("groups", "the groups' running time is the CPUs' busy time"),
         ],
-        energy: vec![EnergySums { domain: "package-0".into(), joules: 150.0 * factor as f64 }],
-        counters: vec![CounterSums { event: "cycles".into(), class: 1, count: 9_000_000_000 * factor }],
+        energy: vec![
+            energy("package-0", "package", 150.0 * factor as f64, elapsed, None),
+            energy("package-0/core", "core", 90.0 * factor as f64, tenth * 6, Some("it could not be read: gone")),
+        ],
+        counters: [("cycles", 1, 9), ("instructions", 1, 18), ("cycles", 0, 3), ("instructions", 0, 4)]
+            .map(|(event, class, billions)| CounterSums {
+                event: event.into(),
+                pmu: ["cpu_atom", "cpu_core"][class].into(),
+                class,
+                count: billions * 1_000_000_000 * factor,
+                counted_ns: tenth * if class == 1 { 40 } else { 15 },
+                estimated_ns: tenth * if class == 1 { 0 } else { 4 },
+                missing_ns: tenth * u64::from(class == 0),
+            })
+            .into(),
+        lacks: Vec::new(),
+    }
+}
+
+fn energy(domain: &str, part: &'static str, joules: f64, known_ns: u64, unknown: Option<&str>) -> EnergySums {
+    EnergySums {
+        domain: domain.into(),
+        part,
+        method: EnergyMethod::Counted,
+        parent: domain.split_once('/').map(|(parent, _)| parent.into()),
+        same_as: None,
+        joules,
+        low_joules: joules * 0.99,
+        high_joules: joules * 1.01,
+        known_ns,
+        wraps: u64::from(unknown.is_none()),
+        is_live: unknown.is_none(),
+        unknown: unknown.map(str::to_owned),
     }
 }
 

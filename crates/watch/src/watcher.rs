@@ -1,6 +1,8 @@
 //! Reads the sums, names the groups, and checks the identities.
 
 use crate::cgroups::Cgroups;
+use crate::counting::Counting;
+use crate::energy::Energy;
 use crate::interrupts::{self, Interrupts};
 use crate::memory::{Array, IDLE_STATES, RUNS_THREAD, RawCpu, RawGroup, SEVERAL_SIBLINGS};
 use crate::options::{GroupBy, WatchError, WatchOptions};
@@ -24,6 +26,8 @@ pub struct Watcher {
     slots: Slots,
     cgroups: Option<Cgroups>,
     interrupts: Interrupts,
+    energy: Energy,
+    counting: Counting,
     places: Places,
     /// How the machine is described while CPUs come online.
     describe: Box<dyn Fn() -> Machine + Send>,
@@ -72,9 +76,13 @@ impl Watcher {
         }
         let classes = machine.class_names.len().max(1);
         let slots = Slots::new(&programs, chosen, classes, options.top);
+        let mut energy = options.energy_root.as_deref().map(Energy::find).unwrap_or_default();
+        let mut counting = Counting::new(options.counters.clone());
         programs.attach()?;
         let started_ns = now_ns();
         let online: Vec<bool> = (0..possible).map(|cpu| programs.settle(cpu)).collect();
+        energy.read();
+        counting.read(&machine, &online, true);
         let by = options.by;
         Ok(Self {
             programs,
@@ -84,6 +92,8 @@ impl Watcher {
             slots,
             cgroups,
             interrupts: Interrupts::new(interrupts::read()),
+            energy,
+            counting,
             places: Places::new(&online),
             describe: Box::new(topology::live),
             seen: online.clone(),
@@ -123,6 +133,8 @@ impl Watcher {
         let sibling: Vec<(i32, usize)> = siblings.into_iter().enumerate().map(|(cpu, of)| in_place(cpu, of)).collect();
         self.slots.read(&self.programs, &sibling, self.cgroups.as_ref());
         let busy_after = self.busy_now();
+        self.energy.read();
+        self.counting.read(&self.machine, &self.online, !self.detached);
         self.interrupts.update(interrupts::read());
         let mut listed = Vec::new();
         for c in &cpus {
@@ -162,8 +174,9 @@ impl Watcher {
             groups,
             health,
             identities,
-            energy: Vec::new(),
-            counters: Vec::new(),
+            energy: self.energy.sums(),
+            counters: self.counting.sums(),
+            lacks: self.energy.lacks.iter().chain(&self.counting.lacks).cloned().collect(),
         }
     }
 

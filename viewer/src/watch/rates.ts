@@ -45,6 +45,32 @@ export interface GroupNow {
   readonly throttled_ns: number | null;
 }
 
+/** The energy of a domain. */
+export interface EnergyNow {
+  readonly domain: string;
+  readonly part: string;
+  readonly method: "counted" | "sampled";
+  /** The domain that is the same by another reading. */
+  readonly same_as: string | null;
+  readonly joules: number;
+  /** The time for which the energy is known. */
+  readonly known_ns: number;
+  readonly is_live: boolean;
+  readonly unknown: string | null;
+}
+
+/** What the CPUs of a type of core counted. */
+export interface CounterNow {
+  readonly event: string;
+  readonly pmu: string;
+  /** Its place in `core_types`. */
+  readonly class: number;
+  readonly count: number;
+  readonly counted_ns: number;
+  readonly estimated_ns: number;
+  readonly missing_ns: number;
+}
+
 /** An answer of /api/now. */
 export interface Now {
   readonly version: string;
@@ -60,6 +86,8 @@ export interface Now {
   readonly total: GroupNow;
   readonly groups: readonly GroupNow[];
   readonly groups_limit: number;
+  readonly energy: readonly EnergyNow[];
+  readonly counters: readonly CounterNow[];
   readonly health: { readonly groups_seen: number; readonly overflows: number; readonly missed_events: number; readonly inconsistent_switches: number; readonly bpf_ns: number | null };
   readonly identities: readonly { readonly name: string; readonly meaning: string; readonly holds: boolean }[];
 }
@@ -88,6 +116,23 @@ export interface GroupRate {
   readonly throttled: number | null;
 }
 
+/** The power of all domains of a part of the machine. */
+export interface PowerRate {
+  readonly part: string;
+  /** `null`: that of a domain is not known. */
+  readonly watts: number | null;
+  /** Whether it is an estimate from single readings of power. */
+  readonly sampled: boolean;
+}
+
+/** Instructions per cycle on a type of core. */
+export interface IpcRate {
+  readonly type: string;
+  readonly ipc: number;
+  /** Whether a part of the counts is an estimate. */
+  readonly estimated: boolean;
+}
+
 export interface Rates {
   readonly seconds: number;
   readonly cpus: ReadonlyMap<number, CpuRate>;
@@ -96,6 +141,8 @@ export interface Rates {
   readonly total: GroupRate;
   /** The groups that ran or waited, the busiest first, then all others together. */
   readonly groups: readonly GroupRate[];
+  readonly power: readonly PowerRate[];
+  readonly ipc: readonly IpcRate[];
   /** Run time of the BPF programs as a share of one CPU; `null`: not measured. */
   readonly bpf: number | null;
 }
@@ -128,8 +175,40 @@ export function rates(before: Now, after: Now): Rates | null {
     cores: cores.map((part) => (all > 0 ? part / all : 0)),
     total: groupRate(before.total, after.total, ns, after.bounds_seconds.length + 1),
     groups: [...active, ...groups.filter((group) => group.kind === "other")],
+    power: powers(before, after),
+    ipc: ipcs(before, after),
     bpf,
   };
+}
+
+/** The mean power of each part of the machine, of the time for which its energy is known. */
+function powers(before: Now, after: Now): PowerRate[] {
+  const had = new Map(before.energy.map((of) => [of.domain, of]));
+  const parts = new Map<string, PowerRate>();
+  for (const of of after.energy.filter((domain) => domain.same_as === null)) {
+    const known = less(of.known_ns, had.get(of.domain)?.known_ns ?? 0);
+    const watts = known > 0 && of.is_live ? less(of.joules, had.get(of.domain)?.joules ?? 0) / (known / 1e9) : null;
+    const sum = parts.get(of.part);
+    const sampled = of.method === "sampled" || sum?.sampled === true;
+    parts.set(of.part, { part: of.part, sampled, watts: watts === null || sum?.watts === null ? null : (sum?.watts ?? 0) + watts });
+  }
+  return [...parts.values()];
+}
+
+/** Instructions per cycle of each type of core, the fastest first. */
+function ipcs(before: Now, after: Now): IpcRate[] {
+  const key = (of: CounterNow) => `${of.event} ${of.pmu} ${of.class}`;
+  const had = new Map(before.counters.map((of) => [key(of), of]));
+  const counted = (of: CounterNow) => less(of.count, had.get(key(of))?.count ?? 0);
+  return after.core_types
+    .flatMap((type, at) => {
+      const named = (event: string) => after.counters.filter((of) => of.event === event && of.class === at);
+      const [instructions, cycles] = [named("instructions"), named("cycles")];
+      const all = sum(cycles.map(counted));
+      const estimated = [...instructions, ...cycles].some((of) => of.estimated_ns > (had.get(key(of))?.estimated_ns ?? 0));
+      return instructions.length > 0 && all > 0 ? [{ type, ipc: sum(instructions.map(counted)) / all, estimated }] : [];
+    })
+    .reverse();
 }
 
 export const keyOf = (group: { readonly kind: string; readonly name: string }) => `${group.kind} ${group.name}`;

@@ -31,6 +31,26 @@ export function drawTiles(now: Now, found: Rates | null): void {
   );
 }
 
+/** The parts of which one is shown: the first that there is, those that contain others first. */
+const PARTS = ["platform", "package", "battery", "sensor", "other"];
+
+function powerTiles(now: Now, found: Rates): Tile[] {
+  const widest = PARTS.map((part) => found.power.find((of) => of.part === part)).find((of) => of !== undefined);
+  if (widest === undefined) return [];
+  const why = now.energy.find((of) => of.part === widest.part && !of.is_live)?.unknown;
+  const value = widest.watts === null ? "not known" : `${widest.watts.toPrecision(3)} W`;
+  const words = widest.sampled ? `${widest.part}, an estimate` : widest.part;
+  return [{ name: "Power", value, more: widest.watts === null && why ? `${words}: ${why}` : words }];
+}
+
+function ipcTiles(found: Rates): Tile[] {
+  return found.ipc.map(({ type, ipc, estimated }) => ({
+    name: type === "uniform" ? "Instructions per cycle" : `Instructions per cycle: ${type.replaceAll("_", " ")}`,
+    value: ipc.toFixed(2),
+    more: estimated ? "an estimate: counters are shared" : "",
+  }));
+}
+
 export function tiles(now: Now, found: Rates | null): Tile[] {
   const online = now.cpus.filter((cpu) => cpu.online).length;
   const hasSiblings = now.cpus.some((cpu) => cpu.siblings.length > 1);
@@ -44,6 +64,7 @@ export function tiles(now: Now, found: Rates | null): Tile[] {
     const of = (q: number) => duration(quantile(found.total.latencies, now.bounds_seconds, q));
     made.push({ name: "Wait for a CPU: 99th percentile", value: of(0.99), more: `median ${of(0.5)}` });
   }
+  if (found) made.push(...powerTiles(now, found), ...ipcTiles(found));
   const violated = now.identities.filter((identity) => !identity.holds);
   const lost = now.health.missed_events + now.health.inconsistent_switches;
   made.push({

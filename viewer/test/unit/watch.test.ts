@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { amount, duration, octaves, packages, percent, quantile, rates, sum, type CpuNow, type Now } from "../../src/watch/rates";
+import { tiles } from "../../src/watch/tiles";
 
 const readings = JSON.parse(readFileSync("test/watch_now.json", "utf8")) as Now[];
 const [first, second] = [readings[0]!, readings[1]!];
@@ -20,6 +21,21 @@ test("differences are shares of the time, by CPU, core and group", () => {
   assert.equal(found.groups[1]!.throttled?.toFixed(2), "0.03");
   assert.equal(found.groups[0]!.throttled, null, "no quota");
   assert.equal(found.bpf, 0.002);
+  assert.deepEqual(found.power[0], { part: "package", sampled: false, watts: 15 });
+  assert.deepEqual(found.power[1], { part: "core", sampled: false, watts: null }, "it cannot be read now");
+  assert.deepEqual(found.ipc.map((of) => [of.type, of.ipc.toFixed(2), of.estimated]), [["performance", "2.00", false], ["efficient", "1.33", true]]);
+  assert.deepEqual(tiles(second, found).filter((tile) => /Power|cycle/.test(tile.name)).map((tile) => [tile.name, tile.value, tile.more]), [
+    ["Power", "15.0 W", "package"],
+    ["Instructions per cycle: performance", "2.00", ""],
+    ["Instructions per cycle: efficient", "1.33", "an estimate: counters are shared"],
+  ]);
+});
+
+test("a machine without meters and counters has no tiles for them", () => {
+  const none = { energy: [], counters: [] };
+  const found = rates({ ...first, ...none }, { ...second, ...none })!;
+  assert.deepEqual([found.power, found.ipc], [[], []]);
+  assert.equal(tiles({ ...second, ...none }, found).some((tile) => /Power|cycle/.test(tile.name)), false);
 });
 
 test("readings of different runs have no difference, and nothing is below 0", () => {

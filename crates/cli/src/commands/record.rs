@@ -222,7 +222,7 @@ pub fn run(args: Args, global: &Global) -> Result<u8, Failure> {
         By::Perf => Backend::Perf,
     };
     if let Some(text) = &args.counters {
-        options.counters = counting::plan(text, &engine::live())?;
+        options.counters = counting::plan_of_recording(text, &engine::live())?;
     }
     // Read the machine file first, so that an error in it does not cost a recording.
     let pass = global.pass_options()?;

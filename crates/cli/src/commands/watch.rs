@@ -1,14 +1,16 @@
 //! `corewise watch`: sums of what the machine does, added up in the kernel.
 
 use crate::args::{Global, duration};
+use crate::counting;
 use crate::failure::{Failure, OK};
 use crate::output::{self, print, say};
 use crate::progress::Line;
 use crate::watch_listen::{self, ListenArgs};
 use crate::watching;
-use capture::{Running, Signals, Target};
+use capture::{CounterPlan, Running, Signals, Target};
 use clap::ValueEnum;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use watch::{DEFAULT_TOP, GroupBy, Snapshot, WatchError, WatchOptions, Watcher};
@@ -20,6 +22,7 @@ Examples:
   corewise watch --by process --top 5 --for 10s    by name of process
   corewise watch --cgroup /system.slice/db.service --cgroup /user.slice --for 10s
   corewise watch --process postgres --for 10s --format json
+  corewise watch --counters '{cycles,instructions},cache-misses' -- ./game
   corewise watch --listen 127.0.0.1:9464           for Prometheus, and a page, until ended: docs/watch/prometheus.md
   corewise watch --unit                            a systemd unit that does that
 
@@ -31,6 +34,10 @@ wakeups, preemptions, migrations and throttling. At the end, identities are chec
 A cgroup's sums are those of its own threads; with --cgroup they include all cgroups below it. At most 1024 groups have sums of their own \
 at the same time (fewer on machines with many CPUs); groups that did nothing lately make room, and what is left counts as (others). \
 docs/watch.md has every figure and its definition.
+
+Energy is read where the machine shows any (`corewise power` lists the sources): joules with their range, of the time for which they are known. \
+The CPUs count cycles and instructions, or what --counters names, by type of core and PMU; where an event had to share its counter, the \
+count is an estimate, and its time is named.
 
 Watching needs root, or the capabilities that `corewise doctor` names. Ctrl-C ends it and prints what was added up. With --format json, \
 the output of COMMAND goes to standard error.
@@ -59,6 +66,18 @@ pub struct Args {
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Form,
+    /// The events that the CPUs count, by type of core: `default` (cycles and instructions, also without this option), another group or a list, as `corewise counters` explains
+    #[arg(long, value_name = "EVENTS")]
+    counters: Option<String>,
+    /// Count no events of the CPUs
+    #[arg(long, conflicts_with = "counters")]
+    no_counters: bool,
+    /// Do not read energy
+    #[arg(long)]
+    no_power: bool,
+    /// The machine's files from which energy is read, for tests
+    #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
+    power_root: PathBuf,
     #[command(flatten)]
     listen: ListenArgs,
     /// The command to run, with its arguments; watching ends when it and its children have ended
@@ -97,24 +116,37 @@ impl From<WatchError> for Failure {
 
 impl Args {
     /// Returns what is to be watched.
-    pub fn options(&self) -> WatchOptions {
+    ///
+    /// # Errors
+    /// `--counters` names no events.
+    fn options(&self, machine: &engine::Machine) -> Result<WatchOptions, Failure> {
         let (by, chosen) = match (&self.cgroup[..], &self.process[..]) {
             ([], []) => (self.by.into(), Vec::new()),
             ([], names) => (GroupBy::Process, names.to_vec()),
             (paths, _) => (GroupBy::Cgroup, paths.to_vec()),
         };
-        WatchOptions { by, chosen, top: self.top, ..WatchOptions::default() }
+        let counters = match &self.counters {
+            _ if self.no_counters => CounterPlan::default(),
+            Some(text) => counting::plan(text, machine)?,
+            None => counting::default_plan(machine),
+        };
+        let energy_root = (!self.no_power).then(|| self.power_root.clone());
+        Ok(WatchOptions { by, chosen, top: self.top, counters, energy_root, ..WatchOptions::default() })
     }
 }
 
 impl Args {
-    /// Returns the options that say how threads are grouped, as arguments.
-    fn grouping(&self) -> Vec<String> {
+    /// Returns the options that say what is watched, as arguments.
+    fn chosen(&self) -> Vec<String> {
         let by = (self.by != By::Cgroup).then(|| vec!["--by".to_owned(), format!("{:?}", self.by).to_lowercase()]);
         let top = (self.top != DEFAULT_TOP).then(|| vec!["--top".to_owned(), self.top.to_string()]);
         let cgroups = self.cgroup.iter().flat_map(|path| ["--cgroup".to_owned(), path.clone()]);
         let processes = self.process.iter().flat_map(|name| ["--process".to_owned(), name.clone()]);
-        by.into_iter().flatten().chain(top.into_iter().flatten()).chain(cgroups).chain(processes).collect()
+        let counters = self.counters.iter().flat_map(|events| ["--counters".to_owned(), events.clone()]);
+        let flags = [(self.no_counters, "--no-counters"), (self.no_power, "--no-power")];
+        let flags = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag.to_owned());
+        let groups = by.into_iter().flatten().chain(top.into_iter().flatten()).chain(cgroups).chain(processes);
+        groups.chain(counters).chain(flags).collect()
     }
 }
 
@@ -134,7 +166,10 @@ impl From<By> for GroupBy {
 /// Watching is not permitted, a group does not exist, or the command cannot be run.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     if args.listen.is_wanted() {
-        return watch_listen::run(&args.listen, args.options(), &args.grouping(), machine(global)?);
+        let describe = machine(global)?;
+        let machine = Arc::new(describe());
+        let options = || args.options(&machine);
+        return watch_listen::run(&args.listen, &options, &args.chosen(), Arc::clone(&machine), describe);
     }
     if args.command.is_empty() && args.time.is_none() {
         return Err(Failure::usage(
@@ -167,9 +202,11 @@ fn watched(
     let signals = Signals::take();
     let target = if args.command.is_empty() { Target::All } else { Target::Command(args.command.clone()) };
     let to_stderr = (args.format == Form::Json).then(output_to_stderr).transpose()?;
+    let machine = Arc::new(describe());
+    let options = args.options(&machine)?;
     let mut running = Running::prepare(&target)?;
     drop(to_stderr);
-    let mut watcher = Watcher::start(&args.options(), Arc::new(describe()))?.described_by(describe);
+    let mut watcher = Watcher::start(&options, machine)?.described_by(describe);
     let begun = Instant::now();
     running.go()?;
     let mut line = Line::new();

@@ -225,10 +225,40 @@ pub static IDLE_BREAK_EVEN: Definition = gauge(
     &["core_type", "state"],
     "The minimum time in seconds in an idle state that saves energy (its target residency).",
 );
-pub static ENERGY: Definition =
-    counter("energy", Some("joules"), &["domain"], "Energy in joules since watching began, by domain of the meter.");
-pub static HARDWARE_EVENTS: Definition =
-    counter("hardware_events", None, &["event", "core_type"], "Events that the CPUs' counters counted.");
+const DOMAIN: &[&str] = &["domain", "part", "method"];
+pub static ENERGY: Definition = counter(
+    "energy",
+    Some("joules"),
+    DOMAIN,
+    "Energy in joules of the time for which it is known. Domains may contain others: add up those of one part (package, core, dram, battery, …) only. method: counted, or sampled (an estimate from the power at each reading).",
+);
+pub static ENERGY_KNOWN: Definition = counter(
+    "energy_known",
+    SECONDS,
+    DOMAIN,
+    "Time in seconds for which the energy is known: joules by it are the mean power. Not while a meter is gone, was reset, or stands still.",
+);
+pub static ENERGY_RANGE: Definition = gauge(
+    "energy_range",
+    Some("joules"),
+    DOMAIN,
+    "Width of the range of the energy that agrees with the readings, in joules.",
+);
+pub static ENERGY_LIVE: Definition =
+    gauge("energy_meter_live", None, DOMAIN, "1 if the meter could be read at the last reading and changes, else 0.");
+const EVENT: &[&str] = &["event", "core_type", "pmu"];
+pub static HARDWARE_EVENTS: Definition = counter(
+    "hardware_events",
+    None,
+    EVENT,
+    "Events that the CPUs counted, by type of core and PMU; the part of the estimated time is an estimate.",
+);
+pub static HARDWARE_EVENT_TIME: Definition = counter(
+    "hardware_event",
+    SECONDS,
+    &["event", "core_type", "pmu", "counted"],
+    "CPU time in seconds for which an event was to be counted: yes (it was), estimated (others had its counter meanwhile), no (the count has nothing of it).",
+);
 
 pub static BUILD: Definition = info("build", &["version"], "The version of corewise.");
 pub static WATCHED: Definition =
@@ -305,7 +335,8 @@ pub static DEFINITIONS: &[&[&Definition]] = &[
     &GROUPS.all(),
     &[&GROUP_THROTTLED, &GROUP_THROTTLED_PERIODS],
     &[&CPU, &CPU_ONLINE, &CPU_BUSY, &CPU_IDLE, &CPU_UNKNOWN, &CPU_SWITCHES, &CPU_WAKEUPS, &CPU_INTERRUPTS],
-    &[&CORE, &IDLE_STATE, &IDLE_PERIODS, &IDLE_SHORT, &IDLE_BREAK_EVEN, &ENERGY, &HARDWARE_EVENTS],
+    &[&CORE, &IDLE_STATE, &IDLE_PERIODS, &IDLE_SHORT, &IDLE_BREAK_EVEN, &ENERGY],
+    &[&ENERGY_KNOWN, &ENERGY_RANGE, &ENERGY_LIVE, &HARDWARE_EVENTS, &HARDWARE_EVENT_TIME],
     &[&BUILD, &WATCHED, &GROUPS_SEEN, &GROUPS_KEPT, &GROUPS_LIMIT, &GROUPS_SHOWN, &GROUPS_SHOWN_LIMIT],
     &[
         &GROUPS_REPLACED,

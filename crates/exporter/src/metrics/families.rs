@@ -9,7 +9,7 @@ use prometheus_client::registry::Unit;
 use std::collections::BTreeMap;
 use std::fmt;
 use watch::histogram::Histogram;
-use watch::snapshot::{ClassSums, CpuSums, GroupKind, GroupSums, ReadySums, SiblingSums};
+use watch::snapshot::{ClassSums, CpuSums, EnergySums, GroupKind, GroupSums, ReadySums, SiblingSums};
 
 /// The values of a metric's labels, in their order.
 type Labels<'a> = Vec<&'a str>;
@@ -100,11 +100,8 @@ pub(super) fn encode(view: &View, encoder: DescriptorEncoder<'_>) -> fmt::Result
     cpus(&mut to, view)?;
     cores(&mut to, view)?;
     idle_states(&mut to, view)?;
-    let energy = view.snapshot.energy.iter().map(|e| (vec![e.domain.as_str()], Value::Number(e.joules)));
-    to.family(&ENERGY, energy)?;
-    let class = |class: usize| view.class_names.get(class).map_or("unknown", String::as_str);
-    let counters = view.snapshot.counters.iter();
-    to.family(&HARDWARE_EVENTS, counters.map(|c| (vec![c.event.as_str(), class(c.class)], Value::Count(c.count))))?;
+    energy(&mut to, view)?;
+    counters(&mut to, view)?;
     health(&mut to, view)
 }
 
@@ -262,6 +259,32 @@ fn idle_states(to: &mut Families<'_>, view: &View) -> fmt::Result {
     // Without a break-even time it is not known which periods were too short.
     to.family(&IDLE_SHORT, each(|sums| sums.3.map(|_| Value::Count(sums.2))))?;
     to.family(&IDLE_BREAK_EVEN, each(|sums| sums.3.map(Value::Nanoseconds)))
+}
+
+fn energy(to: &mut Families<'_>, view: &View) -> fmt::Result {
+    let each = |value: fn(&EnergySums) -> Value<'static>| {
+        let domains = view.snapshot.energy.iter();
+        domains.map(move |e| (vec![e.domain.as_str(), e.part, e.method.as_str()], value(e)))
+    };
+    to.family(&ENERGY, each(|e| Value::Number(e.joules)))?;
+    to.family(&ENERGY_KNOWN, each(|e| Value::Nanoseconds(e.known_ns)))?;
+    to.family(&ENERGY_RANGE, each(|e| Value::Number(e.high_joules - e.low_joules)))?;
+    to.family(&ENERGY_LIVE, each(|e| Value::Count(e.is_live.into())))
+}
+
+fn counters(to: &mut Families<'_>, view: &View) -> fmt::Result {
+    let all = || {
+        view.snapshot.counters.iter().map(|c| {
+            let class = view.class_names.get(c.class).map_or("unknown", String::as_str);
+            (vec![c.event.as_str(), class, c.pmu.as_str()], c)
+        })
+    };
+    to.family(&HARDWARE_EVENTS, all().map(|(labels, c)| (labels, Value::Count(c.count))))?;
+    let times = all().flat_map(|(labels, c)| {
+        let parts = [("yes", c.counted_ns), ("estimated", c.estimated_ns), ("no", c.missing_ns)];
+        parts.map(|(counted, ns)| ([labels.as_slice(), &[counted]].concat(), Value::Nanoseconds(ns)))
+    });
+    to.family(&HARDWARE_EVENT_TIME, times)
 }
 
 fn health(to: &mut Families<'_>, view: &View) -> fmt::Result {
