@@ -15,9 +15,14 @@ pub const IDLE_STATES: usize = 10;
 /// What a CPU runs (`RUNS_…`): its idle task; from this value on a thread.
 pub const RUNS_THREAD: u32 = 2;
 
-/// A CPU has no sibling, or several (`NO_SIBLING`, `SEVERAL_SIBLINGS`).
+/// A CPU has no sibling, its siblings are not known, or it has several (`NO_SIBLING`, `UNKNOWN_SIBLINGS`, `SEVERAL_SIBLINGS`).
 pub const NO_SIBLING: i32 = -1;
-pub const SEVERAL_SIBLINGS: i32 = -2;
+pub const UNKNOWN_SIBLINGS: i32 = -2;
+pub const SEVERAL_SIBLINGS: i32 = -3;
+/// The most hardware threads of a core that its word can count.
+pub const MAX_IN_CORE: usize = 15;
+/// The bits of a core's word below the number of its busy hardware threads (`CORE_BUSY`).
+const CORE_BUSY: u32 = 60;
 
 /// `struct cpu_sums`.
 #[derive(Clone, Copy, Pod, Zeroable, Debug)]
@@ -53,7 +58,16 @@ pub struct RawCpu {
     pub idle_state: u32,
     pub in_idle_state: u32,
     pub next_sibling: i32,
+    pub core: u32,
+    pub core_word: u64,
+    pub in_core: u32,
     pub unused: u32,
+}
+
+/// Returns how long two or more hardware threads of a core have been busy at a time, ns, from its word (`several_busy` in bpf/cores.h).
+pub fn several_busy(word: u64, at: u64) -> u64 {
+    let time = word & ((1 << CORE_BUSY) - 1);
+    if word >> CORE_BUSY < 2 { time } else { at.saturating_sub(time) }
 }
 
 /// `struct ready_sums`.
@@ -158,10 +172,12 @@ impl Array<RawCpu> {
         None
     }
 
-    /// Sets the place of a CPU while the programs run: its sibling from its next settling on, and its class.
-    pub fn set_place(&self, cpu: usize, sibling: i32, class: u32) {
+    /// Sets the place of a CPU while the programs run: its sibling from its next settling on, the CPU that has the word of its core, and
+    /// its class.
+    pub fn set_place(&self, cpu: usize, sibling: i32, core: u32, class: u32) {
         if cpu < self.entries {
             let at = |field: usize| self.memory.u32_at(cpu * size_of::<RawCpu>() + field);
+            at(std::mem::offset_of!(RawCpu, core)).store(core, Ordering::Relaxed);
             at(std::mem::offset_of!(RawCpu, next_sibling)).store(sibling as u32, Ordering::Relaxed);
             at(std::mem::offset_of!(RawCpu, class)).store(class, Ordering::Relaxed);
         }

@@ -1,20 +1,21 @@
 //! Where CPUs belong, when they go offline and come online: their siblings and classes, and the sums that depend on these.
 
-use crate::memory::{NO_SIBLING, RawCpu, SEVERAL_SIBLINGS};
+use crate::memory::{MAX_IN_CORE, NO_SIBLING, RawCpu, SEVERAL_SIBLINGS, UNKNOWN_SIBLINGS};
 use crate::snapshot::{CpuSums, SiblingSums};
 use model::CpuId;
 use topology::Machine;
 
-/// Returns what the programs must know of a CPU: its only sibling, `NO_SIBLING`, or `SEVERAL_SIBLINGS` for several or unknown ones.
+/// Returns what the programs must know of a CPU: its only sibling, or `NO_SIBLING`, `SEVERAL_SIBLINGS` or `UNKNOWN_SIBLINGS`.
 pub fn sibling_of(machine: &Machine, cpu: CpuId) -> i32 {
     // A CPU is among its own siblings if they are known.
     let siblings = machine.cpu(cpu).map_or(&[][..], |known| &known.siblings);
     let mut others = siblings.iter().filter(|sibling| **sibling != cpu);
     match (others.next(), others.next()) {
-        (None, _) if siblings.is_empty() => SEVERAL_SIBLINGS,
+        (None, _) if siblings.is_empty() => UNKNOWN_SIBLINGS,
         (None, _) => NO_SIBLING,
-        (Some(one), None) => i32::try_from(one.0).unwrap_or(SEVERAL_SIBLINGS),
-        _ => SEVERAL_SIBLINGS,
+        (Some(one), None) => i32::try_from(one.0).unwrap_or(UNKNOWN_SIBLINGS),
+        _ if siblings.len() <= MAX_IN_CORE => SEVERAL_SIBLINGS,
+        _ => UNKNOWN_SIBLINGS,
     }
 }
 
@@ -85,7 +86,7 @@ impl Places {
         let sums = &mut place.sibling;
         match sibling {
             NO_SIBLING => sums.none_ns += busy,
-            s if s < 0 => sums.unknown_ns += busy,
+            UNKNOWN_SIBLINGS => sums.unknown_ns += busy,
             _ => {
                 sums.busy_ns += with_sibling;
                 sums.idle_ns += busy - with_sibling;
@@ -146,7 +147,7 @@ mod tests {
     fn a_cpu_that_comes_is_the_sibling_of_the_one_that_was_alone() {
         let mut known = machine(&[0, 1, 2]);
         let places = |machine: &Machine| (0..4).map(|cpu| sibling_of(machine, CpuId(cpu))).collect::<Vec<_>>();
-        assert_eq!(places(&known), [1, 0, NO_SIBLING, SEVERAL_SIBLINGS]);
+        assert_eq!(places(&known), [1, 0, NO_SIBLING, UNKNOWN_SIBLINGS]);
         // CPU 1 has gone meanwhile, and stays the sibling of CPU 0.
         complete(&mut known, &machine(&[0, 2, 3]), &[CpuId(3)]);
         assert_eq!(places(&known), [1, 0, 3, 2]);
@@ -160,7 +161,7 @@ mod tests {
         raw.busy = 10;
         assert_eq!(places.by_sibling(0, &raw, NO_SIBLING).none_ns, 10);
         (raw.busy, raw.with_sibling) = (15, 0);
-        places.by_sibling(0, &raw, SEVERAL_SIBLINGS);
+        places.by_sibling(0, &raw, UNKNOWN_SIBLINGS);
         (raw.busy, raw.with_sibling) = (25, 4);
         let sums = SiblingSums { none_ns: 10, unknown_ns: 5, busy_ns: 4, idle_ns: 6 };
         assert_eq!(places.by_sibling(0, &raw, 1), sums);

@@ -1,6 +1,6 @@
 //! Loads and attaches the BPF programs, and maps their memory.
 
-use crate::memory::{Array, GROUP_BYTES, IDLE_STATES, RawCpu, RawGroup, RawIdle};
+use crate::memory::{Array, GROUP_BYTES, IDLE_STATES, RawCpu, RawGroup, RawIdle, SEVERAL_SIBLINGS, UNKNOWN_SIBLINGS};
 use crate::options::{GroupBy, MAX_BYTES, WatchError, WatchOptions};
 use crate::places::sibling_of;
 use capture::CaptureError;
@@ -59,6 +59,10 @@ pub struct Programs {
     pub possible: usize,
     /// Whether periods in idle states are counted.
     pub counts_idle: bool,
+    /// Whether the programs know cores with more than two hardware threads (bpf/cores.h).
+    large_cores: bool,
+    /// For each CPU, the one that has the word of its core; it stays so.
+    cores: Vec<Option<u32>>,
     /// The kernel's memory, bytes.
     pub kernel_bytes: u64,
     settle: RawFd,
@@ -106,7 +110,9 @@ impl Programs {
         // A virtual machine may hide the switches of a few threads only, which a test may not see.
         let hides = capture::hides_switches()?;
         let infers = u32::from(hides);
-        let set = [slots as u32, group_by(options.by, unified), chosen_only, weak_order, threads - 1, infers];
+        let large_cores = machine.cpus.iter().any(|cpu| cpu.siblings.len() > 2);
+        let large = u32::from(large_cores);
+        let set = [slots as u32, group_by(options.by, unified), chosen_only, weak_order, threads - 1, infers, large];
         for mut map in object.maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
             let done = match name.as_str() {
@@ -143,13 +149,15 @@ impl Programs {
         let settle = settle.ok_or_else(|| CaptureError::Bpf("the BPF object has no program settle".into()))?;
         let free = fd_of("free_slots")?;
         let (links, attached, missed_before) = (Vec::new(), Vec::new(), 0);
-        let programs = Self {
+        let mut programs = Self {
             cpus,
             groups,
             idle,
             slots,
             possible,
             counts_idle,
+            large_cores,
+            cores: vec![None; possible],
             kernel_bytes,
             settle,
             free,
@@ -163,16 +171,34 @@ impl Programs {
     }
 
     /// Writes what the programs must know of the machine; also while they run.
-    pub fn describe(&self, machine: &Machine) {
+    pub fn describe(&mut self, machine: &Machine) {
         for cpu in 0..self.possible {
             let id = CpuId(cpu as u32);
-            self.cpus.set_place(cpu, sibling_of(machine, id), machine.core_class(id));
+            let sibling = match sibling_of(machine, id) {
+                // Such a core was not known when the programs were loaded.
+                SEVERAL_SIBLINGS if !self.large_cores => UNKNOWN_SIBLINGS,
+                sibling => sibling,
+            };
+            let core = self.core_of(machine, id);
+            self.cpus.set_place(cpu, sibling, core, machine.core_class(id));
             let states = machine.cpu(id).map_or(&[][..], |known| &known.idle_states);
             for (state, facts) in states.iter().take(IDLE_STATES).enumerate() {
                 let break_even = u64::from(facts.target_residency_us.unwrap_or(0)) * 1000;
                 self.idle.set_break_even(cpu * IDLE_STATES + state, break_even);
             }
         }
+    }
+
+    /// Returns the CPU that has the word of a CPU's core.
+    fn core_of(&mut self, machine: &Machine, cpu: CpuId) -> u32 {
+        let siblings = machine.cpu(cpu).map_or(&[][..], |known| &known.siblings);
+        let own = self.cores.get(cpu.0 as usize).copied().flatten();
+        let of_others = || siblings.iter().find_map(|sibling| self.cores.get(sibling.0 as usize).copied().flatten());
+        let core = own.or_else(of_others).unwrap_or(cpu.0);
+        if let (Some(place), false) = (self.cores.get_mut(cpu.0 as usize), siblings.is_empty()) {
+            *place = Some(core);
+        }
+        core
     }
 
     /// Attaches the programs. From now on everything is added up.

@@ -63,6 +63,8 @@ pub struct CpuSums {
     pub core_offline_ns: u64,
     /// `busy_ns` by what its siblings did.
     pub sibling: SiblingSums,
+    /// Time in which two or more hardware threads of its core were busy; only of cores with more than two.
+    pub core_several_ns: Option<u64>,
     /// Switches between threads, including its idle task.
     pub switches: u64,
     /// Switch-ins of threads that had been woken.
@@ -447,8 +449,7 @@ impl Snapshot {
     }
 
     /// Returns how long each core was busy with one or several of its hardware threads. A core that is half busy is not half free: the
-    /// headroom of a machine is `free_ns`, and what a second thread adds to a busy core (`topology::Costs`, about a quarter). Cores with
-    /// more than two threads have only unknown time, except those with all their threads idle or one busy.
+    /// headroom of a machine is `free_ns`, and what a second thread adds to a busy core (`topology::Costs`, about a quarter).
     #[must_use]
     pub fn cores(&self) -> Vec<CoreSums> {
         let mut cores: Vec<CoreSums> = Vec::new();
@@ -461,15 +462,14 @@ impl Snapshot {
             let cpus = if siblings.is_empty() { vec![cpu.cpu] } else { siblings };
             let of: Vec<&CpuSums> = self.cpus.iter().filter(|c| cpus.contains(&c.cpu)).collect();
             let sum = |part: fn(&SiblingSums) -> u64| of.iter().map(|c| part(&c.sibling)).sum::<u64>();
-            // Each of two busy threads sees the other one.
-            let several = sum(|s| s.busy_ns) / 2;
+            // Each of two busy threads sees the other one. Of more threads, any number may be busy.
+            let of_core = of.iter().find_map(|c| c.core_several_ns);
+            let several = of_core.unwrap_or_else(|| sum(|s| s.busy_ns) / 2);
             let one = sum(|s| s.idle_ns) + sum(|s| s.none_ns);
             // A hardware thread that is offline runs nothing; a core of which all are offline is not free.
             let most = |part: fn(&CpuSums) -> u64| of.iter().map(|c| part(c)).max().unwrap_or(0);
             let unknown = sum(|s| s.unknown_ns).max(most(|c| c.unknown_ns.saturating_sub(c.offline_ns)));
             let unknown = unknown + most(|c| c.core_offline_ns);
-            let unknown = if cpus.len() > 2 { unknown + several } else { unknown };
-            let several = if cpus.len() > 2 { 0 } else { several };
             let free = self.elapsed_ns().saturating_sub(several + one + unknown);
             let (class, several_busy_ns, one_busy_ns) = (cpu.class, several, one);
             cores.push(CoreSums { cpus, class, several_busy_ns, one_busy_ns, free_ns: free, unknown_ns: unknown });

@@ -1,7 +1,7 @@
 //! Adds up the differences between two readings of a group's sums in the kernel.
 
 use crate::histogram::Histogram;
-use crate::memory::{BUCKETS, NO_SIBLING, RawGroup, RawReady};
+use crate::memory::{BUCKETS, NO_SIBLING, RawGroup, RawReady, UNKNOWN_SIBLINGS};
 use crate::snapshot::{ClassSums, ReadySums};
 
 /// Adds to `sums` what a group did on a CPU between two readings. `sibling`: the CPU's, as in `struct cpu_sums`. Counts of 32 bits may
@@ -12,7 +12,7 @@ pub fn add(sums: &mut ClassSums, now: &RawGroup, before: &RawGroup, sibling: i32
     sums.running_ns += running;
     match sibling {
         NO_SIBLING => sums.sibling.none_ns += running,
-        s if s < 0 => sums.sibling.unknown_ns += running,
+        UNKNOWN_SIBLINGS => sums.sibling.unknown_ns += running,
         _ => {
             sums.sibling.busy_ns += with_sibling;
             sums.sibling.idle_ns += running - with_sibling;

@@ -31,6 +31,7 @@ pub fn drawn(factor: u64) -> Snapshot {
             offline_ns: 0,
             core_offline_ns: 0,
             sibling,
+            core_several_ns: None,
             switches: 1000 * factor,
             wakeups: 400 * factor,
             migrations_from: vec![10 * factor, 20 * factor],
@@ -217,5 +218,24 @@ mod tests {
         assert_eq!(of(1), (0, DRAWN_NS / 2, DRAWN_NS / 2));
         assert_eq!(of(2), (0, DRAWN_NS / 5, DRAWN_NS / 5 * 4));
         assert_eq!(of(3), (0, 0, DRAWN_NS));
+    }
+
+    /// A core of four threads: in tenths of the time, CPUs 0 and 1 are busy in the first four, CPU 2 in the third to the sixth, CPU 3 never.
+    #[test]
+    fn a_core_of_four_threads_has_the_time_with_two_or_more_busy_once() {
+        let mut snapshot = drawn(1);
+        let mut machine = (*snapshot.machine).clone();
+        let tenth = DRAWN_NS / 10;
+        for (cpu, (busy, idle)) in [(4, 0), (4, 0), (2, 2), (0, 0)].into_iter().enumerate() {
+            machine.cpus[cpu].siblings = (0..4).map(CpuId).collect();
+            let sums = &mut snapshot.cpus[cpu];
+            (sums.busy_ns, sums.idle_ns) = (tenth * (busy + idle), tenth * (10 - busy - idle));
+            sums.sibling = SiblingSums { busy_ns: tenth * busy, idle_ns: tenth * idle, ..SiblingSums::default() };
+            sums.core_several_ns = Some(tenth * 4);
+        }
+        snapshot.machine = Arc::new(machine);
+        let core = &snapshot.cores()[0];
+        assert_eq!(core.cpus, [0, 1, 2, 3]);
+        assert_eq!((core.several_busy_ns, core.one_busy_ns, core.free_ns), (tenth * 4, tenth * 2, tenth * 4));
     }
 }

@@ -4,7 +4,9 @@ use crate::cgroups::Cgroups;
 use crate::counting::Counting;
 use crate::energy::Energy;
 use crate::interrupts::{self, Interrupts};
-use crate::memory::{Array, IDLE_STATES, RUNS_THREAD, RawCpu, RawGroup, SEVERAL_SIBLINGS};
+use crate::memory::{
+    Array, IDLE_STATES, RUNS_THREAD, RawCpu, RawGroup, SEVERAL_SIBLINGS, UNKNOWN_SIBLINGS, several_busy,
+};
 use crate::options::{GroupBy, WatchError, WatchOptions};
 use crate::places::{self, Places};
 use crate::programs::{Key, Programs, cgroup_key};
@@ -128,7 +130,7 @@ impl Watcher {
         let in_place = |cpu: usize, (sibling, next): (i32, i32)| {
             let raw = self.programs.cpus.read(cpu);
             let stays = sibling == next && raw.next_sibling == next;
-            (if stays { sibling } else { SEVERAL_SIBLINGS }, raw.class as usize)
+            (if stays { sibling } else { UNKNOWN_SIBLINGS }, raw.class as usize)
         };
         let sibling: Vec<(i32, usize)> = siblings.into_iter().enumerate().map(|(cpu, of)| in_place(cpu, of)).collect();
         self.slots.read(&self.programs, &sibling, self.cgroups.as_ref());
@@ -239,6 +241,8 @@ impl Watcher {
             offline_ns: 0,
             core_offline_ns: 0,
             sibling,
+            core_several_ns: (raw.sibling == SEVERAL_SIBLINGS)
+                .then(|| several_busy(self.programs.cpus.read(raw.core as usize).core_word, at)),
             switches: raw.switches,
             wakeups: raw.wakeups,
             migrations_from: raw.migrations_from.iter().take(classes).copied().collect(),

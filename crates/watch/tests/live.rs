@@ -140,6 +140,51 @@ fn more_groups_than_slots_are_others() {
     check(&watcher.finish());
 }
 
+/// CPUs 0 and 1 as a core of two threads, and as one of four of which two do not exist: the same times by different programs.
+#[test]
+#[ignore = "needs root, BPF rights"]
+fn a_core_of_several_threads_has_the_times_of_a_core_of_two() {
+    let _alone = alone();
+    let of = |threads: u32| {
+        let mut machine = topology::live();
+        for cpu in machine.cpus.iter_mut().filter(|cpu| cpu.id.0 < 2) {
+            cpu.siblings = (0..threads).map(model::CpuId).collect();
+        }
+        Watcher::start(&WatchOptions { by: GroupBy::None, ..WatchOptions::default() }, Arc::new(machine)).unwrap()
+    };
+    if topology::live().cpus.len() < 2 {
+        return;
+    }
+    let (mut two, mut four) = (of(2), of(4));
+    let before = [two.read(), four.read()];
+    std::thread::scope(|scope| {
+        for pause in [200, 700] {
+            scope.spawn(move || {
+                for _ in 0..1000 {
+                    busy(Duration::from_micros(300));
+                    std::thread::sleep(Duration::from_micros(pause));
+                }
+            });
+        }
+    });
+    let after = [two.read(), four.read()];
+    after.iter().for_each(check);
+    // The readings of both are some ms apart.
+    let [two, four] = [0, 1].map(|of| {
+        let less = |part: fn(&Snapshot) -> u64| part(&after[of]) - part(&before[of]);
+        [
+            less(|s| s.cpus[0].sibling.busy_ns),
+            less(|s| s.cpus[0].sibling.idle_ns),
+            less(|s| s.cpus[1].sibling.busy_ns),
+            less(|s| s.cpus[1].sibling.idle_ns),
+            less(|s| s.cores()[0].several_busy_ns),
+        ]
+    });
+    assert!(two.iter().zip(&four).all(|(two, four)| two.abs_diff(*four) < 20_000_000), "{two:?} {four:?}");
+    assert!(two[4] > 100_000_000, "{two:?}");
+    assert_eq!(after[1].cpus[0].sibling.unknown_ns, 0);
+}
+
 #[test]
 #[ignore = "needs root, BPF rights"]
 fn unknown_groups_are_errors() {

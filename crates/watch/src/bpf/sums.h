@@ -12,9 +12,10 @@
 #define RUNS_THREAD 2
 #define RUNS_KERNEL_THREAD 3
 
-/* `sibling` of a CPU without siblings, and of one with several. */
+/* `sibling` of a CPU without siblings, of one whose siblings are not known, and of one with several. */
 #define NO_SIBLING -1
-#define SEVERAL_SIBLINGS -2
+#define UNKNOWN_SIBLINGS -2
+#define SEVERAL_SIBLINGS -3
 
 /* The sums of a CPU up to `since`. Only its own switches and settle() change them, while `seq` is not even. */
 struct cpu_sums {
@@ -53,6 +54,10 @@ struct cpu_sums {
 	u32 idle_state;
 	u32 in_idle_state;
 	s32 next_sibling; /* from the next settle() on */
+	/* Of cores with more than two hardware threads (cores.h): */
+	u32 core; /* the CPU that has the core's word */
+	u64 core_word; /* of the core, if it is this CPU's */
+	u32 in_core; /* whether the word has this CPU as busy */
 	u32 unused;
 };
 

@@ -25,6 +25,7 @@ const volatile struct {
 	u32 weak_order; /* the processor may reorder loads, and stores */
 	u32 thread_mask;
 	u32 infers_switches; /* the kernel may hide switches (hidden.h) */
+	u32 large_cores; /* a core has more than two hardware threads (cores.h) */
 } set SEC(".rodata") = { .slots = 2, .thread_mask = 1 };
 
 struct {
@@ -147,22 +148,33 @@ INLINE u32 what_runs(struct task_struct *p)
 #include "histogram.h"
 #include "groups.h"
 #include "waits.h"
+#include "cores.h"
 
 /* ---- CPUs ---- */
 
 /* In `busy_word`. */
 #define IS_BUSY (1ull << 63)
 
-/* Publishes whether the CPU is busy from `since` on. */
-INLINE void publish(struct cpu_sums *c)
+/* Whether the CPU has several siblings. The programs of a machine without such cores do not have the question. */
+INLINE bool is_in_core(struct cpu_sums *c)
+{
+	return set.large_cores && c->sibling == SEVERAL_SIBLINGS;
+}
+
+/* Publishes whether the CPU is busy from `t` on, which is `since` if it is. */
+INLINE void publish(struct cpu_sums *c, u64 t)
 {
 	bool busy = c->runs >= RUNS_THREAD;
 	*(volatile u64 *)&c->busy_word = busy ? IS_BUSY | (c->since - c->busy) : c->busy;
+	if (is_in_core(c))
+		publish_in_core(c, t);
 }
 
-/* How long the only sibling has been busy. */
+/* How long the only sibling has been busy, or two CPUs of a core with several. */
 INLINE u64 sibling_busy(struct cpu_sums *c, u64 now)
 {
+	if (is_in_core(c))
+		return core_several_busy(c, now);
 	struct cpu_sums *sibling = c->sibling < 0 ? 0 : cpu_at(c->sibling);
 	u64 word = sibling ? *(volatile u64 *)&sibling->busy_word : 0;
 	return word & IS_BUSY ? now - (word & ~IS_BUSY) : word;
@@ -176,7 +188,7 @@ INLINE struct group_sums *account(struct cpu_sums *c, u32 cpu, u64 now)
 	if ((long long)time < 0)
 		time = 0;
 	c->since += time;
-	if (c->sibling >= 0) {
+	if (c->sibling >= 0 || is_in_core(c)) {
 		with_sibling = sibling_busy(c, now) - c->sibling_read;
 		if ((long long)with_sibling < 0)
 			with_sibling = 0;
@@ -211,7 +223,7 @@ INLINE void account_unknown(struct cpu_sums *c, u64 at)
 	c->since = at;
 	c->sibling_read = sibling_busy(c, at);
 	c->runs = RUNS_UNKNOWN;
-	publish(c);
+	publish(c, at);
 }
 
 INLINE void begin_change(struct cpu_sums *c)
@@ -233,7 +245,7 @@ INLINE void set_current(struct cpu_sums *c, struct task_struct *p, u32 runs, u32
 	c->runs = runs;
 	c->slot = slot;
 	c->began = c->since;
-	publish(c);
+	publish(c, c->since);
 }
 
 /* A thread is switched in at `now`. Returns the group of the one that ran before; 0: none, or it is not known. */
@@ -336,6 +348,7 @@ int settle(void *ctx)
 		if (unlikely(c->sibling != c->next_sibling)) {
 			c->sibling = c->next_sibling;
 			c->sibling_read = sibling_busy(c, c->since);
+			publish(c, c->since);
 		}
 		end_change(c);
 		return 0;
@@ -430,7 +443,7 @@ int cpuhp_exit(u64 *ctx)
 	c->task = 0;
 	c->tid = 0;
 	c->in_idle_state = 0;
-	publish(c);
+	publish(c, ktime());
 	end_change(c);
 	return 0;
 }
