@@ -24,6 +24,8 @@ const MAX_THREADS: u32 = 1 << 16;
 const THREAD_BYTES: u64 = 104;
 /// The kernel's own bytes for an entry of the table of groups, about.
 const KEY_BYTES: u64 = 96;
+/// The bytes of a slot's name (`struct cgroup_name`).
+const NAME_BYTES: u64 = 80;
 
 /// What the user's choice is for the programs (`NOT_GROUPED`, …).
 fn group_by(by: GroupBy, unified: bool) -> u32 {
@@ -121,7 +123,7 @@ impl Programs {
                 "idle" => map.set_max_entries((possible * IDLE_STATES) as u32),
                 // A chosen cgroup has a key for each cgroup below it.
                 "slot_of_key" if chosen_only == 1 => map.set_max_entries(1 << 14),
-                "slot_of_key" | "free_slots" => map.set_max_entries(slots as u32),
+                "slot_of_key" | "free_slots" | "names" => map.set_max_entries(slots as u32),
                 "threads" => map.set_max_entries(threads),
                 name if name.ends_with(".rodata") => {
                     if let Some(values) = map.initial_value_mut().and_then(|v| v.get_mut(..size_of_val(&set))) {
@@ -143,8 +145,11 @@ impl Programs {
         let cpus = Array::new(fd_of("cpus")?, possible).map_err(mapped)?;
         let groups = Array::new(fd_of("groups")?, possible * slots).map_err(mapped)?;
         let idle = Array::new(fd_of("idle")?, possible * IDLE_STATES).map_err(mapped)?;
-        let kernel_bytes =
-            cpus.bytes() + groups.bytes() + idle.bytes() + u64::from(threads) * THREAD_BYTES + slots as u64 * KEY_BYTES;
+        let kernel_bytes = cpus.bytes()
+            + groups.bytes()
+            + idle.bytes()
+            + u64::from(threads) * THREAD_BYTES
+            + slots as u64 * (KEY_BYTES + NAME_BYTES);
         let settle = object.progs_mut().find(|p| p.name() == "settle").map(|p| p.as_fd().as_raw_fd());
         let settle = settle.ok_or_else(|| CaptureError::Bpf("the BPF object has no program settle".into()))?;
         let free = fd_of("free_slots")?;
@@ -258,6 +263,16 @@ impl Programs {
         if let Some(map) = self.keys_map() {
             let _ = map.delete(key);
         }
+    }
+
+    /// Returns the parent's number and the last component of the path of the cgroup with a slot, as they were when it got the slot.
+    pub fn cgroup_name(&self, slot: u32, id: u64) -> Option<(u64, String)> {
+        let map = self.object.maps().find(|map| map.name() == "names")?;
+        let value = map.lookup(&slot.to_ne_bytes(), MapFlags::ANY).ok()??;
+        let number = |at: usize| Some(u64::from_ne_bytes(value.get(at..at + 8)?.try_into().ok()?));
+        let text = value.get(16..)?.split(|byte| *byte == 0).next()?;
+        (number(0)? == id && !text.is_empty()).then_some(())?;
+        Some((number(8)?, String::from_utf8_lossy(text).into_owned()))
     }
 
     fn keys_map(&self) -> Option<impl MapCore> {

@@ -135,6 +135,7 @@ impl Slots {
         if !self.all.iter().enumerate().skip(1).any(is_new) {
             return;
         }
+        let mut new = Vec::new();
         for (number, key) in programs.keys() {
             let Some(slot) = self.all.get_mut(number as usize).filter(|slot| slot.state == State::Free) else {
                 continue;
@@ -144,14 +145,33 @@ impl Slots {
             slot.name = match cgroups {
                 Some(cgroups) => {
                     let id = u64::from_ne_bytes(key[..8].try_into().unwrap_or_default());
-                    // It was removed before it was named.
-                    cgroups.path(id).map_or_else(|| format!("cgroup {id}"), str::to_owned)
+                    cgroups.path(id).map(str::to_owned).unwrap_or_else(|| removed(programs, cgroups, number, id))
                 }
                 None => {
                     let end = key.iter().position(|byte| *byte == 0).unwrap_or(key.len());
                     String::from_utf8_lossy(&key[..end]).into_owned()
                 }
             };
+            new.push(number as usize);
+        }
+        new.into_iter().for_each(|at| self.go_on(at));
+    }
+
+    /// Lets a group that has just been named go on with the sums of one of the same name: a cgroup that was removed and made again, such as
+    /// that of a service that was restarted.
+    fn go_on(&mut self, at: usize) {
+        let name = std::mem::take(&mut self.all[at].name);
+        let same = |(other, slot): &(usize, &mut Slot)| *other != at && slot.state != State::Free && slot.name == name;
+        let before = self.all.iter_mut().enumerate().skip(1).find(same).map(|(_, slot)| {
+            // What its threads still do, is a group of its own.
+            let id = u64::from_ne_bytes(slot.key[..8].try_into().unwrap_or_default());
+            slot.name = unnamed(id);
+            (std::mem::take(&mut slot.sums), std::mem::take(&mut slot.listed), std::mem::take(&mut slot.rank))
+        });
+        let slot = &mut self.all[at];
+        slot.name = name;
+        if let Some((sums, listed, rank)) = before {
+            (slot.sums, slot.listed, slot.rank) = (sums, listed, rank);
         }
     }
 
@@ -249,6 +269,22 @@ impl Slots {
             slot.state = State::Leaving;
         }
     }
+}
+
+/// The name of a cgroup that was removed before its path was read: what the kernel had of it at its first thread.
+fn removed(programs: &Programs, cgroups: &Cgroups, slot: u32, id: u64) -> String {
+    match programs.cgroup_name(slot, id) {
+        Some((parent, name)) => match cgroups.path(parent) {
+            Some("/") => format!("/{name}"),
+            Some(path) => format!("{path}/{name}"),
+            None => format!("…/{name}"),
+        },
+        None => unnamed(id),
+    }
+}
+
+fn unnamed(id: u64) -> String {
+    format!("cgroup {id}")
 }
 
 /// Whether a slot's sums have changed since the last reading.

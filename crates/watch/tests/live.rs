@@ -140,6 +140,40 @@ fn more_groups_than_slots_are_others() {
     check(&watcher.finish());
 }
 
+/// Cgroups that are gone at the next reading have the name that the kernel had of them; one that is made again goes on with its sums.
+#[test]
+#[ignore = "needs root, BPF rights"]
+fn removed_cgroups_have_names_and_go_on_when_they_are_made_again() {
+    let _alone = alone();
+    let Some(hierarchy) = capture::cpu_hierarchy().or_else(capture::unified_hierarchy) else { return };
+    let mut watcher = started(&WatchOptions { top: 1000, ..WatchOptions::default() });
+    let folder = hierarchy.root.join("cw-removed");
+    let run = |of: &std::path::Path| {
+        std::fs::create_dir_all(of).unwrap();
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "read go; :"])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::fs::write(of.join("cgroup.procs"), child.id().to_string()).unwrap();
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        std::fs::remove_dir(of).unwrap();
+    };
+    let sums = |snapshot: &Snapshot, name: &str| -> Vec<u64> {
+        snapshot.groups.iter().filter(|group| group.name == name).map(|group| group.running_ns()).collect()
+    };
+    run(&folder.join("inner"));
+    let first = watcher.read();
+    let before = sums(&first, "/cw-removed/inner");
+    assert_eq!(before.len(), 1, "{:?}", first.groups.iter().map(|g| &g.name).collect::<Vec<_>>());
+    run(&folder.join("inner"));
+    let after = sums(&watcher.read(), "/cw-removed/inner");
+    assert!(after.len() == 1 && after[0] > before[0], "{before:?} {after:?}");
+    std::fs::remove_dir(&folder).unwrap();
+    check(&watcher.finish());
+}
+
 /// CPUs 0 and 1 as a core of two threads, and as one of four of which two do not exist: the same times by different programs.
 #[test]
 #[ignore = "needs root, BPF rights"]

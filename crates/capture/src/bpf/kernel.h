@@ -83,6 +83,13 @@ struct sched_entity {
 
 struct kernfs_node {
 	u64 id;
+	const char *name;
+	struct kernfs_node *__parent; /* since Linux 6.15 */
+} RELOCATED;
+
+/* As Linux up to 6.14 has it. */
+struct kernfs_node___old {
+	struct kernfs_node *parent;
 } RELOCATED;
 
 struct cgroup {

@@ -2,11 +2,29 @@
 #ifndef COREWISE_GROUPS_H
 #define COREWISE_GROUPS_H
 
-INLINE u64 cgroup_id(struct task_struct *p)
+INLINE struct kernfs_node *cgroup_of(struct task_struct *p)
 {
 	if (set.group_by == BY_CPU_CGROUP && ENUM_EXISTS(enum cgroup_subsys_id, cpu_cgrp_id))
-		return p->cgroups->subsys[ENUM_VALUE(enum cgroup_subsys_id, cpu_cgrp_id)]->cgroup->kn->id;
-	return p->cgroups->dfl_cgrp->kn->id;
+		return p->cgroups->subsys[ENUM_VALUE(enum cgroup_subsys_id, cpu_cgrp_id)]->cgroup->kn;
+	return p->cgroups->dfl_cgrp->kn;
+}
+
+/* Keeps the name of the thread's cgroup, once for each slot that is given to one. */
+INLINE void note_name(struct task_struct *p, u32 slot)
+{
+	struct cgroup_name *name = map_lookup(&names, &slot);
+	struct kernfs_node *kn = cgroup_of(p), *parent = 0;
+	if (!name)
+		return;
+	if (FIELD_EXISTS(kn->__parent))
+		READ(parent, kn->__parent);
+	else if (FIELD_EXISTS(((struct kernfs_node___old *)kn)->parent))
+		READ(parent, ((struct kernfs_node___old *)kn)->parent);
+	name->parent = 0;
+	if (parent)
+		READ(name->parent, parent->id);
+	probe_read_str(name->text, sizeof(name->text), kn->name);
+	name->id = kn->id;
 }
 
 /* Takes a thread's place. `state`: its state, if it has not been seen yet. */
@@ -26,7 +44,7 @@ INLINE struct thread *claim(struct cpu_sums *c, u32 tid, u32 state)
 }
 
 /* Finds the slot of the thread's group, or gives it a free one; 0: there is none. */
-NOINLINE int find_slot(struct cpu_sums *c, struct thread *t, u32 cpu, bool kernel)
+NOINLINE int find_slot(struct cpu_sums *c, struct thread *t, u32 cpu, bool kernel, struct task_struct *p)
 {
 	struct group_key key = {};
 	if (!t || !c)
@@ -53,6 +71,8 @@ NOINLINE int find_slot(struct cpu_sums *c, struct thread *t, u32 cpu, bool kerne
 			map_push(&free_slots, &slot, 0);
 			known = map_lookup(&slot_of_key, &key);
 			slot = known ? *known : 0;
+		} else if (set.group_by != BY_PROCESS) {
+			note_name(p, slot);
 		}
 		if (!slot)
 			__sync_fetch_and_add(&c->overflows, 1);
@@ -73,7 +93,7 @@ INLINE u32 slot_of(struct cpu_sums *c, struct thread *t, struct task_struct *p, 
 		key.word[0] = *(u64 *)&leader->comm[0];
 		key.word[1] = *(u64 *)&leader->comm[8];
 	} else {
-		key.word[0] = cgroup_id(p);
+		key.word[0] = cgroup_of(p)->id;
 	}
 	if (likely(t->slot < set.slots && t->key.word[0] == key.word[0] && t->key.word[1] == key.word[1])) {
 		struct group_sums *group = group_at(cpu, t->slot);
@@ -81,7 +101,7 @@ INLINE u32 slot_of(struct cpu_sums *c, struct thread *t, struct task_struct *p, 
 			return t->slot;
 	}
 	t->key = key;
-	return find_slot(c, t, cpu, kernel);
+	return find_slot(c, t, cpu, kernel, p);
 }
 
 #endif

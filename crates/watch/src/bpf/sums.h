@@ -85,6 +85,15 @@ struct group_sums {
 	u32 run_counts[BUCKETS];
 };
 
+#define NAME 64
+
+/* The cgroup of a slot, read when the slot was given to it: it may be removed before anyone asks for its name. */
+struct cgroup_name {
+	u64 id;
+	u64 parent; /* 0: it is a root */
+	char text[NAME];
+};
+
 /* The periods of a CPU in an idle state. */
 struct idle_sums {
 	u64 break_even; /* set before loading; 0: not known */

@@ -65,6 +65,13 @@ struct {
 	TYPE(value, u32);
 } slot_of_key SEC(".maps");
 
+struct {
+	UINT(type, MAP_ARRAY);
+	UINT(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct cgroup_name);
+} names SEC(".maps");
+
 /* Slots that no group has. */
 struct {
 	UINT(type, MAP_QUEUE);
