@@ -16,6 +16,7 @@ and reads the recording here. A table of all comparisons, then a line per case; 
     varying    more events than counters, user share at random: the truth is inside the interval in at least 95 % of the comparisons
     starve     another process takes all counters for a while: nothing is invented meanwhile; before and after within 1 %
     half_pmu   two core types, one without a PMU: its state says so, the other's counts are within 1 %
+    watch      two kinds: `corewise watch` has the cycles of each core type, goes on when a CPU was offline, and says what it estimates
     no_pmu     no PMU: one sentence says so, and recording without counters works
 
 --small: the cases of `make test`; without the needed programs they are skipped. --stub: instead of a recording, take the threads' own events
@@ -44,6 +45,20 @@ COUNTED, MULTIPLEXED, NOT_COUNTED, NO_EVENT, NOT_ON_TYPE = "counted", "multiplex
 WITHOUT_COUNTERS = """corewise doctor > doctor.txt 2>&1
 corewise record -o plain.cw -- true > plain.txt 2>&1; echo $? > plain_status
 """
+# A CPU goes offline for 6 s of 16 s; then there are more events than counters on the fast cores.
+FAST_PMU = "armv8_cortex_a72"
+SHARED = ",".join(f"{event}{mode}" for event in ("cycles", f"{FAST_PMU}/cpu_cycles/", f"{FAST_PMU}/event=0x11/") for mode in ("", ":u", ":k"))
+OFFLINE_S = 6
+WATCH = f"""mkdir /out/watch; cd /out/watch
+(sleep 4; echo 0 > /sys/devices/system/cpu/cpu3/online; sleep {OFFLINE_S}; echo 1 > /sys/devices/system/cpu/cpu3/online) &
+corewise watch --by none --counters cycles --for 16s --format json > offline.json 2> said.txt
+corewise watch --by none --counters {SHARED} --for 5s --format json > shared.json 2>> said.txt
+corewise watch --by none --for 1s > default.txt 2>> said.txt
+"""
+# Cycles of an emulated CPU without -icount are its virtual time, at 1 GHz.
+HZ = 1_000_000_000
+# How often corewise watch reads, s: a CPU that comes online is not counted before.
+READ_EACH = 5
 # How a user asks for events.
 OPTION = "--counters"
 PERF_EVENTS = "armv8_cortex_a53/cpu_cycles/,armv8_cortex_a72/cpu_cycles/"
@@ -252,6 +267,7 @@ CASES = {
     "varying": Case(ONE, "varying OUT 30 20000 7", MORE_THAN_FIT, judge_inside),
     "starve": Case(ONE, "starve OUT 100", "instructions:u," + BOTH, judge_starved),
     "half_pmu": Case(HALF, "hop OUT 2000", BOTH, judge_half),
+    "watch": Case(FOUR, "", "cycles", None),
     "no_pmu": Case(NONE, "known OUT 2 20", "cycles", None),
 }
 SMALL = ["plain", "known", "hop"]
@@ -308,6 +324,8 @@ def run_cases(names, kit, to, stub):
 def script_of(name, stub):
     """Returns what the guest runs: the load under the recorder, its output, and what they ended with."""
     case = CASES[name]
+    if name == "watch":
+        return WATCH
     load = f"load {case.load.replace('OUT', 'load.json')}"
     events = f"{OPTION} {case.events} " if case.events else ""
     if case.judge is judge_perf_stat:
@@ -321,6 +339,8 @@ def script_of(name, stub):
 def judged(name, folder, stub):
     """Returns the comparisons of a case, the words of its line, and whether it is met."""
     case = CASES[name]
+    if name == "watch":
+        return judged_watch(folder)
     said, status = (folder / "record.txt").read_text(), int((folder / "status").read_text())
     if name == "no_pmu" and not stub:
         return [], *refusal(said, status, int((folder / "plain_status").read_text()))
@@ -344,6 +364,42 @@ def judged(name, folder, stub):
         inside = sum(c.well for c in found)
         return found, f"{inside} of {len(found)} inside the interval, {worst}", bool(found) and inside >= WANTED_INSIDE * len(found)
     return found, worst, bool(found) and all(c.well for c in found)
+
+
+def judged_watch(folder):
+    """Sums of `corewise watch` by core type, against the frequency, and their times against the time of the CPUs."""
+    said = (folder / "said.txt").read_text()
+    found = []
+
+    def row(core_type, event, what, truth, counted, most, state=""):
+        error = error_of(counted, truth)
+        found.append(Compared(what, core_type, event, round(truth), round(counted), error, state, error is not None and error <= most))
+
+    def sums(snapshot):
+        classes = snapshot["machine"]["class_names"]
+        return {(classes[of["class"]], of["event"]): of for of in snapshot["counters"]}
+
+    snapshot = json.loads((folder / "offline.json").read_text())
+    elapsed = snapshot["at_ns"] - snapshot["started_ns"]
+    of = sums(snapshot)
+    for core_type, pmu in (("efficient", "armv8_cortex_a53"), ("performance", FAST_PMU)):
+        one = of[core_type, "cycles"]
+        row(core_type, "cycles", "count", one["counted_ns"] * HZ / 1e9, one["count"], 0.01, one["pmu"])
+        found[-1] = found[-1] if one["pmu"] == pmu and not one["estimated_ns"] else Compared("PMU", core_type, "cycles", pmu, one["pmu"], None, "", False)
+    row("efficient", "cycles", "counted ns", 2 * elapsed, of["efficient", "cycles"]["counted_ns"], 0.01)
+    counted = of["performance", "cycles"]["counted_ns"]
+    least, most = 2 * elapsed - (OFFLINE_S + READ_EACH + 1) * 1e9, 2 * elapsed - (OFFLINE_S - 1) * 1e9
+    found.append(Compared("counted ns", "performance", "cycles", f"{least:.0f}..{most:.0f}", counted, None, "a CPU was offline", least < counted < most))
+    shared = sums(json.loads((folder / "shared.json").read_text()))
+    for event in SHARED.split(",")[::3]:
+        one = shared["performance", event]
+        time = one["counted_ns"] + one["estimated_ns"]
+        row("performance", event, "count", time * HZ / 1e9, one["count"], 0.05, f"{100 * one['estimated_ns'] / time:.0f} % estimated")
+    well = all(c.well for c in found) and any(one["estimated_ns"] for one in shared.values()) and ("efficient", SHARED.split(",")[3]) not in shared
+    default = (folder / "default.txt").read_text()
+    well = well and "Counters" in default and "cycles" in default
+    errors = [c.error for c in found if c.error is not None]
+    return found, f"worst error {100 * max(errors):.3f} %; {last_line(said)}", well
 
 
 def last_line(said):

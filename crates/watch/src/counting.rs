@@ -36,6 +36,8 @@ pub struct Counting {
     /// CPUs whose events cannot be opened while they are online.
     refused: BTreeSet<u32>,
     sums: BTreeMap<(usize, String, usize), CounterSums>,
+    /// Events that the plan has once more under the same name, which would be two sums of one name.
+    again: BTreeSet<usize>,
     /// What is not counted, a sentence each.
     pub lacks: Vec<String>,
 }
@@ -117,7 +119,9 @@ impl Counting {
             allow_files();
         }
         let lacks = plan.lacks.clone();
-        Self { plan, lacks, ..Self::default() }
+        let is_again = |at: &usize| plan.events.iter().take(*at).any(|before| plan.events.get(*at) == Some(before));
+        let again = (0..plan.events.len()).filter(is_again).collect();
+        Self { plan, again, lacks, ..Self::default() }
     }
 
     /// Reads the events of all CPUs, and opens those of CPUs that came online if `opens`; the first time, of all.
@@ -152,7 +156,9 @@ impl Counting {
             is_dead |= difference.is_dead;
             set.last = now;
             let Some(of) = self.plan.sets.get(set.of) else { continue };
-            for (place, (event, _)) in of.events.iter().enumerate() {
+            for (place, (event, _)) in
+                of.events.iter().enumerate().filter(|(_, (event, _))| !self.again.contains(event))
+            {
                 let name = || self.plan.events.get(*event).cloned().unwrap_or_default();
                 let new = || CounterSums { event: name(), pmu: of.pmu.clone(), class, ..CounterSums::default() };
                 let sums = self.sums.entry((*event, of.pmu.clone(), class)).or_insert_with(new);
@@ -209,6 +215,7 @@ fn allow_files() {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::panic)]
     use super::*;
 
     fn reading(at_ns: u64, enabled: u64, running: u64, counts: &[u64]) -> Reading {
@@ -233,6 +240,29 @@ mod tests {
         const S: u64 = 1_000_000_000;
         let off = reading(10 * S, 2 * S, 2 * S, &[200]).since(&reading(0, 0, 0, &[0]));
         assert_eq!((off.counts, off.counted_ns, off.missing_ns, off.is_dead), (vec![200], 2 * S, 8 * S, true));
+    }
+
+    /// Software events exist on every machine. One that is named twice has one sum.
+    #[test]
+    #[ignore = "needs perf events"]
+    fn the_kernels_own_events_are_counted_on_every_cpu() {
+        let attr = counters::Attr { kind: 1, config: 0, ..Default::default() }; // cpu-clock
+        let machine = topology::live();
+        let cpus: Vec<CpuId> = machine.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
+        let set =
+            |event| capture::CounterSet { pmu: "software".into(), cpus: cpus.clone(), events: vec![(event, attr)] };
+        let events = vec!["cpu-clock".to_owned(); 2];
+        let mut counting = Counting::new(CounterPlan { events, sets: vec![set(0), set(1)], lacks: vec![] });
+        let online: Vec<bool> = (0..=u32::from(u8::MAX)).map(|cpu| cpus.contains(&CpuId(cpu))).collect();
+        counting.read(&machine, &online, true);
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        counting.read(&machine, &online, true);
+        let sums = counting.sums();
+        let [one] = &sums[..] else { panic!("{sums:?}") };
+        assert_eq!((one.estimated_ns, one.missing_ns), (0, 0));
+        assert!(one.counted_ns >= 50_000_000 * cpus.len() as u64, "{one:?}");
+        // The clock of a CPU counts ns.
+        assert!(one.count.abs_diff(one.counted_ns) < one.counted_ns / 20, "{one:?}");
     }
 
     #[test]
