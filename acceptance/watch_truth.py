@@ -7,8 +7,8 @@
 Both run at the same time. The load runs in a cgroup of its own, within the time of both: `watch --cgroup` has its sums, and of the recording, the
 stretches of all threads of that cgroup. Sums of 1 s and more must agree within 0.1 %, buckets of histograms with 1,000 and more within 1 %,
 smaller ones within 1 ms or 10 counts. At each event the programs of both read the clock one after the other, so sums may also differ by JITTER for
-each stretch, and a bucket by the stretches that are that close to its bounds. The running time must not be less than the CPU time of `cpu.stat` or `cpuacct.usage`, which leaves out time
-that the hypervisor took and reads its clock some hundred ns before each switch, nor more by more than the recording's own time that was not charged. Needs root, pyarrow, perf and stress-ng.
+each stretch, and a bucket by the stretches that are that close to its bounds. The running time must not be less than the CPU time of `cpuacct.usage` (v1) and of `cpu.stat` (v2), which leave out time
+that the hypervisor took and read their clock some hundred ns before each switch, nor more by more than the recording's own time that was not charged. Needs root, pyarrow, perf and stress-ng.
 """
 
 import argparse
@@ -106,7 +106,7 @@ def main():
 
 
 def measure(load, folder):
-    """Runs a load under both. Returns the snapshot and the kernel's CPU time of the load's cgroup, ns."""
+    """Runs a load under both. Returns the snapshot and the kernel's CPU times of the load's cgroup, ns, by their source."""
     groups = cgroups()
     for group in groups:
         group.mkdir(exist_ok=True)
@@ -134,9 +134,9 @@ def watched(out, groups, run):
                                   "--machine", str(out.parent / "machine.toml")],
                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         time.sleep(2)
-        before = cpu_time(groups)
+        before = cpu_times(groups)
         run.communicate(b"\n")
-        usage = cpu_time(groups) - before
+        usage = {source: ns - before[source] for source, ns in cpu_times(groups).items()}
         watch.send_signal(signal.SIGINT)
         snapshot = json.loads(watch.communicate()[0])
     finally:
@@ -157,15 +157,17 @@ def kernel_threads():
     return {int(stat.parent.name) for stat in Path("/proc").glob("[0-9]*/stat") if is_child(stat)} - {1}
 
 
-def cpu_time(groups):
+def cpu_times(groups):
+    """Returns the CPU time of a cgroup, ns, by each of the kernel's counts: v1, and v2, which counts without its CPU controller too."""
+    times = {}
     for group in groups:
         if (group / "cpuacct.usage").exists():
-            return int((group / "cpuacct.usage").read_text())
-    for group in groups:
-        lines = dict(line.split(" ") for line in (group / "cpu.stat").read_text().splitlines())
-        if "usage_usec" in lines:
-            return int(lines["usage_usec"]) * 1000
-    sys.exit("no cgroup hierarchy counts CPU time")
+            times["cpuacct.usage"] = int((group / "cpuacct.usage").read_text())
+        elif (group / "cpu.stat").exists():
+            lines = dict(line.split(" ") for line in (group / "cpu.stat").read_text().splitlines())
+            if "usage_usec" in lines:
+                times["cpu.stat"] = int(lines["usage_usec"]) * 1000
+    return times or sys.exit("no cgroup hierarchy counts CPU time")
 
 
 class Recording:
@@ -274,7 +276,8 @@ def compared(snapshot, recording, usage):
     many = len(recording.running) + len(recording.waits)
     running, true = seen(lambda c: c["running_ns"]), sum(recording.running)
     yield "running, ns", running, true, near(running, true, many)
-    yield "running against the kernel's CPU time, ns", running, usage, usage - 1e6 - many * JITTER / 2 <= running <= usage + max(0, recording.uncharged) * 1.2 + 5e6
+    for source, ns in usage.items():
+        yield f"running against {source}, ns", running, ns, ns - 1e6 - many * JITTER / 2 <= running <= ns + max(0, recording.uncharged) * 1.2 + 5e6
     classes = snapshot["machine"]["class_names"]
     for name, cpu in [("performance", 0), ("efficient", 1)]:
         value, true = sums[classes.index(name)]["running_ns"], sum(end - start for q, start, end in recording.ran if q == cpu)

@@ -61,19 +61,26 @@ pub struct Cgroups {
 /// Returns the hierarchy that has the CPU controller: the unified one, or that of v1.
 #[must_use]
 pub fn cpu_hierarchy() -> Option<Hierarchy> {
-    let mounts = read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    cpu_hierarchy_of(&read_to_string("/proc/self/mountinfo").unwrap_or_default())
+}
+
+fn cpu_hierarchy_of(mounts: &str) -> Option<Hierarchy> {
     let has_cpu = |h: &Hierarchy| {
         let controllers = read_to_string(h.root.join("cgroup.controllers")).unwrap_or_default();
         controllers.split_whitespace().any(|c| c == "cpu")
     };
-    let own = || hierarchy(&mounts, |kind, options| kind == "cgroup" && options.split(',').any(|o| o == "cpu"));
-    unified().filter(has_cpu).or_else(own)
+    let own = || hierarchy(mounts, |kind, options| kind == "cgroup" && options.split(',').any(|o| o == "cpu"));
+    unified_of(mounts).filter(has_cpu).or_else(own)
 }
 
 /// Returns the unified hierarchy if it is mounted.
 #[must_use]
 pub fn unified() -> Option<Hierarchy> {
-    hierarchy(&read_to_string("/proc/self/mountinfo").unwrap_or_default(), |kind, _| kind == "cgroup2")
+    unified_of(&read_to_string("/proc/self/mountinfo").unwrap_or_default())
+}
+
+fn unified_of(mounts: &str) -> Option<Hierarchy> {
+    hierarchy(mounts, |kind, _| kind == "cgroup2")
 }
 
 /// Returns the first mount whose type and options match.
@@ -269,6 +276,28 @@ mod tests {
         remove_dir_all(root.join("a/b")).unwrap();
         assert_eq!(decoded(&cgroups.each_second(3)), [limited("/a")]);
         assert_eq!(decoded(&cgroups.all(4)), [limited("/a")]);
+    }
+
+    #[test]
+    fn the_hierarchy_with_the_cpu_controller_is_chosen_where_both_versions_are_mounted() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().display();
+        let v1 = "32 31 0:29 / /cg/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct\n\
+                  40 31 0:37 / /cg/systemd rw,relatime - cgroup cgroup rw,name=systemd\n";
+        let v2 = format!("41 31 0:38 / {root} rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n");
+        let chosen = |mounts: &str, controllers: &str| {
+            write(dir.path().join("cgroup.controllers"), controllers).unwrap();
+            cpu_hierarchy_of(mounts).map(|h| (h.root.display().to_string(), h.unified))
+        };
+        let of_v1 = Some(("/cg/cpu,cpuacct".to_owned(), false));
+        let of_v2 = Some((root.to_string(), true));
+        let mixed = format!("{v1}{v2}");
+        assert_eq!(chosen(&mixed, "memory hugetlb\n"), of_v1, "systemd's hybrid layout");
+        assert_eq!(chosen(&mixed, "cpuset cpu memory\n"), of_v2, "v1 is mounted, and does not have it");
+        assert_eq!(chosen(&v2, "cpuset cpu\n"), of_v2);
+        assert_eq!(chosen(&v2, "memory\n"), None);
+        assert_eq!(chosen(v1, ""), of_v1);
+        assert_eq!(unified_of(&v2).map(|h| h.unified), Some(true));
     }
 
     #[test]

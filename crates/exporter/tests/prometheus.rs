@@ -15,6 +15,9 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/watch").canonicalize().unwrap()
 }
 
+/// How many rules and alerts docs/watch has.
+const RULES: usize = 23;
+
 #[test]
 #[ignore = "needs promtool"]
 fn promtool_accepts_the_rules_and_their_tests_pass() {
@@ -150,7 +153,7 @@ fn prometheus_scrapes_evaluates_every_rule_and_answers_queries() {
     let server = Running::start("127.0.0.1:0", None, |_| {});
     let prometheus = Prometheus::start(server.at, &[]);
     prometheus.wait_for("up{job=\"corewise\"} == 1");
-    assert_eq!(prometheus.rules(), 21);
+    assert_eq!(prometheus.rules(), RULES);
     // The drawn machine: half of the time of its four cores is busy with one thread or two. The sums of the drawn clock run 100 times
     // as fast, which shares do not show.
     let value = |query: &str| {
@@ -189,7 +192,7 @@ fn prometheus_reads_native_histograms_by_protobuf() {
     let count = prometheus.wait_for("histogram_count(corewise_ready_latency_seconds{core_type=\"performance\"}) > 0");
     // Five waits for each factor of the drawn snapshot.
     assert_eq!((count.len(), count[0].1 % 5.0), (1, 0.0), "{count:?}");
-    assert_eq!(prometheus.rules(), 21);
+    assert_eq!(prometheus.rules(), RULES);
     // Drawn waits: 0.8, 20, 21 µs, 3 ms, 40 s. Three of five end below 2^-15 s (30.5 µs): exact, since it is a bound.
     let share = prometheus.wait_for("histogram_fraction(0, 0.000030517578125, corewise_ready_latency_seconds)");
     assert!(share.iter().all(|(_, share)| (share - 0.6).abs() < 1e-9), "{share:?}");
