@@ -149,6 +149,22 @@ INLINE void end_wait(struct cpu_sums *c, struct thread *t, struct group_sums *gr
 	}
 }
 
+/* A thread is switched in and is not known to wait: its waking, or its switch-out, was not passed on (hidden.h). The run queue's clock tells
+ * since when it is in this queue, not what ran meanwhile. */
+INLINE void missed_wait(struct cpu_sums *c, struct thread *t, struct task_struct *p, u32 cpu, u32 slot)
+{
+	if (!FIELD_EXISTS(p->sched_info.last_queued) || t->state == THROTTLED || !c->skew)
+		return;
+	u64 queued = p->sched_info.last_queued, start = queued + c->skew;
+	if (!queued || start >= c->since)
+		return;
+	t->start = t->part = start;
+	t->queue = cpu;
+	t->wait_slot = slot;
+	t->from = 0;
+	t->state = READY_WOKEN;
+}
+
 NOINLINE int on_waking(struct task_struct *p)
 {
 	u32 cpu = this_cpu(), tid = p->pid;

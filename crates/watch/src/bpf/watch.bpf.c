@@ -277,6 +277,8 @@ INLINE struct group_sums *switch_to(struct cpu_sums *c, u32 cpu, struct task_str
 	struct group_sums *group = t ? group_at(cpu, slot) : 0;
 	if (!group || !t)
 		return ran;
+	if (set.infers_switches && unlikely(t->state < READY_PREEMPTED))
+		missed_wait(c, t, next, cpu, slot);
 	if (t->state >= READY_PREEMPTED)
 		end_wait(c, t, group, cpu, slot, c->since);
 	u32 from = t->last_cpu;
