@@ -43,7 +43,7 @@ LOST = (
 
 
 class Churn(threading.Thread):
-    """1,000 short processes, each with a name of its own, and 50 cgroups a minute."""
+    """1,000 short processes, each with a name of its own, and 50 cgroups a minute, a fifth of them of the same name."""
 
     def __init__(self, root, folder):
         super().__init__(daemon=True)
@@ -55,8 +55,10 @@ class Churn(threading.Thread):
         while not self.ended.is_set():
             if self.processes % 20 == 0:
                 self.remove(group)
-                group = self.root / f"corewise-churn-{os.getpid()}-{self.cgroups}"
-                group.mkdir()
+                # A service that is started again has a new cgroup of the old name.
+                name = "again" if self.cgroups % 5 == 0 else str(self.cgroups)
+                group = self.root / f"corewise-churn-{os.getpid()}-{name}"
+                group.mkdir(exist_ok=True)
                 self.cgroups += 1
             # A process is called like the link by which its program was started.
             program = self.folder / f"churn-{self.processes}"
