@@ -18,7 +18,7 @@ pub const RUNS_THREAD: u32 = 2;
 /// A CPU has no sibling, its siblings are not known, or it has several (`NO_SIBLING`, `UNKNOWN_SIBLINGS`, `SEVERAL_SIBLINGS`).
 pub const NO_SIBLING: i32 = -1;
 pub const UNKNOWN_SIBLINGS: i32 = -2;
-pub const SEVERAL_SIBLINGS: i32 = -3;
+pub const SEVERAL_SIBLINGS: i32 = 0x4000_0000;
 /// The most hardware threads of a core that its word can count.
 pub const MAX_IN_CORE: usize = 15;
 /// The bits of a core's word below the number of its busy hardware threads (`CORE_BUSY`).

@@ -61,8 +61,6 @@ pub struct Programs {
     pub possible: usize,
     /// Whether periods in idle states are counted.
     pub counts_idle: bool,
-    /// Whether the programs know cores with more than two hardware threads (bpf/cores.h).
-    large_cores: bool,
     /// For each CPU, the one that has the word of its core; it stays so.
     cores: Vec<Option<u32>>,
     /// The kernel's memory, bytes.
@@ -112,9 +110,7 @@ impl Programs {
         // A virtual machine may hide the switches of a few threads only, which a test may not see.
         let hides = capture::hides_switches()?;
         let infers = u32::from(hides);
-        let large_cores = machine.cpus.iter().any(|cpu| cpu.siblings.len() > 2);
-        let large = u32::from(large_cores);
-        let set = [slots as u32, group_by(options.by, unified), chosen_only, weak_order, threads - 1, infers, large];
+        let set = [slots as u32, group_by(options.by, unified), chosen_only, weak_order, threads - 1, infers];
         for mut map in object.maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
             let done = match name.as_str() {
@@ -161,7 +157,6 @@ impl Programs {
             slots,
             possible,
             counts_idle,
-            large_cores,
             cores: vec![None; possible],
             kernel_bytes,
             settle,
@@ -179,13 +174,8 @@ impl Programs {
     pub fn describe(&mut self, machine: &Machine) {
         for cpu in 0..self.possible {
             let id = CpuId(cpu as u32);
-            let sibling = match sibling_of(machine, id) {
-                // Such a core was not known when the programs were loaded.
-                SEVERAL_SIBLINGS if !self.large_cores => UNKNOWN_SIBLINGS,
-                sibling => sibling,
-            };
             let core = self.core_of(machine, id);
-            self.cpus.set_place(cpu, sibling, core, machine.core_class(id));
+            self.cpus.set_place(cpu, sibling_of(machine, id), core, machine.core_class(id));
             let states = machine.cpu(id).map_or(&[][..], |known| &known.idle_states);
             for (state, facts) in states.iter().take(IDLE_STATES).enumerate() {
                 let break_even = u64::from(facts.target_residency_us.unwrap_or(0)) * 1000;

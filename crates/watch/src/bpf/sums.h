@@ -12,10 +12,10 @@
 #define RUNS_THREAD 2
 #define RUNS_KERNEL_THREAD 3
 
-/* `sibling` of a CPU without siblings, of one whose siblings are not known, and of one with several. */
+/* `sibling` of a CPU without siblings, of one whose siblings are not known, and of one with several: what is not negative is added up. */
 #define NO_SIBLING -1
 #define UNKNOWN_SIBLINGS -2
-#define SEVERAL_SIBLINGS -3
+#define SEVERAL_SIBLINGS 0x40000000
 
 /* The sums of a CPU up to `since`. Only its own switches and settle() change them, while `seq` is not even. */
 struct cpu_sums {

@@ -25,7 +25,6 @@ const volatile struct {
 	u32 weak_order; /* the processor may reorder loads, and stores */
 	u32 thread_mask;
 	u32 infers_switches; /* the kernel may hide switches (hidden.h) */
-	u32 large_cores; /* a core has more than two hardware threads (cores.h) */
 } set SEC(".rodata") = { .slots = 2, .thread_mask = 1 };
 
 struct {
@@ -162,25 +161,19 @@ INLINE u32 what_runs(struct task_struct *p)
 /* In `busy_word`. */
 #define IS_BUSY (1ull << 63)
 
-/* Whether the CPU has several siblings. The programs of a machine without such cores do not have the question. */
-INLINE bool is_in_core(struct cpu_sums *c)
-{
-	return set.large_cores && c->sibling == SEVERAL_SIBLINGS;
-}
-
 /* Publishes whether the CPU is busy from `t` on, which is `since` if it is. */
 INLINE void publish(struct cpu_sums *c, u64 t)
 {
 	bool busy = c->runs >= RUNS_THREAD;
 	*(volatile u64 *)&c->busy_word = busy ? IS_BUSY | (c->since - c->busy) : c->busy;
-	if (is_in_core(c))
+	if (unlikely(c->sibling == SEVERAL_SIBLINGS))
 		publish_in_core(c, t);
 }
 
 /* How long the only sibling has been busy, or two CPUs of a core with several. */
 INLINE u64 sibling_busy(struct cpu_sums *c, u64 now)
 {
-	if (is_in_core(c))
+	if (unlikely(c->sibling == SEVERAL_SIBLINGS))
 		return core_several_busy(c, now);
 	struct cpu_sums *sibling = c->sibling < 0 ? 0 : cpu_at(c->sibling);
 	u64 word = sibling ? *(volatile u64 *)&sibling->busy_word : 0;
@@ -195,7 +188,7 @@ INLINE struct group_sums *account(struct cpu_sums *c, u32 cpu, u64 now)
 	if ((long long)time < 0)
 		time = 0;
 	c->since += time;
-	if (c->sibling >= 0 || is_in_core(c)) {
+	if (c->sibling >= 0) {
 		with_sibling = sibling_busy(c, now) - c->sibling_read;
 		if ((long long)with_sibling < 0)
 			with_sibling = 0;
