@@ -1,6 +1,6 @@
 //! Loads and attaches the BPF programs, and maps their memory.
 
-use crate::memory::{Array, GROUP_BYTES, IDLE_STATES, RawCpu, RawGroup, RawIdle, SEVERAL_SIBLINGS, UNKNOWN_SIBLINGS};
+use crate::memory::{Array, GROUP_BYTES, IDLE_STATES, RawCpu, RawGroup, RawIdle};
 use crate::options::{GroupBy, MAX_BYTES, WatchError, WatchOptions};
 use crate::places::sibling_of;
 use capture::CaptureError;
