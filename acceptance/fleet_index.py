@@ -75,7 +75,7 @@ def plain_readers(catalogue, expected):
         import duckdb
 
         query = f"SELECT count(*), count(DISTINCT host) FROM read_parquet('{catalogue}/recordings/**/*.parquet', hive_partitioning = true)"
-        said.append(("DuckDB", duckdb.sql(query).fetchone()[0] == expected))
+        said.append(("DuckDB", duckdb.sql(query).fetchall()[0][0] == expected))
     except ImportError:
         print("not tried: DuckDB alone (no package)")
     try:

@@ -168,6 +168,15 @@ fn an_interrupted_run_leaves_a_catalogue_that_the_next_one_completes() {
     assert!(!part("rules", 1).with_file_name("_new").exists());
     let report = good(["fleet", "report", &catalogue.display().to_string()]);
     assert!(!report.contains("did not come to its end") && !report.contains("older"), "{report}");
+    // Opening all again gives the same rows.
+    let recordings = std::fs::read(part("recordings", 0)).unwrap();
+    good(["fleet", "index", &runs.display().to_string(), "--again"]);
+    assert_eq!(std::fs::read(part("recordings", 0)).unwrap(), recordings);
+    // A damaged file of the catalogue is named.
+    std::fs::write(part("rules", 0), "PAR1 no more").unwrap();
+    let damaged = run(["fleet", "report", &catalogue.display().to_string()]);
+    assert!(damaged.code == Some(1) && damaged.err.contains("damaged"), "{}", damaged.err);
+    assert!(damaged.err.contains("remove the catalogue and index the recordings again"), "{}", damaged.err);
     // Another version's catalogue is refused, and a folder with other files is not made one.
     std::fs::write(&about, r#"{"catalogue": 2}"#).unwrap();
     assert!(run(["fleet", "report", &catalogue.display().to_string()]).err.contains("please update corewise"));

@@ -276,3 +276,90 @@ fn names(folder: &Path) -> Result<Vec<String>, FleetError> {
     let is_folder = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
     Ok(entries.flatten().filter(is_folder).map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Fleet, ReportOptions};
+    use crate::tables::RULES;
+
+    fn text(of: &str) -> Value {
+        Value::Text(of.to_owned())
+    }
+
+    /// A row of `recordings` with nothing but what is needed.
+    fn recording(path: &str, indexed_by: &str) -> Vec<Value> {
+        let cell = |col: &model::Col| match (col.name, col.kind) {
+            ("path", _) => text(path),
+            ("indexed_by", _) => text(indexed_by),
+            ("consistent", _) => Value::Bool(true),
+            _ if col.nullable => Value::Null,
+            (_, model::Kind::Int) => Value::Int(1),
+            _ => text(""),
+        };
+        RECORDINGS.cols.iter().map(cell).collect()
+    }
+
+    fn rule(path: &str) -> Vec<Value> {
+        vec![text(path), text("oversubscribed"), text("found"), Value::Int(1), text("high"), Value::Int(1)]
+    }
+
+    fn rows(all: &[(&str, &str)]) -> BTreeMap<&'static str, Vec<Vec<Value>>> {
+        [
+            ("recordings", all.iter().map(|(path, version)| recording(path, version)).collect()),
+            ("rules", all.iter().map(|(path, _)| rule(path)).collect()),
+        ]
+        .into()
+    }
+
+    fn paths(catalogue: &Catalogue, def: &TableDef) -> Vec<String> {
+        let files = catalogue.files(def).unwrap();
+        let rows = files.iter().flat_map(|file| catalogue.rows(file, def, &[]).unwrap());
+        rows.map(|row| path_of(&row).to_owned()).collect()
+    }
+
+    #[test]
+    fn rows_of_a_partition_are_replaced_in_all_tables() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut catalogue = Catalogue::open_or_make(&folder.path().join("c")).unwrap();
+        let host = |name: &str| Partition { host: Some(name.to_owned()), date: None };
+        let none = BTreeSet::new();
+        catalogue.replace(&host("a"), &none, &rows(&[("1", "0.1"), ("2", "0.1")])).unwrap();
+        catalogue.replace(&host("b"), &none, &rows(&[("3", "0.2")])).unwrap();
+        assert_eq!(
+            (paths(&catalogue, &RECORDINGS), paths(&catalogue, &RULES).len()),
+            (vec!["1".into(), "2".into(), "3".into()], 3)
+        );
+        // 1 goes, 2 is measured again, 4 is new.
+        let gone = BTreeSet::from(["1".to_owned(), "2".to_owned()]);
+        catalogue.replace(&host("a"), &gone, &rows(&[("2", "0.2"), ("4", "0.2")])).unwrap();
+        for def in [&RECORDINGS, &RULES] {
+            assert_eq!(paths(&catalogue, def), ["2", "4", "3"], "{}", def.name);
+        }
+        // A partition without rows has no files and no folders.
+        catalogue.replace(&host("b"), &BTreeSet::from(["3".to_owned()]), &BTreeMap::new()).unwrap();
+        assert!(
+            !folder.path().join("c/recordings/host=b").exists() && folder.path().join("c/recordings/host=a").exists()
+        );
+        // Versions that differ are said.
+        catalogue.replace(&host("b"), &none, &rows(&[("5", "0.3")])).unwrap();
+        catalogue.about.complete = true;
+        let options = ReportOptions { by: Vec::new(), since: None, top: 3, redact: false };
+        let cautions = Fleet::of(&catalogue, &options).unwrap().cautions;
+        assert!(
+            cautions.iter().any(|of| of.starts_with("Indexed by different versions of corewise (0.2, 0.3)")),
+            "{cautions:?}"
+        );
+    }
+
+    #[test]
+    fn only_one_process_writes() {
+        let folder = tempfile::tempdir().unwrap();
+        let catalogue = Catalogue::open_or_make(folder.path()).unwrap();
+        let lock = catalogue.lock().unwrap();
+        let other = Catalogue::open(folder.path()).unwrap();
+        assert!(matches!(other.lock(), Err(FleetError::Busy(_))));
+        drop(lock);
+        assert!(other.lock().is_ok());
+    }
+}
