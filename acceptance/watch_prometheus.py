@@ -7,7 +7,8 @@ Every second is scraped, and every rule and alert of docs/watch is evaluated. At
 - no counter has fallen, by Prometheus' own `resets()`;
 - no rule failed, no identity was violated, the sum of CPU time is the time that has passed times the CPUs, within 0.1 %;
 - the watcher's own memory (without the kernel's sums, which it maps) has not grown by more than 256 kB in the second half of the time before `kill -9`, and its
-  threads and files not at all; its memory is printed for each tenth of that time;
+  threads and files not at all; its memory is printed for each tenth of that time. It grows until three quarters of the 1,024 slots of groups have been used, which
+  takes this churn 15 minutes, so a run of less than 30 minutes only prints it;
 - while it was hung up on by 100 clients, and sent 10,000 hostile requests, scrapes went on;
 - after `kill -9` it starts again on the same port and is scraped;
 - alerts are silent in the healthy part, and in the last part, in which a CPU quota of 10 % holds a busy cgroup for some minutes more, CorewiseThrottledWithoutNeed
@@ -166,7 +167,7 @@ def main():
             half = memory[len(memory) // 2 :]
             first, last = max(half[: len(half) // 4 + 1]), max(half[-(len(half) // 4) - 1 :])
             tenths = [memory[len(memory) * tenth // 10] for tenth in range(10)] + memory[-1:]
-            expect("memory of the process, kB", " ".join(map(str, tenths)), last - first <= 256)
+            expect("memory of the process, kB", " ".join(map(str, tenths)), args.minutes < 30 or last - first <= 256)
             expect("threads, open files", f"{before['Threads']}, {before['files']} -> {after['Threads']}, {after['files']}", after["Threads"] <= before["Threads"] and after["files"] <= before["files"] + 4)
             expect("processes, cgroups of the churn", f"{churn.processes}, {churn.cgroups}", churn.processes > args.minutes * 600)
             fired = {labels["alertname"] for labels, _ in prometheus.query(f"max_over_time(ALERTS{{alertstate=\"firing\"}}[{window}])")}
