@@ -19,6 +19,7 @@ import corewise
 import corewise.spark
 from corewise.spark._request import Request
 from pyspark.sql import datasource
+from pyspark.sql.types import LongType, StructField, StructType
 from recordings import FIXTURES, ROOT, SCHED
 from test_package import frames_recording, long_recording
 
@@ -108,6 +109,16 @@ class Reader(Fleet):
         self.assertEqual([row["path"] for row in found], list(map(str, self.paths)))
         self.assertEqual([dict(row["labels"])["release"] for row in found], ["1.0"] * len(self.ids))
         self.assertEqual([row["switches"] for row in found], [corewise.open(path).summary["switches"] for path in self.paths])
+
+    def test_a_schema_selects_columns(self):
+        source = corewise.spark.Source({"table": "ready_wait", "path": str(self.paths[0])})
+        schema = StructType([StructField(name, LongType()) for name in ("ready_ns", "trace")])
+        made = source.reader(schema)
+        rows = [row for batch in made.read(made.partitions()[0]) for row in batch.to_pylist()]
+        self.assertEqual([row["ready_ns"] for row in rows], corewise.open(self.paths[0], read_only=True).table("ready_wait")["ready_ns"])
+        self.assertEqual({(*row,) for row in rows}, {("ready_ns", "trace")})
+        with self.assertRaisesRegex(corewise.Error, "the table ready_wait has no column ready"):
+            source.reader(StructType([StructField("ready", LongType())]))
 
     def test_edited_labels_are_those_that_count(self):
         run = self.folder / "labelled.cw"
