@@ -91,7 +91,7 @@ pub fn counters_that_fit(event: counters::Attr, cpu: CpuId) -> Result<usize, Unt
 
 /// Opens an event of a CPU, in the group of `leader`. Kernels that do not accept the PMU of a generic event get it without: there it means
 /// the CPU's own. `read_format`: what a read returns in addition to the count. `flags`: those of `perf_event_attr` in addition to the modes; with
-/// [`FLAG_CLOCK`], the event's clock is that of the trace.
+/// `FLAG_CLOCK`, the event's clock is that of the trace.
 ///
 /// # Errors
 /// That of the system call.
