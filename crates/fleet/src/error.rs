@@ -47,7 +47,7 @@ pub enum FleetError {
     Busy(PathBuf),
     /// What was asked for makes no sense.
     #[error("{0}")]
-    Asked(String),
+    Request(String),
     /// A table could not be written.
     #[error(transparent)]
     Engine(#[from] EngineError),

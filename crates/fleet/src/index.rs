@@ -81,7 +81,7 @@ pub fn index(
 ) -> Result<Indexed, FleetError> {
     let root = runs.canonicalize().map_err(FleetError::io(runs, "opening it"))?;
     if !root.is_dir() {
-        return Err(FleetError::Asked(format!(
+        return Err(FleetError::Request(format!(
             "{}: is not a folder: name the folder of the recordings",
             runs.display()
         )));

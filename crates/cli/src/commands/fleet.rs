@@ -27,11 +27,11 @@ read it.";
 #[command(after_help = AFTER)]
 pub struct Args {
     #[command(subcommand)]
-    what: What,
+    action: Action,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum Action {
     Index(IndexArgs),
     Report(ReportArgs),
     Prune(PruneArgs),
@@ -163,10 +163,10 @@ enum Least {
 /// # Errors
 /// The folder or the catalogue cannot be read or written.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
-    match &args.what {
-        What::Index(args) => index(args),
-        What::Report(args) => report(args, global.color),
-        What::Prune(args) => prune(args),
+    match &args.action {
+        Action::Index(args) => index(args),
+        Action::Report(args) => report(args, global.color),
+        Action::Prune(args) => prune(args),
     }
 }
 

@@ -62,7 +62,7 @@ pub(crate) struct RuleChange {
 
 /// The change from one side to another.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub(crate) struct Change {
+pub(crate) struct Comparison {
     /// The key.
     pub(crate) key: String,
     /// The names of the sides.
@@ -74,7 +74,7 @@ pub(crate) struct Change {
 }
 
 /// All changes: between days, and between neighbouring values of each key.
-pub(crate) fn of(all: &[Recording], options: &ReportOptions) -> Result<Vec<Change>, FleetError> {
+pub(crate) fn of(all: &[Recording], options: &ReportOptions) -> Result<Vec<Comparison>, FleetError> {
     let mut changes = Vec::new();
     if let Some(day) = day(all, options)? {
         let side = |later: bool| {
@@ -101,7 +101,7 @@ pub(crate) fn of(all: &[Recording], options: &ReportOptions) -> Result<Vec<Chang
 fn day(all: &[Recording], options: &ReportOptions) -> Result<Option<String>, FleetError> {
     if let Some(day) = &options.since {
         if dates::day(day).is_none() {
-            return Err(FleetError::Asked(format!("{day} is not a date: write it as 2026-11-27")));
+            return Err(FleetError::Request(format!("{day} is not a date: write it as 2026-11-27")));
         }
         return Ok(Some(day.clone()));
     }
@@ -113,14 +113,14 @@ fn day(all: &[Recording], options: &ReportOptions) -> Result<Option<String>, Fle
     Ok(middle.or_else(|| days.into_iter().find(|day| Some(*day) > first)).map(str::to_owned))
 }
 
-fn change(key: &str, sides: [String; 2], of: [Vec<&Recording>; 2]) -> Option<Change> {
+fn change(key: &str, sides: [String; 2], of: [Vec<&Recording>; 2]) -> Option<Comparison> {
     if of.iter().any(Vec::is_empty) {
         return None;
     }
     let all: Vec<Recording> = of.iter().flatten().map(|of| (*of).clone()).collect();
     let sides_of = [of[0].as_slice(), of[1].as_slice()];
     let rules = rule_names(&all).into_iter().filter_map(|rule| rule_change(rule, sides_of)).collect();
-    Some(Change { key: key.to_owned(), sides, recordings: [of[0].len(), of[1].len()], rules })
+    Some(Comparison { key: key.to_owned(), sides, recordings: [of[0].len(), of[1].len()], rules })
 }
 
 fn rule_change(rule: &str, sides: [&[&Recording]; 2]) -> Option<RuleChange> {
@@ -149,7 +149,7 @@ fn rule_change(rule: &str, sides: [&[&Recording]; 2]) -> Option<RuleChange> {
 }
 
 /// Corrects the p-values of all tests together, and judges.
-fn correct(changes: &mut [Change]) {
+fn correct(changes: &mut [Comparison]) {
     let mut tests: Vec<&mut Tested> = changes
         .iter_mut()
         .flat_map(|change| &mut change.rules)

@@ -124,7 +124,9 @@ pub(crate) fn read(catalogue: &Catalogue, options: &ReportOptions) -> Result<Dat
     }
     if all.is_empty() {
         let path = catalogue.path().display();
-        return Err(FleetError::Asked(format!("{path}: the catalogue has no recordings: run `corewise fleet index`")));
+        return Err(FleetError::Request(format!(
+            "{path}: the catalogue has no recordings: run `corewise fleet index`"
+        )));
     }
     add_labels(catalogue, &mut all)?;
     add_rules(catalogue, &mut all)?;

@@ -9,7 +9,7 @@ pub use data::ReportOptions;
 
 use crate::catalogue::Catalogue;
 use crate::error::FleetError;
-use changes::Change;
+use changes::Comparison;
 use data::{Recording, Said};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,7 +72,7 @@ pub struct Fleet {
     pub(crate) cautions: Vec<String>,
     pub(crate) rules: Vec<RuleOverall>,
     pub(crate) breakdowns: Vec<Breakdown>,
-    pub(crate) changes: Vec<Change>,
+    pub(crate) changes: Vec<Comparison>,
     pub(crate) worst_hosts: Vec<HostOverall>,
     /// What could not be read, and why.
     pub(crate) errors: Vec<(String, String)>,
@@ -128,7 +128,7 @@ impl Fleet {
     /// # Errors
     /// If serde fails; no such case is known.
     pub fn json(&self) -> Result<String, FleetError> {
-        serde_json::to_string_pretty(self).map(|text| text + "\n").map_err(|why| FleetError::Asked(why.to_string()))
+        serde_json::to_string_pretty(self).map(|text| text + "\n").map_err(|why| FleetError::Request(why.to_string()))
     }
 }
 

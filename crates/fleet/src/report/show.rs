@@ -1,6 +1,6 @@
 //! A fleet's report as blocks, from which the text and the page are written.
 
-use super::changes::{Change, RuleChange, Verdict};
+use super::changes::{Comparison, RuleChange, Verdict};
 use super::sides::Unit;
 use super::{Breakdown, Fleet};
 use model::words::{date, plain, plural};
@@ -97,7 +97,7 @@ fn breakdown(page: &mut Page, of: &Breakdown) {
     }
 }
 
-fn change(page: &mut Page, of: &Change) {
+fn change(page: &mut Page, of: &Comparison) {
     let [a, b] = of.sides.each_ref().map(|side| plain(side));
     page.heading(&format!("What changed: {a} ({}) to {b} ({})", of.recordings[0], of.recordings[1]));
     let shown = |verdict: Verdict| of.rules.iter().filter(move |rule| rule.verdict == verdict);
@@ -175,7 +175,7 @@ fn sentence(rule: &RuleChange) -> String {
 }
 
 /// What the figures of a change are about.
-fn units(of: &Change) -> String {
+fn units(of: &Comparison) -> String {
     let unit = of.rules.iter().find_map(|rule| Some((rule.unit?, rule.units)));
     let saved = "Changes of savings are in percentage points of the recordings' length; q is after the correction for all tests.";
     match unit {

@@ -90,7 +90,7 @@ pub(crate) fn values(all: &[Recording], key: &str) -> Result<Vec<String>, FleetE
         let labels: BTreeSet<&str> = all.iter().flat_map(|of| of.keys.keys().map(String::as_str)).collect();
         let known: Vec<&str> = ["host", "date"].into_iter().chain(labels).collect();
         let meant = engine::did_you_mean(key, known.iter().copied());
-        return Err(FleetError::Asked(format!("no recording has {key}{meant} There are {}", known.join(", "))));
+        return Err(FleetError::Request(format!("no recording has {key}{meant} There are {}", known.join(", "))));
     }
     let mut values: Vec<(&str, &str)> = first.into_iter().map(|(value, date)| (date, value)).collect();
     values.sort_unstable();
