@@ -215,19 +215,18 @@ fn remove_one(removal: &Removal) -> Result<(), Error> {
         return Err(ErrorKind::InvalidFilename.into());
     };
     let parent = Dir::open(parent)?;
-    let of = std::fs::symlink_metadata(path)?;
-    if of.is_file() {
+    let is_file = std::fs::symlink_metadata(path)?.is_file();
+    let found = if is_file { Some(crate::walk::file(path)?) } else { crate::walk::recording(path)? };
+    if !found.is_some_and(|found| (found.bytes, found.modified_ns) == (removal.bytes, removal.modified_ns)) {
+        return Err(Error::other("it has changed meanwhile: it is left alone"));
+    }
+    if is_file {
         parent.remove(name)?;
         let labels = engine::labels_file(path);
         return labels.file_name().map_or(Ok(()), |labels| match parent.remove(labels) {
             Err(why) if why.kind() != ErrorKind::NotFound => Err(why),
             _ => Ok(()),
         });
-    }
-    let is_same = crate::walk::recording(path)?
-        .is_some_and(|found| (found.bytes, found.modified_ns) == (removal.bytes, removal.modified_ns));
-    if !of.is_dir() || !is_same {
-        return Err(Error::other("it has changed meanwhile: it is left alone"));
     }
     let folder = parent.open_dir(name)?;
     if let Some(other) = folder.names()?.into_iter().find(|name| !OURS.iter().any(|ours| name == *ours)) {
@@ -242,4 +241,27 @@ fn remove_one(removal: &Removal) -> Result<(), Error> {
     folder.check_owner()?;
     parent.rename(name, &parent, &hidden)?;
     parent.remove_all(&hidden)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_changed_after_the_plan_is_left_alone() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().canonicalize().unwrap().join("perf.data");
+        std::fs::write(&path, "12").unwrap();
+        let planned = || {
+            let found = crate::walk::file(&path).unwrap();
+            let (bytes, modified_ns) = (found.bytes, found.modified_ns);
+            Removal { path: path.clone(), host: None, at_ns: 0, bytes, partition: Partition::default(), modified_ns }
+        };
+        let old = planned();
+        std::fs::write(&path, "345").unwrap();
+        assert!(remove_one(&old).unwrap_err().to_string().contains("changed meanwhile"));
+        assert!(path.exists());
+        remove_one(&planned()).unwrap();
+        assert!(!path.exists());
+    }
 }

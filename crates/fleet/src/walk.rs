@@ -135,7 +135,8 @@ fn sizes(folder: &Path, depth: usize, bytes: &mut i64) -> Result<()> {
     Ok(())
 }
 
-fn file(path: &Path) -> Result<Found> {
+/// What a file is; not by links.
+pub(crate) fn file(path: &Path) -> Result<Found> {
     let of = std::fs::symlink_metadata(path)?;
     let labels = std::fs::symlink_metadata(engine::labels_file(path)).map_or(i64::MIN, |of| modified(&of));
     let bytes = i64::try_from(of.len()).unwrap_or(i64::MAX);
