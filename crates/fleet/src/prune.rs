@@ -217,7 +217,7 @@ fn remove_one(removal: &Removal) -> Result<(), Error> {
     let parent = Dir::open(parent)?;
     let is_file = std::fs::symlink_metadata(path)?.is_file();
     let found = if is_file { Some(crate::walk::file(path)?) } else { crate::walk::recording(path)? };
-    if !found.is_some_and(|found| (found.bytes, found.modified_ns) == (removal.bytes, removal.modified_ns)) {
+    if found.is_none_or(|found| (found.bytes, found.modified_ns) != (removal.bytes, removal.modified_ns)) {
         return Err(Error::other("it has changed meanwhile: it is left alone"));
     }
     if is_file {
