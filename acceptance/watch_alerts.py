@@ -4,7 +4,7 @@
     sudo acceptance/watch_alerts.py [--only NAME…] [--seconds 120]
 
 Each load runs alone, with a new watcher and a new Prometheus, for `--seconds`. Rates are over 1 minute and `for` is 30 s; thresholds are as in the files. Faults are
-programs that nobody healthy runs; three of them need a core with two threads or cores of two types, which `--machine` describes where there are none.
+programs with a fault, or a fault of the watcher itself; two of them need a core with two threads or cores of two types, which `--machine` describes where there are none.
 Healthy loads are ordinary work, some of it on all CPUs. Printed are the alerts that fired, and the share of CPU time that was busy.
 
 CorewiseCaptureLost is left out: on virtual machines that hide switches it fires, and rightly. Exits 1 if an alert is missing or is false. Needs root,
@@ -87,8 +87,6 @@ def watched(command, machine, options, seconds):
     """Runs a load. Returns the alerts that fired, and the share of CPU time that was busy."""
     root, quota_file, quota_form = cgroup_root()
     group = root / f"corewise-alerts-{os.getpid()}"
-    group.mkdir()
-    (group / quota_file).write_text(quota_form.format(20_000))
     with tempfile.TemporaryDirectory(prefix="watch-alerts-") as tmp:
         tmp = Path(tmp)
         write_sources(tmp)
@@ -98,6 +96,8 @@ def watched(command, machine, options, seconds):
             options = [*options, "--machine", str(tmp / "machine.toml")]
         watching = Watching(free_port(), options)
         prometheus = Prometheus(tmp, watching.port)
+        group.mkdir()
+        (group / quota_file).write_text(quota_form.format(20_000))
         command = command.replace("{tmp}", str(tmp)).replace("{group}", str(group)).replace("{pid}", str(watching.process.pid))
         load = subprocess.Popen(["sh", "-c", command], cwd=tmp, stdout=subprocess.DEVNULL, start_new_session=True)
         try:

@@ -177,7 +177,7 @@ class Asked:
         until = time.monotonic() + patience
         while time.monotonic() < until:
             try:
-                # QEMU takes the connection, and closes it if nobody in the guest listens.
+                # QEMU takes the connection, and closes it if nothing in the guest listens.
                 with socket.create_connection(("127.0.0.1", self.steps), timeout=60) as connection:
                     if said := connection.makefile().readline().strip():
                         return said

@@ -1,4 +1,4 @@
-//! What tells recordings apart, without reading their tables.
+//! The identity of a recording (its ID and labels), without reading its tables.
 
 use crate::session::refuse_interrupted;
 use crate::{EngineError, Priority, Session, open_source};

@@ -50,7 +50,7 @@ fn or_null<T>(of: Option<T>, value: impl FnOnce(T) -> Value) -> Value {
 }
 
 fn measured(found: &Found, path: &str) -> Result<Measured, EngineError> {
-    // Tables of thousands of recordings would fill the disk for nobody.
+    // Stored tables of thousands of recordings would fill the disk, and are not read again.
     let session = Session::open(&found.path, PassOptions { keep: true, read_only: true, ..PassOptions::default() })?;
     let diagnosis = diagnose::diagnose(&session, &Options::default())?;
     let mut rows = BTreeMap::new();

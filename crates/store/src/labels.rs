@@ -1,4 +1,4 @@
-//! Labels that were edited after the recording: a small file beside the recorded data, which stays as it is.
+//! Labels that were edited after the recording: a small file next to the recorded data, which does not change.
 //!
 //! ```text
 //! run.cw/labels.json             of a trace folder
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// The name of the file in a trace folder, and how its name ends next to any other recording.
 pub const LABELS: &str = "labels.json";
 
-/// A longer file is damaged: nobody reads so many labels.
+/// A longer file is taken as damaged, so that it cannot fill the memory.
 const MAX_BYTES: u64 = 1 << 20;
 const REMOVE: &str = "remove this file: the labels of the recorder are used again";
 

@@ -236,7 +236,7 @@ pub static ENERGY_KNOWN: Definition = counter(
     "energy_known",
     SECONDS,
     DOMAIN,
-    "Time in seconds for which the energy is known: joules by it are the mean power. Not while a meter is gone, was reset, or stands still.",
+    "Time in seconds for which the energy is known: joules divided by it are the mean power. It does not grow while a meter is gone, was reset, or stands still.",
 );
 pub static ENERGY_RANGE: Definition = gauge(
     "energy_range",

@@ -149,8 +149,8 @@ INLINE void end_wait(struct cpu_sums *c, struct thread *t, struct group_sums *gr
 	}
 }
 
-/* A thread is switched in and is not known to wait: its waking, or its switch-out, was not passed on (hidden.h). The run queue's clock tells
- * since when it is in this queue, not what ran meanwhile. */
+/* A thread is switched in and is not known to wait: its waking, or its switch-out, was not passed on (hidden.h). The kernel keeps
+ * since when it is in this queue, but not what ran meanwhile. */
 INLINE void missed_wait(struct cpu_sums *c, struct thread *t, struct task_struct *p, u32 cpu, u32 slot)
 {
 	if (!FIELD_EXISTS(p->sched_info.last_queued) || t->state == THROTTLED || !c->skew)
