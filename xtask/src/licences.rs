@@ -13,6 +13,8 @@ const ALLOWED: &[&str] = &[
     "BSD-3-Clause",
     "BSL-1.0",
     "CC0-1.0",
+    // Of data: certificates of systems other than Linux.
+    "CDLA-Permissive-2.0",
     "ISC",
     "MIT",
     "MIT-0",

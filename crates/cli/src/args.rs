@@ -3,6 +3,7 @@
 use crate::commands::{self, Command};
 use crate::failure::Failure;
 use crate::output::Color;
+use crate::store_copies;
 use clap::Parser;
 use engine::{Infer, PassOptions};
 use std::path::PathBuf;
@@ -96,12 +97,12 @@ impl Global {
         })
     }
 
-    /// Opens a trace folder, or a file of another tool.
+    /// Opens a trace folder, or a file of another tool, also by the URL of a store.
     ///
     /// # Errors
     /// The trace cannot be opened.
     pub fn open(&self, trace: &std::path::Path) -> Result<engine::Session, Failure> {
-        Ok(engine::Session::open(trace, self.pass_options()?)?)
+        Self::open_with(trace, self.pass_options()?)
     }
 
     /// Like [`Self::open`], for commands that need more than sums: the stretches of a file are kept when it is opened.
@@ -109,7 +110,19 @@ impl Global {
     /// # Errors
     /// The trace cannot be opened.
     pub fn open_kept(&self, trace: &std::path::Path) -> Result<engine::Session, Failure> {
-        Ok(engine::Session::open(trace, PassOptions { keep: true, ..self.pass_options()? })?)
+        Self::open_with(trace, PassOptions { keep: true, ..self.pass_options()? })
+    }
+
+    fn open_with(trace: &std::path::Path, options: PassOptions) -> Result<engine::Session, Failure> {
+        let local = store_copies::local(trace)?;
+        // The path of a copy means nothing to the reader.
+        let failed = |why| {
+            let Failure { message, code } = Failure::from(why);
+            Failure { message: message.replace(&local.display().to_string(), &trace.display().to_string()), code }
+        };
+        let mut session = engine::Session::open(&local, options).map_err(failed)?;
+        session.show_as(trace);
+        Ok(session)
     }
 }
 

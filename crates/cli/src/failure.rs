@@ -52,6 +52,10 @@ impl Failure {
 
     /// Returns the error for a file or folder that does not exist, with the name that may have been meant.
     pub fn not_found(path: &Path) -> Self {
+        if stores::is_url(path) {
+            let path = path.display();
+            return Self::new(format!("{path}: a URL cannot be used here: run `corewise fleet copy {path} .` first"));
+        }
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let Ok(entries) = std::fs::read_dir(parent) else {
             let parent = parent.display();

@@ -10,6 +10,7 @@ mod costs;
 mod counting;
 mod demo;
 mod failure;
+mod fleet_copy;
 mod folder_name;
 mod frame_marks;
 mod heap;
@@ -21,6 +22,8 @@ mod power;
 mod progress;
 mod spool;
 mod sql;
+mod store_copies;
+mod temporary;
 mod view_changes;
 mod view_source;
 mod watch_listen;
@@ -31,7 +34,9 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = args::Cli::parse_from(commands::arguments(std::env::args_os()));
-    match cli.command.run(&cli.global) {
+    let done = cli.command.run(&cli.global);
+    store_copies::remove();
+    match done {
         Ok(code) => ExitCode::from(code),
         // The reader closed the pipe early (`| head`).
         Err(_) if output::pipe_was_closed() => ExitCode::SUCCESS,

@@ -4,6 +4,7 @@ use crate::args::Global;
 use crate::failure::Failure;
 use crate::output::say;
 use crate::progress::Line;
+use crate::store_copies;
 use engine::{Infer, PassOptions, Session, Target, open_source};
 use serve::{Cache, CacheEntry, Preparation, ServeError};
 use std::ffi::OsStr;
@@ -63,6 +64,8 @@ fn is_trace_folder(path: &Path) -> bool {
 /// # Errors
 /// It cannot be read, or the cache cannot be written.
 pub fn folder(path: &Path, global: &Global, progress: &mut Progress<'_>) -> Result<Source, Failure> {
+    let local = store_copies::local(path)?;
+    let path = &*local;
     if is_trace_folder(path) {
         return Ok(Source { folder: path.to_owned(), cached: None });
     }

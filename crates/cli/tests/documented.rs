@@ -101,13 +101,15 @@ enum How {
     RunWithViewer,
     /// It is run to its end if there is a DuckDB; its options are checked in any case.
     RunWithDuckDb,
-    /// Its options are checked: it records, serves until it is stopped, or needs the spool of a killed recorder.
+    /// Its options are checked: it records, serves until it is stopped, or needs the spool of a killed recorder or a store.
     Parsed,
 }
 
 fn how(arguments: &[String]) -> How {
     let has = |option: &str| arguments.iter().any(|argument| argument == option);
     match arguments[0].as_str() {
+        // They need an object store: stores.rs has one.
+        _ if arguments.iter().any(|argument| argument.contains("://")) => How::Parsed,
         "record" | "ab" | "demo" | "recover" | "power" | "watch" => How::Parsed,
         // The others measure, or need what a measurement stored.
         "bench" if arguments.len() == 1 || has("--machine") => How::Run,

@@ -8,21 +8,9 @@ mod support;
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use support::{Folder, corewise, good, ran, run};
+use support::{Folder, copy_recordings, corewise, good, ran, run};
 
 const HOSTS: usize = 8;
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let to = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true if entry.file_name() == "levels" => {}
-            true => copy(&entry.path(), &to),
-            false => drop(std::fs::copy(entry.path(), &to).unwrap()),
-        }
-    }
-}
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -32,7 +20,7 @@ fn repository() -> PathBuf {
 fn recording(runs: &Path, host: usize, is_later: bool) -> PathBuf {
     let (of, day, release) = if is_later { ("after", "03", "2.0") } else { ("before", "02", "1.0") };
     let to = runs.join(format!("{day}-{host}.cw"));
-    copy(&repository().join(format!("testdata/notebooks/{of}-{}.cw", 1 + host % 4)), &to);
+    copy_recordings(&repository().join(format!("testdata/notebooks/{of}-{}.cw", 1 + host % 4)), &to);
     let manifest = to.join("manifest.json");
     let mut json: Value = serde_json::from_slice(&std::fs::read(&manifest).unwrap()).unwrap();
     json["facts"]["about"] = json!([
@@ -226,7 +214,7 @@ fn prune_removes_only_what_was_asked_for_and_is_a_recording() {
     std::fs::write(runs.join("02-1.cw/notes.txt"), "mine").unwrap();
     std::fs::write(runs.join("notes.txt"), "mine").unwrap();
     let outside = folder.path("outside.cw");
-    copy(&runs.join("02-2.cw"), &outside);
+    copy_recordings(&runs.join("02-2.cw"), &outside);
     std::os::unix::fs::symlink(&outside, runs.join("link.cw")).unwrap();
     index(&runs);
     let runs_name = runs.display().to_string();

@@ -33,6 +33,7 @@ pub use session::{EventCallback, Session};
 pub use source::{
     CancellableSource, FileSource, Identity, JoinedPart, JoinedSource, Priority, Source, formats, open_source,
 };
+pub use source::{HEAD, may_be_recording};
 /// The Arrow schema of a table.
 pub use store::schema as arrow_schema;
 pub use store::{Format, SourceFile, TableWriter, states_name, trace_id_of_recording};

@@ -185,6 +185,11 @@ impl Session {
         self.part.as_ref().map_or(&self.whole, |part| &part.summary)
     }
 
+    /// Sets the path that the output and messages show: of a copy, that of the original.
+    pub fn show_as(&mut self, path: &Path) {
+        path.clone_into(&mut self.path);
+    }
+
     /// Removes command lines, paths and host names; names of threads, processes and marks are kept.
     pub fn redact(&mut self) {
         let mut manifest = store::Manifest::new(0, std::mem::take(&mut self.facts));

@@ -7,6 +7,7 @@
 use crate::error::FleetError;
 use crate::parquet_in;
 use crate::partition::Partition;
+use crate::remote::Remote;
 use crate::tables::{ERRORS, PARTITIONED, RECORDINGS};
 use engine::{Format, TableWriter};
 use model::{TableDef, Value};
@@ -15,19 +16,28 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use stores::Store;
 
 /// The file that makes a folder a catalogue.
-const ABOUT: &str = "catalogue.json";
+pub(crate) const ABOUT: &str = "catalogue.json";
 /// The version of catalogues that this corewise writes. It reads this one and all earlier ones.
 const VERSION: u32 = 1;
 /// The file of a partition.
-const PART: &str = "part.parquet";
+pub(crate) const PART: &str = "part.parquet";
 /// A file that is being written: readers of data sets skip names that begin so.
 const NEW: &str = "_new";
 
-/// Whether a folder is a catalogue.
+/// A catalogue in a store that is incomplete and was written less than this ago is being written, ns.
+const AT_WORK_NS: i64 = 5 * 60 * 1_000_000_000;
+
+/// Whether a folder is a catalogue, or the URL of one. Of a URL, this is asked of the store.
 #[must_use]
 pub fn is_catalogue(folder: &Path) -> bool {
+    if stores::is_url(folder) {
+        let of = Store::open(&folder.display().to_string()).and_then(|store| store.read(ABOUT));
+        return of.is_ok_and(|about| about.is_some());
+    }
     folder.join(ABOUT).is_file()
 }
 
@@ -55,19 +65,49 @@ pub(crate) struct About {
     pub(crate) complete: bool,
 }
 
+impl About {
+    fn new() -> Self {
+        Self {
+            catalogue: VERSION,
+            corewise: crate::measure::VERSION.to_owned(),
+            roots: BTreeSet::new(),
+            indexed_ns: 0,
+            complete: false,
+        }
+    }
+}
+
 /// A catalogue of recordings.
 #[derive(Debug)]
 pub struct Catalogue {
+    /// Its folder; of one in a store, that of its copy.
     path: PathBuf,
     pub(crate) about: About,
+    remote: Option<Remote>,
 }
 
 impl Catalogue {
-    /// Opens a catalogue.
+    /// Opens a catalogue in a folder, or, by its URL, in a store.
     ///
     /// # Errors
-    /// It is none, is damaged, or is of a newer corewise.
+    /// It is none, is damaged, or is of a newer corewise; a store does not answer or refuses.
     pub fn open(path: &Path) -> Result<Self, FleetError> {
+        if !stores::is_url(path) {
+            return Self::open_folder(path);
+        }
+        let remote = Remote::fetch(&path.display().to_string())?;
+        if !remote.exists() {
+            let why = "the store has nothing there".to_owned();
+            return Err(FleetError::NotACatalogue { path: path.to_owned(), why });
+        }
+        Ok(Self {
+            about: Self::open_folder(remote.copy())?.about,
+            path: remote.copy().to_owned(),
+            remote: Some(remote),
+        })
+    }
+
+    fn open_folder(path: &Path) -> Result<Self, FleetError> {
         let file = path.join(ABOUT);
         let text = match std::fs::read(&file) {
             Ok(text) => text,
@@ -84,7 +124,7 @@ impl Catalogue {
             return Err(FleetError::Newer { path: path.to_owned(), found, known: VERSION });
         }
         let about = serde_json::from_value(json).map_err(|why| FleetError::damaged(&file, why))?;
-        Ok(Self { path: path.to_owned(), about })
+        Ok(Self { path: path.to_owned(), about, remote: None })
     }
 
     /// Opens a catalogue, or makes an empty one.
@@ -92,6 +132,11 @@ impl Catalogue {
     /// # Errors
     /// As [`Self::open`]; the folder has other files, or cannot be written.
     pub(crate) fn open_or_make(path: &Path) -> Result<Self, FleetError> {
+        let remote = if stores::is_url(path) { Some(Remote::fetch(&path.display().to_string())?) } else { None };
+        if let Some(remote) = remote {
+            let about = if remote.exists() { Self::open_folder(remote.copy())?.about } else { About::new() };
+            return Ok(Self { path: remote.copy().to_owned(), about, remote: Some(remote) });
+        }
         if is_catalogue(path) {
             return Self::open(path);
         }
@@ -104,44 +149,81 @@ impl Catalogue {
                 why: "the folder has other files".to_owned(),
             });
         }
-        let about = About {
-            catalogue: VERSION,
-            corewise: crate::measure::VERSION.to_owned(),
-            roots: BTreeSet::new(),
-            indexed_ns: 0,
-            complete: false,
-        };
-        let made = Self { path: path.to_owned(), about };
+        let mut made = Self { path: path.to_owned(), about: About::new(), remote: None };
         made.store_about()?;
         Ok(made)
     }
 
-    /// The path of the catalogue.
+    /// The path or URL of the catalogue.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        self.remote.as_ref().map_or(&self.path, Remote::url)
     }
 
-    /// Takes the right to write, which ends with the returned descriptor.
+    /// Takes the right to write, which ends with the returned descriptor. In a store, [`Self::begin`] decides.
     ///
     /// # Errors
     /// Another process has it.
     pub(crate) fn lock(&self) -> Result<impl Sized + use<>, FleetError> {
+        if let Some(remote) = &self.remote {
+            let is_at_work = now() < self.about.indexed_ns.saturating_add(AT_WORK_NS);
+            if remote.exists() && !self.about.complete && is_at_work {
+                return Err(FleetError::AtWork(remote.url().to_owned()));
+            }
+            return Ok(None);
+        }
         let path = self.path.join(ABOUT);
         // The folder, not the file: the file is replaced.
         let folder = std::fs::File::open(&self.path).map_err(FleetError::io(&path, "opening it"))?;
         match rustix::fs::flock(&folder, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(folder),
+            Ok(()) => Ok(Some(folder)),
             Err(rustix::io::Errno::WOULDBLOCK) => Err(FleetError::Busy(self.path.clone())),
             Err(why) => Err(FleetError::io(&path, "locking it")(why.into())),
         }
     }
 
+    /// Says that files are about to change.
+    ///
+    /// # Errors
+    /// `catalogue.json` cannot be written; in a store, also if another run has begun since it was read.
+    pub(crate) fn begin(&mut self) -> Result<(), FleetError> {
+        self.about.complete = false;
+        if self.remote.is_some() {
+            self.about.indexed_ns = now();
+        }
+        self.store_about()
+    }
+
+    /// Sends to a store what has changed since the last call.
+    ///
+    /// # Errors
+    /// The store does not answer or refuses, or another run has begun meanwhile.
+    pub(crate) fn send(&mut self) -> Result<(), FleetError> {
+        if self.remote.is_none() {
+            return Ok(());
+        }
+        self.begin()?;
+        self.remote.as_ref().map_or(Ok(()), Remote::send)
+    }
+
+    /// Says that all files are as they should be, or that more are to change (`complete: false`).
+    ///
+    /// # Errors
+    /// As [`Self::send`] and [`Self::begin`].
+    pub(crate) fn end(&mut self, complete: bool) -> Result<(), FleetError> {
+        self.send()?;
+        self.about.complete = complete;
+        self.store_about()
+    }
+
     /// Writes `catalogue.json`.
-    pub(crate) fn store_about(&self) -> Result<(), FleetError> {
-        let file = self.path.join(ABOUT);
+    fn store_about(&mut self) -> Result<(), FleetError> {
+        let file = self.path().join(ABOUT);
         let mut json = serde_json::to_vec_pretty(&self.about).map_err(|why| FleetError::damaged(&file, why))?;
         json.push(b'\n');
+        if let Some(remote) = &mut self.remote {
+            return remote.put_about(json);
+        }
         let folder = Dir::open_for_writing(&self.path);
         folder.and_then(|folder| folder.replace(ABOUT, &json)).map_err(FleetError::io(&file, "writing it"))?;
         Ok(())
@@ -232,6 +314,9 @@ impl Catalogue {
         let io = |what| FleetError::io(&path, what);
         if rows.is_empty() {
             let removed = std::fs::remove_file(path.join(PART));
+            if let (Ok(()), Some(remote)) = (&removed, &self.remote) {
+                remote.note(&path.join(PART));
+            }
             // Folders that still have something stay.
             let _ = path.ancestors().take(folders.len()).try_for_each(std::fs::remove_dir);
             return match removed {
@@ -254,8 +339,18 @@ impl Catalogue {
             let mut file = folder.create(NEW)?;
             file.write_all(&bytes).and_then(|()| file.sync_all()).and_then(|()| folder.rename(NEW, &folder, PART))
         };
-        replace().map_err(io("writing its file"))
+        replace().map_err(io("writing its file"))?;
+        if let Some(remote) = &self.remote {
+            remote.note(&path.join(PART));
+        }
+        Ok(())
     }
+}
+
+/// The time, ns since 1970.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
 /// The path of the recording to which a row belongs.

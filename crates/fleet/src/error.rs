@@ -2,6 +2,7 @@
 
 use engine::EngineError;
 use std::path::{Path, PathBuf};
+use stores::StoreError;
 
 /// A catalogue could not be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -43,11 +44,17 @@ pub enum FleetError {
         what: String,
     },
     /// Another process is indexing.
-    #[error("{}: another `corewise fleet index` writes to this catalogue: wait until it has ended", .0.display())]
+    #[error("{}: another `corewise fleet` writes to this catalogue: wait until it has ended", .0.display())]
     Busy(PathBuf),
+    /// Another process is indexing into a store, or was until a few minutes ago.
+    #[error("{}: another `corewise fleet` writes to this catalogue, or was interrupted: try again in 5 minutes", .0.display())]
+    AtWork(PathBuf),
     /// What was asked for makes no sense.
     #[error("{0}")]
     Request(String),
+    /// An object store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// A table could not be written.
     #[error(transparent)]
     Engine(#[from] EngineError),

@@ -1,31 +1,37 @@
 //! Brings a catalogue up to date: opens what is new or changed, on all CPUs, and takes out what is gone.
 
-use crate::catalogue::{Catalogue, path_of};
+use crate::catalogue::{Catalogue, now, path_of};
 use crate::error::FleetError;
-use crate::measure::{Measured, Outcome, VERSION, measure};
+use crate::measure::{Measured, Outcome, VERSION};
 use crate::partition::Partition;
+use crate::runs::Runs;
 use crate::tables::{ERRORS, RECORDINGS};
-use crate::walk::{Found, Kind, Walk};
+use crate::walk::{Found, Walk};
 use model::{TableDef, Value};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 /// What was measured is written at least so often, so that a run that is interrupted loses little.
 const WRITE_AFTER: Duration = Duration::from_secs(30);
 /// It is also written when so many recordings wait in memory.
 const WRITE_AT: usize = 500;
 
+/// After so many recordings in a row that a store did not give, no more are asked for.
+const MAX_UNREACHABLE: usize = 8;
+
 /// What to index.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct IndexOptions {
     /// Opens all recordings, not only those that are new or changed.
     pub again: bool,
-    /// The number of recordings that are opened at the same time; `None`: one for each CPU.
+    /// The number of recordings that are opened at the same time; `None`: one for each CPU, of a store two.
     pub jobs: Option<usize>,
+    /// The folder in which recordings of a store are copied to be opened; `None`: the system's folder for temporary files.
+    pub scratch: Option<PathBuf>,
 }
 
 /// What a run did.
@@ -63,39 +69,31 @@ fn int(def: &TableDef, row: &[Value], name: &str) -> i64 {
     }
 }
 
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
-}
-
-/// Indexes the recordings below a folder into a catalogue, which is made if it does not exist. `each` is called with the number of recordings
+/// Indexes the recordings below a folder or a URL into a catalogue, which is made if it does not exist. `each` is called with the number of recordings
 /// that were opened, and of all to open; when it returns false, the run ends early, with a catalogue of what was opened.
 ///
 /// # Errors
-/// The folder cannot be read, or the catalogue cannot be written.
+/// The folder or the store cannot be read, or the catalogue cannot be written.
 pub fn index(
     runs: &Path,
     into: &Path,
-    options: IndexOptions,
+    options: &IndexOptions,
     each: &mut dyn FnMut(usize, usize) -> bool,
 ) -> Result<Indexed, FleetError> {
-    let root = runs.canonicalize().map_err(FleetError::io(runs, "opening it"))?;
-    if !root.is_dir() {
-        return Err(FleetError::Request(format!(
-            "{}: is not a folder: name the folder of the recordings",
-            runs.display()
-        )));
-    }
+    let runs = Runs::open(runs)?;
     let mut catalogue = Catalogue::open_or_make(into)?;
     let _lock = catalogue.lock()?;
-    let walk = Walk::of(&root);
-    let mut run = Run::start(&mut catalogue, &root, &walk)?;
+    let walk = runs.walk()?;
+    let mut run = Run::start(&mut catalogue, runs.root(), &walk)?;
     let wanted: Vec<&Found> = walk.found.iter().filter(|found| options.again || run.is_new(found)).collect();
     run.done.unchanged = walk.found.iter().filter(|found| run.is_recording(found)).count()
         - wanted.iter().filter(|found| run.is_recording(found)).count();
-    let ended = run.open(&wanted, options, each)?;
+    let ended = run.open(&runs, &wanted, options, each)?;
     run.finish(&walk, ended)?;
-    Ok(run.done)
+    match run.gave_up {
+        Some(why) => Err(FleetError::Request(format!("{MAX_UNREACHABLE} recordings in a row could not be had: {why}"))),
+        None => Ok(run.done),
+    }
 }
 
 /// A run of `index`.
@@ -110,6 +108,9 @@ struct Run<'a> {
     waiting: Vec<Measured>,
     written: Instant,
     done: Indexed,
+    /// How many recordings in a row could not be had, and why no more are tried.
+    unreachable: usize,
+    gave_up: Option<String>,
 }
 
 fn name(path: &Path) -> String {
@@ -155,10 +156,19 @@ impl<'a> Run<'a> {
                 }
             }
         }
-        catalogue.about.complete = false;
         catalogue.about.roots.insert(root.to_owned());
-        catalogue.store_about()?;
-        Ok(Self { catalogue, known, errors, gone, waiting: Vec::new(), written: Instant::now(), done })
+        catalogue.begin()?;
+        Ok(Self {
+            catalogue,
+            known,
+            errors,
+            gone,
+            waiting: Vec::new(),
+            written: Instant::now(),
+            done,
+            unreachable: 0,
+            gave_up: None,
+        })
     }
 
     /// Whether a recording must be opened.
@@ -175,20 +185,22 @@ impl<'a> Run<'a> {
     /// Opens recordings on all CPUs. Returns whether it came to the end.
     fn open(
         &mut self,
+        runs: &Runs,
         wanted: &[&Found],
-        options: IndexOptions,
+        options: &IndexOptions,
         each: &mut dyn FnMut(usize, usize) -> bool,
     ) -> Result<bool, FleetError> {
-        let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let jobs = options.jobs.unwrap_or(cpus).clamp(1, wanted.len().max(1));
+        let jobs = options.jobs.unwrap_or_else(|| runs.jobs()).clamp(1, wanted.len().max(1));
+        let scratch = options.scratch.clone().unwrap_or_else(std::env::temp_dir);
         let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         std::thread::scope(|scope| {
             let (sender, results) = sync_channel(2 * jobs);
             for _ in 0..jobs {
-                let (sender, next, stop) = (sender.clone(), &next, &stop);
+                let (sender, next, stop, scratch) = (sender.clone(), &next, &stop, &scratch);
                 scope.spawn(move || {
                     while let Some(found) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        if stop.load(Ordering::Relaxed) || sender.send((*found, open(found))).is_err() {
+                        if stop.load(Ordering::Relaxed) || sender.send((*found, runs.measure(found, scratch))).is_err()
+                        {
                             break;
                         }
                     }
@@ -198,7 +210,7 @@ impl<'a> Run<'a> {
             let mut ended = true;
             for (at, (found, outcome)) in results.iter().enumerate() {
                 let taken = self.take(found, outcome);
-                if taken.is_err() || ended && !each(at + 1, wanted.len()) {
+                if taken.is_err() || ended && (!each(at + 1, wanted.len()) || self.gave_up.is_some()) {
                     stop.store(true, Ordering::Relaxed);
                     ended = false;
                 }
@@ -211,6 +223,10 @@ impl<'a> Run<'a> {
     /// Takes the result of a recording.
     fn take(&mut self, found: &Found, outcome: Outcome) -> Result<(), FleetError> {
         let path = name(&found.path);
+        self.unreachable = if matches!(outcome, Outcome::Unreachable(_)) { self.unreachable + 1 } else { 0 };
+        if self.gave_up.is_some() {
+            return Ok(());
+        }
         self.errors.remove(&path);
         let was = self.known.remove(&path);
         let is_known = was.as_ref().is_some_and(|of| of.partition.is_some());
@@ -238,6 +254,14 @@ impl<'a> Run<'a> {
                 // What it had when it could be read is no longer so.
                 forget(self);
                 self.add_error(&path, found.bytes, found.modified_ns, why);
+            }
+            Outcome::Unreachable(why) => {
+                forget(self);
+                // Of no time, so that the next run tries again.
+                self.add_error(&path, found.bytes, 0, why.clone());
+                if self.unreachable >= MAX_UNREACHABLE {
+                    self.gave_up = Some(why);
+                }
             }
         }
         if self.waiting.len() >= WRITE_AT || self.written.elapsed() >= WRITE_AFTER {
@@ -277,6 +301,7 @@ impl<'a> Run<'a> {
         }
         let errors: Vec<Vec<Value>> = self.errors.values().cloned().collect();
         self.catalogue.replace_errors(&errors)?;
+        self.catalogue.send()?;
         self.written = Instant::now();
         Ok(())
     }
@@ -302,20 +327,8 @@ impl<'a> Run<'a> {
             _ => String::new(),
         };
         self.done.errors = here.map(|(path, row)| (path.clone(), why(row))).collect();
-        let about = &mut self.catalogue.about;
-        (about.complete, about.indexed_ns) = (ended, now());
-        VERSION.clone_into(&mut about.corewise);
-        self.catalogue.store_about()
-    }
-}
-
-/// Opens and measures a recording.
-fn open(found: &Found) -> Outcome {
-    let path = name(&found.path);
-    match found.kind {
-        Kind::Interrupted => Outcome::Error(format!(
-            "{path}: this recording was interrupted before it was converted: run `corewise recover {path}`"
-        )),
-        Kind::Trace | Kind::File => measure(found, &path),
+        self.catalogue.about.indexed_ns = now();
+        VERSION.clone_into(&mut self.catalogue.about.corewise);
+        self.catalogue.end(ended)
     }
 }

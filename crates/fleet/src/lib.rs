@@ -13,6 +13,7 @@
 //! A catalogue has only what follows from the recordings: it can be removed and made again.
 
 mod catalogue;
+mod copy;
 mod dates;
 mod error;
 mod index;
@@ -20,11 +21,15 @@ mod measure;
 mod parquet_in;
 mod partition;
 mod prune;
+mod remote;
 mod report;
+mod runs;
 pub mod tables;
 mod walk;
+mod walk_store;
 
 pub use catalogue::{Catalogue, CatalogueFile, is_catalogue};
+pub use copy::{Copied, copy, fetch, send_labels};
 pub use error::FleetError;
 pub use index::{IndexOptions, Indexed, index};
 pub use prune::{Keep, Kept, Plan, Removal, plan, remove};

@@ -8,6 +8,7 @@ use engine::{EngineError, LABEL, PassOptions, Session};
 use model::tables::{cpus, ready_wait, threads};
 use model::{Column, Value};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// The version of this corewise.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -26,13 +27,17 @@ pub(crate) enum Outcome {
     Other,
     /// It is a recording, or should be, and cannot be read.
     Error(String),
+    /// It could not be had now. The next run tries again.
+    Unreachable(String),
 }
 
-/// Opens and diagnoses a recording.
-pub(crate) fn measure(found: &Found, path: &str) -> Outcome {
-    match measured(found, path) {
+/// Opens and diagnoses the recording `at` this path, which is `path` in the catalogue.
+pub(crate) fn measure(found: &Found, at: &Path, path: &str) -> Outcome {
+    match measured(found, at, path) {
         Ok(measured) => Outcome::Recording(Box::new(measured)),
         Err(EngineError::UnknownFormat { .. }) if found.kind == Kind::File => Outcome::Other,
+        // Rights and disks change without the recording.
+        Err(why @ EngineError::Io { .. }) => Outcome::Unreachable(why.to_string()),
         Err(why) => Outcome::Error(why.to_string()),
     }
 }
@@ -49,9 +54,9 @@ fn or_null<T>(of: Option<T>, value: impl FnOnce(T) -> Value) -> Value {
     of.map_or(Value::Null, value)
 }
 
-fn measured(found: &Found, path: &str) -> Result<Measured, EngineError> {
+fn measured(found: &Found, at: &Path, path: &str) -> Result<Measured, EngineError> {
     // Stored tables of thousands of recordings would fill the disk, and are not read again.
-    let session = Session::open(&found.path, PassOptions { keep: true, read_only: true, ..PassOptions::default() })?;
+    let session = Session::open(at, PassOptions { keep: true, read_only: true, ..PassOptions::default() })?;
     let diagnosis = diagnose::diagnose(&session, &Options::default())?;
     let mut rows = BTreeMap::new();
     rows.insert("labels", labels(&session, path));

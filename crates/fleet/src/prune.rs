@@ -5,8 +5,9 @@
 use crate::catalogue::{Catalogue, path_of};
 use crate::error::FleetError;
 use crate::partition::Partition;
+use crate::runs::{self, Runs};
 use crate::tables::{LABELS, RECORDINGS};
-use crate::walk::{Found, Walk};
+use crate::walk::{Found, Kind, MANIFEST};
 use model::Value;
 use safefs::Dir;
 use serde::Serialize;
@@ -14,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
+use stores::{Store, StoreError};
 
 /// The label that protects a recording, and its value.
 const PROTECTED: (&str, &str) = ("keep", "yes");
@@ -50,7 +52,7 @@ pub struct Removal {
     #[serde(skip)]
     partition: Partition,
     #[serde(skip)]
-    modified_ns: i64,
+    found: Found,
 }
 
 /// How many recordings a reason keeps.
@@ -86,8 +88,7 @@ struct Candidate {
 /// # Errors
 /// The catalogue or the folder cannot be read.
 pub fn plan(catalogue: &Catalogue, runs: &Path, keep: &Keep, now_ns: i64) -> Result<Plan, FleetError> {
-    let root = runs.canonicalize().map_err(FleetError::io(runs, "opening it"))?;
-    let walk = Walk::of(&root);
+    let walk = Runs::open(runs)?.walk()?;
     let there: HashMap<String, &Found> =
         walk.found.iter().map(|found| (found.path.display().to_string(), found)).collect();
     let protected = protected(catalogue)?;
@@ -121,8 +122,8 @@ pub fn plan(catalogue: &Catalogue, runs: &Path, keep: &Keep, now_ns: i64) -> Res
             } else {
                 None
             };
-            let (host, bytes, modified_ns) = (partition.host.clone(), found.bytes, found.modified_ns);
-            let of = Removal { path: found.path.clone(), host, at_ns, bytes, partition, modified_ns };
+            let (host, found) = (partition.host.clone(), (*found).clone());
+            let of = Removal { path: found.path.clone(), host, at_ns, bytes: found.bytes, partition, found };
             all.push(Candidate { of, kept });
         }
     }
@@ -185,28 +186,82 @@ fn keep_last(all: &mut [Candidate], last: usize) {
 /// Removes what a plan says, and takes it out of the catalogue. Returns what could not be removed, and why.
 ///
 /// # Errors
-/// The catalogue cannot be written.
+/// The catalogue cannot be written, or a store is not open to requests.
 pub fn remove(
-    catalogue: &Catalogue,
+    catalogue: &mut Catalogue,
+    runs: &Path,
     plan: &Plan,
     each: &mut dyn FnMut(usize, usize),
 ) -> Result<Vec<(PathBuf, String)>, FleetError> {
     let _lock = catalogue.lock()?;
+    let runs = Runs::open(runs)?;
+    let was_complete = catalogue.about.complete;
+    catalogue.begin()?;
     let mut failed = Vec::new();
     let mut gone = BTreeMap::<&Partition, BTreeSet<String>>::new();
     for (at, removal) in plan.remove.iter().enumerate() {
-        match remove_one(removal) {
+        let removed = match &runs {
+            Runs::Folder(_) => remove_one(removal).map_err(|why| why.to_string()),
+            Runs::Store(store) => remove_from_store(store, &removal.found),
+        };
+        match removed {
             Ok(()) => {
                 gone.entry(&removal.partition).or_default().insert(removal.path.display().to_string());
             }
-            Err(why) => failed.push((removal.path.clone(), why.to_string())),
+            Err(why) => failed.push((removal.path.clone(), why)),
         }
         each(at + 1, plan.remove.len());
     }
     for (partition, gone) in gone {
         catalogue.replace(partition, &gone, &BTreeMap::new())?;
     }
+    catalogue.end(was_complete)?;
     Ok(failed)
+}
+
+const CHANGED: &str = "it has changed meanwhile: it is left alone";
+
+/// Refuses a trace folder with a file or folder of this name.
+fn not_ours(name: &str) -> String {
+    format!("it has {name}, which corewise did not write: it is left alone")
+}
+
+/// Removes the objects of a recording, the manifest first, so that half of a recording is never taken for one.
+fn remove_from_store(store: &Store, planned: &Found) -> Result<(), String> {
+    let say = |why: StoreError| match why {
+        StoreError::Changed(_) => CHANGED.to_owned(),
+        why => why.to_string(),
+    };
+    let key = runs::key(store, planned);
+    let mut keys = Vec::new();
+    let mut changed_ns = i64::MIN;
+    let objects = runs::objects(store, planned).map_err(say)?;
+    for object in &objects {
+        let below = runs::below(&object.key, key);
+        if planned.kind == Kind::File || below == MANIFEST || below == engine::LABELS {
+            changed_ns = changed_ns.max(object.modified_ns);
+        }
+    }
+    if changed_ns != planned.modified_ns {
+        return Err(CHANGED.to_owned());
+    }
+    if planned.kind == Kind::File {
+        keys.extend(objects.into_iter().map(|object| object.key));
+    } else {
+        // With the caches.
+        store.list(key, &mut |object| keys.push(object.key)).map_err(say)?;
+        let mut firsts = keys.iter().map(|of| runs::below(of, key).split('/').next().unwrap_or_default());
+        if let Some(other) = firsts.find(|first| !OURS.contains(first)) {
+            return Err(not_ours(other));
+        }
+        keys.sort_by_key(|of| runs::below(of, key) != MANIFEST);
+    }
+    let (first, others) = keys.split_at(keys.len().min(1));
+    store.remove(first).map_err(say)?;
+    store.remove(others).map_err(|why| {
+        let url = store.url_of(key);
+        format!("only its first object is removed ({why}): remove the others, which begin with {url}")
+    })
 }
 
 fn remove_one(removal: &Removal) -> Result<(), Error> {
@@ -217,8 +272,8 @@ fn remove_one(removal: &Removal) -> Result<(), Error> {
     let parent = Dir::open(parent)?;
     let is_file = std::fs::symlink_metadata(path)?.is_file();
     let found = if is_file { Some(crate::walk::file(path)?) } else { crate::walk::recording(path)? };
-    if found.is_none_or(|found| (found.bytes, found.modified_ns) != (removal.bytes, removal.modified_ns)) {
-        return Err(Error::other("it has changed meanwhile: it is left alone"));
+    if found.is_none_or(|found| found != removal.found) {
+        return Err(Error::other(CHANGED));
     }
     if is_file {
         parent.remove(name)?;
@@ -231,7 +286,7 @@ fn remove_one(removal: &Removal) -> Result<(), Error> {
     let folder = parent.open_dir(name)?;
     if let Some(other) = folder.names()?.into_iter().find(|name| !OURS.iter().any(|ours| name == *ours)) {
         let other = other.to_string_lossy().into_owned();
-        return Err(Error::other(format!("it has {other}, which corewise did not write: it is left alone")));
+        return Err(Error::other(not_ours(&other)));
     }
     // Under another name, so that half of a recording is never taken for one.
     let mut hidden = OsString::from(".");
@@ -254,8 +309,8 @@ mod tests {
         std::fs::write(&path, "12").unwrap();
         let planned = || {
             let found = crate::walk::file(&path).unwrap();
-            let (bytes, modified_ns) = (found.bytes, found.modified_ns);
-            Removal { path: path.clone(), host: None, at_ns: 0, bytes, partition: Partition::default(), modified_ns }
+            let (partition, bytes) = (Partition::default(), found.bytes);
+            Removal { path: path.clone(), host: None, at_ns: 0, bytes, partition, found }
         };
         let old = planned();
         std::fs::write(&path, "345").unwrap();

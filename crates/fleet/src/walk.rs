@@ -10,13 +10,15 @@ use std::path::{Path, PathBuf};
 /// Folders are searched down to this depth.
 const MAX_DEPTH: usize = 32;
 /// The manifest of a trace folder.
-const MANIFEST: &str = "manifest.json";
+pub(crate) const MANIFEST: &str = "manifest.json";
 /// The folder of a recording that was not converted.
-const SPOOL: &str = "spool";
-/// What a trace folder has only to be faster: it is made again when needed, and is no change of the recording.
-const CACHES: [&str; 2] = ["tables", "levels"];
+pub(crate) const SPOOL: &str = "spool";
+/// What a trace folder has only for the viewer, and makes again.
+pub(crate) const LEVELS: &str = "levels";
+/// Where corewise adds files of its own when a recording is read, which are no change of it. Some of the tables belong to the recording.
+pub(crate) const CACHES: [&str; 2] = ["tables", LEVELS];
 /// Files that are no recordings whatever they have in them, by the end of their names. All others are judged by their content.
-const NO_RECORDINGS: [&str; 6] = [".parquet", ".html", ".md", ".py", ".json", ".new"];
+pub(crate) const NO_RECORDINGS: [&str; 6] = [".parquet", ".html", ".md", ".py", ".json", ".new"];
 
 /// What may be a recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

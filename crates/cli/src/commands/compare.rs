@@ -150,6 +150,9 @@ struct Request {
 /// # Errors
 /// Nothing can be compared; the message says what to do.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
+    if let Some(url) = args.a.iter().chain(&args.b).find(|path| stores::is_url(path)) {
+        return Err(Failure::not_found(url));
+    }
     if !args.by.is_empty() {
         return matrix(args, global);
     }

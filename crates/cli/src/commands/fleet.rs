@@ -2,8 +2,10 @@
 
 use crate::args::Global;
 use crate::failure::{ERROR, Failure, OK};
+use crate::fleet_copy as copy;
 use crate::output::{Color, print, say, width, write_page};
 use crate::progress::Line;
+use crate::store_copies::scratch;
 use fleet::{Catalogue, Fleet, FleetError, IndexOptions, Indexed, Keep, Plan, ReportOptions};
 use model::words::{bytes, date, plain, plural};
 use std::fmt::Write as _;
@@ -19,10 +21,16 @@ Examples:
   corewise fleet prune runs/ --keep 30d --keep-findings   what is older than 30 days and has no severe finding; removes nothing
   corewise fleet prune runs/ --max-size 100G --yes        remove the oldest until the rest has at most 100 GB
 
+  corewise fleet copy run.cw s3://team/runs        keep a recording in an object store
+  corewise fleet index s3://team/runs --into fleet catalogue the recordings of a store
+
+Where a folder is named, the URL of a folder in an object store may stand: s3://, gs://, az:// or https:// (WebDAV). Credentials come from the \
+environment (docs/fleet.md).
+
 A catalogue is an ordinary data set: Parquet with hive partitions (host=…/date=…). docs/fleet.md has its tables, and how DuckDB, pyarrow and Spark \
 read it.";
 
-/// Keep a catalogue of many recordings, and remove old ones
+/// Keep a catalogue of many recordings, copy them to object stores, and remove old ones
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
@@ -35,6 +43,7 @@ enum Action {
     Index(IndexArgs),
     Report(ReportArgs),
     Prune(PruneArgs),
+    Copy(copy::CopyArgs),
 }
 
 const INDEX_AFTER: &str = "\
@@ -49,16 +58,16 @@ cannot be read is a row of the table errors, and the rest goes on. Run it again 
 #[derive(Debug, clap::Args)]
 #[command(after_help = INDEX_AFTER)]
 struct IndexArgs {
-    /// The folder of the recordings; subfolders are searched
+    /// The folder of the recordings, or its URL; subfolders are searched
     #[arg(value_name = "RUNS")]
     runs: PathBuf,
-    /// The catalogue [default: RUNS/catalogue]
+    /// The catalogue, a folder or a URL [default: RUNS/catalogue]
     #[arg(long, value_name = "CATALOGUE")]
     into: Option<PathBuf>,
     /// Open all recordings again, also those that have not changed
     #[arg(long)]
     again: bool,
-    /// Open so many recordings at the same time [default: one for each CPU]
+    /// Open so many recordings at the same time [default: one for each CPU, of a store two]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     /// Print what was done as one JSON object
@@ -167,6 +176,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         Action::Index(args) => index(args),
         Action::Report(args) => report(args, global.color),
         Action::Prune(args) => prune(args),
+        Action::Copy(args) => copy::copy(args),
     }
 }
 
@@ -181,7 +191,7 @@ fn catalogue_of(runs: &Path, named: Option<&PathBuf>) -> PathBuf {
 }
 
 fn index(args: &IndexArgs) -> Result<u8, Failure> {
-    if !args.runs.is_dir() {
+    if !stores::is_url(&args.runs) && !args.runs.is_dir() {
         return Err(if args.runs.exists() {
             Failure::new(format!("{}: is not a folder: name the folder of the recordings", args.runs.display()))
         } else {
@@ -190,8 +200,10 @@ fn index(args: &IndexArgs) -> Result<u8, Failure> {
     }
     let into = catalogue_of(&args.runs, args.into.as_ref());
     let mut line = Line::new();
-    let options = IndexOptions { again: args.again, jobs: args.jobs.map(usize::from) };
-    let done = fleet::index(&args.runs, &into, options, &mut |done, all| {
+    let scratch = scratch()?;
+    let (again, jobs) = (args.again, args.jobs.map(usize::from));
+    let options = IndexOptions { again, jobs, scratch: Some(scratch.path().to_owned()) };
+    let done = fleet::index(&args.runs, &into, &options, &mut |done, all| {
         line.show(|| format!("Indexing: {done} of {all} recordings"));
         true
     })?;
@@ -273,7 +285,7 @@ fn now_ns() -> i64 {
 }
 
 fn prune(args: &PruneArgs) -> Result<u8, Failure> {
-    let catalogue = Catalogue::open(&catalogue_of(&args.runs, args.catalogue.as_ref()))?;
+    let mut catalogue = Catalogue::open(&catalogue_of(&args.runs, args.catalogue.as_ref()))?;
     let keep = Keep {
         newer_than_ns: args.keep.map(|age| i64::try_from(age.as_nanos()).unwrap_or(i64::MAX)),
         last_of_host: args.keep_last,
@@ -288,7 +300,7 @@ fn prune(args: &PruneArgs) -> Result<u8, Failure> {
     let mut failed = Vec::new();
     if args.yes {
         let mut line = Line::new();
-        failed = fleet::remove(&catalogue, &plan, &mut |done, all| {
+        failed = fleet::remove(&mut catalogue, &args.runs, &plan, &mut |done, all| {
             line.show(|| format!("Removing: {done} of {all} recordings"));
         })?;
     }

@@ -3,6 +3,7 @@
 use crate::args::{Global, label};
 use crate::failure::{Failure, OK};
 use crate::output::{print, say};
+use crate::store_copies;
 use engine::{EngineError, LABEL, Labels, PassOptions, Session, edited_labels, write_labels};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ recording (move it with FILE). The recorded data and the trace's ID do not chang
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// A trace folder, or a file of another tool
+    /// A trace folder, or a file of another tool; also the URL of one
     #[arg(value_name = "RUN")]
     recording: PathBuf,
     /// Labels to set; a former value of the same key is replaced
@@ -41,7 +42,8 @@ pub struct Args {
 /// # Errors
 /// The recording cannot be read, or its labels cannot be written.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
-    let mut labels = current(&args.recording, global)?;
+    let local = store_copies::local(&args.recording)?;
+    let mut labels = current(&local, global)?;
     if !args.set.is_empty() || !args.remove.is_empty() {
         if let Some(key) = args.remove.iter().find(|key| !labels.contains_key(*key)) {
             let meant = engine::did_you_mean(key, labels.keys().map(String::as_str));
@@ -49,7 +51,10 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         }
         labels.retain(|key, _| !args.remove.contains(key));
         labels.extend(args.set.iter().cloned());
-        write_labels(&args.recording, &labels).map_err(EngineError::from)?;
+        write_labels(&local, &labels).map_err(EngineError::from)?;
+        if stores::is_url(&args.recording) {
+            fleet::send_labels(&args.recording, &local)?;
+        }
     }
     if labels.is_empty() && !args.json {
         say(&format!("{}: no labels", args.recording.display()));

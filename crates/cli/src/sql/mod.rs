@@ -6,7 +6,6 @@ mod duckdb;
 mod message;
 mod prompt;
 mod result;
-mod temporary;
 mod traces;
 mod views;
 mod words;

@@ -1,13 +1,13 @@
 //! The recordings of a query, and the copies of their tables that DuckDB reads.
 
 use super::catalogue::CatalogueTables;
-use super::temporary::TemporaryFolder;
 use super::views::{self, Part};
 use super::words;
 use crate::args::Global;
 use crate::failure::Failure;
 use crate::frame_marks;
 use crate::progress::Line;
+use crate::temporary::TemporaryFolder;
 use engine::{EngineError, Format, Session, SlowFrameOptions, TableRequest, TableWriter};
 use model::{TableDef, tables};
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ impl Traces {
     /// # Errors
     /// One cannot be read, or no temporary folder can be made.
     pub fn open(paths: &[PathBuf], global: &Global) -> Result<Self, Failure> {
-        let folder = TemporaryFolder::create().map_err(EngineError::temporary)?;
+        let folder = TemporaryFolder::create("corewise-sql-").map_err(EngineError::temporary)?;
         if let Some(path) = paths.iter().find(|path| fleet::is_catalogue(path)) {
             if paths.len() > 1 {
                 return Err(Failure::usage(format!(

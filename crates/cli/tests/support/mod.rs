@@ -64,6 +64,19 @@ impl Folder {
     }
 }
 
+/// Copies a recording, or a folder of them, without what only the viewer needs.
+pub fn copy_recordings(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let to = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true if entry.file_name() == "levels" => {}
+            true => copy_recordings(&entry.path(), &to),
+            false => drop(std::fs::copy(entry.path(), &to).unwrap()),
+        }
+    }
+}
+
 /// Compiles a C program with the compiler of the BPF programs.
 pub fn compiled(folder: &Folder, source: &str, how: &[&str]) -> String {
     let program = folder.name(Path::new(source).file_stem().and_then(OsStr::to_str).expect("a name"));

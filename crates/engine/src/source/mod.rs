@@ -22,7 +22,7 @@ use std::path::Path;
 use store::SourceFile;
 
 /// The number of bytes at the start of a file from which importers detect their format.
-const HEAD: u64 = 4096;
+pub const HEAD: u64 = 4096;
 
 /// The identity of a source.
 #[derive(Clone, Debug)]
@@ -111,6 +111,12 @@ pub(crate) fn unpacked_folder(path: &Path) -> Option<tempfile::TempDir> {
         unpack::Unpacked::Folder(folder) => Some(folder),
         unpack::Unpacked::File(_) => None,
     }
+}
+
+/// Whether a file with these first [`HEAD`] bytes may be a recording, alone or packed. Only opening it tells.
+#[must_use]
+pub fn may_be_recording(head: &[u8]) -> bool {
+    import::detect(head).is_some() || unpack::is_packed(head)
 }
 
 /// Reads a file's first bytes and seeks back to its start.

@@ -51,6 +51,12 @@ pub(super) fn unpack(path: &Path, mut file: File) -> Result<Unpacked, EngineErro
     Err(EngineError::Other(format!("{}: packed more than {MAX_LAYERS} times", path.display())))
 }
 
+/// Whether a file is packed, also in a way that is not read.
+pub(super) fn is_packed(head: &[u8]) -> bool {
+    const STARTS: [&[u8]; 5] = [&[0x1f, 0x8b], &[0x28, 0xb5, 0x2f, 0xfd], b"PK\x03\x04", b"\xfd7zXZ", b"BZh"];
+    STARTS.iter().any(|start| head.starts_with(start)) || head.get(257..262) == Some(b"ustar")
+}
+
 fn by_hand(path: &Path, packer: &str, command: &str) -> EngineError {
     let path = path.display();
     EngineError::Other(format!(

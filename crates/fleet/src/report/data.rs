@@ -2,8 +2,8 @@
 
 use crate::catalogue::{Catalogue, path_of};
 use crate::error::FleetError;
+use crate::runs::Runs;
 use crate::tables::{ERRORS, LABELS, RECORDINGS, RULES};
-use crate::walk::Walk;
 use model::words::plural;
 use model::{TableDef, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -218,7 +218,15 @@ fn stale(catalogue: &Catalogue) -> Vec<String> {
     }
     let known: HashMap<String, (i64, i64)> = known(catalogue).unwrap_or_default();
     for root in &catalogue.about.roots {
-        let walk = Walk::of(root);
+        let Ok(walk) = Runs::open(root).and_then(|runs| runs.walk()) else {
+            if stores::is_url(root) {
+                said.push(
+                    "The store of the recordings does not answer: whether the catalogue is older is not known."
+                        .to_owned(),
+                );
+            }
+            continue;
+        };
         let newer = walk.found.iter().filter(|found| {
             // A file may be anything until it is opened.
             let is_recording = found.kind != crate::walk::Kind::File;

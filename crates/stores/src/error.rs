@@ -1,0 +1,102 @@
+//! Errors of stores. Each message says what happened, where, and what to do.
+
+/// The longest part of a store's own message that is shown.
+const LONGEST: usize = 240;
+/// Where Amazon's machines have their credentials: a request there means that there were none elsewhere.
+const NO_CREDENTIALS: [&str; 3] = ["169.254.169.254", "metadata.google.internal", "metadata/identity"];
+
+/// Why a store could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Not the URL of a store.
+    #[error("{url}: {why}")]
+    Url {
+        /// The URL.
+        url: String,
+        /// What is wrong with it, and what to do.
+        why: String,
+    },
+    /// There is no such object.
+    #[error("{0}: the store has no such object")]
+    NotFound(String),
+    /// It may not be read or written.
+    #[error("{url}: the store refuses access ({why}): check the credentials in the environment (see docs/fleet.md)")]
+    Denied {
+        /// The URL.
+        url: String,
+        /// What the store said.
+        why: String,
+    },
+    /// The object is not, or no longer, what it was.
+    #[error("{0}: it was changed by someone else meanwhile")]
+    Changed(String),
+    /// The store did not answer, or with an error. It may do so later.
+    #[error("{url}: the store did not do it: {why}")]
+    Unreachable {
+        /// The URL.
+        url: String,
+        /// What the store said, or what failed.
+        why: String,
+    },
+    /// A local file could not be read or written.
+    #[error("{url}: {why}")]
+    Local {
+        /// The URL that was fetched or kept.
+        url: String,
+        /// The system's error, and what failed.
+        why: String,
+    },
+}
+
+impl StoreError {
+    /// Whether it may succeed later.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        !matches!(self, Self::Url { .. })
+    }
+
+    pub(crate) fn of(url: &str, error: &object_store::Error) -> Self {
+        use object_store::Error;
+        let url = url.to_owned();
+        match error {
+            Error::NotFound { .. } => Self::NotFound(url),
+            Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => Self::Denied { url, why: why(error) },
+            Error::AlreadyExists { .. } | Error::Precondition { .. } => Self::Changed(url),
+            _ if NO_CREDENTIALS.iter().any(|place| error.to_string().contains(place)) => {
+                let why = "there are none, and this machine has none of its own".to_owned();
+                Self::Denied { url, why }
+            }
+            _ => Self::Unreachable { url, why: why(error) },
+        }
+    }
+}
+
+/// The innermost message, as one line.
+fn why(error: &object_store::Error) -> String {
+    let mut inner: &dyn std::error::Error = error;
+    while let Some(source) = inner.source() {
+        inner = source;
+    }
+    // The outer ones have the request; only one of a single layer says it all.
+    let text = inner.to_string();
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_one_line_and_say_what_to_do() {
+        let of = |text: &str| object_store::Error::Generic { store: "S3", source: text.to_owned().into() };
+        let error = StoreError::of("s3://b/x", &of("503\n  Slow Down"));
+        assert_eq!(error.to_string(), "s3://b/x: the store did not do it: 503 Slow Down");
+        let none = StoreError::of("s3://b/x", &of("PUT http://169.254.169.254/latest/api/token: timed out"));
+        assert!(matches!(&none, StoreError::Denied { .. }), "{none}");
+        assert!(none.to_string().contains("check the credentials"), "{none}");
+    }
+}

@@ -1,0 +1,32 @@
+//! Object stores: S3, Google Cloud Storage, Azure, and WebDAV over HTTP. The crate `object_store` does the requests.
+//!
+//! ```text
+//!   s3://bucket/runs ── Store::open: credentials from the environment ──▶ Store ── list ──▶ Object
+//!                                                                          │  ▲              │
+//!                                              put, put_file, remove ◀─────┘  └── fetch ─────┘──▶ a private folder
+//! ```
+//!
+//! All calls wait until they are done, and can be made by several threads at the same time. A request that fails is repeated, for at most
+//! 90 s; one that is not answered fails after 30 s.
+
+mod error;
+mod object;
+mod store;
+
+pub use error::StoreError;
+pub use object::Object;
+pub use store::{Store, Version, When};
+
+use std::path::Path;
+
+/// Whether a path is the URL of something in a store: it begins with a scheme, such as `s3://`.
+///
+/// ```
+/// assert!(stores::is_url("s3://bucket/runs".as_ref()));
+/// assert!(!stores::is_url("runs/a.cw".as_ref()) && !stores::is_url("/tmp/a://b".as_ref()));
+/// ```
+#[must_use]
+pub fn is_url(path: &Path) -> bool {
+    let Some((scheme, _)) = path.to_str().and_then(|path| path.split_once("://")) else { return false };
+    !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+}

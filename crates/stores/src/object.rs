@@ -1,0 +1,42 @@
+//! What a store has.
+
+use object_store::ObjectMeta;
+use object_store::path::Path as Location;
+
+/// An object of a store.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Object {
+    /// Its key below the URL that was opened: names with `/` between them, none of which is empty, `.` or `..`.
+    pub key: String,
+    /// Its size, bytes.
+    pub bytes: u64,
+    /// When it was last written, ns since 1970. Stores have it in whole seconds or milliseconds.
+    pub modified_ns: i64,
+    pub(crate) location: Location,
+    pub(crate) etag: Option<String>,
+}
+
+impl Object {
+    /// `None` if it is the prefix itself, or has a name that no file can have.
+    pub(crate) fn of(meta: ObjectMeta, prefix: &Location) -> Option<Self> {
+        let (whole, prefix) = (meta.location.as_ref(), prefix.as_ref());
+        let key = if prefix.is_empty() { whole } else { whole.strip_prefix(prefix)?.strip_prefix('/')? };
+        let is_name = |name: &str| !matches!(name, "" | "." | "..") && !name.contains('\0');
+        if !key.split('/').all(is_name) {
+            return None;
+        }
+        Some(Self {
+            key: key.to_owned(),
+            bytes: meta.size,
+            modified_ns: meta.last_modified.timestamp_nanos_opt().unwrap_or(0),
+            etag: meta.e_tag,
+            location: meta.location,
+        })
+    }
+
+    /// The name of the object, without its folders.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.key.rsplit_once('/').map_or(&self.key, |(_, name)| name)
+    }
+}
