@@ -17,7 +17,7 @@ pub enum StoreError {
         why: String,
     },
     /// There is no such object.
-    #[error("{0}: the store has no such object")]
+    #[error("{0}: the store has no such object or bucket")]
     NotFound(String),
     /// It may not be read or written.
     #[error("{url}: the store refuses access ({why}): check the credentials in the environment (see docs/fleet.md)")]
@@ -63,10 +63,15 @@ impl StoreError {
             Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => Self::Denied { url, why: why(error) },
             Error::AlreadyExists { .. } | Error::Precondition { .. } => Self::Changed(url),
             _ if NO_CREDENTIALS.iter().any(|place| error.to_string().contains(place)) => {
-                let why = "there are none, and this machine has none of its own".to_owned();
+                let why = "no credentials were found".to_owned();
                 Self::Denied { url, why }
             }
-            _ => Self::Unreachable { url, why: why(error) },
+            // Lists have no errors of their own.
+            _ => match why(error) {
+                why if ["code: 401", "code: 403"].iter().any(|code| why.contains(code)) => Self::Denied { url, why },
+                why if why.contains("code: 404") => Self::NotFound(url),
+                why => Self::Unreachable { url, why },
+            },
         }
     }
 }
@@ -95,6 +100,8 @@ mod tests {
         let of = |text: &str| object_store::Error::Generic { store: "S3", source: text.to_owned().into() };
         let error = StoreError::of("s3://b/x", &of("503\n  Slow Down"));
         assert_eq!(error.to_string(), "s3://b/x: the store did not do it: 503 Slow Down");
+        let refused = StoreError::of("s3://b/x", &of("Server returned non-2xx status code: 403 Forbidden: no"));
+        assert!(matches!(&refused, StoreError::Denied { .. }), "{refused}");
         let none = StoreError::of("s3://b/x", &of("PUT http://169.254.169.254/latest/api/token: timed out"));
         assert!(matches!(&none, StoreError::Denied { .. }), "{none}");
         assert!(none.to_string().contains("check the credentials"), "{none}");

@@ -25,8 +25,11 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// A connection must be made in this time.
 const CONNECT: Duration = Duration::from_secs(10);
 /// How often, and how long after the first try, a request is repeated.
-const RETRIES: usize = 6;
+const RETRIES: usize = 8;
 const RETRY_FOR: Duration = Duration::from_secs(90);
+/// Before each try, a random time passes, at most three times that before the last one.
+const FIRST_WAIT: Duration = Duration::from_millis(300);
+const LONGEST_WAIT: Duration = Duration::from_secs(15);
 /// An object must arrive with at least this rate, bytes per second, after a minute.
 const SLOWEST: u64 = 50_000;
 /// Objects that are fetched at the same time by one call.
@@ -34,6 +37,8 @@ const AT_ONCE: usize = 8;
 /// Files that are larger are sent in parts of this size, bytes, so many at the same time.
 const PART: usize = 8 << 20;
 const PARTS_AT_ONCE: usize = 4;
+/// The largest file that is sent as a whole where it must be, bytes.
+const MAX_WHOLE: usize = 1 << 30;
 /// The largest object that is read into memory, bytes.
 const MAX_READ: u64 = 64 << 20;
 
@@ -259,7 +264,26 @@ impl Store {
         }
         let location = self.location(key)?;
         self.runtime.block_on(async {
-            let upload = self.store.put_multipart(&location).await.map_err(self.failed(key))?;
+            let upload = match self.store.put_multipart(&location).await {
+                // A store without parts, such as WebDAV.
+                Err(Error::NotImplemented { .. } | Error::NotSupported { .. }) => {
+                    let mut whole = first;
+                    loop {
+                        let part = next()?;
+                        if part.is_empty() {
+                            break;
+                        }
+                        whole.extend_from_slice(&part);
+                        if whole.len() > MAX_WHOLE {
+                            let why = "this store takes no file of more than 1 GiB".to_owned();
+                            return Err(StoreError::Local { url: self.url_of(key), why });
+                        }
+                    }
+                    let put = self.store.put(&location, whole.into()).await;
+                    return put.map(|_| ()).map_err(self.failed(key));
+                }
+                upload => upload.map_err(self.failed(key))?,
+            };
             let mut writer = WriteMultipart::new_with_chunk_size(upload, PART);
             let sent = async {
                 let mut part = first;
@@ -323,7 +347,7 @@ fn built(scheme: &ObjectStoreScheme, url: &Url) -> Result<Option<Arc<dyn ObjectS
     // Fails if there is one already, which is the same.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let retry = || RetryConfig {
-        backoff: BackoffConfig { max_backoff: Duration::from_secs(5), ..BackoffConfig::default() },
+        backoff: BackoffConfig { init_backoff: FIRST_WAIT, max_backoff: LONGEST_WAIT, base: 3.0 },
         max_retries: RETRIES,
         retry_timeout: RETRY_FOR,
     };
