@@ -2,13 +2,15 @@
 
 import os
 import pathlib
+import time
 
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 
 class Far(LocalFileSystem):
-    """`far://FOLDER`: each request is written to the file `FAR_LOG`. `FAR_FAILS` is a file with a name and how many requests for it fail."""
+    """`far://FOLDER`: each request is written to the file `FAR_LOG`. `FAR_FAILS` is a file with a name, how many requests for it fail, and how: `busy`,
+    `silent` (for 2 s), `half` (of the content arrives), `refused`."""
 
     protocol = "far"
     root_marker = "/"
@@ -25,14 +27,23 @@ class Far(LocalFileSystem):
             log.write(f"{what} {path}\n")
         fails = os.environ.get("FAR_FAILS")
         if fails and os.path.exists(fails):
-            name, left = pathlib.Path(fails).read_text().split()
+            name, left, how = pathlib.Path(fails).read_text().split()
             if str(path).endswith(name) and int(left):
-                pathlib.Path(fails).write_text(f"{name} {int(left) - 1}")
-                raise OSError(f"{path}: 503 Slow Down")
+                pathlib.Path(fails).write_text(f"{name} {int(left) - 1} {how}")
+                if how == "busy":
+                    raise OSError(f"{path}: 503 Slow Down")
+                if how == "refused":
+                    raise PermissionError(f"{path}: 403 Forbidden")
+                if how == "silent":
+                    time.sleep(2)
+                return how == "half"
+        return False
 
     def get_file(self, path, lpath, **rest):
-        self._said("get", path)
-        return super().get_file(path, lpath, **rest)
+        is_half = self._said("get", path)
+        super().get_file(path, lpath, **rest)
+        if is_half:
+            os.truncate(lpath, os.path.getsize(lpath) // 2)
 
     def cat_file(self, path, start=None, end=None, **rest):
         self._said(f"part {start} {end}", path)

@@ -241,7 +241,7 @@ class Reader(Fleet):
         far, expected = f"far://{self.runs}/*.cw", of_package(self.paths, "ready_wait")
         with unittest.mock.patch.dict(os.environ, SPARK_LOCAL_DIRS=str(temporary)):
             # Two requests fail.
-            fails.write_text("run-1.cw/manifest.json 2")
+            fails.write_text("run-1.cw/manifest.json 2 busy")
             self.assertEqual(own(read(table="ready_wait", path=far)), expected)
             # Of recordings that a filter excludes, only the manifest is copied.
             begin = len(self.requests())
@@ -250,10 +250,18 @@ class Reader(Fleet):
             copied = [line.split()[-1] for line in self.requests(begin)]
             self.assertEqual(sum(path.endswith("manifest.json") for path in copied), len(self.ids))
             self.assertEqual({path.split("run-")[1][0] for path in copied if not path.endswith(".json")}, {"2"})
-            # The store never answers for one recording.
-            fails.write_text("run-1.cw/manifest.json 1000")
-            failed = read(table="errors", path=far)
-            self.assertEqual([(row["path"][-8:], "503 Slow Down" in row["error"]) for row in failed], [("run-1.cw", True)])
+            # The store does not give one recording.
+            for how, why in [
+                ("busy", "503 Slow Down"),
+                ("refused", "403 Forbidden"),
+                ("silent", "the store has not answered for 0 s"),
+                ("half", "run-1.cw/manifest.json: the store gave "),
+            ]:
+                fails.write_text(f"run-1.cw/manifest.json 1000 {how}")
+                with unittest.mock.patch.multiple("corewise.spark._store", SILENCE_S=0.3 if how == "silent" else 60, SLOWEST=1e9):
+                    failed = read(table="errors", path=far)
+                self.assertEqual([row["path"][-8:] for row in failed], ["run-1.cw"], how)
+                self.assertIn(why, failed[0]["error"])
             fails.unlink()
             # A task that ends before it has read everything.
             made, _ = reader(table="thread_state", path=far)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import glob
 import os
+import queue
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +25,9 @@ UNUSED = ("levels/",)
 # A store that answers with an error is asked again after so many seconds; what does not exist, or is not allowed, is not asked for again.
 WAITS_S = (0.5, 2.0)
 FINAL = (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError)
+# One that has not answered for so long, and arrives at less than so many bytes per second, is not waited for, whatever its library does. A list of all
+# recordings may take longer.
+SILENCE_S, SLOWEST, LIST_S = 60.0, 50_000, 600.0
 # Requests to a store at the same time, while a query is planned.
 REQUESTS = 16
 
@@ -57,16 +62,41 @@ class Place:
             return None
 
 
-def again(work: Callable[[], Any]) -> Any:
-    """Asks a store, some times if it fails."""
+class Silent(Error):
+    """A store that does not answer."""
+
+
+def again(work: Callable[[], Any], size: int = 0, limit_s: float | None = None) -> Any:
+    """Asks a store for about `size` bytes, some times if it fails."""
+    limit_s = (SILENCE_S if limit_s is None else limit_s) + size / SLOWEST
     for wait in WAITS_S:
         try:
-            return work()
-        except FINAL:
+            return _within(work, limit_s)
+        except (*FINAL, Silent):
             raise
         except Exception:
             time.sleep(wait)
-    return work()
+    return _within(work, limit_s)
+
+
+def _within(work: Callable[[], Any], limit_s: float) -> Any:
+    """Does a request in a thread of its own, which is left behind if it takes too long: not every library has a limit."""
+    results: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            results.put((work(), None))
+        except BaseException as why:
+            results.put((None, why))
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        result, failed = results.get(timeout=limit_s)
+    except queue.Empty:
+        raise Silent(f"the store has not answered for {limit_s:.0f} s") from None
+    if failed is not None:
+        raise failed
+    return result
 
 
 def each(work: Callable[[Place], Any], places: list[Place]) -> Iterator[Any]:
@@ -99,7 +129,7 @@ def _matching(pattern: str, options: dict[str, Any]) -> list[Place]:
     except ImportError:
         raise Error(f"{pattern} needs fsspec, which is not installed: pip install fsspec") from None
     fs, path = url_to_fs(pattern, **options)
-    paths = sorted(again(lambda: fs.glob(path))) if is_pattern else [path]
+    paths = sorted(again(lambda: fs.glob(path), limit_s=LIST_S)) if is_pattern else [path]
     return [Place(path.rstrip("/"), fs) for path in paths if not path.endswith(f".{LABELS}")]
 
 
@@ -162,7 +192,11 @@ class Copy:
             out.truncate(size)
             for start, stop in wanted:
                 out.seek(start)
-                out.write(again(lambda start=start, stop=stop: self.place.fs.cat_file(f"{self.place.path}/{name}", start=start, end=stop)))
+                whole = f"{self.place.path}/{name}"
+                part = again(lambda start=start, stop=stop: self.place.fs.cat_file(whole, start=start, end=stop), stop - start)
+                if len(part) != stop - start:
+                    raise Error(f"{self.place.shown}/{name}: the store gave {len(part)} of {stop - start} bytes")
+                out.write(part)
         return self.path
 
     def _list(self) -> None:
@@ -183,7 +217,10 @@ class Copy:
                 raise Error(f"{self.place.shown}: the store lists a file outside of this folder: {name}")
             to = os.path.join(self.path, name) if name else self.path
             os.makedirs(os.path.dirname(to), exist_ok=True)
-            again(lambda name=name, to=to: fs.get_file(f"{path}/{name}" if name else path, to))
+            size = self._files.get(name, 0) if self._files is not None else again(lambda: fs.info(path)).get("size") or 0
+            again(lambda name=name, to=to: fs.get_file(f"{path}/{name}" if name else path, to), size)
+            if size and os.path.getsize(to) != size:
+                raise Error(f"{self.place.shown}/{name}: the store gave {os.path.getsize(to)} of {size} bytes")
             self._copied.add(name)
             edited = f"{path}.{LABELS}"
             # Edited labels of a file are next to it.
