@@ -161,10 +161,17 @@ fn an_interrupted_run_leaves_a_catalogue_that_the_next_one_completes() {
     good(["fleet", "index", &runs.display().to_string(), "--again"]);
     assert_eq!(std::fs::read(part("recordings", 0)).unwrap(), recordings);
     // A damaged file of the catalogue is named.
-    std::fs::write(part("rules", 0), "PAR1 no more").unwrap();
-    let damaged = run(["fleet", "report", &catalogue.display().to_string()]);
-    assert!(damaged.code == Some(1) && damaged.err.contains("damaged"), "{}", damaged.err);
-    assert!(damaged.err.contains("remove the catalogue and index the recordings again"), "{}", damaged.err);
+    for file in [part("rules", 0), catalogue.join("_packed/rules.parquet")] {
+        std::fs::write(file, "PAR1 no more").unwrap();
+    }
+    for name in ["_packed/rules.parquet", "part.parquet"] {
+        let damaged = run(["fleet", "report", &catalogue.display().to_string()]);
+        assert!(damaged.code == Some(1) && damaged.err.contains("damaged"), "{}", damaged.err);
+        assert!(damaged.err.contains(name), "{}", damaged.err);
+        assert!(damaged.err.contains("remove the catalogue and index the recordings again"), "{}", damaged.err);
+        // Partitions are read where no packed tables are.
+        std::fs::remove_dir_all(catalogue.join("_packed")).ok();
+    }
     // Another version's catalogue is refused, and a folder with other files is not made one.
     std::fs::write(&about, r#"{"catalogue": 2}"#).unwrap();
     assert!(run(["fleet", "report", &catalogue.display().to_string()]).err.contains("please update corewise"));

@@ -5,6 +5,7 @@
 //! to no recording.
 
 use crate::error::FleetError;
+use crate::packed::Changed;
 use crate::parquet_in;
 use crate::partition::Partition;
 use crate::remote::Remote;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 use stores::Store;
 
@@ -84,6 +86,7 @@ pub struct Catalogue {
     path: PathBuf,
     pub(crate) about: About,
     remote: Option<Remote>,
+    changed: Mutex<Changed>,
 }
 
 impl Catalogue {
@@ -104,6 +107,7 @@ impl Catalogue {
             about: Self::open_folder(remote.copy())?.about,
             path: remote.copy().to_owned(),
             remote: Some(remote),
+            changed: Mutex::default(),
         })
     }
 
@@ -124,7 +128,7 @@ impl Catalogue {
             return Err(FleetError::Newer { path: path.to_owned(), found, known: VERSION });
         }
         let about = serde_json::from_value(json).map_err(|why| FleetError::damaged(&file, why))?;
-        Ok(Self { path: path.to_owned(), about, remote: None })
+        Ok(Self { path: path.to_owned(), about, remote: None, changed: Mutex::default() })
     }
 
     /// Opens a catalogue, or makes an empty one.
@@ -135,7 +139,7 @@ impl Catalogue {
         let remote = if stores::is_url(path) { Some(Remote::fetch(&path.display().to_string())?) } else { None };
         if let Some(remote) = remote {
             let about = if remote.exists() { Self::open_folder(remote.copy())?.about } else { About::new() };
-            return Ok(Self { path: remote.copy().to_owned(), about, remote: Some(remote) });
+            return Ok(Self { path: remote.copy().to_owned(), about, remote: Some(remote), changed: Mutex::default() });
         }
         if is_catalogue(path) {
             return Self::open(path);
@@ -149,7 +153,7 @@ impl Catalogue {
                 why: "the folder has other files".to_owned(),
             });
         }
-        let mut made = Self { path: path.to_owned(), about: About::new(), remote: None };
+        let mut made = Self { path: path.to_owned(), about: About::new(), remote: None, changed: Mutex::default() };
         made.store_about()?;
         Ok(made)
     }
@@ -158,6 +162,21 @@ impl Catalogue {
     #[must_use]
     pub fn path(&self) -> &Path {
         self.remote.as_ref().map_or(&self.path, Remote::url)
+    }
+
+    /// Its folder; of one in a store, that of its copy.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it is in a store.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.remote.is_some()
+    }
+
+    /// What has changed since the tables were packed.
+    pub(crate) fn changed(&self) -> MutexGuard<'_, Changed> {
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the right to write, which ends with the returned descriptor. In a store, [`Self::begin`] decides.
@@ -187,6 +206,8 @@ impl Catalogue {
     /// # Errors
     /// `catalogue.json` cannot be written; in a store, also if another run has begun since it was read.
     pub(crate) fn begin(&mut self) -> Result<(), FleetError> {
+        // Packed tables are right until a partition changes.
+        self.changed().is_packed |= self.about.complete;
         self.about.complete = false;
         if self.remote.is_some() {
             self.about.indexed_ns = now();
@@ -211,6 +232,7 @@ impl Catalogue {
     /// # Errors
     /// As [`Self::send`] and [`Self::begin`].
     pub(crate) fn end(&mut self, complete: bool) -> Result<(), FleetError> {
+        self.pack()?;
         self.send()?;
         self.about.complete = complete;
         self.store_about()
@@ -277,6 +299,7 @@ impl Catalogue {
         gone: &BTreeSet<String>,
         new: &BTreeMap<&'static str, Vec<Vec<Value>>>,
     ) -> Result<(), FleetError> {
+        self.will_change(partition)?;
         let [host, date] = partition.folders();
         let kept = |def: &TableDef| -> Result<Vec<Vec<Value>>, FleetError> {
             let path = self.path.join(def.name).join(&host).join(&date).join(PART);
@@ -445,6 +468,52 @@ mod tests {
             cautions.iter().any(|of| of.starts_with("Indexed by different versions of corewise (0.2, 0.3)")),
             "{cautions:?}"
         );
+    }
+
+    /// The partitions and paths of a table, as readers get them.
+    fn each(catalogue: &Catalogue, def: &TableDef) -> BTreeSet<(Partition, String)> {
+        let mut all = BTreeSet::new();
+        catalogue
+            .each(def, &["path"], &mut |partition, row| {
+                all.insert((partition.clone(), path_of(&row).to_owned()));
+            })
+            .unwrap();
+        all
+    }
+
+    #[test]
+    fn packed_tables_have_the_rows_of_all_partitions() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c");
+        let mut catalogue = Catalogue::open_or_make(&path).unwrap();
+        let host = |name: Option<&str>| Partition { host: name.map(str::to_owned), date: None };
+        let none = BTreeSet::new();
+        catalogue.replace(&host(Some("a")), &none, &rows(&[("1", "0.1"), ("2", "0.1")])).unwrap();
+        catalogue.replace(&host(None), &none, &rows(&[("3", "0.1")])).unwrap();
+        let unpacked = each(&catalogue, &RECORDINGS);
+        assert!(unpacked.len() == 3 && catalogue.packed(&RECORDINGS).is_none());
+        catalogue.end(true).unwrap();
+        let file = catalogue.packed(&RECORDINGS).unwrap();
+        assert_eq!((each(&catalogue, &RECORDINGS), each(&catalogue, &RULES)), (unpacked.clone(), unpacked.clone()));
+        // All cells, not only those that were asked for.
+        let of_packed = catalogue.rows(&file, &RECORDINGS, &[]).unwrap();
+        assert!(of_packed.contains(&recording("3", "0.1")), "{of_packed:?}");
+        // A change takes them away, also for other processes, until they are packed again: from the old ones and what has changed.
+        catalogue.replace(&host(Some("a")), &BTreeSet::from(["1".to_owned()]), &rows(&[("4", "0.2")])).unwrap();
+        assert!(Catalogue::open(&path).unwrap().packed(&RECORDINGS).is_none());
+        let unpacked = each(&catalogue, &RULES);
+        catalogue.pack().unwrap();
+        assert_eq!((each(&catalogue, &RECORDINGS), each(&catalogue, &RULES)), (unpacked.clone(), unpacked.clone()));
+        assert_eq!(unpacked.iter().map(|(_, path)| path.as_str()).collect::<Vec<_>>(), ["3", "2", "4"]);
+        // A run that was killed leaves none that count; the next one makes them from all partitions.
+        catalogue.begin().unwrap();
+        catalogue.replace(&host(Some("b")), &none, &rows(&[("5", "0.2")])).unwrap();
+        drop(catalogue);
+        let next = Catalogue::open(&path).unwrap();
+        std::fs::rename(path.join("_packed_old"), path.join("_packed")).unwrap();
+        assert!(next.packed(&RULES).is_none());
+        next.pack().unwrap();
+        assert!(next.packed(&RULES).is_some() && each(&next, &RULES).len() == 4);
     }
 
     #[test]

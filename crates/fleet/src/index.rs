@@ -124,25 +124,23 @@ impl<'a> Run<'a> {
         let there: BTreeSet<String> = walk.found.iter().map(|found| name(&found.path)).collect();
         // What cannot be read now may still be there.
         let is_hidden = |path: &str| walk.unreadable.iter().any(|(folder, _)| Path::new(path).starts_with(folder));
-        for file in catalogue.files(&RECORDINGS)? {
-            let partition = file.partition.clone().unwrap_or_default();
-            if !catalogue.about.complete {
+        let is_complete = catalogue.about.complete;
+        catalogue.each(&RECORDINGS, &["path", "bytes", "modified_ns"], &mut |partition, row| {
+            if !is_complete {
                 gone.entry(partition.clone()).or_default();
             }
-            for row in catalogue.rows(&file, &RECORDINGS, &["path", "bytes", "modified_ns"])? {
-                let path = path_of(&row).to_owned();
-                if !Path::new(&path).starts_with(root) || is_hidden(&path) {
-                    continue;
-                }
-                if there.contains(&path) {
-                    let (bytes, modified_ns) = (int(&RECORDINGS, &row, "bytes"), int(&RECORDINGS, &row, "modified_ns"));
-                    known.insert(path, Known { partition: Some(partition.clone()), bytes, modified_ns });
-                } else {
-                    done.removed += 1;
-                    gone.entry(partition.clone()).or_default().insert(path);
-                }
+            let path = path_of(&row).to_owned();
+            if !Path::new(&path).starts_with(root) || is_hidden(&path) {
+                return;
             }
-        }
+            if there.contains(&path) {
+                let (bytes, modified_ns) = (int(&RECORDINGS, &row, "bytes"), int(&RECORDINGS, &row, "modified_ns"));
+                known.insert(path, Known { partition: Some(partition.clone()), bytes, modified_ns });
+            } else {
+                done.removed += 1;
+                gone.entry(partition.clone()).or_default().insert(path);
+            }
+        })?;
         let mut errors = BTreeMap::new();
         for file in catalogue.files(&ERRORS)? {
             for row in catalogue.rows(&file, &ERRORS, &[])? {
@@ -313,13 +311,15 @@ impl<'a> Run<'a> {
         self.write()?;
         let there: BTreeSet<String> = walk.found.iter().map(|found| name(&found.path)).collect();
         let version = RECORDINGS.col("indexed_by").unwrap_or(0);
-        for file in self.catalogue.files(&RECORDINGS)? {
-            let rows = self.catalogue.rows(&file, &RECORDINGS, &["path", "indexed_by"])?;
-            let here = rows.iter().filter(|row| there.contains(path_of(row)));
-            let of_others = here.clone().filter(|row| row.get(version) != Some(&Value::Text(VERSION.to_owned())));
-            self.done.recordings += here.clone().count();
-            self.done.of_other_versions += of_others.count();
-        }
+        self.catalogue.pack()?;
+        let done = &mut self.done;
+        self.catalogue.each(&RECORDINGS, &["path", "indexed_by"], &mut |_, row| {
+            if there.contains(path_of(&row)) {
+                done.recordings += 1;
+                let is_of_other = row.get(version) != Some(&Value::Text(VERSION.to_owned()));
+                done.of_other_versions += usize::from(is_of_other);
+            }
+        })?;
         let unreadable: BTreeSet<String> = walk.unreadable.iter().map(|(path, _)| name(path)).collect();
         let here = self.errors.iter().filter(|(path, _)| there.contains(*path) || unreadable.contains(*path));
         let why = |row: &Vec<Value>| match ERRORS.col("why").and_then(|at| row.get(at)) {

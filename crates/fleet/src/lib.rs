@@ -18,6 +18,7 @@ mod dates;
 mod error;
 mod index;
 mod measure;
+mod packed;
 mod parquet_in;
 mod partition;
 mod prune;

@@ -12,29 +12,43 @@ use std::path::Path;
 
 /// Reads all rows. A column that the file lacks, since an earlier corewise wrote it, is null.
 pub(crate) fn rows(path: &Path, file: File, def: &TableDef, wanted: &[&str]) -> Result<Vec<Vec<Value>>, FleetError> {
+    let mut all = Vec::new();
+    batches(path, file, wanted, &mut |batch| {
+        all.extend(rows_of(batch, def));
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// Passes on the rows of a file, many at a time; only the wanted columns (empty: all).
+pub(crate) fn batches(
+    path: &Path,
+    file: File,
+    wanted: &[&str],
+    each: &mut dyn FnMut(&RecordBatch) -> Result<(), FleetError>,
+) -> Result<(), FleetError> {
     let damaged = |why: &dyn std::fmt::Display| FleetError::damaged(path, why);
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|why| damaged(&why))?;
     let is_wanted = |name: &str| wanted.is_empty() || wanted.contains(&name);
     let fields = reader.schema().fields().iter().enumerate();
     let roots: Vec<usize> = fields.filter(|(_, field)| is_wanted(field.name())).map(|(at, _)| at).collect();
     let mask = ProjectionMask::roots(reader.parquet_schema(), roots);
-    let mut all = Vec::new();
     for batch in reader.with_projection(mask).build().map_err(|why| damaged(&why))? {
-        add(&batch.map_err(|why| damaged(&why))?, def, &mut all);
+        each(&batch.map_err(|why| damaged(&why))?)?;
     }
-    Ok(all)
+    Ok(())
 }
 
-fn add(batch: &RecordBatch, def: &TableDef, all: &mut Vec<Vec<Value>>) {
+/// The rows of a batch as a table has them.
+pub(crate) fn rows_of<'a>(batch: &'a RecordBatch, def: &TableDef) -> impl Iterator<Item = Vec<Value>> + use<'a> {
     let columns: Vec<Option<&dyn Array>> =
         def.cols.iter().map(|col| batch.column_by_name(col.name).map(|of| &**of)).collect();
-    for row in 0..batch.num_rows() {
-        all.push(columns.iter().map(|column| column.map_or(Value::Null, |column| cell(column, row))).collect());
-    }
+    (0..batch.num_rows())
+        .map(move |row| columns.iter().map(|column| column.map_or(Value::Null, |column| cell(column, row))).collect())
 }
 
 /// Reads a cell; a value of a type that no corewise writes is null.
-fn cell(column: &dyn Array, row: usize) -> Value {
+pub(crate) fn cell(column: &dyn Array, row: usize) -> Value {
     if column.is_null(row) {
         return Value::Null;
     }

@@ -93,40 +93,38 @@ pub fn plan(catalogue: &Catalogue, runs: &Path, keep: &Keep, now_ns: i64) -> Res
         walk.found.iter().map(|found| (found.path.display().to_string(), found)).collect();
     let protected = protected(catalogue)?;
     let (mut all, mut unknown) = (Vec::new(), there.len());
-    for file in catalogue.files(&RECORDINGS)? {
-        let wanted = ["path", "started_ns", "severity", "bytes", "modified_ns"];
-        for row in catalogue.rows(&file, &RECORDINGS, &wanted)? {
-            let (path, partition) = (path_of(&row), file.partition.clone().unwrap_or_default());
-            let Some(found) = there.get(path) else { continue };
-            let of = |name: &str| match RECORDINGS.col(name).and_then(|at| row.get(at)) {
-                Some(Value::Int(value)) => Some(*value),
-                _ => None,
-            };
-            if of("bytes") != Some(found.bytes) || of("modified_ns") != Some(found.modified_ns) {
-                continue;
-            }
-            unknown -= 1;
-            let at_ns = of("started_ns").unwrap_or(found.modified_ns);
-            let severity = match RECORDINGS.col("severity").and_then(|at| row.get(at)) {
-                Some(Value::Text(word)) => severity(word),
-                _ => None,
-            };
-            let kept = if protected.contains(path) {
-                Some("labelled keep=yes")
-            } else if keep.newer_than_ns.is_some_and(|age| at_ns > now_ns.saturating_sub(age)) {
-                Some("newer")
-            } else if keep.severity.is_some_and(|least| severity >= Some(least)) {
-                Some("with findings")
-            } else if keep.newer_than_ns.is_none() && keep.severity.is_none() && keep.last_of_host.is_none() {
-                Some("within the size")
-            } else {
-                None
-            };
-            let (host, found) = (partition.host.clone(), (*found).clone());
-            let of = Removal { path: found.path.clone(), host, at_ns, bytes: found.bytes, partition, found };
-            all.push(Candidate { of, kept });
+    let wanted = ["path", "started_ns", "severity", "bytes", "modified_ns"];
+    catalogue.each(&RECORDINGS, &wanted, &mut |partition, row| {
+        let (path, partition) = (path_of(&row), partition.clone());
+        let Some(found) = there.get(path) else { return };
+        let of = |name: &str| match RECORDINGS.col(name).and_then(|at| row.get(at)) {
+            Some(Value::Int(value)) => Some(*value),
+            _ => None,
+        };
+        if of("bytes") != Some(found.bytes) || of("modified_ns") != Some(found.modified_ns) {
+            return;
         }
-    }
+        unknown -= 1;
+        let at_ns = of("started_ns").unwrap_or(found.modified_ns);
+        let severity = match RECORDINGS.col("severity").and_then(|at| row.get(at)) {
+            Some(Value::Text(word)) => severity(word),
+            _ => None,
+        };
+        let kept = if protected.contains(path) {
+            Some("labelled keep=yes")
+        } else if keep.newer_than_ns.is_some_and(|age| at_ns > now_ns.saturating_sub(age)) {
+            Some("newer")
+        } else if keep.severity.is_some_and(|least| severity >= Some(least)) {
+            Some("with findings")
+        } else if keep.newer_than_ns.is_none() && keep.severity.is_none() && keep.last_of_host.is_none() {
+            Some("within the size")
+        } else {
+            None
+        };
+        let (host, found) = (partition.host.clone(), (*found).clone());
+        let of = Removal { path: found.path.clone(), host, at_ns, bytes: found.bytes, partition, found };
+        all.push(Candidate { of, kept });
+    })?;
     // The newest first.
     all.sort_by(|a, b| (b.of.at_ns, &b.of.path).cmp(&(a.of.at_ns, &a.of.path)));
     keep_last(&mut all, keep.last_of_host.unwrap_or(0));
@@ -162,12 +160,12 @@ fn severity(word: &str) -> Option<diagnose::Severity> {
 /// The paths of recordings with the label that protects them.
 fn protected(catalogue: &Catalogue) -> Result<BTreeSet<String>, FleetError> {
     let mut all = BTreeSet::new();
-    for file in catalogue.files(&LABELS)? {
-        let rows = catalogue.rows(&file, &LABELS, &[])?;
-        let is =
-            |row: &&Vec<Value>| row[1..] == [Value::Text(PROTECTED.0.to_owned()), Value::Text(PROTECTED.1.to_owned())];
-        all.extend(rows.iter().filter(is).map(|row| path_of(row).to_owned()));
-    }
+    let wanted = [Value::Text(PROTECTED.0.to_owned()), Value::Text(PROTECTED.1.to_owned())];
+    catalogue.each(&LABELS, &[], &mut |_, row| {
+        if row[1..] == wanted {
+            all.insert(path_of(&row).to_owned());
+        }
+    })?;
     Ok(all)
 }
 

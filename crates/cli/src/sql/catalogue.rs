@@ -39,8 +39,10 @@ impl CatalogueTables {
         }
         for def in &wanted {
             if !self.made.contains_key(def.name) {
-                let files = self.catalogue.files(def)?;
-                self.made.insert(def.name, view(def, &copied(def, &files, folder)?));
+                let packed = self.catalogue.packed(def).map(|packed| vec![packed]);
+                let is_packed = packed.is_some();
+                let files = packed.map_or_else(|| self.catalogue.files(def), Ok)?;
+                self.made.insert(def.name, view(def, &copied(def, &files, folder)?, is_packed));
             }
         }
         // The view of recordings reads that of labels.
@@ -61,8 +63,9 @@ fn copied(def: &TableDef, files: &[CatalogueFile], folder: &Path) -> Result<Vec<
     files.iter().enumerate().map(copy).collect()
 }
 
-/// Declares the view of a table: host and date, its columns, its times in seconds, and for recordings their labels.
-fn view(def: &'static TableDef, files: &[(String, [String; 2])]) -> Vec<String> {
+/// Declares the view of a table: host and date, its columns, its times in seconds, and for recordings their labels. A packed table has host and date
+/// in its one file.
+fn view(def: &'static TableDef, files: &[(String, [String; 2])], is_packed: bool) -> Vec<String> {
     let is_partitioned = def.name != tables::ERRORS.name;
     let columns: Vec<String> =
         def.cols.iter().map(|col| format!("s.{0}::{1} AS {0}", name(col.name), sql_type(col.kind))).collect();
@@ -73,6 +76,12 @@ fn view(def: &'static TableDef, files: &[(String, [String; 2])]) -> Vec<String> 
             def.cols.iter().map(|col| format!("NULL::{} AS {}", sql_type(col.kind), name(col.name))).collect();
         let partition = if is_partitioned { "NULL::VARCHAR AS host, NULL::DATE AS date, " } else { "" };
         format!("SELECT {partition}{} WHERE false", none.join(", "))
+    } else if is_packed {
+        let files: Vec<&str> = files.iter().map(|(file, _)| file.as_str()).collect();
+        format!(
+            "SELECT s.host::VARCHAR AS host, s.date::DATE AS date, {columns} FROM read_parquet([{}], hive_partitioning = false) AS s",
+            files.join(", ")
+        )
     } else {
         let list: Vec<&str> = files.iter().map(|(file, _)| file.as_str()).collect();
         let of_files: Vec<String> =

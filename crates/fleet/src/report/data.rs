@@ -98,30 +98,27 @@ fn text<'a>(def: &TableDef, row: &'a [Value], name: &str) -> Option<&'a str> {
 pub(crate) fn read(catalogue: &Catalogue, options: &ReportOptions) -> Result<Data, FleetError> {
     let mut all = BTreeMap::<String, Recording>::new();
     let (mut versions, mut lossy, mut inconsistent) = (BTreeSet::new(), 0, 0);
-    for file in catalogue.files(&RECORDINGS)? {
-        let partition = file.partition.clone().unwrap_or_default();
-        for row in catalogue.rows(&file, &RECORDINGS, &[])? {
-            let word = |name: &str| text(&RECORDINGS, &row, name).map(str::to_owned);
-            let keys = ["kernel", "corewise", "machine", "arch"];
-            let keys = keys.iter().filter_map(|key| Some(((*key).to_owned(), word(key)?))).collect();
-            versions.extend(word("indexed_by"));
-            lossy += u64::from(int(&RECORDINGS, &row, "losses") > 0);
-            let consistent = RECORDINGS.col("consistent").and_then(|at| row.get(at));
-            inconsistent += u64::from(consistent == Some(&Value::Bool(false)));
-            let path = path_of(&row).to_owned();
-            let recording = Recording {
-                path: path.clone(),
-                host: partition.host.clone(),
-                date: partition.date.clone(),
-                span_ns: int(&RECORDINGS, &row, "span_ns"),
-                saving_ns: int(&RECORDINGS, &row, "saving_ns"),
-                severity: severity(text(&RECORDINGS, &row, "severity")),
-                keys,
-                rules: BTreeMap::new(),
-            };
-            all.insert(path, recording);
-        }
-    }
+    catalogue.each(&RECORDINGS, &[], &mut |partition, row| {
+        let word = |name: &str| text(&RECORDINGS, &row, name).map(str::to_owned);
+        let keys = ["kernel", "corewise", "machine", "arch"];
+        let keys = keys.iter().filter_map(|key| Some(((*key).to_owned(), word(key)?))).collect();
+        versions.extend(word("indexed_by"));
+        lossy += u64::from(int(&RECORDINGS, &row, "losses") > 0);
+        let consistent = RECORDINGS.col("consistent").and_then(|at| row.get(at));
+        inconsistent += u64::from(consistent == Some(&Value::Bool(false)));
+        let path = path_of(&row).to_owned();
+        let recording = Recording {
+            path: path.clone(),
+            host: partition.host.clone(),
+            date: partition.date.clone(),
+            span_ns: int(&RECORDINGS, &row, "span_ns"),
+            saving_ns: int(&RECORDINGS, &row, "saving_ns"),
+            severity: severity(text(&RECORDINGS, &row, "severity")),
+            keys,
+            rules: BTreeMap::new(),
+        };
+        all.insert(path, recording);
+    })?;
     if all.is_empty() {
         let path = catalogue.path().display();
         return Err(FleetError::Request(format!(
@@ -165,38 +162,32 @@ fn severity(word: Option<&str>) -> Option<usize> {
 }
 
 fn add_labels(catalogue: &Catalogue, all: &mut BTreeMap<String, Recording>) -> Result<(), FleetError> {
-    for file in catalogue.files(&LABELS)? {
-        for row in catalogue.rows(&file, &LABELS, &[])? {
-            let (Some(key), Some(value)) = (text(&LABELS, &row, "key"), text(&LABELS, &row, "value")) else { continue };
-            if let Some(of) = all.get_mut(path_of(&row)) {
-                // A label named like a key of every recording is `label.host`.
-                let key = if OWN_KEYS.contains(&key) { format!("label.{key}") } else { key.to_owned() };
-                of.keys.insert(key, value.to_owned());
-            }
+    catalogue.each(&LABELS, &[], &mut |_, row| {
+        let (Some(key), Some(value)) = (text(&LABELS, &row, "key"), text(&LABELS, &row, "value")) else { return };
+        if let Some(of) = all.get_mut(path_of(&row)) {
+            // A label named like a key of every recording is `label.host`.
+            let key = if OWN_KEYS.contains(&key) { format!("label.{key}") } else { key.to_owned() };
+            of.keys.insert(key, value.to_owned());
         }
-    }
-    Ok(())
+    })
 }
 
 fn add_rules(catalogue: &Catalogue, all: &mut BTreeMap<String, Recording>) -> Result<(), FleetError> {
-    for file in catalogue.files(&RULES)? {
-        for row in catalogue.rows(&file, &RULES, &[])? {
-            let found = match text(&RULES, &row, "outcome") {
-                Some("found") => true,
-                Some("nothing") => false,
-                _ => continue,
-            };
-            let said = Said {
-                found,
-                severity: severity(text(&RULES, &row, "severity")),
-                saving_ns: int(&RULES, &row, "saving_ns"),
-            };
-            if let (Some(of), Some(rule)) = (all.get_mut(path_of(&row)), text(&RULES, &row, "rule")) {
-                of.rules.insert(rule.to_owned(), said);
-            }
+    catalogue.each(&RULES, &["path", "rule", "outcome", "severity", "saving_ns"], &mut |_, row| {
+        let found = match text(&RULES, &row, "outcome") {
+            Some("found") => true,
+            Some("nothing") => false,
+            _ => return,
+        };
+        let said = Said {
+            found,
+            severity: severity(text(&RULES, &row, "severity")),
+            saving_ns: int(&RULES, &row, "saving_ns"),
+        };
+        if let (Some(of), Some(rule)) = (all.get_mut(path_of(&row)), text(&RULES, &row, "rule")) {
+            of.rules.insert(rule.to_owned(), said);
         }
-    }
-    Ok(())
+    })
 }
 
 fn errors(catalogue: &Catalogue) -> Result<Vec<(String, String)>, FleetError> {
@@ -250,11 +241,9 @@ fn stale(catalogue: &Catalogue) -> Vec<String> {
 fn known(catalogue: &Catalogue) -> Result<HashMap<String, (i64, i64)>, FleetError> {
     let mut all = HashMap::new();
     for def in [&RECORDINGS, &ERRORS] {
-        for file in catalogue.files(def)? {
-            for row in catalogue.rows(&file, def, &["path", "bytes", "modified_ns"])? {
-                all.insert(path_of(&row).to_owned(), (int(def, &row, "bytes"), int(def, &row, "modified_ns")));
-            }
-        }
+        catalogue.each(def, &["path", "bytes", "modified_ns"], &mut |_, row| {
+            all.insert(path_of(&row).to_owned(), (int(def, &row, "bytes"), int(def, &row, "modified_ns")));
+        })?;
     }
     Ok(all)
 }
