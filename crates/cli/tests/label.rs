@@ -45,7 +45,14 @@ fn a_file_of_another_tool_has_its_labels_beside_it() {
     let ran = run(["label", &file, "--remove", "relaese"]);
     assert_eq!(ran.code, Some(1));
     assert!(ran.err.contains("has no label relaese, did you mean release"), "{}", ran.err);
+    // An import takes them along, unless they are damaged.
+    let to = folder.name("run.cw");
+    good(["import", &file, "-o", &to]);
+    assert_eq!(good(["label", &to]), "release=2.0\n");
     std::fs::write(folder.path("perf.data.labels.json"), "{").unwrap();
+    let ran = run(["import", &file, "-o", &folder.name("other.cw")]);
+    assert!(ran.code == Some(1) && ran.err.contains("perf.data.labels.json"), "{}", ran.err);
+    assert!(!folder.path("other.cw").exists());
     let ran = run(["label", &file, "a=b"]);
     assert!(ran.code == Some(1) && ran.err.contains("damaged") && ran.err.contains("remove this file"), "{}", ran.err);
     assert_eq!(run(["label", &folder.name("none.cw"), "a=b"]).code, Some(1));

@@ -6,7 +6,7 @@ use crate::folder_name;
 use crate::heap;
 use crate::output::{print, say};
 use crate::progress::{Line, show_import};
-use engine::{JoinedPart, JoinedSource, Source, Target, open_source};
+use engine::{EngineError, JoinedPart, JoinedSource, Labels, Source, Target, edited_labels, open_source, write_labels};
 use model::Ns;
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ Examples:
   corewise import perf.data marks.pftrace --offset=-1.5ms -o run.cw
 
 Formats are recognised by their content, packed (gzip, zstd, zip, tar) or not: see `corewise formats`. Existing files are never \
-overwritten. With several sources, context switches, idle states, frequencies and interrupts each come from the first source that \
+overwritten. Labels that were edited (`corewise label`) are taken along. With several sources, context switches, idle states, frequencies and interrupts each come from the first source that \
 has them; marks, values, frames and names come from all. Events, stretches and tables are stored as Parquet; see `corewise tables`.";
 
 /// Convert recordings of other tools to a trace folder
@@ -46,6 +46,7 @@ pub struct Args {
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let options = global.pass_options()?;
     let source = open(args)?;
+    let labels = labels(&args.files)?;
     use_batch_scheduling();
     heap::share_and_keep();
     let dir = args.output.clone().unwrap_or_else(|| folder_name::new("corewise"));
@@ -53,6 +54,9 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let target = if args.shared { Target::Shared(&dir) } else { Target::New(&dir) };
     let accounted = engine::import(source.as_ref(), target, &options, &mut |p| show_import(&mut line, p))?;
     drop(line);
+    if !labels.is_empty() {
+        write_labels(&dir, &labels).map_err(EngineError::from)?;
+    }
     if let Some(stopped) = &accounted.ingested.ending.stopped {
         let path = source.path().display();
         say(&format!("corewise: {path}: reading stopped early: {stopped}; everything before that was imported"));
@@ -68,6 +72,15 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         accounted.facts.format
     ))?;
     Ok(OK)
+}
+
+/// The edited labels of the files; of several with the same key, that of the first.
+fn labels(files: &[PathBuf]) -> Result<Labels, Failure> {
+    let mut all = Labels::new();
+    for file in files.iter().filter(|file| file.as_os_str() != "-").rev() {
+        all.extend(edited_labels(file).map_err(EngineError::from)?.unwrap_or_default());
+    }
+    Ok(all)
 }
 
 /// Sets the batch scheduling policy. Threads that pass batches to each other are woken for each batch; with this policy, a woken thread
