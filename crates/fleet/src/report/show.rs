@@ -1,6 +1,6 @@
 //! A fleet's report as blocks, from which the text and the page are written.
 
-use super::changes::{Comparison, RuleChange, Verdict};
+use super::changes::{Comparison, RuleChange, Tested, Verdict};
 use super::sides::Unit;
 use super::{Breakdown, Fleet};
 use model::words::{date, plain, plural};
@@ -115,27 +115,39 @@ fn change(page: &mut Page, of: &Comparison) {
         Column::text("change", 0),
         Column::numbers("before", 0),
         Column::numbers("after", 0),
-        Column::numbers("saving change %", 1),
-        Column::numbers("95 % interval", 1),
-        Column::numbers("q", 2),
+        Column::numbers("how often", 0),
+        Column::numbers("95 % interval", 2),
+        Column::numbers("saving", 0),
+        Column::numbers("95 % interval", 2),
+        Column::numbers("q", 1),
     ];
     for rule in &of.rules {
         let [before, after] = rule.counts.map(|[found, checked]| format!("{found} of {checked}"));
-        let cost = rule.cost.as_ref();
-        let q = [rule.often.as_ref(), cost].into_iter().flatten().filter_map(|test| test.q).reduce(f64::min);
+        let (often, cost) = (rule.often.as_ref(), rule.cost.as_ref());
+        let points = |test: Option<&Tested>| test.map_or_else(|| "-".to_owned(), |test| signed(test.effect.estimate));
+        let range = |test: Option<&Tested>| test.map_or_else(|| "-".to_owned(), |test| interval(&test.effect));
+        let q = [often, cost].into_iter().flatten().filter_map(|test| test.q).reduce(f64::min);
         let cells = [
             rule.rule.clone(),
             word(rule.verdict).to_owned(),
             before,
             after,
-            cost.map_or_else(|| "-".to_owned(), |test| signed(test.effect.estimate)),
-            cost.map_or_else(|| "-".to_owned(), |test| interval(&test.effect)),
+            points(often),
+            range(often),
+            points(cost),
+            range(cost),
             q.map_or_else(|| "-".to_owned(), |q| format!("{q:.3}")),
         ];
         push(&mut columns, cells);
     }
     page.grid(columns, 0);
     page.note(&units(of));
+    if of.rules.iter().any(|rule| rule.unit.is_some()) {
+        page.note("How often: the change of the share of recordings with it; saving: that of the potential saving as a share of");
+        page.note(
+            "their length; both in percentage points. q: the p-value of the clearer of both, corrected for all tests.",
+        );
+    }
 }
 
 fn word(verdict: Verdict) -> &'static str {
@@ -151,8 +163,8 @@ fn word(verdict: Verdict) -> &'static str {
 
 /// A difference of shares, in percentage points.
 fn signed(share: f64) -> String {
-    let text = format!("{:+.2}", share * 100.0);
-    if text == "-0.00" { "+0.00".to_owned() } else { text }
+    let text = format!("{:+.1}", share * 100.0);
+    if text == "-0.0" { "+0.0".to_owned() } else { text }
 }
 
 fn interval(effect: &Effect) -> String {
@@ -163,28 +175,25 @@ fn interval(effect: &Effect) -> String {
 fn sentence(rule: &RuleChange) -> String {
     let [[a, of_a], [b, of_b]] = rule.counts;
     let counts = format!("in {a} of {of_a} recordings before, in {b} of {of_b} after");
-    let cost = rule.cost.as_ref().filter(|test| test.effect.interval.is_some() && test.effect.estimate != 0.0);
-    let cost = cost.map_or_else(String::new, |test| {
-        format!(
-            "; its potential saving changed by {} points [{}] of the recordings' length",
-            signed(test.effect.estimate),
-            interval(&test.effect)
-        )
-    });
-    format!("{} ({}): {counts}{cost}", rule.rule, word(rule.verdict))
+    let changed = |test: Option<&Tested>, of: &str| {
+        let effect = test.map(|test| &test.effect).filter(|effect| effect.interval.is_some() && effect.estimate != 0.0);
+        effect.map_or_else(String::new, |effect| {
+            format!("{of} {} percentage points (95 % interval {})", signed(effect.estimate), interval(effect))
+        })
+    };
+    let often = changed(rule.often.as_ref(), "; share of recordings with it:");
+    let cost = changed(rule.cost.as_ref(), "; potential saving, as a share of the length:");
+    format!("{} ({}): {counts}{often}{cost}", rule.rule, word(rule.verdict))
 }
 
 /// What the figures of a change are about.
 fn units(of: &Comparison) -> String {
     let unit = of.rules.iter().find_map(|rule| Some((rule.unit?, rule.units)));
-    let saved = "Changes of savings are in percentage points of the recordings' length; q is after the correction for all tests.";
     match unit {
-        Some((Unit::PairsOfHosts, [pairs, _])) => format!("{pairs} hosts are compared as pairs of means. {saved}"),
-        Some((Unit::Hosts, [a, b])) => format!("{a} hosts are compared with {b} others by their means. {saved}"),
+        Some((Unit::PairsOfHosts, [pairs, _])) => format!("{pairs} hosts are compared as pairs of means."),
+        Some((Unit::Hosts, [a, b])) => format!("{a} hosts are compared with {b} others by their means."),
         Some((Unit::Recordings, [a, b])) => {
-            format!(
-                "{a} recordings are compared with {b} of the same hosts: this says nothing about other hosts. {saved}"
-            )
+            format!("{a} recordings are compared with {b} of the same hosts: this says nothing about other hosts.")
         }
         None => {
             "A claim needs 6 hosts on both sides, 4 different hosts a side, or 4 recordings a side of the same hosts."
