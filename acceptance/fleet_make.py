@@ -7,9 +7,8 @@ OUT gets the recordings run-00000.cw, run-00001.cw and so on. A recording is a s
 Parquet file), hostname, time of start, kernel release and labels (release, team). Which ones follows from its number alone, so that a longer
 fleet has the shorter one in it. Nothing else is changed: each is as valid as its seed, and `corewise verify` says so.
 
-The seeds are recordings of this machine, of about 20,000 events each, made where FOLDER has none yet: half of them of threads that share two CPUs,
-half of the same threads bound to one CPU. Release 2.0 is repeated from the latter, so that a fleet's findings differ by release. Without the
-rights to record, the simulated runs of testdata/notebooks are the seeds, and the script says so.
+The seeds are recordings of this machine, of 20,000 events or more each, made where FOLDER has none yet (this needs root): half of them of threads
+that share two CPUs, half of the same threads bound to one CPU. Release 2.0 is repeated from the latter, so that a fleet's findings differ by release.
 
 --damaged N cuts off a file in each of the last N recordings.
 """
@@ -27,7 +26,7 @@ import sys
 import zlib
 from pathlib import Path
 
-from corewise import BINARY, ROOT, need_binary
+from corewise import BINARY, need_binary
 
 HOSTS = 40
 TEAMS = ("render", "physics", "net")
@@ -47,34 +46,51 @@ threads = [threading.Thread(target=work, args=(int(sys.argv[1]),)) for _ in rang
 [t.start() for t in threads]
 [t.join() for t in threads]
 """
-LOOPS = 230
+# As many as usually give the wanted number of events.
+LOOPS = 400
+EVENTS = 20_000
+TRIES = 4
+# An ID with fewer digits may occur in a footer by chance.
+LEAST_DIGITS = 10
 # The tables that a recorder writes; repeats leave out all others, which are made again when needed.
 TABLES = ("concurrency", "cpus", "inferred_state", "loss", "thread_by_core_type", "thread_by_cpu", "threads")
 
 
+def events(recording):
+    """Returns the number of events of a recording; 0 if it is none."""
+    try:
+        return json.loads((recording / "manifest.json").read_text())["summary"]["events"]
+    except FileNotFoundError:
+        return 0
+
+
 def record(folder, bound):
-    """Records the load into a new folder. Returns whether that worked."""
-    command = [sys.executable, "-c", LOAD, str(LOOPS)]
-    cores = ["--cores", "0"] if bound else []
-    record = [BINARY, "record", "-o", str(folder), "--no-power", *cores, "--", *command]
-    done = subprocess.run(record, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if done.returncode:
-        print(f"not recorded here: {done.stderr.strip().splitlines()[:1]}", file=sys.stderr)
-    return done.returncode == 0
+    """Records the load into a new folder, for as long as it takes to have enough events."""
+    loops = LOOPS
+    for _ in range(TRIES):
+        shutil.rmtree(folder, ignore_errors=True)
+        cores = ["--cores", "0"] if bound else []
+        command = ["-o", str(folder), "--no-power", *cores, "--", sys.executable, "-c", LOAD, str(loops)]
+        done = subprocess.run([BINARY, "record", *command], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode:
+            # Simulated runs are no substitute: they are small, and their one-digit IDs cannot be replaced by others of the same length.
+            sys.exit(f"the seeds cannot be recorded here: {done.stderr.strip()}\nrun it as root, or name a folder of seeds with --seeds")
+        found = events(folder)
+        if found >= EVENTS:
+            return
+        loops = loops * max(EVENTS * 1.1 / max(found, 1), 1.1)
+        loops = min(int(loops), 20 * LOOPS)
+    sys.exit(f"{folder}: {found} events after {TRIES} tries, wanted {EVENTS}")
 
 
 def seeds(folder):
-    """Returns two lists of recordings, one for each release. Records them where the folder has none."""
+    """Returns two lists of recordings, one for each release. Records those that the folder lacks, or that have too few events."""
     folder = Path(folder)
     wanted = [(folder / f"{kind}-{n}.cw", kind == "bound") for n in range(SEEDS_OF_EACH) for kind in ("free", "bound")]
+    folder.mkdir(parents=True, exist_ok=True)
     for path, bound in wanted:
-        if not (path / "manifest.json").exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            shutil.rmtree(path, ignore_errors=True)
-            if not record(path, bound):
-                print("the seeds are the simulated runs of testdata/notebooks", file=sys.stderr)
-                runs = ROOT / "testdata/notebooks"
-                return [sorted(runs.glob("after-*.cw")), sorted(runs.glob("before-*.cw"))]
+        if events(path) < EVENTS:
+            record(path, bound)
     return [[path for path, is_bound in wanted if is_bound == bound] for bound in (False, True)]
 
 
@@ -97,7 +113,8 @@ def of_other_trace(parquet, old, new):
 
     footer = re.sub(rb"[A-Za-z0-9+/]{200,}={0,2}", schema, footer.replace(old, new))
     end = footer + parquet[-8:]
-    assert len(footer) == length, "the footer changed its length"
+    if len(footer) != length:
+        sys.exit("a footer changed its length: its ID cannot be replaced")
     return body + end, zlib.crc32(end)
 
 
@@ -106,6 +123,8 @@ class Seed:
 
     def __init__(self, path):
         self.manifest = json.loads((path / "manifest.json").read_text())
+        if len(str(abs(self.manifest["trace"]))) < LEAST_DIGITS:
+            sys.exit(f"{path}: the trace's ID {self.manifest['trace']} is too short to be told from other numbers: record the seeds")
         files = [file for file in path.rglob("*") if file.is_file() and file.name != "manifest.json"]
         self.files = [(str(file.relative_to(path)), file.read_bytes()) for file in files if self.is_kept(file, path)]
 
