@@ -133,6 +133,26 @@ fn a_catalogue_follows_its_recordings_and_its_report_says_what_changed() {
 }
 
 #[test]
+fn recordings_whose_paths_are_not_utf_8_are_told_apart_and_not_kept() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let folder = Folder::new();
+    let runs = folder.path("runs");
+    let made = recording(&runs, 0, false);
+    for name in [&b"a\xff.cw"[..], b"a\xfe.cw"] {
+        let to = runs.join(std::ffi::OsStr::from_bytes(name));
+        copy_recordings(&made, &to);
+    }
+    let done = index(&runs);
+    assert_eq!(counts(&done), [1, 1, 0, 0, 0]);
+    let errors: Vec<&str> = done["errors"].as_array().unwrap().iter().map(|of| of[1].as_str().unwrap()).collect();
+    assert!(errors.len() == 2 && errors[0].contains("a\\xFE.cw: its path is not UTF-8: rename it"), "{errors:?}");
+    // They are known, and not opened again.
+    assert_eq!(counts(&index(&runs)), [1, 0, 0, 1, 0]);
+    let report = good(["fleet", "report", &runs.join("catalogue").display().to_string()]);
+    assert!(!report.contains("older than"), "{report}");
+}
+
+#[test]
 fn an_interrupted_run_leaves_a_catalogue_that_the_next_one_completes() {
     let folder = Folder::new();
     let runs = folder.path("runs");

@@ -113,8 +113,14 @@ struct Run<'a> {
     gave_up: Option<String>,
 }
 
-fn name(path: &Path) -> String {
-    path.display().to_string()
+/// A path as a text by which the catalogue knows it: bytes that are not UTF-8 as `\xFF`, so that different paths stay different.
+pub(crate) fn name(path: &Path) -> String {
+    let mut all = String::new();
+    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+        all.push_str(chunk.valid());
+        chunk.invalid().iter().for_each(|byte| all.push_str(&format!("\\x{byte:02X}")));
+    }
+    all
 }
 
 impl<'a> Run<'a> {

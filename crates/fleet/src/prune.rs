@@ -90,7 +90,7 @@ struct Candidate {
 pub fn plan(catalogue: &Catalogue, runs: &Path, keep: &Keep, now_ns: i64) -> Result<Plan, FleetError> {
     let walk = Runs::open(runs)?.walk()?;
     let there: HashMap<String, &Found> =
-        walk.found.iter().map(|found| (found.path.display().to_string(), found)).collect();
+        walk.found.iter().map(|found| (crate::index::name(&found.path), found)).collect();
     let protected = protected(catalogue)?;
     let (mut all, mut unknown) = (Vec::new(), there.len());
     let wanted = ["path", "started_ns", "severity", "bytes", "modified_ns"];

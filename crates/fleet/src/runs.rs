@@ -65,14 +65,22 @@ impl Runs {
 
     /// Opens and measures a recording. Copies are made in the folder `scratch`.
     pub(crate) fn measure(&self, found: &Found, scratch: &Path) -> Outcome {
-        let path = found.path.display().to_string();
+        let path = crate::index::name(&found.path);
         if found.kind == Kind::Interrupted {
             return Outcome::Error(format!(
                 "{path}: this recording was interrupted before it was converted: run `corewise recover {path}`"
             ));
         }
         let store = match self {
-            Self::Folder(_) => return measure(found, &found.path, &path),
+            Self::Folder(_) => {
+                return match measure(found, &found.path, &path) {
+                    // Nothing could open it by the path in the catalogue.
+                    Outcome::Recording(_) if found.path.to_str().is_none() => {
+                        Outcome::Error(format!("{path}: its path is not UTF-8: rename it, and index again"))
+                    }
+                    outcome => outcome,
+                };
+            }
             Self::Store(store) => store,
         };
         match fetched(store, found, scratch) {

@@ -2,6 +2,7 @@
 
 use crate::catalogue::{Catalogue, path_of};
 use crate::error::FleetError;
+use crate::index::name;
 use crate::runs::Runs;
 use crate::tables::{ERRORS, LABELS, RECORDINGS, RULES};
 use model::words::plural;
@@ -221,10 +222,10 @@ fn stale(catalogue: &Catalogue) -> Vec<String> {
         let newer = walk.found.iter().filter(|found| {
             // A file may be anything until it is opened.
             let is_recording = found.kind != crate::walk::Kind::File;
-            let at = known.get(&found.path.display().to_string());
+            let at = known.get(&name(&found.path));
             at.map_or(is_recording, |at| *at != (found.bytes, found.modified_ns))
         });
-        let (newer, seen) = (newer.count() as u64, walk.found.iter().map(|of| of.path.display().to_string()));
+        let (newer, seen) = (newer.count() as u64, walk.found.iter().map(|of| name(&of.path)));
         let seen: BTreeSet<String> = seen.collect();
         let gone = known.keys().filter(|path| std::path::Path::new(path).starts_with(root) && !seen.contains(*path));
         let gone = gone.count() as u64;
