@@ -61,6 +61,17 @@ fn a_store_is_indexed_as_a_folder_is() {
     assert!(!of_store.as_array().unwrap().is_empty());
     // The report has looked whether anything has changed.
     assert!(!good(&store, ["fleet", "report", "s3://bucket/runs/catalogue"]).contains("older"));
+    // Packed tables are all that a reader fetches.
+    store.state().requests.clear();
+    good(&store, ["fleet", "report", "s3://bucket/runs/catalogue"]);
+    let fetched: Vec<String> = store
+        .state()
+        .requests
+        .iter()
+        .filter(|of| of.contains("catalogue/") && of.ends_with("parquet"))
+        .cloned()
+        .collect();
+    assert!(!fetched.is_empty() && fetched.iter().all(|of| of.contains("/_packed/")), "{fetched:?}");
     // Nothing is read again, but for the labels of one.
     store.state().requests.clear();
     store.state().put("runs/after-1.cw/labels.json", br#"{"version": 1, "labels": {"release": "2.1"}}"#);

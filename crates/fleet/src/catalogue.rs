@@ -169,9 +169,16 @@ impl Catalogue {
         &self.path
     }
 
-    /// Whether it is in a store.
-    pub(crate) fn is_remote(&self) -> bool {
-        self.remote.is_some()
+    /// Notes that a file was written or removed, which is sent if the catalogue is in a store.
+    pub(crate) fn note(&self, file: &Path) {
+        if let Some(remote) = &self.remote {
+            remote.note(file);
+        }
+    }
+
+    /// Copies files from the store, if the catalogue is in one.
+    pub(crate) fn ensure(&self, files: &[PathBuf]) -> Result<(), FleetError> {
+        self.remote.as_ref().map_or(Ok(()), |remote| remote.ensure(files))
     }
 
     /// What has changed since the tables were packed.
@@ -271,6 +278,11 @@ impl Catalogue {
                 }
             }
         }
+        for key in self.remote.iter().flat_map(|remote| remote.missing(def.name)) {
+            let mut names = key.split('/').skip(1);
+            let partition = names.next().zip(names.next()).and_then(|(host, date)| Partition::of_folders(host, date));
+            all.extend(partition.map(|of| CatalogueFile { path: self.path.join(&key), partition: Some(of) }));
+        }
         all.sort_by(|a, b| a.partition.cmp(&b.partition));
         Ok(all)
     }
@@ -285,6 +297,7 @@ impl Catalogue {
         def: &TableDef,
         wanted: &[&str],
     ) -> Result<Vec<Vec<Value>>, FleetError> {
+        self.ensure(std::slice::from_ref(&file.path))?;
         let open = std::fs::File::open(&file.path).map_err(FleetError::io(&file.path, "reading it"))?;
         parquet_in::rows(&file.path, open, def, wanted)
     }
@@ -301,6 +314,8 @@ impl Catalogue {
     ) -> Result<(), FleetError> {
         self.will_change(partition)?;
         let [host, date] = partition.folders();
+        let parts = PARTITIONED.map(|def| self.path.join(def.name).join(&host).join(&date).join(PART));
+        self.ensure(&parts)?;
         let kept = |def: &TableDef| -> Result<Vec<Vec<Value>>, FleetError> {
             let path = self.path.join(def.name).join(&host).join(&date).join(PART);
             match std::fs::File::open(&path) {
@@ -337,8 +352,8 @@ impl Catalogue {
         let io = |what| FleetError::io(&path, what);
         if rows.is_empty() {
             let removed = std::fs::remove_file(path.join(PART));
-            if let (Ok(()), Some(remote)) = (&removed, &self.remote) {
-                remote.note(&path.join(PART));
+            if removed.is_ok() {
+                self.note(&path.join(PART));
             }
             // Folders that still have something stay.
             let _ = path.ancestors().take(folders.len()).try_for_each(std::fs::remove_dir);
@@ -363,11 +378,14 @@ impl Catalogue {
             file.write_all(&bytes).and_then(|()| file.sync_all()).and_then(|()| folder.rename(NEW, &folder, PART))
         };
         replace().map_err(io("writing its file"))?;
-        if let Some(remote) = &self.remote {
-            remote.note(&path.join(PART));
-        }
+        self.note(&path.join(PART));
         Ok(())
     }
+}
+
+/// Whether a `catalogue.json` says that all files are as they should be.
+pub(crate) fn is_complete(json: &[u8]) -> bool {
+    serde_json::from_slice::<About>(json).is_ok_and(|about| about.complete)
 }
 
 /// The time, ns since 1970.

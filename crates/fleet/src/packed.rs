@@ -23,11 +23,16 @@ use std::fs::File;
 use std::sync::Arc;
 
 /// The folder of the packed tables.
-const PACKED: &str = "_packed";
+pub(crate) const PACKED: &str = "_packed";
 /// It, while partitions change.
 const OLD: &str = "_packed_old";
 /// The next one, while it is written.
 const NEW: &str = "_packed_new";
+
+/// The path of a packed table in the catalogue.
+pub(crate) fn packed_name(def: &TableDef) -> String {
+    format!("{PACKED}/{}.parquet", def.name)
+}
 
 /// Partitions that this process has changed since the tables were packed.
 #[derive(Debug, Default)]
@@ -48,7 +53,7 @@ impl Catalogue {
     }
 
     fn packed_file(&self, def: &TableDef) -> Option<CatalogueFile> {
-        let path = self.folder().join(PACKED).join(format!("{}.parquet", def.name));
+        let path = self.folder().join(packed_name(def));
         path.is_file().then_some(CatalogueFile { path, partition: None })
     }
 
@@ -100,7 +105,7 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Packs the tables, if partitions have changed, or they never were packed. A catalogue in a store is not packed.
+    /// Packs the tables, if partitions have changed, or they never were packed.
     ///
     /// # Errors
     /// A file is damaged, or the packed tables cannot be written.
@@ -108,7 +113,7 @@ impl Catalogue {
         let mut changed = self.changed();
         let is_trusted = self.about.complete || changed.is_packed;
         let is_packed = is_trusted && PARTITIONED.iter().all(|def| self.packed_file(def).is_some());
-        if self.is_remote() || is_packed && changed.partitions.is_empty() {
+        if is_packed && changed.partitions.is_empty() {
             return Ok(());
         }
         let io = |what| FleetError::io(self.folder(), what);
@@ -123,6 +128,7 @@ impl Catalogue {
             folder.remove_all(OLD)
         };
         swap().map_err(io("replacing its packed tables"))?;
+        PARTITIONED.iter().for_each(|def| self.note(&self.folder().join(packed_name(def))));
         *changed = Changed { is_packed: true, ..Changed::default() };
         Ok(())
     }
@@ -159,6 +165,7 @@ impl Catalogue {
                 rows.iter().try_for_each(|rows| writer.write(rows)).map_err(|why| damaged(&why))?;
                 continue;
             }
+            self.ensure(std::slice::from_ref(&file.path))?;
             let open = File::open(&file.path).map_err(FleetError::io(&file.path, "reading it"))?;
             batches(&file.path, open, &[], &mut |batch| {
                 let batch = with_partition(batch, def, &schema, Some(&of)).map_err(|why| damaged(&why))?;
