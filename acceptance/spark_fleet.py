@@ -42,6 +42,8 @@ TABLE = "ready_wait"
 SUMS = ("ready_ns", "running_ns", "blocked_ns", "running_count")
 IDENTITY = ("trace", "path", "labels")
 WORKERS = 2
+# Recordings that a task reads, where it reads several.
+PER_TASK = 20
 
 
 def session(folder, master):
@@ -139,11 +141,11 @@ def of_loop(paths):
     return sums
 
 
-def of_spark(spark, paths):
+def of_spark(spark, paths, **options):
     """The same by Spark, and why recordings were left out, by path: in one query."""
     from pyspark.sql import functions
 
-    frame = load(spark, paths, table=TABLE, error_column="why")
+    frame = load(spark, paths, table=TABLE, error_column="why", **options)
     release, failed = functions.col("labels")["release"], functions.col("why").isNotNull()
     keys = [functions.when(~failed, release).alias("release"), functions.when(failed, functions.col("path")).alias("failed"), "why"]
     sums, errors = {}, {}
@@ -230,6 +232,14 @@ def on_workers(folder, count, few, seeds):
             f"{number} recordings: a loop {alone:.1f} s ({alone / number * 1e3:.1f} ms each, CPU {alone_cpu / number * 1e3:.1f} ms), Spark on {WORKERS} workers "
             f"{shared:.1f} s ({shared / number * 1e3:.1f} ms each, CPU {shared_cpu / number * 1e3:.1f} ms), {alone / shared:.2f} times as fast; load average "
             f"{os.getloadavg()[0]:.1f}; sums {'equal' if found == expected else 'NOT EQUAL'}, {len(errors)} errors",
+            flush=True,
+        )
+        (found, of_several), wall, cpu = measured(lambda: of_spark(spark, what, per_task=PER_TASK))
+        is_equal = found == expected and of_several == errors
+        ok &= is_equal
+        print(
+            f"  {PER_TASK} recordings a task: {wall:.1f} s (CPU {cpu / number * 1e3:.1f} ms each), {alone / wall:.2f} times as fast as the loop; "
+            f"sums and errors {'equal' if is_equal else 'NOT EQUAL'}",
             flush=True,
         )
     for path, why in errors.items():

@@ -262,6 +262,7 @@ class Reader(Fleet):
                     failed = read(table="errors", path=far)
                 self.assertEqual([row["path"][-8:] for row in failed], ["run-1.cw"], how)
                 self.assertIn(why, failed[0]["error"])
+                self.assertNotIn(str(temporary), failed[0]["error"])
             fails.unlink()
             # A task that ends before it has read everything.
             made, _ = reader(table="thread_state", path=far)
@@ -270,6 +271,29 @@ class Reader(Fleet):
             self.assertEqual(len(list(temporary.iterdir())), 1)
             rows.close()
             self.assertEqual(list(temporary.iterdir()), [])
+
+    def test_a_copy_that_cannot_be_made_is_a_row(self):
+        far = f"far://{self.runs}/*.cw"
+        with unittest.mock.patch("corewise.spark._store.tempfile.mkdtemp", side_effect=OSError(28, "No space left on device")):
+            failed = read(table="errors", path=far)
+        self.assertEqual([("No space left" in row["error"]) for row in failed], [True] * len(self.ids))
+
+    def test_a_task_reads_several_recordings(self):
+        runs = self.folder / "several"
+        shutil.copytree(self.runs, runs)
+        os.truncate(runs / "run-1.cw/states/thread.parquet", 1000)
+        options = {"table": "ready_wait", "path": f"{runs}/*.cw", "error_column": "why"}
+        expected = read(**options)
+        for per_task, tasks in [(1, 4), (3, 2), (16, 1)]:
+            made, _ = reader(**options, per_task=per_task)
+            parts = pickle.loads(pickle.dumps(made.partitions()))
+            self.assertEqual(len(parts), tasks)
+            rows = [row for part in parts for batch in made.read(part) for row in batch.to_pylist()]
+            self.assertEqual(sorted(map(repr, rows)), sorted(map(repr, expected)))
+        self.assertEqual([row["path"] for row in expected if row["why"]], [f"{runs}/run-1.cw"])
+        # By itself, where there would be too many tasks.
+        with unittest.mock.patch("corewise.spark._reader.MAX_TASKS", 2):
+            self.assertEqual(len(reader(**options)[0].partitions()), 2)
 
     def test_other_tools_files_and_archives_are_read(self):
         files = [SCHED, str(FIXTURES / "ftrace_text/trace.txt")]

@@ -16,6 +16,8 @@ from ._filters import Pushed
 from ._request import Request
 from ._store import Copy, Place, bounds, each, places
 
+# Beyond so many recordings, one task reads several, unless the option per_task says otherwise: each task takes the driver some milliseconds.
+MAX_TASKS = 5000
 LOG = logging.getLogger("corewise.spark")
 
 
@@ -24,6 +26,13 @@ class Recording(InputPartition):
 
     def __init__(self, place: Place, row_groups: tuple[int, int] | None = None) -> None:
         self.place, self.row_groups = place, row_groups
+
+
+class Several(InputPartition):
+    """Small recordings that one task reads, one after the other."""
+
+    def __init__(self, recordings: list[Recording]) -> None:
+        self.recordings = recordings
 
 
 class Failed(Exception):
@@ -73,18 +82,26 @@ class Reader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         found = [place for place in places(self.request.paths, self.request.storage_options) if self.pushed.has_path(place.shown)]
         parts = [part for split in each(self._split, found) for part in split]
+        count = self.request.per_task or -(-len(parts) // MAX_TASKS)
+        if count > 1:
+            whole = [part for part in parts if part.row_groups is None]
+            parts = [part for part in parts if part.row_groups is not None]
+            # Neighbours, which are often of one host, go to different tasks.
+            tasks = -(-len(whole) // count)
+            return [*parts, *(Several(whole[first::tasks]) for first in range(tasks))]
         # Spark makes one of its own where there is none: it has no recording.
         return list(parts)
 
-    def _split(self, place: Place) -> list[InputPartition]:
+    def _split(self, place: Place) -> list[Recording]:
         """The partitions of a recording: analyses are never divided, because sums and percentiles of pieces are not those of the whole."""
         states, size = self.request.definition.states, self.request.split_bytes
         if states is None or self.request.range is not None or size <= 0 or place.size(states) <= size:
             return [Recording(place)]
         metadata = place.parquet(states)
-        if metadata is None:
+        # One that is damaged is not divided: the task says why.
+        if metadata is None or metadata.num_columns == 0:
             return [Recording(place)]
-        parts: list[InputPartition] = []
+        parts: list[Recording] = []
         for first, end in self.pushed.row_groups(metadata, 0, metadata.num_row_groups):
             begin, length = first, 0
             for group in range(first, end):
@@ -96,13 +113,21 @@ class Reader(DataSourceReader):
         return parts
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        if not isinstance(partition, Recording):
-            return
-        _exempt_libraries()
+        recordings = partition.recordings if isinstance(partition, Several) else [partition]
+        for recording in recordings:
+            if isinstance(recording, Recording):
+                _exempt_libraries()
+                yield from self._read(recording)
+
+    def _read(self, partition: Recording) -> Iterator[Any]:
+        copy = Copy(partition.place)
         try:
-            with Copy(partition.place) as copy:
+            with copy:
+                self._guarded(copy.make)
                 yield from self._rows(partition, copy)
-        except Failed as failed:
+        except Failed as why:
+            # The copy's path means nothing to the reader.
+            failed = Failed(str(why).replace(copy.path, partition.place.shown), why.trace, why.labels, why.table)
             if self.request.has_error_rows:
                 yield self._batch_of([self._error_row(partition, failed)])
             else:

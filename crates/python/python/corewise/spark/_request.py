@@ -9,7 +9,7 @@ from typing import Any
 from .. import Error, _nearest
 from ._tables import EXTRA, Definition
 
-OPTIONS = ("table", "range", "process", "trace", "labels", "of", "error_column", "split_mb", "storage_options", "path", "paths")
+OPTIONS = ("table", "range", "process", "trace", "labels", "of", "error_column", "per_task", "split_mb", "storage_options", "path", "paths")
 # A partition of stretches has about so much of its compressed file.
 SPLIT_MB = 32
 
@@ -33,6 +33,10 @@ class Request:
         self.traces = None if traces is None else frozenset(_number(trace, "trace") for trace in _list(traces))
         self.error_column = options.get("error_column")
         self.split_bytes = _number(options.get("split_mb", str(SPLIT_MB)), "split_mb") << 20
+        # None: as many as limits the number of tasks.
+        self.per_task = _number(options["per_task"], "per_task") if "per_task" in options else None
+        if self.per_task is not None and self.per_task < 1:
+            raise Error("per_task: expected 1 or more")
         self.storage_options = _json(options.get("storage_options", "{}"))
         paths = [options["path"]] if "path" in options else []
         self.paths = [*paths, *json.loads(options.get("paths", "[]"))]

@@ -6,6 +6,7 @@ removed when the task ends or fails. Any other path, and ``file:``, is read in p
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import queue
@@ -55,8 +56,12 @@ class Place:
         try:
             if self.fs is None:
                 return pyarrow.parquet.read_metadata(os.path.join(self.path, name))
-            with again(lambda: self.fs.open(f"{self.path}/{name}", "rb")) as file:
-                return pyarrow.parquet.read_metadata(file)
+
+            def read() -> Any:
+                with self.fs.open(f"{self.path}/{name}", "rb") as file:
+                    return pyarrow.parquet.read_metadata(file)
+
+            return again(read)
         except Exception:
             # The task that reads the table says why.
             return None
@@ -74,6 +79,10 @@ def again(work: Callable[[], Any], size: int = 0, limit_s: float | None = None) 
             return _within(work, limit_s)
         except (*FINAL, Silent):
             raise
+        except OSError as why:
+            if why.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            time.sleep(wait)
         except Exception:
             time.sleep(wait)
     return _within(work, limit_s)
@@ -141,14 +150,19 @@ class Copy:
         self._folder: str | None = None
         # The files of a folder, with their lengths; None if it is a file.
         self._files: dict[str, int] | None = None
+        # The length of a file.
+        self._size = 0
         self._copied: set[str] = set()
 
     def __enter__(self) -> Copy:
+        return self
+
+    def make(self) -> None:
+        """Makes the folder of the copy, if there must be one."""
         if self.place.fs is not None:
             # Spark removes its own folder at the end of the application: even a killed worker leaves nothing for longer.
             under = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
             self._folder = tempfile.mkdtemp(prefix="corewise-", dir=under if os.path.isdir(under) else None)
-        return self
 
     def __exit__(self, *_: object) -> None:
         if self._folder is not None:
@@ -193,17 +207,24 @@ class Copy:
             for start, stop in wanted:
                 out.seek(start)
                 whole = f"{self.place.path}/{name}"
-                part = again(lambda start=start, stop=stop: self.place.fs.cat_file(whole, start=start, end=stop), stop - start)
-                if len(part) != stop - start:
-                    raise Error(f"{self.place.shown}/{name}: the store gave {len(part)} of {stop - start} bytes")
-                out.write(part)
+
+                def get(start: int = start, stop: int = stop) -> bytes:
+                    part: bytes = self.place.fs.cat_file(whole, start=start, end=stop)
+                    if len(part) != stop - start:
+                        raise Error(f"{self.place.shown}/{name}: the store gave {len(part)} of {stop - start} bytes")
+                    return part
+
+                out.write(again(get, stop - start))
         return self.path
 
     def _list(self) -> None:
         fs, path = self.place.fs, self.place.path
         if fs is None or self._files is not None or self._copied:
             return
-        if again(lambda: fs.isdir(path)):
+        # `isdir` of some stores says no where they do not answer.
+        info = again(lambda: fs.info(path))
+        self._size = info.get("size") or 0
+        if info["type"] == "directory":
             listed = again(lambda: fs.find(path, detail=True))
             names = {name[len(path) :].strip("/"): of.get("size") or 0 for name, of in listed.items()}
             self._files = {name: size for name, size in names.items() if not name.startswith(UNUSED)}
@@ -217,10 +238,14 @@ class Copy:
                 raise Error(f"{self.place.shown}: the store lists a file outside of this folder: {name}")
             to = os.path.join(self.path, name) if name else self.path
             os.makedirs(os.path.dirname(to), exist_ok=True)
-            size = self._files.get(name, 0) if self._files is not None else again(lambda: fs.info(path)).get("size") or 0
-            again(lambda name=name, to=to: fs.get_file(f"{path}/{name}" if name else path, to), size)
-            if size and os.path.getsize(to) != size:
-                raise Error(f"{self.place.shown}/{name}: the store gave {os.path.getsize(to)} of {size} bytes")
+            size = self._size if self._files is None else self._files.get(name, 0)
+
+            def get(name: str = name, to: str = to, size: int = size) -> None:
+                fs.get_file(f"{path}/{name}" if name else path, to)
+                if size and os.path.getsize(to) != size:
+                    raise Error(f"{self.place.shown}/{name}: the store gave {os.path.getsize(to)} of {size} bytes")
+
+            again(get, size)
             self._copied.add(name)
             edited = f"{path}.{LABELS}"
             # Edited labels of a file are next to it.
