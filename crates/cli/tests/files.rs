@@ -294,3 +294,21 @@ fn tables_are_described() {
     }
     assert!(good(["tables", &fixture("sched.data")]).contains("threads (54 rows)"));
 }
+
+#[test]
+fn verify_reads_what_its_sums_were_made_of() {
+    let folder = Folder::new();
+    for file in ["states/thread.parquet", "states/cpu.parquet", "events/switch.parquet"] {
+        let dir = folder.name(&file.replace('/', "-"));
+        good(["import", &fixture("sched.data"), "-o", &dir]);
+        good(["verify", &dir]);
+        // One byte of a time: the length is as it was.
+        let path = std::path::Path::new(&dir).join(file);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let at = bytes.len() / 10;
+        bytes[at] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        let damaged = run(["verify", &dir]);
+        assert!(damaged.code == Some(1) && damaged.err.contains(file), "{file}: {}", damaged.err);
+    }
+}

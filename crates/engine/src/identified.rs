@@ -1,7 +1,8 @@
 //! The identity of a recording (its ID and labels), without reading its tables.
 
 use crate::session::refuse_interrupted;
-use crate::{EngineError, Priority, Session, open_source};
+use crate::source::{Any, open_any};
+use crate::{EngineError, Priority, Session};
 use ingest::{Facts, LABEL};
 use std::path::Path;
 
@@ -34,8 +35,18 @@ pub fn identified(path: &Path) -> Result<Identified, EngineError> {
             labels: edited(path, folder.manifest().facts.clone()),
         });
     }
-    let trace = open_source(path)?.identity(&Priority::now())?.trace;
-    Ok(Identified { trace, labels: edited(path, Facts::default()) })
+    match open_any(path)? {
+        Any::Source(source) => {
+            let trace = source.identity(&Priority::now())?.trace;
+            Ok(Identified { trace, labels: edited(path, Facts::default()) })
+        }
+        Any::Trace(packed) => {
+            let folder = store::Folder::open(&packed.at)?;
+            let mut facts = folder.manifest().facts.clone();
+            store::with_edited_labels(&packed.at, &mut facts);
+            Ok(Identified { trace: folder.manifest().trace, labels: edited(path, facts) })
+        }
+    }
 }
 
 fn edited(path: &Path, mut facts: Facts) -> Vec<(String, String)> {

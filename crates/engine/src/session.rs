@@ -2,14 +2,16 @@
 
 use crate::read::foreign::Foreign;
 use crate::read::inferred::WithInferred;
+use crate::source::{Any, open_any};
 use crate::tables::{SlowFrameOptions, TableCache, ThreadNames};
-use crate::{EngineError, Infer, PassOptions, Priority, Source, Summary, open_source};
+use crate::{EngineError, Infer, PassOptions, Priority, Source, Summary};
 use account::Totals;
 use analysis::critical::End;
 use ingest::Facts;
 use model::{Event, Ns, Process, Span, Stacks};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use tempfile::TempDir;
 use topology::Machine;
 
 /// An open trace folder, or an open file of another tool.
@@ -28,6 +30,8 @@ pub struct Session {
     /// The thread with which the critical path ends, if requested.
     pub(crate) ends: Option<End>,
     pub(crate) slow: SlowFrameOptions,
+    /// The copy of a packed trace folder, which is removed with the session.
+    unpacked: Option<TempDir>,
 }
 
 /// A part of a recording, and its sums.
@@ -59,7 +63,7 @@ pub(crate) fn refuse_interrupted(path: &Path) -> Result<(), EngineError> {
 }
 
 impl Session {
-    /// Opens a trace folder, or a file that an importer recognises (`-` is standard input).
+    /// Opens a trace folder, packed or not, or a file that an importer recognises (`-` is standard input).
     ///
     /// ```
     /// use engine::{PassOptions, Session};
@@ -77,7 +81,16 @@ impl Session {
         if path.join(store::MANIFEST).exists() || path.join("spool").is_dir() {
             return Self::open_folder(path, options);
         }
-        Self::of_source(open_source(path)?, options)
+        let packed = match open_any(path)? {
+            Any::Source(source) => return Self::of_source(source, options),
+            Any::Trace(packed) => packed,
+        };
+        // Nothing is kept in a copy.
+        let mut session = Self::open_folder(&packed.at, PassOptions { read_only: true, ..options })?;
+        store::with_edited_labels(path, &mut session.facts);
+        session.show_as(path);
+        session.unpacked = Some(packed.folder);
+        Ok(session)
     }
 
     /// Opens any other source.
@@ -100,6 +113,7 @@ impl Session {
             names: OnceLock::new(),
             ends: None,
             slow: SlowFrameOptions::default(),
+            unpacked: None,
         })
     }
 
@@ -139,6 +153,7 @@ impl Session {
             names: OnceLock::new(),
             ends: None,
             slow: SlowFrameOptions::default(),
+            unpacked: None,
         })
     }
 
@@ -257,6 +272,22 @@ impl Session {
                 })
             }
         }
+    }
+
+    /// Reads all stretches and events of a trace folder, whose pages have checksums. Nothing of a file of another tool, which was read when it was opened.
+    ///
+    /// # Errors
+    /// A file is missing or damaged.
+    pub fn check_files(&self) -> Result<(), EngineError> {
+        let Kind::Folder(folder, _) = &self.kind else { return Ok(()) };
+        let is_written = |def| store::states_name(def).is_some_and(|name| folder.manifest().files.contains_key(name));
+        if is_written(&model::tables::THREAD_STATE) {
+            folder.thread_stretches(None, |_| Ok::<_, EngineError>(()))?;
+        }
+        if is_written(&model::tables::CPU_STATE) {
+            folder.cpu_stretches(None, |_| Ok::<_, EngineError>(()))?;
+        }
+        folder.events(|_, _| Ok(()))
     }
 
     /// All callchains; empty if none were recorded.

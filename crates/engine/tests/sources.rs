@@ -384,3 +384,41 @@ fn recorded_ctf_folders_open_packed() {
         println!("{name}: {plain:?}");
     }
 }
+
+/// The files of a trace folder, with their names in an archive.
+fn files_in(folder: &Path, prefix: &str) -> Vec<(String, Vec<u8>)> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let name = format!("{prefix}{}", entry.file_name().to_str().unwrap());
+        match entry.file_type().unwrap().is_dir() {
+            true => all.extend(files_in(&entry.path(), &format!("{name}/"))),
+            false => all.push((name, std::fs::read(entry.path()).unwrap())),
+        }
+    }
+    all
+}
+
+#[test]
+fn a_packed_trace_folder_is_read_as_the_folder_is() {
+    let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/notebooks/after-1.cw");
+    let options = || PassOptions { read_only: true, ..PassOptions::default() };
+    let (plain, folder) = (engine::Session::open(&trace, options()).unwrap(), Folder::new());
+    for (name, prefix) in [("a.tar.gz", "run.cw/"), ("b.tar.gz", ""), ("c.zip", "run.cw/")] {
+        let files = files_in(&trace, prefix);
+        let files: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
+        let packed = if name.ends_with("zip") { zipped(&files) } else { gzipped(&tarred(&files)) };
+        let path = folder.file(name, &packed);
+        let session = engine::Session::open(&path, PassOptions::default()).unwrap();
+        assert_eq!(session.path(), path);
+        assert_eq!(session.trace().unwrap(), plain.trace().unwrap());
+        assert_eq!(session.summary(), plain.summary(), "{name}");
+        assert_eq!(engine::identified(&path).unwrap().trace, plain.trace().unwrap());
+        let Err(why) = open_source(&path) else { panic!("{name} is no source of events") };
+        assert!(why.to_string().contains("unpack it first"), "{why}");
+    }
+    // Two of them.
+    let mut files = files_in(&trace, "a.cw/");
+    files.extend(files_in(&trace, "b.cw/"));
+    let files: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
+    assert!(engine::Session::open(&folder.file("two.tar", &tarred(&files)), PassOptions::default()).is_err());
+}

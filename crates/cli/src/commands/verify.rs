@@ -15,7 +15,7 @@ Examples:
   corewise verify perf.data --format json
 
 The checks verify that the times of a trace add up: a thread's states cover the time it existed, CPUs' busy time equals threads' \
-running time, and so on. Exit code 3 if a check fails. Inconsistent switches, missing wakeups, lossy and unknown time do not \
+running time, and so on. Of a trace folder, all stretches and events are read: a damaged file is an error. Exit code 3 if a check fails. Inconsistent switches, missing wakeups, lossy and unknown time do not \
 fail a check: they count what the source did not record. The kernel's own run times are compared with the trace's clock as well; \
 the clocks may differ, so that check is printed but does not count.";
 
@@ -53,6 +53,8 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
 /// The trace cannot be read.
 pub fn verify(trace: &Path, format: Form, global: &Global) -> Result<u8, Failure> {
     let session = global.open(trace)?;
+    // Its sums are stored: they would be right although what they are sums of is damaged.
+    session.check_files()?;
     let summary = session.summary();
     if format == Form::Json {
         let text = serde_json::to_string_pretty(&as_json(summary)).map_err(|e| Failure::new(e.to_string()))?;

@@ -18,8 +18,9 @@ use crate::EngineError;
 use ingest::{Fatal, Importer, Opened};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use store::SourceFile;
+use tempfile::TempDir;
 
 /// The number of bytes at the start of a file from which importers detect their format.
 pub const HEAD: u64 = 4096;
@@ -90,17 +91,58 @@ pub fn formats() -> &'static [&'static dyn Importer] {
 /// # Errors
 /// The recording cannot be read, or its format is unknown.
 pub fn open_source(path: &Path) -> Result<Box<dyn Source>, EngineError> {
+    match open_any(path)? {
+        Any::Source(source) => Ok(source),
+        Any::Trace(_) => {
+            let path = path.display();
+            Err(EngineError::Other(format!("{path}: a packed trace folder of corewise: unpack it first")))
+        }
+    }
+}
+
+/// What a path may be, other than a trace folder.
+pub(crate) enum Any {
+    Source(Box<dyn Source>),
+    /// A trace folder of corewise that was packed.
+    Trace(UnpackedTrace),
+}
+
+/// A packed trace folder.
+pub(crate) struct UnpackedTrace {
+    /// Where it was unpacked.
+    pub(crate) at: PathBuf,
+    /// Removes it.
+    pub(crate) folder: TempDir,
+}
+
+/// As [`open_source`]; also unpacks a trace folder.
+pub(crate) fn open_any(path: &Path) -> Result<Any, EngineError> {
     if path.is_dir() {
-        return folder::open(path);
+        return folder::open(path).map(Any::Source);
     }
     let file = file::open_seekable(path)?;
     if import::detect(&head(&file, path)?).is_some() {
-        return Ok(Box::new(FileSource::of(path, file)?));
+        return Ok(Any::Source(Box::new(FileSource::of(path, file)?)));
     }
     match unpack::unpack(path, file)? {
-        unpack::Unpacked::File(file) => Ok(Box::new(FileSource::of(path, file)?)),
-        unpack::Unpacked::Folder(folder) => folder::unpacked(path, folder),
+        unpack::Unpacked::File(file) => Ok(Any::Source(Box::new(FileSource::of(path, file)?))),
+        unpack::Unpacked::Folder(folder) => match trace_in(folder.path()) {
+            Some(at) => Ok(Any::Trace(UnpackedTrace { at, folder })),
+            None => folder::unpacked(path, folder).map(Any::Source),
+        },
     }
+}
+
+/// The trace folder that an archive has: the archive itself, or the only folder in it.
+fn trace_in(unpacked: &Path) -> Option<PathBuf> {
+    let is_trace = |folder: &Path| std::fs::symlink_metadata(folder.join(store::MANIFEST)).is_ok_and(|of| of.is_file());
+    if is_trace(unpacked) {
+        return Some(unpacked.to_owned());
+    }
+    let mut entries = std::fs::read_dir(unpacked).ok()?.flatten();
+    let one = entries.next()?;
+    let is_alone = entries.next().is_none() && one.file_type().is_ok_and(|kind| kind.is_dir());
+    Some(one.path()).filter(|folder| is_alone && is_trace(folder))
 }
 
 /// Unpacks an archive of a folder; `None` if the path is not an archive or cannot be unpacked.
