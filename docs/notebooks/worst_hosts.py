@@ -13,7 +13,8 @@
 # %% [markdown]
 # # A fleet's worst hosts
 #
-# Reads many recordings with Spark, and shows on which hosts threads waited longest for a CPU, what was found there, and what could not be read.
+# Reads many recordings with Spark, and shows which hosts have findings that cost most, on which hosts threads waited longest for a CPU and why, since when, and
+# what could not be read.
 #
 # It needs `pip install 'corewise[spark,plots]'`, Java 17 or newer, and Jupyter. Open this file as a notebook with Jupytext, or convert it:
 # `jupytext --to ipynb worst_hosts.py`.
@@ -54,42 +55,77 @@ def load(table, **options):
 
 
 # %% [markdown]
-# Which host made each recording? Without a recorded name, the recording stands for itself.
+# Which host made each recording, and on which day? Without a recorded name, the recording stands for itself.
 
 # %%
 name = functions.regexp_extract("path", "([^/]+)$", 1)
-hosts = load("traces").select("path", "span_ns", "cpus", functions.coalesce(functions.col("about")["hostname"], name).alias("host")).cache()
-print(hosts.count(), "recordings of", hosts.select("host").distinct().count(), "hosts")
+about = functions.col("about")
+host, day = functions.coalesce(about["hostname"], name).alias("host"), functions.substring(about["started"], 1, 10).alias("day")
+hosts = load("traces").select("path", "span_ns", host, day).cache()
+recordings = hosts.groupBy("host").count().toArrow().to_pandas().set_index("host")["count"]
+print(recordings.sum(), "recordings of", len(recordings), "hosts")
+
+# %% [markdown]
+# ## What costs most
+#
+# `corewise diagnose` finds what keeps a program from being faster, and estimates what fixing it would save. A host's figure is the mean of its recordings: the
+# largest saving of a rule, as a share of the recording's length. Rules are not added up, because one fix can resolve several findings.
+
+# %%
+largest = load("findings").groupBy("path", "rule").agg(functions.max("recoverable_ns").alias("ns"))
+of_host = largest.join(hosts, "path").groupBy("host", "rule").agg(
+    functions.countDistinct("path").alias("found in"), functions.sum(functions.col("ns") / functions.col("span_ns")).alias("shares")
+)
+found = of_host.toArrow().to_pandas()
+found["recordings"] = found["host"].map(recordings)
+found["saving"] = found["shares"] / found["recordings"]
+worst = found.sort_values("saving", ascending=False).drop_duplicates("host").head(10)
+worst[["host", "rule", "found in", "recordings", "saving"]]
+
+# %%
+axis = altair.Axis(format=".1%", title="mean potential saving, as a share of a recording's length")
+altair.Chart(worst).mark_bar().encode(
+    x=altair.X("saving", axis=axis), y=altair.Y("host", sort="-x"), color=altair.Color("rule", legend=altair.Legend(orient="bottom", labelLimit=400))
+)
+
+# %% [markdown]
+# ## Since when
+#
+# The share of each day's recordings in which a rule found something. Recordings without the time of their start are on no day.
+
+# %%
+each_day = hosts.where("day IS NOT NULL").groupBy("day").agg(functions.count("*").alias("recordings"))
+days = largest.join(hosts, "path").groupBy("day", "rule").agg(functions.countDistinct("path").alias("found in")).join(each_day, "day").toArrow().to_pandas()
+days["share"] = days["found in"] / days["recordings"]
+if days["day"].nunique() > 1:
+    chart = altair.Chart(days).mark_line(point=True).encode(x="day", y=altair.Y("share", axis=altair.Axis(format="%")), color="rule")
+else:
+    chart = None
+    print("The recordings are of one day, or of no known day.")
+chart
 
 # %% [markdown]
 # ## Where threads waited
 #
-# The share of their time that runnable threads waited for a CPU. Each recording's table is made by corewise on an executor, Spark adds them up.
+# The share of their runnable time that threads waited for a CPU, by how the wait began. Each recording's table is made by corewise on an executor, Spark adds
+# them up.
 
 # %%
-waits = load("ready_wait").groupBy("path").agg(functions.sum("ready_ns").alias("ready_ns"), functions.sum("running_ns").alias("running_ns"))
-by_host = waits.join(hosts, "path").groupBy("host").agg(
-    functions.count("*").alias("recordings"),
-    (functions.sum("ready_ns") / 1e9).alias("ready_s"),
-    (functions.sum("ready_ns") / functions.sum(functions.col("ready_ns") + functions.col("running_ns"))).alias("waiting"),
+CAUSES = {"woken": "woken", "preempted": "preempted", "throttled": "throttled by a quota", "yielded": "gave way by a yield", "new": "new thread"}
+sums = [functions.sum(f"ready_{cause}_ns").alias(cause) for cause in CAUSES]
+waits = load("ready_wait").groupBy("path").agg(functions.sum("ready_ns").alias("ready"), functions.sum("running_ns").alias("running"), *sums)
+by_host = waits.join(hosts, "path").groupBy("host").agg(*[functions.sum(of).alias(of) for of in ("ready", "running", *CAUSES)]).toArrow().to_pandas()
+by_host = by_host.fillna(0)
+runnable = by_host["ready"] + by_host["running"]
+by_host["other"] = by_host["ready"] - by_host[list(CAUSES)].sum(axis=1)
+for cause in ("ready", *CAUSES, "other"):
+    by_host[cause] = by_host[cause] / runnable
+longest = by_host.nlargest(10, "ready")
+parts = longest.melt("host", [*CAUSES, "other"], "cause", "share").replace({"cause": CAUSES})
+axis = altair.Axis(format="~%", title="share of runnable time spent waiting for a CPU")
+altair.Chart(parts).mark_bar().encode(
+    x=altair.X("share", axis=axis), y=altair.Y("host", sort=list(longest["host"])), color=altair.Color("cause", legend=altair.Legend(orient="bottom"))
 )
-worst = by_host.orderBy(functions.desc("waiting"), "host").limit(10).toArrow().to_pandas()
-worst
-
-# %%
-axis = altair.Axis(format="%", title="share of runnable time spent waiting for a CPU")
-altair.Chart(worst).mark_bar().encode(x=altair.X("waiting", axis=axis), y=altair.Y("host", sort="-x"), tooltip=["host", "recordings", "ready_s", "waiting"])
-
-# %% [markdown]
-# ## What was found there
-#
-# The findings of `corewise diagnose`, by host: in how many recordings, and their potential saving in all (s).
-
-# %%
-findings = load("findings").join(hosts, "path").groupBy("host", "rule").agg(
-    functions.countDistinct("path").alias("recordings"), (functions.sum("recoverable_ns") / 1e9).alias("saving_s")
-)
-findings.orderBy(functions.desc("saving_s"), "host", "rule").limit(10).toArrow().to_pandas()
 
 # %% [markdown]
 # ## What is not in these figures
@@ -107,7 +143,7 @@ lacks.orderBy(functions.desc("count")).show(truncate=100)
 # One recording of the worst host, as in [first_recording](first_recording.py):
 
 # %%
-path = hosts.where(functions.col("host") == worst["host"][0]).orderBy("path").first()["path"]
+path = hosts.where(functions.col("host") == worst["host"].iloc[0]).orderBy("path").first()["path"]
 print(path)
 trace = corewise.open(path, read_only=True)
 plots.thread_time(trace, top=8)

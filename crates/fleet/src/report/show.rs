@@ -72,8 +72,9 @@ fn rules(page: &mut Page, fleet: &Fleet) {
     page.grid(columns, 0);
     page.note("Recordings: those with it, of those in which the rule could be checked. Saving: the median of those with it, as");
     page.note(
-        "a share of their length. Clean before: recordings before the first day in which the rule found nothing.",
+        "a share of their length; 0.0 where it is small, or where the rule is not about time. Clean before, on the page and",
     );
+    page.note("in a wide terminal: recordings before the first day in which the rule found nothing.");
 }
 
 fn breakdown(page: &mut Page, of: &Breakdown) {
