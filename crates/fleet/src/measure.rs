@@ -8,6 +8,7 @@ use engine::{EngineError, LABEL, PassOptions, Session};
 use model::tables::{cpus, ready_wait, threads};
 use model::{Column, Value};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// The version of this corewise.
@@ -36,10 +37,25 @@ pub(crate) fn measure(found: &Found, at: &Path, path: &str) -> Outcome {
     match measured(found, at, path) {
         Ok(measured) => Outcome::Recording(Box::new(measured)),
         Err(EngineError::UnknownFormat { .. }) if found.kind == Kind::File => Outcome::Other,
-        // Rights and disks change without the recording.
-        Err(why @ EngineError::Io { .. }) => Outcome::Unreachable(why.to_string()),
+        Err(why) if may_pass(&why) => Outcome::Unreachable(why.to_string()),
         Err(why) => Outcome::Error(why.to_string()),
     }
+}
+
+/// Whether the system refused, which can change without the recording: rights, a full disk, a file system that does not answer.
+fn may_pass(error: &EngineError) -> bool {
+    let mut inner: Option<&(dyn std::error::Error + 'static)> = match error {
+        EngineError::Io { error, .. } | EngineError::Temporary { error, .. } => Some(error),
+        _ => Some(error),
+    };
+    while let Some(error) = inner {
+        if let Some(of_system) = error.downcast_ref::<std::io::Error>() {
+            // Without a number it is an error of a reader, such as data that end too early.
+            return of_system.raw_os_error().is_some() && of_system.kind() != ErrorKind::NotFound;
+        }
+        inner = error.source();
+    }
+    false
 }
 
 fn text(of: impl Into<String>) -> Value {
@@ -263,4 +279,19 @@ fn findings(diagnosis: &Diagnosis, path: &str) -> Vec<Vec<Value>> {
         ]
     };
     (1..).zip(&diagnosis.findings).map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Error;
+
+    #[test]
+    fn what_the_system_refuses_may_pass() {
+        let io = |error| EngineError::Io { path: "run.cw".into(), error };
+        // No rights, and a full disk.
+        assert!(may_pass(&io(Error::from_raw_os_error(13))) && may_pass(&io(Error::from_raw_os_error(28))));
+        assert!(!may_pass(&io(Error::from_raw_os_error(2))) && !may_pass(&io(ErrorKind::UnexpectedEof.into())));
+        assert!(!may_pass(&EngineError::Other("damaged".to_owned())));
+    }
 }

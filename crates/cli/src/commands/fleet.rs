@@ -200,9 +200,9 @@ fn index(args: &IndexArgs) -> Result<u8, Failure> {
     }
     let into = catalogue_of(&args.runs, args.into.as_ref());
     let mut line = Line::new();
-    let scratch = scratch()?;
+    let scratch = if stores::is_url(&args.runs) { Some(scratch()?) } else { None };
     let (again, jobs) = (args.again, args.jobs.map(usize::from));
-    let options = IndexOptions { again, jobs, scratch: Some(scratch.path().to_owned()) };
+    let options = IndexOptions { again, jobs, scratch: scratch.as_ref().map(|folder| folder.path().to_owned()) };
     let done = fleet::index(&args.runs, &into, &options, &mut |done, all| {
         line.show(|| format!("Indexing: {done} of {all} recordings"));
         true
