@@ -32,7 +32,7 @@ impl Terminal {
             Block::Linked(words) => {
                 self.wrapped(&words.iter().map(|(words, _)| words.as_str()).collect::<String>(), ENTRY, ENTRY + 2);
             }
-            Block::Note(words) => self.line(&format!("  {words}")),
+            Block::Note(words) => self.wrapped(words, 2, 2),
             Block::Warning(words) => self.warning(words),
             Block::Item(words) => self.wrapped(&format!("- {words}"), 0, 2),
             Block::Grid(columns, totals) => self.grid(columns, *totals),

@@ -70,11 +70,11 @@ fn rules(page: &mut Page, fleet: &Fleet) {
         push(&mut columns, cells);
     }
     page.grid(columns, 0);
-    page.note("Recordings: those with it, of those in which the rule could be checked. Saving: the median of those with it, as");
     page.note(
-        "a share of their length; 0.0 where it is small, or where the rule is not about time. Clean before, on the page and",
+        "Recordings: those with it, of those in which the rule could be checked. Saving: the median of those with it, as a share of their length; 0.0 where it \
+         is small, or where the rule is not about time. Clean before, on the page and in a wide terminal: recordings before the first day in which the rule \
+         found nothing.",
     );
-    page.note("in a wide terminal: recordings before the first day in which the rule found nothing.");
 }
 
 fn breakdown(page: &mut Page, of: &Breakdown) {
@@ -144,9 +144,9 @@ fn change(page: &mut Page, of: &Comparison) {
     page.grid(columns, 0);
     page.note(&units(of));
     if of.rules.iter().any(|rule| rule.unit.is_some()) {
-        page.note("How often: the change of the share of recordings with it; saving: that of the potential saving as a share of");
         page.note(
-            "their length; both in percentage points. q: the p-value of the clearer of both, corrected for all tests.",
+            "How often: the change of the share of recordings with it; saving: that of the potential saving as a share of their length; both in percentage \
+             points. q: the p-value of the clearer of both, corrected for all tests.",
         );
     }
 }
@@ -228,8 +228,10 @@ fn hosts(page: &mut Page, fleet: &Fleet) {
         push(&mut columns, cells);
     }
     page.grid(columns, 0);
-    page.note("With high: recordings with a finding of high severity; with medium: of medium severity or higher. Mean saving: of");
-    page.note("the largest potential saving of each recording, as a share of its length. Nothing is tested here.");
+    page.note(
+        "With high: recordings with a finding of high severity; with medium: of medium severity or higher. Mean saving: of the largest potential saving of each \
+         recording, as a share of its length. Nothing is tested here.",
+    );
 }
 
 fn errors(page: &mut Page, fleet: &Fleet) {
