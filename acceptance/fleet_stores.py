@@ -197,16 +197,20 @@ class Between(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
+    def mode(self):
+        """How this request fails."""
+        return Between.how
+
     def answer(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        key = f"{self.command} {self.path}"
+        key, how = f"{self.command} {self.path}", self.mode()
         self.seen[key] = self.seen.get(key, 0) + 1
-        if self.how == "silent":
+        if how == "silent":
             time.sleep(3600)
-        if self.how == "slow":
+        if how == "slow":
             time.sleep(1)
-        if self.how == "always" or self.how == "twice" and self.seen[key] <= 2:
-            self.send_response(503)
+        if how in ("always", "refused") or how == "twice" and self.seen[key] <= 2:
+            self.send_response(403 if how == "refused" else 503)
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
