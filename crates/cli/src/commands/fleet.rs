@@ -20,7 +20,6 @@ Examples:
   corewise fleet report fleet --by release         which findings, since when, and what changed between releases
   corewise fleet prune runs/ --keep 30d --keep-findings   what is older than 30 days and has no severe finding; removes nothing
   corewise fleet prune runs/ --max-size 100G --yes        remove the oldest until the rest has at most 100 GB
-
   corewise fleet copy run.cw s3://team/runs        keep a recording in an object store
   corewise fleet index s3://team/runs --into fleet catalogue the recordings of a store
 
