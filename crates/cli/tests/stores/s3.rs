@@ -57,13 +57,14 @@ impl Store {
     }
 
     /// The environment of a client.
-    pub fn environment(&self) -> [(&'static str, String); 5] {
+    pub fn environment(&self) -> [(&'static str, String); 6] {
         [
             ("AWS_ACCESS_KEY_ID", "a".to_owned()),
             ("AWS_SECRET_ACCESS_KEY", "b".to_owned()),
             ("AWS_REGION", "us-east-1".to_owned()),
             ("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", self.port)),
             ("AWS_ALLOW_HTTP", "true".to_owned()),
+            ("NO_PROXY", "127.0.0.1".to_owned()),
         ]
     }
 }
