@@ -124,7 +124,7 @@ class Seed:
     def __init__(self, path):
         self.manifest = json.loads((path / "manifest.json").read_text())
         if len(str(abs(self.manifest["trace"]))) < LEAST_DIGITS:
-            sys.exit(f"{path}: the trace's ID {self.manifest['trace']} is too short to be told from other numbers: record the seeds")
+            sys.exit(f"{path}: the trace's ID {self.manifest['trace']} is too short: other numbers may equal it. Record the seeds")
         files = [file for file in path.rglob("*") if file.is_file() and file.name != "manifest.json"]
         self.files = [(str(file.relative_to(path)), file.read_bytes()) for file in files if self.is_kept(file, path)]
 

@@ -189,7 +189,7 @@ def holds(name, environment, url, scratch):
 
 
 class Between(http.server.BaseHTTPRequestHandler):
-    """Passes requests on to a store, or fails as it is told."""
+    """Passes requests on to a store, or fails as the test wants."""
 
     protocol_version = "HTTP/1.1"
     port, how, seen = 0, "", {}

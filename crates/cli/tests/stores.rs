@@ -174,7 +174,7 @@ fn what_a_store_does_not_give_is_a_row_and_the_rest_goes_on() {
     assert!(why("after-3.cw").contains("has no such object or bucket"), "{errors:?}");
     assert!(why("after-4.cw").contains("changed by someone else"), "{errors:?}");
     assert!(why("before-1.cw").starts_with("s3://bucket/runs/before-1.cw"), "{errors:?}");
-    // What a store did not give is tried again; what is damaged is not.
+    // What was not fetched is tried again; what is damaged is not.
     store.state().failing.clear();
     store.state().truncated.clear();
     store.state().requests.clear();
@@ -182,6 +182,14 @@ fn what_a_store_does_not_give_is_a_row_and_the_rest_goes_on() {
     assert_eq!(counts(&done), [3, 0, 4, 0]);
     assert_eq!(done["errors"].as_array().unwrap().len(), 1);
     assert!(!store.state().requests.iter().any(|of| of.starts_with("GET runs/before-1.cw")));
+}
+
+#[test]
+fn recordings_without_rights_do_not_end_a_run() {
+    let store = filled();
+    store.state().failing.push(("GET runs/".to_owned(), 403, 10_000));
+    let done = json(&good(&store, ["fleet", "index", RUNS, "--into", "s3://bucket/catalogue", "--json"]));
+    assert_eq!((counts(&done), done["errors"].as_array().unwrap().len()), ([0; 4], 8));
 }
 
 #[test]

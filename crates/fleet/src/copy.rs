@@ -47,7 +47,7 @@ pub fn copy(
     for source in &opened {
         source.add(&mut wanted)?;
     }
-    let into = Into::open(target, &opened)?;
+    let into = Target::open(target, &opened)?;
     let mut done = Copied::default();
     let all = wanted.len();
     for (at, of) in wanted.iter().enumerate() {
@@ -155,12 +155,12 @@ impl Source {
 }
 
 /// Where copies go, and what is there.
-enum Into {
+enum Target {
     Store(Store, HashMap<PathBuf, Found>),
     Folder(PathBuf),
 }
 
-impl Into {
+impl Target {
     fn open(target: &Path, sources: &[Source]) -> Result<Self, FleetError> {
         if stores::is_url(target) {
             let store = Store::open(&target.display().to_string())?;
@@ -191,11 +191,8 @@ impl Into {
 
     /// Copies one recording; false if it is there already.
     fn take(&self, of: &Wanted<'_>, scratch: &Path) -> Result<bool, FleetError> {
-        let path = of.found.path.display();
         if of.found.kind == Kind::Interrupted {
-            return Err(FleetError::Request(format!(
-                "{path} was interrupted before it was converted: run `corewise recover {path}`"
-            )));
+            return Err(FleetError::Request(runs::interrupted(&of.found.path)));
         }
         match (self, of.from) {
             (Self::Store(to, there), Runs::Folder(_)) => {

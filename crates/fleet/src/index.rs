@@ -20,8 +20,8 @@ const WRITE_AFTER: Duration = Duration::from_secs(30);
 /// It is also written when so many recordings wait in memory.
 const WRITE_AT: usize = 500;
 
-/// After so many recordings in a row that a store did not give, no more are asked for.
-const MAX_UNREACHABLE: usize = 8;
+/// A run ends when the store did not answer for so many recordings in a row.
+const MAX_DOWN: usize = 8;
 
 /// What to index.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -91,7 +91,9 @@ pub fn index(
     let ended = run.open(&runs, &wanted, options, each)?;
     run.finish(&walk, ended)?;
     match run.gave_up {
-        Some(why) => Err(FleetError::Request(format!("{MAX_UNREACHABLE} recordings in a row could not be had: {why}"))),
+        Some(why) => {
+            Err(FleetError::Request(format!("the store did not answer for {MAX_DOWN} recordings in a row: {why}")))
+        }
         None => Ok(run.done),
     }
 }
@@ -108,8 +110,8 @@ struct Run<'a> {
     waiting: Vec<Measured>,
     written: Instant,
     done: Indexed,
-    /// How many recordings in a row could not be had, and why no more are tried.
-    unreachable: usize,
+    /// For how many recordings in a row the store did not answer, and why no more are tried.
+    down: usize,
     gave_up: Option<String>,
 }
 
@@ -170,7 +172,7 @@ impl<'a> Run<'a> {
             waiting: Vec::new(),
             written: Instant::now(),
             done,
-            unreachable: 0,
+            down: 0,
             gave_up: None,
         })
     }
@@ -227,7 +229,7 @@ impl<'a> Run<'a> {
     /// Takes the result of a recording.
     fn take(&mut self, found: &Found, outcome: Outcome) -> Result<(), FleetError> {
         let path = name(&found.path);
-        self.unreachable = if matches!(outcome, Outcome::Unreachable(_)) { self.unreachable + 1 } else { 0 };
+        self.down = if matches!(outcome, Outcome::Unreachable { is_down: true, .. }) { self.down + 1 } else { 0 };
         if self.gave_up.is_some() {
             return Ok(());
         }
@@ -259,11 +261,11 @@ impl<'a> Run<'a> {
                 forget(self);
                 self.add_error(&path, found.bytes, found.modified_ns, why);
             }
-            Outcome::Unreachable(why) => {
+            Outcome::Unreachable { why, .. } => {
                 forget(self);
                 // Of no time, so that the next run tries again.
                 self.add_error(&path, found.bytes, 0, why.clone());
-                if self.unreachable >= MAX_UNREACHABLE {
+                if self.down >= MAX_DOWN {
                     self.gave_up = Some(why);
                 }
             }

@@ -28,8 +28,12 @@ pub(crate) enum Outcome {
     Other,
     /// It is a recording, or should be, and cannot be read.
     Error(String),
-    /// It could not be had now. The next run tries again.
-    Unreachable(String),
+    /// It could not be read now. The next run tries again.
+    Unreachable {
+        why: String,
+        /// Whether its store did not answer, which may be so for all others too.
+        is_down: bool,
+    },
 }
 
 /// Opens and diagnoses the recording `at` this path, which is `path` in the catalogue.
@@ -37,7 +41,7 @@ pub(crate) fn measure(found: &Found, at: &Path, path: &str) -> Outcome {
     match measured(found, at, path) {
         Ok(measured) => Outcome::Recording(Box::new(measured)),
         Err(EngineError::UnknownFormat { .. }) if found.kind == Kind::File => Outcome::Other,
-        Err(why) if may_pass(&why) => Outcome::Unreachable(why.to_string()),
+        Err(why) if may_pass(&why) => Outcome::Unreachable { why: why.to_string(), is_down: false },
         Err(why) => Outcome::Error(why.to_string()),
     }
 }

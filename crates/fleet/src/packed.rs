@@ -1,4 +1,4 @@
-//! Tables of a catalogue as one file each, beside their partitions: opening thousands of files takes seconds, one of them milliseconds.
+//! Tables of a catalogue as one file each, in addition to their partitions: opening thousands of files takes seconds, one of them milliseconds.
 //!
 //! `_packed/TABLE.parquet` has the rows of all partitions, with the columns `host` and `date` before those of the table. It follows from the
 //! partitions, which are what counts: before a partition changes, `_packed` is renamed, so that one that is there is up to date, if the catalogue is

@@ -2,7 +2,7 @@
 //! when they are needed.
 //!
 //! Only one run may write. A run first replaces `catalogue.json`, and only the version that it has read: of two that begin at the same time, the second
-//! one fails there. Whoever finds it incomplete and recently written waits, since a run is at work or was interrupted.
+//! one fails there. A run that finds it incomplete and recently written does not begin, since another one is at work or was interrupted.
 
 use crate::catalogue::{ABOUT, PART, is_complete};
 use crate::error::FleetError;

@@ -67,9 +67,7 @@ impl Runs {
     pub(crate) fn measure(&self, found: &Found, scratch: &Path) -> Outcome {
         let path = crate::index::name(&found.path);
         if found.kind == Kind::Interrupted {
-            return Outcome::Error(format!(
-                "{path}: this recording was interrupted before it was converted: run `corewise recover {path}`"
-            ));
+            return Outcome::Error(format!("{path}: {}", interrupted(&found.path)));
         }
         let store = match self {
             Self::Folder(_) => {
@@ -93,9 +91,14 @@ impl Runs {
                 }
             },
             Ok(None) => Outcome::Other,
-            Err(why) => Outcome::Unreachable(why.to_string()),
+            Err(why) => Outcome::Unreachable { why: why.to_string(), is_down: why.is_down() },
         }
     }
+}
+
+/// What to say of a recording that was interrupted.
+pub(crate) fn interrupted(path: &Path) -> String {
+    format!("this recording was interrupted before it was converted: run `corewise recover {}`", path.display())
 }
 
 /// The key of a recording in a store.

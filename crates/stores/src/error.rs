@@ -31,7 +31,7 @@ pub enum StoreError {
     #[error("{0}: it was changed by someone else meanwhile")]
     Changed(String),
     /// The store did not answer, or with an error. It may do so later.
-    #[error("{url}: the store did not do it: {why}")]
+    #[error("{url}: the request failed: {why}")]
     Unreachable {
         /// The URL.
         url: String,
@@ -49,10 +49,10 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether it may succeed later.
+    /// Whether the store did not answer, or with an error of its own.
     #[must_use]
-    pub fn may_pass(&self) -> bool {
-        !matches!(self, Self::Url { .. })
+    pub fn is_down(&self) -> bool {
+        matches!(self, Self::Unreachable { .. })
     }
 
     pub(crate) fn of(url: &str, error: &object_store::Error) -> Self {
@@ -99,7 +99,7 @@ mod tests {
     fn messages_are_one_line_and_say_what_to_do() {
         let of = |text: &str| object_store::Error::Generic { store: "S3", source: text.to_owned().into() };
         let error = StoreError::of("s3://b/x", &of("503\n  Slow Down"));
-        assert_eq!(error.to_string(), "s3://b/x: the store did not do it: 503 Slow Down");
+        assert_eq!(error.to_string(), "s3://b/x: the request failed: 503 Slow Down");
         let refused = StoreError::of("s3://b/x", &of("Server returned non-2xx status code: 403 Forbidden: no"));
         assert!(matches!(&refused, StoreError::Denied { .. }), "{refused}");
         let none = StoreError::of("s3://b/x", &of("PUT http://169.254.169.254/latest/api/token: timed out"));

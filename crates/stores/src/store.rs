@@ -297,7 +297,7 @@ impl Store {
             match sent.await {
                 Ok(()) => writer.finish().await.map(|_| ()).map_err(self.failed(key)),
                 Err(why) => {
-                    // What was sent would stay, and cost money, where nobody sees it.
+                    // Parts that were sent would stay in the store, and cost money, without being listed.
                     let _ = writer.abort().await;
                     Err(why)
                 }

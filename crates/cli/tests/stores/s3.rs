@@ -1,4 +1,4 @@
-//! A small S3 store in this process, which can be told to fail. It counts requests, and checks no signatures.
+//! A small S3 store in this process, which fails on request. It counts requests, and checks no signatures.
 
 use axum::body::Bytes;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
@@ -91,7 +91,7 @@ impl State {
         let request = format!("{method} {key}");
         if let Some(of) = self.failing.iter_mut().find(|(of, _, left)| request.starts_with(of.as_str()) && *left > 0) {
             of.2 -= 1;
-            return (StatusCode::from_u16(of.1).unwrap(), "<Error>told to</Error>").into_response();
+            return (StatusCode::from_u16(of.1).unwrap(), "<Error>on request</Error>").into_response();
         }
         let query = uri.query().unwrap_or_default();
         match *method {

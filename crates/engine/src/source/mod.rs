@@ -155,7 +155,7 @@ pub(crate) fn unpacked_folder(path: &Path) -> Option<tempfile::TempDir> {
     }
 }
 
-/// Whether a file with these first [`HEAD`] bytes may be a recording, alone or packed. Only opening it tells.
+/// Whether a file with these first [`HEAD`] bytes may be a recording, alone or packed. It may still be something else.
 #[must_use]
 pub fn may_be_recording(head: &[u8]) -> bool {
     import::detect(head).is_some() || unpack::is_packed(head)
