@@ -114,6 +114,8 @@ fn recordings_are_copied_both_ways_and_never_overwritten() {
     good(&store, ["label", &file.display().to_string(), "release=2.0"]);
     good(&store, ["fleet", "copy", &file.display().to_string(), RUNS]);
     assert!(store.state().objects.contains_key("runs/perf.data.labels.json"));
+    store.state().ignores_ranges = true;
+    good(&store, ["fleet", "index", RUNS]);
     good(&store, ["fleet", "copy", "s3://bucket/runs/perf.data", &folder.name("back")]);
     assert_eq!(std::fs::read(folder.path("back/perf.data")).unwrap(), std::fs::read(&file).unwrap());
     assert_eq!(good(&store, ["label", &folder.name("back/perf.data")]), "release=2.0\n");

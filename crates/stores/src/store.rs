@@ -39,6 +39,8 @@ const PART: usize = 8 << 20;
 const PARTS_AT_ONCE: usize = 4;
 /// The largest file that is sent as a whole where it must be, bytes.
 const MAX_WHOLE: usize = 1 << 30;
+/// What `object_store` says of a server that ignores which part of a file was requested.
+const NO_RANGES: &str = "Range request not supported";
 /// The largest object that is read into memory, bytes.
 const MAX_READ: u64 = 64 << 20;
 
@@ -169,10 +171,25 @@ impl Store {
         if object.bytes == 0 {
             return Ok(Vec::new());
         }
-        let range = Some(GetRange::Bounded(0..wanted.min(object.bytes)));
-        let options = GetOptions { range, if_match: object.etag.clone(), ..GetOptions::default() };
-        let read = async { self.store.get_opts(&object.location, options).await?.bytes().await };
-        Ok(self.runtime.block_on(read).map_err(self.failed(&object.key))?.to_vec())
+        let wanted = wanted.min(object.bytes);
+        let options = |range| GetOptions { range, if_match: object.etag.clone(), ..GetOptions::default() };
+        let read = async {
+            let get = |range| self.store.get_opts(&object.location, options(range));
+            let got = match get(Some(GetRange::Bounded(0..wanted))).await {
+                // A web server that only sends all of a file: the rest is not waited for.
+                Err(why) if why.to_string().contains(NO_RANGES) => get(None).await?,
+                got => got?,
+            };
+            let (mut head, mut parts) = (Vec::new(), got.into_stream());
+            while (head.len() as u64) < wanted
+                && let Some(part) = parts.try_next().await?
+            {
+                head.extend_from_slice(&part);
+            }
+            head.truncate(usize::try_from(wanted).unwrap_or(usize::MAX));
+            Ok(head)
+        };
+        self.runtime.block_on(read).map_err(self.failed(&object.key))
     }
 
     /// Fetches objects into a folder, each into the file that its key names after `folder/`; of one that has the name `folder`, into a file with its

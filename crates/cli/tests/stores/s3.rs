@@ -21,6 +21,8 @@ pub struct State {
     pub failing: Vec<(String, u16, usize)>,
     /// Keys of which half of the content arrives.
     pub truncated: Vec<String>,
+    /// Whether it sends whole objects, whatever part is requested.
+    pub ignores_ranges: bool,
     /// Keys that someone else writes as soon as they were read.
     pub contended: Vec<String>,
 }
@@ -150,7 +152,7 @@ impl State {
         }
         let same = [("etag", tag(number)), ("last-modified", "Fri, 27 Nov 2026 06:00:00 GMT".to_owned())];
         let range = headers.get("range").and_then(|range| range.to_str().ok()?.strip_prefix("bytes=")?.split_once('-'));
-        if let Some((from, to)) = range {
+        if let Some((from, to)) = range.filter(|_| !self.ignores_ranges) {
             let (from, end) = (from.parse().unwrap(), to.parse::<usize>().unwrap().min(content.len() - 1) + 1);
             let within = ("content-range", format!("bytes {from}-{}/{}", end - 1, content.len()));
             return (StatusCode::PARTIAL_CONTENT, same, [within], content[from..end].to_vec()).into_response();
