@@ -1,11 +1,7 @@
 //! The series of each metric.
 
 use super::definitions::*;
-use super::histograms;
 use crate::view::View;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, LabelSetEncoder, NoLabelSet};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::registry::Unit;
 use std::collections::BTreeMap;
 use std::fmt;
 use watch::histogram::Histogram;
@@ -14,67 +10,39 @@ use watch::snapshot::{ClassSums, CpuSums, EnergySums, GroupKind, GroupSums, Read
 /// The values of a metric's labels, in their order.
 type Labels<'a> = Vec<&'a str>;
 
+/// The labels of a series, and its value.
+pub(super) type Series<'a> = (Labels<'a>, Value<'a>);
+
 /// The value of a series.
-enum Value<'a> {
+pub(super) enum Value<'a> {
     Count(u64),
-    Nanoseconds(u64),
     Number(f64),
     Histogram(&'a Histogram),
 }
 
-/// The labels of a series.
-struct Named<'a>(&'static [&'static str], &'a [&'a str]);
-
-impl EncodeLabelSet for Named<'_> {
-    fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> fmt::Result {
-        use prometheus_client::encoding::EncodeLabel;
-        self.0.iter().zip(self.1).try_for_each(|(name, value)| (*name, *value).encode(encoder.encode_label()))
+impl Value<'_> {
+    fn seconds(ns: u64) -> Self {
+        Self::Number(ns as f64 / 1e9)
     }
 }
 
+/// Writes metrics in a format.
+pub(super) trait Encoder {
+    /// Writes a metric with its series, of which there is at least one.
+    fn metric(&mut self, of: &Definition, series: &mut dyn Iterator<Item = Series<'_>>) -> fmt::Result;
+}
+
 /// Writes the series of one metric after the other.
-struct Families<'a>(DescriptorEncoder<'a>);
+struct Families<'e>(&'e mut dyn Encoder);
 
 impl Families<'_> {
     /// Writes a metric with its series; nothing if it has none.
-    fn family<'a>(
-        &mut self,
-        of: &Definition,
-        series: impl IntoIterator<Item = (Labels<'a>, Value<'a>)>,
-    ) -> fmt::Result {
+    fn family<'a>(&mut self, of: &Definition, series: impl IntoIterator<Item = Series<'a>>) -> fmt::Result {
         let mut series = series.into_iter().peekable();
         if series.peek().is_none() {
             return Ok(());
         }
-        let unit = of.unit.map(|unit| Unit::Other(unit.to_owned()));
-        let mut to = self.0.encode_descriptor(of.name, of.help, unit.as_ref(), of.kind)?;
-        for (values, value) in series {
-            let labels = Named(of.labels, &values);
-            if of.kind == MetricType::Info {
-                to.encode_info(&labels)?;
-                continue;
-            }
-            let mut to = to.encode_family(&labels)?;
-            let is_counter = of.kind == MetricType::Counter;
-            match value {
-                Value::Histogram(histogram) => histograms::encode(histogram, to)?,
-                Value::Count(count) if is_counter => to.encode_counter::<NoLabelSet, u64, f64>(&count, None)?,
-                value => {
-                    let number = match value {
-                        Value::Count(count) => count as f64,
-                        Value::Nanoseconds(ns) => ns as f64 / 1e9,
-                        Value::Number(number) => number,
-                        Value::Histogram(_) => continue,
-                    };
-                    if is_counter {
-                        to.encode_counter::<NoLabelSet, f64, f64>(&number, None)?;
-                    } else {
-                        to.encode_gauge(&number)?;
-                    }
-                }
-            }
-        }
-        Ok(())
+        self.0.metric(of, &mut series)
     }
 
     fn one(&mut self, of: &Definition, value: Value<'_>) -> fmt::Result {
@@ -83,7 +51,7 @@ impl Families<'_> {
 }
 
 /// Writes all metrics.
-pub(super) fn encode(view: &View, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+pub(super) fn encode(view: &View, encoder: &mut dyn Encoder) -> fmt::Result {
     let mut to = Families(encoder);
     class_sums(&mut to, view, &MACHINE, &[(Vec::new(), &view.snapshot.total)])?;
     let labels = |group: &'_ GroupSums| -> (&'static str, String) {
@@ -95,7 +63,7 @@ pub(super) fn encode(view: &View, encoder: DescriptorEncoder<'_>) -> fmt::Result
         names.iter().zip(&view.groups).map(|((kind, name), group)| (vec![*kind, name.as_str()], group)).collect();
     class_sums(&mut to, view, &GROUPS, &groups)?;
     let throttled = || groups.iter().filter_map(|(labels, group)| Some((labels.clone(), group.throttled?)));
-    to.family(&GROUP_THROTTLED, throttled().map(|(labels, t)| (labels, Value::Nanoseconds(t.ns))))?;
+    to.family(&GROUP_THROTTLED, throttled().map(|(labels, t)| (labels, Value::seconds(t.ns))))?;
     to.family(&GROUP_THROTTLED_PERIODS, throttled().map(|(labels, t)| (labels, Value::Count(t.periods))))?;
     cpus(&mut to, view)?;
     cores(&mut to, view)?;
@@ -126,14 +94,14 @@ fn class_sums(
         classes().flat_map(|(labels, class, sums)| {
             siblings(&sums.sibling)
                 .into_iter()
-                .map(move |(sibling, ns)| ([labels.as_slice(), &[class, sibling]].concat(), Value::Nanoseconds(ns)))
+                .map(move |(sibling, ns)| ([labels.as_slice(), &[class, sibling]].concat(), Value::seconds(ns)))
         }),
     )?;
     to.family(
         &metrics.ready,
         classes().flat_map(|(labels, class, sums)| {
             ready(&sums.ready).into_iter().map(move |(ran_meanwhile, ns)| {
-                ([labels.as_slice(), &[class, ran_meanwhile]].concat(), Value::Nanoseconds(ns))
+                ([labels.as_slice(), &[class, ran_meanwhile]].concat(), Value::seconds(ns))
             })
         }),
     )?;
@@ -208,12 +176,12 @@ fn cpus(to: &mut Families<'_>, view: &View) -> fmt::Result {
     to.family(
         &CPU_BUSY,
         cpus().flat_map(|(labels, cpu)| {
-            let one = move |(sibling, ns)| ([labels.as_slice(), &[sibling]].concat(), Value::Nanoseconds(ns));
+            let one = move |(sibling, ns)| ([labels.as_slice(), &[sibling]].concat(), Value::seconds(ns));
             siblings(&cpu.sibling).map(one)
         }),
     )?;
-    to.family(&CPU_IDLE, each(|cpu| Value::Nanoseconds(cpu.idle_ns)))?;
-    to.family(&CPU_UNKNOWN, each(|cpu| Value::Nanoseconds(cpu.unknown_ns)))?;
+    to.family(&CPU_IDLE, each(|cpu| Value::seconds(cpu.idle_ns)))?;
+    to.family(&CPU_UNKNOWN, each(|cpu| Value::seconds(cpu.unknown_ns)))?;
     to.family(&CPU_SWITCHES, each(|cpu| Value::Count(cpu.switches)))?;
     to.family(&CPU_WAKEUPS, each(|cpu| Value::Count(cpu.wakeups)))?;
     to.family(
@@ -231,7 +199,7 @@ fn cores(to: &mut Families<'_>, view: &View) -> fmt::Result {
     to.family(
         &CORE,
         view.class_names.iter().zip(&view.cores).flat_map(|(class, parts)| {
-            BUSY_THREADS.iter().zip(parts).map(|(busy, ns)| (vec![class.as_str(), *busy], Value::Nanoseconds(*ns)))
+            BUSY_THREADS.iter().zip(parts).map(|(busy, ns)| (vec![class.as_str(), *busy], Value::seconds(*ns)))
         }),
     )
 }
@@ -254,11 +222,11 @@ fn idle_states(to: &mut Families<'_>, view: &View) -> fmt::Result {
     let each = |value: fn(&State) -> Option<Value<'static>>| {
         states.iter().filter_map(move |((class, state), sums)| Some((vec![*class, *state], value(sums)?)))
     };
-    to.family(&IDLE_STATE, each(|sums| Some(Value::Nanoseconds(sums.0))))?;
+    to.family(&IDLE_STATE, each(|sums| Some(Value::seconds(sums.0))))?;
     to.family(&IDLE_PERIODS, each(|sums| Some(Value::Count(sums.1))))?;
     // Without a break-even time it is not known which periods were too short.
     to.family(&IDLE_SHORT, each(|sums| sums.3.map(|_| Value::Count(sums.2))))?;
-    to.family(&IDLE_BREAK_EVEN, each(|sums| sums.3.map(Value::Nanoseconds)))
+    to.family(&IDLE_BREAK_EVEN, each(|sums| sums.3.map(Value::seconds)))
 }
 
 fn energy(to: &mut Families<'_>, view: &View) -> fmt::Result {
@@ -267,7 +235,7 @@ fn energy(to: &mut Families<'_>, view: &View) -> fmt::Result {
         domains.map(move |e| (vec![e.domain.as_str(), e.part, e.method.as_str()], value(e)))
     };
     to.family(&ENERGY, each(|e| Value::Number(e.joules)))?;
-    to.family(&ENERGY_KNOWN, each(|e| Value::Nanoseconds(e.known_ns)))?;
+    to.family(&ENERGY_KNOWN, each(|e| Value::seconds(e.known_ns)))?;
     to.family(&ENERGY_RANGE, each(|e| Value::Number(e.high_joules - e.low_joules)))?;
     to.family(&ENERGY_LIVE, each(|e| Value::Count(e.is_live.into())))
 }
@@ -282,7 +250,7 @@ fn counters(to: &mut Families<'_>, view: &View) -> fmt::Result {
     to.family(&HARDWARE_EVENTS, all().map(|(labels, c)| (labels, Value::Count(c.count))))?;
     let times = all().flat_map(|(labels, c)| {
         let parts = [("yes", c.counted_ns), ("estimated", c.estimated_ns), ("no", c.missing_ns)];
-        parts.map(|(counted, ns)| ([labels.as_slice(), &[counted]].concat(), Value::Nanoseconds(ns)))
+        parts.map(|(counted, ns)| ([labels.as_slice(), &[counted]].concat(), Value::seconds(ns)))
     });
     to.family(&HARDWARE_EVENT_TIME, times)
 }
@@ -290,7 +258,7 @@ fn counters(to: &mut Families<'_>, view: &View) -> fmt::Result {
 fn health(to: &mut Families<'_>, view: &View) -> fmt::Result {
     let (snapshot, health) = (&view.snapshot, &view.snapshot.health);
     to.family(&BUILD, [(vec![env!("CARGO_PKG_VERSION")], Value::Count(1))])?;
-    to.one(&WATCHED, Value::Nanoseconds(snapshot.elapsed_ns()))?;
+    to.one(&WATCHED, Value::seconds(snapshot.elapsed_ns()))?;
     to.one(&GROUPS_SEEN, Value::Count(health.groups_seen))?;
     to.one(&GROUPS_KEPT, Value::Count(health.groups_kept))?;
     to.one(&GROUPS_LIMIT, Value::Count(health.groups_max))?;
@@ -304,12 +272,12 @@ fn health(to: &mut Families<'_>, view: &View) -> fmt::Result {
     to.one(&FORGOTTEN, Value::Count(health.forgotten_waits))?;
     to.one(&KERNEL_MEMORY, Value::Count(health.kernel_bytes))?;
     if let Some(ns) = health.bpf_ns {
-        to.one(&BPF_TIME, Value::Nanoseconds(ns))?;
+        to.one(&BPF_TIME, Value::seconds(ns))?;
     }
-    to.one(&READING, Value::Nanoseconds(health.reading_ns))?;
+    to.one(&READING, Value::seconds(health.reading_ns))?;
     let identities = || snapshot.identities.iter();
     to.family(&IDENTITY_HOLDS, identities().map(|i| (vec![i.name], Value::Count(i.holds.into()))))?;
-    to.family(&IDENTITY_RESIDUAL, identities().map(|i| (vec![i.name], Value::Nanoseconds(i.residual_ns))))?;
+    to.family(&IDENTITY_RESIDUAL, identities().map(|i| (vec![i.name], Value::seconds(i.residual_ns))))?;
     let violations = identities().zip(&view.violations);
     to.family(&IDENTITY_VIOLATIONS, violations.map(|(i, count)| (vec![i.name], Value::Count(*count))))
 }

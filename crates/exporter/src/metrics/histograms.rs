@@ -3,8 +3,6 @@
 //! Classic: a bucket for each power of two of a second, from 2^-20 s (954 ns) to 16 s, and above. Native, schema 0: the same buckets, the
 //! first as the zero bucket; what is above 16 s is counted as up to 32 s, since native histograms have no open bucket below infinity.
 
-use prometheus_client::encoding::{MetricEncoder, NativeHistogram, NativeHistogramBuckets, NoLabelSet};
-use std::fmt;
 use watch::histogram::{BUCKETS, Histogram, bound_seconds};
 
 /// The powers of two between the first bucket and the last.
@@ -12,28 +10,29 @@ const OCTAVES: usize = (BUCKETS - 2) / 4;
 /// The native index of the first one: of the bucket that ends at 2^-19 s.
 const FIRST_INDEX: i32 = -19;
 /// The buckets of the classic form; each series has one more line for the sum and one for the count.
-pub(crate) const CLASSIC: usize = OCTAVES + 2;
+pub(super) const CLASSIC: usize = OCTAVES + 2;
 
-/// Writes a histogram.
-pub(crate) fn encode(histogram: &Histogram, mut to: MetricEncoder<'_>) -> fmt::Result {
-    let sum = histogram.sum_ns as f64 / 1e9;
-    let classic = classic(histogram);
-    let (first, octaves) = (classic.first().map_or(0, |b| b.1), classic.get(1..).unwrap_or_default());
-    let (spans, deltas) = spans_and_deltas(octaves.iter().map(|bucket| bucket.1));
-    let none = NativeHistogramBuckets { spans: &[], deltas: &[] };
-    let native = NativeHistogram {
-        schema: 0,
-        zero_threshold: bound_seconds(0),
-        zero_count: first,
-        negative: none,
-        positive: NativeHistogramBuckets { spans: &spans, deltas: &deltas },
-        created: None,
-    };
-    to.encode_histogram_with_native::<NoLabelSet>(sum, histogram.count(), &classic, None, native)
+/// The native form.
+#[derive(Debug)]
+pub(super) struct Native {
+    /// The upper bound of a bucket is that of the one before, times 2^(2^-schema).
+    pub schema: i32,
+    /// The upper bound of the zero bucket, in s.
+    pub zero_threshold: f64,
+    pub zero_count: u64,
+    /// Of consecutive buckets: the index of the first one, and how many they are.
+    pub spans: Vec<(i32, u32)>,
+    /// The count of each of these buckets less the one before.
+    pub deltas: Vec<i64>,
+}
+
+/// Returns the sum in s.
+pub(super) fn sum_seconds(histogram: &Histogram) -> f64 {
+    histogram.sum_ns as f64 / 1e9
 }
 
 /// Returns the upper bounds in s and counts (not cumulative) of the classic form.
-fn classic(histogram: &Histogram) -> [(f64, u64); CLASSIC] {
+pub(super) fn classic(histogram: &Histogram) -> [(f64, u64); CLASSIC] {
     let counts = &histogram.counts;
     std::array::from_fn(|bucket| match bucket {
         0 => (bound_seconds(0), counts[0]),
@@ -44,6 +43,13 @@ fn classic(histogram: &Histogram) -> [(f64, u64); CLASSIC] {
         }
         _ => (f64::INFINITY, counts[BUCKETS - 1]),
     })
+}
+
+/// Returns the native form of the buckets of the classic form.
+pub(super) fn native(classic: &[(f64, u64); CLASSIC]) -> Native {
+    let [(zero_threshold, zero_count), octaves @ ..] = *classic;
+    let (spans, deltas) = spans_and_deltas(octaves.iter().map(|bucket| bucket.1));
+    Native { schema: 0, zero_threshold, zero_count, spans, deltas }
 }
 
 /// Returns one span from the first bucket with counts to the last, and each count less the one before.

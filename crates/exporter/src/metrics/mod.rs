@@ -3,40 +3,24 @@
 mod definitions;
 mod families;
 mod histograms;
+mod protobuf;
+mod text;
 
 use crate::accept::Format;
 use crate::view::View;
 use bytes::Bytes;
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, prometheus_protobuf, prometheus_text, text};
-use prometheus_client::registry::Registry;
 use std::sync::Arc;
 
 pub use definitions::{DEFINITIONS, Definition};
 
-/// Gives a view to the library's encoders.
-#[derive(Debug)]
-struct ViewMetrics(Arc<View>);
-
-impl Collector for ViewMetrics {
-    fn encode(&self, encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
-        families::encode(&self.0, encoder)
-    }
-}
-
 /// Writes all metrics of a view.
 pub(crate) fn write(view: &Arc<View>, format: Format) -> Result<Bytes, String> {
-    let mut registry = Registry::with_prefix("corewise");
-    registry.register_collector(Box::new(ViewMetrics(Arc::clone(view))));
-    let mut text = String::new();
-    match format {
-        Format::Text => prometheus_text::encode(&mut text, &registry).map_err(|e| e.to_string())?,
-        Format::OpenMetrics => text::encode(&mut text, &registry).map_err(|e| e.to_string())?,
-        Format::Protobuf => {
-            return prometheus_protobuf::encode_to_vec(&registry).map(Bytes::from).map_err(|e| e.to_string());
-        }
-    }
-    Ok(text.into())
+    let written = match format {
+        Format::Text => text::classic(view),
+        Format::OpenMetrics => text::open_metrics(view),
+        Format::Protobuf => protobuf::write(view),
+    };
+    written.map_err(|why| why.to_string())
 }
 
 #[cfg(test)]
