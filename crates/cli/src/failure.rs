@@ -4,6 +4,7 @@ use capture::CaptureError;
 use engine::EngineError;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
+use stores::StoreError;
 
 /// Success.
 pub const OK: u8 = 0;
@@ -54,6 +55,9 @@ impl Failure {
     pub fn not_found(path: &Path) -> Self {
         if stores::is_url(path) {
             let path = path.display();
+            if !stores::are_built() {
+                return StoreError::NotBuilt(path.to_string()).into();
+            }
             return Self::new(format!("{path}: a URL cannot be used here: run `corewise fleet copy {path} .` first"));
         }
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -79,6 +83,16 @@ impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
         match &error {
             EngineError::Io { path, error: why } if why.kind() == ErrorKind::NotFound => Self::not_found(path),
+            _ => Self::new(error.to_string()),
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        match &error {
+            // No URL can be an argument of this build.
+            StoreError::NotBuilt(_) => Self::usage(error.to_string()),
             _ => Self::new(error.to_string()),
         }
     }

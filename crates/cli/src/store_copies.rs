@@ -33,6 +33,19 @@ pub fn local(path: &Path) -> Result<Cow<'_, Path>, Failure> {
     Ok(Cow::Owned(copy))
 }
 
+/// Checks that a path exists; of a URL, only that this build reads stores of its kind. Nothing is fetched.
+///
+/// # Errors
+/// It does not exist, or is not the URL of a store that this build reads.
+pub fn check(path: &Path) -> Result<(), Failure> {
+    if stores::is_url(path) {
+        stores::Store::open(&path.display().to_string())?;
+    } else {
+        std::fs::metadata(path).map_err(Failure::at(path))?;
+    }
+    Ok(())
+}
+
 /// Removes all copies.
 pub fn remove() {
     COPIES.lock().unwrap_or_else(PoisonError::into_inner).clear();

@@ -8,16 +8,33 @@
 //!
 //! All calls wait until they are done, and can be made by several threads at the same time. A request that fails is repeated, for at most
 //! 90 s; one that is not answered fails after 30 s.
+//!
+//! The clients of the stores need many crates that nothing else does, so they are in a build only with the feature `remote` (of the package `corewise`:
+//! `stores`). Without it, the interface is the same, and [`Store::open`] fails with [`StoreError::NotBuilt`].
 
+#[cfg(feature = "remote")]
+mod client_error;
 mod error;
+#[cfg(not(feature = "remote"))]
+mod not_built;
 mod object;
+#[cfg(feature = "remote")]
 mod store;
 
 pub use error::StoreError;
-pub use object::Object;
-pub use store::{Store, Version, When};
+#[cfg(not(feature = "remote"))]
+pub use not_built::{Store, Version};
+pub use object::{Object, When};
+#[cfg(feature = "remote")]
+pub use store::{Store, Version};
 
 use std::path::Path;
+
+/// Whether this build has the clients of stores.
+#[must_use]
+pub const fn are_built() -> bool {
+    cfg!(feature = "remote")
+}
 
 /// Whether a path is the URL of something in a store: it begins with a scheme, such as `s3://`.
 ///

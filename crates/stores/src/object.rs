@@ -1,7 +1,8 @@
-//! What a store has.
+//! What a store has, and when it is written.
 
-use object_store::ObjectMeta;
-use object_store::path::Path as Location;
+use crate::Version;
+#[cfg(feature = "remote")]
+use object_store::{ObjectMeta, path::Path as Location};
 
 /// An object of a store.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -12,12 +13,15 @@ pub struct Object {
     pub bytes: u64,
     /// When it was last written, ns since 1970. Stores have it in whole seconds or milliseconds.
     pub modified_ns: i64,
+    #[cfg(feature = "remote")]
     pub(crate) location: Location,
+    #[cfg(feature = "remote")]
     pub(crate) etag: Option<String>,
 }
 
 impl Object {
     /// `None` if it is the prefix itself, or has a name that no file can have.
+    #[cfg(feature = "remote")]
     pub(crate) fn of(meta: ObjectMeta, prefix: &Location) -> Option<Self> {
         let (whole, prefix) = (meta.location.as_ref(), prefix.as_ref());
         let key = if prefix.is_empty() { whole } else { whole.strip_prefix(prefix)?.strip_prefix('/')? };
@@ -39,4 +43,15 @@ impl Object {
     pub fn name(&self) -> &str {
         self.key.rsplit_once('/').map_or(&self.key, |(_, name)| name)
     }
+}
+
+/// When an object is written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum When {
+    /// In any case.
+    Always,
+    /// Only if there is none.
+    New,
+    /// Only if it still has this version.
+    Same(Version),
 }

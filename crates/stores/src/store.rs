@@ -1,7 +1,7 @@
 //! Requests to a store.
 
 use crate::error::StoreError;
-use crate::object::Object;
+use crate::object::{Object, When};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
@@ -56,17 +56,6 @@ pub struct Store {
 /// Which version of an object was read, to replace only this one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Version(UpdateVersion);
-
-/// When an object is written.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum When {
-    /// In any case.
-    Always,
-    /// Only if there is none.
-    New,
-    /// Only if it still has this version.
-    Same(Version),
-}
 
 impl Store {
     /// Opens a folder of a store, or one object of it. No request is made. Credentials, and the store's address if it is not the provider's, come

@@ -24,7 +24,7 @@ Examples:
   corewise fleet index s3://team/runs --into fleet catalogue the recordings of a store
 
 Where a folder is named, the URL of a folder in an object store may stand: s3://, gs://, az:// or https:// (WebDAV). Credentials come from the \
-environment (docs/fleet.md).
+environment (docs/fleet.md). `corewise doctor` reports whether this build has object stores.
 
 A catalogue is an ordinary data set: Parquet with hive partitions (host=…/date=…). docs/fleet.md has its tables, and how DuckDB, pyarrow and Spark \
 read it.";
@@ -181,7 +181,10 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
 
 impl From<FleetError> for Failure {
     fn from(error: FleetError) -> Self {
-        Self::new(error.to_string())
+        match error {
+            FleetError::Store(error) => error.into(),
+            error => Self::new(error.to_string()),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::args::{Global, budget, duration};
 use crate::failure::{Failure, OK};
 use crate::output::{self, print, say};
+use crate::store_copies;
 use crate::view_changes;
 use crate::view_source::{self, Progress, Source};
 use engine::SlowFrameOptions;
@@ -94,7 +95,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         [Some(&args.trace), args.second.as_ref()].into_iter().flatten().filter(|path| path.as_path() != Path::new("-"))
     {
         // No page is opened for what does not exist.
-        std::fs::metadata(path).map_err(Failure::at(path))?;
+        store_copies::check(path)?;
     }
     let (server, preparation) = Server::listen(&options)?;
     let address = server.address();

@@ -210,14 +210,20 @@ fn stale(catalogue: &Catalogue) -> Vec<String> {
     }
     let known: HashMap<String, (i64, i64)> = known(catalogue).unwrap_or_default();
     for root in &catalogue.about.roots {
-        let Ok(walk) = Runs::open(root).and_then(|runs| runs.walk()) else {
-            if stores::is_url(root) {
+        let walk = match Runs::open(root).and_then(|runs| runs.walk()) {
+            Ok(walk) => walk,
+            Err(FleetError::Store(why @ stores::StoreError::NotBuilt(_))) => {
+                said.push(format!("Whether the catalogue is older than its recordings is not known: {why}."));
+                continue;
+            }
+            Err(_) if stores::is_url(root) => {
                 said.push(
                     "The store of the recordings does not answer: whether the catalogue is older is not known."
                         .to_owned(),
                 );
+                continue;
             }
-            continue;
+            Err(_) => continue,
         };
         let newer = walk.found.iter().filter(|found| {
             // A file may be anything until it is opened.
