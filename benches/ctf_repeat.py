@@ -3,7 +3,7 @@
 
     ctf_repeat.py OUT --events 8000000
 
-`COREWISE_CTF=OUT cargo test --release -p corewise-import --test ctf -- --ignored --nocapture speed` then measures corewise's
+`COREWISE_CTF=OUT cargo test --release -p corewise-import --test it -- --ignored --nocapture ctf::speed` then measures corewise's
 reader alone, and `time babeltrace2 OUT > /dev/null` the other tool.
 """
 

@@ -1,7 +1,7 @@
 """A second reader of frame logs: prints the metrics of each log's main swap chain as JSON, one line per log.
 
 Reads with pandas and calculates with numpy (percentiles by `inverted_cdf`, the nearest rank), independently of corewise. The test
-`crates/compare/tests/frames_by_numpy.rs` compares corewise's values with these. Needs numpy and pandas.
+`crates/compare/tests/it/frames_by_numpy.rs` compares corewise's values with these. Needs numpy and pandas.
 
     frames.py LOG…
 """

@@ -2,10 +2,11 @@
 //!
 //! `cargo xtask check` checks the repository against the limits of CONTRIBUTING.md that a machine can check. `cargo xtask bless` lets the
 //! tests rewrite the `expected` blocks of the Markdown cases and what else is generated, so that a person can read the diff. `cargo xtask test` runs the
-//! tests, including those whose requirements this machine meets.
+//! tests, including those whose requirements this machine meets. `cargo xtask quick` is for the inner loop.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // words out: this is a tool for a terminal
 
 mod dependencies;
+mod features;
 mod ignored;
 mod layers;
 mod licences;
@@ -13,6 +14,8 @@ mod needs;
 mod outside;
 mod perfmon;
 mod placeholders;
+mod programs;
+mod quick;
 mod readme;
 mod recipes;
 mod repo;
@@ -44,12 +47,14 @@ type Check = fn(&Repo) -> Result<Found, String>;
 const CHECKS: &[(&str, Check)] = &[
     ("layers", layers::check),
     ("dependencies", dependencies::check),
+    ("features", features::check),
     ("licences", licences::check),
     ("sizes", sizes::check),
     ("outside", outside::check),
     ("placeholders", placeholders::check),
     ("recipes", recipes::check),
     ("ignored", ignored::check),
+    ("programs", programs::check),
     ("readme", readme::check),
     ("words", words::check),
 ];
@@ -57,7 +62,10 @@ const CHECKS: &[(&str, Check)] = &[
 const USAGE: &str = "\
 cargo xtask check [NAME…]   check the repository (all, or those named)
 cargo xtask bless [WORD…]   let the tests rewrite the expected blocks of cases, generated pages and types (all, or those of cargo's WORDs)
-cargo xtask test [WORD…]    run the tests, those too whose needs this machine meets (WORDs are cargo's: -p corewise-capture)
+cargo xtask test [still|live] [WORD…]
+                            run the tests, those too whose needs this machine meets (WORDs are cargo's: -p corewise-capture);
+                            live: only those that measure this machine, one at a time; still: only the others
+cargo xtask quick CRATE     formatting, clippy and the tests of one crate and of those that use it
 cargo xtask perfmon DIR     make the table of Intel's event names from the files of intel/perfmon in DIR
 cargo xtask needs           name the needs of tests that this machine meets, a line each";
 
@@ -66,7 +74,8 @@ fn main() -> ExitCode {
     match words.first().map(String::as_str) {
         Some("check") => check(&words[1..]),
         Some("bless") => bless(&words[1..]),
-        Some("test") => test(&words[1..]),
+        Some("test") => all_well(|repo| test::run(repo, &words[1..])),
+        Some("quick") => all_well(|repo| quick::run(repo, &words[1..])),
         Some("needs") => needs(),
         Some("perfmon") => made(words.get(1)),
         _ => {
@@ -102,8 +111,9 @@ fn check(only: &[String]) -> ExitCode {
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-fn test(words: &[String]) -> ExitCode {
-    let wrong = Repo::find().map_err(|why| vec![why]).and_then(|repo| test::run(&repo, words)).err();
+/// Runs tests; each failure is a line.
+fn all_well(run: impl Fn(&Repo) -> Result<(), Vec<String>>) -> ExitCode {
+    let wrong = Repo::find().map_err(|why| vec![why]).and_then(|repo| run(&repo)).err();
     wrong.iter().flatten().for_each(|line| eprintln!("error: {line}"));
     if wrong.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -143,7 +153,7 @@ fn bless(words: &[String]) -> ExitCode {
     let mut cargo = Command::new("cargo");
     cargo.args(["test", "--no-fail-fast"]).env("COREWISE_BLESS", "1");
     if words.is_empty() {
-        cargo.arg("--workspace");
+        cargo.args(["--workspace", "--features", "corewise/stores"]);
     }
     match cargo.args(words).status() {
         Ok(status) if status.success() => {

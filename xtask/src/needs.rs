@@ -126,6 +126,26 @@ pub const NEEDS: &[Need] = &[
     },
 ];
 
+/// The requirements that are the live kernel's: what a test with one of them finds depends on what else runs.
+const LIVE: &[&str] = &[
+    "BPF rights",
+    "perf events",
+    "uprobes",
+    "trace_marker",
+    "CPU quotas",
+    "Linux 6.18",
+    "kernel symbols",
+    "uclamp",
+    "COREWISE_TEST_OFFLINE",
+];
+
+impl Need {
+    /// Whether it is the live kernel's.
+    pub fn is_live(&self) -> bool {
+        LIVE.contains(&self.name)
+    }
+}
+
 /// Returns the requirements that a reason of `#[ignore]` names; `Err`: a name that is not on the list.
 pub fn named(reason: &str) -> Result<Vec<&'static Need>, String> {
     let names = reason.strip_prefix("needs ").ok_or_else(|| format!("{reason:?} does not begin with \"needs \""))?;

@@ -89,7 +89,7 @@ const RECIPES: &[Recipe] = &[
         list: ("crates/serve/src/kinds/mod.rs", "KINDS"),
         also: &[
             Also::LineOfFile("viewer/src/tracks/", "viewer/src/tracks/list.ts", "ALL"),
-            Also::Test("crates/serve/tests/kinds.rs"),
+            Also::Test("crates/serve/tests/it/kinds.rs"),
         ],
         ..Recipe::NEW
     },

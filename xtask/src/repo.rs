@@ -20,7 +20,7 @@ impl Repo {
         let crate_folder =
             std::env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").to_owned());
         let root = Path::new(&crate_folder).parent().ok_or("xtask has no parent folder")?.to_path_buf();
-        let metadata = stdout(&root, "cargo", &["metadata", "--format-version", "1", "--quiet"])?;
+        let metadata = stdout(&root, "cargo", &["metadata", "--all-features", "--format-version", "1", "--quiet"])?;
         let metadata = serde_json::from_str(&metadata).map_err(|why| format!("cargo metadata: {why}"))?;
         // Untracked files count too, so that a check fails before the commit and not after it.
         let listed = stdout(&root, "git", &["ls-files", "--cached", "--others", "--exclude-standard"])?;

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 #![allow(unsafe_code)]
 
-#[path = "../../import/tests/support/allocated.rs"]
+#[path = "../../import/tests/it/support/allocated.rs"]
 mod allocated;
 
 use account::{Accountant, Rules};

@@ -1,11 +1,11 @@
 //! Judges the causes that `compare` names on drawn pairs of runs that differ by one injected cause:
 //! `causes [--set training|reported] [--pairs 40] [--from 0] [--pieces] [--assumed]`.
 //!
-//! Prints for each pair the injected change of the mean frame, how much of it is in the right pieces (`tests/drawn/mod.rs` says which are), how much
+//! Prints for each pair the injected change of the mean frame, how much of it is in the right pieces (`tests/it/drawn/mod.rs` says which are), how much
 //! is unknown, and whether the pieces sum to it. `--pieces` also prints the largest pieces.
 #![allow(clippy::print_stdout)]
 
-#[path = "../tests/drawn/mod.rs"]
+#[path = "../tests/it/drawn/mod.rs"]
 mod drawn;
 
 use drawn::CASES;

@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // tests fail by panicking
 #![allow(unsafe_code)]
 
-#[path = "support/allocated.rs"]
+#[path = "it/support/allocated.rs"]
 mod allocated;
 #[allow(dead_code)]
-#[path = "perf_data/writer.rs"]
+#[path = "it/perf_data/writer.rs"]
 mod writer;
 
 use allocated::{NOW, PEAK};

@@ -1,4 +1,4 @@
-/** The tracks of what the CPUs counted. The fixture is drawn in crates/export/tests/counters.rs. */
+/** The tracks of what the CPUs counted. The fixture is drawn in crates/export/tests/it/counters.rs. */
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";

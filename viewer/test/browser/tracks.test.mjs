@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { opened, served, settled, skip } from "./support.mjs";
 
-/** Two CPUs, 5 ms: drawn in crates/serve/tests/kinds.rs. */
+/** Two CPUs, 5 ms: drawn in crates/serve/tests/it/kinds.rs. */
 const DRAWN = new URL("../../../crates/serve/tests/tracks.txt", import.meta.url).pathname;
 
 let at;

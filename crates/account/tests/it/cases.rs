@@ -1,15 +1,12 @@
 //! The rules of docs/accounting.md as drawn traces with their expected output: crates/account/cases.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // a test fails by panicking
 
-mod support;
-
+use crate::support::{self, Accounted};
 use account::{CpuTotals, Rules, ThreadTotals};
 use model::{
     CpuId, CpuState, CpuStretch, Event, EventKind, NameId, Ns, Pid, Reason, ThreadKey, ThreadState, ThreadStretch, Tid,
 };
 use std::fmt::Write;
 use std::path::Path;
-use support::Accounted;
 use testkit::ByName;
 
 #[test]

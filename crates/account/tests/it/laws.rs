@@ -1,15 +1,12 @@
 //! The invariants of docs/accounting.md on random traces: of a scheduler, of one with missing events, and of random events.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // a test fails by panicking
 
-mod support;
-
+use crate::support::{self, Accounted};
 use account::{CpuTotals, Rules, Totals};
 use model::{
     Batch, CpuId, CpuState, CpuStretch, EventKind, LossSpan, Ns, Span, ThreadKey, ThreadState, ThreadStretch, Tid,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use support::Accounted;
 use testkit::{ByName, Mode, Random, Replay, Rng};
 
 fn accounted(mode: Mode, seed: u64, steps: usize, strict: bool) -> Accounted {

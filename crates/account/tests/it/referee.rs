@@ -1,16 +1,13 @@
 //! Compares the tables of random traces with those of the referee, testdata/referee/oracle.py, to the nanosecond.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // a test fails by panicking
 
-mod support;
-
+use crate::support::{self, Accounted};
 use account::Rules;
 use model::{Batch, CpuState, EventKind, Table, ThreadState, WakeKind};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use support::Accounted;
 use testkit::{ByName, Mode, Random, Replay, perf_script, referee};
 
-/// The number of traces. For more: `COREWISE_REFEREE_TRACES=10000 cargo test -p corewise-account --test referee`.
+/// The number of traces. For more: `COREWISE_REFEREE_TRACES=10000 cargo test -p corewise-account --test it referee`.
 fn count() -> u64 {
     std::env::var("COREWISE_REFEREE_TRACES").ok().and_then(|n| n.parse().ok()).unwrap_or(400)
 }

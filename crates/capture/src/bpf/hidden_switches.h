@@ -19,7 +19,7 @@
  *      H ........... K ........... Y        two switches: K's last stay ends when Y was switched in, H left when K was switched in
  *
  * If one of them was switched in again since, its earlier stay is not known, and neither is the previous thread there. Rarely,
- * another task's stay fits by chance (tests/hidden_switches.rs states how often, for simulated switches). */
+ * another task's stay fits by chance (tests/it/hidden_switches.rs states how often, for simulated switches). */
 #define MAX_PROCESS_THREADS 32
 /* Maximum number of stays between two delivered events. */
 #define MAX_STAYS 8

@@ -1,13 +1,13 @@
 //! Shows what a new tracepoint requires: [`TOY`] is declared only here, and every reader reads it.
 #![allow(clippy::unwrap_used, clippy::panic, dead_code)] // tests fail by panicking; not all functions of the writers are used
 
-#[path = "../../tests/ctf/writer.rs"]
+#[path = "../../tests/it/ctf/writer.rs"]
 mod ctf_writer;
-#[path = "../../tests/perf_data/writer.rs"]
+#[path = "../../tests/it/perf_data/writer.rs"]
 mod perf_writer;
-#[path = "../../tests/perfetto/writer.rs"]
+#[path = "../../tests/it/perfetto/writer.rs"]
 mod perfetto_writer;
-#[path = "../../tests/trace_dat/writer.rs"]
+#[path = "../../tests/it/trace_dat/writer.rs"]
 mod trace_dat_writer;
 
 use super::table::{Meaning, Tracepoint, field};

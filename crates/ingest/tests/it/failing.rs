@@ -1,5 +1,4 @@
 //! Failing readings: a panic on any thread is an error, and the consumer of the events can end a reading.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use ingest::{Facts, Fatal, Fault, Ledger, Limits, Opened, Reach, RunError, Stream, run};
 use model::{Batch, CpuId, Event, EventKind, MaybeNs, Ns, Tid};

@@ -1,5 +1,4 @@
 //! Runs a source through ingest, both stages of the accounting, and the concurrency analysis.
-#![allow(dead_code, clippy::unit_arg)] // each test uses some of it
 
 use account::{Accountant, Collector, InferredIndex, Laws, Rules, StretchBatch, ThreadTotals, Totals};
 use analysis::{Context, Running};

@@ -1,8 +1,8 @@
 //! Traces that are cut off or have wrong bytes: the importer returns a result or an error with a place, and never panics, hangs or uses
 //! much memory.
 
-use crate::writer::{CONTEXT, HEADER, Packet, SWITCH, preamble, switch, trace};
-use crate::{Files, read};
+use crate::ctf::writer::{CONTEXT, HEADER, Packet, SWITCH, preamble, switch, trace};
+use crate::ctf::{Files, read};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use testkit::Rng;
@@ -15,7 +15,7 @@ fn originals() -> Vec<Files> {
 fn check_limits(files: &Files, what: &str) {
     let before = Instant::now();
     let trace = read(files);
-    assert!(before.elapsed() < Duration::from_secs(10), "{what} took {:?}", before.elapsed());
+    assert!(before.elapsed() < Duration::from_secs(60), "{what} took {:?}", before.elapsed());
     if let Ok(trace) = trace {
         assert!(trace.events.len() < 100_000, "{what}: {} events", trace.events.len());
     }

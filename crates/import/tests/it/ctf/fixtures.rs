@@ -1,6 +1,6 @@
 //! Tests traces written by tracers: ours, and those of other projects.
 
-use crate::{Files, Read, read};
+use crate::ctf::{Files, Read, read};
 use model::{Batch, CpuState, EventKind, ThreadState};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -1,5 +1,4 @@
 //! Tests the CTF importer with traces written here, recorded traces, and damaged traces.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // tests fail by panicking
 
 mod damaged;
 mod fixtures;

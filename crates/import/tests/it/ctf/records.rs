@@ -1,7 +1,7 @@
 //! Tests single features of the format.
 
-use crate::writer::{CONTEXT, HEADER, Packet, SWITCH, preamble, switch, trace};
-use crate::{Files, read};
+use crate::ctf::writer::{CONTEXT, HEADER, Packet, SWITCH, preamble, switch, trace};
+use crate::ctf::{Files, read};
 use import::formats::ctf::Ctf;
 use ingest::{Importer, Input, Sniff};
 use model::{BlockOperation, Device, EventKind};

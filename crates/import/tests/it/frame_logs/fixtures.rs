@@ -1,6 +1,6 @@
 //! Tests logs that we wrote, and those of other projects.
 
-use crate::{Read, file, read};
+use crate::frame_logs::{Read, file, read};
 use ingest::{Anomaly, Input};
 use std::fmt::Write;
 use std::path::Path;

@@ -1,5 +1,4 @@
 //! Tests the importers of frame logs with logs that we wrote, those of other projects, and damaged logs.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // tests fail by panicking
 
 mod damaged;
 mod fixtures;
@@ -23,7 +22,7 @@ pub(crate) fn file(bytes: &[u8]) -> Result<Read, Fatal> {
     let format = import::detect(&bytes[..bytes.len().min(4096)]).ok_or(Fatal::new("no format", 0))?;
     let input = || Input::File(Box::new(Cursor::new(bytes)));
     let read = read(format, input(), false)?;
-    if read.late > 0 { crate::read(format, input(), true) } else { Ok(read) }
+    if read.late > 0 { crate::frame_logs::read(format, input(), true) } else { Ok(read) }
 }
 
 pub(crate) fn read(format: &'static dyn Importer, input: Input<'_>, sort_all: bool) -> Result<Read, Fatal> {

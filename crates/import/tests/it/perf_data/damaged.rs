@@ -1,8 +1,8 @@
 //! Files that are cut off or have wrong bytes: the importer returns a result or an error with a place, and never panics, hangs or uses
 //! much memory.
 
-use crate::writer::{Order, PerfData, USUAL};
-use crate::{file, pipe};
+use crate::perf_data::writer::{Order, PerfData, USUAL};
+use crate::perf_data::{file, pipe};
 use std::time::{Duration, Instant};
 use testkit::Rng;
 
@@ -32,7 +32,7 @@ fn originals() -> Vec<Vec<u8>> {
 fn check_limits(bytes: &[u8], what: &str) {
     let before = Instant::now();
     let results = [file(bytes), pipe(bytes)];
-    assert!(before.elapsed() < Duration::from_secs(10), "{what} took {:?}", before.elapsed());
+    assert!(before.elapsed() < Duration::from_secs(60), "{what} took {:?}", before.elapsed());
     for read in results.iter().flatten() {
         assert!(read.events.len() < 100_000, "{what}: {} events", read.events.len());
     }

@@ -1,6 +1,6 @@
 //! Tests files recorded by perf: ours, and those of other projects.
 
-use crate::{Read, file};
+use crate::perf_data::{Read, file};
 use ingest::Input;
 use model::{Batch, CpuState, EventKind, ThreadState};
 use serde_json::{Value, json};
@@ -154,7 +154,7 @@ fn files_of_other_projects_are_read() {
                 eprintln!("{name}: refused: {fatal}");
             }
             Ok(opened) => {
-                let read = crate::read(opened);
+                let read = crate::perf_data::read(opened);
                 let anomalies: u64 = read.anomalies.0.values().map(|t| t.count).sum();
                 eprintln!("{name}: {} events, {anomalies} anomalies, stopped: {:?}", read.events.len(), read.stopped);
                 assert!(!read.events.is_empty() || read.stopped.is_some() || !read.facts.lacks.is_empty(), "{name}");

@@ -1,7 +1,7 @@
 //! Tests the files at the addresses of callchains, from the records of mappings.
 
-use crate::writer::{Bytes, CALLCHAIN, Order, PerfData, Stamp, USUAL, switch};
-use crate::{Read, file, pipe};
+use crate::perf_data::writer::{Bytes, CALLCHAIN, Order, PerfData, Stamp, USUAL, switch};
+use crate::perf_data::{Read, file, pipe};
 use model::{EventKind, StackFrame};
 
 const KERNEL: u16 = 1;

@@ -1,9 +1,9 @@
 //! Tests single kinds of records and layouts.
 
-use crate::writer::{
+use crate::perf_data::writer::{
     Attr, Bytes, CALLCHAIN, CPU, ID, IDENTIFIER, Order, PerfData, RAW, READ, Stamp, TID, TIME, USUAL, switch,
 };
-use crate::{file, pipe};
+use crate::perf_data::{file, pipe};
 use ingest::{Anomalies, Anomaly, Facts, Importer, Input, Reach};
 use model::{Batch, Event, EventKind, Ns, SwitchOut, Wake, WakeKind};
 use std::io::Cursor;
@@ -340,7 +340,7 @@ fn random_traces_round_trip() {
                 _ => {}
             }
         }
-        let expected = switches_and_wakeups(&crate::read(Replay::all(batch).opened(Facts::default())));
+        let expected = switches_and_wakeups(&crate::perf_data::read(Replay::all(batch).opened(Facts::default())));
         for bytes in [d.file(), d.pipe(), d.packed(777).file(), d.packed(5_000).pipe()] {
             assert_eq!(switches_and_wakeups(&file(&bytes).unwrap()), expected, "{seed}");
         }
@@ -348,7 +348,7 @@ fn random_traces_round_trip() {
 }
 
 /// Returns the time, CPU and threads of switches and wakeups.
-fn switches_and_wakeups(read: &crate::Read) -> Vec<String> {
+fn switches_and_wakeups(read: &crate::perf_data::Read) -> Vec<String> {
     let of = |e: &Event| match e.what {
         EventKind::Switch(s) => Some(format!("{} cpu{} {} {:?} → {}", e.at.0, e.cpu.0, s.prev.0, s.out, s.next.0)),
         EventKind::Wake(w) => Some(format!("{} cpu{} wakes {}", e.at.0, e.cpu.0, w.tid.0)),

@@ -1,8 +1,8 @@
 //! Traces that are cut off or have wrong bytes: the importer returns a result or an error with a place, and never panics, hangs or uses
 //! much memory.
 
-use crate::read;
-use crate::writer::{Message, bundle, events, kernel_only, switch, trace};
+use crate::perfetto::read;
+use crate::perfetto::writer::{Message, bundle, events, kernel_only, switch, trace};
 use std::io::Write;
 use std::time::{Duration, Instant};
 use testkit::Rng;
@@ -19,7 +19,7 @@ fn check_limits(bytes: &[u8], what: &str) {
     if let Ok(read) = read(bytes) {
         assert!(read.events.len() < 200_000, "{what}: {} events", read.events.len());
     }
-    assert!(before.elapsed() < Duration::from_secs(10), "{what} took {:?}", before.elapsed());
+    assert!(before.elapsed() < Duration::from_secs(60), "{what} took {:?}", before.elapsed());
 }
 
 #[test]

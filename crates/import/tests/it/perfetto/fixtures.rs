@@ -1,6 +1,6 @@
 //! Tests the traces of `fixtures/perfetto`, which have the events of `fixtures/perf_data/sched.data`, and those of other projects.
 
-use crate::{Trace, read, read_by};
+use crate::perfetto::{Trace, read, read_by};
 use model::{Batch, CpuState, EventKind, NameId, ThreadState, Tid, WakeKind};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -1,5 +1,4 @@
 //! Tests the Perfetto importer with our own traces, those of other projects, and damaged traces.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // tests fail by panicking
 
 mod damaged;
 mod fixtures;

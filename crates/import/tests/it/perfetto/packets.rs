@@ -1,7 +1,7 @@
 //! Tests each kind of packet in traces written here.
 
-use crate::read;
-use crate::writer::{Message, bundle, events, kernel_only, switch, trace};
+use crate::perfetto::read;
+use crate::perfetto::writer::{Message, bundle, events, kernel_only, switch, trace};
 use ingest::{Importer, Sniff};
 use model::{BlockOperation, Device, EventKind, StackFrame};
 use std::num::NonZeroI32;

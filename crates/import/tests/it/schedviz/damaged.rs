@@ -1,7 +1,7 @@
 //! Collections that are cut off or have wrong bytes: the importer returns a result or an error with a place, and never panics, hangs or uses
 //! much memory.
 
-use crate::{Files, folder, read};
+use crate::schedviz::{Files, folder, read};
 use ingest::Input;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ fn check_limits(files: &Files, what: &str) {
         // A line may only be late if sched.bt prints all bits of times; the file is then read again, sorted.
         assert!(read.late == 0 || what.contains("ebpf"), "{what}: {} events were late", read.late);
     }
-    assert!(before.elapsed() < Duration::from_secs(10), "{what} took {:?}", before.elapsed());
+    assert!(before.elapsed() < Duration::from_secs(60), "{what} took {:?}", before.elapsed());
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Tests lines and pages written here.
 
-use crate::{Files, folder, read};
+use crate::schedviz::{Files, folder, read};
 use import::formats::schedviz::SchedViz;
 use ingest::{Folder, Importer, Input, Sniff};
 use model::{Event, EventKind};
 
-fn lines(text: &str) -> crate::Read {
+fn lines(text: &str) -> crate::schedviz::Read {
     read(Input::Pipe(Box::new(text.as_bytes()))).unwrap()
 }
 
@@ -119,10 +119,10 @@ fn a_page_that_is_cut_off_keeps_its_events_and_is_a_loss() {
     let pages = files.0.get_mut("traces/cpu0").unwrap();
     pages.truncate(pages.len() - 100);
     let read = folder(&files).unwrap();
-    let last = |of: &crate::Read| of.events.iter().filter(|e| matches!(e.what, EventKind::Loss(_))).count();
+    let last = |of: &crate::schedviz::Read| of.events.iter().filter(|e| matches!(e.what, EventKind::Loss(_))).count();
     assert_eq!(last(&read), last(&complete) + 1);
     assert_eq!(read.anomalies.0.keys().collect::<Vec<_>>(), [&"a page is cut off by the end of the file"]);
-    let samples = |of: &crate::Read| of.events.iter().filter(|e| Event::is_sample(e)).count();
+    let samples = |of: &crate::schedviz::Read| of.events.iter().filter(|e| Event::is_sample(e)).count();
     assert!(samples(&read) < samples(&complete) && samples(&read) > 100);
 }
 

@@ -1,6 +1,6 @@
 //! Tests recorded collections: ours, and SchedViz's own.
 
-use crate::{Files, Read, folder};
+use crate::schedviz::{Files, Read, folder};
 use model::{Batch, CpuState, EventKind, ThreadState};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -1,5 +1,4 @@
 //! Tests the SchedViz importer with collections recorded here, SchedViz's own collections, generated lines, and damaged collections.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // tests fail by panicking
 
 mod damaged;
 mod drawn;

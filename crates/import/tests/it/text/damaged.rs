@@ -1,8 +1,8 @@
 //! Texts that are cut off or have wrong bytes: the importer returns a result that is consistent, or an error with a place, and never
 //! panics, hangs or uses much memory.
 
-use crate::referee::totals;
-use crate::{file, pipe};
+use crate::text::referee::totals;
+use crate::text::{file, pipe};
 use std::time::{Duration, Instant};
 use testkit::Rng;
 
@@ -20,8 +20,9 @@ fn originals() -> Vec<(String, Vec<u8>)> {
         "perf_script/switch.txt",
         "perf_script/chains.txt",
     ];
-    let added =
-        crate::fixtures::folders().into_iter().filter(|folder| !["ftrace_text", "perf_script"].contains(&&**folder));
+    let added = crate::text::fixtures::folders()
+        .into_iter()
+        .filter(|folder| !["ftrace_text", "perf_script"].contains(&&**folder));
     let added = added.flat_map(|folder| {
         let files = std::fs::read_dir(format!("{fixtures}/{folder}")).unwrap();
         files.map(move |file| format!("{folder}/{}", file.unwrap().file_name().to_str().unwrap()))
@@ -39,7 +40,7 @@ fn check_limits(bytes: &[u8], what: &str) {
         let laws = account::Laws::check(&totals(read)).unwrap();
         assert!(laws.all_hold(), "{what}: {laws:?}");
     }
-    assert!(before.elapsed() < Duration::from_secs(10), "{what} took {:?}", before.elapsed());
+    assert!(before.elapsed() < Duration::from_secs(60), "{what} took {:?}", before.elapsed());
 }
 
 #[test]

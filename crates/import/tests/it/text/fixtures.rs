@@ -1,7 +1,7 @@
 //! Tests the texts that we recorded.
 
-use crate::referee::compare;
-use crate::{Read, file, pipe};
+use crate::text::referee::compare;
+use crate::text::{Read, file, pipe};
 use model::{EventKind, Wake};
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,5 +1,4 @@
 //! Tests the importers of ftrace's and perf script's text with recorded, generated and damaged texts.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // tests fail by panicking
 
 mod damaged;
 mod drawn;

@@ -1,7 +1,7 @@
 //! Compares texts of other projects and of this project's guests with the referee.
 
-use crate::referee::compare;
-use crate::{Read, file};
+use crate::text::referee::compare;
+use crate::text::{Read, file};
 use model::EventKind;
 use std::path::PathBuf;
 use std::process::Command;

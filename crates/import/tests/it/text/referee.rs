@@ -1,6 +1,6 @@
 //! Compares the tables of a text with those that the referee makes from the same text.
 
-use crate::Read;
+use crate::text::Read;
 use model::{Batch, CpuState, ThreadState};
 use serde_json::{Value, json};
 

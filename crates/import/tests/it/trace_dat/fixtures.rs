@@ -1,6 +1,6 @@
 //! Tests files recorded by trace-cmd: ours, and those of other projects.
 
-use crate::{Read, file};
+use crate::trace_dat::{Read, file};
 use model::{Batch, CpuState, EventKind, ThreadState, WakeKind};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -1,5 +1,4 @@
 //! Tests the trace.dat importer with files written here, recorded files, and damaged files.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // tests fail by panicking
 
 mod damaged;
 mod fixtures;

@@ -1,7 +1,7 @@
 //! Tests single features of the format, in files written here.
 
-use crate::file;
-use crate::writer::{Order, Ring, Shape, TraceDat};
+use crate::trace_dat::file;
+use crate::trace_dat::writer::{Order, Ring, Shape, TraceDat};
 use model::{EventKind, MarkEdge, Pid, StackFrame, Tid};
 use testkit::Rng;
 

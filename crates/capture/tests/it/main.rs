@@ -1,0 +1,12 @@
+//! The tests of this crate that use it from outside, in one program: a module for each subject.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // tests fail by panicking
+
+mod block;
+mod counters;
+mod counters_offline;
+mod hidden_switches;
+mod live;
+mod names;
+mod sample;
+mod settings;
+mod support;

@@ -1,0 +1,5 @@
+//! The tests of this crate that use it from outside, in one program: a module for each subject.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // tests fail by panicking
+
+mod failing;
+mod order;

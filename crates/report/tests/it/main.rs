@@ -1,0 +1,7 @@
+//! The tests of this crate that use it from outside, in one program: a module for each subject.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)] // tests fail by panicking
+
+mod page;
+mod sections;
+mod support;
+mod text;

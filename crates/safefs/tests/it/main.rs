@@ -1,0 +1,4 @@
+//! The tests of this crate that use it from outside, in one program: a module for each subject.
+#![allow(clippy::unwrap_used)] // tests fail by panicking
+
+mod folders;

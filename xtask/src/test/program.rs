@@ -1,0 +1,181 @@
+//! The test programs: building them, asking them for their tests, running them.
+
+use crate::needs::{self, Need};
+use crate::repo::{Repo, list, text};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// What `make test` and `make demo` resolve alike; object stores are tested too.
+const FEATURES: [&str; 2] = ["--features", "corewise/stores"];
+
+/// A test program.
+pub struct Program {
+    path: PathBuf,
+    /// Its package.
+    pub package: String,
+    /// Its package's folder, where its tests run.
+    folder: PathBuf,
+    /// Its source file.
+    pub source: String,
+}
+
+/// A test of a program.
+pub struct Test {
+    /// Its path, as the test runner prints it.
+    pub name: String,
+    /// What it needs of the machine.
+    pub needs: Vec<&'static Need>,
+}
+
+/// `cargo test` of the packages that the words name, or of the whole workspace.
+pub fn cargo(repo: &Repo, words: &[String]) -> Command {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["test", "--locked"]).args(FEATURES).current_dir(&repo.root);
+    if words.is_empty() {
+        cargo.arg("--workspace")
+    } else {
+        cargo.args(words)
+    };
+    cargo
+}
+
+/// Builds everything. Returns the test programs and the corewise binary.
+pub fn built(repo: &Repo, words: &[String]) -> Result<(Vec<Program>, PathBuf), String> {
+    let built = cargo(repo, words)
+        .args(["--no-run", "--message-format=json-render-diagnostics"])
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|why| format!("cargo: {why}"))?;
+    if !built.status.success() {
+        return Err("the tests do not compile".to_owned());
+    }
+    let (mut programs, mut corewise) = (Vec::new(), None);
+    for line in String::from_utf8_lossy(&built.stdout).lines() {
+        let Ok(message) = serde_json::from_str::<Value>(line) else { continue };
+        let Some(path) = message["executable"].as_str().map(PathBuf::from) else { continue };
+        let target = &message["target"];
+        if message["profile"]["test"] == true {
+            let manifest = Path::new(text(&message["manifest_path"]));
+            let folder = manifest.parent().unwrap_or(&repo.root).to_path_buf();
+            let source = Path::new(text(&target["src_path"]));
+            let source = source.strip_prefix(&repo.root).unwrap_or(source).display().to_string();
+            let package = repo.members().find(|p| Path::new(text(&p["manifest_path"])) == manifest);
+            let package = package.map(|p| text(&p["name"]).to_owned()).unwrap_or_default();
+            programs.push(Program { path, package, folder, source });
+        } else if target["name"] == "corewise" && list(&target["kind"]).any(|kind| kind == "bin") {
+            corewise = Some(path);
+        }
+    }
+    programs.sort_by(|a, b| a.source.cmp(&b.source));
+    Ok((programs, corewise.map_or_else(|| repo.corewise(), Ok)?))
+}
+
+impl Program {
+    /// Returns its tests.
+    pub fn tests(&self) -> Result<Vec<Test>, String> {
+        let mut reasons = self.reasons()?;
+        let named = self.listed(&[])?.into_iter().map(|name| {
+            let needs = match reasons.remove(&name) {
+                Some(reason) => needs::named(&reason).map_err(|why| format!("{name} is ignored, but {why}"))?,
+                None => Vec::new(),
+            };
+            Ok(Test { name, needs })
+        });
+        named.collect()
+    }
+
+    /// Runs it with these words, prints its output, and returns how many tests passed.
+    pub fn passed(&self, words: &[&str]) -> Result<usize, String> {
+        let mut child = self.command(words).stdout(Stdio::piped()).spawn().map_err(|why| why.to_string())?;
+        let mut passed = None;
+        // It may contain invalid UTF-8.
+        let out = child.stdout.take().into_iter();
+        for line in out.flat_map(|out| BufReader::new(out).split(b'\n')).map_while(Result::ok) {
+            let line = String::from_utf8_lossy(&line);
+            println!("{line}");
+            passed = passed_of(&line).or(passed);
+        }
+        let status = child.wait().map_err(|why| why.to_string())?;
+        if !status.success() {
+            return Err(format!("failed ({status})"));
+        }
+        passed.ok_or_else(|| "it ended without a test result".to_owned())
+    }
+
+    /// Runs one test in a process of its own. `Err`: what it printed.
+    pub fn one(&self, test: &str) -> Result<(), String> {
+        let Output { status, stdout, stderr } =
+            self.command(&["--include-ignored", "--exact", test]).output().map_err(|why| why.to_string())?;
+        let out = String::from_utf8_lossy(&stdout);
+        if status.success() && out.lines().find_map(passed_of) == Some(1) {
+            return Ok(());
+        }
+        Err(format!("{out}{}{status}", String::from_utf8_lossy(&stderr)))
+    }
+
+    /// Prints it as cargo does.
+    pub fn announce(&self, what: &str) {
+        println!("\n     Running {what}{} ({})", self.source, self.path.display());
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(&self.path);
+        command.args(words).current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
+        command
+    }
+
+    /// Returns the names of its tests: all, or the ignored ones.
+    fn listed(&self, only: &[&str]) -> Result<Vec<String>, String> {
+        let words = [&["--list"], only].concat();
+        let out = self.command(&words).output().map_err(|why| why.to_string())?;
+        let text = String::from_utf8_lossy(&out.stdout);
+        Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+    }
+
+    /// Returns each ignored test and its reason. The test runner prints the reason when asked to run that test, but does
+    /// not run it.
+    fn reasons(&self) -> Result<BTreeMap<String, String>, String> {
+        let ignored = self.listed(&["--ignored"])?;
+        if ignored.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let words: Vec<&str> = ["--exact"].into_iter().chain(ignored.iter().map(String::as_str)).collect();
+        let out = self.command(&words).output().map_err(|why| why.to_string())?;
+        let text = String::from_utf8_lossy(&out.stdout);
+        let reasons: BTreeMap<String, String> =
+            text.lines().filter_map(reason).map(|(test, why)| (test.to_owned(), why.to_owned())).collect();
+        match ignored.iter().find(|test| !reasons.contains_key(*test)) {
+            Some(test) => Err(format!("nothing says why {test} is ignored")),
+            None => Ok(reasons),
+        }
+    }
+}
+
+/// Parses a line like `test a::b ... ignored, why`.
+fn reason(line: &str) -> Option<(&str, &str)> {
+    line.strip_prefix("test ")?.split_once(" ... ignored, ")
+}
+
+/// Parses the closing line of the test runner.
+fn passed_of(line: &str) -> Option<usize> {
+    let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
+    counts.split_once(" passed")?.0.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_runners_lines_are_read() {
+        let line = "test result: ok. 6 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished in 1.02s";
+        assert_eq!(passed_of(line), Some(6));
+        assert_eq!(passed_of("test result: FAILED. 0 passed; 1 failed; 0 ignored"), Some(0));
+        assert_eq!(passed_of("test a ... ok"), None);
+        assert_eq!(reason("test a::b ... ignored, needs root"), Some(("a::b", "needs root")));
+        assert_eq!(reason("test a::b ... ok"), None);
+    }
+}
