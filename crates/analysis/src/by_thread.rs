@@ -33,6 +33,16 @@ impl<T: Clone + Default> ByThread<T> {
     }
 }
 
+/// Whether a thread left its CPU to wait when this stretch began. If its wakeup came before or was not recorded, the stretch is not blocked.
+pub(crate) fn left_to_wait(stretch: &ThreadStretch) -> bool {
+    matches!(
+        (stretch.state, stretch.reason),
+        (ThreadState::Blocked, Reason::State(_))
+            | (ThreadState::Ready, Reason::WokenBefore)
+            | (ThreadState::Unknown, Reason::NoWaking | Reason::Undecided)
+    )
+}
+
 /// The previous stretch of a thread.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Before(Option<ThreadStretch>);

@@ -6,7 +6,7 @@
 //! ```
 
 use super::idle_residency::target;
-use crate::by_thread::ByThread;
+use crate::by_thread::{Before, ByThread, left_to_wait};
 use crate::counted::{core_type, count_of};
 use crate::functions::FunctionId;
 use crate::idle_ends::{By, Ended, IdleEnds};
@@ -38,7 +38,7 @@ struct Sums {
 
 #[derive(Clone, Default)]
 struct Thread {
-    ran: bool,
+    before: Before,
     /// The callchain of its last wait, if it is known.
     waited: StackId,
     /// The wait that began last, whose callchain comes after its begin: the type of the core, whether it is a switch, and how
@@ -161,7 +161,8 @@ impl Analysis for PowerByFunction {
         self.book_wait(stretch.thread, world);
         let core_type = stretch.cpu.map_or(CoreType::Uniform, |cpu| core_type(cpu, world));
         let (time, of) = (stretch.span.len(), self.threads.of(stretch.thread));
-        let left = std::mem::replace(&mut of.ran, stretch.state == ThreadState::Running) && begins == Begins::Here;
+        // As the table `switch_causes` counts them.
+        let left = of.before.changes(stretch, begins);
         match stretch.state {
             ThreadState::Running => {
                 of.waited = StackId::NONE;
@@ -171,7 +172,14 @@ impl Analysis for PowerByFunction {
                 }
                 of.running[at].1 = of.running[at].1 + time;
             }
-            ThreadState::Blocked => (of.waited, of.wait) = (StackId::NONE, Some((core_type, left, time))),
+            ThreadState::Blocked => {
+                let switches = left && left_to_wait(stretch);
+                (of.waited, of.wait) = (StackId::NONE, Some((core_type, switches, time)));
+            }
+            // It left to wait, and was woken before it did or at a time that is not known.
+            ThreadState::Ready | ThreadState::Unknown if left && left_to_wait(stretch) => {
+                (of.waited, of.wait) = (StackId::NONE, Some((core_type, true, Ns::ZERO)));
+            }
             ThreadState::Ready if stretch.reason.left_runnable() => {
                 let sums = self.of(None, core_type);
                 sums.preemption_switches += i64::from(left);

@@ -1,6 +1,6 @@
 //! The causes of each thread's switch-outs.
 
-use crate::by_thread::{Before, ByThread};
+use crate::by_thread::{Before, ByThread, left_to_wait};
 use crate::{Analysis, Begins, Context, ReasonId, World};
 use model::{CpuId, CpuState, CpuStretch, Ns, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
 use std::cmp::Ordering;
@@ -152,9 +152,8 @@ impl Cause {
             (ThreadState::Blocked, Reason::State(letter)) => Some(Self::Blocked(letter, None)),
             (ThreadState::Exited, Reason::State(letter)) => Some(Self::Exited(letter)),
             (ThreadState::Exited, _) => ran.then_some(Self::Exited(0)),
-            // It left blocked; the state letter was replaced by later information.
-            (ThreadState::Ready, Reason::WokenBefore) => Some(Self::Blocked(0, None)),
-            (ThreadState::Unknown, Reason::NoWaking | Reason::Undecided) => Some(Self::Blocked(0, None)),
+            // The state letter was replaced by later information.
+            _ if left_to_wait(stretch) => Some(Self::Blocked(0, None)),
             (ThreadState::Unknown, Reason::NotRecorded) => Some(Self::Unknown),
             // Within a reported loss anything may have happened.
             (ThreadState::Unknown, Reason::Lossy) | (ThreadState::Running, _) => None,

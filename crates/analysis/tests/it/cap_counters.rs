@@ -1,8 +1,6 @@
 //! Capabilities 24–26 and erratum E4b: the formulas of the tables of counters give the published values.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
-mod support;
-
+use crate::support;
 use analysis::rates::{TypeMatters, mips, per, relative_ips};
 use std::collections::HashMap;
 use testkit::figures::{Row, number, table};

@@ -2,13 +2,10 @@
 //! critical path shows the finding. Some facts of the talk are in no trace: the ideal processor of a thread and the
 //! parked CPUs (57), that the last-level cache was the bottleneck (56), and the same program on another machine, which
 //! is another trace.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
-mod support;
-
+use crate::support::{self, Analysed, critical};
 use analysis::{Context, Running};
 use model::{CpuId, MaybeNs, Ns, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Timeline};
-use support::{Analysed, critical};
 use testkit::ByName;
 use testkit::figures::{self, Row, agrees};
 use topology::Machine;

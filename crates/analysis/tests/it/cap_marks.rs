@@ -1,15 +1,12 @@
 //! Capabilities 61 and 62: the duration of a marked task and the state times of its thread.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
-mod support;
-
+use crate::support::analyse;
 use account::Rules;
 use analysis::{Context, Running};
 use model::{
     Change, CpuId, Mark, MarkEdge, MaybeNs, NameId, Ns, Pid, Prio, Reason, Span, Subject, Table, ThreadKey,
     ThreadState, ThreadStretch, Tid, Timeline, TimelineEvent,
 };
-use support::analyse;
 use testkit::ByName;
 use testkit::figures::{self, Row, agrees, number};
 use topology::Machine;

@@ -1,6 +1,5 @@
 //! Capabilities of moves, lengths and priorities, by their numbers in testdata/figures/README.md, from printed figures
 //! where available, else from constructed stretches.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use analysis::{Context, Running};
 use model::{

@@ -1,11 +1,8 @@
 //! Capabilities 7, 57 and 65: which CPUs are parked over time, and the effect on frames and on waiting threads.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
-mod support;
-
+use crate::support::{Analysed, drawn};
 use model::{Ns, Span, Value};
 use std::fmt::Write;
-use support::{Analysed, drawn};
 use testkit::{ByName, machine, ms};
 
 const MS: i64 = 1_000_000;

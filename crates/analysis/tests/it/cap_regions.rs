@@ -1,9 +1,6 @@
 //! Capability 67: the tail of a barrier, the cores that are idle in it, and the potential saving of smaller chunks.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
-mod support;
-
-use support::drawn;
+use crate::support::{self, drawn};
 use testkit::figures::{number, table};
 use testkit::{Mode, machine};
 

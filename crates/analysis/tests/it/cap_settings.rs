@@ -1,10 +1,7 @@
 //! Capabilities 3, 5 and 64, by their numbers in testdata/figures/README.md: the scheduling settings of threads, and
 //! whether they ran on their ideal CPU.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
-mod support;
-
-use support::drawn;
+use crate::support::drawn;
 use testkit::ByName;
 
 /// Two cores of two CPUs each share an L3 in pairs; a third has its own.

@@ -1,14 +1,11 @@
 //! Capabilities 6, 20, 30, 31 and 34: the effect of SMT siblings and core types on threads, checked against printed
 //! figures.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
-mod support;
-
+use crate::support::{Analysed, analyse};
 use account::Rules;
 use analysis::{Context, Running, capacity_used};
 use model::{CpuId, CpuState, CpuStretch, Ns, Span, Table, ThreadKey, Timeline, Value};
 use std::collections::BTreeMap;
-use support::{Analysed, analyse};
 use testkit::ByName;
 use testkit::figures::{self, agrees};
 use topology::Machine;

@@ -1,10 +1,7 @@
 //! Capabilities 23, 43, 65 and 68: the facts on each thread and priority, and on what ends idle periods, from a
 //! drawing. Functions and energy (23), ideal processors (64) and parked CPUs (65) are in no trace format read so far.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
-mod support;
-
-use support::drawn;
+use crate::support::drawn;
 use testkit::ByName;
 use topology::Machine;
 

@@ -1,5 +1,4 @@
 //! Capabilities 16, 17, 18 and 22, checked against their printed figures.
-#![allow(clippy::unwrap_used, clippy::panic)] // a test fails by panicking
 
 use analysis::{Context, Running};
 use model::{

@@ -1,12 +1,9 @@
 //! Every analysis as a drawing and the resulting table: crates/analysis/cases.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
-mod support;
-
+use crate::support::{Analysed, critical, drawn, text};
 use model::{Span, Table};
 use std::fmt::Write;
 use std::path::Path;
-use support::{Analysed, critical, drawn, text};
 use topology::Machine;
 
 /// A case shows the table that its folder is named after.

@@ -1,17 +1,15 @@
 //! The critical path of random traces: its invariants, and a comparison with a slow calculation that looks up every
 //! piece.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
-mod support;
-
+use crate::support;
+use crate::support::changes::PowerChange;
+use crate::support::instants::{Cpu, Instant, instants};
+use crate::support::{Analysed, critical, parked};
 use model::{
     CpuState, CpuStretch, Ns, Power, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Value, tables,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use support::changes::PowerChange;
-use support::instants::{Cpu, Instant, instants};
-use support::{Analysed, critical, parked};
 use testkit::{ByName, Mode, Rng};
 
 /// A random trace or a part of it, and the TID at the end of the path.

@@ -1,10 +1,7 @@
 //! Rows of `power_over_time` are as long as the steps of the source require.
-#![allow(clippy::unwrap_used, clippy::panic)] // a test fails by panicking
 
-mod support;
-
+use crate::support::drawn;
 use model::{Span, Value};
-use support::drawn;
 use topology::Machine;
 
 /// How often the source is read, ms.

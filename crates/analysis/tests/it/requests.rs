@@ -1,11 +1,8 @@
 //! The requests of a drawn server and its clients are those of a simulation that knows them.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
-mod support;
-
+use crate::support::drawn;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use support::drawn;
 use testkit::{ByName, Rng};
 use topology::Machine;
 

@@ -115,7 +115,7 @@ table! {
 table! {
     /// What each function cost: CPU time, switches and idleness.
     POWER_BY_FUNCTION: power_by_function {
-        version: 2,
+        version: 3,
         made_from: Analysis,
         large: false,
         doc: "CPU time, switches and idle wakeups by function and core type. CPU time and cycles are those of the threads, shared out \

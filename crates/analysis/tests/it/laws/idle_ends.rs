@@ -1,5 +1,5 @@
 //! The ends of stays sum to the idle periods and times of each CPU, and to the entries into its states. The wakeups of CPUs and of
-//! functions sum to them, and the functions' times to the threads'.
+//! functions sum to them, and the functions' times and switches to the threads'.
 
 use super::support::Analysed;
 use model::{CpuState, ThreadState};
@@ -88,5 +88,16 @@ fn functions(a: &Analysed) -> Result<(), TestCaseError> {
     };
     prop_assert_eq!(sum("cpu_ns"), within(ThreadState::Running));
     prop_assert_eq!(sum("wait_ns"), within(ThreadState::Blocked));
+    let causes = &a.tables["switch_causes"];
+    let (mut to_wait, mut runnable) = (0, 0);
+    for row in 0..causes.rows.len() {
+        let count = causes.int(row, "count").unwrap();
+        match (causes.text(row, "cause").unwrap(), causes.text(row, "state_letter")) {
+            ("blocked", _) => to_wait += count,
+            ("exited", _) | ("unknown", None) => {}
+            _ => runnable += count,
+        }
+    }
+    prop_assert_eq!((sum("sync_switches"), sum("preemption_switches")), (to_wait, runnable));
     Ok(())
 }

@@ -1,5 +1,4 @@
 //! Traces processed by both stages of the accounting and every analysis.
-#![allow(dead_code, clippy::unwrap_used)] // each test uses its part
 
 pub mod allowed;
 pub mod changes;
