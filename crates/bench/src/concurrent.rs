@@ -1,7 +1,8 @@
 //! Work of several CPUs at the same time, all of it during all of the others'.
 //!
-//! Each thread does its work in chunks until every thread has done enough of them since all have begun. Only whole chunks count that lie within
-//! the time in which every thread was at work: whatever one of them does, the others do their work during all of it.
+//! Each thread does its work in chunks until every thread has done enough of them since all have begun, and then one more. So, however late a
+//! thread gets its CPU, the enough chunks of each lie within the time in which every thread was at work, and only whole chunks within that time
+//! count: whatever one of them does, the others do their work during all of it.
 //!
 //! ```text
 //!   cpu0  |chunk|chunk|chunk|chunk|chunk|chunk|
@@ -108,7 +109,7 @@ type Worked = (Chunks, Option<Work>, bool);
 pub fn run(bank: &Bank, loads: &[(CpuId, Load)], chunks: usize) -> io::Result<Vec<Done>> {
     let works = bank.prepare(loads)?;
     let iterations: Vec<Option<u64>> = works.iter().map(|of| of.as_ref().map(Work::iterations)).collect();
-    // The threads that have begun.
+    // The threads that have begun: those with work have done a chunk.
     let begun = AtomicU32::new(0);
     // The threads with work that have not done enough of it. 0 ends all.
     let unfinished = AtomicU32::new(works.iter().flatten().count() as u32);
@@ -120,12 +121,13 @@ pub fn run(bank: &Bank, loads: &[(CpuId, Load)], chunks: usize) -> io::Result<Ve
         let (load, begun, unfinished, ended) = (*load, &begun, &unfinished, &ended);
         let part = move || {
             let from = now_ns();
-            begun.fetch_add(1, Ordering::AcqRel);
             if let Some(mut work) = work {
+                let begin = || _ = begun.fetch_add(1, Ordering::AcqRel);
                 let all_begun = || begun.load(Ordering::Acquire) == threads;
-                let (spans, right) = chunks_of(&mut work, chunks, all_begun, unfinished, ended);
+                let (spans, right) = chunks_of(&mut work, chunks, begin, all_begun, unfinished, ended);
                 return ((spans, Some(work), right), 0);
             }
+            begun.fetch_add(1, Ordering::AcqRel);
             match load {
                 Load::SpinWithPause => {
                     while unfinished.load(Ordering::Relaxed) > 0 {
@@ -164,30 +166,40 @@ pub fn run(bank: &Bank, loads: &[(CpuId, Load)], chunks: usize) -> io::Result<Ve
     results.into_iter().map(result).collect()
 }
 
-/// Chunks until all threads are done, and whether all results were right.
+/// Chunks until all threads are done, and whether all results were right. The first one is before `begin`: the thread is at work by then.
 fn chunks_of(
     work: &mut Work,
     chunks: usize,
+    begin: impl FnOnce(),
     all_begun: impl Fn() -> bool,
     unfinished: &AtomicU32,
     ended: &AtomicU32,
 ) -> (Chunks, bool) {
     let mut spans = Vec::with_capacity(chunks * 8);
     let (mut right, mut counted) = (true, 0);
-    loop {
-        let counts = all_begun();
+    let mut chunk = || {
         let start = now_ns();
         right &= work.run().is_some();
         spans.push([start, now_ns()]);
+    };
+    chunk();
+    begin();
+    loop {
+        let counts = all_begun();
+        // The chunk that ends after all others have done enough of them is the last one.
+        let is_last = counted >= chunks && unfinished.load(Ordering::Acquire) == 0;
+        chunk();
         counted += usize::from(counts);
         if counts && counted == chunks && unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {
             ended.store(1, Ordering::Release);
             futex_wake(ended);
+            break;
         }
-        if counted >= chunks && unfinished.load(Ordering::Acquire) == 0 {
-            return (spans, right);
+        if is_last {
+            break;
         }
     }
+    (spans, right)
 }
 
 /// The time of an iteration within a time, by the whole chunks in it.
@@ -224,6 +236,7 @@ mod tests {
     use super::*;
     use crate::thread::allowed;
     use crate::work::KERNELS;
+    use std::sync::atomic::AtomicU64;
 
     #[test]
     fn only_whole_chunks_during_all_others_count() {
@@ -252,17 +265,40 @@ mod tests {
         assert!(bank.0.lock().unwrap().len() == cpus.len().min(2), "work is used again");
     }
 
-    /// A thread that begins late, as when another process has its CPU, finds the others still at work.
+    /// A thread that begins late, as when another process has its CPU, finds the others still at work. The first chunk is done before a thread
+    /// says that it has begun.
     #[test]
     fn chunks_count_only_once_all_threads_have_begun() {
         let bank = Bank::default();
         let load = [(allowed().unwrap()[0], Load::Kernel(&KERNELS[0]))];
         let mut work = bank.prepare(&load).unwrap().remove(0).unwrap();
         let (begun, unfinished, ended) = (AtomicU32::new(0), AtomicU32::new(1), AtomicU32::new(0));
-        // The other one begins after 30 chunks.
+        // The other one begins after 30 more chunks.
         let all_begun = || begun.fetch_add(1, Ordering::Relaxed) >= 30;
-        let (spans, right) = chunks_of(&mut work, 5, all_begun, &unfinished, &ended);
-        assert_eq!((spans.len(), right, unfinished.into_inner(), ended.into_inner()), (35, true, 0, 1));
+        let (spans, right) = chunks_of(&mut work, 5, || (), all_begun, &unfinished, &ended);
+        assert_eq!((spans.len(), right, unfinished.into_inner(), ended.into_inner()), (36, true, 0, 1));
+    }
+
+    /// A thread that has done enough chunks waits for its CPU until the other one has, too: it is at work until then.
+    #[test]
+    fn a_thread_ends_with_a_chunk_after_all_others_have_done_enough() {
+        let bank = Bank::default();
+        let load = [(allowed().unwrap()[0], Load::Kernel(&KERNELS[0]))];
+        let mut work = bank.prepare(&load).unwrap().remove(0).unwrap();
+        let (rounds, unfinished, ended) = (AtomicU32::new(0), AtomicU32::new(2), AtomicU32::new(0));
+        let other_is_done = AtomicU64::new(0);
+        // After its 5 chunks, when 20 rounds have begun, the other one has done enough, too.
+        let all_begun = || {
+            if rounds.fetch_add(1, Ordering::Relaxed) == 20 {
+                other_is_done.store(now_ns().unsigned_abs(), Ordering::Relaxed);
+                unfinished.store(0, Ordering::Release);
+            }
+            true
+        };
+        let (spans, right) = chunks_of(&mut work, 5, || (), all_begun, &unfinished, &ended);
+        let last = spans.last().unwrap();
+        assert_eq!((spans.len(), right), (22, true));
+        assert!(last[1].unsigned_abs() >= other_is_done.into_inner(), "{last:?}");
     }
 
     #[test]

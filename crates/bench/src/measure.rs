@@ -218,7 +218,7 @@ impl Rounds<'_> {
     fn timed(&mut self, series: &mut [Series], taken: &mut [Taken], needed: &BTreeSet<usize>) {
         for i in self.order(series.len()) {
             let value = match needed.contains(&i) && !(self.stop)() {
-                true => self.undisturbed(&mut series[i], &mut taken[i]).map(|of| of.value),
+                true => self.undisturbed(&mut series[i], &mut taken[i], &mut |_| ()).map(|of| of.value),
                 false => None,
             };
             taken[i].timed.push(value);
@@ -241,9 +241,9 @@ impl Rounds<'_> {
         let mut rounds = 0;
         while !(self.stop)() && (rounds == 0 || start.elapsed() < most) {
             for i in self.order(series.len()) {
-                if let Some(of) = self.undisturbed(&mut series[i], &mut taken[i]) {
+                let mut placed = |of: &Repetition| threads.extend(of.threads.iter().map(|thread| (i, thread.clone())));
+                if let Some(of) = self.undisturbed(&mut series[i], &mut taken[i], &mut placed) {
                     taken[i].recorded.push(of.value);
-                    threads.extend(of.threads.into_iter().map(|thread| (i, thread)));
                 }
             }
             rounds += 1;
@@ -255,8 +255,14 @@ impl Rounds<'_> {
         Ok(())
     }
 
-    /// A repetition that ran where it should and was not disturbed.
-    fn undisturbed(&mut self, series: &mut Series, taken: &mut Taken) -> Option<Repetition> {
+    /// A repetition that ran where it should and was not disturbed. `placed` gets the disturbed ones too: where they ran can be verified, even
+    /// if the machine is so busy that there are no others.
+    fn undisturbed(
+        &mut self,
+        series: &mut Series,
+        taken: &mut Taken,
+        placed: &mut dyn FnMut(&Repetition),
+    ) -> Option<Repetition> {
         if taken.failed.is_some() {
             return None;
         }
@@ -270,12 +276,14 @@ impl Rounds<'_> {
                 }
             };
             let stolen = Ticks::read().unwrap_or_default().stolen_since(&before, &self.setup.cpus);
-            if !done.threads.iter().all(Evidence::is_placed) {
-                taken.misplaced += 1;
-            } else if stolen > 0 || others_used(series.cpu_use, &done.threads) {
+            if done.threads.iter().all(Evidence::is_placed) {
+                placed(&done);
+                if stolen == 0 && !others_used(series.cpu_use, &done.threads) {
+                    return Some(done);
+                }
                 taken.disturbed += 1;
             } else {
-                return Some(done);
+                taken.misplaced += 1;
             }
             if (self.stop)() {
                 return None;
@@ -431,4 +439,23 @@ fn recording_ratio(taken: &[Taken]) -> Option<[f64; 3]> {
         .collect();
     ratios.sort_by(f64::total_cmp);
     Some([*ratios.get(ratios.len() / 2)?, *ratios.first()?, *ratios.last()?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_recorder_adds_is_the_median_over_series_with_enough_rounds() {
+        let taken = |recorded: f64, rounds: usize| Taken {
+            timed: vec![Some(10.0); 8],
+            recorded: vec![recorded; rounds],
+            disturbed: 0,
+            misplaced: 0,
+            failed: None,
+        };
+        let all = [taken(10.0, 6), taken(12.0, 6), taken(11.0, 6), taken(90.0, 5)];
+        assert_eq!(recording_ratio(&all), Some([1.1, 1.0, 1.2]), "the last one has too few rounds");
+        assert_eq!(recording_ratio(&all[3..]), None);
+    }
 }

@@ -196,6 +196,7 @@ impl ParallelLoop {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::work::{KERNELS, Kernel};
     use std::sync::Mutex;
 
     const SCHEDULES: [Schedule; 6] = [
@@ -228,6 +229,53 @@ mod tests {
                 taken.sort_unstable();
                 assert_eq!(taken, (0..1000).collect::<Vec<_>>(), "{schedule:?} {threads}");
             }
+        }
+    }
+
+    /// Each unit is done by one thread at a time, and all within the loop: however busy the machine is, the times of the units add up to no more
+    /// than the threads had.
+    #[test]
+    fn no_schedule_is_faster_than_its_work() {
+        static SUM_NS: AtomicU64 = AtomicU64::new(0);
+        fn timed(memory: &mut [u64], iterations: u64, seed: u64) -> u64 {
+            let start = now_ns();
+            let result = (KERNELS[0].run)(memory, iterations, seed);
+            SUM_NS.fetch_add((now_ns() - start).unsigned_abs(), Ordering::Relaxed);
+            result
+        }
+        static TIMED: Kernel = Kernel {
+            name: "timed",
+            about: "",
+            bytes: 8,
+            run: timed,
+            expected: |memory, iterations, seed| (KERNELS[0].expected)(memory, iterations, seed),
+            prepare: |_| {},
+        };
+        const UNITS: u32 = 300;
+        let cpus = crate::thread::allowed().unwrap();
+        let work = Work::of(&TIMED, 5_000.0).unwrap();
+        for schedule in SCHEDULES {
+            let mut of = ParallelLoop {
+                cpus: cpus.clone(),
+                bound: matches!(schedule, Schedule::Affinity),
+                schedule,
+                units: UNITS,
+                work: cpus.iter().map(|_| work.again()).collect(),
+                delay: None,
+            };
+            SUM_NS.store(0, Ordering::Relaxed);
+            let run = of.run().unwrap();
+            let (sum, had) = (SUM_NS.load(Ordering::Relaxed) as f64, run.makespan_ns * cpus.len() as f64);
+            assert!(sum > 0.0 && sum <= had, "{schedule:?}: {sum} ns of work in {had} ns");
+            assert!(
+                (0.0..=run.makespan_ns).contains(&run.tail_ns),
+                "{schedule:?}: {} {}",
+                run.tail_ns,
+                run.makespan_ns
+            );
+            let most = schedule.max_chunks(cpus.len()).max(cpus.len()) as u32;
+            assert!((1..=most.min(UNITS)).contains(&run.chunks), "{schedule:?}: {} chunks", run.chunks);
+            assert_eq!(run.threads.len(), cpus.len());
         }
     }
 

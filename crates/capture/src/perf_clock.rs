@@ -82,6 +82,8 @@ impl Drop for PerfClock {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    /// Between two readings it advances by at least what was slept, and at most by what passed around them. The rates of the two clocks
+    /// differ by less than 1 %.
     #[test]
     #[ignore = "needs perf events"]
     fn it_advances_like_the_monotonic_clock() {
@@ -90,6 +92,6 @@ mod tests {
         std::thread::sleep(std::time::Duration::from_millis(20));
         let (second, after) = (clock.read().unwrap(), crate::samples::now());
         let (passed, max) = (second - first, after - before);
-        assert!(passed >= 19_000_000 && passed <= max + 100_000, "{passed} ns of {max}");
+        assert!(passed >= 19_800_000 && passed <= max / 100 * 101 + 1_000, "{passed} ns of {max}");
     }
 }

@@ -186,24 +186,31 @@ mod tests {
         );
     }
 
+    /// Waits until a thread has left its CPU in `read`, as the kernel says; while it runs or is ready, there is no number.
+    fn until_it_reads(tid: i32) {
+        let (call, end) = (libc::SYS_read.to_string(), std::time::Instant::now() + std::time::Duration::from_secs(60));
+        let reads = || std::fs::read_to_string(format!("/proc/self/task/{tid}/syscall"));
+        while !reads().is_ok_and(|text| text.split(' ').next() == Some(call.as_str())) {
+            assert!(std::time::Instant::now() < end, "the thread does not read: {:?}", reads());
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+
     #[test]
     fn adds_only_threads_that_are_not_listed() {
         let (send_tid, receive_tid) = std::sync::mpsc::channel();
-        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let Ok((mut wait, go)) = std::io::pipe() else { panic!("no pipe") };
         let waits = std::thread::spawn(move || {
             // SAFETY: no memory is involved.
             let sent = send_tid.send(unsafe { libc::gettid() });
-            sent.is_ok() && wait.recv().is_err()
+            sent.is_ok() && std::io::Read::read(&mut wait, &mut [0]).is_ok_and(|length| length == 0)
         });
         let Ok(tid) = receive_tid.recv() else {
             return assert!(waits.join().is_err(), "the thread ended without sending its TID");
         };
-        let all = loop {
-            let all = threads();
-            if rows_of(tid, &all).iter().any(|row| row.state == 1) {
-                break all;
-            }
-        };
+        until_it_reads(tid);
+        let all = threads();
+        assert_eq!(rows_of(tid, &all).iter().map(|row| row.state).collect::<Vec<_>>(), [1]);
         assert!(rows_of(tid, &unlisted(&all)).is_empty());
         let added = rows_of(tid, &unlisted(&[]));
         assert_eq!(added.len(), 1);

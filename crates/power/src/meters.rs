@@ -155,20 +155,20 @@ impl Meters {
         }
     }
 
-    /// Reads each domain until its value changes. The time of the change is in the middle between the last reading of the old value and the
-    /// first reading of the new one.
+    /// Reads each domain until its value changes. The time of the change is in the middle between the last reading of the old value (from
+    /// before it: this thread may be stopped within it) and the first reading of the new one.
     fn aligned(&mut self, end: usize) {
         let begin = now();
         let mut before: Vec<Option<(Ns, Value)>> = Vec::new();
         for metered in &mut self.domains {
+            let from = now();
             let value = metered.read();
-            let at = now();
             if let (Some(_), Ok(value), false) =
                 (metered.meter.spec().update_ns, &value, metered.domain.gauge.is_power())
             {
-                before.push(Some((at, *value)));
+                before.push(Some((from, *value)));
             } else {
-                metered.push(at, value);
+                metered.push(now(), value);
                 metered.ends[end] = metered.meter.spec().update_ns;
                 before.push(None);
             }
@@ -178,11 +178,12 @@ impl Meters {
             for (metered, waiting) in self.domains.iter_mut().zip(&mut before) {
                 let Some((seen_at, seen)) = *waiting else { continue };
                 let update = metered.meter.spec().update_ns.unwrap_or(0);
+                let from = now();
                 let value = metered.read();
                 let at = now();
                 let wait = update.saturating_mul(WAIT_UPDATES).clamp(MIN_WAIT_NS, MAX_WAIT_NS);
                 match value {
-                    Ok(value) if value == seen && (at - begin).0 < wait => *waiting = Some((at, seen)),
+                    Ok(value) if value == seen && (at - begin).0 < wait => *waiting = Some((from, seen)),
                     Ok(value) if value == seen => {
                         metered.push(at, Ok(value));
                         metered.ends[end] = Some(update);
@@ -228,5 +229,44 @@ impl Watched {
             return (None, 0);
         };
         (Some(median), gaps.iter().filter(|gap| **gap * 2 > median * 3).count())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is learned while a value is watched follows from the times at which it was seen to have changed: here by hand.
+    #[test]
+    fn the_time_between_updates_is_the_median_of_the_changes_that_were_seen() {
+        let learned = |ms: &[i64]| {
+            let changes = ms.iter().map(|ms| Ns(ms * 1_000_000)).collect();
+            Watched { last: None, changes }.update()
+        };
+        assert_eq!(learned(&[]), (None, 0));
+        assert_eq!(learned(&[5, 10]), (None, 0), "two changes are too few");
+        assert_eq!(learned(&[5, 10, 15, 20]), (Some(5_000_000), 0));
+        // 40 ms without a look, then a late one.
+        assert_eq!(learned(&[5, 10, 15, 55, 56, 61, 66]), (Some(5_000_000), 1));
+    }
+
+    #[test]
+    fn a_change_is_seen_at_each_look_that_finds_another_value() {
+        let folder = tempfile::tempdir().unwrap();
+        let zone = folder.path().join("sys/class/powercap/intel-rapl:0");
+        std::fs::create_dir_all(&zone).unwrap();
+        std::fs::write(zone.join("name"), "package-0\n").unwrap();
+        let energy = |uj: u32| std::fs::write(zone.join("energy_uj"), format!("{uj}\n")).unwrap();
+        energy(1);
+        let found = find(&Tree::open(folder.path()).unwrap());
+        let mut watched = Watched::default();
+        for uj in [1, 1, 2, 2, 2, 3] {
+            energy(uj);
+            let before = (watched.changes.len(), now());
+            watched.look(&found.domains[0]);
+            let new = &watched.changes[before.0..];
+            assert!(new.iter().all(|at| *at >= before.1 && *at <= now()), "{new:?}");
+        }
+        assert_eq!(watched.changes.len(), 2);
     }
 }

@@ -156,10 +156,15 @@ impl<T: Pod> Array<T> {
     }
 }
 
+/// How often the sums of a CPU are read that change meanwhile, and after how many attempts there is a pause of 1 ms: the host of a virtual
+/// machine may stop a CPU within a change.
+const ATTEMPTS: u32 = 200_000;
+const PAUSES: u32 = 1000;
+
 impl Array<RawCpu> {
     /// Reads a CPU's sums of one moment. Returns `None` if they changed at each attempt.
     pub fn consistent(&self, cpu: usize) -> Option<RawCpu> {
-        for _ in 0..1000 {
+        for attempt in 1..=ATTEMPTS {
             let before = self.word(cpu, 0) as u32;
             fence(Ordering::Acquire);
             let value = self.read(cpu);
@@ -167,7 +172,11 @@ impl Array<RawCpu> {
             if before & 1 == 0 && before == self.word(cpu, 0) as u32 {
                 return Some(value);
             }
-            std::hint::spin_loop();
+            if attempt.is_multiple_of(PAUSES) {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            } else {
+                std::hint::spin_loop();
+            }
         }
         None
     }

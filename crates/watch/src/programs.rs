@@ -18,6 +18,9 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/watch.bpf.o"));
 const NEEDED: [&str; 5] =
     ["sched_switch", "sched_switch_old", "sched_waking", "sched_wakeup_new", "sched_migrate_task"];
 
+/// Waits for an RCU grace period (UAPI). A kernel that refuses it does not wait.
+const MEMBARRIER_CMD_GLOBAL: i32 = 1;
+
 /// The most threads whose waits can be followed at the same time.
 const MAX_THREADS: u32 = 1 << 16;
 /// The bytes of a thread in the kernel (`struct thread`).
@@ -224,6 +227,9 @@ impl Programs {
     /// Detaches the programs. The sums stay as they are.
     pub fn detach(&mut self) {
         self.links.clear();
+        // On another CPU, one may have begun before; it has ended when the kernel's readers have (RCU).
+        // SAFETY: no memory is involved.
+        unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) };
     }
 
     /// Accounts for a CPU's time up to now. Returns whether it is online.

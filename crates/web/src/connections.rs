@@ -318,3 +318,66 @@ impl AsyncWrite for Connection {
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(3600);
+
+    /// All places are taken by these, the oldest first: their standing, and whether their time of grace is over.
+    fn full(by: &[(Standing, bool)]) -> (Places, Vec<Caller>) {
+        let now = Instant::now();
+        let (mut taken, mut callers) = (Vec::new(), Vec::new());
+        for (standing, over) in by {
+            let caller = Caller::default();
+            caller.set(*standing);
+            let since = if *over { now.checked_sub(LONG).unwrap_or(now) } else { now + LONG };
+            taken.push(Taken { since, caller: caller.clone(), _end: oneshot::channel().0 });
+            callers.push(caller);
+        }
+        let grace = Duration::from_millis(50);
+        (Places { max: by.len(), grace, taken: Mutex::new(taken), freed: Notify::new() }, callers)
+    }
+
+    /// Which connection is closed for another one without a wait, if one is.
+    fn closed(by: &[(Standing, bool)]) -> Option<usize> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let (places, callers) = full(by);
+        let waited = runtime.block_on(async {
+            let mut wait = Box::pin(places.wait());
+            std::future::poll_fn(|cx| Poll::Ready(wait.as_mut().poll(cx).is_ready())).await
+        });
+        let taken = places.taken();
+        let is_left = |of: &Caller| taken.iter().any(|one| Arc::ptr_eq(&one.caller.0, &of.0));
+        let gone: Vec<usize> = (0..callers.len()).filter(|at| !is_left(&callers[*at])).collect();
+        assert_eq!((waited, gone.len() <= 1), (!gone.is_empty(), true), "{by:?}: {gone:?}");
+        gone.first().copied()
+    }
+
+    #[test]
+    fn the_oldest_unknown_connection_is_closed_first_then_the_oldest_guest_and_never_the_owner() {
+        use Standing::{Guest, Owner, Unknown};
+        assert_eq!(closed(&[(Unknown, true), (Unknown, true)]), Some(0));
+        assert_eq!(closed(&[(Guest, true), (Owner, true), (Unknown, true), (Unknown, true)]), Some(2));
+        assert_eq!(closed(&[(Owner, true), (Guest, true), (Guest, true)]), Some(1));
+        assert_eq!(closed(&[(Owner, true), (Owner, true)]), None);
+    }
+
+    #[test]
+    fn a_connection_is_not_closed_for_another_before_its_grace_is_over() {
+        use Standing::{Guest, Owner, Unknown};
+        assert_eq!(closed(&[(Unknown, false), (Owner, true)]), None);
+        // The unknown one is the next to go, although the time of a guest is over.
+        assert_eq!(closed(&[(Guest, true), (Unknown, false)]), None);
+    }
+
+    #[test]
+    fn a_free_place_is_taken_without_a_wait() {
+        let (places, callers) = full(&[(Standing::Owner, true), (Standing::Owner, true)]);
+        places.free(&callers[0]);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(places.wait());
+        assert_eq!(places.taken().len(), 1);
+    }
+}

@@ -352,9 +352,10 @@ mod tests {
         assert!(unlawful(&[of([0.8, 0.85, 0.9])])[0].contains("dynamic 16 took 0.850"));
     }
 
-    /// On the CPUs of this machine: the chain from loops to figures, and the law that no makespan is below the ideal one.
+    /// On the CPUs of this machine: the chain from loops to figures. What a loop takes depends on what else runs, and so does the ideal time,
+    /// which is measured at another moment; `parallel_loop` has the law that no loop is faster than its work.
     #[test]
-    fn no_schedule_is_faster_than_the_work_over_the_speeds() {
+    fn every_schedule_is_measured() {
         let machine = topology::live();
         let setup = Setup::of(machine, None, true, 1).unwrap();
         let plan = Chunks.plan(&setup).unwrap();
@@ -362,8 +363,11 @@ mod tests {
         let done = measure("chunks", plan, &setup, &options, None, &|| false, &mut |_| {});
         // A busy machine leaves few rounds: what there is must hold.
         assert!(!done.lacks.iter().any(|why| why.contains("was not measured")), "{:?}", done.lacks);
-        for cost in done.costs.iter().filter(|cost| cost.figure == "over_ideal") {
-            assert!(cost.estimate.high > 0.9, "{cost:?}");
+        for cost in &done.costs {
+            // A tail may have no length, and the slope of a chunk's cost may be lost in what else runs.
+            let may_be_zero = ["tail", "chunk_cost"].contains(&cost.figure.as_str());
+            assert!(cost.estimate.value > 0.0 || may_be_zero, "{cost:?}");
+            assert!(cost.figure != "tail" || cost.estimate.low >= 0.0, "{cost:?}");
         }
     }
 }

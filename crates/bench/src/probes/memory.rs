@@ -273,25 +273,55 @@ mod tests {
         assert!(said[0].contains("262144 bytes is above that of 1048576"), "{said:?}");
     }
 
+    /// What a larger set costs depends on the machine. That it is seen follows from the walk: through each cache line of the set once, before any
+    /// line comes again, and hardly ever to the next or the last one, which the processor would have fetched.
     #[test]
-    fn a_set_beyond_the_first_cache_is_slower() {
-        let cpu = allowed().unwrap()[0];
-        let least = |kernel: &'static Kernel| {
-            let work = Arc::new(Mutex::new(Work::of(kernel, 200_000.0).unwrap()));
-            (0..10).map(|_| loads(cpu, &work)().unwrap().value).fold(f64::INFINITY, f64::min)
-        };
-        let (small, large) = (least(&CHASES[0]), least(&CHASES[5]));
-        assert!(large > 2.0 * small, "{small} {large}");
+    fn a_chain_of_loads_goes_through_the_whole_set_in_random_order() {
+        const LINE_WORDS: usize = 8;
+        for kernel in &CHASES[..6] {
+            let mut memory = vec![0; kernel.bytes / 8];
+            (kernel.prepare)(&mut memory);
+            let lines = memory.len() / LINE_WORDS;
+            let (mut at, mut seen, mut near) = (0, vec![false; lines], 0);
+            for _ in 0..lines {
+                assert!(!std::mem::replace(&mut seen[at / LINE_WORDS], true), "{} bytes: {at} twice", kernel.bytes);
+                let next = memory[at] as usize;
+                near += usize::from(next.abs_diff(at) <= LINE_WORDS);
+                at = next;
+            }
+            assert!(at == 0 && seen.iter().all(|seen| *seen), "{} bytes: not all lines", kernel.bytes);
+            assert!(near * 20 < lines, "{} bytes: {near} of {lines} loads are of a neighbour", kernel.bytes);
+        }
     }
 
+    /// The measured loads are a part of what the thread did.
+    #[test]
+    fn loads_take_no_longer_than_their_thread() {
+        let cpu = allowed().unwrap()[0];
+        for kernel in [&CHASES[0], &CHASES[3]] {
+            let work = Arc::new(Mutex::new(Work::of(kernel, 200_000.0).unwrap()));
+            let iterations = work.lock().unwrap().iterations() as f64;
+            let done = loads(cpu, &work)().unwrap();
+            let [thread] = &done.threads[..] else { panic!("{:?}", done.threads) };
+            assert!(thread.is_placed() && done.value > 0.0, "{done:?}");
+            assert!(done.value * iterations <= thread.len_ns() as f64 + 1.0, "{iterations} loads: {done:?}");
+        }
+    }
+
+    /// Each thread reads its own set within its time, so together they are at least as fast as over the whole time of each.
     #[test]
     fn two_threads_read_their_own_sets() {
         let all = allowed().unwrap();
         let work = Work::of(&STREAMS[0], 200_000.0).unwrap();
+        let bytes = work.iterations() as f64 * LINE;
         let sets = Arc::new(Mutex::new(own_sets(&all, &work).unwrap()));
         let done = reads(&all, &sets)().unwrap();
         assert_eq!(done.threads.len(), all.len());
         assert!(done.threads.iter().all(Evidence::is_placed));
-        assert!(done.value > 1e8, "{}", done.value);
+        let least: f64 = done.threads.iter().map(|thread| bytes / thread.len_ns() as f64 * 1e9).sum();
+        assert!(done.value >= least, "{} bytes a second, at least {least}", done.value);
+        // No processor reads a cache line in a tenth of a nanosecond.
+        let most = all.len() as f64 * LINE / 0.1e-9;
+        assert!(done.value <= most, "{} bytes a second, at most {most}", done.value);
     }
 }

@@ -72,6 +72,18 @@ fn seed(turn: usize) -> u64 {
     (turn as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
+/// Returns how many iterations have about this length. `timed`: the time of so many, ns.
+fn iterations_for(length_ns: f64, mut timed: impl FnMut(u64) -> f64) -> u64 {
+    let mut iterations = 1000;
+    loop {
+        let took = (0..3).map(|_| timed(iterations)).fold(f64::INFINITY, f64::min);
+        if took > length_ns / 8.0 || iterations > 1 << 40 {
+            return ((iterations as f64 * length_ns / took.max(1.0)) as u64).max(1);
+        }
+        iterations *= 4;
+    }
+}
+
 impl Work {
     /// Returns work of about this length on the calling thread's CPU, ns, which passed the check.
     ///
@@ -82,14 +94,7 @@ impl Work {
             Self { kernel, memory: vec![0; kernel.bytes / 8], iterations: 1000, expected: Vec::new(), turn: 0 };
         (kernel.prepare)(&mut work.memory);
         work.check()?;
-        loop {
-            let took = (0..3).map(|_| work.timed(work.iterations)).fold(f64::INFINITY, f64::min);
-            if took > length_ns / 8.0 || work.iterations > 1 << 40 {
-                work.iterations = ((work.iterations as f64 * length_ns / took.max(1.0)) as u64).max(1);
-                break;
-            }
-            work.iterations *= 4;
-        }
+        work.iterations = iterations_for(length_ns, |iterations| work.timed(iterations));
         let results = (0..SEEDS).map(|turn| (kernel.run)(&mut work.memory, work.iterations, seed(turn)));
         work.expected = results.collect();
         Ok(work)
@@ -203,10 +208,28 @@ mod tests {
         assert_eq!(Work::of(&WRONG, 1e5).err(), Some(Wrong::Result("wrong".to_owned())));
     }
 
+    /// By drawn times of an iteration. Two of three measurements may be interrupted.
     #[test]
     fn work_has_about_the_length_that_it_should_have() {
+        for iteration_ns in [0.1, 3.0, 900.0] {
+            let mut calls = 0;
+            let timed = |iterations: u64| {
+                calls += 1;
+                iterations as f64 * iteration_ns + if calls % 3 == 0 { 0.0 } else { 4e7 }
+            };
+            let length = iterations_for(200_000.0, timed) as f64 * iteration_ns;
+            assert!((length - 200_000.0).abs() <= iteration_ns + 1.0, "{length} by {iteration_ns}");
+        }
+        assert_eq!(iterations_for(100.0, |_| 1e9), 1);
+    }
+
+    /// However busy the machine is, no iteration is faster than a processor can be, and the time is that of the run.
+    #[test]
+    fn a_run_takes_the_time_of_its_iterations() {
         let mut work = Work::of(&KERNELS[0], 200_000.0).unwrap();
-        let least = (0..20).filter_map(|_| work.run()).fold(f64::INFINITY, f64::min);
-        assert!((50_000.0..800_000.0).contains(&least), "{least}");
+        let start = now_ns();
+        let took = work.run().unwrap();
+        assert!(took <= (now_ns() - start) as f64, "{took}");
+        assert!(took >= work.iterations() as f64 * LEAST_NS, "{took} ns for {} iterations", work.iterations());
     }
 }

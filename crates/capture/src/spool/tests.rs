@@ -439,6 +439,22 @@ fn without_its_first_segment() {
     assert_eq!(open_spool(dir.path()).unwrap().facts.begin, Some(Ns(100_100)));
 }
 
+/// A flight recorder removes a segment once the next one had begun by the given time.
+#[test]
+fn old_segments_are_removed_as_a_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut w = begin(dir.path());
+    for at in [0, 100, 200, 300] {
+        w.begin_segment(at).unwrap();
+    }
+    let left = || segments(&spool_in(dir.path())).unwrap().len();
+    let kept = [99, 100, 299, 1000].map(|until| {
+        w.drop_before(until);
+        left()
+    });
+    assert_eq!(kept, [4, 3, 2, 1], "the last one is never removed");
+}
+
 #[test]
 fn cut_at_any_byte() {
     let dir = tempfile::tempdir().unwrap();

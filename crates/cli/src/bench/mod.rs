@@ -46,6 +46,21 @@ pub struct ProbeRun {
     pub stopped: bool,
 }
 
+impl ProbeRun {
+    /// A probe that has done nothing yet.
+    pub fn of(name: &'static str) -> Self {
+        Self {
+            name,
+            notes: Vec::new(),
+            lacks: Vec::new(),
+            verified: None,
+            disturbed_share: 0.0,
+            recording_ratio: None,
+            stopped: false,
+        }
+    }
+}
+
 impl Outcome {
     /// The names of the probes that have figures, in the order of measuring.
     pub fn probes(&self) -> Vec<&str> {
