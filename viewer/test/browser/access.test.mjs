@@ -84,7 +84,7 @@ for (const [width, height] of SIZES) {
       }
     });
 
-    test(`axe finds nothing in what changed at ${width} pixels, ${theme}`, { skip: lacking(LISA), timeout: 120_000 }, async () => {
+    test(`axe finds nothing in what changed at ${width} pixels, ${theme}`, { skip: lacking(LISA), timeout: 300_000 }, async () => {
       const { page, wrong, end } = await viewing([found(LISA), found(LISA)], { width, height, theme });
       try {
         await page.waitForSelector("#roles:not([hidden])", { timeout: 60_000 });
@@ -112,7 +112,7 @@ for (const [width, height] of SIZES) {
   }
 }
 
-test("at 390 pixels, the names of the threads stay when the summary is moved sideways to the answer", { skip: lacking(LISA), timeout: 120_000 }, async () => {
+test("at 390 pixels, the names of the threads stay when the summary is moved sideways to the answer", { skip: lacking(LISA), timeout: 300_000 }, async () => {
   const { page, end } = await viewing([found(LISA)], { width: 390, height: 844 });
   try {
     await page.focus("#timeline");
@@ -140,7 +140,7 @@ async function tabTo(page, selector) {
   assert.fail(`${selector} is not reached by Tab`);
 }
 
-test("why a period was slow, by keyboard alone", { skip: lacking(LISA), timeout: 120_000 }, async () => {
+test("why a period was slow, by keyboard alone", { skip: lacking(LISA), timeout: 300_000 }, async () => {
   const rows = printed("table", found(LISA), "slow_intervals", "--slowest", "1").filter((of) => of.thread_name === "ramp");
   const { page, wrong, end } = await viewing([found(LISA)]);
   try {
@@ -159,7 +159,7 @@ test("why a period was slow, by keyboard alone", { skip: lacking(LISA), timeout:
   }
 });
 
-test("who preempted a thread, by keyboard alone", { skip: lacking(LISA), timeout: 120_000 }, async () => {
+test("who preempted a thread, by keyboard alone", { skip: lacking(LISA), timeout: 300_000 }, async () => {
   const causes = printed("table", found(LISA), "switch_causes").filter((of) => of.cause === "preempted");
   const times = new Map();
   const tids = new Map(printed("table", found(LISA), "threads").map((of) => [of.thread, of.tid]));

@@ -40,7 +40,7 @@ const listed = async (page) => {
   await page.waitForSelector("#frames[data-busy=false] table.list tbody tr");
 };
 
-test("the page lists the frames and their causes as the server's page does", { skip, timeout: 120_000 }, async () => {
+test("the page lists the frames and their causes as the server's page does", { skip, timeout: 300_000 }, async () => {
   const { file } = at.file("frames.html");
   const { page: its, wrong } = await openedFile(at, file);
   const { page: own } = await opened(at);

@@ -48,7 +48,7 @@ function summed(table, columns, sum) {
   return [...sums].map(([key, values]) => `${key} ${values}`).sort();
 }
 
-test("tables for a part are those of the server", { skip, timeout: 120_000 }, async () => {
+test("tables for a part are those of the server", { skip, timeout: 300_000 }, async () => {
   const { file } = at.file("ranges.html");
   const its = await asking(file);
   const { page: own } = await opened(at);
@@ -91,7 +91,7 @@ test("tables for a part are those of the server", { skip, timeout: 120_000 }, as
   await own.context().close();
 });
 
-test("a dragged range shows what the threads did, and a page of merged stretches says that its times are minima", { skip, timeout: 120_000 }, async () => {
+test("a dragged range shows what the threads did, and a page of merged stretches says that its times are minima", { skip, timeout: 300_000 }, async () => {
   const { file } = at.file("merged.html", "--html-limit", "0.08");
   const { page, wrong } = await openedFile(at, file);
   const whole = Number((await page.evaluate(() => location.hash)).match(/\.\.(\d+)/)[1]);
@@ -102,8 +102,8 @@ test("a dragged range shows what the threads did, and a page of merged stretches
   await page.mouse.down();
   await page.mouse.move(canvas.x + 600, canvas.y + 10, { steps: 4 });
   await page.mouse.up();
-  await page.waitForSelector("#range .rows table", { timeout: 30_000 });
-  await page.waitForFunction(() => /merged in this page: times are at least these/.test(document.getElementById("range").textContent), null, { timeout: 30_000 });
+  await page.waitForSelector("#range .rows table", { timeout: 60_000 });
+  await page.waitForFunction(() => /merged in this page: times are at least these/.test(document.getElementById("range").textContent), null, { timeout: 60_000 });
   const its = await asking(file);
   const got = await its("threads", whole / 4, whole / 2);
   const { page: own } = await opened(at);

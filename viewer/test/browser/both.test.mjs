@@ -26,8 +26,9 @@ before(async () => {
 });
 after(() => at?.end());
 
-test("two traces share a zoom, aligned on their starts or on a mark that both have", { skip, timeout: 60_000 }, async () => {
+test("two traces share a zoom, aligned on their starts or on a mark that both have", { skip, timeout: 180_000 }, async () => {
   const page = await at.browser.newPage({ viewport: { width: 1280, height: 900 } });
+  page.setDefaultTimeout(60_000);
   const wrong = [];
   page.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
   page.on("pageerror", (error) => wrong.push(error.message));
@@ -65,8 +66,9 @@ test("two traces share a zoom, aligned on their starts or on a mark that both ha
   await page.close();
 });
 
-test("Backspace takes back the last zoom, selection and range of either trace, in both", { skip, timeout: 120_000 }, async () => {
+test("Backspace takes back the last zoom, selection and range of either trace, in both", { skip, timeout: 300_000 }, async () => {
   const page = await at.browser.newPage({ viewport: { width: 1280, height: 900 } });
+  page.setDefaultTimeout(60_000);
   await page.goto(at.address);
   const [first, second] = await Promise.all(
     ["First trace", "Second trace"].map(async (title) => (await page.waitForSelector(`iframe[title="${title}"]`)).contentFrame()),
@@ -108,8 +110,9 @@ test("Backspace takes back the last zoom, selection and range of either trace, i
   await page.close();
 });
 
-test("after the server has ended, the page shows this and what to do", { skip, timeout: 60_000 }, async () => {
+test("after the server has ended, the page shows this and what to do", { skip, timeout: 180_000 }, async () => {
   const page = await at.browser.newPage({ viewport: { width: 1280, height: 900 } });
+  page.setDefaultTimeout(60_000);
   await page.goto(at.address);
   const frame = await (await page.waitForSelector('iframe[title="First trace"]')).contentFrame();
   await frame.waitForSelector("#timeline[data-busy=false]");

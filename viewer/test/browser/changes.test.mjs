@@ -36,6 +36,7 @@ after(() => at?.end());
 
 async function opened(colorScheme) {
   const context = await at.browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme });
+  context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   const wrong = [];
   page.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
@@ -70,7 +71,7 @@ async function tooltip(frame, name, share) {
   assert.fail(`no tooltip of ${name}`);
 }
 
-test("threads have the colour of what changed, with both values in words", { skip, timeout: 60_000 }, async () => {
+test("threads have the colour of what changed, with both values in words", { skip, timeout: 180_000 }, async () => {
   for (const [theme, more, swatch] of [["light", "#8c2d04", 6], ["dark", "#ffc58a", 6]]) {
     const { page, frames, wrong } = await opened(theme);
     const [first, second] = frames;
@@ -93,7 +94,7 @@ test("threads have the colour of what changed, with both values in words", { ski
   }
 });
 
-test("a selected thread is framed in the other trace, and can be selected there", { skip, timeout: 60_000 }, async () => {
+test("a selected thread is framed in the other trace, and can be selected there", { skip, timeout: 180_000 }, async () => {
   const { page, frames, wrong } = await opened("light");
   const [first, second] = frames;
   await choose(page, frames, "change of ready time", "Ready time");
@@ -120,7 +121,7 @@ test("a selected thread is framed in the other trace, and can be selected there"
   await page.context().close();
 });
 
-test("the keyboard reaches all of it, and names and contrasts meet WCAG", { skip, timeout: 60_000 }, async () => {
+test("the keyboard reaches all of it, and names and contrasts meet WCAG", { skip, timeout: 180_000 }, async () => {
   for (const theme of ["light", "dark"]) {
     const { page, frames } = await opened(theme);
     await frames[0].focus("#timeline");

@@ -21,7 +21,7 @@ const frames = (page) =>
   );
 const status = (page) => page.textContent("#range .flame [role=status]");
 
-test("a flame graph has the samples of the range; it can be searched, zoomed and compared", { skip, timeout: 120_000 }, async () => {
+test("a flame graph has the samples of the range; it can be searched, zoomed and compared", { skip, timeout: 300_000 }, async () => {
   const { page, wrong } = await opened(at);
   await page.keyboard.press("r");
   await settled(page);

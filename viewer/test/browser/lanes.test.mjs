@@ -67,7 +67,7 @@ const yOf = async (page, label) => {
 const names = async (page) => (await labels(page)).map((line) => line.label);
 const tracks = async (page) => /tracks=([^&]*)/.exec(await hash(page))?.[1] ?? "";
 
-test("a click folds a group to a picture of what runs and what is ready; kernel threads are folded at first", { skip, timeout: 60_000 }, async () => {
+test("a click folds a group to a picture of what runs and what is ready; kernel threads are folded at first", { skip, timeout: 180_000 }, async () => {
   const { page, wrong } = await opened(at);
   const box = await page.locator("#timeline").boundingBox();
   const first = await labels(page);
@@ -91,7 +91,7 @@ test("a click folds a group to a picture of what runs and what is ready; kernel 
   await page.context().close();
 });
 
-test("keys fold, pin, hide and move the selected track; the address and the browser keep it", { skip, timeout: 60_000 }, async () => {
+test("keys fold, pin, hide and move the selected track; the address and the browser keep it", { skip, timeout: 180_000 }, async () => {
   const { page } = await opened(at);
   const press = async (...keys) => {
     for (const key of keys) await page.keyboard.press(key);
@@ -128,7 +128,7 @@ test("keys fold, pin, hide and move the selected track; the address and the brow
   await page.context().close();
 });
 
-test("a label that is dragged moves its track, and the buttons at a label pin and hide", { skip, timeout: 60_000 }, async () => {
+test("a label that is dragged moves its track, and the buttons at a label pin and hide", { skip, timeout: 180_000 }, async () => {
   const { page } = await opened(at);
   const box = await page.locator("#timeline").boundingBox();
   const [from, to] = [await yOf(page, "b-with"), await yOf(page, "a 10")];
@@ -153,7 +153,7 @@ test("a label that is dragged moves its track, and the buttons at a label pin an
   await page.context().close();
 });
 
-test("the filter shows what matches, and the panel of tracks does all by keyboard", { skip, timeout: 60_000 }, async () => {
+test("the filter shows what matches, and the panel of tracks does all by keyboard", { skip, timeout: 180_000 }, async () => {
   const { page, wrong } = await opened(at);
   await page.keyboard.press("l");
   await page.keyboard.type("kworker");
@@ -208,7 +208,7 @@ test("the tip goes when the pointer leaves, and the status line is visible", { s
   await page.context().close();
 });
 
-test("priorities are read when they are wanted, and the legend names what is shown", { skip, timeout: 60_000 }, async () => {
+test("priorities are read when they are wanted, and the legend names what is shown", { skip, timeout: 180_000 }, async () => {
   const { page, wrong } = await opened(at);
   const box = await page.locator("#timeline").boundingBox();
   await page.selectOption("#colour", "priority");
@@ -222,7 +222,7 @@ test("priorities are read when they are wanted, and the legend names what is sho
   await page.context().close();
 });
 
-test("names, contrasts and roles meet WCAG with pinned, hidden and folded tracks", { skip, timeout: 60_000 }, async () => {
+test("names, contrasts and roles meet WCAG with pinned, hidden and folded tracks", { skip, timeout: 180_000 }, async () => {
   for (const theme of ["light", "dark"]) {
     const { page } = await opened(at, { theme, hash: "#tracks=pin.cpu:0;hide.cpu:1;fold.process:10" });
     await page.click("#tab-tracks");

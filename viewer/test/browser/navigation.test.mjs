@@ -40,7 +40,7 @@ function largest(all, key, column) {
   return new Map([...sums].map(([thread, of]) => [thread, Math.max(...of.values())]));
 }
 
-test("the summary of a range has the figures of the command line's tables, and is copied exactly", { skip, timeout: 120_000 }, async () => {
+test("the summary of a range has the figures of the command line's tables, and is copied exactly", { skip, timeout: 300_000 }, async () => {
   const { page, wrong } = await opened(at);
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   await press(page, "w", "w", "w", "r");
@@ -140,8 +140,8 @@ test("the minimap's window shows and moves the visible time, with the pointer an
   await press(page, "End");
   assert.equal((await pair(page, "t"))[1], whole);
   await press(page, "ArrowLeft", "ArrowUp");
-  await page.waitForTimeout(250);
-  assert.equal(Number(await page.getAttribute("#minimap", "aria-valuenow")), Math.round((await pair(page, "t"))[0] / 1e3));
+  const stated = Math.round((await pair(page, "t"))[0] / 1e3);
+  await page.waitForFunction((us) => Number(document.getElementById("minimap").ariaValueNow) === us, stated);
   await page.mouse.dblclick(x(whole / 2), y);
   assert.deepEqual(await pair(page, "t"), [0, whole]);
   // It is drawn: more than the page and the window's lines.
@@ -196,7 +196,7 @@ test("Back, Forward and Backspace undo zooms, selections and ranges", { skip }, 
   await page.context().close();
 });
 
-test("a note is pinned on the ruler, kept in the address and in a page of one file, and removed", { skip, timeout: 60_000 }, async () => {
+test("a note is pinned on the ruler, kept in the address and in a page of one file, and removed", { skip, timeout: 180_000 }, async () => {
   const { page, wrong } = await opened(at);
   const box = await page.locator("#timeline").boundingBox();
   await page.mouse.click(box.x + 500, box.y + 10);

@@ -213,7 +213,7 @@ test("a search for stretches finds the rows of the table, forwards and backwards
   await page.context().close();
 });
 
-test("the panels can be reached by keyboard, focus is visible, and axe finds no serious violation, light and dark", { skip, timeout: 120_000 }, async () => {
+test("the panels can be reached by keyboard, focus is visible, and axe finds no serious violation, light and dark", { skip, timeout: 300_000 }, async () => {
   for (const theme of ["light", "dark"]) {
     const { page } = await opened(at, { theme });
     await diagnosed(page);

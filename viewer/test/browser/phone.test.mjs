@@ -4,6 +4,9 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { hash, opened, served, settled, skip } from "./support.mjs";
 
+/** How long a finger must rest (src/ui/press.ts), ms. */
+const PRESS_MS = 500;
+
 let at;
 before(async () => {
   if (!skip) at = await served(process.env.COREWISE_TRACE);
@@ -70,13 +73,17 @@ test("a finger pans, two zoom, a tap selects", { skip }, async () => {
   await page.context().close();
 });
 
+// The tooltip is not shown before its time, by this test's clock from before the touch: on a busy machine, a look in between may come late.
 test("a long press shows the tooltip, selects nothing, and moves it; the next touch hides it", { skip }, async () => {
   const { page, touch } = await phone();
   const tip = page.locator("#tip");
+  const put = performance.now();
   await touch("touchStart", [250, 54]);
   await page.waitForTimeout(250);
-  assert.equal(await tip.isVisible(), false, "a short touch shows nothing");
-  await tip.waitFor({ state: "visible", timeout: 5000 });
+  const shown = await tip.isVisible();
+  const rested = performance.now() - put;
+  assert.ok(!shown || rested >= PRESS_MS, `shown after ${rested} ms`);
+  await tip.waitFor({ state: "visible", timeout: 60_000 });
   const first = await tip.textContent();
   assert.match(first, /^CPU \d+/);
   const [of, stage] = [await tip.boundingBox(), await box(page, "#stage")];
@@ -92,11 +99,13 @@ test("a long press shows the tooltip, selects nothing, and moves it; the next to
   await touch("touchStart", [300, 300]);
   assert.equal(await tip.isVisible(), false);
   await touch("touchEnd");
-  // A press that becomes a pan shows none.
+  // A press that becomes a pan in time shows none.
+  const pressed = performance.now();
   await touch("touchStart", [300, 100]);
   await touch("touchMove", [280, 100]);
+  const isPan = performance.now() - pressed < PRESS_MS;
   await page.waitForTimeout(700);
-  assert.equal(await tip.isVisible(), false);
+  assert.ok(!isPan || !(await tip.isVisible()));
   await touch("touchEnd");
   await page.context().close();
 });

@@ -16,7 +16,7 @@ after(() => at?.end());
 /** The number of parts in which ready stretches are requested, since the rows of an answer are limited. */
 const PARTS = 16;
 
-test("a picture shows tracks, a chain of wakeups and the findings' tab", { skip, timeout: 120_000 }, async () => {
+test("a picture shows tracks, a chain of wakeups and the findings' tab", { skip, timeout: 300_000 }, async () => {
   const { page } = await opened(at);
   const whole = Number((await page.evaluate(() => location.hash)).match(/\.\.(\d+)/)[1]);
   let longest = null;

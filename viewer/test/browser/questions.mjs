@@ -78,6 +78,7 @@ export async function viewing(files, { width = 1280, height = 800, theme = "ligh
   const env = { ...process.env, XDG_CACHE_HOME: join(folder, "cache") };
   const server = spawn(process.env.COREWISE, ["view", ...files, "--no-open", "--idle", "600", ...words], { stdio: ["ignore", "pipe", "inherit"], env });
   const context = await at.browser.newContext({ viewport: { width, height }, colorScheme: theme });
+  context.setDefaultTimeout(60_000);
   const end = async () => {
     await context.close();
     server.kill();

@@ -67,13 +67,13 @@ async function slowest({ page, user }, name, rows, frameNs) {
   assert.equal(await page.textContent("#frames tr.sum td:nth-child(2)"), ms(frameNs));
 }
 
-test("why was this frame slow: an Android app's frames", { skip: lacking(PHONE), timeout: 120_000 }, async () => {
+test("why was this frame slow: an Android app's frames", { skip: lacking(PHONE), timeout: 300_000 }, async () => {
   const rows = printed("table", found(PHONE), "slow_frames", "--slowest", "1");
   await asked([PHONE], [], (view) => slowest(view, "systrace", rows, rows[0].frame_ns));
 });
 
 for (const [name, file] of [["ftrace text of a big.LITTLE board", LISA], ["Perfetto trace of a phone", PERFETTO]]) {
-  test(`why was this period slow: ${name}`, { skip: lacking(file), timeout: 120_000 }, async () => {
+  test(`why was this period slow: ${name}`, { skip: lacking(file), timeout: 300_000 }, async () => {
     // Without frames: the periods of the thread that ran most.
     const running = new Map(printed("table", found(file), "threads").map((of) => [of.thread, of.running_ns]));
     const rows = printed("table", found(file), "slow_intervals", "--slowest", "1").filter((of) => of.kind === "period");
@@ -84,7 +84,7 @@ for (const [name, file] of [["ftrace text of a big.LITTLE board", LISA], ["Perfe
 }
 
 // A frame log has no threads: it says what the frame's time was, on the CPU and the GPU.
-test("why was this frame slow: a frame log", { skip: lacking(LOG), timeout: 120_000 }, async () => {
+test("why was this frame slow: a frame log", { skip: lacking(LOG), timeout: 300_000 }, async () => {
   const [frame] = printed("table", found(LOG), "frames").sort((a, b) => b.frame_ns - a.frame_ns);
   await asked([LOG], [], async ({ page, user }) => {
     await user.click("#tab-frames");
@@ -109,7 +109,7 @@ test("why was this frame slow: a frame log", { skip: lacking(LOG), timeout: 120_
 });
 
 for (const file of [LISA, LOAD, "trace-dat/trappy__trace_idle.dat"]) {
-  test(`which threads ran on E-cores: ${file}`, { skip: lacking(file, JUNO), timeout: 120_000 }, async () => {
+  test(`which threads ran on E-cores: ${file}`, { skip: lacking(file, JUNO), timeout: 300_000 }, async () => {
     const machine = described(found(JUNO));
     const rows = printed("table", found(file), "thread_by_core_type", ...machine).filter((of) => of.core_type === "efficient" && of.running_ns > 0);
     rows.sort((a, b) => b.running_ns - a.running_ns);
@@ -132,7 +132,7 @@ for (const file of [LISA, LOAD, "trace-dat/trappy__trace_idle.dat"]) {
 }
 
 for (const file of [LISA, PERFETTO, "schedviz/schedviz__test.tar.gz"]) {
-  test(`who preempted my render thread: ${file}`, { skip: lacking(file), timeout: 120_000 }, async () => {
+  test(`who preempted my render thread: ${file}`, { skip: lacking(file), timeout: 300_000 }, async () => {
     const causes = printed("table", found(file), "switch_causes").filter((of) => of.cause === "preempted" && of.ready_ns > 0);
     const running = printed("table", found(file), "threads").sort((a, b) => b.running_ns - a.running_ns);
     // The main thread: the one that ran most, of those that were preempted.
@@ -161,7 +161,7 @@ const EIGHT = 'arch = "x86_64"\n[[cpus]]\nids = "0-7"\ntype = "uniform"\nsibling
 
 // No recording of others here has both switches and its SMT siblings. The guest's siblings are real; those of the others are assumed.
 for (const [file, machine] of [["guests/x86smt-6.1-omp8/trace.dat", null], ["schedviz/schedviz__ebpf_trace.tar.gz", FOUR], ["ctf/tracecompass__many-threads", EIGHT]]) {
-  test(`is SMT hurting me: ${file}`, { skip: lacking(file), timeout: 120_000 }, async () => {
+  test(`is SMT hurting me: ${file}`, { skip: lacking(file), timeout: 300_000 }, async () => {
     const folder = mkdtempSync(join(tmpdir(), "corewise-smt-"));
     const board = join(folder, "machine.toml");
     if (machine !== null) writeFileSync(board, machine);
@@ -186,7 +186,7 @@ for (const [file, machine] of [["guests/x86smt-6.1-omp8/trace.dat", null], ["sch
 }
 
 for (const [a, b] of [[LISA, LOAD], [LISA, "trace-dat/trappy__trace_idle.dat"], ["schedviz/schedviz__test.tar.gz", "schedviz/schedviz__ebpf_trace.tar.gz"]]) {
-  test(`what changed: ${a} and ${b}`, { skip: lacking(a, b), timeout: 120_000 }, async () => {
+  test(`what changed: ${a} and ${b}`, { skip: lacking(a, b), timeout: 300_000 }, async () => {
     const compared = printed("compare", found(a), found(b), "--across");
     await asked([a, b], [], async ({ page, user }) => {
       await page.waitForSelector("#roles:not([hidden])", { timeout: 60_000 });

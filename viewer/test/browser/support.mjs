@@ -129,6 +129,7 @@ export function openedFile(at, file, how = {}) {
 
 async function openedAt(at, url, may, { width = 1280, height = 800, theme = "light", hash = "", offline = false, touch = false }) {
   const context = await at.browser.newContext({ viewport: { width, height }, colorScheme: theme, offline, hasTouch: touch });
+  context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   const wrong = [];
   page.on("console", (message) => message.type() === "error" && wrong.push(message.text()));

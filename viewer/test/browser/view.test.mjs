@@ -38,7 +38,7 @@ function sumsOf(of, from, to, what) {
   return sums;
 }
 
-test("200 drawn pixels match what is stored, at many zooms", { skip, timeout: 120_000 }, async () => {
+test("200 drawn pixels match what is stored, at many zooms", { skip, timeout: 300_000 }, async () => {
   // Narrow, so that a pixel is a long time and short stretches are merged.
   const { page, wrong } = await opened(at, { width: 700 });
   const box = await page.locator("#timeline").boundingBox();

@@ -25,6 +25,7 @@ after(() => browser?.close());
 /** Opens the page; `answer` gives the status and body of each request for data. */
 async function opened({ width = 1280, height = 800, scheme = "light", answer } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme });
+  context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   const wrong = [];
   page.on("pageerror", (why) => wrong.push(String(why)));
@@ -105,10 +106,10 @@ test("it says when the server does not answer or identities are violated, goes o
   await page.waitForSelector("#tiles .wrong");
   assert.match(await page.locator("#tiles .wrong").textContent(), /contradict cpu_time/);
   await page.click("#pause");
-  await page.waitForTimeout(300);
   const before = requests;
-  await page.waitForTimeout(1500);
-  assert.equal(requests, before);
+  // A request that was under way may still come; without the pause, there is one each second.
+  await page.waitForTimeout(5000);
+  assert.ok(requests <= before + 1, `${requests - before} requests`);
   assert.deepEqual(wrong, []);
   await end();
 });

@@ -1,15 +1,12 @@
 //! Requests to block devices by a thread that reads without the page cache.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
-mod support;
-
+use crate::support::{alone, gettid, read, recorded_while};
 use capture::{Backend, RecordOptions};
 use model::{BlockOperation, BlockRequest, EventKind};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::time::Duration;
-use support::{alone, gettid, read, recorded_while};
 
 const READS: usize = 50;
 const SIZE: usize = 4096;
@@ -62,6 +59,8 @@ fn direct_reads_are_recorded_as_issued_and_done_requests() {
         }
     }
     // While the device is busy, the kernel queues a request and a kernel thread issues it later.
-    assert!(issued >= READS && done >= READS, "{issued} reads issued, {done} done");
-    assert!(by_reader > 0, "no read was issued by the thread that reads");
+    assert!(issued >= READS && by_reader > 0, "{issued} reads issued, {by_reader} by the thread that reads");
+    // Each ends in an interrupt, which no program gets where a task is current whose events the machine hides.
+    let hides = trace.facts.about.iter().any(|(name, _)| name == "switches_inferred_from_next");
+    assert!(done >= READS || hides && done > 0, "{done} of {issued} reads done");
 }

@@ -1,13 +1,10 @@
 //! Counts while a CPU goes offline and comes back. This changes the machine, so the tests are ignored unless they are requested.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
-mod support;
-
+use crate::support::{alone, fresh_memory, read, recorded_while};
 use capture::{Backend, CounterPlan, CounterSet, RecordOptions};
 use model::EventKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use support::{alone, fresh_memory, read, recorded_while};
 
 const ONLINE: &str = "/sys/devices/system/cpu/cpu1/online";
 const EVENTS: [&str; 2] = ["msr/tsc/", "minor-faults"];

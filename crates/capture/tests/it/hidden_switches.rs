@@ -1,8 +1,6 @@
 //! Switches that the kernel hides from BPF programs, as in some virtual machines: inferred if requested, else missing.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
-mod support;
-
+use crate::support::{Trace, alone, read, recorded_while, to_cpu};
 use account::{Accountant, Laws, Rules};
 use capture::{RecordOptions, Recorded};
 use ingest::{Limits, Ordered};
@@ -10,7 +8,6 @@ use model::{Batch, CpuState, EventKind, Ns, Switch, Tid};
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use support::{Trace, alone, read, recorded_while, to_cpu};
 
 /// Part of the note in the recording if switches are missing.
 const MISSING: &str = "other switches are missing: this kernel hides";
@@ -121,6 +118,8 @@ fn without_inference_hidden_switches_are_missing_and_noted() {
 /// previous thread: an unknown stay is taken for that of another thread whose charge fits by chance.)
 #[test]
 fn inferred_switches_match_simulated_ones() {
+    // A recording waits for all children of this process.
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("host");
     let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".into());

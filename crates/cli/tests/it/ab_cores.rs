@@ -1,10 +1,7 @@
 //! `corewise ab --cores` and `corewise record --cores`: a command that is bound to CPUs.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
-mod support;
-
+use crate::support::{Folder, good, run};
 use compare::ab::{AbFolder, Binding, Manifest};
-use support::{Folder, good, run};
 
 /// Whatever else runs on the machine of a test, nothing is repeated.
 const ANY_LOAD: [&str; 4] = ["--max-load", "100%", "--max-steal", "100%"];

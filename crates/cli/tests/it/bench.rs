@@ -1,12 +1,9 @@
 //! `corewise bench`: what this machine's cores cost.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
-mod support;
-
+use crate::support::{Folder, Ran, corewise, good, machine_with_costs, ran, run};
 use serde_json::Value;
-use std::process::Command;
-use std::time::Duration;
-use support::{Folder, Ran, corewise, good, machine_with_costs, ran, run};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
 
 /// Runs `bench` with a folder of settings of its own, whatever else runs on the machine.
 fn bench(folder: &Folder, words: &[&str]) -> Ran {
@@ -98,6 +95,7 @@ fn a_measurement_is_printed_stored_and_shown_again() {
     assert!(again.out.contains(&format!("0 of {} figures differ", costs.len())), "{}{}", again.out, again.err);
 }
 
+/// As soon as it says that it measures: what was requested is not complete, however little of it has begun.
 #[test]
 fn ctrl_c_ends_a_measurement_and_stores_nothing_of_it() {
     let folder = Folder::new();
@@ -114,14 +112,25 @@ fn ctrl_c_ends_a_measurement_and_stores_nothing_of_it() {
         "switch",
     ];
     let mut command = corewise(words);
-    command.env("XDG_CONFIG_HOME", folder.path("settings")).stdout(std::process::Stdio::piped());
-    let child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(Duration::from_secs(3));
+    command.env("XDG_CONFIG_HOME", folder.path("settings")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("Measuring switch") {
+        line.clear();
+        assert!(said.read_line(&mut line).unwrap() > 0, "it ended before it measured");
+    }
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
+    let rest = std::thread::spawn(move || {
+        let mut rest = String::new();
+        said.read_to_string(&mut rest).unwrap();
+        rest
+    });
     let ran = ran(child.wait_with_output().unwrap());
-    assert_eq!(ran.code, Some(3), "{}{}", ran.out, ran.err);
-    assert!(ran.err.contains("nothing was stored") && stored(&folder).is_empty(), "{}", ran.err);
+    let err = rest.join().unwrap();
+    assert_eq!(ran.code, Some(3), "{}{err}", ran.out);
+    assert!(err.contains("nothing was stored") && stored(&folder).is_empty(), "{err}");
 }
 
 /// Each move that was requested is in the recording, and each thread ran only where it should.

@@ -1,9 +1,6 @@
 //! Commands with a machine's costs.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test helpers are outside of test functions")]
 
-mod support;
-
-use support::{Folder, corewise, good, ran, run};
+use crate::support::{self, Folder, corewise, good, ran, run};
 
 /// Hand-written figures, for tests only.
 const FIGURES: &str = "

@@ -1,9 +1,6 @@
 //! `corewise counters` on machines given as trees of files, and on this one.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
-mod support;
-
-use support::{Folder, good, run};
+use crate::support::{Folder, good, run};
 
 /// Writes a tree: a file a line, `path = text`.
 fn tree(files: &str) -> Folder {

@@ -1,10 +1,7 @@
 //! `corewise diagnose` and `corewise explain`.
-#![allow(clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
-mod support;
-
+use crate::support::{Folder, good, run};
 use serde_json::Value;
-use support::{Folder, good, run};
 
 /// Urgent (nice 0) is woken at 10 ms, waits 30 ms for the CPU on which hog (nice 19) runs, and then runs for 10 ms.
 const LOW_RAN_INSTEAD: &str = "# tracer: nop

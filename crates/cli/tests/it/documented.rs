@@ -1,13 +1,11 @@
 //! The commands and links of the documentation: each command runs, each link leads to a file and a heading.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
-mod support;
-
+use crate::support;
+use crate::support::recording::recording;
+use crate::support::{Folder, Ran, fixture, good, ran, run};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use support::recording::recording;
-use support::{Folder, Ran, fixture, good, ran, run};
 
 /// The pages whose commands are run, in addition to those of the guide.
 const WITH_COMMANDS: &[&str] = &["README.md", "docs/commands.md", "docs/sql.md", "docs/fleet.md"];

@@ -1,9 +1,6 @@
 //! `corewise export`: every format, from a file and from its folder.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
-use support::{Folder, fixture, good, run};
+use crate::support::{Folder, fixture, good, run};
 
 const FILES: [&str; 3] = ["perfetto", "firefox", "chrome"];
 

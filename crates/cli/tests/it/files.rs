@@ -1,11 +1,8 @@
 //! Files of other tools: opened, imported, and their tables in every format.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
-mod support;
-
+use crate::support::{Folder, corewise, fixture, good, ran, run};
 use serde_json::Value;
 use std::process::Stdio;
-use support::{Folder, corewise, fixture, good, ran, run};
 
 const FILES: [&str; 4] = ["sched.data", "sched-zstd.data", "sched-pipe.data", "switch.data"];
 /// All tables: stored ones, those computed from sums, and those made by analyses on request.

@@ -2,13 +2,10 @@
 //!
 //! The recordings are the simulated runs of testdata/notebooks, each with another host, day and release: on the first day the main thread is kept on
 //! efficient cores, on the second it is not.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
-mod support;
-
+use crate::support::{Folder, copy_recordings, corewise, good, ran, run};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use support::{Folder, copy_recordings, corewise, good, ran, run};
 
 const HOSTS: usize = 8;
 

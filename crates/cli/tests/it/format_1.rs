@@ -1,11 +1,8 @@
 //! Trace folders of format 1 have the same results as with the version that wrote them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
-mod support;
-
+use crate::support::{Folder, good};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use support::{Folder, good};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../store/tests/fixtures/format-1").join(name)

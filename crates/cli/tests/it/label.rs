@@ -1,10 +1,6 @@
 //! `corewise label` on a trace folder and on a file of another tool.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails where it panics")]
-
-mod support;
-
-use support::{Folder, fixture, good, run};
+use crate::support::{Folder, fixture, good, run};
 
 /// Everything that a recording consists of, except edited labels.
 fn content(folder: &std::path::Path) -> Vec<(String, Vec<u8>)> {

@@ -1,9 +1,6 @@
 //! Mistakes of newcomers: each message says what to do.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
-use support::{Folder, fixture, good, run};
+use crate::support::{Folder, fixture, good, run};
 
 /// Three frames of 4, 4 and 9 ms.
 const FRAMES: &str = "\

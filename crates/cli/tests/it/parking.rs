@@ -1,11 +1,8 @@
 //! Records while a CPU goes offline. This changes the machine, so the test is ignored unless it is requested.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
-mod support;
-
+use crate::support::{Folder, corewise, good, ran};
 use serde_json::Value;
 use std::time::Duration;
-use support::{Folder, corewise, good, ran};
 
 const ONLINE: &str = "/sys/devices/system/cpu/cpu1/online";
 
@@ -31,12 +28,19 @@ impl Drop for Offline {
 fn an_offline_cpu_runs_nothing() {
     let folder = Folder::new();
     let dir = folder.name("run.cw");
-    let mut recorder = corewise(["record", "-o", &dir, "--duration", "1500ms"]);
-    let recorder = recorder.stderr(std::process::Stdio::piped()).spawn().expect("corewise runs");
-    std::thread::sleep(Duration::from_millis(600));
+    let (begun, over) = (folder.path("begun"), folder.path("over"));
+    let script = format!("touch '{}'; while ! test -e '{}'; do sleep 0.02; done", begun.display(), over.display());
+    let mut recorder = corewise(["record", "-o", &dir, "--", "sh", "-c", &script]);
+    let mut recorder = recorder.stderr(std::process::Stdio::piped()).spawn().expect("corewise runs");
+    while !begun.exists() && recorder.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     let offline = Offline::take();
     std::thread::sleep(Duration::from_millis(300));
     let taken = offline.map(drop);
+    // The CPU also ran before and after that.
+    std::thread::sleep(Duration::from_millis(300));
+    std::fs::write(&over, "").unwrap();
     let ended = ran(recorder.wait_with_output().unwrap());
     taken.unwrap();
     assert_eq!(ended.code, Some(0), "{}", ended.err);

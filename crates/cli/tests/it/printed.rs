@@ -1,10 +1,7 @@
 //! `corewise check` for tables that other tools printed.
-#![allow(clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
-mod support;
-
+use crate::support::{Folder, fixture, good, run};
 use serde_json::Value;
-use support::{Folder, fixture, good, run};
 
 /// Output of perf stat -x, for two seconds on two CPUs. The second one states a miss rate of 3 % of branches instead of 2 %.
 const RIGHT: &str = "4000.00,msec,cpu-clock,4000000000,100.00,2.000,CPUs utilized\n\

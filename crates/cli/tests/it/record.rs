@@ -1,12 +1,9 @@
 //! Recordings of the test machine.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
-mod support;
-
+use crate::support::{self, Folder, corewise, good, run};
 use serde_json::Value;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
-use support::{Folder, corewise, good, run};
 
 fn check(dir: &str) -> Value {
     let checked: Value = serde_json::from_str(&good(["verify", dir, "--format", "json"])).expect("JSON");
@@ -17,7 +14,7 @@ fn check(dir: &str) -> Value {
 
 /// Waits until a file of the spool has data.
 fn wait_for_spool(dir: &str) {
-    let end = Instant::now() + Duration::from_secs(20);
+    let end = Instant::now() + Duration::from_secs(60);
     let spool = std::path::Path::new(dir).join("spool");
     let written = || {
         std::fs::read_dir(&spool).is_ok_and(|mut all| {
@@ -75,10 +72,13 @@ fn a_command_that_does_not_exist_is_reported() {
 fn a_recording_ends_after_its_duration() {
     let folder = Folder::new();
     let dir = folder.name("run.cw");
+    let begin = Instant::now();
     let ran = run(["record", "-o", &dir, "--duration", "500ms", "--irq", "--keep-spool"]);
+    let took = i64::try_from(begin.elapsed().as_nanos()).unwrap();
     assert_eq!(ran.code, Some(0), "{}", ran.err);
+    // The last event may be some time before its end.
     let span = check(&dir)["span_ns"].as_i64().unwrap();
-    assert!((400_000_000..2_000_000_000).contains(&span), "{span}");
+    assert!((400_000_000..took).contains(&span), "{span} of {took}");
     assert!(folder.path("run.cw/spool").is_dir());
     let recovered = run(["recover", &dir]);
     assert_eq!(recovered.code, Some(1), "a complete folder is not recovered: {}", recovered.out);
@@ -105,7 +105,6 @@ fn the_recording_of_a_killed_recorder_can_be_recovered() {
     let (dir, other) = (folder.name("run.cw"), folder.name("other.cw"));
     let mut child = start(&["record", "-o", &dir, "--", "sleep", "30"]);
     wait_for_spool(&dir);
-    std::thread::sleep(Duration::from_millis(500));
     child.kill().unwrap();
     child.wait().unwrap();
     let report = run(["report", &dir]);

@@ -1,8 +1,6 @@
 //! The permissions of written files, and protection against the owner of the folder into which they are written.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
+use crate::support::{self, Folder, Ran, ran};
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
@@ -10,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use support::{Folder, Ran, ran};
 
 /// The user who calls sudo in these tests; it exists on every machine.
 const USER: u32 = 65534;
@@ -194,7 +191,7 @@ fn a_folder_of_a_third_user_is_refused() {
     assert_eq!(std::fs::read_dir(theirs).unwrap().count(), 0);
 }
 
-/// Replaces what the recorder writes by links, until `done`.
+/// Replaces what the recorder writes by links, until `done`. The file `swapped` in the folder shows that it has begun.
 fn swap(folder: &Path, victim: &Path, done: &AtomicBool) -> u64 {
     let mut swapped = 0;
     for n in 0u64.. {
@@ -223,12 +220,16 @@ fn swap(folder: &Path, victim: &Path, done: &AtomicBool) -> u64 {
                 swapped += u64::from(symlink(to, &path).is_ok());
             }
         }
+        if n == 0 {
+            let _ = std::fs::write(folder.join("swapped"), "");
+        }
         std::thread::sleep(Duration::from_millis(1));
     }
     swapped
 }
 
-/// The owner of the folder, or of its parent, replaces its contents by links to a folder of root.
+/// The owner of the folder, or of its parent, replaces its contents by links to a folder of root. The command ends some time after that has
+/// begun.
 #[test]
 #[ignore = "needs root"]
 fn nothing_is_written_through_links_created_meanwhile() {
@@ -254,8 +255,10 @@ fn nothing_is_written_through_links_created_meanwhile() {
                     unsafe { libc::syscall(libc::SYS_setresuid, USER, USER, USER) };
                     swap(&home, &victim, &done)
                 });
-                let recorded =
-                    ran(sudo(&["record", "-o", run.to_str().unwrap(), "--", "sleep", "0.3"]).output().unwrap());
+                let load = "for i in $(seq 3000); do [ -e \"$1\" ] && break; sleep 0.02; done; sleep 0.3";
+                let (swapped, run) = (home.join("swapped"), run.to_str().unwrap());
+                let words = ["record", "-o", run, "--", "sh", "-c", load, "sh", swapped.to_str().unwrap()];
+                let recorded = ran(sudo(&words).output().unwrap());
                 // It may fail, with a message.
                 assert!(recorded.code == Some(0) || recorded.err.starts_with("corewise: "), "{}", recorded.err);
                 done.store(true, Ordering::Relaxed);
@@ -292,19 +295,23 @@ fn all_threads_drop_capabilities_that_are_no_longer_needed_with_perf() {
     capabilities_are_dropped("perf", 1 << 38 | 1 << 14);
 }
 
-/// Records with this backend, and checks that no thread has other capabilities than reading needs, and these.
+/// Records with this backend, and checks that no thread has other capabilities than reading needs, and these. The recording lasts until
+/// enough readings were made, and has so many switches that its conversion, which has more threads, takes many times as long as a reading.
 fn capabilities_are_dropped(backend: &str, needed: u64) {
     let folder = folder_of_user();
+    let pipes = support::compiled(&folder, concat!(env!("CARGO_MANIFEST_DIR"), "/tests/safe_files/pipes.c"), &["-O1"]);
     // DAC_READ_SEARCH and SYS_PTRACE; under sudo also CHOWN, to give the folder to the user.
     let (kept, under_sudo) = (1 << 2 | 1 << 19, 1 << 2 | 1 << 19 | 1);
     for (name, allowed) in [("home/a.cw", under_sudo | needed), ("c.cw", kept | needed)] {
         let path = folder.path(name);
-        let go = folder.path("go");
-        let _ = std::fs::remove_file(&go);
-        let load = format!("touch {}; i=0; while [ $i -lt 300 ]; do sleep 0.002; i=$((i+1)); done", go.display());
-        let words = ["record", "-o", path.to_str().unwrap(), "--backend", backend, "--", "sh", "-c", &load];
-        let mut child = sudo(&words).stderr(Stdio::piped()).spawn().unwrap();
-        let end = Instant::now() + Duration::from_secs(30);
+        let [go, over] = ["go", "over"].map(|name| folder.path(name));
+        let _ = (std::fs::remove_file(&go), std::fs::remove_file(&over));
+        let load = "touch \"$2\"; \"$1\" 50000; while [ ! -e \"$3\" ]; do sleep 0.02; done";
+        let words =
+            ["record", "-o", path.to_str().unwrap(), "--backend", backend, "--", "sh", "-c", load, "sh", &pipes];
+        let mut recorder = sudo(&words);
+        let mut child = recorder.args([&go, &over]).stderr(Stdio::piped()).spawn().unwrap();
+        let end = Instant::now() + Duration::from_secs(60);
         while !go.exists() {
             assert!(child.try_wait().unwrap().is_none(), "{}", ran(child.wait_with_output().unwrap()).err);
             assert!(Instant::now() < end, "the command does not start");
@@ -318,7 +325,10 @@ fn capabilities_are_dropped(backend: &str, needed: u64) {
             seen += all.len();
             // Threads that have ended have no entry.
             assert!(all.iter().all(|has| has & !allowed == 0), "{backend}: {all:x?}");
-            std::thread::sleep(Duration::from_millis(2));
+            if seen > 50 && !over.exists() {
+                std::fs::write(&over, "").unwrap();
+            }
+            std::thread::sleep(Duration::from_millis(1));
         }
         let ended = ran(child.wait_with_output().unwrap());
         assert_eq!(ended.code, Some(0), "{}", ended.err);
@@ -331,11 +341,11 @@ fn capabilities_are_dropped(backend: &str, needed: u64) {
 
 /// Starts a process with this PID, once it is free.
 fn reused(number: i32) -> std::process::Child {
-    let end = Instant::now() + Duration::from_secs(30);
+    let end = Instant::now() + Duration::from_secs(60);
     while Instant::now() < end {
         if !Path::new(&format!("/proc/{number}")).exists() {
             std::fs::write("/proc/sys/kernel/ns_last_pid", (number - 1).to_string()).unwrap();
-            let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+            let mut child = Command::new("sleep").arg("600").spawn().unwrap();
             if child.id().cast_signed() == number {
                 return child;
             }
@@ -348,16 +358,20 @@ fn reused(number: i32) -> std::process::Child {
     panic!("no process gets the PID {number}");
 }
 
-/// The command has ended while its child goes on. Ctrl-C must not be passed on to another process that reuses the command's PID.
+/// The command has ended while its child goes on, until this test lets it end. Ctrl-C must not be passed on to another process that reuses
+/// the command's PID.
 #[test]
 #[ignore = "needs root"]
 fn ctrl_c_does_not_reach_a_process_that_reuses_the_commands_pid() {
     let folder = Folder::new();
-    let pid_file = folder.path("number");
-    let load = format!("echo $$ > {0}.new; mv {0}.new {0}; sleep 8 & exit 0", pid_file.display());
-    let mut recorder = support::corewise(["record", "-o", &folder.name("run.cw"), "--", "sh", "-c", &load]);
-    let recorder = recorder.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let (pid_file, over) = (folder.path("number"), folder.path("over"));
+    assert!(Command::new("mkfifo").arg(&over).status().unwrap().success());
+    let load = "echo $$ > \"$1.new\"; mv \"$1.new\" \"$1\"; timeout 300 cat \"$2\" & exit 0";
+    let mut recorder = support::corewise(["record", "-o", &folder.name("run.cw"), "--", "sh", "-c", load, "sh"]);
+    let recorder = recorder.args([&pid_file, &over]).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let end = Instant::now() + Duration::from_secs(60);
     while !pid_file.exists() {
+        assert!(Instant::now() < end, "the command does not start");
         std::thread::sleep(Duration::from_millis(5));
     }
     let number = std::fs::read_to_string(&pid_file).unwrap().trim().parse().unwrap();
@@ -365,9 +379,11 @@ fn ctrl_c_does_not_reach_a_process_that_reuses_the_commands_pid() {
     // SAFETY: a signal to our own child.
     assert_eq!(unsafe { libc::kill(recorder.id().cast_signed(), libc::SIGINT) }, 0);
     std::thread::sleep(Duration::from_millis(500));
-    assert!(other.try_wait().unwrap().is_none(), "an unrelated process got the signal");
+    std::fs::write(&over, "").unwrap();
+    let ended = ran(recorder.wait_with_output().unwrap());
+    let reached = other.try_wait().unwrap();
     other.kill().unwrap();
     other.wait().unwrap();
-    let ended = ran(recorder.wait_with_output().unwrap());
+    assert!(reached.is_none(), "an unrelated process got the signal: {reached:?}");
     assert_eq!(ended.code, Some(0), "{}", ended.err);
 }

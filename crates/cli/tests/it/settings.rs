@@ -1,10 +1,7 @@
 //! Records a thread whose nice value and policy change.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
-mod support;
-
+use crate::support::{Folder, good};
 use serde_json::Value;
-use support::{Folder, good};
 
 #[test]
 #[ignore = "needs BPF rights"]

@@ -1,14 +1,11 @@
 //! `corewise sql`: the queries of docs/sql.md, several recordings, invalid input, and queries that try to do harm.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
-mod support;
-
+use crate::support::recording::recording;
+use crate::support::{Folder, Ran, corewise, fixture, good, ran, run};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
-use support::recording::recording;
-use support::{Folder, Ran, corewise, fixture, good, ran, run};
 
 /// Folders of one recording under two names.
 fn recordings() -> Folder {

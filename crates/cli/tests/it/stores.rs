@@ -1,14 +1,11 @@
 //! Recordings and catalogues in object stores: a small store in this process that can fail. acceptance/fleet_store.py asks others.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
-#[path = "stores/s3.rs"]
 mod s3;
-mod support;
 
+use crate::support::{self, Folder, Ran, copy_recordings, corewise, ran};
 use s3::Store;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use support::{Folder, Ran, copy_recordings, corewise, ran};
 
 const RUNS: &str = "s3://bucket/runs";
 

@@ -1,12 +1,8 @@
 //! The command `corewise view`.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
-
-mod support;
-
+use crate::support::{Folder, Ran, corewise, fixture, good, ran, run};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use support::{Folder, Ran, corewise, fixture, good, ran, run};
 
 #[test]
 #[ignore = "needs the viewer"]

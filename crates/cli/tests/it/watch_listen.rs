@@ -1,16 +1,12 @@
 //! The command `corewise watch --listen`.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod support;
-
+use crate::support::{Folder, corewise, good, run};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use support::{Folder, corewise, good, run};
 
 #[test]
 fn what_cannot_be_served_is_one_sentence() {
@@ -121,9 +117,16 @@ fn scrapes_add_up_never_fall_and_end_with_a_signal() {
         + of("corewise_cpu_idle_seconds_total")
         + of("corewise_cpu_unknown_seconds_total");
     let wall = of("corewise_watch_elapsed_seconds_total") * cpus;
-    assert!((all - wall).abs() < 0.001 * wall, "the CPUs' time is {all} s of {wall} s");
+    // The machine goes on while the sums are read: first those of the CPUs, then those of the groups.
+    let meanwhile = of("corewise_watch_reading_seconds") * cpus;
+    let rounding = 1e-6 * wall;
+    assert!((all - wall).abs() <= meanwhile + rounding, "the CPUs' time is {all} s of {wall} s");
     let (busy, running) = (of("corewise_cpu_busy_seconds_total"), of("corewise_running_seconds_total"));
-    assert!(busy > 1.0 && (busy - running).abs() < 0.01 * busy, "busy {busy} s, threads ran {running} s");
+    let more = running - busy;
+    assert!((-rounding..=meanwhile + rounding).contains(&more), "busy {busy} s, threads ran {running} s");
+    // Where the machine hides a switch, what ran is unknown.
+    let unknown = of("corewise_cpu_unknown_seconds_total");
+    assert!(busy + unknown > 1.0, "busy {busy} s, unknown {unknown} s: one process is always busy, for 2 s");
     let groups = of("corewise_group_running_seconds_total");
     assert!((groups - running).abs() < 1e-6 * running, "groups {groups} s, all threads {running} s");
     assert_eq!(of("corewise_watch_identity_violations_total"), 0.0);

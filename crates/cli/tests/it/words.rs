@@ -1,11 +1,8 @@
 //! Help, errors, exit codes, colours, closed pipes.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
-mod support;
-
+use crate::support::{Folder, corewise, fixture, good, ran, run};
 use std::io::Read;
 use std::process::Stdio;
-use support::{Folder, corewise, fixture, good, ran, run};
 
 #[test]
 fn help_lists_every_command_and_each_has_its_help() {

@@ -1,10 +1,7 @@
 //! What a recording shows about one run of `corewise ab`: how long the command took, and what else used the CPUs. The expected shares are
 //! counted in the drawings: a cell is one millisecond of one CPU.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
-#[path = "../../report/tests/support/mod.rs"]
-mod support;
-
+use crate::support;
 use compare::ab::{Measured, measure};
 use engine::Condition;
 

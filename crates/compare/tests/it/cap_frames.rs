@@ -1,5 +1,4 @@
 //! Capability 40: runs made of frame logs.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use compare::{METRICS, Run, of_frames};
 use engine::{PassOptions, Session};

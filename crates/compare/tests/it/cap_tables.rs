@@ -1,6 +1,5 @@
 //! Capabilities 17, 27, 33, 44 and 45, and errata E9 to E13: runs made of printed tables give every value and ratio of
 //! testdata/figures/derived_expected.csv within its tolerance, and frequency or CPI as the cause.
-#![allow(clippy::unwrap_used, clippy::panic)] // a test fails by panicking
 
 use compare::{CompareOptions, METRICS, Matrix, Run, Why, compare, explain, preempted_time, read_printed, smt};
 use std::path::PathBuf;

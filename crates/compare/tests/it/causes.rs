@@ -1,9 +1,6 @@
 //! The change of drawn pairs of runs lands in the piece of the injected cause, and the pieces sum to it.
-#![allow(clippy::unwrap_used, clippy::panic)] // a test fails by panicking
 
-mod drawn;
-
-use drawn::{CASES, Case};
+use crate::drawn::{CASES, Case};
 use faults::Set;
 
 /// A pair that no other cause by chance disturbs much; `examples/causes.rs` judges many.

@@ -1,6 +1,5 @@
 //! The metrics of frame logs of five tools and versions equal those of `acceptance/compare/frames.py`, which reads them with pandas and
 //! calculates with numpy.
-#![allow(clippy::unwrap_used, clippy::panic)] // a test fails by panicking
 
 use compare::of_frames;
 use engine::{PassOptions, Session};

@@ -1,5 +1,4 @@
 //! Laws of the split by counters, for any counts.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use compare::{Run, explain};
 use proptest::prelude::*;

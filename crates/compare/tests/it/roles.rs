@@ -1,7 +1,5 @@
 //! Roles: which threads of two sides are the same.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use compare::{Confidence, MatchedBy, Role, Roles, Run, ThreadFacts, roles};
 use proptest::prelude::*;
 

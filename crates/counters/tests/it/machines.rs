@@ -1,10 +1,7 @@
 //! What is counted on machines of several kinds: golden cases.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
-mod support;
-
+use crate::support::*;
 use counters::{Role, intel};
-use support::*;
 
 #[test]
 fn alder_lake_has_two_core_pmus() {

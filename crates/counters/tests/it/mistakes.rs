@@ -1,11 +1,8 @@
 //! Lists with mistakes, and hostile files: a sentence with a place, never a panic.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
-mod support;
-
+use crate::support::*;
 use counters::{AskedGroup, Event, EventName, HARDWARE, Pmus, SOFTWARE, Term, parse};
 use proptest::prelude::*;
-use support::*;
 
 #[test]
 fn a_mistake_has_a_place_and_what_to_write() {

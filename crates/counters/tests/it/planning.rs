@@ -1,10 +1,7 @@
 //! Which events are counted at the same time.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
-mod support;
-
+use crate::support::*;
 use counters::{Attr, Pmu};
-use support::*;
 
 /// Draws a plan: a line for each PMU, sets apart by bars.
 fn sets(text: &str, counters: impl Fn(&Pmu) -> usize) -> String {

@@ -1,10 +1,7 @@
 //! Capabilities 55 to 57: three case studies of a vendor, drawn with their numbers. The top finding and its fix must be those of
 //! the source.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
-#[path = "../../report/tests/support/mod.rs"]
-mod support;
-
+use crate::support;
 use diagnose::{Diagnosis, Finding, Options};
 use model::{CpuId, Event, EventKind, Pid, Tid};
 

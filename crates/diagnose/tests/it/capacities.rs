@@ -1,9 +1,6 @@
 //! If the kernel provides capacities, the cost of a slower core is derived from them. The drawn machines of the cases have none.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "../../report/tests/support/mod.rs"]
-mod support;
-
+use crate::support;
 use diagnose::{Finding, Options};
 use engine::{PassOptions, Session};
 

@@ -1,9 +1,6 @@
 //! The cases of `cases/`: a drawn trace and the findings of a rule.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "../../report/tests/support/mod.rs"]
-mod support;
-
+use crate::support;
 use diagnose::{Options, RULES, Settings};
 use engine::{Condition, IdleState};
 use model::{CpuId, Event, EventKind, NameId, Pid, Tid};

@@ -1,11 +1,8 @@
 //! Verifies the SARIF output against the schema of SARIF 2.1.0 (OASIS, sarif-schema-2.1.0.json, in oasis-tcs/sarif-spec under
 //! `Schemata/`). For each kind of object that a diagnosis has: the required properties, the allowed ones (`additionalProperties` is
 //! false except in a property bag), the values of `level`, the minimum index, and that logical locations of a location are unique.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "../../report/tests/support/mod.rs"]
-mod support;
-
+use crate::support;
 use diagnose::{Options, RULES};
 use serde_json::Value;
 use std::collections::BTreeSet;

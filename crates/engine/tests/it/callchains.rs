@@ -1,5 +1,4 @@
 //! The reasons of waits, from the callchains of a perf.data file and of ftrace.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use engine::{PassOptions, Session, SymbolPath};
 use model::{Table, Value};

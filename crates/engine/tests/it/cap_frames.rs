@@ -1,5 +1,4 @@
 //! Capability 40: frames of frame logs, classified one by one; in a file, in a folder, and together with a recording of threads.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)] // a test fails by panicking
 
 use engine::{JoinedPart, JoinedSource, PassOptions, Session, Source, Target, import, open_source};
 use model::{Ns, Span, Table, Value};

@@ -1,5 +1,4 @@
 //! The critical path in files and in their imported folders.
-#![allow(clippy::unwrap_used, clippy::print_stdout)] // a test fails by panicking, and prints what it skips
 
 use engine::{Infer, PassOptions, PathWindow, Session, Target, import, open_source};
 use model::{Ns, Row, Span, ThreadKey, Tid, Value, tables};

@@ -1,5 +1,4 @@
 //! If a later reading of a source fails, or ends differently from the first, the caller gets an error.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use engine::{EngineError, Fatal, Identity, Opened, PassOptions, Priority, Session, Source, Target, import};
 use ingest::{Ledger, Reach, Stream};

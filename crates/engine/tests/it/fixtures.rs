@@ -1,6 +1,5 @@
 //! The recorded fixtures hold nothing of the machine but the load: an allow-list of thread names (also in the kernel's list in
 //! the header of perf.data), and no build paths.
-#![allow(clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
 use engine::{PassOptions, Session};
 use model::Value;

@@ -1,10 +1,6 @@
 //! The analyses of a folder match those of its source.
-#![allow(clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
-#[path = "../../store/tests/cells/mod.rs"]
-mod cells;
-
-use cells::cells;
+use crate::cells::cells;
 use engine::{
     EngineError, Facts, Fatal, Identity, Opened, PassOptions, Priority, Session, Source, TableRequest, Target, import,
 };

@@ -1,5 +1,4 @@
 //! Marks that look like frames are found by their names, in a recording in the format of Android's systrace.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use engine::{FrameSource, PassOptions, Session, SlowFrameOptions, TableRequest, open_source};
 use model::{FrameMarkKind, Ns, Row, tables};

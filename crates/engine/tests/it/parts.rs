@@ -1,9 +1,6 @@
 //! Sums and reports of a part of a recording.
-#![allow(clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
-#[path = "../../report/tests/support/mod.rs"]
-mod support;
-
+use crate::support;
 use engine::{Infer, PassOptions, Session, Target, import};
 use model::{
     CpuId, Event, EventKind, MaybeCount, MaybeNs, NameId, Ns, Pid, SnapshotEntry, SnapshotState, Span, Table, Tid,

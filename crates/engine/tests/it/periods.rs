@@ -1,9 +1,6 @@
 //! Parts of a recording selected by mark or frame, and rows of one process.
-#![allow(clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
-#[path = "../../report/tests/support/mod.rs"]
-mod support;
-
+use crate::support;
 use engine::{IntervalName, PassOptions, Session, TableRequest, open_source};
 use model::{EventKind, NameId, Ns, Pid, Span};
 use std::path::Path;

@@ -1,9 +1,6 @@
 //! Slow frames: drawn ones, capability 42 (the list of slow frames to investigate), and invariants of random ones.
-#![allow(clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
-#[path = "../../report/tests/support/mod.rs"]
-mod support;
-
+use crate::support;
 use engine::{Format, PassOptions, Session, SlowFrameOptions, TableRequest, Target, import};
 use model::{
     Event, EventKind, FramePart, FrameTime, Mark, MarkEdge, NameId, Ns, Pid, Present, Span, Table, Tid, Value, tables,

@@ -1,5 +1,4 @@
 //! Sources: packed, in folders, and several recordings of one run.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use engine::{
     EngineError, JoinedPart, JoinedSource, PassOptions, Priority, Source, account, is_machine, machine_file,

@@ -1,14 +1,11 @@
 //! The cases of `cases/<format>/`: a drawn trace and the contents of its export.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
+use crate::support::{exported, pftrace, session_with};
 use export::{EXPORTS, Exporter, Job, Options, Place, Shape};
 use model::{Ns, Span};
 use serde_json::Value as Json;
 use std::io::Read as _;
 use std::path::Path;
-use support::{exported, pftrace, session_with};
 
 /// Exports a drawn trace; a line `range FROM TO` (ms) limits it to a part.
 fn export_of(exporter: &dyn Exporter, block: &str, shown: impl Fn(&Path) -> String) -> String {

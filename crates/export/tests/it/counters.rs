@@ -1,15 +1,12 @@
 //! Counts of events, exported and read back.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
+use crate::support::{exported, rows, session};
 use engine::{PassOptions, Session};
 use export::Options;
 use export::formats::chrome::Chrome;
 use export::formats::perfetto::Perfetto;
 use serde_json::Value as Json;
 use std::path::Path;
-use support::{exported, rows, session};
 
 /// Cycles and instructions of two CPUs of different types; the second reading of CPU 1 is multiplexed, the faults are of several threads.
 const DRAWN: &str = "

@@ -1,13 +1,10 @@
 //! Destinations of exports, and redaction.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
+use crate::support::{exported, session};
 use engine::Facts;
 use export::{EXPORTS, ExportError, Exporter, Job, Offer, Options, Outputs, Place, Shape};
 use model::{CpuId, Event, EventKind, MaybeNs, NameId, Ns, Pid, Span, Tid};
 use std::path::Path;
-use support::{exported, session};
 
 fn drawn() -> engine::Session {
     let trace = testkit::trace("cpu0 A B .\ncpu1 . C C\nsample . B=main");

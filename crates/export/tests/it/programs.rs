@@ -1,8 +1,6 @@
 //! Events of programs in a Perfetto trace (marks, values, frames), and losses.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
+use crate::support::{exported, pftrace, session};
 use export::Options;
 use export::formats::perfetto::Perfetto;
 use model::{
@@ -10,7 +8,6 @@ use model::{
     NameId, Ns, Pid, Tid,
 };
 use std::num::NonZeroI32;
-use support::{exported, pftrace, session};
 
 const DRAW: NameId = NameId(1);
 const FPS: NameId = NameId(2);

@@ -1,15 +1,12 @@
 //! Exports a trace to Perfetto and reads it back: the states must be equal, to the nanosecond.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
-mod support;
-
+use crate::support::{exported, pftrace, rows, session, session_with};
 use engine::{PassOptions, Session};
 use export::Options;
 use export::formats::perfetto::Perfetto;
 use model::{Ns, Span, Value, tables};
 use std::collections::BTreeSet;
 use std::path::Path;
-use support::{exported, pftrace, rows, session, session_with};
 use testkit::{Mode, Random};
 
 /// Exports a trace, reads it back, and compares the tables.

@@ -1,12 +1,9 @@
 //! Callchains of switch-outs in a Firefox profile.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
+use crate::support::{exported, session};
 use export::Options;
 use export::formats::firefox::Firefox;
 use model::{EventKind, StackFrame, StackId, Tid};
-use support::{exported, session};
 
 #[test]
 fn a_blocked_stretch_has_its_callchain() {

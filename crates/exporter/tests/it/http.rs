@@ -1,15 +1,12 @@
 //! The server over real connections: formats, refusals, and clients that mean harm or hang.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::Running;
 use exporter::{Options, Server, Token};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use support::Running;
 
 #[test]
 fn the_format_follows_accept_and_classic_text_is_the_default() {
@@ -33,8 +30,11 @@ fn the_format_follows_accept_and_classic_text_is_the_default() {
     assert!(server.get("/other", "").starts_with("HTTP/1.1 404"));
 }
 
+/// The sums are read each 10 s without a request, to check their identities, and for the refused requests, which are farther apart than a
+/// reading is fresh, not at all.
 #[test]
 fn requests_of_other_names_and_origins_are_refused_and_change_nothing() {
+    let begin = Instant::now();
     let server = Running::start("127.0.0.1:0", None, |_| {});
     for (request, status) in [
         ("GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n", "403"),
@@ -47,8 +47,10 @@ fn requests_of_other_names_and_origins_are_refused_and_change_nothing() {
         let answer = server.send(request.as_bytes());
         assert!(answer.starts_with("HTTP/1.") && answer[9..].starts_with(status), "{request}: {answer}");
         assert!(answer.contains("connection: close"), "{answer}");
+        std::thread::sleep(Duration::from_millis(300));
     }
-    assert_eq!(server.readings.load(Ordering::Relaxed), 0, "nothing was read for them");
+    let (read, own) = (server.readings.load(Ordering::Relaxed), 1 + begin.elapsed().as_secs() / 10);
+    assert!(read <= own, "{read} readings, of which at most {own} without a request");
 }
 
 #[test]
@@ -90,25 +92,29 @@ fn other_hosts_are_not_served_without_a_token_and_a_port_in_use_is_a_sentence() 
     assert_eq!(why.lines().count(), 1);
 }
 
+/// As many hang as there are places and more. Those that never receive their answers are closed after 30 s at the soonest, so an answer before
+/// that is in a place that was taken from one of them. (That the oldest unknown connections go first, and before their time is over, is
+/// decided by the tests of the crate web.)
 #[test]
 fn clients_that_hang_do_not_keep_others_out() {
-    let server = Running::start("127.0.0.1:0", None, |_| {});
-    let request = format!("GET /metrics HTTP/1.1\r\nHost: {}\r\n\r\n", server.at);
-    // As many as there are places and more: half never finish their request, half never receive their answers.
-    let hanging: Vec<TcpStream> = (0..500)
-        .map(|number| {
-            let mut stream = TcpStream::connect(server.at).unwrap();
-            let bytes = if number % 2 == 0 { &request.as_bytes()[..20] } else { request.repeat(20).leak().as_bytes() };
-            stream.write_all(bytes).unwrap();
-            stream
-        })
-        .collect();
-    let before = Instant::now();
-    let answer = server.get("/metrics", "");
-    let took = before.elapsed();
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    assert!(took < Duration::from_secs(2), "{took:?}");
-    drop(hanging);
+    for finished in [false, true] {
+        let server = Running::start("127.0.0.1:0", None, |_| {});
+        let request = format!("GET /metrics HTTP/1.1\r\nHost: {}\r\n\r\n", server.at);
+        let begin = Instant::now();
+        let hanging: Vec<TcpStream> = (0..400)
+            .map(|number| {
+                let mut stream = TcpStream::connect(server.at).unwrap();
+                let several = request.repeat(if number % 8 == 0 { 40 } else { 1 });
+                stream.write_all(if finished { several.as_bytes() } else { &request.as_bytes()[..20] }).unwrap();
+                stream
+            })
+            .collect();
+        let answer = server.get("/metrics", "");
+        let took = begin.elapsed();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        assert!(took < Duration::from_secs(29), "{took:?}");
+        drop(hanging);
+    }
 }
 
 #[test]
@@ -123,7 +129,6 @@ fn ten_thousand_hostile_requests_leave_it_answering() {
         seed ^= seed << 17;
         seed
     };
-    let mut refused = 0;
     for number in 0..10_000_u32 {
         let noise: Vec<u8> = (0..random() % 200).map(|_| random() as u8).collect();
         let request = match number % 12 {
@@ -148,14 +153,14 @@ fn ten_thousand_hostile_requests_leave_it_answering() {
         let _ = stream.write_all(&request);
         // Nothing more comes; without this, half a request would be waited for.
         let _ = stream.shutdown(std::net::Shutdown::Write);
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
         let text = String::from_utf8_lossy(&answer);
         assert!(!text.contains("root:"), "a file was read: {text}");
-        refused += u32::from(!text.starts_with("HTTP/1.1 200"));
+        // Only the kinds that are valid requests may be accepted.
+        assert!(!text.starts_with("HTTP/1.1 200") || matches!(number % 12, 7 | 9), "{number}: {text}");
     }
-    assert!(refused > 7_000, "{refused}");
     let answer = server.get("/metrics", "");
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("corewise_running_seconds_total"));
 }

@@ -1,15 +1,12 @@
 //! Debian's Prometheus: its promtool accepts the rules, and a real server scrapes, evaluates every rule and answers queries.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::Running;
 use serde_json::Value as Json;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use support::Running;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/watch").canonicalize().unwrap()
@@ -74,18 +71,20 @@ impl Prometheus {
             rules.display()
         );
         std::fs::write(&config, text).unwrap();
-        // A port that was free a moment ago.
-        let at = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let mut process = Command::new("prometheus")
             .arg(format!("--config.file={}", config.display()))
             .arg(format!("--storage.tsdb.path={}", store.path().join("data").display()))
-            .arg(format!("--web.listen-address={at}"))
+            .arg("--web.listen-address=127.0.0.1:0")
             .args(features)
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
+        // Its log has the port that it got.
+        let listening = lines.find(|line| line.contains("Listening on")).expect("Prometheus listens");
+        let at = listening.split("address=").nth(1).and_then(|at| at.split(' ').next()).expect("an address");
+        let at = at.trim_matches('"').parse().expect("an address");
         assert!(lines.any(|line| line.contains("Server is ready")), "Prometheus did not start");
         // Its log must not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
@@ -112,7 +111,7 @@ impl Prometheus {
 
     /// Waits until a query returns something.
     fn wait_for(&self, query: &str) -> Vec<(Json, f64)> {
-        let until = Instant::now() + Duration::from_secs(40);
+        let until = Instant::now() + Duration::from_secs(120);
         loop {
             let found = self.query(query);
             if !found.is_empty() {
@@ -125,7 +124,7 @@ impl Prometheus {
 
     /// Waits until every rule was evaluated; none may have failed. Returns their number.
     fn rules(&self) -> usize {
-        let until = Instant::now() + Duration::from_secs(40);
+        let until = Instant::now() + Duration::from_secs(120);
         loop {
             let groups = self.get("/api/v1/rules");
             let rules: Vec<&Json> =

@@ -1,5 +1,4 @@
 //! Drawn traces: the same seed gives the same trace, the traces have consistent time accounting, and the truths are true.
-#![allow(clippy::unwrap_used, clippy::panic)] // a test fails by panicking
 
 use engine::{PassOptions, Session};
 use faults::kinds::{Fault, KINDS, Kind};

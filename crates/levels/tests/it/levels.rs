@@ -1,5 +1,4 @@
 //! Compares the slices of a levels file with the stretches it was made from.
-#![allow(clippy::unwrap_used)]
 
 use levels::{HeldValue, Reader, Slice, States, Step, Stretch, Values, Writer};
 use proptest::prelude::*;

@@ -1,6 +1,5 @@
 //! Capabilities 52 and 53, and erratum E18: a table of OpenMP schedules on two fast and two slow cores. Two of its times predict the
 //! others.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use makespan::{Cores, Fit, Loop, Measured, Schedule, fit_all, fit_bound_and_free, ideal, least_ratio, makespan_at};
 use testkit::figures::{self, expected, number};

@@ -1,5 +1,4 @@
 //! Runs that can be worked out by hand, and what is refused.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use makespan::{Cores, Loop, Measured, ModelError, Schedule, fit_all, fit_bound_and_free, simulate};
 

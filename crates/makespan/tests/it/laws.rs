@@ -1,5 +1,4 @@
 //! Laws that every run of a loop must obey, over drawn cores, work, costs and schedules.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use makespan::{Loop, Run, Schedule, ideal, simulate};
 use proptest::prelude::*;

@@ -1,5 +1,4 @@
 //! Laws of meters and estimates, over drawn readings.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use model::{Ns, Span};
 use power::{Interval, Meter, Reading, Refused, Spec, Unknown, Value, estimate};

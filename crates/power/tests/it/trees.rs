@@ -1,9 +1,12 @@
 //! Machines that are handed in as trees of files.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use power::{Condition, Found, Idle, Interface, Meters, Part, Tree, find};
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 struct Machine(tempfile::TempDir);
 
@@ -253,13 +256,16 @@ fn conditions_have_the_least_the_mean_and_the_greatest() {
         machine.write(&format!("{cpu}/cpu{n}/thermal_throttle/core_throttle_count"), &count.to_string());
     }
     let mut condition = Condition::find(&machine.tree());
+    let begin = Instant::now();
     condition.begin();
+    // Readings take at most a hundredth of the time, so the next one is due after 100 times what this one took.
+    let due = begin + begin.elapsed() * 101;
     machine.write("/sys/class/thermal/thermal_zone0/temp", "60000");
     machine.write(&format!("{cpu}/cpufreq/policy0/scaling_cur_freq"), "2400000");
     for n in 0..2 {
         machine.write(&format!("{cpu}/cpu{n}/thermal_throttle/core_throttle_count"), "8");
     }
-    std::thread::sleep(std::time::Duration::from_millis(50));
+    std::thread::sleep(due.saturating_duration_since(Instant::now()));
     let read = condition.end();
     let (name, span) = &read.temperatures[0];
     assert_eq!((name.as_str(), span.min, span.mean, span.max), ("x86_pkg_temp", 40.0, 50.0, 60.0));
@@ -267,46 +273,73 @@ fn conditions_have_the_least_the_mean_and_the_greatest() {
     assert_eq!(read.throttled, [("cores", 3)], "siblings show the same count");
 }
 
+/// A counter that rises by 20 W, in steps of 5 ms, as long as this exists.
+struct Rising {
+    stop: Arc<AtomicBool>,
+    /// The longest time by which the file was late, ns: from a look at the clock to the end of the writing that follows the next look.
+    late: Arc<AtomicI64>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl Rising {
+    fn new(path: PathBuf, next: PathBuf) -> Self {
+        let (stop, late) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicI64::new(0)));
+        let (stopped, longest) = (Arc::clone(&stop), Arc::clone(&late));
+        let writer = std::thread::spawn(move || {
+            let begin = power::now();
+            let mut before = begin;
+            while !stopped.load(Relaxed) {
+                let looked = power::now();
+                let updates = (looked - begin).0 / 5_000_000;
+                std::fs::write(&next, format!("{}\n", 1_000_000 + updates * 100_000)).unwrap();
+                std::fs::rename(&next, &path).unwrap();
+                longest.fetch_max((power::now() - before).0 + 5_000_000, Relaxed);
+                before = looked;
+                let left = begin.0 + (updates + 1) * 5_000_000 - power::now().0;
+                std::thread::sleep(Duration::from_nanos(left.max(0).unsigned_abs()));
+            }
+        });
+        Self { stop, late, writer: Some(writer) }
+    }
+
+    fn late(&self) -> i64 {
+        self.late.load(Relaxed)
+    }
+}
+
+impl Drop for Rising {
+    fn drop(&mut self) {
+        self.stop.store(true, Relaxed);
+        let _ = self.writer.take().map(JoinHandle::join);
+    }
+}
+
+/// The range of an energy contains the true one, except for what the writer of the file was late at the two readings at its ends, which
+/// the writer measures itself. The readings last as long as that is little of their time.
 #[test]
-fn the_time_between_updates_is_measured_and_readings_are_aligned_to_them() {
+fn readings_are_aligned_to_updates_and_the_range_has_the_true_energy() {
     let machine = Machine::new(&[]);
     zone(&machine, "intel-rapl:0", "package-0");
-    let path = machine.path("/sys/devices/virtual/powercap/intel-rapl:0/energy_uj");
-    let next = machine.path("/next");
-    let stop = std::sync::atomic::AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            // 20 W: 100 mJ each 5 ms.
-            let begin = std::time::Instant::now();
-            let mut updates: u32 = 0;
-            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                updates = (begin.elapsed().as_millis() / 5) as u32;
-                std::fs::write(&next, format!("{}\n", 1_000_000 + u64::from(updates) * 100_000)).unwrap();
-                std::fs::rename(&next, &path).unwrap();
-                std::thread::sleep(
-                    (std::time::Duration::from_millis(5) * (updates + 1)).saturating_sub(begin.elapsed()),
-                );
-            }
-            assert!(updates > 0);
-        });
-        let mut meters = Meters::new(machine.found().domains);
-        meters.begin();
-        let begin = power::now();
-        for _ in 0..5 {
-            std::thread::sleep(std::time::Duration::from_millis(100));
-            meters.read();
-        }
-        let end = power::now();
-        meters.end();
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
-        let package = &meters.domains[0];
-        let update = package.meter.spec().update_ns.expect("it was watched for several updates");
-        // The machine may be busy: an update that comes late is followed by a short time or leaves one out.
-        assert!((1_000_000..50_000_000).contains(&update), "{update}");
-        let estimate = package.estimate(model::Span::new(begin, end)).unwrap();
-        assert!((estimate.watts - 20.0).abs() < 1.0, "{estimate:?}");
-        assert!(estimate.low <= estimate.joules && estimate.joules <= estimate.high);
-    });
+    let domains = machine.found().domains;
+    let rising =
+        Rising::new(machine.path("/sys/devices/virtual/powercap/intel-rapl:0/energy_uj"), machine.path("/next"));
+    let mut meters = Meters::new(domains);
+    assert!(meters.domains[0].meter.spec().update_ns.is_some(), "it was watched for several updates");
+    meters.begin();
+    let begin = power::now();
+    while (power::now() - begin).0 < (100 * rising.late()).clamp(3_000_000_000, 60_000_000_000) {
+        std::thread::sleep(Duration::from_millis(200));
+        meters.read();
+    }
+    let end = power::now();
+    meters.end();
+    let package = &meters.domains[0];
+    let estimate = package.estimate(model::Span::new(begin, end)).unwrap();
+    assert_eq!((estimate.whole_ns, estimate.known_ns), ((end - begin).0, (end - begin).0));
+    assert!(estimate.low <= estimate.joules && estimate.joules <= estimate.high, "{estimate:?}");
+    assert!((estimate.watts * estimate.known_ns as f64 * 1e-9 - estimate.joules).abs() < 1e-6, "{estimate:?}");
+    let (truth, late) = (20e-9 * (end - begin).0 as f64, 20e-9 * rising.late() as f64);
+    assert!(estimate.low - 3.0 * late <= truth && truth <= estimate.high + 3.0 * late, "{truth} J: {estimate:?}");
 }
 
 #[test]

@@ -1,11 +1,8 @@
 //! Capabilities 43–46 and 49, and errata E9–E13: the totals, functions and battery lives of document 004. What contradicts itself is found in the
 //! figures alone, claims are found wrong, and nothing else is reported. The values are verified in derived_expected.rs.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
-mod support;
-
+use crate::support::{self, agreeing, contradicted, power_request, power_sheets, sheets};
 use printed::{Request, Statement, Verdict, check, read};
-use support::{agreeing, contradicted, power_request, power_sheets, sheets};
 use testkit::figures::{number, table};
 
 fn of<'a>(all: &'a [Statement], rule: &str) -> Vec<&'a Statement> {

@@ -1,11 +1,8 @@
 //! Capabilities 2, 32, 33, 35 and 51–53, and errata E1–E4, E6, E8 and E14–E18: contradictions in printed tables are found, and nothing else is
 //! reported. The values are verified in derived_expected.rs.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
-mod support;
-
+use crate::support::{self, agreeing, contradicted, sheets};
 use printed::{Request, Statement, Verdict, check};
-use support::{agreeing, contradicted, sheets};
 
 /// The statements of a rule.
 fn of<'a>(all: &'a [Statement], rule: &str) -> Vec<&'a Statement> {

@@ -1,14 +1,11 @@
 //! The cases of every kind of printed table: crates/printed/cases.
 //!
 //! A block has lines for the user's options (`processor`, `tdp`, `span`, `compare`, `smt`), and tables, each after a line `table NAME`.
-#![allow(clippy::unwrap_used, clippy::panic)] // a test fails by panicking
 
-mod support;
-
+use crate::support::pair;
 use printed::{KINDS, Request, Sheet, Statement, Verdict, check, read};
 use std::fmt::Write;
 use std::path::Path;
-use support::pair;
 
 #[test]
 fn cases() {

@@ -1,11 +1,8 @@
 //! Every row of testdata/figures/derived_expected.csv of capabilities 1–10, 15–26, 30–35, 40–46, 49, 51–53, 55–57, 61, 62, 64–68 and
 //! errata E1–E6, E8–E18 is computed by corewise within its tolerance, with the verdict that it lists.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)] // a test fails by panicking
 
-mod support;
-
+use crate::support::{self, pair, sheets, smt_pairs};
 use printed::{Request, Statement, Verdict, check};
-use support::{pair, sheets, smt_pairs};
 use testkit::figures::{self, Row, number};
 
 /// The statements about all printed tables, checked in groups that belong together.
@@ -298,10 +295,10 @@ fn extreme(all: &[&Statement], which: &str) -> Option<(f64, Verdict)> {
 
 /// Items that other tests verify with tables of traces; each test names its id.
 const ELSEWHERE: &[(&[&str], &str)] = &[
-    (&["3"], include_str!("../../analysis/tests/cap_moves.rs")),
-    (&["40"], include_str!("../../engine/tests/cap_frames.rs")),
-    (&["53"], include_str!("../../makespan/tests/cap_chunks.rs")),
-    (&["55", "57"], include_str!("../../analysis/tests/cap_critical.rs")),
+    (&["3"], include_str!("../../../analysis/tests/it/cap_moves.rs")),
+    (&["40"], include_str!("../../../engine/tests/it/cap_frames.rs")),
+    (&["53"], include_str!("../../../makespan/tests/it/cap_chunks.rs")),
+    (&["55", "57"], include_str!("../../../analysis/tests/it/cap_critical.rs")),
 ];
 
 fn elsewhere(id: &str) -> bool {

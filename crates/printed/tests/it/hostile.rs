@@ -1,5 +1,4 @@
 //! Any table is rejected with an error or checked: without panics or non-finite numbers.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use printed::{Pair, Request, check, is_printed, read};
 use proptest::prelude::*;

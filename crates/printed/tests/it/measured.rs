@@ -1,5 +1,4 @@
 //! What `perf stat` and tables of ready and waiting times measured, by hand-made tables.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use printed::{Measured, read};
 

@@ -1,8 +1,6 @@
 //! The HTML page: self-contained, safe for any trace content, and consistent with the tables.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
-mod support;
-
+use crate::support;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use engine::Session;

@@ -1,8 +1,6 @@
 //! The cases of `cases/`: a drawn trace and a section of its report.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
+use crate::support;
 use engine::SlowFrameOptions;
 use model::Span;
 use report::{Options, Profile, SECTIONS, Sections};

@@ -1,5 +1,4 @@
 //! Reports of small recordings as text and JSON. The expected text is in `tests/golden` (`cargo xtask bless` rewrites it).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use engine::{PassOptions, Session};
 use report::{Options, Sort};

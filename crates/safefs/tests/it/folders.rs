@@ -1,19 +1,27 @@
 //! Permissions are independent of the umask, and no link is followed out of a folder.
-#![allow(clippy::unwrap_used)]
 
 use safefs::{Access, Dir, Place};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 fn mode(path: &Path) -> u32 {
     std::fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
 }
 
-/// The umask applies to the process, so the tests of this file that create files run one after the other.
+/// The umask applies to the process, and each test here creates files: those that change it run while no other one does.
+static UMASK: RwLock<()> = RwLock::new(());
+
+fn umask_is_ours() -> RwLockWriteGuard<'static, ()> {
+    UMASK.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn umask_stays() -> RwLockReadGuard<'static, ()> {
+    UMASK.read().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn with_umask(mask: libc::mode_t, test: impl FnOnce()) {
-    static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     // SAFETY: no memory is involved.
     let before = unsafe { libc::umask(mask) };
     test();
@@ -23,6 +31,7 @@ fn with_umask(mask: libc::mode_t, test: impl FnOnce()) {
 
 #[test]
 fn modes_are_the_same_under_every_umask() {
+    let _ours = umask_is_ours();
     for (access, folder, file) in [(Access::Private, 0o700, 0o600), (Access::Shared, 0o755, 0o644)] {
         for mask in [0, 0o022, 0o077, 0o277, 0o777] {
             let temporary = tempfile::tempdir().unwrap();
@@ -47,6 +56,7 @@ fn modes_are_the_same_under_every_umask() {
 
 #[test]
 fn a_cache_is_private_whatever_its_permissions() {
+    let _ours = umask_is_ours();
     let temporary = tempfile::tempdir().unwrap();
     let path = temporary.path().join("cache");
     std::fs::create_dir(&path).unwrap();
@@ -60,6 +70,7 @@ fn a_cache_is_private_whatever_its_permissions() {
 
 #[test]
 fn only_an_empty_folder_is_taken() {
+    let _stays = umask_stays();
     let temporary = tempfile::tempdir().unwrap();
     let at = |name: &str| temporary.path().join(name);
     std::fs::create_dir(at("empty")).unwrap();
@@ -81,6 +92,7 @@ fn only_an_empty_folder_is_taken() {
 /// A name may become a link before it is used.
 #[test]
 fn no_link_is_followed_within_a_folder() {
+    let _stays = umask_stays();
     let temporary = tempfile::tempdir().unwrap();
     let at = |name: &str| temporary.path().join(name);
     std::fs::create_dir(at("elsewhere")).unwrap();
@@ -110,6 +122,7 @@ fn no_link_is_followed_within_a_folder() {
 /// The descriptor refers to the folder, even if its path leads elsewhere now.
 #[test]
 fn a_folder_that_was_swapped_is_not_written_to() {
+    let _stays = umask_stays();
     let temporary = tempfile::tempdir().unwrap();
     let at = |name: &str| temporary.path().join(name);
     std::fs::create_dir(at("elsewhere")).unwrap();
@@ -133,6 +146,7 @@ fn chown(path: &Path, uid: u32) {
 #[test]
 #[ignore = "needs root"]
 fn root_follows_only_links_of_root() {
+    let _stays = umask_stays();
     let temporary = tempfile::tempdir().unwrap();
     let at = |name: &str| temporary.path().join(name);
     std::fs::create_dir(at("disk")).unwrap();
@@ -158,6 +172,7 @@ fn root_follows_only_links_of_root() {
 #[test]
 #[ignore = "needs root"]
 fn root_writes_in_no_folder_of_a_third_user() {
+    let _stays = umask_stays();
     let temporary = tempfile::tempdir().unwrap();
     let theirs = temporary.path().join("theirs");
     std::fs::create_dir(&theirs).unwrap();

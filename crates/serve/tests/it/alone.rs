@@ -1,14 +1,11 @@
 //! A trace as one page, compared with the server's answers.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
-mod support;
-
+use crate::support::{Trace, arrow, longs, texts};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use std::collections::BTreeMap;
 use std::io::Read;
-use support::{Trace, arrow, longs, texts};
 
 /// Two threads alternate on a CPU, 10 and 20 µs each, 400 times, then one runs for 4 ms, so that the levels differ. The recording
 /// lasts 10 ms.

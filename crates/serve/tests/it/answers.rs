@@ -1,8 +1,6 @@
 //! Answers compared with the tables.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
+use crate::support::{Trace, arrow, longs, session, texts};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, UInt8Type};
@@ -10,7 +8,6 @@ use model::{CpuState, ThreadState};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use support::{Trace, arrow, longs, session, texts};
 
 /// A runs 2 ms on CPU 0 and is preempted by B for 1 ms; C runs from 1 ms to 3 ms on CPU 1, then A, which waited 1 ms. Output of perf
 /// ends with its last event, so the recording ends at 3 ms.

@@ -1,11 +1,8 @@
 //! The slowest frames, their causes and critical paths, compared with the engine, and invalid requests.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod support;
-
+use crate::support::{Client, Trace, arrow, longs, texts};
 use engine::{SlowFrameOptions, TableRequest};
 use model::{Tid, Value};
-use support::{Client, Trace, arrow, longs, texts};
 
 /// A phone's app marks three frames: 4 ms running; 9 ms, of which it is ready for 3 ms while `other` runs; 4 ms again.
 const PHONE: &str = "\

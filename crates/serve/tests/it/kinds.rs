@@ -1,15 +1,12 @@
 //! Answers about additional tracks.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
+use crate::support::{Client, Trace};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt8Type};
 use engine::{PassOptions, Target};
 use serde_json::Value as Json;
 use std::path::Path;
-use support::{Client, Trace};
 
 /// 5 ms of two CPUs, from 1 s on their clock:
 ///

@@ -1,11 +1,8 @@
 //! A server whose trace is still being prepared.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod support;
-
+use crate::support::{ANYWHERE, Client, Trace};
 use serve::{Options, Server};
 use std::time::{Duration, Instant};
-use support::{ANYWHERE, Client, Trace};
 
 fn listening(options: &Options) -> (Client, serve::Preparation, std::thread::JoinHandle<()>) {
     let (server, preparation) = Server::listen(options).unwrap();
@@ -45,17 +42,27 @@ fn requests_for_data_wait_and_the_progress_is_answered_meanwhile() {
     assert_eq!(progress(&client), serde_json::json!({"ready": true}));
 }
 
+/// A page asks for the progress all the time, so the server ends some time after the failure.
 #[test]
 fn a_failure_is_shown_and_ends_the_server() {
     let (client, preparation, running) = listening(&ANYWHERE);
     std::thread::scope(|scope| {
         let about = scope.spawn(|| client.get("/api/about"));
-        std::thread::sleep(Duration::from_millis(200));
+        let page = scope.spawn(|| {
+            loop {
+                let shown = progress(&client);
+                if shown["ready"] != false || !shown["failed"].is_null() {
+                    return shown;
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        std::thread::sleep(Duration::from_millis(300));
         preparation.failed("run.data: the file is damaged");
+        assert_eq!(page.join().unwrap()["failed"], "run.data: the file is damaged");
         let about = about.join().unwrap();
         assert_eq!((about.code, about.text().as_str()), (500, "run.data: the file is damaged\n"));
     });
-    assert_eq!(progress(&client)["failed"], "run.data: the file is damaged");
     running.join().unwrap();
     // A preparation that ends without a result ends the server too.
     let (_, preparation, running) = listening(&ANYWHERE);
@@ -71,5 +78,5 @@ fn the_idle_time_begins_when_the_trace_is_ready() {
     preparation.ready(Trace::drawn("cpu0 A A B .").prepared(), None).unwrap();
     let began = Instant::now();
     running.join().unwrap();
-    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(began.elapsed() < Duration::from_secs(60));
 }

@@ -1,13 +1,10 @@
 //! Access control and resource limits.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod support;
-
-use std::io::{ErrorKind, Read, Write};
+use crate::support::{Answer, Client, Trace, many_files, one_answer};
+use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use support::{Answer, Client, Trace};
 
 const DRAWN: &str = "cpu0 A A B .\ncpu1 . C C A\nwaking . A";
 const SLICES: &str = "/api/slices?kind=cpu&first=0&last=1&from=0&to=4000000&width=1000000";
@@ -168,21 +165,11 @@ fn the_server_survives_ten_thousand_quick_requests() {
     still_answers(&client);
 }
 
-/// Raises the limit of open files, for both ends of a few thousand connections.
-fn many_files() {
-    // SAFETY: a valid limit is read, changed and written.
-    unsafe {
-        let mut limit: libc::rlimit = std::mem::zeroed();
-        assert_eq!(libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit), 0);
-        limit.rlim_cur = limit.rlim_max.min(8192);
-        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit), 0);
-    }
-}
-
-/// Simulates another user of the machine without a token who holds many connections open and reopens those that are closed.
-fn crowd(at: std::net::SocketAddr, how_many: usize, done: &AtomicBool) -> u64 {
+/// Simulates another user of the machine without a token who holds many connections open and reopens those that are closed. Counts those
+/// that were opened.
+fn crowd(at: std::net::SocketAddr, how_many: usize, opened: &AtomicU64, done: &AtomicBool) {
     use std::os::fd::AsRawFd;
-    let (mut held, mut opened): (Vec<TcpStream>, u64) = (Vec::new(), 0);
+    let mut held: Vec<TcpStream> = Vec::new();
     while !done.load(Ordering::Relaxed) {
         held.retain(|one| {
             let mut poll = libc::pollfd { fd: one.as_raw_fd(), events: libc::POLLIN, revents: 0 };
@@ -191,69 +178,73 @@ fn crowd(at: std::net::SocketAddr, how_many: usize, done: &AtomicBool) -> u64 {
         });
         while held.len() < how_many && !done.load(Ordering::Relaxed) {
             let Ok(one) = TcpStream::connect_timeout(&at, Duration::from_secs(1)) else { break };
-            if opened % 2 == 0 {
+            if opened.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
                 let _ = (&one).write_all(b"GET /api/about HTTP/1.1\r\nHost: ");
             }
             held.push(one);
-            opened += 1;
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    opened
 }
 
-/// Returns the slowest of some answers to a client with the token, each with a new connection, while another client without it opens
-/// many connections.
-fn slowest_within(how_many: usize, requests: u32) -> (Duration, u64) {
+/// Ends the crowd, also if an assertion fails.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A client with the token is answered, each time on a new connection, while another client without it opens many connections: until that one
+/// has opened so many, since the server closes them. An owner who is kept out has no answer in the 60 s for which the client waits.
+fn answered_while(how_many: usize, least_opened: u64) {
     many_files();
     let client = Trace::drawn(DRAWN).served();
-    let done = AtomicBool::new(false);
+    let (opened, done) = (AtomicU64::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {
-        let crowd = scope.spawn(|| crowd(client.at, how_many, &done));
-        std::thread::sleep(Duration::from_secs(1));
-        let mut slowest = Duration::ZERO;
-        for _ in 0..requests {
+        let _ends = Ends(&done);
+        scope.spawn(|| crowd(client.at, how_many, &opened, &done));
+        let (begin, mut slowest, mut requests) = (Instant::now(), Duration::ZERO, 0);
+        while opened.load(Ordering::Relaxed) < least_opened || requests < 20 {
             let began = Instant::now();
             assert_eq!(client.get(SLICES).code, 200);
-            slowest = slowest.max(began.elapsed());
+            (slowest, requests) = (slowest.max(began.elapsed()), requests + 1);
+            assert!(begin.elapsed() < Duration::from_secs(300), "only {opened:?} connections were opened");
             std::thread::sleep(Duration::from_millis(50));
         }
+        println!("slowest of {requests} answers {slowest:?}; {opened:?} connections were opened meanwhile");
         // A connection that is kept open and sends requests from time to time is not closed.
-        let mut kept = TcpStream::connect(client.at).unwrap();
+        let mut kept = BufReader::new(TcpStream::connect(client.at).unwrap());
+        kept.get_ref().set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         for _ in 0..5 {
-            write!(kept, "GET /api/about HTTP/1.1\r\n{}\r\n{}\r\n\r\n", client.host(), client.cookie()).unwrap();
-            let mut answer = [0; 64];
-            let length = kept.read(&mut answer).unwrap();
-            assert!(answer[..length].starts_with(b"HTTP/1.1 200"), "{answer:?}");
-            kept.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
-            while kept.read(&mut answer).is_ok_and(|n| n > 0) {}
-            kept.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+            let (host, cookie) = (client.host(), client.cookie());
+            write!(kept.get_mut(), "GET /api/about HTTP/1.1\r\n{host}\r\n{cookie}\r\n\r\n").unwrap();
+            let answer = one_answer(&mut kept);
+            assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+            std::thread::sleep(Duration::from_millis(200));
         }
-        done.store(true, Ordering::Relaxed);
-        let opened = crowd.join().unwrap();
-        (slowest, opened)
-    })
+    });
 }
 
+/// There are places for all of them; each is closed when the time for its request is over, and reopened.
 #[test]
 fn a_thousand_connections_without_the_token_do_not_block_the_owner() {
-    // Longer than the time for a request, so that all of them are closed and reopened.
-    let (slowest, opened) = slowest_within(1000, 240);
-    println!("slowest answer {slowest:?}; {opened} connections were opened meanwhile");
-    assert!(opened > 1500, "{opened} connections: none had to be reopened");
-    assert!(slowest <= Duration::from_secs(1), "{slowest:?}");
+    answered_while(1000, 1501);
 }
 
+/// Connections are closed for others, long before their time is over.
 #[test]
 fn more_connections_than_places_only_slow_the_server_down() {
-    let (slowest, opened) = slowest_within(1500, 20);
-    println!("slowest answer {slowest:?}; {opened} connections were opened meanwhile");
-    assert!(opened > 3000, "{opened} connections: none was closed for another");
-    assert!(slowest <= Duration::from_secs(10), "{slowest:?}");
+    answered_while(1500, 3001);
 }
 
+/// After 10 s, and not before. Sending a byte from time to time does not extend the time, or the connection to which this test sends until it
+/// ends would never end.
 #[test]
 fn an_incomplete_request_times_out() {
+    const TIME: Duration = Duration::from_secs(10);
+    const HANGS: Duration = Duration::from_secs(60);
     let client = Trace::drawn(DRAWN).served();
     let began = Instant::now();
     let mut waiting: Vec<TcpStream> = ["", "GET / HT", "GET /api/about HTTP/1.1\r\nHost: a\r\n"]
@@ -264,18 +255,28 @@ fn an_incomplete_request_times_out() {
             one
         })
         .collect();
-    // Sending a byte from time to time does not extend the time.
-    for _ in 0..20 {
-        std::thread::sleep(Duration::from_millis(400));
-        let _ = waiting[2].write_all(b"X");
+    let mut sending = waiting.pop().unwrap();
+    sending.set_read_timeout(Some(Duration::from_millis(400))).unwrap();
+    loop {
+        match sending.read(&mut [0; 64]) {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(why) if matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                let _ = sending.write_all(b"X");
+            }
+            Err(why) => {
+                assert_eq!(why.kind(), ErrorKind::ConnectionReset);
+                break;
+            }
+        }
+        assert!(began.elapsed() < HANGS, "it does not end");
     }
+    assert!(began.elapsed() >= TIME, "{:?}", began.elapsed());
     for mut one in waiting {
-        one.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        one.set_read_timeout(Some(HANGS)).unwrap();
         let mut rest = Vec::new();
         let ended = one.read_to_end(&mut rest);
         assert!(ended.as_ref().map_or_else(|why| why.kind() == ErrorKind::ConnectionReset, |_| true), "{ended:?}");
-        let took = began.elapsed();
-        assert!((8..20).contains(&took.as_secs()), "{took:?}");
     }
     still_answers(&client);
 }
@@ -285,7 +286,7 @@ fn connections_without_the_token_are_closed() {
     let client = Trace::drawn(DRAWN).served();
     let mut one = TcpStream::connect(client.at).unwrap();
     write!(one, "GET /api/about HTTP/1.1\r\n{}\r\n\r\n", client.host()).unwrap();
-    one.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    one.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let mut answer = String::new();
     one.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 401") && answer.contains("connection: close"), "{answer}");

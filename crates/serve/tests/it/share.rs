@@ -1,12 +1,9 @@
 //! The shared address: read-only, and only for its time.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod support;
-
-use std::io::{Read, Write};
+use crate::support::{Answer, Client, Trace, many_files, one_answer};
+use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
-use support::{Answer, Client, Trace};
 
 const DRAWN: &str = "cpu0 A A B .\ncpu1 . C C A\nwaking . A";
 const HOUR: Duration = Duration::from_secs(3600);
@@ -59,23 +56,25 @@ fn the_shared_address_reads_everything_that_the_owner_reads() {
 
 #[test]
 fn an_expired_token_is_refused_and_the_owners_stays_valid() {
-    let (client, token) = Trace::drawn(DRAWN).served_shared(Duration::from_secs(2));
-    let began = Instant::now();
+    const TIME: Duration = Duration::from_secs(3);
+    let trace = Trace::drawn(DRAWN);
+    let before = Instant::now();
+    let (client, token) = trace.served_shared(TIME);
+    let begun = Instant::now();
     // A connection that is kept open ends with the token too.
-    let mut kept = TcpStream::connect(client.at).unwrap();
+    let mut kept = BufReader::new(TcpStream::connect(client.at).unwrap());
     let mut ask = || {
-        write!(kept, "GET /api/about HTTP/1.1\r\n{}\r\n{}\r\n\r\n", client.host(), shared_cookie(&client, &token))
-            .unwrap();
-        let mut answer = [0; 4096];
-        let length = kept.read(&mut answer).unwrap();
-        String::from_utf8_lossy(&answer[..length]).into_owned()
+        let cookie = shared_cookie(&client, &token);
+        write!(kept.get_mut(), "GET /api/about HTTP/1.1\r\n{}\r\n{cookie}\r\n\r\n", client.host()).unwrap();
+        one_answer(&mut kept)
     };
     let first = ask();
-    if began.elapsed() < Duration::from_secs(2) {
-        assert!(first.starts_with("HTTP/1.1 200"), "{first}");
-    }
-    std::thread::sleep(Duration::from_millis(2500).saturating_sub(began.elapsed()));
-    let after = ask();
+    let is_early = before.elapsed() < TIME;
+    let is_read = first.starts_with("HTTP/1.1 200");
+    assert!(is_read || !is_early, "{first}");
+    std::thread::sleep((TIME + Duration::from_millis(10)).saturating_sub(begun.elapsed()));
+    // On a machine on which the first answer took that long, its connection has ended.
+    let after = if is_read { ask() } else { first };
     assert!(after.starts_with("HTTP/1.1 403") && after.contains("connection: close"), "{after}");
     for path in READ {
         is_refused(&as_guest(&client, &token, &format!("GET {path}")), 403, "expired");
@@ -166,24 +165,20 @@ fn the_shared_address_is_for_this_machine_and_its_own_pages_only() {
     }
 }
 
+/// Each guest, and then the owner, gets a place from the guest who has had it for longest: otherwise they would wait until the 60 s of an
+/// unused connection are over.
 #[test]
 fn many_connections_of_the_shared_address_do_not_keep_the_owner_out() {
     // More than the server has places.
     const CONNECTIONS: usize = 1100;
-    // SAFETY: a valid limit is read, changed and written; this process has both ends of the connections.
-    unsafe {
-        let mut limit: libc::rlimit = std::mem::zeroed();
-        assert_eq!(libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit), 0);
-        limit.rlim_cur = limit.rlim_max.min(8192);
-        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit), 0);
-    }
+    many_files();
     let (client, token) = Trace::drawn(DRAWN).served_shared(HOUR);
     let request =
         format!("GET /api/progress HTTP/1.1\r\n{}\r\n{}\r\n\r\n", client.host(), shared_cookie(&client, &token));
     let mut held = Vec::new();
     for _ in 0..CONNECTIONS {
         let mut one = TcpStream::connect(client.at).unwrap();
-        one.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        one.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         one.write_all(request.as_bytes()).unwrap();
         let mut answer = [0; 1024];
         // It has a place now, with a valid token.
@@ -192,5 +187,5 @@ fn many_connections_of_the_shared_address_do_not_keep_the_owner_out() {
     }
     let began = Instant::now();
     assert_eq!(client.get("/api/about").code, 200);
-    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
 }

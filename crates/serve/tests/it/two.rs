@@ -1,10 +1,7 @@
 //! Two traces, one server.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{Client, Trace, arrow, longs};
 use serve::{ChangeMetric, Changes, RoleChange, ValueChange};
-use support::{Client, Trace, arrow, longs};
 
 #[test]
 fn each_trace_has_its_own_answers() {

@@ -1,6 +1,5 @@
 //! The viewer's types are generated from the definitions of the server's answers, of the tables that the viewer reads, and from
 //! the names of states.
-#![allow(clippy::unwrap_used)]
 
 use model::{CpuState, Kind, TableDef, ThreadState, tables};
 use std::fmt::Write;

@@ -1,9 +1,6 @@
 //! Tests that a folder reads back as it was written, and that damage is reported.
-#![allow(clippy::unit_arg, clippy::unwrap_used)] // the tests create the data they read
 
-mod cells;
-
-use cells::cells;
+use crate::cells::cells;
 use ingest::Facts;
 use model::{
     BlockOperation, BlockRequest, Clock, Col, CpuId, CpuState, CpuStretch, Device, Donor, EnergyDomain, EnergyUse,

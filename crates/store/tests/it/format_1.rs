@@ -1,9 +1,6 @@
 //! Tests that folders of format 1 (`fixtures/format-1`) can be read, and are upgraded when a table is stored in them.
-#![allow(clippy::unwrap_used, clippy::unit_arg)] // the tests create the data they read
 
-mod cells;
-
-use cells::cells;
+use crate::cells::cells;
 use model::tables;
 use std::path::{Path, PathBuf};
 use store::{ContentHash, FORMAT_VERSION, Folder, MANIFEST};

@@ -1,5 +1,4 @@
 //! Tests of the formats that `corewise table` writes.
-#![allow(clippy::unwrap_used)] // the tests create the data they read
 
 use model::{Col, Kind, MadeFrom, Rows, Table, TableDef, Value};
 use store::{Format, TableWriter, write_table};

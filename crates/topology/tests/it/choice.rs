@@ -1,5 +1,4 @@
 //! Which CPUs a word or a list means on a machine.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use model::CpuId;
 use topology::{CpuChoice, Machine, cpulist};

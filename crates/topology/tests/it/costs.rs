@@ -1,8 +1,6 @@
 //! Tests machine files with costs: what is written is read again, and what no machine has is refused.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers are outside of test functions")]
 
-mod support;
-
+use crate::support;
 use model::{CoreType, CpuId};
 use proptest::collection::{btree_map, vec};
 use proptest::option;

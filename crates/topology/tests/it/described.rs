@@ -1,19 +1,11 @@
 //! Tests machines described by other tools: the drawings of the fixtures, and the trace collection compared with its reference
 //! files.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "test helpers are outside of test functions"
-)]
 
-mod support;
-
+use crate::support::{groups, of_type, type_sources, unpacked};
 use model::{CoreType, CpuId};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use support::{groups, of_type, type_sources, unpacked};
 use testkit::corpus;
 use topology::{Fact, Machine, Source, cpulist, draw, is_description, is_machine, machine_file};
 

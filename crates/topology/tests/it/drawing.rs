@@ -1,8 +1,6 @@
 //! Tests the complete drawings of small, medium and large machines.
 
-mod support;
-
-use support::Tree;
+use crate::support::Tree;
 use topology::draw;
 
 #[test]

@@ -1,18 +1,10 @@
 //! Tests texts that no kernel writes, and unreadable files: memory is limited, errors are noted, nothing panics.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "test helpers are outside of test functions"
-)]
 
-mod support;
-
+use crate::support::Tree;
 use model::CpuId;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Result};
-use support::Tree;
 use topology::{Files, HeaderCache, HeaderCpu, HeaderTopology, Machine, draw};
 
 /// A tree in which some paths cannot be read.

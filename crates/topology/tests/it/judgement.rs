@@ -1,9 +1,7 @@
 //! Tests the core classes of hand-written machines.
 
-mod support;
-
+use crate::support::{Tree, of_type, type_sources};
 use model::{CoreType, CpuId};
-use support::{Tree, of_type, type_sources};
 use topology::{Machine, Source, draw};
 
 const FREQ: &str = "cpufreq/cpuinfo_max_freq";

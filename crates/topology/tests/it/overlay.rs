@@ -1,15 +1,7 @@
 //! Tests machines from trace headers and from the user, and their overlay.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "test helpers are outside of test functions"
-)]
 
-mod support;
-
+use crate::support::{Tree, groups, of_type, type_sources};
 use model::{CoreType, CpuId};
-use support::{Tree, groups, of_type, type_sources};
 use topology::{Fact, HeaderCache, HeaderCpu, HeaderTopology, Machine, Source, draw, machine_file};
 
 fn strings(list: &[&str]) -> Vec<String> {

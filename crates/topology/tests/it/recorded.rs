@@ -1,16 +1,8 @@
 //! Compares the machines of the trace collection with the reference data recorded with them.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "test helpers are outside of test functions"
-)]
 
-mod support;
-
+use crate::support::{groups, of_type, type_sources, unpacked};
 use model::CoreType;
 use std::collections::{BTreeMap, BTreeSet};
-use support::{groups, of_type, type_sources, unpacked};
 use testkit::corpus;
 use topology::{Machine, Source, cpulist, draw};
 

@@ -1,5 +1,4 @@
 //! Helpers that run the binary.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 pub mod recording;
 

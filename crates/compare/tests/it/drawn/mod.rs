@@ -16,7 +16,7 @@
 //! core types only for core types, with known capacities, and siblings only for siblings, but for the cases called `hybrid`.
 //! The injected change is measured by the marks of the frames in the events, without the comparison.
 
-#![allow(clippy::unwrap_used, clippy::panic, dead_code)] // shared by a test and an example, both of which fail by panicking
+#![allow(dead_code)]
 
 use compare::{CompareOptions, MeasureOptions, Piece, Why, compare, measure};
 use engine::PassOptions;

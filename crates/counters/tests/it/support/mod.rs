@@ -1,6 +1,4 @@
 //! Machines for the tests, as trees of files in memory.
-#![allow(dead_code, reason = "each test binary uses a part")]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers are outside of test functions")]
 
 use counters::{Attr, BadEvent, Plan, Pmu, Pmus, Resolved, expand, parse, plan, resolve};
 use std::collections::BTreeMap;

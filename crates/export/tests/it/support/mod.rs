@@ -1,5 +1,4 @@
 //! Sessions of drawn and read-back traces, and exports into memory.
-#![allow(dead_code)] // each test uses its part
 
 pub mod pftrace;
 

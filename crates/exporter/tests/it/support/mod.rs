@@ -1,5 +1,4 @@
 //! A server of drawn snapshots, and requests to it.
-#![allow(dead_code)] // each test uses a part
 
 use exporter::{ExporterError, Options, Server, Source, Token};
 use std::io::{Read, Write};
@@ -50,7 +49,7 @@ impl Running {
     /// The whole answer to the bytes of a request; empty if the connection was closed without one.
     pub fn send(&self, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(self.at).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         // It may be closed before everything was sent.
         let _ = stream.write_all(request);
         let mut answer = Vec::new();

@@ -1,5 +1,4 @@
 //! Printed tables of testdata/figures, in groups that belong together, with the user's options.
-#![allow(dead_code, clippy::unwrap_used, reason = "each test file uses its own part")]
 
 use printed::{Pair, Request, Sheet, Statement, Verdict, check, read};
 use testkit::figures;

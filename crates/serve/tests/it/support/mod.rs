@@ -1,12 +1,11 @@
 //! A server for a drawn trace, and a client that can send anything.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use engine::{PassOptions, Session, Target};
 use serve::{ChangesSender, Options, Server, Tracks};
-use std::io::{Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -144,6 +143,33 @@ impl Client {
         let head = String::from_utf8_lossy(&all[..end]).into_owned();
         let code = head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
         Answer { code, head, body: all.split_off(end) }
+    }
+}
+
+/// Reads one answer of a connection that stays open: its head and its body.
+pub fn one_answer(from: &mut impl BufRead) -> String {
+    let (mut answer, mut length) = (String::new(), 0);
+    while !answer.ends_with("\r\n\r\n") {
+        let before = answer.len();
+        assert!(from.read_line(&mut answer).unwrap() > 0, "the connection ended: {answer}");
+        let line = answer[before..].to_ascii_lowercase();
+        if let Some(bytes) = line.strip_prefix("content-length: ") {
+            length = bytes.trim().parse().unwrap();
+        }
+    }
+    let mut body = vec![0; length];
+    from.read_exact(&mut body).unwrap();
+    answer + &String::from_utf8_lossy(&body)
+}
+
+/// Raises the limit of open files, for both ends of a few thousand connections of each test.
+pub fn many_files() {
+    // SAFETY: a valid limit is read, changed and written.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        assert_eq!(libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit), 0);
+        limit.rlim_cur = limit.rlim_max.min(1 << 16);
+        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit), 0);
     }
 }
 

@@ -1,6 +1,4 @@
 //! Machines for the tests: written by hand, or unpacked from the trace collection.
-#![allow(dead_code, reason = "each test binary uses a part")]
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "test helpers are outside of test functions")]
 
 use model::{CoreType, CpuId};
 use std::collections::BTreeMap;
