@@ -1,10 +1,12 @@
-// Pictures of the viewer to look at, and what can be asserted of them: node acceptance/screens.mjs OUT [NAME=TRACE.cw…] [--only TEXT]
+// Pictures of the viewer to look at, and what can be asserted of them: node acceptance/screens.mjs OUT [NAME=TRACE.cw…] [--only TEXT] [--shared DIR]
 //
 // Opens each recording at four widths, light and dark, then at two widths with the panels of frames, findings and a time range open, and
 // writes a PNG of each. Asserts in the page: no cut text without a title or label, no horizontal scrolling, no parts of the header that
 // overlap, no errors, and one height of the header per width. Prints what is wrong, and exits 1. Without NAME=TRACE.cw, six recordings
 // are made in OUT/recordings, once: `corewise demo`, a hybrid guest, 64 CPUs and 5,000 threads (view_load.py), a systrace of a phone,
-// a frame log, and an empty one. `--only TEXT`: only pictures whose name contains it, such as demo or demo-findings. TRACES names the folder of other people's recordings.
+// a frame log, and an empty one. `--only TEXT`: only pictures whose name contains it, such as demo or demo-findings. `--shared DIR`: the
+// folder with other people's recordings in traces/, of which the guest, the systrace and the frame log are made (default: ../shared, next to
+// the repository). Without it, these three are left out, with a message.
 
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
@@ -15,7 +17,6 @@ import { createInterface } from "node:readline";
 const root = new URL("..", import.meta.url).pathname;
 const { chromium } = createRequire(join(root, "viewer/package.json"))("playwright-core");
 const corewise = process.env.COREWISE ?? join(root, "target/release/corewise");
-const traces = process.env.TRACES ?? join(root, "../shared/traces");
 const executablePath = process.env.COREWISE_BROWSER ?? "/usr/bin/chromium";
 
 const SIZES = [[390, 844], [1280, 800], [1920, 1080], [2560, 1440]];
@@ -26,42 +27,62 @@ const PANELS = [[390, 844, "light"], [1280, 800, "dark"]];
 const PRINTED = 8;
 
 const words = process.argv.slice(2);
-const at = words.indexOf("--only");
-const only = at < 0 ? "" : (words.splice(at, 2)[1] ?? "");
+// Takes an option and its value out of the words.
+function option(name) {
+  const at = words.indexOf(name);
+  return at < 0 ? undefined : (words.splice(at, 2)[1] ?? "");
+}
+const only = option("--only") ?? "";
+const given = option("--shared");
 const [folder, ...named] = words;
-if (!folder) {
-  console.error("usage: node acceptance/screens.mjs OUT [NAME=TRACE.cw…] [--only TEXT]");
+if (!folder || given === "") {
+  console.error("usage: node acceptance/screens.mjs OUT [NAME=TRACE.cw…] [--only TEXT] [--shared DIR]");
   process.exit(2);
 }
 const out = resolve(folder);
-mkdirSync(join(out, "recordings"), { recursive: true });
+const traces = join(given === undefined ? join(root, "../shared") : resolve(given), "traces");
+const isWanted = (name) => name.includes(only) || only.startsWith(name);
 
-// Makes a recording once; `make` gets the path that it is to have.
-function recorded(name, make) {
-  const path = join(out, "recordings", `${name}.cw`);
-  if (!existsSync(path)) make(path);
-  return [name, path];
-}
 const run = (...args) => execFileSync(corewise, args, { stdio: ["ignore", "ignore", "inherit"] });
 
+const text = (name, made) => {
+  const file = join(out, "recordings", `${name}.txt`);
+  made(file);
+  return file;
+};
+const [machine, game] = ["sys.tar.gz", "trace.dat"].map((file) => join(traces, "guests/arm431-6.1-game", file));
+const systrace = join(traces, "systrace/catapult__android_systrace.html");
+const frames = join(traces, "presentmon-csv/CapFrameX__OCAT-MetroExodus.exe-2019-02-20T101522.csv");
+
+/** The name of each recording, the files of others that it is made of, and how it is made in a path. */
+const SIX = [
+  ["demo", [], (path) => run("demo", "-o", path, "--duration", "4")],
+  ["hybrid", [machine, game], (path) => run("--machine", machine, "import", game, "-o", path)],
+  ["large", [], (path) => {
+    const file = text("large", (file) => execFileSync("python3", [join(root, "acceptance/view_load.py"), file, "--slices", "600000"]));
+    run("--machine", `${file}.toml`, "import", file, "-o", path);
+  }],
+  ["phone", [systrace], (path) => run("import", systrace, "-o", path)],
+  ["frames", [frames], (path) => run("import", frames, "-o", path)],
+  ["empty", [], (path) => run("import", text("empty", (file) => writeFileSync(file, "# tracer: nop\n#\n# entries-in-buffer/entries-written: 0/0   #P:2\n")), "-o", path)],
+];
+
+// Makes those of the six that are wanted, each once, without those whose files are missing.
 function six() {
-  const guest = join(traces, "guests/arm431-6.1-game");
-  const text = (name, made) => {
-    const file = join(out, "recordings", `${name}.txt`);
-    made(file);
-    return file;
-  };
-  return [
-    recorded("demo", (path) => run("demo", "-o", path, "--duration", "4")),
-    recorded("hybrid", (path) => run("--machine", join(guest, "sys.tar.gz"), "import", join(guest, "trace.dat"), "-o", path)),
-    recorded("large", (path) => {
-      const file = text("large", (file) => execFileSync("python3", [join(root, "acceptance/view_load.py"), file, "--slices", "600000"]));
-      run("--machine", `${file}.toml`, "import", file, "-o", path);
-    }),
-    recorded("phone", (path) => run("import", join(traces, "systrace/catapult__android_systrace.html"), "-o", path)),
-    recorded("frames", (path) => run("import", join(traces, "presentmon-csv/CapFrameX__OCAT-MetroExodus.exe-2019-02-20T101522.csv"), "-o", path)),
-    recorded("empty", (path) => run("import", text("empty", (file) => writeFileSync(file, "# tracer: nop\n#\n# entries-in-buffer/entries-written: 0/0   #P:2\n")), "-o", path)),
-  ];
+  const wanted = SIX.filter(([name]) => isWanted(name)).map(([name, files, make]) => ({ name, path: join(out, "recordings", `${name}.cw`), files, make }));
+  const isLacking = ({ path, files }) => !existsSync(path) && !files.every((file) => existsSync(file));
+  const lacking = wanted.filter(isLacking);
+  if (lacking.length > 0) {
+    const ends = given !== undefined || lacking.length === wanted.length;
+    const missing = lacking.flatMap(({ files }) => files.filter((file) => !existsSync(file)));
+    const names = lacking.map(({ name }) => name).join(", ");
+    console.error(`screens: ${ends ? "cannot make" : "left out:"} ${names}, without ${missing.join(", ")}: --shared DIR names the folder with other people's recordings in traces/`);
+    if (ends) process.exit(2);
+  }
+  const there = wanted.filter((of) => !isLacking(of));
+  mkdirSync(join(out, "recordings"), { recursive: true });
+  for (const { path, make } of there) if (!existsSync(path)) make(path);
+  return there.map(({ name, path }) => [name, path]);
 }
 
 // In the page: what is wrong with it, and the height of its header.
@@ -181,10 +202,11 @@ async function taken(browser, address, name, width, height, theme, panel) {
 }
 
 const all = named.length > 0 ? named.map((word) => [word.slice(0, word.indexOf("=")), word.slice(word.indexOf("=") + 1)]) : six();
+mkdirSync(out, { recursive: true });
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
 try {
   for (const [name, trace] of all) {
-    if (!name.includes(only) && !only.startsWith(name)) continue;
+    if (!isWanted(name)) continue;
     const server = spawn(corewise, ["view", trace, "--no-open", "--idle", "600"], { stdio: ["ignore", "pipe", "ignore"] });
     try {
       const address = await new Promise((ready, wrong) => {

@@ -42,12 +42,15 @@ fn folder(path: &str) -> Result<String, String> {
     Ok(values.collect::<Vec<_>>().join("\n"))
 }
 
-/// Reads all conditions.
+/// Reads all conditions. `build`: that of corewise, empty if unknown.
 #[must_use]
-pub fn read(arguments: &[String]) -> Values {
+pub fn read(arguments: &[String], build: &str) -> Values {
     let mut all = Values::new();
     let mut put = |name: &str, value: Result<String, String>| all.push((name.to_owned(), value));
     put("corewise_version", Ok(env!("CARGO_PKG_VERSION").into()));
+    if !build.is_empty() {
+        put("corewise_build", Ok(build.to_owned()));
+    }
     put("corewise_arguments", Ok(arguments.join(" ")));
     put("kernel_release", text("/proc/sys/kernel/osrelease"));
     put("kernel_version", text("/proc/sys/kernel/version"));
@@ -148,7 +151,7 @@ const OF_COSTS: [&str; 16] = [
 #[must_use]
 pub fn of_costs() -> BTreeMap<String, String> {
     let is_of_costs = |name: &str| OF_COSTS.contains(&name.split('.').next().unwrap_or_default());
-    read(&[])
+    read(&[], "")
         .into_iter()
         .filter(|(name, _)| is_of_costs(name))
         .filter_map(|(name, value)| Some((name, value.ok()?)))
@@ -225,7 +228,7 @@ mod tests {
 
     #[test]
     fn conditions_of_costs_are_a_part_of_those_of_a_recording() {
-        let all: BTreeMap<String, Result<String, String>> = read(&[]).into_iter().collect();
+        let all: BTreeMap<String, Result<String, String>> = read(&[], "").into_iter().collect();
         let of_costs = of_costs();
         assert!(of_costs.contains_key("kernel_release") && !of_costs.contains_key("boot_id"), "{of_costs:?}");
         assert!(!of_costs.contains_key("load_average") && !of_costs.contains_key("kernel_version"), "{of_costs:?}");
@@ -236,7 +239,7 @@ mod tests {
 
     #[test]
     fn every_unknown_value_has_a_reason() {
-        let all = join(read(&["corewise".into()]), None);
+        let all = join(read(&["corewise".into()], ""), None);
         assert!(all.iter().any(|c| c.name == "kernel_release" && c.start.is_ok()));
         for c in &all {
             assert!(c.start.as_ref().err().is_none_or(|why| !why.is_empty()));

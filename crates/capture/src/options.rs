@@ -116,6 +116,8 @@ pub struct RecordOptions {
     pub labels: Vec<(String, String)>,
     /// The command line of corewise itself; stored in the conditions.
     pub arguments: Vec<String>,
+    /// The build of corewise itself (commit, date, profile), if the caller knows it; stored in the conditions.
+    pub build: String,
     /// Size in bytes of the buffer between kernel and recorder: a power of two, at least 1 MiB.
     pub ring_bytes: u32,
     /// Whether to infer switches that the kernel hides from BPF programs. `None`: infer them if the kernel hides some when the
@@ -146,6 +148,7 @@ impl RecordOptions {
             machine: None,
             labels: Vec::new(),
             arguments: Vec::new(),
+            build: String::new(),
             ring_bytes: 64 << 20,
             infer_switches: None,
         }

@@ -306,7 +306,7 @@ fn run(
 ) -> Result<Recorded, CaptureError> {
     let started = (samples::now(), samples::realtime());
     let cpu_before = used().0;
-    let conditions = conditions::read(&options.arguments);
+    let conditions = conditions::read(&options.arguments, &options.build);
     let failed = |e| CaptureError::spool(&options.dir, e);
     let writer = Writer::new(spool).map_err(failed)?;
     let (marks, mut unmarked) = find_marks(options)?;
@@ -381,7 +381,7 @@ fn run(
     meta.exit_code = target.exit_code;
     meta.finished = true;
     meta.error = recorder.records.error.as_ref().map(|e| format!("cannot write the spool: {e}"));
-    meta.facts.conditions = conditions::join(conditions, Some(conditions::read(&options.arguments)));
+    meta.facts.conditions = conditions::join(conditions, Some(conditions::read(&options.arguments, &options.build)));
     let (cpu_after, max_rss) = used();
     let cost = RecordingOverhead {
         recorder_cpu_ns: cpu_after - cpu_before,

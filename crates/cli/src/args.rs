@@ -1,5 +1,6 @@
 //! The command line: global options, and the parsers of durations and ranges.
 
+use crate::built;
 use crate::commands::{self, Command};
 use crate::failure::Failure;
 use crate::output::Color;
@@ -34,7 +35,7 @@ Exit codes:
 
 /// corewise.
 #[derive(Debug, Parser)]
-#[command(name = "corewise", version, about = ABOUT, after_help = AFTER, arg_required_else_help = true)]
+#[command(name = "corewise", version = built::VERSION, about = ABOUT, after_help = AFTER, arg_required_else_help = true)]
 #[command(max_term_width = 100, infer_subcommands = false, disable_help_subcommand = true)]
 pub struct Cli {
     /// The command.

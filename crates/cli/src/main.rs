@@ -4,6 +4,7 @@ mod ab;
 mod aligned;
 mod args;
 mod bench;
+mod built;
 mod commands;
 mod cores;
 mod costs;

@@ -4,8 +4,17 @@ use crate::{ConditionDifference, Run};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Conditions that change from run to run by themselves: values of the run show them better (`steal_share`, `other_programs_share`).
-const CHANGES_BY_ITSELF: [&str; 8] =
-    ["load_average", "psi_", "steal_ns", "thermal", "corewise_arguments", "corewise_version", "backend", "arguments"];
+const CHANGES_BY_ITSELF: [&str; 9] = [
+    "load_average",
+    "psi_",
+    "steal_ns",
+    "thermal",
+    "corewise_arguments",
+    "corewise_version",
+    "corewise_build",
+    "backend",
+    "arguments",
+];
 /// Conditions that do not explain a change of speed by themselves.
 const DESCRIBES: [&str; 3] = ["kernel_version", "hostname", "boot_id"];
 

@@ -5,7 +5,7 @@ use crate::counted;
 use crate::page::Page;
 use crate::sections::has_all_sections;
 use crate::words::{TIE, bytes, grouped, percent, plain, plural, time};
-use engine::{EngineError, Session, Summary};
+use engine::{Condition, EngineError, Session, Summary};
 
 /// The maximum number of unavailable data that a short report lists.
 const MAX_LIMITS: usize = 4;
@@ -161,7 +161,16 @@ fn overhead_line(session: &Session) -> String {
         words.push_str(&format!(" ({:.1} bytes per event)", cost.spool_bytes as f64 / cost.events as f64));
     }
     words.push_str(&format!(", {} events lost", grouped(cost.lost)));
+    if is_of_dev_build(&session.facts().conditions) {
+        words.push_str("; measured with a build of the dev profile: slower than the installed one (make install)");
+    }
     words
+}
+
+/// Whether a corewise with debug assertions recorded. Only recordings since version 0.2.0 have the condition.
+fn is_of_dev_build(conditions: &[Condition]) -> bool {
+    let build = conditions.iter().find(|condition| condition.name == "corewise_build");
+    build.and_then(|build| build.start.as_ref().ok()).is_some_and(|build| build.ends_with("dev profile"))
 }
 
 /// Returns the line that says whether the time accounting of a trace is consistent, and which checks are not exact.
@@ -216,4 +225,21 @@ fn is_setting(name: &str) -> bool {
     const MOVING: [&str; 10] =
         ["psi", "thermal", "temp", "steal", "load", "power", "pressure", "cur_freq", "battery", "uptime"];
     !MOVING.iter().any(|m| name.contains(m))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_recording_of_the_dev_profile_is_of_a_dev_build() {
+        let recorded_by = |name: &str, build: &str| {
+            let value: Result<String, String> = Ok(build.to_owned());
+            is_of_dev_build(&[Condition { name: name.to_owned(), start: value.clone(), end: value }])
+        };
+        assert!(recorded_by("corewise_build", "36b44cfd, 2026-11-27, dev profile"));
+        assert!(recorded_by("corewise_build", "dev profile"));
+        assert!(!recorded_by("corewise_build", "36b44cfd, 2026-11-27, release, guided"));
+        assert!(!recorded_by("corewise_version", "dev profile") && !is_of_dev_build(&[]));
+    }
 }

@@ -4,6 +4,7 @@ use crate::args::{Global, duration, share};
 use crate::bench::before::{self, MachineKind};
 use crate::bench::recorder::Recorder;
 use crate::bench::{Outcome, ProbeRun, compared, data, page, stored, text};
+use crate::built;
 use crate::failure::{Failure, INCOMPLETE, OK};
 use crate::output::{print, say, width, write_page};
 use crate::progress::Line;
@@ -226,6 +227,7 @@ fn measured(args: &Args, global: &Global) -> Result<Outcome, Failure> {
     let mut warnings: Vec<String> = Vec::new();
     warnings.extend(MachineKind::live().warning().map(ToOwned::to_owned));
     warnings.extend(before::one_cpu(&setup));
+    warnings.extend(built::note());
 
     let _handlers = StopHandlers::install(on_signal);
     let (each, total) = if args.quick { (QUICK_BUDGET, QUICK_TOTAL) } else { (BUDGET, TOTAL) };
@@ -241,6 +243,8 @@ fn measured(args: &Args, global: &Global) -> Result<Outcome, Failure> {
     let begin = Instant::now();
     for (at, probe) in probes.iter().enumerate() {
         if stops() {
+            // Before it began, so that what was requested is not complete.
+            runs.push(ProbeRun { stopped: true, ..ProbeRun::of(probe.name()) });
             break;
         }
         let left = (probes.len() - at) as u32;
@@ -281,15 +285,7 @@ fn measure(
     recorder: Option<&mut Recorder>,
 ) -> (ProbeRun, Vec<engine::Cost>) {
     let name = probe.name();
-    let mut run = ProbeRun {
-        name,
-        notes: Vec::new(),
-        lacks: Vec::new(),
-        verified: None,
-        disturbed_share: 0.0,
-        recording_ratio: None,
-        stopped: false,
-    };
+    let mut run = ProbeRun::of(name);
     let mut line = Line::new();
     line.show(|| format!("Preparing {name} ({number} of {of})"));
     let plan = match probe.plan(setup) {

@@ -1,6 +1,7 @@
 //! `corewise doctor`: checks what can be recorded on this machine.
 
 use crate::args::Global;
+use crate::built;
 use crate::failure::{ERROR, Failure, OK};
 use crate::output::print;
 use capture::{Finding, Verdict};
@@ -24,14 +25,37 @@ pub struct Args {}
 /// The output cannot be written.
 pub fn run(_: &Args, global: &Global) -> Result<u8, Failure> {
     let findings = capture::doctor();
-    print(&format_findings(&findings, global.color.wanted()))?;
+    print(&(build_note() + &format_findings(&findings, &[object_stores()], global.color.wanted())))?;
     Ok(if findings.iter().any(|f| f.verdict == Verdict::Bad) { ERROR } else { OK })
 }
 
-fn format_findings(findings: &[Finding], color: bool) -> String {
+/// Says that this is another build than the installed one; empty if it is not.
+fn build_note() -> String {
+    if !built::is_demo() {
+        return String::new();
+    }
+    let profile = built::profile();
+    format!(
+        "note: this is a build of the {profile}: recording costs more than with the installed one (make install)\n\n"
+    )
+}
+
+/// Whether this build reads recordings in object stores.
+fn object_stores() -> Finding {
+    let (verdict, detail, remedy) = if stores::are_built() {
+        (Verdict::Good, "in this build: s3://, gs://, az:// and https://", None)
+    } else {
+        (Verdict::Partial, "not in this build", Some("build with `--features stores`, or install the package"))
+    };
+    Finding { name: "object stores", verdict, detail: detail.to_owned(), remedy: remedy.map(str::to_owned) }
+}
+
+/// Writes the findings, of which those of `build` are not about recording.
+fn format_findings(findings: &[Finding], build: &[Finding], color: bool) -> String {
     let mut out = String::new();
-    let width = findings.iter().map(|f| f.name.chars().count()).max().unwrap_or(0);
-    for f in findings {
+    let all = || findings.iter().chain(build);
+    let width = all().map(|f| f.name.chars().count()).max().unwrap_or(0);
+    for f in all() {
         let (word, code) = match f.verdict {
             Verdict::Good => ("yes", "32"),
             Verdict::Partial => ("part", "33"),
@@ -66,9 +90,18 @@ mod tests {
 
     #[test]
     fn missing_features_have_a_remedy() {
-        let out = format_findings(&[finding(Verdict::Bad)], false);
+        let out = format_findings(&[finding(Verdict::Bad)], &[], false);
         assert!(out.starts_with("NO    kernel  Linux 4.4\n              -> a newer one\n"), "{out}");
         assert!(out.contains("Recording is not possible"));
-        assert!(format_findings(&[finding(Verdict::Good)], false).contains("Recording is possible on this machine."));
+        assert!(
+            format_findings(&[finding(Verdict::Good)], &[], false).contains("Recording is possible on this machine.")
+        );
+    }
+
+    #[test]
+    fn what_the_build_lacks_is_not_about_recording() {
+        let out = format_findings(&[finding(Verdict::Good)], &[finding(Verdict::Partial)], false);
+        assert!(out.contains("part  kernel") && out.contains("Recording is possible on this machine.\n"), "{out}");
+        assert_eq!(object_stores().verdict == Verdict::Good, stores::are_built());
     }
 }

@@ -25,7 +25,8 @@ pub struct Args {
 /// # Errors
 /// There is no such command, or the output cannot be written.
 pub fn run(args: &Args) -> Result<u8, Failure> {
-    let mut all = Cli::command();
+    // Its pages are those of the version, whichever build prints them.
+    let mut all = Cli::command().version(env!("CARGO_PKG_VERSION"));
     all.build();
     let command = match &args.command {
         None => all,

@@ -1,6 +1,7 @@
 //! `corewise record`: records this machine for a given time or while a command runs.
 
 use crate::args::{Global, duration, label, pid};
+use crate::built;
 use crate::cores::Available;
 use crate::costs;
 use crate::counting;
@@ -238,6 +239,7 @@ pub fn run(args: Args, global: &Global) -> Result<u8, Failure> {
 /// Recording is not permitted or failed.
 pub fn record_spool(mut options: RecordOptions) -> Result<Recorded, CaptureError> {
     options.machine = Some(costs::live().0);
+    options.build = built::BUILD.to_owned();
     options.arguments = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     // The command follows dashes, whether the user wrote them or not: what reads the arguments finds it.
     if let Target::Command(words) = &options.target
