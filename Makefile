@@ -3,6 +3,8 @@
 ifdef CI
 # Kept between CI's runs where the machine is kept; nothing depends on it.
 export CARGO_TARGET_DIR ?= $(HOME)/.cache/corewise-target
+# What speeds up the next build of a crate slows down its first.
+export CARGO_INCREMENTAL ?= 0
 endif
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 COREWISE = $(TARGET)/$(if $(GUIDED),guided,release)/corewise
