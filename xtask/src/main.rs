@@ -24,7 +24,7 @@ mod test;
 mod words;
 
 use repo::Repo;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 /// The result of a check.
 #[derive(Debug, PartialEq, Eq)]
@@ -150,7 +150,7 @@ fn made(dir: Option<&String>) -> ExitCode {
 
 /// Rewrites the cases. Tests that see COREWISE_BLESS write their results instead of comparing them.
 fn bless(words: &[String]) -> ExitCode {
-    let mut cargo = Command::new("cargo");
+    let mut cargo = repo::cargo();
     cargo.args(["test", "--no-fail-fast"]).env("COREWISE_BLESS", "1");
     if words.is_empty() {
         cargo.args(["--workspace", "--features", "corewise/stores"]);

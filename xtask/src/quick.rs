@@ -1,8 +1,7 @@
 //! The inner loop: formatting, clippy and the tests of one crate and of those that use it.
 
-use crate::repo::{Repo, list, text};
+use crate::repo::{self, Repo, list, text};
 use crate::test;
-use std::process::Command;
 use std::time::Instant;
 
 /// The package of the command line. It uses most crates, and its tests take longer than all others: they run with its own folder only.
@@ -15,7 +14,7 @@ pub fn run(repo: &Repo, words: &[String]) -> Result<(), Vec<String>> {
     let (package, users) = packages(repo, folder).map_err(one)?;
     let begin = Instant::now();
     let step = |name: &str, words: &[&str]| {
-        let status = Command::new("cargo").args(words).current_dir(&repo.root).status();
+        let status = repo::cargo().args(words).current_dir(&repo.root).status();
         if status.is_ok_and(|status| status.success()) { Ok(()) } else { Err(vec![name.to_owned()]) }
     };
     step("formatting: cargo fmt", &["fmt", "--check", "--package", &package])?;

@@ -56,6 +56,17 @@ impl Repo {
     }
 }
 
+/// cargo, in the environment of a shell. `cargo run` adds what describes this program, and build scripts that read it (ring's) would run again,
+/// with all that uses them, each time that cargo is called from the other place.
+pub fn cargo() -> Command {
+    let mut cargo = Command::new("cargo");
+    let is_ours = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_ours)) {
+        cargo.env_remove(name);
+    }
+    cargo
+}
+
 /// The elements of a JSON list; empty if it is not one.
 pub fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()

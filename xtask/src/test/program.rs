@@ -1,14 +1,14 @@
 //! The test programs: building them, asking them for their tests, running them.
 
 use crate::needs::{self, Need};
-use crate::repo::{Repo, list, text};
+use crate::repo::{self, Repo, list, text};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// What `make test` and `make demo` resolve alike; object stores are tested too.
+/// The whole workspace is tested with object stores.
 const FEATURES: [&str; 2] = ["--features", "corewise/stores"];
 
 /// A test program.
@@ -32,10 +32,11 @@ pub struct Test {
 
 /// `cargo test` of the packages that the words name, or of the whole workspace.
 pub fn cargo(repo: &Repo, words: &[String]) -> Command {
-    let mut cargo = Command::new("cargo");
-    cargo.args(["test", "--locked"]).args(FEATURES).current_dir(&repo.root);
+    let mut cargo = repo::cargo();
+    cargo.args(["test", "--locked"]).current_dir(&repo.root);
+    // cargo refuses features of a package that is not chosen.
     if words.is_empty() {
-        cargo.arg("--workspace")
+        cargo.arg("--workspace").args(FEATURES)
     } else {
         cargo.args(words)
     };

@@ -1,0 +1,3 @@
+import { part } from "./parts.mjs";
+
+await part(1);
