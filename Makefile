@@ -3,7 +3,7 @@
 ifdef CI
 # Kept between CI's runs where the machine is kept; nothing depends on it.
 export CARGO_TARGET_DIR ?= $(HOME)/.cache/corewise-target
-# What speeds up the next build of a crate slows down its first.
+# The data of incremental builds speeds up the next build of a crate, and slows down its first.
 export CARGO_INCREMENTAL ?= 0
 endif
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -68,7 +68,7 @@ unit: setup-build ## the tests that decide by what they are given, those too who
 live: setup-build ## the tests that measure this machine, one at a time
 	if [ -x $(VENV) ]; then export COREWISE_DUCKDB=$(VENV); fi; $(CARGO) xtask test live
 
-check: setup-build ## layers, sizes, dependencies, features, licences, recipes (cargo xtask check)
+check: setup-build ## layers, sizes, dependencies, features, test programs, licences, recipes (cargo xtask check)
 	$(CARGO) build --locked --package corewise --features stores
 	$(CARGO) xtask check
 

@@ -4,7 +4,7 @@ use crate::repo::{self, Repo, list, text};
 use crate::test;
 use std::time::Instant;
 
-/// The package of the command line. It uses most crates, and its tests take longer than all others: they run with its own folder only.
+/// The package of the command line. It uses most crates, and its tests take longest: they run only if it is the crate that is named.
 const COMMAND_LINE: &str = "corewise";
 
 /// `words`: the crate's folder below `crates/`. `Err`: the failures, a line each.
