@@ -44,11 +44,6 @@ const ALSO: &[Also] = &[
     ),
     ("corewise-pathologies", "both_variants_do_the_same_work", "loads all CPUs"),
     ("corewise-pathologies", "work_is_proportional_to_the_seconds", "loads all CPUs"),
-    (
-        "corewise-serve",
-        "security::a_thousand_connections_without_the_token_do_not_block_the_owner",
-        "a thousand connections",
-    ),
     ("corewise-serve", "security::more_connections_than_places_only_slow_the_server_down", "thousands of connections"),
     (
         "corewise-serve",
@@ -82,7 +77,7 @@ pub fn run(program: &Program, tests: &[&Test]) -> Option<String> {
     if tests.is_empty() {
         return None;
     }
-    program.announce("live: ");
+    print!("{}", program.announced("live: "));
     let mut failed = Vec::new();
     for test in tests {
         let (begin, before) = (Instant::now(), Load::now());

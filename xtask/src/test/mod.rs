@@ -1,6 +1,6 @@
 //! Runs the workspace's tests, including ignored ones whose requirements this machine meets, in two stages.
 //!
-//! **still**: tests that decide by what they are given. Each program runs them all together.
+//! **still**: tests that decide by what they are given. Each program runs them all together, and several programs run at a time.
 //!
 //! **live**: tests that measure this machine (`live.rs`). Each runs in a process of its own, one at a time.
 //!
@@ -14,10 +14,14 @@ mod program;
 use crate::needs::{self, NEEDS};
 use crate::repo::{Repo, text};
 use program::{Program, Test};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::num::NonZero;
 use std::path::Path;
-use std::time::Instant;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 /// What runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,18 +64,20 @@ pub fn run(repo: &Repo, words: &[String]) -> Result<(), Vec<String>> {
     }
     let mut done = Done::default();
     for &stage in stages {
-        for (program, tests) in programs.iter().zip(&tests) {
-            let of_stage = tests.iter().filter(|test| live::is_live(program, test) == (stage == Stage::Live));
-            let (runs, kept): (Vec<&Test>, Vec<&Test>) =
-                of_stage.partition(|test| test.needs.iter().all(|need| met.get(need.name) == Some(&true)));
-            done.count(&runs, &kept);
-            let begin = Instant::now();
-            let ran = match stage {
-                Stage::Still => still(program, tests, &runs, &kept),
-                Stage::Live => live::run(program, &runs),
-            };
-            done.took(stage, &program.source, runs.len(), begin);
-            done.wrong.extend(ran.into_iter().map(|why| format!("{}: {why}", program.source)));
+        let jobs: Vec<Job> =
+            programs.iter().zip(&tests).map(|(program, all)| Job::of(stage, program, all, &met)).collect();
+        for job in &jobs {
+            done.count(&job.runs, &job.kept);
+        }
+        match stage {
+            Stage::Still => still(jobs, &mut done),
+            Stage::Live => {
+                for job in jobs {
+                    let begin = Instant::now();
+                    let wrong = live::run(job.program, &job.runs);
+                    done.ended(stage, &job, begin.elapsed(), wrong);
+                }
+            }
         }
         // A single package may have no library, and so no documentation.
         if stage == Stage::Still && whole {
@@ -79,7 +85,7 @@ pub fn run(repo: &Repo, words: &[String]) -> Result<(), Vec<String>> {
             if !program::cargo(repo, words).arg("--doc").status().is_ok_and(|status| status.success()) {
                 done.wrong.push("the examples of the documentation".to_owned());
             }
-            done.took(stage, "examples of the documentation", 0, begin);
+            done.took(stage, "examples of the documentation", 0, begin.elapsed());
         }
     }
     done.print(programs.len());
@@ -89,6 +95,24 @@ pub fn run(repo: &Repo, words: &[String]) -> Result<(), Vec<String>> {
         std::fs::write(&path, &done.times).map_err(|why| vec![format!("{}: {why}", path.display())])?;
     }
     if done.wrong.is_empty() { Ok(()) } else { Err(done.wrong) }
+}
+
+/// The tests of one program in one stage.
+struct Job<'a> {
+    program: &'a Program,
+    /// All tests of the program.
+    all: &'a [Test],
+    runs: Vec<&'a Test>,
+    /// Those whose requirements are not met.
+    kept: Vec<&'a Test>,
+}
+
+impl<'a> Job<'a> {
+    fn of(stage: Stage, program: &'a Program, all: &'a [Test], met: &BTreeMap<&str, bool>) -> Self {
+        let of_stage = all.iter().filter(|test| live::is_live(program, test) == (stage == Stage::Live));
+        let (runs, kept) = of_stage.partition(|test| test.needs.iter().all(|need| met.get(need.name) == Some(&true)));
+        Self { program, all, runs, kept }
+    }
 }
 
 impl Stage {
@@ -112,8 +136,13 @@ impl Done {
         }
     }
 
-    fn took(&mut self, stage: Stage, what: &str, tests: usize, begin: Instant) {
-        let _ = writeln!(self.times, "{}\t{what}\t{tests}\t{:.2}", stage.name(), begin.elapsed().as_secs_f64());
+    fn ended(&mut self, stage: Stage, job: &Job, took: Duration, wrong: Option<String>) {
+        self.took(stage, &job.program.source, job.runs.len(), took);
+        self.wrong.extend(wrong.map(|why| format!("{}: {why}", job.program.source)));
+    }
+
+    fn took(&mut self, stage: Stage, what: &str, tests: usize, took: Duration) {
+        let _ = writeln!(self.times, "{}\t{what}\t{tests}\t{:.2}", stage.name(), took.as_secs_f64());
     }
 
     fn print(&self, programs: usize) {
@@ -130,24 +159,51 @@ impl Done {
     }
 }
 
+/// Runs the programs, as many at a time as there are CPUs: many end with one long test. Those with most tests begin. What a program prints
+/// follows when it has ended.
+fn still(mut jobs: Vec<Job>, done: &mut Done) {
+    jobs.sort_by_key(|job| Reverse(job.runs.len()));
+    let (next, (ended, all)) = (AtomicUsize::new(0), mpsc::channel());
+    let work = |ended: mpsc::Sender<_>| {
+        while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let (begin, mut printed) = (Instant::now(), String::new());
+            let wrong = of_program(job, &mut printed);
+            // The receiver lives as long as this scope.
+            let _ = ended.send((job, begin.elapsed(), printed, wrong));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, NonZero::get) {
+            let ended = ended.clone();
+            scope.spawn(|| work(ended));
+        }
+        drop(ended);
+        for (job, took, printed, wrong) in all {
+            print!("{printed}");
+            done.ended(Stage::Still, job, took, wrong);
+        }
+    });
+}
+
 /// Runs the tests of one program together, then asks those that cannot run for their reasons. Returns the failure.
-fn still(program: &Program, all: &[Test], runs: &[&Test], kept: &[&Test]) -> Option<String> {
+fn of_program(job: &Job, printed: &mut String) -> Option<String> {
+    let Job { program, all, runs, kept } = job;
     if runs.is_empty() && kept.is_empty() {
         return None;
     }
-    program.announce("");
+    printed.push_str(&program.announced(""));
     let others = all.iter().filter(|test| !runs.iter().any(|one| one.name == test.name));
     let mut words = vec!["--include-ignored", "--exact"];
     words.extend(others.flat_map(|test| ["--skip", test.name.as_str()]));
-    match program.passed(&words) {
+    match program.passed(&words, printed) {
         Ok(passed) if passed == runs.len() => {}
         Ok(passed) => return Some(format!("{passed} tests passed, and {} should have run", runs.len())),
         Err(why) => return Some(why),
     }
     if !kept.is_empty() {
-        program.announce("what is ignored of ");
+        printed.push_str(&program.announced("what is ignored of "));
         let words: Vec<&str> = ["--exact"].into_iter().chain(kept.iter().map(|test| test.name.as_str())).collect();
-        match program.passed(&words) {
+        match program.passed(&words, printed) {
             Ok(0) => {}
             Ok(_) => return Some("tests are no longer ignored".to_owned()),
             Err(why) => return Some(why),

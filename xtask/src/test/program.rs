@@ -88,15 +88,19 @@ impl Program {
         named.collect()
     }
 
-    /// Runs it with these words, prints its output, and returns how many tests passed.
-    pub fn passed(&self, words: &[&str]) -> Result<usize, String> {
-        let mut child = self.command(words).stdout(Stdio::piped()).spawn().map_err(|why| why.to_string())?;
+    /// Runs it with these words, adds what it prints, and returns how many tests passed.
+    pub fn passed(&self, words: &[&str], printed: &mut String) -> Result<usize, String> {
+        let (output, writer) = std::io::pipe().map_err(|why| why.to_string())?;
+        let mut command = self.command(words);
+        command.stdout(writer.try_clone().map_err(|why| why.to_string())?).stderr(writer);
+        let mut child = command.spawn().map_err(|why| why.to_string())?;
+        drop(command); // with its writers
         let mut passed = None;
         // It may contain invalid UTF-8.
-        let out = child.stdout.take().into_iter();
-        for line in out.flat_map(|out| BufReader::new(out).split(b'\n')).map_while(Result::ok) {
+        for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line);
-            println!("{line}");
+            printed.push_str(&line);
+            printed.push('\n');
             passed = passed_of(&line).or(passed);
         }
         let status = child.wait().map_err(|why| why.to_string())?;
@@ -117,9 +121,9 @@ impl Program {
         Err(format!("{out}{}{status}", String::from_utf8_lossy(&stderr)))
     }
 
-    /// Prints it as cargo does.
-    pub fn announce(&self, what: &str) {
-        println!("\n     Running {what}{} ({})", self.source, self.path.display());
+    /// Its line, as cargo prints it.
+    pub fn announced(&self, what: &str) -> String {
+        format!("\n     Running {what}{} ({})\n", self.source, self.path.display())
     }
 
     fn command(&self, words: &[&str]) -> Command {
