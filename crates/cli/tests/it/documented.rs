@@ -4,8 +4,11 @@ use crate::support;
 use crate::support::recording::recording;
 use crate::support::{Folder, Ran, fixture, good, ran, run};
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZero;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
 /// The pages whose commands are run, in addition to those of the guide.
 const WITH_COMMANDS: &[&str] = &["README.md", "docs/commands.md", "docs/sql.md", "docs/fleet.md"];
@@ -197,41 +200,95 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
+/// A copy of the prepared files. Most commands change nothing, and the next has the same copy.
+struct Files {
+    folder: Folder,
+    copied: Vec<Stamp>,
+}
+
+impl Files {
+    fn copied(prepared: &Folder) -> Self {
+        let folder = Folder::new();
+        copy_folder(&prepared.path(""), &folder.path(""));
+        let copied = stamps(&folder.path(""));
+        Self { folder, copied }
+    }
+
+    fn changed(&self) -> bool {
+        stamps(&self.folder.path("")) != self.copied
+    }
+}
+
+/// What tells that a file was changed: its path, inode, length and time of change.
+type Stamp = (PathBuf, u64, u64, (i64, i64));
+
+/// The stamps of all files in a folder, in order, but not of the tables that a trace folder keeps once they were asked for.
+fn stamps(folder: &Path) -> Vec<Stamp> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let data = entry.metadata().unwrap();
+        if !data.is_dir() {
+            all.push((entry.path(), data.ino(), data.len(), (data.ctime(), data.ctime_nsec())));
+        } else if entry.file_name() != "tables" {
+            all.extend(stamps(&entry.path()));
+        }
+    }
+    all.sort();
+    all
+}
+
 /// The path that `-o` or `--html` names.
 fn output(arguments: &[String]) -> Option<&String> {
     arguments.iter().skip_while(|argument| !matches!(argument.as_str(), "-o" | "--html")).nth(1)
 }
 
-/// Runs the commands that are tested in one way. Each starts with the same files.
+/// Runs the commands that are tested in one way, on each CPU one at a time. Each starts with the same files.
 fn run_documented(wanted: How) {
     let prepared = Folder::new();
     prepare(&prepared);
-    let (mut count, mut failed) = (0, Vec::new());
-    for line in commands() {
-        let arguments = arguments(&line);
-        if how(&arguments) != wanted {
-            continue; // tested by another test
+    let all: Vec<(Vec<String>, Line)> = commands().into_iter().map(|line| (arguments(&line), line)).collect();
+    let left = Mutex::new(all.iter().filter(|(arguments, _)| how(arguments) == wanted));
+    let run = || {
+        let (mut count, mut failed, mut files) = (0, Vec::new(), Files::copied(&prepared));
+        while let Some((arguments, line)) = { left.lock().unwrap().next() } {
+            if files.changed() {
+                files = Files::copied(&prepared);
+            }
+            failed.extend(wrong(line, arguments, &files.folder));
+            count += 1;
         }
-        let folder = Folder::new();
-        copy_folder(&prepared.path(""), &folder.path(""));
-        if let Some(output) = output(&arguments) {
-            assert!(!folder.path(output).exists(), "{}: `{output}` exists: name a new file", line.place);
-        }
-        if let Some(page) = arguments.iter().skip_while(|argument| *argument != "--timeline").nth(1) {
-            std::fs::write(folder.path(page), "the page that the line before wrote").unwrap();
-        }
-        let ran = shell(&folder.path(""), &line.text);
-        if !ran.code.is_some_and(|code| expected_codes(&arguments).contains(&code)) {
-            failed.push(format!("{}: `{}`: exit code {:?}: {}", line.place, line.text, ran.code, ran.err.trim()));
-        } else if let Some(output) = output(&arguments).filter(|output| !folder.path(output).exists()) {
-            failed.push(format!("{}: `{}` did not write {output}", line.place, line.text));
-        } else if output(&arguments).is_none() && ran.out.is_empty() && ran.err.is_empty() {
-            failed.push(format!("{}: `{}` printed nothing", line.place, line.text));
-        }
-        count += 1;
-    }
+        (count, failed)
+    };
+    let cpus = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let (count, failed) = std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..cpus).map(|_| scope.spawn(run)).collect();
+        runs.into_iter()
+            .map(|run| run.join().unwrap())
+            .fold((0, Vec::new()), |(n, all), (m, more)| (n + m, [all, more].concat()))
+    });
     assert!(count > 0, "no command was run");
     assert!(failed.is_empty(), "{} of {count} commands failed:\n{}", failed.len(), failed.join("\n"));
+}
+
+/// Runs a command in a folder, and returns what is wrong.
+fn wrong(line: &Line, arguments: &[String], folder: &Folder) -> Option<String> {
+    if let Some(output) = output(arguments) {
+        assert!(!folder.path(output).exists(), "{}: `{output}` exists: name a new file", line.place);
+    }
+    if let Some(page) = arguments.iter().skip_while(|argument| *argument != "--timeline").nth(1) {
+        std::fs::write(folder.path(page), "the page that the line before wrote").unwrap();
+    }
+    let ran = shell(&folder.path(""), &line.text);
+    if !ran.code.is_some_and(|code| expected_codes(arguments).contains(&code)) {
+        Some(format!("{}: `{}`: exit code {:?}: {}", line.place, line.text, ran.code, ran.err.trim()))
+    } else if let Some(output) = output(arguments).filter(|output| !folder.path(output).exists()) {
+        Some(format!("{}: `{}` did not write {output}", line.place, line.text))
+    } else if output(arguments).is_none() && ran.out.is_empty() && ran.err.is_empty() {
+        Some(format!("{}: `{}` printed nothing", line.place, line.text))
+    } else {
+        None
+    }
 }
 
 #[test]
