@@ -10,7 +10,7 @@ import { tableFromIPC } from "apache-arrow";
 import { chromium } from "playwright-core";
 
 const FIXTURE = new URL("../../../crates/import/fixtures/perf_data/sched-pipe.data", import.meta.url).pathname;
-const BROWSERS = [process.env.COREWISE_BROWSER, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const BROWSERS = [process.env.COREWISE_BROWSER, "/usr/bin/chromium-headless-shell", "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
 const binary = process.env.COREWISE;
 /** The browser; undefined if there is none. */

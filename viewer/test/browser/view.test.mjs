@@ -44,7 +44,7 @@ test("200 drawn pixels match what is stored, at many zooms", { skip, timeout: 30
   const box = await page.locator("#timeline").boundingBox();
   const [STATES, CPUS] = [["running", "ready", "blocked", "unknown", "exited"], ["busy", "idle", "unknown"]];
   const roll = dice();
-  let [checked, merged] = [0, 0];
+  let [checked, merged, view] = [0, 0, ""];
   for (let tries = 0; checked < 200; tries++) {
     assert.ok(tries < 3000, `only ${checked} of 200 pixels showed a slice`);
     if (tries % 60 === 0) {
@@ -53,6 +53,7 @@ test("200 drawn pixels match what is stored, at many zooms", { skip, timeout: 30
       for (let n = roll(tries % 120 === 0 ? 3 : 26); n > 0; n--) await page.keyboard.press("w");
       for (let n = roll(12); n > 0; n--) await page.keyboard.press(roll(2) ? "a" : "d");
       await settled(page);
+      view = await hash(page);
     }
     // Zoomed out, on CPUs, which are busiest; zoomed in, anywhere.
     const [x, y] = [192 + roll(box.width - 194), 30 + roll(tries % 120 < 60 ? 60 : box.height - 40)];
@@ -67,7 +68,7 @@ test("200 drawn pixels match what is stored, at many zooms", { skip, timeout: 30
     // Additional tracks have their own tests.
     if (!tip || tip.base >= box.height || !["cpu", "thread"].includes(tip.kind)) continue;
     checked++;
-    assert.equal(tip.pixel, tip.colour, `at ${x}, ${tip.base} of ${await hash(page)}`);
+    assert.equal(tip.pixel, tip.colour, `at ${x}, ${tip.base} of ${view}`);
     // Compare with the table.
     const cpu = tip.kind === "cpu";
     const [from, to] = [Number(tip.start), Number(tip.end)];

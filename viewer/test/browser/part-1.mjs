@@ -1,3 +1,0 @@
-import { part } from "./parts.mjs";
-
-await part(1);
