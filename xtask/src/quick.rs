@@ -1,11 +1,15 @@
-//! The inner loop: formatting, clippy and the tests of one crate and of those that use it.
+//! The inner loop: formatting, clippy and the tests of one crate and of those that use it, as many of these as take a quarter of a minute.
 
 use crate::repo::{self, Repo, list, text};
-use crate::test;
+use crate::test::{self, Program};
+use std::num::NonZero;
 use std::time::Instant;
 
 /// The package of the command line. It uses most crates, and its tests take longest: they run only if it is the crate that is named.
 const COMMAND_LINE: &str = "corewise";
+
+/// How long the tests of the users may take: make quick takes half a minute.
+const SECONDS: f64 = 15.0;
 
 /// `words`: the crate's folder below `crates/`. `Err`: the failures, a line each.
 pub fn run(repo: &Repo, words: &[String]) -> Result<(), Vec<String>> {
@@ -24,9 +28,42 @@ pub fn run(repo: &Repo, words: &[String]) -> Result<(), Vec<String>> {
     let tested = ["still", "--package", &package].map(str::to_owned).into_iter();
     let users_tested =
         users.iter().filter(|name| *name != COMMAND_LINE).flat_map(|name| ["--package".to_owned(), name.clone()]);
-    test::run(repo, &tested.chain(users_tested).collect::<Vec<_>>())?;
+    let last = test::last_seconds(repo);
+    let chosen = |programs: Vec<Program>| {
+        let (own, users) = programs.into_iter().partition(|program| program.package == package);
+        let (soon, long) = within(users, SECONDS * cpus(), |program: &Program| last.get(&program.source).copied());
+        for (program, seconds) in long {
+            let Program { package, source, .. } = program;
+            println!("quick: left out, {seconds:.0} s: {source} (cargo xtask test still -p {package})");
+        }
+        own.into_iter().chain(soon).collect()
+    };
+    test::run_of(repo, &tested.chain(users_tested).collect::<Vec<_>>(), &chosen)?;
     println!("quick: {folder} and {} that use it, in {:.0} s", users.len(), begin.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// Returns the shortest that take these seconds together, and the others with their seconds. Those that never ran are the shortest.
+fn within<T>(all: Vec<T>, seconds: f64, of: impl Fn(&T) -> Option<f64>) -> (Vec<T>, Vec<(T, f64)>) {
+    let with_seconds = |one| {
+        let seconds = of(&one).unwrap_or(0.0);
+        (one, seconds)
+    };
+    let mut all: Vec<(T, f64)> = all.into_iter().map(with_seconds).collect();
+    all.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let mut sum = 0.0;
+    let soon = all.iter().take_while(|(_, took)| {
+        sum += took;
+        sum <= seconds
+    });
+    let long = all.split_off(soon.count());
+    (all.into_iter().map(|(one, _)| one).collect(), long)
+}
+
+/// Programs run on all CPUs.
+fn cpus() -> f64 {
+    let cpus = std::thread::available_parallelism().map_or(1, NonZero::get);
+    u32::try_from(cpus).map_or(1.0, f64::from)
 }
 
 /// Returns the package of a folder, and those that depend on it directly.
@@ -37,4 +74,18 @@ fn packages(repo: &Repo, folder: &str) -> Result<(String, Vec<String>), String> 
     let uses = |p: &&serde_json::Value| list(&p["dependencies"]).any(|d| text(&d["name"]) == package);
     let users = repo.members().filter(uses).map(name).collect();
     Ok((package, users))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shortest_run_and_the_others_are_named() {
+        let took = |name: &&str| [("a", 9.0), ("b", 1.0), ("c", 3.0)].iter().find(|(n, _)| n == name).map(|(_, s)| *s);
+        let all = vec!["a", "b", "new", "c"];
+        assert_eq!(within(all.clone(), 4.0, took), (vec!["new", "b", "c"], vec![("a", 9.0)]));
+        assert_eq!(within(all.clone(), 13.0, took).1, []);
+        assert_eq!(within(all, 0.5, took).0, ["new"]);
+    }
 }

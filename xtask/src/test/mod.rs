@@ -13,12 +13,13 @@ mod program;
 
 use crate::needs::{self, NEEDS};
 use crate::repo::{Repo, text};
-use program::{Program, Test};
+pub use program::Program;
+use program::Test;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::num::NonZero;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -46,6 +47,11 @@ struct Done {
 /// Runs the tests. `words`: `still` or `live` for one stage, then cargo's arguments: `-p corewise-capture` for one package.
 /// `Err`: the failures, a line each.
 pub fn run(repo: &Repo, words: &[String]) -> Result<(), Vec<String>> {
+    run_of(repo, words, &|programs| programs)
+}
+
+/// As [`run`], of the programs that `chosen` leaves.
+pub fn run_of(repo: &Repo, words: &[String], chosen: &dyn Fn(Vec<Program>) -> Vec<Program>) -> Result<(), Vec<String>> {
     let one = |why: String| vec![why];
     let (stages, words): (&[Stage], _) = match words.first().map(String::as_str) {
         Some("still") => (&[Stage::Still], &words[1..]),
@@ -53,6 +59,7 @@ pub fn run(repo: &Repo, words: &[String]) -> Result<(), Vec<String>> {
         _ => (&[Stage::Still, Stage::Live], words),
     };
     let (programs, corewise) = program::built(repo, words).map_err(one)?;
+    let programs = chosen(programs);
     let met = needs::met(repo, &corewise).map_err(one)?;
     let mut tests = Vec::new();
     for program in &programs {
@@ -90,8 +97,7 @@ pub fn run(repo: &Repo, words: &[String]) -> Result<(), Vec<String>> {
     }
     done.print(programs.len());
     if whole {
-        let names = stages.iter().map(|stage| stage.name()).collect::<Vec<_>>().join("-");
-        let path = Path::new(text(&repo.metadata["target_directory"])).join(format!("times-{names}.tsv"));
+        let path = times(repo, &stages.iter().map(|stage| stage.name()).collect::<Vec<_>>().join("-"));
         std::fs::write(&path, &done.times).map_err(|why| vec![format!("{}: {why}", path.display())])?;
     }
     if done.wrong.is_empty() { Ok(()) } else { Err(done.wrong) }
@@ -113,6 +119,21 @@ impl<'a> Job<'a> {
         let (runs, kept) = of_stage.partition(|test| test.needs.iter().all(|need| met.get(need.name) == Some(&true)));
         Self { program, all, runs, kept }
     }
+}
+
+/// The file with the seconds of each program in the last run of all tests of these stages.
+fn times(repo: &Repo, stages: &str) -> PathBuf {
+    Path::new(text(&repo.metadata["target_directory"])).join(format!("times-{stages}.tsv"))
+}
+
+/// The seconds that the programs took in the last run of all still tests, by source; nothing without one.
+pub fn last_seconds(repo: &Repo) -> BTreeMap<String, f64> {
+    let lines = std::fs::read_to_string(times(repo, Stage::Still.name())).unwrap_or_default();
+    let of_line = |line: &str| {
+        let mut cells = line.split('\t').skip(1);
+        Some((cells.next()?.to_owned(), cells.nth(1)?.parse().ok()?))
+    };
+    lines.lines().filter_map(of_line).collect()
 }
 
 impl Stage {
