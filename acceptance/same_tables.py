@@ -22,7 +22,7 @@ import corewise
 
 PLACES = [corewise.ROOT / "testdata/traces", corewise.ROOT / "crates/import/fixtures", corewise.SHARED / "traces"]
 SECONDS = 300
-# Which corewise made it: no difference of what it made.
+# The version of corewise is in each output, and always differs.
 VERSION = re.compile(rb'"corewise": *"[^"]*"')
 
 
@@ -46,7 +46,7 @@ def made(program, recording, folder):
             code, out, err = done.returncode, done.stdout, done.stderr
         except subprocess.TimeoutExpired:
             code, out, err = f"more than {SECONDS} s", b"", b""
-        if name == "export":  # it prints where it wrote
+        if name == "export":  # its output names the folder
             out = b""
         (folder / f"{name}.out").write_bytes(VERSION.sub(b"", out))
         if code != 0:
@@ -73,7 +73,7 @@ def main():
     args.add_argument("--jobs", type=int, default=os.cpu_count())
     args = args.parse_args()
     corewise.need_binary()
-    all_of_them = list(recordings(args.places or [place for place in PLACES if place.is_dir()]))
+    found = list(recordings(args.places or [place for place in PLACES if place.is_dir()]))
     with tempfile.TemporaryDirectory(prefix="same-tables-") as temporary:
         kept = (args.keep or pathlib.Path(temporary)).resolve()
         kept.mkdir(exist_ok=args.keep is None)
@@ -82,7 +82,7 @@ def main():
             folder = kept / f"{number:04}"
             folder.mkdir()
             for side, program in ("before", args.before.resolve()), ("after", pathlib.Path(corewise.BINARY).resolve()):
-                made(program, all_of_them[number].resolve(), folder / side)
+                made(program, found[number].resolve(), folder / side)
             wrong = differing(folder / "before", folder / "after")
             files = sum(path.is_file() for path in (folder / "after").rglob("*"))
             refused = any((folder / "after").glob("*.refused"))
@@ -92,11 +92,11 @@ def main():
 
         differ = counted = refusals = 0
         with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-            for number, (wrong, files, refused) in enumerate(pool.map(compared, range(len(all_of_them)))):
+            for number, (wrong, files, refused) in enumerate(pool.map(compared, range(len(found)))):
                 counted, refusals, differ = counted + files, refusals + refused, differ + bool(wrong)
                 if wrong:
-                    print(f"{number:04} {all_of_them[number]}: {', '.join(sorted(wrong))}", flush=True)
-    print(f"{len(all_of_them)} recordings, of which {refusals} are refused: {counted} files, {differ} recordings differ")
+                    print(f"{number:04} {found[number]}: {', '.join(sorted(wrong))}", flush=True)
+    print(f"{len(found)} files and folders, of which {refusals} are refused: {counted} outputs, {differ} differ")
     return 1 if differ else 0
 
 

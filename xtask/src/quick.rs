@@ -1,8 +1,7 @@
-//! The inner loop: formatting, clippy and the tests of one crate and of those that use it, as many of these as take a quarter of a minute.
+//! The inner loop: formatting, clippy and the tests of one crate and of those that use it. Of the users' tests, as many as take 15 s.
 
 use crate::repo::{self, Repo, list, text};
 use crate::test::{self, Program};
-use std::num::NonZero;
 use std::time::Instant;
 
 /// The package of the command line. It uses most crates, and its tests take longest: they run only if it is the crate that is named.
@@ -29,9 +28,11 @@ pub fn run(repo: &Repo, words: &[String]) -> Result<(), Vec<String>> {
     let users_tested =
         users.iter().filter(|name| *name != COMMAND_LINE).flat_map(|name| ["--package".to_owned(), name.clone()]);
     let last = test::last_seconds(repo);
+    // The programs run on all of them.
+    let cpus = u32::try_from(test::cpus()).map_or(1.0, f64::from);
     let chosen = |programs: Vec<Program>| {
         let (own, users) = programs.into_iter().partition(|program| program.package == package);
-        let (soon, long) = within(users, SECONDS * cpus(), |program: &Program| last.get(&program.source).copied());
+        let (soon, long) = within(users, SECONDS * cpus, |program: &Program| last.get(&program.source).copied());
         for (program, seconds) in long {
             let Program { package, source, .. } = program;
             println!("quick: left out, {seconds:.0} s: {source} (cargo xtask test still -p {package})");
@@ -43,7 +44,7 @@ pub fn run(repo: &Repo, words: &[String]) -> Result<(), Vec<String>> {
     Ok(())
 }
 
-/// Returns the shortest that take these seconds together, and the others with their seconds. Those that never ran are the shortest.
+/// Splits `all` into the shortest, which take at most `seconds` together, and the rest with their seconds. What never ran counts as 0 s.
 fn within<T>(all: Vec<T>, seconds: f64, of: impl Fn(&T) -> Option<f64>) -> (Vec<T>, Vec<(T, f64)>) {
     let with_seconds = |one| {
         let seconds = of(&one).unwrap_or(0.0);
@@ -58,12 +59,6 @@ fn within<T>(all: Vec<T>, seconds: f64, of: impl Fn(&T) -> Option<f64>) -> (Vec<
     });
     let long = all.split_off(soon.count());
     (all.into_iter().map(|(one, _)| one).collect(), long)
-}
-
-/// Programs run on all CPUs.
-fn cpus() -> f64 {
-    let cpus = std::thread::available_parallelism().map_or(1, NonZero::get);
-    u32::try_from(cpus).map_or(1.0, f64::from)
 }
 
 /// Returns the package of a folder, and those that depend on it directly.

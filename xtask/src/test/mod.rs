@@ -50,7 +50,7 @@ pub fn run(repo: &Repo, words: &[String]) -> Result<(), Vec<String>> {
     run_of(repo, words, &|programs| programs)
 }
 
-/// As [`run`], of the programs that `chosen` leaves.
+/// Like [`run`], but only the programs that `chosen` returns.
 pub fn run_of(repo: &Repo, words: &[String], chosen: &dyn Fn(Vec<Program>) -> Vec<Program>) -> Result<(), Vec<String>> {
     let one = |why: String| vec![why];
     let (stages, words): (&[Stage], _) = match words.first().map(String::as_str) {
@@ -121,6 +121,11 @@ impl<'a> Job<'a> {
     }
 }
 
+/// How many programs run at a time.
+pub fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
 /// The file with the seconds of each program in the last run of all tests of these stages.
 fn times(repo: &Repo, stages: &str) -> PathBuf {
     Path::new(text(&repo.metadata["target_directory"])).join(format!("times-{stages}.tsv"))
@@ -180,8 +185,8 @@ impl Done {
     }
 }
 
-/// Runs the programs, as many at a time as there are CPUs: many end with one long test. Those with most tests begin. What a program prints
-/// follows when it has ended.
+/// Runs the programs, as many at a time as there are CPUs, because many end with one long test that needs only one. Those with most tests start
+/// first. A program's output is printed when it has ended.
 fn still(mut jobs: Vec<Job>, done: &mut Done) {
     jobs.sort_by_key(|job| Reverse(job.runs.len()));
     let (next, (ended, all)) = (AtomicUsize::new(0), mpsc::channel());
@@ -194,7 +199,7 @@ fn still(mut jobs: Vec<Job>, done: &mut Done) {
         }
     };
     std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, NonZero::get) {
+        for _ in 0..cpus() {
             let ended = ended.clone();
             scope.spawn(|| work(ended));
         }

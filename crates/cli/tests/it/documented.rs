@@ -200,7 +200,7 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// A copy of the prepared files. Most commands change nothing, and the next has the same copy.
+/// A copy of the prepared files. It is used again until a command changes it; on ext4, files take long to make after many were deleted.
 struct Files {
     folder: Folder,
     copied: Vec<Stamp>,
@@ -219,10 +219,10 @@ impl Files {
     }
 }
 
-/// What tells that a file was changed: its path, inode, length and time of change.
+/// What shows that a file was changed: its path, inode, length and time of change.
 type Stamp = (PathBuf, u64, u64, (i64, i64));
 
-/// The stamps of all files in a folder, in order, but not of the tables that a trace folder keeps once they were asked for.
+/// The stamps of all files in a folder, in order, except the tables that a trace folder keeps after their first use.
 fn stamps(folder: &Path) -> Vec<Stamp> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -243,7 +243,7 @@ fn output(arguments: &[String]) -> Option<&String> {
     arguments.iter().skip_while(|argument| !matches!(argument.as_str(), "-o" | "--html")).nth(1)
 }
 
-/// Runs the commands that are tested in one way, on each CPU one at a time. Each starts with the same files.
+/// Runs the commands that are tested in one way, one at a time on each CPU. Each starts with the same files, except for kept tables.
 fn run_documented(wanted: How) {
     let prepared = Folder::new();
     prepare(&prepared);
