@@ -20,7 +20,9 @@ long how many CPUs ran a thread with certainty while how many were unknown. Stat
             chain is broken: a switch-out of a thread that was not seen to be switched in there (`broken` counts them). Its
             time since its last change of state is unknown, so is the time of the thread that was seen switched in, and the
             CPU's time since then. Where a blocked thread is switched in with no waking between (`unwoken` counts them).
-            Where a number begins a new life (sched_wakeup_new) and the former one was not seen to exit.
+            Where a number begins a new life (sched_wakeup_new) and the former one was not seen to exit. Where a thread is
+            woken for a CPU of which the text has no event, or moved there while it is ready. Since its waking where a line
+            names a thread that has no switch yet as the one that its CPU runs.
 The recording runs from the first to the last event of any kind in the text. Events of the same nanosecond: on one CPU in
 the order of the text; across CPUs wakings before switches, then the lower CPU.
 
@@ -35,6 +37,8 @@ import sys
 from collections import Counter, defaultdict
 
 HEAD = re.compile(r"\[(\d+)\][^:]*?(?:\s(\d+)\.(\d+)|\s*(\d{6,})):\s+(?:\d+\s+)?(?:\w+:)?([A-Za-z][\w./-]*):\s*(.*)$")
+CURRENT = re.compile(r"[-\s](\d+)\s+(?:\([-\s\d]*\)\s+)?\[\d+\]")  # the thread that the CPU runs, by the head of the line
+MIGRATE = re.compile(r"pid=(\d+) .*dest_cpu=(\d+)")
 KEYED = re.compile(
     r"prev_comm=(.*) prev_pid=(\d+) prev_prio=(-?\d+) prev_state=(\S+) (?:==> )?next_comm=(.*) next_pid=(\d+) next_prio=(-?\d+)")
 BARE = re.compile(r"(.*):(\d+) \[(-?\d+)\] (\S+) ==> (.*):(\d+) \[(-?\d+)\]")
@@ -45,7 +49,7 @@ WAKINGS = ("sched_waking", "sched_wakeup", "sched_wakeup_new")
 
 
 def events(lines, unparsed):
-    """Yield (ns, cpu, kind, fields) in file order; kind is switch, waking, wakeup, wakeup_new or other."""
+    """Yield (ns, cpu, kind, fields, current) in file order; kind is switch, waking, wakeup, wakeup_new, migrate or other."""
     for line in lines:
         m = HEAD.search(line)
         if not m:
@@ -53,21 +57,26 @@ def events(lines, unparsed):
             continue
         cpu, sec, frac, bare, kind, rest = m.groups()  # trace-cmd prints some clocks as bare nanoseconds
         ns = int(bare) if bare else int(sec) * 10**9 + int(frac.ljust(9, "0")[:9])
+        named = CURRENT.search(line)
+        current = int(named.group(1)) if named else 0
         if kind == "sched_switch":
             f = KEYED.search(rest) or BARE.search(rest)
             if f:
                 pc, pt, _pp, st, nc, nt, _np = f.groups()
-                yield ns, int(cpu), "switch", (pc, int(pt), st, nc, int(nt))
+                yield ns, int(cpu), "switch", (pc, int(pt), st, nc, int(nt)), current
             else:
                 unparsed[kind] += 1
         elif kind in WAKINGS:
             f = WAKE_KEYED.search(rest) or WAKE_BARE.search(rest)
             if f:
-                yield ns, int(cpu), kind.removeprefix("sched_"), (f.group(1), int(f.group(2)))
+                target = int(f.group(f.lastindex)) if f.lastindex > 3 else None
+                yield ns, int(cpu), kind.removeprefix("sched_"), (f.group(1), int(f.group(2)), target), current
             else:
                 unparsed[kind] += 1
+        elif kind == "sched_migrate_task" and (f := MIGRATE.search(rest)):
+            yield ns, int(cpu), "migrate", (int(f.group(1)), int(f.group(2))), current
         else:
-            yield ns, int(cpu), "other", ()
+            yield ns, int(cpu), "other", (), current
 
 
 def ordered(stream, unparsed):
@@ -113,6 +122,7 @@ class Thread:
         self.max_ready = 0
         self.unwoken = 0
         self.woken = None
+        self.waits = False  # ready since a waking, not since a switch-out
 
     def go(self, ns, state, begin):
         start = self.since if self.since is not None else begin
@@ -127,7 +137,7 @@ class Thread:
 def run(stream, old=False):
     unparsed = Counter()
     all_events = list(ordered(stream, unparsed))
-    if not any(e[2] != "other" for e in all_events):
+    if not any(e[2] not in ("other", "migrate") for e in all_events):
         sys.exit("no sched_switch, sched_waking or sched_wakeup lines found")
     wakes = [e[2] for e in all_events if e[2] in ("waking", "wakeup")]
     has_waking, has_wakes = "waking" in wakes[:10_000], bool(wakes)
@@ -137,6 +147,9 @@ def run(stream, old=False):
     current, since = {}, {}
     spans = []  # (start, end, cpu, busy | idle | unknown)
     broken = 0
+    former = set()  # CPUs whose current number was that of a former life
+    recorded = {e[1] for e in all_events}
+    same_numbers = True  # of threads in the heads of lines and in switches: not if a container recorded
 
     def thread(tid, name):
         t = threads.setdefault(tid, Thread(tid))
@@ -146,7 +159,13 @@ def run(stream, old=False):
     def runs_here(tid, cpu):
         return threads[tid].state == "running" and threads[tid].cpu == cpu
 
-    for ns, cpu, kind, f in all_events:
+    for ns, cpu, kind, f, named in all_events:
+        if kind == "switch":
+            same_numbers = same_numbers and named == f[1]
+        elif named and same_numbers and (current.get(cpu) != named or cpu in former):
+            t = threads.get(named)
+            if t and t.state == "ready" and t.cpu is None:  # it runs: its switch-in is missing
+                t.state = "unknown"
         if kind == "switch":
             pc, pt, st, nc, nt = f
             if cpu not in current:
@@ -168,8 +187,9 @@ def run(stream, old=False):
                 t.switch_outs["involuntary" if how == "runnable" else "voluntary"] += 1
                 early = t.woken is not None and t.state == "running"  # ready or blocked: its next event will tell
                 t.go(ns, {"runnable": "ready", "exited": "exited", "blocked": "either" if early else "blocked"}[how], begin)
-                t.cpu, t.woken = cpu, None
+                t.cpu, t.woken, t.waits = cpu, None, False
             current[cpu], since[cpu] = nt, ns
+            former.discard(cpu)
             if nt:
                 t = thread(nt, nc)
                 if t.state == "running":  # it left its CPU unseen
@@ -183,9 +203,18 @@ def run(stream, old=False):
                     t.migrations += 1
                 t.go(ns, "running", begin)
                 t.cpu, t.woken = cpu, None
-        elif f and f[1] and (kind in ("waking", "wakeup_new") or (kind == "wakeup" and not has_waking)):
+        elif kind == "migrate":
+            t = threads.get(f[0])
+            if t and t.state == "ready" and f[1] not in recorded:
+                t.go(ns, "unknown", begin)
+        elif f and f[1] and kind == "wakeup" and has_waking:
+            t = threads.get(f[1])
+            if t and t.state == "ready" and t.waits and f[2] is not None and f[2] not in recorded:
+                t.state = "unknown"  # since its waking
+        elif f and f[1]:
             t = thread(f[1], f[0])
             if kind == "wakeup_new":  # a life begins here
+                former |= {c for c, tid in current.items() if tid == t.tid}
                 if t.since is None:
                     t.since = ns
                 elif t.state != "exited":
@@ -194,7 +223,9 @@ def run(stream, old=False):
             if t.state == "either":
                 t.state = "blocked"
             if t.state in ("blocked", "unknown", "exited"):
-                t.go(ns, "ready", begin)
+                seen = f[2] is None or f[2] in recorded
+                t.go(ns, "ready" if seen else "unknown", begin)
+                t.waits = True
             else:
                 t.woken = ns
     for cpu, tid in current.items():

@@ -3,6 +3,7 @@
 use crate::instance::{Instance, ThreadPhase};
 use crate::instances::Instances;
 use crate::processor::{Processor, Runs};
+use crate::recorded::{Recorded, RecordedCpus};
 use crate::watch::Watch;
 use crate::{LossIndex, Sink, Totals};
 use model::{
@@ -31,6 +32,10 @@ pub struct Rules {
     pub has_yields: bool,
     /// CPUs that get a row even without events.
     pub online: Vec<CpuId>,
+    /// CPUs that the source recorded by its own statement. Of all others, only an event of a CPU shows that it was recorded.
+    pub recorded: Vec<CpuId>,
+    /// The CPUs that were not recorded ([`Totals::unrecorded`]), if known from an earlier pass.
+    pub unrecorded: Option<Vec<CpuId>>,
     /// The losses of the recording, if known from an earlier pass.
     pub losses: Option<LossIndex>,
     /// Lossy time counts as unknown (`--strict-loss`).
@@ -55,6 +60,9 @@ pub struct Accountant {
     pub(crate) processors: Vec<Processor>,
     /// The index of each CPU in `processors`.
     cpu_slots: Vec<usize>,
+    recorded: RecordedCpus,
+    /// A switch was recorded while the current task was not the one switched out: the TIDs are from two namespaces.
+    pub(crate) two_namespaces: bool,
     names: Vec<Arc<str>>,
     losses: Vec<LossSpan>,
     end: Ns,
@@ -74,6 +82,8 @@ impl Accountant {
     pub fn new(rules: Rules) -> Self {
         Self {
             watch: rules.infer.then(Watch::default),
+            recorded: RecordedCpus::new(&rules.recorded, rules.unrecorded.as_deref()),
+            two_namespaces: false,
             within: rules.within.unwrap_or(Span { start: Ns::ZERO, end: Ns::MAX }),
             instances: Instances::new(rules.within),
             rules,
@@ -114,7 +124,10 @@ impl Accountant {
         }
         for at in 0..self.processors.len() {
             let is_known = self.is_known(at);
-            self.watch_cpu_ends(at, end, is_known || !self.processors[at].totals.followed, None);
+            match &mut self.watch {
+                Some(watch) if !self.processors[at].totals.followed => watch.cpu_without_switches(at),
+                _ => self.watch_cpu_ends(at, end, is_known, None),
+            }
             self.cpu_until(at, end, is_known, sink);
         }
         for at in self.instances.live_threads() {
@@ -131,7 +144,8 @@ impl Accountant {
             }
         }
         let lossy_complete = self.losses.is_empty() || self.rules.losses.is_some();
-        let mut inferred = self.watch.map(Watch::finish).unwrap_or_default();
+        let two_namespaces = self.two_namespaces;
+        let mut inferred = self.watch.map(|watch| watch.finish(two_namespaces)).unwrap_or_default();
         if let Some(within) = self.rules.within {
             let overlaps = |l: &LossSpan| {
                 let begins = l.from.get().is_none_or(|from| from < within.end);
@@ -145,7 +159,11 @@ impl Accountant {
         }
         let mut cpus: Vec<_> = self.processors.into_iter().map(|p| p.totals).collect();
         cpus.sort_unstable_by_key(|c| c.cpu);
+        let Recorded { recorded, unrecorded, complete } = self.recorded.finish(&cpus);
         Totals {
+            recorded,
+            unrecorded,
+            unrecorded_complete: complete,
             begin: self.within.start,
             end: end.min(self.within.end).max(self.within.start),
             threads: self.instances.finish(self.names),
@@ -168,6 +186,8 @@ impl Accountant {
             self.end = self.end.max(event.at);
             if event.cpu != CpuId::UNKNOWN {
                 let cpu_slot = self.processor(event.cpu, sink);
+                self.processors[cpu_slot].totals.has_events = true;
+                self.names_current(event, cpu_slot);
                 self.watch_named(event, cpu_slot);
             }
         }
@@ -184,14 +204,7 @@ impl Accountant {
                 }
             }
             EventKind::Wake(wake) => self.wake(at, wake, sink),
-            EventKind::Migrate { tid, to, .. } => {
-                if let Some(slot) = self.instances.slot_of(*tid) {
-                    let instance = &mut self.instances[slot];
-                    if instance.phase != ThreadPhase::Ready {
-                        instance.queue = Some(*to);
-                    }
-                }
-            }
+            EventKind::Migrate { tid, to, .. } => self.migrate(at, *tid, *to, sink),
             EventKind::Charge { tid, ns } => {
                 if let Some(instance) = self.instances.alive(*tid)
                     && instance.phase == ThreadPhase::Running
@@ -236,6 +249,13 @@ impl Accountant {
     }
 
     // ---- CPUs and thread instances
+
+    /// Whether a CPU is recorded, as far as this is known by now.
+    #[inline]
+    fn is_recorded(&mut self, cpu: CpuId) -> bool {
+        let has_events = self.slot_of_cpu(cpu).is_some_and(|at| self.processors[at].totals.has_events);
+        has_events || self.recorded.name(cpu)
+    }
 
     #[inline]
     fn processor(&mut self, cpu: CpuId, sink: &mut impl Sink) -> usize {
@@ -601,10 +621,14 @@ impl Accountant {
         if !changes {
             // The run queue that the kernel chose. If the event is late, the thread may have run since, and waits where it was
             // switched out.
-            if let Some(at) = self.instances.slot_of(wake.tid) {
+            if let Some(at) = self.instances.slot_of(wake.tid)
+                && !self.instances[at].reason.left_runnable()
+            {
+                let is_recorded = wake.target.is_none_or(|cpu| self.is_recorded(cpu));
                 let instance = &mut self.instances[at];
-                if !instance.reason.left_runnable() {
-                    instance.queue = wake.target.or(instance.queue);
+                instance.queue = wake.target.or(instance.queue);
+                if !is_recorded && instance.phase == ThreadPhase::Ready {
+                    instance.mark_unknown(Reason::CpuNotRecorded);
                 }
             }
             return;
@@ -633,6 +657,7 @@ impl Accountant {
             return; // the first waker counts
         }
         self.thread_until(at, now, sink);
+        let is_recorded = wake.target.is_none_or(|cpu| self.is_recorded(cpu));
         let instance = &mut self.instances[at];
         instance.phase = ThreadPhase::Ready;
         instance.reason = if wake.kind == WakeKind::New { Reason::New } else { Reason::Woken };
@@ -640,6 +665,45 @@ impl Accountant {
         instance.queue = wake.target.or(instance.cpu);
         instance.prio = wake.prio.or(instance.prio);
         instance.snapshot = false;
+        if !is_recorded {
+            instance.mark_unknown(Reason::CpuNotRecorded);
+        }
+    }
+
+    /// A thread that is not running moves to the run queue of another CPU.
+    fn migrate(&mut self, now: Ns, tid: Tid, to: CpuId, sink: &mut impl Sink) {
+        let Some(at) = self.instances.slot_of(tid) else { return };
+        if self.instances[at].phase != ThreadPhase::Ready {
+            self.instances[at].queue = Some(to);
+        } else if !self.is_recorded(to) {
+            self.thread_until(at, now, sink);
+            self.instances[at].mark_unknown(Reason::CpuNotRecorded);
+        }
+    }
+
+    /// An event names the task that its CPU runs. A thread that was woken and has no switch yet then runs, so it is no longer ready,
+    /// since a time that is not known.
+    #[inline]
+    fn names_current(&mut self, event: &Event, cpu_slot: usize) {
+        let tid = event.current;
+        if let EventKind::Switch(switch) = &event.what {
+            self.two_namespaces |= tid.0 >= 0 && switch.prev.0 >= 0 && switch.prev != tid;
+            return;
+        }
+        if tid.0 <= 0 || self.two_namespaces {
+            return;
+        }
+        if let Runs::Thread(at) = self.processors[cpu_slot].runs
+            && self.instances[at].totals.tid == tid
+        {
+            return;
+        }
+        if let Some(at) = self.instances.slot_of(tid) {
+            let instance = &mut self.instances[at];
+            if instance.phase == ThreadPhase::Ready && instance.cpu.is_none() {
+                instance.mark_unknown(Reason::NoSwitchIn);
+            }
+        }
     }
 
     /// Begins an instance at a `sched_wakeup_new`; a previous one without a recorded exit ends here.

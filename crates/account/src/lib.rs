@@ -22,6 +22,7 @@ mod laws;
 mod losses;
 mod narrow;
 mod processor;
+mod recorded;
 mod rows;
 mod stretch_rows;
 mod stretches;

@@ -39,6 +39,7 @@ impl Processor {
             inferred: Ns::ZERO,
             switches: 0,
             inconsistent_switches: 0,
+            has_events: false,
             followed: false,
         };
         Self { totals, runs: Runs::Unknown, since: Ns::ZERO, switched: false, last_named: Ns::ZERO, place }

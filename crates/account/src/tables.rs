@@ -12,7 +12,6 @@ use topology::Machine;
 pub fn threads(totals: &Totals, out: &mut dyn Rows) -> Result<(), SpillError> {
     totals.threads.each(|t| {
         let charged = t.exec_of.0 > 0;
-        let ready = |v: i64| totals.ready_known.then_some(v);
         let row = [
             t.thread.0.into(),
             i64::from(t.tid.0).into(),
@@ -22,14 +21,15 @@ pub fn threads(totals: &Totals, out: &mut dyn Rows) -> Result<(), SpillError> {
             t.time(ThreadState::Running).into(),
             charged.then_some(t.exec).into(),
             charged.then_some(t.exec_of).into(),
-            ready(t.time(ThreadState::Ready).0).into(),
+            t.time(ThreadState::Ready).into(),
             t.time(ThreadState::Blocked).into(),
+            t.blocked_or_ready(totals.ready_known).into(),
             t.time(ThreadState::Unknown).into(),
             t.time(ThreadState::Exited).into(),
             t.lossy.into(),
             (t.involuntary as i64).into(),
             (t.voluntary as i64).into(),
-            ready(t.max_ready.0).into(),
+            t.max_ready.into(),
             (t.migrations as i64).into(),
             (t.missing_wakeups as i64).into(),
             t.begin.into(),

@@ -80,6 +80,12 @@ impl ThreadTotals {
         self.states[state as usize]
     }
 
+    /// Returns the part of its blocked time in which it may have been ready: without recorded wakeups, all of it.
+    #[must_use]
+    pub fn blocked_or_ready(&self, ready_known: bool) -> Ns {
+        if ready_known { Ns::ZERO } else { self.time(ThreadState::Blocked) }
+    }
+
     /// Whether it did anything in the accounted range, other than not having begun yet or having exited.
     pub(crate) fn did_something(&self) -> bool {
         let counts = [self.involuntary, self.voluntary, self.migrations, self.missing_wakeups];
@@ -115,6 +121,8 @@ pub struct CpuTotals {
     pub inconsistent_switches: u64,
     /// Whether the source records what it runs: it has a switch, or a snapshot shows its thread.
     pub followed: bool,
+    /// Whether an event was recorded on it.
+    pub has_events: bool,
 }
 
 impl CpuTotals {
@@ -138,8 +146,14 @@ pub struct Totals {
     pub cpus: Vec<CpuTotals>,
     /// The losses that the source reported, in the order of their ends.
     pub losses: Vec<LossSpan>,
-    /// Whether the source records wakeups; without them, ready time is unknown.
+    /// Whether the source records wakeups; without them, ready time is a lower bound.
     pub ready_known: bool,
+    /// The CPUs that were recorded: each has an event, or the source states it.
+    pub recorded: Vec<CpuId>,
+    /// The CPUs that were not recorded: those that were online or that events name as a run queue, without an event of their own.
+    pub unrecorded: Vec<CpuId>,
+    /// Whether `unrecorded` was applied to the states of threads. If not, account again with it ([`crate::Rules::unrecorded`]).
+    pub unrecorded_complete: bool,
     /// The number of events of all kinds.
     pub events: u64,
     /// The number of wakeup events.

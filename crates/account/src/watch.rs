@@ -29,6 +29,8 @@ struct Run {
     tid: Tid,
     state_id: StateId,
     basis: Basis,
+    /// Its thread was woken and has no switch so far, so it counts on a CPU without any switch, too.
+    woken: bool,
     /// The state of its thread is known, so it only shows that another task was current.
     refuted: bool,
     /// Its CPU's time turned out to be unknown.
@@ -57,8 +59,6 @@ pub(crate) struct Watch {
     of_cpu: Vec<Vec<usize>>,
     /// Runs in each TID's open stretch, in order, on all CPUs.
     of_tid: FxHashMap<Tid, Vec<usize>>,
-    /// A switch was recorded while the current task was not the one switched out: the TIDs are from two namespaces.
-    contradicted: bool,
     found: Vec<InferredStretch>,
 }
 
@@ -74,25 +74,30 @@ impl Watch {
         self.of_tid.contains_key(&tid)
     }
 
-    pub(crate) fn contradict(&mut self) {
-        self.contradicted = true;
-    }
-
-    /// Takes an event on a CPU that names the current task. `lossless`: whether no events were lost there between two times.
+    /// Takes an event on a CPU that names the current task. `ran`: for how long the task has run by then, if the event says so.
+    /// `woken`: it was woken and has no switch so far. `lossless`: whether no events were lost there between two times.
     pub(crate) fn name(
         &mut self,
         (cpu_slot, cpu): (usize, CpuId),
         (tid, state_id): (Tid, StateId),
-        at: Ns,
+        (ran, woken): (Span, bool),
         lossless: impl Fn(Ns, Ns) -> bool,
     ) {
         match self.goes_on(cpu_slot, tid, state_id) {
-            Some(run) if lossless(self.runs[run].span.end, at) => self.runs[run].span.end = at,
+            Some(run) if lossless(self.runs[run].span.end, ran.end) => self.runs[run].span.end = ran.end,
             _ => {
-                let run = self.begin(Run::new(Span::new(at, at), cpu, (tid, state_id), Basis::Named));
+                let start = self.last_end(cpu_slot, tid).map_or(ran.start, |end| ran.start.max(end));
+                let span = if lossless(start, ran.end) { Span::new(start, ran.end) } else { Span::new(ran.end, ran.end) };
+                let run = self.begin(Run { woken, ..Run::new(span, cpu, (tid, state_id), Basis::Named) });
                 self.open(cpu_slot).push(run);
             }
         }
+    }
+
+    /// Returns the end of the last run on a CPU or of a task, whichever is later.
+    fn last_end(&self, cpu_slot: usize, tid: Tid) -> Option<Ns> {
+        let last = [self.of_cpu.get(cpu_slot), self.of_tid.get(&tid)].map(|runs| runs.and_then(|runs| runs.last()));
+        last.into_iter().flatten().map(|run| self.runs[*run].span.end).max()
     }
 
     /// Takes the run of a thread from its switch-in to the last event that names it.
@@ -105,6 +110,18 @@ impl Watch {
     pub(crate) fn cpu_known(&mut self, cpu_slot: usize) {
         for run in self.take_open(cpu_slot) {
             self.forget(run);
+        }
+    }
+
+    /// Ends the recording for a CPU without any switch. What other events name may have been switched unseen.
+    pub(crate) fn cpu_without_switches(&mut self, cpu_slot: usize) {
+        for run in self.take_open(cpu_slot) {
+            if self.runs[run].woken && !self.runs[run].refuted {
+                self.runs[run].of_cpu = true;
+                self.decide(run);
+            } else {
+                self.forget(run);
+            }
         }
     }
 
@@ -142,9 +159,9 @@ impl Watch {
         }
     }
 
-    /// Returns the inferred stretches, in order of start.
-    pub(crate) fn finish(mut self) -> Vec<InferredStretch> {
-        self.found.retain(|f| !self.contradicted || f.basis != Basis::Named);
+    /// Returns the inferred stretches, in order of start. `two_namespaces`: events name other tasks than switches do.
+    pub(crate) fn finish(mut self, two_namespaces: bool) -> Vec<InferredStretch> {
+        self.found.retain(|f| !two_namespaces || f.basis != Basis::Named);
         self.found.sort_unstable_by_key(|f| (f.span.start, f.cpu, f.span.end));
         self.found
     }
@@ -227,6 +244,6 @@ impl Run {
     fn new(span: Span, cpu: CpuId, (tid, state_id): (Tid, StateId), basis: Basis) -> Self {
         // The idle task has no states of its own that could contradict it.
         let of_thread = (tid == Tid::IDLE).then_some(ThreadKey::IDLE);
-        Self { span, cpu, tid, state_id, basis, refuted: false, of_cpu: false, of_thread }
+        Self { span, cpu, tid, state_id, basis, woken: false, refuted: false, of_cpu: false, of_thread }
     }
 }

@@ -4,7 +4,7 @@ use crate::LossIndex;
 use crate::accountant::Accountant;
 use crate::processor::Runs;
 use crate::watch::{StateId, StretchEnd};
-use model::{CpuId, Event, EventKind, Ns, Span, ThreadState, Tid};
+use model::{CpuId, Event, EventKind, Ns, Reason, Span, ThreadState, Tid};
 
 /// Returns a function that checks that a CPU's buffer lost no events between two times.
 fn lossless(losses: Option<&LossIndex>, cpu: CpuId) -> impl Fn(Ns, Ns) -> bool {
@@ -25,14 +25,8 @@ impl Accountant {
     /// Takes the current task that an event names.
     #[inline]
     pub(crate) fn watch_named(&mut self, event: &Event, cpu_slot: usize) {
-        let (tid, Some(watch)) = (event.current, &mut self.watch) else { return };
-        if tid.0 < 0 {
-            return;
-        }
-        if let EventKind::Switch(switch) = &event.what {
-            if switch.prev.0 >= 0 && switch.prev != tid {
-                watch.contradict();
-            }
+        let (tid, Some(watch)) = (event.current, &self.watch) else { return };
+        if tid.0 < 0 || matches!(event.what, EventKind::Switch(_)) {
             return;
         }
         let processor = &mut self.processors[cpu_slot];
@@ -52,14 +46,24 @@ impl Accountant {
             processor.last_named = at;
             return;
         }
-        self.watch_other((cpu_slot, cpu), tid, at);
+        // The kernel charges a task for the time since it was switched in or charged before.
+        let ran = match event.what {
+            EventKind::Charge { tid: charged, ns } if charged == tid => ns.max(Ns::ZERO),
+            _ => Ns::ZERO,
+        };
+        self.watch_other((cpu_slot, cpu), tid, at, ran);
     }
 
-    /// Takes a named task that is not the one that the CPU's last switch brought in, or not the only one named since.
-    fn watch_other(&mut self, place: (usize, CpuId), tid: Tid, at: Ns) {
+    /// Takes a named task that is not the one that the CPU's last switch brought in, or not the only one named since. `ran`: for how
+    /// long it has run, as far as known.
+    fn watch_other(&mut self, place: (usize, CpuId), tid: Tid, at: Ns, ran: Ns) {
         let state_id = self.state_id(tid);
+        let instance = self.instances.slot_of(tid).map(|at| &self.instances[at]);
+        let woken = instance.is_some_and(|instance| instance.reason == Reason::NoSwitchIn);
+        let since = instance.map_or(Ns::ZERO, |instance| instance.since).max(self.processors[place.0].since);
+        let ran = Span::new((at - ran).max(since).max(Ns::ZERO).min(at), at);
         let Some(watch) = &mut self.watch else { return };
-        watch.name(place, (tid, state_id), at, lossless(self.rules.losses.as_ref(), place.1));
+        watch.name(place, (tid, state_id), (ran, woken), lossless(self.rules.losses.as_ref(), place.1));
         if let Some(instance) = self.instances.slot_of(tid) {
             self.instances[instance].watched = true;
         }

@@ -103,6 +103,8 @@ fn first_facts(options: &RecordOptions, backend: &str, kernel: &Kernel, focus: O
         has_charges: kernel.has_charges(),
         whole_machine: true,
         begin: None,
+        recorded: cpu_numbers(&text("/sys/devices/system/cpu/online")),
+        cpu_count: None,
         online: cpu_numbers(&text("/sys/devices/system/cpu/online")),
         machine: options.machine.clone(),
         conditions: Vec::new(),
@@ -398,6 +400,7 @@ fn run(
     meta.facts.online.extend(online.into_iter().map(CpuId));
     meta.facts.online.sort_unstable();
     meta.facts.online.dedup();
+    meta.facts.recorded.clone_from(&meta.facts.online);
     let [inferred, prev_unknown] = recorder.tracer.inferred_switches();
     if inferred > 0 {
         let counts = format!("{inferred}, of which {prev_unknown} have an unknown previous thread");

@@ -1,6 +1,6 @@
 //! Limits a session to a part of its recording.
 
-use crate::read::{Accounted, account, rules};
+use crate::read::{Accounted, account, Known};
 use crate::session::{Kind, RangeSums};
 use crate::tables::TableCache;
 use crate::{EngineError, Infer, PassOptions, Session, Summary};
@@ -88,11 +88,11 @@ impl Session {
         }
     }
 
-    /// Computes the sums of a folder from its events, which are read twice if some were lost.
+    /// Computes the sums of a folder from its events, which are read twice if some were lost or a CPU has none.
     fn sums_of_events(&self, options: &PassOptions) -> Result<Totals, EngineError> {
-        let mut losses = None;
+        let mut known = Known::default();
         loop {
-            let mut accountant = Accountant::new(rules(self.facts(), losses.take(), options));
+            let mut accountant = Accountant::new(known.rules(self.facts(), options));
             let (mut batch, mut names_pushed) = (Batch::default(), 0);
             self.events(&mut |events, names| {
                 batch.clear();
@@ -103,10 +103,9 @@ impl Session {
                 Ok(())
             })?;
             let totals = accountant.finish(&mut ());
-            if totals.lossy_complete {
+            if !known.learn(&totals) {
                 return Ok(totals);
             }
-            losses = Some(totals.loss_index());
         }
     }
 }

@@ -80,8 +80,15 @@ pub struct Summary {
     pub losses: u64,
     /// Lost events that the source counted.
     pub lost_events: i64,
-    /// Whether ready time is known (the source records wakeups).
+    /// Whether all ready time is known: the source records wakeups. If not, ready time is a lower bound, without the time after sleeps.
     pub ready_known: bool,
+    /// The CPUs that were recorded, as a kernel CPU list ("0-3,8"). Empty in folders that an earlier corewise wrote.
+    #[serde(default)]
+    pub recorded_cpus: String,
+    /// The CPUs that were not recorded, as far as the source names any: those that are online, or for which threads were woken, without an
+    /// event.
+    #[serde(default)]
+    pub unrecorded_cpus: String,
     /// The laws.
     pub laws: Vec<LawRow>,
     /// Anomalies in the source: lost data and warnings.
@@ -104,6 +111,8 @@ impl Summary {
         let mut summary = Self {
             frames: totals.frames,
             ready_known: totals.ready_known,
+            recorded_cpus: topology::cpulist::format(totals.recorded.iter().copied()),
+            unrecorded_cpus: topology::cpulist::format(totals.unrecorded.iter().copied()),
             anomalies: accounted.ingested.anomalies.0.iter().map(anomaly).collect(),
             stopped: accounted.ingested.ending.stopped.as_ref().map(ToString::to_string),
             ..Self::default()

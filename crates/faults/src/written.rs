@@ -22,6 +22,7 @@ impl Source for Simulated<'_> {
     }
 
     fn open(&self) -> Result<Opened<'static>, Fatal> {
+        let cpus: Vec<CpuId> = (0..self.drawn.machine.cpus() as u32).map(CpuId).collect();
         let facts = Facts {
             format: "simulated".into(),
             clock: "simulated".into(),
@@ -29,7 +30,8 @@ impl Source for Simulated<'_> {
             has_wakeup: Some(true),
             whole_machine: true,
             begin: Some(Ns::ZERO),
-            online: (0..self.drawn.machine.cpus() as u32).map(CpuId).collect(),
+            recorded: cpus.clone(),
+            online: cpus,
             machine: Some(self.drawn.machine.described()),
             ..Facts::default()
         };

@@ -86,6 +86,13 @@ pub struct Facts {
     pub begin: Option<Ns>,
     /// The CPUs that were online according to the source.
     pub online: Vec<CpuId>,
+    /// The CPUs that the source recorded by its own statement, even if they had no event. Of all others, only an event of a CPU shows
+    /// that it was recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recorded: Vec<CpuId>,
+    /// The number of CPUs of the machine, if the source states it, whether they were recorded or not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_count: Option<u32>,
     /// The machine, as far as the source describes it.
     pub machine: Option<Machine>,
     /// The conditions of the run.

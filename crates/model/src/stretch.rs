@@ -117,11 +117,15 @@ pub enum Reason {
     GaveWay,
     /// Ready: it was woken on its way to sleep, and left its CPU without sleeping.
     NeverSlept,
+    /// Unknown: it was woken for or moved to a CPU that was not recorded, where it may have run.
+    CpuNotRecorded,
+    /// Unknown: an event shows that it runs, and its switch-in was not recorded.
+    NoSwitchIn,
 }
 
 impl Reason {
     /// All causes that are not a kernel state letter, in the order of [`Self::number`].
-    pub const NUMBERED: [Self; 19] = [
+    pub const NUMBERED: [Self; 21] = [
         Self::None,
         Self::Preempted,
         Self::Yielded,
@@ -141,6 +145,8 @@ impl Reason {
         Self::Throttled,
         Self::GaveWay,
         Self::NeverSlept,
+        Self::CpuNotRecorded,
+        Self::NoSwitchIn,
     ];
 
     /// Returns its index in [`Self::NUMBERED`]. Kernel state letters have greater values, so that either fits into one byte.
@@ -170,6 +176,8 @@ impl Reason {
             Self::Throttled => 16,
             Self::GaveWay => 17,
             Self::NeverSlept => 18,
+            Self::CpuNotRecorded => 19,
+            Self::NoSwitchIn => 20,
         })
     }
 
@@ -215,6 +223,8 @@ impl Reason {
                 Self::Throttled => "throttled",
                 Self::GaveWay => "gave_way",
                 Self::NeverSlept => "woken_before_sleep",
+                Self::CpuNotRecorded => "cpu_not_recorded",
+                Self::NoSwitchIn => "no_switch_in",
             }
             .to_owned(),
         )

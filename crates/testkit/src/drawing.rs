@@ -16,7 +16,7 @@
 //!
 //! **Rows of events**: each cell is `.` or an event at its begin. Threads may be followed by `@1`, the CPU of the event (which is also
 //! recorded there; otherwise, on the first CPU), and by `!`, which puts a wakeup after the switches at the same time. Several events
-//! are separated by commas: `A,B@1`.
+//! are separated by commas: `A,B@1`. A wakeup or migration to a CPU of which nothing is recorded is written `A>9`.
 //!
 //! | row | cell |
 //! | --- | --- |
@@ -225,7 +225,7 @@ impl Pen {
                     .iter()
                     .find(|c| **c != "w")
                     .unwrap_or_else(|| panic!("no thread to wake: {cells:?}"));
-                self.wake(WakeKind::Waking, column, Cell::read(next).tid, Some(on), Tid::UNKNOWN, false);
+                self.wake(WakeKind::Waking, column, Cell::read(next).tid, (on, Some(on)), Tid::UNKNOWN, false);
             }
             let now = Cell::read(text);
             if before.tid != now.tid && !now.unrecorded {
@@ -432,6 +432,7 @@ impl Pen {
         }
         let (word, late) = word.strip_suffix('!').map_or((word, false), |w| (w, true));
         let (word, place) = word.split_once('@').map_or((word, None), |(w, n)| (w, Some(cpu(n.parse().unwrap()))));
+        let (word, elsewhere) = word.split_once('>').map_or((word, None), |(w, n)| (w, Some(cpu(n.parse().unwrap()))));
         if row == "cstate" {
             let state = if word == "-" { -1 } else { word.parse().unwrap_or_else(|_| panic!("no state: {word}")) };
             return self.push(Phase::After, ms(column as i64), place.unwrap_or(cpu(0)), EventKind::Idle { state });
@@ -453,11 +454,14 @@ impl Pen {
         let Cell { tid, suffix, .. } = Cell::read(word);
         let (at, on) = (ms(column as i64), place.unwrap_or(cpu(0)));
         match row {
-            "waking" => self.wake(WakeKind::Waking, column, tid, place, waker, late),
-            "wakeup" => self.wake(WakeKind::Wakeup, column, tid, place, waker, late),
-            "new" => self.wake(WakeKind::New, column, tid, place, waker, late),
-            "migrate" => self.push(Phase::Before, at, on, EventKind::Migrate { tid, from: cpu(0), to: on }),
-            "charge" => self.push(Phase::Before, at, on, EventKind::Charge { tid, ns: amount }),
+            "waking" => self.wake(WakeKind::Waking, column, tid, (on, elsewhere.or(place)), waker, late),
+            "wakeup" => self.wake(WakeKind::Wakeup, column, tid, (on, elsewhere.or(place)), waker, late),
+            "new" => self.wake(WakeKind::New, column, tid, (on, elsewhere.or(place)), waker, late),
+            "migrate" => {
+                let to = elsewhere.unwrap_or(on);
+                self.push(Phase::Before, at, on, EventKind::Migrate { tid, from: cpu(0), to });
+            }
+            "charge" => self.push_of(tid, Phase::Before, at, on, EventKind::Charge { tid, ns: amount }),
             "freq" => {
                 let khz = u32::try_from(number * 1_000_000).unwrap();
                 self.push(Phase::Before, at, on, EventKind::Frequency { of: on, khz });
@@ -548,11 +552,13 @@ impl Pen {
         Prio::new(set.max_by_key(|(from, ..)| *from).map_or(120, |(.., prio)| *prio))
     }
 
-    fn wake(&mut self, kind: WakeKind, column: usize, tid: Tid, target: Option<CpuId>, waker: Tid, late: bool) {
+    /// `place`: the CPU of the event, and the CPU for which the thread is woken.
+    fn wake(&mut self, kind: WakeKind, column: usize, tid: Tid, place: (CpuId, Option<CpuId>), waker: Tid, late: bool) {
+        let (on, target) = place;
         let (at, phase) = (ms(column as i64), if late { Phase::After } else { Phase::Wake });
         let prio = self.prio(column, tid);
         let wake = Wake { tid, name: name(tid), kind, target, waker, prio, stamp: at };
-        self.push(phase, at, target.unwrap_or(cpu(0)), EventKind::Wake(wake));
+        self.push(phase, at, on, EventKind::Wake(wake));
     }
 
     fn lost(&mut self, of: Option<CpuId>, cells: &[&str]) {
@@ -582,6 +588,7 @@ impl Pen {
         drawn.facts.has_wakeup = Some(wakes);
         drawn.facts.has_yields = drawn.says("yields");
         drawn.facts.whole_machine = true;
+        drawn.facts.recorded.clone_from(&self.cpus);
         drawn.facts.online = self.cpus;
         drawn
     }

@@ -10,7 +10,13 @@ pub fn render(batch: &Batch) -> String {
     for event in &batch.events {
         if let Some(line) = line(event, batch) {
             let (at, cpu) = (event.at.0, event.cpu.0);
-            let _ = writeln!(text, "perf 1 [{cpu:03}] {}.{:09}: {line}", at / 1_000_000_000, at % 1_000_000_000);
+            let current = match &event.what {
+                _ if event.current != Tid::UNKNOWN => event.current,
+                EventKind::Switch(switch) => switch.prev,
+                _ => Tid::IDLE,
+            };
+            let (seconds, ns) = (at / 1_000_000_000, at % 1_000_000_000);
+            let _ = writeln!(text, "perf {} [{cpu:03}] {seconds}.{ns:09}: {line}", current.0);
         }
     }
     text

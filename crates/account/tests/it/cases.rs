@@ -19,6 +19,8 @@ fn cases() {
             has_wakes: has_waking || drawn.facts.has_wakeup.unwrap_or(true),
             has_yields: drawn.facts.has_yields,
             online: drawn.facts.online.clone(),
+            recorded: drawn.facts.recorded.clone(),
+            unrecorded: None,
             losses: None,
             strict: drawn.says("strict"),
             infer: drawn.says("inferred"),
@@ -100,13 +102,15 @@ fn cpu_stretch(a: &Accounted, s: &CpuStretch) -> String {
 }
 
 fn thread_sums(a: &Accounted, t: &ThreadTotals) -> String {
-    let ready_known = |state: &ThreadState| *state != ThreadState::Ready || a.totals.ready_known;
-    let mut words = sums(ThreadState::ALL.iter().filter(|s| ready_known(s)).map(|s| (s.as_str(), t.time(*s))));
-    if !a.totals.ready_known {
-        words.push("ready null".to_owned());
-    }
-    let longest = if a.totals.ready_known { t.max_ready } else { Ns::ZERO };
-    words.extend(sums([("lossy", t.lossy), ("longest wait", longest), ("inferred", t.inferred)].into_iter()));
+    let mut words = sums(ThreadState::ALL.iter().map(|s| (s.as_str(), t.time(*s))));
+    let maybe_ready = t.blocked_or_ready(a.totals.ready_known);
+    let parts = [
+        ("of it perhaps ready", maybe_ready),
+        ("lossy", t.lossy),
+        ("longest wait", t.max_ready),
+        ("inferred", t.inferred),
+    ];
+    words.extend(sums(parts.into_iter()));
     if t.exec_of > Ns::ZERO {
         words.push(format!("charged {} of {}", ms(t.exec), ms(t.exec_of)));
     }

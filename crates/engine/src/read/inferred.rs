@@ -201,5 +201,7 @@ fn cpu(row: Row<'_, cpus::Table>) -> CpuTotals {
         switches,
         inconsistent_switches,
         followed: switches > 0 || states[0] + states[1] > Ns::ZERO,
+        // Which CPUs were recorded is in the manifest.
+        has_events: false,
     }
 }

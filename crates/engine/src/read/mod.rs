@@ -8,7 +8,7 @@ mod stored;
 use crate::{EngineError, Source};
 use account::{Accountant, Collector, InferredIndex, Laws, LossIndex, Rules, Sink, Stretches, Totals};
 use ingest::{Ending, Facts, Ingested, Limits};
-use model::{Batch, EventKind, Span, Stacks, WakeKind};
+use model::{Batch, CpuId, EventKind, Span, Stacks, WakeKind};
 use std::ops::ControlFlow;
 use symbols::SymbolPath;
 use topology::Machine;
@@ -126,7 +126,7 @@ pub fn account_with<S: Sink>(
     mut sink: impl FnMut(&Facts) -> Result<S, EngineError>,
     mut each: impl FnMut(&mut S, &mut Batch) -> Result<(), EngineError>,
 ) -> Result<(Accounted, S), EngineError> {
-    let (mut sort_all, mut losses, mut wakes) = (false, None, None);
+    let (mut sort_all, mut known, mut wakes) = (false, Known::default(), None);
     let mut ending = options.ending.clone();
     loop {
         let failed = |fatal| EngineError::Source { path: source.path().to_owned(), fatal };
@@ -141,7 +141,7 @@ pub fn account_with<S: Sink>(
             facts.has_wakeup = facts.has_wakeup.or(Some(seen.wakeup));
         }
         let mut sink = sink(&facts)?;
-        let mut accountant = Accountant::new(rules(&facts, losses.clone(), options));
+        let mut accountant = Accountant::new(known.rules(&facts, options));
         let ingested = ingest::run(opened, sort_all, Limits::default(), |batch| {
             accountant.push(batch, &mut sink);
             each(&mut sink, batch)?;
@@ -160,8 +160,7 @@ pub fn account_with<S: Sink>(
             sort_all = true;
             continue;
         }
-        if !totals.lossy_complete {
-            losses = Some(totals.loss_index());
+        if known.learn(&totals) {
             continue;
         }
         if let (0, Some(fatal)) = (totals.events, &ingested.ending.stopped) {
@@ -207,18 +206,41 @@ fn first_wakes(source: &dyn Source) -> Result<Wakes, EngineError> {
     read.map(|_| seen).map_err(|error| error.either(failed))
 }
 
-pub(crate) fn rules(facts: &Facts, losses: Option<LossIndex>, options: &PassOptions) -> Rules {
-    let has_waking = facts.has_waking.unwrap_or(true);
-    Rules {
-        has_waking,
-        has_wakes: has_waking || facts.has_wakeup.unwrap_or(true),
-        has_yields: facts.has_yields,
-        online: facts.online.clone(),
-        losses,
-        strict: options.strict_loss,
-        infer: options.infer != Infer::No,
-        whole_machine: facts.whole_machine,
-        within: options.within,
+/// What a reading found that applies to its begin, so that the source is read once more with it.
+#[derive(Default)]
+pub(crate) struct Known {
+    losses: Option<LossIndex>,
+    unrecorded: Option<Vec<CpuId>>,
+}
+
+impl Known {
+    /// Takes the result of a reading. Returns whether another one is needed.
+    pub(crate) fn learn(&mut self, totals: &Totals) -> bool {
+        if !totals.lossy_complete {
+            self.losses = Some(totals.loss_index());
+        }
+        if !totals.unrecorded_complete {
+            self.unrecorded = Some(totals.unrecorded.clone());
+        }
+        !totals.lossy_complete || !totals.unrecorded_complete
+    }
+
+    /// Returns the rules for a source.
+    pub(crate) fn rules(&self, facts: &Facts, options: &PassOptions) -> Rules {
+        let has_waking = facts.has_waking.unwrap_or(true);
+        Rules {
+            has_waking,
+            has_wakes: has_waking || facts.has_wakeup.unwrap_or(true),
+            has_yields: facts.has_yields,
+            online: facts.online.clone(),
+            recorded: facts.recorded.clone(),
+            unrecorded: self.unrecorded.clone(),
+            losses: self.losses.clone(),
+            strict: options.strict_loss,
+            infer: options.infer != Infer::No,
+            whole_machine: facts.whole_machine,
+            within: options.within,
+        }
     }
 }
 

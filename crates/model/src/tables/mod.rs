@@ -57,11 +57,11 @@ use columns::{CoreType, Count, Cpu, End, InstanceKey, InstanceOfTid, Int, Ns, Ra
 table! {
     /// Time sums of each thread.
     THREADS: threads {
-        version: 1,
+        version: 2,
         made_from: Totals,
         large: false,
-        doc: "Time each thread instance spent in each state, and how often it switched. The states tile the thread \
-              instance from its begin to the end of the recording.",
+        doc: "Time each thread instance spent in each state, and how often it switched. `running_ns`, `ready_ns`, `blocked_ns`, \
+              `unknown_ns` and `exited_ns` sum to the time from its begin to the end of the recording.",
         key: [THREAD],
         columns: {
             THREAD: InstanceKey,
@@ -76,14 +76,21 @@ table! {
             EXEC_OF_NS: Option<Ns> =
                 "Running time of the stretches that `exec_ns` covers. The difference to `exec_ns` is steal and \
                  interrupt time.",
-            READY_NS: Option<Ns> = "Time runnable but not running; null if the source has no wakeups.",
-            BLOCKED_NS: Ns = "Time waiting for something other than a CPU.",
+            READY_NS: Ns =
+                "Time runnable but not running. Without recorded wakeups, only the time after a switch-out in a runnable \
+                 state: a lower bound (in version 1, null).",
+            BLOCKED_NS: Ns =
+                "Time waiting for something other than a CPU. Without recorded wakeups, up to the next switch-in: an \
+                 upper bound.",
+            BLOCKED_OR_READY_NS: Ns =
+                "The part of `blocked_ns` of which it is unknown how much was ready time: without recorded wakeups, all \
+                 of it. The ready time is at least `ready_ns` and at most the sum of both.",
             UNKNOWN_NS: Ns = "Time in an unknown state.",
             EXITED_NS: Ns = "Time after its exit.",
             LOSSY_NS: Ns = "The part of all times above in which the source reports lost events.",
             INVOLUNTARY: Count = "Number of switch-outs in a runnable state.",
             VOLUNTARY: Count = "Number of all other switch-outs.",
-            MAX_READY_NS: Option<Ns> = "The longest single wait for a CPU; null if the source has no wakeups.",
+            MAX_READY_NS: Ns = "The longest single wait for a CPU that is part of `ready_ns`.",
             MIGRATIONS: Count = "Number of switch-ins on another CPU than the one it ran on before.",
             UNWOKEN: Count = "Number of switch-ins of a blocked thread without a recorded wakeup.",
             BEGIN_NS: Ns = "When the thread instance began: at the start of the recording, or at its first wakeup.",
@@ -191,7 +198,7 @@ table! {
 table! {
     /// State stretches of all threads.
     THREAD_STATE: thread_state {
-        version: 2,
+        version: 3,
         made_from: States,
         large: true,
         doc: "Every state stretch of every thread, in order of start. The stretches of a thread instance tile its \
@@ -211,7 +218,8 @@ table! {
                 "Cause of the state. Blocked: the kernel's state letter. Ready after a switch-out in a runnable \
                  state: `preempted`, `yielded` (it called sched_yield), `throttled`, `gave_way` (a kernel thread), \
                  `woken_before_sleep`, or `left_runnable` (cause not recorded). In version 1, `yielded` meant all of \
-                 these that the kernel does not mark as preempted.",
+                 these that the kernel does not mark as preempted. Unknown since version 3: `cpu_not_recorded` and \
+                 `no_switch_in`.",
             WAKER: Option<Thread> =
                 "Ready: key of the thread that woke it; 0: an interrupt woke it; null if not recorded.",
             EXEC_NS: Option<Ns> = "Running: CPU time that the kernel charged; null if not recorded.",

@@ -21,7 +21,7 @@ pub fn account(open: impl Fn() -> Opened<'static>, rules: Rules, sort_all: bool)
     accounted(open, rules.clone(), sort_all, rules.infer)
 }
 
-/// Calls `open` again if there are losses, as the engine does.
+/// Calls `open` again if there are losses or CPUs without events, as the engine does.
 pub fn accounted(open: impl Fn() -> Opened<'static>, rules: Rules, sort_all: bool, inferred: bool) -> Accounted {
     let mut ordered = Ordered::new(open(), sort_all, Limits { batch: 37, ..Limits::default() });
     let (mut accountant, mut sink) = (Accountant::new(rules.clone()), Collector::default());
@@ -30,8 +30,9 @@ pub fn accounted(open: impl Fn() -> Opened<'static>, rules: Rules, sort_all: boo
         accountant.push(&batch, &mut sink);
     }
     let mut totals = accountant.finish(&mut sink);
-    if !totals.lossy_complete {
-        let rules = Rules { losses: Some(totals.loss_index()), ..rules };
+    if !totals.lossy_complete || !totals.unrecorded_complete {
+        let losses = if totals.lossy_complete { rules.losses } else { Some(totals.loss_index()) };
+        let rules = Rules { losses, unrecorded: Some(totals.unrecorded), ..rules };
         return accounted(open, rules, sort_all, inferred);
     }
     let mut stretches = sink.finish();

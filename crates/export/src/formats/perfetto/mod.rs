@@ -26,7 +26,7 @@
 //!
 //! - an instant on the track `corewise` (uuid 0x636f726577697365) named `about this trace`, whose debug annotations
 //!   `corewise.…` are: `version` (1), `clock`, `begin` (ns, where the recording begins; earlier events only set the initial states),
-//!   `has_waking`, `has_wakeup` (absent: not known), `has_charges`, `has_yields`, `whole_machine`, `online` (CPU numbers with commas),
+//!   `has_waking`, `has_wakeup` (absent: not known), `has_charges`, `has_yields`, `whole_machine`, `online` and `recorded` (CPU numbers with commas), `cpu_count`,
 //!   `focus`, `machine` (JSON, as `corewise topo --json`). Annotations without that prefix are for people;
 //! - **notes**: generic events of the kernel (`GenericFtraceEvent`), in order within their CPU's bundle; a bundle without
 //!   `cpu` holds what names no CPU. Times in fields are absolute, as the events' own.

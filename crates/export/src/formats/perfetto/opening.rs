@@ -159,8 +159,13 @@ fn notes(job: &Job<'_>, begin: Ns) -> Result<Vec<Note>, ExportError> {
             note(name, NoteValue::Bool(has));
         }
     }
-    let online: Vec<String> = facts.online.iter().map(|c| c.0.to_string()).collect();
-    note("corewise.online", NoteValue::Text(online.join(",")));
+    for (name, cpus) in [("corewise.online", &facts.online), ("corewise.recorded", &facts.recorded)] {
+        let cpus: Vec<String> = cpus.iter().map(|c| c.0.to_string()).collect();
+        note(name, NoteValue::Text(cpus.join(",")));
+    }
+    if let Some(count) = facts.cpu_count {
+        note("corewise.cpu_count", NoteValue::Int(i64::from(count)));
+    }
     if let Some(focus) = facts.focus {
         note("corewise.focus", NoteValue::Int(i64::from(focus)));
     }

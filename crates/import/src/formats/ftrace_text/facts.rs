@@ -43,11 +43,13 @@ fn header_lines(start: &[u8], mut page: Page, facts: &mut Facts) {
             add_about(facts, "tracer", tracer);
         } else if let Some(cpus) = line.strip_prefix(b"cpus=") {
             add_about(facts, "cpus", cpus);
+            facts.cpu_count = count(cpus);
         } else if let Some(entries) = line.strip_prefix(b"# entries-in-buffer/entries-written:") {
             let (entries, cpus) = entries.split_at(find(entries, b"#P:").unwrap_or(entries.len()));
             add_about(facts, "entries_in_buffer_of_written", entries);
             if let Some(cpus) = cpus.strip_prefix(b"#P:") {
                 add_about(facts, "cpus_online", cpus);
+                facts.cpu_count = count(cpus);
             }
             if overwritten(entries) {
                 let what =
@@ -56,6 +58,11 @@ fn header_lines(start: &[u8], mut page: Page, facts: &mut Facts) {
             }
         }
     }
+}
+
+/// Reads a number of CPUs.
+fn count(text: &[u8]) -> Option<u32> {
+    std::str::from_utf8(text).ok()?.trim().parse().ok()
 }
 
 /// Whether `1042/5000` shows that events were overwritten.

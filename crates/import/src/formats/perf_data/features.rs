@@ -43,6 +43,8 @@ pub(super) fn is_read(feature: u32) -> bool {
 pub(super) struct Metadata {
     pub(super) machine: Option<Machine>,
     pub(super) online: Vec<CpuId>,
+    /// The number of online CPUs.
+    pub(super) cpu_count: Option<u32>,
     pub(super) about: Vec<(String, String)>,
 }
 
@@ -70,6 +72,7 @@ pub(super) fn read(header: &Header) -> Metadata {
     }
     let about = |name: &str| metadata.about.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone());
     (topology.arch, topology.cpudesc) = (about("arch"), about("cpu_model"));
+    metadata.cpu_count = topology.online;
     // The counts identify CPUs only if all available CPUs were online.
     if let (Some(online), Some(available)) = (topology.online, topology.available)
         && online == available

@@ -28,6 +28,7 @@ pub(super) const BUILD_ID: u32 = 67;
 pub(super) const FINISHED_ROUND: u32 = 68;
 pub(super) const ID_INDEX: u32 = 69;
 pub(super) const AUXTRACE: u32 = 71;
+pub(super) const CPU_MAP: u32 = 74;
 pub(super) const HEADER_FEATURE: u32 = 80;
 pub(super) const COMPRESSED: u32 = 81;
 pub(super) const COMPRESSED2: u32 = 83;

@@ -18,6 +18,7 @@
 //!   reach   the time up to which all is read         mappings  what their addresses refer to
 //! ```
 
+mod cpu_map;
 mod features;
 mod frames;
 mod header;
@@ -99,10 +100,12 @@ struct Preamble {
     header: Header,
     /// Whether `ID_INDEX`, if the file has one, shows that the events are of CPUs (true) or of threads (false).
     of_cpus: Option<bool>,
+    /// The CPUs that perf was told to record; empty if not stated, or if it recorded single threads.
+    cpu_map: Vec<CpuId>,
 }
 
 fn open_events<'a>(header: Header, mut frames: Frames<'a>) -> Result<Opened<'a>, Fatal> {
-    let mut before = Preamble { header, of_cpus: None };
+    let mut before = Preamble { header, of_cpus: None, cpu_map: Vec::new() };
     // Pipes contain attributes and features as records before the first event; files contain the CPU of each ID.
     while let Some(record) = frames.peek()? {
         if record.kind < header::FIRST_SYNTHETIC || !before.learn(record.kind, record.body) {
@@ -116,7 +119,7 @@ fn open_events<'a>(header: Header, mut frames: Frames<'a>) -> Result<Opened<'a>,
             before.header.tracing = bytes;
         }
     }
-    let Preamble { header, of_cpus } = before;
+    let Preamble { header, of_cpus, cpu_map } = before;
     if header.attrs.is_empty() {
         return Err(Fatal::new(
             "perf.data contains no event descriptions: nothing was recorded, or the file is cut off",
@@ -124,7 +127,7 @@ fn open_events<'a>(header: Header, mut frames: Frames<'a>) -> Result<Opened<'a>,
         ));
     }
     let formats = tracing::formats(&header.tracing)?;
-    let facts = facts(&header, &formats, of_cpus);
+    let facts = facts(&header, &formats, of_cpus, cpu_map);
     let stream = PerfStream::new(frames, header, &formats)?;
     Ok(Opened { facts, streams: vec![Box::new(stream)] })
 }
@@ -155,6 +158,7 @@ impl Preamble {
                     }
                 }
             }
+            header::CPU_MAP => self.cpu_map = cpu_map::read(body, order).unwrap_or_default(),
             header::FINISHED_ROUND => return false,
             _ => {}
         }
@@ -168,7 +172,7 @@ fn enabled<'f>(header: &Header, formats: &'f [EventFormat]) -> Vec<&'f str> {
     formats.iter().filter(traced).map(|f| f.name.as_str()).collect()
 }
 
-fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>) -> Facts {
+fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>, cpu_map: Vec<CpuId>) -> Facts {
     let names = enabled(header, formats);
     let has = |name: &str| names.contains(&name);
     let metadata = features::read(header);
@@ -203,6 +207,8 @@ fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>) -> Fac
         has_yields: has("sys_enter_sched_yield"),
         has_charges: has("sched_stat_runtime"),
         whole_machine,
+        recorded: if of_cpus == Some(true) { cpus.clone() } else { cpu_map },
+        cpu_count: metadata.cpu_count,
         online: if metadata.online.is_empty() && whole_machine { cpus } else { metadata.online },
         machine: metadata.machine,
         about: metadata.about,

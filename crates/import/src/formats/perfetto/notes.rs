@@ -30,6 +30,8 @@ pub(super) struct Own {
     has_charges: bool,
     whole_machine: bool,
     online: Vec<CpuId>,
+    recorded: Vec<CpuId>,
+    cpu_count: Option<u32>,
     focus: Option<i32>,
     machine: Option<Machine>,
 }
@@ -72,10 +74,9 @@ impl Own {
             b"whole_machine" => self.whole_machine = flag,
             b"focus" => self.focus = i32::try_from(number).ok(),
             b"machine" => self.machine = serde_json::from_slice(text).ok(),
-            b"online" => {
-                let text = String::from_utf8_lossy(text);
-                self.online = text.split(',').filter_map(|w| w.parse().ok()).map(CpuId).take(MAX_CPUS).collect();
-            }
+            b"online" => self.online = cpus(text),
+            b"recorded" => self.recorded = cpus(text),
+            b"cpu_count" => self.cpu_count = u32::try_from(number).ok(),
             _ => {}
         }
         Ok(true)
@@ -87,9 +88,15 @@ impl Own {
         (facts.has_waking, facts.has_wakeup) = (self.has_waking, self.has_wakeup);
         (facts.has_charges, facts.whole_machine) = (self.has_charges, self.whole_machine);
         facts.has_yields = self.has_yields;
-        facts.online = self.online;
+        (facts.online, facts.recorded, facts.cpu_count) = (self.online, self.recorded, self.cpu_count);
         facts.machine = self.machine.or(facts.machine.take());
     }
+}
+
+/// Reads CPU numbers with commas.
+fn cpus(text: &[u8]) -> Vec<CpuId> {
+    let text = String::from_utf8_lossy(text);
+    text.split(',').filter_map(|number| number.parse().ok()).map(CpuId).take(MAX_CPUS).collect()
 }
 
 /// A generic kernel event (`ftrace/generic.proto`) with corewise's data.

@@ -204,6 +204,7 @@ fn facts(head: &Head, chosen: &Buffer, described: &Described) -> Facts {
         has_charges: described.charges,
         whole_machine: true,
         online,
+        cpu_count: u32::try_from(chosen.cpus.len()).ok().filter(|count| *count > 0),
         about: about(head, chosen),
         lacks: lacks(head, chosen, described),
         ..Facts::default()
