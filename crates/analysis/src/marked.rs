@@ -141,12 +141,7 @@ pub(crate) fn thread_cells(thread: ThreadKey, pid: Pid) -> [Value; 2] {
 
 /// Returns the cells for the state times of a thread: running, ready, blocked, unknown. Null if the mark belongs to no
 /// thread.
-pub(crate) fn time_cells(thread: ThreadKey, clocks: &Clocks, ready_known: bool) -> [Value; 4] {
-    let time = |state| Value::from((thread != ThreadKey::UNKNOWN).then_some(clocks[state as usize]));
-    [
-        time(ThreadState::Running),
-        if ready_known { time(ThreadState::Ready) } else { Value::Null },
-        time(ThreadState::Blocked),
-        time(ThreadState::Unknown),
-    ]
+pub(crate) fn time_cells(thread: ThreadKey, clocks: &Clocks) -> [Value; 4] {
+    [ThreadState::Running, ThreadState::Ready, ThreadState::Blocked, ThreadState::Unknown]
+        .map(|state| Value::from((thread != ThreadKey::UNKNOWN).then_some(clocks[state as usize])))
 }

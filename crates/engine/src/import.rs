@@ -3,11 +3,12 @@
 use crate::read::{name_frames, stretches};
 use crate::tables::totals::{OF_TOTALS, context, followed};
 use crate::{Accounted, EngineError, Identity, Infer, PassOptions, Priority, Source, Summary, account_with};
-use account::{Collector, Sink, SpillError, StretchBatch, Stretches};
+use account::{Collector, Sink, SpillError, StretchBatch, Stretches, Totals};
 use model::{Batch, CpuStretch, Stacks, Table, ThreadStretch, Timeline, TimelineEvent, tables};
 use safefs::{Access, Dir};
 use std::path::Path;
 use store::{FolderWriter, Manifest, WriterOptions};
+use topology::Machine;
 
 /// The progress of an import.
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,12 +80,10 @@ pub fn import(
         writer.names(&writing.stacks.names[first_new..])?;
         writer.stacks(&writing.stacks.chains)?;
         // Written while events wait for the disk; at the end, everything else would wait for these.
-        for of in OF_TOTALS {
-            let rows = |out: &mut dyn model::Rows| (of.rows)(&accounted.totals, &accounted.machine, out);
-            writer.table_rows_from(of.table, |out| rows(out).map_err(EngineError::from))?;
-        }
+        write_sums(&accounted.totals, &accounted.machine, &mut writer)?;
         let stretches = stretches(writing.collector, &accounted, options);
-        let tables = stage_two(&stretches, &accounted, writing.stacks.names, &mut writer)?;
+        let (totals, machine) = (&accounted.totals, &accounted.machine);
+        let tables = stage_two(&stretches, totals, machine, writing.stacks.names, &mut writer)?;
         // Freeing the temporary file takes as long as writing the tables.
         let _ = std::thread::Builder::new().name("drop stretches".into()).spawn_scoped(scope, || drop(stretches));
         for table in &tables {
@@ -158,17 +157,25 @@ fn read(
     account_with(source, options, begin, each)
 }
 
-fn stage_two(
+/// Writes the tables of sums.
+pub(crate) fn write_sums(totals: &Totals, machine: &Machine, writer: &mut FolderWriter) -> Result<(), EngineError> {
+    OF_TOTALS.iter().try_for_each(|of| {
+        writer.table_rows_from(of.table, |out| (of.rows)(totals, machine, out).map_err(EngineError::from))
+    })
+}
+
+/// Writes the stretches, and returns the tables made from them.
+pub(crate) fn stage_two(
     stretches: &Stretches,
-    accounted: &Accounted,
+    totals: &Totals,
+    machine: &Machine,
     names: Vec<Box<str>>,
     writer: &mut FolderWriter,
 ) -> Result<Vec<Table>, EngineError> {
-    let followed = followed(&accounted.totals);
+    let followed = followed(totals);
     // Other tables are made on request: together they would take longer than the rest of the import.
     let tables = [tables::CONCURRENCY.name];
-    let mut analyses =
-        analysis::Running::start(&tables, &context(&accounted.totals, &followed, &accounted.machine), names);
+    let mut analyses = analysis::Running::start(&tables, &context(totals, &followed, machine), names);
     stretches.in_turn(|some| {
         match some {
             StretchBatch::Threads(threads) => writer.thread_stretches(threads)?,
@@ -185,14 +192,21 @@ fn stage_two(
 
 fn manifest(accounted: &Accounted, identity: Identity) -> Result<Manifest, EngineError> {
     let mut manifest = Manifest::new(identity.trace, accounted.facts.clone());
+    manifest.accounting = account::VERSION;
     manifest.machine = accounted.machine.clone();
     manifest.sources = identity.files;
     manifest.origin_ns = accounted.ingested.origin.unwrap_or_default().0;
     manifest.end_ns = accounted.totals.end.0;
     manifest.set_anomalies(&accounted.ingested.anomalies);
-    let summary = serde_json::to_value(Summary::of(accounted)).map_err(|e| EngineError::Other(e.to_string()))?;
+    set_summary(&mut manifest, &Summary::of(accounted))?;
+    Ok(manifest)
+}
+
+/// Sets the summary in a manifest.
+pub(crate) fn set_summary(manifest: &mut Manifest, summary: &Summary) -> Result<(), EngineError> {
+    let summary = serde_json::to_value(summary).map_err(|e| EngineError::Other(e.to_string()))?;
     if let serde_json::Value::Object(summary) = summary {
         manifest.summary = summary;
     }
-    Ok(manifest)
+    Ok(())
 }

@@ -1,11 +1,12 @@
 //! Limits a session to a part of its recording.
 
-use crate::read::{Accounted, account, Known};
+use crate::read::folder::account_events;
+use crate::read::{Accounted, account};
 use crate::session::{Kind, RangeSums};
 use crate::tables::TableCache;
 use crate::{EngineError, Infer, PassOptions, Session, Summary};
-use account::{Accountant, Laws, Totals};
-use model::{Batch, InferredStretch, Ns, Span};
+use account::{Laws, Totals};
+use model::{InferredStretch, Ns, Span};
 
 impl Session {
     /// Limits the trace to a part: its sums, the tables of its stretches, its frames.
@@ -75,36 +76,15 @@ impl Session {
                 let options = PassOptions { within, ..of.reread_options(self.options()) };
                 account(of.source.as_ref(), &options).map(|Accounted { totals, .. }| totals)
             }
-            Kind::Folder(_, filled) => {
+            Kind::Folder(folder, filled) => {
                 let options = PassOptions { within, infer: Infer::No, ..self.options().clone() };
-                let mut totals = self.sums_of_events(&options)?;
+                let (mut totals, ()) = account_events(folder, self.facts(), &options, || ())?;
                 if let Some(filled) = filled {
                     let inside = |s: &InferredStretch| Some(InferredStretch { span: s.span.overlap(span)?, ..*s });
                     totals.inferred = filled.totals.inferred.iter().filter_map(inside).collect();
                     totals = totals.with_inferred();
                 }
                 Ok(totals)
-            }
-        }
-    }
-
-    /// Computes the sums of a folder from its events, which are read twice if some were lost or a CPU has none.
-    fn sums_of_events(&self, options: &PassOptions) -> Result<Totals, EngineError> {
-        let mut known = Known::default();
-        loop {
-            let mut accountant = Accountant::new(known.rules(self.facts(), options));
-            let (mut batch, mut names_pushed) = (Batch::default(), 0);
-            self.events(&mut |events, names| {
-                batch.clear();
-                batch.events.extend_from_slice(events);
-                batch.names.extend_from_slice(&names[names_pushed..]);
-                names_pushed = names.len();
-                accountant.push(&batch, &mut ());
-                Ok(())
-            })?;
-            let totals = accountant.finish(&mut ());
-            if !known.learn(&totals) {
-                return Ok(totals);
             }
         }
     }

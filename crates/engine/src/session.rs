@@ -2,6 +2,7 @@
 
 use crate::read::foreign::Foreign;
 use crate::read::inferred::WithInferred;
+use crate::restate::{self, Current};
 use crate::source::{Any, open_any};
 use crate::tables::{SlowFrameOptions, TableCache, ThreadNames};
 use crate::{EngineError, Infer, PassOptions, Priority, Source, Summary};
@@ -30,8 +31,10 @@ pub struct Session {
     /// The thread with which the critical path ends, if requested.
     pub(crate) ends: Option<End>,
     pub(crate) slow: SlowFrameOptions,
-    /// The copy of a packed trace folder, which is removed with the session.
+    /// The copy of a packed trace folder, or of one that cannot be written, which is removed with the session.
     unpacked: Option<TempDir>,
+    /// The version of the definitions by which its states and sums had been made, if they were made again.
+    restated_from: Option<u32>,
 }
 
 /// A part of a recording, and its sums.
@@ -79,14 +82,15 @@ impl Session {
     /// The trace cannot be read; the message says where and what to do.
     pub fn open(path: &Path, options: PassOptions) -> Result<Self, EngineError> {
         if path.join(store::MANIFEST).exists() || path.join("spool").is_dir() {
-            return Self::open_folder(path, options);
+            let may_write = !options.read_only;
+            return Self::open_folder(path, options, may_write);
         }
         let packed = match open_any(path)? {
             Any::Source(source) => return Self::of_source(source, options),
             Any::Trace(packed) => packed,
         };
-        // Nothing is kept in a copy.
-        let mut session = Self::open_folder(&packed.at, PassOptions { read_only: true, ..options })?;
+        // No table is kept in a copy.
+        let mut session = Self::open_folder(&packed.at, PassOptions { read_only: true, ..options }, true)?;
         store::with_edited_labels(path, &mut session.facts);
         session.show_as(path);
         session.unpacked = Some(packed.folder);
@@ -114,23 +118,23 @@ impl Session {
             ends: None,
             slow: SlowFrameOptions::default(),
             unpacked: None,
+            restated_from: None,
         })
     }
 
-    fn open_folder(path: &Path, options: PassOptions) -> Result<Self, EngineError> {
+    /// `may_write`: whether the folder may be upgraded.
+    fn open_folder(path: &Path, options: PassOptions, may_write: bool) -> Result<Self, EngineError> {
         refuse_interrupted(path)?;
-        let folder = store::Folder::open(path)?;
         if options.strict_loss {
             return Err(EngineError::Other(format!(
                 "{}: --strict-loss needs the original recording, not a trace folder",
                 path.display()
             )));
         }
+        let Current { folder, before, copy } = restate::open(path, may_write)?;
         let manifest = folder.manifest();
-        let mut summary: Summary = serde_json::from_value(serde_json::Value::Object(manifest.summary.clone()))
-            .map_err(|e| {
-                EngineError::Other(format!("{}: the summary in the manifest is damaged: {e}", path.display()))
-            })?;
+        let mut summary = Summary::of_manifest(&folder)?;
+        let restated_from = (before < manifest.accounting).then_some(before);
         let mut filled = None;
         if options.infer == Infer::Within {
             let with = WithInferred::read(&folder, summary.ready_known)?;
@@ -153,8 +157,18 @@ impl Session {
             names: OnceLock::new(),
             ends: None,
             slow: SlowFrameOptions::default(),
-            unpacked: None,
+            unpacked: copy,
+            restated_from,
         })
+    }
+
+    /// Says that an earlier corewise made this folder, if its states and sums were made again from its events when it was opened.
+    #[must_use]
+    pub fn restated(&self) -> Option<String> {
+        let (before, now) = (self.restated_from?, account::VERSION);
+        Some(format!(
+            "An earlier corewise made this folder: its states and sums were made again from its events, by definitions {now} instead of {before} (docs/accounting.md)."
+        ))
     }
 
     /// The path of the trace.

@@ -1,6 +1,6 @@
 //! The summary of a recording: its length, counts, sums and laws.
 
-use crate::Accounted;
+use crate::{Accounted, EngineError};
 use ingest::Anomaly;
 use model::{CpuState, Ns};
 use serde::{Deserialize, Serialize};
@@ -110,15 +110,31 @@ impl Summary {
         };
         let mut summary = Self {
             frames: totals.frames,
-            ready_known: totals.ready_known,
-            recorded_cpus: topology::cpulist::format(totals.recorded.iter().copied()),
-            unrecorded_cpus: topology::cpulist::format(totals.unrecorded.iter().copied()),
             anomalies: accounted.ingested.anomalies.0.iter().map(anomaly).collect(),
             stopped: accounted.ingested.ending.stopped.as_ref().map(ToString::to_string),
             ..Self::default()
         };
-        summary.set_sums(totals, &accounted.laws);
+        summary.set_whole(totals, &accounted.laws);
         summary
+    }
+
+    /// Reads the summary in a folder's manifest.
+    ///
+    /// # Errors
+    /// It is damaged.
+    pub(crate) fn of_manifest(folder: &store::Folder) -> Result<Self, EngineError> {
+        serde_json::from_value(serde_json::Value::Object(folder.manifest().summary.clone())).map_err(|e| {
+            let path = folder.path().display();
+            EngineError::Other(format!("{path}: the summary in the manifest is damaged: {e}"))
+        })
+    }
+
+    /// Sets all fields that come from the sums of the whole recording.
+    pub(crate) fn set_whole(&mut self, totals: &account::Totals, laws: &account::Laws) {
+        self.ready_known = totals.ready_known;
+        self.recorded_cpus = topology::cpulist::format(totals.recorded.iter().copied());
+        self.unrecorded_cpus = topology::cpulist::format(totals.unrecorded.iter().copied());
+        self.set_sums(totals, laws);
     }
 
     /// Sets the fields that come from the sums and laws.

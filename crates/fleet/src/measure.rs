@@ -113,11 +113,9 @@ fn recording(
 ) -> Result<Vec<Value>, EngineError> {
     let (sums, machine, facts) = (session.full_summary(), session.machine(), session.facts());
     let mut ready = None;
-    if !sums.is_of_frames() {
+    if sums.ready_known && !sums.is_of_frames() {
         session.each(threads::Table, |row| {
-            if let Some(ns) = row.get(threads::READY_NS) {
-                ready = Some(ready.unwrap_or(0i64).saturating_add(ns));
-            }
+            ready = Some(ready.unwrap_or(0i64).saturating_add(row.get(threads::READY_NS)));
         })?;
     }
     let mut types = BTreeMap::<&str, usize>::new();

@@ -92,8 +92,8 @@ pub enum MadeFrom {
 ///
 /// let def = &tables::THREADS;
 /// assert_eq!((def.name, def.key), ("threads", &["thread"][..]));
-/// let ready = def.cols[def.col("ready_ns").expect("a column of this name")];
-/// assert_eq!((ready.kind, ready.unit, ready.nullable), (Kind::Int, "ns", true));
+/// let charged = def.cols[def.col("exec_ns").expect("a column of this name")];
+/// assert_eq!((charged.kind, charged.unit, charged.nullable), (Kind::Int, "ns", true));
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct TableDef {

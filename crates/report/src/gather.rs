@@ -100,8 +100,8 @@ impl Gathering {
 fn sort(threads: &mut [Thread], by: Sort) {
     let largest = |t: &Thread| match by {
         Sort::Running => t.running,
-        Sort::Ready => t.ready.unwrap_or(0),
-        Sort::MaxReady => t.max_ready.unwrap_or(0),
+        Sort::Ready => t.ready,
+        Sort::MaxReady => t.max_ready,
         Sort::Blocked => t.blocked,
         Sort::Unknown => t.unknown,
         Sort::Switches => t.involuntary.saturating_add(t.voluntary),
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     fn thread(key: i64, name: &str, running: i64) -> Thread {
-        Thread { key, tid: key, pid: Some(1), name: name.to_owned(), running, ready: Some(1), ..Thread::default() }
+        Thread { key, tid: key, pid: Some(1), name: name.to_owned(), running, ready: 1, ..Thread::default() }
     }
 
     fn gathered(threads: impl IntoIterator<Item = Thread>, options: &Options) -> Group {
@@ -134,7 +134,7 @@ mod tests {
         let group = gathered(all, &Options { top: 1, ..Options::default() });
         assert_eq!(group.shown[0].name, "c");
         let (count, others) = group.others.unwrap();
-        assert_eq!((count, others.running, others.ready), (2, 6, Some(2)));
+        assert_eq!((count, others.running, others.ready), (2, 6, 2));
         assert_eq!(group.all.running, 15);
         assert!(group.one_process);
     }

@@ -12,6 +12,9 @@ const MAX_LIMITS: usize = 4;
 /// From this share of the CPUs' time on, unknown time is reported first.
 const MUCH_UNKNOWN: f64 = 0.05;
 
+/// What is said of a recording that lacks nothing.
+const COMPLETE: &str = "complete";
+
 /// Writes what is wrong with the recording, which affects everything that follows.
 pub fn warn(page: &mut Page, session: &Session) {
     let s = session.summary();
@@ -70,11 +73,42 @@ pub fn trust(session: &Session) -> String {
         () if s.stopped.is_some() => "reading stopped early".to_owned(),
         () if s.losses > 0 || s.lossy_ns > 0 || s.anomalies.iter().any(|t| t.lost) => "incomplete".to_owned(),
         () if s.unknown_ns > 0 => format!("{} of CPU time unknown", percent(s.unknown_ns, s.cpu_time_ns())),
-        () => "complete".to_owned(),
+        () => COMPLETE.to_owned(),
     };
     let consistent = if s.laws_hold() { "" } else { ", INCONSISTENT" };
-    let ready = if s.ready_known { "" } else { ", without wakeups (ready time is unknown)" };
-    format!("Recording: {complete}{consistent}{ready}{overhead}.")
+    let ready = if s.ready_known { "" } else { ", without wakeups (ready time is a lower bound)" };
+    let recorded = match recorded(session) {
+        Some(cpus) if complete == COMPLETE => format!(" for {cpus}"),
+        Some(cpus) => format!(" (recorded: {cpus})"),
+        None => String::new(),
+    };
+    format!("Recording: {complete}{recorded}{consistent}{ready}{overhead}.")
+}
+
+/// Says which CPUs were recorded; `None` if the source has no CPUs.
+fn recorded(session: &Session) -> Option<String> {
+    let s = session.full_summary();
+    if s.recorded_cpus.is_empty() {
+        return None;
+    }
+    let count = session.facts().cpu_count.filter(|count| u64::from(*count) > count_of(&s.recorded_cpus));
+    let of = count.map_or_else(String::new, |count| format!(" of {count}"));
+    let lacking = match s.unrecorded_cpus.as_str() {
+        "" => String::new(),
+        cpus => format!(", nothing of {}", named(cpus)),
+    };
+    Some(format!("{}{of}{lacking}", named(&s.recorded_cpus)))
+}
+
+/// Returns `CPU 1` or `CPUs 0-3`.
+fn named(cpus: &str) -> String {
+    let s = if count_of(cpus) == 1 { "" } else { "s" };
+    format!("CPU{s}{TIE}{cpus}")
+}
+
+/// Returns the number of CPUs in a list.
+fn count_of(cpus: &str) -> u64 {
+    engine::cpulist::parse(cpus).map_or(0, |cpus| cpus.len() as u64)
 }
 
 /// Writes how complete and consistent the recording is, what it lacks, and which conditions changed meanwhile.
@@ -195,8 +229,18 @@ pub fn accounting_line(s: &Summary) -> String {
 fn limits(session: &Session) -> Vec<String> {
     let (facts, s) = (session.facts(), session.summary());
     let mut limits: Vec<String> = facts.lacks.iter().map(|l| plain(l)).collect();
-    if !s.ready_known && !session.full_summary().is_of_frames() && !limits.iter().any(|l| l.contains("ready time")) {
-        limits.push("The source has no wakeups, so ready time is unknown.".to_owned());
+    limits.extend(session.restated());
+    if !s.ready_known && s.switches > 0 {
+        limits.push(
+            "Without wakeups, it is unknown how much of the time after a sleep was ready: ready time is a lower bound, blocked time an upper bound."
+                .to_owned(),
+        );
+    }
+    if !s.unrecorded_cpus.is_empty() {
+        limits.push(format!(
+            "Nothing was recorded of {}: a thread that was woken for or moved to a CPU that was not recorded may have run there, so its time is unknown.",
+            named(&s.unrecorded_cpus)
+        ));
     }
     if s.inconsistent_switches > 0 {
         let source = if facts.format == "corewise" { "the recorder" } else { "the source" };

@@ -18,7 +18,7 @@ pub struct Thread {
     pub running: i64,
     /// Running time that the kernel did not charge: stolen, or spent in interrupts.
     pub stolen: Option<i64>,
-    pub ready: Option<i64>,
+    pub ready: i64,
     pub blocked: i64,
     pub unknown: i64,
     /// Running time that was inferred.
@@ -26,7 +26,7 @@ pub struct Thread {
     pub exited: i64,
     pub involuntary: i64,
     pub voluntary: i64,
-    pub max_ready: Option<i64>,
+    pub max_ready: i64,
     pub migrations: i64,
 }
 
@@ -38,14 +38,11 @@ impl Thread {
 
     /// Adds another thread's sums. The times of a damaged file may overflow.
     pub fn add(&mut self, other: &Self) {
-        let add = |to: &mut Option<i64>, more: Option<i64>| {
-            if let Some(more) = more {
-                *to = Some(to.unwrap_or(0).saturating_add(more));
-            }
-        };
         self.running = self.running.saturating_add(other.running);
-        add(&mut self.stolen, other.stolen);
-        add(&mut self.ready, other.ready);
+        if let Some(more) = other.stolen {
+            self.stolen = Some(self.stolen.unwrap_or(0).saturating_add(more));
+        }
+        self.ready = self.ready.saturating_add(other.ready);
         self.blocked = self.blocked.saturating_add(other.blocked);
         self.unknown = self.unknown.saturating_add(other.unknown);
         self.inferred = self.inferred.saturating_add(other.inferred);

@@ -41,7 +41,7 @@ fn bar(thread: &Thread, span: i64) -> Bar {
     Bar {
         label: format!("{} {}", short(&thread.name, 16), thread.number()),
         value: format!("running {} ms", ms(thread.running)),
-        parts: vec![thread.running, thread.ready.unwrap_or(0), thread.blocked, thread.unknown],
+        parts: vec![thread.running, thread.ready, thread.blocked, thread.unknown],
         whole: span,
     }
 }
@@ -57,19 +57,21 @@ type Cell = fn(&Thread, i64) -> String;
 
 impl Columns {
     fn of(session: &Session, group: &Group) -> Self {
+        let ready_known = session.summary().ready_known;
+        let [ready, blocked, max_ready] = heads(ready_known);
         let all: [(&'static str, u8, bool, Cell); 12] = [
             ("running ms", 0, true, |t, _| ms(t.running)),
             ("% wall", 3, true, |t, span| share(t.running, span)),
-            ("ready ms", 0, session.summary().ready_known, |t, _| opt(t.ready)),
-            ("blocked ms", 1, true, |t, _| ms(t.blocked)),
+            (ready, 0, ready_known || group.all.ready > 0, |t, _| ms(t.ready)),
+            (blocked, 1, true, |t, _| ms(t.blocked)),
             ("unknown ms", 0, group.all.unknown > 0, |t, _| ms(t.unknown)),
             ("inferred ms", 0, group.all.inferred > 0, |t, _| ms(t.inferred)),
             ("exited ms", 9, group.all.exited > 0, |t, _| ms(t.exited)),
-            ("max ready ms", 2, session.summary().ready_known, |t, _| opt(t.max_ready)),
+            (max_ready, 2, ready_known || group.all.ready > 0, |t, _| ms(t.max_ready)),
             ("invol.", 4, true, |t, _| grouped(t.involuntary)),
             ("volunt.", 4, true, |t, _| grouped(t.voluntary)),
             ("migr.", 4, true, |t, _| grouped(t.migrations)),
-            ("stolen ms", 5, group.all.stolen.is_some_and(|s| s > 0), |t, _| opt(t.stolen)),
+            ("stolen ms", 5, group.all.stolen.is_some_and(|s| s > 0), |t, _| t.stolen.map_or_else(|| "-".to_owned(), ms)),
         ];
         let numbers = all.into_iter().filter(|(_, _, shown, _)| *shown);
         Self {
@@ -100,6 +102,12 @@ impl Columns {
     }
 }
 
-fn opt(ns: Option<i64>) -> String {
-    ns.map_or_else(|| "-".to_owned(), ms)
+/// The heads of the columns of ready and blocked time. Without wakeups, it is unknown how much of the time after a sleep was ready.
+#[must_use]
+pub fn heads(ready_known: bool) -> [&'static str; 3] {
+    if ready_known {
+        ["ready ms", "blocked ms", "max ready ms"]
+    } else {
+        ["ready ms >=", "blocked ms <=", "max ready ms"]
+    }
 }

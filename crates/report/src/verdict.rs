@@ -125,7 +125,7 @@ fn cpu_time(session: &Session, options: &Options, groups: &[Group]) -> Result<St
     let busy = format!("CPUs: {} busy", percent(s.busy_ns, s.cpu_time_ns()));
     let programs = match options.process.as_deref().zip(groups.first()) {
         Some((process, group)) => {
-            let (running, ready) = (group.all.running, group.all.ready.unwrap_or(0));
+            let (running, ready) = (group.all.running, group.all.ready);
             vec![Sums { name: plain(process), running, ready }]
         }
         None => programs(session)?,
@@ -142,7 +142,8 @@ fn cpu_time(session: &Session, options: &Options, groups: &[Group]) -> Result<St
     let ran = listed(|p| p.running, &|ns| percent(ns, s.cpu_time_ns()));
     let waited = listed(|p| p.ready, &time);
     let ran = if ran.is_empty() { String::new() } else { format!(": {ran}") };
-    let waited = if waited.is_empty() { String::new() } else { format!(". Ready without a CPU: {waited}") };
+    let least = if s.ready_known { "" } else { ", at least" };
+    let waited = if waited.is_empty() { String::new() } else { format!(". Ready without a CPU{least}: {waited}") };
     Ok(format!("{busy}{ran}{waited}."))
 }
 
@@ -161,7 +162,7 @@ fn programs(session: &Session) -> Result<Vec<Sums>, EngineError> {
             name.unwrap_or("?").clone_into(&mut sums.name);
         }
         sums.running = sums.running.saturating_add(row.get(RUNNING_NS));
-        sums.ready = sums.ready.saturating_add(row.get(READY_NS).unwrap_or(0));
+        sums.ready = sums.ready.saturating_add(row.get(READY_NS));
     })?;
     if processes.len() >= MAX_PROCESSES {
         return Ok(Vec::new());

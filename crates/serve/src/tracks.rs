@@ -72,6 +72,7 @@ impl Tracks {
     /// # Errors
     /// The trace cannot be read.
     pub fn of(session: &Session) -> Result<Self, EngineError> {
+        let ready_known = session.summary().ready_known;
         let (mut threads, mut names, mut known) = (Vec::new(), vec![Box::from("")], FxHashMap::default());
         session.each(tables::threads::Table, |row| {
             use tables::threads::{BEGIN_NS, NAME, PID, READY_NS, RUNNING_NS, THREAD, TID};
@@ -93,7 +94,7 @@ impl Tracks {
                 pid,
                 name: number,
                 running_ns: row.get(RUNNING_NS),
-                ready_ns: row.get(READY_NS),
+                ready_ns: ready_known.then(|| row.get(READY_NS)),
                 begin_ns: row.get(BEGIN_NS),
                 // A kernel thread is a process of its own.
                 is_kernel: pid.is_none_or(|pid| pid == tid) && model::is_kernel_thread(&names[number as usize]),

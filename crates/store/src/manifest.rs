@@ -107,6 +107,9 @@ pub struct Manifest {
     pub format_version: u32,
     /// The version of corewise that wrote it.
     pub corewise: String,
+    /// The version of the definitions by which its states and sums were made (`account::VERSION`).
+    #[serde(default = "first_definitions")]
+    pub accounting: u32,
     /// The trace's id, which is also in the metadata of each Parquet file.
     pub trace: i64,
     /// The time on the source's clock that is time 0 of the stored times.
@@ -143,6 +146,7 @@ impl Manifest {
         Self {
             format_version: FORMAT_VERSION,
             corewise: env!("CARGO_PKG_VERSION").to_owned(),
+            accounting: first_definitions(),
             trace,
             origin_ns: 0,
             end_ns: 0,
@@ -230,6 +234,11 @@ impl Manifest {
         text.push(b'\n');
         Ok(text)
     }
+}
+
+/// The version of the definitions of folders that do not state one.
+fn first_definitions() -> u32 {
+    1
 }
 
 /// The text that replaces what was redacted.

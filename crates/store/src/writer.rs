@@ -67,6 +67,8 @@ enum Target {
     New(Place, PathBuf),
     /// The folder of a recording's spool.
     Spool(Dir),
+    /// A finished trace folder, whose events are kept.
+    Finished(Dir, Files),
 }
 
 impl Target {
@@ -74,7 +76,7 @@ impl Target {
     fn parent(&self) -> &Dir {
         match self {
             Self::New(place, _) => place.parent(),
-            Self::Spool(dir) => dir,
+            Self::Spool(dir) | Self::Finished(dir, _) => dir,
         }
     }
 }
@@ -140,6 +142,23 @@ impl FolderWriter {
         }
         let part = dir.make(&part_name).map_err(Error::io(path, "writing into it"))?;
         Self::start(Target::Spool(dir.clone()), part, part_name, options)
+    }
+
+    /// Writes the states and tables of a finished trace folder again; its events are kept. The manifest is replaced last, so that an
+    /// interrupted attempt is made again.
+    ///
+    /// # Errors
+    /// If the folder belongs to another user, or cannot be written.
+    pub fn restate(dir: &Dir, manifest: &Manifest) -> Result<Self, Error> {
+        let path = dir.path();
+        dir.check_owner().map_err(Error::io(path, "writing into it"))?;
+        let part_name = OsString::from(".part");
+        remove(dir, &part_name)?;
+        let part = dir.make(&part_name).map_err(Error::io(path, "writing into it"))?;
+        let events = manifest.files.iter().filter(|(name, _)| name.starts_with("events/"));
+        let events = events.map(|(name, info)| (name.clone(), *info)).collect();
+        let options = WriterOptions { machine: &manifest.machine, sources: 0 };
+        Self::start(Target::Finished(dir.clone(), events), part, part_name, options)
     }
 
     fn start(target: Target, part: Dir, part_name: OsString, options: WriterOptions<'_>) -> Result<Self, Error> {
@@ -265,6 +284,9 @@ impl FolderWriter {
         let cpus = self.cpus.take().ok_or_else(closed)?.close(trace, &mut self.encoder)?;
         let mut files = self.join()?;
         files.extend(StateSheets::files("cpu", cpus));
+        if let Target::Finished(_, events) = &self.target {
+            files.extend(events.clone());
+        }
         for table in std::mem::take(&mut self.tables) {
             table.close_file(trace, &mut self.encoder, &[])?;
         }
@@ -274,6 +296,7 @@ impl FolderWriter {
         let file = file.map_err(Error::io(&self.part.path().join(MANIFEST), "writing it"))?;
         match &self.target {
             Target::Spool(dir) => self.replace_spool(dir, &file)?,
+            Target::Finished(dir, _) => self.replace_states(dir, &file)?,
             Target::New(place, path) => {
                 // On Linux a rename replaces an empty folder, but not a full one that was created in the meantime.
                 let renamed = place.parent().rename(&self.part_name, place.parent(), place.name());
@@ -284,6 +307,29 @@ impl FolderWriter {
         }
         self.finished = true;
         Ok(manifest)
+    }
+
+    /// Replaces the states and tables of a finished folder, and removes its levels of detail, which are made from them.
+    fn replace_states(&self, dir: &Dir, manifest: &std::fs::File) -> Result<(), Error> {
+        const MADE: [&str; 2] = ["states", "tables"];
+        let path = dir.path();
+        let folders = MADE.iter().map(|kind| self.part.open_dir(kind)).collect::<std::io::Result<Vec<_>>>();
+        let folders = folders.map_err(Error::io(path, "reading it"))?;
+        self.part.sync_all().map_err(Error::io(path, "syncing it to disk"))?;
+        remove(dir, "levels")?;
+        for name in MADE {
+            remove(dir, name)?;
+        }
+        for names in [&MADE[..], &[MANIFEST]] {
+            for name in names {
+                let renamed = self.part.rename(name, dir, name);
+                renamed.map_err(Error::io(&path.join(name), "renaming it"))?;
+            }
+            dir.sync().map_err(Error::io(path, "syncing it to disk"))?;
+        }
+        remove(dir, &self.part_name)?;
+        let given = folders.iter().try_for_each(Dir::hand_over).and_then(|()| dir.hand_over_file(manifest));
+        given.map_err(Error::io(path, "giving it to the user who ran sudo"))
     }
 
     /// Moves the written files next to the spool, which can be deleted once this returns. At every moment, even after a power cut,

@@ -475,7 +475,9 @@ impl Pen {
                 };
                 let name = if number > 0 { NameId(u32::try_from(number).unwrap()) } else { name(tid) };
                 let mark = Mark { tid, pid: Pid::UNKNOWN, track: 0, name, edge };
-                self.push_of(tid, Phase::After, at, on, EventKind::Mark(mark));
+                // Without a place, the event is not one of the CPU that runs the thread.
+                let current = if place.is_some() { tid } else { Tid::UNKNOWN };
+                self.push_of(current, Phase::After, at, on, EventKind::Mark(mark));
             }
             "prio" => self.prios.push((column, tid, number.try_into().unwrap())),
             "inherit" => {

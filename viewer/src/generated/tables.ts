@@ -117,7 +117,7 @@ export interface ThreadState {
   readonly cpu: number | null;
   /** Core type of that CPU; null unless the thread is running. */
   readonly core_type: string | null;
-  /** Cause of the state. Blocked: the kernel's state letter. Ready after a switch-out in a runnable state: `preempted`, `yielded` (it called sched_yield), `throttled`, `gave_way` (a kernel thread), `woken_before_sleep`, or `left_runnable` (cause not recorded). In version 1, `yielded` meant all of these that the kernel does not mark as preempted. */
+  /** Cause of the state. Blocked: the kernel's state letter. Ready after a switch-out in a runnable state: `preempted`, `yielded` (it called sched_yield), `throttled`, `gave_way` (a kernel thread), `woken_before_sleep`, or `left_runnable` (cause not recorded). In version 1, `yielded` meant all of these that the kernel does not mark as preempted. Unknown since version 3: `cpu_not_recorded` and `no_switch_in`. */
   readonly reason: string | null;
   /** Ready: key of the thread that woke it; 0: an interrupt woke it; null if not recorded. */
   readonly waker: number | null;

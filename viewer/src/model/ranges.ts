@@ -99,14 +99,13 @@ function threads(of: Facts, span: Span) {
     sum.by[THREAD_STATES.indexOf("unknown")]! += all - known;
     if (state === READY) sum.longest = Math.max(sum.longest, known);
   });
-  const names = ["thread", "tid", "pid", "name", "running_ns", "ready_ns", "blocked_ns", "unknown_ns", "exited_ns", "max_ready_ns"];
-  const ready = (ns: number) => (of.readyKnown ? ns : null);
+  const names = ["thread", "tid", "pid", "name", "running_ns", "ready_ns", "blocked_ns", "blocked_or_ready_ns", "unknown_ns", "exited_ns", "max_ready_ns"];
   // Threads that exited before are not part of it.
   const live = [...sums].filter(([, { by }]) => by.some((ns, state) => ns > 0 && state !== EXITED));
   const rows = live.sort(([a], [b]) => a - b).map(([key, { by, longest }]): Cell[] => {
     const about = of.thread(key);
     const [running, waiting, blocked, unknown, exited] = by as [number, number, number, number, number];
-    return [key, about?.tid ?? null, about?.pid ?? null, about?.name ?? null, running, ready(waiting), blocked, unknown, exited, ready(longest)];
+    return [key, about?.tid ?? null, about?.pid ?? null, about?.name ?? null, running, waiting, blocked, of.readyKnown ? 0 : blocked, unknown, exited, longest];
   });
   return { names, rows, lacks: "Charged time, switches and migrations are not in this page.", caution: MERGED(of) };
 }
@@ -216,7 +215,7 @@ function ranInstead(of: Facts, span: Span) {
     if (left > 0) add(key, "unknown", null, cpu, left);
   });
   const names = ["thread", "tid", "queued_behind", "ran_instead", "ran_instead_tid", "core_class", "core_type", "ready_ns"];
-  const rows = of.readyKnown ? [...sums.values()].sort((a, b) => Number(a.row[0]) - Number(b.row[0]) || b.ns - a.ns) : [];
+  const rows = [...sums.values()].sort((a, b) => Number(a.row[0]) - Number(b.row[0]) || b.ns - a.ns);
   const caution = "Throttling during a wait and moves of ready threads to other CPUs are not in this page: a thread is counted on the CPU on which its wait began.";
   return { names, rows: rows.map(({ row, ns }) => [...row, ns]), lacks: "Priorities are not in this page.", caution };
 }

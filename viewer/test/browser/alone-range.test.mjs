@@ -54,7 +54,7 @@ test("tables for a part are those of the server", { skip, timeout: 300_000 }, as
   const { page: own } = await opened(at);
   const whole = Number((await own.evaluate(() => location.hash)).match(/\.\.(\d+)/)[1]);
   const tables = {
-    threads: ["running_ns", "ready_ns", "blocked_ns", "unknown_ns", "exited_ns", "max_ready_ns"],
+    threads: ["running_ns", "ready_ns", "blocked_ns", "blocked_or_ready_ns", "unknown_ns", "exited_ns", "max_ready_ns"],
     thread_by_core_type: ["running_ns"],
     cpus: ["busy_ns", "idle_ns", "unknown_ns"],
     waits: ["waits", "blocked_ns"],

@@ -5,15 +5,14 @@ use crate::{Analysis, Begins, Context, World};
 use model::{Rows, ThreadKey, ThreadStretch, TimelineEvent, Value};
 
 pub(crate) struct MarkStretches {
-    ready_known: bool,
     tracks: Tracks,
     /// The stretches that ended and were not written yet.
     over: Vec<Stretch>,
 }
 
 impl Analysis for MarkStretches {
-    fn new(context: &Context<'_>) -> Self {
-        Self { ready_known: context.ready_known, tracks: Tracks::default(), over: Vec::new() }
+    fn new(_: &Context<'_>) -> Self {
+        Self { tracks: Tracks::default(), over: Vec::new() }
     }
 
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, world: &World) {
@@ -27,7 +26,7 @@ impl Analysis for MarkStretches {
     fn drain(&mut self, world: &World, out: &mut dyn Rows) {
         for stretch in self.over.drain(..) {
             let [thread, pid] = thread_cells(stretch.thread, stretch.pid);
-            let [running, ready, blocked, unknown] = time_cells(stretch.thread, &stretch.clocks, self.ready_known);
+            let [running, ready, blocked, unknown] = time_cells(stretch.thread, &stretch.clocks);
             out.row(&[
                 thread,
                 pid,

@@ -25,7 +25,6 @@ impl Sums {
 }
 
 pub(crate) struct Marks {
-    ready_known: bool,
     tracks: Tracks,
     sums: BTreeMap<(ThreadKey, Pid, NameId), Sums>,
 }
@@ -45,8 +44,8 @@ impl Marks {
 }
 
 impl Analysis for Marks {
-    fn new(context: &Context<'_>) -> Self {
-        Self { ready_known: context.ready_known, tracks: Tracks::default(), sums: BTreeMap::new() }
+    fn new(_: &Context<'_>) -> Self {
+        Self { tracks: Tracks::default(), sums: BTreeMap::new() }
     }
 
     fn weight() -> usize {
@@ -77,7 +76,7 @@ impl Analysis for Marks {
         }
         for ((thread, pid, name), sums) in by_text {
             let [key, pid] = thread_cells(thread, pid);
-            let [running, ready, blocked, unknown] = time_cells(thread, &sums.clocks, self.ready_known);
+            let [running, ready, blocked, unknown] = time_cells(thread, &sums.clocks);
             let (duration, longest) = (sums.duration.into(), sums.longest.into());
             out.row(&[
                 key,

@@ -15,7 +15,6 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 pub(crate) struct PriorityInheritance {
-    ready_known: bool,
     threads: ByThread<Of>,
     /// The last instance of every TID, to find donors.
     keys: FxHashMap<Tid, ThreadKey>,
@@ -108,9 +107,9 @@ impl PriorityInheritance {
 }
 
 impl Analysis for PriorityInheritance {
-    fn new(context: &Context<'_>) -> Self {
+    fn new(_: &Context<'_>) -> Self {
         let (threads, keys) = (ByThread::new(), FxHashMap::default());
-        Self { ready_known: context.ready_known, threads, keys, rows: BTreeMap::new() }
+        Self { threads, keys, rows: BTreeMap::new() }
     }
 
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, world: &World) {
@@ -158,7 +157,7 @@ impl Analysis for PriorityInheritance {
                 sums.boosts.into(),
                 sums.boosted.into(),
                 sums.running.into(),
-                self.ready_known.then_some(sums.ready).into(),
+                sums.ready.into(),
                 sums.blocked.into(),
             ]);
         }

@@ -6,7 +6,6 @@ use model::{Ns, Rows, ThreadState, ThreadStretch, Tid, Value};
 use std::collections::BTreeMap;
 
 pub(crate) struct PriorityResidency {
-    ready_known: bool,
     threads: ByThread<(Tid, BTreeMap<Option<i16>, Times>)>,
 }
 
@@ -17,13 +16,13 @@ struct Times {
 }
 
 impl Analysis for PriorityResidency {
-    fn new(context: &Context<'_>) -> Self {
-        Self { ready_known: context.ready_known, threads: ByThread::new() }
+    fn new(_: &Context<'_>) -> Self {
+        Self { threads: ByThread::new() }
     }
 
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {
         let ran = stretch.state == ThreadState::Running;
-        if !ran && (stretch.state != ThreadState::Ready || !self.ready_known) {
+        if !ran && stretch.state != ThreadState::Ready {
             return;
         }
         let (tid, by_prio) = self.threads.of(stretch.thread);
@@ -34,7 +33,6 @@ impl Analysis for PriorityResidency {
     }
 
     fn finish(&mut self, _: &World, out: &mut dyn Rows) {
-        let ready_known = self.ready_known;
         for (thread, (tid, by_prio)) in self.threads.iter() {
             let running: Ns = by_prio.values().map(|t| t.running).sum();
             for (prio, times) in by_prio {
@@ -44,7 +42,7 @@ impl Analysis for PriorityResidency {
                     i64::from(tid.0).into(),
                     prio.map(i64::from).into(),
                     times.running.into(),
-                    ready_known.then_some(times.ready).into(),
+                    times.ready.into(),
                     share.unwrap_or(Value::Null),
                 ]);
             }

@@ -6,7 +6,6 @@ use model::{CpuId, CpuState, CpuStretch, Ns, Rows, ThreadKey, ThreadState, Threa
 use rustc_hash::FxHashMap;
 
 pub(crate) struct RanInstead {
-    ready_known: bool,
     threads: ByThread<Thread>,
     /// The ready threads on each CPU's run queue, by index; the last queue is for an unknown CPU. After these, the same
     /// number of queues for throttled threads, which do not wait for the thread that runs there.
@@ -258,7 +257,6 @@ impl Analysis for RanInstead {
     fn new(context: &Context<'_>) -> Self {
         let queues = World::new(context).cpus.len() + 1;
         Self {
-            ready_known: context.ready_known,
             threads: ByThread::new(),
             queues: vec![Queue::default(); 2 * queues],
             numbers: FxHashMap::default(),
@@ -273,7 +271,7 @@ impl Analysis for RanInstead {
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, world: &World) {
         self.leave_queue(stretch.thread, world);
         self.threads.of(stretch.thread).tid = stretch.tid;
-        if stretch.state == ThreadState::Ready && self.ready_known {
+        if stretch.state == ThreadState::Ready {
             let (thread, place) = (stretch.thread, stretch.cpu.and_then(|c| world.place(c)));
             self.enter_queue(thread, place, world.throttled.is(thread), world.now);
         }

@@ -8,7 +8,6 @@ use model::{
 };
 
 pub(crate) struct ReadyWait {
-    ready_known: bool,
     free: Free,
     threads: ByThread<Thread>,
 }
@@ -75,7 +74,7 @@ impl Thread {
         self.open = Some(Open { queue, since: world.now, showed });
     }
 
-    fn cells(&self, ready_known: bool, world: &World) -> Vec<Value> {
+    fn cells(&self, world: &World) -> Vec<Value> {
         let sum = |s: &Sum| [s.ns.into(), s.count.into(), s.max.into()];
         let mut ready: Vec<Value> = sum(&self.ready).into();
         ready.extend(self.by_reason.map(Value::from));
@@ -86,9 +85,6 @@ impl Thread {
         ready.push(own.into());
         ready.push(Some(self.throttled).filter(|_| world.throttled.is_reported()).into());
         ready.extend([unknown, self.affinity_unknown].map(Value::from));
-        if !ready_known {
-            ready.fill(Value::Null);
-        }
         let mut cells = vec![self.running.ns.into(), self.running.count.into()];
         cells.extend(ready);
         cells.extend(sum(&self.blocked));
@@ -113,7 +109,7 @@ fn column(reason: Reason) -> usize {
 
 impl Analysis for ReadyWait {
     fn new(context: &Context<'_>) -> Self {
-        Self { ready_known: context.ready_known, free: Free::new(context), threads: ByThread::new() }
+        Self { free: Free::new(context), threads: ByThread::new() }
     }
 
     fn weight() -> usize {
@@ -182,7 +178,7 @@ impl Analysis for ReadyWait {
             if lived > Ns::ZERO {
                 let tid = thread.before.tid().unwrap_or(Tid::UNKNOWN);
                 let mut row = vec![key.0.into(), i64::from(tid.0).into()];
-                row.extend(thread.cells(self.ready_known, world));
+                row.extend(thread.cells(world));
                 out.row(&row);
             }
         }

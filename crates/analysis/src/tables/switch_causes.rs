@@ -6,7 +6,6 @@ use model::{CpuId, CpuState, CpuStretch, Ns, Reason, Rows, ThreadKey, ThreadStat
 use std::cmp::Ordering;
 
 pub(crate) struct SwitchCauses {
-    ready_known: bool,
     threads: ByThread<Thread>,
     /// The threads that left at one instant and can still run. Which thread came next is known when the instant is
     /// over.
@@ -219,7 +218,7 @@ impl SwitchCauses {
 
 impl Analysis for SwitchCauses {
     fn new(context: &Context<'_>) -> Self {
-        Self { ready_known: context.ready_known, threads: ByThread::new(), left: Vec::new(), at: context.span.start }
+        Self { threads: ByThread::new(), left: Vec::new(), at: context.span.start }
     }
 
     fn weight() -> usize {
@@ -268,11 +267,10 @@ impl Analysis for SwitchCauses {
             let tid = thread.before.tid().unwrap_or(Tid::UNKNOWN);
             for (cause, sums) in &thread.causes {
                 let [word, letter, reason, next, by] = cause.words(world);
-                let ready = Some(sums.ready).filter(|_| self.ready_known);
-                let (blocked, unknown) = (sums.blocked.into(), sums.unknown.into());
+                let [ready, blocked, unknown] = [sums.ready, sums.blocked, sums.unknown].map(Value::from);
                 let tid = i64::from(tid.0).into();
                 let count = sums.count.into();
-                out.row(&[key.0.into(), tid, word, letter, reason, next, by, count, ready.into(), blocked, unknown]);
+                out.row(&[key.0.into(), tid, word, letter, reason, next, by, count, ready, blocked, unknown]);
             }
         }
     }

@@ -264,7 +264,7 @@ impl Analysis for TaskClasses {
                 class.map_or(Value::Null, |class| class.as_str().into()),
                 class.and_then(|class| class.cores(types)).map_or(Value::Null, Value::from),
                 figures.running.into(),
-                ready_known.then_some(figures.ready).into(),
+                figures.ready.into(),
                 figures.blocked.into(),
                 figures.bursts.into(),
                 ready_known.then_some(figures.waking_bursts).into(),

@@ -26,6 +26,7 @@ pub(super) fn write(run: &mut Run, session: &Session) {
     machine(run, session);
     defects(run, session);
     run.lacks.clone_from(&facts.lacks);
+    run.lacks.extend(session.restated());
 }
 
 /// Adds the command line of the recorded command, and the version of each program that its processes ran.

@@ -18,6 +18,7 @@ pub const TABLES: [&str; 4] = ["threads", "wakers", "waits", "ready_wait"];
 pub fn threads(session: &Session) -> Result<Vec<ThreadFacts>, EngineError> {
     session.prepare(&TABLES)?;
     let (names, program) = (session.names()?, Program::of(session)?);
+    let ready_known = session.summary().ready_known;
     let mut facts = Vec::new();
     session.each(threads::Table, |row| {
         let thread = row.get(threads::THREAD);
@@ -27,7 +28,8 @@ pub fn threads(session: &Session) -> Result<Vec<ThreadFacts>, EngineError> {
         let (tid, pid, name) = (row.get(threads::TID), row.get(threads::PID), names.get(thread).unwrap_or_default());
         let counted = [
             ("running_ns", Some(row.get(threads::RUNNING_NS))),
-            ("ready_ns", row.get(threads::READY_NS)),
+            // Without wakeups, both would be bounds.
+            ("ready_ns", ready_known.then(|| row.get(threads::READY_NS))),
             ("blocked_ns", Some(row.get(threads::BLOCKED_NS))),
             ("unknown_ns", Some(row.get(threads::UNKNOWN_NS))),
             ("exited_ns", Some(row.get(threads::EXITED_NS))),

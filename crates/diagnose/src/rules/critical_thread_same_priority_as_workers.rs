@@ -164,7 +164,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     ctx.each_row(priority_residency::Table, |row| {
         if let Some(at) = row.get(priority_residency::PRIO) {
             let longest = prio.entry(row.get(priority_residency::THREAD)).or_insert((i64::MIN, at));
-            *longest = (row.get(priority_residency::READY_NS.or_zero()), at).max(*longest);
+            *longest = (row.get(priority_residency::READY_NS), at).max(*longest);
         }
     })?;
     if prio.is_empty() {

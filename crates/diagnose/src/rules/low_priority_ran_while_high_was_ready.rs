@@ -176,7 +176,7 @@ fn path_gain(ctx: &RuleContext<'_>, claims: &[Claim], lower: &BTreeMap<i64, Lowe
 fn worst_priorities(ctx: &RuleContext<'_>) -> Result<BTreeMap<i64, Option<i64>>, EngineError> {
     let mut worst: BTreeMap<i64, Option<i64>> = BTreeMap::new();
     ctx.each_row(priority_residency::Table, |row| {
-        if row.get(priority_residency::READY_NS.or_zero()) > 0 {
+        if row.get(priority_residency::READY_NS) > 0 {
             let prio = row.get(priority_residency::PRIO);
             let own = worst.entry(row.get(priority_residency::THREAD)).or_insert(prio);
             *own = own.zip(prio).map(|(a, b)| a.max(b));

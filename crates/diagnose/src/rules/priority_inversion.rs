@@ -126,7 +126,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     }
     waker_ready.retain(|_, [ns, _]| *ns > 0);
     ctx.each_row(priority_inheritance::Table, |row| {
-        let [holder, ready] = row.all([priority_inheritance::THREAD, priority_inheritance::READY_NS.or_zero()]);
+        let [holder, ready] = row.all([priority_inheritance::THREAD, priority_inheritance::READY_NS]);
         let donor = row.get(priority_inheritance::DONOR);
         if waker_ready.keys().any(|(thread, waker)| *waker == holder && donor.is_none_or(|donor| donor == *thread)) {
             evidence.push(
@@ -310,7 +310,7 @@ fn inherited(ctx: &RuleContext<'_>) -> Result<Inherited, EngineError> {
             priority_inheritance::TID,
             priority_inheritance::OWN_PRIO,
             priority_inheritance::INHERITED_PRIO,
-            priority_inheritance::READY_NS.or_zero(),
+            priority_inheritance::READY_NS,
         ]);
         let mut lent = Lent { tid, donor: row.get(priority_inheritance::DONOR), own, prio, effective_ns: 0 };
         lent.effective_ns = if lent.is_real_time() { ready } else { 0 };

@@ -1,8 +1,10 @@
 //! Reads the timeline of a trace folder.
 
-use crate::EngineError;
-use account::{Clipper, Collector, Sink as _, Stretches};
-use model::{Ns, TimelineEvent};
+use super::Known;
+use crate::{EngineError, PassOptions};
+use account::{Accountant, Clipper, Collector, Sink, Stretches, Totals};
+use ingest::Facts;
+use model::{Batch, Ns, TimelineEvent};
 use std::sync::mpsc::{Receiver, sync_channel};
 use store::Folder;
 
@@ -14,6 +16,33 @@ pub(crate) struct Read {
     pub(crate) stretches: Stretches,
     /// All names; the first is [`model::NameId`] 1.
     pub(crate) names: Vec<Box<str>>,
+}
+
+/// Accounts for a folder's events, which are read twice if some were lost or a CPU has none. `sink` is called for each reading.
+pub(crate) fn account_events<S: Sink>(
+    folder: &Folder,
+    facts: &Facts,
+    options: &PassOptions,
+    sink: impl Fn() -> S,
+) -> Result<(Totals, S), EngineError> {
+    let mut known = Known::default();
+    loop {
+        let mut accountant = Accountant::new(known.rules(facts, options));
+        let (mut sink, mut batch, mut names_pushed) = (sink(), Batch::default(), 0);
+        folder.events(|events, names| {
+            batch.clear();
+            batch.events.extend_from_slice(events);
+            batch.names.extend_from_slice(&names[names_pushed..]);
+            names_pushed = names.len();
+            accountant.push(&batch, &mut sink);
+            sink.check().map_err(EngineError::from)
+        })?;
+        let totals = accountant.finish(&mut sink);
+        sink.check()?;
+        if !known.learn(&totals) {
+            return Ok((totals, sink));
+        }
+    }
 }
 
 /// Reads a folder's timeline: the stretches of CPUs and threads and the events, in parallel. `wakes`: also the wakeups, which only

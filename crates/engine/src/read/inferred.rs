@@ -160,8 +160,7 @@ fn thread(row: &Row<'_, threads::Table>, by_cpu: Vec<(CpuId, Ns)>) -> ThreadTota
     let count = |col| row.get::<i64>(col).cast_unsigned();
     let states = ThreadState::ALL.map(|state| match state {
         ThreadState::Running => ns(RUNNING_NS),
-        // Null counts as 0.
-        ThreadState::Ready => ns(READY_NS.or_zero()),
+        ThreadState::Ready => ns(READY_NS),
         ThreadState::Blocked => ns(BLOCKED_NS),
         ThreadState::Unknown => ns(UNKNOWN_NS),
         ThreadState::Exited => ns(EXITED_NS),
@@ -181,7 +180,7 @@ fn thread(row: &Row<'_, threads::Table>, by_cpu: Vec<(CpuId, Ns)>) -> ThreadTota
         lossy: ns(LOSSY_NS),
         involuntary: count(INVOLUNTARY),
         voluntary: count(VOLUNTARY),
-        max_ready: ns(MAX_READY_NS.or_zero()),
+        max_ready: ns(MAX_READY_NS),
         migrations: count(MIGRATIONS),
         missing_wakeups: count(UNWOKEN),
         by_cpu,

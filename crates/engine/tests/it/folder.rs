@@ -112,6 +112,66 @@ fn a_folder_that_is_only_read_stays_as_it_is() {
     assert_eq!(engine::identified(&path).unwrap().trace, 7);
 }
 
+/// Copies a trace folder, without its states and with a manifest of the first definitions: only its events can be read.
+fn of_first_definitions(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to.join("events")).unwrap();
+    for file in std::fs::read_dir(from.join("events")).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), to.join("events").join(file.file_name())).unwrap();
+    }
+    let manifest = std::fs::read(from.join(store::MANIFEST)).unwrap();
+    let mut manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+    assert!(manifest.as_object_mut().unwrap().remove("accounting").is_some());
+    std::fs::write(to.join(store::MANIFEST), manifest.to_string()).unwrap();
+}
+
+/// The rows of the tables of sums and of stretches.
+fn sums_and_states(session: &Session) -> Vec<Vec<Vec<Value>>> {
+    let names = ["threads", "cpus", "thread_by_cpu", "thread_state", "cpu_state", "concurrency", "switch_causes"];
+    let rows = |name| {
+        let mut all = Vec::new();
+        let taken = session.rows(name, &mut |rows| {
+            all.extend_from_slice(rows);
+            Ok(())
+        });
+        taken.map(|()| all).unwrap()
+    };
+    names.map(rows).into()
+}
+
+#[test]
+fn states_of_earlier_definitions_are_made_again_from_the_events() {
+    let temporary = tempfile::tempdir().unwrap();
+    let [made, earlier, kept] = ["made", "earlier", "kept"].map(|name| temporary.path().join(name));
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/fixtures/ftrace_text/trace.txt");
+    let source = engine::open_source(&file).unwrap();
+    import(source.as_ref(), Target::New(&made), &PassOptions::default(), &mut |_| ()).unwrap();
+    let session = Session::open(&made, PassOptions::default()).unwrap();
+    assert_eq!(session.restated(), None);
+    let (expected, summary) = (sums_and_states(&session), session.summary().clone());
+
+    of_first_definitions(&made, &earlier);
+    let restated = Session::open(&earlier, PassOptions::default()).unwrap();
+    assert!(restated.restated().is_some_and(|words| words.contains("instead of 1")));
+    assert_eq!((sums_and_states(&restated), restated.summary()), (expected.clone(), &summary));
+    // It is kept: the next opening makes nothing.
+    let again = Session::open(&earlier, PassOptions::default()).unwrap();
+    assert_eq!(again.restated(), None);
+    assert_eq!(sums_and_states(&again), expected);
+    again.check_files().unwrap();
+
+    // A folder that is only read stays as it is.
+    of_first_definitions(&made, &kept);
+    let manifest = std::fs::read(kept.join(store::MANIFEST)).unwrap();
+    for _ in 0..2 {
+        let only_read = Session::open(&kept, PassOptions { read_only: true, ..PassOptions::default() }).unwrap();
+        assert!(only_read.restated().is_some());
+        assert_eq!(sums_and_states(&only_read), expected);
+    }
+    assert_eq!(std::fs::read(kept.join(store::MANIFEST)).unwrap(), manifest);
+    assert!(!kept.join("states").exists());
+}
+
 #[test]
 fn prepared_tables_are_stored_in_the_folder_or_else_kept_in_memory() {
     let names = ["ready_wait", "wakers"];

@@ -7,7 +7,7 @@ use crate::column::table;
 table! {
     /// The class of each thread, and the figures that it follows from.
     TASK_CLASSES: task_classes {
-        version: 2,
+        version: 3,
         made_from: Analysis,
         large: false,
         doc: "What kind of task each thread is, by how often and how long it runs, how many threads of its program run at the same time, \
@@ -24,8 +24,9 @@ table! {
                 "Type of core on which it should run: `performance` or another type, or `all`; null on a machine with one type of \
                  cores, or without a class.",
             RUNNING_NS: Ns = "Time in which it ran.",
-            READY_NS: Option<Ns> = "Time in which it was ready; null if the source does not record wakeups.",
-            BLOCKED_NS: Ns = "Time in which it waited for something other than a CPU.",
+            READY_NS: Ns = "Time in which it was ready; if the source does not record wakeups, a lower bound.",
+            BLOCKED_NS: Ns =
+                "Time in which it waited for something other than a CPU; if the source does not record wakeups, an upper bound.",
             BURSTS: Count = "Number of CPU bursts, including those whose begin or end was not recorded.",
             WAKING_BURSTS: Option<Count> =
                 "Number of bursts in which it woke a waiting thread that is not a kernel thread; null if the source does not record \

@@ -7,7 +7,7 @@ use crate::column::table;
 table! {
     /// Marked stretches, summed by name.
     MARKS: marks {
-        version: 1,
+        version: 2,
         made_from: Analysis,
         large: false,
         doc: "Durations of the stretches that a thread or process marked, by name, and the states of the thread \
@@ -26,9 +26,10 @@ table! {
                 "The part of `duration_ns` in which the thread was on a CPU; null if there is no thread.",
             READY_NS: Option<Ns> =
                 "The part of `duration_ns` in which the thread was runnable but not running; null if there is no \
-                 thread or the source has no wakeups.",
+                 thread. If the source has no wakeups, a lower bound.",
             BLOCKED_NS: Option<Ns> =
-                "The part of `duration_ns` in which the thread was blocked; null if there is no thread.",
+                "The part of `duration_ns` in which the thread was blocked; null if there is no thread. If the source \
+                 has no wakeups, an upper bound.",
             UNKNOWN_NS: Option<Ns> =
                 "The part of `duration_ns` in which the state of the thread is unknown; null if there is no thread.",
         }
@@ -38,7 +39,7 @@ table! {
 table! {
     /// Every marked stretch.
     MARK_STRETCHES: mark_stretches {
-        version: 1,
+        version: 2,
         made_from: Analysis,
         large: true,
         doc: "Every stretch that a thread or process marked, in order of end, and the states of the thread \
@@ -57,9 +58,10 @@ table! {
                 "The part of `duration_ns` in which the thread was on a CPU; null if there is no thread.",
             READY_NS: Option<Ns> =
                 "The part of `duration_ns` in which the thread was runnable but not running; null if there is no \
-                 thread or the source has no wakeups.",
+                 thread. If the source has no wakeups, a lower bound.",
             BLOCKED_NS: Option<Ns> =
-                "The part of `duration_ns` in which the thread was blocked; null if there is no thread.",
+                "The part of `duration_ns` in which the thread was blocked; null if there is no thread. If the source \
+                 has no wakeups, an upper bound.",
             UNKNOWN_NS: Option<Ns> =
                 "The part of `duration_ns` in which the state of the thread is unknown; null if there is no thread.",
         }

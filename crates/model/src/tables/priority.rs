@@ -7,7 +7,7 @@ use crate::column::table;
 table! {
     /// Running and ready time by priority.
     PRIORITY_RESIDENCY: priority_residency {
-        version: 1,
+        version: 2,
         made_from: Analysis,
         large: false,
         doc: "How long each thread ran and was ready at each dynamic priority. A stretch counts for the last \
@@ -20,7 +20,7 @@ table! {
                 "Dynamic priority on the source's scale (Linux: 0–99 real time, 100–139 fair; lower is better); null \
                  if not recorded.",
             RUNNING_NS: Ns = "Time on a CPU.",
-            READY_NS: Option<Ns> = "Time runnable but not running; null if the source has no wakeups.",
+            READY_NS: Ns = "Time runnable but not running; if the source has no wakeups, a lower bound.",
             SHARE: Option<Ratio> = "Share of the thread's running time; null if it did not run.",
         }
     }
@@ -29,7 +29,7 @@ table! {
 table! {
     /// Inherited priorities.
     PRIORITY_INHERITANCE: priority_inheritance {
-        version: 1,
+        version: 2,
         made_from: Analysis,
         large: false,
         doc: "Which threads had a priority inherited from another thread, and what they did meanwhile: the other \
@@ -50,10 +50,11 @@ table! {
             BOOSTS: Count = "Number of boosts by the donor that began in the requested range.",
             BOOSTED_NS: Ns = "Time with an inherited priority.",
             RUNNING_NS: Ns = "The part of `boosted_ns` on a CPU.",
-            READY_NS: Option<Ns> =
-                "The part of `boosted_ns` in which it was ready, in spite of the inherited priority; null if the \
-                 source has no wakeups.",
-            BLOCKED_NS: Ns = "The part of `boosted_ns` in which it was blocked itself.",
+            READY_NS: Ns =
+                "The part of `boosted_ns` in which it was ready, in spite of the inherited priority; if the source has \
+                 no wakeups, a lower bound.",
+            BLOCKED_NS: Ns =
+                "The part of `boosted_ns` in which it was blocked itself; if the source has no wakeups, an upper bound.",
         }
     }
 }

@@ -7,15 +7,15 @@ use crate::column::table;
 table! {
     /// Running and waiting time of each thread, and which CPUs were free while it waited for one.
     READY_WAIT: ready_wait {
-        version: 5,
+        version: 6,
         made_from: Analysis,
         large: false,
         doc: "How long and how often each thread ran, was ready and was blocked. Ready time is split in two ways, by \
               how it began and by which CPUs were free meanwhile (or that the thread was throttled); each split sums \
               to `ready_ns`. A free CPU is an idle CPU on which the thread was allowed and which was not known to be \
               parked; while the thread's affinity is unknown (`permission_unknown_ns`), any idle CPU counts as free. \
-              Columns of ready time are null if the source has no wakeups; `blocked_ns` then includes the ready time \
-              that a wakeup would have started. Counts include what began in the requested range, as far as it is \
+              If the source has no wakeups, ready time is only the time after switch-outs in a runnable state (null \
+              before version 6), and `blocked_ns` includes the ready time that a wakeup would have started. Counts include what began in the requested range, as far as it is \
               known. They exclude what the recording began with, what a snapshot may have shown (the first stretch \
               of a thread, if it is blocked), and what follows a reported loss with `--strict-loss`.",
         key: [THREAD],
@@ -75,11 +75,11 @@ table! {
 table! {
     /// Which threads ran while a thread waited for a CPU.
     RAN_INSTEAD: ran_instead {
-        version: 2,
+        version: 3,
         made_from: Analysis,
         large: false,
         doc: "Which threads ran on the CPU of the run queue on which a thread was ready. The times of all rows of a thread \
-              sum to its ready time. No rows if the source has no wakeups.",
+              sum to its ready time; if the source has no wakeups, to the ready time that is known (no rows before version 3).",
         key: [THREAD, QUEUED_BEHIND, RAN_INSTEAD, RAN_INSTEAD_PRIO, CORE_CLASS],
         columns: {
             THREAD: Thread,
@@ -105,7 +105,7 @@ table! {
 table! {
     /// Context-switch causes of each thread.
     SWITCH_CAUSES: switch_causes {
-        version: 3,
+        version: 4,
         made_from: Analysis,
         large: false,
         doc: "What made each thread leave its CPU, how often, and what it did until its next change of state. A \
@@ -135,8 +135,9 @@ table! {
             PREEMPTOR: Option<Thread> =
                 "Runnable: key of the thread that took the CPU; 0: the CPU became idle; null if unknown.",
             COUNT: Count = "How often.",
-            READY_NS: Option<Ns> = "Ready time that followed; null if the source has no wakeups.",
-            BLOCKED_NS: Ns = "Blocked time that followed.",
+            READY_NS: Ns = "Ready time that followed.",
+            BLOCKED_NS: Ns =
+                "Blocked time that followed; if the source has no wakeups, with the ready time after it.",
             UNKNOWN_NS: Ns = "Unknown time that followed.",
         }
     }

@@ -5,6 +5,7 @@ use crate::context::{SectionContext, Top, add, count_of};
 use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
+use crate::threads::heads;
 use crate::words::{grouped, ms, short};
 use engine::EngineError;
 use model::tables::{self, threads};
@@ -46,11 +47,12 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         of.pid = pid;
         of.threads += 1;
         let [voluntary, involuntary] = row.all([threads::VOLUNTARY, threads::INVOLUNTARY]);
-        let [running, blocked, unknown] = row.all([threads::RUNNING_NS, threads::BLOCKED_NS, threads::UNKNOWN_NS]);
+        let [running, ready, blocked, unknown] =
+            row.all([threads::RUNNING_NS, threads::READY_NS, threads::BLOCKED_NS, threads::UNKNOWN_NS]);
         add(&mut of.voluntary, voluntary);
         add(&mut of.involuntary, involuntary);
         add(&mut of.running, running);
-        add(&mut of.ready, row.get(threads::READY_NS).unwrap_or(0));
+        add(&mut of.ready, ready);
         add(&mut of.blocked, blocked);
         add(&mut of.unknown, unknown);
     })?;
@@ -70,13 +72,15 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     page.picture(switches(&rows));
     page.picture(times(&rows));
     let ready_known = ctx.session.summary().ready_known;
+    let [ready_head, blocked_head, _] = heads(ready_known);
+    let has_ready = ready_known || rows.iter().any(|of| of.ready > 0);
     let mut columns = vec![Column::text("process", 0), Column::numbers("pid", 2), Column::numbers("threads", 2)];
     let heads = [("voluntary", 0), ("involuntary", 0), ("switches per CPU s", 1), ("running ms", 0)];
     columns.extend(heads.map(|(head, rank)| Column::numbers(head, rank)));
-    if ready_known {
-        columns.push(Column::numbers("ready ms", 0));
+    if has_ready {
+        columns.push(Column::numbers(ready_head, 0));
     }
-    columns.push(Column::numbers("blocked ms", 1));
+    columns.push(Column::numbers(blocked_head, 1));
     let has_unknown = rows.iter().any(|of| of.unknown > 0);
     if has_unknown {
         columns.push(Column::numbers("unknown ms", 1));
@@ -85,7 +89,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         let mut cells = vec![short(&of.name, 16), of.pid.map(|pid| pid.to_string()).unwrap_or_default()];
         cells.extend([of.threads, of.voluntary, of.involuntary].map(grouped));
         cells.extend([grouped(per_second(of.switches(), of.running)), ms(of.running)]);
-        if ready_known {
+        if has_ready {
             cells.push(ms(of.ready));
         }
         cells.push(ms(of.blocked));

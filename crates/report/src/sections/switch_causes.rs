@@ -18,11 +18,11 @@ pub const SECTION: Section = Section {
     write,
 };
 
-/// The number of switches, and the ready (if known), blocked and unknown time after them.
+/// The number of switches, and the ready, blocked and unknown time after them.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     count: i64,
-    ready: Option<i64>,
+    ready: i64,
     blocked: i64,
     unknown: i64,
 }
@@ -52,14 +52,12 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
             add(by_pair.entry(pair).or_default(), row.get(switch_causes::COUNT));
         }
         let sum = by_cause.entry((kind(cause_word, is_ambiguous), cause)).or_default();
-        let [count, blocked, unknown] =
-            row.all([switch_causes::COUNT, switch_causes::BLOCKED_NS, switch_causes::UNKNOWN_NS]);
-        add(&mut sum.count, count);
+        let [ready, blocked, unknown] =
+            row.all([switch_causes::READY_NS, switch_causes::BLOCKED_NS, switch_causes::UNKNOWN_NS]);
+        add(&mut sum.count, row.get(switch_causes::COUNT));
+        add(&mut sum.ready, ready);
         add(&mut sum.blocked, blocked);
         add(&mut sum.unknown, unknown);
-        if let Some(ready) = row.get(switch_causes::READY_NS) {
-            add(sum.ready.get_or_insert(0), ready);
-        }
     })?;
     let mut rows: Vec<((&str, String), Sum)> = by_cause.into_iter().filter(|(_, sum)| sum.count > 0).collect();
     let all = rows.iter().fold(0i64, |all, (_, sum)| all.saturating_add(sum.count));
@@ -85,9 +83,8 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         Column::numbers("then unknown ms", 2),
     ];
     for ((_, cause), sum) in &rows {
-        let ready = sum.ready.map_or_else(|| "-".to_owned(), ms);
-        let cells = [cause.clone(), grouped(sum.count), share(sum.count, all), ready, ms(sum.blocked), ms(sum.unknown)];
-        push(&mut columns, cells);
+        let times = [sum.ready, sum.blocked, sum.unknown].map(ms);
+        push(&mut columns, [cause.clone(), grouped(sum.count), share(sum.count, all)].into_iter().chain(times));
     }
     page.grid(columns, 0);
     pairs(page, by_pair, ctx.top);

@@ -25,7 +25,7 @@ struct Role {
     cores: Option<String>,
     threads: i64,
     running: i64,
-    ready: Option<i64>,
+    ready: i64,
     blocked: i64,
     bursts: i64,
     awaited: Option<i64>,
@@ -66,7 +66,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         if of.threads == 0 {
             (of.name, of.class, of.low) = (name.clone(), class.to_owned(), low);
             of.cores = row.get(task_classes::CORES).map(ToOwned::to_owned);
-            (of.ready, of.awaited) = (Some(0), Some(0));
+            of.awaited = Some(0);
         }
         of.threads += 1;
         add(&mut of.running, row.get(task_classes::RUNNING_NS));
@@ -74,7 +74,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         add(&mut of.bursts, row.get(task_classes::BURSTS));
         add(&mut of.crowded, row.get(task_classes::CROWDED_NS));
         of.longest = of.longest.max(row.get(task_classes::LONGEST_NS));
-        of.ready = of.ready.zip(row.get(task_classes::READY_NS)).map(|(sum, ns)| sum.saturating_add(ns));
+        add(&mut of.ready, row.get(task_classes::READY_NS));
         of.awaited = of.awaited.zip(row.get(task_classes::AWAITED_BURSTS)).map(|(sum, n)| sum.saturating_add(n));
     })?;
     let mut top = Top::new(ctx.top);
@@ -103,7 +103,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let numbers: [(&str, u8, Cell); 6] = [
         ("running ms", 0, |role| ms(role.running)),
         ("% demand", 0, |role| {
-            let demand = role.running.saturating_add(role.ready.unwrap_or(0));
+            let demand = role.running.saturating_add(role.ready);
             share(demand, demand.saturating_add(role.blocked))
         }),
         ("mean burst ms", 1, |role| ms(role.running / role.bursts.max(1))),

@@ -31,7 +31,7 @@ fn metadata(batch: &arrow_array::RecordBatch, name: &str) -> i64 {
 
 #[test]
 fn a_table_of_a_part_has_the_first_rows_by_a_column_and_the_number_of_rows() {
-    let trace = Trace::drawn(DRAWN);
+    let trace = Trace::printed(PRINTED);
     let client = trace.served();
     // Up to 3 ms A ran 2 ms and B 1 ms; C was woken only then.
     let rows = arrow(&client, "/api/part/threads?from=0&to=3000000&most=2&by=running_ns&down=true");

@@ -116,13 +116,12 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         prop_assert_eq!(cell("blocked_count"), count(ThreadState::Blocked));
         prop_assert_eq!(cell("max_blocked_ns"), max(ThreadState::Blocked));
         prop_assert_eq!(cell("unknown_ns"), sum(ThreadState::Unknown));
-        let known = |cell: Option<i64>| cell.filter(|_| a.totals.ready_known);
-        prop_assert_eq!(cell("ready_ns"), known(sum(ThreadState::Ready)));
-        prop_assert_eq!(cell("ready_count"), known(count(ThreadState::Ready)));
-        prop_assert_eq!(cell("max_ready_ns"), known(max(ThreadState::Ready)));
+        prop_assert_eq!(cell("ready_ns"), sum(ThreadState::Ready));
+        prop_assert_eq!(cell("ready_count"), count(ThreadState::Ready));
+        prop_assert_eq!(cell("max_ready_ns"), max(ThreadState::Ready));
         prop_assert_eq!(BEGINS.iter().map(|c| cell(c)).sum::<Option<i64>>(), cell("ready_ns"));
         let affinity_unknown = affinity_unknown.get(thread).copied().unwrap_or(0);
-        prop_assert_eq!(cell("permission_unknown_ns"), known(Some(affinity_unknown)));
+        prop_assert_eq!(cell("permission_unknown_ns"), Some(affinity_unknown));
         let is_reported = throttled(a, ThreadKey(*thread), a.span.start).is_some();
         let is_known = |col: &str| match col {
             "free_not_allowed_ns" => Some(affinity_unknown) != cell("ready_ns"),
@@ -132,7 +131,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         };
         for col in CLASSES {
             let sum = classes.get(&(*thread, col)).copied().unwrap_or(0);
-            prop_assert_eq!(cell(col), known(Some(sum)).filter(|_| is_known(col)), "{}", col);
+            prop_assert_eq!(cell(col), Some(sum).filter(|_| is_known(col)), "{}", col);
         }
         let parts = CLASSES.iter().filter(|c| is_known(c));
         prop_assert_eq!(parts.map(|c| cell(c)).sum::<Option<i64>>(), cell("ready_ns"));

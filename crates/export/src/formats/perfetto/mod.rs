@@ -38,6 +38,7 @@
 //! | `corewise_woken` | a `sched_wakeup` reported together with the switch-in after it: `pid`, `stamp`, `target_cpu`, `prio`, `waker` |
 //! | `corewise_seen` | a row of a snapshot: `pid`, `tgid`, `name`, `state` (running, ready, blocked, exited), `state_letter`, `cpu`, `exec` |
 //! | `corewise_current` | a CPU ran this then: `pid` |
+//! | `corewise_named` | the event that follows on this CPU names `pid` as the task that runs, which no switch brought in |
 //! | `corewise_process` | before a `sched_process_fork`: the new thread `pid` is of process `tgid` |
 //! | `corewise_charge` | `pid`, `ns` |
 //! | `corewise_priority` | `pid`, `prio`, `policy`, `nice` |
@@ -237,6 +238,11 @@ impl<'a> Pen<'a> {
         };
         if let Some((tid, pid)) = process.filter(|(_, pid)| *pid != Pid::UNKNOWN) {
             self.pids.insert(tid.0, pid.0);
+        }
+        // Another task than the last switch brought in: its switch-in was not recorded.
+        let names_other = e.current.0 > 0 && self.runs.get(&e.cpu) != Some(&e.current.0);
+        if names_other && !matches!(e.what, EventKind::Switch(_) | EventKind::CpuSample { .. }) {
+            self.bundles.note(e.cpu, at, "corewise_named", &[("pid", Int(e.current.0.into()))]);
         }
         match &e.what {
             EventKind::Switch(s) => self.switch(e, at, s, names),

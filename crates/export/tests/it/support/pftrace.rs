@@ -141,10 +141,12 @@ impl Read {
                 "has_charges" => facts.has_charges = yes,
                 "has_yields" => facts.has_yields = yes,
                 "whole_machine" => facts.whole_machine = yes,
-                "online" => {
+                "online" | "recorded" => {
                     let ids = note.text(6).expect("a text").split(',').filter(|w| !w.is_empty());
-                    facts.online = ids.map(|id| CpuId(id.parse().expect("a CPU's number"))).collect();
+                    let ids = ids.map(|id| CpuId(id.parse().expect("a CPU's number"))).collect();
+                    *(if name == "online" { &mut facts.online } else { &mut facts.recorded }) = ids;
                 }
+                "cpu_count" => facts.cpu_count = note.int(4).map(|count| count as u32),
                 "machine" => facts.machine = serde_json::from_str(note.text(6).expect("a text")).ok(),
                 "focus" => facts.focus = note.int(4).map(|v| v as i32),
                 "range" => {}
@@ -182,6 +184,10 @@ impl Read {
                     match body.text(1).expect("a name") {
                         "corewise_switch" => note = fields,
                         "corewise_process" => process = Pid(number(&fields, "tgid").expect("tgid") as i32),
+                        "corewise_named" => {
+                            let current = tid(number(&fields, "pid").expect("pid"));
+                            self.batch.events.push(Event { at, offset: 0, cpu, current, what: EventKind::Sample });
+                        }
                         name => {
                             let what = self.noted(name, at, &fields);
                             self.batch.events.push(Event { at, offset: 0, cpu, current: Tid::UNKNOWN, what });

@@ -73,8 +73,7 @@ fn lacks(metadata: &Metadata, has: &dyn Fn(&'static str) -> bool, cpus: &[CpuId]
         lacks.push("No context switches were recorded: lttng enable-event -k sched_switch.".to_owned());
     } else if !has("sched_waking") && !has("sched_wakeup") {
         lacks.push(
-            "Neither sched_waking nor sched_wakeup was recorded: ready time after a wait is unknown \
-             (lttng enable-event -k sched_waking,sched_wakeup)."
+            "Neither sched_waking nor sched_wakeup was recorded: lttng enable-event -k sched_waking,sched_wakeup."
                 .to_owned(),
         );
     }

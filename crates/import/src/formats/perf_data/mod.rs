@@ -183,15 +183,14 @@ fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>, cpu_ma
     let mut lacks = vec!["perf.data does not contain thread affinity.".to_owned()];
     if !has("sched_switch") {
         lacks.push(if header.attrs.iter().any(|a| a.context_switch) {
-            "Recorded with --switch-events, without tracepoints: wakeups are unknown, so ready time is unknown."
+            "Recorded with --switch-events, without tracepoints, so without wakeups."
                 .to_owned()
         } else {
             "No context switches were recorded: record with `perf sched record`, or `perf record --switch-events`."
                 .to_owned()
         });
     } else if !has("sched_waking") && !has("sched_wakeup") {
-        lacks
-            .push("Neither sched_waking nor sched_wakeup was recorded: ready time after a wait is unknown.".to_owned());
+        lacks.push("Neither sched_waking nor sched_wakeup was recorded.".to_owned());
     }
     if !whole_machine {
         lacks.push("Only single threads were recorded: CPU time outside them is unknown.".to_owned());

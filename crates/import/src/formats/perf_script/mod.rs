@@ -178,7 +178,7 @@ fn facts(header: Header, summary: &StartSummary) -> Facts {
     }
     if summary.switches == 0 && !header.events.iter().any(|e| e == "sched_switch") {
         add_lack(if summary.switch_records {
-            "Recorded with --switch-events, without tracepoints: wakeups are unknown, so ready time is unknown."
+            "Recorded with --switch-events, without tracepoints, so without wakeups."
         } else {
             "There are no context switches at the start of this text: record with `perf sched record`."
         });

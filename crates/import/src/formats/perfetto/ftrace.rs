@@ -116,6 +116,7 @@ impl Kernel {
                     self.next_process = note.pid("tgid");
                     return Ok(None);
                 }
+                b"corewise_named" => return Ok(Some(place.event(at, note.tid("pid"), EventKind::Sample))),
                 _ => note.event(names, out),
             };
             return Ok(Some(place.event(at, Tid::UNKNOWN, what)));

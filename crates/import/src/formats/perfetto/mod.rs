@@ -187,8 +187,7 @@ fn facts(preface: &Preface) -> Facts {
                 .to_owned(),
         );
     } else if has_waking == Some(false) && has_wakeup == Some(false) {
-        lacks
-            .push("Neither sched_waking nor sched_wakeup was recorded: ready time after a wait is unknown.".to_owned());
+        lacks.push("Neither sched_waking nor sched_wakeup was recorded.".to_owned());
     }
     if preface.release.is_empty() {
         lacks.push(
@@ -202,6 +201,7 @@ fn facts(preface: &Preface) -> Facts {
         has_waking,
         has_wakeup,
         whole_machine: true,
+        recorded: preface.recorded.clone(),
         machine: preface.machine(),
         about: preface.about.clone(),
         lacks,

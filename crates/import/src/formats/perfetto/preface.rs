@@ -32,6 +32,8 @@ pub(super) struct Preface {
     pub(super) requested: Option<Vec<String>>,
     pub(super) about: Vec<(String, String)>,
     pub(super) cpus: Vec<Cpu>,
+    /// The CPUs whose buffers were read (`FtraceStats`, `protos/perfetto/trace/ftrace/ftrace_stats.proto`).
+    pub(super) recorded: Vec<CpuId>,
     pub(super) arch: Option<String>,
     /// Whether there is a kernel event.
     pub(super) kernel: bool,
@@ -50,6 +52,7 @@ impl Preface {
             requested: None,
             about: Vec::new(),
             cpus: Vec::new(),
+            recorded: Vec::new(),
             arch: None,
             kernel: false,
             own: None,
@@ -77,6 +80,7 @@ impl Preface {
                 // Those of corewise are in order.
                 66 => self.programs |= self.own.is_none(),
                 33 => self.config(value.bytes())?,
+                34 => self.ftrace_stats(value.bytes())?,
                 45 => self.system(value.bytes())?,
                 67 if self.cpus.is_empty() => self.cpu_info(value.bytes())?,
                 _ => {}
@@ -108,6 +112,27 @@ impl Preface {
                 if field == 1 {
                     self.data_source(value.bytes())?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// `FtraceStats.cpu_stats[].cpu`.
+    fn ftrace_stats(&mut self, stats: &[u8]) -> Result<(), Malformed> {
+        let mut fields = Fields::of(stats);
+        while let Some((field, value)) = fields.next()? {
+            if field != 2 {
+                continue;
+            }
+            // The field is left out if it is 0.
+            let (mut cpu, mut of_cpu) = (CpuId(0), Fields::of(value.bytes()));
+            while let Some((field, value)) = of_cpu.next()? {
+                if field == 1 {
+                    cpu = CpuId(u32::try_from(value.number()).unwrap_or(u32::MAX));
+                }
+            }
+            if self.recorded.len() < MAX_KEPT && !self.recorded.contains(&cpu) {
+                self.recorded.push(cpu);
             }
         }
         Ok(())

@@ -225,8 +225,7 @@ fn facts(formats: &[EventFormat]) -> Facts {
         "Overflows of a CPU's buffer before its first or after its last event were not recorded.".to_owned(),
     ];
     if has_waking == Some(false) && has_wakeup == Some(false) {
-        lacks
-            .push("Neither sched_waking nor sched_wakeup was recorded: ready time after a wait is unknown.".to_owned());
+        lacks.push("Neither sched_waking nor sched_wakeup was recorded.".to_owned());
     }
     Facts {
         format: SchedViz.id().to_owned(),

@@ -259,8 +259,7 @@ fn lacks(head: &Head, chosen: &Buffer, described: &Described) -> Vec<String> {
     if !described.switch {
         lacks.push("No context switches were recorded: record with `trace-cmd record -e sched`.".to_owned());
     } else if !described.waking && !described.wakeup {
-        lacks
-            .push("Neither sched_waking nor sched_wakeup was recorded: ready time after a wait is unknown.".to_owned());
+        lacks.push("Neither sched_waking nor sched_wakeup was recorded.".to_owned());
     }
     let name = |b: &Buffer| if b.name.is_empty() { "top".to_owned() } else { format!("\"{}\"", b.name) };
     let others: Vec<String> =
