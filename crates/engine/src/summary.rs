@@ -65,6 +65,9 @@ pub struct Summary {
     pub idle_ns: i64,
     /// All CPUs' unknown time.
     pub unknown_ns: i64,
+    /// The time of CPUs that were not recorded, which is part of `unknown_ns`.
+    #[serde(default)]
+    pub unrecorded_ns: i64,
     /// All CPUs' lossy time.
     pub lossy_ns: i64,
     /// Inferred time within the busy and idle time, if the sums include it.
@@ -149,6 +152,8 @@ impl Summary {
         self.busy_ns = sum(CpuState::Busy);
         self.idle_ns = sum(CpuState::Idle);
         self.unknown_ns = sum(CpuState::Unknown);
+        let not_recorded = totals.cpus.iter().filter(|c| totals.unrecorded.binary_search(&c.cpu).is_ok());
+        self.unrecorded_ns = not_recorded.flat_map(|c| c.states).sum::<Ns>().0;
         self.lossy_ns = totals.cpus.iter().map(|c| c.lossy).sum::<Ns>().0;
         self.inferred_ns = totals.filled.then(|| totals.cpus.iter().map(|c| c.inferred).sum::<Ns>().0);
         self.inconsistent_switches = totals.inconsistent_switches();
@@ -168,6 +173,13 @@ impl Summary {
     #[must_use]
     pub fn laws_hold(&self) -> bool {
         self.laws.iter().all(|l| l.residual_ns == 0 || !l.exact)
+    }
+
+    /// The unknown and the total time of the CPUs that were recorded.
+    #[must_use]
+    pub fn unknown_of_recorded(&self) -> (i64, i64) {
+        let less = |ns: i64| ns.saturating_sub(self.unrecorded_ns);
+        (less(self.unknown_ns), less(self.cpu_time_ns()))
     }
 
     /// The total time of all CPUs.

@@ -28,7 +28,8 @@ pub fn warn(page: &mut Page, session: &Session) {
     if session.full_summary().is_of_frames() {
         return;
     }
-    if s.losses > 0 || s.lossy_ns > 0 || is_much(s.unknown_ns, s.cpu_time_ns()) {
+    let (unknown, recorded) = s.unknown_of_recorded();
+    if s.losses > 0 || s.lossy_ns > 0 || is_much(unknown, recorded) {
         page.warn(&incomplete(s));
     }
     if !s.laws_hold() {
@@ -46,9 +47,9 @@ fn incomplete(s: &Summary) -> String {
     if s.losses > 0 {
         parts.push(format!("events were lost {}", times(s)));
     }
-    if s.unknown_ns > 0 {
-        let unknown = percent(s.unknown_ns, s.cpu_time_ns());
-        parts.push(format!("for {unknown} of CPU time it is unknown what ran"));
+    let (unknown, recorded) = s.unknown_of_recorded();
+    if unknown > 0 {
+        parts.push(format!("for {} of CPU time it is unknown what ran", percent(unknown, recorded)));
     }
     if s.lossy_ns > 0 {
         parts.push(format!("{} of CPU time is near a loss", percent(s.lossy_ns, s.cpu_time_ns())));
@@ -69,10 +70,11 @@ pub fn trust(session: &Session) -> String {
         let ns = cost.recorder_cpu_ns.saturating_add(cost.bpf_ns.unwrap_or(0));
         format!("; recording took {} of CPU time", percent(ns, session.full_summary().cpu_time_ns()))
     });
+    let (unknown, whole) = s.unknown_of_recorded();
     let complete = match () {
         () if s.stopped.is_some() => "reading stopped early".to_owned(),
         () if s.losses > 0 || s.lossy_ns > 0 || s.anomalies.iter().any(|t| t.lost) => "incomplete".to_owned(),
-        () if s.unknown_ns > 0 => format!("{} of CPU time unknown", percent(s.unknown_ns, s.cpu_time_ns())),
+        () if unknown > 0 => format!("{} of CPU time unknown", percent(unknown, whole)),
         () => COMPLETE.to_owned(),
     };
     let consistent = if s.laws_hold() { "" } else { ", INCONSISTENT" };

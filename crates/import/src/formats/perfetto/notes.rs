@@ -171,7 +171,7 @@ impl<'a> Note<'a> {
         })
     }
 
-    fn tid(self, name: &str) -> Tid {
+    pub(super) fn tid(self, name: &str) -> Tid {
         self.int(name).and_then(|v| i32::try_from(v).ok()).map_or(Tid::UNKNOWN, Tid)
     }
 
