@@ -22,6 +22,10 @@ pub fn warn(page: &mut Page, session: &Session) {
         let times = plural(t.count, "time");
         page.warn(&format!("data lost while reading: {} ({times}, first at byte {})", t.what, t.first_offset));
     }
+    for t in s.anomalies.iter().filter(|t| t.not_understood) {
+        let times = plural(t.count, "time");
+        page.warn(&format!("not understood, so not used: {} ({times}, first at byte {})", t.what, t.first_offset));
+    }
     if session.full_summary().is_of_frames() {
         return;
     }
@@ -69,6 +73,7 @@ pub fn trust(session: &Session) -> String {
     let complete = match () {
         () if s.stopped.is_some() => "reading stopped early".to_owned(),
         () if s.losses > 0 || s.lossy_ns > 0 || s.anomalies.iter().any(|t| t.lost) => "incomplete".to_owned(),
+        () if s.anomalies.iter().any(|t| t.not_understood) => "not understood in part".to_owned(),
         () if s.unknown_ns > 0 => format!("{} of CPU time unknown", percent(s.unknown_ns, s.cpu_time_ns())),
         () => "complete".to_owned(),
     };
@@ -205,7 +210,7 @@ fn limits(session: &Session) -> Vec<String> {
             plural(s.inconsistent_switches, "context switch").replace("switchs", "switches")
         ));
     }
-    for t in s.anomalies.iter().filter(|t| !t.lost) {
+    for t in s.anomalies.iter().filter(|t| !t.lost && !t.not_understood) {
         let times = plural(t.count, "time");
         limits.push(format!("Warning: {} ({times}, first at byte {}).", t.what, t.first_offset));
     }
