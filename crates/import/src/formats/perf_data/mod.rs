@@ -31,7 +31,7 @@ mod tracing;
 
 use crate::tracepoint::EventFormat;
 use frames::Frames;
-use header::Header;
+use header::{Header, TracingData};
 use ingest::{Availability, Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sniff};
 use model::CpuId;
 use stream::PerfStream;
@@ -110,8 +110,8 @@ fn open_events<'a>(header: Header, mut frames: Frames<'a>) -> Result<Opened<'a>,
         }
         let kind = record.kind;
         frames.take();
-        if kind == header::TRACING_DATA {
-            let size = before.header.tracing_size;
+        let size = before.header.tracing_size;
+        if kind == header::TRACING_DATA && before.header.tracing.is_empty() {
             let bytes = frames.take_payload(size)?;
             before.header.tracing = bytes;
         }
@@ -139,7 +139,10 @@ impl Preamble {
                     self.header.add_attr(attr);
                 }
             }
-            header::TRACING_DATA => self.header.tracing_size = order.u32_at(body, 0).unwrap_or(0) as usize,
+            header::TRACING_DATA => match header::tracing_data(body, order) {
+                TracingData::Within(bytes) => self.header.tracing = bytes.to_vec(),
+                TracingData::After(size) => self.header.tracing_size = size,
+            },
             header::HEADER_FEATURE => {
                 if let Some(id) = order.u64_at(body, 0) {
                     self.header.add_feature(id as u32, body.get(8..).unwrap_or_default());
