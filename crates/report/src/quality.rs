@@ -5,7 +5,7 @@ use crate::counted;
 use crate::page::Page;
 use crate::sections::has_all_sections;
 use crate::words::{TIE, bytes, grouped, percent, plain, plural, time};
-use engine::{Condition, EngineError, Session, Summary};
+use engine::{Condition, EngineError, Facts, Session, Summary, THREAD_STATES};
 
 /// The maximum number of unavailable data that a short report lists.
 const MAX_LIMITS: usize = 4;
@@ -97,6 +97,9 @@ pub fn write(page: &mut Page, session: &Session, options: &Options) -> Result<()
         page.paragraph(&completeness_line(session.summary()));
         page.paragraph(&overhead_line(session));
         page.paragraph(&accounting_line(session.summary()));
+        if let Some(states) = thread_states(session.facts()) {
+            page.paragraph(&format!("Thread states: {}", plain(states)));
+        }
         // Their tables have been made for the section.
         if has_all_sections(session, &options.sections)
             && let Some(words) = counted::quality(session)?
@@ -137,6 +140,11 @@ fn completeness_line(s: &Summary) -> String {
         s.inconsistent_switches,
         s.missing_wakeups,
     )
+}
+
+/// Says how the states of threads that left a CPU were read, if the recording has the kernel's numbers or letters.
+fn thread_states(facts: &Facts) -> Option<&str> {
+    facts.about.iter().find(|(name, _)| name == THREAD_STATES).map(|(_, sentence)| sentence.as_str())
 }
 
 /// Describes the recording overhead.

@@ -29,7 +29,7 @@ mod stacks;
 mod stream;
 mod tracing;
 
-use crate::tracepoint::EventFormat;
+use crate::tracepoint::{EventFormat, state_source};
 use frames::Frames;
 use header::{Header, TracingData};
 use ingest::{Availability, Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sniff};
@@ -206,6 +206,7 @@ fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>) -> Fac
         has_yields: has("sys_enter_sched_yield"),
         has_charges: has("sched_stat_runtime"),
         whole_machine,
+        states: state_source(formats.iter()),
         online: if metadata.online.is_empty() && whole_machine { cpus } else { metadata.online },
         machine: metadata.machine,
         about: metadata.about,

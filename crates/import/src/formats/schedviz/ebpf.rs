@@ -18,7 +18,7 @@
 //! ingest, and for a pipe no time is complete before the end.
 
 use crate::tracepoint::{Names, States};
-use ingest::{Anomaly, Facts, Fatal, Importer, Ledger, Opened, Reach, Stream};
+use ingest::{Anomaly, Facts, Fatal, Importer, Ledger, Opened, Reach, StateSource, Stream};
 use model::{
     Batch, CpuId, Event, EventKind, LossSpan, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio, StackId, Switch, SwitchOut,
     Tid, Wake, WakeKind,
@@ -55,6 +55,7 @@ pub(super) fn open<'a>(from: Box<dyn Read + Send + 'a>, again: bool) -> Opened<'
         has_waking: Some(false),
         has_wakeup: Some(true),
         whole_machine: true,
+        states: StateSource::Assumed,
         about: vec![("trace_type".to_owned(), "EBPF".to_owned())],
         lacks: vec![
             "A SchedViz collection does not contain the processes of threads.".to_owned(),

@@ -1,6 +1,6 @@
 //! Tests random traces that are printed and read again, and rare kinds of lines.
 
-use crate::text::{Read, file};
+use crate::text::file;
 use import::formats::ftrace_text::FtraceText;
 use import::formats::perf_script::PerfScript;
 use ingest::{Anomaly, Importer, Input, Sniff};
