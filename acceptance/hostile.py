@@ -20,7 +20,7 @@ from measured import run
 
 LIMIT_KB = 512 * 1024
 PANIC = 101
-LOSSES = re.compile(r"\b(cut|lost|lossy|loss|losses|anomal(?:y|ies)|damaged|unreadable|truncated|discarded)\b", re.IGNORECASE)
+LOSSES = re.compile(r"\b(cut|lost|lossy|loss|losses|anomal(?:y|ies)|damaged|unreadable|understood|truncated|discarded)\b", re.IGNORECASE)
 OFFSET = re.compile(r"\b(byte|offset)\s+(0x[0-9a-f]+|\d+)")
 
 

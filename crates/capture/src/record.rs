@@ -15,7 +15,7 @@ use crate::samples;
 use crate::spool::{self, Meta, SPOOL, Writer, frame};
 use crate::target::{Running, Signals};
 use crate::trace_marker::TraceMarker;
-use ingest::{Facts, LABEL, ReadingCost, RecordingOverhead};
+use ingest::{Facts, LABEL, ReadingCost, RecordingOverhead, StateSource};
 use model::CpuId;
 use safefs::{Dir, Place};
 use std::time::{Duration, Instant};
@@ -102,6 +102,7 @@ fn first_facts(options: &RecordOptions, backend: &str, kernel: &Kernel, focus: O
         has_yields: false,
         has_charges: kernel.has_charges(),
         whole_machine: true,
+        states: StateSource::Certain,
         begin: None,
         recorded: cpu_numbers(&text("/sys/devices/system/cpu/online")),
         cpu_count: None,

@@ -29,7 +29,7 @@ pub use ingest::{
 };
 pub use machine::{is_machine, machine_file};
 pub use model::did_you_mean;
-pub use read::{Accounted, Infer, PassOptions, account, account_with};
+pub use read::{Accounted, Infer, PassOptions, THREAD_STATES, account, account_with};
 pub use session::{EventCallback, Session};
 pub use source::{
     CancellableSource, FileSource, Identity, JoinedPart, JoinedSource, Priority, Source, formats, open_source,

@@ -23,6 +23,9 @@ pub struct AnomalyRow {
     pub what: String,
     /// Whether data was lost.
     pub lost: bool,
+    /// Whether a record is whole, but of a form that is not known, so that it was not used.
+    #[serde(default)]
+    pub not_understood: bool,
     /// How often it occurred.
     pub count: u64,
     /// The byte offset of the first occurrence.
@@ -79,7 +82,7 @@ pub struct Summary {
     /// Missing wakeups: switch-ins of a blocked thread without a recorded wakeup.
     #[serde(rename = "unwoken")]
     pub missing_wakeups: u64,
-    /// Losses: reported by the source, or events that could not be read.
+    /// Losses: reported by the source, or events that are damaged or cut off.
     pub losses: u64,
     /// Lost events that the source counted.
     pub lost_events: i64,
@@ -94,7 +97,7 @@ pub struct Summary {
     pub unrecorded_cpus: String,
     /// The laws.
     pub laws: Vec<LawRow>,
-    /// Anomalies in the source: lost data and warnings.
+    /// Anomalies in the source: lost data, what was not understood, and warnings.
     pub anomalies: Vec<AnomalyRow>,
     /// Why reading stopped early, if it did.
     pub stopped: Option<String>,
@@ -108,6 +111,7 @@ impl Summary {
         let anomaly = |(what, t): (&&'static str, &ingest::AnomalyCount)| AnomalyRow {
             what: (*what).to_owned(),
             lost: t.what == Anomaly::Lost,
+            not_understood: t.what == Anomaly::NotUnderstood,
             count: t.count,
             first_offset: t.first_offset,
         };

@@ -1,5 +1,6 @@
 //! The metadata of a source.
 
+use crate::StateSource;
 use model::{CpuId, Ns};
 use serde::{Deserialize, Serialize};
 use topology::Machine;
@@ -84,6 +85,9 @@ pub struct Facts {
     /// The begin of the recording on the source's clock, if it is not the first sample. Earlier events only set the states at the
     /// begin.
     pub begin: Option<Ns>,
+    /// Where the states of threads that leave a CPU come from.
+    #[serde(default)]
+    pub states: StateSource,
     /// The CPUs that were online according to the source.
     pub online: Vec<CpuId>,
     /// The CPUs that the source recorded by its own statement, even if they had no event. Of all others, only an event of a CPU shows

@@ -1,4 +1,5 @@
-//! Three kinds of problems: [`crate::Fatal`] ends the reading, a loss is an event with a span, other anomalies are counted here.
+//! Three kinds of problems: [`crate::Fatal`] ends the reading, a loss is an event with a span, other anomalies are counted here. A record
+//! that is damaged or cut off is lost; one that is whole, but of a form that is not known, is not understood.
 
 use model::LeftOut;
 use std::collections::BTreeMap;
@@ -6,8 +7,10 @@ use std::collections::BTreeMap;
 /// An anomaly at a place in a source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Anomaly {
-    /// A record was lost or could not be read: its content is missing.
+    /// A record was lost, is damaged or is cut off: its content is missing.
     Lost,
+    /// A record is whole, but of a form that is not known, so its content was not used. Nothing was lost when it was recorded.
+    NotUnderstood,
     /// Something unexpected without effect: it was read anyway, or is not needed.
     Warning,
 }
@@ -35,7 +38,7 @@ pub trait Ledger {
 /// The count of anomalies of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AnomalyCount {
-    /// Lost or a warning.
+    /// Lost, not understood or a warning.
     pub what: Anomaly,
     /// The number of anomalies.
     pub count: u64,

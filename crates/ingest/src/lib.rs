@@ -13,10 +13,12 @@ mod numbers;
 mod order;
 mod run;
 mod spill;
+mod states;
 
 pub use capability::{Availability, Capability, Offer};
 pub use contract::{BATCH, Fatal, Fault, Folder, Importer, Input, Opened, Reach, ReadSeek, Sniff, Stream};
 pub use facts::{Condition, Facts, LABEL, ReadingCost, RecordingOverhead};
 pub use ledger::{Anomalies, Anomaly, AnomalyCount, Ledger};
 pub use order::{Limits, Ordered};
-pub use run::{Ending, Ingested, RunError, run};
+pub use run::{Ending, Ingested, Reading, RunError, run};
+pub use states::{StateReading, StateSource};

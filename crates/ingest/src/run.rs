@@ -1,7 +1,8 @@
 //! Reads a source and orders its events in parallel with the caller, which processes earlier batches. Uses two threads if there are
 //! enough CPUs ([`Limits::ahead`]).
 
-use crate::{Anomalies, Anomaly, Fatal, Fault, Ledger, Limits, Opened, Ordered, Reach, Stream};
+use crate::states::States;
+use crate::{Anomalies, Anomaly, Fatal, Fault, Ledger, Limits, Opened, Ordered, Reach, StateReading, Stream};
 use model::{Batch, Ns};
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,6 +14,15 @@ const AHEAD: usize = 16;
 /// The same for batches before ordering, which are smaller.
 const READ_AHEAD: usize = 64;
 
+/// How a source is read. A first reading may show that another one is needed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Reading {
+    /// Ignore the horizons of the streams and sort everything, for a source with late events ([`Ingested::late`]).
+    pub sort_all: bool,
+    /// How the states of threads are read ([`Ingested::states`]).
+    pub states: StateReading,
+}
+
 /// The result of reading a source.
 #[derive(Clone, Debug)]
 #[must_use]
@@ -23,6 +33,8 @@ pub struct Ingested {
     pub anomalies: Anomalies,
     /// The number of late events that were dropped: see [`Ordered::late`].
     pub late: u64,
+    /// How the states of threads must be read, as far as the events show it. If it is not how they were read, read the source again.
+    pub states: StateReading,
     /// How the reading ended.
     pub ending: Ending,
 }
@@ -61,12 +73,12 @@ impl<E> RunError<E> {
 /// one in its place. `Break` and `Err` end the reading at the next batch.
 ///
 /// ```
-/// use ingest::{Facts, Limits, Opened, RunError, run};
+/// use ingest::{Facts, Limits, Opened, Reading, RunError, run};
 /// use std::ops::ControlFlow;
 ///
 /// let opened = Opened { facts: Facts::default(), streams: Vec::new() };
 /// let mut events = 0;
-/// let ingested = run(opened, false, Limits::default(), |batch| {
+/// let ingested = run(opened, Reading::default(), Limits::default(), |batch| {
 ///     events += batch.events.len();
 ///     Ok::<_, std::io::Error>(ControlFlow::Continue(()))
 /// })?;
@@ -79,7 +91,7 @@ impl<E> RunError<E> {
 /// but an [`Ending::stopped`].
 pub fn run<E>(
     mut opened: Opened<'_>,
-    sort_all: bool,
+    reading: Reading,
     limits: Limits,
     mut each: impl FnMut(&mut Batch) -> Result<ControlFlow<()>, E>,
 ) -> Result<Ingested, RunError<E>> {
@@ -91,13 +103,15 @@ pub fn run<E>(
         let (full, filled) = sync_channel(AHEAD);
         let (empty, emptied) = sync_channel::<Batch>(AHEAD + 2);
         let ordering = scope.spawn(move || {
-            let mut ordered = Ordered::new(opened, sort_all, limits);
+            let mut states = States::new(opened.facts.states, reading.states);
+            let mut ordered = Ordered::new(opened, reading.sort_all, limits);
             let mut ending = Ending::default();
             loop {
                 let mut batch = emptied.try_recv().unwrap_or_default();
                 if !ordered.next(&mut batch) {
                     break;
                 }
+                states.read(&mut batch);
                 ending.events += batch.events.len() as u64;
                 if full.send(batch).is_err() {
                     ending.stopped_by_caller = true;
@@ -107,7 +121,7 @@ pub fn run<E>(
             let (origin, late) = (ordered.origin(), ordered.late());
             ending.events += late;
             ending.stopped = ordered.stopped;
-            Ingested { origin, anomalies: ordered.anomalies, late, ending }
+            Ingested { origin, anomalies: ordered.anomalies, late, states: states.reading(), ending }
         });
         let mut taken = Ok(ControlFlow::Continue(()));
         for mut batch in &filled {

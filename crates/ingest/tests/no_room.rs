@@ -1,7 +1,7 @@
 //! Without temporary files there is no result, because earlier events are not in order.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
-use ingest::{Facts, Limits, Reach, RunError, run};
+use ingest::{Facts, Limits, Reach, Reading, RunError, run};
 use model::{Batch, MaybeNs};
 use std::ops::ControlFlow;
 use testkit::{Mode, Random, Replay};
@@ -14,6 +14,7 @@ fn sorting_on_disk_without_room_is_an_error() {
     let parts = whole.events.chunks(20).map(|events| Batch { events: events.to_vec(), ..Batch::default() });
     let replay = Replay(parts.map(|batch| (batch, Reach::Until(MaybeNs::NONE))).collect());
     let limits = Limits { pending: 10, ..Limits::default() };
-    let read = run(replay.opened(Facts::default()), true, limits, |_| Ok::<_, ()>(ControlFlow::Continue(())));
+    let sorted = Reading { sort_all: true, ..Reading::default() };
+    let read = run(replay.opened(Facts::default()), sorted, limits, |_| Ok::<_, ()>(ControlFlow::Continue(())));
     assert!(matches!(&read, Err(RunError::Reader(fatal)) if fatal.what.contains("set TMPDIR")), "{read:?}");
 }

@@ -5,7 +5,7 @@ use crate::counted;
 use crate::page::Page;
 use crate::sections::has_all_sections;
 use crate::words::{TIE, bytes, grouped, percent, plain, plural, time};
-use engine::{Condition, EngineError, Session, Summary};
+use engine::{Condition, EngineError, Facts, Session, Summary, THREAD_STATES};
 
 /// The maximum number of unavailable data that a short report lists.
 const MAX_LIMITS: usize = 4;
@@ -24,6 +24,10 @@ pub fn warn(page: &mut Page, session: &Session) {
     for t in s.anomalies.iter().filter(|t| t.lost) {
         let times = plural(t.count, "time");
         page.warn(&format!("data lost while reading: {} ({times}, first at byte {})", t.what, t.first_offset));
+    }
+    for t in s.anomalies.iter().filter(|t| t.not_understood) {
+        let times = plural(t.count, "time");
+        page.warn(&format!("not understood, so not used: {} ({times}, first at byte {})", t.what, t.first_offset));
     }
     if session.full_summary().is_of_frames() {
         return;
@@ -74,6 +78,7 @@ pub fn trust(session: &Session) -> String {
     let complete = match () {
         () if s.stopped.is_some() => "reading stopped early".to_owned(),
         () if s.losses > 0 || s.lossy_ns > 0 || s.anomalies.iter().any(|t| t.lost) => "incomplete".to_owned(),
+        () if s.anomalies.iter().any(|t| t.not_understood) => "not understood in part".to_owned(),
         () if unknown > 0 => format!("{} of CPU time unknown", percent(unknown, whole)),
         () => COMPLETE.to_owned(),
     };
@@ -128,6 +133,9 @@ pub fn write(page: &mut Page, session: &Session, options: &Options) -> Result<()
         page.paragraph(&completeness_line(session.summary()));
         page.paragraph(&overhead_line(session));
         page.paragraph(&accounting_line(session.summary()));
+        if let Some(states) = thread_states(session.facts()) {
+            page.paragraph(&format!("Thread states: {}", plain(states)));
+        }
         // Their tables have been made for the section.
         if has_all_sections(session, &options.sections)
             && let Some(words) = counted::quality(session)?
@@ -168,6 +176,11 @@ fn completeness_line(s: &Summary) -> String {
         s.inconsistent_switches,
         s.missing_wakeups,
     )
+}
+
+/// Says how the states of threads that left a CPU were read, if the recording has the kernel's numbers or letters.
+fn thread_states(facts: &Facts) -> Option<&str> {
+    facts.about.iter().find(|(name, _)| name == THREAD_STATES).map(|(_, sentence)| sentence.as_str())
 }
 
 /// Describes the recording overhead.
@@ -251,7 +264,7 @@ fn limits(session: &Session) -> Vec<String> {
             plural(s.inconsistent_switches, "context switch").replace("switchs", "switches")
         ));
     }
-    for t in s.anomalies.iter().filter(|t| !t.lost) {
+    for t in s.anomalies.iter().filter(|t| !t.lost && !t.not_understood) {
         let times = plural(t.count, "time");
         limits.push(format!("Warning: {} ({times}, first at byte {}).", t.what, t.first_offset));
     }

@@ -81,7 +81,7 @@ pub enum ContentHash {
 pub struct AnomalyRow {
     /// A short description.
     pub code: String,
-    /// `lost` (data is missing) or `odd` (stored for a warning).
+    /// `lost` (data is missing), `not_understood` (a record of a form that is not known) or `warning`.
     pub what: String,
     /// The number of occurrences.
     pub count: i64,
@@ -182,6 +182,7 @@ impl Manifest {
             code: (*code).to_owned(),
             what: match t.what {
                 Anomaly::Lost => "lost",
+                Anomaly::NotUnderstood => "not_understood",
                 Anomaly::Warning => "warning",
             }
             .to_owned(),

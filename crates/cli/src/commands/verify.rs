@@ -89,7 +89,7 @@ fn as_json(s: &Summary) -> Value {
         "losses": s.losses,
         "lost_events": s.lost_events,
         "anomalies": s.anomalies.iter().map(|t| json!({
-            "what": t.what, "lost": t.lost, "count": t.count, "first_offset": t.first_offset,
+            "what": t.what, "lost": t.lost, "not_understood": t.not_understood, "count": t.count, "first_offset": t.first_offset,
         })).collect::<Vec<_>>(),
         "stopped": s.stopped,
     });
@@ -123,7 +123,7 @@ fn as_text(s: &Summary) -> String {
         "{:>11}  missing wakeups: blocked threads switched in without a recorded wakeup",
         s.missing_wakeups
     );
-    let _ = writeln!(out, "{:>11}  losses: times at which events were lost or could not be read", s.losses);
+    let _ = writeln!(out, "{:>11}  losses: times at which events were lost, damaged or cut off", s.losses);
     if s.lost_events > 0 {
         let _ = writeln!(out, "{:>11}  lost events, as counted by the source", s.lost_events);
     }
@@ -135,7 +135,11 @@ fn as_text(s: &Summary) -> String {
         let _ = writeln!(out, "{:>11}  of CPU time inferred", share(inferred));
     }
     for t in &s.anomalies {
-        let kind = if t.lost { "lost" } else { "warning" };
+        let kind = match () {
+            () if t.lost => "lost",
+            () if t.not_understood => "not understood",
+            () => "warning",
+        };
         let _ = writeln!(out, "{:>11}  {kind}: {} (first at byte {})", t.count, t.what, t.first_offset);
     }
     if let Some(stopped) = &s.stopped {

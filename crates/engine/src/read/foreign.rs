@@ -60,7 +60,7 @@ impl Foreign {
     ) -> Result<(), EngineError> {
         let failed = |fatal| EngineError::Source { path: self.source.path().to_owned(), fatal };
         let opened = self.source.open().map_err(failed)?;
-        let read = ingest::run(opened, self.accounted.sorted_all, Limits::default(), |batch| {
+        let read = ingest::run(opened, self.accounted.reading, Limits::default(), |batch| {
             each(batch).map(ControlFlow::Continue)
         });
         let read = read.map_err(|error| error.either(failed))?;

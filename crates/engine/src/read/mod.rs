@@ -7,11 +7,14 @@ mod stored;
 
 use crate::{EngineError, Source};
 use account::{Accountant, Collector, InferredIndex, Laws, LossIndex, Rules, Sink, Stretches, Totals};
-use ingest::{Ending, Facts, Ingested, Limits};
+use ingest::{Ending, Facts, Ingested, Limits, Reading};
 use model::{Batch, CpuId, EventKind, Span, Stacks, WakeKind};
 use std::ops::ControlFlow;
 use symbols::SymbolPath;
 use topology::Machine;
+
+/// The name in [`Facts::about`] of the sentence that says how the states of threads were read.
+pub const THREAD_STATES: &str = "thread_states";
 
 /// Options for reading and accounting.
 ///
@@ -73,8 +76,8 @@ pub struct Accounted {
     pub ingested: Ingested,
     /// The deviation from each law.
     pub laws: Laws,
-    /// Whether all events had to be sorted because one came too late.
-    pub sorted_all: bool,
+    /// How it was read: sorted as a whole if an event came too late, with the states as its switches show them.
+    pub reading: Reading,
 }
 
 /// Computes the sums of a source, in one reading if nothing was lost.
@@ -98,7 +101,7 @@ pub fn account(source: &dyn Source, options: &PassOptions) -> Result<Accounted, 
 }
 
 /// Like [`account()`], with a sink for stretches and a callback for events. A second reading (after a loss whose extent is known only
-/// at the end, or an event that came too late) starts with a new sink: `sink` is called again.
+/// at the end, an event that came too late, or states that contradict their table) starts with a new sink: `sink` is called again.
 ///
 /// ```
 /// use engine::{PassOptions, account_with, open_source};
@@ -126,7 +129,7 @@ pub fn account_with<S: Sink>(
     mut sink: impl FnMut(&Facts) -> Result<S, EngineError>,
     mut each: impl FnMut(&mut S, &mut Batch) -> Result<(), EngineError>,
 ) -> Result<(Accounted, S), EngineError> {
-    let (mut sort_all, mut known, mut wakes) = (false, Known::default(), None);
+    let (mut reading, mut known, mut wakes) = (Reading::default(), Known::default(), None);
     let mut ending = options.ending.clone();
     loop {
         let failed = |fatal| EngineError::Source { path: source.path().to_owned(), fatal };
@@ -142,7 +145,7 @@ pub fn account_with<S: Sink>(
         }
         let mut sink = sink(&facts)?;
         let mut accountant = Accountant::new(known.rules(&facts, options));
-        let ingested = ingest::run(opened, sort_all, Limits::default(), |batch| {
+        let ingested = ingest::run(opened, reading, Limits::default(), |batch| {
             accountant.push(batch, &mut sink);
             each(&mut sink, batch)?;
             sink.check()?;
@@ -156,8 +159,9 @@ pub fn account_with<S: Sink>(
         )?;
         let mut totals = accountant.finish(&mut sink);
         sink.check()?;
-        if ingested.late > 0 && !sort_all {
-            sort_all = true;
+        let better = Reading { sort_all: reading.sort_all || ingested.late > 0, states: ingested.states };
+        if better != reading {
+            reading = better;
             continue;
         }
         if known.learn(&totals) {
@@ -169,9 +173,12 @@ pub fn account_with<S: Sink>(
         if options.infer == Infer::Within {
             totals = totals.with_inferred();
         }
+        if let Some(states) = reading.states.sentence(facts.states) {
+            facts.about.push((THREAD_STATES.to_owned(), states.to_owned()));
+        }
         let machine = machine(&facts, &totals, options);
         let laws = Laws::check(&totals)?;
-        return Ok((Accounted { facts, machine, totals, ingested, laws, sorted_all: sort_all }, sink));
+        return Ok((Accounted { facts, machine, totals, ingested, laws, reading }, sink));
     }
 }
 
@@ -188,7 +195,7 @@ struct Wakes {
 fn first_wakes(source: &dyn Source) -> Result<Wakes, EngineError> {
     let failed = |fatal| EngineError::Source { path: source.path().to_owned(), fatal };
     let (mut seen, mut left) = (Wakes::default(), FIRST_WAKES);
-    let read = ingest::run(source.open().map_err(failed)?, false, Limits::default(), |batch| {
+    let read = ingest::run(source.open().map_err(failed)?, Reading::default(), Limits::default(), |batch| {
         let kinds = batch.events.iter().filter_map(|e| match &e.what {
             EventKind::Wake(wake) => Some(wake.kind),
             _ => None,

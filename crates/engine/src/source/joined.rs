@@ -217,6 +217,7 @@ impl JoinedSource {
             all.has_charges = more.has_charges;
             all.has_yields = more.has_yields;
             all.whole_machine = more.whole_machine;
+            all.states = more.states;
             all.begin = more.begin.map(|t| t + offset);
             all.lacks = more.lacks;
         }

@@ -16,3 +16,4 @@ mod slow_frames;
 mod sources;
 #[path = "../../../report/tests/it/support/mod.rs"]
 mod support;
+mod thread_states;

@@ -23,6 +23,8 @@ pub(crate) struct Line<'b> {
     pub(crate) offset: u64,
     /// Whether the line was longer than the maximum. The rest is left out.
     pub(crate) cut: bool,
+    /// Whether the text ends within the line, which may have been longer.
+    pub(crate) unended: bool,
 }
 
 /// The lines of a text.
@@ -80,7 +82,8 @@ impl<'a> Lines<'a> {
         let Some(peeked) = self.peeked else { return Ok(None) };
         let bytes = &self.buffer[self.start..self.start + peeked.length];
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-        Ok(Some(Line { bytes, offset: self.offset + self.start as u64, cut: peeked.cut }))
+        let (offset, unended) = (self.offset + self.start as u64, peeked.length == peeked.taken && !peeked.cut);
+        Ok(Some(Line { bytes, offset, cut: peeked.cut, unended }))
     }
 
     /// Consumes the line that was peeked.
@@ -178,6 +181,10 @@ mod tests {
     #[test]
     fn lines_with_any_line_end() {
         for step in [1, 2, 100] {
+            let mut last = Lines::new(Box::new(ShortReads(b"cut".to_vec(), step)));
+            assert!(last.peek().unwrap().unwrap().unended, "the text ends within the line");
+            let mut first = Lines::new(Box::new(ShortReads(b"whole\n".to_vec(), step)));
+            assert!(!first.peek().unwrap().unwrap().unended);
             let lines = all(b"a b\n\nc\r\nlast".to_vec(), step);
             let texts: Vec<_> = lines.iter().map(|(at, text, _)| (*at, text.as_str())).collect();
             assert_eq!(texts, [(0, "a b"), (4, ""), (5, "c"), (8, "last")]);

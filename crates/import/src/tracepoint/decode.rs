@@ -218,12 +218,13 @@ impl Decoder {
 
     /// Adds a tracepoint.
     pub(crate) fn learn(&mut self, format: &EventFormat) {
-        if format.name == "sched_switch" {
-            self.states = States::from_print(&format.print);
-        }
         // `common_type` is 16 bits wide, so a larger number never occurs.
         let kind = events::named(self.reader, &format.name).and_then(|tracepoint| Kind::of(tracepoint, format));
         if let (Some(kind), Ok(id)) = (kind, u16::try_from(format.id)) {
+            // A probe of that name does not have the fields.
+            if matches!(kind, Kind::Switch { .. }) {
+                self.states = States::from_print(&format.print);
+            }
             let id = usize::from(id);
             if self.kinds.len() <= id {
                 self.kinds.resize_with(id + 1, || None);

@@ -15,5 +15,5 @@ mod text;
 pub(crate) use decode::{Decoder, Names, Place, waker};
 pub(crate) use format::{EventFormat, Field};
 pub(crate) use ftrace::{BadPage, ByteOrder, PageLayout, Position, marker};
-pub(crate) use states::States;
-pub(crate) use text::Arguments;
+pub(crate) use states::{States, state_source};
+pub(crate) use text::{Arguments, Unreadable};

@@ -117,6 +117,16 @@ impl Pattern {
         true
     }
 
+    /// Whether a text that does not match has a literal of the pattern, so that it is probably of the same form.
+    pub(crate) fn shares_word(&self, printed: &[u8]) -> bool {
+        let words = self.head.iter().chain(self.texts.iter().flat_map(|t| &t.after)).filter_map(|piece| match piece {
+            Piece::Word(word) => Some(*word),
+            Piece::Number(_) | Piece::Is(..) => None,
+        });
+        let mut words = words.chain(self.texts.iter().map(|t| t.word)).map(<[u8]>::trim_ascii);
+        words.any(|word| word.ends_with(b"=") && find(printed, word).is_some())
+    }
+
     /// Whether a match provides this number of the tracepoint.
     fn provides_number(&self, number: usize) -> bool {
         let provides = |piece: &Piece| match piece {

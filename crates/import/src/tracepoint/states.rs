@@ -1,7 +1,13 @@
 //! The meaning of `prev_state` numbers, read from the print format of the recording's own `sched_switch`
 //! (docs/accounting.md): its table of flags and its preempt bit. Since Linux 4.14, R+ is 256, P 64, X 16 and Z 32. Before
 //! 4.14, 64 was dead and R+ was the highest bit. No fixed table is right for both.
+//!
+//! Some kernels from 4.14 to 4.19 print bits and store an index (kernel commit 3f5fe9fef5b2). As no thread waits in two of
+//! S, D and T, the numbers 3, 5, 6 and 7 show an index by themselves. Whether 4 and 8 do, the recording as a whole shows
+//! ([`ingest::StateReading`]).
 
+use super::format::EventFormat;
+use ingest::StateSource;
 use model::SwitchOut;
 
 /// The meaning of a recording's state numbers.
@@ -67,6 +73,13 @@ impl States {
         if state & self.mask == 0 {
             return (SwitchOut::Runnable, b'R');
         }
+        match state {
+            3 => return (SwitchOut::Blocked, b'T'),
+            5 => return (SwitchOut::Exited, b'X'),
+            6 => return (SwitchOut::Exited, b'Z'),
+            7 => return (SwitchOut::Blocked, b'P'),
+            _ => {}
+        }
         let mut state_letter = b'?';
         let mut out = SwitchOut::Blocked;
         for (bit, l) in &self.flags {
@@ -80,6 +93,15 @@ impl States {
             }
         }
         (out, state_letter)
+    }
+}
+
+/// Returns where the state numbers of a recording get their meaning, from the descriptions of its tracepoints.
+pub(crate) fn state_source<'f>(mut formats: impl Iterator<Item = &'f EventFormat>) -> StateSource {
+    match formats.find(|format| format.name == "sched_switch") {
+        None => StateSource::Certain,
+        Some(switch) if flag_table(&switch.print).is_empty() => StateSource::Assumed,
+        Some(_) => StateSource::Table,
     }
 }
 
@@ -187,6 +209,10 @@ mod tests {
             (128, (SwitchOut::Blocked, b'I')),
             (16, (SwitchOut::Exited, b'X')),
             (32, (SwitchOut::Exited, b'Z')),
+            (3, (SwitchOut::Blocked, b'T')),
+            (5, (SwitchOut::Exited, b'X')),
+            (6, (SwitchOut::Exited, b'Z')),
+            (7, (SwitchOut::Blocked, b'P')),
         ] {
             assert_eq!(states.meaning(number), meaning, "{number}");
         }

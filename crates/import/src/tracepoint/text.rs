@@ -1,8 +1,8 @@
 //! Decodes a tracepoint's printed arguments into an event.
 //!
-//! Two printed forms are read: the kernel's own (`prev_comm=sh prev_pid=7 … prev_state=S ==> next_comm=…`; in the raw
-//! form of `trace-cmd report -R` without the arrow and with numbers), and that of libtraceevent's plugin (`sh:7 [120] S
-//! ==> swapper/0:0 [120]`).
+//! Three printed forms are read: the kernel's own (`prev_comm=sh prev_pid=7 … prev_state=S ==> next_comm=…`; in the raw
+//! form of `trace-cmd report -R` without the arrow and with numbers), that of Linux 2.6 (`task sh:7 [120] (S) ==>
+//! swapper:0 [140]`), and that of libtraceevent's plugin (`sh:7 [120] S ==> swapper/0:0 [120]`).
 //!
 //! A name may contain anything, including ` pid=`: each pattern is tried at every place of its first word, until the
 //! rest matches.
@@ -12,7 +12,10 @@ use super::events;
 use super::pattern::Pattern;
 use super::states::States;
 use super::table::{FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint};
+use crate::formats::perf_data::losses::Losses;
+use crate::text::Line;
 use crate::text::scan::{find, find_last, integer};
+use ingest::{Anomaly, Ledger};
 use model::{Batch, CpuId, Event, EventKind, MaybeNs, Prio, Switch, SwitchOut, Tid, Wake, WakeKind};
 use rustc_hash::FxHashMap;
 
@@ -71,12 +74,35 @@ impl Other {
     }
 }
 
-/// The arguments do not have the form of this event.
+/// Why arguments cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Unreadable;
+pub(crate) enum Unreadable {
+    /// They begin as this event's arguments do, but are cut off or damaged.
+    Damaged,
+    /// They have another form: the event belongs to another group and has the same name (a probe), or another tool
+    /// printed it.
+    OtherForm,
+}
+
+impl Unreadable {
+    /// Records an event whose arguments cannot be read. If it may be a lost event, a loss is added too. If it is whole,
+    /// the line still shows that the CPU recorded something then: [`EventKind::Sample`].
+    pub(crate) fn record(self, line: &Line<'_>, losses: &mut Losses, bad: &mut dyn Ledger) -> Option<EventKind> {
+        if self == Self::Damaged || line.cut || line.unended {
+            bad.anomaly("the arguments of an event are damaged or cut off", line.offset, Anomaly::Lost);
+            losses.unreadable(line.offset);
+            return None;
+        }
+        let what = "an event has a known name, but arguments of another form: it may be a probe of that name";
+        bad.anomaly(what, line.offset, Anomaly::NotUnderstood);
+        Some(EventKind::Sample)
+    }
+}
 
 /// One side of a switch: name, TID, priority.
 type Side<'t> = (&'t [u8], Tid, Prio);
+/// A thread that is woken, and the CPU that it is woken for.
+type Woken<'t> = (&'t [u8], Tid, Prio, Option<i64>);
 
 impl Arguments {
     pub(crate) fn new(reader: Reader) -> Self {
@@ -109,17 +135,32 @@ impl Arguments {
             None if event.is_empty() => Some(events::called(args, place.current).unwrap_or(EventKind::Sample)),
             None => Some(EventKind::Sample),
         };
-        what.ok_or(Unreadable)
+        what.ok_or_else(|| if self.begins(event, args) { Unreadable::Damaged } else { Unreadable::OtherForm })
+    }
+
+    /// Whether arguments that cannot be read begin as those of this event do.
+    #[cold]
+    fn begins(&self, event: &[u8], args: &[u8]) -> bool {
+        match self.kinds.get(event) {
+            Some(Kind::Switch) => args.starts_with(b"prev_comm=") || find(args, ARROW).is_some(),
+            Some(Kind::Wake(_)) => args.starts_with(b"comm="),
+            Some(Kind::Other(other)) => other.patterns.iter().any(|pattern| pattern.shares_word(args)),
+            None => false,
+        }
     }
 
     #[inline]
     fn switch(&mut self, args: &[u8], place: Place, names: &mut Names, out: &mut Batch) -> Option<EventKind> {
-        let (keyed, found) = match args.strip_prefix(b"prev_comm=") {
+        let (mut by_kernel, found) = match args.strip_prefix(b"prev_comm=") {
             Some(args) => (true, keyed_switch(args)),
             None => (false, bare_switch(args)),
         };
-        let ((prev_comm, prev, prev_prio), state, (next_comm, next, next_prio)) = found?;
-        let (prev_state, what, state_letter) = self.state(state, keyed)?;
+        let ((mut prev_comm, prev, prev_prio), mut state, (next_comm, next, next_prio)) = found?;
+        if let Some(inside) = state.strip_prefix(b"(").and_then(|state| state.strip_suffix(b")")) {
+            (by_kernel, state) = (true, inside);
+            prev_comm = without_task(prev_comm);
+        }
+        let (prev_state, what, state_letter) = self.state(state, by_kernel)?;
         Some(EventKind::Switch(Switch {
             prev,
             next,
@@ -136,19 +177,29 @@ impl Arguments {
     }
 
     /// Returns a state's number (0 if only state letters were printed), how it leaves the thread, and the state letter.
+    ///
+    /// The plugin of older tools has one list of letters for all kernels: its `x` is 64, which is "dead" before Linux
+    /// 4.14 and "parked" since ([`ingest::StateReading`] decides), and its `W` alone is 128, which is "idle" since. The
+    /// kernel's own `x` always means "dead".
     #[inline]
-    fn state(&mut self, text: &[u8], keyed: bool) -> Option<(u32, SwitchOut, u8)> {
+    fn state(&mut self, text: &[u8], by_kernel: bool) -> Option<(u32, SwitchOut, u8)> {
         let first = *text.first()?;
         if first.is_ascii_digit() {
             let (number, _) = integer(text)?;
             let (out, state_letter) = self.of_number(number as u64);
             return Some((number as u32, out, state_letter));
         }
-        // The plugin prints an x for 64, which is "parked" since 4.14. The kernel's own x always means "dead".
-        let exits = |b: &&u8| matches!(b, b'X' | b'Z') || keyed && **b == b'x';
+        let exits = |b: &&u8| matches!(b, b'X' | b'Z') || by_kernel && **b == b'x';
         Some(match text {
             b"R" => (0, SwitchOut::Runnable, b'R'),
             [.., b'+'] => (0, SwitchOut::Preempted, b'R'),
+            b"W" if !by_kernel => (0, SwitchOut::Blocked, b'I'),
+            // No thread waits in two of these: they are an index that was printed as bits.
+            b"S|D" | b"S|T" | b"D|T" | b"S|D|T" => {
+                let bit = |b: &u8| INDEX_BITS.iter().position(|l| l == b).map_or(0, |at| 1 << at);
+                let (out, state_letter) = self.modern.meaning(text.iter().map(bit).sum());
+                (0, out, state_letter)
+            }
             _ => match text.iter().find(exits) {
                 Some(state_letter) => (0, SwitchOut::Exited, *state_letter),
                 None => (0, SwitchOut::Blocked, first),
@@ -213,9 +264,18 @@ fn named<'t, T>(text: &'t [u8], word: &[u8], then: impl Fn(&'t [u8]) -> Option<T
     }
 }
 
+/// Between the two sides of a switch.
+const ARROW: &[u8] = b" ==> ";
+/// The letters of the bits of an index.
+const INDEX_BITS: &[u8] = b"SDT";
+
+/// The name of a thread after the word with which Linux 2.6 began its arguments.
+fn without_task(comm: &[u8]) -> &[u8] {
+    comm.strip_prefix(b"task ").unwrap_or(comm)
+}
+
 /// `NAME:7 [120] S ==> NAME:0 [120]`
 fn bare_switch(args: &[u8]) -> Option<(Side<'_>, &[u8], Side<'_>)> {
-    const ARROW: &[u8] = b" ==> ";
     let arrow = find(args, ARROW)?;
     let (left, right) = (&args[..arrow], &args[arrow + ARROW.len()..]);
     let space = memchr::memrchr(b' ', left)?;
@@ -240,15 +300,19 @@ fn colon(text: &[u8]) -> Option<(&[u8], Tid)> {
     rest.is_empty().then_some((&text[..at], Tid(tid as i32)))
 }
 
-/// `comm=NAME pid=7 prio=120 success=1 target_cpu=003`, or `NAME:7 [120] success=1 CPU:003`
+/// `comm=NAME pid=7 prio=120 success=1 target_cpu=003`, `NAME:7 [120] success=1 CPU:003`, or `task NAME:7 [120] success=1
+/// [003]`
 #[inline]
 fn wakeup(kind: WakeKind, args: &[u8], place: Place, names: &mut Names, out: &mut Batch) -> Option<EventKind> {
     let (comm, tid, prio, target) = match args.strip_prefix(b"comm=") {
         Some(args) => keyed_wake(args)?,
-        None => {
-            let ((comm, tid, prio), rest) = bare_side(args)?;
-            (comm, tid, prio, value(rest, b"CPU:"))
-        }
+        None => match old_wake(args) {
+            Some(old) => old,
+            None => {
+                let ((comm, tid, prio), rest) = bare_side(args)?;
+                (comm, tid, prio, value(rest, b"CPU:"))
+            }
+        },
     };
     let name = names.comm_text(tid, comm, out);
     let target = target.map(|cpu| CpuId(cpu as u32));
@@ -256,7 +320,7 @@ fn wakeup(kind: WakeKind, args: &[u8], place: Place, names: &mut Names, out: &mu
 }
 
 #[inline]
-fn keyed_wake(args: &[u8]) -> Option<(&[u8], Tid, Prio, Option<i64>)> {
+fn keyed_wake(args: &[u8]) -> Option<Woken<'_>> {
     let (comm, (tid, prio, target)) = named(args, b" pid=", |rest| {
         let (tid, rest) = integer(rest)?;
         let (prio, rest) = integer(expect!(rest, b" prio="))?;
@@ -267,6 +331,15 @@ fn keyed_wake(args: &[u8]) -> Option<(&[u8], Tid, Prio, Option<i64>)> {
         Some((tid, prio, target))
     })?;
     Some((comm, Tid(tid as i32), Prio::new(prio as i16), target))
+}
+
+/// Reads a wakeup of Linux 2.6.
+fn old_wake(args: &[u8]) -> Option<Woken<'_>> {
+    let at = find_last(args, b" success=")?;
+    let (_, rest) = integer(&args[at + b" success=".len()..])?;
+    let (target, rest) = integer(expect!(rest, b" ["))?;
+    let ((comm, tid, prio), _) = bare_side(&args[..at])?;
+    (rest == b"]").then_some((without_task(comm), tid, prio, Some(target)))
 }
 
 /// Returns the number after the last occurrence of a key. An occurrence inside a name comes earlier.
@@ -457,19 +530,65 @@ mod tests {
     }
 
     #[test]
-    fn arguments_of_another_form_are_unreadable() {
-        for (event, args) in [
-            ("sched_switch", ""),
-            ("sched_switch", "prev_comm=a prev_pid=7 prev_prio=120 prev_state= ==> next_comm=b next_pid=8"),
-            ("sched_switch", "a:7 [120] S => b:8 [120]"),
-            ("sched_switch", "prev_comm=a prev_pid=7 prev_prio=120 prev_state=S"),
-            ("sched_wakeup", "comm=a pid=x prio=120"),
-            ("sched_waking", "[]"),
-            ("sched_process_fork", "child_pid=8 child_comm="),
-            ("cpu_idle", "state=x"),
-            ("softirq_entry", "vec"),
+    fn damaged_arguments_are_not_confused_with_those_of_another_form() {
+        use Unreadable::{Damaged, OtherForm};
+        for (event, args, why) in [
+            ("sched_switch", "", OtherForm),
+            ("sched_switch", "prev_comm=a prev_pid=7 prev_prio=120 prev_state= ==> next_comm=b next_pid=8", Damaged),
+            ("sched_switch", "a:7 [120] S => b:8 [120]", OtherForm),
+            ("sched_switch", "a:7 [120] S ==> b:8 [12", Damaged),
+            ("sched_switch", "prev_comm=a prev_pid=7 prev_prio=120 prev_state=S", Damaged),
+            ("sched_switch", "(__traceiter_sched_switch+0x0/0x60) arg1=0 arg2=0xffff8880 prev_state=1", OtherForm),
+            ("sched_wakeup", "comm=a pid=x prio=120", Damaged),
+            ("sched_wakeup", "(ttwu_do_activate+0x8/0x1a0) task=0xffff8880", OtherForm),
+            ("sched_waking", "[]", OtherForm),
+            ("sched_process_fork", "child_pid=8 child_comm=", Damaged),
+            ("cpu_idle", "state=x", Damaged),
+            ("cpu_idle", "(cpuidle_enter+0x0/0x40) index=2", OtherForm),
+            ("softirq_entry", "vec", OtherForm),
         ] {
-            assert_eq!(once(event, args), Err(Unreadable), "{event}: {args}");
+            assert_eq!(once(event, args).err(), Some(why), "{event}: {args}");
+        }
+    }
+
+    /// Linux 2.6 printed a state in brackets, the word `task`, and the CPU of a wakeup without a key.
+    #[test]
+    fn arguments_of_linux_2_6_are_read() {
+        for (args, expected) in [
+            ("task make:31 [121] (R) ==> cc1:77 [118]", ("make", 31, SwitchOut::Runnable, 'R', "cc1", 77)),
+            ("task a b:31 [121] (D) ==> swapper:0 [140]", ("a b", 31, SwitchOut::Blocked, 'D', "swapper", 0)),
+            ("task cc1:77 [120] (x) ==> task:8 [120]", ("cc1", 77, SwitchOut::Exited, 'x', "task", 8)),
+        ] {
+            let (prev, p, out, state_letter, next, n) = switch(args);
+            assert_eq!((prev.as_str(), p, out, state_letter, next.as_str(), n), expected, "{args}");
+        }
+        let (what, names) = once("sched_wakeup", "task a:b:31 [119] success=0 [012]").unwrap();
+        let EventKind::Wake(w) = what else { unreachable!("{what:?}") };
+        assert_eq!((names[0].as_str(), w.tid, w.prio.get(), w.target), ("a:b", Tid(31), Some(119), Some(CpuId(12))));
+        let fork = EventKind::Fork { parent: Tid(7), tid: Tid(8), pid: Pid::UNKNOWN, name: NameId(1) };
+        let migrate = EventKind::Migrate { tid: Tid(7), from: CpuId(1), to: CpuId(3) };
+        for (event, args, expected) in [
+            ("sched_process_fork", "parent sh:7  child sh:8", fork),
+            ("sched_migrate_task", "task a:7 [120] from: 1  to: 3", migrate),
+            ("sched_process_exit", "task a:7 [120]", EventKind::Exit { tid: Tid(7), pid: Pid::UNKNOWN }),
+        ] {
+            assert_eq!(once(event, args).unwrap().0, expected, "{event}: {args}");
+        }
+    }
+
+    /// Some kernels from 4.14 on store an index, which their own table of bits prints as several letters.
+    #[test]
+    fn an_index_that_was_printed_as_bits_is_read() {
+        for (state, meaning) in [
+            ("S|D", (SwitchOut::Blocked, 'T')),
+            ("S|T", (SwitchOut::Exited, 'X')),
+            ("D|T", (SwitchOut::Exited, 'Z')),
+            ("S|D|T", (SwitchOut::Blocked, 'P')),
+            ("D|K", (SwitchOut::Blocked, 'D')),
+        ] {
+            let form = "prev_comm=a prev_pid=7 prev_prio=120 prev_state=STATE ==> next_comm=b next_pid=8 next_prio=120";
+            let (_, _, out, state_letter, _, _) = switch(&form.replace("STATE", state));
+            assert_eq!((out, state_letter), meaning, "{state}");
         }
     }
 }

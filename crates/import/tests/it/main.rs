@@ -6,5 +6,6 @@ mod frame_logs;
 mod perf_data;
 mod perfetto;
 mod schedviz;
+mod states;
 mod text;
 mod trace_dat;

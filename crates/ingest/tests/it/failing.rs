@@ -1,6 +1,6 @@
 //! Failing readings: a panic on any thread is an error, and the consumer of the events can end a reading.
 
-use ingest::{Facts, Fatal, Fault, Ledger, Limits, Opened, Reach, RunError, Stream, run};
+use ingest::{Facts, Fatal, Fault, Ledger, Limits, Opened, Reach, Reading, RunError, Stream, run};
 use model::{Batch, CpuId, Event, EventKind, MaybeNs, Ns, Tid};
 use std::ops::ControlFlow;
 
@@ -61,7 +61,7 @@ fn a_panic_in_a_reader_is_an_error_on_any_thread() {
     for (count, limits) in ways() {
         let mut ends = vec![Ends::Well; count];
         ends[count - 1] = Ends::ByPanic;
-        let read = run(streams(&ends, 5), false, limits, |_| Ok::<_, Full>(ControlFlow::Continue(())));
+        let read = run(streams(&ends, 5), Reading::default(), limits, |_| Ok::<_, Full>(ControlFlow::Continue(())));
         let Err(RunError::Reader(fatal)) = read else { panic!("{read:?}") };
         assert_eq!(fatal.fault, Fault::Reader);
         assert!(fatal.to_string().contains("please report it"), "{fatal}");
@@ -72,7 +72,7 @@ fn a_panic_in_a_reader_is_an_error_on_any_thread() {
 fn a_source_that_is_cut_off_returns_its_events_and_the_error() {
     for (count, limits) in ways() {
         let mut seen = 0;
-        let read = run(streams(&vec![Ends::CutOff; count], 5), false, limits, |batch| {
+        let read = run(streams(&vec![Ends::CutOff; count], 5), Reading::default(), limits, |batch| {
             seen += batch.events.len();
             Ok::<_, Full>(ControlFlow::Continue(()))
         });
@@ -93,9 +93,9 @@ fn the_consumer_can_end_the_reading() {
             taken += 1;
             if taken % 3 == 0 { answer } else { Ok(ControlFlow::Continue(())) }
         };
-        let read = run(streams(&ends, endless), false, limits, |_| take(Err(Full)));
+        let read = run(streams(&ends, endless), Reading::default(), limits, |_| take(Err(Full)));
         assert!(matches!(read, Err(RunError::Consumer(Full))), "{read:?}");
-        let read = run(streams(&ends, endless), false, limits, |_| take(Ok(ControlFlow::Break(()))));
+        let read = run(streams(&ends, endless), Reading::default(), limits, |_| take(Ok(ControlFlow::Break(()))));
         assert!(read.unwrap().ending.stopped_by_caller);
         assert_eq!(taken, 6, "no batch was passed on afterwards");
     }

@@ -1,6 +1,6 @@
 //! Compares the order of events with a simple merge by the rules of docs/accounting.md, for different ways to deliver them.
 
-use ingest::{Facts, Limits, Opened, Ordered, Reach};
+use ingest::{Facts, Limits, Opened, Ordered, Reach, Reading};
 use model::{Batch, CpuId, Event, EventKind, MaybeNs, Ns, Switch, Tid};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
@@ -117,7 +117,7 @@ proptest! {
         let [ahead, sequential] = [true, false].map(|ahead| {
             let (mut events, mut names) = (Vec::new(), Vec::new());
             let rounds = in_rounds(&batch, &mut Rng(seed)).opened(Facts::default());
-            let ingested = ingest::run(rounds, false, Limits { ahead, ..ROOMY }, |batch| {
+            let ingested = ingest::run(rounds, Reading::default(), Limits { ahead, ..ROOMY }, |batch| {
                 events.append(&mut batch.events);
                 names.append(&mut batch.names);
                 Ok::<_, std::convert::Infallible>(ControlFlow::Continue(()))
@@ -301,7 +301,7 @@ impl ingest::Stream for Full {
 fn dropped_data_is_counted() {
     for ahead in [false, true] {
         let opened = Opened { facts: Facts::default(), streams: vec![Box::new(Full(0))] };
-        let ingested = ingest::run(opened, false, Limits { ahead, ..ROOMY }, |_| {
+        let ingested = ingest::run(opened, Reading::default(), Limits { ahead, ..ROOMY }, |_| {
             Ok::<_, std::convert::Infallible>(ControlFlow::Continue(()))
         });
         let ingested = ingested.unwrap();

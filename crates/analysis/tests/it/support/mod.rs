@@ -227,7 +227,8 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
     let mut accountant = Accountant::new(rules);
     let mut collector = Collector::default();
     let (mut names, mut chains) = (Vec::new(), Vec::new());
-    let read = ingest::run(opened, true, Limits::default(), |batch| {
+    let sorted = ingest::Reading { sort_all: true, ..ingest::Reading::default() };
+    let read = ingest::run(opened, sorted, Limits::default(), |batch| {
         names.extend(batch.names.iter().cloned());
         chains.extend(batch.stacks.iter().cloned());
         accountant.push(batch, &mut collector);

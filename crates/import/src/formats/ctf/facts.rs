@@ -2,9 +2,10 @@
 
 use super::Ctf;
 use super::kinds;
+use super::states;
 use super::types::Metadata;
 use super::ust;
-use ingest::{Facts, Importer};
+use ingest::{Facts, Importer, StateSource};
 use model::CpuId;
 
 /// Entries of `env` under LTTng's and perf's names, and their names here.
@@ -48,6 +49,11 @@ pub(super) fn read(metadata: &Metadata, cpus: &[CpuId]) -> Facts {
         has_yields: has("sys_enter_sched_yield"),
         has_charges: has("sched_stat_runtime"),
         whole_machine: switches,
+        states: match states::release_of(metadata) {
+            _ if !switches => StateSource::Certain,
+            Some(_) => StateSource::Release,
+            None => StateSource::Assumed,
+        },
         online: cpus.to_vec(),
         about,
         lacks: lacks(metadata, &has, cpus),
@@ -82,7 +88,7 @@ fn lacks(metadata: &Metadata, has: &dyn Fn(&'static str) -> bool, cpus: &[CpuId]
     } else if cpus.is_empty() {
         lacks.push("This trace does not contain the CPUs of its events.".to_owned());
     }
-    if metadata.env("kernel_release").or_else(|| metadata.env("release")).is_none() {
+    if states::release_of(metadata).is_none() {
         lacks.push(
             "The kernel release was not recorded: thread states are read as written by Linux 4.14 and later."
                 .to_owned(),

@@ -125,7 +125,7 @@ impl Layouts {
             let class = Class::new(metadata, stream, &mut budget, &mut slots)?;
             classes.insert(stream.id, class);
         }
-        let release = metadata.env("kernel_release").or_else(|| metadata.env("release"));
+        let release = states::release_of(metadata);
         let nice = if metadata.env("tracer_name") == Some("lttng-modules") { LTTNG_PRIO } else { 0 };
         for event in &metadata.events {
             let Some((stream, class)) = metadata

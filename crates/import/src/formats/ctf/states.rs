@@ -1,10 +1,16 @@
 //! The meaning of `prev_state` numbers of LTTng and perf. A CTF trace has no print format, so the kernel release is
 //! used: LTTng records the same numbers as the kernel's own `sched_switch`.
 
+use super::types::Metadata;
 use crate::tracepoint::States;
 
 /// The states of all releases.
 const FIRST: [(u64, u8); 4] = [(1, b'S'), (2, b'D'), (4, b'T'), (8, b't')];
+
+/// Returns the release of the recorded kernel.
+pub(super) fn release_of(metadata: &Metadata) -> Option<&str> {
+    metadata.env("kernel_release").or_else(|| metadata.env("release"))
+}
 
 /// Returns the meaning of a kernel's state numbers. A kernel without a known release is assumed to be recent.
 ///

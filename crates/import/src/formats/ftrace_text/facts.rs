@@ -3,7 +3,7 @@
 use super::head::head;
 use super::page::Page;
 use crate::text::scan::find;
-use ingest::{Facts, Importer};
+use ingest::{Facts, Importer, StateSource};
 
 /// The maximum number of lines examined before the first event.
 const MAX_LINES: usize = 1000;
@@ -17,6 +17,7 @@ pub(super) fn facts(start: &[u8], page: Page) -> Facts {
         clock: "ftrace (trace_clock not recorded)".to_owned(),
         has_charges: memchr::memmem::find(start, b" sched_stat_runtime: ").is_some(),
         whole_machine: true,
+        states: StateSource::Printed,
         ..Facts::default()
     };
     add_lack(&mut facts, "ftrace text does not contain thread affinity.");

@@ -6,7 +6,7 @@ use super::process_dump::{BEGIN, ProcessDump};
 use super::stack_trace::StackTraces;
 use crate::text::scan::{blanks, number, seconds};
 use crate::text::{Line, Lines, TextState};
-use crate::tracepoint::{Arguments, Place, marker};
+use crate::tracepoint::{Arguments, Place, Unreadable, marker};
 use ingest::{Anomaly, BATCH, Fatal, Ledger, Reach, Stream};
 use model::{Batch, Clock, CpuId, Event, EventKind, Mark, MarkEdge, MaybeNs, NameId, StackId, Tid};
 
@@ -70,13 +70,13 @@ impl Events {
         }
         self.stack_traces.end(out);
         match head(line.bytes) {
-            Some(head) => self.event(&head, line.offset, out, bad),
+            Some(head) => self.event(&head, line, out, bad),
             None => self.other_line(line, page, bad),
         }
     }
 
     #[inline]
-    fn event(&mut self, head: &Head<'_>, offset: u64, out: &mut Batch, bad: &mut dyn Ledger) {
+    fn event(&mut self, head: &Head<'_>, line: &Line<'_>, out: &mut Batch, bad: &mut dyn Ledger) {
         let current = if head.interrupt { Tid::IDLE } else { head.tid };
         let place = Place { at: head.stamp.at, current, stack: StackId::NONE };
         let what = match head.event {
@@ -84,36 +84,32 @@ impl Events {
             b"print" | b"bprint" | b"bputs" => self.mark(head, skip_function(head.args), place, out),
             name @ (b"" | b"kernel_stack" | b"user_stack") => {
                 self.stack_traces.begin(head);
-                self.arguments.decode(name, head.args, place, &mut self.state.names, out).ok()
+                self.arguments.decode(name, head.args, place, &mut self.state.names, out)
             }
-            name => self.arguments.decode(name, head.args, place, &mut self.state.names, out).ok(),
+            name => self.arguments.decode(name, head.args, place, &mut self.state.names, out),
         };
-        let Some(what) = what else {
-            return self.unreadable(head, offset, bad);
+        let what = match what {
+            Ok(what) => Some(what),
+            // systrace ends each page with a clock reading of 0.
+            Err(_) if head.stamp.at.0 == 0 && head.args.starts_with(SYNC) => None,
+            Err(why) => why.record(line, &mut self.state.losses, bad),
         };
-        let event = Event { at: head.stamp.at, offset, cpu: head.cpu, current: head.tid, what };
+        let Some(what) = what else { return };
+        let event = Event { at: head.stamp.at, offset: line.offset, cpu: head.cpu, current: head.tid, what };
         self.state.current((head.tid, head.pid, head.comm), &event, out);
         self.state.push(event, out);
     }
 
-    fn unreadable(&mut self, head: &Head<'_>, offset: u64, bad: &mut dyn Ledger) {
-        // systrace ends each page with a clock reading of 0.
-        if head.stamp.at.0 > 0 || !head.args.starts_with(SYNC) {
-            bad.anomaly("an event has arguments that cannot be read", offset, Anomaly::Lost);
-            self.state.losses.unreadable(offset);
-        }
-    }
-
-    /// Parses what a program wrote. Texts of unknown form become instant marks. `None` for a clock that has no reading.
-    fn mark(&mut self, head: &Head<'_>, text: &[u8], place: Place, out: &mut Batch) -> Option<EventKind> {
+    /// Parses what a program wrote. Texts of unknown form become instant marks.
+    fn mark(&mut self, head: &Head<'_>, text: &[u8], place: Place, out: &mut Batch) -> Result<EventKind, Unreadable> {
         if let Some(reading) = text.strip_prefix(SYNC) {
-            return clock(blanks(reading));
+            return clock(blanks(reading)).ok_or(Unreadable::Damaged);
         }
         // LISA writes the frequencies at the start of a recording in this form.
         if let Some(args) = text.strip_prefix(b"cpu_frequency_devlib:")
             && let Ok(what) = self.arguments.decode(b"cpu_frequency", args, place, &mut self.state.names, out)
         {
-            return Some(what);
+            return Ok(what);
         }
         let text = &text[..text.len().min(MAX_MARK)];
         let pid = match head.pid {
@@ -121,7 +117,7 @@ impl Events {
             pid => pid,
         };
         let names = &mut self.state.names;
-        Some(marker(text, head.tid, pid, &mut |name| names.id(name, out)).unwrap_or_else(|| {
+        Ok(marker(text, head.tid, pid, &mut |name| names.id(name, out)).unwrap_or_else(|| {
             let name = if text.is_empty() { NameId::NONE } else { names.id(text.trim_ascii(), out) };
             EventKind::Mark(Mark { tid: head.tid, pid, track: 0, name, edge: MarkEdge::Instant })
         }))
@@ -137,7 +133,7 @@ impl Events {
         } else if page == Page::Script && line.bytes == BEGIN {
             self.dump = Some(ProcessDump::default());
         } else if page == Page::Text && !is_known_line(line.bytes) {
-            bad.anomaly("a line is not an event", line.offset, Anomaly::Warning);
+            bad.anomaly("a line is not an event", line.offset, Anomaly::NotUnderstood);
         }
     }
 }

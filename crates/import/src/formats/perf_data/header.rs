@@ -152,6 +152,24 @@ pub(super) fn byte_order(magic: [u8; 8]) -> Option<ByteOrder> {
     }
 }
 
+/// Where the tracepoint descriptions of a record are.
+pub(super) enum TracingData<'a> {
+    /// Within the record, as simpleperf writes them.
+    Within(&'a [u8]),
+    /// That many bytes after the record, as perf writes them.
+    After(usize),
+}
+
+/// Finds the tracepoint descriptions of a record for them, which begins with their size.
+pub(super) fn tracing_data(body: &[u8], order: ByteOrder) -> TracingData<'_> {
+    let size = order.u32_at(body, 0).and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
+    let within = body.get(4..).filter(|rest| !rest.is_empty() && size > 0);
+    match within.and_then(|rest| rest.get(..size)) {
+        Some(bytes) => TracingData::Within(bytes),
+        None => TracingData::After(size),
+    }
+}
+
 /// Parses an attribute stored as a record: the attribute, whose own size field contains the offset of the IDs.
 pub(super) fn attr_of_record(body: &[u8], order: ByteOrder) -> Option<Attr> {
     let mut attr = Attr::parse(body, order)?;

@@ -11,7 +11,7 @@
 //! that address gets no result.
 
 use super::frames::{Frames, Record};
-use super::header::{self, Attr, Header};
+use super::header::{self, Attr, Header, TracingData};
 use super::stream::Layouts;
 use crate::tracepoint::ByteOrder;
 use model::Ns;
@@ -131,7 +131,12 @@ impl Scan {
         let size = |size: Option<u64>| size.and_then(|s| usize::try_from(s).ok()).unwrap_or(0);
         match record.kind {
             header::HEADER_ATTR => self.attrs.extend(header::attr_of_record(body, self.order)),
-            header::TRACING_DATA => return Some(size(self.order.u32_at(body, 0).map(u64::from))),
+            header::TRACING_DATA => {
+                return Some(match header::tracing_data(body, self.order) {
+                    TracingData::Within(_) => 0,
+                    TracingData::After(size) => size,
+                });
+            }
             header::AUXTRACE => return Some(size(self.order.u64_at(body, 0))),
             header::BUILD_ID => {
                 self.build_id(record.misc, body);

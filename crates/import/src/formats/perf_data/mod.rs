@@ -30,9 +30,9 @@ mod stacks;
 mod stream;
 mod tracing;
 
-use crate::tracepoint::EventFormat;
+use crate::tracepoint::{EventFormat, state_source};
 use frames::Frames;
-use header::Header;
+use header::{Header, TracingData};
 use ingest::{Availability, Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sniff};
 use model::CpuId;
 use stream::PerfStream;
@@ -113,8 +113,8 @@ fn open_events<'a>(header: Header, mut frames: Frames<'a>) -> Result<Opened<'a>,
         }
         let kind = record.kind;
         frames.take();
-        if kind == header::TRACING_DATA {
-            let size = before.header.tracing_size;
+        let size = before.header.tracing_size;
+        if kind == header::TRACING_DATA && before.header.tracing.is_empty() {
             let bytes = frames.take_payload(size)?;
             before.header.tracing = bytes;
         }
@@ -142,7 +142,10 @@ impl Preamble {
                     self.header.add_attr(attr);
                 }
             }
-            header::TRACING_DATA => self.header.tracing_size = order.u32_at(body, 0).unwrap_or(0) as usize,
+            header::TRACING_DATA => match header::tracing_data(body, order) {
+                TracingData::Within(bytes) => self.header.tracing = bytes.to_vec(),
+                TracingData::After(size) => self.header.tracing_size = size,
+            },
             header::HEADER_FEATURE => {
                 if let Some(id) = order.u64_at(body, 0) {
                     self.header.add_feature(id as u32, body.get(8..).unwrap_or_default());
@@ -208,6 +211,7 @@ fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>, cpu_ma
         whole_machine,
         recorded: if of_cpus == Some(true) { cpus.clone() } else { cpu_map },
         cpu_count: metadata.cpu_count,
+        states: state_source(formats.iter()),
         online: if metadata.online.is_empty() && whole_machine { cpus } else { metadata.online },
         machine: metadata.machine,
         about: metadata.about,

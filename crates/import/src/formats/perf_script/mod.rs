@@ -24,7 +24,7 @@ use crate::tracepoint::table::Reader;
 use crate::tracepoint::{Arguments, Names, Place};
 use head::{Head, with_cpu, without_cpu};
 use header::Header;
-use ingest::{Availability, Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sniff};
+use ingest::{Availability, Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sniff, StateSource};
 use model::{Batch, CpuId, EventKind, StackId, Tid};
 use records::{Record, record};
 use rustc_hash::FxHashMap;
@@ -197,6 +197,7 @@ fn facts(header: Header, summary: &StartSummary) -> Facts {
         has_yields,
         has_charges: summary.charges,
         whole_machine,
+        states: StateSource::Printed,
         online: header.online,
         about,
         lacks,

@@ -65,20 +65,21 @@ impl Events {
         }
         if let Some(head) = self.head(line) {
             self.close_chain(out);
-            self.line(&head, line.offset, out, bad);
+            self.line(&head, line, out, bad);
         } else if line.bytes.trim_ascii().is_empty() {
             self.close_chain(out);
         } else if !self.frame(line.bytes, out) && !line.bytes.starts_with(b"#") {
-            bad.anomaly("a line is not an event", line.offset, Anomaly::Warning);
+            bad.anomaly("a line is not an event", line.offset, Anomaly::NotUnderstood);
         }
     }
 
     #[inline]
-    fn line(&mut self, head: &Head<'_>, offset: u64, out: &mut Batch, bad: &mut dyn Ledger) {
+    fn line(&mut self, head: &Head<'_>, line: &Line<'_>, out: &mut Batch, bad: &mut dyn Ledger) {
+        let offset = line.offset;
         if head.rest.starts_with(b"PERF_RECORD_") {
             match record(head.rest) {
                 Some(record) => self.record(head, record, offset, out),
-                None => bad.anomaly("a record cannot be read", offset, Anomaly::Lost),
+                None => bad.anomaly("a record of perf's own has another form", offset, Anomaly::NotUnderstood),
             }
             return;
         }
@@ -86,9 +87,10 @@ impl Events {
         let place = Place { at: head.stamp.at, current: head.tid, stack: StackId::NONE };
         match self.known.arguments.decode(name, args, place, &mut self.state.names, out) {
             Ok(what) => self.push(head, what, offset, out),
-            Err(_) => {
-                bad.anomaly("an event has arguments that cannot be read", offset, Anomaly::Lost);
-                self.state.losses.unreadable(offset);
+            Err(why) => {
+                if let Some(what) = why.record(line, &mut self.state.losses, bad) {
+                    self.push(head, what, offset, out);
+                }
             }
         }
     }

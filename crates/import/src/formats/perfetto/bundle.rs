@@ -3,7 +3,7 @@
 
 use super::clocks::time;
 use super::ftrace::{self, Kernel};
-use super::wire::{Fields, Malformed};
+use super::wire::{Fields, Malformed, Unreadable};
 use crate::tracepoint::Names;
 use ingest::{Anomaly, Ledger};
 use model::{Batch, CpuId, Event, EventKind, LossSpan, MaybeCount, MaybeNs, Ns, Prio, Tid};
@@ -130,12 +130,23 @@ impl Bundles {
                     Ok(None) => {}
                     Err(Malformed) => bad.anomaly("a kernel event is damaged", offset, Anomaly::Lost),
                 }
+                if std::mem::take(&mut self.kernel.not_understood) {
+                    bad.anomaly(self.kernel.why(), offset, Anomaly::NotUnderstood);
+                }
             }
         }
         if let Some(columns) = head.compact {
             let place = ftrace::Place { cpu, offset, shift };
-            if super::compact::read(columns, place, &self.kernel.states, &mut cpu_state, names, out).is_err() {
-                bad.anomaly("a bundle of compact switches is damaged", offset, Anomaly::Lost);
+            match super::compact::read(columns, place, &self.kernel.states, &mut cpu_state, names, out) {
+                Ok(()) => {}
+                Err(Unreadable::Malformed) => {
+                    bad.anomaly("a bundle of compact switches is damaged", offset, Anomaly::Lost);
+                }
+                Err(Unreadable::OtherType) => {
+                    let what =
+                        "a bundle of compact switches has a column of another type than in Perfetto's public schema";
+                    bad.anomaly(what, offset, Anomaly::NotUnderstood);
+                }
             }
         }
         let events = out.events.get_mut(start..).unwrap_or_default();

@@ -11,7 +11,7 @@
 use super::bundle::CpuState;
 use super::ftrace::Place;
 use super::states::Numbers;
-use super::wire::{Fields, Malformed, Packed};
+use super::wire::{Fields, Malformed, Packed, Unreadable};
 use crate::tracepoint::{Names, waker};
 use model::{Batch, CpuId, Event, EventKind, MaybeNs, NameId, Prio, StackId, Switch, Tid, Wake, WakeKind};
 
@@ -29,11 +29,11 @@ struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    fn of(message: &'a [u8], names: &mut Names, out: &mut Batch) -> Result<Self, Malformed> {
+    fn of(message: &'a [u8], names: &mut Names, out: &mut Batch) -> Result<Self, Unreadable> {
         let mut columns = Self::default();
         let mut fields = Fields::of(message);
         while let Some((field, value)) = fields.next()? {
-            let bytes = value.bytes();
+            let bytes = if field <= 12 { value.as_bytes()? } else { &[] };
             match field {
                 1..=4 => columns.switch[field as usize - 1] = bytes,
                 6 => columns.switch[4] = bytes,
@@ -60,10 +60,10 @@ pub(super) fn read(
     cpu_state: &mut CpuState,
     names: &mut Names,
     out: &mut Batch,
-) -> Result<(), Malformed> {
+) -> Result<(), Unreadable> {
     let columns = Columns::of(message, names, out)?;
     wakeups(&columns, place, out)?;
-    switches(&columns, place, states, *cpu_state, out)
+    Ok(switches(&columns, place, states, *cpu_state, out)?)
 }
 
 fn wakeups(columns: &Columns<'_>, place: Place, out: &mut Batch) -> Result<(), Malformed> {

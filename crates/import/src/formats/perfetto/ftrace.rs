@@ -5,7 +5,7 @@ use super::atrace;
 use super::clocks::time;
 use super::notes::Note;
 use super::states::Numbers;
-use super::wire::{Fields, Malformed};
+use super::wire::{Fields, Malformed, OtherType, Unreadable, Value};
 use crate::tracepoint::events::{self, NEWTASK, OLD_PID, SWITCH, WAKING};
 use crate::tracepoint::table::{FieldDef, FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint};
 use crate::tracepoint::{Names, waker};
@@ -20,6 +20,10 @@ const MAX_THREADS: usize = 1 << 20;
 /// which Perfetto has no message.
 const PRINT: u32 = 3;
 const GENERIC: u32 = 327;
+/// The field of `FtraceEvent` with the kernel's `common_flags`.
+const FLAGS: u32 = 5;
+/// The number of switches and wakeups that decide whether events have the numbers of the public schema.
+const MANY: u64 = 1000;
 
 /// Where an event was recorded.
 #[derive(Clone, Copy)]
@@ -58,13 +62,36 @@ pub(super) struct Kernel {
     switch_note: Vec<u8>,
     /// The process of the next thread that is created.
     next_process: Pid,
+    /// Whether events have other numbers than in the public schema ([`Numbering`]).
+    foreign: bool,
+    /// Whether the last event was whole, but not understood.
+    pub(super) not_understood: bool,
 }
 
 impl Kernel {
-    pub(super) fn new(states: Numbers, own: bool) -> Self {
-        let (newest, next_process) = (Tid::UNKNOWN, Pid::UNKNOWN);
-        let messages = messages();
-        Self { messages, states, processes: FxHashMap::default(), newest, own, switch_note: Vec::new(), next_process }
+    /// `own`: corewise wrote the trace; `foreign`: its events have other numbers than in the public schema.
+    pub(super) fn new(states: Numbers, own: bool, foreign: bool) -> Self {
+        Self {
+            messages: if foreign { Vec::new() } else { messages() },
+            states,
+            processes: FxHashMap::default(),
+            newest: Tid::UNKNOWN,
+            own,
+            switch_note: Vec::new(),
+            next_process: Pid::UNKNOWN,
+            foreign,
+            not_understood: false,
+        }
+    }
+
+    /// Why [`Self::not_understood`] is set.
+    pub(super) fn why(&self) -> &'static str {
+        if self.foreign {
+            "kernel events have other numbers than in Perfetto's public schema (a vendor numbered its own events), so \
+             switches and wakeups cannot be read"
+        } else {
+            "a kernel event has a field of another type than in Perfetto's public schema"
+        }
     }
 
     /// Stores the process of a thread.
@@ -80,7 +107,8 @@ impl Kernel {
         self.processes.get(&tid).copied().unwrap_or(Pid::UNKNOWN)
     }
 
-    /// Reads an event; `None` if the event was added to `out`, or has no content.
+    /// Reads an event; `None` if the event was added to `out`, or has no content. An event that is whole, but not
+    /// understood, still shows that its CPU recorded something then ([`EventKind::Sample`]).
     #[inline]
     pub(super) fn read(
         &mut self,
@@ -90,20 +118,46 @@ impl Kernel {
         out: &mut Batch,
     ) -> Result<Option<Event>, Malformed> {
         let (mut at, mut current, mut flags, mut kind, mut body) = (0, Tid::UNKNOWN, 0, 0, &[][..]);
+        let mut other_type = false;
         let mut fields = Fields::of(message);
         while let Some((field, value)) = fields.next()? {
-            match field {
-                1 => at = value.number(),
-                2 => current = Tid(value.int()),
-                5 => flags = value.number(),
-                3.. => (kind, body) = (field, value.bytes()),
-                _ => {}
+            match (field, value) {
+                (1, Value::Number(number)) => at = number,
+                (2, Value::Number(number)) => current = Tid(number as i32),
+                (FLAGS, Value::Number(number)) => flags = number,
+                (1 | 2 | FLAGS, Value::Bytes(_)) => other_type = true,
+                (_, value) => (kind, body) = (field, value.bytes()),
             }
         }
-        if kind == 0 && at == 0 {
+        if kind == 0 && at == 0 && !other_type {
             return Ok(None);
         }
         let at = place.time(at)?;
+        if other_type || self.foreign && kind != PRINT {
+            self.not_understood = true;
+            return Ok(Some(place.event(at, current, EventKind::Sample)));
+        }
+        match self.content(kind, body, (at, current, flags), place, names, out) {
+            Ok(event) => Ok(event),
+            Err(Unreadable::Malformed) => Err(Malformed),
+            Err(Unreadable::OtherType) => {
+                self.not_understood = true;
+                Ok(Some(place.event(at, self.current_task(current), EventKind::Sample)))
+            }
+        }
+    }
+
+    /// Reads the message of an event at a time, of the current task and with the flags of its envelope.
+    #[inline]
+    fn content(
+        &mut self,
+        kind: u32,
+        body: &[u8],
+        (at, current, flags): (Ns, Tid, u64),
+        place: Place,
+        names: &mut Names,
+        out: &mut Batch,
+    ) -> Result<Option<Event>, Unreadable> {
         if kind == GENERIC && self.own {
             let note = Note::of(body);
             let what = match note.name() {
@@ -158,19 +212,19 @@ impl Kernel {
         mut fields: Fields<'_>,
         names: &mut Names,
         out: &mut Batch,
-    ) -> Result<Option<EventKind>, Malformed> {
+    ) -> Result<Option<EventKind>, Unreadable> {
         let (mut prev_comm, mut next_comm, mut state) = (&[][..], &[][..], 0);
         let (mut prev, mut next, mut prev_prio, mut next_prio) =
             (Tid(0), Tid(0), absent_prio(self.own), absent_prio(self.own));
         while let Some((field, value)) = fields.next()? {
             match field {
-                switch::PREV_COMM => prev_comm = value.bytes(),
-                switch::PREV => prev = Tid(value.int()),
-                switch::PREV_PRIO => prev_prio = Prio::new(value.int() as i16),
-                switch::PREV_STATE => state = value.number(),
-                switch::NEXT_COMM => next_comm = value.bytes(),
-                switch::NEXT => next = Tid(value.int()),
-                switch::NEXT_PRIO => next_prio = Prio::new(value.int() as i16),
+                switch::PREV_COMM => prev_comm = value.as_bytes()?,
+                switch::PREV => prev = Tid(value.as_int()?),
+                switch::PREV_PRIO => prev_prio = Prio::new(value.as_int()? as i16),
+                switch::PREV_STATE => state = value.as_number()?,
+                switch::NEXT_COMM => next_comm = value.as_bytes()?,
+                switch::NEXT => next = Tid(value.as_int()?),
+                switch::NEXT_PRIO => next_prio = Prio::new(value.as_int()? as i16),
                 _ => {}
             }
         }
@@ -272,18 +326,75 @@ impl Message {
 
 impl Other {
     /// Returns the values of the fields; absent ones are 0 or empty.
-    fn values<'m>(&self, mut fields: Fields<'m>, current: Tid) -> Result<FieldValues<'m>, Malformed> {
+    fn values<'m>(&self, mut fields: Fields<'m>, current: Tid) -> Result<FieldValues<'m>, Unreadable> {
         let mut values = FieldValues::new(current);
         while let Some((field, value)) = fields.next()? {
             let place = |of: &[(u32, usize)]| of.iter().find(|(number, _)| *number == field).map(|(_, at)| *at);
             if let Some(at) = place(&self.numbers) {
-                values.set_number(at, value.number() as i64);
+                values.set_number(at, value.as_number()? as i64);
             } else if let Some(at) = place(&self.texts) {
-                values.set_text(at, value.bytes());
+                values.set_text(at, value.as_bytes()?);
             }
         }
         Ok(values)
     }
+}
+
+/// Counts switches and wakeups by the public schema whose fields have its types, and those whose fields do not. A vendor's
+/// build that numbers its own events differently has nearly all of its events under the numbers of others.
+#[derive(Default)]
+pub(super) struct Numbering {
+    fitting: u64,
+    other: u64,
+}
+
+impl Numbering {
+    /// Reads the first events of a bundle.
+    pub(super) fn learn(&mut self, bundle: &[u8]) -> Result<(), Malformed> {
+        let mut events = Fields::of(bundle);
+        while self.fitting + self.other < MANY {
+            let Some((field, value)) = events.next()? else { break };
+            let mut fields = Fields::of(if field == 2 { value.bytes() } else { &[] });
+            while let Some((field, value)) = fields.next()? {
+                let fits = match (field, value) {
+                    (FLAGS, value) => value.as_number().map(|_| ()),
+                    (kind, Value::Bytes(body)) if kind == SWITCH.perfetto => has_types(body, &SWITCH)?,
+                    (kind, Value::Bytes(body)) if WAKEUPS.contains(&kind) => has_types(body, &WAKING)?,
+                    _ => continue,
+                };
+                match fits {
+                    // Flags with the right type show nothing: not every event has them.
+                    Ok(()) => self.fitting += u64::from(field != FLAGS),
+                    Err(OtherType) => self.other += 1,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether events have other numbers than in the public schema.
+    pub(super) fn is_foreign(&self) -> bool {
+        self.other > self.fitting
+    }
+}
+
+/// The fields of `FtraceEvent` with wakeups: waking, wakeup, new.
+const WAKEUPS: [u32; 3] = [20, 17, 114];
+
+/// Whether the fields of a message have the types of a tracepoint's.
+fn has_types(body: &[u8], tracepoint: &Tracepoint) -> Result<Result<(), OtherType>, Malformed> {
+    let has = |fields: &[FieldDef], number| fields.iter().any(|f| f.perfetto == number);
+    let mut fields = Fields::of(body);
+    while let Some((field, value)) = fields.next()? {
+        let is_other = match value {
+            Value::Number(_) => has(tracepoint.texts, field),
+            Value::Bytes(_) => has(tracepoint.numbers, field),
+        };
+        if is_other {
+            return Ok(Err(OtherType));
+        }
+    }
+    Ok(Ok(()))
 }
 
 /// Returns the value of an absent priority: proto's default 0, or unknown.
@@ -323,15 +434,15 @@ fn wake(
     waker: Tid,
     names: &mut Names,
     out: &mut Batch,
-) -> Result<EventKind, Malformed> {
+) -> Result<EventKind, Unreadable> {
     let (mut name, mut tid, mut prio, mut target) =
         (&[][..], Tid(0), absent_prio(own), if own { None } else { Some(CpuId(0)) });
     while let Some((field, value)) = fields.next()? {
         match field {
-            wakeup::COMM => name = value.bytes(),
-            wakeup::TID => tid = Tid(value.int()),
-            wakeup::PRIO => prio = Prio::new(value.int() as i16),
-            wakeup::TARGET => target = Some(CpuId(value.number() as u32)),
+            wakeup::COMM => name = value.as_bytes()?,
+            wakeup::TID => tid = Tid(value.as_int()?),
+            wakeup::PRIO => prio = Prio::new(value.as_int()? as i16),
+            wakeup::TARGET => target = Some(CpuId(value.as_number()? as u32)),
             _ => {}
         }
     }

@@ -40,7 +40,7 @@ mod stream;
 mod tracks;
 mod wire;
 
-use ingest::{Availability, Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sniff};
+use ingest::{Availability, Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sniff, StateSource};
 use packets::Packets;
 use preface::Preface;
 use std::io::{Cursor, Read};
@@ -202,6 +202,12 @@ fn facts(preface: &Preface) -> Facts {
         has_wakeup,
         whole_machine: true,
         recorded: preface.recorded.clone(),
+        states: match () {
+            // corewise writes them as it recorded them; of foreign numbers there are none.
+            () if preface.own.is_some() || preface.numbering.is_foreign() => StateSource::Certain,
+            () if preface.release.is_empty() => StateSource::Assumed,
+            () => StateSource::Release,
+        },
         machine: preface.machine(),
         about: preface.about.clone(),
         lacks,

@@ -2,6 +2,7 @@
 //! `ClockSnapshot.primary_trace_clock` (`protos/perfetto/{config,trace/system_info}`).
 
 use super::clocks::BOOTTIME;
+use super::ftrace::Numbering;
 use super::notes::Own;
 use super::packets::Packets;
 use super::wire::{Fields, Malformed};
@@ -37,6 +38,8 @@ pub(super) struct Preface {
     pub(super) arch: Option<String>,
     /// Whether there is a kernel event.
     pub(super) kernel: bool,
+    /// Whether kernel events have the numbers of the public schema.
+    pub(super) numbering: Numbering,
     /// The facts about a trace that corewise wrote.
     pub(super) own: Option<Own>,
     config: bool,
@@ -55,6 +58,7 @@ impl Preface {
             recorded: Vec::new(),
             arch: None,
             kernel: false,
+            numbering: Numbering::default(),
             own: None,
             config: false,
         };
@@ -70,7 +74,10 @@ impl Preface {
         let mut fields = Fields::of(packet);
         while let Some((field, value)) = fields.next()? {
             match field {
-                1 => self.kernel = true,
+                1 => {
+                    self.kernel = true;
+                    self.numbering.learn(value.bytes())?;
+                }
                 6 => self.primary_clock(value.bytes())?,
                 11 if self.own.is_none() => {
                     self.own = Own::of(value.bytes())?;

@@ -98,7 +98,8 @@ impl Envelope {
 
 impl<'a> PerfettoStream<'a> {
     pub(super) fn new(packets: Packets<'a>, preface: &Preface) -> Self {
-        let kernel = Kernel::new(Numbers::of_release(&preface.release), preface.own.is_some());
+        let (own, foreign) = (preface.own.is_some(), preface.numbering.is_foreign());
+        let kernel = Kernel::new(Numbers::of_release(&preface.release), own, foreign);
         let reader = Reader {
             bundles: Bundles::new(kernel),
             clocks: Clocks::new(preface.clock),

@@ -4,6 +4,29 @@
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Malformed;
 
+/// A field has another type than its schema states: the message is whole, but not of that schema.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct OtherType;
+
+/// Why a message cannot be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Unreadable {
+    Malformed,
+    OtherType,
+}
+
+impl From<Malformed> for Unreadable {
+    fn from(_: Malformed) -> Self {
+        Self::Malformed
+    }
+}
+
+impl From<OtherType> for Unreadable {
+    fn from(_: OtherType) -> Self {
+        Self::OtherType
+    }
+}
+
 /// A field's content. Numbers of fixed size are returned as their bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Value<'a> {
@@ -25,6 +48,30 @@ impl<'a> Value<'a> {
     #[inline]
     pub(super) fn int(self) -> i32 {
         self.number() as i32
+    }
+
+    /// Returns the number of a field that must be one.
+    #[inline]
+    pub(super) fn as_number(self) -> Result<u64, OtherType> {
+        match self {
+            Self::Number(n) => Ok(n),
+            Self::Bytes(_) => Err(OtherType),
+        }
+    }
+
+    /// Returns the number of a field that must be one, as `int32` and similar types are stored.
+    #[inline]
+    pub(super) fn as_int(self) -> Result<i32, OtherType> {
+        self.as_number().map(|number| number as i32)
+    }
+
+    /// Returns the text or message of a field that must be one.
+    #[inline]
+    pub(super) fn as_bytes(self) -> Result<&'a [u8], OtherType> {
+        match self {
+            Self::Bytes(bytes) => Ok(bytes),
+            Self::Number(_) => Err(OtherType),
+        }
     }
 
     /// Returns the text or message; empty if the field has another type than its schema states.

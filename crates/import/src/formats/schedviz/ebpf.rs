@@ -18,7 +18,7 @@
 //! ingest, and for a pipe no time is complete before the end.
 
 use crate::tracepoint::{Names, States};
-use ingest::{Anomaly, Facts, Fatal, Importer, Ledger, Opened, Reach, Stream};
+use ingest::{Anomaly, Facts, Fatal, Importer, Ledger, Opened, Reach, StateSource, Stream};
 use model::{
     Batch, CpuId, Event, EventKind, LossSpan, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio, StackId, Switch, SwitchOut,
     Tid, Wake, WakeKind,
@@ -55,6 +55,7 @@ pub(super) fn open<'a>(from: Box<dyn Read + Send + 'a>, again: bool) -> Opened<'
         has_waking: Some(false),
         has_wakeup: Some(true),
         whole_machine: true,
+        states: StateSource::Assumed,
         about: vec![("trace_type".to_owned(), "EBPF".to_owned())],
         lacks: vec![
             "A SchedViz collection does not contain the processes of threads.".to_owned(),
@@ -158,7 +159,12 @@ struct Lines {
 }
 
 /// Why a line cannot be read.
-struct Unreadable(&'static str);
+enum Unreadable {
+    /// It is damaged, or contradicts another.
+    Damaged(&'static str),
+    /// It is whole, and of a form that `sched.bt` does not write.
+    OtherForm(&'static str),
+}
 
 impl Lines {
     fn read(&mut self, line: &[u8], offset: u64, out: &mut Batch, bad: &mut dyn Ledger) {
@@ -171,10 +177,12 @@ impl Lines {
             [b'L', b'o', b's', b't', b' ', rest @ ..] => self.losses(rest, offset),
             // bpftrace's own messages, and its blank lines.
             _ if line.is_empty() || line.starts_with(b"Attaching ") => Ok(()),
-            _ => Err(Unreadable("a line does not have the form of sched.bt's output")),
+            _ => Err(Unreadable::OtherForm("a line does not have the form of sched.bt's output")),
         };
-        if let Err(Unreadable(why)) = done {
-            bad.anomaly(why, offset, Anomaly::Lost);
+        match done {
+            Ok(()) => {}
+            Err(Unreadable::Damaged(why)) => bad.anomaly(why, offset, Anomaly::Lost),
+            Err(Unreadable::OtherForm(why)) => bad.anomaly(why, offset, Anomaly::NotUnderstood),
         }
     }
 
@@ -182,10 +190,12 @@ impl Lines {
         let mut fields = Fields(rest);
         let (zero, start) = (fields.number()?, fields.number()?);
         if zero != 0 || !fields.0.is_empty() {
-            return Err(Unreadable("a start line does not have the form of sched.bt's output"));
+            return Err(Unreadable::OtherForm("a start line does not have the form of sched.bt's output"));
         }
         if self.start.is_some() {
-            return Err(Unreadable("a second start: the text contains two recordings, only the first is read"));
+            return Err(Unreadable::Damaged(
+                "a second start: the text contains two recordings, only the first is read",
+            ));
         }
         self.start = Some(i64::try_from(start).map_err(|_| TIME_OUT_OF_RANGE)?);
         Ok(())
@@ -201,7 +211,7 @@ impl Lines {
         let since = self.unwrapped(fields.number()?);
         self.since = self.since.max(since);
         let since = i64::try_from(since).map_err(|_| TIME_OUT_OF_RANGE)?;
-        let start = self.start.ok_or(Unreadable("a line precedes the start line"))?;
+        let start = self.start.ok_or(Unreadable::Damaged("a line precedes the start line"))?;
         start.checked_add(since).map(Ns).ok_or(TIME_OUT_OF_RANGE)
     }
 
@@ -236,7 +246,7 @@ impl Lines {
         let cpu = fields.cpu()?;
         let what = what(self, &mut fields, at)?;
         if !fields.0.is_empty() {
-            return Err(Unreadable("a line has more fields than sched.bt writes"));
+            return Err(Unreadable::OtherForm("a line has more fields than sched.bt writes"));
         }
         let slot = cpu.0 as usize;
         if self.last.len() <= slot {
@@ -244,7 +254,7 @@ impl Lines {
         }
         if let Some(last) = self.last.get_mut(slot) {
             if at < *last {
-                return Err(Unreadable("a line is earlier than the previous one of its CPU"));
+                return Err(Unreadable::Damaged("a line is earlier than the previous one of its CPU"));
             }
             *last = at;
         }
@@ -298,7 +308,7 @@ impl Lines {
         let at = self.time(&mut fields)?;
         let (tid, prio) = (fields.tid()?, fields.number()?);
         // The kernel's priorities are signed; bpftrace prints a deadline thread's −1 as 32 or 64 bits.
-        let prio = i16::try_from(prio as i32).map_err(|_| Unreadable("a priority is out of range"))?;
+        let prio = i16::try_from(prio as i32).map_err(|_| Unreadable::Damaged("a priority is out of range"))?;
         let prio = Prio::new(prio);
         let name = self.names.id(fields.0.get(..MAX_NAME).unwrap_or(fields.0), out);
         if self.threads.len() < MAX_THREADS || self.threads.contains_key(&tid) {
@@ -316,7 +326,7 @@ impl Lines {
         let text = rest.strip_suffix(b" events").and_then(|n| std::str::from_utf8(n).ok());
         let count: i64 = text
             .and_then(|n| n.parse().ok())
-            .ok_or(Unreadable("a line does not have the form of sched.bt's output"))?;
+            .ok_or(Unreadable::OtherForm("a line does not have the form of sched.bt's output"))?;
         let before = self.lost.map_or(0, |(n, _)| n);
         self.lost = Some((before.saturating_add(count), offset));
         Ok(())
@@ -340,7 +350,7 @@ impl Lines {
 
 /// The range of 32 bits of nanoseconds.
 const WRAP: u64 = 1 << 32;
-const TIME_OUT_OF_RANGE: Unreadable = Unreadable("a line has a time that is out of range");
+const TIME_OUT_OF_RANGE: Unreadable = Unreadable::Damaged("a line has a time that is out of range");
 
 /// The rest of a line.
 struct Fields<'l>(&'l [u8]);
@@ -349,7 +359,7 @@ impl Fields<'_> {
     /// Reads a number up to the next colon.
     #[inline]
     fn number(&mut self) -> Result<u64, Unreadable> {
-        const BAD: Unreadable = Unreadable("a line has numbers that cannot be read");
+        const BAD: Unreadable = Unreadable::Damaged("a line has numbers that cannot be read");
         let mut value = 0_u64;
         let mut read = 0;
         for byte in self.0 {
@@ -371,11 +381,11 @@ impl Fields<'_> {
 
     fn cpu(&mut self) -> Result<CpuId, Unreadable> {
         let cpu = u32::try_from(self.number()?).ok().filter(|n| *n < MAX_CPUS);
-        cpu.map(CpuId).ok_or(Unreadable("a CPU number is out of range"))
+        cpu.map(CpuId).ok_or(Unreadable::Damaged("a CPU number is out of range"))
     }
 
     fn tid(&mut self) -> Result<Tid, Unreadable> {
         let tid = i32::try_from(self.number()?).ok();
-        tid.map(Tid).ok_or(Unreadable("a TID is out of range"))
+        tid.map(Tid).ok_or(Unreadable::Damaged("a TID is out of range"))
     }
 }

@@ -21,7 +21,7 @@ mod ebpf;
 mod machine;
 mod ring;
 
-use crate::tracepoint::{ByteOrder, EventFormat, PageLayout};
+use crate::tracepoint::{ByteOrder, EventFormat, PageLayout, state_source};
 use ingest::{Availability, Capability, Facts, Fatal, Folder, Importer, Input, Offer, Opened, ReadSeek, Sniff, Stream};
 use model::CpuId;
 use ring::RingStream;
@@ -234,6 +234,7 @@ fn facts(formats: &[EventFormat]) -> Facts {
         has_wakeup,
         has_charges: described("sched_stat_runtime"),
         whole_machine: true,
+        states: state_source(formats.iter()),
         about: vec![("trace_type".to_owned(), "FTRACE".to_owned())],
         lacks,
         ..Facts::default()

@@ -23,10 +23,10 @@ mod packed;
 mod reader;
 mod stream;
 
-use crate::tracepoint::EventFormat;
+use crate::tracepoint::{EventFormat, state_source};
 use blocks::{Blocks, MAX_PAGE, Region};
 use head::Head;
-use ingest::{Availability, Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sniff};
+use ingest::{Availability, Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sniff, StateSource};
 use kernel_stack::KernelStacks;
 use model::CpuId;
 use options::{Buffer, CpuData};
@@ -120,12 +120,16 @@ struct Described {
     waking: bool,
     wakeup: bool,
     charges: bool,
+    states: StateSource,
 }
 
 impl Described {
     fn learn(&mut self, format: &EventFormat) {
         match format.name.as_str() {
-            "sched_switch" => self.switch = true,
+            "sched_switch" => {
+                self.switch = true;
+                self.states = state_source(std::iter::once(format));
+            }
             "sched_waking" => self.waking = true,
             "sched_wakeup" => self.wakeup = true,
             "sched_stat_runtime" => self.charges = true,
@@ -203,6 +207,7 @@ fn facts(head: &Head, chosen: &Buffer, described: &Described) -> Facts {
         has_wakeup: has(described.wakeup),
         has_charges: described.charges,
         whole_machine: true,
+        states: described.states,
         online,
         cpu_count: u32::try_from(chosen.cpus.len()).ok().filter(|count| *count > 0),
         about: about(head, chosen),

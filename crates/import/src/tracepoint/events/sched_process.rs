@@ -39,10 +39,11 @@ pub(super) const TRACEPOINTS: &[Tracepoint] = &[
             field("child_process").lttng("child_pid").not_in_records(),
         ],
         texts: &[field("child_comm").perfetto(3).optional()],
-        // The second is the form of `trace-cmd report -R`.
+        // The second is the form of `trace-cmd report -R`, the third that of Linux 2.6.
         printed: &[
             "{} pid={parent_pid} child_comm={child_comm*} child_pid={child_pid}",
             "{}parent_pid={parent_pid} child_comm={child_comm*} child_pid={child_pid}",
+            "parent {}:{parent_pid}  child {child_comm*}:{child_pid}",
         ],
         perfetto: 239,
         meaning: Meaning::Of(|v, mut out| {
@@ -68,7 +69,8 @@ pub(super) const TRACEPOINTS: &[Tracepoint] = &[
     Tracepoint {
         name: "sched_process_exit",
         numbers: &[field("pid").lttng("tid").perfetto(2), field("tgid").perfetto(3).not_in_records()],
-        printed: &["{*} pid={pid}"],
+        // The second is the form of Linux 2.6.
+        printed: &["{*} pid={pid}", "task {*}:{pid} ["],
         perfetto: 238,
         meaning: Meaning::Of(|v, out| {
             let pid = v.recorded(1).filter(|pid| *pid > 0).map_or(Pid::UNKNOWN, |pid| Pid(pid as i32));

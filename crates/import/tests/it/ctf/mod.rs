@@ -4,7 +4,7 @@ mod damaged;
 mod fixtures;
 mod records;
 mod speed;
-mod writer;
+pub(crate) mod writer;
 
 use import::formats::ctf::Ctf;
 use ingest::{Anomalies, Facts, Fatal, Folder, Importer, Input, Limits, Ordered, ReadSeek};

@@ -27,7 +27,11 @@ fn summary(read: &Read) -> String {
         let _ = writeln!(text, "lacks: {lack}");
     }
     for (what, t) in &read.anomalies.0 {
-        let kind = if t.what == Anomaly::Lost { "lost" } else { "warning" };
+        let kind = match t.what {
+            Anomaly::Lost => "lost",
+            Anomaly::NotUnderstood => "not understood",
+            Anomaly::Warning => "warning",
+        };
         let _ = writeln!(text, "{kind}: {what} (x {}, first at byte {})", t.count, t.first_offset);
     }
     for line in read.lines() {

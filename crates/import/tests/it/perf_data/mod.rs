@@ -4,7 +4,7 @@ mod damaged;
 mod fixtures;
 mod mappings;
 mod records;
-mod writer;
+pub(crate) mod writer;
 
 use import::formats::perf_data::PerfData;
 use ingest::{Anomalies, Facts, Fatal, Importer, Input, Limits, Ordered};

@@ -1,7 +1,7 @@
 //! Tests single kinds of records and layouts.
 
 use crate::perf_data::writer::{
-    Attr, Bytes, CALLCHAIN, CPU, ID, IDENTIFIER, Order, PerfData, RAW, READ, Stamp, TID, TIME, USUAL, switch,
+    Attr, Bytes, CALLCHAIN, CPU, ID, IDENTIFIER, Order, PerfData, RAW, READ, Stamp, TID, TIME, USUAL, record, switch,
 };
 use crate::perf_data::{file, pipe};
 use ingest::{Anomalies, Anomaly, Facts, Importer, Input, Reach};
@@ -44,6 +44,20 @@ fn both_byte_orders_are_read_from_file_and_pipe() {
             assert!(read.facts.whole_machine);
             assert_eq!(read.facts.about, [("kernel_release".to_owned(), "6.1.0".to_owned())]);
             assert!(read.anomalies.0.is_empty() && read.stopped.is_none() && read.late == 0);
+        }
+    }
+}
+
+/// simpleperf writes the tracepoints' descriptions within their record, and perf after it.
+#[test]
+fn descriptions_within_their_record_are_read() {
+    for order in [Order::Little, Order::Big] {
+        let mut d = two_cpus(order, USUAL);
+        let tracing = std::mem::take(&mut d.tracing);
+        let body = Bytes::new(order).u32(tracing.len() as u32).raw(&tracing).padded(8).1;
+        d.records.insert(0, record(order, 66, 0, &body));
+        for read in [file(&d.file()).unwrap(), pipe(&d.pipe()).unwrap()] {
+            assert_eq!((read.lines(), read.anomalies.0.len()), (TWO_CPUS.map(str::to_owned).to_vec(), 0), "{order:?}");
         }
     }
 }

@@ -3,10 +3,10 @@
 mod damaged;
 mod fixtures;
 mod packets;
-mod writer;
+pub(crate) mod writer;
 
 use import::formats::perfetto::Perfetto;
-use ingest::{Anomalies, Facts, Fatal, Importer, Input, Limits, Ordered};
+use ingest::{Anomalies, Anomaly, Facts, Fatal, Importer, Input, Limits, Ordered};
 use model::{Batch, Event, EventKind, NameId, Ns, StackFrame};
 use std::io::Cursor;
 
@@ -42,6 +42,20 @@ pub(crate) fn read_by(bytes: &[u8], sort_all: bool) -> Result<Trace, Fatal> {
 }
 
 impl Trace {
+    /// Returns the numbers of switches, of events without content, and of marks.
+    pub(crate) fn counts(&self) -> (usize, usize, usize) {
+        let count = |is: fn(&EventKind) -> bool| self.events.iter().filter(|e| is(&e.what)).count();
+        let samples = count(|what| matches!(what, EventKind::Sample));
+        (count(|what| matches!(what, EventKind::Switch(_))), samples, count(|what| matches!(what, EventKind::Mark(_))))
+    }
+
+    /// Returns how often something was not understood; panics if anything was lost.
+    pub(crate) fn not_understood(&self) -> Vec<u64> {
+        assert!(!self.events.iter().any(|e| matches!(e.what, EventKind::Loss(_))));
+        assert!(self.anomalies.0.values().all(|t| t.what == Anomaly::NotUnderstood), "{:?}", self.anomalies.0);
+        self.anomalies.0.values().map(|t| t.count).collect()
+    }
+
     fn name(&self, id: NameId) -> &str {
         (id.0 as usize).checked_sub(1).and_then(|at| self.names.get(at)).map_or("", |n| n)
     }

@@ -2,7 +2,7 @@
 
 use crate::schedviz::{Files, folder, read};
 use import::formats::schedviz::SchedViz;
-use ingest::{Folder, Importer, Input, Sniff};
+use ingest::{Anomaly, Folder, Importer, Input, Sniff};
 use model::{Event, EventKind};
 
 fn lines(text: &str) -> crate::schedviz::Read {
@@ -66,16 +66,16 @@ fn unreadable_lines_are_reported() {
     let trace = lines(
         "S:1:0:0:0:8\nST:0:0\nS:1:0:0:0:8\nS:0:0:8:1:0\nS:2:ffff:0:0:8\nS:2:0:x:0:8\nhello\nS:2:0:8:1:0:7\nST:0:9\nS:3:0:8:1:0",
     );
-    let anomalies: Vec<(&str, u64)> = trace.anomalies.0.iter().map(|(code, t)| (*code, t.count)).collect();
+    let anomalies: Vec<_> = trace.anomalies.0.iter().map(|(code, t)| (*code, t.what, t.count)).collect();
     let expected = [
-        ("a CPU number is out of range", 1),
-        ("a line does not have the form of sched.bt's output", 1),
-        ("a line has more fields than sched.bt writes", 1),
-        ("a line has numbers that cannot be read", 1),
-        ("a line is cut off by the end of the file", 1),
-        ("a line is earlier than the previous one of its CPU", 1),
-        ("a line precedes the start line", 1),
-        ("a second start: the text contains two recordings, only the first is read", 1),
+        ("a CPU number is out of range", Anomaly::Lost, 1),
+        ("a line does not have the form of sched.bt's output", Anomaly::NotUnderstood, 1),
+        ("a line has more fields than sched.bt writes", Anomaly::NotUnderstood, 1),
+        ("a line has numbers that cannot be read", Anomaly::Lost, 1),
+        ("a line is cut off by the end of the file", Anomaly::Warning, 1),
+        ("a line is earlier than the previous one of its CPU", Anomaly::Lost, 1),
+        ("a line precedes the start line", Anomaly::Lost, 1),
+        ("a second start: the text contains two recordings, only the first is read", Anomaly::Lost, 1),
     ];
     assert_eq!(anomalies, expected);
     assert_eq!(trace.events.len(), 1);

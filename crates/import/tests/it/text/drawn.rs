@@ -1,10 +1,10 @@
 //! Tests random traces that are printed and read again, and rare kinds of lines.
 
-use crate::text::{Read, file};
+use crate::text::file;
 use import::formats::ftrace_text::FtraceText;
 use import::formats::perf_script::PerfScript;
-use ingest::{Importer, Input, Sniff};
-use model::{Batch, Event, EventKind, NameId, Ns, StackFrame, SwitchOut, Wake, WakeKind};
+use ingest::{Anomaly, Importer, Input, Sniff};
+use model::{Batch, Event, EventKind, NameId, Ns, StackFrame, SwitchOut, Tid, Wake, WakeKind};
 use testkit::{Mode, Random};
 
 /// Returns the part of an event that its printed line contains.
@@ -72,10 +72,6 @@ fn lines(text: &str) -> Vec<String> {
     read.events.iter().map(|e| read.describe(e)).collect()
 }
 
-fn anomaly_counts(read: &Read) -> Vec<(&'static str, u64)> {
-    read.anomalies.0.iter().map(|(what, count)| (*what, count.count)).collect()
-}
-
 #[test]
 fn all_kinds_of_losses_are_read() {
     let text = "\
@@ -103,18 +99,30 @@ CPU:1 [EVENTS DROPPED]
 }
 
 #[test]
-fn unreadable_lines_are_losses_and_reading_continues() {
+fn damaged_lines_are_losses_and_lines_of_another_form_are_not() {
     let text = "\
 a-1 [000] 1.000000: sched_waking: comm=b pid=2 prio=120 target_cpu=000
 a-1 [000] 1.000001: sched_switch: prev_comm=a prev_pid=1
 no event at all
-a-1 [000] 1.000002: sched_waking: comm=b pid=2 prio=120 target_cpu=000
+a-1 [000] 1.000002: sched_switch: (__schedule+0x2b0/0x910) prev=0xffff8000 next=0xffff9000 prev_state=1
+a-1 [000] 1.000003: sched_waking: comm=b pid=2 prio=120 target_cpu=000
 ";
     let read = file(text.as_bytes()).unwrap();
     assert_eq!(
-        anomaly_counts(&read),
-        [("a line is not an event", 1), ("an event has arguments that cannot be read", 1)]
+        read.anomalies.0.iter().map(|(what, t)| (*what, t.what, t.count, t.first_offset)).collect::<Vec<_>>(),
+        [
+            ("a line is not an event", Anomaly::NotUnderstood, 1, 128),
+            (
+                "an event has a known name, but arguments of another form: it may be a probe of that name",
+                Anomaly::NotUnderstood,
+                1,
+                144
+            ),
+            ("the arguments of an event are damaged or cut off", Anomaly::Lost, 1, 71)
+        ]
     );
+    let samples = read.events.iter().filter(|e| e.what == EventKind::Sample && e.current == Tid(1)).count();
+    assert_eq!(samples, 1, "a line of another form still shows which thread ran");
     let wakes = read.events.iter().filter(|e| matches!(e.what, EventKind::Wake(_))).count();
     let losses = read.events.iter().filter(|e| matches!(e.what, EventKind::Loss(_))).count();
     assert_eq!((wakes, losses), (2, 1));

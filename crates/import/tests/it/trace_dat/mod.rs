@@ -3,7 +3,7 @@
 mod damaged;
 mod fixtures;
 mod records;
-mod writer;
+pub(crate) mod writer;
 
 use import::formats::trace_dat::TraceDat;
 use ingest::{Anomalies, Facts, Fatal, Importer, Input, Limits, Ordered};
