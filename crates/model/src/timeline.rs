@@ -188,6 +188,24 @@ pub enum SetTo {
     IdealCpu(Option<CpuId>),
 }
 
+impl Change {
+    /// Whether it is something that happened, which counts even at the very end of a recording. Everything else begins a state, which has
+    /// no time there.
+    #[must_use]
+    pub fn is_moment(&self) -> bool {
+        matches!(
+            self,
+            Self::Mark(_)
+                | Self::Sampled(..)
+                | Self::Counted(..)
+                | Self::CountedAtMark(..)
+                | Self::Block(_)
+                | Self::Energy(_)
+                | Self::Temperature(_)
+        )
+    }
+}
+
 impl TimelineEvent {
     /// Returns the timeline event of a source's event, if analyses follow its kind.
     #[inline]

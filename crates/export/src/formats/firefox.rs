@@ -205,7 +205,7 @@ impl Tracks {
         }
         let mut count = 0;
         let read = job.session.events(&mut |events, _| {
-            for event in events.iter().filter(|e| job.options.has(e.at)) {
+            for event in events.iter().filter(|e| job.has(e.at)) {
                 match event.what {
                     EventKind::Switch(s) if s.stack != StackId::NONE => {
                         self.outs.insert((i64::from(s.prev.0), event.at.0), s.stack);

@@ -41,6 +41,11 @@ pub struct Analysed {
 }
 
 impl Analysed {
+    /// Whether a moment belongs to the span: one at its very end, too, if the recording ends there.
+    pub fn has(&self, at: Ns) -> bool {
+        self.span.has(at) || at == self.span.end && at == self.totals.end
+    }
+
     /// A column of a table as numbers; null is 0.
     pub fn ints(&self, table: &str, col: &str) -> Vec<i64> {
         let table = &self.tables[table];
@@ -237,7 +242,8 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
     let totals = accountant.finish(&mut collector);
     let followed: Vec<CpuId> = totals.cpus.iter().filter(|c| c.followed).map(|c| c.cpu).collect();
     let span = span(Span::new(Ns::ZERO, totals.end));
-    let context = Context { machine: &machine, span, followed: &followed, ready_known: totals.ready_known };
+    let to_end = span.end >= totals.end;
+    let context = Context { machine: &machine, span, to_end, followed: &followed, ready_known: totals.ready_known };
     let every: Vec<&str> = analysis::ANALYSES.iter().map(|a| a.table.name).collect();
     let mut running = Running::start(&every, &context, names.clone());
     running.callchains(&Stacks { chains, names: names.clone() });
@@ -292,7 +298,8 @@ pub fn critical(a: &Analysed, ends: Option<Tid>) -> Result<[Table; 2], Tid> {
     path.reverse();
     let followed: Vec<CpuId> = a.totals.cpus.iter().filter(|c| c.followed).map(|c| c.cpu).collect();
     let ready_known = a.totals.ready_known;
-    let mut pieces = Pieces::new(&Context { machine: &a.machine, span: a.span, followed: &followed, ready_known });
+    let mut pieces =
+        Pieces::new(&Context { machine: &a.machine, span: a.span, to_end: false, followed: &followed, ready_known });
     let mut sums = Sums::default();
     let mut each = |piece: &analysis::critical::Piece| {
         piece.row(&mut tables[0] as &mut dyn Rows);

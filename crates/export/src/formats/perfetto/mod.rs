@@ -135,7 +135,7 @@ impl Exporter for Perfetto {
         if let Some(span) = part {
             pen.states_at(job, span.start)?;
         }
-        let until = job.options.span.map_or(Ns::MAX, |s| s.end);
+        let until = job.session.events_until(job.options.span);
         let from = part.map_or(Ns::MIN, |s| s.start);
         let (mut failed, mut written, mut known) = (Ok(()), 0, Vec::new());
         let read = job.session.events(&mut |events, names| {
