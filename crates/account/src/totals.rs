@@ -140,7 +140,7 @@ pub struct Totals {
     pub losses: Vec<LossSpan>,
     /// Whether the source records wakeups; without them, ready time is unknown.
     pub ready_known: bool,
-    /// The number of events of all kinds.
+    /// The number of events of all kinds ([`model::Event::is_counted`]).
     pub events: u64,
     /// The number of wakeup events.
     pub wakes: u64,

@@ -211,7 +211,7 @@ impl Tracks {
                         self.outs.insert((i64::from(s.prev.0), event.at.0), s.stack);
                     }
                     // The idle task has no track.
-                    EventKind::CpuSample { tid, stack } if tid != Tid::IDLE => {
+                    EventKind::CpuSample { tid, stack, .. } if tid != Tid::IDLE => {
                         self.samples.entry(tid.0.into()).or_default().push_back((event.at.0, stack));
                         count += 1;
                     }

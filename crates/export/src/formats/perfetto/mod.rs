@@ -27,7 +27,7 @@
 //! - an instant on the track `corewise` (uuid 0x636f726577697365) named `about this trace`, whose debug annotations
 //!   `corewise.…` are: `version` (1), `clock`, `begin` (ns, where the recording begins; earlier events only set the initial states),
 //!   `has_waking`, `has_wakeup` (absent: not known), `has_charges`, `has_yields`, `whole_machine`, `online` (CPU numbers with commas),
-//!   `focus`, `machine` (JSON, as `corewise topo --json`). Annotations without that prefix are for people;
+//!   `focus`, `machine` (JSON, as `corewise topo --json`), `sampled` (JSON: the event of the samples). Annotations without that prefix are for people;
 //! - **notes**: generic events of the kernel (`GenericFtraceEvent`), in order within their CPU's bundle; a bundle without
 //!   `cpu` holds what names no CPU. Times in fields are absolute, as the events' own.
 //!
@@ -271,7 +271,7 @@ impl<'a> Pen<'a> {
             EventKind::EnergyDomain(_) | EventKind::Energy(_) | EventKind::Temperature(_) => {
                 self.energy(e, at, names, options);
             }
-            EventKind::CpuSample { tid, stack } => self.sample(e.cpu, at, *tid, *stack),
+            EventKind::CpuSample { tid, stack, .. } => self.sample(e.cpu, at, *tid, *stack),
             _ => self.rare(e, at, names, options),
         }
     }

@@ -131,6 +131,7 @@ impl Scan {
         let size = |size: Option<u64>| size.and_then(|s| usize::try_from(s).ok()).unwrap_or(0);
         match record.kind {
             header::HEADER_ATTR => self.attrs.extend(header::attr_of_record(body, self.order)),
+            header::TRACING_DATA if header::inline_payload(body, self.order).is_some() => {}
             header::TRACING_DATA => return Some(size(self.order.u32_at(body, 0).map(u64::from))),
             header::AUXTRACE => return Some(size(self.order.u64_at(body, 0))),
             header::BUILD_ID => {

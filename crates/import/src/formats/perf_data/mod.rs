@@ -16,6 +16,7 @@
 //!   stream  records → events, losses                 tracing   the tracepoint descriptions
 //!   sample  the fields of a record                   stacks    callchains and their IDs
 //!   reach   the time up to which all is read         mappings  what their addresses refer to
+//!   profile the event whose samples are shown
 //! ```
 
 mod features;
@@ -23,6 +24,7 @@ mod frames;
 mod header;
 pub(crate) mod losses;
 mod mappings;
+mod profile;
 mod reach;
 mod sample;
 mod stacks;
@@ -99,24 +101,23 @@ struct Preamble {
     header: Header,
     /// Whether `ID_INDEX`, if the file has one, shows that the events are of CPUs (true) or of threads (false).
     of_cpus: Option<bool>,
+    /// The size of the tracepoint descriptions that follow the record just read.
+    payload: usize,
 }
 
 fn open_events<'a>(header: Header, mut frames: Frames<'a>) -> Result<Opened<'a>, Fatal> {
-    let mut before = Preamble { header, of_cpus: None };
+    let mut before = Preamble { header, of_cpus: None, payload: 0 };
     // Pipes contain attributes and features as records before the first event; files contain the CPU of each ID.
     while let Some(record) = frames.peek()? {
         if record.kind < header::FIRST_SYNTHETIC || !before.learn(record.kind, record.body) {
             break;
         }
-        let kind = record.kind;
         frames.take();
-        if kind == header::TRACING_DATA {
-            let size = before.header.tracing_size;
-            let bytes = frames.take_payload(size)?;
-            before.header.tracing = bytes;
+        if before.payload > 0 {
+            before.header.tracing = frames.take_payload(std::mem::take(&mut before.payload))?;
         }
     }
-    let Preamble { header, of_cpus } = before;
+    let Preamble { mut header, of_cpus, .. } = before;
     if header.attrs.is_empty() {
         return Err(Fatal::new(
             "perf.data contains no event descriptions: nothing was recorded, or the file is cut off",
@@ -124,7 +125,8 @@ fn open_events<'a>(header: Header, mut frames: Frames<'a>) -> Result<Opened<'a>,
         ));
     }
     let formats = tracing::formats(&header.tracing)?;
-    let facts = facts(&header, &formats, of_cpus);
+    let sampled = profile::select(&mut header);
+    let facts = Facts { sampled, ..facts(&header, &formats, of_cpus) };
     let stream = PerfStream::new(frames, header, &formats)?;
     Ok(Opened { facts, streams: vec![Box::new(stream)] })
 }
@@ -139,7 +141,10 @@ impl Preamble {
                     self.header.add_attr(attr);
                 }
             }
-            header::TRACING_DATA => self.header.tracing_size = order.u32_at(body, 0).unwrap_or(0) as usize,
+            header::TRACING_DATA => match header::inline_payload(body, order) {
+                Some(bytes) => self.header.tracing = bytes.to_vec(),
+                None => self.payload = order.u32_at(body, 0).unwrap_or(0) as usize,
+            },
             header::HEADER_FEATURE => {
                 if let Some(id) = order.u64_at(body, 0) {
                     self.header.add_feature(id as u32, body.get(8..).unwrap_or_default());
@@ -189,7 +194,8 @@ fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>) -> Fac
         lacks
             .push("Neither sched_waking nor sched_wakeup was recorded: ready time after a wait is unknown.".to_owned());
     }
-    if !whole_machine {
+    let has_switches = has("sched_switch") || header.attrs.iter().any(|a| a.context_switch);
+    if !whole_machine && has_switches {
         lacks.push("Only single threads were recorded: CPU time outside them is unknown.".to_owned());
     }
     if !header.attrs.iter().map(sample::Layout::of).any(|l| l.has_cpu()) {

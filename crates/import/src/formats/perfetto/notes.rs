@@ -4,7 +4,7 @@
 
 use super::wire::{Fields, Malformed};
 use crate::tracepoint::Names;
-use ingest::Facts;
+use ingest::{Facts, Sampled};
 use model::{
     Batch, Clock, CpuId, Donor, EnergyDomain, EnergyUse, EventKind, InheritedPriority, IrqKind, LossSpan, MaybeCount,
     MaybeNs, NameId, Ns, Pid, Prio, SnapshotEntry, SnapshotState, StackId, Switch, SwitchOut, Temperature, Tid, Wake,
@@ -32,6 +32,7 @@ pub(super) struct Own {
     online: Vec<CpuId>,
     focus: Option<i32>,
     machine: Option<Machine>,
+    sampled: Option<Sampled>,
 }
 
 impl Own {
@@ -72,6 +73,7 @@ impl Own {
             b"whole_machine" => self.whole_machine = flag,
             b"focus" => self.focus = i32::try_from(number).ok(),
             b"machine" => self.machine = serde_json::from_slice(text).ok(),
+            b"sampled" => self.sampled = serde_json::from_slice(text).ok(),
             b"online" => {
                 let text = String::from_utf8_lossy(text);
                 self.online = text.split(',').filter_map(|w| w.parse().ok()).map(CpuId).take(MAX_CPUS).collect();
@@ -89,6 +91,7 @@ impl Own {
         facts.has_yields = self.has_yields;
         facts.online = self.online;
         facts.machine = self.machine.or(facts.machine.take());
+        facts.sampled = self.sampled;
     }
 }
 
