@@ -181,7 +181,7 @@ impl Accountant {
     }
 
     fn event(&mut self, event: &Event, sink: &mut impl Sink) {
-        self.events += u64::from(self.rules.within.is_none_or(|part| part.has(event.at)));
+        self.events += u64::from(event.is_counted() && self.rules.within.is_none_or(|part| part.has(event.at)));
         if event.is_sample() {
             self.end = self.end.max(event.at);
             if event.cpu != CpuId::UNKNOWN {
@@ -241,6 +241,13 @@ impl Accountant {
             }
             EventKind::Snapshot(entry) => self.snapshot_entry(at, entry, sink),
             EventKind::Current { tid } => self.current_task(at, event.cpu, *tid, sink),
+            EventKind::CpuSample { tid, name, .. } if tid.0 > 0 => {
+                // A thread may be known from its samples alone.
+                let slot = self.instance(*tid, sink);
+                if *name != NameId::NONE {
+                    self.instances[slot].name = *name;
+                }
+            }
             EventKind::Loss(loss) => self.losses.push(*loss),
             EventKind::Mark(_) => self.marks += 1,
             EventKind::Present(_) => self.frames += u64::from(self.rules.within.is_none_or(|part| part.has(at))),

@@ -154,7 +154,7 @@ pub struct Totals {
     pub unrecorded: Vec<CpuId>,
     /// Whether `unrecorded` was applied to the states of threads. If not, account again with it ([`crate::Rules::unrecorded`]).
     pub unrecorded_complete: bool,
-    /// The number of events of all kinds.
+    /// The number of events of all kinds ([`model::Event::is_counted`]).
     pub events: u64,
     /// The number of wakeup events.
     pub wakes: u64,

@@ -17,6 +17,8 @@ use std::sync::Arc;
 /// The running analyses.
 pub struct Running {
     span: Span,
+    /// Moments before this time belong to the span ([`Change::is_moment`]): those at its very end, too, if the recording ends there.
+    until: Ns,
     world: World,
     instances: Instances,
     /// Settings of TIDs without a current instance; they apply to the next instance.
@@ -40,6 +42,7 @@ impl Running {
         world.set_names(names);
         Self {
             span: context.span,
+            until: if context.to_end { context.span.end + Ns(1) } else { context.span.end },
             world,
             instances: Instances::new(),
             next_settings: FxHashMap::default(),
@@ -144,7 +147,8 @@ impl Running {
     }
 
     fn other(&mut self, event: &TimelineEvent) {
-        if first_instant(event) < self.span.end && !(self.hide_marks && event.mark().is_some()) {
+        let until = if event.what.is_moment() { self.until } else { self.span.end };
+        if first_instant(event) < until && !(self.hide_marks && event.mark().is_some()) {
             self.world.now = self.world.now.max(event.at.min(self.span.end));
             let begins = if event.at < self.span.start { Begins::Before } else { Begins::Here };
             let thread = event.tid().map_or(ThreadKey::UNKNOWN, |tid| self.instances.current(tid));

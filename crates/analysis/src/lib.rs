@@ -65,6 +65,8 @@ pub struct Context<'a> {
     pub machine: &'a Machine,
     /// The requested range.
     pub span: Span,
+    /// Whether the recording ends with the range: moments at its very end then belong to it.
+    pub to_end: bool,
     /// The CPUs whose running threads the source records; the state of all others is unknown.
     pub followed: &'a [CpuId],
     /// Whether the source records wakeups; without them, ready time is unknown.

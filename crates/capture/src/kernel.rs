@@ -75,6 +75,11 @@ impl Kernel {
         }
     }
 
+    /// Whether a clock samples what the CPUs run.
+    pub fn samples(&self) -> bool {
+        matches!(self, Self::Bpf(tracer) if tracer.samples)
+    }
+
     /// Whether switches carry the CPU time that the kernel charged.
     pub fn has_charges(&self) -> bool {
         matches!(self, Self::Bpf(_))

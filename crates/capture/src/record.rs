@@ -15,7 +15,7 @@ use crate::samples;
 use crate::spool::{self, Meta, SPOOL, Writer, frame};
 use crate::target::{Running, Signals};
 use crate::trace_marker::TraceMarker;
-use ingest::{Facts, LABEL, ReadingCost, RecordingOverhead, StateSource};
+use ingest::{Facts, LABEL, ReadingCost, RecordingOverhead, Sampled, StateSource};
 use model::CpuId;
 use safefs::{Dir, Place};
 use std::time::{Duration, Instant};
@@ -113,6 +113,7 @@ fn first_facts(options: &RecordOptions, backend: &str, kernel: &Kernel, focus: O
         cost: None,
         focus,
         recorder: Some(std::process::id().cast_signed()),
+        sampled: kernel.samples().then(|| Sampled { event: "cpu-clock".into(), of_time: true, others: Vec::new() }),
         lacks: kernel.lacks().to_vec(),
     }
 }

@@ -105,6 +105,8 @@ pub struct Tracer {
     missed: u64,
     /// What cannot be recorded on this kernel, one sentence each.
     pub lacks: Vec<String>,
+    /// Whether a clock samples what the CPUs run.
+    pub samples: bool,
     /// Whether the kernel delivers every switch.
     pub switches: Switches,
     /// Whether threads' settings must be polled because no program reports each change.
@@ -172,7 +174,7 @@ impl Tracer {
         let (mut hand_over, mut report_current, mut infer, mut count) = (-1, -1, None, None);
         let ring_bytes = options.ring_bytes;
         let polls_settings = !has.functions;
-        let mut reports_parking = false;
+        let (mut reports_parking, mut samples) = (false, false);
         for program in object.progs_mut() {
             let name = program.name().to_string_lossy().into_owned();
             let fd = program.as_fd().as_raw_fd();
@@ -187,6 +189,7 @@ impl Tracer {
                     }
                     events => events?,
                 };
+                samples = true;
                 for event in events {
                     let link = program.attach_perf_event(event.as_raw_fd());
                     links.push(link.map_err(|e| why("cannot attach the program that samples", &e))?);
@@ -247,6 +250,7 @@ impl Tracer {
             programs,
             missed: 0,
             lacks,
+            samples,
             switches: Switches::NotSeen,
             polls_settings,
             reports_throttling: false,

@@ -66,11 +66,16 @@ impl Session {
         &self.whole
     }
 
+    /// Returns the time before which events belong to a part (`None`: the whole recording). A part has no events at its own end, except
+    /// where the recording ends, too: its last event belongs to the part that reaches it.
+    #[must_use]
+    pub fn events_until(&self, part: Option<Span>) -> Ns {
+        part.map(|part| part.end).filter(|end| end.0 < self.whole.span_ns).unwrap_or(Ns::MAX)
+    }
+
     /// The sums of a part: all events are accounted for, but only this part is summed.
     pub(crate) fn sums_within(&self, span: Span) -> Result<Totals, EngineError> {
-        // A part that reaches the end includes switches at the very end.
-        let end = if span.end.0 >= self.whole.span_ns { Ns::MAX } else { span.end };
-        let within = Some(Span { end, ..span });
+        let within = Some(Span { end: self.events_until(Some(span)), ..span });
         match self.kind() {
             Kind::Source(of) => {
                 let options = PassOptions { within, ..of.reread_options(self.options()) };

@@ -40,12 +40,6 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether the exported span contains an instant.
-    #[must_use]
-    pub fn has(&self, at: Ns) -> bool {
-        self.span.is_none_or(|s| s.start <= at && at < s.end)
-    }
-
     /// A request for a table of the exported span.
     pub(crate) fn request<'a>(&self, table: &'a str) -> TableRequest<'a> {
         TableRequest { span: self.span, names: self.names, ..TableRequest::whole(table) }
@@ -71,6 +65,15 @@ pub struct Job<'a> {
     pub options: &'a Options,
     /// Called from time to time with the number of rows or events written so far.
     pub progress: &'a mut dyn FnMut(u64),
+}
+
+impl Job<'_> {
+    /// Whether the exported span contains an instant ([`Session::events_until`]).
+    #[must_use]
+    pub fn has(&self, at: Ns) -> bool {
+        let span = self.options.span;
+        span.is_none_or(|s| s.start <= at) && (span.is_none() || at < self.session.events_until(span))
+    }
 }
 
 /// The destination of an export's files.

@@ -3,6 +3,7 @@
 
 pub(crate) mod callchains;
 pub mod formats;
+pub(crate) mod sampled;
 pub(crate) mod text;
 pub(crate) mod tracepoint;
 

@@ -51,6 +51,17 @@ pub struct ReadingCost {
     pub start_cpu_ns: i64,
 }
 
+/// What a profiler's samples are of.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Sampled {
+    /// The event that interrupted the threads, without modifiers (`cycles`, `cpu-clock`, `page-faults`); empty if not recorded.
+    pub event: String,
+    /// Whether it counts time or cycles, so that the samples of a thread estimate its running time.
+    pub of_time: bool,
+    /// The other events whose samples the source has. They are not among the samples of any table, as samples of two events do not add up.
+    pub others: Vec<String>,
+}
+
 /// Names of [`Facts::about`] that begin with this are labels that the user gave the recording.
 pub const LABEL: &str = "label.";
 
@@ -110,6 +121,9 @@ pub struct Facts {
     /// The process that recorded.
     #[serde(default)]
     pub recorder: Option<i32>,
+    /// What the samples of threads are of; `None`: it has no samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<Sampled>,
     /// What is not available from this source, a sentence each, for the user.
     pub lacks: Vec<String>,
 }

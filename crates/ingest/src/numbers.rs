@@ -79,7 +79,8 @@ fn renumber(event: &mut Event, own: &OwnNumbers) {
             name(&mut s.next_name);
             s.stack = StackId(own.stacks.get(s.stack.0 as usize).copied().unwrap_or(0));
         }
-        EventKind::CpuSample { stack, .. } => {
+        EventKind::CpuSample { stack, name: n, .. } => {
+            name(n);
             stack.0 = own.stacks.get(stack.0 as usize).copied().unwrap_or(0);
         }
         EventKind::Wake(w) => name(&mut w.name),

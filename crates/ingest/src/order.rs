@@ -13,6 +13,7 @@
 //! Beyond [`Limits::pending`] events, the queues are written to disk ([`crate::spill`]), so a source without a horizon needs
 //! temporary files and not memory.
 
+use crate::comms::Comms;
 use crate::fifo::{Fifo, Spares};
 use crate::numbers::{Numbers, OwnNumbers};
 use crate::spill::Spill;
@@ -89,6 +90,8 @@ pub struct Ordered<'a> {
     replaced: usize,
     spill: Option<Spill>,
     numbers: Numbers,
+    /// `None` if the source has no samples.
+    comms: Option<Comms>,
     incoming: Batch,
     late: u64,
     /// The time of the last emitted event; no earlier event may follow.
@@ -150,6 +153,7 @@ impl<'a> Ordered<'a> {
             replaced: 0,
             spill: None,
             numbers: Numbers::default(),
+            comms: opened.facts.sampled.is_some().then(Comms::default),
             incoming: Batch::default(),
             late: 0,
             left: Ns::MIN,
@@ -194,6 +198,9 @@ impl<'a> Ordered<'a> {
                 self.begin_at(first, &mut out.events);
             }
             break;
+        }
+        if let Some(comms) = &mut self.comms {
+            comms.follow(&mut out.events);
         }
         !(out.events.is_empty() && out.names.is_empty() && out.stacks.is_empty())
     }

@@ -100,7 +100,8 @@ pub enum EventKind {
         /// Its process.
         pid: Pid,
     },
-    /// The name and process of a thread. [`NameId::NONE`] keeps the name, [`Pid::UNKNOWN`] keeps the process.
+    /// The name and process of a thread. [`NameId::NONE`] keeps the name, [`Pid::UNKNOWN`] keeps the process. If another thread was
+    /// current ([`Event::current`]), that thread created it, and a thread has the name of its creator until it gets its own.
     Name {
         /// The thread.
         tid: Tid,
@@ -157,6 +158,8 @@ pub enum EventKind {
         tid: Tid,
         /// Its callchain, innermost frame first; of one frame if only the instruction pointer was recorded.
         stack: StackId,
+        /// Its name at this time.
+        name: NameId,
     },
     /// What an event of a CPU counted while one thread ran, from the reading before to this one.
     Count {
@@ -352,6 +355,12 @@ impl Event {
             }
             _ => true,
         }
+    }
+
+    /// Whether it counts as an event of the source. Readers add the names of threads and losses to what a source has.
+    #[must_use]
+    pub fn is_counted(&self) -> bool {
+        !matches!(self.what, EventKind::Name { .. } | EventKind::Loss(_))
     }
 
     /// Whether the exact time of the event matters. Facts about threads apply from the time they are reported.

@@ -88,8 +88,8 @@ pub enum Change {
     Throttled(bool),
     /// The thread left its CPU to wait, and its callchain was recorded.
     BlockedAt(StackId),
-    /// The thread ran on this CPU, and was at the innermost frame of this callchain.
-    Sampled(CpuId, StackId),
+    /// The thread ran on this CPU, had this name, and was at the innermost frame of this callchain.
+    Sampled(CpuId, NameId, StackId),
     /// What an event of this CPU counted while the thread (TID 0: none; [`Subject::Other`]: several) ran there until now.
     Counted(CpuId, Counted),
     /// What an event of this CPU has counted up to a mark of the thread. A part of the [`Change::Counted`] that follows.
@@ -188,6 +188,24 @@ pub enum SetTo {
     IdealCpu(Option<CpuId>),
 }
 
+impl Change {
+    /// Whether it is something that happened, which counts even at the very end of a recording. Everything else begins a state, which has
+    /// no time there.
+    #[must_use]
+    pub fn is_moment(&self) -> bool {
+        matches!(
+            self,
+            Self::Mark(_)
+                | Self::Sampled(..)
+                | Self::Counted(..)
+                | Self::CountedAtMark(..)
+                | Self::Block(_)
+                | Self::Energy(_)
+                | Self::Temperature(_)
+        )
+    }
+}
+
 impl TimelineEvent {
     /// Returns the timeline event of a source's event, if analyses follow its kind.
     #[inline]
@@ -228,8 +246,8 @@ impl TimelineEvent {
                 )
             }
             EventKind::Block { tid, request } => (thread(tid).unwrap_or(Other), Change::Block(request)),
-            EventKind::CpuSample { tid, stack } if event.at >= Ns::ZERO => {
-                (thread(tid)?, Change::Sampled(event.cpu, stack))
+            EventKind::CpuSample { tid, stack, name } if event.at >= Ns::ZERO => {
+                (thread(tid)?, Change::Sampled(event.cpu, name, stack))
             }
             EventKind::Count { tid, event: of, length, count, running } if event.at >= Ns::ZERO => {
                 let counted = Counted { event: of, length, count, running };

@@ -101,7 +101,7 @@ impl Profile {
                 if thread == Some(IDLE) {
                     continue;
                 }
-                let name = thread.and_then(|thread| names.get(thread));
+                let name = row.get(folded_stacks::COMM).or_else(|| thread.and_then(|thread| names.get(thread)));
                 let core_type = row.get(folded_stacks::CORE_TYPE);
                 let stack = Stack {
                     core_type: (core_type != CoreType::Uniform.as_str()).then(|| core_type.to_owned()),

@@ -105,7 +105,7 @@ event_tables! {
     ];
     Thread, THREAD, "thread", "Facts about threads: created, renamed, exited, seen in a snapshot.", [
         TID => Store::Int,
-        text("what", "fork, exec, exit, name, called (the name that a switch or wakeup records from here on), seen (a \
+        text("what", "fork, exec, exit, name, called (the name that a switch, wakeup or sample records from here on), seen (a \
             row of a snapshot), inner (its IDs in its own PID namespace), current (it runs on this CPU), yields (it calls \
             sched_yield) or yielded (it returns from sched_yield).")
             => Store::Word(w::thread_note_word),
@@ -469,7 +469,7 @@ pub(crate) fn write(to: &mut Sheet<Disk>, e: &Event) {
             word(to, 7, operation as u8);
             word(to, 8, u8::from(done));
         }
-        EventKind::CpuSample { tid, stack } => {
+        EventKind::CpuSample { tid, stack, .. } => {
             int(to, 3, tid.0);
             int(to, 4, stack.0 as i32);
         }
@@ -614,7 +614,9 @@ pub(crate) fn read(kind: usize, c: &Cursor) -> Option<EventKind> {
                 done: c.word(8) == 1,
             },
         },
-        k if k == EventTableId::CpuSample as usize => EventKind::CpuSample { tid, stack: StackId(c.int(4) as u32) },
+        k if k == EventTableId::CpuSample as usize => {
+            EventKind::CpuSample { tid, stack: StackId(c.int(4) as u32), name: NameId::NONE }
+        }
         k if k == EventTableId::Count as usize => {
             EventKind::Count { tid, event: c.name(4), length: Ns(c.long(5)), count: c.long(6), running: Ns(c.long(7)) }
         }

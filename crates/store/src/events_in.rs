@@ -111,14 +111,16 @@ impl Cursor {
 /// The last name and total runtime of each thread, to restore what the writer left out.
 #[derive(Default)]
 struct ThreadHistory {
+    /// Whether the recording says what its samples are of. Older ones do not have the names of their threads.
+    names_samples: bool,
     names: FxHashMap<i32, NameId>,
     execs: FxHashMap<i32, i64>,
 }
 
 impl Folder {
     /// Passes all events to `each` in the merged order, some thousands at a time, with all texts so far (the first is [`NameId`] 1),
-    /// until `each` fails. Switches and wakeups have the names of the threads at that time, whether or not the source recorded them
-    /// there.
+    /// until `each` fails. Switches, wakeups and samples have the names of the threads at that time, whether or not the source recorded
+    /// them there.
     ///
     /// # Errors
     /// If the folder is damaged, or was written without events, or `each` fails.
@@ -127,7 +129,7 @@ impl Folder {
     }
 
     /// Like [`Self::events`], without the events that are only needed to compute stretches, which are most of them. Switches are
-    /// included if any was recorded with a callchain, and have no thread names. `wakes`: wakeups are included, too.
+    /// included if any was recorded with a callchain; threads have names only if there are samples. `wakes`: wakeups are included, too.
     ///
     /// # Errors
     /// As [`Self::events`].
@@ -137,10 +139,12 @@ impl Folder {
         each: impl FnMut(&[Event], &[Box<str>]) -> Result<(), E>,
     ) -> Result<(), E> {
         let chains = self.manifest().files.contains_key("events/stack.parquet");
+        let named = self.manifest().facts.sampled.is_some();
         let wanted = |kind| match kind {
             kind if kind == EventTableId::Wake as usize => wakes,
             kind if kind == EventTableId::Switch as usize => chains,
-            kind => ![EventTableId::Thread as usize, EventTableId::Charge as usize].contains(&kind),
+            kind if kind == EventTableId::Thread as usize => named,
+            kind => kind != EventTableId::Charge as usize,
         };
         self.merged(|kind| wanted(kind).then_some(Ns::MIN), each)
     }
@@ -186,7 +190,8 @@ impl Folder {
             cursor.step(&mut texts)?;
             cursors.push(cursor);
         }
-        let mut history = ThreadHistory::default();
+        let names_samples = self.manifest().facts.sampled.is_some();
+        let mut history = ThreadHistory { names_samples, ..ThreadHistory::default() };
         let mut out: Vec<Event> = Vec::with_capacity(BATCH);
         // Rows of `thread` come before the event of the same number, since they may have its thread's name.
         let thread_first = |c: &Cursor| c.kind != EventTableId::Thread as usize;
@@ -287,7 +292,12 @@ impl ThreadHistory {
                 prio: c.prio(7),
                 stamp: if c.long(8) == i64::MIN { at } else { Ns(c.long(8)) },
             }),
-            k => event_tables::read(k, c)?,
+            k => match event_tables::read(k, c)? {
+                EventKind::CpuSample { tid, stack, .. } if self.names_samples => {
+                    EventKind::CpuSample { tid, stack, name: self.name(tid) }
+                }
+                what => what,
+            },
         };
         Some(Some(Event { at, offset, cpu, current: Tid::UNKNOWN, what }))
     }

@@ -191,6 +191,9 @@ impl EventSheets {
     fn pick(&mut self, i: u32, e: &Event) -> EventTableId {
         let note = |tid, what| Note::new(i, tid, what);
         let pid_or_none = |p: Pid| if p == Pid::UNKNOWN { NONE } else { p.0 };
+        if let EventKind::CpuSample { tid, name, .. } = e.what {
+            self.note_name(i, tid, name);
+        }
         if let Some(kind) = event_tables::kind_of(&e.what) {
             return kind;
         }
@@ -254,7 +257,7 @@ impl EventSheets {
         }
     }
 
-    /// Notes the name of a thread in a switch or wakeup. Idle has another name on each CPU, and needs none.
+    /// Notes the name of a thread in a switch, wakeup or sample. Idle has another name on each CPU, and needs none.
     #[inline]
     fn note_name(&mut self, event: u32, tid: Tid, name: NameId) {
         if tid.0 <= 0 || name == NameId::NONE {

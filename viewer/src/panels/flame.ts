@@ -164,9 +164,10 @@ export class Flame {
 async function read(span: Span, signal: AbortSignal): Promise<Stacks> {
   const { columns, rows, all } = await source.part(TABLE, span, { column: "samples", down: true, most: MAX_STACKS, signal });
   const place = (name: string) => columns.findIndex((column) => column.name === name);
-  const [key, name, tid, core, chain, samples] = ["thread", "thread_name", "tid", "core_type", "callchain", "samples"].map(place);
+  const names = ["thread", "thread_name", "comm", "tid", "core_type", "callchain", "samples"];
+  const [key, name, comm, tid, core, chain, samples] = names.map(place);
   const stacks = rows.map((row) => ({
-    thread: String(row[name!] ?? `thread ${String(row[tid!])}`),
+    thread: String(row[comm!] ?? row[name!] ?? `thread ${String(row[tid!])}`),
     coreType: String(row[core!]),
     chain: String(row[chain!] ?? "[unknown]"),
     samples: row[key!] === 0 ? 0 : Number(row[samples!]),

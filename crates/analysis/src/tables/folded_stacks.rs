@@ -4,7 +4,7 @@ use super::smt_threads::SIBLING_STATES;
 use crate::folded_chains::FoldedId;
 use crate::tables::samples::place;
 use crate::{Analysis, Begins, Context, World};
-use model::{Change, CoreType, Rows, ThreadKey, Tid, TimelineEvent};
+use model::{Change, CoreType, NameId, Rows, ThreadKey, Tid, TimelineEvent};
 use rustc_hash::FxHashMap;
 
 /// The maximum number of rows; the samples of further callchains are counted together.
@@ -15,6 +15,7 @@ const MAX_ROWS: usize = 100_000;
 struct Key {
     thread: ThreadKey,
     tid: Tid,
+    comm: NameId,
     core_type: CoreType,
     sibling: usize,
     stack: FoldedId,
@@ -40,23 +41,33 @@ impl Analysis for FoldedStacks {
     }
 
     fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, begins: Begins, world: &World) {
-        let Change::Sampled(cpu, stack) = event.what else { return };
+        let Change::Sampled(cpu, comm, stack) = event.what else { return };
         if begins == Begins::Before {
             return;
         }
         let (tid, core_type, sibling) = place(event, cpu, world);
-        self.count(Key { thread, tid, core_type, sibling, stack: world.folded.of(stack) }, MAX_ROWS);
+        self.count(Key { thread, tid, comm, core_type, sibling, stack: world.folded.of(stack) }, MAX_ROWS);
     }
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
-        let mut rows: Vec<(Key, i64)> = self.samples.drain().collect();
+        // The same name may have several numbers.
+        let mut names = FxHashMap::default();
+        let mut by_name = FxHashMap::<Key, i64>::default();
+        for (mut key, samples) in self.samples.drain() {
+            let name = world.name(key.comm).unwrap_or_default();
+            key.comm = *names.entry(name).or_insert(key.comm);
+            *by_name.entry(key).or_default() += samples;
+        }
+        let mut rows: Vec<(Key, i64)> = by_name.into_iter().collect();
         rows.sort_unstable_by_key(|(key, samples)| {
-            (key.thread, key.tid, key.core_type, key.sibling, -samples, key.stack)
+            let of = (key.thread, key.tid, world.name(key.comm));
+            (of, key.core_type, key.sibling, -samples, key.stack)
         });
         for (key, samples) in rows {
             out.row(&[
                 (key.thread != ThreadKey::UNKNOWN).then_some(key.thread.0).into(),
                 i64::from(key.tid.0).into(),
+                world.name(key.comm).into(),
                 key.core_type.as_str().into(),
                 SIBLING_STATES[key.sibling].into(),
                 world.folded.text(key.stack).into(),
@@ -83,7 +94,8 @@ mod tests {
         let (mut table, core_type) = (FoldedStacks::default(), CoreType::Uniform);
         for stack in [1, 2, 3, 1, 4, 2, 0] {
             let stack = folded.of(StackId(stack));
-            table.count(Key { thread: ThreadKey(1), tid: Tid(1), core_type, sibling: 0, stack }, 2);
+            let (thread, tid, comm) = (ThreadKey(1), Tid(1), NameId::NONE);
+            table.count(Key { thread, tid, comm, core_type, sibling: 0, stack }, 2);
         }
         let mut counts: Vec<_> = table.samples.iter().map(|(key, count)| (folded.text(key.stack), *count)).collect();
         counts.sort();

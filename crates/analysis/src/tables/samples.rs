@@ -38,7 +38,7 @@ impl Analysis for Samples {
     }
 
     fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, begins: Begins, world: &World) {
-        let Change::Sampled(cpu, stack) = event.what else { return };
+        let Change::Sampled(cpu, _, stack) = event.what else { return };
         if begins == Begins::Before {
             return;
         }

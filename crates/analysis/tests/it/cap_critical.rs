@@ -37,7 +37,7 @@ fn by_priority(name: &str) -> Table {
     let (machine, span) = (Machine::default(), Span::new(Ns::ZERO, Ns(100_000_000_000)));
     let mut running = Running::start(
         &["priority_residency"],
-        &Context { machine: &machine, span, followed: &[CpuId(0)], ready_known: true },
+        &Context { machine: &machine, span, to_end: true, followed: &[CpuId(0)], ready_known: true },
         Vec::new(),
     );
     running.push(&Timeline { threads: &threads, ..Timeline::default() });

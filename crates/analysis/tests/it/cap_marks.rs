@@ -40,7 +40,7 @@ fn names_with_the_same_text_are_one_mark() {
         mark(7, 0, MarkEdge::End),
     ];
     let (machine, span) = (Machine::default(), Span::new(Ns::ZERO, Ns(10)));
-    let context = Context { machine: &machine, span, followed: &[], ready_known: true };
+    let context = Context { machine: &machine, span, to_end: true, followed: &[], ready_known: true };
     let mut running = Running::start(&["marks"], &context, vec!["Frame".into(), "Frame".into()]);
     running.push(&Timeline { events: &marks, ..Timeline::default() });
     let table = running.finish().remove(0);
@@ -78,7 +78,7 @@ fn tasks(rows: &[Row]) -> Table {
     marks.sort_by_key(|m| m.at);
     let end = marks.last().unwrap().at + Ns(1);
     let (machine, span) = (Machine::default(), Span::new(Ns::ZERO, end));
-    let context = Context { machine: &machine, span, followed: &[CpuId(0)], ready_known: true };
+    let context = Context { machine: &machine, span, to_end: true, followed: &[CpuId(0)], ready_known: true };
     let mut running = Running::start(&["marks"], &context, names);
     running.push(&Timeline { threads: &threads, events: &marks, ..Timeline::default() });
     running.finish().remove(0)

@@ -30,7 +30,7 @@ fn woken(thread: i64, cpu: u32, from: i64, to: i64) -> ThreadStretch {
 fn table(name: &str, machine: &Machine, end: i64, threads: &[ThreadStretch], cpus: &[CpuStretch]) -> Table {
     let followed: Vec<CpuId> = machine.cpus.iter().map(|c| c.id).collect();
     let span = Span::new(Ns::ZERO, Ns(end));
-    let context = Context { machine, span, followed: &followed, ready_known: true };
+    let context = Context { machine, span, to_end: true, followed: &followed, ready_known: true };
     let mut running = Running::start(&[name], &context, Vec::new());
     running.push(&Timeline { threads, cpus, ..Timeline::default() });
     running.finish().remove(0)
@@ -225,7 +225,8 @@ fn cap_68_idle_periods_against_target_residencies() {
         power(730, Power::Idle(0)),
         power(731, Power::Awake),
     ];
-    let context = Context { machine: &machine, span: idle.span, followed: &[CpuId(0)], ready_known: true };
+    let context =
+        Context { machine: &machine, span: idle.span, to_end: true, followed: &[CpuId(0)], ready_known: true };
     let mut running = Running::start(&["idle_residency"], &context, Vec::new());
     running.push(&Timeline { cpus: &[idle], events: &power, ..Timeline::default() });
     let table = running.finish().remove(0);

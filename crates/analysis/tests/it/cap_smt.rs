@@ -58,7 +58,7 @@ fn table_of(name: &str, pairs: &[Pair]) -> Table {
     cpus.sort_by_key(|s| (s.span.start, s.cpu));
     let followed: Vec<CpuId> = machine.cpus.iter().map(|c| c.id).collect();
     let span = Span::new(Ns::ZERO, Ns(end));
-    let context = Context { machine: &machine, span, followed: &followed, ready_known: false };
+    let context = Context { machine: &machine, span, to_end: true, followed: &followed, ready_known: false };
     let mut running = Running::start(&[name], &context, Vec::new());
     running.push(&Timeline { cpus: &cpus, ..Timeline::default() });
     running.finish().remove(0)

@@ -67,7 +67,7 @@ fn tables(names: &[&str], threads: &mut [ThreadStretch], cpus: &[CpuStretch]) ->
     let end = threads.iter().map(|s| s.span.end).max().unwrap();
     let machine = Machine::default();
     let span = Span::new(Ns::ZERO, end);
-    let context = Context { machine: &machine, span, followed: &[CpuId(0)], ready_known: true };
+    let context = Context { machine: &machine, span, to_end: true, followed: &[CpuId(0)], ready_known: true };
     let mut running = Running::start(names, &context, Vec::new());
     running.push(&Timeline { threads, cpus, ..Timeline::default() });
     running.finish().into_iter().map(|t| (t.def.name, t)).collect()

@@ -238,7 +238,7 @@ impl Decoder {
                 let chain = wire::sample_chain(&mut b);
                 if b.complete {
                     let stack = self.callchains.id(chain, &mut self.names);
-                    emit(EventKind::CpuSample { tid, stack });
+                    emit(EventKind::CpuSample { tid, stack, name: NameId::NONE });
                 }
             }
             BLOCK_REQUEST => {

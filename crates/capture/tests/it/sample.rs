@@ -71,7 +71,7 @@ fn a_thread_that_computes_is_sampled_with_its_callchain() {
     let trace = read(&options.dir);
     let own = trace.events.iter().filter(|e| (computed.begin..=computed.end).contains(&e.at));
     let own = own.filter_map(|event| match event.what {
-        EventKind::CpuSample { tid, stack } if tid.0 == computed.tid => Some(stack),
+        EventKind::CpuSample { tid, stack, .. } if tid.0 == computed.tid => Some(stack),
         _ => None,
     });
     let own: Vec<StackId> = own.collect();

@@ -74,7 +74,8 @@ impl Session {
     ) -> Result<bool, EngineError> {
         let ready_known = self.summary().ready_known;
         let mut forwards = |stretches: &Stretches, path: &Collector, followed: &[CpuId]| {
-            let mut pieces = Pieces::new(&Context { machine: self.machine(), span, followed, ready_known });
+            let mut pieces =
+                Pieces::new(&Context { machine: self.machine(), span, to_end: false, followed, ready_known });
             stretches.timeline_with(path, |timeline| {
                 pieces.push(timeline, &mut each);
                 Ok::<_, EngineError>(())

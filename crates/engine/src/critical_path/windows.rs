@@ -220,7 +220,7 @@ impl Session {
         let ready_known = self.summary().ready_known;
         let mut forwards = |stretches: &Stretches, paths: Vec<WindowPath>, followed: &[CpuId]| {
             let (long, held): (Vec<WindowPath>, Vec<WindowPath>) = paths.into_iter().partition(|path| path.is_long);
-            let context = Context { machine: self.machine(), span: hull, followed, ready_known };
+            let context = Context { machine: self.machine(), span: hull, to_end: false, followed, ready_known };
             let mut groups: Vec<Group> =
                 disjoint_groups(held).into_iter().map(|paths| Group::new(&context, paths)).collect();
             stretches.timeline_with(&Collector::default(), |timeline| {

@@ -57,7 +57,7 @@ impl Session {
         let followed = followed_of(&self.table_of_whole(&tables::CPUS)?);
         let span = Span::new(Ns::ZERO, Ns(self.stored()?.manifest().end_ns));
         let ready_known = self.summary().ready_known;
-        Ok(BandSteps::new(&Context { machine: self.machine(), span, followed: &followed, ready_known }))
+        Ok(BandSteps::new(&Context { machine: self.machine(), span, to_end: true, followed: &followed, ready_known }))
     }
 
     /// Returns a text that identifies the stored stretches: the trace's id and the checksums of the files.

@@ -222,9 +222,9 @@ impl Session {
         let groups = if needs(&OF_GROUPS) { Arc::new(self.thread_groups()?) } else { Arc::default() };
         let (budget, hide_marks) = (self.slow.budget, self.options().hide_marks);
         let context = |followed, end, ready_known| {
-            let whole = Span::new(Ns::ZERO, end);
-            let span = span.or(self.range()).map_or(whole, |s| Span::new(s.start.max(Ns::ZERO), s.end.min(end)));
-            Context { machine: self.machine(), span, followed, ready_known }
+            let part = span.or(self.range()).unwrap_or(Span { start: Ns::ZERO, end: Ns::MAX });
+            let span = Span::new(part.start.max(Ns::ZERO), part.end.min(end));
+            Context { machine: self.machine(), span, to_end: part.end >= end, followed, ready_known }
         };
         match self.kind() {
             Kind::Folder(folder, filled) => {

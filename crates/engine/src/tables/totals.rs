@@ -114,7 +114,7 @@ pub(crate) fn followed(totals: &Totals) -> Vec<CpuId> {
 
 pub(crate) fn context<'a>(totals: &Totals, followed: &'a [CpuId], machine: &'a Machine) -> analysis::Context<'a> {
     let span = Span::new(Ns::ZERO, totals.end);
-    analysis::Context { machine, span, followed, ready_known: totals.ready_known }
+    analysis::Context { machine, span, to_end: true, followed, ready_known: totals.ready_known }
 }
 
 /// Writes the rows of one of [`OF_TOTALS`]. With inferred time, a table has another definition but the same name.

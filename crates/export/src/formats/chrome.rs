@@ -194,15 +194,13 @@ impl Writer<'_> {
     fn counters(&mut self, job: &mut Job<'_>) -> Result<(), ExportError> {
         let (mut failed, mut rates) = (Ok(()), Rates::new());
         let read = job.session.events(&mut |events, names| {
-            for event in events.iter().filter(|e| job.options.has(e.at)) {
+            for event in events.iter().filter(|e| job.has(e.at)) {
                 if failed.is_err() {
                     break;
                 }
                 failed = match event.what {
                     EventKind::Frequency { of, khz } => self.frequency(event.at.0, of, khz),
-                    EventKind::Count { event: of, length, count, running, .. }
-                        if job.options.has(event.at - length) =>
-                    {
+                    EventKind::Count { event: of, length, count, running, .. } if job.has(event.at - length) => {
                         let of = Rate { event: of, length, count, running };
                         self.count(event.at, event.cpu, &of, names, &mut rates)
                     }

@@ -205,13 +205,13 @@ impl Tracks {
         }
         let mut count = 0;
         let read = job.session.events(&mut |events, _| {
-            for event in events.iter().filter(|e| job.options.has(e.at)) {
+            for event in events.iter().filter(|e| job.has(e.at)) {
                 match event.what {
                     EventKind::Switch(s) if s.stack != StackId::NONE => {
                         self.outs.insert((i64::from(s.prev.0), event.at.0), s.stack);
                     }
                     // The idle task has no track.
-                    EventKind::CpuSample { tid, stack } if tid != Tid::IDLE => {
+                    EventKind::CpuSample { tid, stack, .. } if tid != Tid::IDLE => {
                         self.samples.entry(tid.0.into()).or_default().push_back((event.at.0, stack));
                         count += 1;
                     }

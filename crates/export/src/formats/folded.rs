@@ -54,7 +54,8 @@ impl Exporter for Folded {
         let request = engine::TableRequest { names: false, ..job.options.request(tables::FOLDED_STACKS.name) };
         request.rows(job.session, &mut |rows| {
             for row in rows.iter().map(|row| Row::<folded_stacks::Table>::new(row)) {
-                let name = row.get(folded_stacks::THREAD).and_then(|thread| names.get(thread));
+                let thread = row.get(folded_stacks::THREAD);
+                let name = row.get(folded_stacks::COMM).or_else(|| thread.and_then(|thread| names.get(thread)));
                 let name = name.map_or_else(|| format!("thread {}", row.get(folded_stacks::TID)), words::plain);
                 let core_type = row.get(folded_stacks::CORE_TYPE);
                 let on = if core_type == uniform { String::new() } else { format!("{core_type};") };

@@ -69,7 +69,7 @@ impl Sim<'_> {
     /// Adds what the profiler finds on a CPU.
     pub(super) fn emit_sample(&mut self, cpu: usize, thread: usize) {
         let stack = if self.threads[thread].spins { SPINNING } else { WORKING };
-        self.push(cpu, tid(thread), EventKind::CpuSample { tid: tid(thread), stack });
+        self.push(cpu, tid(thread), EventKind::CpuSample { tid: tid(thread), stack, name: NameId::NONE });
     }
 
     /// Adds what a recorder reports at its start: names, priorities, affinities, and that throttling is recorded.

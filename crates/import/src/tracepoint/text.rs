@@ -118,6 +118,11 @@ impl Arguments {
         }
     }
 
+    /// Whether an event of this name has a meaning here.
+    pub(crate) fn knows(&self, event: &[u8]) -> bool {
+        self.kinds.contains_key(event)
+    }
+
     /// Returns the event; [`EventKind::Sample`] if it has no meaning here.
     #[inline]
     pub(crate) fn decode(

@@ -16,7 +16,7 @@ table! {
               rows if the source has no samples.",
         key: [THREAD, TID, FUNCTION, FILE, CORE_TYPE, SIBLING],
         columns: {
-            THREAD: Option<Thread> = "Key of the thread; null if the source has nothing but samples of it.",
+            THREAD: Option<Thread> = "Key of the thread; null if its TID is unknown.",
             TID: Tid,
             FUNCTION: Option<Text> = "Name of the function; null if its symbol is unknown.",
             FILE: Option<Text> = "The mapping that contains it: a file, or `[kernel]`, `[vdso]`, a module; null if unknown.",
@@ -32,16 +32,17 @@ table! {
 table! {
     /// The callchains in which each thread was when a profiler interrupted it.
     FOLDED_STACKS: folded_stacks {
-        version: 1,
+        version: 2,
         made_from: Analysis,
         large: false,
-        doc: "How often a profiler found each thread in each callchain, by the type of the core on which it ran and the \
+        doc: "How often a profiler found each thread in each callchain, under each of its names, by the type of the core on which it ran and the \
               state of its SMT siblings: the folded stacks of a flame graph. Callchains that differ only in addresses within \
               functions are one. At most 100,000 rows are kept apart; of each thread, the samples of further ones are counted as `[other]`.",
-        key: [THREAD, TID, CORE_TYPE, SIBLING, CALLCHAIN],
+        key: [THREAD, TID, COMM, CORE_TYPE, SIBLING, CALLCHAIN],
         columns: {
-            THREAD: Option<Thread> = "Key of the thread; null if the source has nothing but samples of it.",
+            THREAD: Option<Thread> = "Key of the thread; null if its TID is unknown.",
             TID: Tid,
+            COMM: Option<Text> = "Name of the thread when it was sampled, which an exec changes; null if not recorded.",
             CORE_TYPE: CoreType,
             SIBLING: Text =
                 "What the SMT siblings of its CPU did: `idle`, `busy` (at least one), `unknown`, or `none`: it has none.",

@@ -181,7 +181,7 @@ fn what(r: &mut Rng, at: Ns) -> EventKind {
                 done: r.below(2) == 0,
             },
         },
-        37 => EventKind::CpuSample { tid, stack: StackId(1 + r.below(2) as u32) },
+        37 => EventKind::CpuSample { tid, stack: StackId(1 + r.below(2) as u32), name: NameId::NONE },
         38 => EventKind::Count {
             tid: r.one(&[Tid::UNKNOWN, Tid::IDLE, tid]),
             event: NameId(3),

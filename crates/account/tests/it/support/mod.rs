@@ -65,7 +65,8 @@ pub fn accounted(open: impl Fn() -> Opened<'static>, rules: Rules, sort_all: boo
 fn concurrency(totals: &Totals, cpus: &[CpuStretch]) -> Table {
     let followed: Vec<CpuId> = totals.cpus.iter().filter(|c| c.followed).map(|c| c.cpu).collect();
     let (machine, span) = (Machine::default(), Span::new(Ns::ZERO, totals.end));
-    let context = Context { machine: &machine, span, followed: &followed, ready_known: totals.ready_known };
+    let context =
+        Context { machine: &machine, span, to_end: true, followed: &followed, ready_known: totals.ready_known };
     let mut running = Running::start(&["concurrency"], &context, Vec::new());
     running.push(&Timeline { cpus, ..Timeline::default() });
     running.finish().remove(0)

@@ -18,7 +18,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         (BTreeMap::<(i64, String), Sums>::new(), BTreeMap::<(i64, String), Sums>::new());
     for event in &a.events {
         let Change::Counted(CpuId(cpu), Counted { event: name, length, count, running }) = event.what else { continue };
-        if event.at - length < a.span.start || event.at < a.span.start || event.at >= a.span.end {
+        if event.at - length < a.span.start || !a.has(event.at) {
             continue;
         }
         let name = a.names[name.0 as usize - 1].to_string();

@@ -63,7 +63,7 @@ fn regions(a: &Analysed) -> Vec<(String, Region)> {
     // By name: when each thread's part begins and ends, until no late worker can join.
     let mut parts: BTreeMap<String, Vec<Part>> = BTreeMap::new();
     let mut regions = Vec::new();
-    for (order, m) in a.marks.iter().enumerate().filter(|(_, m)| m.at < a.span.end) {
+    for (order, m) in a.marks.iter().enumerate().filter(|(_, m)| m.at < a.span.start || a.has(m.at)) {
         let (at, worker) = (m.at.max(a.span.start).0, thread(m.mark.tid, m.at));
         let stack = open.entry(worker).or_default();
         match m.mark.edge {

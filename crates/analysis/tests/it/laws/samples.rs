@@ -10,8 +10,7 @@ use tables::{folded_stacks, samples};
 type Key = (Option<i64>, i64, String, String);
 
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
-    let in_span = |at| a.span.start <= at && at < a.span.end;
-    let sampled = a.events.iter().filter(|e| matches!(e.what, Change::Sampled(..)) && in_span(e.at)).count() as i64;
+    let sampled = a.events.iter().filter(|e| matches!(e.what, Change::Sampled(..)) && a.has(e.at)).count() as i64;
     let (mut own, mut of_functions) = (BTreeMap::<Key, i64>::new(), BTreeMap::<(Key, String), [i64; 2]>::new());
     for row in a.tables[tables::SAMPLES.name].rows_of(samples::Table) {
         let key = (row.get(samples::THREAD), row.get(samples::TID), row.get(samples::CORE_TYPE).to_owned());

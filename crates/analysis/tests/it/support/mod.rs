@@ -41,6 +41,11 @@ pub struct Analysed {
 }
 
 impl Analysed {
+    /// Whether a moment belongs to the span: one at its very end, too, if the recording ends there.
+    pub fn has(&self, at: Ns) -> bool {
+        self.span.has(at) || at == self.span.end && at == self.totals.end
+    }
+
     /// A column of a table as numbers; null is 0.
     pub fn ints(&self, table: &str, col: &str) -> Vec<i64> {
         let table = &self.tables[table];
@@ -136,7 +141,7 @@ fn add_samples(batch: &mut model::Batch, rng: &mut Rng) {
     let chains = batch.stacks.len();
     let mut sample = |event: &Event| {
         let (tid, stack) = (Tid(rng.below(4) as i32), model::StackId(rng.below(chains + 1) as u32));
-        let what = EventKind::CpuSample { tid, stack };
+        let what = EventKind::CpuSample { tid, stack, name: NameId::NONE };
         rng.one_in(3).then_some(Event { current: Tid::UNKNOWN, what, ..*event })
     };
     batch.events = batch.events.iter().flat_map(|e| [Some(*e), sample(e)]).flatten().collect();
@@ -238,7 +243,8 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
     let totals = accountant.finish(&mut collector);
     let followed: Vec<CpuId> = totals.cpus.iter().filter(|c| c.followed).map(|c| c.cpu).collect();
     let span = span(Span::new(Ns::ZERO, totals.end));
-    let context = Context { machine: &machine, span, followed: &followed, ready_known: totals.ready_known };
+    let to_end = span.end >= totals.end;
+    let context = Context { machine: &machine, span, to_end, followed: &followed, ready_known: totals.ready_known };
     let every: Vec<&str> = analysis::ANALYSES.iter().map(|a| a.table.name).collect();
     let mut running = Running::start(&every, &context, names.clone());
     running.callchains(&Stacks { chains, names: names.clone() });
@@ -293,7 +299,8 @@ pub fn critical(a: &Analysed, ends: Option<Tid>) -> Result<[Table; 2], Tid> {
     path.reverse();
     let followed: Vec<CpuId> = a.totals.cpus.iter().filter(|c| c.followed).map(|c| c.cpu).collect();
     let ready_known = a.totals.ready_known;
-    let mut pieces = Pieces::new(&Context { machine: &a.machine, span: a.span, followed: &followed, ready_known });
+    let mut pieces =
+        Pieces::new(&Context { machine: &a.machine, span: a.span, to_end: false, followed: &followed, ready_known });
     let mut sums = Sums::default();
     let mut each = |piece: &analysis::critical::Piece| {
         piece.row(&mut tables[0] as &mut dyn Rows);

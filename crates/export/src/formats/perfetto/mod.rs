@@ -27,7 +27,7 @@
 //! - an instant on the track `corewise` (uuid 0x636f726577697365) named `about this trace`, whose debug annotations
 //!   `corewise.…` are: `version` (1), `clock`, `begin` (ns, where the recording begins; earlier events only set the initial states),
 //!   `has_waking`, `has_wakeup` (absent: not known), `has_charges`, `has_yields`, `whole_machine`, `online` and `recorded` (CPU numbers with commas), `cpu_count`,
-//!   `focus`, `machine` (JSON, as `corewise topo --json`). Annotations without that prefix are for people;
+//!   `focus`, `machine` (JSON, as `corewise topo --json`), `sampled` (JSON: the event of the samples). Annotations without that prefix are for people;
 //! - **notes**: generic events of the kernel (`GenericFtraceEvent`), in order within their CPU's bundle; a bundle without
 //!   `cpu` holds what names no CPU. Times in fields are absolute, as the events' own.
 //!
@@ -136,7 +136,7 @@ impl Exporter for Perfetto {
         if let Some(span) = part {
             pen.states_at(job, span.start)?;
         }
-        let until = job.options.span.map_or(Ns::MAX, |s| s.end);
+        let until = job.session.events_until(job.options.span);
         let from = part.map_or(Ns::MIN, |s| s.start);
         let (mut failed, mut written, mut known) = (Ok(()), 0, Vec::new());
         let read = job.session.events(&mut |events, names| {
@@ -277,7 +277,7 @@ impl<'a> Pen<'a> {
             EventKind::EnergyDomain(_) | EventKind::Energy(_) | EventKind::Temperature(_) => {
                 self.energy(e, at, names, options);
             }
-            EventKind::CpuSample { tid, stack } => self.sample(e.cpu, at, *tid, *stack),
+            EventKind::CpuSample { tid, stack, .. } => self.sample(e.cpu, at, *tid, *stack),
             _ => self.rare(e, at, names, options),
         }
     }

@@ -169,6 +169,10 @@ fn notes(job: &Job<'_>, begin: Ns) -> Result<Vec<Note>, ExportError> {
     if let Some(focus) = facts.focus {
         note("corewise.focus", NoteValue::Int(i64::from(focus)));
     }
+    if let Some(sampled) = &facts.sampled {
+        let sampled = serde_json::to_string(sampled).map_err(|e| ExportError::Words(e.to_string()))?;
+        note("corewise.sampled", NoteValue::Text(sampled));
+    }
     let mut machine = job.session.machine().clone();
     if job.options.redact {
         // Sentences may name files.

@@ -12,6 +12,7 @@ const ARCH: u32 = 6;
 const NRCPUS: u32 = 7;
 const CPUDESC: u32 = 8;
 const CMDLINE: u32 = 11;
+const EVENT_DESC: u32 = 12;
 const CPU_TOPOLOGY: u32 = 13;
 const NUMA_TOPOLOGY: u32 = 14;
 const CACHE: u32 = 20;
@@ -21,7 +22,7 @@ const MAX_COUNT: u32 = 1 << 16;
 
 /// Whether a feature's section is read.
 pub(super) fn is_read(feature: u32) -> bool {
-    const READ: [u32; 12] = [
+    const READ: [u32; 13] = [
         FEATURE_BUILD_ID,
         HOSTNAME,
         OSRELEASE,
@@ -30,6 +31,7 @@ pub(super) fn is_read(feature: u32) -> bool {
         NRCPUS,
         CPUDESC,
         CMDLINE,
+        EVENT_DESC,
         CPU_TOPOLOGY,
         NUMA_TOPOLOGY,
         CACHE,
@@ -92,6 +94,13 @@ pub(super) fn read(header: &Header) -> Metadata {
     metadata
 }
 
+/// Returns the names of the events as the user wrote them, in the order of the attributes; none if the recording does not have them.
+pub(super) fn event_names(header: &Header) -> Vec<String> {
+    let section = header.features.iter().find(|(feature, _)| *feature == EVENT_DESC);
+    let names = section.and_then(|(_, bytes)| Section { bytes, order: header.order }.event_names());
+    names.filter(|names| names.len() == header.attrs.len()).unwrap_or_default()
+}
+
 /// Whether the recording's kernel is known to have at least this version.
 pub(super) fn kernel_at_least(header: &Header, major: u32, minor: u32) -> bool {
     let section = header.features.iter().find(|(feature, _)| *feature == OSRELEASE);
@@ -133,6 +142,19 @@ impl Section<'_> {
 
     fn texts(&mut self) -> Option<Vec<String>> {
         (0..self.count()?).map(|_| self.text()).collect()
+    }
+
+    /// Reads the attribute, the name and the IDs of each event.
+    fn event_names(&mut self) -> Option<Vec<String>> {
+        let (count, size) = (self.count()?, self.u32()? as usize);
+        let mut names = Vec::new();
+        for _ in 0..count {
+            self.bytes = self.bytes.get(size..)?;
+            let ids = self.u32()? as usize;
+            names.push(self.text()?);
+            self.bytes = self.bytes.get(ids.checked_mul(8)?..)?;
+        }
+        Some(names)
     }
 
     /// Reads a section about the machine into `into`; `None` if it ends too early.

@@ -50,6 +50,8 @@ const MAX_IDS: usize = 1 << 20;
 pub(super) struct Attr {
     pub(super) kind: u32,
     pub(super) config: u64,
+    /// The sampling period, or the frequency.
+    period: u64,
     pub(super) sample_type: u64,
     pub(super) read_format: u64,
     pub(super) sample_id_all: bool,
@@ -58,6 +60,8 @@ pub(super) struct Attr {
     pub(super) context_switch: bool,
     clockid: Option<i32>,
     pub(super) ids: Vec<u64>,
+    /// Whether its samples are the profile ([`super::profile::select`]).
+    pub(super) is_profile: bool,
 }
 
 impl Attr {
@@ -75,6 +79,7 @@ impl Attr {
         Some(Self {
             kind: u32_at(0)?,
             config: u64_at(8)?,
+            period: u64_at(16)?,
             sample_type: u64_at(24)?,
             read_format: u64_at(32)?,
             inherit: bit(1),
@@ -83,6 +88,7 @@ impl Attr {
             context_switch: bit(26),
             clockid: if bit(25) { u32_at(92).map(|c| c as i32) } else { None },
             ids: Vec::new(),
+            is_profile: false,
         })
     }
 
@@ -94,21 +100,50 @@ impl Attr {
         self.sample_type & 1 << 5 != 0 // PERF_SAMPLE_CALLCHAIN
     }
 
-    /// Whether its samples are those of a profiler: a clock or a counter of cycles interrupts what runs. The upper half of
-    /// `config` is the number of a PMU, on hybrid processors.
-    pub(super) fn is_profile(&self) -> bool {
-        const HARDWARE: u32 = 0;
+    /// Whether it samples code, and is not a tracepoint or something that has no code of its own. A member of a group that is only read
+    /// with the samples of its leader has no period.
+    pub(super) fn samples_code(&self) -> bool {
         const SOFTWARE: u32 = 1;
-        match (self.kind, self.config & 0xffff_ffff) {
-            (HARDWARE, config) => [0, 9].contains(&config), // CPU_CYCLES, REF_CPU_CYCLES
-            (SOFTWARE, config) => [0, 1].contains(&config), // CPU_CLOCK, TASK_CLOCK
-            _ => false,
-        }
+        let without_code = self.kind == SOFTWARE && [9, 10].contains(&self.config); // dummy, bpf-output
+        self.period > 0 && self.sample_type & 1 != 0 && !self.is_tracepoint() && !without_code
     }
 
     /// Whether its samples have addresses of code that is to be found in mappings.
     pub(super) fn has_code(&self) -> bool {
-        self.has_callchains() || self.is_profile()
+        self.has_callchains() || self.samples_code()
+    }
+
+    /// Returns the kernel's name of a generic event. The upper half of `config` is the number of a PMU, on hybrid processors.
+    pub(super) fn generic_name(&self) -> Option<&'static str> {
+        const HARDWARE: [&str; 10] = [
+            "cycles",
+            "instructions",
+            "cache-references",
+            "cache-misses",
+            "branches",
+            "branch-misses",
+            "bus-cycles",
+            "stalled-cycles-frontend",
+            "stalled-cycles-backend",
+            "ref-cycles",
+        ];
+        const SOFTWARE: [&str; 9] = [
+            "cpu-clock",
+            "task-clock",
+            "page-faults",
+            "context-switches",
+            "cpu-migrations",
+            "minor-faults",
+            "major-faults",
+            "alignment-faults",
+            "emulation-faults",
+        ];
+        let names: &[&str] = match self.kind {
+            0 => &HARDWARE,
+            1 => &SOFTWARE,
+            _ => return None,
+        };
+        usize::try_from(self.config & 0xffff_ffff).ok().and_then(|at| names.get(at)).copied()
     }
 
     /// Returns the name of the clock that the recording selected.
@@ -134,8 +169,6 @@ pub(super) struct Header {
     pub(super) features: Vec<(u32, Vec<u8>)>,
     /// The tracepoint descriptions.
     pub(super) tracing: Vec<u8>,
-    /// Their size, as announced in a pipe.
-    pub(super) tracing_size: usize,
     pub(super) cpu_of_id: FxHashMap<u64, CpuId>,
     /// Whether there are IDs without a CPU.
     ids_without_cpu: bool,
@@ -291,7 +324,6 @@ impl Header {
             ids: 0,
             features: Vec::new(),
             tracing: Vec::new(),
-            tracing_size: 0,
             cpu_of_id: FxHashMap::default(),
             ids_without_cpu: false,
             mappings: Mappings::default(),

@@ -16,6 +16,7 @@
 //!   stream  records → events, losses                 tracing   the tracepoint descriptions
 //!   sample  the fields of a record                   stacks    callchains and their IDs
 //!   reach   the time up to which all is read         mappings  what their addresses refer to
+//!   profile the event whose samples are shown
 //! ```
 
 mod cpu_map;
@@ -24,6 +25,7 @@ mod frames;
 mod header;
 pub(crate) mod losses;
 mod mappings;
+mod profile;
 mod reach;
 mod sample;
 mod stacks;
@@ -102,24 +104,23 @@ struct Preamble {
     of_cpus: Option<bool>,
     /// The CPUs that perf was told to record; empty if not stated, or if it recorded single threads.
     cpu_map: Vec<CpuId>,
+    /// The size of the tracepoint descriptions that follow the record just read.
+    payload: usize,
 }
 
 fn open_events<'a>(header: Header, mut frames: Frames<'a>) -> Result<Opened<'a>, Fatal> {
-    let mut before = Preamble { header, of_cpus: None, cpu_map: Vec::new() };
+    let mut before = Preamble { header, of_cpus: None, cpu_map: Vec::new(), payload: 0 };
     // Pipes contain attributes and features as records before the first event; files contain the CPU of each ID.
     while let Some(record) = frames.peek()? {
         if record.kind < header::FIRST_SYNTHETIC || !before.learn(record.kind, record.body) {
             break;
         }
-        let kind = record.kind;
         frames.take();
-        let size = before.header.tracing_size;
-        if kind == header::TRACING_DATA && before.header.tracing.is_empty() {
-            let bytes = frames.take_payload(size)?;
-            before.header.tracing = bytes;
+        if before.payload > 0 {
+            before.header.tracing = frames.take_payload(std::mem::take(&mut before.payload))?;
         }
     }
-    let Preamble { header, of_cpus, cpu_map } = before;
+    let Preamble { mut header, of_cpus, cpu_map, .. } = before;
     if header.attrs.is_empty() {
         return Err(Fatal::new(
             "perf.data contains no event descriptions: nothing was recorded, or the file is cut off",
@@ -127,7 +128,8 @@ fn open_events<'a>(header: Header, mut frames: Frames<'a>) -> Result<Opened<'a>,
         ));
     }
     let formats = tracing::formats(&header.tracing)?;
-    let facts = facts(&header, &formats, of_cpus, cpu_map);
+    let sampled = profile::select(&mut header);
+    let facts = Facts { sampled, ..facts(&header, &formats, of_cpus, cpu_map) };
     let stream = PerfStream::new(frames, header, &formats)?;
     Ok(Opened { facts, streams: vec![Box::new(stream)] })
 }
@@ -144,7 +146,7 @@ impl Preamble {
             }
             header::TRACING_DATA => match header::tracing_data(body, order) {
                 TracingData::Within(bytes) => self.header.tracing = bytes.to_vec(),
-                TracingData::After(size) => self.header.tracing_size = size,
+                TracingData::After(size) => self.payload = size,
             },
             header::HEADER_FEATURE => {
                 if let Some(id) = order.u64_at(body, 0) {
@@ -195,7 +197,8 @@ fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>, cpu_ma
     } else if !has("sched_waking") && !has("sched_wakeup") {
         lacks.push("Neither sched_waking nor sched_wakeup was recorded.".to_owned());
     }
-    if !whole_machine {
+    let has_switches = has("sched_switch") || header.attrs.iter().any(|a| a.context_switch);
+    if !whole_machine && has_switches {
         lacks.push("Only single threads were recorded: CPU time outside them is unknown.".to_owned());
     }
     if !header.attrs.iter().map(sample::Layout::of).any(|l| l.has_cpu()) {

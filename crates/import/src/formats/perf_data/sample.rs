@@ -109,8 +109,9 @@ impl Layout {
             fixed,
             read: has(READ).then_some(attr.read_format),
             callchain: has(CALLCHAIN),
-            raw: has(RAW),
-            profile: attr.is_profile(),
+            // Some tools request it for all events. Only tracepoints have a record of their own there.
+            raw: has(RAW) && attr.is_tracepoint(),
+            profile: attr.is_profile,
             id_tid,
             id_time,
             id_cpu,

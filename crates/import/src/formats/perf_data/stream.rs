@@ -239,7 +239,7 @@ impl Records {
         match raw {
             Some(raw) => self.decoder.decode(raw, event, stack, &mut self.names, out).ok()?,
             None if profiled.is_some() => {
-                let what = EventKind::CpuSample { tid: stamp.tid, stack };
+                let what = EventKind::CpuSample { tid: stamp.tid, stack, name: NameId::NONE };
                 out.events.push(Event { what, ..event });
             }
             None => out.events.push(event),
@@ -288,7 +288,7 @@ impl Records {
         let (pid, tid) = (Pid(pid as i32), Tid(tid as i32));
         let name = self.names.id(name, out);
         self.is_new_process(tid, pid);
-        self.side_band(stamp, EventKind::Name { tid, pid, name }, record.offset, out);
+        self.side_band(stamp, Tid::UNKNOWN, EventKind::Name { tid, pid, name }, record.offset, out);
         Some(())
     }
 
@@ -296,18 +296,20 @@ impl Records {
     fn fork(&mut self, record: &Record<'_>, out: &mut Batch) -> Option<()> {
         let (pid, tid) = (self.order.u32_at(record.body, 0)?, self.order.u32_at(record.body, 8)?);
         let (pid, tid) = (Pid(pid as i32), Tid(tid as i32));
+        let parent = Tid(self.order.u32_at(record.body, 12)? as i32);
         let stamp =
             self.layouts.get(record.body, self.order, false).and_then(|l| l.trailing_stamp(record.body, self.order));
         self.is_new_process(tid, pid);
-        self.side_band(stamp, EventKind::Name { tid, pid, name: NameId::NONE }, record.offset, out);
+        self.side_band(stamp, parent, EventKind::Name { tid, pid, name: NameId::NONE }, record.offset, out);
         Some(())
     }
 
     /// perf records the threads that existed before it started with a time of 0: they hold from the start.
-    fn side_band(&mut self, stamp: Option<Stamp>, what: EventKind, offset: u64, out: &mut Batch) {
-        let (at, cpu) = stamp.filter(|s| s.at.0 > 0).map_or((Ns::MIN, CpuId(0)), |s| (s.at, s.cpu));
+    fn side_band(&mut self, stamp: Option<Stamp>, current: Tid, what: EventKind, offset: u64, out: &mut Batch) {
+        let stamp = stamp.filter(|s| s.at.0 > 0);
+        let (at, cpu, current) = stamp.map_or((Ns::MIN, CpuId(0), Tid::UNKNOWN), |s| (s.at, s.cpu, current));
         if matches!(what, EventKind::Name { tid, .. } if tid.0 > 0) {
-            out.events.push(Event { at, offset, cpu, current: Tid::UNKNOWN, what });
+            out.events.push(Event { at, offset, cpu, current, what });
         }
     }
 

@@ -10,21 +10,23 @@
 //!
 //! ```text
 //!   mod     open: facts from the start     head     a line's columns       stream  lines → events, callchains
-//!   header  the lines of `--header`         records  perf's own records
+//!   header  the lines of `--header`         records  perf's own records     samples samples and their frames
 //! ```
 
 mod head;
 mod header;
 mod records;
+mod samples;
 mod stream;
 
+use crate::sampled::{is_of_time, plain_event, select};
 use crate::text::Lines;
-use crate::text::scan::event;
+use crate::text::scan::{blanks, event};
 use crate::tracepoint::table::Reader;
 use crate::tracepoint::{Arguments, Names, Place};
 use head::{Head, with_cpu, without_cpu};
 use header::Header;
-use ingest::{Availability, Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sniff, StateSource};
+use ingest::{Availability, Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sampled, Sniff, StateSource};
 use model::{Batch, CpuId, EventKind, StackId, Tid};
 use records::{Record, record};
 use rustc_hash::FxHashMap;
@@ -51,7 +53,7 @@ impl Importer for PerfScript {
                 (Capability::Frequency, Availability::If("-e power:cpu_frequency was recorded")),
                 (Capability::Irq, Availability::If("-e irq:* was recorded")),
                 (Capability::Charges, Availability::If("-e sched:sched_stat_runtime was recorded")),
-                (Capability::Stacks, Availability::If("recorded with -g")),
+                (Capability::Stacks, Availability::If("recorded with -g, and printed with ip and sym")),
                 (Capability::Yields, Availability::If("recorded with -e syscalls:sys_enter_sched_yield")),
                 (Capability::Losses, Availability::If("--show-lost-events")),
             ],
@@ -61,7 +63,8 @@ impl Importer for PerfScript {
                 "which thread ran if the kernel delivered no event (inconsistent switches are counted)",
                 "the order of events on two CPUs within a microsecond, without --ns",
                 "which events were recorded, without --header",
-                "the file of an address in a callchain (perf prints offsets into files without naming the files)",
+                "the build IDs of the files in callchains",
+                "of which event samples are, with -F and without event",
             ],
         }
     }
@@ -74,8 +77,16 @@ impl Importer for PerfScript {
         if start.starts_with(b"# ========") && lines().any(|line| line.starts_with(b"# hostname :")) {
             return Sniff::Yes;
         }
-        let named = |head: Head<'_>| !event(head.rest).0.is_empty() || head.rest.starts_with(b"PERF_RECORD_");
-        if lines().filter_map(without_cpu).any(named) { Sniff::Maybe } else { Sniff::No }
+        let named = |head: &Head<'_>| !event(head.rest).0.is_empty() || head.rest.starts_with(b"PERF_RECORD_");
+        // Samples without their event have frames, in the same line or in the next one.
+        let has_frame = |head: &Head<'_>, next: &[u8]| {
+            samples::sample(head.rest)
+                .is_some_and(|line| line.frame.is_some() || samples::frame(blanks(next)).is_some())
+        };
+        let heads = lines().zip(lines().skip(1).chain([&b""[..]]));
+        let is_event =
+            |(line, next): (&[u8], &[u8])| without_cpu(line).is_some_and(|h| named(&h) || has_frame(&h, next));
+        if heads.into_iter().any(is_event) { Sniff::Maybe } else { Sniff::No }
     }
 
     fn open<'a>(&self, from: Input<'a>) -> Result<Opened<'a>, Fatal> {
@@ -100,12 +111,16 @@ impl Importer for PerfScript {
             arguments,
             has_cpu: summary.cpus,
             switch_records: !header.has("sched_switch").unwrap_or(summary.switches > 0),
+            sampled: summary.sampled(&header),
             preempt_recorded: summary.preempt || header.kernel.is_some_and(|version| version >= (4, 17)),
         };
-        let facts = facts(header, &summary);
+        let facts = Facts { sampled: known.sampled.clone(), ..facts(header, &summary) };
         Ok(Opened { facts, streams: vec![Box::new(ScriptStream::new(lines, known))] })
     }
 }
+
+/// The maximum number of events with samples that are listed.
+const MAX_SAMPLED: usize = 64;
 
 /// What the start of a text shows.
 #[derive(Default)]
@@ -123,6 +138,8 @@ struct StartSummary {
     preempt: bool,
     charges: bool,
     idle_line: bool,
+    /// The events that have samples, in the order in which they occur first.
+    sampled: Vec<String>,
 }
 
 impl StartSummary {
@@ -145,6 +162,7 @@ impl StartSummary {
             summary.charges |= name == b"sched_stat_runtime";
             summary.idle_line |= head.tid == Tid::IDLE;
             if name != b"sched_switch" {
+                summary.sees_sample(&head, name, &arguments);
                 continue;
             }
             let place = Place { at: head.stamp.at, current: head.tid, stack: StackId::NONE };
@@ -156,6 +174,22 @@ impl StartSummary {
             }
         }
         summary
+    }
+
+    /// Notes the event of a line, if it is a sample.
+    fn sees_sample(&mut self, head: &Head<'_>, name: &[u8], arguments: &Arguments) {
+        if let Some(line) = samples::sample(head.rest).filter(|_| !arguments.knows(name))
+            && self.sampled.len() < MAX_SAMPLED
+            && self.sampled.iter().all(|event| *event != line.event)
+        {
+            self.sampled.push(line.event.to_owned());
+        }
+    }
+
+    /// Selects the event whose samples are the profile, of those at the start and those of time or cycles that the header lists.
+    fn sampled(&self, header: &Header) -> Option<Sampled> {
+        let listed = header.events.iter().map(|event| plain_event(event)).filter(|event| is_of_time(event));
+        select(self.sampled.iter().map(String::as_str).chain(listed.filter(|_| !self.sampled.is_empty())))
     }
 
     /// Whether the switches are those of whole CPUs. If only some threads were recorded, a switch to another thread is
@@ -183,7 +217,7 @@ fn facts(header: Header, summary: &StartSummary) -> Facts {
             "There are no context switches at the start of this text: record with `perf sched record`."
         });
     }
-    if !whole_machine {
+    if !whole_machine && (summary.switches > 0 || summary.switch_records) {
         add_lack("Probably only single threads were recorded: CPU time outside them is unknown.");
     }
     if !summary.cpus {

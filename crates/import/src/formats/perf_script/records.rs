@@ -11,7 +11,7 @@ pub(super) enum Record<'l> {
     /// The name of a thread.
     Comm { pid: Pid, tid: Tid, name: &'l [u8] },
     /// A thread was created.
-    Fork { pid: Pid, tid: Tid },
+    Fork { pid: Pid, tid: Tid, parent: Tid },
     /// Events were lost.
     Lost { events: u64 },
     /// A record of another kind.
@@ -45,8 +45,10 @@ pub(super) fn record(text: &[u8]) -> Option<Record<'_>> {
         b"FORK" => {
             // `(process:thread):(parent's process:its thread)`
             let (pid, rest) = integer(rest.strip_prefix(b"(")?)?;
-            let (tid, _) = integer(rest.strip_prefix(b":")?)?;
-            Record::Fork { pid: Pid(pid as i32), tid: Tid(tid as i32) }
+            let (tid, rest) = integer(rest.strip_prefix(b":")?)?;
+            let (_, rest) = integer(rest.strip_prefix(b"):(")?)?;
+            let (parent, _) = integer(rest.strip_prefix(b":")?)?;
+            Record::Fork { pid: Pid(pid as i32), tid: Tid(tid as i32), parent: Tid(parent as i32) }
         }
         b"LOST" | b"LOST_SAMPLES" => {
             let (events, _) = number(blanks(&rest[find_last(rest, b"lost")? + "lost".len()..]))?;
@@ -73,7 +75,7 @@ mod tests {
                 "PERF_RECORD_COMM exec: a:b/c:781/782",
                 Some(Record::Comm { pid: Pid(781), tid: Tid(782), name: b"a:b/c" }),
             ),
-            ("PERF_RECORD_FORK(7:8):(5:6)", Some(Record::Fork { pid: Pid(7), tid: Tid(8) })),
+            ("PERF_RECORD_FORK(7:8):(5:6)", Some(Record::Fork { pid: Pid(7), tid: Tid(8), parent: Tid(6) })),
             ("PERF_RECORD_LOST lost 1234", Some(Record::Lost { events: 1234 })),
             ("PERF_RECORD_LOST_SAMPLES lost 5", Some(Record::Lost { events: 5 })),
             ("PERF_RECORD_EXIT(7:8):(5:6)", Some(Record::Other)),

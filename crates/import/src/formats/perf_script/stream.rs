@@ -2,12 +2,16 @@
 
 use super::head::{Head, with_cpu, without_cpu};
 use super::records::{Record, record};
+use super::samples::{Frame, SampleLine, frame, sample};
 use crate::callchains::Callchains;
-use crate::text::scan::{blanks, event, hexadecimal};
+use crate::sampled::is_of_time;
+use crate::text::scan::{blanks, event};
 use crate::text::{Line, Lines, TextState};
 use crate::tracepoint::{Arguments, Place};
-use ingest::{Anomaly, BATCH, Fatal, Ledger, Reach, Stream};
-use model::{Batch, CpuId, Event, EventKind, MaybeNs, NameId, Ns, Pid, Prio, StackId, Switch, SwitchOut, Tid};
+use ingest::{Anomaly, BATCH, Fatal, Ledger, Reach, Sampled, Stream};
+use model::{
+    Batch, CpuId, Event, EventKind, MaybeNs, NameId, Ns, Pid, Prio, StackFrame, StackId, Switch, SwitchOut, Tid,
+};
 
 /// The events of a text.
 pub(super) struct ScriptStream<'a> {
@@ -21,6 +25,8 @@ pub(super) struct Known {
     pub(super) has_cpu: bool,
     /// Whether switch records are used, because there is no `sched_switch`.
     pub(super) switch_records: bool,
+    /// What the samples are of, if there is any at the start.
+    pub(super) sampled: Option<Sampled>,
     /// Whether a switch record without `preempt` means that the thread waits (Linux 4.17).
     pub(super) preempt_recorded: bool,
 }
@@ -29,14 +35,14 @@ struct Events {
     state: TextState,
     known: Known,
     callchains: Callchains,
-    /// The index of the switch whose callchain may follow.
-    switch: Option<usize>,
+    /// The index of the switch or sample whose callchain may follow.
+    chain_of: Option<usize>,
 }
 
 impl<'a> ScriptStream<'a> {
     pub(super) fn new(lines: Lines<'a>, known: Known) -> Self {
         let callchains = Callchains::default();
-        Self { lines, events: Events { state: TextState::new(), known, callchains, switch: None } }
+        Self { lines, events: Events { state: TextState::new(), known, callchains, chain_of: None } }
     }
 }
 
@@ -86,6 +92,10 @@ impl Events {
         let (name, args) = event(head.rest);
         let place = Place { at: head.stamp.at, current: head.tid, stack: StackId::NONE };
         match self.known.arguments.decode(name, args, place, &mut self.state.names, out) {
+            Ok(EventKind::Sample) => match sample(head.rest) {
+                Some(line) => self.sample(head, &line, offset, out, bad),
+                None => self.push(head, EventKind::Sample, offset, out),
+            },
             Ok(what) => self.push(head, what, offset, out),
             Err(why) => {
                 if let Some(what) = why.record(line, &mut self.state.losses, bad) {
@@ -100,9 +110,36 @@ impl Events {
         let event = Event { at: head.stamp.at, offset, cpu: head.cpu, current: head.tid, what };
         self.state.current((head.tid, head.pid, head.comm), &event, out);
         self.state.push(event, out);
-        if matches!(what, EventKind::Switch(_)) {
-            self.switch = Some(out.events.len() - 1);
+        if matches!(what, EventKind::Switch(_) | EventKind::CpuSample { .. }) {
+            self.chain_of = Some(out.events.len() - 1);
         }
+    }
+
+    /// A sample of a thread, if its event is the profile. perf prints the name that the thread had at that time.
+    fn sample(&mut self, head: &Head<'_>, line: &SampleLine<'_>, offset: u64, out: &mut Batch, bad: &mut dyn Ledger) {
+        let sampled = self.known.sampled.get_or_insert_with(|| Sampled {
+            event: line.event.to_owned(),
+            of_time: is_of_time(line.event),
+            others: Vec::new(),
+        });
+        if line.event != sampled.event || head.tid.0 <= 0 {
+            if line.event != sampled.event && sampled.others.iter().all(|other| *other != line.event) {
+                bad.anomaly("a sample of another event is not part of the profile", offset, Anomaly::Warning);
+            }
+            return self.push(head, EventKind::Sample, offset, out);
+        }
+        let name = self.state.names.comm_text(head.tid, head.comm, out);
+        let what = EventKind::CpuSample { tid: head.tid, stack: StackId::NONE, name };
+        self.push(head, what, offset, out);
+        if let Some(frame) = &line.frame {
+            self.push_frame(frame, out);
+        }
+    }
+
+    fn push_frame(&mut self, frame: &Frame<'_>, out: &mut Batch) {
+        let names = &mut self.state.names;
+        let [function, file] = [frame.function, frame.file].map(|t| t.map_or(NameId::NONE, |text| names.id(text, out)));
+        self.callchains.push_frame(StackFrame { function, file, ..StackFrame::at(frame.address) });
     }
 
     fn record(&mut self, head: &Head<'_>, record: Record<'_>, offset: u64, out: &mut Batch) {
@@ -111,11 +148,11 @@ impl Events {
             Record::Comm { pid, tid, name } => {
                 self.state.process(tid, pid);
                 let name = self.state.names.comm_text(tid, name, out);
-                side_band(head, EventKind::Name { tid, pid, name }, offset, out);
+                side_band(head, Tid::UNKNOWN, EventKind::Name { tid, pid, name }, offset, out);
             }
-            Record::Fork { pid, tid } => {
+            Record::Fork { pid, tid, parent } => {
                 self.state.process(tid, pid);
-                side_band(head, EventKind::Name { tid, pid, name: NameId::NONE }, offset, out);
+                side_band(head, parent, EventKind::Name { tid, pid, name: NameId::NONE }, offset, out);
             }
             Record::Lost { events } if head.stamp.at.0 == 0 => self.state.losses.lost_in_all(events),
             Record::Lost { events } => self.state.lost(head.cpu, Some(events), offset),
@@ -156,9 +193,9 @@ impl Events {
         self.state.push(event, out);
     }
 
-    /// Whether a line belongs to the callchain of the last switch.
+    /// Whether a line belongs to the callchain of the last switch or sample.
     fn in_chain(&self, line: &Line<'_>) -> bool {
-        self.switch.is_some() && line.bytes.first().is_some_and(u8::is_ascii_whitespace) && self.head(line).is_none()
+        self.chain_of.is_some() && line.bytes.first().is_some_and(u8::is_ascii_whitespace) && self.head(line).is_none()
     }
 
     #[inline]
@@ -170,63 +207,31 @@ impl Events {
     fn frame(&mut self, line: &[u8], out: &mut Batch) -> bool {
         let text = blanks(line);
         let indented = text.len() < line.len();
-        let Some((address, rest)) = hexadecimal(text).filter(|(_, rest)| rest.starts_with(b" ")) else {
-            return indented; // branch stacks, registers, source lines and other output that was requested of perf
-        };
-        if indented && !rest.is_empty() && self.switch.is_some() {
-            let names = &mut self.state.names;
-            self.callchains.push(address, || symbol(rest).map_or(NameId::NONE, |symbol| names.id(symbol, out)));
+        // Other indented lines: branch stacks, registers, source lines and what else was requested of perf.
+        if let Some(frame) = frame(text).filter(|_| indented && self.chain_of.is_some()) {
+            self.push_frame(&frame, out);
         }
         indented
     }
 
     #[inline]
     fn close_chain(&mut self, out: &mut Batch) {
-        let Some(at) = self.switch.take() else { return };
-        let stack = self.callchains.end(out);
-        if let Some(Event { what: EventKind::Switch(switch), .. }) = out.events.get_mut(at) {
-            switch.stack = stack;
+        let Some(at) = self.chain_of.take() else { return };
+        let chain = self.callchains.end(out);
+        match out.events.get_mut(at).map(|event| &mut event.what) {
+            Some(EventKind::Switch(switch)) => switch.stack = chain,
+            Some(EventKind::CpuSample { stack, .. }) => *stack = chain,
+            _ => {}
         }
     }
-}
-
-/// Returns the function in ` name+0x12 (file)`, in which `+0x12` and the file are optional; `None` if perf knows none.
-fn symbol(rest: &[u8]) -> Option<&[u8]> {
-    let text = rest.trim_ascii();
-    let ends_a_file = |at: &usize| text[..*at].ends_with(b" ") && text.ends_with(b")");
-    let end = (0..text.len()).rev().find(|at| text[*at] == b'(').filter(ends_a_file).unwrap_or(text.len());
-    let text = text[..end].trim_ascii_end();
-    let plus = (0..text.len()).rev().find(|at| text[*at..].starts_with(b"+0x")).unwrap_or(text.len());
-    Some(&text[..plus]).filter(|name| !name.is_empty() && *name != b"[unknown]")
 }
 
 /// perf records the threads that existed before it started with a time of 0: they hold from the start.
-fn side_band(head: &Head<'_>, what: EventKind, offset: u64, out: &mut Batch) {
-    let (at, cpu) = if head.stamp.at.0 > 0 { (head.stamp.at, head.cpu) } else { (Ns::MIN, CpuId(0)) };
+fn side_band(head: &Head<'_>, current: Tid, what: EventKind, offset: u64, out: &mut Batch) {
+    let is_early = head.stamp.at.0 <= 0;
+    let (at, cpu, current) =
+        if is_early { (Ns::MIN, CpuId(0), Tid::UNKNOWN) } else { (head.stamp.at, head.cpu, current) };
     if matches!(what, EventKind::Name { tid, .. } if tid.0 > 0) {
-        out.events.push(Event { at, offset, cpu, current: Tid::UNKNOWN, what });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::symbol;
-
-    #[test]
-    fn functions_of_callchains_are_read() {
-        let function = |text: &str| symbol(text.as_bytes()).map(|name| String::from_utf8_lossy(name).into_owned());
-        let named = [
-            (" __schedule+0x2b1 ([kernel.kallsyms])", "__schedule"),
-            (" schedule", "schedule"),
-            (" read+0x10 (/usr/lib/libc.so.6)", "read"),
-            (" game::frame(int, char const*)+0x7 (/opt/a game)", "game::frame(int, char const*)"),
-            (" game::frame(int)", "game::frame(int)"),
-        ];
-        for (text, name) in named {
-            assert_eq!(function(text).as_deref(), Some(name));
-        }
-        for text in [" [unknown]", " [unknown] (/x)", " "] {
-            assert_eq!(function(text), None);
-        }
+        out.events.push(Event { at, offset, cpu, current, what });
     }
 }

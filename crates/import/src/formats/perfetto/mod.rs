@@ -40,7 +40,7 @@ mod stream;
 mod tracks;
 mod wire;
 
-use ingest::{Availability, Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sniff, StateSource};
+use ingest::{Availability, Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sampled, Sniff, StateSource};
 use packets::Packets;
 use preface::Preface;
 use std::io::{Cursor, Read};
@@ -210,6 +210,8 @@ fn facts(preface: &Preface) -> Facts {
         },
         machine: preface.machine(),
         about: preface.about.clone(),
+        // The events that may be requested by name are not read; the default is a clock.
+        sampled: preface.sampled.then(|| Sampled { of_time: true, ..Sampled::default() }),
         lacks,
         ..Facts::default()
     }

@@ -4,7 +4,7 @@
 
 use super::wire::{Fields, Malformed};
 use crate::tracepoint::Names;
-use ingest::Facts;
+use ingest::{Facts, Sampled};
 use model::{
     Batch, Clock, CpuId, Donor, EnergyDomain, EnergyUse, EventKind, InheritedPriority, IrqKind, LossSpan, MaybeCount,
     MaybeNs, NameId, Ns, Pid, Prio, SnapshotEntry, SnapshotState, StackId, Switch, SwitchOut, Temperature, Tid, Wake,
@@ -34,6 +34,7 @@ pub(super) struct Own {
     cpu_count: Option<u32>,
     focus: Option<i32>,
     machine: Option<Machine>,
+    sampled: Option<Sampled>,
 }
 
 impl Own {
@@ -74,6 +75,7 @@ impl Own {
             b"whole_machine" => self.whole_machine = flag,
             b"focus" => self.focus = i32::try_from(number).ok(),
             b"machine" => self.machine = serde_json::from_slice(text).ok(),
+            b"sampled" => self.sampled = serde_json::from_slice(text).ok(),
             b"online" => self.online = cpus(text),
             b"recorded" => self.recorded = cpus(text),
             b"cpu_count" => self.cpu_count = u32::try_from(number).ok(),
@@ -90,6 +92,7 @@ impl Own {
         facts.has_yields = self.has_yields;
         (facts.online, facts.recorded, facts.cpu_count) = (self.online, self.recorded, self.cpu_count);
         facts.machine = self.machine.or(facts.machine.take());
+        facts.sampled = self.sampled;
     }
 }
 

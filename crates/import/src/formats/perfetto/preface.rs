@@ -29,6 +29,8 @@ pub(super) struct Preface {
     pub(super) clock: u32,
     /// Whether the trace may contain events of programs.
     pub(super) programs: bool,
+    /// Whether samples of callchains were requested.
+    pub(super) sampled: bool,
     /// The requested kernel events; `None` if they were not recorded, or not requested by name.
     pub(super) requested: Option<Vec<String>>,
     pub(super) about: Vec<(String, String)>,
@@ -52,6 +54,7 @@ impl Preface {
             release: String::new(),
             clock: BOOTTIME,
             programs: false,
+            sampled: false,
             requested: None,
             about: Vec::new(),
             cpus: Vec::new(),
@@ -85,7 +88,10 @@ impl Preface {
                 }
                 11 | 76 => self.programs = true,
                 // Those of corewise are in order.
-                66 => self.programs |= self.own.is_none(),
+                66 => {
+                    self.sampled = true;
+                    self.programs |= self.own.is_none();
+                }
                 33 => self.config(value.bytes())?,
                 34 => self.ftrace_stats(value.bytes())?,
                 45 => self.system(value.bytes())?,
@@ -152,7 +158,8 @@ impl Preface {
             match field {
                 1 => {
                     let name = text(value.bytes());
-                    self.programs |= name == "linux.perf" || !NO_PROGRAMS.iter().any(|known| name.starts_with(known));
+                    self.sampled |= name == "linux.perf";
+                    self.programs |= self.sampled || !NO_PROGRAMS.iter().any(|known| name.starts_with(known));
                 }
                 100 => self.ftrace_config(value.bytes())?,
                 _ => {}

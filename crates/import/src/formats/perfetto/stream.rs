@@ -15,7 +15,7 @@ use super::wire::{Fields, Malformed};
 use crate::callchains::Callchains;
 use crate::tracepoint::Names;
 use ingest::{Anomaly, Fatal, Ledger, Reach, Stream};
-use model::{Batch, CpuId, Event, EventKind, MaybeNs, Ns, Pid, Tid};
+use model::{Batch, CpuId, Event, EventKind, MaybeNs, NameId, Ns, Pid, Tid};
 use rustc_hash::FxHashMap;
 
 /// The number of events in a batch. It is larger than elsewhere: each batch comes with a complete time that takes only
@@ -50,6 +50,8 @@ struct Reader {
     /// Whether programs' events may be in the trace. These may be of any earlier time, so no time is complete before
     /// the end.
     programs: bool,
+    /// Whether a list of processes was read.
+    has_processes: bool,
     complete_until: Ns,
     chains: Callchains,
     /// Whether corewise wrote the trace: samples are then in order, with the kernel's events, and counts are in notes.
@@ -110,6 +112,7 @@ impl<'a> PerfettoStream<'a> {
             numbered: 0,
             reached: Reached::default(),
             programs: preface.programs,
+            has_processes: false,
             complete_until: Ns::MIN,
             chains: Callchains::default(),
             is_own: preface.own.is_some(),
@@ -284,7 +287,9 @@ impl Reading<'_, '_> {
     }
 
     fn process_tree(&mut self, body: &[u8], out: &mut Batch) -> Result<(), Malformed> {
-        let at = self.at();
+        // corewise begins with the last name of every thread, and repeats all names at their times.
+        let is_first = !std::mem::replace(&mut self.reader.has_processes, true);
+        let at = if self.reader.is_own && is_first { Some(Ns::MIN) } else { self.at() };
         let mut fields = Fields::of(body);
         while let Some((field, value)) = fields.next()? {
             let (mut tid, mut pid, mut name) = (0, None, &[][..]);
@@ -355,7 +360,7 @@ impl Reading<'_, '_> {
             self.check_late(at, bad);
         }
         let stack = self.sequence.profile.stack(callstack, &mut self.reader.chains, out);
-        let what = EventKind::CpuSample { tid, stack };
+        let what = EventKind::CpuSample { tid, stack, name: NameId::NONE };
         out.events.push(Event { at, offset: self.packet.offset, cpu, current: tid, what });
         Ok(())
     }

@@ -54,7 +54,7 @@ fn samples_of_a_profiler_match_perf() {
     let read = file(&std::fs::read(format!("{OURS}/profile.data")).unwrap()).unwrap();
     let is_code = |address: &&u64| **address < model::StackFrame::CONTEXT_MARKERS;
     let samples = read.events.iter().filter_map(|event| {
-        let EventKind::CpuSample { tid, stack } = event.what else { return None };
+        let EventKind::CpuSample { tid, stack, .. } = event.what else { return None };
         let innermost = read.stacks[stack.0 as usize - 1].iter().find(is_code).unwrap();
         // Times count from the first event; perf prints the clock.
         Some((tid.0, event.at.0, *innermost))

@@ -71,7 +71,7 @@ fn samples_have_callchains() {
     let read = read(&trace(&[bundle(0, &events(&[switch(1000, 0, 0, 12)])), packet, lost])).unwrap();
     let samples: Vec<_> = read.events.iter().filter(|e| matches!(e.what, EventKind::CpuSample { .. })).collect();
     let [sample] = samples[..] else { panic!("{samples:?}") };
-    let EventKind::CpuSample { tid, stack } = sample.what else { panic!("{sample:?}") };
+    let EventKind::CpuSample { tid, stack, .. } = sample.what else { panic!("{sample:?}") };
     assert_eq!((sample.at.0, sample.cpu.0, tid.0, stack.0), (100, 0, 12, 1));
     let frame = |f: &StackFrame| (read.name(f.function), read.name(f.file), read.name(f.build_id), f.address, f.offset);
     let kernel = ("", "[kernel]", "", StackFrame::UNKNOWN_KERNEL_ADDRESS, u64::MAX);
