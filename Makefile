@@ -12,7 +12,7 @@ COREWISE = $(TARGET)/$(if $(GUIDED),guided,release)/corewise
 DEBUG = $(abspath $(TARGET))/debug/corewise
 VENV = $(abspath $(TARGET))/venv/bin/python3
 PREFIX ?= /usr/local
-FUZZ_SECONDS ?= 60
+FUZZ_SECONDS ?= 20
 SOAK ?= 100
 CARGO := cargo
 
@@ -93,8 +93,9 @@ doc: setup-build ## the API documentation, its warnings as errors
 fuzz-build: ## the fuzz targets, built only
 	scripts/fuzz build
 
-fuzz: setup-test ## the fuzz targets, each for FUZZ_SECONDS (60)
+fuzz: setup-test ## the fuzz targets, each for FUZZ_SECONDS (20), and what they cover
 	scripts/fuzz run $(FUZZ_SECONDS)
+	scripts/fuzz report
 
 soak: setup-build ## the laws on SOAK (100) times as many traces as in make test, each drawn anew
 	COREWISE_SOAK=$(SOAK) $(CARGO) test --locked --workspace --features corewise/stores --lib

@@ -32,6 +32,8 @@ enum Also {
     Line(&'static str, &'static str),
     /// A line `corewise <prefix><name>` in a page: the page and the prefix. Commands have hyphens for underscores.
     Example(&'static str, &'static str),
+    /// A fuzz target: `fuzz/fuzz_targets/<name>.rs`, which `fuzz/Cargo.toml` names.
+    FuzzTarget,
 }
 
 impl Recipe {
@@ -43,6 +45,7 @@ const RECIPES: &[Recipe] = &[
         code: "crates/import/src/formats/",
         list: ("crates/import/src/lib.rs", "FORMATS"),
         cases: &["crates/import/fixtures/"],
+        also: &[Also::FuzzTarget],
         ..Recipe::NEW
     },
     Recipe {
@@ -155,6 +158,7 @@ impl Also {
     fn file(&self) -> &'static str {
         match self {
             Self::Line(file, _) | Self::LineOfFile(_, file, _) | Self::Test(file) | Self::Example(file, _) => file,
+            Self::FuzzTarget => "fuzz/Cargo.toml",
         }
     }
 
@@ -181,6 +185,11 @@ impl Also {
                     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
                 };
                 (text.lines().any(shows), format!("{file} does not show {shown}"))
+            }
+            Self::FuzzTarget => {
+                let target = format!("fuzz_targets/{name}.rs");
+                let is_there = files.contains(&format!("fuzz/{target}")) && text.contains(&format!("\"{target}\""));
+                (is_there, format!("{name} has no fuzz target: add fuzz/{target}, and its lines to fuzz/Cargo.toml"))
             }
         };
         (!is_there).then_some(what)
@@ -263,6 +272,14 @@ mod tests {
         let found =
             missing(&RECIPES[0], &code_files(&files, RECIPES[0].code), listed(LIST, "FORMATS").unwrap(), &files);
         assert_eq!(found.len(), 2, "{found:?}");
+    }
+
+    #[test]
+    fn a_format_needs_a_fuzz_target() {
+        let files = files(&["fuzz/fuzz_targets/ctf.rs", "fuzz/fuzz_targets/etl.rs"]);
+        let of = |name| Also::FuzzTarget.missing(name, "path = \"fuzz_targets/ctf.rs\"", &files, &|| false);
+        assert_eq!(of("ctf"), None);
+        assert!(of("etl").is_some_and(|what| what.contains("fuzz/Cargo.toml")) && of("perfetto").is_some());
     }
 
     #[test]

@@ -130,7 +130,7 @@ fn folder(dir: &Path) -> Result<Machine, BadMachine> {
     if let Ok(inline) = beginning(&dir.join(PEPC), MAX_BYTES) {
         let cpuinfo = beginning(&dir.join("proc/cpuinfo"), MAX_BYTES).ok();
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        return Ok(Machine::from_sysfs(&crate::described::pepc_files(&text(inline), cpuinfo.map(text))));
+        return Ok(Machine::from_pepc(&text(inline), cpuinfo.map(text)));
     }
     Err(bad(format!(
         "{} is a folder without sys/devices/system/cpu or devices/system/cpu: give a sysfs tree, or a file that describes a \

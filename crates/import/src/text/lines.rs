@@ -3,7 +3,7 @@
 use ingest::Fatal;
 use std::io::{ErrorKind, Read};
 
-/// The size of the buffer in bytes.
+/// The maximum size of the buffer in bytes.
 const CHUNK: usize = 1 << 20;
 /// The number of bytes read in one call: small enough to be still in the cache when they are parsed.
 const READ_SIZE: usize = 1 << 17;
@@ -52,7 +52,7 @@ struct Peeked {
 
 impl<'a> Lines<'a> {
     pub(crate) fn new(from: Box<dyn Read + Send + 'a>) -> Self {
-        Self { from, buffer: vec![0; CHUNK], start: 0, end: 0, offset: 0, ended: false, peeked: None, in_cut: false }
+        Self { from, buffer: Vec::new(), start: 0, end: 0, offset: 0, ended: false, peeked: None, in_cut: false }
     }
 
     /// Returns the next bytes, up to 1 MiB, without consuming them.
@@ -135,6 +135,10 @@ impl<'a> Lines<'a> {
             self.offset += self.start as u64;
             self.end -= self.start;
             self.start = 0;
+        }
+        // A short text needs no large buffer.
+        if self.end == self.buffer.len() {
+            self.buffer.resize((2 * self.end).clamp(READ_SIZE, CHUNK.max(self.end)), 0);
         }
         let read = loop {
             let room = self.buffer.len().min(self.end + READ_SIZE);

@@ -21,12 +21,16 @@ pub(crate) struct Names {
     /// The number of bytes of all texts.
     bytes: usize,
     /// A cache of thread names by TID, each name's field as one word: most events repeat the last name of their thread.
+    /// Empty before the first name: each CPU of some formats has a cache of its own.
     recent: Vec<(u128, NameId)>,
 }
 
+/// The number of places in the cache of thread names.
+const RECENT: usize = 4096;
+
 impl Names {
     pub(crate) fn new() -> Self {
-        Self { ids: FxHashMap::default(), bytes: 0, recent: vec![(0, NameId::NONE); 4096] }
+        Self { ids: FxHashMap::default(), bytes: 0, recent: Vec::new() }
     }
 
     /// Returns the ID of a text.
@@ -62,7 +66,7 @@ impl Names {
     /// Returns the ID of a thread's name given as the kernel's fixed field of 16 bytes.
     #[inline]
     pub(crate) fn comm(&mut self, tid: Tid, field: [u8; COMM], out: &mut Batch) -> NameId {
-        let slot = tid.0 as usize % 4096;
+        let slot = tid.0 as usize % RECENT;
         let word = u128::from_ne_bytes(field);
         match self.recent.get(slot) {
             Some((known, id)) if *known == word && *id != NameId::NONE => *id,
@@ -75,6 +79,7 @@ impl Names {
     fn new_comm(&mut self, slot: usize, field: [u8; COMM], out: &mut Batch) -> NameId {
         let text = field.split(|b| *b == 0).next().unwrap_or(&field);
         let id = self.id(text, out);
+        self.recent.resize(RECENT, (0, NameId::NONE));
         if let Some(place) = self.recent.get_mut(slot) {
             *place = (u128::from_ne_bytes(field), id);
         }

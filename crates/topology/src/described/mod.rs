@@ -17,8 +17,6 @@ mod pepc;
 mod plat_info;
 mod yaml;
 
-pub(crate) use pepc::files as pepc_files;
-
 use crate::cpuinfo;
 use crate::machine::{Cpu, Fact, Machine, Source};
 use crate::user::BadMachine;
@@ -98,6 +96,12 @@ impl Machine {
                 _ => Self::from_user(text),
             },
         }
+    }
+
+    /// Reads an emulated machine of pepc: its `sys/inlinefiles.txt`, and `proc/cpuinfo` if it has one.
+    #[must_use]
+    pub fn from_pepc(inline_files: &str, cpuinfo: Option<String>) -> Self {
+        Self::from_sysfs(&pepc::files(inline_files, cpuinfo))
     }
 }
 

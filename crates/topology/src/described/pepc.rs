@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 const MAX_LINES: usize = 1 << 20;
 
 /// Returns the files by path, as [`crate::Files`].
-pub(crate) fn files(inline: &str, cpuinfo: Option<String>) -> BTreeMap<String, String> {
+pub(super) fn files(inline: &str, cpuinfo: Option<String>) -> BTreeMap<String, String> {
     let of_line = |line: &str| {
         let (path, value) = line.split_once('|')?.1.split_once('|')?;
         path.starts_with("/sys/").then(|| (path.to_owned(), value.to_owned()))
