@@ -59,10 +59,6 @@ impl RecordedCpus {
         let complete = self.named.is_empty() || self.unrecorded.is_some();
         let online = cpus.iter().map(|c| c.cpu).filter(|cpu| !recorded.contains(cpu));
         self.named.extend(online);
-        Recorded {
-            recorded: recorded.into_iter().collect(),
-            unrecorded: self.named.into_iter().collect(),
-            complete,
-        }
+        Recorded { recorded: recorded.into_iter().collect(), unrecorded: self.named.into_iter().collect(), complete }
     }
 }

@@ -87,7 +87,8 @@ impl Watch {
             Some(run) if lossless(self.runs[run].span.end, ran.end) => self.runs[run].span.end = ran.end,
             _ => {
                 let start = self.last_end(cpu_slot, tid).map_or(ran.start, |end| ran.start.max(end));
-                let span = if lossless(start, ran.end) { Span::new(start, ran.end) } else { Span::new(ran.end, ran.end) };
+                let span =
+                    if lossless(start, ran.end) { Span::new(start, ran.end) } else { Span::new(ran.end, ran.end) };
                 let run = self.begin(Run { woken, ..Run::new(span, cpu, (tid, state_id), Basis::Named) });
                 self.open(cpu_slot).push(run);
             }

@@ -39,7 +39,8 @@ pub(crate) fn open(path: &Path, may_write: bool) -> Result<Current, EngineError>
         return Ok(Current { folder: Folder::open(path)?, before, copy: None });
     }
     let copy = copy_of(path).map_err(EngineError::temporary)?;
-    let writer = FolderWriter::restate(&Dir::open_for_writing(copy.path()).map_err(EngineError::temporary)?, folder.manifest())?;
+    let writer =
+        FolderWriter::restate(&Dir::open_for_writing(copy.path()).map_err(EngineError::temporary)?, folder.manifest())?;
     write(&folder, writer)?;
     Ok(Current { folder: Folder::open(copy.path())?, before, copy: Some(copy) })
 }

@@ -71,7 +71,9 @@ impl Columns {
             ("invol.", 4, true, |t, _| grouped(t.involuntary)),
             ("volunt.", 4, true, |t, _| grouped(t.voluntary)),
             ("migr.", 4, true, |t, _| grouped(t.migrations)),
-            ("stolen ms", 5, group.all.stolen.is_some_and(|s| s > 0), |t, _| t.stolen.map_or_else(|| "-".to_owned(), ms)),
+            ("stolen ms", 5, group.all.stolen.is_some_and(|s| s > 0), |t, _| {
+                t.stolen.map_or_else(|| "-".to_owned(), ms)
+            }),
         ];
         let numbers = all.into_iter().filter(|(_, _, shown, _)| *shown);
         Self {

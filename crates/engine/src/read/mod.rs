@@ -113,7 +113,7 @@ pub fn account(source: &dyn Source, options: &PassOptions) -> Result<Accounted, 
 /// // A second reading counts from 0 again.
 /// let begin = |_: &engine::Facts| Ok(events.set(0));
 /// let (accounted, ()) = account_with(source.as_ref(), &PassOptions::default(), begin, |(), batch| {
-///     events.set(events.get() + batch.events.len() as u64);
+///     events.set(events.get() + batch.events.iter().filter(|event| event.is_counted()).count() as u64);
 ///     Ok(())
 /// })?;
 /// assert_eq!(events.get(), accounted.totals.events);

@@ -81,6 +81,7 @@ use bundles::FieldValue::{Int, Text};
 use kernel::text;
 use model::{
     BlockOperation, BlockRequest, Clock, CpuId, Donor, Event, EventKind, InheritedPriority, NameId, Ns, Pid, Tid,
+    WakeKind,
 };
 use programs::packet;
 use proto::Proto;
@@ -246,7 +247,13 @@ impl<'a> Pen<'a> {
         }
         match &e.what {
             EventKind::Switch(s) => self.switch(e, at, s, names),
-            EventKind::Wake(w) => self.wake(e, at, w, names),
+            EventKind::Wake(w) => {
+                if w.kind == WakeKind::New {
+                    // What ran with this number before was another thread.
+                    self.runs.retain(|_, tid| *tid != w.tid.0);
+                }
+                self.wake(e, at, w, names);
+            }
             EventKind::Migrate { tid, from, to } => self.migrate(e, at, *tid, *from, *to),
             EventKind::Fork { parent, tid, pid, name: of } => self.fork(e, at, *parent, *tid, *pid, name(*of)),
             EventKind::Exec { tid, pid, file } => {

@@ -62,7 +62,8 @@ mod tests {
     fn any_cpu_and_damage_are_no_list() {
         assert_eq!(cpus(&[0, 0, 1, 0, 0xff, 0xff]), None);
         assert_eq!(cpus(&[2, 0, 1, 0, 0, 0, 0, 0]), None);
-        for damaged in [&[][..], &[0, 0, 2, 0, 1, 0], &[1, 0, 1, 0, 3, 0, 0, 0], &[7, 0, 0, 0], &[1, 0, 1, 0, 8, 0, 0]] {
+        for damaged in [&[][..], &[0, 0, 2, 0, 1, 0], &[1, 0, 1, 0, 3, 0, 0, 0], &[7, 0, 0, 0], &[1, 0, 1, 0, 8, 0, 0]]
+        {
             assert_eq!(cpus(damaged), None, "{damaged:?}");
         }
     }

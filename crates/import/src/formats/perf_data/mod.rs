@@ -188,8 +188,7 @@ fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>, cpu_ma
     let mut lacks = vec!["perf.data does not contain thread affinity.".to_owned()];
     if !has("sched_switch") {
         lacks.push(if header.attrs.iter().any(|a| a.context_switch) {
-            "Recorded with --switch-events, without tracepoints, so without wakeups."
-                .to_owned()
+            "Recorded with --switch-events, without tracepoints, so without wakeups.".to_owned()
         } else {
             "No context switches were recorded: record with `perf sched record`, or `perf record --switch-events`."
                 .to_owned()
