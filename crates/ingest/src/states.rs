@@ -143,12 +143,30 @@ impl StateReading {
 pub(crate) struct States {
     source: StateSource,
     reading: StateReading,
-    /// Whether a name is a kernel thread's, in the order of the names.
-    kernel_names: Vec<bool>,
+    /// Whose names the names are, in their order.
+    names: Vec<NameOf>,
     /// The name of the thread that each CPU's last switch brought in.
     running: Vec<NameId>,
     gone: Gone,
     seen: Seen,
+}
+
+/// What kind of thread has a name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NameOf {
+    Idle,
+    Kernel,
+    Program,
+}
+
+impl NameOf {
+    fn of(name: &str) -> Self {
+        match name {
+            idle if idle.starts_with("swapper") => Self::Idle,
+            kernel if is_kernel_thread(kernel) => Self::Kernel,
+            _ => Self::Program,
+        }
+    }
 }
 
 /// The counts of switch-outs.
@@ -215,7 +233,7 @@ impl States {
         Self {
             source,
             reading,
-            kernel_names: Vec::new(),
+            names: Vec::new(),
             running: Vec::new(),
             gone: Gone { filter: Box::new([0; FILTER]), threads: FxHashMap::default() },
             seen: Seen::default(),
@@ -227,14 +245,14 @@ impl States {
         if self.source == StateSource::Certain {
             return;
         }
-        let room = MAX_NAMES.saturating_sub(self.kernel_names.len());
-        self.kernel_names.extend(batch.names.iter().take(room).map(|name| is_kernel_thread(name)));
+        let room = MAX_NAMES.saturating_sub(self.names.len());
+        self.names.extend(batch.names.iter().take(room).map(|name| NameOf::of(name)));
         for event in &mut batch.events {
             match &mut event.what {
                 EventKind::Switch(switch) => {
                     let name = self.came_in(event.cpu, switch);
                     if self.reading.is_changed() {
-                        self.reading.apply(switch, self.is_kernel(name) == Some(true));
+                        self.reading.apply(switch, self.name_of(name) == Some(NameOf::Kernel));
                     } else {
                         self.switch(switch, name);
                     }
@@ -254,11 +272,13 @@ impl States {
             Some(false) => self.seen.dead_again += 1,
             None => {}
         }
+        // A text that a program made up may have a thread 0 of another name.
+        let is_idle = switch.prev == Tid::IDLE && self.name_of(name).is_none_or(|of| of == NameOf::Idle);
         let seen = &mut self.seen;
         let number = switch.prev_state;
         seen.since_4_14 |= number == 256;
         seen.before_4_14 |= number >= 512;
-        if switch.prev == Tid::IDLE {
+        if is_idle {
             match (switch.out.is_runnable(), switch.state_letter) {
                 (true, _) => seen.idle_runnable += 1,
                 (false, b'S') => seen.idle_s += 1,
@@ -298,7 +318,7 @@ impl States {
 
     /// Counts a switch-out in another state than R, S and D.
     fn rare(&mut self, switch: &Switch, name: NameId) {
-        let is_kernel = self.is_kernel(name);
+        let of = self.name_of(name);
         let seen = &mut self.seen;
         let number = switch.prev_state;
         seen.above_index += u64::from(number > 8);
@@ -306,11 +326,11 @@ impl States {
         let in_64 = switch.out == SwitchOut::Blocked
             && (switch.state_letter == b'x' || switch.state_letter == b'P' && number == 64);
         match switch.state_letter {
-            b't' if is_kernel == Some(true) => seen.traced_kernel += 1,
+            b't' if of == Some(NameOf::Kernel) => seen.traced_kernel += 1,
             b't' => seen.traced_others += 1,
             _ if in_64 => {
                 seen.any_64 += 1;
-                seen.other_64 += u64::from(is_kernel == Some(false));
+                seen.other_64 += u64::from(of == Some(NameOf::Program));
                 seen.printed_x += u64::from(switch.state_letter == b'x');
             }
             _ => {}
@@ -323,9 +343,10 @@ impl States {
         }
     }
 
-    fn is_kernel(&self, name: NameId) -> Option<bool> {
+    /// Returns whose name it is; `None` if it is unknown.
+    fn name_of(&self, name: NameId) -> Option<NameOf> {
         let at = (name.0 as usize).checked_sub(1)?;
-        self.kernel_names.get(at).copied()
+        self.names.get(at).copied()
     }
 
     /// Returns how the states must be read, as far as the batches so far show it.
