@@ -90,8 +90,8 @@ impl StateReading {
             }
             (Self::AsDescribed, StateSource::Printed) => "as printed",
             (Self::Index, _) => {
-                "the kernel stored an index and not the bits of its table, as some of Linux 4.14 to 4.19 do: kernel threads, which \
-                 nobody traces, leave in \"t\", which is I (idle)"
+                "the kernel stored an index and not the bits of its table, as some of Linux 4.14 to 4.19 do: kernel threads, which are \
+                 never traced, leave in \"t\", which is I (idle)"
             }
             (Self::Shifted, _) => {
                 "each state is the one before it in the table, as some of Linux 4.14 to 5.0 stored them: the idle task leaves in \"S\", \
@@ -148,7 +148,7 @@ pub(crate) struct States {
     /// The name of the thread that each CPU's last switch brought in.
     running: Vec<NameId>,
     gone: Gone,
-    seen: Seen,
+    evidence: Evidence,
 }
 
 /// What kind of thread has a name.
@@ -171,7 +171,7 @@ impl NameOf {
 
 /// The counts of switch-outs.
 #[derive(Default)]
-struct Seen {
+struct Evidence {
     /// Of the idle task: runnable, as it always is; in S; in another state.
     idle_runnable: u64,
     idle_s: u64,
@@ -236,7 +236,7 @@ impl States {
             names: Vec::new(),
             running: Vec::new(),
             gone: Gone { filter: Box::new([0; FILTER]), threads: FxHashMap::default() },
-            seen: Seen::default(),
+            evidence: Evidence::default(),
         }
     }
 
@@ -268,21 +268,21 @@ impl States {
     #[inline]
     fn switch(&mut self, switch: &Switch, name: NameId) {
         match self.gone.take(switch.next) {
-            Some(true) => self.seen.again_64 += 1,
-            Some(false) => self.seen.dead_again += 1,
+            Some(true) => self.evidence.again_64 += 1,
+            Some(false) => self.evidence.dead_again += 1,
             None => {}
         }
         // A text that a program made up may have a thread 0 of another name.
         let is_idle = switch.prev == Tid::IDLE && self.name_of(name).is_none_or(|of| of == NameOf::Idle);
-        let seen = &mut self.seen;
+        let found = &mut self.evidence;
         let number = switch.prev_state;
-        seen.since_4_14 |= number == 256;
-        seen.before_4_14 |= number >= 512;
+        found.since_4_14 |= number == 256;
+        found.before_4_14 |= number >= 512;
         if is_idle {
             match (switch.out.is_runnable(), switch.state_letter) {
-                (true, _) => seen.idle_runnable += 1,
-                (false, b'S') => seen.idle_s += 1,
-                (false, _) if switch.out != SwitchOut::NotRecorded => seen.idle_other += 1,
+                (true, _) => found.idle_runnable += 1,
+                (false, b'S') => found.idle_s += 1,
+                (false, _) if switch.out != SwitchOut::NotRecorded => found.idle_other += 1,
                 (false, _) => {}
             }
             return;
@@ -293,10 +293,10 @@ impl States {
         if switch.out.is_runnable() {
             return;
         }
-        seen.no_bit += u64::from(number != 0 && (!number.is_power_of_two() || number > 256));
+        found.no_bit += u64::from(number != 0 && (!number.is_power_of_two() || number > 256));
         match switch.state_letter {
             b'S' => {}
-            b'D' => seen.waits_d += 1,
+            b'D' => found.waits_d += 1,
             _ => self.rare(switch, name),
         }
     }
@@ -319,24 +319,24 @@ impl States {
     /// Counts a switch-out in another state than R, S and D.
     fn rare(&mut self, switch: &Switch, name: NameId) {
         let of = self.name_of(name);
-        let seen = &mut self.seen;
+        let found = &mut self.evidence;
         let number = switch.prev_state;
-        seen.above_index += u64::from(number > 8);
-        seen.since_4_14 |= switch.state_letter == b'I';
+        found.above_index += u64::from(number > 8);
+        found.since_4_14 |= switch.state_letter == b'I';
         let in_64 = switch.out == SwitchOut::Blocked
             && (switch.state_letter == b'x' || switch.state_letter == b'P' && number == 64);
         match switch.state_letter {
-            b't' if of == Some(NameOf::Kernel) => seen.traced_kernel += 1,
-            b't' => seen.traced_others += 1,
+            b't' if of == Some(NameOf::Kernel) => found.traced_kernel += 1,
+            b't' => found.traced_others += 1,
             _ if in_64 => {
-                seen.any_64 += 1;
-                seen.other_64 += u64::from(of == Some(NameOf::Program));
-                seen.printed_x += u64::from(switch.state_letter == b'x');
+                found.any_64 += 1;
+                found.other_64 += u64::from(of == Some(NameOf::Program));
+                found.printed_x += u64::from(switch.state_letter == b'x');
             }
             _ => {}
         }
         if switch.out == SwitchOut::Exited {
-            seen.dead += 1;
+            found.dead += 1;
         }
         if in_64 || switch.out == SwitchOut::Exited {
             self.gone.add(switch.prev, in_64);
@@ -354,21 +354,21 @@ impl States {
         if self.source == StateSource::Certain || self.reading.is_changed() {
             return self.reading;
         }
-        let seen = &self.seen;
-        if seen.idle_s + seen.idle_other > seen.idle_runnable {
-            let none_else = seen.idle_other == 0 && seen.idle_runnable == 0 && seen.no_bit == 0;
-            let is_shifted = none_else && seen.waits_d > 0;
+        let found = &self.evidence;
+        if found.idle_s + found.idle_other > found.idle_runnable {
+            let none_else = found.idle_other == 0 && found.idle_runnable == 0 && found.no_bit == 0;
+            let is_shifted = none_else && found.waits_d > 0;
             return if is_shifted { StateReading::Shifted } else { StateReading::Unknown };
         }
-        if seen.traced_kernel > seen.traced_others {
-            if seen.above_index == 0 {
+        if found.traced_kernel > found.traced_others {
+            if found.above_index == 0 {
                 return StateReading::Index;
             }
-            if seen.traced_kernel >= SOME && seen.traced_kernel > seen.above_index {
+            if found.traced_kernel >= SOME && found.traced_kernel > found.above_index {
                 return StateReading::Unknown;
             }
         }
-        if seen.dead_again >= SOME && seen.dead_again > seen.dead / 2 {
+        if found.dead_again >= SOME && found.dead_again > found.dead / 2 {
             return StateReading::Unknown;
         }
         self.of_64()
@@ -376,17 +376,17 @@ impl States {
 
     /// Returns what 64 means, if the source itself does not say it.
     fn of_64(&self) -> StateReading {
-        let seen = &self.seen;
-        if seen.any_64 == 0 || matches!(self.source, StateSource::Table | StateSource::Release) {
+        let found = &self.evidence;
+        if found.any_64 == 0 || matches!(self.source, StateSource::Table | StateSource::Release) {
             return StateReading::AsDescribed;
         }
-        let parked = if seen.printed_x > 0 { StateReading::Parked64 } else { StateReading::AsDescribed };
+        let parked = if found.printed_x > 0 { StateReading::Parked64 } else { StateReading::AsDescribed };
         match () {
-            () if seen.before_4_14 => StateReading::Dead64,
-            () if seen.since_4_14 || seen.again_64 > 0 => parked,
+            () if found.before_4_14 => StateReading::Dead64,
+            () if found.since_4_14 || found.again_64 > 0 => parked,
             // Only kernel threads are parked.
-            () if seen.other_64 > 0 => StateReading::Dead64,
-            () if seen.printed_x > 0 => StateReading::Unknown64,
+            () if found.other_64 > 0 => StateReading::Dead64,
+            () if found.printed_x > 0 => StateReading::Unknown64,
             () => StateReading::AsDescribed,
         }
     }
