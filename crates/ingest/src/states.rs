@@ -90,8 +90,8 @@ impl StateReading {
             }
             (Self::AsDescribed, StateSource::Printed) => "as printed",
             (Self::Index, _) => {
-                "the kernel stored an index and not the bits of its table, as some of Linux 4.14 to 4.19 do: kernel threads, which \
-                 nobody traces, leave in \"t\", which is I (idle)"
+                "the kernel stored an index and not the bits of its table, as some of Linux 4.14 to 4.19 do: kernel threads, which are \
+                 never traced, leave in \"t\", which is I (idle)"
             }
             (Self::Shifted, _) => {
                 "each state is the one before it in the table, as some of Linux 4.14 to 5.0 stored them: the idle task leaves in \"S\", \
@@ -143,17 +143,35 @@ impl StateReading {
 pub(crate) struct States {
     source: StateSource,
     reading: StateReading,
-    /// Whether a name is a kernel thread's, in the order of the names.
-    kernel_names: Vec<bool>,
+    /// Whose names the names are, in their order.
+    names: Vec<NameOf>,
     /// The name of the thread that each CPU's last switch brought in.
     running: Vec<NameId>,
     gone: Gone,
-    seen: Seen,
+    evidence: Evidence,
+}
+
+/// What kind of thread has a name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NameOf {
+    Idle,
+    Kernel,
+    Program,
+}
+
+impl NameOf {
+    fn of(name: &str) -> Self {
+        match name {
+            idle if idle.starts_with("swapper") => Self::Idle,
+            kernel if is_kernel_thread(kernel) => Self::Kernel,
+            _ => Self::Program,
+        }
+    }
 }
 
 /// The counts of switch-outs.
 #[derive(Default)]
-struct Seen {
+struct Evidence {
     /// Of the idle task: runnable, as it always is; in S; in another state.
     idle_runnable: u64,
     idle_s: u64,
@@ -215,10 +233,10 @@ impl States {
         Self {
             source,
             reading,
-            kernel_names: Vec::new(),
+            names: Vec::new(),
             running: Vec::new(),
             gone: Gone { filter: Box::new([0; FILTER]), threads: FxHashMap::default() },
-            seen: Seen::default(),
+            evidence: Evidence::default(),
         }
     }
 
@@ -227,14 +245,14 @@ impl States {
         if self.source == StateSource::Certain {
             return;
         }
-        let room = MAX_NAMES.saturating_sub(self.kernel_names.len());
-        self.kernel_names.extend(batch.names.iter().take(room).map(|name| is_kernel_thread(name)));
+        let room = MAX_NAMES.saturating_sub(self.names.len());
+        self.names.extend(batch.names.iter().take(room).map(|name| NameOf::of(name)));
         for event in &mut batch.events {
             match &mut event.what {
                 EventKind::Switch(switch) => {
                     let name = self.came_in(event.cpu, switch);
                     if self.reading.is_changed() {
-                        self.reading.apply(switch, self.is_kernel(name) == Some(true));
+                        self.reading.apply(switch, self.name_of(name) == Some(NameOf::Kernel));
                     } else {
                         self.switch(switch, name);
                     }
@@ -250,19 +268,21 @@ impl States {
     #[inline]
     fn switch(&mut self, switch: &Switch, name: NameId) {
         match self.gone.take(switch.next) {
-            Some(true) => self.seen.again_64 += 1,
-            Some(false) => self.seen.dead_again += 1,
+            Some(true) => self.evidence.again_64 += 1,
+            Some(false) => self.evidence.dead_again += 1,
             None => {}
         }
-        let seen = &mut self.seen;
+        // A text that a program made up may have a thread 0 of another name.
+        let is_idle = switch.prev == Tid::IDLE && self.name_of(name).is_none_or(|of| of == NameOf::Idle);
+        let found = &mut self.evidence;
         let number = switch.prev_state;
-        seen.since_4_14 |= number == 256;
-        seen.before_4_14 |= number >= 512;
-        if switch.prev == Tid::IDLE {
+        found.since_4_14 |= number == 256;
+        found.before_4_14 |= number >= 512;
+        if is_idle {
             match (switch.out.is_runnable(), switch.state_letter) {
-                (true, _) => seen.idle_runnable += 1,
-                (false, b'S') => seen.idle_s += 1,
-                (false, _) if switch.out != SwitchOut::NotRecorded => seen.idle_other += 1,
+                (true, _) => found.idle_runnable += 1,
+                (false, b'S') => found.idle_s += 1,
+                (false, _) if switch.out != SwitchOut::NotRecorded => found.idle_other += 1,
                 (false, _) => {}
             }
             return;
@@ -273,10 +293,10 @@ impl States {
         if switch.out.is_runnable() {
             return;
         }
-        seen.no_bit += u64::from(number != 0 && (!number.is_power_of_two() || number > 256));
+        found.no_bit += u64::from(number != 0 && (!number.is_power_of_two() || number > 256));
         match switch.state_letter {
             b'S' => {}
-            b'D' => seen.waits_d += 1,
+            b'D' => found.waits_d += 1,
             _ => self.rare(switch, name),
         }
     }
@@ -298,34 +318,35 @@ impl States {
 
     /// Counts a switch-out in another state than R, S and D.
     fn rare(&mut self, switch: &Switch, name: NameId) {
-        let is_kernel = self.is_kernel(name);
-        let seen = &mut self.seen;
+        let of = self.name_of(name);
+        let found = &mut self.evidence;
         let number = switch.prev_state;
-        seen.above_index += u64::from(number > 8);
-        seen.since_4_14 |= switch.state_letter == b'I';
+        found.above_index += u64::from(number > 8);
+        found.since_4_14 |= switch.state_letter == b'I';
         let in_64 = switch.out == SwitchOut::Blocked
             && (switch.state_letter == b'x' || switch.state_letter == b'P' && number == 64);
         match switch.state_letter {
-            b't' if is_kernel == Some(true) => seen.traced_kernel += 1,
-            b't' => seen.traced_others += 1,
+            b't' if of == Some(NameOf::Kernel) => found.traced_kernel += 1,
+            b't' => found.traced_others += 1,
             _ if in_64 => {
-                seen.any_64 += 1;
-                seen.other_64 += u64::from(is_kernel == Some(false));
-                seen.printed_x += u64::from(switch.state_letter == b'x');
+                found.any_64 += 1;
+                found.other_64 += u64::from(of == Some(NameOf::Program));
+                found.printed_x += u64::from(switch.state_letter == b'x');
             }
             _ => {}
         }
         if switch.out == SwitchOut::Exited {
-            seen.dead += 1;
+            found.dead += 1;
         }
         if in_64 || switch.out == SwitchOut::Exited {
             self.gone.add(switch.prev, in_64);
         }
     }
 
-    fn is_kernel(&self, name: NameId) -> Option<bool> {
+    /// Returns whose name it is; `None` if it is unknown.
+    fn name_of(&self, name: NameId) -> Option<NameOf> {
         let at = (name.0 as usize).checked_sub(1)?;
-        self.kernel_names.get(at).copied()
+        self.names.get(at).copied()
     }
 
     /// Returns how the states must be read, as far as the batches so far show it.
@@ -333,21 +354,21 @@ impl States {
         if self.source == StateSource::Certain || self.reading.is_changed() {
             return self.reading;
         }
-        let seen = &self.seen;
-        if seen.idle_s + seen.idle_other > seen.idle_runnable {
-            let none_else = seen.idle_other == 0 && seen.idle_runnable == 0 && seen.no_bit == 0;
-            let is_shifted = none_else && seen.waits_d > 0;
+        let found = &self.evidence;
+        if found.idle_s + found.idle_other > found.idle_runnable {
+            let none_else = found.idle_other == 0 && found.idle_runnable == 0 && found.no_bit == 0;
+            let is_shifted = none_else && found.waits_d > 0;
             return if is_shifted { StateReading::Shifted } else { StateReading::Unknown };
         }
-        if seen.traced_kernel > seen.traced_others {
-            if seen.above_index == 0 {
+        if found.traced_kernel > found.traced_others {
+            if found.above_index == 0 {
                 return StateReading::Index;
             }
-            if seen.traced_kernel >= SOME && seen.traced_kernel > seen.above_index {
+            if found.traced_kernel >= SOME && found.traced_kernel > found.above_index {
                 return StateReading::Unknown;
             }
         }
-        if seen.dead_again >= SOME && seen.dead_again > seen.dead / 2 {
+        if found.dead_again >= SOME && found.dead_again > found.dead / 2 {
             return StateReading::Unknown;
         }
         self.of_64()
@@ -355,17 +376,17 @@ impl States {
 
     /// Returns what 64 means, if the source itself does not say it.
     fn of_64(&self) -> StateReading {
-        let seen = &self.seen;
-        if seen.any_64 == 0 || matches!(self.source, StateSource::Table | StateSource::Release) {
+        let found = &self.evidence;
+        if found.any_64 == 0 || matches!(self.source, StateSource::Table | StateSource::Release) {
             return StateReading::AsDescribed;
         }
-        let parked = if seen.printed_x > 0 { StateReading::Parked64 } else { StateReading::AsDescribed };
+        let parked = if found.printed_x > 0 { StateReading::Parked64 } else { StateReading::AsDescribed };
         match () {
-            () if seen.before_4_14 => StateReading::Dead64,
-            () if seen.since_4_14 || seen.again_64 > 0 => parked,
+            () if found.before_4_14 => StateReading::Dead64,
+            () if found.since_4_14 || found.again_64 > 0 => parked,
             // Only kernel threads are parked.
-            () if seen.other_64 > 0 => StateReading::Dead64,
-            () if seen.printed_x > 0 => StateReading::Unknown64,
+            () if found.other_64 > 0 => StateReading::Dead64,
+            () if found.printed_x > 0 => StateReading::Unknown64,
             () => StateReading::AsDescribed,
         }
     }

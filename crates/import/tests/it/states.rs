@@ -90,11 +90,13 @@ fn shifted_bits_are_read_in_every_format() {
 
     let mut sched_viz = "ST:0:0\n".to_owned();
     let mut text = "# tracer: nop\n".to_owned();
+    let name = |tid| if tid == 0 { "swapper/0".to_owned() } else { format!("t{tid}") };
     for (at, prev, state, next) in DRAWN {
+        let (from, to) = (name(prev), name(next));
         let _ = writeln!(sched_viz, "S:{at:x}:0:{prev:x}:{state:x}:{next:x}");
         let _ = writeln!(
             text,
-            "  t-{prev} [000] 1.{at:09}: sched_switch: prev_comm=t{prev} prev_pid={prev} prev_prio=120 prev_state={state} next_comm=t{next} \
+            "  {from}-{prev} [000] 1.{at:09}: sched_switch: prev_comm={from} prev_pid={prev} prev_prio=120 prev_state={state} next_comm={to} \
              next_pid={next} next_prio=120"
         );
     }

@@ -70,9 +70,9 @@ fn variants_sequences_and_bit_fields_are_skipped() {
     let read_trace = read(&trace(&metadata, &[packet, again])).unwrap();
     let expected = [
         "0 cpu0 Sample",
-        "10 cpu0 t0:0 (20) Runnable R → t7:7 (20)",
+        "10 cpu0 swapper/0:0 (20) Runnable R → t7:7 (20)",
         "20 cpu0 Sample",
-        "30 cpu0 t7:7 (20) Blocked P → t0:0 (20)",
+        "30 cpu0 t7:7 (20) Blocked P → swapper/0:0 (20)",
     ];
     assert_eq!(
         (read_trace.lines(), read_trace.anomalies.0.len()),

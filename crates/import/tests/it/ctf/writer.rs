@@ -72,12 +72,13 @@ pub(crate) const SWITCH: &str = "event { name = \"sched_switch\"; id = 1; stream
     int32_t _prev_tid; int32_t _prev_prio; unsigned long _prev_state; string _next_comm; int32_t _next_tid; int32_t _next_prio; }; };\n";
 
 pub(crate) fn switch(prev: i32, state: u64, next: i32) -> Vec<u8> {
+    let name = |tid| if tid == 0 { "swapper/0\0".to_owned() } else { format!("t{tid}\0") };
     let mut bytes = Vec::new();
-    bytes.extend(format!("t{prev}\0").into_bytes());
+    bytes.extend(name(prev).into_bytes());
     bytes.extend(prev.to_le_bytes());
     bytes.extend(20_i32.to_le_bytes());
     bytes.extend(state.to_le_bytes());
-    bytes.extend(format!("t{next}\0").into_bytes());
+    bytes.extend(name(next).into_bytes());
     bytes.extend(next.to_le_bytes());
     bytes.extend(20_i32.to_le_bytes());
     bytes
