@@ -1,7 +1,7 @@
 //! Makes the states and sums of a trace folder again, if an earlier version of the definitions made them.
 //!
-//! The events of a folder are what was recorded; its states, sums and tables follow from them. So a folder of an earlier corewise is never
-//! read by two definitions at once.
+//! The events of a folder are what was recorded; its states, sums and tables follow from them. So no two folders are read by different
+//! definitions.
 
 use crate::import::{set_summary, stage_two, write_sums};
 use crate::read::folder::account_events;

@@ -2,7 +2,7 @@
 
 use ingest::Sampled;
 
-/// Letters that perf adds to the name of an event: levels of privilege, precision, and how it is scheduled (`perf-list`, "EVENT MODIFIERS").
+/// Characters that perf adds to the name of an event: levels of privilege, precision, and how it is scheduled (`perf-list`, "EVENT MODIFIERS").
 const MODIFIERS: &str = "ukhIpPGHSDWbeR";
 /// Events that count time or cycles. The samples of a thread then estimate its running time.
 const OF_TIME: [&str; 6] = ["cycles", "cpu-cycles", "cpu_cycles", "ref-cycles", "cpu-clock", "task-clock"];

@@ -1,6 +1,6 @@
 //! How a recording's thread states are read: as its table of `sched_switch` says, unless its switches contradict the table.
 //!
-//! Linux stores how a thread left its CPU as a number, and prints it as letters. What the numbers mean differs between kernels, and
+//! Linux stores how a thread left its CPU as a number, and prints it as state letters. What the numbers mean differs between kernels, and
 //! some kernels store other numbers than their own table says:
 //!
 //! | kernel | stores | R | S | D | T | t | X | Z | P | I |
@@ -39,7 +39,7 @@ pub enum StateSource {
     Release,
     /// Numbers without a table and a release, read as Linux 4.14 and later does.
     Assumed,
-    /// Letters that the kernel or a tool printed.
+    /// State letters that the kernel or a tool printed.
     Printed,
 }
 
@@ -54,7 +54,7 @@ pub enum StateSource {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum StateReading {
-    /// As the source's table says, or the letters.
+    /// As the source's table says, or the state letters.
     #[default]
     AsDescribed,
     /// The numbers are an index, not bits.

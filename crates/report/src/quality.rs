@@ -178,7 +178,7 @@ fn completeness_line(s: &Summary) -> String {
     )
 }
 
-/// Says how the states of threads that left a CPU were read, if the recording has the kernel's numbers or letters.
+/// Says how the states of threads that left a CPU were read, if the recording has the kernel's numbers or state letters.
 fn thread_states(facts: &Facts) -> Option<&str> {
     facts.about.iter().find(|(name, _)| name == THREAD_STATES).map(|(_, sentence)| sentence.as_str())
 }

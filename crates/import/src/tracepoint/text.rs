@@ -183,7 +183,7 @@ impl Arguments {
 
     /// Returns a state's number (0 if only state letters were printed), how it leaves the thread, and the state letter.
     ///
-    /// The plugin of older tools has one list of letters for all kernels: its `x` is 64, which is "dead" before Linux
+    /// The plugin of older tools has one list of state letters for all kernels: its `x` is 64, which is "dead" before Linux
     /// 4.14 and "parked" since ([`ingest::StateReading`] decides), and its `W` alone is 128, which is "idle" since. The
     /// kernel's own `x` always means "dead".
     #[inline]
@@ -271,7 +271,7 @@ fn named<'t, T>(text: &'t [u8], word: &[u8], then: impl Fn(&'t [u8]) -> Option<T
 
 /// Between the two sides of a switch.
 const ARROW: &[u8] = b" ==> ";
-/// The letters of the bits of an index.
+/// The state letters of the bits of an index.
 const INDEX_BITS: &[u8] = b"SDT";
 
 /// The name of a thread after the word with which Linux 2.6 began its arguments.
@@ -581,7 +581,7 @@ mod tests {
         }
     }
 
-    /// Some kernels from 4.14 on store an index, which their own table of bits prints as several letters.
+    /// Some kernels from 4.14 on store an index, which their own table of bits prints as several state letters.
     #[test]
     fn an_index_that_was_printed_as_bits_is_read() {
         for (state, meaning) in [

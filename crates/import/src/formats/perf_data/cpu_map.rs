@@ -1,4 +1,4 @@
-//! `PERF_RECORD_CPU_MAP`: the CPUs that perf was told to record (`struct perf_record_cpu_map`, tools/lib/perf/include/perf/event.h).
+//! `PERF_RECORD_CPU_MAP`: the CPUs that perf records, by its options (`struct perf_record_cpu_map`, tools/lib/perf/include/perf/event.h).
 
 use crate::tracepoint::ByteOrder;
 use model::CpuId;

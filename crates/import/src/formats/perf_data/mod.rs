@@ -102,7 +102,7 @@ struct Preamble {
     header: Header,
     /// Whether `ID_INDEX`, if the file has one, shows that the events are of CPUs (true) or of threads (false).
     of_cpus: Option<bool>,
-    /// The CPUs that perf was told to record; empty if not stated, or if it recorded single threads.
+    /// The CPUs that perf records, by its options; empty if not stated, or if it recorded single threads.
     cpu_map: Vec<CpuId>,
     /// The size of the tracepoint descriptions that follow the record just read.
     payload: usize,

@@ -15,7 +15,7 @@ use model::StackFrame;
 
 /// The text that a sample's line has after its time.
 pub(super) struct SampleLine<'l> {
-    /// The event without its PMU and its modifiers; empty if perf was told not to print it.
+    /// The event without its PMU and its modifiers; empty if it was not printed.
     pub(super) event: &'l str,
     /// The only frame, if it is in the same line.
     pub(super) frame: Option<Frame<'l>>,
