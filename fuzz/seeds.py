@@ -25,9 +25,11 @@ SIZE = 4096
 WHOLE = 32 * 1024
 # The files of a machine that seeds keep: those that are read.
 KEPT_FILES = re.compile(
-    r"/sys/devices/system/cpu/(?:cpu(\d+)/)?(?:online|possible|present|cpu_capacity|acpi_cppc/highest_perf|cpufreq/(?:cpuinfo_max_freq|related_cpus)"
-    r"|topology/(?:core_id|die_id|cluster_id|physical_package_id|core_cpus_list|thread_siblings_list)|cache/index\d/(?:level|type|shared_cpu_list)"
-    r"|cpuidle/state\d/(?:name|latency|residency))$"
+    r"/proc/cpuinfo$|/sys/(?:devices/(?:cpu_\w+/cpus|system/node/node\d+/cpulist)|firmware/devicetree/base/model)$"
+    r"|/sys/devices/system/cpu/(?:cpu(\d+)/)?(?:online|possible|present|cpu_capacity|acpi_cppc/highest_perf"
+    r"|cpufreq/(?:policy\d/)?(?:cpuinfo_max_freq|related_cpus)|cpuidle/state\d/(?:name|latency|residency)"
+    r"|topology/(?:core_id|die_id|cluster_id|physical_package_id|core_cpus_list|thread_siblings_list)"
+    r"|cache/index\d/(?:level|type|shared_cpu_list))$"
 )
 # The tracepoints of which seeds keep the description.
 KEPT = (b"sched_switch", b"sched_waking", b"sched_wakeup", b"sched_process_fork", b"sched_stat_runtime")
@@ -191,11 +193,16 @@ def seeds():
         yield "machine_folder", path.name, archive(pepc)
         tree = {of_line(row): row.split(b"|")[2] for row in rows if is_kept(of_line(row), (0,))}
         yield "machine_folder", path.name + "-tree", archive(tree | {"/proc/cpuinfo": cpuinfo})
+    # An Arm processor's file, and frequencies by policy, which no bundled tree has.
+    arm = (TRACES / "topology/cpuinfo/cpuinfo__galaxy-s9-us.log").read_bytes()
+    policy = "/sys/devices/system/cpu/cpufreq/policy0"
+    policies = {f"{policy}/cpuinfo_max_freq": b"1800000", f"{policy}/related_cpus": b"0 1", "/proc/cpuinfo": arm}
     for path in sorted(TRACES.glob("guests/*/sys.tar.gz")):
         with tarfile.open(fileobj=io.BytesIO(gzip.decompress(path.read_bytes()))) as tar:
             tree = {"/" + m.name.removeprefix("./"): tar.extractfile(m).read() for m in tar if m.isfile()}
         tree = {name: content for name, content in tree.items() if is_kept(name, (0, 1))}
         yield "machine_folder", path.parent.name, archive(tree)
+        yield "machine_folder", path.parent.name + "-arm", archive(tree | policies)
     for path in sorted((ROOT / "crates/printed/cases").glob("*.md")):
         for nth, block in enumerate(re.findall(rb"^```tables\n(.*?)^```", path.read_bytes(), re.M | re.S)):
             yield "printed", f"{path.stem}-{nth}", b"\n" + block
