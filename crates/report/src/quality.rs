@@ -13,7 +13,7 @@ const MAX_LIMITS: usize = 4;
 const MUCH_UNKNOWN: f64 = 0.05;
 
 /// Writes what is wrong with the recording, which affects everything that follows.
-pub fn warn(page: &mut Page, session: &Session) {
+pub fn warn(page: &mut Page, session: &Session, is_of_samples: bool) {
     let s = session.summary();
     if let Some(stopped) = &s.stopped {
         page.warn(&format!("reading stopped early: {}; only events before that are included", plain(stopped)));
@@ -25,8 +25,9 @@ pub fn warn(page: &mut Page, session: &Session) {
     if session.full_summary().is_of_frames() {
         return;
     }
-    if s.losses > 0 || s.lossy_ns > 0 || is_much(s.unknown_ns, s.cpu_time_ns()) {
-        page.warn(&incomplete(s));
+    let is_much_unknown = !is_of_samples && is_much(s.unknown_ns, s.cpu_time_ns());
+    if s.losses > 0 || s.lossy_ns > 0 || is_much_unknown {
+        page.warn(&incomplete(s, is_of_samples));
     }
     if !s.laws_hold() {
         page.warn(&accounting_line(s));
@@ -38,12 +39,12 @@ fn is_much(unknown: i64, cpu_time: i64) -> bool {
 }
 
 /// Says what is missing, in a sentence.
-fn incomplete(s: &Summary) -> String {
+fn incomplete(s: &Summary, is_of_samples: bool) -> String {
     let mut parts = Vec::new();
     if s.losses > 0 {
         parts.push(format!("events were lost {}", times(s)));
     }
-    if s.unknown_ns > 0 {
+    if s.unknown_ns > 0 && !is_of_samples {
         let unknown = percent(s.unknown_ns, s.cpu_time_ns());
         parts.push(format!("for {unknown} of CPU time it is unknown what ran"));
     }
@@ -60,7 +61,7 @@ fn times(s: &Summary) -> String {
 }
 
 /// Says in a line how far the recording can be trusted.
-pub fn trust(session: &Session) -> String {
+pub fn trust(session: &Session, is_of_samples: bool) -> String {
     let s = session.summary();
     let overhead = session.facts().cost.map_or_else(String::new, |cost| {
         let ns = cost.recorder_cpu_ns.saturating_add(cost.bpf_ns.unwrap_or(0));
@@ -69,11 +70,13 @@ pub fn trust(session: &Session) -> String {
     let complete = match () {
         () if s.stopped.is_some() => "reading stopped early".to_owned(),
         () if s.losses > 0 || s.lossy_ns > 0 || s.anomalies.iter().any(|t| t.lost) => "incomplete".to_owned(),
-        () if s.unknown_ns > 0 => format!("{} of CPU time unknown", percent(s.unknown_ns, s.cpu_time_ns())),
+        () if s.unknown_ns > 0 && !is_of_samples => {
+            format!("{} of CPU time unknown", percent(s.unknown_ns, s.cpu_time_ns()))
+        }
         () => "complete".to_owned(),
     };
     let consistent = if s.laws_hold() { "" } else { ", INCONSISTENT" };
-    let ready = if s.ready_known { "" } else { ", without wakeups (ready time is unknown)" };
+    let ready = if s.ready_known || is_of_samples { "" } else { ", without wakeups (ready time is unknown)" };
     format!("Recording: {complete}{consistent}{ready}{overhead}.")
 }
 
@@ -81,17 +84,21 @@ pub fn trust(session: &Session) -> String {
 ///
 /// # Errors
 /// The trace cannot be read.
-pub fn write(page: &mut Page, session: &Session, options: &Options) -> Result<(), EngineError> {
-    let limits = limits(session);
+pub fn write(page: &mut Page, session: &Session, options: &Options, is_of_samples: bool) -> Result<(), EngineError> {
+    let limits = limits(session, is_of_samples);
     let of_frames = session.full_summary().is_of_frames();
     if of_frames && limits.is_empty() {
         return Ok(());
     }
     page.heading("About the data");
     if !of_frames {
-        page.paragraph(&completeness_line(session.summary()));
+        if !is_of_samples {
+            page.paragraph(&completeness_line(session.summary()));
+        }
         page.paragraph(&overhead_line(session));
-        page.paragraph(&accounting_line(session.summary()));
+        if !is_of_samples {
+            page.paragraph(&accounting_line(session.summary()));
+        }
         // Their tables have been made for the section.
         if has_all_sections(session, &options.sections)
             && let Some(words) = counted::quality(session)?
@@ -192,10 +199,11 @@ pub fn accounting_line(s: &Summary) -> String {
 }
 
 /// What the source does not provide, and which conditions changed during the recording.
-fn limits(session: &Session) -> Vec<String> {
+fn limits(session: &Session, is_of_samples: bool) -> Vec<String> {
     let (facts, s) = (session.facts(), session.summary());
     let mut limits: Vec<String> = facts.lacks.iter().map(|l| plain(l)).collect();
-    if !s.ready_known && !session.full_summary().is_of_frames() && !limits.iter().any(|l| l.contains("ready time")) {
+    let is_of_switches = !is_of_samples && !session.full_summary().is_of_frames();
+    if !s.ready_known && is_of_switches && !limits.iter().any(|l| l.contains("ready time")) {
         limits.push("The source has no wakeups, so ready time is unknown.".to_owned());
     }
     if s.inconsistent_switches > 0 {

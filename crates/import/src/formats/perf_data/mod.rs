@@ -34,7 +34,7 @@ mod tracing;
 use crate::tracepoint::EventFormat;
 use frames::Frames;
 use header::Header;
-use ingest::{Availability, Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sniff};
+use ingest::{Availability, Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sampled, Sniff};
 use model::CpuId;
 use stream::PerfStream;
 
@@ -126,7 +126,7 @@ fn open_events<'a>(header: Header, mut frames: Frames<'a>) -> Result<Opened<'a>,
     }
     let formats = tracing::formats(&header.tracing)?;
     let sampled = profile::select(&mut header);
-    let facts = Facts { sampled, ..facts(&header, &formats, of_cpus) };
+    let facts = facts(&header, &formats, of_cpus, sampled);
     let stream = PerfStream::new(frames, header, &formats)?;
     Ok(Opened { facts, streams: vec![Box::new(stream)] })
 }
@@ -173,7 +173,7 @@ fn enabled<'f>(header: &Header, formats: &'f [EventFormat]) -> Vec<&'f str> {
     formats.iter().filter(traced).map(|f| f.name.as_str()).collect()
 }
 
-fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>) -> Facts {
+fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>, sampled: Option<Sampled>) -> Facts {
     let names = enabled(header, formats);
     let has = |name: &str| names.contains(&name);
     let metadata = features::read(header);
@@ -182,7 +182,9 @@ fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>) -> Fac
     cpus.dedup();
     let whole_machine = of_cpus.unwrap_or_else(|| header.attrs.iter().all(|a| !a.inherit && !a.enable_on_exec));
     let mut lacks = vec!["perf.data does not contain thread affinity.".to_owned()];
-    if !has("sched_switch") {
+    // Of samples alone, the report says first of all that there are no switches.
+    let of_samples = sampled.is_some() && !header.attrs.iter().any(|a| a.context_switch);
+    if !has("sched_switch") && !of_samples {
         lacks.push(if header.attrs.iter().any(|a| a.context_switch) {
             "Recorded with --switch-events, without tracepoints: wakeups are unknown, so ready time is unknown."
                 .to_owned()
@@ -190,7 +192,7 @@ fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>) -> Fac
             "No context switches were recorded: record with `perf sched record`, or `perf record --switch-events`."
                 .to_owned()
         });
-    } else if !has("sched_waking") && !has("sched_wakeup") {
+    } else if has("sched_switch") && !has("sched_waking") && !has("sched_wakeup") {
         lacks
             .push("Neither sched_waking nor sched_wakeup was recorded: ready time after a wait is unknown.".to_owned());
     }
@@ -212,6 +214,7 @@ fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>) -> Fac
         online: if metadata.online.is_empty() && whole_machine { cpus } else { metadata.online },
         machine: metadata.machine,
         about: metadata.about,
+        sampled,
         lacks,
         ..Facts::default()
     }

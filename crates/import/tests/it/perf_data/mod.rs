@@ -4,6 +4,7 @@ mod damaged;
 mod fixtures;
 mod mappings;
 mod records;
+mod samples;
 mod writer;
 
 use import::formats::perf_data::PerfData;
