@@ -77,6 +77,10 @@ impl<'a> RuleContext<'a> {
         let listed = objective::TABLES.iter().chain(self.rule.tables);
         let is_listed = listed.into_iter().any(|table| table.name == def.name);
         debug_assert!(is_listed, "{} does not list the table {}", self.rule.id, def.name);
+        // The rules take samples for running time.
+        if def.name == tables::SAMPLES.name && self.facts().sampled.as_ref().is_some_and(|sampled| !sampled.of_time) {
+            return Ok(());
+        }
         if let Some(objective) = self.objective {
             if let (Some(sums), true) = (&objective.sums, def.name == tables::CRITICAL_BY_THREAD.name) {
                 sums.by_thread.rows_of(table).for_each(|row| each(&row));

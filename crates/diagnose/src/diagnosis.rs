@@ -13,7 +13,7 @@ use crate::settings::Settings;
 use crate::worst::{self, add_worst};
 use engine::{EngineError, Session};
 use model::tables::threads;
-use model::words::plural;
+use model::words::{plural, time};
 use model::{Fix, Span, Table, TableDef};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -132,9 +132,8 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
         checked: Vec::new(),
         not_checked: Vec::new(),
     };
-    if session.summary().is_of_frames() {
-        let why = "a frame log records frames, not threads and CPUs";
-        diagnosis.not_checked = options.rules().map(|rule| NotChecked { rule: rule.id, why: why.to_owned() }).collect();
+    if let Some(why) = nothing_to_check(session, diagnosis.span)? {
+        diagnosis.not_checked = options.rules().map(|rule| NotChecked { rule: rule.id, why: why.clone() }).collect();
         return Ok(diagnosis);
     }
     let (part_tables, costs) = (prepared(session, options)?, MeasuredCosts::new(session));
@@ -187,6 +186,27 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
     diagnosis.objective = Some(path.objective);
     Ok(diagnosis)
 }
+
+/// The least length of what is diagnosed: less than a scheduler's tick shows no rates.
+const MIN_SPAN_NS: i64 = 1_000_000;
+
+/// Why no rule can be checked at all, if that is so.
+fn nothing_to_check(session: &Session, span: Span) -> Result<Option<String>, EngineError> {
+    let length = span.len().0;
+    Ok(if session.summary().is_of_frames() {
+        Some("a frame log records frames, not threads and CPUs".to_owned())
+    } else if session.is_of_samples()? {
+        Some(OF_SAMPLES.to_owned())
+    } else if length < MIN_SPAN_NS {
+        Some(format!("{} is too short to diagnose: at least {} are needed", time(length), time(MIN_SPAN_NS)))
+    } else {
+        None
+    })
+}
+
+/// What is unknown of a recording of samples alone, and how to record it.
+const OF_SAMPLES: &str = "this recording has samples and no context switches, so how long threads ran and what they waited for is not known \
+                          (to know it, record with `corewise record`, or `perf record -g -e cycles -e sched:sched_switch -e sched:sched_waking`)";
 
 /// The tables that [`choose`] reads and that can be made in one pass with others.
 pub fn choice_tables() -> impl Iterator<Item = &'static str> {

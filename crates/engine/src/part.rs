@@ -60,6 +60,22 @@ impl Session {
         self.part.as_ref().map(|part| part.span)
     }
 
+    /// Whether samples are all that the trace has of what threads did. Without switches, it is unknown when they ran and for what they
+    /// waited.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub fn is_of_samples(&self) -> Result<bool, EngineError> {
+        use model::tables::threads::{BLOCKED_NS, EXITED_NS, INVOLUNTARY, RUNNING_NS, Table, VOLUNTARY};
+        let mut is_known = self.facts().sampled.is_none() || self.whole.switches > 0;
+        if !is_known {
+            // Switches of single threads may have no CPU.
+            let known = [RUNNING_NS, BLOCKED_NS, EXITED_NS, INVOLUNTARY, VOLUNTARY];
+            self.each(Table, |row| is_known |= row.all(known).iter().any(|n| *n > 0))?;
+        }
+        Ok(!is_known)
+    }
+
     /// Counts, sums and laws of the whole recording, even if the session is limited to a part.
     #[must_use]
     pub fn full_summary(&self) -> &Summary {

@@ -10,7 +10,7 @@ use model::{Ns, Span};
 const MAX_COMMAND: usize = 80;
 
 /// Writes what was recorded: the trace and the command, the date and the machine; then what is wrong with the recording, if anything.
-pub fn write(page: &mut Page, session: &Session, options: &Options) {
+pub fn write(page: &mut Page, session: &Session, options: &Options, is_of_samples: bool) {
     if session.full_summary().is_of_frames() {
         frames::head(page, session);
     } else {
@@ -22,7 +22,7 @@ pub fn write(page: &mut Page, session: &Session, options: &Options) {
     if let Some(range) = session.range() {
         page.paragraph(&range_line(session, range, options));
     }
-    quality::warn(page, session);
+    quality::warn(page, session, is_of_samples);
 }
 
 /// The recorded command.
@@ -53,7 +53,8 @@ fn range_line(session: &Session, part: Span, options: &Options) -> String {
 }
 
 fn about<'a>(session: &'a Session, name: &str) -> Option<&'a str> {
-    session.facts().about.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
+    // Some sources have the name of a fact without a value.
+    session.facts().about.iter().find(|(n, v)| n == name && !v.trim().is_empty()).map(|(_, v)| v.as_str())
 }
 
 /// Describes the recorder, the date and the machine.
@@ -81,7 +82,8 @@ fn source(session: &Session) -> String {
         .collect();
     let types = if types.len() > 1 { format!(" ({})", types.join(", ")) } else { String::new() };
     let cpus = format!("{}{types}", plural(s.cpus, "CPU"));
-    let parts = [Some(by + &date), host, machine.model_name.clone(), Some(cpus), kernel];
+    let cpus = (s.cpus > 0).then_some(cpus);
+    let parts = [Some(by + &date), host, machine.model_name.clone(), cpus, kernel];
     let counts = [plural(s.events, "event"), plural(s.threads, "thread")];
     plain(&parts.into_iter().flatten().chain(counts).collect::<Vec<_>>().join("; "))
 }

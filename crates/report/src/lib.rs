@@ -27,6 +27,7 @@ mod picture;
 mod places;
 mod profile;
 mod quality;
+mod sampled;
 mod sections;
 mod select;
 mod text;
@@ -112,7 +113,8 @@ fn part_of(write: impl FnOnce(&mut Page) -> Result<(), EngineError>) -> Result<P
 /// Makes all parts of the report but its end.
 fn parts(session: &Session, options: &Options) -> Result<(Vec<Part>, LeftOut), EngineError> {
     let mut head = Page::default();
-    head::write(&mut head, session, options);
+    let is_of_samples = session.is_of_samples()?;
+    head::write(&mut head, session, options, is_of_samples);
     let mut parts = vec![Part::fixed(head)];
     let left_out = if session.full_summary().is_of_frames() {
         parts.push(Part::fixed(part_of(|page| verdict::write_of_frames(page, session, options))?));
@@ -125,7 +127,7 @@ fn parts(session: &Session, options: &Options) -> Result<(Vec<Part>, LeftOut), E
         parts.push(Part::optional("marked frames", part_of(|page| marked::write(page, session, name, options.top))?));
     }
     let mut data = Page::default();
-    quality::write(&mut data, session, options)?;
+    quality::write(&mut data, session, options, is_of_samples)?;
     parts.push(Part::fixed(data));
     Ok((parts, left_out))
 }
@@ -137,13 +139,17 @@ fn add_scheduling(parts: &mut Vec<Part>, session: &Session, options: &Options) -
     let diagnosis = chosen.diagnosis(session)?;
     let findings = Findings::select(diagnosis.as_ref(), options, &groups);
     parts.push(Part::fixed(part_of(|page| verdict::write(page, session, options, &groups, &chosen, &findings))?));
-    let timeline = match options.pictures {
+    let timeline = match options.pictures && !chosen.is_of_samples {
         true => part_of(|page| timeline::write(page, session, &findings))?,
         false => Page::default(),
     };
     let [first, rest] = sections::write_all(&chosen, session, options, &groups, findings)?;
     parts.extend(first);
     parts.push(Part::fixed(timeline));
+    if chosen.is_of_samples {
+        parts.extend(rest);
+        return Ok(LeftOut { sections: chosen.left_out, ..LeftOut::default() });
+    }
     for (at, group) in groups.iter().enumerate() {
         let mut page = Page::default();
         threads::write(&mut page, session, group);
@@ -179,15 +185,16 @@ fn add_scheduling(parts: &mut Vec<Part>, session: &Session, options: &Options) -
 
 /// Selects the sections of the report and makes all their tables in one pass.
 fn prepare_sections(session: &Session, options: &Options) -> Result<ChosenSections, EngineError> {
-    let mut chosen = ChosenSections::select(session, &options.sections);
+    let mut chosen = ChosenSections::select(session, &options.sections)?;
     // Sums are there already: a section of them alone does not make the pass that concurrency would share.
     let is_made = |name: &&str| session.definition(name).is_ok_and(|def| !session.is_quick(def));
     let mut needed: Vec<&str> = chosen.tables().into_iter().filter(is_made).collect();
-    chosen.concurrency = options.concurrency || !needed.is_empty() || session.is_quick(&tables::CONCURRENCY);
+    let shows_concurrency = options.concurrency || !needed.is_empty() || session.is_quick(&tables::CONCURRENCY);
+    chosen.concurrency = shows_concurrency && !chosen.is_of_samples;
     if chosen.concurrency {
         needed.push(tables::CONCURRENCY.name);
     }
-    if options.pictures && needed.contains(&tables::SAMPLES.name) {
+    if (options.pictures || chosen.is_of_samples) && needed.contains(&tables::SAMPLES.name) {
         needed.push(tables::FOLDED_STACKS.name);
     }
     session.prepare(&needed)?;

@@ -35,8 +35,9 @@ pub(crate) struct FunctionSamples {
 pub(crate) struct Stack {
     /// `None` if all cores are of one type.
     pub(crate) core_type: Option<String>,
-    /// The name of the thread.
+    /// The name of the thread when it was sampled.
     pub(crate) thread: String,
+    pub(crate) tid: i64,
     /// The functions, outermost first, as in the table `folded_stacks`.
     pub(crate) chain: String,
 }
@@ -106,6 +107,7 @@ impl Profile {
                 let stack = Stack {
                     core_type: (core_type != CoreType::Uniform.as_str()).then(|| core_type.to_owned()),
                     thread: name.map_or_else(|| format!("thread {}", row.get(folded_stacks::TID)), plain),
+                    tid: row.get(folded_stacks::TID),
                     chain: row.get(folded_stacks::CALLCHAIN).unwrap_or("[unknown]").to_owned(),
                 };
                 *self.stacks.entry(stack).or_default() += row.get(folded_stacks::SAMPLES);

@@ -16,7 +16,7 @@ const MUCH_UNKNOWN: f64 = 0.05;
 const COMPLETE: &str = "complete";
 
 /// Writes what is wrong with the recording, which affects everything that follows.
-pub fn warn(page: &mut Page, session: &Session) {
+pub fn warn(page: &mut Page, session: &Session, is_of_samples: bool) {
     let s = session.summary();
     if let Some(stopped) = &s.stopped {
         page.warn(&format!("reading stopped early: {}; only events before that are included", plain(stopped)));
@@ -33,8 +33,9 @@ pub fn warn(page: &mut Page, session: &Session) {
         return;
     }
     let (unknown, recorded) = s.unknown_of_recorded();
-    if s.losses > 0 || s.lossy_ns > 0 || is_much(unknown, recorded) {
-        page.warn(&incomplete(s));
+    let is_much_unknown = !is_of_samples && is_much(unknown, recorded);
+    if s.losses > 0 || s.lossy_ns > 0 || is_much_unknown {
+        page.warn(&incomplete(s, is_of_samples));
     }
     if !s.laws_hold() {
         page.warn(&accounting_line(s));
@@ -46,13 +47,13 @@ fn is_much(unknown: i64, cpu_time: i64) -> bool {
 }
 
 /// Says what is missing, in a sentence.
-fn incomplete(s: &Summary) -> String {
+fn incomplete(s: &Summary, is_of_samples: bool) -> String {
     let mut parts = Vec::new();
     if s.losses > 0 {
         parts.push(format!("events were lost {}", times(s)));
     }
     let (unknown, recorded) = s.unknown_of_recorded();
-    if unknown > 0 {
+    if unknown > 0 && !is_of_samples {
         parts.push(format!("for {} of CPU time it is unknown what ran", percent(unknown, recorded)));
     }
     if s.lossy_ns > 0 {
@@ -68,7 +69,7 @@ fn times(s: &Summary) -> String {
 }
 
 /// Says in a line how far the recording can be trusted.
-pub fn trust(session: &Session) -> String {
+pub fn trust(session: &Session, is_of_samples: bool) -> String {
     let s = session.summary();
     let overhead = session.facts().cost.map_or_else(String::new, |cost| {
         let ns = cost.recorder_cpu_ns.saturating_add(cost.bpf_ns.unwrap_or(0));
@@ -79,11 +80,11 @@ pub fn trust(session: &Session) -> String {
         () if s.stopped.is_some() => "reading stopped early".to_owned(),
         () if s.losses > 0 || s.lossy_ns > 0 || s.anomalies.iter().any(|t| t.lost) => "incomplete".to_owned(),
         () if s.anomalies.iter().any(|t| t.not_understood) => "not understood in part".to_owned(),
-        () if unknown > 0 => format!("{} of CPU time unknown", percent(unknown, whole)),
+        () if unknown > 0 && !is_of_samples => format!("{} of CPU time unknown", percent(unknown, whole)),
         () => COMPLETE.to_owned(),
     };
     let consistent = if s.laws_hold() { "" } else { ", INCONSISTENT" };
-    let ready = if s.ready_known { "" } else { ", without wakeups (ready time is a lower bound)" };
+    let ready = if s.ready_known || is_of_samples { "" } else { ", without wakeups (ready time is a lower bound)" };
     let recorded = match recorded(session) {
         Some(cpus) if complete == COMPLETE => format!(" for {cpus}"),
         Some(cpus) => format!(" (recorded: {cpus})"),
@@ -122,7 +123,7 @@ fn count_of(cpus: &str) -> u64 {
 ///
 /// # Errors
 /// The trace cannot be read.
-pub fn write(page: &mut Page, session: &Session, options: &Options) -> Result<(), EngineError> {
+pub fn write(page: &mut Page, session: &Session, options: &Options, is_of_samples: bool) -> Result<(), EngineError> {
     let limits = limits(session);
     let of_frames = session.full_summary().is_of_frames();
     if of_frames && limits.is_empty() {
@@ -130,9 +131,13 @@ pub fn write(page: &mut Page, session: &Session, options: &Options) -> Result<()
     }
     page.heading("About the data");
     if !of_frames {
-        page.paragraph(&completeness_line(session.summary()));
+        if !is_of_samples {
+            page.paragraph(&completeness_line(session.summary()));
+        }
         page.paragraph(&overhead_line(session));
-        page.paragraph(&accounting_line(session.summary()));
+        if !is_of_samples {
+            page.paragraph(&accounting_line(session.summary()));
+        }
         if let Some(states) = thread_states(session.facts()) {
             page.paragraph(&format!("Thread states: {}", plain(states)));
         }

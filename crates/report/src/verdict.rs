@@ -4,13 +4,14 @@
 use crate::frames::is_of;
 use crate::gather::Group;
 use crate::page::Page;
+use crate::profile::Profile;
 use crate::sections::{ChosenSections, Findings};
 use crate::words::{TIE, grouped, ms, percent, plain, plural, short, time};
 use crate::{Options, quality};
 use diagnose::{Finding, Severity, Subject};
 use engine::{EngineError, FrameCounts, Session};
 use model::tables::{self, frame_sums, threads};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The number of programs that are named.
 const NAMED: usize = 3;
@@ -36,11 +37,15 @@ pub fn write(
             grouped(session.summary().events.cast_signed())
         ));
     }
-    page.item(&cpu_time(session, options, groups)?);
+    if chosen.is_of_samples {
+        samples(page, session, options)?;
+    } else {
+        page.item(&cpu_time(session, options, groups)?);
+    }
     if let Some(counts) = session.frame_counts(None)? {
         page.item(&frames(session, counts));
     }
-    page.item(&quality::trust(session));
+    page.item(&quality::trust(session, chosen.is_of_samples));
     Ok(())
 }
 
@@ -75,6 +80,9 @@ pub fn write_of_frames(page: &mut Page, session: &Session, options: &Options) ->
 /// Says what the worst finding is and how many there are.
 fn worst(session: &Session, findings: &Findings<'_>) -> Option<String> {
     let diagnosis = findings.diagnosis()?;
+    if let (true, Some(not)) = (diagnosis.checked.is_empty(), diagnosis.not_checked.first()) {
+        return Some(format!("Findings: not searched: {}.", not.why));
+    }
     let all = findings.count();
     let of_program = findings.shown().find(|(_, finding)| finding.subject == Subject::Program);
     let rules = match (diagnosis.checked.len(), diagnosis.not_checked.len()) {
@@ -175,6 +183,46 @@ fn programs(session: &Session) -> Result<Vec<Sums>, EngineError> {
         sums.ready = sums.ready.saturating_add(process.ready);
     }
     Ok(programs.into_values().collect())
+}
+
+/// Says how many samples there are, and of which threads and functions most of them are.
+fn samples(page: &mut Page, session: &Session, options: &Options) -> Result<(), EngineError> {
+    let profile = Profile::read(session, None, options.process.as_deref(), String::new())?;
+    if profile.is_empty() {
+        page.item("Samples: none of threads; the idle task is left out.");
+        return Ok(());
+    }
+    let mut threads = BTreeMap::<&str, i64>::new();
+    for (stack, count) in &profile.stacks {
+        *threads.entry(&stack.thread).or_default() += count;
+    }
+    let mut functions = BTreeMap::<String, i64>::new();
+    for ((name, file), of) in &profile.functions {
+        let name = if name.is_empty() { format!("code without a symbol in {}", last_part(file)) } else { name.clone() };
+        *functions.entry(name).or_default() += of.own;
+    }
+    let all = profile.samples;
+    let largest = |counts: Vec<(&str, i64)>| {
+        let mut counts: Vec<_> = counts.into_iter().filter(|(_, count)| *count > 0).collect();
+        counts.sort_by_key(|(name, count)| (std::cmp::Reverse(*count), *name));
+        let named =
+            counts.iter().take(NAMED).map(|(name, count)| format!("{} {}", short(name, 40), percent(*count, all)));
+        named.collect::<Vec<_>>().join(", ")
+    };
+    let event = session.facts().sampled.as_ref().map_or("", |sampled| sampled.event.as_str());
+    let event = if event.is_empty() { String::new() } else { format!(" of {}", plain(event)) };
+    let threads = largest(threads.into_iter().collect());
+    page.item(&format!("{}{event}: {threads}.", plural(all.unsigned_abs(), "sample")));
+    page.item(&format!("Functions: {}.", largest(functions.iter().map(|(name, n)| (name.as_str(), *n)).collect())));
+    Ok(())
+}
+
+/// The last part of a path.
+fn last_part(path: &str) -> &str {
+    match path.rsplit('/').next() {
+        Some(last) if !last.is_empty() => last,
+        _ => "an unknown file",
+    }
 }
 
 /// Says how many frames were slow.

@@ -8,6 +8,7 @@ use crate::output::{print, say};
 use crate::progress::{Line, show_import};
 use engine::{EngineError, JoinedPart, JoinedSource, Labels, Source, Target, edited_labels, open_source, write_labels};
 use model::Ns;
+use model::words::{TIE, plural};
 use std::path::PathBuf;
 
 const AFTER: &str = "\
@@ -63,12 +64,13 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     }
     let (totals, seconds) = (&accounted.totals, accounted.totals.end.0 as f64 / 1e9);
     let dir = dir.display();
-    let frames = if totals.frames > 0 { format!("{} frames, ", totals.frames) } else { String::new() };
+    let count = |n: u64, word| plural(n, word).replace(TIE, " ");
+    let frames = if totals.frames > 0 { format!("{}, ", count(totals.frames, "frame")) } else { String::new() };
     print(&format!(
-        "{dir}: {} events, {seconds:.3} s, {frames}{} threads on {} CPUs, from {}\nnext: corewise report {dir}, corewise diagnose {dir}\n",
-        totals.events,
-        totals.threads.len(),
-        totals.cpus.len(),
+        "{dir}: {}, {seconds:.3} s, {frames}{} on {}, from {}\nnext: corewise report {dir}, corewise diagnose {dir}\n",
+        count(totals.events, "event"),
+        count(totals.threads.len(), "thread"),
+        count(totals.cpus.len() as u64, "CPU"),
         accounted.facts.format
     ))?;
     Ok(OK)

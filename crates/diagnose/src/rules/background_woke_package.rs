@@ -80,10 +80,10 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         n => format!("; {} in the background did so, too", plural(n as u64, "other thread")),
     };
     let title = format!(
-        "{}, in the background, woke the {scope} {} times while all else was idle: {} ms of idleness were lost, in {} idle \
+        "{}, in the background, woke the {scope} {} while all else was idle: {} ms of idleness were lost, in {} idle \
          periods shorter than {}{others}",
         ctx.name(thread),
-        grouped(most.ended),
+        plural(most.ended.unsigned_abs(), "time"),
         ms(most.ns),
         grouped(most.short),
         time(counted_at)

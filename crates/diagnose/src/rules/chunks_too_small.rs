@@ -9,7 +9,7 @@ use crate::unmarked::short_jobs;
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, mark_stretches, marks, ready_wait};
-use model::words::{grouped, ms, percent, plain, short, time};
+use model::words::{ms, percent, plain, plural, short, time};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -171,8 +171,8 @@ fn finding(ctx: &RuleContext<'_>, name: &str, sums: Pieces, tids: &BTreeMap<i64,
     let most = sums.between.iter().map(|(thread, ns)| ns.saturating_add(marks(thread))).max().unwrap_or(0);
     Finding {
         title: format!(
-            "{name} was done in {} pieces of {} on average: {} ms, {} of the threads' time, were spent between pieces",
-            grouped(sums.count),
+            "{name} was done in {} of {} on average: {} ms, {} of the threads' time, were spent between pieces",
+            plural(sums.count.unsigned_abs(), "piece"),
             time(sums.worked / sums.count.max(1)),
             ms(gaps),
             percent(gaps, gaps.saturating_add(sums.worked))

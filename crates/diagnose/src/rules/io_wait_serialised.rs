@@ -9,7 +9,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, critical_by_thread, ready_wait, waits};
-use model::words::{grouped, ms, percent, time};
+use model::words::{ms, percent, plural, time};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -156,8 +156,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let best = finding.recoverable_ns;
     Ok(RuleOutcome::Findings(vec![Finding {
         title: format!(
-            "{name} waited {} times for a device, {} on average: {} ms in total, {} of the time",
-            grouped(sums.count),
+            "{name} waited {} for a device, {} on average: {} ms in total, {} of the time",
+            plural(sums.count.unsigned_abs(), "time"),
             time(sums.blocked / sums.count.max(1)),
             ms(sums.blocked),
             percent(sums.blocked, ctx.span().len().0)

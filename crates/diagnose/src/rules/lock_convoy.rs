@@ -11,7 +11,7 @@ use crate::unmarked::{lock_calls, process_lock};
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, parallel_regions, pools, ready_wait, run_lengths, waits};
-use model::words::{grouped, ms, plural};
+use model::words::{ms, plural};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULE: Rule = Rule {
@@ -432,9 +432,9 @@ fn finding(ctx: &RuleContext<'_>, name: &str, queue: Queue, whole_time: bool, cp
     let by_switches = queue.by_thread.values().any(|(_, waits, _)| switching(*waits) > spread);
     Some(Finding {
         title: format!(
-            "{} named {name} waited {} times for each other, {} ms in total, and ran one at a time",
+            "{} named {name} waited {} for each other, {} ms in total, and ran one at a time",
             plural(count, "thread"),
-            grouped(waits),
+            plural(waits.unsigned_abs(), "time"),
             ms(blocked)
         ),
         range_ns: TURNS_RANGE.of(finding.recoverable_ns),

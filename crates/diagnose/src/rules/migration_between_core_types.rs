@@ -1,12 +1,12 @@
 //! Threads that move back and forth between core types.
 
-use super::{MIN_SHARE, ONE_TYPE, has_core_types};
+use super::{MIN_RATE_NS, MIN_SHARE, ONE_TYPE, has_core_types};
 use crate::context::{EvidenceRows, RuleContext, add, threads};
 use crate::finding::{Confidence, Finding};
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, migrations, ready_wait, thread_by_core_type};
-use model::words::{grouped, ms};
+use model::words::{ms, plural};
 use model::{CoreType, Fix};
 use std::collections::BTreeMap;
 
@@ -61,7 +61,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         let count = faster.saturating_add(slower);
         let ran = running.get(&thread).copied().unwrap_or(0);
         let lost = (count as f64 * ctx.threshold(&MOVE_NS)) as i64;
-        if count as f64 > ctx.threshold(&MAX_PER_SECOND) * ran as f64 / 1e9 && lost >= least {
+        if count as f64 > ctx.threshold(&MAX_PER_SECOND) * ran as f64 / 1e9 && ran >= MIN_RATE_NS && lost >= least {
             claims.push(ctx.claim(thread, tid, lost));
             moves.insert(thread, (count, ran));
             evidence.push(lost, row, &[&migrations::TO_FASTER, &migrations::TO_SLOWER, &migrations::MIGRATIONS]);
@@ -76,9 +76,9 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let finding = ctx.finding(claims, change, format!("Keep {} on one type of core", most.name));
     Ok(RuleOutcome::Findings(vec![Finding {
         title: format!(
-            "{} changed its core type {} times in {} ms of running: about {} ms were lost to migrations",
+            "{} changed its core type {} in {} ms of running: about {} ms were lost to migrations",
             most.name,
-            grouped(count),
+            plural(count.unsigned_abs(), "time"),
             ms(ran),
             ms(most.recoverable_ns)
         ),

@@ -76,6 +76,9 @@ pub(crate) const MIN_SHARE: Threshold = Threshold {
     reason: "half of severity.medium_share: losses of less than this share of the analysed time are not reported",
 };
 
+/// The least running time that shows how often something happens in it: a time slice.
+pub(crate) const MIN_RATE_NS: i64 = 1_000_000;
+
 /// The minimum share of the critical path that makes a thread critical.
 const MIN_PATH_SHARE: Threshold = Threshold {
     name: "min_path_share",

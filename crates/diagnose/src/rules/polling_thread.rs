@@ -117,13 +117,13 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         n => format!("; {} did so, too", plural(n as u64, "other thread")),
     };
     let title = format!(
-        "{} woke every {} for {} on average, and woke other threads {} times in {} periods: {} ms of idleness were lost, in {} \
+        "{} woke every {} for {} on average, and woke other threads {} in {}: {} ms of idleness were lost, in {} \
          idle periods shorter than {}{others}",
         ctx.name(thread),
         time(of.length / of.count.max(1)),
         time(of.running / of.count.max(1)),
-        grouped(woke.get(&thread).copied().unwrap_or(0)),
-        grouped(of.count),
+        plural(woke.get(&thread).copied().unwrap_or(0).unsigned_abs(), "time"),
+        plural(of.count.unsigned_abs(), "period"),
         ms(most.ns),
         grouped(most.short),
         time(counted_at)

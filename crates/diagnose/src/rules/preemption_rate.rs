@@ -1,13 +1,13 @@
 //! Threads that are switched out again and again while runnable.
 
-use super::{MIN_SHARE, SWITCH};
+use super::{MIN_RATE_NS, MIN_SHARE, SWITCH};
 use crate::context::{EvidenceRows, Preempted, RuleContext, threads};
 use crate::finding::{Claim, Confidence, Finding};
 use crate::pools::Processes;
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, ready_wait, switch_causes};
-use model::words::{grouped, ms, plural};
+use model::words::{ms, plural};
 use model::{AnyColumn, Fix, Policy};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -71,7 +71,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         sums.evidence.push(lost, row, &columns);
     })?;
     let cpus = ctx.cpus()?;
-    let found = by_name.into_iter().map(|(name, sums)| (finding(ctx, &name, sums, cpus.max(1), &preempted), name));
+    let of_enough = by_name.into_iter().filter(|(_, sums)| sums.running >= MIN_RATE_NS);
+    let found = of_enough.map(|(name, sums)| (finding(ctx, &name, sums, cpus.max(1), &preempted), name));
     let mut found: Vec<_> = found.filter(|(finding, _)| finding.recoverable_ns >= least).collect();
     let processes = Processes::new(ctx)?;
     let is_focus = |finding: &Finding| finding.threads.iter().any(|claim| processes.is_focus(claim.thread));
@@ -122,8 +123,8 @@ fn finding(ctx: &RuleContext<'_>, name: &str, sums: Group, cpus: i64, preempted:
     let subject = if all > 1 { format!("{} named {name} were", plural(all, "thread")) } else { format!("{name} was") };
     Finding {
         title: format!(
-            "{subject} {was} {} times in {} ms of running: about {} ms were lost to switching",
-            grouped(sums.count),
+            "{subject} {was} {} in {} ms of running: about {} ms were lost to switching",
+            plural(sums.count.unsigned_abs(), "time"),
             ms(sums.running),
             ms(recoverable)
         ),

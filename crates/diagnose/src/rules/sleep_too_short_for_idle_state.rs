@@ -9,7 +9,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::timers::timed;
 use engine::EngineError;
 use model::tables::{self, ready_wait, waits};
-use model::words::{grouped, ms, time};
+use model::words::{ms, plural, time};
 use model::{Fix, Ns};
 use std::collections::BTreeMap;
 
@@ -137,9 +137,9 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let recoverable = most.recoverable_ns.max(cpu_ns / cpus.max(1));
     Ok(RuleOutcome::Findings(vec![Finding {
         title: format!(
-            "{} slept {} times for {} on average, less than the {} that a deep idle state needs: about {} ms were lost to {}",
+            "{} slept {} for {} on average, less than the {} that a deep idle state needs: about {} ms were lost to {}",
             most.name,
-            grouped(sums.count),
+            plural(sums.count.unsigned_abs(), "time"),
             time(sums.blocked / sums.count.max(1)),
             time(break_even),
             ms(most.recoverable_ns),

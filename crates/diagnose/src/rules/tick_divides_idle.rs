@@ -7,7 +7,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome};
 use engine::EngineError;
 use model::Fix;
 use model::tables::{self, idle_residency};
-use model::words::{grouped, ms, time};
+use model::words::{grouped, ms, plural, time};
 
 pub(super) const RULE: Rule = Rule {
     id: "tick-divides-idle",
@@ -49,9 +49,9 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         return Ok(RuleOutcome::Findings(Vec::new()));
     };
     let title = format!(
-        "the scheduler's tick woke idle CPUs {} times for no thread: {} ms of idleness were lost, in {} stays in idle states shorter \
+        "the scheduler's tick woke idle CPUs {} for no thread: {} ms of idleness were lost, in {} stays in idle states shorter \
          than {}",
-        grouped(of.ended),
+        plural(of.ended.unsigned_abs(), "time"),
         ms(of.ns),
         grouped(of.short),
         time(lost.counted_at)

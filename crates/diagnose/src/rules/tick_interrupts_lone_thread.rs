@@ -5,7 +5,7 @@ use crate::finding::Confidence;
 use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, interrupts, ready_wait};
-use model::words::{grouped, ms, plural, time};
+use model::words::{ms, plural, time};
 use model::{CpuId, Fix};
 use std::collections::BTreeMap;
 
@@ -135,10 +135,10 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         n => format!(", and so {}", plural(n as u64, "other thread")),
     };
     finding.title = format!(
-        "the scheduler's tick interrupted {}, alone on CPU {}, {} times ({:.0} per second of its running time), for {} each: {} ms{others}",
+        "the scheduler's tick interrupted {}, alone on CPU {}, {} ({:.0} per second of its running time), for {} each: {} ms{others}",
         ctx.name(most.thread),
         most.cpu,
-        grouped(most.ticks.count),
+        plural(most.ticks.count.unsigned_abs(), "time"),
         most.ticks.count as f64 / (most.running.max(1) as f64 * 1e-9),
         time(most.ticks.ns / most.ticks.count.max(1)),
         ms(most.ticks.ns)

@@ -10,7 +10,7 @@ use crate::rule::{Fits, Page, Rule, RuleOutcome, Threshold, Unit};
 use crate::timers::timed;
 use engine::EngineError;
 use model::tables::{self, critical_by_thread, run_lengths, thread_by_cpu, waits, wakers};
-use model::words::{grouped, ms, time};
+use model::words::{grouped, ms, plural, time};
 use model::{Fix, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -259,8 +259,8 @@ fn finding(ctx: &RuleContext<'_>, name: &str, storm: Storm, cpus: i64, path: Opt
     let recoverable = sampled.unwrap_or_else(|| storm.herd.map_or_else(|| sooner(switching), in_vain));
     Finding {
         title: format!(
-            "{name} was woken {} times by {}, and ran for less than {} in {} of {} runs: about {} ms were lost to switching",
-            grouped(storm.wakeups()),
+            "{name} was woken {} by {}, and ran for less than {} in {} of {} runs: about {} ms were lost to switching",
+            plural(storm.wakeups().unsigned_abs(), "time"),
             if storm.has_process { "threads of its process" } else { "other threads" },
             time(ctx.threshold(&SHORT_RUN_NS) as i64),
             grouped(storm.short),

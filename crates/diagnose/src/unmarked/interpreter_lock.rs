@@ -14,7 +14,7 @@ use crate::pools::Processes;
 use crate::range::Range;
 use engine::EngineError;
 use model::tables::{pools, samples, waits};
-use model::words::{grouped, ms, percent, plural, time};
+use model::words::{ms, percent, plural, time};
 use model::{Fix, Row, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -160,8 +160,8 @@ fn finding(ctx: &RuleContext<'_>, process: Process, cpus: i64) -> Finding {
     let what = format!("Let the {name} threads be processes, or release the interpreter's lock around long work");
     Finding {
         title: format!(
-            "{count} named {name} waited {} times for {} each, {} ms in total, for the interpreter's lock; {} ran for {} of the time",
-            grouped(waits),
+            "{count} named {name} waited {} for {} each, {} ms in total, for the interpreter's lock; {} ran for {} of the time",
+            plural(waits.unsigned_abs(), "time"),
             time(blocked / waits.max(1)),
             ms(blocked),
             ctx.name(first),

@@ -12,7 +12,7 @@ use crate::serial::SERIAL_RANGE;
 use engine::EngineError;
 use model::Fix;
 use model::tables::waits;
-use model::words::{grouped, ms, percent, time};
+use model::words::{ms, percent, plural, time};
 use std::collections::BTreeMap;
 
 /// The share of the analysed time for which the client waits for other processes.
@@ -83,8 +83,8 @@ pub(crate) fn find(ctx: &RuleContext<'_>, processes: &Processes) -> Result<Optio
     );
     Ok(Some(Finding {
         title: format!(
-            "{name} waited {} times for an answer from {server}, {} on average: {} ms in total ({} of the time), one request at a time",
-            grouped(client.count),
+            "{name} waited {} for an answer from {server}, {} on average: {} ms in total ({} of the time), one request at a time",
+            plural(client.count.unsigned_abs(), "time"),
             time(client.blocked / client.count.max(1)),
             ms(client.blocked),
             percent(client.blocked, span)

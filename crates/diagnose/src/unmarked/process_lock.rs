@@ -15,7 +15,7 @@ use crate::pools::Processes;
 use crate::serial::TURNS_RANGE;
 use engine::EngineError;
 use model::tables::{critical_by_thread, ready_wait, waits};
-use model::words::{grouped, ms, percent};
+use model::words::{ms, percent, plural};
 use model::{Fix, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -119,9 +119,9 @@ fn finding(ctx: &RuleContext<'_>, name: &str, queue: Queue, cpus: i64) -> Findin
     let what = format!("Split the lock that the {name} processes queue for, or hold it for less time");
     Finding {
         title: format!(
-            "{} processes named {name} waited {} times for each other, {} ms in total; one at a time, they are {} of the critical path",
+            "{} processes named {name} waited {} for each other, {} ms in total; one at a time, they are {} of the critical path",
             queue.members.len(),
-            grouped(queue.waits),
+            plural(queue.waits.unsigned_abs(), "time"),
             ms(queue.blocked()),
             percent(queue.on_path, ctx.span().len().0)
         ),

@@ -8,7 +8,7 @@ use crate::range::Range;
 use crate::unmarked::single_items;
 use engine::EngineError;
 use model::tables::{critical_by_thread, pools, waits, wakers};
-use model::words::{grouped, ms, percent, time};
+use model::words::{grouped, ms, percent, plural, time};
 use model::{Fix, pool_name};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -156,9 +156,9 @@ fn turns(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError> {
     let finding = ctx.finding(claims, change, format!("Let {} hand over several pieces at a time", all.join(" and ")));
     Ok(Some(Finding {
         title: format!(
-            "The critical path changed between {} {} times, every {} on average: {} of the time",
+            "The critical path changed between {} {}, every {} on average: {} of the time",
             all.join(", "),
-            grouped(visits),
+            plural(visits.unsigned_abs(), "time"),
             time(on_path / visits.max(1)),
             percent(on_path, span)
         ),

@@ -12,7 +12,7 @@ use crate::range::Range;
 use engine::EngineError;
 use model::Fix;
 use model::tables::{critical_by_thread, pools, wakers};
-use model::words::{grouped, ms, percent, time};
+use model::words::{ms, percent, plural, time};
 use std::collections::BTreeMap;
 
 /// The wakeups per second of one thread by the other, from which they cost more than most work.
@@ -84,8 +84,8 @@ pub(crate) fn find(ctx: &RuleContext<'_>) -> Result<Option<Finding>, EngineError
     let finding = ctx.finding(claims, change, format!("Let {from} write whole blocks to {to}, not single items"));
     Ok(Some(Finding {
         title: format!(
-            "{from} woke {to} {} times, every {} on average, and spent {} of its {} ms of running in the kernel",
-            grouped(count),
+            "{from} woke {to} {}, every {} on average, and spent {} of its {} ms of running in the kernel",
+            plural(count.unsigned_abs(), "time"),
             time(ran / count.max(1)),
             percent((kernel * 1e6) as i64, 1_000_000),
             ms(ran)

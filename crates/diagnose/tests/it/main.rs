@@ -4,6 +4,7 @@
 mod cap_cases;
 mod capacities;
 mod cases;
+mod nothing_to_check;
 mod sarif;
 #[path = "../../../report/tests/it/support/mod.rs"]
 mod support;

@@ -95,7 +95,8 @@ fn tone(of: Severity) -> Tone {
 
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let findings = &ctx.findings;
-    let Some(diagnosis) = findings.diagnosis else { return Ok(()) };
+    // If no rule could be checked at all, the verdict says why.
+    let Some(diagnosis) = findings.diagnosis.filter(|diagnosis| !diagnosis.checked.is_empty()) else { return Ok(()) };
     let path = ctx.session.path().display();
     match findings.shown.len() {
         0 => page.heading("Findings: none"),

@@ -34,6 +34,18 @@ pub(crate) use findings::{Findings, write_rules};
 use model::TableDef;
 use std::collections::BTreeSet;
 
+/// The sections that may have data without context switches. The findings say why they have none.
+const WITHOUT_SWITCHES: [&str; 8] = [
+    findings::SECTION.id,
+    slow_frames::SECTION.id,
+    counters::SECTION.id,
+    samples::SECTION.id,
+    marks::SECTION.id,
+    energy::SECTION.id,
+    parking::SECTION.id,
+    idle_states::SECTION.id,
+];
+
 /// With more events than this, tables are made only on request, as this requires another read of all stretches.
 const MAX_QUICK_EVENTS: u64 = 500_000;
 
@@ -103,18 +115,24 @@ pub(crate) struct ChosenSections {
     pub(crate) sections: Vec<&'static Section>,
     /// Whether sections are left out because they would take long.
     pub(crate) left_out: bool,
+    /// Whether samples are all that the trace has of what threads did.
+    pub(crate) is_of_samples: bool,
     /// Whether concurrency is shown.
     pub(crate) concurrency: bool,
 }
 
 impl ChosenSections {
-    pub(crate) fn select(session: &Session, wanted: &Sections) -> Self {
+    pub(crate) fn select(session: &Session, wanted: &Sections) -> Result<Self, EngineError> {
         // Independent of which tables happen to be made already: repeated reports are equal.
         let quick = |section: &&Section| {
             let quick = |def: &TableDef| session.is_quick(def) || !session.may_have_rows(def);
             section.tables.iter().all(|def| quick(def))
         };
-        let has_data = |section: &&Section| section.tables.iter().any(|def| session.may_have_rows(def));
+        let is_of_samples = session.is_of_samples()?;
+        let has_data = |section: &&Section| {
+            let may_have_rows = section.tables.iter().any(|def| session.may_have_rows(def));
+            may_have_rows && (!is_of_samples || WITHOUT_SWITCHES.contains(&section.id))
+        };
         let all = SECTIONS.iter().filter(has_data);
         let count = all.clone().count();
         let sections: Vec<&Section> = match wanted {
@@ -123,7 +141,8 @@ impl ChosenSections {
             Sections::Quick if has_all_sections(session, wanted) => all.collect(),
             Sections::Quick => all.filter(quick).collect(),
         };
-        Self { left_out: *wanted == Sections::Quick && sections.len() < count, sections, concurrency: false }
+        let left_out = *wanted == Sections::Quick && sections.len() < count;
+        Ok(Self { left_out, sections, is_of_samples, concurrency: false })
     }
 
     /// The tables that the sections read.

@@ -6,8 +6,9 @@ use crate::flame;
 use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::profile::{FunctionSamples, Profile};
-use crate::words::{grouped, share, short};
-use engine::EngineError;
+use crate::sampled;
+use crate::words::{grouped, plain, share, short};
+use engine::{EngineError, Sampled};
 use model::CoreType;
 use model::tables;
 use std::cmp::Reverse;
@@ -29,6 +30,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     if profile.samples == 0 {
         return Ok(());
     }
+    let of = ctx.session.facts().sampled.as_ref();
     let mut rows: Vec<Function<'_>> = functions(&profile, ctx.baseline);
     let heading = match ctx.baseline {
         Some(before) => format!(
@@ -37,7 +39,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
             grouped(before.samples),
             before.about
         ),
-        None => format!("Samples: {}, by function", grouped(profile.samples)),
+        None => format!("Samples{}: {}, by function", of_event(of), grouped(profile.samples)),
     };
     page.heading(&heading);
     let all = rows.len();
@@ -49,15 +51,49 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         count_of(rows.len(), all, "function"),
         50.0 / (profile.samples as f64).sqrt()
     ));
+    if let Some(of) = of {
+        say_what_they_are(page, of);
+    }
     let mut grid = Grid::new(&profile, ctx.baseline);
     rows.iter().for_each(|row| grid.push(row));
     let columns = grid.columns;
-    if ctx.pictures {
+    let is_alone = ctx.session.is_of_samples()?;
+    if ctx.pictures || is_alone {
         profile.read_stacks(ctx.session, None, ctx.process)?;
+    }
+    if ctx.pictures {
         page.picture(flame::graph(&profile, ctx.baseline));
     }
     page.grid(columns, 0);
+    if is_alone {
+        sampled::by_thread(page, &profile, ctx.top);
+        if ctx.process.is_none() {
+            sampled::by_cpu_and_time(page, ctx.session, ctx.top)?;
+        }
+    }
     Ok(())
+}
+
+/// The event of the samples, if it is known: ` of cycles`.
+fn of_event(sampled: Option<&Sampled>) -> String {
+    sampled
+        .filter(|sampled| !sampled.event.is_empty())
+        .map_or_else(String::new, |sampled| format!(" of {}", plain(&sampled.event)))
+}
+
+/// Says what the samples do not show: running time, if they are of something else, and other events.
+fn say_what_they_are(page: &mut Page, sampled: &Sampled) {
+    match (sampled.of_time, sampled.event.is_empty()) {
+        (true, _) => {}
+        (false, true) => page.note("The recording does not say of which event these samples are."),
+        (false, false) => {
+            page.note(&format!("Samples of {} are no shares of running time.", plain(&sampled.event)));
+        }
+    }
+    if !sampled.others.is_empty() {
+        let others = plain(&sampled.others.join(", "));
+        page.note(&format!("Not included, as samples of several events do not add up: {others}."));
+    }
 }
 
 /// A function, its samples and those of the baseline.

@@ -35,7 +35,7 @@ mod tracing;
 use crate::tracepoint::{EventFormat, state_source};
 use frames::Frames;
 use header::{Header, TracingData};
-use ingest::{Availability, Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sniff};
+use ingest::{Availability, Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sampled, Sniff};
 use model::CpuId;
 use stream::PerfStream;
 
@@ -129,7 +129,7 @@ fn open_events<'a>(header: Header, mut frames: Frames<'a>) -> Result<Opened<'a>,
     }
     let formats = tracing::formats(&header.tracing)?;
     let sampled = profile::select(&mut header);
-    let facts = Facts { sampled, ..facts(&header, &formats, of_cpus, cpu_map) };
+    let facts = facts(&header, &formats, of_cpus, cpu_map, sampled);
     let stream = PerfStream::new(frames, header, &formats)?;
     Ok(Opened { facts, streams: vec![Box::new(stream)] })
 }
@@ -177,7 +177,13 @@ fn enabled<'f>(header: &Header, formats: &'f [EventFormat]) -> Vec<&'f str> {
     formats.iter().filter(traced).map(|f| f.name.as_str()).collect()
 }
 
-fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>, cpu_map: Vec<CpuId>) -> Facts {
+fn facts(
+    header: &Header,
+    formats: &[EventFormat],
+    of_cpus: Option<bool>,
+    cpu_map: Vec<CpuId>,
+    sampled: Option<Sampled>,
+) -> Facts {
     let names = enabled(header, formats);
     let has = |name: &str| names.contains(&name);
     let metadata = features::read(header);
@@ -186,14 +192,16 @@ fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>, cpu_ma
     cpus.dedup();
     let whole_machine = of_cpus.unwrap_or_else(|| header.attrs.iter().all(|a| !a.inherit && !a.enable_on_exec));
     let mut lacks = vec!["perf.data does not contain thread affinity.".to_owned()];
-    if !has("sched_switch") {
+    // Of samples alone, the report says first of all that there are no switches.
+    let of_samples = sampled.is_some() && !header.attrs.iter().any(|a| a.context_switch);
+    if !has("sched_switch") && !of_samples {
         lacks.push(if header.attrs.iter().any(|a| a.context_switch) {
             "Recorded with --switch-events, without tracepoints, so without wakeups.".to_owned()
         } else {
             "No context switches were recorded: record with `perf sched record`, or `perf record --switch-events`."
                 .to_owned()
         });
-    } else if !has("sched_waking") && !has("sched_wakeup") {
+    } else if has("sched_switch") && !has("sched_waking") && !has("sched_wakeup") {
         lacks.push("Neither sched_waking nor sched_wakeup was recorded.".to_owned());
     }
     let has_switches = has("sched_switch") || header.attrs.iter().any(|a| a.context_switch);
@@ -217,6 +225,7 @@ fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>, cpu_ma
         online: if metadata.online.is_empty() && whole_machine { cpus } else { metadata.online },
         machine: metadata.machine,
         about: metadata.about,
+        sampled,
         lacks,
         ..Facts::default()
     }

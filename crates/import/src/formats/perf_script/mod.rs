@@ -210,7 +210,9 @@ fn facts(header: Header, summary: &StartSummary) -> Facts {
     if summary.digits <= 6 {
         add_lack("Times are rounded to microseconds: use `perf script --ns` for nanoseconds.");
     }
-    if summary.switches == 0 && !header.events.iter().any(|e| e == "sched_switch") {
+    // Of samples alone, the report says first of all that there are no switches.
+    let of_samples = !summary.sampled.is_empty() && !summary.switch_records;
+    if summary.switches == 0 && !of_samples && !header.events.iter().any(|e| e == "sched_switch") {
         add_lack(if summary.switch_records {
             "Recorded with --switch-events, without tracepoints, so without wakeups."
         } else {

@@ -4,6 +4,7 @@ mod damaged;
 mod fixtures;
 mod mappings;
 mod records;
+mod samples;
 pub(crate) mod writer;
 
 use import::formats::perf_data::PerfData;

@@ -129,6 +129,21 @@ impl PerfData {
             .release(release)
     }
 
+    /// Starts a file with samples of these events, each a type and a config, as `perf record -g -e …` writes it.
+    pub fn of_samples(order: Order, events: &[(u32, u64)]) -> Self {
+        let sample_type = IP | TID | TIME | CALLCHAIN | ID | CPU;
+        let attr = |(id, (kind, config)): (u64, &(u32, u64))| Attr {
+            kind: *kind,
+            config: *config,
+            sample_type,
+            read_format: 0,
+            flags: vec![18],
+            ids: vec![id],
+        };
+        let attrs = (1..).zip(events).map(attr).collect();
+        Self { order, attrs, records: Vec::new(), features: Vec::new(), tracing: Vec::new() }.release("6.1.0")
+    }
+
     fn release(mut self, release: &str) -> Self {
         let text = Bytes::new(self.order).u32(64).raw(release.as_bytes()).padded(68).1;
         self.features.push((4, text));

@@ -5,6 +5,7 @@ mod drawn;
 mod fixtures;
 mod others;
 mod referee;
+mod samples;
 
 use ingest::{Anomalies, Facts, Fatal, Input, Limits, Ordered};
 use model::{Batch, Event, EventKind, NameId, Ns, StackFrame};
