@@ -145,7 +145,7 @@ pub(crate) struct States {
     reading: StateReading,
     /// Whose names the names are, in their order.
     names: Vec<NameOf>,
-    /// The name of the thread that each CPU's last switch brought in.
+    /// The name of the thread that each CPU's last switch brought in, if switches do not name the thread that leaves.
     running: Vec<NameId>,
     gone: Gone,
     evidence: Evidence,
@@ -250,7 +250,7 @@ impl States {
         for event in &mut batch.events {
             match &mut event.what {
                 EventKind::Switch(switch) => {
-                    let name = self.came_in(event.cpu, switch);
+                    let name = self.leaving(event.cpu, switch);
                     if self.reading.is_changed() {
                         self.reading.apply(switch, self.name_of(name) == Some(NameOf::Kernel));
                     } else {
@@ -272,27 +272,24 @@ impl States {
             Some(false) => self.evidence.dead_again += 1,
             None => {}
         }
-        // A text that a program made up may have a thread 0 of another name.
-        let is_idle = switch.prev == Tid::IDLE && self.name_of(name).is_none_or(|of| of == NameOf::Idle);
-        let found = &mut self.evidence;
         let number = switch.prev_state;
-        found.since_4_14 |= number == 256;
-        found.before_4_14 |= number >= 512;
-        if is_idle {
-            match (switch.out.is_runnable(), switch.state_letter) {
-                (true, _) => found.idle_runnable += 1,
-                (false, b'S') => found.idle_s += 1,
-                (false, _) if switch.out != SwitchOut::NotRecorded => found.idle_other += 1,
-                (false, _) => {}
-            }
+        self.evidence.since_4_14 |= number == 256;
+        self.evidence.before_4_14 |= number >= 512;
+        if switch.out.is_runnable() {
+            self.evidence.idle_runnable += u64::from(switch.prev == Tid::IDLE);
             return;
         }
         if switch.out == SwitchOut::NotRecorded {
             return;
         }
-        if switch.out.is_runnable() {
+        // A text that a program made up may have a thread 0 of another name.
+        if switch.prev == Tid::IDLE && self.name_of(name).is_none_or(|of| of == NameOf::Idle) {
+            let is_s = switch.state_letter == b'S';
+            self.evidence.idle_s += u64::from(is_s);
+            self.evidence.idle_other += u64::from(!is_s);
             return;
         }
+        let found = &mut self.evidence;
         found.no_bit += u64::from(number != 0 && (!number.is_power_of_two() || number > 256));
         match switch.state_letter {
             b'S' => {}
@@ -301,19 +298,22 @@ impl States {
         }
     }
 
-    /// Stores the name of the thread that a switch brings in; returns that of the thread that leaves.
+    /// Returns the name of the thread that leaves. Compact switches of Perfetto name only the thread that comes.
     #[inline]
+    fn leaving(&mut self, cpu: CpuId, switch: &Switch) -> NameId {
+        if switch.prev_name != NameId::NONE { switch.prev_name } else { self.came_in(cpu, switch) }
+    }
+
+    /// Stores the name of the thread that a switch brings in; returns that of the thread that came before.
     fn came_in(&mut self, cpu: CpuId, switch: &Switch) -> NameId {
         let at = cpu.0 as usize;
         if at >= self.running.len() {
             if at >= MAX_CPUS {
-                return switch.prev_name;
+                return NameId::NONE;
             }
             self.running.resize(at + 1, NameId::NONE);
         }
-        let before = std::mem::replace(&mut self.running[at], switch.next_name);
-        // Compact switches of Perfetto name only the thread that comes.
-        if switch.prev_name == NameId::NONE { before } else { switch.prev_name }
+        std::mem::replace(&mut self.running[at], switch.next_name)
     }
 
     /// Counts a switch-out in another state than R, S and D.
