@@ -5,7 +5,7 @@ use diagnose::{Options, RULES, diagnose};
 use model::{Ns, Span};
 
 const SAMPLES: &str = "cpu0 P0  . . .\nsample   A=spin B=spin A=spin";
-const SWITCHES: &str = "cpu0     A B A B A B\nwaking   B A B A B .";
+const SWITCHES: &str = "cpu0 P0  A B A B A B\nwaking   B A B A B .";
 
 #[test]
 fn samples_alone_and_less_than_a_millisecond_are_not_diagnosed() {

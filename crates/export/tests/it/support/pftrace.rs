@@ -147,6 +147,7 @@ impl Read {
                 }
                 "machine" => facts.machine = serde_json::from_str(note.text(6).expect("a text")).ok(),
                 "focus" => facts.focus = note.int(4).map(|v| v as i32),
+                "sampled" => facts.sampled = serde_json::from_str(note.text(6).expect("a text")).ok(),
                 "range" => {}
                 other => panic!("unknown annotation {other}"),
             }
