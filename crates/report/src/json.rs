@@ -74,6 +74,7 @@ fn head(session: &Session, diagnosis: Option<&Diagnosis>) -> serde_json::Result<
         "whole_machine": facts.whole_machine,
         "lacks": facts.lacks,
         "focus": facts.focus,
+        "sampled": serde_json::to_value(&facts.sampled)?,
         "cost": serde_json::to_value(facts.cost)?,
         "conditions": serde_json::to_value(&facts.conditions)?,
     });

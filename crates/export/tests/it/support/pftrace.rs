@@ -100,6 +100,8 @@ pub fn read(file: &[u8]) -> Read {
             to.about(track_event);
         } else if let Some(tree) = packet.message(2) {
             to.tree(packet.int(8).expect("a timestamp"), tree);
+        } else if let Some(sample) = packet.message(66) {
+            to.sample(packet.int(8).expect("a timestamp"), sample);
         }
     }
     to
@@ -149,6 +151,7 @@ impl Read {
                 "cpu_count" => facts.cpu_count = note.int(4).map(|count| count as u32),
                 "machine" => facts.machine = serde_json::from_str(note.text(6).expect("a text")).ok(),
                 "focus" => facts.focus = note.int(4).map(|v| v as i32),
+                "sampled" => facts.sampled = serde_json::from_str(note.text(6).expect("a text")).ok(),
                 "range" => {}
                 other => panic!("unknown annotation {other}"),
             }
@@ -162,6 +165,14 @@ impl Read {
             let what = EventKind::Name { tid: tid(thread.int(1).expect("a tid")), pid, name };
             self.batch.events.push(Event { at: Ns(at), offset: 0, cpu: CpuId::UNKNOWN, current: Tid::UNKNOWN, what });
         }
+    }
+
+    /// A sample without its callchain.
+    fn sample(&mut self, at: i64, sample: Message<'_>) {
+        let cpu = sample.int(1).map_or(CpuId::UNKNOWN, |c| CpuId(c as u32));
+        let tid = tid(sample.int(3).expect("a tid"));
+        let what = EventKind::CpuSample { tid, stack: StackId::NONE, name: NameId::NONE };
+        self.batch.events.push(Event { at: Ns(at), offset: 0, cpu, current: tid, what });
     }
 
     fn bundle(&mut self, bundle: Message<'_>) {

@@ -49,7 +49,7 @@ def flame(trace: Trace, range: Any = None, process: str | int | None = None, the
     """
     chains: dict[tuple[str, ...], int] = {}
     for row in at_least_one(rows_of(trace, "folded_stacks", range, process), trace, "no samples: record some with `corewise record --sample`"):
-        chain = (row["thread_name"] or f"TID {row['tid']}", *(row["callchain"] or "unknown").split(";"))[:_DEPTH]
+        chain = (row["comm"] or row["thread_name"] or f"TID {row['tid']}", *(row["callchain"] or "unknown").split(";"))[:_DEPTH]
         chains[chain] = chains.get(chain, 0) + row["samples"]
     whole = sum(chains.values())
     rows: list[dict[str, Any]] = []
