@@ -183,6 +183,15 @@ mod tests {
     }
 
     #[test]
+    fn a_short_text_takes_a_small_buffer() {
+        for (length, size) in [(0, READ_SIZE), (100, READ_SIZE), (READ_SIZE, 2 * READ_SIZE), (3 * CHUNK, CHUNK)] {
+            let mut lines = Lines::new(Box::new(ShortReads(vec![b'x'; length], CHUNK)));
+            assert_eq!(lines.head().unwrap().len(), length.min(CHUNK));
+            assert_eq!(lines.buffer.len(), size, "{length}");
+        }
+    }
+
+    #[test]
     fn lines_with_any_line_end() {
         for step in [1, 2, 100] {
             let mut last = Lines::new(Box::new(ShortReads(b"cut".to_vec(), step)));
