@@ -141,30 +141,40 @@ fn the_letter_x_is_dead_or_parked_or_unknown() {
     assert_eq!(states(&dead).iter().filter(|line| line.contains("exited x")).count(), 2, "{:?}", states(&dead));
 }
 
-/// Numbers as `trace-cmd report -R` prints them: 8 is I of kernel threads, so it is an index, and 5 is dead.
-#[test]
-fn an_index_is_read() {
+/// Switches of CPU 1 with numbers, as `trace-cmd report -R` prints them: at a time in µs, from a thread in a state to another one.
+fn raw_numbers(switches: &[(u32, &str, u32, u32, &str, u32)]) -> String {
     let mut text = "# tracer: nop\n".to_owned();
-    for (at, prev, tid, state, next, next_tid) in [
-        (100, "swapper/1", 0, 0, "kworker/1:2", 33),
-        (300, "kworker/1:2", 33, 8, "pool", 71),
-        (600, "pool", 71, 5, "swapper/1", 0),
-        (800, "swapper/1", 0, 0, "kworker/1:2", 33),
-        (900, "kworker/1:2", 33, 8, "swapper/1", 0),
-        (1_000, "swapper/1", 0, 0, "sh", 90),
-    ] {
+    for (at, prev, tid, state, next, next_tid) in switches {
         let _ = writeln!(
             text,
             "   {prev}-{tid} [001] 7.{at:06}: sched_switch: prev_comm={prev} prev_pid={tid} prev_prio=120 prev_state={state} \
              next_comm={next} next_pid={next_tid} next_prio=120"
         );
     }
-    let session = session(&text);
-    assert_eq!(states(&session), ["33 blocked I x 2", "71 exited X x 1"]);
-    assert_eq!(times(&session), ["33: 300 0 600 0 0", "71: 300 0 0 400 200", "90: 0 0 0 0 900"]);
+    text
 }
 
-/// Four lines of a probe with the name of an event were not understood. Nothing was lost, and no time is near a loss.
+/// 8 is I of kernel threads, so it is an index, and 5 is dead.
+#[test]
+fn an_index_is_read() {
+    let mut switches = vec![
+        (100, "swapper/1", 0, 0, "kworker/1:2", 33),
+        (300, "kworker/1:2", 33, 8, "pool", 71),
+        (600, "pool", 71, 5, "swapper/1", 0),
+        (800, "swapper/1", 0, 0, "kworker/1:2", 33),
+        (900, "kworker/1:2", 33, 8, "swapper/1", 0),
+        (1_000, "swapper/1", 0, 0, "kworker/1:2", 33),
+    ];
+    let session = session(&raw_numbers(&switches));
+    assert_eq!(states(&session), ["33 blocked I x 2", "71 exited X x 1"]);
+    assert_eq!(times(&session), ["33: 300 0 600 0 0", "71: 300 0 0 400 200"]);
+    // An index has no 16, and a table of bits no kernel thread in 8: what the threads did off their CPU is unknown.
+    switches.extend([(1_100, "kworker/1:2", 33, 8, "pool", 72), (1_300, "pool", 72, 16, "kworker/1:2", 33)]);
+    let session = self::session(&raw_numbers(&switches));
+    assert_eq!(times(&session), ["33: 400 0 0 0 800", "71: 300 0 0 0 900", "72: 200 0 0 0 1000"]);
+}
+
+/// Three lines of a probe with the name of an event are not understood. Nothing was lost, and no time is near a loss.
 #[test]
 fn a_probe_of_the_same_name_is_no_loss() {
     let mut text = "# tracer: nop\n".to_owned();
