@@ -105,6 +105,13 @@ impl Diagnosis {
 }
 
 impl Diagnosis {
+    /// Why no rule was checked at all, if one reason holds for all of them.
+    #[must_use]
+    pub fn why_nothing(&self) -> Option<&str> {
+        let first = self.not_checked.first().filter(|_| self.checked.is_empty())?;
+        self.not_checked.iter().all(|not| not.why == first.why).then_some(&first.why)
+    }
+
     /// Says how many rules were checked, and how many could not be and why, in one line without a full stop.
     #[must_use]
     pub fn checked_line(&self) -> String {

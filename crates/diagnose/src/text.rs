@@ -23,7 +23,7 @@ pub fn text(diagnosis: &Diagnosis, width: usize, verbose: bool) -> String {
     match diagnosis.findings.len() {
         0 if diagnosis.checked.is_empty() && verbose => out.line(0, "No rule could be checked"),
         0 if diagnosis.checked.is_empty() => {
-            let why = diagnosis.not_checked.first().map_or_else(String::new, |not| format!(": {}", not.why));
+            let why = diagnosis.why_nothing().map_or_else(String::new, |why| format!(": {why}"));
             out.line(0, &format!("No rule could be checked{why}; `corewise report` shows what was recorded"));
         }
         0 => {

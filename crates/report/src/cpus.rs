@@ -70,6 +70,9 @@ impl Row {
 /// Writes each CPU and the sum; for a large machine, the core types.
 pub fn write(page: &mut Page, session: &Session, table: &Table) {
     let rows = read(table);
+    if rows.is_empty() {
+        return;
+    }
     let mut all = Row { name: format!("all {}", rows.len()), ..Row::default() };
     rows.iter().for_each(|r| all.add(r));
     let mut by_type: Vec<Row> = Vec::new();

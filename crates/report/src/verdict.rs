@@ -80,8 +80,8 @@ pub fn write_of_frames(page: &mut Page, session: &Session, options: &Options) ->
 /// Says what the worst finding is and how many there are.
 fn worst(session: &Session, findings: &Findings<'_>) -> Option<String> {
     let diagnosis = findings.diagnosis()?;
-    if let (true, Some(not)) = (diagnosis.checked.is_empty(), diagnosis.not_checked.first()) {
-        return Some(format!("Findings: not searched: {}.", not.why));
+    if let Some(why) = diagnosis.why_nothing() {
+        return Some(format!("Findings: not searched: {why}."));
     }
     let all = findings.count();
     let of_program = findings.shown().find(|(_, finding)| finding.subject == Subject::Program);

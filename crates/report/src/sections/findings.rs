@@ -96,7 +96,9 @@ fn tone(of: Severity) -> Tone {
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let findings = &ctx.findings;
     // If no rule could be checked at all, the verdict says why.
-    let Some(diagnosis) = findings.diagnosis.filter(|diagnosis| !diagnosis.checked.is_empty()) else { return Ok(()) };
+    let Some(diagnosis) = findings.diagnosis.filter(|diagnosis| diagnosis.why_nothing().is_none()) else {
+        return Ok(());
+    };
     let path = ctx.session.path().display();
     match findings.shown.len() {
         0 => page.heading("Findings: none"),
@@ -136,6 +138,10 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
 
 /// Writes which rules were checked and which could not be: part of what the report is based on, not of its answer.
 pub(crate) fn write_rules(page: &mut Page, diagnosis: &Diagnosis, has_room: bool) {
+    // The verdict says why none was checked.
+    if diagnosis.why_nothing().is_some() {
+        return;
+    }
     page.heading(&format!("Rules: {} checked", plural(diagnosis.checked.len() as u64, "rule")));
     if !diagnosis.checked.is_empty() {
         page.paragraph(&format!("Checked: {}.", diagnosis.checked.join(", ")));
