@@ -21,8 +21,9 @@ long how many CPUs ran a thread with certainty while how many were unknown. Stat
             time since its last change of state is unknown, so is the time of the thread that was seen switched in, and the
             CPU's time since then. Where a blocked thread is switched in with no waking between (`unwoken` counts them).
             Where a number begins a new life (sched_wakeup_new) and the former one was not seen to exit. Where a thread is
-            woken for a CPU of which the text has no event, or moved there while it is ready. Since its waking where a line
-            names a thread that has no switch yet as the one that its CPU runs.
+            woken for a CPU of which the text has no event, or moved there while it is ready. Since its last change where a
+            line names a waiting thread as the one that its CPU runs; the CPU then is unknown since its last switch. Since
+            its waking where a thread is woken again before it was switched in.
 The recording runs from the first to the last event of any kind in the text. Events of the same nanosecond: on one CPU in
 the order of the text; across CPUs wakings before switches, then the lower CPU.
 
@@ -147,6 +148,7 @@ def run(stream, old=False):
     current, since = {}, {}
     spans = []  # (start, end, cpu, busy | idle | unknown)
     broken = 0
+    refuted = set()  # CPUs on which another thread runs than their last switch brought in
     former = set()  # CPUs whose current number was that of a former life
     recorded = {e[1] for e in all_events}
     same_numbers = True  # of threads in the heads of lines and in switches: not if a container recorded
@@ -162,15 +164,22 @@ def run(stream, old=False):
     for ns, cpu, kind, f, named in all_events:
         if kind == "switch":
             same_numbers = same_numbers and named == f[1]
-        elif named and same_numbers and (current.get(cpu) != named or cpu in former):
+        elif named and same_numbers and (current.get(cpu) != named or cpu in former or cpu in refuted):
             t = threads.get(named)
-            if t and t.state == "ready" and t.cpu is None:  # it runs: its switch-in is missing
+            leaving = t and t.cpu == cpu and cpu in since and ns - since[cpu] < 50_000  # current until the switch is done
+            if t and not leaving and t.state in ("ready", "blocked", "either"):  # it runs: its switch-in is missing
                 t.state = "unknown"
+                if cpu in current:
+                    refuted.add(cpu)
+                    other = threads.get(current[cpu])
+                    if other and cpu not in former and runs_here(other.tid, cpu):
+                        other.state = "unknown"
+                        other.go(ns, "unknown", begin)
         if kind == "switch":
             pc, pt, st, nc, nt = f
             if cpu not in current:
                 spans.append((begin, ns, cpu, "unknown"))
-            elif current[cpu] == pt and (not pt or runs_here(pt, cpu)):
+            elif cpu not in refuted and current[cpu] == pt and (not pt or runs_here(pt, cpu)):
                 spans.append((since[cpu], ns, cpu, "busy" if pt else "idle"))
             else:  # events were lost here: nobody knows what ran
                 broken += 1
@@ -190,6 +199,7 @@ def run(stream, old=False):
                 t.cpu, t.woken, t.waits = cpu, None, False
             current[cpu], since[cpu] = nt, ns
             former.discard(cpu)
+            refuted.discard(cpu)
             if nt:
                 t = thread(nt, nc)
                 if t.state == "running":  # it left its CPU unseen
@@ -222,6 +232,8 @@ def run(stream, old=False):
                 t.cpu = t.woken = None
             if t.state == "either":
                 t.state = "blocked"
+            if t.state == "ready" and t.waits:  # only a sleeping thread is woken: it ran since it was woken before
+                t.state = "unknown"
             if t.state in ("blocked", "unknown", "exited"):
                 seen = f[2] is None or f[2] in recorded
                 t.go(ns, "ready" if seen else "unknown", begin)
@@ -229,7 +241,7 @@ def run(stream, old=False):
             else:
                 t.woken = ns
     for cpu, tid in current.items():
-        seen = not tid or runs_here(tid, cpu)
+        seen = cpu not in refuted and (not tid or runs_here(tid, cpu))
         spans.append((since[cpu], end, cpu, ("busy" if tid else "idle") if seen else "unknown"))
     for t in threads.values():
         if t.state == "either":
@@ -266,7 +278,7 @@ def run(stream, old=False):
              "running_ns_by_cpu": {str(c): n for c, n in sorted(t.by_cpu.items())}}
             for t in sorted(threads.values(), key=lambda t: -t.ns["running"])],
         "cpus": {str(c): {f"{s}_ns": b[s] for s in ("busy", "idle", "unknown")} for c, b in sorted(cpus.items())},
-        "concurrency": [{"running": r, "unknown": u, "duration_ns": d} for (r, u), d in sorted(concurrency.items()) if d],
+        "concurrency": [] if not cpus else [{"running": r, "unknown": u, "duration_ns": d} for (r, u), d in sorted(concurrency.items()) if d],
     }
 
 

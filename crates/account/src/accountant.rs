@@ -1,6 +1,6 @@
 //! Stage one: events in, finished stretches and sums out.
 
-use crate::instance::{Instance, ThreadPhase};
+use crate::instance::{Instance, MAX_SWITCH_DELAY, ThreadPhase};
 use crate::instances::Instances;
 use crate::processor::{Processor, Runs};
 use crate::recorded::{Recorded, RecordedCpus};
@@ -187,7 +187,7 @@ impl Accountant {
             if event.cpu != CpuId::UNKNOWN {
                 let cpu_slot = self.processor(event.cpu, sink);
                 self.processors[cpu_slot].totals.has_events = true;
-                self.names_current(event, cpu_slot);
+                self.names_current(event, cpu_slot, sink);
                 self.watch_named(event, cpu_slot);
             }
         }
@@ -661,7 +661,11 @@ impl Accountant {
             return;
         }
         if instance.phase == ThreadPhase::Ready {
-            return; // the first waker counts
+            if !matches!(instance.reason, Reason::Woken | Reason::New) {
+                return; // it was about to sleep when it left its CPU, and is still runnable
+            }
+            // Only a thread that sleeps is woken: it ran since it was woken before.
+            instance.mark_unknown(Reason::NoSwitchIn);
         }
         self.thread_until(at, now, sink);
         let is_recorded = wake.target.is_none_or(|cpu| self.is_recorded(cpu));
@@ -688,10 +692,10 @@ impl Accountant {
         }
     }
 
-    /// An event names the task that its CPU runs. A thread that was woken and has no switch yet then runs, so it is no longer ready,
-    /// since a time that is not known.
+    /// An event names the task that its CPU runs. A thread that waits by the switches so far runs there, so its switch-in was not recorded:
+    /// it is unknown since its last state change, and the CPU since its last switch.
     #[inline]
-    fn names_current(&mut self, event: &Event, cpu_slot: usize) {
+    fn names_current(&mut self, event: &Event, cpu_slot: usize, sink: &mut impl Sink) {
         let tid = event.current;
         if let EventKind::Switch(switch) = &event.what {
             self.two_namespaces |= tid.0 >= 0 && switch.prev.0 >= 0 && switch.prev != tid;
@@ -700,16 +704,32 @@ impl Accountant {
         if tid.0 <= 0 || self.two_namespaces {
             return;
         }
-        if let Runs::Thread(at) = self.processors[cpu_slot].runs
-            && self.instances[at].totals.tid == tid
-        {
+        match self.processors[cpu_slot].runs {
+            Runs::Thread(at) if self.instances[at].totals.tid == tid => {}
+            _ => self.names_other(event.at, tid, cpu_slot, sink),
+        }
+    }
+
+    /// An event names another task than the CPU's last switch brought in.
+    fn names_other(&mut self, now: Ns, tid: Tid, cpu_slot: usize, sink: &mut impl Sink) {
+        let Some(at) = self.instances.slot_of(tid) else { return };
+        let (processor, instance) = (&mut self.processors[cpu_slot], &mut self.instances[at]);
+        let cpu = processor.totals.cpu;
+        // For a moment after its switch-out, a thread is still the current task.
+        let is_leaving = instance.cpu == Some(cpu) && now - processor.since < MAX_SWITCH_DELAY;
+        if is_leaving || !matches!(instance.phase, ThreadPhase::Ready | ThreadPhase::Blocked | ThreadPhase::Undecided) {
             return;
         }
-        if let Some(at) = self.instances.slot_of(tid) {
-            let instance = &mut self.instances[at];
-            if instance.phase == ThreadPhase::Ready && instance.cpu.is_none() {
-                instance.mark_unknown(Reason::NoSwitchIn);
-            }
+        instance.mark_unknown(Reason::NoSwitchIn);
+        if let Runs::Thread(ghost) = processor.runs
+            && self.instances[ghost].runs_on(cpu)
+        {
+            self.instances[ghost].mark_unknown(Reason::InconsistentSwitch);
+            self.thread_until(ghost, now, sink);
+        }
+        let processor = &mut self.processors[cpu_slot];
+        if processor.runs != Runs::Unknown {
+            processor.runs = Runs::Ended;
         }
     }
 

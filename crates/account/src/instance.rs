@@ -5,7 +5,7 @@ use model::{CpuId, NameId, Ns, Prio, Reason, ThreadKey, ThreadState, Tid};
 
 /// The maximum time from a call of `sched_yield` to the switch-out that it causes, and from a wakeup to the switch-out of a thread
 /// that was about to sleep. If the return from the call was recorded, that is more precise.
-const MAX_SWITCH_DELAY: Ns = Ns(50_000);
+pub(crate) const MAX_SWITCH_DELAY: Ns = Ns(50_000);
 
 /// The current phase of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

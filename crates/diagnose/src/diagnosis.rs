@@ -202,6 +202,8 @@ fn nothing_to_check(session: &Session, span: Span) -> Result<Option<String>, Eng
     let length = span.len().0;
     Ok(if session.summary().is_of_frames() {
         Some("a frame log records frames, not threads and CPUs".to_owned())
+    } else if session.full_summary().events == 0 {
+        Some(OF_NOTHING.to_owned())
     } else if session.is_of_samples()? {
         Some(OF_SAMPLES.to_owned())
     } else if length < MIN_SPAN_NS {
@@ -210,6 +212,10 @@ fn nothing_to_check(session: &Session, span: Span) -> Result<Option<String>, Eng
         None
     })
 }
+
+/// Why a recording may have no events, and what to do.
+const OF_NOTHING: &str = "nothing was recorded, no event and no sample: the program may have ended before the first one (record for longer, or \
+                          more often: `perf record -F 4000`)";
 
 /// What is unknown of a recording of samples alone, and how to record it.
 const OF_SAMPLES: &str = "this recording has samples and no context switches, so how long threads ran and what they waited for is not known \
@@ -233,10 +239,11 @@ pub fn choose(session: &Session, target: Option<&Target>, made: &[Table]) -> Res
     Choice::new(&ctx, &Program::new(&ctx)?, target)
 }
 
-/// The share of the CPUs' time in which threads ran.
+/// The share of the CPUs' time in which threads ran; `None` if that is unknown for all of it.
 fn cpus_busy(ctx: &RuleContext<'_>) -> Result<Option<f64>, EngineError> {
     let (running, all) = (ctx.running_ns(|_| true)?, ctx.span().len().0.saturating_mul(ctx.cpus()?));
-    Ok((all > 0).then(|| (running as f64 / all as f64).min(1.0)))
+    let is_known = ctx.summary().busy_ns > 0 || ctx.summary().idle_ns > 0;
+    Ok((all > 0 && is_known).then(|| (running as f64 / all as f64).min(1.0)))
 }
 
 /// Savings of less than this are printed as 0.000 ms.

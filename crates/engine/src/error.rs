@@ -34,12 +34,14 @@ pub enum EngineError {
         then: String,
     },
     /// No importer recognises the file.
-    #[error("{}: unknown format, at byte 0 (corewise reads {known}, and its own trace folders; `corewise formats` says how to record each)", path.display())]
+    #[error("{}: unknown format, at byte 0 (corewise reads {known}, and its own trace folders; `corewise formats` says how to record each){hint}", path.display())]
     UnknownFormat {
         /// The file.
         path: PathBuf,
         /// The known formats.
         known: String,
+        /// What the file looks like, and what to do; may be empty.
+        hint: &'static str,
     },
     /// Temporary files cannot be written or read.
     #[error("temporary files in {}: {error}; set TMPDIR to a folder with free space", folder.display())]

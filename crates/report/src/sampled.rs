@@ -4,10 +4,10 @@ use crate::context::{Top, count_of};
 use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::profile::Profile;
-use crate::words::{TIE, grouped, ms, share, short};
+use crate::words::{TIE, grouped, ms, plural, share, short};
 use engine::{EngineError, Session};
 use model::{CpuId, EventKind, Ns, Span};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of parts of the recording whose samples are counted.
 const PARTS: i64 = 20;
@@ -22,7 +22,7 @@ pub fn by_thread(page: &mut Page, profile: &Profile, top: usize) {
     for (stack, count) in &profile.stacks {
         *threads.entry((&stack.thread, stack.tid)).or_default() += count;
     }
-    let all = threads.len();
+    let (all, names) = (threads.keys().map(|(_, tid)| tid).collect::<BTreeSet<_>>().len(), threads.len());
     let mut largest = Top::new(top);
     threads.into_iter().for_each(|(thread, count)| largest.push(count, (thread, count)));
     let mut columns = [
@@ -32,7 +32,10 @@ pub fn by_thread(page: &mut Page, profile: &Profile, top: usize) {
         Column::numbers("samples %", 0),
     ];
     let largest = largest.finish();
-    page.heading(&format!("Samples by thread: {}", count_of(largest.len(), all, "thread")));
+    // A thread has a row for each name that it had.
+    let of = if names == all { String::new() } else { format!(" of {}", plural(all as u64, "thread")) };
+    let what = if names == all { "thread" } else { "name" };
+    page.heading(&format!("Samples by thread: {}{of}", count_of(largest.len(), names, what)));
     for ((name, tid), count) in largest {
         let cells = [short(name, MAX_NAME), tid.to_string(), grouped(count), share(count, profile.samples)];
         push(&mut columns, cells);

@@ -51,7 +51,7 @@ pub fn write(
 
 /// Writes the verdict of a frame log.
 pub fn write_of_frames(page: &mut Page, session: &Session, options: &Options) -> Result<(), EngineError> {
-    use frame_sums::{APPLICATION, CPU_BOUND, FPS, FRAMES, GPU_BOUND, P99_NS};
+    use frame_sums::{APPLICATION, CPU_BOUND, FPS, FRAMES, GPU_BOUND, P99_NS, UNKNOWN_BOUND};
     page.heading("Verdict");
     let mut sums = session.table(tables::FRAME_SUMS.name)?;
     if let Some(process) = &options.process {
@@ -62,12 +62,15 @@ pub fn write_of_frames(page: &mut Page, session: &Session, options: &Options) ->
         let name = row.get(APPLICATION).map_or_else(|| "the program".to_owned(), |name| short(name, 24));
         let rate = row.get(FPS).map_or_else(String::new, |fps| format!(", {fps:.1} per second"));
         let p99 = row.get::<Option<i64>>(P99_NS).map_or_else(String::new, |ns| format!(", p99 {}{TIE}ms", ms(ns)));
-        page.item(&format!(
-            "{name}: {}{rate}{p99}; GPU-bound {}, CPU-bound {}.",
-            plural(all.unsigned_abs(), "frame"),
-            percent(row.get(GPU_BOUND), all),
-            percent(row.get(CPU_BOUND), all),
-        ));
+        let bound = match row.get(UNKNOWN_BOUND) {
+            unknown if unknown >= all => "what limited them is unknown".to_owned(),
+            unknown => {
+                let rest = if unknown > 0 { format!(", unknown {}", percent(unknown, all)) } else { String::new() };
+                let [gpu, cpu] = row.all([GPU_BOUND, CPU_BOUND]).map(|frames| percent(frames, all));
+                format!("GPU-bound {gpu}, CPU-bound {cpu}{rest}")
+            }
+        };
+        page.item(&format!("{name}: {}{rate}{p99}; {bound}.", plural(all.unsigned_abs(), "frame")));
     }
     if options.process.is_none()
         && let Some(counts) = session.frame_counts(None)?
@@ -188,6 +191,10 @@ fn programs(session: &Session) -> Result<Vec<Sums>, EngineError> {
 /// Says how many samples there are, and of which threads and functions most of them are.
 fn samples(page: &mut Page, session: &Session, options: &Options) -> Result<(), EngineError> {
     let profile = Profile::read(session, None, options.process.as_deref(), String::new())?;
+    if session.full_summary().events == 0 {
+        page.item("Samples: none.");
+        return Ok(());
+    }
     if profile.is_empty() {
         page.item("Samples: none of threads; the idle task is left out.");
         return Ok(());

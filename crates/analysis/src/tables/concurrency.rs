@@ -9,6 +9,8 @@ pub(crate) struct Concurrency {
     running: i64,
     unknown: i64,
     durations: FxHashMap<(i64, i64), Ns>,
+    /// Whether the source records what a CPU runs.
+    is_followed: bool,
 }
 
 impl Concurrency {
@@ -32,7 +34,7 @@ impl Concurrency {
 impl Analysis for Concurrency {
     fn new(context: &Context<'_>) -> Self {
         let unknown = context.followed.len() as i64;
-        Self { at: context.span.start, running: 0, unknown, durations: FxHashMap::default() }
+        Self { at: context.span.start, running: 0, unknown, durations: FxHashMap::default(), is_followed: unknown > 0 }
     }
 
     fn weight() -> usize {
@@ -48,6 +50,9 @@ impl Analysis for Concurrency {
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
         self.advance(world.now);
+        if !self.is_followed {
+            return; // of no CPU is known what it ran
+        }
         let mut durations: Vec<_> = self.durations.iter().collect();
         durations.sort_unstable();
         for ((running, unknown), duration) in durations {

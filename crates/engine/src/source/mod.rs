@@ -176,5 +176,22 @@ fn head(mut file: &File, path: &Path) -> Result<Vec<u8>, EngineError> {
 /// Returns the error for an unknown format.
 fn unknown(path: &Path) -> EngineError {
     let known: Vec<&str> = formats().iter().map(|f| f.id()).collect();
-    EngineError::UnknownFormat { path: path.to_owned(), known: known.join(", ") }
+    EngineError::UnknownFormat { path: path.to_owned(), known: known.join(", "), hint: hint(path).unwrap_or_default() }
+}
+
+/// Says what a file looks like that is no recording, with what to do.
+fn hint(path: &Path) -> Option<&'static str> {
+    let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|of| of.is_file()))?;
+    let head = head(&file, path).ok()?;
+    if topology::is_description(&String::from_utf8_lossy(&head)) {
+        return Some("; it looks like the description of a machine: `corewise topo FILE` reads it");
+    }
+    // A page of the kernel's ring buffer begins with a time and the size of its content.
+    let size = u64::from_le_bytes(*head.get(8..)?.first_chunk()?);
+    let is_page = head.len() as u64 == HEAD && size > 0 && size <= HEAD - 16 && size % 4 == 0;
+    let is_whole = file.metadata().ok()?.len() % HEAD == 0;
+    (is_page && is_whole).then_some(
+        "; it looks like raw pages of the ring buffer of one CPU (trace.dat.cpuN, trace_pipe_raw), which do not say what their events are: \
+         `trace-cmd restore` makes a trace.dat of them",
+    )
 }

@@ -67,8 +67,7 @@ impl Exporter for Folded {
             Ok(())
         })?;
         if lines.is_empty() {
-            let no_samples =
-                "there are no samples here: record with `corewise record --sample 997` or `perf record -g`";
+            let no_samples = "there are no samples here: record with `corewise record --sample 997` or `perf record -g`, long enough for some";
             return Err(ExportError::Words(no_samples.to_owned()));
         }
         let out = to.next("stacks.folded")?;

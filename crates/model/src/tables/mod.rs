@@ -164,11 +164,11 @@ table! {
 table! {
     /// Number of CPUs busy at the same time.
     CONCURRENCY: concurrency {
-        version: 1,
+        version: 2,
         made_from: Analysis,
         large: false,
         doc: "For how long how many CPUs were busy at the same time. Counts CPUs for which a switch or a \
-              snapshot shows what they ran.",
+              snapshot shows what they ran; no rows if there is none (in version 1, a row of 0 CPUs).",
         key: [RUNNING, UNKNOWN],
         columns: {
             RUNNING: Count = "Number of CPUs known to run a thread.",

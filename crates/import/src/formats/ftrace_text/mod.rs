@@ -13,6 +13,7 @@
 //!   page  lines of the trace in a page             head    a line's columns
 //!   stream  lines → events, losses, clocks, marks  newlines  newlines changed by adb
 //!   process_dump  systrace's list of threads       stack_trace  the kernel's callchains
+//!   switch_tracer  lines of the tracer sched_switch
 //! ```
 
 mod facts;
@@ -22,6 +23,7 @@ mod page;
 mod process_dump;
 mod stack_trace;
 mod stream;
+mod switch_tracer;
 
 use crate::text::Lines;
 use crate::text::scan::find;
@@ -37,6 +39,8 @@ use stream::{Events, TextStream};
 /// The importer.
 pub struct FtraceText;
 
+/// The first line of a text of the tracer of functions and their durations.
+const FUNCTION_GRAPH: &[u8] = b"# tracer: function_graph";
 /// The line before atrace's data.
 const TRACE: &[u8] = b"TRACE:";
 /// The header of the latency tracers.
@@ -119,6 +123,11 @@ impl Importer for FtraceText {
         if find(start, LATENCY).is_some() {
             let what = "this is a latency trace, whose times count from its own start and which does not cover whole \
                         CPUs: set the option latency-format to 0 and record the sched events";
+            return Err(Fatal::new(what, 0));
+        }
+        if start.starts_with(FUNCTION_GRAPH) && !start.split(|b| *b == b'\n').any(|line| head(line).is_some()) {
+            let what = "this is text of the function_graph tracer, whose lines have no times: use the nop tracer \
+                        (echo nop > current_tracer) and record the sched events, or give the trace.dat";
             return Err(Fatal::new(what, 0));
         }
         let facts = facts::facts(start, page);

@@ -4,6 +4,7 @@ use super::head::{Head, head};
 use super::page::Page;
 use super::process_dump::{BEGIN, ProcessDump};
 use super::stack_trace::StackTraces;
+use super::switch_tracer;
 use crate::text::scan::{blanks, number, seconds};
 use crate::text::{Line, Lines, TextState};
 use crate::tracepoint::{Arguments, Place, Unreadable, marker};
@@ -82,6 +83,7 @@ impl Events {
         let what = match head.event {
             b"tracing_mark_write" | b"0" => self.mark(head, head.args, place, out),
             b"print" | b"bprint" | b"bputs" => self.mark(head, skip_function(head.args), place, out),
+            b"" if let Some(what) = switch_tracer::event(head, &mut self.state.names, out) => Ok(what),
             name @ (b"" | b"kernel_stack" | b"user_stack") => {
                 self.stack_traces.begin(head);
                 self.arguments.decode(name, head.args, place, &mut self.state.names, out)
@@ -102,8 +104,10 @@ impl Events {
 
     /// Parses what a program wrote. Texts of unknown form become instant marks.
     fn mark(&mut self, head: &Head<'_>, text: &[u8], place: Place, out: &mut Batch) -> Result<EventKind, Unreadable> {
-        if let Some(reading) = text.strip_prefix(SYNC) {
-            return clock(blanks(reading)).ok_or(Unreadable::Damaged);
+        if let Some(reading) = text.strip_prefix(SYNC).map(blanks)
+            && [PARENT, REALTIME].iter().any(|clock| reading.starts_with(clock))
+        {
+            return clock(reading).ok_or(Unreadable::Damaged);
         }
         // LISA writes the frequencies at the start of a recording in this form.
         if let Some(args) = text.strip_prefix(b"cpu_frequency_devlib:")
@@ -140,14 +144,17 @@ impl Events {
 
 /// The prefix of atrace's readings of other clocks.
 const SYNC: &[u8] = b"trace_event_clock_sync:";
+/// The clocks that are read. There are others (`name=6123a4a4-…`, an identifier of the tool's own), which are marks.
+const PARENT: &[u8] = b"parent_ts=";
+const REALTIME: &[u8] = b"realtime_ts=";
 
 /// `parent_ts=683201.375000` (seconds of CLOCK_MONOTONIC), `realtime_ts=1417091571123` (milliseconds since 1970).
 fn clock(text: &[u8]) -> Option<EventKind> {
-    if let Some(text) = text.strip_prefix(b"parent_ts=") {
+    if let Some(text) = text.strip_prefix(PARENT) {
         let (stamp, _) = seconds(text)?;
         return (stamp.at.0 > 0).then_some(EventKind::Clock { which: Clock::Monotonic, reading: stamp.at.0 });
     }
-    let (ms, _) = number(text.strip_prefix(b"realtime_ts=")?)?;
+    let (ms, _) = number(text.strip_prefix(REALTIME)?)?;
     let reading = i64::try_from(ms).ok()?.checked_mul(1_000_000)?;
     (reading > 0).then_some(EventKind::Clock { which: Clock::Realtime, reading })
 }

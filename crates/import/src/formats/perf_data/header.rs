@@ -96,6 +96,11 @@ impl Attr {
         self.kind == 2 // PERF_TYPE_TRACEPOINT
     }
 
+    /// Whether its samples have copies of the stack, from which perf unwinds callchains later.
+    pub(super) fn copies_stacks(&self) -> bool {
+        self.sample_type & 1 << 13 != 0 // PERF_SAMPLE_STACK_USER
+    }
+
     fn has_callchains(&self) -> bool {
         self.sample_type & 1 << 5 != 0 // PERF_SAMPLE_CALLCHAIN
     }

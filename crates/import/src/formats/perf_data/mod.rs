@@ -208,6 +208,13 @@ fn facts(
     if !whole_machine && has_switches {
         lacks.push("Only single threads were recorded: CPU time outside them is unknown.".to_owned());
     }
+    if header.attrs.iter().any(header::Attr::copies_stacks) {
+        lacks.push(
+            "Callchains were recorded as copies of the stacks (--call-graph dwarf), which corewise does not unwind: give it the text of `perf script`, \
+             which does, or record with --call-graph fp or lbr."
+                .to_owned(),
+        );
+    }
     if !header.attrs.iter().map(sample::Layout::of).any(|l| l.has_cpu()) {
         lacks.push("The CPUs of events were not recorded: record with -a, or with --sample-cpu.".to_owned());
     }
@@ -219,7 +226,12 @@ fn facts(
         has_yields: has("sys_enter_sched_yield"),
         has_charges: has("sched_stat_runtime"),
         whole_machine,
-        recorded: if of_cpus == Some(true) { cpus.clone() } else { cpu_map },
+        recorded: match of_cpus {
+            Some(true) => cpus.clone(),
+            None if whole_machine => cpu_map,
+            // Of single threads, on whatever CPU they ran.
+            _ => Vec::new(),
+        },
         cpu_count: metadata.cpu_count,
         states: state_source(formats.iter()),
         online: if metadata.online.is_empty() && whole_machine { cpus } else { metadata.online },
