@@ -38,7 +38,7 @@ import sys
 from collections import Counter, defaultdict
 
 HEAD = re.compile(r"\[(\d+)\][^:]*?(?:\s(\d+)\.(\d+)|\s*(\d{6,})):\s+(?:\d+\s+)?(?:\w+:)?([A-Za-z][\w./-]*):\s*(.*)$")
-CURRENT = re.compile(r"[-\s](\d+)\s+(?:\([-\s\d]*\)\s+)?\[\d+\]")  # the thread that the CPU runs, by the head of the line
+CURRENT = re.compile(r"(?:(?<=\S)-|\s)(\d+)\s+(?:\([-\s\d]*\)\s+)?\[\d+\]")  # the thread that the CPU runs, by the head of the line
 MIGRATE = re.compile(r"pid=(\d+) .*dest_cpu=(\d+)")
 KEYED = re.compile(
     r"prev_comm=(.*) prev_pid=(\d+) prev_prio=(-?\d+) prev_state=(\S+) (?:==> )?next_comm=(.*) next_pid=(\d+) next_prio=(-?\d+)")

@@ -107,7 +107,8 @@ event_tables! {
         TID => Store::Int,
         text("what", "fork, exec, exit, name, called (the name that a switch, wakeup or sample records from here on), seen (a \
             row of a snapshot), inner (its IDs in its own PID namespace), current (it runs on this CPU), yields (it calls \
-            sched_yield) or yielded (it returns from sched_yield).")
+            sched_yield), yielded (it returns from sched_yield) or named (the event of this number names it as the task that its CPU runs, \
+            which no switch brought in).")
             => Store::Word(w::thread_note_word),
         int("pid", "", "PID of its process.").or_null() => Store::Int,
         int("parent_tid", "", "fork: TID of the thread that created it.").or_null() => Store::Int,

@@ -115,6 +115,8 @@ struct ThreadHistory {
     names_samples: bool,
     names: FxHashMap<i32, NameId>,
     execs: FxHashMap<i32, i64>,
+    /// The number of an event that follows, and the task that it names.
+    named: Option<(i64, Tid)>,
 }
 
 impl Folder {
@@ -299,7 +301,8 @@ impl ThreadHistory {
                 what => what,
             },
         };
-        Some(Some(Event { at, offset, cpu, current: Tid::UNKNOWN, what }))
+        let current = self.named.take().filter(|(event, _)| *event == c.long(0)).map_or(Tid::UNKNOWN, |(_, tid)| tid);
+        Some(Some(Event { at, offset, cpu, current, what }))
     }
 
     fn name(&self, tid: Tid) -> NameId {
@@ -340,6 +343,10 @@ impl ThreadHistory {
         }
         Some(Some(match note {
             ThreadNote::Called => return Some(None),
+            ThreadNote::Named => {
+                self.named = Some((c.long(0), tid));
+                return Some(None);
+            }
             ThreadNote::Fork => EventKind::Fork { parent: c.tid(6), tid, pid, name },
             ThreadNote::Exec => EventKind::Exec { tid, pid, file: name },
             ThreadNote::Exit => EventKind::Exit { tid, pid },

@@ -7,6 +7,7 @@
 use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::event_tables::{self, EventTableId, STACK_STORES, STACKS, TABLES, origin};
+use crate::named::Named;
 use crate::sheet::{Disk, Done, Sheet, columns};
 use crate::states_out::{GROUP_NS, GROUP_ROWS, MIN_GROUP_ROWS, ROWS_AT_ONCE};
 use crate::values::{NO_WORD, Values};
@@ -100,6 +101,7 @@ pub(crate) struct EventSheets {
     /// The batch's wakeups, with their times.
     wakes: Vec<(Ns, Wake)>,
     last: LastByTid,
+    named: Named,
     /// All texts so far.
     names: Vec<Box<str>>,
     stacks: Option<Sheet<Disk>>,
@@ -119,6 +121,7 @@ impl EventSheets {
             execs: Vec::new(),
             wakes: Vec::new(),
             last: LastByTid::default(),
+            named: Named::default(),
             names: Vec::new(),
             stacks: None,
             next_stack: 1,
@@ -191,6 +194,9 @@ impl EventSheets {
     fn pick(&mut self, i: u32, e: &Event) -> EventTableId {
         let note = |tid, what| Note::new(i, tid, what);
         let pid_or_none = |p: Pid| if p == Pid::UNKNOWN { NONE } else { p.0 };
+        if let Some(tid) = self.named.of(e) {
+            self.notes.push(note(tid, ThreadNote::Named));
+        }
         if let EventKind::CpuSample { tid, name, .. } = e.what {
             self.note_name(i, tid, name);
         }

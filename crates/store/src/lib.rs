@@ -31,6 +31,7 @@ mod format_json;
 mod format_md;
 mod labels;
 mod manifest;
+mod named;
 mod pack;
 mod read;
 mod sheet;

@@ -105,12 +105,14 @@ pub(crate) enum ThreadNote {
     Current,
     Yields,
     Yielded,
+    Named,
 }
 
 words!(THREAD_NOTES: ThreadNote, thread_note_word, thread_note_code, thread_note, [
     ThreadNote::Fork => "fork", ThreadNote::Exec => "exec", ThreadNote::Exit => "exit", ThreadNote::Name => "name",
     ThreadNote::Called => "called", ThreadNote::Snapshot => "seen", ThreadNote::Inner => "inner",
     ThreadNote::Current => "current", ThreadNote::Yields => "yields", ThreadNote::Yielded => "yielded",
+    ThreadNote::Named => "named",
 ]);
 
 /// Returns the code of a reason: its number, or [`NO_WORD`] for no reason. A kernel state letter is its own code.

@@ -62,7 +62,15 @@ fn a_folder_of_format_1_has_the_same_tables_and_laws() {
         let before: Value = serde_json::from_slice(&std::fs::read(expected.join("check.json")).unwrap()).unwrap();
         for (key, value) in before.as_object().unwrap() {
             let key = if key == "troubles" { "anomalies" } else { key };
-            assert_eq!(&now[key], value, "{name}: {key}");
+            if key == "events" {
+                continue; // names and losses, which readers add, no longer count
+            }
+            // The sentences of laws were written anew since.
+            let numbers = |of: &Value| of.as_object().map(|laws| laws.values().cloned().collect::<Vec<_>>());
+            match numbers(value) {
+                Some(before) => assert_eq!(numbers(&now[key]), Some(before), "{name}: {key}"),
+                None => assert_eq!(&now[key], value, "{name}: {key}"),
+            }
         }
         assert!(good(["report", &folder]).contains(name));
         // The report stored its tables, which upgraded the folder to the current format.

@@ -9,3 +9,17 @@ mod schedviz;
 mod states;
 mod text;
 mod trace_dat;
+
+use account::{Accountant, Rules, Totals};
+use model::{Batch, Event};
+
+/// Accounts for events, a second time if a thread waits for a CPU without events, as the engine does.
+pub(crate) fn accounted(rules: Rules, events: &[Event]) -> Totals {
+    let mut accountant = Accountant::new(rules.clone());
+    accountant.push(&Batch { events: events.to_vec(), ..Batch::default() }, &mut ());
+    let totals = accountant.finish(&mut ());
+    if totals.unrecorded_complete {
+        return totals;
+    }
+    accounted(Rules { unrecorded: Some(totals.unrecorded), ..rules }, events)
+}

@@ -177,6 +177,8 @@ struct Pen<'a> {
     clock: String,
     /// The thread on each CPU, from its last switch.
     runs: FxHashMap<CpuId, i32>,
+    /// The CPUs on which an event has named another thread since.
+    refuted: FxHashSet<CpuId>,
     /// The last sample of each CPU.
     last: FxHashMap<CpuId, Ns>,
     /// Tracks that have been declared.
@@ -201,6 +203,7 @@ impl<'a> Pen<'a> {
             end: Ns(job.session.summary().span_ns),
             clock: job.session.facts().clock.clone(),
             runs: FxHashMap::default(),
+            refuted: FxHashSet::default(),
             last: FxHashMap::default(),
             tracks: FxHashSet::default(),
             words: String::new(),
@@ -241,8 +244,13 @@ impl<'a> Pen<'a> {
             self.pids.insert(tid.0, pid.0);
         }
         // Another task than the last switch brought in: its switch-in was not recorded.
-        let names_other = e.current.0 > 0 && self.runs.get(&e.cpu) != Some(&e.current.0);
-        if names_other && !matches!(e.what, EventKind::Switch(_) | EventKind::CpuSample { .. }) {
+        let is_switch = matches!(e.what, EventKind::Switch(_));
+        if is_switch {
+            self.refuted.remove(&e.cpu);
+        }
+        let is_other = self.runs.get(&e.cpu) != Some(&e.current.0) || self.refuted.contains(&e.cpu);
+        if e.current.0 > 0 && is_other && !is_switch && !matches!(e.what, EventKind::CpuSample { .. }) {
+            self.refuted.insert(e.cpu);
             self.bundles.note(e.cpu, at, "corewise_named", &[("pid", Int(e.current.0.into()))]);
         }
         match &e.what {

@@ -1,7 +1,7 @@
 //! Tests traces written by tracers: ours, and those of other projects.
 
 use crate::ctf::{Files, Read, read};
-use model::{Batch, CpuState, EventKind, ThreadState};
+use model::{CpuState, EventKind, ThreadState};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -177,9 +177,7 @@ fn totals(read: &Read) -> account::Totals {
     let (has_waking, online) = (read.facts.has_waking.unwrap_or(true), read.facts.online.clone());
     let has_wakes = has_waking || read.facts.has_wakeup.unwrap_or(true);
     let rules = account::Rules { has_waking, has_wakes, online, ..account::Rules::default() };
-    let mut accountant = account::Accountant::new(rules);
-    accountant.push(&Batch { events: read.events.clone(), ..Batch::default() }, &mut ());
-    accountant.finish(&mut ())
+    crate::accounted(rules, &read.events)
 }
 
 /// A trace of a program (LTTng-UST) has no switches; all its events are read.

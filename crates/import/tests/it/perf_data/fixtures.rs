@@ -2,7 +2,7 @@
 
 use crate::perf_data::{Read, file};
 use ingest::Input;
-use model::{Batch, CpuState, EventKind, ThreadState};
+use model::{CpuState, EventKind, ThreadState};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -135,9 +135,7 @@ fn compare(name: &str, read: &Read, answer: &Value) {
 fn totals(read: &Read) -> account::Totals {
     let (has_waking, online) = (read.facts.has_waking.unwrap_or(true), read.facts.online.clone());
     let rules = account::Rules { has_waking, has_wakes: true, online, ..account::Rules::default() };
-    let mut accountant = account::Accountant::new(rules);
-    accountant.push(&Batch { events: read.events.clone(), ..Batch::default() }, &mut ());
-    accountant.finish(&mut ())
+    crate::accounted(rules, &read.events)
 }
 
 /// Each file of other projects is read, or refused with a reason.

@@ -1,7 +1,7 @@
 //! Tests the traces of `fixtures/perfetto`, which have the events of `fixtures/perf_data/sched.data`, and those of other projects.
 
 use crate::perfetto::{Trace, read, read_by};
-use model::{Batch, CpuState, EventKind, NameId, ThreadState, Tid, WakeKind};
+use model::{CpuState, EventKind, NameId, ThreadState, Tid, WakeKind};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -131,9 +131,7 @@ fn totals(read: &Trace) -> account::Totals {
     // The source has the requested events, not the recorded ones, so check for wakeups.
     let has_waking = read.events.iter().any(|e| matches!(e.what, EventKind::Wake(w) if w.kind == WakeKind::Waking));
     let rules = account::Rules { has_waking, has_wakes: true, ..account::Rules::default() };
-    let mut accountant = account::Accountant::new(rules);
-    accountant.push(&Batch { events: read.events.clone(), ..Batch::default() }, &mut ());
-    accountant.finish(&mut ())
+    crate::accounted(rules, &read.events)
 }
 
 /// Each trace of other projects is read completely.

@@ -1,7 +1,7 @@
 //! Tests recorded collections: ours, and SchedViz's own.
 
 use crate::schedviz::{Files, Read, folder};
-use model::{Batch, CpuState, EventKind, ThreadState};
+use model::{CpuState, EventKind, ThreadState};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -113,9 +113,7 @@ fn compare(name: &str, read: &Read, answer: &Value) {
 fn totals(read: &Read) -> account::Totals {
     let (has_waking, online) = (read.facts.has_waking.unwrap_or(true), read.facts.online.clone());
     let rules = account::Rules { has_waking, has_wakes: true, online, ..account::Rules::default() };
-    let mut accountant = account::Accountant::new(rules);
-    accountant.push(&Batch { events: read.events.clone(), ..Batch::default() }, &mut ());
-    accountant.finish(&mut ())
+    crate::accounted(rules, &read.events)
 }
 
 /// The machine comes from the collection's topology folder.

@@ -1,7 +1,7 @@
 //! Compares the tables of a text with those that the referee makes from the same text.
 
 use crate::text::Read;
-use model::{Batch, CpuState, ThreadState};
+use model::{CpuState, ThreadState};
 use serde_json::{Value, json};
 
 /// Compares all totals of all threads and CPUs.
@@ -66,7 +66,5 @@ pub(crate) fn totals(read: &Read) -> account::Totals {
     let has_wakes = wakes.clone().next().is_some();
     let online = read.facts.online.clone();
     let rules = account::Rules { has_waking, has_wakes, online, ..account::Rules::default() };
-    let mut accountant = account::Accountant::new(rules);
-    accountant.push(&Batch { events: read.events.clone(), ..Batch::default() }, &mut ());
-    accountant.finish(&mut ())
+    crate::accounted(rules, &read.events)
 }

@@ -1,7 +1,7 @@
 //! Tests files recorded by trace-cmd: ours, and those of other projects.
 
 use crate::trace_dat::{Read, file};
-use model::{Batch, CpuState, EventKind, ThreadState, WakeKind};
+use model::{CpuState, EventKind, ThreadState, WakeKind};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -142,7 +142,5 @@ pub(crate) fn totals(read: &Read) -> account::Totals {
     let has_wakes = kinds().next().is_some();
     let rules =
         account::Rules { has_waking, has_wakes, online: read.facts.online.clone(), ..account::Rules::default() };
-    let mut accountant = account::Accountant::new(rules);
-    accountant.push(&Batch { events: read.events.clone(), ..Batch::default() }, &mut ());
-    accountant.finish(&mut ())
+    crate::accounted(rules, &read.events)
 }
