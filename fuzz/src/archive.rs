@@ -54,7 +54,7 @@ fn split<'a>(bytes: &'a [u8], separator: &[u8]) -> (&'a [u8], Option<&'a [u8]>) 
     }
 }
 
-/// The files of an archive that lives as long as the streams.
+/// The files of an archive, for as long as the streams are read.
 impl Folder for Archive<'_> {
     fn names(&self) -> Vec<String> {
         self.0.keys().cloned().collect()

@@ -37,7 +37,7 @@ pub(super) fn event(head: &Head<'_>, names: &mut Names, out: &mut Batch) -> Opti
         let kind = WakeKind::Wakeup;
         return Some(EventKind::Wake(Wake { tid, name, kind, target, waker, prio: to.prio, stamp: head.stamp.at }));
     }
-    let out_of = match from.letter {
+    let out_of = match from.state_letter {
         b'R' => SwitchOut::Runnable,
         b'X' | b'Z' => SwitchOut::Exited,
         b'?' => SwitchOut::NotRecorded,
@@ -53,7 +53,7 @@ pub(super) fn event(head: &Head<'_>, names: &mut Names, out: &mut Batch) -> Opti
         prev_prio: from.prio,
         next_prio: to.prio,
         out: out_of,
-        state_letter: from.letter,
+        state_letter: from.state_letter,
         prev_exec: MaybeNs::NONE,
     }))
 }
@@ -62,17 +62,18 @@ pub(super) fn event(head: &Head<'_>, names: &mut Names, out: &mut Batch) -> Opti
 struct Side {
     tid: Tid,
     prio: Prio,
-    letter: u8,
+    state_letter: u8,
 }
 
 /// Reads `9:120:R`, and returns what follows.
 fn side(text: &[u8]) -> Option<(Side, &[u8])> {
     let (tid, rest) = number(text.trim_ascii_start())?;
     let (prio, rest) = number(rest.strip_prefix(b":")?)?;
-    let (letter, rest) = rest.strip_prefix(b":")?.split_first()?;
-    let is_letter = letter.is_ascii_alphabetic() || *letter == b'?';
+    let (state_letter, rest) = rest.strip_prefix(b":")?.split_first()?;
+    let is_state_letter = state_letter.is_ascii_alphabetic() || *state_letter == b'?';
     let tid = Tid(i32::try_from(tid).ok()?);
-    is_letter.then_some((Side { tid, prio: Prio::new(i16::try_from(prio).ok()?), letter: *letter }, rest))
+    is_state_letter
+        .then_some((Side { tid, prio: Prio::new(i16::try_from(prio).ok()?), state_letter: *state_letter }, rest))
 }
 
 #[cfg(test)]
