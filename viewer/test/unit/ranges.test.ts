@@ -87,9 +87,9 @@ test("a merged slice counts with the least that its state can have inside the pa
   const one = (value: number) => Float64Array.from([value]);
   const threads = { start: one(0), end: one(10), thread: one(1), state: Uint8Array.from([0]), cpu: one(0), stateNs: one(7), cpuNs: one(6), causes: null };
   const merged = facts({ threads, cpus: null, finest: 10 });
-  assert.deepEqual(rows("threads", 0, 10, merged)[0]!.slice(4), [7, 0, 0, 3, 0, 0]);
-  assert.deepEqual(rows("threads", 0, 8, merged)[0]!.slice(4), [5, 0, 0, 3, 0, 0]);
-  assert.deepEqual(rows("threads", 0, 2, merged)[0]!.slice(4), [0, 0, 0, 2, 0, 0]);
+  assert.deepEqual(rows("threads", 0, 10, merged)[0]!.slice(4), [7, 0, 0, 0, 3, 0, 0]);
+  assert.deepEqual(rows("threads", 0, 8, merged)[0]!.slice(4), [5, 0, 0, 0, 3, 0, 0]);
+  assert.deepEqual(rows("threads", 0, 2, merged)[0]!.slice(4), [0, 0, 0, 0, 2, 0, 0]);
   assert.deepEqual(rows("thread_by_core_type", 0, 10, merged), [[1, 101, 1, "performance", 6, 1]]);
   const table = made("threads", merged, { from: 0, to: 10 }, []);
   assert.match(typeof table === "string" ? table : table.caution, /times are at least these/);
