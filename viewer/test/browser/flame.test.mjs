@@ -36,11 +36,11 @@ test("a flame graph has the samples of the range; it can be searched, zoomed and
   assert.equal(await status(page), `${samples} samples`);
   const whole = await frames(page);
   assert.equal(whole.filter((frame) => frame.kind === "root" && frame.width === 100).length, 1);
-  // Each thread's outermost functions have its samples.
-  const outermost = (row) => `${row.tid} ${row.callchain.split(";")[0]}`;
+  // The outermost functions of the threads of one name have their samples.
+  const outermost = (row) => `${row.comm} \n${row.callchain.split(";")[0]}`;
   for (const key of new Set(rows.map(outermost))) {
     const share = (100 * rows.filter((row) => outermost(row) === key).reduce((sum, row) => sum + Number(row.samples), 0)) / samples;
-    const name = key.split(" ")[1];
+    const name = key.split("\n")[1];
     const drawn = whole.filter((frame) => frame.name === name).map((frame) => frame.width);
     assert.ok(share < 0.1 || drawn.some((width) => Math.abs(width - share) < 0.01), `${key}: ${share} of ${drawn}`);
   }

@@ -181,7 +181,8 @@ fn unknown(path: &Path) -> EngineError {
 
 /// Says what a file looks like that is no recording, with what to do.
 fn hint(path: &Path) -> Option<&'static str> {
-    let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|of| of.is_file()))?;
+    // Opening a pipe would wait for a writer.
+    let file = if path.is_file() { File::open(path).ok()? } else { return None };
     let head = head(&file, path).ok()?;
     if topology::is_description(&String::from_utf8_lossy(&head)) {
         return Some("; it looks like the description of a machine: `corewise topo FILE` reads it");
