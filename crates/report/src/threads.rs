@@ -29,9 +29,7 @@ pub fn write(page: &mut Page, session: &Session, group: &Group) {
     }
     page.picture(Bars {
         title: format!("{}: states over the recording", group.title),
-        legend: [(Tone::Blue, "running"), (Tone::Orange, "ready"), (Tone::Idle, "blocked"), (Tone::Unknown, "unknown")]
-            .map(|(tone, words)| (tone, words.to_owned()))
-            .into(),
+        legend: legend(session.summary().ready_known),
         bars: group.shown.iter().map(|thread| bar(thread, span)).collect(),
     });
     page.grid(columns.in_order(), sum);
@@ -102,6 +100,15 @@ impl Columns {
         all.extend(self.numbers.into_iter().map(|(column, _)| column));
         all
     }
+}
+
+/// The colours of states. Without wakeups, it is unknown how much of the time after a sleep was ready.
+#[must_use]
+pub fn legend(ready_known: bool) -> Vec<(Tone, String)> {
+    let blocked = if ready_known { "blocked" } else { "blocked, or ready after a sleep" };
+    [(Tone::Blue, "running"), (Tone::Orange, "ready"), (Tone::Idle, blocked), (Tone::Unknown, "unknown")]
+        .map(|(tone, words)| (tone, words.to_owned()))
+        .into()
 }
 
 /// The heads of the columns of ready and blocked time. Without wakeups, it is unknown how much of the time after a sleep was ready.

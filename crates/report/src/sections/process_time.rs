@@ -5,7 +5,7 @@ use crate::context::{SectionContext, Top, add, count_of};
 use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
-use crate::threads::heads;
+use crate::threads::{heads, legend};
 use crate::words::{grouped, ms, short};
 use engine::EngineError;
 use model::tables::{self, threads};
@@ -70,7 +70,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
          because it was preempted or yielded. The times are sums over the threads.",
     );
     page.picture(switches(&rows));
-    page.picture(times(&rows));
+    page.picture(times(&rows, ctx.session.summary().ready_known));
     let ready_known = ctx.session.summary().ready_known;
     let [ready_head, blocked_head, _] = heads(ready_known);
     let has_ready = ready_known || rows.iter().any(|of| of.ready > 0);
@@ -134,12 +134,10 @@ fn switches(rows: &[Process]) -> Bars {
     }
 }
 
-fn times(rows: &[Process]) -> Bars {
-    let legend =
-        [(Tone::Blue, "running"), (Tone::Orange, "ready"), (Tone::Idle, "blocked"), (Tone::Unknown, "unknown")];
+fn times(rows: &[Process], ready_known: bool) -> Bars {
     Bars {
         title: "Time split of the threads of each process (full width: their whole time)".to_owned(),
-        legend: legend.map(|(tone, of)| (tone, of.to_owned())).into(),
+        legend: legend(ready_known),
         bars: rows
             .iter()
             .map(|of| {
