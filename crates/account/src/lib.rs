@@ -20,6 +20,7 @@ mod instance;
 mod instances;
 mod laws;
 mod losses;
+mod named;
 mod narrow;
 mod processor;
 mod recorded;
