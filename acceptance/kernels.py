@@ -43,7 +43,7 @@ def main():
             if not kernel:
                 sys.exit(f"{folder}: no boot/vmlinuz-*; unpack a kernel's package there (dpkg-deb -x)")
             said = boot(kernel, disk)
-            by_bpf = re.findall(r"(\d+) events in .*, (\d+) lost, by bpf", said)
+            by_bpf = re.findall(r"(\d+) events? in .*, (\d+) lost, by bpf", said)
             consistent = "Time accounting: consistent" in said
             wrong |= len(by_bpf) != 1 or by_bpf[0][1] != "0" or not consistent or "BPF is not available" in said
             rows.append([kernel.name.removeprefix("vmlinuz-"), *(by_bpf[0] if by_bpf else ("-", "-")), "yes" if consistent else "NO"])

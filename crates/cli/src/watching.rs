@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use model::CoreType;
-use model::words::{bytes, share, time};
+use model::words::{bytes, noun, share, time};
 use report::blocks::{Block, Column, terminal};
 use watch::snapshot::{ClassSums, CounterSums, EnergySums, GroupKind, GroupSums, Snapshot};
 
@@ -27,8 +27,10 @@ pub fn complaints(snapshot: &Snapshot) -> Vec<String> {
     let health = &snapshot.health;
     if health.missed_events > 0 {
         let missed = health.missed_events;
+        let what = noun(missed, "event");
+        let were = if missed == 1 { "was" } else { "were" };
         all.push(format!(
-            "corewise: {missed} events were not passed to the BPF programs: some times are missing or wrong"
+            "corewise: {missed} {what} {were} not passed to the BPF programs: some times are missing or wrong"
         ));
     }
     if health.overflows > 0 {
@@ -52,13 +54,14 @@ fn percent(part: u64, whole: u64) -> String {
 pub fn text(snapshot: &Snapshot, width: usize, color: bool) -> String {
     let elapsed = snapshot.elapsed_ns();
     let unknown: u64 = snapshot.cpus.iter().map(|cpu| cpu.unknown_ns).sum();
-    let all = elapsed * snapshot.cpus.len() as u64;
+    let count = snapshot.cpus.len() as u64;
+    let all = elapsed * count;
     let mut blocks = vec![
         Block::Paragraph(
             format!(
-                "Watched for {} on {} CPUs: {} % busy, {} % unknown.",
+                "Watched for {} on {count} {}: {} % busy, {} % unknown.",
                 words(elapsed),
-                snapshot.cpus.len(),
+                noun(count, "CPU"),
                 percent(snapshot.total.running_ns(), all),
                 percent(unknown, all)
             ),

@@ -219,13 +219,16 @@ impl Session {
         path.clone_into(&mut self.path);
     }
 
-    /// Removes command lines, paths and host names; names of threads, processes and marks are kept.
+    /// Removes command lines, paths, host names and lines of the source; names of threads, processes and marks are kept.
     pub fn redact(&mut self) {
         let mut manifest = store::Manifest::new(0, std::mem::take(&mut self.facts));
         manifest.machine = std::mem::take(&mut self.machine);
         store::redact(&mut manifest);
         self.facts = manifest.all_facts();
         self.machine = manifest.machine;
+        for summary in std::iter::once(&mut self.whole).chain(self.part.as_mut().map(|part| &mut part.summary)) {
+            summary.anomalies.iter_mut().for_each(|t| t.first_text = None);
+        }
         // The path is part of commands in the output.
         self.path = PathBuf::from("TRACE");
     }

@@ -30,6 +30,9 @@ pub struct AnomalyRow {
     pub count: u64,
     /// The byte offset of the first occurrence.
     pub first_offset: u64,
+    /// The text of the first one, if it was not understood: the begin of a line, or an event's name. Left out of redacted recordings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_text: Option<String>,
 }
 
 /// Counts and sums of a recording. Times in ns.
@@ -114,6 +117,7 @@ impl Summary {
             not_understood: t.what == Anomaly::NotUnderstood,
             count: t.count,
             first_offset: t.first_offset,
+            first_text: t.first_text.clone(),
         };
         let mut summary = Self {
             frames: totals.frames,

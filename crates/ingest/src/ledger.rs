@@ -33,10 +33,20 @@ pub trait Ledger {
     /// Records an anomaly. `code` is a short sentence without numbers ("record cut off by the end of the file"), `offset` a byte
     /// offset.
     fn anomaly(&mut self, code: &'static str, offset: u64, what: Anomaly);
+
+    /// Records what was not understood, with its text: a line, or the name of an event. Whoever reads the recording can tell from the
+    /// first one what it is.
+    fn not_understood(&mut self, code: &'static str, offset: u64, text: &[u8]) {
+        let _ = text;
+        self.anomaly(code, offset, Anomaly::NotUnderstood);
+    }
 }
 
+/// The maximum length of the text of an anomaly, in bytes.
+const MAX_TEXT: usize = 160;
+
 /// The count of anomalies of one kind.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AnomalyCount {
     /// Lost, not understood or a warning.
     pub what: Anomaly,
@@ -44,6 +54,15 @@ pub struct AnomalyCount {
     pub count: u64,
     /// The offset of the first one.
     pub first_offset: u64,
+    /// The text of the first one, if it was not understood and has a text: its first 160 bytes, without control characters. It may
+    /// contain anything, a path or a command line too.
+    pub first_text: Option<String>,
+}
+
+impl AnomalyCount {
+    fn new(what: Anomaly, first_offset: u64) -> Self {
+        Self { what, count: 0, first_offset, first_text: None }
+    }
 }
 
 /// The ledger of ingest, with one entry per kind of anomaly.
@@ -55,7 +74,7 @@ pub struct AnomalyCount {
 /// for offset in [40, 80] {
 ///     anomalies.anomaly("unknown kind of record", offset, Anomaly::Warning);
 /// }
-/// let entry = anomalies.0["unknown kind of record"];
+/// let entry = &anomalies.0["unknown kind of record"];
 /// assert_eq!((entry.count, entry.first_offset), (2, 40));
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -63,9 +82,25 @@ pub struct Anomalies(pub BTreeMap<&'static str, AnomalyCount>);
 
 impl Ledger for Anomalies {
     fn anomaly(&mut self, code: &'static str, offset: u64, what: Anomaly) {
-        let entry = self.0.entry(code).or_insert(AnomalyCount { what, count: 0, first_offset: offset });
+        self.0.entry(code).or_insert_with(|| AnomalyCount::new(what, offset)).count += 1;
+    }
+
+    fn not_understood(&mut self, code: &'static str, offset: u64, text: &[u8]) {
+        let entry = self.0.entry(code).or_insert_with(|| {
+            let first_text = Some(readable(text)).filter(|text| !text.is_empty());
+            AnomalyCount { first_text, ..AnomalyCount::new(Anomaly::NotUnderstood, offset) }
+        });
         entry.count += 1;
     }
+}
+
+/// The begin of a text on one line.
+fn readable(text: &[u8]) -> String {
+    let text = text.trim_ascii();
+    let shown = String::from_utf8_lossy(text.get(..MAX_TEXT).unwrap_or(text));
+    let cut = if text.len() > MAX_TEXT { "…" } else { "" };
+    let shown = shown.trim_end_matches(char::REPLACEMENT_CHARACTER);
+    shown.replace(char::is_control, " ") + cut
 }
 
 impl Anomalies {
@@ -91,6 +126,22 @@ impl Anomalies {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_text_is_kept() {
+        let mut all = Anomalies::default();
+        all.not_understood("a line", 3, b"  what\tis this\x1b\r\n");
+        all.not_understood("a line", 9, b"another");
+        all.not_understood("a record", 9, b"");
+        let texts: Vec<_> = all.0.values().map(|t| (t.count, t.first_offset, t.first_text.as_deref())).collect();
+        assert_eq!(texts, [(2, 3, Some("what is this ")), (1, 9, None)]);
+
+        // Cut between characters: one of 2 bytes stands at the limit.
+        let mut long = vec![b'x'; MAX_TEXT - 1];
+        long.extend_from_slice("éé".as_bytes());
+        all.not_understood("long", 0, &long);
+        assert_eq!(all.0["long"].first_text, Some("x".repeat(MAX_TEXT - 1) + "…"));
+    }
 
     #[test]
     fn dropped_data_is_counted() {

@@ -139,12 +139,24 @@ pub fn date(ns: i64) -> String {
 /// ```
 #[must_use]
 pub fn plural(n: u64, word: &str) -> String {
+    format!("{}{TIE}{}", grouped(n.cast_signed()), noun(n, word))
+}
+
+/// A noun for a number: the singular for 1, otherwise the plural.
+///
+/// ```
+/// use model::words::noun;
+///
+/// assert_eq!([noun(1, "event"), noun(0, "event"), noun(2, "bus")], ["event", "events", "buses"]);
+/// ```
+#[must_use]
+pub fn noun(n: u64, word: &str) -> String {
     let ending = match n {
         1 => "",
         _ if word.ends_with('s') => "es",
         _ => "s",
     };
-    format!("{}{TIE}{word}{ending}", grouped(n.cast_signed()))
+    format!("{word}{ending}")
 }
 
 /// Replaces control characters, which a terminal might interpret or not show.

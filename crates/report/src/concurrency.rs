@@ -3,7 +3,7 @@
 use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
-use crate::words::{ms, percent, share};
+use crate::words::{ms, percent, plural, share};
 use engine::Session;
 use model::Table;
 use model::tables::concurrency;
@@ -56,7 +56,7 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
     page.grid(columns.into(), 0);
     let weighted: i128 = running.iter().map(|(n, ns)| i128::from(*n) * i128::from(*ns)).sum();
     let average = weighted as f64 / whole as f64;
-    page.note(&format!("average {average:.2} of {} CPUs", session.summary().cpus));
+    page.note(&format!("average {average:.2} of {}", plural(session.summary().cpus, "CPU")));
 }
 
 /// Adds with saturation, as the times of a damaged file may overflow.

@@ -4,7 +4,7 @@ use crate::Options;
 use crate::counted;
 use crate::page::Page;
 use crate::sections::has_all_sections;
-use crate::words::{TIE, bytes, grouped, percent, plain, plural, time};
+use crate::words::{TIE, bytes, percent, plain, plural, time};
 use engine::{Condition, EngineError, Facts, Session, Summary, THREAD_STATES};
 
 /// The maximum number of unavailable data that a short report lists.
@@ -27,7 +27,11 @@ pub fn warn(page: &mut Page, session: &Session, is_of_samples: bool) {
     }
     for t in s.anomalies.iter().filter(|t| t.not_understood) {
         let times = plural(t.count, "time");
-        page.warn(&format!("not understood, so not used: {} ({times}, first at byte {})", t.what, t.first_offset));
+        let first = t.first_text.as_ref().map_or_else(String::new, |text| format!(": {}", plain(text)));
+        page.warn(&format!(
+            "not understood, so not used: {} ({times}, first at byte {}{first})",
+            t.what, t.first_offset
+        ));
     }
     if session.full_summary().is_of_frames() {
         return;
@@ -65,7 +69,7 @@ fn incomplete(s: &Summary, is_of_samples: bool) -> String {
 /// How often events were lost, and how many.
 fn times(s: &Summary) -> String {
     let times = plural(s.losses, "time");
-    if s.lost_events > 0 { format!("{times} ({} events)", grouped(s.lost_events)) } else { times }
+    if s.lost_events > 0 { format!("{times} ({})", plural(s.lost_events.unsigned_abs(), "event")) } else { times }
 }
 
 /// Says in a line how far the recording can be trusted.
@@ -204,17 +208,16 @@ fn overhead_line(session: &Session) -> String {
         words.push_str(&format!(", BPF programs {} ({})", time(bpf), percent(bpf, cpu_time)));
     }
     if let Some(energy) = cost.energy {
-        let (readings, wakeups) = (grouped(energy.readings), grouped(energy.wakeups));
+        let readings = plural(energy.readings.unsigned_abs(), "reading");
+        let wakeups = plural(energy.wakeups.unsigned_abs(), "wakeup");
         let took = time(energy.cpu_ns);
-        words.push_str(&format!(
-            ", of the recorder's time {took} for {readings} readings of energy with {wakeups} wakeups"
-        ));
+        words.push_str(&format!(", of the recorder's time {took} for {readings} of energy with {wakeups}"));
     }
     words.push_str(&format!(", {} of memory, {} written", bytes(cost.max_rss_bytes), bytes(cost.spool_bytes)));
     if cost.events > 0 {
         words.push_str(&format!(" ({:.1} bytes per event)", cost.spool_bytes as f64 / cost.events as f64));
     }
-    words.push_str(&format!(", {} events lost", grouped(cost.lost)));
+    words.push_str(&format!(", {} lost", plural(cost.lost.unsigned_abs(), "event")));
     if is_of_dev_build(&session.facts().conditions) {
         words.push_str("; measured with a build of the dev profile: slower than the installed one (make install)");
     }

@@ -33,8 +33,8 @@ pub fn write(
     } else if chosen.left_out {
         let path = plain(&session.path().display().to_string());
         page.item(&format!(
-            "Findings: not searched, as that takes long for {} events: `corewise diagnose {path}`.",
-            grouped(session.summary().events.cast_signed())
+            "Findings: not searched, as that takes long for {}: `corewise diagnose {path}`.",
+            plural(session.summary().events, "event")
         ));
     }
     if chosen.is_of_samples {

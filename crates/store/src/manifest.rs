@@ -87,6 +87,9 @@ pub struct AnomalyRow {
     pub count: i64,
     /// The byte offset of the first occurrence.
     pub first_offset: i64,
+    /// The text of the first one, if it was not understood.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_text: Option<String>,
 }
 
 /// The state of a file when the folder was finished.
@@ -188,6 +191,7 @@ impl Manifest {
             .to_owned(),
             count: t.count as i64,
             first_offset: t.first_offset as i64,
+            first_text: t.first_text.clone(),
         });
         self.anomalies = rows.collect();
     }
@@ -249,7 +253,10 @@ pub const REDACTED: &str = "redacted";
 const SENSITIVE: [&str; 12] =
     ["host", "node_name", "nodename", "command", "cmd", "path", "exe", "arg", "user", "build_id", "file", "cgroup"];
 
-/// Removes command lines, paths and host names from a manifest. Numbers are kept.
+/// The key of an anomaly's text, a line of the source as it stands there ([`AnomalyRow::first_text`]).
+const FIRST_TEXT: &str = "first_text";
+
+/// Removes command lines, paths, host names and lines of the source from a manifest. Numbers are kept.
 pub fn redact(manifest: &mut Manifest) {
     let hosts: Vec<String> = manifest
         .facts
@@ -290,6 +297,9 @@ pub fn redact(manifest: &mut Manifest) {
     for source in &mut manifest.sources {
         REDACTED.clone_into(&mut source.path);
     }
+    for anomaly in &mut manifest.anomalies {
+        anomaly.first_text = None;
+    }
     for (name, value) in &mut manifest.summary {
         redact_json(name, value, &sensitive);
     }
@@ -299,7 +309,10 @@ fn redact_json(name: &str, value: &mut Json, sensitive: &impl Fn(&str, &str) -> 
     match value {
         Json::String(text) if sensitive(name, text) => REDACTED.clone_into(text),
         Json::Array(all) => all.iter_mut().for_each(|v| redact_json(name, v, sensitive)),
-        Json::Object(all) => all.iter_mut().for_each(|(k, v)| redact_json(k, v, sensitive)),
+        Json::Object(all) => {
+            all.remove(FIRST_TEXT);
+            all.iter_mut().for_each(|(k, v)| redact_json(k, v, sensitive));
+        }
         _ => {}
     }
 }
@@ -400,6 +413,13 @@ mod tests {
         manifest.conditions = vec![Condition { name: "governor".into(), start, end }];
         manifest.sources = vec![SourceFile { path: "/secret/p".into(), hash: None, bytes: 1, format: "perf".into() }];
         manifest.summary.insert("cmdline".into(), serde_json::json!(["secretgame"]));
+        manifest
+            .summary
+            .insert("anomalies".into(), serde_json::json!([{ "what": "a line", "first_text": "secret line" }]));
+        let mut anomalies = Anomalies::default();
+        ingest::Ledger::not_understood(&mut anomalies, "a line", 0, b"secret line");
+        manifest.set_anomalies(&anomalies);
+        assert_eq!(manifest.anomalies[0].first_text.as_deref(), Some("secret line"));
         redact(&mut manifest);
         let text = String::from_utf8(manifest.to_json().unwrap()).unwrap();
         assert!(!text.contains("secret"), "{text}");

@@ -40,12 +40,12 @@ impl Nameless {
                     "they are code generated at run time, or the recording lacks the kernel's build id (perf record -B omits it)"
                 }
             };
-            sentences.push(format!("Kernel frames of callchains without a name: {without} of {all}; {why}."));
+            sentences.push(format!("Kernel frames without a name: {without} of {all}; {why}."));
         }
         let [all, without] = self.programs;
         if without > 0 {
             sentences.push(format!(
-                "Program frames of callchains without a name: {without} of {all}; names require symbols in the files (their packages with \
+                "Program frames without a name: {without} of {all}; names require symbols in the files (their packages with \
                  debug symbols have them), the same files on this machine, and build ids in recordings by perf (perf record --buildid-mmap)."
             ));
         }

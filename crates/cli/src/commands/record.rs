@@ -13,6 +13,7 @@ use crate::spool::Spool;
 use capture::{Backend, CaptureError, Ended, Energy, MarkPoint, RecordOptions, Recorded, Sampling, Target};
 use clap::ValueEnum;
 use engine::{Accounted, CpuChoice, PassOptions};
+use model::words::noun;
 use safefs::Access;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -254,7 +255,7 @@ pub fn record_spool(mut options: RecordOptions) -> Result<Recorded, CaptureError
     capture::record(&options, &mut |p| {
         line.show(|| {
             let (seconds, mb) = (p.elapsed.as_secs_f64(), p.bytes as f64 / 1e6);
-            format!("Recording: {seconds:.0} s, {} events, {mb:.1} MB, {} lost", p.events, p.lost)
+            format!("Recording: {seconds:.0} s, {} {}, {mb:.1} MB, {} lost", p.events, noun(p.events, "event"), p.lost)
         });
     })
 }
@@ -282,9 +283,12 @@ fn print_summary(recorded: &Recorded, accounted: &Accounted) {
         Ended::Stopped => "stopped by the user",
     };
     let wall = recorded.elapsed.as_secs_f64();
+    let events = accounted.totals.events;
     say(&format!(
-        "{dir}: {} events in {wall:.3} s ({why}), {} lost, by {}",
-        accounted.totals.events, cost.lost, recorded.backend
+        "{dir}: {events} {} in {wall:.3} s ({why}), {} lost, by {}",
+        noun(events, "event"),
+        cost.lost,
+        recorded.backend
     ));
     let ms = |ns: i64| ns as f64 / 1e6;
     let bpf = cost.bpf_ns.map(|ns| format!(", {:.1} ms in its BPF programs", ms(ns))).unwrap_or_default();
@@ -295,10 +299,12 @@ fn print_summary(recorded: &Recorded, accounted: &Accounted) {
         cost.spool_bytes as f64 / 1e6
     ));
     if let Some(energy) = &cost.energy {
-        let (times, wakeups) = (energy.readings, energy.wakeups);
+        let (times, wakeups) = (energy.readings.unsigned_abs(), energy.wakeups.unsigned_abs());
         say(&format!(
-            "Energy: read {times} times, in {:.1} ms of CPU time and {wakeups} wakeups of a thread",
-            ms(energy.cpu_ns)
+            "Energy: read {times} {}, in {:.1} ms of CPU time and {wakeups} {} of a thread",
+            noun(times, "time"),
+            ms(energy.cpu_ns),
+            noun(wakeups, "wakeup"),
         ));
     }
     for missing in &recorded.lacks {

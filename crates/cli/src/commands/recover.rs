@@ -4,6 +4,7 @@ use crate::args::Global;
 use crate::failure::{Failure, OK};
 use crate::output::print;
 use crate::spool::Spool;
+use model::words::noun;
 use safefs::Access;
 use std::path::PathBuf;
 
@@ -45,9 +46,10 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         None => spool.convert(args.keep_spool, &options)?,
     };
     let dir = args.output.as_ref().unwrap_or(&args.dir).display();
+    let events = accounted.totals.events;
     print(&format!(
-        "{dir}: {} events, {:.3} s ({how})\nnext: corewise report {dir}, corewise diagnose {dir}\n",
-        accounted.totals.events,
+        "{dir}: {events} {}, {:.3} s ({how})\nnext: corewise report {dir}, corewise diagnose {dir}\n",
+        noun(events, "event"),
         accounted.totals.end.0 as f64 / 1e9
     ))?;
     Ok(OK)

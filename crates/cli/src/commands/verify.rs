@@ -89,7 +89,8 @@ fn as_json(s: &Summary) -> Value {
         "losses": s.losses,
         "lost_events": s.lost_events,
         "anomalies": s.anomalies.iter().map(|t| json!({
-            "what": t.what, "lost": t.lost, "not_understood": t.not_understood, "count": t.count, "first_offset": t.first_offset,
+            "what": t.what, "lost": t.lost, "not_understood": t.not_understood, "count": t.count,
+            "first_offset": t.first_offset, "first_text": t.first_text,
         })).collect::<Vec<_>>(),
         "stopped": s.stopped,
     });
@@ -140,7 +141,8 @@ fn as_text(s: &Summary) -> String {
             () if t.not_understood => "not understood",
             () => "warning",
         };
-        let _ = writeln!(out, "{:>11}  {kind}: {} (first at byte {})", t.count, t.what, t.first_offset);
+        let first = t.first_text.as_ref().map_or_else(String::new, |text| format!(": {text}"));
+        let _ = writeln!(out, "{:>11}  {kind}: {} (first at byte {}{first})", t.count, t.what, t.first_offset);
     }
     if let Some(stopped) = &s.stopped {
         let _ = writeln!(out, "reading stopped early: {stopped}");

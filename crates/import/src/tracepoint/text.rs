@@ -14,7 +14,7 @@ use super::states::States;
 use super::table::{FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint};
 use crate::formats::perf_data::losses::Losses;
 use crate::text::Line;
-use crate::text::scan::{find, find_last, integer};
+use crate::text::scan::{blanks, find, find_last, integer};
 use ingest::{Anomaly, Ledger};
 use model::{Batch, CpuId, Event, EventKind, MaybeNs, Prio, Switch, SwitchOut, Tid, Wake, WakeKind};
 use rustc_hash::FxHashMap;
@@ -94,7 +94,7 @@ impl Unreadable {
             return None;
         }
         let what = "an event has a known name, but arguments of another form: it may be a probe of that name";
-        bad.anomaly(what, line.offset, Anomaly::NotUnderstood);
+        bad.not_understood(what, line.offset, line.bytes);
         Some(EventKind::Sample)
     }
 }
@@ -241,8 +241,9 @@ fn keyed_switch(args: &[u8]) -> Option<(Side<'_>, &[u8], Side<'_>)> {
         let rest = expect!(rest, b" prev_state=");
         let end = rest.iter().position(|b| *b == b' ')?;
         let (state, rest) = rest.split_at(end);
-        let rest = rest.strip_prefix(b" ==>").unwrap_or(rest);
-        Some((prev, prio, state, expect!(rest, b" next_comm=")))
+        // A mail may have lost the blank after the arrow.
+        let rest = blanks(rest.strip_prefix(b" ==>").unwrap_or(rest));
+        Some((prev, prio, state, expect!(rest, b"next_comm=")))
     })?;
     let (next_comm, (next, next_prio)) = named(rest, b" next_pid=", |rest| {
         let (next, rest) = integer(rest)?;

@@ -110,9 +110,9 @@ table! {
         large: false,
         doc: "What made each thread leave its CPU, how often, and what it did until its next change of state. A \
               preemption is caused by a thread of higher priority, or (at the end of a time slice) by one of equal \
-              or lower priority: see `next`. Not counted: what the recording began with, what a snapshot may have \
-              shown (the first stretch of a thread, if it is blocked or exited), and what follows a reported loss \
-              with `--strict-loss`.",
+              or lower priority: see `next`. Not counted: what the recording began with, a switch at its first or \
+              last instant, what a snapshot may have shown (the first stretch of a thread, if it is blocked or \
+              exited), and what follows a reported loss with `--strict-loss`.",
         key: [THREAD, CAUSE, STATE_LETTER, REASON, NEXT, PREEMPTOR],
         columns: {
             THREAD: Thread,

@@ -66,6 +66,11 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     }
     page.grid(columns, 0);
     if is_alone {
+        if profile.stacks.keys().all(|stack| !stack.chain.contains(';')) {
+            page.note(
+                "No callers are known, as each sample has one frame: perf record -g records them of programs with frame pointers.",
+            );
+        }
         sampled::by_thread(page, &profile, ctx.top);
         if ctx.process.is_none() {
             sampled::by_cpu_and_time(page, ctx.session, ctx.top)?;
@@ -84,6 +89,12 @@ fn of_event(sampled: Option<&Sampled>) -> String {
 /// Says what the samples do not show: running time, if they are of something else, and other events.
 fn say_what_they_are(page: &mut Page, sampled: &Sampled) {
     match (sampled.of_time, sampled.event.is_empty()) {
+        (true, _) if !sampled.event.ends_with("-clock") => {
+            page.note(
+                "Each sample counts once. perf report weighs samples by their periods, which gives shares of the cycles: where the clock \
+                 speed or the sampling rate changes, they differ from shares of the samples.",
+            );
+        }
         (true, _) => {}
         (false, true) => page.note("The recording does not say of which event these samples are."),
         (false, false) => {

@@ -8,6 +8,7 @@
 //! The columns for process and flags are optional. A name may contain blanks, dashes and brackets, so a line is parsed
 //! from the CPU's brackets: the first brackets for which all columns around them are valid.
 
+use super::kernel_log;
 use crate::text::scan::{Stamp, blanks, event, integer, number, stamp};
 use model::{CpuId, Pid, Tid};
 
@@ -27,18 +28,19 @@ pub(super) struct Head<'l> {
 }
 
 /// More CPUs than Linux supports.
-const MAX_CPUS: u64 = 1 << 16;
+pub(super) const MAX_CPUS: u64 = 1 << 16;
 /// A name of 15 bytes has room for three (`[0] `). Limits the attempts on a line with thousands.
 const MAX_BRACKETS: usize = 8;
 /// The length of `d..3.` and columns that newer kernels may add.
-const MAX_FLAGS: usize = 8;
+pub(super) const MAX_FLAGS: usize = 8;
 /// In a hardware interrupt, in one within a softirq, in an NMI. These letters occur in no other column of the flags.
 const IN_INTERRUPT: &[u8] = b"hHzZ";
 
 /// Parses a line; `None` if it is not an event.
 #[inline]
 pub(super) fn head(line: &[u8]) -> Option<Head<'_>> {
-    memchr::memchr_iter(b'[', line).take(MAX_BRACKETS).find_map(|open| parse_around(line, open))
+    let in_brackets = memchr::memchr_iter(b'[', line).take(MAX_BRACKETS).find_map(|open| parse_around(line, open));
+    in_brackets.or_else(|| kernel_log::head(line))
 }
 
 #[inline]
@@ -58,9 +60,15 @@ fn parse_around(line: &[u8], open: usize) -> Option<Head<'_>> {
             (&rest[..flags], stamp(blanks(&rest[flags..]))?)
         }
     };
-    let interrupt = flags.iter().any(|flag| IN_INTERRUPT.contains(flag));
+    let interrupt = shows_interrupt(flags);
     let (event, args) = event(rest);
     Some(Head { comm, tid, pid, cpu: CpuId(cpu as u32), interrupt, stamp, event, args })
+}
+
+/// Whether the flags show a hardware interrupt.
+#[inline]
+pub(super) fn shows_interrupt(flags: &[u8]) -> bool {
+    flags.iter().any(|flag| IN_INTERRUPT.contains(flag))
 }
 
 /// Parses `comm-tid`, optionally with a process in parentheses.
@@ -81,16 +89,22 @@ fn task(before: &[u8]) -> Option<(&[u8], Tid, Pid)> {
         };
         text = inner[..open].trim_ascii_end();
     }
-    let digits = text.iter().rev().take_while(|b| b.is_ascii_digit()).count();
-    let (comm, tid) = text.split_at(text.len() - digits);
-    let (tid, _) = number(tid)?;
-    let comm = comm.strip_suffix(b"-")?;
-    if tid == 1 && comm.ends_with(b" ") {
+    let (comm, tid) = tid(text)?;
+    if tid.0 == 1 && comm.ends_with(b" ") {
         return None; // TID −1 of perf script
     }
     let comm = comm.trim_ascii_start();
     let comm = if comm == b"<...>" { b"" } else { comm };
-    Some((comm, Tid(i32::try_from(tid).ok()?), pid))
+    Some((comm, tid, pid))
+}
+
+/// Splits off the number that `comm-tid` ends with.
+#[inline]
+pub(super) fn tid(text: &[u8]) -> Option<(&[u8], Tid)> {
+    let digits = text.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+    let (comm, tid) = text.split_at(text.len() - digits);
+    let (tid, _) = number(tid)?;
+    Some((comm.strip_suffix(b"-")?, Tid(i32::try_from(tid).ok()?)))
 }
 
 #[cfg(test)]

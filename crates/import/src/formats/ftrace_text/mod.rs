@@ -1,5 +1,5 @@
 //! ftrace text: `trace` and `trace_pipe` of tracefs, `trace-cmd report`, atrace and systrace with its HTML pages, and
-//! exports of Perfetto and LISA.
+//! exports of Perfetto and LISA; a dump of the ring buffers in the kernel log.
 //!
 //! Spec: `Documentation/trace/ftrace.rst` and `kernel/trace/trace_output.c` of the Linux source; for pages and marks,
 //! systrace's source (`external/chromium-trace`). Clock: ftrace's. The text does not state which one was selected; by
@@ -14,10 +14,12 @@
 //!   stream  lines → events, losses, clocks, marks  newlines  newlines changed by adb
 //!   process_dump  systrace's list of threads       stack_trace  the kernel's callchains
 //!   switch_tracer  lines of the tracer sched_switch
+//!   kernel_log  lines of a dump in the kernel log
 //! ```
 
 mod facts;
 mod head;
+mod kernel_log;
 mod newlines;
 mod page;
 mod process_dump;
@@ -55,7 +57,7 @@ impl Importer for FtraceText {
 
     fn offer(&self) -> Offer {
         Offer {
-            made_by: "/sys/kernel/tracing/trace and trace_pipe, trace-cmd report, atrace, systrace (also HTML pages)",
+            made_by: "/sys/kernel/tracing/trace and trace_pipe, trace-cmd report, atrace, systrace (also HTML pages), a dump in the kernel log",
             provides: &[
                 (Capability::Switches, Availability::If("event sched_switch")),
                 (Capability::Waking, Availability::If("event sched_waking")),
@@ -97,7 +99,7 @@ impl Importer for FtraceText {
         if Page::of(start).is_some() {
             return if VIEWER_STRINGS.iter().any(holds) { Sniff::Yes } else { Sniff::No };
         }
-        if start.starts_with(b"# tracer: ") || holds(&LATENCY) || packed(start).is_some() {
+        if start.trim_ascii_start().starts_with(b"# tracer: ") || holds(&LATENCY) || packed(start).is_some() {
             return Sniff::Yes;
         }
         let mut lines = start.split(|b| *b == b'\n').filter_map(head);

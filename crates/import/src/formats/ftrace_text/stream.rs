@@ -1,6 +1,7 @@
 //! Turns lines into events.
 
 use super::head::{Head, head};
+use super::kernel_log;
 use super::page::Page;
 use super::process_dump::{BEGIN, ProcessDump};
 use super::stack_trace::StackTraces;
@@ -129,15 +130,18 @@ impl Events {
 
     /// Handles a line that is not an event: a message of the kernel about its buffers, or something else.
     fn other_line(&mut self, line: &Line<'_>, page: Page, bad: &mut dyn Ledger) {
-        if let Some((cpu, events)) = lost(line.bytes) {
+        // Other messages of a kernel log are not of the trace.
+        let message = kernel_log::message(line.bytes);
+        let bytes = message.unwrap_or(line.bytes);
+        if let Some((cpu, events)) = lost(bytes) {
             self.state.lost(cpu, events, line.offset);
-        } else if let Some(cpu) = started(line.bytes) {
+        } else if let Some(cpu) = started(bytes) {
             // The earlier content of this CPU's buffer was overwritten.
             self.state.lost(cpu, None, line.offset);
         } else if page == Page::Script && line.bytes == BEGIN {
             self.dump = Some(ProcessDump::default());
-        } else if page == Page::Text && !is_known_line(line.bytes) {
-            bad.anomaly("a line is not an event", line.offset, Anomaly::NotUnderstood);
+        } else if page == Page::Text && message.is_none() && !is_known_line(line.bytes) {
+            bad.not_understood("a line is not an event", line.offset, line.bytes);
         }
     }
 }

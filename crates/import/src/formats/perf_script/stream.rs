@@ -75,7 +75,7 @@ impl Events {
         } else if line.bytes.trim_ascii().is_empty() {
             self.close_chain(out);
         } else if !self.frame(line.bytes, out) && !line.bytes.starts_with(b"#") {
-            bad.anomaly("a line is not an event", line.offset, Anomaly::NotUnderstood);
+            bad.not_understood("a line is not an event", line.offset, line.bytes);
         }
     }
 
@@ -85,7 +85,7 @@ impl Events {
         if head.rest.starts_with(b"PERF_RECORD_") {
             match record(head.rest) {
                 Some(record) => self.record(head, record, offset, out),
-                None => bad.anomaly("a record of perf's own has another form", offset, Anomaly::NotUnderstood),
+                None => bad.not_understood("a record of perf's own has another form", offset, line.bytes),
             }
             return;
         }

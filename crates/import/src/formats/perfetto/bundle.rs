@@ -130,9 +130,7 @@ impl Bundles {
                     Ok(None) => {}
                     Err(Malformed) => bad.anomaly("a kernel event is damaged", offset, Anomaly::Lost),
                 }
-                if std::mem::take(&mut self.kernel.not_understood) {
-                    bad.anomaly(self.kernel.why(), offset, Anomaly::NotUnderstood);
-                }
+                self.kernel.report(offset, bad);
             }
         }
         if let Some(columns) = head.compact {

@@ -9,6 +9,7 @@ use super::wire::{Fields, Malformed, OtherType, Unreadable, Value};
 use crate::tracepoint::events::{self, NEWTASK, OLD_PID, SWITCH, WAKING};
 use crate::tracepoint::table::{FieldDef, FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint};
 use crate::tracepoint::{Names, waker};
+use ingest::{Anomaly, Ledger};
 use model::{
     Batch, CpuId, Event, EventKind, LeftOut, MaybeNs, NameId, Ns, Pid, Prio, StackId, Switch, Tid, Wake, WakeKind,
 };
@@ -65,7 +66,9 @@ pub(super) struct Kernel {
     /// Whether events have other numbers than in the public schema ([`Numbering`]).
     foreign: bool,
     /// Whether the last event was whole, but not understood.
-    pub(super) not_understood: bool,
+    not_understood: bool,
+    /// The field of `FtraceEvent` of the first such event; 0 after it was reported.
+    first: Option<u32>,
 }
 
 impl Kernel {
@@ -81,16 +84,29 @@ impl Kernel {
             next_process: Pid::UNKNOWN,
             foreign,
             not_understood: false,
+            first: None,
         }
     }
 
-    /// Why [`Self::not_understood`] is set.
-    pub(super) fn why(&self) -> &'static str {
-        if self.foreign {
+    fn set_not_understood(&mut self, field: u32) {
+        self.not_understood = true;
+        self.first.get_or_insert(field);
+    }
+
+    /// Records that the last event was not understood, if so. The first one is recorded by the number of its field.
+    pub(super) fn report(&mut self, offset: u64, bad: &mut dyn Ledger) {
+        if !std::mem::take(&mut self.not_understood) {
+            return;
+        }
+        let code = if self.foreign {
             "kernel events have other numbers than in Perfetto's public schema (a vendor numbered its own events), so \
              switches and wakeups cannot be read"
         } else {
             "a kernel event has a field of another type than in Perfetto's public schema"
+        };
+        match self.first.replace(0) {
+            None | Some(0) => bad.anomaly(code, offset, Anomaly::NotUnderstood),
+            Some(field) => bad.not_understood(code, offset, format!("field {field} of FtraceEvent").as_bytes()),
         }
     }
 
@@ -134,14 +150,14 @@ impl Kernel {
         }
         let at = place.time(at)?;
         if other_type || self.foreign && kind != PRINT {
-            self.not_understood = true;
+            self.set_not_understood(kind);
             return Ok(Some(place.event(at, current, EventKind::Sample)));
         }
         match self.content(kind, body, (at, current, flags), place, names, out) {
             Ok(event) => Ok(event),
             Err(Unreadable::Malformed) => Err(Malformed),
             Err(Unreadable::OtherType) => {
-                self.not_understood = true;
+                self.set_not_understood(kind);
                 Ok(Some(place.event(at, self.current_task(current), EventKind::Sample)))
             }
         }

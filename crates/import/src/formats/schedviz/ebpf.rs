@@ -182,7 +182,7 @@ impl Lines {
         match done {
             Ok(()) => {}
             Err(Unreadable::Damaged(why)) => bad.anomaly(why, offset, Anomaly::Lost),
-            Err(Unreadable::OtherForm(why)) => bad.anomaly(why, offset, Anomaly::NotUnderstood),
+            Err(Unreadable::OtherForm(why)) => bad.not_understood(why, offset, line),
         }
     }
 

@@ -3,6 +3,7 @@
 mod damaged;
 mod drawn;
 mod fixtures;
+mod kernel_log;
 mod others;
 mod referee;
 mod samples;
