@@ -166,7 +166,7 @@ def run(stream, old=False):
             same_numbers = same_numbers and named == f[1]
         elif named and same_numbers and (current.get(cpu) != named or cpu in former or cpu in refuted):
             t = threads.get(named)
-            leaving = t and t.cpu == cpu and cpu in since and ns - since[cpu] < 50_000  # current until the switch is done
+            leaving = t and t.cpu == cpu and cpu in since and ns - since[cpu] < 200_000  # current until the switch is done
             if t and not leaving and t.state in ("ready", "blocked", "either"):  # it runs: its switch-in is missing
                 t.state = "unknown"
                 if cpu in current:

@@ -7,6 +7,7 @@ mod kernel_log;
 mod others;
 mod referee;
 mod samples;
+mod still_current;
 
 use ingest::{Anomalies, Facts, Fatal, Input, Limits, Ordered};
 use model::{Batch, Event, EventKind, NameId, Ns, StackFrame};
