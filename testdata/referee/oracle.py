@@ -151,6 +151,7 @@ def run(stream, old=False):
     refuted = set()  # CPUs on which another thread runs than their last switch brought in
     former = set()  # CPUs whose current number was that of a former life
     recorded = {e[1] for e in all_events}
+    heads = set()  # threads that the heads of lines name
     same_numbers = True  # of threads in the heads of lines and in switches: not if a container recorded
 
     def thread(tid, name):
@@ -166,6 +167,7 @@ def run(stream, old=False):
             same_numbers = same_numbers and named == f[1]
         elif named and same_numbers and (current.get(cpu) != named or cpu in former or cpu in refuted):
             t = threads.get(named)
+            heads.add(named)
             leaving = t and t.cpu == cpu and cpu in since and ns - since[cpu] < 200_000  # current until the switch is done
             if t and not leaving and t.state in ("ready", "blocked", "either"):  # it runs: its switch-in is missing
                 t.state = "unknown"
@@ -243,6 +245,8 @@ def run(stream, old=False):
     for cpu, tid in current.items():
         seen = cpu not in refuted and (not tid or runs_here(tid, cpu))
         spans.append((since[cpu], end, cpu, ("busy" if tid else "idle") if seen else "unknown"))
+    for tid in heads if same_numbers else ():
+        threads.setdefault(tid, Thread(tid))
     for t in threads.values():
         if t.state == "either":
             t.state = "unknown"

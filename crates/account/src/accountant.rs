@@ -63,6 +63,8 @@ pub struct Accountant {
     recorded: RecordedCpus,
     /// A switch was recorded while the current task was not the one switched out: the TIDs are from two namespaces.
     pub(crate) two_namespaces: bool,
+    /// The TIDs that were named as current tasks and had no instance then.
+    pub(crate) named: FxHashSet<Tid>,
     names: Vec<Arc<str>>,
     losses: Vec<LossSpan>,
     end: Ns,
@@ -84,6 +86,7 @@ impl Accountant {
             watch: rules.infer.then(Watch::default),
             recorded: RecordedCpus::new(&rules.recorded, rules.unrecorded.as_deref()),
             two_namespaces: false,
+            named: FxHashSet::default(),
             within: rules.within.unwrap_or(Span { start: Ns::ZERO, end: Ns::MAX }),
             instances: Instances::new(rules.within),
             rules,
@@ -122,6 +125,7 @@ impl Accountant {
         for cpu in std::mem::take(&mut self.rules.online) {
             self.processor(cpu, sink);
         }
+        self.begin_named(sink);
         for at in 0..self.processors.len() {
             let is_known = self.is_known(at);
             match &mut self.watch {
@@ -289,7 +293,7 @@ impl Accountant {
 
     /// Returns the slot of the current instance of a TID; its first one begins with the recording.
     #[inline]
-    fn instance(&mut self, tid: Tid, sink: &mut impl Sink) -> usize {
+    pub(crate) fn instance(&mut self, tid: Tid, sink: &mut impl Sink) -> usize {
         match self.instances.slot_of(tid) {
             Some(at) => at,
             None => self.begin_instance(tid, Ns::ZERO, sink),
@@ -723,6 +727,7 @@ impl Accountant {
             // The states of the CPU and the thread must agree: a CPU runs only one thread.
             return self.current_task(now, entry.cpu, entry.tid, sink);
         }
+        self.instances[at].reason = Reason::BeforeSnapshot;
         self.thread_until(at, now, sink);
         let instance = &mut self.instances[at];
         (instance.phase, instance.reason) = match entry.state {
@@ -750,8 +755,11 @@ impl Accountant {
             if !(self.instances[at].snapshot || self.instances[at].reason == Reason::BeforeFirst) {
                 return; // an event has set another state
             }
-            if self.instances[at].phase == ThreadPhase::Running {
-                self.instances[at].mark_unknown(Reason::InconsistentSwitch); // its switch-out was not recorded
+            match self.instances[at].phase {
+                // Its switch-out was not recorded.
+                ThreadPhase::Running => self.instances[at].mark_unknown(Reason::InconsistentSwitch),
+                ThreadPhase::Unknown => self.instances[at].reason = Reason::BeforeSnapshot,
+                _ => {}
             }
             self.thread_until(at, now, sink);
             let instance = &mut self.instances[at];

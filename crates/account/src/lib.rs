@@ -47,7 +47,7 @@ use model::{CpuStretch, ThreadStretch, TimelineEvent};
 
 /// The version of the definitions of states, times and counts (docs/accounting.md). It increases with every changed meaning, so that stored
 /// states and sums of an earlier version are made again.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Stretches, events or sums cannot be written to a temporary file, or read back.
 #[derive(Debug, thiserror::Error)]

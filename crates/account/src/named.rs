@@ -31,7 +31,10 @@ impl Accountant {
 
     /// An event names another task than the CPU's last switch brought in.
     fn names_other(&mut self, now: Ns, tid: Tid, cpu_slot: usize, sink: &mut impl Sink) {
-        let Some(at) = self.instances.slot_of(tid) else { return };
+        let Some(at) = self.instances.slot_of(tid) else {
+            self.named.insert(tid);
+            return;
+        };
         let (processor, instance) = (&mut self.processors[cpu_slot], &mut self.instances[at]);
         let cpu = processor.totals.cpu;
         // For a moment after its switch-out, a thread is still the current task.
@@ -49,6 +52,18 @@ impl Accountant {
         let processor = &mut self.processors[cpu_slot];
         if processor.runs != Runs::Unknown {
             processor.runs = Runs::Ended;
+        }
+    }
+
+    /// At the end: threads that nothing but the heads of events mentions are unknown from the begin to the end.
+    pub(crate) fn begin_named(&mut self, sink: &mut impl Sink) {
+        if self.two_namespaces {
+            return;
+        }
+        let mut named: Vec<Tid> = std::mem::take(&mut self.named).into_iter().collect();
+        named.sort_unstable();
+        for tid in named {
+            self.instance(tid, sink);
         }
     }
 }

@@ -65,8 +65,8 @@ impl Before {
         let reason = before.map_or(Reason::None, |b| b.reason);
         let shown = match stretch.state {
             ThreadState::Ready | ThreadState::Running => matches!(stretch.reason, Reason::Snapshot | Reason::Inferred),
-            // A snapshot contains the state letter too, but only for a thread without earlier events.
-            _ => reason == Reason::BeforeFirst,
+            // A snapshot contains the state letter too.
+            _ => reason == Reason::BeforeSnapshot,
         };
         begins == Begins::Here && stretch.span.start > Ns::ZERO && !shown && reason != Reason::Lossy
     }

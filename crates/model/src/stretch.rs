@@ -121,11 +121,13 @@ pub enum Reason {
     CpuNotRecorded,
     /// Unknown: an event shows that it runs, and its switch-in was not recorded.
     NoSwitchIn,
+    /// Unknown: before the snapshot that shows it.
+    BeforeSnapshot,
 }
 
 impl Reason {
     /// All causes that are not a kernel state letter, in the order of [`Self::number`].
-    pub const NUMBERED: [Self; 21] = [
+    pub const NUMBERED: [Self; 22] = [
         Self::None,
         Self::Preempted,
         Self::Yielded,
@@ -147,6 +149,7 @@ impl Reason {
         Self::NeverSlept,
         Self::CpuNotRecorded,
         Self::NoSwitchIn,
+        Self::BeforeSnapshot,
     ];
 
     /// Returns its index in [`Self::NUMBERED`]. Kernel state letters have greater values, so that either fits into one byte.
@@ -178,6 +181,7 @@ impl Reason {
             Self::NeverSlept => 18,
             Self::CpuNotRecorded => 19,
             Self::NoSwitchIn => 20,
+            Self::BeforeSnapshot => 21,
         })
     }
 
@@ -225,6 +229,7 @@ impl Reason {
                 Self::NeverSlept => "woken_before_sleep",
                 Self::CpuNotRecorded => "cpu_not_recorded",
                 Self::NoSwitchIn => "no_switch_in",
+                Self::BeforeSnapshot => "before_snapshot",
             }
             .to_owned(),
         )

@@ -77,8 +77,8 @@ fn class(a: &Analysed, piece: &Piece<'_>) -> &'static str {
 /// How often a thread entered a state, from its stretches within the span.
 fn count(stretches: &[&ThreadStretch], state: ThreadState, from: Ns) -> i64 {
     let is_counted = |at: usize| {
-        let before_first = at > 0 && stretches[at - 1].reason == Reason::BeforeFirst;
-        !(stretches[at].reason == Reason::Snapshot || state == ThreadState::Blocked && before_first)
+        let before_snapshot = at > 0 && stretches[at - 1].reason == Reason::BeforeSnapshot;
+        !(stretches[at].reason == Reason::Snapshot || state == ThreadState::Blocked && before_snapshot)
     };
     let within = |s: &ThreadStretch| s.state == state && s.span.start > Ns::ZERO && s.span.start >= from;
     (0..stretches.len()).filter(|at| within(stretches[*at]) && is_counted(*at)).count() as i64
