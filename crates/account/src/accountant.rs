@@ -687,10 +687,11 @@ impl Accountant {
 
     /// A thread that is not running moves to the run queue of another CPU.
     fn migrate(&mut self, now: Ns, tid: Tid, to: CpuId, sink: &mut impl Sink) {
+        let is_recorded = self.is_recorded(to);
         let Some(at) = self.instances.slot_of(tid) else { return };
         if self.instances[at].phase != ThreadPhase::Ready {
             self.instances[at].queue = Some(to);
-        } else if !self.is_recorded(to) {
+        } else if !is_recorded {
             self.thread_until(at, now, sink);
             self.instances[at].mark_unknown(Reason::CpuNotRecorded);
         }

@@ -6,7 +6,7 @@ use crate::rule::{Rule, Threshold};
 use crate::rules::RULES;
 use crate::settings::SEVERITY;
 use model::Value;
-use model::words::{TIE, ms, plain, plural, time};
+use model::words::{TIE, ms, percent, plain, plural, time};
 use std::fmt::Write as _;
 
 /// The maximum number of threads, rows and times that are shown per finding.
@@ -28,7 +28,8 @@ pub fn text(diagnosis: &Diagnosis, width: usize, verbose: bool) -> String {
         }
         0 => {
             let busy = diagnosis.cpus_busy.map_or_else(String::new, |share| {
-                format!("; threads ran for {:.1}{TIE}% of the CPUs' time", 100.0 * share)
+                // Whole numbers of a millionth, for which the words say that little is not nothing.
+                format!("; threads ran for {} of the CPUs' time", percent((share * 1e6) as i64, 1_000_000))
             });
             out.line(0, &format!("No findings in {}{busy}", time(diagnosis.span.len().0)));
         }

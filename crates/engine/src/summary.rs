@@ -183,6 +183,12 @@ impl Summary {
         self.laws.iter().all(|l| l.residual_ns == 0 || !l.exact)
     }
 
+    /// The number of records that are damaged or cut off.
+    #[must_use]
+    pub fn damaged_records(&self) -> u64 {
+        self.anomalies.iter().filter(|row| row.lost).map(|row| row.count).sum()
+    }
+
     /// The unknown and the total time of the CPUs that were recorded.
     #[must_use]
     pub fn unknown_of_recorded(&self) -> (i64, i64) {

@@ -8,8 +8,9 @@
 //! | as the tables since 4.14 say | a bit for each state | 0 | 1 | 2 | 4 | 8 | 16 | 32 | 64 | 128 |
 //! | some of 4.14 to 4.19 | an index ([`StateReading::Index`]) | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 |
 //! | some of 4.14 to 5.0 | the next bit ([`StateReading::Shifted`]) | 1 | 2 | 4 | 8 | 16 | 32 | 64 | 128 | 256 |
+//! | recorders that read `task->__state` | its bits since 6.1 ([`StateReading::Raw`]) | 0 | 1 | 2 | 4 | 8 | 128 | | 64 | 1026 |
 //!
-//! (Commits efb40f588b43, 3f5fe9fef5b2 and 3054426dc68e.) Before 4.14, 64 was dead. What cannot be: the idle task leaves its CPU
+//! (Commits efb40f588b43, 3f5fe9fef5b2 and 3054426dc68e; include/linux/sched.h.) Before 4.14, 64 was dead. What cannot be: the idle task leaves its CPU
 //! waiting, a kernel thread is traced, a dead thread runs again.
 
 use model::{Batch, CpuId, EventKind, NameId, Switch, SwitchOut, Tid, WakeKind, is_kernel_thread};
@@ -24,6 +25,10 @@ const MAX_NAMES: usize = 1 << 20;
 /// The number of words of the filter of threads that left for good, and the bits of a word.
 const FILTER: usize = 1 << 10;
 const WORD: usize = u64::BITS as usize;
+/// The bits of `task->__state` since Linux 6.1 (include/linux/sched.h) that a switch of `sched_switch` never has.
+const FREEZABLE: u32 = 0x2000;
+const NOLOAD: u32 = 0x400;
+const WAKING: u32 = 0x200;
 /// From this many impossible switch-outs on, they are not taken for damaged ones.
 const SOME: u64 = 3;
 
@@ -61,6 +66,8 @@ pub enum StateReading {
     Index,
     /// Each number is the bit above that of the table.
     Shifted,
+    /// The numbers are the kernel's own `task->__state`, which has more bits than the table.
+    Raw,
     /// 64 is dead: the kernel is older than Linux 4.14.
     Dead64,
     /// 64 is parked, although a tool printed it as `x`.
@@ -97,6 +104,10 @@ impl StateReading {
                 "each state is the one before it in the table, as some of Linux 4.14 to 5.0 stored them: the idle task leaves in \"S\", \
                  and it never sleeps, so S is R, D is S and T is D"
             }
+            (Self::Raw, _) => {
+                "the numbers are the kernel's own task->__state, with bits that sched_switch never has (8192 is freezable): 8193 is S, \
+                 1026 is I and 128 is dead, and whether a thread in 0 was preempted is unknown"
+            }
             (Self::Dead64, _) => "64 (or x) is dead, as before Linux 4.14, and not parked, as since",
             (Self::Parked64, _) => "x is parked, as 64 is since Linux 4.14, and not dead, as before",
             (Self::Unknown64, _) => {
@@ -129,6 +140,7 @@ impl StateReading {
             // I and R+ have one number; only kernel threads are in I.
             (Self::Shifted, Runnable | Preempted, _) if is_kernel => (NotRecorded, b'?'),
             (Self::Shifted, Runnable | Preempted, _) => (Preempted, b'R'),
+            (Self::Raw, _, _) => raw(number),
             (Self::Dead64, Blocked, b'x') => (Exited, b'x'),
             (Self::Dead64, Blocked, b'P') if number == 64 => (Exited, b'x'),
             (Self::Parked64, Blocked, b'x') => (Blocked, b'P'),
@@ -136,6 +148,23 @@ impl StateReading {
             (Self::Unknown, _, _) => (NotRecorded, b'?'),
             (_, out, state_letter) => (out, state_letter),
         };
+    }
+}
+
+/// Returns how a thread leaves by the bits of its `task->__state`.
+fn raw(number: u32) -> (SwitchOut, u8) {
+    use SwitchOut::{Blocked, Exited, Runnable};
+    let has = |bits: u32| number & bits != 0;
+    match () {
+        // The flag says that it is being woken: it can run.
+        () if number == 0 || has(WAKING) => (Runnable, b'R'),
+        () if has(0x80) => (Exited, b'X'),
+        () if has(0x40) => (Blocked, b'P'),
+        () if has(0x08) => (Blocked, b't'),
+        () if has(0x04) => (Blocked, b'T'),
+        () if has(0x01) => (Blocked, b'S'),
+        () if has(NOLOAD) => (Blocked, b'I'),
+        () => (Blocked, b'D'),
     }
 }
 
@@ -184,6 +213,8 @@ struct Evidence {
     /// Numbers that an index does not have; those that are not a single bit up to 256.
     above_index: u64,
     no_bit: u64,
+    /// Numbers with a bit that only `task->__state` has.
+    raw: u64,
     /// In X, Z or x, and how many of these threads ran again.
     dead: u64,
     dead_again: u64,
@@ -275,6 +306,7 @@ impl States {
         let number = switch.prev_state;
         self.evidence.since_4_14 |= number == 256;
         self.evidence.before_4_14 |= number >= 512;
+        self.evidence.raw += u64::from(number & FREEZABLE != 0 && number & 3 != 0 && number <= u32::from(u16::MAX));
         if switch.out.is_runnable() {
             self.evidence.idle_runnable += u64::from(switch.prev == Tid::IDLE);
             return;
@@ -355,6 +387,9 @@ impl States {
             return self.reading;
         }
         let found = &self.evidence;
+        if found.raw >= SOME {
+            return StateReading::Raw;
+        }
         if found.idle_s + found.idle_other > found.idle_runnable {
             let none_else = found.idle_other == 0 && found.idle_runnable == 0 && found.no_bit == 0;
             let is_shifted = none_else && found.waits_d > 0;

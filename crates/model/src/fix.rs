@@ -233,6 +233,16 @@ pub enum Fix {
         /// The factor by which to enlarge them.
         times: u32,
     },
+    /// Use a complete copy of a recording that was damaged after it was made.
+    CompleteCopy {
+        /// The number of records that are cut off or damaged.
+        records: u64,
+    },
+}
+
+/// Formats a number of records as a subject.
+fn of_records(records: u64) -> String {
+    if records == 1 { "1 record is".to_owned() } else { format!("{records} records are") }
 }
 
 /// Formats a CPU list for taskset and the kernel: `0,2,5`.
@@ -392,6 +402,7 @@ impl Fix {
             Self::RecordingBuffer { times } => {
                 format!("record again with buffers {times} times as large, or with fewer kinds of events")
             }
+            Self::CompleteCopy { .. } => self.windows(),
         }
     }
 
@@ -531,6 +542,9 @@ impl Fix {
             }
             Self::RecordingBuffer { times } => {
                 format!("record again with {times} times the -BufferSize and -MaxBuffer of xperf")
+            }
+            Self::CompleteCopy { records } => {
+                format!("use a complete copy of the recording: {} cut off or damaged in this one", of_records(*records))
             }
         }
     }

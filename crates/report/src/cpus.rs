@@ -58,7 +58,10 @@ impl Row {
 
     /// A bar of characters: busy, unknown, idle.
     fn bar(&self) -> String {
-        let whole = self.whole().max(1);
+        if self.whole() <= 0 {
+            return String::new();
+        }
+        let whole = self.whole();
         let part = |ns: i64| ((i128::from(ns) * i128::from(BAR) * 2 / i128::from(whole) + 1) / 2) as i64;
         let busy = part(self.busy).clamp(0, BAR);
         let unknown = part(self.unknown).clamp(0, BAR - busy);
@@ -150,12 +153,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_bars_have_the_same_length() {
+    fn bars_have_the_same_length_unless_there_is_no_time() {
         let bar = |busy, idle, unknown| Row { busy, idle, unknown, ..Row::default() }.bar();
         assert_eq!(bar(1, 1, 0), "############............");
         assert_eq!(bar(0, 0, 7), "????????????????????????");
         assert_eq!(bar(39, 1, 1).len(), 24);
         assert_eq!(bar(i64::MAX, i64::MAX, -1).len(), 24);
-        assert_eq!(bar(0, 0, 0), "........................");
+        assert_eq!(bar(0, 0, 0), "");
     }
 }

@@ -54,7 +54,8 @@ fn is_much(unknown: i64, cpu_time: i64) -> bool {
 fn incomplete(s: &Summary, is_of_samples: bool) -> String {
     let mut parts = Vec::new();
     if s.losses > 0 {
-        parts.push(format!("events were lost {}", times(s)));
+        let verb = if s.lost_events == 0 && s.damaged_records() > 0 { "are missing" } else { "were lost" };
+        parts.push(format!("events {verb} {}", times(s)));
     }
     let (unknown, recorded) = s.unknown_of_recorded();
     if unknown > 0 && !is_of_samples {
@@ -255,7 +256,7 @@ fn limits(session: &Session) -> Vec<String> {
     limits.extend(session.restated());
     if !s.ready_known && s.switches > 0 {
         limits.push(
-            "Without wakeups, it is unknown how much of the time after a sleep was ready: ready time is a lower bound, blocked time an upper bound."
+            "Without wakeups, it is unknown how much of the time after a sleep was ready: ready time is a lower bound, blocked time an upper bound, both without unknown time."
                 .to_owned(),
         );
     }

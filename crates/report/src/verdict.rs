@@ -133,6 +133,9 @@ fn cpu_time(session: &Session, options: &Options, groups: &[Group]) -> Result<St
     if s.switches == 0 {
         return Ok("CPUs: no context switch was recorded, so it is unknown which threads ran.".to_owned());
     }
+    if s.cpu_time_ns() == 0 {
+        return Ok("CPUs: all events have the same time.".to_owned());
+    }
     let busy = format!("CPUs: {} busy", percent(s.busy_ns, s.cpu_time_ns()));
     let programs = match options.process.as_deref().zip(groups.first()) {
         Some((process, group)) => {
@@ -146,7 +149,7 @@ fn cpu_time(session: &Session, options: &Options, groups: &[Group]) -> Result<St
         all.sort_by_key(|p| (std::cmp::Reverse(of(p)), &p.name));
         all.iter()
             .take(NAMED)
-            .map(|p| format!("{} {}", short(&p.name, 16), format(of(p))))
+            .map(|p| format!("{} {}", short(&p.name, 20), format(of(p))))
             .collect::<Vec<_>>()
             .join(", ")
     };
@@ -169,8 +172,9 @@ fn programs(session: &Session) -> Result<Vec<Sums>, EngineError> {
             return;
         }
         let sums = processes.entry(pid).or_default();
-        if tid == pid || sums.name.is_empty() {
-            name.unwrap_or("?").clone_into(&mut sums.name);
+        // A process has the name of its first thread; that of another thread says something else.
+        if tid == pid {
+            name.unwrap_or_default().clone_into(&mut sums.name);
         }
         sums.running = sums.running.saturating_add(row.get(RUNNING_NS));
         sums.ready = sums.ready.saturating_add(row.get(READY_NS));
@@ -179,7 +183,10 @@ fn programs(session: &Session) -> Result<Vec<Sums>, EngineError> {
         return Ok(Vec::new());
     }
     let mut programs: HashMap<String, Sums> = HashMap::new();
-    for (_, process) in processes {
+    for (pid, mut process) in processes {
+        if process.name.is_empty() {
+            process.name = format!("process {pid}");
+        }
         let sums =
             programs.entry(process.name.clone()).or_insert_with(|| Sums { name: process.name, ..Sums::default() });
         sums.running = sums.running.saturating_add(process.running);

@@ -21,8 +21,16 @@ const SECTOR: u64 = 512;
 /// The key of a row.
 type Key = (Device, BlockOperation, ThreadKey);
 
-/// The key to find the request of a completion. Requests without data are all at sector 0.
+/// The key to find the request of a completion.
 type Place = (Device, u64, BlockOperation);
+
+/// A flush has no data, and before Linux 4.8 it completes as a write of none, at any sector.
+fn place(request: &BlockRequest) -> Place {
+    let without_data = request.bytes == 0 && request.operation != BlockOperation::Other;
+    let (sector, operation) =
+        if without_data { (u64::MAX, BlockOperation::Flush) } else { (request.sector, request.operation) };
+    (request.device, sector, operation)
+}
 
 pub(crate) struct BlockIo {
     rows: BTreeMap<Key, Sums>,
@@ -71,7 +79,7 @@ impl BlockIo {
     }
 
     fn issued(&mut self, request: &BlockRequest, thread: ThreadKey, begins: Begins, world: &World) {
-        let place = (request.device, request.sector, request.operation);
+        let place = place(request);
         // A request that the driver could not take is issued again (`block_rq_requeue`). It is still the same one.
         let same = |pending: &Request| request.bytes > 0 && pending.bytes == request.bytes;
         if self.under_way.get(&place).is_some_and(|pending| pending.iter().any(same)) {
@@ -97,7 +105,7 @@ impl BlockIo {
     }
 
     fn done(&mut self, request: &BlockRequest, begins: Begins, world: &World) {
-        let place = (request.device, request.sector, request.operation);
+        let place = place(request);
         let Some(first) = self.under_way.get_mut(&place).and_then(VecDeque::pop_front) else {
             if begins == Begins::Here {
                 let of = (request.device, request.operation, ThreadKey::UNKNOWN);

@@ -15,7 +15,7 @@ pub(super) const RULE: Rule = Rule {
         description: "Event losses that the source reports, and how much of the CPUs' time is affected or unknown.",
         rationale: "Where context switches are lost, it is unknown which thread ran: a finding may be missing or may name the wrong thread. The \
                   absence of findings in such a recording says little.",
-        certainty: "Losses are those that the recorder reports; others show only as unknown time. There is no potential saving: this finding is about \
+        certainty: "Losses are those that the recorder reports, and records that are damaged or cut off; others show only as unknown time. There is no potential saving: this finding is about \
                the recording, not the program.",
         fix: "Record again with larger buffers or fewer event types.",
         example: "Events are lost from 2 to 4 ms of 10 ms: a fifth of the time.",
@@ -46,7 +46,7 @@ const HIGH_SHARE: Threshold = Threshold {
 const SPANS: usize = 8;
 
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
-    let (mut losses, mut events, mut counted, mut lossy) = (0_u64, 0_i64, true, 0_i64);
+    let (mut losses, mut events, mut counted) = (0_u64, 0_i64, true);
     let (mut spans, mut evidence) = (Vec::new(), EvidenceRows::default());
     ctx.each_row(loss::Table, |row| {
         let span = Span::new(Ns(row.get(loss::START_NS)), Ns(row.get(loss::END_NS)));
@@ -58,11 +58,8 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
             Some(n) => events = events.saturating_add(n),
             None => counted = false,
         }
-        lossy = lossy.saturating_add(within.len().0);
         evidence.push(within.len().0, row, &[&loss::END_NS, &loss::EVENTS]);
-        if spans.len() < SPANS {
-            spans.push(within);
-        }
+        spans.push(within);
     })?;
     if let (0, Some(None | Some(Availability::If(_)))) =
         (losses, ctx.offers().map(|offer| offer.of(Capability::Losses)))
@@ -82,22 +79,30 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         all = all.saturating_add(ns);
     })?;
     // The larger of two shares: that of the range inside losses, and that of all CPUs' time that is unknown.
-    let length = ctx.span().len().0;
-    let share = (lossy.min(length) as f64 / length.max(1) as f64).max(unknown as f64 / all.max(1) as f64);
+    let (length, lossy) = (ctx.span().len().0, union(&spans));
+    let share = (lossy as f64 / length.max(1) as f64).max(unknown as f64 / all.max(1) as f64);
     let severity = match share {
         share if share >= ctx.threshold(&HIGH_SHARE) => Severity::High,
         share if share >= ctx.threshold(&MEDIUM_SHARE) => Severity::Medium,
         _ => Severity::Low,
     };
     let many = if counted { format!("{} events", grouped(events)) } else { "Events".to_owned() };
-    let change = Fix::RecordingBuffer { times: 4 };
+    // No recorder says how many events a damaged record was.
+    let damaged = ctx.summary().damaged_records();
+    let is_damage = damaged > 0 && events == 0;
+    let (verb, change, change_words) = if is_damage {
+        ("are missing", Fix::CompleteCopy { records: damaged }, "Get the recording whole")
+    } else {
+        ("were lost", Fix::RecordingBuffer { times: 4 }, "Record again without losses")
+    };
+    spans.truncate(SPANS);
     Ok(RuleOutcome::Findings(vec![Finding {
         subject: Subject::Recording,
         severity,
         title: format!(
-            "{many} were lost in {}, covering {} of the time: findings there may be missing or wrong",
+            "{many} {verb} in {}, covering {} of the time: findings there may be missing or wrong",
             plural(losses, "gap"),
-            percent(lossy.min(length), length)
+            percent(lossy, length)
         ),
         confidence: Confidence::High,
         spans,
@@ -105,6 +110,18 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         assumptions: vec![
             "no saving is estimated: this finding only helps to judge other findings and their absence".to_owned(),
         ],
-        ..ctx.finding(Vec::new(), change, "Record again without losses".to_owned())
+        ..ctx.finding(Vec::new(), change, change_words.to_owned())
     }]))
+}
+
+/// The time that any of these spans covers.
+fn union(spans: &[Span]) -> i64 {
+    let mut spans = spans.to_vec();
+    spans.sort_unstable_by_key(|span| span.start);
+    let (mut covered, mut end) = (0_i64, Ns::MIN);
+    for span in spans {
+        covered = covered.saturating_add((span.end.0 - span.start.max(end).0).max(0));
+        end = end.max(span.end);
+    }
+    covered
 }

@@ -184,8 +184,20 @@ fn hint(path: &Path) -> Option<&'static str> {
     // Opening a pipe would wait for a writer.
     let file = if path.is_file() { File::open(path).ok()? } else { return None };
     let head = head(&file, path).ok()?;
-    if topology::is_description(&String::from_utf8_lossy(&head)) {
+    let text = String::from_utf8_lossy(&head);
+    if topology::is_description(&text) {
         return Some("; it looks like the description of a machine: `corewise topo FILE` reads it");
+    }
+    if is_of_dtrace(&text) {
+        return Some(
+            "; it looks like stacks with counts that DTrace printed, which have no times and threads: stackcollapse.pl and flamegraph.pl, or \
+             speedscope.app, draw them",
+        );
+    }
+    if is_folded(&text) {
+        return Some(
+            "; it looks like folded stacks, which have no times and threads: flamegraph.pl, inferno or speedscope.app draw them",
+        );
     }
     // A page of the kernel's ring buffer begins with a time and the size of its content.
     let size = u64::from_le_bytes(*head.get(8..)?.first_chunk()?);
@@ -195,4 +207,21 @@ fn hint(path: &Path) -> Option<&'static str> {
         "; it looks like raw pages of the ring buffer of one CPU (trace.dat.cpuN, trace_pipe_raw), which do not say what their events are: \
          `trace-cmd restore` makes a trace.dat of them",
     )
+}
+
+/// Whether a text has indented frames of DTrace (``module`function+0x18``) before a line with a count.
+fn is_of_dtrace(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let frames = lines.by_ref().take_while(|line| line.contains('`')).count();
+    frames > 0 && text.lines().map(str::trim).any(|line| !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Whether all whole lines are `frame;frame;frame COUNT`, and there is more than one.
+fn is_folded(text: &str) -> bool {
+    let (whole, _) = text.rsplit_once('\n').unwrap_or((text, ""));
+    let mut lines = whole.lines().filter(|line| !line.is_empty()).peekable();
+    let is_one = |line: &str| {
+        line.rsplit_once(' ').is_some_and(|(stack, count)| stack.contains(';') && count.parse::<u64>().is_ok())
+    };
+    lines.peek().is_some() && lines.all(is_one)
 }

@@ -211,5 +211,23 @@ fn a_recording_of_linux_2_6_is_read() {
     );
     assert!(session.summary().anomalies.is_empty());
     assert_eq!(states(&session), ["910 blocked D x 1", "910 exited x x 1"]);
-    assert_eq!(times(&session), ["78: 0 0 0 0 1400", "910: 500 100 500 300 0"]);
+    assert_eq!(times(&session), ["77: 0 0 0 0 1400", "78: 0 0 0 0 1400", "910: 500 100 500 300 0"]);
+}
+
+/// A recorder that stored `task->__state`: 8193 is a freezable sleep, 1026 is idle, 512 is being woken, 128 is dead.
+#[test]
+fn the_kernels_own_bits_are_read() {
+    let session = session(&raw_numbers(&[
+        (100, "swapper", 0, 0, "a", 51),
+        (200, "a", 51, 8193, "b", 52),
+        (300, "b", 52, 1026, "a", 51),
+        (400, "a", 51, 8193, "b", 52),
+        (500, "b", 52, 512, "a", 51),
+        (600, "a", 51, 8194, "b", 52),
+        (700, "b", 52, 128, "swapper", 0),
+    ]));
+    let expected = ["51 blocked D x 1", "51 blocked S x 2", "52 blocked I x 1", "52 unknown R x 1"];
+    // The exit is at the last instant, where a thread has no stretch.
+    assert_eq!(states(&session), expected);
+    assert!(how(&session).contains("task->__state"), "{}", how(&session));
 }

@@ -85,12 +85,22 @@ pub(crate) enum Unreadable {
 }
 
 impl Unreadable {
-    /// Records an event whose arguments cannot be read. If it may be a lost event, a loss is added too. If it is whole,
+    /// Records an event of this CPU whose arguments cannot be read. If it may be a lost event, a loss is added too. If it is whole,
     /// the line still shows that the CPU recorded something then: [`EventKind::Sample`].
-    pub(crate) fn record(self, line: &Line<'_>, losses: &mut Losses, bad: &mut dyn Ledger) -> Option<EventKind> {
+    pub(crate) fn record(
+        self,
+        line: &Line<'_>,
+        cpu: CpuId,
+        losses: &mut Losses,
+        bad: &mut dyn Ledger,
+    ) -> Option<EventKind> {
         if self == Self::Damaged || line.cut || line.unended {
             bad.anomaly("the arguments of an event are damaged or cut off", line.offset, Anomaly::Lost);
-            losses.unreadable(line.offset);
+            if cpu == CpuId::UNKNOWN {
+                losses.unreadable(line.offset);
+            } else {
+                losses.lost_uncounted(cpu, line.offset);
+            }
             return None;
         }
         let what = "an event has a known name, but arguments of another form: it may be a probe of that name";

@@ -15,9 +15,9 @@ table! {
               to `ready_ns`. A free CPU is an idle CPU on which the thread was allowed and which was not known to be \
               parked; while the thread's affinity is unknown (`permission_unknown_ns`), any idle CPU counts as free. \
               If the source has no wakeups, ready time is only the time after switch-outs in a runnable state (null \
-              before version 6), and `blocked_ns` includes the ready time that a wakeup would have started. Counts include what began in the requested range, as far as it is \
-              known. They exclude what the recording began with, what a snapshot may have shown (the first stretch \
-              of a thread, if it is blocked), and what follows a reported loss with `--strict-loss`.",
+              before version 6), and `blocked_ns` includes the ready time that a wakeup would have started. Counts \
+              include what began in the requested range, as far as it is known. They exclude what the recording \
+              began with, what a snapshot showed, and what follows a reported loss with `--strict-loss`.",
         key: [THREAD],
         columns: {
             THREAD: Thread,
@@ -111,8 +111,7 @@ table! {
         doc: "What made each thread leave its CPU, how often, and what it did until its next change of state. A \
               preemption is caused by a thread of higher priority, or (at the end of a time slice) by one of equal \
               or lower priority: see `next`. Not counted: what the recording began with, a switch at its first or \
-              last instant, what a snapshot may have shown (the first stretch of a thread, if it is blocked or \
-              exited), and what follows a reported loss with `--strict-loss`.",
+              last instant, what a snapshot showed, and what follows a reported loss with `--strict-loss`.",
         key: [THREAD, CAUSE, STATE_LETTER, REASON, NEXT, PREEMPTOR],
         columns: {
             THREAD: Thread,
@@ -120,8 +119,8 @@ table! {
             CAUSE: Text =
                 "`preempted`: the kernel took its CPU. `yielded`: it called sched_yield. `throttled`: its cgroup's \
                  CPU quota was used up. `gave_way`: a kernel thread, which no return to user mode can preempt. \
-                 `woken_before_sleep`: it was about to wait. `blocked`, `exited`. `unknown`: not recorded; with the \
-                 state letter R it was runnable, so it was preempted or yielded.",
+                 `woken_before_sleep`: it was about to wait. `blocked`, `exited`. `unknown`: not recorded, or contradicted by a \
+                 later event; with the state letter R it was runnable, so it was preempted or yielded.",
             STATE_LETTER: Option<Text> =
                 "Blocked and exited: the kernel's state letter, if known. Unknown: R if it left its CPU in a runnable \
                  state.",

@@ -27,7 +27,7 @@ struct Lengths {
 }
 
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
-    // By group of lengths; `None`: cut by the recording, so the length is unknown.
+    // By group of lengths; `None`: the begin or the end is unknown.
     let mut rows: BTreeMap<Option<u32>, Lengths> = BTreeMap::new();
     ctx.each_row(idle_periods::Table, |row| {
         let lengths = rows.entry(row.get(idle_periods::FROM_NS).map(group)).or_default();
@@ -45,7 +45,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let rows: Vec<(String, Lengths)> = rows
         .into_iter()
         .filter_map(|(at, lengths)| Some((range(at?), lengths)))
-        .chain(cut.map(|lengths| ("cut by the recording".to_owned(), lengths)))
+        .chain(cut.map(|lengths| ("cut, or next to unknown time".to_owned(), lengths)))
         .collect();
     let types: Vec<String> = {
         let mut types: Vec<&String> = rows.iter().flat_map(|(_, l)| l.by_type.keys()).collect();

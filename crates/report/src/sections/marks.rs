@@ -21,6 +21,7 @@ struct MarkRow {
     thread: String,
     name: String,
     count: i64,
+    open: i64,
     duration: i64,
     longest: i64,
     /// Running, ready, blocked, unknown.
@@ -30,19 +31,20 @@ struct MarkRow {
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let mut top = Top::new(ctx.top);
     ctx.each_row(marks::Table, |row| {
-        let [count, duration, longest] = row.all([marks::COUNT, marks::DURATION_NS, marks::LONGEST_NS]);
+        let [count, open, duration, longest] =
+            row.all([marks::COUNT, marks::OPEN, marks::DURATION_NS, marks::LONGEST_NS]);
         let states = row.all([marks::RUNNING_NS, marks::READY_NS, marks::BLOCKED_NS, marks::UNKNOWN_NS]);
         let thread = row.get(marks::THREAD).map(|key| ctx.name(Some(key))).unwrap_or_default();
         let name = row.get(marks::NAME.or_empty());
         let name = if name.is_empty() { "?".to_owned() } else { short(name, 32) };
-        top.push(duration, MarkRow { thread, name, count, duration, longest, states });
+        top.push(duration, MarkRow { thread, name, count, open, duration, longest, states });
     })?;
     let count = top.count;
     let rows = top.finish();
     if rows.is_empty() {
         return Ok(());
     }
-    page.heading(&format!("Marks: {}", count_of(rows.len(), count, "name")));
+    page.heading(&format!("Marks by name and thread: {}", count_of(rows.len(), count, "row")));
     let longest = rows.iter().map(|m| m.duration).max().unwrap_or(0);
     page.picture(Bars {
         title: "Marked time by thread state".to_owned(),
@@ -51,6 +53,10 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
             .into(),
         bars: rows.iter().map(|marked| bar(marked, longest)).collect(),
     });
+    let has_open = rows.iter().any(|m| m.open > 0);
+    if has_open {
+        page.paragraph("open: stretches without a recorded end, which count up to the end of the recording.");
+    }
     let mut columns = vec![
         Column::text("mark", 0),
         Column::text("thread", 1),
@@ -62,10 +68,15 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         Column::numbers("blocked ms", 2),
         Column::numbers("unknown ms", 3),
     ];
+    if has_open {
+        columns.insert(3, Column::numbers("open", 0));
+    }
     for marked in &rows {
-        let first = [marked.name.clone(), marked.thread.clone(), grouped(marked.count), ms(marked.duration)];
+        let open = has_open.then(|| grouped(marked.open));
+        let first = [marked.name.clone(), marked.thread.clone(), grouped(marked.count)];
         let states = marked.states.iter().map(|ns| ns.map_or_else(|| "-".to_owned(), ms));
-        let cells = first.into_iter().chain([ms(marked.longest)]).chain(states);
+        let times = [ms(marked.duration), ms(marked.longest)];
+        let cells = first.into_iter().chain(open).chain(times).chain(states);
         push(&mut columns, cells);
     }
     page.grid(columns, 0);

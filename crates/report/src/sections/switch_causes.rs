@@ -1,13 +1,13 @@
 //! Why threads left their CPU.
 
 use super::Section;
-use crate::context::{SectionContext, add};
+use crate::context::{SectionContext, add, count_of};
 use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
 use crate::words::{grouped, ms, percent, plural, share};
 use engine::EngineError;
-use model::tables::{self, switch_causes};
+use model::tables::{self, switch_causes, threads};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
             _ if !next.is_empty() => format!("{word}, then {next}"),
             _ if is_ambiguous => word.to_owned(),
             _ if !reason.is_empty() => format!("{cause_word} in {reason}"),
-            "" if cause_word == "blocked" => "blocked (state not recorded)".to_owned(),
+            "" if cause_word == "blocked" => "blocked, then an unclear wakeup".to_owned(),
             "" => word.to_owned(),
             state => format!("{cause_word} in {state}"),
         };
@@ -65,7 +65,11 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         return Ok(());
     }
     rows.sort_by_key(|(_, sum)| Reverse(sum.count));
-    page.heading(&format!("Context-switch causes: {}", plural(all.unsigned_abs(), "switch-out")));
+    let whole = switch_outs(ctx)?.max(all);
+    page.heading(&format!("Context-switch causes: {}", count_of(all as usize, whole as usize, "switch-out")));
+    if whole > all {
+        page.paragraph("Switch-outs at the first or last instant, and those next to a loss, have no cause here.");
+    }
     if rows.iter().any(|((_, cause), _)| cause.contains(", then ")) {
         page.paragraph("then: the next thread on that CPU, by its priority (higher than, equal to or lower than that of the thread that left), or idle.");
     }
@@ -89,6 +93,17 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     page.grid(columns, 0);
     pairs(page, by_pair, ctx.top);
     Ok(())
+}
+
+/// The number of all switch-outs.
+fn switch_outs(ctx: &SectionContext<'_>) -> Result<i64, EngineError> {
+    let mut all = 0_i64;
+    ctx.each_row(threads::Table, |row| {
+        let [involuntary, voluntary] = row.all([threads::INVOLUNTARY, threads::VOLUNTARY]);
+        add(&mut all, involuntary);
+        add(&mut all, voluntary);
+    })?;
+    Ok(all)
 }
 
 /// The number of preemptions by thread names: a build's compilers are too short-lived to be listed separately.
@@ -133,6 +148,7 @@ fn name(cause: &str) -> &str {
     match cause {
         "gave_way" => "kernel thread gave way",
         "woken_before_sleep" => "woken before sleep",
+        "unknown" => "unknown, or contradicted later",
         other => other,
     }
 }

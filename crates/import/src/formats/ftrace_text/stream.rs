@@ -95,7 +95,7 @@ impl Events {
             Ok(what) => Some(what),
             // systrace ends each page with a clock reading of 0.
             Err(_) if head.stamp.at.0 == 0 && head.args.starts_with(SYNC) => None,
-            Err(why) => why.record(line, &mut self.state.losses, bad),
+            Err(why) => why.record(line, head.cpu, &mut self.state.losses, bad),
         };
         let Some(what) = what else { return };
         let event = Event { at: head.stamp.at, offset: line.offset, cpu: head.cpu, current: head.tid, what };
@@ -164,10 +164,11 @@ fn clock(text: &[u8]) -> Option<EventKind> {
 }
 
 /// Skips the function that a `print:` starts with, by name or address: `tracing_mark_write: B|…`, `0xffff00000819ff24s:
-/// …`.
+/// …`. A mark may have a colon of its own (`B|18998|AllocPages: 2`).
 fn skip_function(text: &[u8]) -> &[u8] {
     let end = text.iter().position(|b| *b == b' ').unwrap_or(text.len());
-    if text[..end].ends_with(b":") { blanks(&text[end..]) } else { text }
+    let is_function = text[..end].ends_with(b":") && !text[..end].contains(&b'|');
+    if is_function { blanks(&text[end..]) } else { text }
 }
 
 /// Parses the kernel's `CPU:3 [LOST 123 EVENTS]`, and `CPU:3 [123 EVENTS DROPPED]` and `CPU:3 [EVENTS DROPPED]` of

@@ -37,12 +37,15 @@ struct Events {
     callchains: Callchains,
     /// The index of the switch or sample whose callchain may follow.
     chain_of: Option<usize>,
+    /// Whether indented lines belong to an event: no other line came since.
+    in_event: bool,
 }
 
 impl<'a> ScriptStream<'a> {
     pub(super) fn new(lines: Lines<'a>, known: Known) -> Self {
         let callchains = Callchains::default();
-        Self { lines, events: Events { state: TextState::new(), known, callchains, chain_of: None } }
+        let state = TextState::new();
+        Self { lines, events: Events { state, known, callchains, chain_of: None, in_event: false } }
     }
 }
 
@@ -71,10 +74,13 @@ impl Events {
         }
         if let Some(head) = self.head(line) {
             self.close_chain(out);
+            self.in_event = true;
             self.line(&head, line, out, bad);
         } else if line.bytes.trim_ascii().is_empty() {
             self.close_chain(out);
+            self.in_event = false;
         } else if !self.frame(line.bytes, out) && !line.bytes.starts_with(b"#") {
+            self.in_event = false;
             bad.not_understood("a line is not an event", line.offset, line.bytes);
         }
     }
@@ -98,7 +104,7 @@ impl Events {
             },
             Ok(what) => self.push(head, what, offset, out),
             Err(why) => {
-                if let Some(what) = why.record(line, &mut self.state.losses, bad) {
+                if let Some(what) = why.record(line, head.cpu, &mut self.state.losses, bad) {
                     self.push(head, what, offset, out);
                 }
             }
@@ -206,7 +212,7 @@ impl Events {
     /// Handles a line of a callchain: an address, a symbol, a file. Returns `false` if it is not one.
     fn frame(&mut self, line: &[u8], out: &mut Batch) -> bool {
         let text = blanks(line);
-        let indented = text.len() < line.len();
+        let indented = self.in_event && text.len() < line.len();
         // Other indented lines: branch stacks, registers, source lines and what else was requested of perf.
         if let Some(frame) = frame(text).filter(|_| indented && self.chain_of.is_some()) {
             self.push_frame(&frame, out);

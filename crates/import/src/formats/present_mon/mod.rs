@@ -143,6 +143,7 @@ fn facts(head: &Head, first: &[u8]) -> Facts {
     // OCAT describes the machine in columns of the first row.
     let mut row = Vec::new();
     cells(first.trim_ascii(), &mut row);
+    let frame_view = columns.others.iter().any(|(name, _)| name == "Render Queue Depth");
     let ocat = columns.others.iter().any(|(name, _)| name == "Motherboard");
     let described = columns.others.iter().skip_while(|(name, _)| name != "Motherboard").take(MAX_ABOUT);
     for (name, at) in described {
@@ -150,10 +151,11 @@ fn facts(head: &Head, first: &[u8]) -> Facts {
             about.push((shortened(name), shortened(&String::from_utf8_lossy(cell))));
         }
     }
-    let program = match (head.about.is_empty(), ocat) {
-        (false, _) => "CapFrameX",
-        (true, true) => "OCAT",
-        (true, false) => "PresentMon",
+    let program = match () {
+        () if !head.about.is_empty() => "CapFrameX",
+        () if ocat => "OCAT",
+        () if frame_view => "FrameView",
+        () => "PresentMon",
     };
     let version = match (columns.start_time(), columns.present_time()) {
         (None, _) => "1",
@@ -168,7 +170,7 @@ fn facts(head: &Head, first: &[u8]) -> Facts {
     let mut lacks =
         vec!["A frame log has no scheduler events: where threads ran and what they waited for is unknown.".to_owned()];
     if !columns.has(Field::GpuActive) && !columns.has(Field::GpuBusy) {
-        lacks.push("There are no GPU columns, so what limited a frame is unknown.".to_owned());
+        lacks.push("No column has the GPU time of a frame, so what limited it is unknown.".to_owned());
     }
     if !columns.has(Field::UntilDisplayed) && !columns.has(Field::DisplayLatency) {
         lacks.push("There are no display columns, so when a frame was displayed is unknown.".to_owned());

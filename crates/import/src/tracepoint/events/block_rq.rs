@@ -36,8 +36,10 @@ const BITS: usize = 5;
 const FLAGS: usize = 6;
 const DEV_OF_USER_SPACE: usize = 7;
 
-fn operation(v: &FieldValues<'_>) -> BlockOperation {
+fn operation(v: &FieldValues<'_>, bytes: u64) -> BlockOperation {
     match v.recorded(BITS) {
+        // Before Linux 4.8, a flush was an empty write with a request to flush (`FWS`).
+        None if bytes == 0 && v.text(0).starts_with(b"F") => BlockOperation::Flush,
         None => BlockOperation::from_rwbs(v.text(0)),
         Some(bits) if bits & DISCARD != 0 => BlockOperation::Discard,
         Some(bits) if bits & WRITE != 0 => BlockOperation::Write,
@@ -63,7 +65,7 @@ fn add(done: bool, v: &FieldValues<'_>, out: Output<'_>) -> Added {
     let bytes = v.number(SECTORS).max(0).saturating_mul(SECTOR).cast_unsigned();
     // A flush has no sector: its issue records 0, its completion (sector_t)-1.
     let sector = v.number(SECTOR_NR).max(0).cast_unsigned();
-    let request = BlockRequest { device, sector, bytes, operation: operation(v), done };
+    let request = BlockRequest { device, sector, bytes, operation: operation(v, bytes), done };
     let interrupt = v.number(FLAGS) & INTERRUPT != 0;
     let tid = if done || interrupt { Tid::UNKNOWN } else { v.current };
     out.add(EventKind::Block { tid, request })
@@ -107,6 +109,7 @@ mod tests {
         for (name, args, expected) in [
             ("block_rq_issue", "8,0 WS 4096 () 1234 + 8 none,0,0 [fio]", (3, 1234, 4096, BlockOperation::Write, false)),
             ("block_rq_issue", "8,0 FF 0 () 0 + 0 [kworker/0:1H]", (3, 0, 0, BlockOperation::Flush, false)),
+            ("block_rq_issue", "8,0 FWS 0 () 18446744073709551615 + 0 [a]", (3, 0, 0, BlockOperation::Flush, false)),
             ("block_rq_complete", "8,0 RA () 1234 + 8 none,0,0 [0]", (-1, 1234, 4096, BlockOperation::Read, true)),
             ("block_rq_complete", "8,0 FF () 18446744073709551615 + 0 [0]", (-1, 0, 0, BlockOperation::Flush, true)),
         ] {

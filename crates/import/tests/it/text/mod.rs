@@ -5,6 +5,7 @@ mod drawn;
 mod fixtures;
 mod kernel_log;
 mod others;
+mod pasted;
 mod referee;
 mod samples;
 mod still_current;
