@@ -88,6 +88,10 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
     }
     let several = by_type.len() > 1;
     page.heading(&format!("CPUs: {}", rows.len()));
+    if all.busy == 0 && all.idle == 0 && all.inferred == 0 && all.switches == 0 {
+        page.paragraph("No context switch was recorded, so what ran on them is unknown.");
+        return;
+    }
     if rows.len() > MAX_ROWS {
         let path = session.path().display();
         page.note(&format!("(for each CPU: corewise table {path} cpus --format md)"));

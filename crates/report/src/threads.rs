@@ -15,7 +15,14 @@ pub fn write(page: &mut Page, session: &Session, group: &Group) {
     let count = shown + group.others.as_ref().map_or(0, |(n, _)| *n);
     let of = if shown < count { format!("{shown} of {count}") } else { count.to_string() };
     page.heading(&format!("{}: {of}", group.title));
+    let is_known = has_states(&group.all);
+    if !is_known {
+        page.paragraph("No context switch or wakeup was recorded, so what they did is unknown.");
+    }
     let mut columns = Columns::of(session, group);
+    if !is_known {
+        columns.numbers.clear();
+    }
     for thread in &group.shown {
         columns.push(thread, &thread.number(), thread.pid, span);
         columns.words[0].places.push(Anchor::Thread(thread.key));
@@ -23,16 +30,28 @@ pub fn write(page: &mut Page, session: &Session, group: &Group) {
     if let Some((_, others)) = &group.others {
         columns.push(others, "", None, span);
     }
-    let sum = usize::from(count > 1);
+    let sum = usize::from(is_known && count > 1);
     if sum > 0 {
         columns.push(&group.all, "", None, span);
     }
-    page.picture(Bars {
+    if is_known {
+        page.picture(states(session, group, span));
+    }
+    page.grid(columns.in_order(), sum);
+}
+
+/// Whether any state of these threads is known.
+fn has_states(all: &Thread) -> bool {
+    let times = [all.running, all.ready, all.blocked, all.exited, all.inferred];
+    times.into_iter().any(|ns| ns > 0) || all.involuntary > 0 || all.voluntary > 0
+}
+
+fn states(session: &Session, group: &Group, span: i64) -> Bars {
+    Bars {
         title: format!("{}: states over the recording", group.title),
         legend: legend(session.summary().ready_known),
         bars: group.shown.iter().map(|thread| bar(thread, span)).collect(),
-    });
-    page.grid(columns.in_order(), sum);
+    }
 }
 
 fn bar(thread: &Thread, span: i64) -> Bar {

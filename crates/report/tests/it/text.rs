@@ -134,6 +134,25 @@ fn cap_62_frames_of_marks() {
     assert!(error.contains("marked Frame") && error.contains("marks"), "{error}");
 }
 
+/// Only marks were recorded: threads are listed without states, the one that only heads of lines name too.
+#[test]
+fn a_recording_without_switches_has_no_columns_of_unknown_times() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("marks.txt");
+    let text = "game-7 [000] 1.000000: print: B|7|load: level 1\nhelper-8 [001] 1.001000: print: hello\n\
+                game-7 [000] 1.002000: print: E|7\ngame-7 [000] 1.003000: print: B|7|play\nhelper-8 [001] 1.004000: print: bye\n";
+    std::fs::write(&path, text).expect("a file");
+    let session = Session::open(&path, PassOptions::default()).expect("a trace");
+    let report = report::text(&session, &Options::default()).expect("a report");
+    for line in [
+        "Threads: 2\nNo context switch or wakeup was recorded, so what they did is unknown.\n  thread  tid\n  game      7\n  helper    8\n",
+        "CPUs: 2\nNo context switch was recorded, so what ran on them is unknown.\n",
+    ] {
+        assert!(report.contains(line), "{report}");
+    }
+    assert!(report.contains("load: level 1") && report.contains("open: stretches without a recorded end"), "{report}");
+}
+
 #[test]
 fn a_missing_process_is_an_error() {
     let session = open("sched.data", PassOptions::default());
