@@ -160,7 +160,7 @@ impl Summary {
         self.busy_ns = sum(CpuState::Busy);
         self.idle_ns = sum(CpuState::Idle);
         self.unknown_ns = sum(CpuState::Unknown);
-        let not_recorded = totals.cpus.iter().filter(|c| totals.unrecorded.binary_search(&c.cpu).is_ok());
+        let not_recorded = totals.cpus.iter().filter(|c| totals.recorded.binary_search(&c.cpu).is_err());
         self.unrecorded_ns = not_recorded.flat_map(|c| c.states).sum::<Ns>().0;
         self.lossy_ns = totals.cpus.iter().map(|c| c.lossy).sum::<Ns>().0;
         self.inferred_ns = totals.filled.then(|| totals.cpus.iter().map(|c| c.inferred).sum::<Ns>().0);

@@ -35,6 +35,8 @@ pub struct Ingested {
     pub late: u64,
     /// How the states of threads must be read, as far as the events show it. If it is not how they were read, read the source again.
     pub states: StateReading,
+    /// Whether any switch has a state that was to be read.
+    pub has_states: bool,
     /// How the reading ended.
     pub ending: Ending,
 }
@@ -121,7 +123,8 @@ pub fn run<E>(
             let (origin, late) = (ordered.origin(), ordered.late());
             ending.events += late;
             ending.stopped = ordered.stopped;
-            Ingested { origin, anomalies: ordered.anomalies, late, states: states.reading(), ending }
+            let (has_states, states) = (states.any(), states.reading());
+            Ingested { origin, anomalies: ordered.anomalies, late, states, has_states, ending }
         });
         let mut taken = Ok(ControlFlow::Continue(()));
         for mut batch in &filled {

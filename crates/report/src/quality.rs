@@ -142,7 +142,8 @@ pub fn write(page: &mut Page, session: &Session, options: &Options, is_of_sample
         if !is_of_samples {
             page.paragraph(&accounting_line(session.summary()));
         }
-        if let Some(states) = thread_states(session.facts()) {
+        // Folders of earlier versions say it without any switch, too.
+        if !is_of_samples && let Some(states) = thread_states(session.facts()) {
             page.paragraph(&format!("Thread states: {}", plain(states)));
         }
         // Their tables have been made for the section.
@@ -259,7 +260,8 @@ fn limits(session: &Session) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if !s.unrecorded_cpus.is_empty() {
+    // Folders of earlier versions list all CPUs where events have none.
+    if !s.unrecorded_cpus.is_empty() && !s.recorded_cpus.is_empty() {
         limits.push(format!(
             "Nothing was recorded of {}: a thread that was woken for or moved to a CPU that was not recorded may have run there, so its time is unknown.",
             named(&s.unrecorded_cpus)
