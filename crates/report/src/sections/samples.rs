@@ -163,7 +163,7 @@ impl Grid {
         }
         columns.push(Column::numbers("total %", 0));
         columns.extend(types.iter().map(|name| Column::numbers(&format!("on {} %", name.replace('_', " ")), 2)));
-        columns.push(Column::text("file", 1));
+        columns.push(Column::paths("file", 1));
         Self { columns, samples: (profile.samples, baseline.map(|b| b.samples)), types }
     }
 
