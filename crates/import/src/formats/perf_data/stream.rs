@@ -6,7 +6,7 @@ use super::losses::Losses;
 use super::mappings::Mappings;
 use super::reach::Reached;
 use super::sample::{Layout, Sample, Stamp};
-use super::stacks::Stacks;
+use super::stacks::{Mode, Stacks};
 use crate::tracepoint::table::Reader;
 use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names};
 use ingest::{Anomaly, BATCH, Fatal, Ledger, Reach, Stream};
@@ -227,11 +227,11 @@ impl Records {
         let layout = self.layouts.get(record.body, self.order, true)?;
         let Sample { stamp, chain, raw, ip } = layout.sample(record.body, self.order)?;
         let profiled = ip.filter(|_| stamp.tid.0 > 0);
-        let mut stack = StackId::NONE;
+        let (mut stack, mode) = (StackId::NONE, Mode::of_record(record.misc));
         if !chain.is_empty() && (profiled.is_some() || raw.is_some_and(|r| self.decoder.is_switch(r))) {
-            stack = self.stack(chain, stamp, out);
+            stack = self.stack(chain, (stamp, mode), out);
         } else if let Some(ip) = profiled {
-            stack = self.stacks.id(std::iter::once(ip), stamp, &mut self.mappings, &mut self.names, out);
+            stack = self.stacks.id(std::iter::once(ip), (stamp, mode), &mut self.mappings, &mut self.names, out);
         }
         let (at, offset, cpu, current) = (stamp.at, record.offset, stamp.cpu, stamp.tid);
         let event = Event { at, offset, cpu, current, what: EventKind::Sample };
@@ -372,10 +372,10 @@ impl Records {
         Some(())
     }
 
-    fn stack(&mut self, chain: &[u8], stamp: Stamp, out: &mut Batch) -> StackId {
+    fn stack(&mut self, chain: &[u8], place: (Stamp, Mode), out: &mut Batch) -> StackId {
         let order = self.order;
         let addresses = chain.chunks_exact(8).filter_map(|b| order.u64_at(b, 0));
-        self.stacks.id(addresses, stamp, &mut self.mappings, &mut self.names, out)
+        self.stacks.id(addresses, place, &mut self.mappings, &mut self.names, out)
     }
 
     /// Unreadable bytes are lost events. They may be of any CPU, from its last event before to its next one after.
