@@ -5,8 +5,8 @@
 //! 64 bytes.
 
 use crate::{
-    CpuId, EnergyDomain, EnergyUse, FrameTime, MaybeCount, MaybeNs, Ns, Pid, Present, Prio, StackFrame, StackId,
-    Temperature, Tid,
+    CoreType, CpuId, EnergyDomain, EnergyUse, FrameTime, MaybeCount, MaybeNs, Ns, Pid, Present, Prio, StackFrame,
+    StackId, Temperature, Tid,
 };
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroI32;
@@ -160,6 +160,9 @@ pub enum EventKind {
         stack: StackId,
         /// Its name at this time.
         name: NameId,
+        /// The type of the core, if the source says it by the PMU that counted: the event may have no CPU. Otherwise
+        /// [`CoreType::Uniform`].
+        core: CoreType,
     },
     /// What an event of a CPU counted while one thread ran, from the reading before to this one.
     Count {

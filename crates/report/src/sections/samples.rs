@@ -39,7 +39,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
             grouped(before.samples),
             before.about
         ),
-        None => format!("Samples{}: {}, by function", of_event(of), grouped(profile.samples)),
+        None => format!("Samples{}: {}, by function", sampled::of_event(of), grouped(profile.samples)),
     };
     page.heading(&heading);
     let all = rows.len();
@@ -54,6 +54,9 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     if let Some(of) = of {
         say_what_they_are(page, of);
     }
+        if let Some(words) = profile.by_core(of) {
+            page.note(&format!("By type of core, counted by a PMU each: {words}. Cycles of cores of different types are not the same work."));
+        }
     let mut grid = Grid::new(&profile, ctx.baseline);
     rows.iter().for_each(|row| grid.push(row));
     let columns = grid.columns;
@@ -77,13 +80,6 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         }
     }
     Ok(())
-}
-
-/// The event of the samples, if it is known: ` of cycles`.
-fn of_event(sampled: Option<&Sampled>) -> String {
-    sampled
-        .filter(|sampled| !sampled.event.is_empty())
-        .map_or_else(String::new, |sampled| format!(" of {}", plain(&sampled.event)))
 }
 
 /// Says what the samples do not show: running time, if they are of something else, and other events.

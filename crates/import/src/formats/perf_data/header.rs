@@ -5,7 +5,7 @@ use super::mappings::{self, Mappings};
 use super::reach::Reached;
 use crate::tracepoint::ByteOrder;
 use ingest::{Fatal, ReadSeek};
-use model::CpuId;
+use model::{CoreType, CpuId};
 use rustc_hash::FxHashMap;
 use std::io::{Read, SeekFrom};
 
@@ -64,6 +64,9 @@ pub(super) struct Attr {
     pub(super) is_profile: bool,
 }
 
+    /// Its name, without modifiers unless it is one of a type of cores, and this type ([`super::profile::select`]).
+    pub(super) name: String,
+    pub(super) core: CoreType,
 impl Attr {
     /// Parses the fields that are needed; a short (old) attribute lacks the later ones.
     fn parse(bytes: &[u8], order: ByteOrder) -> Option<Self> {
@@ -91,6 +94,8 @@ impl Attr {
             is_profile: false,
         })
     }
+            name: String::new(),
+            core: CoreType::Uniform,
 
     pub(super) fn is_tracepoint(&self) -> bool {
         self.kind == 2 // PERF_TYPE_TRACEPOINT
@@ -120,6 +125,20 @@ impl Attr {
 
     /// Returns the kernel's name of a generic event. The upper half of `config` is the number of a PMU, on hybrid processors.
     pub(super) fn generic_name(&self) -> Option<&'static str> {
+    /// Whether its samples have the event's ID.
+    pub(super) fn has_id(&self) -> bool {
+        self.sample_type & (1 << 6 | 1 << 16) != 0 // PERF_SAMPLE_ID, PERF_SAMPLE_IDENTIFIER
+    }
+
+    /// Returns the number of the PMU, if it is one of its own: generic events have it in the upper half of `config`.
+    pub(super) fn pmu(&self) -> Option<u32> {
+        const WITHOUT: [u32; 3] = [1, 2, 5]; // software, tracepoints, breakpoints
+        match self.kind {
+            0 | 3 => u32::try_from(self.config >> 32).ok().filter(|pmu| *pmu > 0),
+            kind => Some(kind).filter(|kind| !WITHOUT.contains(kind)),
+        }
+    }
+
         const HARDWARE: [&str; 10] = [
             "cycles",
             "instructions",

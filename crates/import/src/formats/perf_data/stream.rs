@@ -225,7 +225,7 @@ impl Records {
     #[inline]
     fn sample(&mut self, record: &Record<'_>, out: &mut Batch) -> Option<()> {
         let layout = self.layouts.get(record.body, self.order, true)?;
-        let Sample { stamp, chain, raw, ip } = layout.sample(record.body, self.order)?;
+        let Sample { stamp, chain, raw, ip, core } = layout.sample(record.body, self.order)?;
         let profiled = ip.filter(|_| stamp.tid.0 > 0);
         let (mut stack, mode) = (StackId::NONE, Mode::of_record(record.misc));
         if !chain.is_empty() && (profiled.is_some() || raw.is_some_and(|r| self.decoder.is_switch(r))) {
@@ -239,7 +239,7 @@ impl Records {
         match raw {
             Some(raw) => self.decoder.decode(raw, event, stack, &mut self.names, out).ok()?,
             None if profiled.is_some() => {
-                let what = EventKind::CpuSample { tid: stamp.tid, stack, name: NameId::NONE };
+                let what = EventKind::CpuSample { tid: stamp.tid, stack, name: NameId::NONE, core };
                 out.events.push(Event { what, ..event });
             }
             None => out.events.push(event),
