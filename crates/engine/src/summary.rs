@@ -2,7 +2,7 @@
 
 use crate::{Accounted, EngineError};
 use ingest::Anomaly;
-use model::{CpuState, Ns};
+use model::{CpuState, Ns, SamplingOff};
 use serde::{Deserialize, Serialize};
 
 /// A check of docs/accounting.md, and by how much the recording violates it.
@@ -102,6 +102,9 @@ pub struct Summary {
     pub laws: Vec<LawRow>,
     /// Anomalies in the source: lost data, what was not understood, and warnings.
     pub anomalies: Vec<AnomalyRow>,
+    /// How often and for how long the kernel did not sample, because samples came too fast.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sampling_off: Vec<SamplingOff>,
     /// Why reading stopped early, if it did.
     pub stopped: Option<String>,
 }
@@ -122,6 +125,7 @@ impl Summary {
         let mut summary = Self {
             frames: totals.frames,
             anomalies: accounted.ingested.anomalies.0.iter().map(anomaly).collect(),
+            sampling_off: accounted.ingested.sampling_off.clone(),
             stopped: accounted.ingested.ending.stopped.as_ref().map(ToString::to_string),
             ..Self::default()
         };

@@ -3,7 +3,7 @@
 
 use crate::states::States;
 use crate::{Anomalies, Anomaly, Fatal, Fault, Ledger, Limits, Opened, Ordered, Reach, StateReading, Stream};
-use model::{Batch, Ns};
+use model::{Batch, Ns, SamplingOff};
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -31,6 +31,8 @@ pub struct Ingested {
     pub origin: Option<Ns>,
     /// The anomalies.
     pub anomalies: Anomalies,
+    /// For how long events were not sampled.
+    pub sampling_off: Vec<SamplingOff>,
     /// The number of late events that were dropped: see [`Ordered::late`].
     pub late: u64,
     /// How the states of threads must be read, as far as the events show it. If it is not how they were read, read the source again.
@@ -124,7 +126,8 @@ pub fn run<E>(
             ending.events += late;
             ending.stopped = ordered.stopped;
             let (has_states, states) = (states.any(), states.reading());
-            Ingested { origin, anomalies: ordered.anomalies, late, states, has_states, ending }
+            let (anomalies, sampling_off) = (ordered.anomalies, ordered.sampling_off);
+            Ingested { origin, anomalies, sampling_off, late, states, has_states, ending }
         });
         let mut taken = Ok(ControlFlow::Continue(()));
         for mut batch in &filled {

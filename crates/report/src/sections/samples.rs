@@ -6,6 +6,7 @@ use crate::flame;
 use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::profile::{FunctionSamples, Profile};
+use crate::quality;
 use crate::sampled;
 use crate::words::{grouped, plain, share, short};
 use engine::{EngineError, Sampled};
@@ -53,10 +54,11 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     ));
     if let Some(of) = of {
         say_what_they_are(page, of);
-    }
         if let Some(words) = profile.by_core(of) {
             page.note(&format!("By type of core, counted by a PMU each: {words}. Cycles of cores of different types are not the same work."));
         }
+    }
+    quality::note_sampling_off(page, ctx.session);
     let mut grid = Grid::new(&profile, ctx.baseline);
     rows.iter().for_each(|row| grid.push(row));
     let columns = grid.columns;

@@ -13,6 +13,8 @@ use std::io::{Read, SeekFrom};
 pub(super) const MMAP: u32 = 1;
 pub(super) const LOST: u32 = 2;
 pub(super) const COMM: u32 = 3;
+pub(super) const THROTTLE: u32 = 5;
+pub(super) const UNTHROTTLE: u32 = 6;
 pub(super) const FORK: u32 = 7;
 pub(super) const SAMPLE: u32 = 9;
 pub(super) const MMAP2: u32 = 10;
@@ -62,11 +64,11 @@ pub(super) struct Attr {
     pub(super) ids: Vec<u64>,
     /// Whether its samples are the profile ([`super::profile::select`]).
     pub(super) is_profile: bool,
-}
-
     /// Its name, without modifiers unless it is one of a type of cores, and this type ([`super::profile::select`]).
     pub(super) name: String,
     pub(super) core: CoreType,
+}
+
 impl Attr {
     /// Parses the fields that are needed; a short (old) attribute lacks the later ones.
     fn parse(bytes: &[u8], order: ByteOrder) -> Option<Self> {
@@ -92,10 +94,10 @@ impl Attr {
             clockid: if bit(25) { u32_at(92).map(|c| c as i32) } else { None },
             ids: Vec::new(),
             is_profile: false,
-        })
-    }
             name: String::new(),
             core: CoreType::Uniform,
+        })
+    }
 
     pub(super) fn is_tracepoint(&self) -> bool {
         self.kind == 2 // PERF_TYPE_TRACEPOINT
@@ -123,8 +125,6 @@ impl Attr {
         self.has_callchains() || self.samples_code()
     }
 
-    /// Returns the kernel's name of a generic event. The upper half of `config` is the number of a PMU, on hybrid processors.
-    pub(super) fn generic_name(&self) -> Option<&'static str> {
     /// Whether its samples have the event's ID.
     pub(super) fn has_id(&self) -> bool {
         self.sample_type & (1 << 6 | 1 << 16) != 0 // PERF_SAMPLE_ID, PERF_SAMPLE_IDENTIFIER
@@ -139,6 +139,8 @@ impl Attr {
         }
     }
 
+    /// Returns the kernel's name of a generic event. The upper half of `config` is the number of a PMU, on hybrid processors.
+    pub(super) fn generic_name(&self) -> Option<&'static str> {
         const HARDWARE: [&str; 10] = [
             "cycles",
             "instructions",

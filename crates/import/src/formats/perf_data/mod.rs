@@ -16,7 +16,7 @@
 //!   stream  records → events, losses                 tracing   the tracepoint descriptions
 //!   sample  the fields of a record                   stacks    callchains and their IDs
 //!   reach   the time up to which all is read         mappings  what their addresses refer to
-//!   profile the event whose samples are shown
+//!   profile the event whose samples are shown        throttling  when the kernel did not sample
 //! ```
 
 mod cpu_map;
@@ -30,6 +30,7 @@ mod reach;
 mod sample;
 mod stacks;
 mod stream;
+mod throttling;
 mod tracing;
 
 use crate::tracepoint::{EventFormat, state_source};
@@ -132,7 +133,7 @@ fn open_events<'a>(header: Header, mut frames: Frames<'a>) -> Result<Opened<'a>,
     let metadata = features::read(&header);
     let sampled = profile::select(&mut header, metadata.machine.as_ref());
     let facts = facts(&header, &formats, (of_cpus, cpu_map), metadata, sampled);
-    let stream = PerfStream::new(frames, header, &formats)?;
+    let stream = PerfStream::new(frames, header, &formats, facts.whole_machine)?;
     Ok(Opened { facts, streams: vec![Box::new(stream)] })
 }
 

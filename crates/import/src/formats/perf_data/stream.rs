@@ -7,6 +7,7 @@ use super::mappings::Mappings;
 use super::reach::Reached;
 use super::sample::{Layout, Sample, Stamp};
 use super::stacks::{Mode, Stacks};
+use super::throttling::{Subject, Throttling};
 use crate::tracepoint::table::Reader;
 use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names};
 use ingest::{Anomaly, BATCH, Fatal, Ledger, Reach, Stream};
@@ -39,6 +40,9 @@ struct Records {
     recent_processes: Vec<(Tid, Pid)>,
     stacks: Stacks,
     losses: Losses,
+    throttling: Throttling,
+    /// Whether the events are those of CPUs, and not of threads.
+    whole_machine: bool,
     /// Whether switch records are used, because there is no `sched_switch`.
     switch_records: bool,
     /// Whether the PREEMPT bit of switch records can be trusted (Linux 4.17).
@@ -67,7 +71,11 @@ pub(super) struct ById {
 }
 
 impl ById {
-    fn new(all: impl Iterator<Item = (u64, usize)> + Clone) -> Self {
+    fn of(attrs: &[Attr]) -> Self {
+        Self::new(attrs.iter().enumerate().flat_map(|(at, a)| a.ids.iter().map(move |id| (*id, at))))
+    }
+
+    pub(super) fn new(all: impl Iterator<Item = (u64, usize)> + Clone) -> Self {
         let first = all.clone().map(|(id, _)| id).min().unwrap_or(0);
         let places =
             all.clone().map(|(id, _)| id - first).filter(|place| *place < MAX_DENSE).max().map_or(0, |last| last + 1);
@@ -84,7 +92,7 @@ impl ById {
     }
 
     #[inline]
-    fn get(&self, id: u64) -> Option<usize> {
+    pub(super) fn get(&self, id: u64) -> Option<usize> {
         match self.dense.get(id.wrapping_sub(self.first) as usize) {
             Some(dense) => *dense,
             None => self.sparse.get(&id).copied(),
@@ -105,7 +113,7 @@ impl Layouts {
             return Ok(Self::One(*first));
         }
         let types = || attrs.iter().map(|a| a.sample_type);
-        let of_id = ById::new(attrs.iter().enumerate().flat_map(|(at, a)| a.ids.iter().map(move |id| (*id, at))));
+        let of_id = ById::of(attrs);
         if types().all(|t| t & 1 << 16 != 0) {
             return Ok(Self::ById { layouts, of_id, at: 0, from_end: 8 }); // IDENTIFIER is first, or last
         }
@@ -131,7 +139,12 @@ impl Layouts {
 }
 
 impl<'a> PerfStream<'a> {
-    pub(super) fn new(frames: Frames<'a>, header: Header, formats: &[EventFormat]) -> Result<Self, Fatal> {
+    pub(super) fn new(
+        frames: Frames<'a>,
+        header: Header,
+        formats: &[EventFormat],
+        whole_machine: bool,
+    ) -> Result<Self, Fatal> {
         let layouts = Layouts::of(&header.attrs)?;
         let timed = match &layouts {
             Layouts::One(layout) => layout.has_time(),
@@ -161,6 +174,11 @@ impl<'a> PerfStream<'a> {
             recent_processes: vec![(Tid::UNKNOWN, Pid::UNKNOWN); RECENT_SLOTS],
             stacks: Stacks::default(),
             losses: Losses::default(),
+            throttling: Throttling::new(
+                header.attrs.iter().map(|attr| attr.name.clone()).collect(),
+                ById::of(&header.attrs),
+            ),
+            whole_machine,
             switch_records: !has_switch,
             preempt_recorded,
             payload: 0,
@@ -188,7 +206,9 @@ impl Stream for PerfStream<'_> {
                 self.frames.skip_payload(std::mem::take(&mut self.records.payload))?;
             }
             if round {
-                return Ok(Reach::Until(MaybeNs::new(self.records.reached.round())));
+                let until = self.records.reached.round();
+                self.records.throttling.settle(until);
+                return Ok(Reach::Until(MaybeNs::new(until)));
             }
         }
         Ok(Reach::Until(MaybeNs::new(self.records.reached.within_round())))
@@ -206,6 +226,7 @@ impl Records {
             header::COMM => self.comm(record, out),
             header::FORK => self.fork(record, out),
             header::LOST => self.lost(record),
+            header::THROTTLE | header::UNTHROTTLE => self.throttle(record),
             header::LOST_SAMPLES => self.lost_samples(record),
             header::AUXTRACE => {
                 self.payload = self.order.u64_at(record.body, 0).and_then(|s| usize::try_from(s).ok()).unwrap_or(0);
@@ -372,6 +393,20 @@ impl Records {
         Some(())
     }
 
+    /// time, id, stream id.
+    fn throttle(&mut self, record: &Record<'_>) -> Option<()> {
+        let (at, id) = (self.order.u64_at(record.body, 0)?, self.order.u64_at(record.body, 8)?);
+        let at = Ns(i64::try_from(at).ok()?);
+        let stamp =
+            self.layouts.get(record.body, self.order, false).and_then(|l| l.trailing_stamp(record.body, self.order));
+        let of_stamp = stamp.map(|s| s.cpu).filter(|cpu| *cpu != CpuId::UNKNOWN);
+        let cpu = of_stamp.or_else(|| self.cpu_of_id.get(&id).copied()).filter(|_| self.whole_machine);
+        let tid = stamp.map(|s| s.tid.0).filter(|tid| *tid > 0 && cpu.is_none());
+        let of = Subject { event: self.throttling.event(id), cpu: cpu.map(|cpu| cpu.0), tid };
+        self.throttling.add(at, of, record.kind == header::THROTTLE);
+        Some(())
+    }
+
     fn stack(&mut self, chain: &[u8], place: (Stamp, Mode), out: &mut Batch) -> StackId {
         let order = self.order;
         let addresses = chain.chunks_exact(8).filter_map(|b| order.u64_at(b, 0));
@@ -388,6 +423,7 @@ impl Records {
 
     fn end(&mut self, out: &mut Batch) {
         out.events.extend(self.losses.at_end(self.reached.latest(), 0));
+        out.sampling_off = self.throttling.finish(self.reached.latest());
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::perf_data::writer::{Bytes, CPU, Order, PerfData, Stamp};
 use crate::perf_data::{Read, file, pipe};
-use model::{CoreType, EventKind};
+use model::{CoreType, EventKind, SamplingOff};
 
 const HARDWARE: u32 = 0;
 const SOFTWARE: u32 = 1;
@@ -110,5 +110,30 @@ fn samples_have_the_core_type_of_their_pmu() {
         let names = if names[0].is_empty() { ["cpu_core/cycles/", "cpu_atom/cycles/"] } else { names };
         assert_eq!(sampled.event, "cycles");
         assert_eq!(sampled.by_core, [(fast, names[0].to_owned()), (slow, names[1].to_owned())]);
+    }
+}
+
+/// The kernel stopped sampling the thread twice, and a CPU's event is told apart by its CPU.
+#[test]
+fn it_is_known_for_how_long_the_kernel_did_not_sample() {
+    for (of_threads, cpu, tid) in [(true, None, Some(11)), (false, Some(3), None)] {
+        let mut d = PerfData::of_samples(Order::Little, &[(HARDWARE, CYCLES)]);
+        if of_threads {
+            d.attrs[0].flags.push(1); // inherit
+        }
+        let throttle = |d: &mut PerfData, kind: u32, when: u64, stream: u64| {
+            let body = Bytes::new(d.order).u64(when).u64(1).u64(stream).1;
+            d.other(kind, 0, &body, at(when, 3, 11));
+        };
+        d.sample(0, at(1_000, 3, 11), &[0x10], &[]);
+        throttle(&mut d, 5, 2_000, 7);
+        // The thread goes on on another CPU.
+        throttle(&mut d, 6, 5_000, 8);
+        throttle(&mut d, 5, 9_000, 8);
+        d.sample(0, at(10_000, 3, 11), &[0x10], &[]);
+        let read = file(&d.file()).unwrap();
+        let off = SamplingOff { event: "cycles".to_owned(), cpu, tid, times: 2, off_ns: 4_000, until_end: 1 };
+        assert_eq!(read.sampling_off, [off]);
+        assert!(read.anomalies.0.is_empty(), "nothing is lost or odd");
     }
 }
