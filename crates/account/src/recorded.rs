@@ -57,7 +57,9 @@ impl RecordedCpus {
         recorded.extend(self.stated);
         self.named.retain(|cpu| !recorded.contains(cpu));
         let complete = self.named.is_empty() || self.unrecorded.is_some();
-        let online = cpus.iter().map(|c| c.cpu).filter(|cpu| !recorded.contains(cpu));
+        // Events without CPUs do not show which CPUs had none.
+        let of_cpus = !recorded.is_empty();
+        let online = cpus.iter().map(|c| c.cpu).filter(|cpu| of_cpus && !recorded.contains(cpu));
         self.named.extend(online);
         Recorded { recorded: recorded.into_iter().collect(), unrecorded: self.named.into_iter().collect(), complete }
     }

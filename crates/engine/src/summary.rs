@@ -2,7 +2,7 @@
 
 use crate::{Accounted, EngineError};
 use ingest::Anomaly;
-use model::{CpuState, Ns};
+use model::{CpuState, Ns, SamplingOff};
 use serde::{Deserialize, Serialize};
 
 /// A check of docs/accounting.md, and by how much the recording violates it.
@@ -102,6 +102,9 @@ pub struct Summary {
     pub laws: Vec<LawRow>,
     /// Anomalies in the source: lost data, what was not understood, and warnings.
     pub anomalies: Vec<AnomalyRow>,
+    /// How often and for how long the kernel did not sample, because samples came too fast.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sampling_off: Vec<SamplingOff>,
     /// Why reading stopped early, if it did.
     pub stopped: Option<String>,
 }
@@ -122,6 +125,7 @@ impl Summary {
         let mut summary = Self {
             frames: totals.frames,
             anomalies: accounted.ingested.anomalies.0.iter().map(anomaly).collect(),
+            sampling_off: accounted.ingested.sampling_off.clone(),
             stopped: accounted.ingested.ending.stopped.as_ref().map(ToString::to_string),
             ..Self::default()
         };
@@ -160,7 +164,7 @@ impl Summary {
         self.busy_ns = sum(CpuState::Busy);
         self.idle_ns = sum(CpuState::Idle);
         self.unknown_ns = sum(CpuState::Unknown);
-        let not_recorded = totals.cpus.iter().filter(|c| totals.unrecorded.binary_search(&c.cpu).is_ok());
+        let not_recorded = totals.cpus.iter().filter(|c| totals.recorded.binary_search(&c.cpu).is_err());
         self.unrecorded_ns = not_recorded.flat_map(|c| c.states).sum::<Ns>().0;
         self.lossy_ns = totals.cpus.iter().map(|c| c.lossy).sum::<Ns>().0;
         self.inferred_ns = totals.filled.then(|| totals.cpus.iter().map(|c| c.inferred).sum::<Ns>().0);

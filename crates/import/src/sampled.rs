@@ -1,6 +1,7 @@
 //! The events of a profiler's samples, by the names that perf and simpleperf give them.
 
 use ingest::Sampled;
+use model::CoreType;
 
 /// Characters that perf adds to the name of an event: levels of privilege, precision, and how it is scheduled (`perf-list`, "EVENT MODIFIERS").
 const MODIFIERS: &str = "ukhIpPGHSDWbeR";
@@ -20,14 +21,31 @@ pub(crate) fn plain_event(name: &str) -> &str {
     }
 }
 
+/// Returns the PMU in the name of an event: `cpu_core` of `cpu_core/cycles/u`.
+pub(crate) fn pmu(name: &str) -> Option<&str> {
+    name.split_once('/').filter(|(pmu, rest)| !pmu.is_empty() && rest.contains('/')).map(|(pmu, _)| pmu)
+}
+
+/// The event of each type of cores, of those that are the profile: types that are not known have none.
+pub(crate) fn by_core<'n>(events: impl Iterator<Item = (CoreType, &'n str)>) -> Vec<(CoreType, String)> {
+    let mut all: Vec<(CoreType, String)> = Vec::new();
+    for (core, name) in events.filter(|(core, _)| *core != CoreType::Uniform) {
+        if all.iter().all(|(of, _)| *of != core) {
+            all.push((core, name.to_owned()));
+        }
+    }
+    all.sort();
+    all
+}
+
 /// Whether the samples of an event ([`plain_event`]) estimate running time.
 pub(crate) fn is_of_time(event: &str) -> bool {
     OF_TIME.contains(&event)
 }
 
 /// Selects the event whose samples are the profile, of the names ([`plain_event`]) of all events that have samples: the first one of time
-/// or cycles, or else the first one. Samples of two events do not add up, except those of one event by several PMUs, as on a machine with
-/// several types of cores.
+/// or cycles, or else the first one. Samples of two events do not add up. Those of one event by several PMUs, as on a machine with several
+/// types of cores, are the profile together, each with the type of its core ([`by_core`]).
 pub(crate) fn select<'n>(events: impl Iterator<Item = &'n str>) -> Option<Sampled> {
     let mut all: Vec<&str> = Vec::new();
     for event in events.filter(|event| !WITHOUT_CODE.contains(event)) {
@@ -38,7 +56,7 @@ pub(crate) fn select<'n>(events: impl Iterator<Item = &'n str>) -> Option<Sample
     let selected = all.iter().position(|event| is_of_time(event)).or((!all.is_empty()).then_some(0))?;
     let event = all.remove(selected);
     let others = all.into_iter().map(str::to_owned).collect();
-    Some(Sampled { event: event.to_owned(), of_time: is_of_time(event), others })
+    Some(Sampled { event: event.to_owned(), of_time: is_of_time(event), others, ..Sampled::default() })
 }
 
 #[cfg(test)]
@@ -65,10 +83,17 @@ mod tests {
     }
 
     #[test]
+    fn the_pmu_is_what_precedes_the_event() {
+        for (name, of) in [("cpu_core/cycles/P", Some("cpu_core")), ("cycles:u", None), ("a/b", None), ("/x/", None)] {
+            assert_eq!(pmu(name), of, "{name}");
+        }
+    }
+
+    #[test]
     fn one_event_is_the_profile() {
         let sampled = |event: &str, of_time, others: &[&str]| {
             let others = others.iter().map(|other| (*other).to_owned()).collect();
-            Some(Sampled { event: event.to_owned(), of_time, others })
+            Some(Sampled { event: event.to_owned(), of_time, others, ..Sampled::default() })
         };
         let of = |events: &[&'static str]| select(events.iter().copied());
         assert_eq!(

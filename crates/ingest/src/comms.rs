@@ -55,13 +55,22 @@ impl Comms {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{CpuId, Ns, Pid, StackId};
+    use model::{CoreType, CpuId, Ns, Pid, StackId};
 
     #[test]
     fn samples_have_the_names_of_their_time_and_new_threads_those_of_their_creator() {
         let event = |current, what| Event { at: Ns(0), offset: 0, cpu: CpuId(0), current: Tid(current), what };
-        let sample =
-            |tid, name| event(tid, EventKind::CpuSample { tid: Tid(tid), stack: StackId::NONE, name: NameId(name) });
+        let sample = |tid, name| {
+            event(
+                tid,
+                EventKind::CpuSample {
+                    tid: Tid(tid),
+                    stack: StackId::NONE,
+                    name: NameId(name),
+                    core: CoreType::Uniform,
+                },
+            )
+        };
         let named = |current, tid, name| {
             event(current, EventKind::Name { tid: Tid(tid), pid: Pid::UNKNOWN, name: NameId(name) })
         };

@@ -1,7 +1,7 @@
 //! The metadata of a source.
 
 use crate::StateSource;
-use model::{CpuId, Ns};
+use model::{CoreType, CpuId, Ns};
 use serde::{Deserialize, Serialize};
 use topology::Machine;
 
@@ -58,6 +58,10 @@ pub struct Sampled {
     pub event: String,
     /// Whether it counts time or cycles, so that the samples of a thread estimate its running time.
     pub of_time: bool,
+    /// The events by type of core, if each PMU of a machine with several types has its own, by the names that perf gives them
+    /// (`cpu_core/cycles/`). Their counts are never added up without the type.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_core: Vec<(CoreType, String)>,
     /// The other events whose samples the source has. They are not among the samples of any table, as samples of two events do not add up.
     pub others: Vec<String>,
 }

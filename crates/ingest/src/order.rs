@@ -18,7 +18,7 @@ use crate::fifo::{Fifo, Spares};
 use crate::numbers::{Numbers, OwnNumbers};
 use crate::spill::Spill;
 use crate::{Anomalies, Anomaly, Fatal, Ledger, Opened, Reach, Stream};
-use model::{Batch, CpuId, Event, EventKind, Ns};
+use model::{Batch, CpuId, Event, EventKind, Ns, SamplingOff};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -100,6 +100,8 @@ pub struct Ordered<'a> {
     pub stopped: Option<Fatal>,
     /// The anomalies so far.
     pub anomalies: Anomalies,
+    /// For how long events were not sampled, by the streams that have ended.
+    pub sampling_off: Vec<SamplingOff>,
 }
 
 struct Source<'a> {
@@ -159,6 +161,7 @@ impl<'a> Ordered<'a> {
             left: Ns::MIN,
             stopped: None,
             anomalies: Anomalies::default(),
+            sampling_off: Vec::new(),
         }
     }
 
@@ -263,6 +266,7 @@ impl<'a> Ordered<'a> {
         let reach = source.stream.next(&mut self.incoming, &mut self.anomalies);
         let left_out = std::mem::take(&mut self.incoming.left_out);
         self.anomalies.left_out(left_out, self.incoming.events.first().map_or(0, |e| e.offset));
+        self.sampling_off.append(&mut self.incoming.sampling_off);
         match reach {
             Ok(Reach::Until(until)) => source.until = until.get().map_or(source.until, |until| source.until.max(until)),
             Ok(Reach::End) => (source.until, source.ended) = (Ns::MAX, true),

@@ -3,7 +3,7 @@
 
 use crate::states::States;
 use crate::{Anomalies, Anomaly, Fatal, Fault, Ledger, Limits, Opened, Ordered, Reach, StateReading, Stream};
-use model::{Batch, Ns};
+use model::{Batch, Ns, SamplingOff};
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -31,10 +31,14 @@ pub struct Ingested {
     pub origin: Option<Ns>,
     /// The anomalies.
     pub anomalies: Anomalies,
+    /// For how long events were not sampled.
+    pub sampling_off: Vec<SamplingOff>,
     /// The number of late events that were dropped: see [`Ordered::late`].
     pub late: u64,
     /// How the states of threads must be read, as far as the events show it. If it is not how they were read, read the source again.
     pub states: StateReading,
+    /// Whether any switch has a state that was to be read.
+    pub has_states: bool,
     /// How the reading ended.
     pub ending: Ending,
 }
@@ -121,7 +125,9 @@ pub fn run<E>(
             let (origin, late) = (ordered.origin(), ordered.late());
             ending.events += late;
             ending.stopped = ordered.stopped;
-            Ingested { origin, anomalies: ordered.anomalies, late, states: states.reading(), ending }
+            let (has_states, states) = (states.any(), states.reading());
+            let (anomalies, sampling_off) = (ordered.anomalies, ordered.sampling_off);
+            Ingested { origin, anomalies, sampling_off, late, states, has_states, ending }
         });
         let mut taken = Ok(ControlFlow::Continue(()));
         for mut batch in &filled {

@@ -178,6 +178,8 @@ pub(crate) struct States {
     running: Vec<NameId>,
     gone: Gone,
     evidence: Evidence,
+    /// Whether any switch has a state.
+    any: bool,
 }
 
 /// What kind of thread has a name.
@@ -268,6 +270,7 @@ impl States {
             running: Vec::new(),
             gone: Gone { filter: Box::new([0; FILTER]), threads: FxHashMap::default() },
             evidence: Evidence::default(),
+            any: false,
         }
     }
 
@@ -281,6 +284,7 @@ impl States {
         for event in &mut batch.events {
             match &mut event.what {
                 EventKind::Switch(switch) => {
+                    self.any |= switch.out != SwitchOut::NotRecorded;
                     let name = self.leaving(event.cpu, switch);
                     if self.reading.is_changed() {
                         self.reading.apply(switch, self.name_of(name) == Some(NameOf::Kernel));
@@ -379,6 +383,11 @@ impl States {
     fn name_of(&self, name: NameId) -> Option<NameOf> {
         let at = (name.0 as usize).checked_sub(1)?;
         self.names.get(at).copied()
+    }
+
+    /// Whether any switch so far has a state.
+    pub(crate) fn any(&self) -> bool {
+        self.any
     }
 
     /// Returns how the states must be read, as far as the batches so far show it.

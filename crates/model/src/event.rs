@@ -5,8 +5,8 @@
 //! 64 bytes.
 
 use crate::{
-    CpuId, EnergyDomain, EnergyUse, FrameTime, MaybeCount, MaybeNs, Ns, Pid, Present, Prio, StackFrame, StackId,
-    Temperature, Tid,
+    CoreType, CpuId, EnergyDomain, EnergyUse, FrameTime, MaybeCount, MaybeNs, Ns, Pid, Present, Prio, StackFrame,
+    StackId, Temperature, Tid,
 };
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroI32;
@@ -160,6 +160,9 @@ pub enum EventKind {
         stack: StackId,
         /// Its name at this time.
         name: NameId,
+        /// The type of the core, if the source says it by the PMU that counted: the event may have no CPU. Otherwise
+        /// [`CoreType::Uniform`].
+        core: CoreType,
     },
     /// What an event of a CPU counted while one thread ran, from the reading before to this one.
     Count {
@@ -791,6 +794,28 @@ pub struct Batch {
     pub stacks: Vec<Box<[StackFrame]>>,
     /// What the reader dropped because it exceeds a limit.
     pub left_out: LeftOut,
+    /// For how long events were not sampled; in the last batch of a stream.
+    pub sampling_off: Vec<SamplingOff>,
+}
+
+/// How often and for how long the kernel sampled an event no more, because its samples came faster than it allows
+/// (`PERF_RECORD_THROTTLE`). Nothing is lost, but samples are missing where they were most frequent.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct SamplingOff {
+    /// The event.
+    pub event: String,
+    /// The CPU, if the event was one of a CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<u32>,
+    /// The thread, if the event was one of a thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tid: Option<i32>,
+    /// How often sampling stopped.
+    pub times: u64,
+    /// For how long, in ns. At most so long: a thread may have gone on on a CPU on which it was sampled.
+    pub off_ns: i64,
+    /// How often it did not go on before the end of the recording.
+    pub until_end: u64,
 }
 
 /// Counts of data that readers dropped because it exceeds a limit. The limits are far above what recordings contain.
@@ -824,6 +849,7 @@ impl Batch {
         self.names.clear();
         self.stacks.clear();
         self.left_out = LeftOut::default();
+        self.sampling_off.clear();
     }
 }
 

@@ -4,8 +4,8 @@
 //! Everything in between (accounting, temporary files, folders, the threads of a pass) forwards [`TimelineEvent`]s unchanged.
 
 use crate::{
-    BlockRequest, CpuId, CpuStretch, EnergyDomain, EnergyUse, Event, EventKind, InheritedPriority, IrqKind, Mark,
-    NameId, Ns, Prio, StackId, SwitchOut, Temperature, ThreadStretch, Tid, WakeKind,
+    BlockRequest, CoreType, CpuId, CpuStretch, EnergyDomain, EnergyUse, Event, EventKind, InheritedPriority, IrqKind,
+    Mark, NameId, Ns, Prio, StackId, SwitchOut, Temperature, ThreadStretch, Tid, WakeKind,
 };
 use serde::{Deserialize, Serialize};
 
@@ -88,8 +88,9 @@ pub enum Change {
     Throttled(bool),
     /// The thread left its CPU to wait, and its callchain was recorded.
     BlockedAt(StackId),
-    /// The thread ran on this CPU, had this name, and was at the innermost frame of this callchain.
-    Sampled(CpuId, NameId, StackId),
+    /// The thread ran on this CPU, or, if the CPU was not recorded, on a core of this type; it had this name, and was at the innermost frame
+    /// of this callchain.
+    Sampled(CpuId, CoreType, NameId, StackId),
     /// What an event of this CPU counted while the thread (TID 0: none; [`Subject::Other`]: several) ran there until now.
     Counted(CpuId, Counted),
     /// What an event of this CPU has counted up to a mark of the thread. A part of the [`Change::Counted`] that follows.
@@ -246,8 +247,8 @@ impl TimelineEvent {
                 )
             }
             EventKind::Block { tid, request } => (thread(tid).unwrap_or(Other), Change::Block(request)),
-            EventKind::CpuSample { tid, stack, name } if event.at >= Ns::ZERO => {
-                (thread(tid)?, Change::Sampled(event.cpu, name, stack))
+            EventKind::CpuSample { tid, stack, name, core } if event.at >= Ns::ZERO => {
+                (thread(tid)?, Change::Sampled(event.cpu, core, name, stack))
             }
             EventKind::Count { tid, event: of, length, count, running } if event.at >= Ns::ZERO => {
                 let counted = Counted { event: of, length, count, running };

@@ -10,6 +10,9 @@ pub struct Column {
     pub right: bool,
     /// 0: always shown. Columns with higher ranks are left out first if there is no room.
     pub rank: u8,
+    /// The width to which it may be narrowed before any column is left out: the begin of its cells is cut, as of paths, whose end says
+    /// which file it is. `None`: it has its full width, or is left out.
+    pub narrowest: Option<usize>,
     /// Whether it is drawn with characters; pages have pictures instead.
     pub drawn: bool,
     /// The cells, from the first row to the last.
@@ -37,6 +40,7 @@ impl Column {
             head: head.to_owned(),
             right: false,
             rank,
+            narrowest: None,
             drawn: false,
             cells: Vec::new(),
             places: Vec::new(),
@@ -47,6 +51,13 @@ impl Column {
     /// A right-aligned column.
     pub fn numbers(head: &str, rank: u8) -> Self {
         Self { right: true, ..Self::text(head, rank) }
+    }
+
+    /// A left-aligned column of paths, which is narrowed where there is no room.
+    pub fn paths(head: &str, rank: u8) -> Self {
+        /// As many characters as most names of libraries have.
+        const NAME: usize = 20;
+        Self { narrowest: Some(NAME), ..Self::text(head, rank) }
     }
 
     /// A column of bars drawn with characters.
@@ -71,9 +82,14 @@ impl Column {
         widest.max(self.head.chars().count())
     }
 
-    /// Pads a cell to the column's width.
-    pub fn padded(&self, cell: &str) -> String {
-        let room = " ".repeat(self.width().saturating_sub(cell.chars().count()));
+    /// Pads a cell to a width of the column, or cuts its begin.
+    pub fn padded(&self, cell: &str, width: usize) -> String {
+        let chars = cell.chars().count();
+        if chars > width {
+            let end: String = cell.chars().skip(chars + 1 - width.max(1)).collect();
+            return format!("  ~{end}");
+        }
+        let room = " ".repeat(width - chars);
         if self.right { format!("  {room}{cell}") } else { format!("  {cell}{room}") }
     }
 }

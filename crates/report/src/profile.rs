@@ -1,7 +1,7 @@
 //! The samples of a recording or a part of it, by function and by callchain.
 
-use crate::words::plain;
-use engine::{EngineError, Session, TableRequest};
+use crate::words::{grouped, plain};
+use engine::{EngineError, Sampled, Session, TableRequest};
 use model::tables::{self, folded_stacks, samples};
 use model::{CoreType, Row, Span};
 use std::collections::BTreeMap;
@@ -86,6 +86,19 @@ impl Profile {
             Ok(())
         })?;
         Ok(profile)
+    }
+
+    /// The number of samples of each event that counts on one type of core only; `None` if there is no such event.
+    pub(crate) fn by_core(&self, of: &Sampled) -> Option<String> {
+        let count = |core: CoreType| {
+            let samples = self.functions.values().filter_map(|function| function.by_type.get(core.as_str()));
+            samples.fold(0, |sum, more| i64::saturating_add(sum, *more))
+        };
+        let words = of.by_core.iter().map(|(core, event)| {
+            let core_type = core.as_str().replace('_', " ");
+            format!("{} {} ({core_type})", plain(event), grouped(count(*core)))
+        });
+        (!of.by_core.is_empty()).then(|| words.collect::<Vec<_>>().join(", "))
     }
 
     pub(crate) fn read_stacks(

@@ -4,8 +4,9 @@ use crate::Options;
 use crate::counted;
 use crate::page::Page;
 use crate::sections::has_all_sections;
-use crate::words::{TIE, bytes, percent, plain, plural, time};
+use crate::words::{TIE, bytes, ms, percent, plain, plural, time};
 use engine::{Condition, EngineError, Facts, Session, Summary, THREAD_STATES};
+use model::SamplingOff;
 
 /// The maximum number of unavailable data that a short report lists.
 const MAX_LIMITS: usize = 4;
@@ -95,7 +96,51 @@ pub fn trust(session: &Session, is_of_samples: bool) -> String {
         Some(cpus) => format!(" (recorded: {cpus})"),
         None => String::new(),
     };
-    format!("Recording: {complete}{recorded}{consistent}{ready}{overhead}.")
+    let off = held_back(session).map_or_else(String::new, |times| format!("; the kernel held sampling back {times}"));
+    format!("Recording: {complete}{recorded}{consistent}{ready}{overhead}{off}.")
+}
+
+/// How often and for how long the kernel did not sample; `None` if it always did.
+fn held_back(session: &Session) -> Option<String> {
+    let all = &session.full_summary().sampling_off;
+    let times = plural(all.iter().map(|off| off.times).sum(), "time");
+    let ns = all.iter().map(|off| off.off_ns).fold(0, i64::saturating_add);
+    (!all.is_empty()).then(|| format!("{times}, for at most {}{TIE}ms", ms(ns)))
+}
+
+/// Says what it means for the samples that the kernel held sampling back, and what to do.
+pub fn note_sampling_off(page: &mut Page, session: &Session) {
+    if let Some(times) = held_back(session) {
+        page.note(&format!(
+            "The kernel held sampling back {times} in all, as samples came faster than it allows: what ran meanwhile has too few samples, so \
+             the shares are biased. Record with a lower rate (perf record with a lower -F or a larger -c), or raise \
+             kernel.perf_event_max_sample_rate."
+        ));
+    }
+}
+
+/// The maximum number of events, CPUs and threads in the line of them.
+const MAX_OFF: usize = 8;
+
+/// Says of which events, CPUs and threads the kernel held sampling back.
+fn sampling_off_line(session: &Session) -> Option<String> {
+    let all = &session.full_summary().sampling_off;
+    let of = |off: &SamplingOff| {
+        let event = if off.event.is_empty() { "an event" } else { &off.event };
+        let place = match (off.cpu, off.tid) {
+            (Some(cpu), _) => format!(" on CPU{TIE}{cpu}"),
+            (None, Some(tid)) => format!(" of thread{TIE}{tid}"),
+            (None, None) => String::new(),
+        };
+        let end = if off.until_end > 0 { " up to the end of the recording" } else { "" };
+        format!("{}{place}: {}, {}{TIE}ms{end}", plain(event), plural(off.times, "time"), ms(off.off_ns))
+    };
+    let shown: Vec<String> = all.iter().take(MAX_OFF).map(of).collect();
+    let more = match all.len().saturating_sub(MAX_OFF) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    (!all.is_empty()).then(|| format!("Sampling held back by the kernel: {}{more}.", shown.join("; ")))
 }
 
 /// Says which CPUs were recorded; `None` if the source has no CPUs.
@@ -140,10 +185,14 @@ pub fn write(page: &mut Page, session: &Session, options: &Options, is_of_sample
             page.paragraph(&completeness_line(session.summary()));
         }
         page.paragraph(&overhead_line(session));
+        if let Some(off) = sampling_off_line(session) {
+            page.paragraph(&off);
+        }
         if !is_of_samples {
             page.paragraph(&accounting_line(session.summary()));
         }
-        if let Some(states) = thread_states(session.facts()) {
+        // Folders of earlier versions say it without any switch, too.
+        if !is_of_samples && let Some(states) = thread_states(session.facts()) {
             page.paragraph(&format!("Thread states: {}", plain(states)));
         }
         // Their tables have been made for the section.
@@ -260,7 +309,8 @@ fn limits(session: &Session) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if !s.unrecorded_cpus.is_empty() {
+    // Folders of earlier versions list all CPUs where events have none.
+    if !s.unrecorded_cpus.is_empty() && !s.recorded_cpus.is_empty() {
         limits.push(format!(
             "Nothing was recorded of {}: a thread that was woken for or moved to a CPU that was not recorded may have run there, so its time is unknown.",
             named(&s.unrecorded_cpus)

@@ -4,8 +4,8 @@ use crate::context::{Top, count_of};
 use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::profile::Profile;
-use crate::words::{TIE, grouped, ms, plural, share, short};
-use engine::{EngineError, Session};
+use crate::words::{TIE, grouped, ms, plain, plural, share, short};
+use engine::{EngineError, Sampled, Session};
 use model::{CpuId, EventKind, Ns, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +15,18 @@ const PARTS: i64 = 20;
 const BAR: i64 = 30;
 /// The maximum number of characters of a thread's name.
 const MAX_NAME: usize = 32;
+
+/// The event of the samples, if it is known, or those of each type of core: ` of cycles`, ` of cpu_core/cycles/ and cpu_atom/cycles/`.
+pub fn of_event(sampled: Option<&Sampled>) -> String {
+    match sampled {
+        Some(Sampled { by_core, .. }) if !by_core.is_empty() => {
+            let names: Vec<String> = by_core.iter().map(|(_, event)| plain(event)).collect();
+            format!(" of {}", names.join(" and "))
+        }
+        Some(Sampled { event, .. }) if !event.is_empty() => format!(" of {}", plain(event)),
+        _ => String::new(),
+    }
+}
 
 /// Writes the samples of each thread, under each name that it had.
 pub fn by_thread(page: &mut Page, profile: &Profile, top: usize) {

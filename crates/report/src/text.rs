@@ -73,25 +73,42 @@ impl Terminal {
         self.line(&line);
     }
 
-    /// Writes a table. Columns that do not fit are left out, highest rank first.
+    /// Writes a table.
     fn grid(&mut self, columns: &[Column], totals: usize) {
-        let mut shown: Vec<&Column> = columns.iter().collect();
-        while shown.iter().map(|c| c.width() + 2).sum::<usize>() > self.width {
-            let rank = shown.iter().map(|c| c.rank).max().unwrap_or(0);
-            let Some(at) = shown.iter().rposition(|c| c.rank == rank && rank > 0) else { break };
-            shown.remove(at);
-        }
+        let shown = self.fitting(columns);
         let rows = rows(columns);
-        let head: String = shown.iter().map(|c| c.padded(&c.head)).collect();
+        let head: String = shown.iter().map(|(c, width)| c.padded(&c.head, *width)).collect();
         self.line(&self.shown(head.trim_end(), "2"));
         for row in 0..rows {
             if totals > 0 && row + totals == rows {
-                let rule: String = shown.iter().map(|c| format!("  {}", "-".repeat(c.width()))).collect();
+                let rule: String = shown.iter().map(|(_, width)| format!("  {}", "-".repeat(*width))).collect();
                 self.line(&rule);
             }
-            let cell = |c: &&Column| c.padded(c.cells.get(row).map_or("", String::as_str));
+            let cell = |(c, width): &(&Column, usize)| c.padded(c.cells.get(row).map_or("", String::as_str), *width);
             let line: String = shown.iter().map(cell).collect();
             self.line(&line);
+        }
+    }
+
+    /// Returns the columns that fit, with their widths. Those that may be narrowed are; then columns are left out, highest rank first.
+    fn fitting<'c>(&self, columns: &'c [Column]) -> Vec<(&'c Column, usize)> {
+        let mut shown: Vec<&Column> = columns.iter().collect();
+        loop {
+            let mut over = shown.iter().map(|c| c.width() + 2).sum::<usize>().saturating_sub(self.width);
+            let narrowed = shown.iter().map(|column| {
+                let full = column.width();
+                let least =
+                    column.narrowest.map_or(full, |least| least.clamp(column.head.chars().count(), full.max(1)));
+                let less = over.min(full.saturating_sub(least));
+                over -= less;
+                (*column, full - less)
+            });
+            let narrowed: Vec<(&Column, usize)> = narrowed.collect();
+            let rank = shown.iter().map(|c| c.rank).max().unwrap_or(0);
+            match shown.iter().rposition(|c| c.rank == rank && rank > 0) {
+                Some(at) if over > 0 => drop(shown.remove(at)),
+                _ => return narrowed,
+            }
         }
     }
 
@@ -127,6 +144,20 @@ mod tests {
             "  name    running ms\n  Render         1.5\n  ------  ----------\n  G            12.25\n"
         );
         assert!(grid(0, 100).contains("xxxx"));
+    }
+
+    #[test]
+    fn paths_are_narrowed_before_columns_are_left_out() {
+        let mut paths = Column::paths("file", 1);
+        ["/usr/lib/x86_64-linux-gnu/a/long/path/to/libc.so.6", ""].into_iter().for_each(|path| paths.push(path));
+        let [name, ms, note] = columns();
+        let shown = |columns: Vec<Column>| text(&[Block::Grid(columns, 0)], 60, false);
+        let wide = "  name    running ms  file\n  Render         1.5  ~64-linux-gnu/a/long/path/to/libc.so.6\n  G            12.25\n";
+        assert_eq!(shown(vec![name, ms, note, paths]), wide);
+        let mut paths = Column::paths("file", 1);
+        paths.push("/bin/x");
+        let [name, ms, _] = columns();
+        assert!(shown(vec![name, ms, paths]).contains("  1.5  /bin/x\n"));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::frames::is_of;
 use crate::gather::Group;
 use crate::page::Page;
 use crate::profile::Profile;
+use crate::sampled::of_event;
 use crate::sections::{ChosenSections, Findings};
 use crate::words::{TIE, grouped, ms, percent, plain, plural, short, time};
 use crate::{Options, quality};
@@ -223,8 +224,9 @@ fn samples(page: &mut Page, session: &Session, options: &Options) -> Result<(), 
             counts.iter().take(NAMED).map(|(name, count)| format!("{} {}", short(name, 40), percent(*count, all)));
         named.collect::<Vec<_>>().join(", ")
     };
-    let event = session.facts().sampled.as_ref().map_or("", |sampled| sampled.event.as_str());
-    let event = if event.is_empty() { String::new() } else { format!(" of {}", plain(event)) };
+    let sampled = session.facts().sampled.as_ref();
+    let of_cores = sampled.and_then(|sampled| profile.by_core(sampled)).map(|words| format!(" of {words}"));
+    let event = of_cores.unwrap_or_else(|| of_event(sampled));
     let threads = largest(threads.into_iter().collect());
     page.item(&format!("{}{event}: {threads}.", plural(all.unsigned_abs(), "sample")));
     page.item(&format!("Functions: {}.", largest(functions.iter().map(|(name, n)| (name.as_str(), *n)).collect())));

@@ -6,9 +6,9 @@ use crate::events_in::Cursor;
 use crate::sheet::{Column, Disk, Sheet, Store};
 use crate::words as w;
 use model::{
-    BlockOperation, BlockRequest, Col, Device, Donor, EnergyDomain, EnergyUse, Event, EventKind, Frame, FrameTime,
-    FrameToken, InheritedPriority, Kind, LossSpan, MadeFrom, Mark, MaybeCount, MaybeNs, NameId, Ns, Present, Prio,
-    StackId, TableDef, Temperature, Tid,
+    BlockOperation, BlockRequest, Col, CoreType, Device, Donor, EnergyDomain, EnergyUse, Event, EventKind, Frame,
+    FrameTime, FrameToken, InheritedPriority, Kind, LossSpan, MadeFrom, Mark, MaybeCount, MaybeNs, NameId, Ns, Present,
+    Prio, StackId, TableDef, Temperature, Tid,
 };
 use std::num::NonZeroI32;
 
@@ -46,8 +46,25 @@ pub(crate) struct EventTable {
     pub(crate) stores: &'static [Store],
 }
 
+impl EventTable {
+    /// Returns how many columns a file of this version has, without the place in the source: each version has one more.
+    pub(crate) fn columns_in(&self, version: u32) -> usize {
+        let missing = self.def.version.saturating_sub(version.max(1));
+        self.stores.len().saturating_sub(missing as usize)
+    }
+}
+
+macro_rules! version {
+    () => {
+        1
+    };
+    ($version:literal) => {
+        $version
+    };
+}
+
 macro_rules! event_tables {
-    ($($place:ident, $def:ident, $name:literal, $doc:literal, [$($col:expr => $store:expr),* $(,)?];)+) => {
+    ($($place:ident, $def:ident, $name:literal $(version $version:literal)?, $doc:literal, [$($col:expr => $store:expr),* $(,)?];)+) => {
         /// The tables of events, in the order of [`EVENT_TABLES`].
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub(crate) enum EventTableId { $($place),+ }
@@ -55,7 +72,7 @@ macro_rules! event_tables {
         $(const $def: EventTable = EventTable {
             def: &TableDef {
                 name: $name,
-                version: 1,
+                version: version!($($version)?),
                 made_from: MadeFrom::Elsewhere,
                 large: true,
                 doc: $doc,
@@ -200,9 +217,11 @@ event_tables! {
         text("operation", "read, write, flush, discard or other.") => Store::Word(block_word),
         text("edge", "begin (issued) or end (completed).") => Store::Word(edge_word),
     ];
-    CpuSample, CPU_SAMPLE, "cpu_sample", "A profiler interrupted a thread that ran, and recorded where it was.", [
+    CpuSample, CPU_SAMPLE, "cpu_sample" version 2, "A profiler interrupted a thread that ran, and recorded where it was.", [
         TID => Store::Int,
         int("stack", "", "Its callchain (table stack), innermost frame first.") => Store::Int,
+        text("core_type", "The type of the core by the PMU that counted, where the source says it, with or without the CPU; otherwise \
+            uniform.") => Store::Word(w::core_type_word),
     ];
     Count, COUNT, "count", "What an event of a CPU counted while one thread ran there, up to this time.", [
         int("tid", "", "TID of the thread; 0: idle, −1: several, because a switch was not recorded.") => Store::Int,
@@ -470,9 +489,10 @@ pub(crate) fn write(to: &mut Sheet<Disk>, e: &Event) {
             word(to, 7, operation as u8);
             word(to, 8, u8::from(done));
         }
-        EventKind::CpuSample { tid, stack, .. } => {
+        EventKind::CpuSample { tid, stack, core, .. } => {
             int(to, 3, tid.0);
             int(to, 4, stack.0 as i32);
+            word(to, 5, w::core_type_code(core));
         }
         EventKind::Count { tid, event, length, count, running }
         | EventKind::CountAtMark { tid, event, length, count, running } => {
@@ -616,7 +636,8 @@ pub(crate) fn read(kind: usize, c: &Cursor) -> Option<EventKind> {
             },
         },
         k if k == EventTableId::CpuSample as usize => {
-            EventKind::CpuSample { tid, stack: StackId(c.int(4) as u32), name: NameId::NONE }
+            let core = w::core_type(c.word(5)).unwrap_or(CoreType::Uniform);
+            EventKind::CpuSample { tid, stack: StackId(c.int(4) as u32), name: NameId::NONE, core }
         }
         k if k == EventTableId::Count as usize => {
             EventKind::Count { tid, event: c.name(4), length: Ns(c.long(5)), count: c.long(6), running: Ns(c.long(7)) }

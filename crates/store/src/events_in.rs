@@ -23,6 +23,8 @@ const BATCH: usize = 4096;
 pub(crate) struct Cursor {
     kind: usize,
     reader: Reader,
+    /// The number of its columns without the place in the source. Earlier versions have fewer.
+    own: usize,
     group: usize,
     rows: usize,
     row: usize,
@@ -181,14 +183,22 @@ impl Folder {
         let mut cursors = Vec::new();
         for (kind, table, from) in TABLES.iter().enumerate().filter_map(|(kind, t)| Some((kind, t, wanted(kind)?))) {
             let name = format!("events/{}.parquet", table.def.name);
-            let own = table.def.cols.iter().zip(table.stores).map(|(c, s)| Column { col: *c, store: *s });
-            let mut all: Vec<Column> = own.collect();
-            if imported {
-                all.push(origin(1)[1]);
+            let open = |own: usize| {
+                let cols = table.def.cols.iter().zip(table.stores).take(own);
+                let all = cols.map(|(c, s)| Column { col: *c, store: *s }).chain(imported.then_some(origin(1)[1]));
+                self.reader(&name, &all.collect::<Vec<Column>>())
+            };
+            let mut own = table.columns_in(1);
+            let Some(mut reader) = open(own)? else { continue };
+            let version = reader.about("corewise.version").and_then(|version| version.parse().ok());
+            let known = table.columns_in(version.unwrap_or(1));
+            if known > own
+                && let Some(all) = open(known)?
+            {
+                (reader, own) = (all, known);
             }
-            let Some(reader) = self.reader(&name, &all)? else { continue };
             let (cols, event) = (Vec::new(), None);
-            let mut cursor = Cursor { kind, reader, group: 0, rows: 0, row: 0, cols, from, event };
+            let mut cursor = Cursor { kind, reader, own, group: 0, rows: 0, row: 0, cols, from, event };
             cursor.step(&mut texts)?;
             cursors.push(cursor);
         }
@@ -276,8 +286,7 @@ impl ThreadHistory {
     fn event(&mut self, c: &Cursor) -> Option<Option<Event>> {
         let at = Ns(c.long(1));
         let cpu = CpuId(c.int(2) as u32);
-        let table = TABLES.get(c.kind)?;
-        let origin = c.long(table.stores.len());
+        let origin = c.long(c.own);
         let offset = if origin == i64::MIN { 0 } else { origin as u64 };
         let what = match c.kind {
             k if k == EventTableId::Switch as usize => self.switch(c)?,
@@ -295,8 +304,8 @@ impl ThreadHistory {
                 stamp: if c.long(8) == i64::MIN { at } else { Ns(c.long(8)) },
             }),
             k => match event_tables::read(k, c)? {
-                EventKind::CpuSample { tid, stack, .. } if self.names_samples => {
-                    EventKind::CpuSample { tid, stack, name: self.name(tid) }
+                EventKind::CpuSample { tid, stack, core, .. } if self.names_samples => {
+                    EventKind::CpuSample { tid, stack, name: self.name(tid), core }
                 }
                 what => what,
             },

@@ -17,7 +17,6 @@ macro_rules! words {
         pub(crate) fn $code(value: $type) -> u8 {
             match value { $($value => const { position($list, $text) }),+ }
         }
-        #[allow(dead_code, reason = "no reader needs core types back: they follow from the CPU")]
         pub(crate) fn $back(code: u8) -> Option<$type> {
             $list.get(usize::from(code)).map(|w| w.0)
         }

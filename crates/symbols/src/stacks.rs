@@ -17,6 +17,8 @@ pub struct Nameless {
     pub kernel: [u64; 2],
     /// Frames of programs and libraries: all, and those without a name.
     pub programs: [u64; 2],
+    /// Whether the source says where the kernel was loaded, so that its addresses are places in its code.
+    pub kernel_placed: bool,
     /// Whether the source has the kernel's build id.
     pub kernel_known: bool,
     /// Whether a list of the kernel's functions was found.
@@ -30,13 +32,19 @@ impl Nameless {
         let mut sentences = Vec::new();
         let [all, without] = self.kernel;
         if without > 0 {
-            let why = match (self.kernel_known, self.kernel_listed) {
-                (_, true) => "they are not in its list of functions (for example code generated at run time)",
-                (true, false) => {
+            let why = match () {
+                () if self.kernel_listed => {
+                    "they are not in its list of functions (for example code generated at run time)"
+                }
+                () if !self.kernel_placed => {
+                    "the recording does not say where the kernel was loaded, so their addresses are those of no function (perf record \
+                     leaves it out where kernel.kptr_restrict hides the kernel's addresses from its user)"
+                }
+                () if self.kernel_known => {
                     "no list of the functions of that kernel was found: read the recording as root while that kernel is running, or \
                      copy ~/.debug from the machine that made it (perf archive)"
                 }
-                (false, false) => {
+                () => {
                     "they are code generated at run time, or the recording lacks the kernel's build id (perf record -B omits it)"
                 }
             };
@@ -117,6 +125,7 @@ pub fn name(stacks: &mut Stacks, path: &SymbolPath) -> Nameless {
         }
     }
     let found = of_programs(stacks, path, &codes).into_iter();
+    nameless.kernel_placed = codes.keys().any(|code| code.in_kernel && code.byte != u64::MAX);
     nameless.kernel_known = kernel_id(stacks, &codes).is_some();
     let of_kernel = of_kernel(stacks, path, &codes);
     nameless.kernel_listed = of_kernel.is_some();
@@ -387,8 +396,21 @@ mod tests {
             let nameless = name(&mut all, &path);
             let result = (nameless.kernel, nameless.kernel_known, nameless.kernel_listed);
             assert_eq!(result, ([4, 4], !id.is_empty(), false), "{id:?}");
+            assert!(nameless.kernel_placed);
         }
         let path = machine(folder.path(), "0000000000000000 T _text\n0000000000000000 T first\n");
         assert_eq!(name(&mut stacks(ID), &path).kernel, [4, 4]);
+    }
+
+    #[test]
+    fn the_reason_for_kernel_frames_without_names_is_that_of_the_recording() {
+        let why = |kernel_placed, kernel_known, kernel_listed| {
+            let nameless =
+                Nameless { kernel: [4, 4], kernel_placed, kernel_known, kernel_listed, ..Nameless::default() };
+            nameless.sentences().concat()
+        };
+        assert!(why(false, true, false).contains("where the kernel was loaded"));
+        assert!(why(true, false, false).contains("lacks the kernel's build id"));
+        assert!(why(true, true, false).contains("no list of the functions"));
     }
 }

@@ -62,7 +62,7 @@
 use crate::{Replay, cpu, machine, ms, tid};
 use ingest::{Facts, Opened, Sampled};
 use model::{
-    Batch, BlockOperation, BlockRequest, CpuId, Device, Donor, EnergyDomain, EnergyUse, Event, EventKind,
+    Batch, BlockOperation, BlockRequest, CoreType, CpuId, Device, Donor, EnergyDomain, EnergyUse, Event, EventKind,
     InheritedPriority, IrqKind, LossSpan, Mark, MarkEdge, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio, SnapshotEntry,
     SnapshotState, StackFrame, StackId, Switch, SwitchOut, Temperature, Tid, Wake, WakeKind,
 };
@@ -310,8 +310,14 @@ impl Pen {
         self.stacks.pop();
         self.stacks.push((usize::MAX, tid));
         let stack = StackId(self.drawn.batch.stacks.len() as u32);
-        self.drawn.facts.sampled = Some(Sampled { event: "cpu-clock".to_owned(), of_time: true, others: Vec::new() });
-        self.push_of(tid, Phase::After, ms(column as i64), on, EventKind::CpuSample { tid, stack, name: NameId::NONE });
+        self.drawn.facts.sampled = Some(Sampled { event: "cpu-clock".to_owned(), of_time: true, ..Sampled::default() });
+        self.push_of(
+            tid,
+            Phase::After,
+            ms(column as i64),
+            on,
+            EventKind::CpuSample { tid, stack, name: NameId::NONE, core: CoreType::Uniform },
+        );
     }
 
     fn count(&mut self, column: usize, word: &str) {

@@ -28,6 +28,7 @@ impl Stream for Replay {
         out.events.append(&mut batch.events);
         out.names.append(&mut batch.names);
         out.stacks.append(&mut batch.stacks);
+        out.sampling_off.append(&mut batch.sampling_off);
         Ok(reach)
     }
 }

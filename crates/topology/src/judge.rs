@@ -36,6 +36,24 @@ impl Pmu {
     }
 }
 
+/// Returns the type of the cores of a hybrid PMU, by its name.
+///
+/// ```
+/// use model::CoreType;
+/// use topology::core_type_of_pmu;
+///
+/// assert_eq!(core_type_of_pmu("cpu_atom"), Some(CoreType::Efficient));
+/// assert_eq!(core_type_of_pmu("cpu"), None);
+/// ```
+#[must_use]
+pub fn core_type_of_pmu(name: &str) -> Option<CoreType> {
+    Some(match Pmu::from_name(name)? {
+        Pmu::Core => CoreType::Performance,
+        Pmu::Atom => CoreType::Efficient,
+        Pmu::LowPower => CoreType::LowPower,
+    })
+}
+
 /// One source's partition: for each CPU, by index, its class (0 = slowest) if known.
 struct Partition {
     source: Source,

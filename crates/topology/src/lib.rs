@@ -34,6 +34,7 @@ pub use described::is_description;
 pub use draw::draw;
 pub use files::Files;
 pub use header::{HeaderCache, HeaderCpu, HeaderTopology};
+pub use judge::core_type_of_pmu;
 pub use live::{Root, is_machine, live, machine_file};
 pub use machine::{Claim, Cpu, Fact, IdleState, Judged, Machine, Source};
 pub use machine_text::machine_text;

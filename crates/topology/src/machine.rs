@@ -272,4 +272,13 @@ impl Machine {
     pub fn core_type(&self, cpu: CpuId) -> CoreType {
         self.class_names.get(self.core_class(cpu) as usize).copied().unwrap_or(CoreType::Uniform)
     }
+
+    /// Returns the type of the cores that a PMU counts on: that of the CPUs that a source lists for it, or else by its name. `None` if it
+    /// is not one of a type of cores.
+    #[must_use]
+    pub fn core_type_of_pmu(&self, pmu: &str) -> Option<CoreType> {
+        let mut of_pmu = self.cpus.iter().filter(|cpu| cpu.vendor_type.as_deref() == Some(pmu));
+        let Some(first) = of_pmu.next().map(|cpu| self.core_type(cpu.id)) else { return crate::core_type_of_pmu(pmu) };
+        of_pmu.all(|cpu| self.core_type(cpu.id) == first).then_some(first)
+    }
 }

@@ -41,11 +41,11 @@ impl Analysis for FoldedStacks {
     }
 
     fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, begins: Begins, world: &World) {
-        let Change::Sampled(cpu, comm, stack) = event.what else { return };
+        let Change::Sampled(cpu, core, comm, stack) = event.what else { return };
         if begins == Begins::Before {
             return;
         }
-        let (tid, core_type, sibling) = place(event, cpu, world);
+        let (tid, core_type, sibling) = place(event, (cpu, core), world);
         self.count(Key { thread, tid, comm, core_type, sibling, stack: world.folded.of(stack) }, MAX_ROWS);
     }
 

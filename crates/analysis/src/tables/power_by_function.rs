@@ -203,7 +203,7 @@ impl Analysis for PowerByFunction {
     }
 
     fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, begins: Begins, world: &World) {
-        if let Change::Sampled(cpu, _, stack) = event.what {
+        if let Change::Sampled(cpu, _, _, stack) = event.what {
             if begins == Begins::Here {
                 let function = world.functions.of(stack).first().copied();
                 *self.samples.entry((thread, core_type(cpu, world), function)).or_default() += 1;

@@ -25,9 +25,10 @@ pub(crate) struct Samples {
 /// The state of siblings that the machine does not describe.
 const UNKNOWN_SIBLING: usize = 2;
 
-/// The TID of a sample, and its CPU's core type and state of siblings (an index into [`SIBLING_STATES`]).
-pub(super) fn place(event: &TimelineEvent, cpu: CpuId, world: &World) -> (Tid, CoreType, usize) {
-    let core_type = world.cpu_now(cpu).map_or(CoreType::Uniform, |now| now.core_type);
+/// The TID of a sample, its core's type by the CPU or else by the source, and the state of siblings (an index into [`SIBLING_STATES`]).
+pub(super) fn place(event: &TimelineEvent, (cpu, core): (CpuId, CoreType), world: &World) -> (Tid, CoreType, usize) {
+    let of_cpu = world.cpu_now(cpu).map(|now| now.core_type);
+    let core_type = of_cpu.filter(|of_cpu| *of_cpu != CoreType::Uniform).unwrap_or(core);
     let sibling = world.core(cpu).map_or(UNKNOWN_SIBLING, sibling_state);
     (event.tid().unwrap_or(Tid::UNKNOWN), core_type, sibling)
 }
@@ -38,11 +39,11 @@ impl Analysis for Samples {
     }
 
     fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, begins: Begins, world: &World) {
-        let Change::Sampled(cpu, _, stack) = event.what else { return };
+        let Change::Sampled(cpu, core, _, stack) = event.what else { return };
         if begins == Begins::Before {
             return;
         }
-        let (tid, core_type, sibling) = place(event, cpu, world);
+        let (tid, core_type, sibling) = place(event, (cpu, core), world);
         let mut count = |function, sums: [i64; 2]| {
             let row = self.rows.entry(Key { thread, tid, function, core_type, sibling }).or_default();
             row.iter_mut().zip(sums).for_each(|(sum, more)| *sum += more);

@@ -5,8 +5,8 @@ use super::energy::Energy;
 use super::frame;
 use crate::wire::{self, Bytes, Row};
 use model::{
-    BlockOperation, BlockRequest, CpuId, Device, Donor, Event, EventKind, InheritedPriority, Mark, MarkEdge, NameId,
-    Ns, Pid, Prio, SnapshotEntry, SnapshotState, StackId, Switch, Tid, Wake, WakeKind,
+    BlockOperation, BlockRequest, CoreType, CpuId, Device, Donor, Event, EventKind, InheritedPriority, Mark, MarkEdge,
+    NameId, Ns, Pid, Prio, SnapshotEntry, SnapshotState, StackId, Switch, Tid, Wake, WakeKind,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -238,7 +238,7 @@ impl Decoder {
                 let chain = wire::sample_chain(&mut b);
                 if b.complete {
                     let stack = self.callchains.id(chain, &mut self.names);
-                    emit(EventKind::CpuSample { tid, stack, name: NameId::NONE });
+                    emit(EventKind::CpuSample { tid, stack, name: NameId::NONE, core: CoreType::Uniform });
                 }
             }
             BLOCK_REQUEST => {

@@ -100,6 +100,14 @@ fn as_json(s: &Summary) -> Value {
     if s.frames > 0 {
         all["frames"] = s.frames.into();
     }
+    if !s.sampling_off.is_empty() {
+        let off = s.sampling_off.iter().map(|off| {
+            json!({
+                "event": off.event, "cpu": off.cpu, "tid": off.tid, "times": off.times, "off_ns": off.off_ns, "until_end": off.until_end,
+            })
+        });
+        all["sampling_off"] = off.collect::<Vec<_>>().into();
+    }
     all
 }
 
@@ -134,6 +142,11 @@ fn as_text(s: &Summary) -> String {
     let _ = writeln!(out, "{:>11}  of CPU time lossy", share(s.lossy_ns));
     if let Some(inferred) = s.inferred_ns {
         let _ = writeln!(out, "{:>11}  of CPU time inferred", share(inferred));
+    }
+    let held_back: u64 = s.sampling_off.iter().map(|off| off.times).sum();
+    if held_back > 0 {
+        let ms = s.sampling_off.iter().map(|off| off.off_ns).fold(0, i64::saturating_add) as f64 / 1e6;
+        let _ = writeln!(out, "{held_back:>11}  times the kernel held sampling back, for at most {ms:.3} ms in all");
     }
     for t in &s.anomalies {
         let kind = match () {

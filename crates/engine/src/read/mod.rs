@@ -173,7 +173,9 @@ pub fn account_with<S: Sink>(
         if options.infer == Infer::Within {
             totals = totals.with_inferred();
         }
-        if let Some(states) = reading.states.sentence(facts.states) {
+        if ingested.has_states
+            && let Some(states) = reading.states.sentence(facts.states)
+        {
             facts.about.push((THREAD_STATES.to_owned(), states.to_owned()));
         }
         let machine = machine(&facts, &totals, options);

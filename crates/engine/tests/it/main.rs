@@ -11,7 +11,11 @@ mod fixtures;
 mod folder;
 mod frame_marks;
 mod parts;
+#[allow(dead_code, reason = "the tests of the importer use all of it")]
+#[path = "../../../import/tests/it/perf_data/writer.rs"]
+mod perf_data;
 mod periods;
+mod samples;
 mod slow_frames;
 mod sources;
 #[path = "../../../report/tests/it/support/mod.rs"]

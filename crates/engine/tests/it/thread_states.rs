@@ -231,3 +231,14 @@ fn the_kernels_own_bits_are_read() {
     assert_eq!(states(&session), expected);
     assert!(how(&session).contains("task->__state"), "{}", how(&session));
 }
+
+/// Samples say neither how threads left a CPU nor, without CPU numbers, of which CPUs nothing was recorded.
+#[test]
+fn samples_without_cpus_say_nothing_of_states_and_cpus() {
+    let head = "# nrcpus online : 4\n# nrcpus avail : 4\n#\n";
+    let sample = |cpu: &str| format!("x  51 {cpu}50.000100:  250000 cycles:  401000 main+0x0 (/bin/x)\n");
+    for (text, unrecorded) in [(sample(""), ""), (sample("[002] "), "0-1,3")] {
+        let session = session(&format!("{head}{text}"));
+        assert_eq!((session.summary().unrecorded_cpus.as_str(), how(&session).as_str()), (unrecorded, ""), "{text}");
+    }
+}

@@ -4,8 +4,8 @@ use super::Sim;
 use super::threads::State;
 use crate::program::{Cpus, FRAME};
 use model::{
-    CpuId, Event, EventKind, Mark, MarkEdge, MaybeNs, NameId, Ns, Pid, Prio, StackFrame, StackId, Switch, SwitchOut,
-    Tid, Wake, WakeKind,
+    CoreType, CpuId, Event, EventKind, Mark, MarkEdge, MaybeNs, NameId, Ns, Pid, Prio, StackFrame, StackId, Switch,
+    SwitchOut, Tid, Wake, WakeKind,
 };
 
 /// The TID of the first thread.
@@ -69,7 +69,11 @@ impl Sim<'_> {
     /// Adds what the profiler finds on a CPU.
     pub(super) fn emit_sample(&mut self, cpu: usize, thread: usize) {
         let stack = if self.threads[thread].spins { SPINNING } else { WORKING };
-        self.push(cpu, tid(thread), EventKind::CpuSample { tid: tid(thread), stack, name: NameId::NONE });
+        self.push(
+            cpu,
+            tid(thread),
+            EventKind::CpuSample { tid: tid(thread), stack, name: NameId::NONE, core: CoreType::Uniform },
+        );
     }
 
     /// Adds what a recorder reports at its start: names, priorities, affinities, and that throttling is recorded.

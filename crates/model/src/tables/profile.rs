@@ -10,8 +10,8 @@ table! {
         version: 1,
         made_from: Analysis,
         large: false,
-        doc: "How often a profiler found each thread in each function, by the type of the core on which it ran and \
-              the state of its SMT siblings. The samples of a thread estimate its running time: with the sampling \
+        doc: "How often a profiler found each thread in each function, by the type of the core on which it ran (by the CPU, or \
+              else by the PMU that counted) and the state of its SMT siblings. The samples of a thread estimate its running time: with the sampling \
               period, or as shares. Rows with an unknown function count all such functions of a file together. No \
               rows if the source has no samples.",
         key: [THREAD, TID, FUNCTION, FILE, CORE_TYPE, SIBLING],
@@ -35,8 +35,8 @@ table! {
         version: 2,
         made_from: Analysis,
         large: false,
-        doc: "How often a profiler found each thread in each callchain, under each of its names, by the type of the core on which it ran and the \
-              state of its SMT siblings: the folded stacks of a flame graph. Callchains that differ only in addresses within \
+        doc: "How often a profiler found each thread in each callchain, under each of its names, by the type of the core on which it ran (by \
+              the CPU, or else by the PMU that counted) and the state of its SMT siblings: the folded stacks of a flame graph. Callchains that differ only in addresses within \
               functions are one. At most 100,000 rows are kept apart; of each thread, the samples of further ones are counted as `[other]`.",
         key: [THREAD, TID, COMM, CORE_TYPE, SIBLING, CALLCHAIN],
         columns: {

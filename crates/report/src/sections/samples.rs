@@ -6,6 +6,7 @@ use crate::flame;
 use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::profile::{FunctionSamples, Profile};
+use crate::quality;
 use crate::sampled;
 use crate::words::{grouped, plain, share, short};
 use engine::{EngineError, Sampled};
@@ -39,7 +40,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
             grouped(before.samples),
             before.about
         ),
-        None => format!("Samples{}: {}, by function", of_event(of), grouped(profile.samples)),
+        None => format!("Samples{}: {}, by function", sampled::of_event(of), grouped(profile.samples)),
     };
     page.heading(&heading);
     let all = rows.len();
@@ -53,7 +54,11 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     ));
     if let Some(of) = of {
         say_what_they_are(page, of);
+        if let Some(words) = profile.by_core(of) {
+            page.note(&format!("By type of core, counted by a PMU each: {words}. Cycles of cores of different types are not the same work."));
+        }
     }
+    quality::note_sampling_off(page, ctx.session);
     let mut grid = Grid::new(&profile, ctx.baseline);
     rows.iter().for_each(|row| grid.push(row));
     let columns = grid.columns;
@@ -77,13 +82,6 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
         }
     }
     Ok(())
-}
-
-/// The event of the samples, if it is known: ` of cycles`.
-fn of_event(sampled: Option<&Sampled>) -> String {
-    sampled
-        .filter(|sampled| !sampled.event.is_empty())
-        .map_or_else(String::new, |sampled| format!(" of {}", plain(&sampled.event)))
 }
 
 /// Says what the samples do not show: running time, if they are of something else, and other events.
@@ -163,7 +161,7 @@ impl Grid {
         }
         columns.push(Column::numbers("total %", 0));
         columns.extend(types.iter().map(|name| Column::numbers(&format!("on {} %", name.replace('_', " ")), 2)));
-        columns.push(Column::text("file", 1));
+        columns.push(Column::paths("file", 1));
         Self { columns, samples: (profile.samples, baseline.map(|b| b.samples)), types }
     }
 

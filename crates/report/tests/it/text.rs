@@ -1,6 +1,8 @@
 //! Reports of small recordings as text and JSON. The expected text is in `tests/golden` (`cargo xtask bless` rewrites it).
 
+use crate::support;
 use engine::{PassOptions, Session};
+use model::{CoreType, EventKind, SamplingOff};
 use report::{Options, Sort};
 use std::path::Path;
 
@@ -185,4 +187,38 @@ fn the_tables_of_the_json_object_are_consistent() {
     let one = Options { process: Some("sched-messaging".to_owned()), ..Options::default() };
     let one = object(&session, &one);
     assert!(one["threads"].as_array().expect("rows").iter().all(|t| t["name"] == "sched-messaging"));
+}
+
+/// Samples of two PMUs, some of which the kernel did not take: each is counted with its type of core, and what is missing is said.
+#[test]
+fn samples_by_core_type_that_were_held_back() {
+    let session = support::drawn("cpu0 P0  A A A A\nsample   A=spin A=spin A=spin A=work", |facts, batch| {
+        batch.events.retain(|event| matches!(event.what, EventKind::CpuSample { .. }));
+        let mut slow = false;
+        for event in &mut batch.events {
+            event.cpu = model::CpuId::UNKNOWN;
+            if let EventKind::CpuSample { core, .. } = &mut event.what {
+                *core = if slow { CoreType::Efficient } else { CoreType::Performance };
+                slow = true;
+            }
+        }
+        let names = [(CoreType::Performance, "cpu_core/cycles/P"), (CoreType::Efficient, "cpu_atom/cycles/P")];
+        if let Some(sampled) = &mut facts.sampled {
+            sampled.by_core = names.map(|(core, name)| (core, name.to_owned())).into();
+        }
+        let off =
+            SamplingOff { event: "cycles".into(), tid: Some(7), times: 3, off_ns: 1_234_567, ..SamplingOff::default() };
+        batch.sampling_off = vec![off.clone(), SamplingOff { cpu: Some(2), tid: None, until_end: 1, ..off }];
+    });
+    let text = report::text(&session, &Options { width: 200, ..Options::default() }).expect("a report");
+    for line in [
+        "4 samples of cpu_core/cycles/P 1 (performance), cpu_atom/cycles/P 3 (efficient)",
+        "Samples of cpu_core/cycles/P and cpu_atom/cycles/P: 4, by function",
+        "the kernel held sampling back 6 times, for at most 2.469 ms.",
+        "Sampling held back by the kernel: cycles of thread 7: 3 times, 1.235 ms; cycles on CPU 2: 3 times, 1.235 ms up to the end of the recording.",
+        "kernel.perf_event_max_sample_rate",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    assert!(!text.contains("Nothing was recorded of"), "{text}");
 }

@@ -3,9 +3,9 @@
 use crate::cells::cells;
 use ingest::Facts;
 use model::{
-    BlockOperation, BlockRequest, Clock, Col, CpuId, CpuState, CpuStretch, Device, Donor, EnergyDomain, EnergyUse,
-    Event, EventKind, Frame, FramePart, FrameStretch, FrameTime, FrameToken, InheritedPriority, IrqKind, Kind,
-    LossSpan, Mark, MarkEdge, MaybeCount, MaybeNs, NameId, Ns, Pid, Present, Prio, Reason, SnapshotEntry,
+    BlockOperation, BlockRequest, Clock, Col, CoreType, CpuId, CpuState, CpuStretch, Device, Donor, EnergyDomain,
+    EnergyUse, Event, EventKind, Frame, FramePart, FrameStretch, FrameTime, FrameToken, InheritedPriority, IrqKind,
+    Kind, LossSpan, Mark, MarkEdge, MaybeCount, MaybeNs, NameId, Ns, Pid, Present, Prio, Reason, SnapshotEntry,
     SnapshotState, Span, StackFrame, StackId, Stacks, Switch, SwitchOut, Table, TableDef, Temperature, ThreadKey,
     ThreadState, ThreadStretch, Tid, Value, Wake, WakeKind, tables,
 };
@@ -181,7 +181,10 @@ fn what(r: &mut Rng, at: Ns) -> EventKind {
                 done: r.below(2) == 0,
             },
         },
-        37 => EventKind::CpuSample { tid, stack: StackId(1 + r.below(2) as u32), name: NameId::NONE },
+        37 => {
+            let core = if r.below(2) == 0 { CoreType::Uniform } else { CoreType::Efficient };
+            EventKind::CpuSample { tid, stack: StackId(1 + r.below(2) as u32), name: NameId::NONE, core }
+        }
         38 => EventKind::Count {
             tid: r.one(&[Tid::UNKNOWN, Tid::IDLE, tid]),
             event: NameId(3),

@@ -12,8 +12,8 @@ use analysis::{Begins, Context, Running, ThreadGroups};
 use changes::{Allowed, Changes, MarkEvent, Move, PowerChange, Setting, Throttle};
 use ingest::{Limits, Opened};
 use model::{
-    CpuId, CpuStretch, Event, EventKind, Mark, MarkEdge, MaybeNs, NameId, Ns, Prio, Rows, Span, StackFrame, Stacks,
-    Table, ThreadStretch, Tid, Timeline, TimelineEvent, Value, tables,
+    CoreType, CpuId, CpuStretch, Event, EventKind, Mark, MarkEdge, MaybeNs, NameId, Ns, Prio, Rows, Span, StackFrame,
+    Stacks, Table, ThreadStretch, Tid, Timeline, TimelineEvent, Value, tables,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -141,7 +141,7 @@ fn add_samples(batch: &mut model::Batch, rng: &mut Rng) {
     let chains = batch.stacks.len();
     let mut sample = |event: &Event| {
         let (tid, stack) = (Tid(rng.below(4) as i32), model::StackId(rng.below(chains + 1) as u32));
-        let what = EventKind::CpuSample { tid, stack, name: NameId::NONE };
+        let what = EventKind::CpuSample { tid, stack, name: NameId::NONE, core: CoreType::Uniform };
         rng.one_in(3).then_some(Event { current: Tid::UNKNOWN, what, ..*event })
     };
     batch.events = batch.events.iter().flat_map(|e| [Some(*e), sample(e)]).flatten().collect();

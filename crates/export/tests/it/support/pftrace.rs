@@ -2,8 +2,8 @@
 
 use ingest::Facts;
 use model::{
-    Batch, Clock, CpuId, Donor, Event, EventKind, InheritedPriority, IrqKind, LossSpan, MaybeCount, NameId, Ns, Pid,
-    Prio, SnapshotEntry, SnapshotState, StackId, Switch, SwitchOut, Tid, Wake, WakeKind,
+    Batch, Clock, CoreType, CpuId, Donor, Event, EventKind, InheritedPriority, IrqKind, LossSpan, MaybeCount, NameId,
+    Ns, Pid, Prio, SnapshotEntry, SnapshotState, StackId, Switch, SwitchOut, Tid, Wake, WakeKind,
 };
 use std::collections::HashMap;
 
@@ -171,7 +171,7 @@ impl Read {
     fn sample(&mut self, at: i64, sample: Message<'_>) {
         let cpu = sample.int(1).map_or(CpuId::UNKNOWN, |c| CpuId(c as u32));
         let tid = tid(sample.int(3).expect("a tid"));
-        let what = EventKind::CpuSample { tid, stack: StackId::NONE, name: NameId::NONE };
+        let what = EventKind::CpuSample { tid, stack: StackId::NONE, name: NameId::NONE, core: CoreType::Uniform };
         self.batch.events.push(Event { at: Ns(at), offset: 0, cpu, current: tid, what });
     }
 

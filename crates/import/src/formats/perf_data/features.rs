@@ -15,6 +15,7 @@ const CMDLINE: u32 = 11;
 const EVENT_DESC: u32 = 12;
 const CPU_TOPOLOGY: u32 = 13;
 const NUMA_TOPOLOGY: u32 = 14;
+const PMU_MAPPINGS: u32 = 16;
 const CACHE: u32 = 20;
 const HYBRID_TOPOLOGY: u32 = 30;
 /// The maximum length of a list in a header.
@@ -22,7 +23,7 @@ const MAX_COUNT: u32 = 1 << 16;
 
 /// Whether a feature's section is read.
 pub(super) fn is_read(feature: u32) -> bool {
-    const READ: [u32; 13] = [
+    const READ: [u32; 14] = [
         FEATURE_BUILD_ID,
         HOSTNAME,
         OSRELEASE,
@@ -34,6 +35,7 @@ pub(super) fn is_read(feature: u32) -> bool {
         EVENT_DESC,
         CPU_TOPOLOGY,
         NUMA_TOPOLOGY,
+        PMU_MAPPINGS,
         CACHE,
         HYBRID_TOPOLOGY,
     ];
@@ -101,6 +103,13 @@ pub(super) fn event_names(header: &Header) -> Vec<String> {
     names.filter(|names| names.len() == header.attrs.len()).unwrap_or_default()
 }
 
+/// Returns the names of the PMUs by their numbers; none if the recording does not have them.
+pub(super) fn pmus(header: &Header) -> Vec<(u32, String)> {
+    let section = header.features.iter().find(|(feature, _)| *feature == PMU_MAPPINGS);
+    let names = section.and_then(|(_, bytes)| Section { bytes, order: header.order }.pmus());
+    names.unwrap_or_default()
+}
+
 /// Whether the recording's kernel is known to have at least this version.
 pub(super) fn kernel_at_least(header: &Header, major: u32, minor: u32) -> bool {
     let section = header.features.iter().find(|(feature, _)| *feature == OSRELEASE);
@@ -142,6 +151,11 @@ impl Section<'_> {
 
     fn texts(&mut self) -> Option<Vec<String>> {
         (0..self.count()?).map(|_| self.text()).collect()
+    }
+
+    /// Reads the number and the name of each PMU.
+    fn pmus(&mut self) -> Option<Vec<(u32, String)>> {
+        (0..self.count()?).map(|_| Some((self.u32()?, self.text()?))).collect()
     }
 
     /// Reads the attribute, the name and the IDs of each event.

@@ -5,7 +5,7 @@ use super::mappings::{self, Mappings};
 use super::reach::Reached;
 use crate::tracepoint::ByteOrder;
 use ingest::{Fatal, ReadSeek};
-use model::CpuId;
+use model::{CoreType, CpuId};
 use rustc_hash::FxHashMap;
 use std::io::{Read, SeekFrom};
 
@@ -13,6 +13,8 @@ use std::io::{Read, SeekFrom};
 pub(super) const MMAP: u32 = 1;
 pub(super) const LOST: u32 = 2;
 pub(super) const COMM: u32 = 3;
+pub(super) const THROTTLE: u32 = 5;
+pub(super) const UNTHROTTLE: u32 = 6;
 pub(super) const FORK: u32 = 7;
 pub(super) const SAMPLE: u32 = 9;
 pub(super) const MMAP2: u32 = 10;
@@ -62,6 +64,9 @@ pub(super) struct Attr {
     pub(super) ids: Vec<u64>,
     /// Whether its samples are the profile ([`super::profile::select`]).
     pub(super) is_profile: bool,
+    /// Its name, without modifiers unless it is one of a type of cores, and this type ([`super::profile::select`]).
+    pub(super) name: String,
+    pub(super) core: CoreType,
 }
 
 impl Attr {
@@ -89,6 +94,8 @@ impl Attr {
             clockid: if bit(25) { u32_at(92).map(|c| c as i32) } else { None },
             ids: Vec::new(),
             is_profile: false,
+            name: String::new(),
+            core: CoreType::Uniform,
         })
     }
 
@@ -116,6 +123,20 @@ impl Attr {
     /// Whether its samples have addresses of code that is to be found in mappings.
     pub(super) fn has_code(&self) -> bool {
         self.has_callchains() || self.samples_code()
+    }
+
+    /// Whether its samples have the event's ID.
+    pub(super) fn has_id(&self) -> bool {
+        self.sample_type & (1 << 6 | 1 << 16) != 0 // PERF_SAMPLE_ID, PERF_SAMPLE_IDENTIFIER
+    }
+
+    /// Returns the number of the PMU, if it is one of its own: generic events have it in the upper half of `config`.
+    pub(super) fn pmu(&self) -> Option<u32> {
+        const WITHOUT: [u32; 3] = [1, 2, 5]; // software, tracepoints, breakpoints
+        match self.kind {
+            0 | 3 => u32::try_from(self.config >> 32).ok().filter(|pmu| *pmu > 0),
+            kind => Some(kind).filter(|kind| !WITHOUT.contains(kind)),
+        }
     }
 
     /// Returns the kernel's name of a generic event. The upper half of `config` is the number of a PMU, on hybrid processors.

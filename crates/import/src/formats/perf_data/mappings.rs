@@ -7,8 +7,9 @@
 //! ```
 //!
 //! So if there are callchains, the file's mapping records are read first ([`scan`]), and each process's mappings are
-//! replayed in the order of time as its samples are resolved. A lookup for a time before the last replayed change of
-//! that address gets no result.
+//! replayed in the order of time as its samples are resolved. The samples of a process are not in order of time either.
+//! For one before the last replayed change, the changes are searched backwards, unless what is mapped at its address has not
+//! changed since.
 
 use super::frames::{Frames, Record};
 use super::header::{self, Attr, Header, TracingData};
@@ -24,10 +25,12 @@ const MAX_CHANGES: usize = 1 << 19;
 const MAX_PATH_BYTES: usize = 16 << 20;
 /// The maximum number of parents searched for a mapping that a process did not make itself.
 const MAX_PARENTS: usize = 16;
+/// The maximum number of changes that all searches backwards look at, so that a hostile file cannot take forever.
+const MAX_STEPS_BACK: u64 = 1 << 28;
 /// The kernel's address space.
 const KERNEL: i32 = -1;
-/// Bits of `misc`: the mode (kernel 1, user 2), a data mapping, an exec, with a build ID, with its length.
-const MODE: u16 = 7;
+/// Bits of `misc`: the mode ([`super::stacks::Mode`]; the kernel is 1), a data mapping, an exec, with a build ID, with its length.
+pub(super) const MODE: u16 = 7;
 const IN_KERNEL: u16 = 1;
 const OF_DATA: u16 = 1 << 13;
 const OF_EXEC: u16 = 1 << 13;
@@ -64,6 +67,14 @@ struct Mapping {
     file: usize,
 }
 
+impl Mapping {
+    /// Returns the location of an address, if the mapping begins here.
+    fn place(&self, from: u64, address: u64) -> Place {
+        let offset = self.offset.map_or(u64::MAX, |offset| offset.wrapping_add(address - from));
+        Place { file: self.file, offset }
+    }
+}
+
 enum MappingEvent {
     Map(u64, Mapping),
     Unmap(u64, u64),
@@ -83,6 +94,14 @@ struct Space {
     current: BTreeMap<u64, Mapping>,
 }
 
+/// What an address of an address space is.
+enum Found {
+    Place(Place),
+    /// As in the parent at the time when this process was created.
+    InParent(i32, Ns),
+    Nothing,
+}
+
 /// All address spaces.
 #[derive(Default)]
 pub(super) struct Mappings {
@@ -90,9 +109,11 @@ pub(super) struct Mappings {
     numbers: FxHashMap<Code, usize>,
     bytes: usize,
     changes: usize,
-    /// The number of changes that were not kept because there were too many.
+    /// The number of changes that were not kept, and of addresses that were not found, because there were too many.
     pub(super) left_out: u64,
+    steps_back: u64,
     spaces: FxHashMap<i32, Space>,
+    kernel_is_mapped: bool,
     /// The build IDs from the header or from records, by path and by whether the file is the kernel's.
     build_ids: FxHashMap<(Box<[u8]>, bool), Box<str>>,
 }
@@ -325,20 +346,21 @@ impl Mappings {
             code.build_id = id.cloned();
         }
         self.numbers = FxHashMap::default();
+        let is_kernel = |code: &Code| *code.path == *model::StackFrame::KERNEL.as_bytes() && code.function.is_none();
+        self.kernel_is_mapped = self.files.iter().any(is_kernel);
+    }
+
+    /// Returns the build ID of a kernel that no mapping locates: this one, or that of the guest.
+    pub(super) fn kernel_id(&self, path: &str, is_guest: bool) -> Option<&str> {
+        // Where the kernel is mapped, code outside it is that of modules, or was generated.
+        let is_mapped = !is_guest && self.kernel_is_mapped;
+        self.build_ids.get(&(path.as_bytes().into(), !is_guest)).filter(|_| !is_mapped).map(AsRef::as_ref)
     }
 
     /// Returns how many changes the process and the kernel have seen at this time. If these are equal, the same
     /// addresses have the same locations.
     pub(super) fn version(&mut self, pid: i32, at: Ns) -> [u64; 2] {
-        [pid, KERNEL].map(|pid| {
-            let space = self.spaces.get_mut(&pid);
-            space.map_or(0, |space| {
-                space.advance(at);
-                // A process with incomplete information at this time must differ from one with complete information.
-                (space.next as u64) << 1
-                    | u64::from(space.changes[..space.next].last().is_some_and(|(last, _)| *last > at))
-            })
-        })
+        [pid, KERNEL].map(|pid| self.spaces.get_mut(&pid).map_or(0, |space| space.seen(at) as u64))
     }
 
     /// Returns the location of an address of a process, or of the kernel.
@@ -346,21 +368,72 @@ impl Mappings {
         let (mut pid, mut at) = (if in_kernel { KERNEL } else { pid }, at);
         for _ in 0..MAX_PARENTS {
             let space = self.spaces.get_mut(&pid)?;
-            space.advance(at);
-            if space.begin.is_some_and(|begin| begin > at) {
-                return None;
+            let seen = space.seen(at);
+            let found = match space.now(at, address) {
+                Some(place) => Found::Place(place),
+                None if seen == space.next => match (space.parent, space.begin) {
+                    (Some(parent), Some(begin)) => Found::InParent(parent, begin),
+                    _ => Found::Nothing,
+                },
+                None => {
+                    let left = MAX_STEPS_BACK.saturating_sub(self.steps_back);
+                    self.left_out += u64::from(left == 0);
+                    let (found, steps) = space.before(seen, address, left);
+                    self.steps_back += steps;
+                    found
+                }
+            };
+            match found {
+                Found::Place(place) => return Some(place),
+                Found::InParent(parent, begin) => (pid, at) = (parent, begin),
+                Found::Nothing => return None,
             }
-            if let Some((from, mapping)) = space.current.range(..=address).next_back().filter(|(_, m)| address < m.to) {
-                let offset = mapping.offset.map_or(u64::MAX, |offset| offset.wrapping_add(address - from));
-                return (mapping.since <= at).then_some(Place { file: mapping.file, offset });
-            }
-            (pid, at) = (space.parent?, space.begin?);
         }
         None
     }
 }
 
 impl Space {
+    /// Applies the changes up to this time. Returns how many there are; more may have been applied for a later time.
+    fn seen(&mut self, at: Ns) -> usize {
+        self.advance(at);
+        let applied = &self.changes[..self.next];
+        match applied.last() {
+            Some((last, _)) if *last > at => applied.partition_point(|(when, _)| *when <= at),
+            _ => self.next,
+        }
+    }
+
+    /// Returns what is mapped at an address, if it was there at this time, which may be before the last change applied.
+    fn now(&self, at: Ns, address: u64) -> Option<Place> {
+        if self.begin.is_some_and(|begin| begin > at) {
+            return None;
+        }
+        let (from, mapping) = self.current.range(..=address).next_back()?;
+        (address < mapping.to && mapping.since <= at).then(|| mapping.place(*from, address))
+    }
+
+    /// Searches the first changes backwards for an address, and returns how many it looked at.
+    fn before(&self, changes: usize, address: u64, max_steps: u64) -> (Found, u64) {
+        let mut steps = 0;
+        for (when, change) in
+            self.changes[..changes].iter().rev().take(usize::try_from(max_steps).unwrap_or(usize::MAX))
+        {
+            steps += 1;
+            let found = match change {
+                MappingEvent::Map(from, mapping) if (*from..mapping.to).contains(&address) => {
+                    Found::Place(mapping.place(*from, address))
+                }
+                MappingEvent::Unmap(from, to) if (*from..*to).contains(&address) => Found::Nothing,
+                MappingEvent::Fork(parent) => Found::InParent(*parent, *when),
+                MappingEvent::Exec => Found::Nothing,
+                MappingEvent::Map(..) | MappingEvent::Unmap(..) => continue,
+            };
+            return (found, steps);
+        }
+        (Found::Nothing, steps)
+    }
+
     /// Applies the changes up to this time.
     fn advance(&mut self, at: Ns) {
         while let Some((when, change)) = self.changes.get(self.next).filter(|(when, _)| *when <= at) {

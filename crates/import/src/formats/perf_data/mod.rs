@@ -16,7 +16,7 @@
 //!   stream  records → events, losses                 tracing   the tracepoint descriptions
 //!   sample  the fields of a record                   stacks    callchains and their IDs
 //!   reach   the time up to which all is read         mappings  what their addresses refer to
-//!   profile the event whose samples are shown
+//!   profile the event whose samples are shown        throttling  when the kernel did not sample
 //! ```
 
 mod cpu_map;
@@ -30,9 +30,11 @@ mod reach;
 mod sample;
 mod stacks;
 mod stream;
+mod throttling;
 mod tracing;
 
 use crate::tracepoint::{EventFormat, state_source};
+use features::Metadata;
 use frames::Frames;
 use header::{Header, TracingData};
 use ingest::{Availability, Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sampled, Sniff};
@@ -128,9 +130,10 @@ fn open_events<'a>(header: Header, mut frames: Frames<'a>) -> Result<Opened<'a>,
         ));
     }
     let formats = tracing::formats(&header.tracing)?;
-    let sampled = profile::select(&mut header);
-    let facts = facts(&header, &formats, of_cpus, cpu_map, sampled);
-    let stream = PerfStream::new(frames, header, &formats)?;
+    let metadata = features::read(&header);
+    let sampled = profile::select(&mut header, metadata.machine.as_ref());
+    let facts = facts(&header, &formats, (of_cpus, cpu_map), metadata, sampled);
+    let stream = PerfStream::new(frames, header, &formats, facts.whole_machine)?;
     Ok(Opened { facts, streams: vec![Box::new(stream)] })
 }
 
@@ -180,13 +183,12 @@ fn enabled<'f>(header: &Header, formats: &'f [EventFormat]) -> Vec<&'f str> {
 fn facts(
     header: &Header,
     formats: &[EventFormat],
-    of_cpus: Option<bool>,
-    cpu_map: Vec<CpuId>,
+    (of_cpus, cpu_map): (Option<bool>, Vec<CpuId>),
+    metadata: Metadata,
     sampled: Option<Sampled>,
 ) -> Facts {
     let names = enabled(header, formats);
     let has = |name: &str| names.contains(&name);
-    let metadata = features::read(header);
     let mut cpus: Vec<CpuId> = header.cpu_of_id.values().copied().collect();
     cpus.sort_unstable();
     cpus.dedup();

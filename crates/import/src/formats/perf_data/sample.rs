@@ -3,7 +3,7 @@
 
 use super::header::Attr;
 use crate::tracepoint::ByteOrder;
-use model::{CpuId, Ns, Pid, Tid};
+use model::{CoreType, CpuId, Ns, Pid, Tid};
 
 const IP: u64 = 1;
 const TID: u64 = 1 << 1;
@@ -42,6 +42,8 @@ pub(super) struct Layout {
     raw: bool,
     /// Whether the samples are those of a profiler.
     profile: bool,
+    /// The type of the cores that the event counts on, if its PMU says it.
+    pub(super) core: CoreType,
     /// Offsets from the end of another record's body (`sample_id_all`).
     id_tid: Option<usize>,
     id_time: Option<usize>,
@@ -68,6 +70,7 @@ pub(super) struct Sample<'b> {
     pub(super) raw: Option<&'b [u8]>,
     /// The address at which a profiler found the thread. The callchain contains it too, if there is one.
     pub(super) ip: Option<u64>,
+    pub(super) core: CoreType,
 }
 
 impl Layout {
@@ -112,6 +115,7 @@ impl Layout {
             // Some tools request it for all events. Only tracepoints have a record of their own there.
             raw: has(RAW) && attr.is_tracepoint(),
             profile: attr.is_profile,
+            core: attr.core,
             id_tid,
             id_time,
             id_cpu,
@@ -150,7 +154,7 @@ impl Layout {
             None
         };
         let ip = self.ip.filter(|_| self.profile).and_then(|at| order.u64_at(body, at));
-        Some(Sample { stamp, chain, raw, ip })
+        Some(Sample { stamp, chain, raw, ip, core: self.core })
     }
 
     /// Returns the stamp at the end of a record that is not a sample; `None` if there is none.

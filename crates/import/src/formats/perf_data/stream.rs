@@ -6,7 +6,8 @@ use super::losses::Losses;
 use super::mappings::Mappings;
 use super::reach::Reached;
 use super::sample::{Layout, Sample, Stamp};
-use super::stacks::Stacks;
+use super::stacks::{Mode, Stacks};
+use super::throttling::{Subject, Throttling};
 use crate::tracepoint::table::Reader;
 use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names};
 use ingest::{Anomaly, BATCH, Fatal, Ledger, Reach, Stream};
@@ -39,6 +40,9 @@ struct Records {
     recent_processes: Vec<(Tid, Pid)>,
     stacks: Stacks,
     losses: Losses,
+    throttling: Throttling,
+    /// Whether the events are those of CPUs, and not of threads.
+    whole_machine: bool,
     /// Whether switch records are used, because there is no `sched_switch`.
     switch_records: bool,
     /// Whether the PREEMPT bit of switch records can be trusted (Linux 4.17).
@@ -67,7 +71,11 @@ pub(super) struct ById {
 }
 
 impl ById {
-    fn new(all: impl Iterator<Item = (u64, usize)> + Clone) -> Self {
+    fn of(attrs: &[Attr]) -> Self {
+        Self::new(attrs.iter().enumerate().flat_map(|(at, a)| a.ids.iter().map(move |id| (*id, at))))
+    }
+
+    pub(super) fn new(all: impl Iterator<Item = (u64, usize)> + Clone) -> Self {
         let first = all.clone().map(|(id, _)| id).min().unwrap_or(0);
         let places =
             all.clone().map(|(id, _)| id - first).filter(|place| *place < MAX_DENSE).max().map_or(0, |last| last + 1);
@@ -84,7 +92,7 @@ impl ById {
     }
 
     #[inline]
-    fn get(&self, id: u64) -> Option<usize> {
+    pub(super) fn get(&self, id: u64) -> Option<usize> {
         match self.dense.get(id.wrapping_sub(self.first) as usize) {
             Some(dense) => *dense,
             None => self.sparse.get(&id).copied(),
@@ -105,7 +113,7 @@ impl Layouts {
             return Ok(Self::One(*first));
         }
         let types = || attrs.iter().map(|a| a.sample_type);
-        let of_id = ById::new(attrs.iter().enumerate().flat_map(|(at, a)| a.ids.iter().map(move |id| (*id, at))));
+        let of_id = ById::of(attrs);
         if types().all(|t| t & 1 << 16 != 0) {
             return Ok(Self::ById { layouts, of_id, at: 0, from_end: 8 }); // IDENTIFIER is first, or last
         }
@@ -131,7 +139,12 @@ impl Layouts {
 }
 
 impl<'a> PerfStream<'a> {
-    pub(super) fn new(frames: Frames<'a>, header: Header, formats: &[EventFormat]) -> Result<Self, Fatal> {
+    pub(super) fn new(
+        frames: Frames<'a>,
+        header: Header,
+        formats: &[EventFormat],
+        whole_machine: bool,
+    ) -> Result<Self, Fatal> {
         let layouts = Layouts::of(&header.attrs)?;
         let timed = match &layouts {
             Layouts::One(layout) => layout.has_time(),
@@ -161,6 +174,11 @@ impl<'a> PerfStream<'a> {
             recent_processes: vec![(Tid::UNKNOWN, Pid::UNKNOWN); RECENT_SLOTS],
             stacks: Stacks::default(),
             losses: Losses::default(),
+            throttling: Throttling::new(
+                header.attrs.iter().map(|attr| attr.name.clone()).collect(),
+                ById::of(&header.attrs),
+            ),
+            whole_machine,
             switch_records: !has_switch,
             preempt_recorded,
             payload: 0,
@@ -188,7 +206,9 @@ impl Stream for PerfStream<'_> {
                 self.frames.skip_payload(std::mem::take(&mut self.records.payload))?;
             }
             if round {
-                return Ok(Reach::Until(MaybeNs::new(self.records.reached.round())));
+                let until = self.records.reached.round();
+                self.records.throttling.settle(until);
+                return Ok(Reach::Until(MaybeNs::new(until)));
             }
         }
         Ok(Reach::Until(MaybeNs::new(self.records.reached.within_round())))
@@ -206,6 +226,7 @@ impl Records {
             header::COMM => self.comm(record, out),
             header::FORK => self.fork(record, out),
             header::LOST => self.lost(record),
+            header::THROTTLE | header::UNTHROTTLE => self.throttle(record),
             header::LOST_SAMPLES => self.lost_samples(record),
             header::AUXTRACE => {
                 self.payload = self.order.u64_at(record.body, 0).and_then(|s| usize::try_from(s).ok()).unwrap_or(0);
@@ -225,13 +246,13 @@ impl Records {
     #[inline]
     fn sample(&mut self, record: &Record<'_>, out: &mut Batch) -> Option<()> {
         let layout = self.layouts.get(record.body, self.order, true)?;
-        let Sample { stamp, chain, raw, ip } = layout.sample(record.body, self.order)?;
+        let Sample { stamp, chain, raw, ip, core } = layout.sample(record.body, self.order)?;
         let profiled = ip.filter(|_| stamp.tid.0 > 0);
-        let mut stack = StackId::NONE;
+        let (mut stack, mode) = (StackId::NONE, Mode::of_record(record.misc));
         if !chain.is_empty() && (profiled.is_some() || raw.is_some_and(|r| self.decoder.is_switch(r))) {
-            stack = self.stack(chain, stamp, out);
+            stack = self.stack(chain, (stamp, mode), out);
         } else if let Some(ip) = profiled {
-            stack = self.stacks.id(std::iter::once(ip), stamp, &mut self.mappings, &mut self.names, out);
+            stack = self.stacks.id(std::iter::once(ip), (stamp, mode), &mut self.mappings, &mut self.names, out);
         }
         let (at, offset, cpu, current) = (stamp.at, record.offset, stamp.cpu, stamp.tid);
         let event = Event { at, offset, cpu, current, what: EventKind::Sample };
@@ -239,7 +260,7 @@ impl Records {
         match raw {
             Some(raw) => self.decoder.decode(raw, event, stack, &mut self.names, out).ok()?,
             None if profiled.is_some() => {
-                let what = EventKind::CpuSample { tid: stamp.tid, stack, name: NameId::NONE };
+                let what = EventKind::CpuSample { tid: stamp.tid, stack, name: NameId::NONE, core };
                 out.events.push(Event { what, ..event });
             }
             None => out.events.push(event),
@@ -372,10 +393,24 @@ impl Records {
         Some(())
     }
 
-    fn stack(&mut self, chain: &[u8], stamp: Stamp, out: &mut Batch) -> StackId {
+    /// time, id, stream id.
+    fn throttle(&mut self, record: &Record<'_>) -> Option<()> {
+        let (at, id) = (self.order.u64_at(record.body, 0)?, self.order.u64_at(record.body, 8)?);
+        let at = Ns(i64::try_from(at).ok()?);
+        let stamp =
+            self.layouts.get(record.body, self.order, false).and_then(|l| l.trailing_stamp(record.body, self.order));
+        let of_stamp = stamp.map(|s| s.cpu).filter(|cpu| *cpu != CpuId::UNKNOWN);
+        let cpu = of_stamp.or_else(|| self.cpu_of_id.get(&id).copied()).filter(|_| self.whole_machine);
+        let tid = stamp.map(|s| s.tid.0).filter(|tid| *tid > 0 && cpu.is_none());
+        let of = Subject { event: self.throttling.event(id), cpu: cpu.map(|cpu| cpu.0), tid };
+        self.throttling.add(at, of, record.kind == header::THROTTLE);
+        Some(())
+    }
+
+    fn stack(&mut self, chain: &[u8], place: (Stamp, Mode), out: &mut Batch) -> StackId {
         let order = self.order;
         let addresses = chain.chunks_exact(8).filter_map(|b| order.u64_at(b, 0));
-        self.stacks.id(addresses, stamp, &mut self.mappings, &mut self.names, out)
+        self.stacks.id(addresses, place, &mut self.mappings, &mut self.names, out)
     }
 
     /// Unreadable bytes are lost events. They may be of any CPU, from its last event before to its next one after.
@@ -388,6 +423,7 @@ impl Records {
 
     fn end(&mut self, out: &mut Batch) {
         out.events.extend(self.losses.at_end(self.reached.latest(), 0));
+        out.sampling_off = self.throttling.finish(self.reached.latest());
     }
 }
 

@@ -19,7 +19,7 @@ mod records;
 mod samples;
 mod stream;
 
-use crate::sampled::{is_of_time, plain_event, select};
+use crate::sampled::{by_core, is_of_time, plain_event, select};
 use crate::text::Lines;
 use crate::text::scan::{blanks, event};
 use crate::tracepoint::table::Reader;
@@ -27,7 +27,7 @@ use crate::tracepoint::{Arguments, Names, Place};
 use head::{Head, with_cpu, without_cpu};
 use header::Header;
 use ingest::{Availability, Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sampled, Sniff, StateSource};
-use model::{Batch, CpuId, EventKind, StackId, Tid};
+use model::{Batch, CoreType, CpuId, EventKind, StackId, Tid};
 use records::{Record, record};
 use rustc_hash::FxHashMap;
 use stream::{Known, ScriptStream};
@@ -140,6 +140,8 @@ struct StartSummary {
     idle_line: bool,
     /// The events that have samples, in the order in which they occur first.
     sampled: Vec<String>,
+    /// Those of a type of cores: the event, the type, and the event as it was printed.
+    by_core: Vec<(String, CoreType, String)>,
 }
 
 impl StartSummary {
@@ -184,12 +186,23 @@ impl StartSummary {
         {
             self.sampled.push(line.event.to_owned());
         }
+        if let Some(line) = samples::sample(head.rest)
+            && line.core() != CoreType::Uniform
+            && self.by_core.len() < MAX_SAMPLED
+            && self.by_core.iter().all(|(.., printed)| *printed != line.printed)
+        {
+            self.by_core.push((line.event.to_owned(), line.core(), line.printed.to_owned()));
+        }
     }
 
     /// Selects the event whose samples are the profile, of those at the start and those of time or cycles that the header lists.
     fn sampled(&self, header: &Header) -> Option<Sampled> {
         let listed = header.events.iter().map(|event| plain_event(event)).filter(|event| is_of_time(event));
-        select(self.sampled.iter().map(String::as_str).chain(listed.filter(|_| !self.sampled.is_empty())))
+        let all = self.sampled.iter().map(String::as_str).chain(listed.filter(|_| !self.sampled.is_empty()));
+        let selected = select(all)?;
+        let of_cores = self.by_core.iter().filter(|(event, ..)| *event == selected.event);
+        let by_core = by_core(of_cores.map(|(_, core, printed)| (*core, printed.as_str())));
+        Some(Sampled { by_core, ..selected })
     }
 
     /// Whether the switches are those of whole CPUs. If only some threads were recorded, a switch to another thread is

@@ -9,14 +9,17 @@
 //!
 //! A tracepoint has its subsystem before its name, and text after it.
 
-use crate::sampled::plain_event;
+use crate::sampled::{plain_event, pmu};
 use crate::text::scan::{blanks, hexadecimal};
-use model::StackFrame;
+use model::{CoreType, StackFrame};
+use topology::core_type_of_pmu;
 
 /// The text that a sample's line has after its time.
 pub(super) struct SampleLine<'l> {
     /// The event without its PMU and its modifiers; empty if it was not printed.
     pub(super) event: &'l str,
+    /// The event as it was printed.
+    pub(super) printed: &'l str,
     /// The only frame, if it is in the same line.
     pub(super) frame: Option<Frame<'l>>,
 }
@@ -35,13 +38,20 @@ pub(super) struct Frame<'l> {
 pub(super) fn sample(text: &[u8]) -> Option<SampleLine<'_>> {
     let text = text.trim_ascii();
     let end = text.iter().position(|b| matches!(b, b' ' | b'\t')).unwrap_or(text.len());
-    let (event, rest) = match text[..end].strip_suffix(b":") {
-        Some(event) => (plain_event(std::str::from_utf8(event).ok()?), blanks(&text[end..])),
+    let (printed, rest) = match text[..end].strip_suffix(b":") {
+        Some(event) => (std::str::from_utf8(event).ok()?, blanks(&text[end..])),
         None => ("", text),
     };
-    let frame = frame(rest);
+    let (event, frame) = (plain_event(printed), frame(rest));
     let is_sample = !event.contains(':') && (rest.is_empty() || frame.is_some());
-    is_sample.then_some(SampleLine { event, frame })
+    is_sample.then_some(SampleLine { event, printed, frame })
+}
+
+impl SampleLine<'_> {
+    /// The type of the core, if the PMU in the event's name says it.
+    pub(super) fn core(&self) -> CoreType {
+        pmu(self.printed).and_then(core_type_of_pmu).unwrap_or(CoreType::Uniform)
+    }
 }
 
 /// Reads a frame without what precedes it; `None` if it is not one.

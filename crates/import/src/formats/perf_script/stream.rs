@@ -126,7 +126,7 @@ impl Events {
         let sampled = self.known.sampled.get_or_insert_with(|| Sampled {
             event: line.event.to_owned(),
             of_time: is_of_time(line.event),
-            others: Vec::new(),
+            ..Sampled::default()
         });
         if line.event != sampled.event || head.tid.0 <= 0 {
             if line.event != sampled.event && sampled.others.iter().all(|other| *other != line.event) {
@@ -135,7 +135,7 @@ impl Events {
             return self.push(head, EventKind::Sample, offset, out);
         }
         let name = self.state.names.comm_text(head.tid, head.comm, out);
-        let what = EventKind::CpuSample { tid: head.tid, stack: StackId::NONE, name };
+        let what = EventKind::CpuSample { tid: head.tid, stack: StackId::NONE, name, core: line.core() };
         self.push(head, what, offset, out);
         if let Some(frame) = &line.frame {
             self.push_frame(frame, out);

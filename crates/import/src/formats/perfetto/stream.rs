@@ -15,7 +15,7 @@ use super::wire::{Fields, Malformed};
 use crate::callchains::Callchains;
 use crate::tracepoint::Names;
 use ingest::{Anomaly, Fatal, Ledger, Reach, Stream};
-use model::{Batch, CpuId, Event, EventKind, MaybeNs, NameId, Ns, Pid, Tid};
+use model::{Batch, CoreType, CpuId, Event, EventKind, MaybeNs, NameId, Ns, Pid, Tid};
 use rustc_hash::FxHashMap;
 
 /// The number of events in a batch. It is larger than elsewhere: each batch comes with a complete time that takes only
@@ -360,7 +360,7 @@ impl Reading<'_, '_> {
             self.check_late(at, bad);
         }
         let stack = self.sequence.profile.stack(callstack, &mut self.reader.chains, out);
-        let what = EventKind::CpuSample { tid, stack, name: NameId::NONE };
+        let what = EventKind::CpuSample { tid, stack, name: NameId::NONE, core: CoreType::Uniform };
         out.events.push(Event { at, offset: self.packet.offset, cpu, current: tid, what });
         Ok(())
     }

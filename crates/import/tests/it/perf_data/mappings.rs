@@ -46,6 +46,7 @@ fn frames_of(read: &Read) -> Vec<String> {
     };
     let chains = read.events.iter().filter_map(|e| match &e.what {
         EventKind::Switch(s) => Some(&read.frames[s.stack.0 as usize - 1]),
+        EventKind::CpuSample { stack, .. } => Some(&read.frames[stack.0 as usize - 1]),
         _ => None,
     });
     let frames =
@@ -53,13 +54,17 @@ fn frames_of(read: &Read) -> Vec<String> {
     chains.map(|chain| frames(chain).join(", ")).collect()
 }
 
+/// Adds the kernel's build id to the header.
+fn with_kernel_id(d: &mut PerfData) {
+    let name = b"[kernel.kallsyms]\0";
+    let entry = Bytes::new(d.order).u32(0).u16(KERNEL).u16(8 + 28 + 20).i32(-1).raw(&[0x11; 20]);
+    d.features.push((2, entry.u32(0).raw(name).padded(8).1));
+    d.features.sort();
+}
+
 fn drawn(order: Order) -> PerfData {
     let mut d = PerfData::of_tracepoints(order, USUAL | CALLCHAIN);
-    let name = b"[kernel.kallsyms]\0";
-    let entry =
-        Bytes::new(order).u32(0).u16(KERNEL).u16(8 + 28 + 20).i32(-1).raw(&[0x11; 20]).u32(0).raw(name).padded(8).1;
-    d.features.push((2, entry));
-    d.features.sort();
+    with_kernel_id(&mut d);
     mapping(&mut d, -1, 0, [TEXT, TEXT + 0x100_0000, TEXT], "[kernel.kallsyms]_text");
     mapping(&mut d, -1, 0, [0xffff_ffff_c000_0000, 0xffff_ffff_c000_1000, 0], "[ext4]");
     d
@@ -111,6 +116,41 @@ fn children_have_their_parents_mappings() {
     assert_eq!(frames_of(&file(&d.file()).unwrap()), ["/bin/parent 10, /bin/own 10, ?", "?"]);
 }
 
+/// perf reads one buffer after the other: samples before a fork's own mapping, or before an exec, may follow later ones.
+#[test]
+fn samples_that_follow_later_ones_have_the_mappings_of_their_time() {
+    let mut d = drawn(Order::Little);
+    mapping(&mut d, 11, 0, [0x40_0000, 0x40_2000, 0], "/bin/sh");
+    d.other(7, 0, &Bytes::new(d.order).i32(12).i32(11).i32(12).i32(11).u64(2_000).1, of(12, 2_000));
+    mapping(&mut d, 12, 4_000, [0x40_1000, 0x40_2000, 0], "/lib/own.so");
+    d.other(3, EXEC, &Bytes::new(d.order).i32(12).i32(12).raw(b"next\0\0\0\0").1, of(12, 6_000));
+    mapping(&mut d, 12, 7_000, [0x40_1000, 0x40_2000, 0], "/bin/next");
+    for at in [8_000, 5_000, 3_000, 6_500, 5_500] {
+        out(&mut d, 12, at, &[], &[0x40_1010]);
+    }
+    d.round();
+    let expected = ["/bin/sh 1010", "/lib/own.so 10", "/lib/own.so 10", "?", "/bin/next 10"];
+    assert_eq!(frames_of(&file(&d.file()).unwrap()), expected);
+}
+
+/// Where the kernel was loaded is not recorded, but each record has a mode, and callchains have markers.
+#[test]
+fn code_of_the_kernel_without_mappings_is_known_by_its_mode() {
+    let kernel = "[kernel] 1111111111111111111111111111111111111111 ?";
+    for (mode, file_of) in [(0, "?"), (1, kernel), (2, "?"), (3, "[hypervisor] ?"), (4, "[guest.kernel.kallsyms] ?")] {
+        let mut d = PerfData::of_samples(Order::Little, &[(0, 0)]);
+        d.attrs[0].sample_type &= !CALLCHAIN;
+        with_kernel_id(&mut d);
+        d.sample(0, of(11, 1_000), &[], &[]);
+        d.records[0][4] = mode;
+        assert_eq!(frames_of(&file(&d.file()).unwrap()), [file_of], "mode {mode}");
+    }
+    let mut d = PerfData::of_samples(Order::Little, &[(0, 0)]);
+    with_kernel_id(&mut d);
+    d.sample(0, of(11, 1_000), &[MARKS[0], TEXT + 0x10, MARKS[1], 0x40_0010], &[]);
+    assert_eq!(frames_of(&file(&d.file()).unwrap()), [format!("{kernel}, ?")]);
+}
+
 /// BPF programs and the kernel's trampolines have names from separate records, while they exist.
 #[test]
 fn generated_kernel_code_is_named_by_the_recording() {
@@ -124,5 +164,5 @@ fn generated_kernel_code_is_named_by_the_recording() {
     out(&mut d, 11, 2_000, &[at + 8], &[]);
     symbol(&mut d, 1, 3_000);
     out(&mut d, 11, 4_000, &[at + 8], &[]);
-    assert_eq!(frames_of(&file(&d.file()).unwrap()), ["bpf_prog_1 [kernel] ?", "?"]);
+    assert_eq!(frames_of(&file(&d.file()).unwrap()), ["bpf_prog_1 [kernel] ?", "[kernel] ?"]);
 }

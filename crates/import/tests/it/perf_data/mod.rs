@@ -9,7 +9,7 @@ pub(crate) mod writer;
 
 use import::formats::perf_data::PerfData;
 use ingest::{Anomalies, Facts, Fatal, Importer, Input, Limits, Ordered};
-use model::{Batch, Event, EventKind, NameId, Ns, StackFrame};
+use model::{Batch, Event, EventKind, NameId, Ns, SamplingOff, StackFrame};
 use std::io::Cursor;
 
 /// The contents of a source.
@@ -21,6 +21,7 @@ pub(crate) struct Read {
     stacks: Vec<Vec<u64>>,
     frames: Vec<Box<[StackFrame]>>,
     anomalies: Anomalies,
+    sampling_off: Vec<SamplingOff>,
     stopped: Option<Fatal>,
     late: u64,
 }
@@ -44,7 +45,8 @@ fn read(opened: ingest::Opened<'_>) -> Read {
     }
     let late = ordered.late();
     let stacks = frames.iter().map(|chain| chain.iter().map(|f| f.address).collect()).collect();
-    Read { facts, events, names, stacks, frames, anomalies: ordered.anomalies, stopped: ordered.stopped, late }
+    let Ordered { anomalies, sampling_off, stopped, .. } = ordered;
+    Read { facts, events, names, stacks, frames, anomalies, sampling_off, stopped, late }
 }
 
 impl Read {

@@ -1,8 +1,8 @@
 //! Tests recordings of samples without context switches.
 
-use crate::perf_data::writer::{Bytes, Order, PerfData, Stamp};
+use crate::perf_data::writer::{Bytes, CPU, Order, PerfData, Stamp};
 use crate::perf_data::{Read, file, pipe};
-use model::EventKind;
+use model::{CoreType, EventKind, SamplingOff};
 
 const HARDWARE: u32 = 0;
 const SOFTWARE: u32 = 1;
@@ -73,4 +73,67 @@ fn one_event_is_the_profile() {
         assert_eq!(all, events.len(), "the others are events, too");
     }
     assert_eq!(file(&PerfData::of_switch_records(Order::Little, "6.1").file()).unwrap().facts.sampled, None);
+}
+
+/// Each PMU of a machine with two types of cores counts on one of them, whether or not the samples have CPUs.
+#[test]
+fn samples_have_the_core_type_of_their_pmu() {
+    const CORE: u64 = 4 << 32;
+    let text = |b: Bytes, text: &str| b.u32(64).raw(text.as_bytes()).raw(&[0; 64][text.len()..]);
+    for (order, names) in [(Order::Little, ["", ""]), (Order::Big, ["cpu_core/cycles/P", "cpu_atom/cycles/P"])] {
+        let mut d = PerfData::of_samples(order, &[(HARDWARE, CORE | CYCLES), (HARDWARE, ATOM | CYCLES)]);
+        d.attrs.iter_mut().for_each(|attr| attr.sample_type &= !CPU);
+        // PMU_MAPPINGS, and EVENT_DESC: the attribute, the number of IDs and the name of each event.
+        let pmus = [(4, "cpu_core"), (8, "cpu_atom"), (1, "software")];
+        let of = |b: Bytes, (number, name): &(u32, &str)| {
+            Bytes::new(order).raw(&b.1).raw(&text(Bytes::new(order).u32(*number), name).1)
+        };
+        d.features.push((16, pmus.iter().fold(Bytes::new(order).u32(3), of).1));
+        if !names[0].is_empty() {
+            let event = |b: Bytes, name: &&str| {
+                Bytes::new(order).raw(&b.1).raw(&text(Bytes::new(order).raw(&[0; 128]).u32(0), name).1)
+            };
+            d.features.push((12, names.iter().fold(Bytes::new(order).u32(2).u32(128), event).1));
+        }
+        d.features.sort();
+        for (event, when) in [(0, 1_000), (1, 2_000), (0, 3_000)] {
+            d.sample(event, at(when, 0, 11), &[0x10], &[]);
+        }
+        let read = file(&d.file()).unwrap();
+        let cores = read.events.iter().filter_map(|event| match event.what {
+            EventKind::CpuSample { core, .. } => Some(core),
+            _ => None,
+        });
+        let (fast, slow) = (CoreType::Performance, CoreType::Efficient);
+        assert_eq!(cores.collect::<Vec<_>>(), [fast, slow, fast]);
+        let sampled = read.facts.sampled.unwrap();
+        let names = if names[0].is_empty() { ["cpu_core/cycles/", "cpu_atom/cycles/"] } else { names };
+        assert_eq!(sampled.event, "cycles");
+        assert_eq!(sampled.by_core, [(fast, names[0].to_owned()), (slow, names[1].to_owned())]);
+    }
+}
+
+/// The kernel stopped sampling the thread twice, and a CPU's event is told apart by its CPU.
+#[test]
+fn it_is_known_for_how_long_the_kernel_did_not_sample() {
+    for (of_threads, cpu, tid) in [(true, None, Some(11)), (false, Some(3), None)] {
+        let mut d = PerfData::of_samples(Order::Little, &[(HARDWARE, CYCLES)]);
+        if of_threads {
+            d.attrs[0].flags.push(1); // inherit
+        }
+        let throttle = |d: &mut PerfData, kind: u32, when: u64, stream: u64| {
+            let body = Bytes::new(d.order).u64(when).u64(1).u64(stream).1;
+            d.other(kind, 0, &body, at(when, 3, 11));
+        };
+        d.sample(0, at(1_000, 3, 11), &[0x10], &[]);
+        throttle(&mut d, 5, 2_000, 7);
+        // The thread goes on on another CPU.
+        throttle(&mut d, 6, 5_000, 8);
+        throttle(&mut d, 5, 9_000, 8);
+        d.sample(0, at(10_000, 3, 11), &[0x10], &[]);
+        let read = file(&d.file()).unwrap();
+        let off = SamplingOff { event: "cycles".to_owned(), cpu, tid, times: 2, off_ns: 4_000, until_end: 1 };
+        assert_eq!(read.sampling_off, [off]);
+        assert!(read.anomalies.0.is_empty(), "nothing is lost or odd");
+    }
 }

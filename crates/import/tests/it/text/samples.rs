@@ -1,7 +1,7 @@
 //! Tests samples in the forms in which `perf script` prints them.
 
 use crate::text::{Read, file, pipe};
-use model::{EventKind, StackId};
+use model::{CoreType, EventKind, StackId};
 use std::collections::BTreeMap;
 
 const FRAMES: &str = "\tffffffff8156eee6 vfs_write+0x16 ([kernel.kallsyms])
@@ -17,7 +17,7 @@ fn samples(read: &Read) -> (BTreeMap<String, u32>, usize) {
     let name = |id: model::NameId| read.names.get((id.0 as usize).wrapping_sub(1)).map_or("", |name| name);
     let mut folded = BTreeMap::new();
     for event in &read.events {
-        let EventKind::CpuSample { tid, stack, name: comm } = event.what else { continue };
+        let EventKind::CpuSample { tid, stack, name: comm, .. } = event.what else { continue };
         let frames: &[_] = if stack == StackId::NONE { &[] } else { &read.stacks[stack.0 as usize - 1] };
         let chain = frames.iter().rev().map(|frame| match (name(frame.function), name(frame.file)) {
             ("", file) => format!("[{file}]"),
@@ -53,6 +53,21 @@ fn every_form_of_a_sample_is_read() {
             assert!(read.anomalies.0.is_empty(), "{form}: {:?}", read.anomalies.0);
         }
     }
+}
+
+#[test]
+fn samples_have_the_core_type_of_the_pmu_that_perf_printed() {
+    let head = |at: u32, event: &str| format!("game 7 1.{at}: {event}: \n\t  401000 f+0x0 (/a)\n\n");
+    let text = [head(1, "cpu_core/cycles/P"), head(2, "cpu_atom/cycles/P"), head(3, "cpu_core/cycles/P")].concat();
+    let read = file(text.as_bytes()).unwrap();
+    let (fast, slow) = (CoreType::Performance, CoreType::Efficient);
+    let cores = read.events.iter().filter_map(|event| match event.what {
+        EventKind::CpuSample { core, .. } => Some(core),
+        _ => None,
+    });
+    assert_eq!(cores.collect::<Vec<_>>(), [fast, slow, fast]);
+    let names = [(fast, "cpu_core/cycles/P".to_owned()), (slow, "cpu_atom/cycles/P".to_owned())];
+    assert_eq!(read.facts.sampled.unwrap().by_core, names);
 }
 
 #[test]
