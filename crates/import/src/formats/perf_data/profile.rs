@@ -12,7 +12,7 @@ use topology::Machine;
 pub(super) fn select(header: &mut Header, machine: Option<&Machine>) -> Option<Sampled> {
     let (written, pmus) = (features::event_names(header), features::pmus(header));
     // Samples of several events without IDs may be of any.
-    let are_told_apart = header.attrs.len() == 1 || header.attrs.iter().all(Attr::has_id);
+    let are_distinct = header.attrs.len() == 1 || header.attrs.iter().all(Attr::has_id);
     let plain = |(at, attr): (usize, &Attr)| match (attr.generic_name(), written.get(at)) {
         (Some(name), _) => name.to_owned(),
         (None, Some(name)) => sampled::plain_event(name).to_owned(),
@@ -28,7 +28,7 @@ pub(super) fn select(header: &mut Header, machine: Option<&Machine>) -> Option<S
             None => topology::core_type_of_pmu(pmu),
         };
         let core = named.or_else(numbered).and_then(|pmu| Some((pmu, of_pmu(pmu)?)));
-        let core = core.filter(|(_, core)| are_told_apart && *core != CoreType::Uniform);
+        let core = core.filter(|(_, core)| are_distinct && *core != CoreType::Uniform);
         attr.core = core.map_or(CoreType::Uniform, |(_, core)| core);
         attr.name = match (core, written.filter(|_| named.is_some())) {
             (Some(_), Some(written)) => written.to_owned(),

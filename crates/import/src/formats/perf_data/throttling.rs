@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 /// The maximum number of records that wait for earlier ones, if the file has no rounds.
 const MAX_WAITING: usize = 1 << 16;
-/// The maximum number of CPUs and threads that are told apart, and of those in the result.
+/// The maximum number of CPUs and threads that are distinguished, and of those in the result.
 const MAX_SUBJECTS: usize = 1 << 12;
 const MAX_ROWS: usize = 64;
 

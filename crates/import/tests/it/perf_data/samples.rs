@@ -113,7 +113,7 @@ fn samples_have_the_core_type_of_their_pmu() {
     }
 }
 
-/// The kernel stopped sampling the thread twice, and a CPU's event is told apart by its CPU.
+/// The kernel stopped sampling the thread twice, and events of a CPU are known by their CPU.
 #[test]
 fn it_is_known_for_how_long_the_kernel_did_not_sample() {
     for (of_threads, cpu, tid) in [(true, None, Some(11)), (false, Some(3), None)] {
