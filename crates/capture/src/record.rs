@@ -102,6 +102,7 @@ fn first_facts(options: &RecordOptions, backend: &str, kernel: &Kernel, focus: O
         has_yields: false,
         has_charges: kernel.has_charges(),
         whole_machine: true,
+        sampled_frames: false,
         states: StateSource::Certain,
         begin: None,
         recorded: cpu_numbers(&text("/sys/devices/system/cpu/online")),

@@ -3,6 +3,9 @@
 use ingest::Sampled;
 use model::CoreType;
 
+/// An anomaly: the idle task runs nothing.
+pub(crate) const IDLE_SAMPLE: &str = "a sample of the idle task is not part of the profile";
+
 /// Characters that perf adds to the name of an event: levels of privilege, precision, and how it is scheduled (`perf-list`, "EVENT MODIFIERS").
 const MODIFIERS: &str = "ukhIpPGHSDWbeR";
 /// Events that count time or cycles. The samples of a thread then estimate its running time.

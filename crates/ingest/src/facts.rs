@@ -97,6 +97,9 @@ pub struct Facts {
     /// Whether every switch of every CPU was recorded, so that a CPU's switches form a chain. False for recordings of
     /// single threads or processes.
     pub whole_machine: bool,
+    /// Each frame of the log is one of many: those at the ends of intervals were logged. How many there were is unknown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sampled_frames: bool,
     /// The begin of the recording on the source's clock, if it is not the first sample. Earlier events only set the states at the
     /// begin.
     pub begin: Option<Ns>,

@@ -4,7 +4,7 @@ use crate::Options;
 use crate::gather::Group;
 use crate::profile::Profile;
 use crate::sections::{Findings, has_all_sections};
-use crate::words::{TIE, ms, plural, short};
+use crate::words::{TIE, grouped, ms, plural, short};
 use engine::{EngineError, Session, ThreadNames};
 use model::tables::threads;
 use model::{Row, TableType, Value};
@@ -135,7 +135,7 @@ impl<T> Top<T> {
 
 /// Formats a count: `3 of 12 threads` if some are not shown, else `1 thread`.
 pub fn count_of(shown: usize, all: usize, word: &str) -> String {
-    let all = plural(all as u64, word);
+    let (shown, all) = (grouped(shown as i64), plural(all as u64, word));
     if all.starts_with(&format!("{shown}{TIE}")) { all } else { format!("{shown} of {all}") }
 }
 

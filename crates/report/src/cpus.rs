@@ -89,7 +89,7 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
     let several = by_type.len() > 1;
     page.heading(&format!("CPUs: {}", rows.len()));
     if all.busy == 0 && all.idle == 0 && all.inferred == 0 && all.switches == 0 {
-        page.paragraph("No context switch was recorded, so what ran on them is unknown.");
+        page.paragraph("No context switch of a known CPU was recorded, so what ran on them is unknown.");
         return;
     }
     if rows.len() > MAX_ROWS {

@@ -55,9 +55,14 @@ pub fn head(page: &mut Page, session: &Session) {
         "{}: {} of {}; from {}{tool}",
         plain(&session.path().display().to_string()),
         time(s.span_ns),
-        plural(s.frames, "frame"),
+        plural(s.frames, noun(session)),
         plain(&session.facts().format),
     ));
+}
+
+/// What a frame of the log is called: one of many, if the log has those at the ends of intervals.
+pub fn noun(session: &Session) -> &'static str {
+    if session.facts().sampled_frames { "logged frame" } else { "frame" }
 }
 
 /// Whether a row's frames belong to the requested process, by name or PID.

@@ -155,7 +155,12 @@ fn recorded(session: &Session) -> Option<String> {
         "" => String::new(),
         cpus => format!(", nothing of {}", named(cpus)),
     };
-    Some(format!("{}{of}{lacking}", named(&s.recorded_cpus)))
+    // A CPU that is offline or idle all the time has no row: what it did is unknown.
+    let silent = match count_of(&s.recorded_cpus).saturating_sub(s.cpus) {
+        0 => String::new(),
+        silent => format!(", of which {silent} had no event"),
+    };
+    Some(format!("{}{of}{silent}{lacking}", named(&s.recorded_cpus)))
 }
 
 /// Returns `CPU 1` or `CPUs 0-3`.

@@ -1,7 +1,7 @@
 //! The answer in a few lines: the worst finding, which programs used the CPUs and waited for them, slow frames, and how far the
 //! recording can be trusted.
 
-use crate::frames::is_of;
+use crate::frames::{is_of, noun};
 use crate::gather::Group;
 use crate::page::Page;
 use crate::profile::Profile;
@@ -71,7 +71,10 @@ pub fn write_of_frames(page: &mut Page, session: &Session, options: &Options) ->
                 format!("GPU-bound {gpu}, CPU-bound {cpu}{rest}")
             }
         };
-        page.item(&format!("{name}: {}{rate}{p99}; {bound}.", plural(all.unsigned_abs(), "frame")));
+        page.item(&format!("{name}: {}{rate}{p99}; {bound}.", plural(all.unsigned_abs(), noun(session))));
+    }
+    if session.facts().sampled_frames {
+        page.item("The log has one frame of each interval: how many frames there were, and how long the longest took, is unknown.");
     }
     if options.process.is_none()
         && let Some(counts) = session.frame_counts(None)?
@@ -131,13 +134,9 @@ struct Sums {
 /// Says how busy the CPUs were, with which programs, and which of these waited for a CPU.
 fn cpu_time(session: &Session, options: &Options, groups: &[Group]) -> Result<String, EngineError> {
     let s = session.summary();
-    if s.switches == 0 {
-        return Ok("CPUs: no context switch was recorded, so it is unknown which threads ran.".to_owned());
-    }
-    if s.cpu_time_ns() == 0 {
+    if s.cpu_time_ns() == 0 && s.switches > 0 {
         return Ok("CPUs: all events have the same time.".to_owned());
     }
-    let busy = format!("CPUs: {} busy", percent(s.busy_ns, s.cpu_time_ns()));
     let programs = match options.process.as_deref().zip(groups.first()) {
         Some((process, group)) => {
             let (running, ready) = (group.all.running, group.all.ready);
@@ -154,6 +153,14 @@ fn cpu_time(session: &Session, options: &Options, groups: &[Group]) -> Result<St
             .collect::<Vec<_>>()
             .join(", ")
     };
+    if s.switches == 0 {
+        let ran = listed(|p| p.running, &time);
+        return Ok(match ran.as_str() {
+            "" => "CPUs: no context switch was recorded, so it is unknown which threads ran.".to_owned(),
+            _ => format!("CPUs: context switches were recorded without their CPU. Running: {ran}."),
+        });
+    }
+    let busy = format!("CPUs: {} busy", percent(s.busy_ns, s.cpu_time_ns()));
     let ran = listed(|p| p.running, &|ns| percent(ns, s.cpu_time_ns()));
     let waited = listed(|p| p.ready, &time);
     let ran = if ran.is_empty() { String::new() } else { format!(": {ran}") };
@@ -244,7 +251,8 @@ fn last_part(path: &str) -> &str {
 /// Says how many frames were slow.
 fn frames(session: &Session, of: FrameCounts) -> String {
     let name = session.frames_of().map_or_else(String::new, |name| format!(" ({})", plain(name)));
-    format!("Frame times{name}: {}.", over_budget(of))
+    let logged = if session.facts().sampled_frames { " of the logged frames" } else { "" };
+    format!("Frame times{logged}{name}: {}.", over_budget(of))
 }
 
 /// Says how many frames took longer than the requested budget; without one, how long frames took.

@@ -162,6 +162,7 @@ impl Analysis for PowerByFunction {
         let core_type = stretch.cpu.map_or(CoreType::Uniform, |cpu| core_type(cpu, world));
         let (time, of) = (stretch.span.len(), self.threads.of(stretch.thread));
         // As the table `switch_causes` counts them.
+        let ran = of.before.ran().is_some();
         let left = of.before.changes(stretch, begins);
         match stretch.state {
             ThreadState::Running => {
@@ -173,11 +174,11 @@ impl Analysis for PowerByFunction {
                 of.running[at].1 = of.running[at].1 + time;
             }
             ThreadState::Blocked => {
-                let switches = left && left_to_wait(stretch);
+                let switches = left && left_to_wait(stretch, ran);
                 (of.waited, of.wait) = (StackId::NONE, Some((core_type, switches, time)));
             }
             // It left to wait, and was woken before it did or at a time that is not known.
-            ThreadState::Ready | ThreadState::Unknown if left && left_to_wait(stretch) => {
+            ThreadState::Ready | ThreadState::Unknown if left && left_to_wait(stretch, ran) => {
                 (of.waited, of.wait) = (StackId::NONE, Some((core_type, true, Ns::ZERO)));
             }
             ThreadState::Ready if stretch.reason.left_runnable() => {

@@ -152,7 +152,7 @@ impl Cause {
             (ThreadState::Exited, Reason::State(letter)) => Some(Self::Exited(letter)),
             (ThreadState::Exited, _) => ran.then_some(Self::Exited(0)),
             // The state letter was replaced by later information.
-            _ if left_to_wait(stretch) => Some(Self::Blocked(0, None)),
+            _ if left_to_wait(stretch, ran) => Some(Self::Blocked(0, None)),
             (ThreadState::Unknown, Reason::NotRecorded) => Some(Self::Unknown),
             // Within a reported loss anything may have happened.
             (ThreadState::Unknown, Reason::Lossy) | (ThreadState::Running, _) => None,

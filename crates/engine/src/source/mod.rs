@@ -188,6 +188,12 @@ fn hint(path: &Path) -> Option<&'static str> {
     if topology::is_description(&text) {
         return Some("; it looks like the description of a machine: `corewise topo FILE` reads it");
     }
+    if text.starts_with('{') && ["\"AppVersion\"", "\"Processor\"", "\"GameName\""].iter().all(|key| text.contains(key))
+    {
+        return Some(
+            "; it looks like a capture of CapFrameX in JSON: of CapFrameX, corewise reads the logs that it exports as CSV, with the columns of PresentMon",
+        );
+    }
     if is_of_dtrace(&text) {
         return Some(
             "; it looks like stacks with counts that DTrace printed, which have no times and threads: stackcollapse.pl and flamegraph.pl, or \

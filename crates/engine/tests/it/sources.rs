@@ -158,6 +158,24 @@ fn files_that_are_not_traces_are_refused_with_a_message() {
     assert!(refused(&sparse).contains("unknown format"));
 }
 
+/// What is well known, and not read, is called by its name.
+#[test]
+fn files_of_other_tools_are_refused_with_what_they_are() {
+    let folder = Folder::new();
+    for (text, what) in [
+        ("\n\n              server`main+0x34\n              dyld`start+0x8b0\n                3\n", "DTrace"),
+        ("main;work;sum 12\nmain;idle 3\n", "folded stacks"),
+        (
+            "{\n \"Hash\": \"D\",\n \"Info\": {\"AppVersion\": \"1.7\", \"Processor\": \"P\", \"GameName\": \"G\"}}",
+            "CapFrameX",
+        ),
+        ("just some words 12\n", "unknown format"),
+    ] {
+        let error = refused(&folder.file("a", text.as_bytes()));
+        assert!(error.contains(what) && (what == "unknown format") != error.contains("it looks like"), "{error}");
+    }
+}
+
 /// More than a gigabyte of zeros in a megabyte.
 #[test]
 fn a_decompression_bomb_is_refused() {

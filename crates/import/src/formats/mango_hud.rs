@@ -68,6 +68,7 @@ impl Importer for MangoHud {
         let mut facts = head.facts();
         facts.begin = first.iter().map(|(at, took)| *at - *took).min();
         if is_sampled(&first) {
+            facts.sampled_frames = true;
             facts.lacks.push(
                 "The log was written at intervals (log_interval): each row is one of many frames, so sums are incomplete."
                     .to_owned(),
@@ -132,7 +133,7 @@ impl Head {
             about: self.about.clone(),
             lacks: [
                 "A frame log has no scheduler events: where threads ran and what they waited for is unknown.",
-                "The program is only named in the file name of the log.",
+                "The log does not name the program: MangoHud names the file after it.",
                 "There are no GPU and display times, so what limited a frame is unknown.",
             ]
             .map(str::to_owned)

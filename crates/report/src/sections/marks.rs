@@ -28,6 +28,9 @@ struct MarkRow {
     states: [Option<i64>; 4],
 }
 
+/// The columns of states.
+const STATES: [(&str, u8); 4] = [("running ms", 1), ("ready ms", 1), ("blocked ms", 2), ("unknown ms", 3)];
+
 fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let mut top = Top::new(ctx.top);
     ctx.each_row(marks::Table, |row| {
@@ -57,24 +60,24 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     if has_open {
         page.paragraph("open: stretches without a recorded end, which count up to the end of the recording.");
     }
+    // Where no state is known, three columns of zeros would leave no room for the one of unknown time.
+    let are_known = rows.iter().any(|m| m.states[..3].iter().flatten().any(|ns| *ns > 0));
+    let (shown, states) = if are_known { (0, &STATES[..]) } else { (3, &STATES[3..]) };
     let mut columns = vec![
         Column::text("mark", 0),
         Column::text("thread", 1),
         Column::numbers("count", 0),
         Column::numbers("ms", 0),
         Column::numbers("longest ms", 0),
-        Column::numbers("running ms", 1),
-        Column::numbers("ready ms", 1),
-        Column::numbers("blocked ms", 2),
-        Column::numbers("unknown ms", 3),
     ];
+    columns.extend(states.iter().map(|(head, rank)| Column::numbers(head, *rank)));
     if has_open {
         columns.insert(3, Column::numbers("open", 0));
     }
     for marked in &rows {
         let open = has_open.then(|| grouped(marked.open));
         let first = [marked.name.clone(), marked.thread.clone(), grouped(marked.count)];
-        let states = marked.states.iter().map(|ns| ns.map_or_else(|| "-".to_owned(), ms));
+        let states = marked.states[shown..].iter().map(|ns| ns.map_or_else(|| "-".to_owned(), ms));
         let times = [ms(marked.duration), ms(marked.longest)];
         let cells = first.into_iter().chain(open).chain(times).chain(states);
         push(&mut columns, cells);

@@ -43,7 +43,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
             _ if !next.is_empty() => format!("{word}, then {next}"),
             _ if is_ambiguous => word.to_owned(),
             _ if !reason.is_empty() => format!("{cause_word} in {reason}"),
-            "" if cause_word == "blocked" => "blocked, then an unclear wakeup".to_owned(),
+            "" if cause_word == "blocked" => "blocked for an unclear time".to_owned(),
             "" => word.to_owned(),
             state => format!("{cause_word} in {state}"),
         };
@@ -68,7 +68,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let whole = switch_outs(ctx)?.max(all);
     page.heading(&format!("Context-switch causes: {}", count_of(all as usize, whole as usize, "switch-out")));
     if whole > all {
-        page.paragraph("Switch-outs at the first or last instant, and those next to a loss, have no cause here.");
+        page.paragraph("Switch-outs at the first or last instant or at that of the next switch-in, and those next to a loss, have no cause here.");
     }
     if rows.iter().any(|((_, cause), _)| cause.contains(", then ")) {
         page.paragraph("then: the next thread on that CPU, by its priority (higher than, equal to or lower than that of the thread that left), or idle.");

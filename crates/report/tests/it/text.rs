@@ -148,7 +148,7 @@ fn a_recording_without_switches_has_no_columns_of_unknown_times() {
     let report = report::text(&session, &Options::default()).expect("a report");
     for line in [
         "Threads: 2\nNo context switch or wakeup was recorded, so what they did is unknown.\n  thread  tid\n  game      7\n  helper    8\n",
-        "CPUs: 2\nNo context switch was recorded, so what ran on them is unknown.\n",
+        "CPUs: 2\nNo context switch of a known CPU was recorded, so what ran on them is unknown.\n",
     ] {
         assert!(report.contains(line), "{report}");
     }

@@ -8,6 +8,7 @@ use super::reach::Reached;
 use super::sample::{Layout, Sample, Stamp};
 use super::stacks::{Mode, Stacks};
 use super::throttling::{Subject, Throttling};
+use crate::sampled::IDLE_SAMPLE;
 use crate::tracepoint::table::Reader;
 use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names};
 use ingest::{Anomaly, BATCH, Fatal, Ledger, Reach, Stream};
@@ -220,7 +221,7 @@ impl Records {
     #[inline]
     fn read(&mut self, record: &Record<'_>, out: &mut Batch, bad: &mut dyn Ledger) -> bool {
         let read = match record.kind {
-            header::SAMPLE => self.sample(record, out),
+            header::SAMPLE => self.sample(record, out, bad),
             header::FINISHED_ROUND => return true,
             header::SWITCH | header::SWITCH_CPU_WIDE => self.switch(record, out),
             header::COMM => self.comm(record, out),
@@ -244,10 +245,13 @@ impl Records {
     }
 
     #[inline]
-    fn sample(&mut self, record: &Record<'_>, out: &mut Batch) -> Option<()> {
+    fn sample(&mut self, record: &Record<'_>, out: &mut Batch, bad: &mut dyn Ledger) -> Option<()> {
         let layout = self.layouts.get(record.body, self.order, true)?;
         let Sample { stamp, chain, raw, ip, core } = layout.sample(record.body, self.order)?;
         let profiled = ip.filter(|_| stamp.tid.0 > 0);
+        if raw.is_none() && ip.is_some() && stamp.tid == Tid::IDLE {
+            bad.anomaly(IDLE_SAMPLE, record.offset, Anomaly::Warning);
+        }
         let (mut stack, mode) = (StackId::NONE, Mode::of_record(record.misc));
         if !chain.is_empty() && (profiled.is_some() || raw.is_some_and(|r| self.decoder.is_switch(r))) {
             stack = self.stack(chain, (stamp, mode), out);

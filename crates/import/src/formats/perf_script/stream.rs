@@ -4,7 +4,7 @@ use super::head::{Head, with_cpu, without_cpu};
 use super::records::{Record, record};
 use super::samples::{Frame, SampleLine, frame, sample};
 use crate::callchains::Callchains;
-use crate::sampled::is_of_time;
+use crate::sampled::{IDLE_SAMPLE, is_of_time};
 use crate::text::scan::{blanks, event};
 use crate::text::{Line, Lines, TextState};
 use crate::tracepoint::{Arguments, Place};
@@ -39,13 +39,15 @@ struct Events {
     chain_of: Option<usize>,
     /// Whether indented lines belong to an event: no other line came since.
     in_event: bool,
+    /// Whether a frame of the open callchain is in the program.
+    in_program: bool,
 }
 
 impl<'a> ScriptStream<'a> {
     pub(super) fn new(lines: Lines<'a>, known: Known) -> Self {
         let callchains = Callchains::default();
         let state = TextState::new();
-        Self { lines, events: Events { state, known, callchains, chain_of: None, in_event: false } }
+        Self { lines, events: Events { state, known, callchains, chain_of: None, in_event: false, in_program: false } }
     }
 }
 
@@ -73,6 +75,9 @@ impl Events {
             bad.anomaly("a line longer than 256 KiB was cut", line.offset, Anomaly::Warning);
         }
         if let Some(head) = self.head(line) {
+            if self.known.has_cpu && head.cpu == CpuId::UNKNOWN {
+                bad.anomaly("an event has no CPU, unlike others", line.offset, Anomaly::Warning);
+            }
             self.close_chain(out);
             self.in_event = true;
             self.line(&head, line, out, bad);
@@ -132,6 +137,9 @@ impl Events {
             if line.event != sampled.event && sampled.others.iter().all(|other| *other != line.event) {
                 bad.anomaly("a sample of another event is not part of the profile", offset, Anomaly::Warning);
             }
+            if line.event == sampled.event && head.tid == Tid::IDLE {
+                bad.anomaly(IDLE_SAMPLE, offset, Anomaly::Warning);
+            }
             return self.push(head, EventKind::Sample, offset, out);
         }
         let name = self.state.names.comm_text(head.tid, head.comm, out);
@@ -143,6 +151,12 @@ impl Events {
     }
 
     fn push_frame(&mut self, frame: &Frame<'_>, out: &mut Batch) {
+        let is_high = StackFrame::at(frame.address).in_kernel();
+        if is_high && self.in_program && frame.function.is_none() && frame.file.is_none() {
+            // Without frame pointers, what perf takes for the caller of a program's function may be any number.
+            self.callchains.push_frame(StackFrame::at(StackFrame::CONTEXT_USER));
+        }
+        self.in_program |= !is_high;
         let names = &mut self.state.names;
         let [function, file] = [frame.function, frame.file].map(|t| t.map_or(NameId::NONE, |text| names.id(text, out)));
         self.callchains.push_frame(StackFrame { function, file, ..StackFrame::at(frame.address) });
@@ -206,7 +220,9 @@ impl Events {
 
     #[inline]
     fn head<'l>(&self, line: &Line<'l>) -> Option<Head<'l>> {
-        if self.known.has_cpu { with_cpu(line.bytes) } else { without_cpu(line.bytes) }
+        // Events may have been recorded with different fields.
+        let with = if self.known.has_cpu { with_cpu(line.bytes) } else { None };
+        with.or_else(|| without_cpu(line.bytes))
     }
 
     /// Handles a line of a callchain: an address, a symbol, a file. Returns `false` if it is not one.
@@ -223,6 +239,7 @@ impl Events {
     #[inline]
     fn close_chain(&mut self, out: &mut Batch) {
         let Some(at) = self.chain_of.take() else { return };
+        self.in_program = false;
         let chain = self.callchains.end(out);
         match out.events.get_mut(at).map(|event| &mut event.what) {
             Some(EventKind::Switch(switch)) => switch.stack = chain,

@@ -54,3 +54,32 @@ a-7     [001] .... 1.003000: print: tracing_mark_write: E|7
         [(MarkEdge::Begin, "Outer"), (MarkEdge::Begin, "AllocPages: 2"), (MarkEdge::End, ""), (MarkEdge::End, "")];
     assert_eq!(marks.collect::<Vec<_>>(), expected);
 }
+
+/// perf script prints the CPU of the events that were recorded with it; samples of the idle task are counted, and in no profile.
+#[test]
+fn events_with_and_without_a_cpu_are_read() {
+    let text = "\
+a     7 [001]     1.000000: cycles:
+        ffffffff81000010 schedule ([kernel.kallsyms])
+            401000 main (/bin/a)
+        fa7fffffffffffba [unknown] ([unknown])
+
+a     7     1.000010: sched:sched_switch: a:7 [120] S ==> b:8 [120]
+        ffffffff81000010 schedule ([kernel.kallsyms])
+
+swapper     0 [000]     1.000020: cycles:
+        ffffffff81000020 idle ([kernel.kallsyms])
+
+b     8     1.000030: sched:sched_switch: b:8 [120] S ==> a:7 [120]
+";
+    let read = file(text.as_bytes()).unwrap();
+    let switches = read.events.iter().filter(|e| matches!(e.what, EventKind::Switch(_)));
+    assert_eq!(switches.map(|e| e.cpu).collect::<Vec<_>>(), [CpuId::UNKNOWN; 2]);
+    let counts: Vec<_> = read.anomalies.0.iter().map(|(what, t)| (*what, t.count)).collect();
+    let expected =
+        [("a sample of the idle task is not part of the profile", 1), ("an event has no CPU, unlike others", 2)];
+    assert_eq!(counts, expected);
+    // Behind a function of the program, an address of the upper half is none of the kernel.
+    let frames: Vec<u64> = read.stacks[0].iter().map(|frame| frame.address).collect();
+    assert_eq!(frames, [0xffff_ffff_8100_0010, 0x40_1000, model::StackFrame::CONTEXT_USER, 0xfa7f_ffff_ffff_ffba]);
+}
