@@ -36,8 +36,8 @@ impl<T: Clone + Default> ByThread<T> {
 /// Whether a thread left its CPU to wait when this stretch began; `ran`: it ran until then. If its wakeup came before or at that instant,
 /// or was not recorded, the stretch is not blocked.
 pub(crate) fn left_to_wait(stretch: &ThreadStretch, ran: bool) -> bool {
-    let woken_at_once = ran && (stretch.state, stretch.reason) == (ThreadState::Ready, Reason::Woken);
-    woken_at_once
+    let woken_then = ran && (stretch.state, stretch.reason) == (ThreadState::Ready, Reason::Woken);
+    woken_then
         || matches!(
             (stretch.state, stretch.reason),
             (ThreadState::Blocked, Reason::State(_))

@@ -79,7 +79,7 @@ b     8     1.000030: sched:sched_switch: b:8 [120] S ==> a:7 [120]
     let expected =
         [("a sample of the idle task is not part of the profile", 1), ("an event has no CPU, unlike others", 2)];
     assert_eq!(counts, expected);
-    // Behind a function of the program, an address of the upper half is none of the kernel.
+    // After a function of the program, an address of the upper half is none of the kernel.
     let frames: Vec<u64> = read.stacks[0].iter().map(|frame| frame.address).collect();
     assert_eq!(frames, [0xffff_ffff_8100_0010, 0x40_1000, model::StackFrame::CONTEXT_USER, 0xfa7f_ffff_ffff_ffba]);
 }
