@@ -30,9 +30,9 @@ impl LossIndex {
             }
         }
         Self {
-            any: merged(losses.iter().map(span).collect()),
-            of_cpu: of_cpu.into_iter().map(|(cpu, spans)| (cpu, merged(spans))).collect(),
-            of_none: merged(of_none),
+            any: Span::merged(losses.iter().map(span).collect()),
+            of_cpu: of_cpu.into_iter().map(|(cpu, spans)| (cpu, Span::merged(spans))).collect(),
+            of_none: Span::merged(of_none),
         }
     }
 
@@ -68,20 +68,6 @@ impl LossIndex {
     pub fn overlap(&self, cpu: Option<CpuId>, of: Span) -> Ns {
         self.parts(cpu, of).map(Span::len).sum()
     }
-}
-
-/// Returns the spans sorted and merged, without empty ones.
-fn merged(mut spans: Vec<Span>) -> Vec<Span> {
-    spans.retain(|s| !s.is_empty());
-    spans.sort_unstable_by_key(|s| (s.start, s.end));
-    let mut out: Vec<Span> = Vec::with_capacity(spans.len());
-    for span in spans {
-        match out.last_mut() {
-            Some(last) if span.start <= last.end => last.end = last.end.max(span.end),
-            _ => out.push(span),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -261,6 +261,28 @@ impl Span {
         let both = Self { start: self.start.max(other.start), end: self.end.min(other.end) };
         (both.start < both.end).then_some(both)
     }
+
+    /// Returns the spans in order, without empty ones, and those that overlap or touch as one.
+    ///
+    /// ```
+    /// use model::{Ns, Span};
+    ///
+    /// let span = |start, end| Span::new(Ns(start), Ns(end));
+    /// assert_eq!(Span::merged(vec![span(5, 9), span(0, 2), span(1, 4), span(7, 7)]), [span(0, 4), span(5, 9)]);
+    /// ```
+    #[must_use]
+    pub fn merged(mut spans: Vec<Self>) -> Vec<Self> {
+        spans.retain(|s| !s.is_empty());
+        spans.sort_unstable_by_key(|s| (s.start, s.end));
+        let mut out: Vec<Self> = Vec::with_capacity(spans.len());
+        for span in spans {
+            match out.last_mut() {
+                Some(last) if span.start <= last.end => last.end = last.end.max(span.end),
+                _ => out.push(span),
+            }
+        }
+        out
+    }
 }
 
 /// A CPU (logical processor), by its number in the kernel.

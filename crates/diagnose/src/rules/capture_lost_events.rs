@@ -79,7 +79,9 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         all = all.saturating_add(ns);
     })?;
     // The larger of two shares: that of the range inside losses, and that of all CPUs' time that is unknown.
-    let (length, lossy) = (ctx.span().len().0, union(&spans));
+    let length = ctx.span().len().0;
+    // Losses of several CPUs may overlap.
+    let lossy = Span::merged(spans.clone()).into_iter().map(Span::len).sum::<Ns>().0;
     let share = (lossy as f64 / length.max(1) as f64).max(unknown as f64 / all.max(1) as f64);
     let severity = match share {
         share if share >= ctx.threshold(&HIGH_SHARE) => Severity::High,
@@ -90,7 +92,7 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     // No recorder says how many events a damaged record was.
     let damaged = ctx.summary().damaged_records();
     let is_damage = damaged > 0 && events == 0;
-    let (verb, change, change_words) = if is_damage {
+    let (verb, change, what) = if is_damage {
         ("are missing", Fix::CompleteCopy { records: damaged }, "Get the recording whole")
     } else {
         ("were lost", Fix::RecordingBuffer { times: 4 }, "Record again without losses")
@@ -110,18 +112,6 @@ fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
         assumptions: vec![
             "no saving is estimated: this finding only helps to judge other findings and their absence".to_owned(),
         ],
-        ..ctx.finding(Vec::new(), change, change_words.to_owned())
+        ..ctx.finding(Vec::new(), change, what.to_owned())
     }]))
-}
-
-/// The time that any of these spans covers.
-fn union(spans: &[Span]) -> i64 {
-    let mut spans = spans.to_vec();
-    spans.sort_unstable_by_key(|span| span.start);
-    let (mut covered, mut end) = (0_i64, Ns::MIN);
-    for span in spans {
-        covered = covered.saturating_add((span.end.0 - span.start.max(end).0).max(0));
-        end = end.max(span.end);
-    }
-    covered
 }
