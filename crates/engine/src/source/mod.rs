@@ -6,6 +6,7 @@ mod checksum;
 mod coverage;
 mod file;
 mod folder;
+mod hint;
 mod joined;
 mod unpack;
 
@@ -176,58 +177,9 @@ fn head(mut file: &File, path: &Path) -> Result<Vec<u8>, EngineError> {
 /// Returns the error for an unknown format.
 fn unknown(path: &Path) -> EngineError {
     let known: Vec<&str> = formats().iter().map(|f| f.id()).collect();
-    EngineError::UnknownFormat { path: path.to_owned(), known: known.join(", "), hint: hint(path).unwrap_or_default() }
-}
-
-/// Says what a file looks like that is no recording, with what to do.
-fn hint(path: &Path) -> Option<&'static str> {
-    // Opening a pipe would wait for a writer.
-    let file = if path.is_file() { File::open(path).ok()? } else { return None };
-    let head = head(&file, path).ok()?;
-    let text = String::from_utf8_lossy(&head);
-    if topology::is_description(&text) {
-        return Some("; it looks like the description of a machine: `corewise topo FILE` reads it");
+    EngineError::UnknownFormat {
+        path: path.to_owned(),
+        known: known.join(", "),
+        hint: hint::of(path).unwrap_or_default(),
     }
-    if text.starts_with('{') && ["\"AppVersion\"", "\"Processor\"", "\"GameName\""].iter().all(|key| text.contains(key))
-    {
-        return Some(
-            "; it looks like a capture of CapFrameX in JSON: of CapFrameX, corewise reads the logs that it exports as CSV, with the columns of PresentMon",
-        );
-    }
-    if is_of_dtrace(&text) {
-        return Some(
-            "; it looks like stacks with counts that DTrace printed, which have no times and threads: stackcollapse.pl and flamegraph.pl, or \
-             speedscope.app, draw them",
-        );
-    }
-    if is_folded(&text) {
-        return Some(
-            "; it looks like folded stacks, which have no times and threads: flamegraph.pl, inferno or speedscope.app draw them",
-        );
-    }
-    // A page of the kernel's ring buffer begins with a time and the size of its content.
-    let size = u64::from_le_bytes(*head.get(8..)?.first_chunk()?);
-    let is_page = head.len() as u64 == HEAD && size > 0 && size <= HEAD - 16 && size % 4 == 0;
-    let is_whole = file.metadata().ok()?.len() % HEAD == 0;
-    (is_page && is_whole).then_some(
-        "; it looks like raw pages of the ring buffer of one CPU (trace.dat.cpuN, trace_pipe_raw), which do not say what their events are: \
-         `trace-cmd restore` makes a trace.dat of them",
-    )
-}
-
-/// Whether a text has indented frames of DTrace (``module`function+0x18``) before a line with a count.
-fn is_of_dtrace(text: &str) -> bool {
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let frames = lines.by_ref().take_while(|line| line.contains('`')).count();
-    frames > 0 && text.lines().map(str::trim).any(|line| !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()))
-}
-
-/// Whether all whole lines are `frame;frame;frame COUNT`, and there is more than one.
-fn is_folded(text: &str) -> bool {
-    let (whole, _) = text.rsplit_once('\n').unwrap_or((text, ""));
-    let mut lines = whole.lines().filter(|line| !line.is_empty()).peekable();
-    let is_one = |line: &str| {
-        line.rsplit_once(' ').is_some_and(|(stack, count)| stack.contains(';') && count.parse::<u64>().is_ok())
-    };
-    lines.peek().is_some() && lines.all(is_one)
 }
