@@ -33,7 +33,8 @@ impl Nameless {
         let [all, without] = self.kernel;
         if without > 0 {
             let why = match () {
-                () if self.kernel_listed => {
+                // A source that names other kernel frames itself, without their places, had such a list.
+                () if self.kernel_listed || !self.kernel_placed && without < all => {
                     "they are not in its list of functions (for example code generated at run time)"
                 }
                 () if !self.kernel_placed => {
@@ -412,5 +413,7 @@ mod tests {
         assert!(why(false, true, false).contains("where the kernel was loaded"));
         assert!(why(true, false, false).contains("lacks the kernel's build id"));
         assert!(why(true, true, false).contains("no list of the functions"));
+        let by_recorder = Nameless { kernel: [139, 10], ..Nameless::default() };
+        assert!(by_recorder.sentences().concat().contains("not in its list of functions"));
     }
 }
