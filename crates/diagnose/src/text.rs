@@ -28,7 +28,7 @@ pub fn text(diagnosis: &Diagnosis, width: usize, verbose: bool) -> String {
         }
         0 => {
             let busy = diagnosis.cpus_busy.map_or_else(String::new, |share| {
-                // Whole numbers of a millionth, for which the words say that little is not nothing.
+                // As a share of a million, because `percent` takes integers.
                 format!("; threads ran for {} of the CPUs' time", percent((share * 1e6) as i64, 1_000_000))
             });
             out.line(0, &format!("No findings in {}{busy}", time(diagnosis.span.len().0)));

@@ -102,7 +102,7 @@ pub struct Summary {
     pub laws: Vec<LawRow>,
     /// Anomalies in the source: lost data, what was not understood, and warnings.
     pub anomalies: Vec<AnomalyRow>,
-    /// How often and for how long the kernel did not sample, because samples came too fast.
+    /// How often and for how long the kernel throttled sampling.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sampling_off: Vec<SamplingOff>,
     /// Why reading stopped early, if it did.

@@ -3,7 +3,7 @@
 use ingest::Sampled;
 use model::CoreType;
 
-/// An anomaly: the idle task runs nothing.
+/// An anomaly. The idle task is no thread, so its samples are those of none.
 pub(crate) const IDLE_SAMPLE: &str = "a sample of the idle task is not part of the profile";
 
 /// Characters that perf adds to the name of an event: levels of privilege, precision, and how it is scheduled (`perf-list`, "EVENT MODIFIERS").

@@ -34,8 +34,8 @@ pub trait Ledger {
     /// offset.
     fn anomaly(&mut self, code: &'static str, offset: u64, what: Anomaly);
 
-    /// Records what was not understood, with its text: a line, or the name of an event. Whoever reads the recording can tell from the
-    /// first one what it is.
+    /// Records what was not understood, with its text: a line, or the name of an event. The first one shows the user what the
+    /// recording contains.
     fn not_understood(&mut self, code: &'static str, offset: u64, text: &[u8]) {
         let _ = text;
         self.anomaly(code, offset, Anomaly::NotUnderstood);

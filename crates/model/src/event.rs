@@ -798,7 +798,7 @@ pub struct Batch {
     pub sampling_off: Vec<SamplingOff>,
 }
 
-/// How often and for how long the kernel sampled an event no more, because its samples came faster than it allows
+/// How often and for how long the kernel stopped sampling an event, because its samples came faster than it allows
 /// (`PERF_RECORD_THROTTLE`). Nothing is lost, but samples are missing where they were most frequent.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct SamplingOff {
@@ -812,9 +812,9 @@ pub struct SamplingOff {
     pub tid: Option<i32>,
     /// How often sampling stopped.
     pub times: u64,
-    /// For how long, in ns. At most so long: a thread may have gone on on a CPU on which it was sampled.
+    /// For how long, in ns: an upper bound, as the thread may have moved to a CPU on which it was sampled.
     pub off_ns: i64,
-    /// How often it did not go on before the end of the recording.
+    /// How often it did not start again before the end of the recording.
     pub until_end: u64,
 }
 

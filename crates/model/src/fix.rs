@@ -240,9 +240,12 @@ pub enum Fix {
     },
 }
 
-/// Formats a number of records as a subject.
-fn of_records(records: u64) -> String {
-    if records == 1 { "1 record is".to_owned() } else { format!("{records} records are") }
+/// The same on all systems.
+fn complete_copy(records: u64) -> String {
+    let records = plural(records, "record");
+    format!(
+        "use a complete copy of the recording: this one has {records} that cannot be read, because of damage or a cut"
+    )
 }
 
 /// Formats a CPU list for taskset and the kernel: `0,2,5`.
@@ -402,7 +405,7 @@ impl Fix {
             Self::RecordingBuffer { times } => {
                 format!("record again with buffers {times} times as large, or with fewer kinds of events")
             }
-            Self::CompleteCopy { .. } => self.windows(),
+            Self::CompleteCopy { records } => complete_copy(*records),
         }
     }
 
@@ -543,9 +546,7 @@ impl Fix {
             Self::RecordingBuffer { times } => {
                 format!("record again with {times} times the -BufferSize and -MaxBuffer of xperf")
             }
-            Self::CompleteCopy { records } => {
-                format!("use a complete copy of the recording: {} cut off or damaged in this one", of_records(*records))
-            }
+            Self::CompleteCopy { records } => complete_copy(*records),
         }
     }
 }

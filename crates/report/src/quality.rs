@@ -55,8 +55,11 @@ fn is_much(unknown: i64, cpu_time: i64) -> bool {
 fn incomplete(s: &Summary, is_of_samples: bool) -> String {
     let mut parts = Vec::new();
     if s.losses > 0 {
-        let verb = if s.lost_events == 0 && s.damaged_records() > 0 { "are missing" } else { "were lost" };
-        parts.push(format!("events {verb} {}", times(s)));
+        let is_damage = s.lost_events == 0 && s.damaged_records() > 0;
+        parts.push(match is_damage {
+            true => format!("events are missing in {}", plural(s.losses, "place")),
+            false => format!("events were lost {}", times(s)),
+        });
     }
     let (unknown, recorded) = s.unknown_of_recorded();
     if unknown > 0 && !is_of_samples {
@@ -96,24 +99,24 @@ pub fn trust(session: &Session, is_of_samples: bool) -> String {
         Some(cpus) => format!(" (recorded: {cpus})"),
         None => String::new(),
     };
-    let off = held_back(session).map_or_else(String::new, |times| format!("; the kernel held sampling back {times}"));
+    let off = throttled(session).map_or_else(String::new, |times| format!("; the kernel throttled sampling {times}"));
     format!("Recording: {complete}{recorded}{consistent}{ready}{overhead}{off}.")
 }
 
 /// How often and for how long the kernel did not sample; `None` if it always did.
-fn held_back(session: &Session) -> Option<String> {
+fn throttled(session: &Session) -> Option<String> {
     let all = &session.full_summary().sampling_off;
     let times = plural(all.iter().map(|off| off.times).sum(), "time");
     let ns = all.iter().map(|off| off.off_ns).fold(0, i64::saturating_add);
     (!all.is_empty()).then(|| format!("{times}, for at most {}{TIE}ms", ms(ns)))
 }
 
-/// Says what it means for the samples that the kernel held sampling back, and what to do.
+/// Says what throttled sampling means for the samples, and what to do.
 pub fn note_sampling_off(page: &mut Page, session: &Session) {
-    if let Some(times) = held_back(session) {
+    if let Some(times) = throttled(session) {
         page.note(&format!(
-            "The kernel held sampling back {times} in all, as samples came faster than it allows: what ran meanwhile has too few samples, so \
-             the shares are biased. Record with a lower rate (perf record with a lower -F or a larger -c), or raise \
+            "The kernel throttled sampling {times} in all, because samples came faster than it allows. What ran meanwhile has too few \
+             samples, so the shares are biased. Record with a lower rate (perf record with a lower -F or a larger -c), or raise \
              kernel.perf_event_max_sample_rate."
         ));
     }
@@ -122,7 +125,7 @@ pub fn note_sampling_off(page: &mut Page, session: &Session) {
 /// The maximum number of events, CPUs and threads in the line of them.
 const MAX_OFF: usize = 8;
 
-/// Says of which events, CPUs and threads the kernel held sampling back.
+/// Says for which events, CPUs and threads the kernel throttled sampling.
 fn sampling_off_line(session: &Session) -> Option<String> {
     let all = &session.full_summary().sampling_off;
     let of = |off: &SamplingOff| {
@@ -140,7 +143,7 @@ fn sampling_off_line(session: &Session) -> Option<String> {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
-    (!all.is_empty()).then(|| format!("Sampling held back by the kernel: {}{more}.", shown.join("; ")))
+    (!all.is_empty()).then(|| format!("Sampling throttled by the kernel: {}{more}.", shown.join("; ")))
 }
 
 /// Says which CPUs were recorded; `None` if the source has no CPUs.

@@ -5,6 +5,7 @@ use crate::failure::{Failure, INCOMPLETE, OK};
 use crate::output::print;
 use clap::ValueEnum;
 use engine::Summary;
+use model::words::noun;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -143,10 +144,14 @@ fn as_text(s: &Summary) -> String {
     if let Some(inferred) = s.inferred_ns {
         let _ = writeln!(out, "{:>11}  of CPU time inferred", share(inferred));
     }
-    let held_back: u64 = s.sampling_off.iter().map(|off| off.times).sum();
-    if held_back > 0 {
+    let throttled: u64 = s.sampling_off.iter().map(|off| off.times).sum();
+    if throttled > 0 {
         let ms = s.sampling_off.iter().map(|off| off.off_ns).fold(0, i64::saturating_add) as f64 / 1e6;
-        let _ = writeln!(out, "{held_back:>11}  times the kernel held sampling back, for at most {ms:.3} ms in all");
+        let _ = writeln!(
+            out,
+            "{throttled:>11}  {} that the kernel throttled sampling, for at most {ms:.3} ms in all",
+            noun(throttled, "time")
+        );
     }
     for t in &s.anomalies {
         let kind = match () {

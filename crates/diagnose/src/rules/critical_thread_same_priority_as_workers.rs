@@ -249,11 +249,11 @@ fn of_one_thread(
             decides = queued_behind.min((at_equal as f64 * on_path.min(1.0)).round() as i64);
         }
     })?;
-    let all_workers = ctx.name_of_all(workers.keys().map(|(key, _)| *key), name);
+    let name_of_workers = ctx.name_of_all(workers.keys().map(|(key, _)| *key), name);
     let workers: Vec<_> = workers.iter().map(|((key, tid), ns)| ctx.claim(*key, *tid, *ns)).collect();
     let change = Fix::Nice { threads: threads(&workers), nice: NICE };
     let mut own = ctx.name(thread);
-    let mut name = if own == *name { name.clone() } else { all_workers };
+    let mut name = if own == *name { name.clone() } else { name_of_workers };
     if own == name {
         // Only the numbers distinguish them.
         own = format!("{own} {tid}");

@@ -68,7 +68,7 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     let whole = switch_outs(ctx)?.max(all);
     page.heading(&format!("Context-switch causes: {}", count_of(all as usize, whole as usize, "switch-out")));
     if whole > all {
-        page.paragraph("Switch-outs at the first or last instant or at that of the next switch-in, and those next to a loss, have no cause here.");
+        page.paragraph("Not counted: switch-outs at the first or last instant of the recording, those whose thread ran again at the same time, and those next to a loss.");
     }
     if rows.iter().any(|((_, cause), _)| cause.contains(", then ")) {
         page.paragraph("then: the next thread on that CPU, by its priority (higher than, equal to or lower than that of the thread that left), or idle.");

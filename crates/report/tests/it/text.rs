@@ -214,8 +214,8 @@ fn samples_by_core_type_that_were_held_back() {
     for line in [
         "4 samples of cpu_core/cycles/P 1 (performance), cpu_atom/cycles/P 3 (efficient)",
         "Samples of cpu_core/cycles/P and cpu_atom/cycles/P: 4, by function",
-        "the kernel held sampling back 6 times, for at most 2.469 ms.",
-        "Sampling held back by the kernel: cycles of thread 7: 3 times, 1.235 ms; cycles on CPU 2: 3 times, 1.235 ms up to the end of the recording.",
+        "the kernel throttled sampling 6 times, for at most 2.469 ms.",
+        "Sampling throttled by the kernel: cycles of thread 7: 3 times, 1.235 ms; cycles on CPU 2: 3 times, 1.235 ms up to the end of the recording.",
         "kernel.perf_event_max_sample_rate",
     ] {
         assert!(text.contains(line), "{line}\n{text}");

@@ -1,14 +1,14 @@
 //! For how long events were not sampled, from the records THROTTLE and UNTHROTTLE.
 //!
-//! If the samples of an event come faster than the kernel allows, it samples it no more until its next tick, or until its thread comes
-//! back to that CPU:
+//! If the samples of an event come faster than the kernel allows, it stops sampling the event until the next tick, or until the thread
+//! runs on that CPU again:
 //!
 //! ```text
 //!   sample   sample   THROTTLE sample   …nothing…   UNTHROTTLE   sample
 //! ```
 //!
-//! perf opens an event of a thread once for each CPU, and a thread goes on elsewhere. So what ends the time of a thread is the next
-//! UNTHROTTLE of any of these, and the time is at most that long. The records are paired in order of time, which is not that of the file.
+//! perf opens an event of a thread once for each CPU, and a thread may move to another one. So the time of a thread ends with the next
+//! UNTHROTTLE of any of these, which is an upper bound. The records are paired in order of time, which is not that of the file.
 
 use super::stream::ById;
 use model::{Ns, SamplingOff};
@@ -71,8 +71,8 @@ impl Throttling {
         self.waiting.sort_by_key(|(at, ..)| *at);
         let ready = self.waiting.partition_point(|(at, ..)| *at <= until);
         for (at, of, stopped) in self.waiting.drain(..ready) {
-            let is_new = self.subjects.len() >= MAX_SUBJECTS && !self.subjects.contains_key(&of);
-            let of = if is_new { Subject { cpu: None, tid: None, ..of } } else { of };
+            let is_beyond = self.subjects.len() >= MAX_SUBJECTS && !self.subjects.contains_key(&of);
+            let of = if is_beyond { Subject { cpu: None, tid: None, ..of } } else { of };
             let off = self.subjects.entry(of).or_default();
             if stopped {
                 off.sum.times += 1;
