@@ -37,6 +37,7 @@ RECORDINGS = [
     "schedviz/*",
     "ctf/*",
     "mango_hud/*.csv",
+    "cap_frame_x/*.json",
 ]
 
 

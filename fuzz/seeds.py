@@ -164,6 +164,7 @@ def seeds():
     for target in ["present_mon", "mango_hud"]:
         yield from ((target, name, lines(data)) for name, data in whole(sorted(FIXTURES.glob(f"{target}/*.csv"))))
     yield from (("present_mon", name, lines(data)) for name, data in whole(small("presentmon-csv/*")))
+    yield from (("cap_frame_x", name, data) for name, data in whole(sorted(FIXTURES.glob("cap_frame_x/*.json"))))
     for path in sorted(FIXTURES.glob("ftrace_text/*")):
         if path.suffix in (".txt", ".html", ".z"):
             yield "ftrace_text", path.name, path.read_bytes() if path.suffix == ".z" else lines(path.read_bytes())
@@ -212,7 +213,7 @@ def sources(target):
     """Returns the source files of a target's reader."""
     folders = {"printed": ["printed/src"], "machine_text": ["topology/src"], "machine_folder": ["topology/src"]}
     names = folders.get(target, [f"import/src/formats/{target}", f"import/src/formats/{target}.rs"])
-    if target not in folders and target not in ("present_mon", "mango_hud"):
+    if target not in folders and target not in ("present_mon", "mango_hud", "cap_frame_x"):
         names += ["import/src/tracepoint"]
     paths = [ROOT / "crates" / name for name in names]
     return [f for p in paths for f in (sorted(p.rglob("*.rs")) if p.is_dir() else [p]) if f.exists()]

@@ -17,6 +17,7 @@ pub const FORMATS: &[&dyn Importer] = &[
     &formats::perfetto::Perfetto,
     &formats::schedviz::SchedViz,
     &formats::present_mon::PresentMon,
+    &formats::cap_frame_x::CapFrameX,
     &formats::mango_hud::MangoHud,
     &formats::ftrace_text::FtraceText,
     &formats::perf_script::PerfScript,

@@ -121,6 +121,7 @@ fn recordings_of_all_formats_can_be_viewed() {
         "schedviz",
         "present_mon",
         "mango_hud",
+        "cap_frame_x",
         "ftrace_text",
         "perf_script",
     ] {

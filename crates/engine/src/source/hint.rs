@@ -5,8 +5,6 @@ use std::fs::File;
 use std::path::Path;
 
 const MACHINE: &str = "; it looks like the description of a machine: `corewise topo FILE` reads it";
-const CAP_FRAME_X: &str = "; it looks like a capture of CapFrameX in JSON: of CapFrameX, corewise reads the logs that it exports as CSV, with \
-                           the columns of PresentMon";
 const DTRACE: &str = "; it looks like stacks with counts that DTrace printed, which have no times and threads: stackcollapse.pl and \
                       flamegraph.pl, or speedscope.app, draw them";
 const FOLDED: &str = "; it looks like folded stacks, which have no times and threads: flamegraph.pl, inferno or speedscope.app draw them";
@@ -21,17 +19,11 @@ pub(super) fn of(path: &Path) -> Option<&'static str> {
     let text = String::from_utf8_lossy(&head);
     match () {
         () if topology::is_description(&text) => Some(MACHINE),
-        () if is_of_cap_frame_x(&text) => Some(CAP_FRAME_X),
         () if is_of_dtrace(&text) => Some(DTRACE),
         () if is_folded(&text) => Some(FOLDED),
         () if is_of_pages(&head, &file) => Some(RAW_PAGES),
         () => None,
     }
-}
-
-fn is_of_cap_frame_x(text: &str) -> bool {
-    const KEYS: [&str; 3] = ["\"AppVersion\"", "\"Processor\"", "\"GameName\""];
-    text.starts_with('{') && KEYS.iter().all(|key| text.contains(key))
 }
 
 /// Whether a text begins with a frame of DTrace (``module`function+0x18``), and has a line with a count.

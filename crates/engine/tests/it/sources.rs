@@ -165,10 +165,6 @@ fn files_of_other_tools_are_refused_with_what_they_are() {
     for (text, what) in [
         ("\n\n              server`main+0x34\n              dyld`start+0x8b0\n                3\n", "DTrace"),
         ("main;work;sum 12\nmain;idle 3\n", "folded stacks"),
-        (
-            "{\n \"Hash\": \"D\",\n \"Info\": {\"AppVersion\": \"1.7\", \"Processor\": \"P\", \"GameName\": \"G\"}}",
-            "CapFrameX",
-        ),
         ("just some words 12\n", "unknown format"),
     ] {
         let error = refused(&folder.file("a", text.as_bytes()));

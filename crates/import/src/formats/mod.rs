@@ -1,5 +1,6 @@
 //! The formats, one module each.
 
+pub mod cap_frame_x;
 pub mod ctf;
 pub mod ftrace_text;
 pub mod mango_hud;

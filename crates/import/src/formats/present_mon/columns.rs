@@ -85,7 +85,7 @@ const NAMES: &[(&str, Field)] = &[
 
 /// The columns of a log.
 #[derive(Clone, Debug)]
-pub(super) struct Columns {
+pub(in crate::formats) struct Columns {
     known: Vec<(Field, usize)>,
     /// The columns that are not read, under the log's names.
     pub(super) others: Vec<(String, usize)>,
@@ -94,7 +94,7 @@ pub(super) struct Columns {
 
 impl Columns {
     /// Reads the cells of the header.
-    pub(super) fn of(head: &[&[u8]]) -> Self {
+    pub(in crate::formats) fn of(head: &[&[u8]]) -> Self {
         let (mut known, mut others): (Vec<(Field, usize)>, _) = (Vec::new(), Vec::new());
         for (at, cell) in head.iter().enumerate() {
             let name = String::from_utf8_lossy(cell).to_ascii_lowercase();

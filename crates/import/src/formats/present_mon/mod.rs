@@ -25,14 +25,16 @@ mod stream;
 
 use crate::text::csv::{cells, is_empty};
 use crate::text::frames::{FRAMES_ALONE, first_rows, lines, skip};
-use columns::{Columns, Field, Unit};
+pub(super) use columns::Columns;
+use columns::{Field, Unit};
 use ingest::{Facts, Fatal, Importer, Input, Offer, Opened, Sniff};
-use rows::Reader;
+pub(super) use rows::Reader;
 use stream::Frames;
+pub(super) use stream::RowWriter;
 
 /// The maximum number of facts about the machine, and their maximum length in characters, so that a hostile log cannot
 /// fill the manifest.
-const MAX_ABOUT: usize = 64;
+pub(super) const MAX_ABOUT: usize = 64;
 const MAX_ABOUT_LENGTH: usize = 256;
 /// The start of a CapFrameX log.
 const CAPFRAMEX: &[u8] = b"//GameName=";
@@ -167,6 +169,24 @@ fn facts(head: &Head, first: &[u8]) -> Facts {
         let names: Vec<&str> = columns.others.iter().take(MAX_ABOUT).map(|(name, _)| name.as_str()).collect();
         about.push(("columns_not_read".to_owned(), shortened(&names.join(", "))));
     }
+    let clock = match clock::unit(columns) {
+        Some((Unit::Ticks, _)) => "QueryPerformanceCounter",
+        Some((Unit::Date, _)) => "local date and time",
+        _ => "PresentMon (since recording started)",
+    };
+    Facts {
+        format: PresentMon.id().to_owned(),
+        clock: clock.to_owned(),
+        has_waking: Some(false),
+        has_wakeup: Some(false),
+        about,
+        lacks: lacks(columns),
+        ..Facts::default()
+    }
+}
+
+/// Returns what a log with these columns does not contain.
+pub(super) fn lacks(columns: &Columns) -> Vec<String> {
     let mut lacks =
         vec!["A frame log has no scheduler events: where threads ran and what they waited for is unknown.".to_owned()];
     if !columns.has(Field::GpuActive) && !columns.has(Field::GpuBusy) {
@@ -180,18 +200,5 @@ fn facts(head: &Head, first: &[u8]) -> Facts {
             "The CPU start of frames was not recorded: a frame is from one call of Present to the next.".to_owned(),
         );
     }
-    let clock = match clock::unit(columns) {
-        Some((Unit::Ticks, _)) => "QueryPerformanceCounter",
-        Some((Unit::Date, _)) => "local date and time",
-        _ => "PresentMon (since recording started)",
-    };
-    Facts {
-        format: PresentMon.id().to_owned(),
-        clock: clock.to_owned(),
-        has_waking: Some(false),
-        has_wakeup: Some(false),
-        about,
-        lacks,
-        ..Facts::default()
-    }
+    lacks
 }

@@ -9,18 +9,18 @@ use model::{FramePart, Ns, Pid};
 use rustc_hash::FxHashMap;
 
 /// A frame's row. Texts are slices of the line.
-pub(super) struct Row<'b> {
+pub(in crate::formats) struct Row<'b> {
     pub(super) application: &'b [u8],
     pub(super) mode: &'b [u8],
     pub(super) pid: Pid,
     pub(super) swap_chain: i64,
     pub(super) displayed: Option<bool>,
     /// When the frame started.
-    pub(super) begin: Ns,
+    pub(in crate::formats) begin: Ns,
     /// Whether the start has a column of its own, or follows from when frames were presented.
     pub(super) has_begin: bool,
     /// When Present was called, according to its own column.
-    pub(super) present: Option<Ns>,
+    pub(in crate::formats) present: Option<Ns>,
     /// In the order of [`FramePart::ALL`].
     pub(super) parts: Parts,
     /// The number of cells that should be numbers and are not.
@@ -28,20 +28,20 @@ pub(super) struct Row<'b> {
 }
 
 impl Row<'_> {
-    pub(super) fn part(&self, of: FramePart) -> Option<Ns> {
+    pub(in crate::formats) fn part(&self, of: FramePart) -> Option<Ns> {
         self.parts[of as usize]
     }
 }
 
 /// Why a row cannot be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum RowError {
+pub(in crate::formats) enum RowError {
     TooManyCells,
     NoTime,
 }
 
 /// Parses rows.
-pub(super) struct Reader {
+pub(in crate::formats) struct Reader {
     columns: Columns,
     start: Option<(Clock, usize)>,
     present: Option<(Clock, usize)>,
@@ -80,7 +80,10 @@ impl<'b> Cells<'_, 'b> {
 impl Reader {
     /// Determines the units of points in time from the rows at the start of the log (`lines`): those for which they
     /// agree with the rows' frame times. Also returns a warning for the user.
-    pub(super) fn new<'b>(columns: Columns, lines: impl Iterator<Item = &'b [u8]>) -> (Self, Option<String>) {
+    pub(in crate::formats) fn new<'b>(
+        columns: Columns,
+        lines: impl Iterator<Item = &'b [u8]>,
+    ) -> (Self, Option<String>) {
         let (start, present) = (columns.start_time(), columns.present_time());
         let (mut starts, mut presents) = (TimeDeltas::default(), TimeDeltas::default());
         for line in lines {
@@ -105,8 +108,14 @@ impl Reader {
 
     /// Parses a line.
     pub(super) fn read<'b>(&self, line: &'b [u8]) -> Result<Row<'b>, RowError> {
-        let mut c = Cells { columns: &self.columns, cells: Vec::with_capacity(self.columns.count), unreadable: 0 };
-        cells(line, &mut c.cells);
+        let mut row = Vec::with_capacity(self.columns.count);
+        cells(line, &mut row);
+        self.row(row)
+    }
+
+    /// Reads the cells of a row.
+    pub(in crate::formats) fn row<'b>(&self, cells: Vec<&'b [u8]>) -> Result<Row<'b>, RowError> {
+        let mut c = Cells { columns: &self.columns, cells, unreadable: 0 };
         if c.cells.len() > self.columns.count && c.cells[self.columns.count..].iter().any(|cell| !cell.is_empty()) {
             return Err(RowError::TooManyCells);
         }
@@ -178,6 +187,8 @@ fn gpu(c: &mut Cells<'_, '_>, until_present: Option<Ns>, parts: &mut Parts) {
     let from_present = |from_begin: Option<Ns>| Some(from_begin? - until_present?);
     let start = start.or_else(|| from_present(latency));
     let add_present = || from_present(Some(latency? + took?));
+    // That a frame was rendered at the very call of Present is as good as impossible, and zero means unknown.
+    let complete = complete.filter(|_| complete != none || busy.is_some());
     parts[FramePart::UntilRenderComplete as usize] = complete.or_else(|| add_present().filter(|_| !unseen));
     if !unseen {
         parts[FramePart::UntilRenderStart as usize] = start;

@@ -1,28 +1,46 @@
 //! Turns rows into events.
 
 use super::checks::Checks;
-use super::rows::{Reader, RowError};
+use super::rows::{Reader, Row, RowError};
 use crate::text::Lines;
 use crate::text::frames::FrameWriter;
 use ingest::{Anomaly, Fatal, Ledger, Reach, Stream};
-use model::{Batch, MaybeNs, Present};
+use model::{Batch, MaybeNs, Ns, Present};
 
 /// The frames of a log.
 pub(super) struct Frames<'a> {
     lines: Lines<'a>,
     reader: Reader,
-    checks: Checks,
-    frames: FrameWriter,
+    writer: RowWriter,
 }
 
 impl<'a> Frames<'a> {
     /// `lines` start after the header.
     pub(super) fn new(lines: Lines<'a>, reader: Reader) -> Self {
-        Self { lines, reader, checks: Checks::default(), frames: FrameWriter::new() }
+        Self { lines, reader, writer: RowWriter::new() }
+    }
+}
+
+/// Checks rows, and writes them as events.
+pub(in crate::formats) struct RowWriter {
+    checks: Checks,
+    frames: FrameWriter,
+}
+
+impl RowWriter {
+    pub(in crate::formats) fn new() -> Self {
+        Self { checks: Checks::default(), frames: FrameWriter::new() }
     }
 
-    fn row(&mut self, line: &[u8], offset: u64, out: &mut Batch, bad: &mut dyn Ledger) {
-        let row = match self.reader.read(line) {
+    /// Adds the next row.
+    pub(in crate::formats) fn row(
+        &mut self,
+        read: Result<Row<'_>, RowError>,
+        offset: u64,
+        out: &mut Batch,
+        bad: &mut dyn Ledger,
+    ) {
+        let row = match read {
             Ok(row) => row,
             Err(why) => {
                 let why = match why {
@@ -47,6 +65,16 @@ impl<'a> Frames<'a> {
         };
         self.frames.frame(row.begin, present, &row.parts, offset, out);
     }
+
+    /// The time before which no more events will come, if rows are in the usual order.
+    pub(in crate::formats) fn until(&self) -> Ns {
+        self.frames.until()
+    }
+
+    /// Adds an event at the end of the last frame.
+    pub(in crate::formats) fn end(&self, out: &mut Batch) {
+        self.frames.end(out);
+    }
 }
 
 impl Stream for Frames<'_> {
@@ -55,7 +83,7 @@ impl Stream for Frames<'_> {
         let mut line = Vec::new();
         while let Some(next) = self.lines.peek()? {
             if FrameWriter::is_full(out) {
-                return Ok(Reach::Until(MaybeNs::new(self.frames.until())));
+                return Ok(Reach::Until(MaybeNs::new(self.writer.until())));
             }
             let (offset, cut) = (next.offset, next.cut);
             line.clear();
@@ -65,10 +93,10 @@ impl Stream for Frames<'_> {
                 bad.anomaly("a line longer than 256 KiB was cut", offset, Anomaly::Warning);
             }
             if !line.is_empty() {
-                self.row(&line, offset, out, bad);
+                self.writer.row(self.reader.read(&line), offset, out, bad);
             }
         }
-        self.frames.end(out);
+        self.writer.end(out);
         Ok(Reach::End)
     }
 }

@@ -9,7 +9,8 @@ use testkit::Rng;
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures");
 
 fn originals() -> Vec<(String, Vec<u8>)> {
-    let logs = ["present_mon", "mango_hud"].map(|folder| std::fs::read_dir(Path::new(FIXTURES).join(folder)).unwrap());
+    let logs = ["present_mon", "mango_hud", "cap_frame_x"]
+        .map(|folder| std::fs::read_dir(Path::new(FIXTURES).join(folder)).unwrap());
     let paths = logs.into_iter().flatten().map(|e| e.unwrap().path()).filter(|p| p.extension().unwrap() == "csv");
     paths.map(|p| (p.display().to_string(), std::fs::read(&p).unwrap())).collect()
 }

@@ -11,7 +11,7 @@ const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures");
 /// Compares our logs with the `*.md` in their folders, whose `trace` blocks name them.
 #[test]
 fn our_files_match_their_descriptions() {
-    for folder in ["present_mon", "mango_hud"] {
+    for folder in ["present_mon", "mango_hud", "cap_frame_x"] {
         let folder = Path::new(FIXTURES).join(folder);
         testkit::cases::run(&folder, |name| summary(&file(&std::fs::read(folder.join(name.trim())).unwrap()).unwrap()));
     }
@@ -42,7 +42,7 @@ fn summary(read: &Read) -> String {
 
 #[test]
 fn a_pipe_gives_the_same_as_a_file() {
-    for name in ["present_mon/v1.csv", "mango_hud/versioned.csv"] {
+    for name in ["present_mon/v1.csv", "mango_hud/versioned.csv", "cap_frame_x/two-runs.json"] {
         let bytes = std::fs::read(Path::new(FIXTURES).join(name)).unwrap();
         let format = import::detect(&bytes).unwrap();
         let pipe = read(format, Input::Pipe(Box::new(bytes.as_slice())), false).unwrap();
