@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use model::CoreType;
 use model::words::{bytes, noun, share, time};
-use report::blocks::{Block, Column, terminal};
+use page::{Block, Column, terminal};
 use watch::snapshot::{ClassSums, CounterSums, EnergySums, GroupKind, GroupSums, Snapshot};
 
 /// Returns a snapshot as JSON.

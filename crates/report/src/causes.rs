@@ -1,8 +1,8 @@
 //! What took longer along a critical path than in a typical one, by cause.
 
 use crate::context::{SectionContext, add};
-use crate::picture::Tone;
 use crate::words::{TIE, ms};
+use page::Tone;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

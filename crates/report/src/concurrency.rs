@@ -1,12 +1,10 @@
 //! Concurrency: how many CPUs ran threads at the same time.
 
-use crate::grid::{Column, push};
-use crate::page::Page;
-use crate::picture::{Bar, Bars, Tone};
 use crate::words::{ms, percent, plural, share};
 use engine::Session;
 use model::Table;
 use model::tables::concurrency;
+use page::{Bar, Bars, Column, Page, Tone, push};
 use std::collections::BTreeMap;
 
 /// If there are more rows, they are joined.

@@ -1,12 +1,10 @@
 //! The CPUs: busy, idle and unknown time.
 
-use crate::grid::Column;
-use crate::page::{Anchor, Page};
-use crate::picture::{Bar, Bars, Tone};
 use crate::words::{grouped, ms, percent, share};
 use engine::Session;
 use model::Table;
 use model::tables::cpus;
+use page::{Anchor, Bar, Bars, Column, Page, Tone};
 
 /// Characters of a CPU's bar.
 const BAR: i64 = 24;

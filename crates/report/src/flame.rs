@@ -1,8 +1,8 @@
 //! Flame graphs: a tree of functions, each as wide as its share of the samples, above the function that called it.
 
-use crate::picture::{Flame, FlameFrame, FlameTone, Tone};
 use crate::profile::Profile;
 use crate::words::{TIE, grouped, percent};
+use page::{Flame, FlameFrame, FlameTone, Tone};
 use std::collections::BTreeMap;
 
 /// Frames with a smaller share of the samples are not drawn.

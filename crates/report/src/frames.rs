@@ -1,12 +1,11 @@
 //! Frames of frame logs: durations, limiting factors, and the slowest frames.
 
 use crate::Options;
-use crate::grid;
-use crate::page::Page;
 use crate::words::{ms, plain, plural, share, short, time};
 use engine::{EngineError, Session};
 use model::tables::{self, frame_sums, frames};
 use model::{Column, Row, Table, TableDef, TableType, Value};
+use page::Page;
 
 /// The maximum number of slowest frames that are shown.
 const SLOWEST: usize = 10;
@@ -127,8 +126,8 @@ fn chains(page: &mut Page, sums: &mut Table, options: &Options) {
         ("CPU-bound", 0),
         ("unknown", 0),
     ];
-    let mut columns = vec![grid::Column::text("program", 0)];
-    columns.extend(heads.map(|(head, rank)| grid::Column::numbers(head, rank)));
+    let mut columns = vec![page::Column::text("program", 0)];
+    columns.extend(heads.map(|(head, rank)| page::Column::numbers(head, rank)));
     let shown = options.top.min(sums.rows.len());
     for row in sums.rows_of(frame_sums::Table).take(shown) {
         let all = row.get(FRAMES);
@@ -179,17 +178,17 @@ fn slowest(page: &mut Page, session: &Session, options: &Options) -> Result<(), 
     }
     page.heading("Slowest frames");
     let mut columns = vec![
-        grid::Column::numbers("frame ms", 0),
-        grid::Column::numbers("start s", 0),
-        grid::Column::numbers("row", 1),
-        grid::Column::text("program", 0),
-        grid::Column::numbers("pid", 4),
-        grid::Column::numbers("CPU ms", 2),
-        grid::Column::numbers("in Present", 3),
-        grid::Column::numbers("GPU ms", 2),
-        grid::Column::numbers("GPU idle", 3),
-        grid::Column::numbers("until displayed", 3),
-        grid::Column::text("bound by", 0),
+        page::Column::numbers("frame ms", 0),
+        page::Column::numbers("start s", 0),
+        page::Column::numbers("row", 1),
+        page::Column::text("program", 0),
+        page::Column::numbers("pid", 4),
+        page::Column::numbers("CPU ms", 2),
+        page::Column::numbers("in Present", 3),
+        page::Column::numbers("GPU ms", 2),
+        page::Column::numbers("GPU idle", 3),
+        page::Column::numbers("until displayed", 3),
+        page::Column::text("bound by", 0),
     ];
     for row in &longest_rows {
         let row = Row::<frames::Table>::new(row);

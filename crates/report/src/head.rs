@@ -1,10 +1,10 @@
 //! The head of a report: what was recorded, when and on which machine.
 
-use crate::page::Page;
 use crate::words::{TIE, plain, plural, short, time};
 use crate::{Options, frames, quality};
 use engine::Session;
 use model::{Ns, Span};
+use page::Page;
 
 /// The maximum number of characters of the recorded command.
 const MAX_COMMAND: usize = 80;

@@ -1,11 +1,11 @@
 //! The worst instance of each finding: what its thread and the CPUs did around that time.
 
-use crate::picture::{Instance, InstanceLane, Piece, Tone};
 use crate::words::{TIE, ms, plain};
 use diagnose::{Finding, Interval};
 use engine::{EngineError, Session, ThreadNames};
 use model::tables::thread_state;
 use model::{Ns, Row, Span};
+use page::{Instance, InstanceLane, Piece, Tone};
 use std::collections::BTreeMap;
 
 /// The maximum number of CPUs of a picture: those that ran most.

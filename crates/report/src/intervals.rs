@@ -1,13 +1,11 @@
 //! What the sections of periods and of requests share: a row of the table `interval_sums`.
 
 use crate::context::{SectionContext, Top, count_of};
-use crate::grid::{Column, push};
-use crate::page::Page;
-use crate::picture::{Bar, Bars, Tone};
 use engine::EngineError;
 use model::Row;
 use model::tables::interval_sums;
 use model::words::{grouped, ms, percent};
+use page::{Bar, Bars, Column, Page, Tone, push};
 
 /// The periods or requests of a thread.
 pub struct Sums {

@@ -4,7 +4,6 @@
 //! tables of what threads and CPUs did, and last how complete and consistent the recording is. Each part is described once, as blocks, and
 //! the text and the page are written from these. All data comes from an [`engine::Session`].
 
-pub mod blocks;
 mod causes;
 mod concurrency;
 mod context;
@@ -13,34 +12,29 @@ mod cpus;
 mod flame;
 mod frames;
 mod gather;
-mod grid;
 mod head;
-mod html;
 mod instance;
 mod intervals;
 mod json;
 mod marked;
 mod next;
 mod options;
-mod page;
-mod picture;
 mod places;
 mod profile;
 mod quality;
 mod sampled;
 mod sections;
 mod select;
-mod text;
 mod threads;
 mod timeline;
 mod verdict;
-pub mod web;
 
 pub use json::json;
 pub use options::{Options, Sort};
 pub use profile::Profile;
 pub use quality::accounting_line;
 pub use sections::{SECTIONS, Section, Sections, has_all_sections};
+pub use timeline::cpus as cpu_timeline;
 pub use verdict::over_budget;
 
 use engine::{EngineError, Session};
@@ -54,7 +48,7 @@ use sections::{ChosenSections, Findings};
 /// The trace cannot be read, or it has no thread (in a frame log: no frame) of the requested process.
 pub fn text(session: &Session, options: &Options) -> Result<String, EngineError> {
     let (mut parts, mut left_out) = parts(session, options)?;
-    let text = |blocks: &[Block]| text::text(blocks, options.width, options.color);
+    let text = |blocks: &[Block]| page::terminal(blocks, options.width, options.color);
     let lines = |page: &Page| text(&page.blocks).lines().count();
     if let Some(max) = options.max_lines {
         // The end names all that may be left out, so that the actual end is not longer.
@@ -89,7 +83,7 @@ pub fn html(session: &Session, options: &Options) -> Result<String, EngineError>
     let (parts, left_out) = parts(session, options)?;
     let mut blocks: Vec<Block> = parts.into_iter().flat_map(|part| part.page.blocks).collect();
     blocks.extend(next::page(session, options, &left_out).blocks);
-    Ok(html::page(&words::plain(&title), &blocks, options.timeline.as_deref()))
+    Ok(page::web_page(&words::plain(&title), &blocks, options.timeline.as_deref()))
 }
 
 /// What the report leaves out.

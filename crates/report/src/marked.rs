@@ -1,8 +1,6 @@
 //! Marked stretches as frames: how long they took, what their threads did meanwhile, and the slowest ones.
 
 use crate::frames::Slowest;
-use crate::grid;
-use crate::page::Page;
 use crate::words::{ms, plain, share, short};
 use engine::{EngineError, Session, mark_row_matches};
 use model::tables::mark_stretches::{
@@ -10,6 +8,7 @@ use model::tables::mark_stretches::{
 };
 use model::tables::{self, threads};
 use model::{Column, Row};
+use page::Page;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The sums of a thread's stretches.
@@ -63,8 +62,8 @@ pub fn write(page: &mut Page, session: &Session, name: &str, top: usize) -> Resu
     let threads = names(session, &sums.keys().filter_map(|(thread, _)| *thread).collect())?;
     page.heading(&format!("Frames: stretches marked {}", plain(name)));
     let heads = ["frames", "mean ms", "longest", "running %", "ready", "blocked", "unknown"];
-    let mut columns = vec![grid::Column::text("thread", 0)];
-    columns.extend(heads.map(|head| grid::Column::numbers(head, 0)));
+    let mut columns = vec![page::Column::text("thread", 0)];
+    columns.extend(heads.map(|head| page::Column::numbers(head, 0)));
     for ((thread, pid), sums) in &sums {
         let part = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), |ns| share(ns, sums.duration));
         let mut cells = vec![
@@ -79,8 +78,8 @@ pub fn write(page: &mut Page, session: &Session, name: &str, top: usize) -> Resu
     page.grid(columns, 0);
     page.heading("Slowest marked frames");
     let heads = ["frame ms", "start s", "running ms", "ready", "blocked", "unknown"];
-    let mut columns: Vec<grid::Column> = heads.map(|head| grid::Column::numbers(head, 0)).into();
-    columns.extend([grid::Column::text("thread", 0), grid::Column::text("name", 1)]);
+    let mut columns: Vec<page::Column> = heads.map(|head| page::Column::numbers(head, 0)).into();
+    columns.extend([page::Column::text("thread", 0), page::Column::text("name", 1)]);
     for row in slowest.finish() {
         let row = Row::new(&row);
         let mut cells = vec![ms(row.get(DURATION_NS)), format!("{:.6}", row.get(START_NS) as f64 / 1e9)];

@@ -1,9 +1,9 @@
 //! The end of a report: what was left out, and the next steps.
 
-use crate::page::Page;
 use crate::words::plain;
 use crate::{LeftOut, Options};
 use engine::Session;
+use page::Page;
 
 /// Makes the end of the report.
 pub fn page(session: &Session, options: &Options, left_out: &LeftOut) -> Page {

@@ -1,13 +1,11 @@
 //! Where each thread ran: by core type and by CPU.
 
 use crate::gather::Group;
-use crate::grid::Column;
-use crate::page::Page;
-use crate::picture::{Bar, Bars, Tone};
 use crate::select::Thread;
 use crate::words::{ms, share, short};
 use engine::{EngineError, Session};
 use model::tables::{thread_by_core_type, thread_by_cpu};
+use page::{Bar, Bars, Column, Page, Tone};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// If there are more CPUs, they have no columns of their own.

@@ -2,11 +2,11 @@
 
 use crate::Options;
 use crate::counted;
-use crate::page::Page;
 use crate::sections::has_all_sections;
 use crate::words::{TIE, bytes, ms, percent, plain, plural, time};
 use engine::{Condition, EngineError, Facts, Session, Summary, THREAD_STATES};
 use model::SamplingOff;
+use page::Page;
 
 /// The maximum number of unavailable data that a short report lists.
 const MAX_LIMITS: usize = 4;

@@ -1,12 +1,11 @@
 //! Samples by thread, by CPU and over time: what a recording shows that has samples and no context switches.
 
 use crate::context::{Top, count_of};
-use crate::grid::{Column, push};
-use crate::page::Page;
 use crate::profile::Profile;
 use crate::words::{TIE, grouped, ms, plain, plural, share, short};
 use engine::{EngineError, Sampled, Session};
 use model::{CpuId, EventKind, Ns, Span};
+use page::{Column, Page, push};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of parts of the recording whose samples are counted.

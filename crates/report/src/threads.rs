@@ -1,12 +1,10 @@
 //! The states of each thread.
 
 use crate::gather::Group;
-use crate::grid::Column;
-use crate::page::{Anchor, Page};
-use crate::picture::{Bar, Bars, Tone};
 use crate::select::Thread;
 use crate::words::{grouped, ms, share, short};
 use engine::Session;
+use page::{Anchor, Bar, Bars, Column, Page, Tone};
 
 /// Writes the threads, the rest of them in one row, and their sum.
 pub fn write(page: &mut Page, session: &Session, group: &Group) {

@@ -1,11 +1,10 @@
 //! CPUs over time, as a picture with a fixed number of intervals.
 
-use crate::page::Page;
-use crate::picture::{Lane, Timeline};
 use crate::sections::Findings;
 use engine::{EngineError, Session};
 use model::tables::{self, cpu_state, cpus};
 use model::{CpuId, Ns, Span};
+use page::{Lane, Page, Timeline};
 use std::collections::BTreeMap;
 
 /// The number of intervals.

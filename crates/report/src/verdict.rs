@@ -3,7 +3,6 @@
 
 use crate::frames::{is_of, noun};
 use crate::gather::Group;
-use crate::page::Page;
 use crate::profile::Profile;
 use crate::sampled::of_event;
 use crate::sections::{ChosenSections, Findings};
@@ -12,6 +11,7 @@ use crate::{Options, quality};
 use diagnose::{Finding, Severity, Subject};
 use engine::{EngineError, FrameCounts, Session};
 use model::tables::{self, frame_sums, threads};
+use page::Page;
 use std::collections::{BTreeMap, HashMap};
 
 /// The number of programs that are named.

@@ -214,7 +214,7 @@ fn timelines(comparison: &Comparison, global: &Global) -> Option<[Lanes; 2]> {
     let lanes = |side: &compare::Side| {
         let path = &side.runs.get(side.median_run?)?.path;
         let session = engine::Session::open(Path::new(path), global.pass_options().ok()?).ok()?;
-        report::web::cpu_timeline(&session).ok()?
+        report::cpu_timeline(&session).ok()?
     };
     let [a, b] = comparison.sides.each_ref().map(lanes);
     Some([a?, b?])

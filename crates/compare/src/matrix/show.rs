@@ -3,8 +3,8 @@
 use super::{Matrix, Side, Spread};
 use crate::show::words::clean;
 use model::words::plural;
-use report::blocks::{Bar, Bars, Column, Page, push, terminal, web_page};
-use report::web::Tone;
+use page::Tone;
+use page::{Bar, Bars, Column, Page, push, terminal, web_page};
 use std::collections::BTreeSet;
 
 /// Idle states of printed tables, in reference cycles.

@@ -13,5 +13,5 @@ pub use page::html;
 pub use text::text;
 pub use words::change_words;
 
-/// How busy each CPU, or each role, of a side's median run was: see [`report::web::cpu_timeline`].
-pub type Lanes = report::web::Timeline;
+/// How busy each CPU, or each role, of a side's median run was: see `report::cpu_timeline`.
+pub type Lanes = ::page::Timeline;

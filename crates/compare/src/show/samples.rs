@@ -5,7 +5,7 @@ use crate::outcome::{
     Better, Comparison, ConditionDifference, Distribution, Metric, Outcome, Piece, RoleLine, RunLine, Side, Unit,
     Verdict, Why,
 };
-use report::web::Lane;
+use page::Lane;
 use stats::{Effect, Method, Scale};
 
 /// All of them, with names for files.

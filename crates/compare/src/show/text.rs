@@ -6,7 +6,7 @@ use super::words::{
 };
 use crate::outcome::{Comparison, Outcome, Unit, Verdict, Why};
 use model::words::plural;
-use report::blocks::{Column, Page, terminal};
+use page::{Column, Page, terminal};
 
 /// The number of causes, changed metrics, roles and other lines that are shown.
 const CAUSES: usize = 8;

@@ -114,13 +114,13 @@ impl Fleet {
     /// The report as text for a terminal of this width, in columns.
     #[must_use]
     pub fn text(&self, width: usize, color: bool) -> String {
-        report::blocks::terminal(&show::page(self).blocks, width, color)
+        page::terminal(&show::page(self).blocks, width, color)
     }
 
     /// The report as one page that loads nothing.
     #[must_use]
     pub fn html(&self) -> String {
-        report::blocks::web_page(&format!("Fleet {}", self.catalogue), &show::page(self).blocks, None)
+        page::web_page(&format!("Fleet {}", self.catalogue), &show::page(self).blocks, None)
     }
 
     /// The report as JSON.

@@ -4,7 +4,7 @@ use super::changes::{Comparison, RuleChange, Tested, Verdict};
 use super::sides::Unit;
 use super::{Breakdown, Fleet};
 use model::words::{date, plain, plural};
-use report::blocks::{Column, Page, push};
+use page::{Column, Page, push};
 use stats::Effect;
 
 /// The number of errors that are shown.

@@ -2,13 +2,11 @@
 
 use super::Section;
 use crate::context::{SectionContext, add};
-use crate::grid::Column;
-use crate::page::Page;
-use crate::picture::{Bar, Bars, Tone};
 use crate::words::{ms, percent, share};
 use engine::EngineError;
 use model::Column as Col;
 use model::tables::{self, concurrency_bands};
+use page::{Bar, Bars, Column, Page, Tone};
 use std::cmp::Reverse;
 
 pub const SECTION: Section = Section {

@@ -3,11 +3,9 @@
 use super::Section;
 use crate::context::{SectionContext, count_of};
 use crate::counted::{self, Count, Counters, Speed, Thread, Who, type_name};
-use crate::grid::{Column, push};
-use crate::page::Page;
-use crate::picture::{Bar, Bars, Tone};
 use crate::words::grouped;
 use engine::{EngineError, TypeMatters};
+use page::{Bar, Bars, Column, Page, Tone, push};
 use std::cmp::Reverse;
 
 pub const SECTION: Section = Section {

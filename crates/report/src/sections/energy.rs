@@ -2,12 +2,10 @@
 
 use super::Section;
 use crate::context::SectionContext;
-use crate::grid::{Column, push};
-use crate::page::Page;
-use crate::picture::{Bar, Bars, Stack, Tone};
 use crate::words::{plural, time};
 use engine::EngineError;
 use model::tables::{self, energy, energy_unknown, power_over_time, temperatures};
+use page::{Bar, Bars, Column, Page, Stack, Tone, push};
 use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {

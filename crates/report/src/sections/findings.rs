@@ -4,14 +4,12 @@ use super::{Section, section_anchor};
 use crate::Options;
 use crate::context::SectionContext;
 use crate::gather::Group;
-use crate::grid::{Column, push};
 use crate::instance;
-use crate::page::{Anchor, Linked, Page};
-use crate::picture::{Instance, Range, Tone};
 use crate::words::{TIE, ms, plain, plural, short};
 use diagnose::{Diagnosis, Evidence, Finding, Severity, System};
 use engine::EngineError;
 use model::{TableDef, Value};
+use page::{Anchor, Column, Instance, Linked, Page, Range, Tone, push};
 use std::collections::HashSet;
 
 pub const SECTION: Section = Section {

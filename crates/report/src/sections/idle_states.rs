@@ -2,12 +2,10 @@
 
 use super::Section;
 use crate::context::{SectionContext, add};
-use crate::grid::{Column, push};
-use crate::page::Page;
-use crate::picture::{Bar, Bars, Tone};
 use crate::words::{grouped, ms, percent, share, time};
 use engine::EngineError;
 use model::tables::{self, cpu_wakeups, cpus, idle_residency, idle_wakeups};
+use page::{Bar, Bars, Column, Page, Tone, push};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

@@ -2,12 +2,10 @@
 
 use super::Section;
 use crate::context::{SectionContext, Top, count_of};
-use crate::grid::{Column, push};
-use crate::page::Page;
-use crate::picture::{Bar, Bars, Tone};
 use crate::words::{grouped, ms, short};
 use engine::EngineError;
 use model::tables::{self, marks};
+use page::{Bar, Bars, Column, Page, Tone, push};
 
 pub const SECTION: Section = Section {
     id: "marks",

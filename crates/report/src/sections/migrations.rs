@@ -2,13 +2,11 @@
 
 use super::Section;
 use crate::context::{SectionContext, Top, add, count_of};
-use crate::grid::{Column, push};
-use crate::page::Page;
-use crate::picture::Matrix;
 use crate::words::grouped;
 use engine::EngineError;
 use model::Column as Col;
 use model::tables::{self, migration_matrix, migrations};
+use page::{Column, Matrix, Page, push};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub const SECTION: Section = Section {

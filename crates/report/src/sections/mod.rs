@@ -27,11 +27,11 @@ mod waiting;
 use crate::Options;
 use crate::context::SectionContext;
 use crate::gather::Group;
-use crate::page::{Anchor, Page, Part};
 use diagnose::Diagnosis;
 use engine::{EngineError, Session};
 pub(crate) use findings::{Findings, write_rules};
 use model::TableDef;
+use page::{Anchor, Page, Part};
 use std::collections::BTreeSet;
 
 /// The sections that may have data without context switches. The findings say why they have none.

@@ -2,12 +2,10 @@
 
 use super::Section;
 use crate::context::{SectionContext, Top, add, count_of};
-use crate::grid::{Column, push};
-use crate::page::Page;
-use crate::picture::{Bar, Bars, Tone};
 use crate::words::{TIE, grouped, ms, percent, plural, share, short};
 use engine::{EngineError, mark_name_matches};
 use model::tables::{self, frames_parked, parked_together, parking};
+use page::{Bar, Bars, Column, Page, Tone, push};
 use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {

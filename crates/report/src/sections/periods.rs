@@ -3,10 +3,10 @@
 use super::Section;
 use crate::context::SectionContext;
 use crate::intervals::{self, Words};
-use crate::page::Page;
 use engine::EngineError;
 use model::tables;
 use model::words::{grouped, ms};
+use page::Page;
 
 pub const SECTION: Section = Section {
     id: "periods",

@@ -2,13 +2,11 @@
 
 use super::Section;
 use crate::context::{SectionContext, Top, add, count_of};
-use crate::grid::Column;
-use crate::page::Page;
-use crate::picture::{Bar, Bars, Tone};
 use crate::words::{ms, percent};
 use engine::EngineError;
 use model::tables::{self, placement};
 use model::{Column as Col, Row};
+use page::{Bar, Bars, Column, Page, Tone};
 
 pub const SECTION: Section = Section {
     id: "placement",

@@ -2,14 +2,12 @@
 
 use super::Section;
 use crate::context::{SectionContext, Top, add, count_of};
-use crate::grid::{Column, push};
-use crate::page::Page;
-use crate::picture::{Bar, Bars, Stack, Tone};
 use crate::words::{ms, share};
 use engine::EngineError;
 use model::Column as Col;
 use model::tables;
 use model::tables::{priority_classes, priority_residency};
+use page::{Bar, Bars, Column, Page, Stack, Tone, push};
 use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {

@@ -2,13 +2,11 @@
 
 use super::Section;
 use crate::context::{SectionContext, Top, add, count_of};
-use crate::grid::{Column, push};
-use crate::page::Page;
-use crate::picture::{Bar, Bars, Tone};
 use crate::threads::{heads, legend};
 use crate::words::{grouped, ms, short};
 use engine::EngineError;
 use model::tables::{self, threads};
+use page::{Bar, Bars, Column, Page, Tone, push};
 use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {

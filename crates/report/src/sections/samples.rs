@@ -3,8 +3,6 @@
 use super::Section;
 use crate::context::{SectionContext, count_of};
 use crate::flame;
-use crate::grid::{Column, push};
-use crate::page::Page;
 use crate::profile::{FunctionSamples, Profile};
 use crate::quality;
 use crate::sampled;
@@ -12,6 +10,7 @@ use crate::words::{grouped, plain, share, short};
 use engine::{EngineError, Sampled};
 use model::CoreType;
 use model::tables;
+use page::{Column, Page, push};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 

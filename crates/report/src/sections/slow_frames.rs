@@ -3,13 +3,11 @@
 use super::Section;
 use crate::causes::{CauseRow, Excess, PARTS};
 use crate::context::SectionContext;
-use crate::grid::{Column, push};
-use crate::page::Page;
-use crate::picture::{Bar, Bars};
 use crate::verdict::over_budget;
 use crate::words::{TIE, ms, plain, plural, short};
 use engine::EngineError;
 use model::tables::{self, slow_frames};
+use page::{Bar, Bars, Column, Page, push};
 
 pub const SECTION: Section = Section {
     id: "slow_frames",

@@ -3,12 +3,10 @@
 use super::Section;
 use crate::causes::{CauseRow, Excess, PARTS};
 use crate::context::SectionContext;
-use crate::grid::{Column, push};
-use crate::page::Page;
-use crate::picture::{Bar, Bars};
 use crate::words::{ms, plain, plural, short};
 use engine::EngineError;
 use model::tables::{self, slow_intervals};
+use page::{Bar, Bars, Column, Page, push};
 
 pub const SECTION: Section = Section {
     id: "slow_intervals",

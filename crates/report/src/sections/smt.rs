@@ -2,12 +2,10 @@
 
 use super::Section;
 use crate::context::{SectionContext, Top, add, count_of};
-use crate::grid::{Column, push};
-use crate::page::Page;
-use crate::picture::{Bar, Bars, Tone};
 use crate::words::{TIE, ms, percent, plural, share};
 use engine::EngineError;
 use model::tables::{self, smt_cores, smt_pairs, smt_threads, smt_utilisation};
+use page::{Bar, Bars, Column, Page, Tone, push};
 use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {

@@ -2,12 +2,10 @@
 
 use super::Section;
 use crate::context::{SectionContext, add, count_of};
-use crate::grid::{Column, push};
-use crate::page::Page;
-use crate::picture::{Bar, Bars, Tone};
 use crate::words::{grouped, ms, percent, plural, share};
 use engine::EngineError;
 use model::tables::{self, switch_causes, threads};
+use page::{Bar, Bars, Column, Page, Tone, push};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

@@ -2,12 +2,11 @@
 
 use super::Section;
 use crate::context::{SectionContext, Top, add, count_of};
-use crate::grid::Column;
-use crate::page::Page;
 use crate::words::{TIE, ms, plural, share};
 use engine::EngineError;
 use model::tables::{self, task_classes};
 use model::{is_kernel_thread, pool_name};
+use page::{Column, Page};
 use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {

@@ -2,13 +2,11 @@
 
 use super::Section;
 use crate::context::{SectionContext, Top, add, count_of};
-use crate::grid::{Column, push};
-use crate::page::Page;
-use crate::picture::{Bar, Bars, Tone};
 use crate::words::{grouped, ms};
 use engine::EngineError;
 use model::Column as Col;
 use model::tables::{self, ran_instead, ready_wait};
+use page::{Bar, Bars, Column, Page, Tone, push};
 use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {

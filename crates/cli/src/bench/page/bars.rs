@@ -3,7 +3,7 @@
 use super::super::words;
 use super::scale::Scale;
 use engine::{CostUnit, Estimate};
-use report::web::escaped;
+use page::escaped;
 use std::fmt::Write as _;
 
 /// The height of a row, px: its name, then its bar.

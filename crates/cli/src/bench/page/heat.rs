@@ -3,7 +3,7 @@
 use super::super::words;
 use super::scale::Scale;
 use engine::CostUnit;
-use report::web::escaped;
+use page::escaped;
 use std::fmt::Write as _;
 
 /// The number of shades in the report's style.

@@ -11,7 +11,7 @@ mod tests;
 use super::groups::figures;
 use super::{Outcome, about, compared, data, described, sentences, text, words};
 use engine::{Cost, Costs};
-use report::web::{Document, Inline, escaped};
+use page::{Document, Inline, escaped};
 use std::fmt::Write as _;
 
 /// The style sheet of costs, after the report's.

@@ -6,7 +6,7 @@ use super::scale::Scale;
 use super::{NAME, Page, mark};
 use crate::outcome::{Comparison, Unit, Why};
 use model::words::TIE;
-use report::web::escaped;
+use page::escaped;
 use std::fmt::Write as _;
 
 /// The number of causes that are drawn.

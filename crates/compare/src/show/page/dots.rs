@@ -5,7 +5,7 @@ use super::super::words::{change_words, clean, estimate, interval, short, title,
 use super::scale::Scale;
 use super::{NAME, Page, own_name, shape};
 use crate::outcome::{Comparison, Verdict};
-use report::web::escaped;
+use page::escaped;
 use stats::{Effect, Scale as Kind};
 use std::fmt::Write as _;
 

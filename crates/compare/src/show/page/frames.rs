@@ -6,7 +6,7 @@ use super::scale::Scale;
 use super::{NAME, Page};
 use crate::outcome::{Comparison, Distribution, Unit};
 use model::words::{TIE, plural};
-use report::web::escaped;
+use page::escaped;
 use std::fmt::Write as _;
 
 /// The picture's height, and where its axis is, in pixels.

@@ -6,7 +6,7 @@ use super::super::words::{clean, short};
 use super::{NAME, Page};
 use crate::outcome::Comparison;
 use model::words::plural;
-use report::web::escaped;
+use page::escaped;
 use std::fmt::Write as _;
 
 pub fn roles(page: &mut Page, of: &Comparison) {

@@ -5,7 +5,7 @@ use super::super::words::{Sense, estimate, interval, percent, short, title, valu
 use super::{NAME, Page};
 use crate::outcome::{Comparison, Outcome, Verdict};
 use model::words::{TIE, plural};
-use report::web::escaped;
+use page::escaped;
 use stats::Scale;
 use std::fmt::Write as _;
 

@@ -13,7 +13,7 @@ use super::text::upper;
 use super::words::{Sense, change_words, clean, method, p_value, percent, short, title, value_or_dash};
 use crate::outcome::{Comparison, Side};
 use model::words::plural;
-use report::web::{Document, Inline, axis, cells, escaped, labels, shades};
+use page::{Document, Inline, axis, cells, escaped, labels, shades};
 use std::fmt::Write as _;
 
 /// The style sheet of comparisons, after the report's.

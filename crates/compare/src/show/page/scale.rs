@@ -2,7 +2,7 @@
 
 use super::super::words::ticks;
 use crate::outcome::Unit;
-use report::web::escaped;
+use page::escaped;
 use std::fmt::Write as _;
 
 /// The free space at both ends, in percent of the width.

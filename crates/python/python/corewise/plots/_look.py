@@ -10,7 +10,7 @@ from .. import Error
 if TYPE_CHECKING:
     import altair
 
-# The report's colours (crates/report/src/html/page.css), light and dark.
+# The report's colours (crates/page/src/html/page.css), light and dark.
 COLOURS = {
     "light": {
         "ground": "#ffffff",

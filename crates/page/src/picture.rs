@@ -1,6 +1,6 @@
 //! Pictures as data; the page draws them.
 
-use crate::page::Anchor;
+use crate::blocks::Anchor;
 use model::{CoreType, Span};
 
 /// Colours. The first six are from Okabe and Ito (2008) and can be distinguished by colour-blind people.

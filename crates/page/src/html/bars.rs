@@ -2,7 +2,7 @@
 
 use super::{escaped, legend};
 use crate::picture::{Bar, Bars, Tone};
-use crate::words::percent;
+use model::words::percent;
 use std::fmt::Write as _;
 
 /// Pixels from one bar to the next, from its top to the baseline of its text, and its height.

@@ -1,6 +1,6 @@
 //! Columns of a text table.
 
-use crate::page::Anchor;
+use crate::blocks::Anchor;
 
 /// A column of a table.
 pub struct Column {

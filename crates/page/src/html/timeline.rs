@@ -2,7 +2,7 @@
 
 use super::{axis, escaped, legend};
 use crate::picture::{Lane, Timeline};
-use crate::words::time;
+use model::words::time;
 use std::fmt::Write as _;
 
 /// The height of a lane in pixels.

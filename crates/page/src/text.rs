@@ -1,8 +1,8 @@
 //! A report as text for a terminal.
 
+use crate::blocks::Block;
 use crate::grid::{Column, rows};
-use crate::page::Block;
-use crate::words::TIE;
+use model::words::TIE;
 
 /// Formats a report for a terminal with this number of columns.
 pub fn text(blocks: &[Block], width: usize, color: bool) -> String {

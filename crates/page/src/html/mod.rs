@@ -9,12 +9,12 @@ mod matrix;
 mod stack;
 mod timeline;
 
+use crate::blocks::{Anchor, Block, Linked};
 use crate::grid::Column;
-use crate::page::{Anchor, Block, Linked};
 use crate::picture::{Picture, Tone};
-use crate::words::{TIE, time};
 pub use document::{Document, Inline, STYLE};
 pub use escape::{Escaped, escaped};
+use model::words::{TIE, time};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 pub use timeline::{cells, labels, shades};

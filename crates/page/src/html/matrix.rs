@@ -2,7 +2,7 @@
 
 use super::escaped;
 use crate::picture::Matrix;
-use crate::words::grouped;
+use model::words::grouped;
 use std::fmt::Write as _;
 
 /// The number of shades, by the share of the largest cell.

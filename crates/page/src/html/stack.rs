@@ -2,7 +2,7 @@
 
 use super::{axis, escaped, legend};
 use crate::picture::{Stack, Tone};
-use crate::words::time;
+use model::words::time;
 use std::fmt::Write as _;
 
 /// The picture's height in pixels; in its own units the whole is 1 high.
