@@ -56,7 +56,7 @@ pub fn text(diagnosis: &Diagnosis, width: usize, verbose: bool) -> String {
         if !diagnosis.findings.is_empty() {
             out.line(0, "Next: `corewise explain RULE` describes a rule; --verbose shows evidence and assumptions.");
         }
-        return out.text.replace(TIE, " ");
+        return out.text;
     }
     if !diagnosis.findings.is_empty() {
         out.line(0, "`corewise explain RULE` says what a rule detects, how certain it is, and how to fix it.");
@@ -76,7 +76,7 @@ pub fn text(diagnosis: &Diagnosis, width: usize, verbose: bool) -> String {
         }
         reasons.iter().for_each(|(why, rules)| out.line(2, &format!("{}: {why}", rules.join(", "))));
     }
-    out.text.replace(TIE, " ")
+    out.text
 }
 
 /// Writes a finding in about seven lines.
@@ -260,7 +260,6 @@ pub fn explain(rule: Option<&Rule>, width: usize) -> String {
 fn threshold(out: &mut Lines, of: &Threshold) {
     let unit = if of.unit.as_str().is_empty() { String::new() } else { format!("{TIE}{}", of.unit.as_str()) };
     out.line(2, &format!("{} = {}{unit}: {}", of.name, of.value, of.reason));
-    out.text = std::mem::take(&mut out.text).replace(TIE, " ");
 }
 
 /// Text wrapped to a width.
@@ -286,21 +285,8 @@ impl Lines {
     }
 
     fn wrapped(&mut self, first: &str, rest: &str, words: &str) {
-        let mut line = first.to_owned();
-        let mut empty = true;
-        for word in words.split(' ').filter(|w| !w.is_empty()) {
-            let more = line.chars().count() + word.chars().count() + usize::from(!empty);
-            if !empty && more > self.width {
-                let _ = writeln!(self.text, "{line}");
-                line = rest.to_owned();
-                empty = true;
-            }
-            if !empty {
-                line.push(' ');
-            }
-            line += word;
-            empty = false;
-        }
-        let _ = writeln!(self.text, "{line}");
+        page::wrapped(words, self.width, first, rest).iter().for_each(|line| {
+            let _ = writeln!(self.text, "{line}");
+        });
     }
 }

@@ -6,6 +6,7 @@ mod grid;
 mod html;
 mod picture;
 mod text;
+mod wrap;
 
 pub use blocks::{Anchor, Block, Linked, Page, Part};
 pub use grid::{Column, push, rows};
@@ -15,3 +16,4 @@ pub use picture::{
     Timeline, Tone,
 };
 pub use text::text as terminal;
+pub use wrap::wrapped;

@@ -2,6 +2,7 @@
 
 use crate::blocks::Block;
 use crate::grid::{Column, rows};
+use crate::wrapped;
 use model::words::TIE;
 
 /// Formats a report for a terminal with this number of columns.
@@ -60,17 +61,7 @@ impl Terminal {
 
     /// Writes text, wrapped at spaces, with the indentation of the first and of the other lines.
     fn wrapped(&mut self, words: &str, first: usize, indent: usize) {
-        let mut line = " ".repeat(first);
-        for word in words.split(' ') {
-            if !line.trim().is_empty() && line.chars().count() + 1 + word.chars().count() > self.width {
-                self.line(&line);
-                line = " ".repeat(indent);
-            } else if !line.trim().is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-        self.line(&line);
+        wrapped(words, self.width, &" ".repeat(first), &" ".repeat(indent)).iter().for_each(|line| self.line(line));
     }
 
     /// Writes a table.

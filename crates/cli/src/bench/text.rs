@@ -251,23 +251,10 @@ fn count(of: u64) -> String {
 
 /// Writes a text in lines of at most `width`, indented; further lines are indented by two more.
 pub fn wrapped(out: &mut String, text: &str, indent: usize, width: usize) {
-    let (mut line, mut used) = (" ".repeat(indent), indent);
-    let mut is_first = true;
-    for word in text.split(' ') {
-        let chars = word.chars().count();
-        if used + 1 + chars > width && used > indent + 2 {
-            let _ = writeln!(out, "{line}");
-            (line, used, is_first) = (" ".repeat(indent + 2), indent + 2, true);
-        }
-        if !is_first {
-            line.push(' ');
-            used += 1;
-        }
-        line.push_str(word);
-        used += chars;
-        is_first = false;
-    }
-    let _ = writeln!(out, "{line}");
+    let [first, rest] = [indent, indent + 2].map(|spaces| " ".repeat(spaces));
+    page::wrapped(text, width, &first, &rest).iter().for_each(|line| {
+        let _ = writeln!(out, "{line}");
+    });
 }
 
 #[cfg(test)]
@@ -339,12 +326,5 @@ pub mod tests {
         {
             assert!(text.contains(part), "{part}: {text}");
         }
-    }
-
-    #[test]
-    fn long_sentences_are_wrapped() {
-        let mut out = String::new();
-        wrapped(&mut out, "aaa bbb ccc ddd", 2, 10);
-        assert_eq!(out, "  aaa bbb\n    ccc\n    ddd\n");
     }
 }
