@@ -103,10 +103,7 @@ impl ThreadTimes {
     }
 }
 
-/// A thread, or a track without a thread.
-type Worker = (ThreadKey, i64);
-
-/// The part of one worker in a region.
+/// The part of one thread in a region.
 #[derive(Default)]
 struct Part {
     worker: ThreadKey,
@@ -131,7 +128,7 @@ struct Region {
     whole: bool,
     /// The number of workers with an open stretch.
     open: usize,
-    parts: BTreeMap<Worker, Part>,
+    parts: BTreeMap<ThreadKey, Part>,
     /// Since when at least one worker always had no open stretch.
     waits: Ns,
     /// Set if no worker has an open stretch: the region ends here unless a late worker joins.
@@ -146,12 +143,11 @@ impl Region {
     /// Returns whether a worker that begins a stretch now, while no stretch is open, belongs to this region: it was
     /// ready for most of it, but had no CPU. A worker that was ready for less than half of it was woken by one of the
     /// others to continue after the region.
-    fn has_late(&self, worker: Worker, times: &ThreadTimes, now: Ns) -> bool {
+    fn has_late(&self, worker: ThreadKey, times: &ThreadTimes, now: Ns) -> bool {
         let Some(closed) = &self.closed else { return true };
         let (from, to) = times.was_ready;
         let ready = closed.end - from.max(self.start);
-        let is_new = worker.0 != ThreadKey::UNKNOWN && !self.parts.contains_key(&worker);
-        is_new
+        !self.parts.contains_key(&worker)
             && to > closed.end
             && now - closed.end <= MAX_DELAY
             && ready.0.saturating_mul(2) >= (closed.end - self.start).0
@@ -179,7 +175,7 @@ struct Closed {
     end: Ns,
     idle: Area,
     /// The running time of the workers that waited.
-    waiting_running: Option<Ns>,
+    waiting_running: Ns,
     /// The ready time of the last worker to arrive: within its part, and before it while others waited.
     last_ready: Option<Ns>,
 }
@@ -235,7 +231,7 @@ impl Over {
         row.extend([from.into(), to.into(), (*waiting_running).into(), (*last_ready).into(), self.slowest().into()]);
         row.push(if matches!(self.name, Name::OfMarks(_)) { "marked" } else { "detected" }.into());
         let last = self.parts.iter().max_by_key(|part| part.arrived).map(|part| part.worker);
-        row.push(last.filter(|last| *last != ThreadKey::UNKNOWN).map(|last| last.0).into());
+        row.push(last.unwrap_or(ThreadKey::UNKNOWN).0.into());
         row
     }
 
@@ -306,7 +302,7 @@ fn detected(pid: Pid, found: &Found, now: Ns, idle: Area, idle_at_arrival: &mut 
     };
     let name = found.arrivals.first().map_or(ThreadKey::UNKNOWN, |(first, _)| *first);
     let parts = found.arrivals.iter().copied().map(part).collect();
-    let closed = Closed { end: now, idle, waiting_running: Some(Ns::ZERO), last_ready: Some(found.last_ready) };
+    let closed = Closed { end: now, idle, waiting_running: Ns::ZERO, last_ready: Some(found.last_ready) };
     Over { pid, name: Name::Detected(name), start: found.start, parts, closed }
 }
 
@@ -354,8 +350,8 @@ impl ParallelRegions {
         }
     }
 
-    fn begin(&mut self, key: (Pid, NameId), worker: Worker, begins: Begins, now: Ns) {
-        let times = self.threads.of(worker.0).read(now);
+    fn begin(&mut self, key: (Pid, NameId), worker: ThreadKey, begins: Begins, now: Ns) {
+        let times = self.threads.of(worker).read(now);
         if let Some(before) = self.regions.remove(&key) {
             if before.has_late(worker, &times, now) {
                 self.regions.insert(key, before);
@@ -366,7 +362,7 @@ impl ParallelRegions {
         let region = self.regions.entry(key).or_insert_with(|| Region::new(now, begins));
         region.closed = None;
         let waits = if region.parts.len() > region.open { region.waits } else { now };
-        let new = || Part { worker: worker.0, ready: times.ready - times.was_ready_since(waits), ..Part::default() };
+        let new = || Part { worker, ready: times.ready - times.was_ready_since(waits), ..Part::default() };
         let part = region.parts.entry(worker).or_insert_with(new);
         if part.depth == 0 {
             part.since = now;
@@ -375,7 +371,7 @@ impl ParallelRegions {
         part.depth += 1;
     }
 
-    fn end(&mut self, key: (Pid, NameId), worker: Worker, now: Ns) {
+    fn end(&mut self, key: (Pid, NameId), worker: ThreadKey, now: Ns) {
         let Some(region) = self.regions.get_mut(&key) else { return };
         let Some(part) = region.parts.get_mut(&worker).filter(|part| part.depth > 0) else { return };
         part.depth -= 1;
@@ -385,14 +381,14 @@ impl ParallelRegions {
         part.stretches += 1;
         part.worked = part.worked + (now - part.since);
         part.arrived = now;
-        part.at_arrival = self.threads.of(worker.0).read(now);
+        part.at_arrival = self.threads.of(worker).read(now);
         part.idle = self.idle.read(now);
         region.open -= 1;
         if region.parts.len() - region.open == 1 {
             region.waits = now;
         }
         if region.open == 0 {
-            let [waiting_running, last_ready] = waiting_times(&mut self.threads, self.ready_known, &region.parts, now);
+            let (waiting_running, last_ready) = waiting_times(&mut self.threads, self.ready_known, &region.parts, now);
             region.closed = Some(Closed { end: now, idle: self.idle.area, waiting_running, last_ready });
         }
     }
@@ -420,14 +416,11 @@ impl ParallelRegions {
 fn waiting_times(
     threads: &mut ByThread<ThreadTimes>,
     ready_known: bool,
-    parts: &BTreeMap<Worker, Part>,
+    parts: &BTreeMap<ThreadKey, Part>,
     now: Ns,
-) -> [Option<Ns>; 2] {
-    if parts.keys().any(|(thread, _)| *thread == ThreadKey::UNKNOWN) {
-        return [None; 2];
-    }
+) -> (Ns, Option<Ns>) {
     let (mut ran, mut ready) = (Ns::ZERO, None);
-    for ((thread, _), part) in parts {
+    for (thread, part) in parts {
         let times = threads.of(*thread).read(now);
         ran = ran + (times.running - part.at_arrival.running);
         if part.arrived == now {
@@ -435,7 +428,7 @@ fn waiting_times(
             ready = Some(ready.map_or(waited, |min: Ns| min.min(waited)));
         }
     }
-    [Some(ran), ready.filter(|_| ready_known)]
+    (ran, ready.filter(|_| ready_known))
 }
 
 impl Analysis for ParallelRegions {
@@ -468,7 +461,10 @@ impl Analysis for ParallelRegions {
     fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, begins: Begins, world: &World) {
         let Some(mark) = event.mark() else { return };
         self.marked.insert(mark.pid);
-        let worker = (thread, if thread == ThreadKey::UNKNOWN { mark.track } else { 0 });
+        // An asynchronous stretch is an operation, and no thread's work: who waits for its end is unknown.
+        if thread == ThreadKey::UNKNOWN {
+            return;
+        }
         let track = (thread, mark.pid, mark.track);
         match mark.edge {
             MarkEdge::Begin => {
@@ -478,11 +474,11 @@ impl Analysis for ParallelRegions {
                     None => *self.names.entry(text.into()).or_insert(mark.name),
                 };
                 self.tracks.entry(track).or_default().push(name);
-                self.begin((mark.pid, name), worker, begins, world.now);
+                self.begin((mark.pid, name), thread, begins, world.now);
             }
             MarkEdge::End => {
                 if let Some(name) = self.tracks.get_mut(&track).and_then(Vec::pop) {
-                    self.end((mark.pid, name), worker, world.now);
+                    self.end((mark.pid, name), thread, world.now);
                 }
             }
             MarkEdge::Instant => {}

@@ -88,11 +88,8 @@ fn left([threads, stretches, worked]: [i64; 3]) -> i64 {
 fn check(ctx: &RuleContext<'_>) -> Result<RuleOutcome, EngineError> {
     let mut has_data = false;
     let regions = by_name(ctx, Source::ByMarks, |sums: &mut Regions, row| {
-        let (Some(ran), Some(ready)) =
-            (row.get(parallel_regions::WAITING_RUNNING_NS), row.get(parallel_regions::LAST_READY_NS))
-        else {
-            return;
-        };
+        let Some(ready) = row.get(parallel_regions::LAST_READY_NS) else { return };
+        let ran = row.get(parallel_regions::WAITING_RUNNING_NS);
         has_data = true;
         let [start, end] = row.all([parallel_regions::START_NS, parallel_regions::END_NS]);
         sums.spans.push(Span::new(Ns(start), Ns(end)));

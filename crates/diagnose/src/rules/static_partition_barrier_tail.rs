@@ -89,7 +89,7 @@ fn add(ctx: &RuleContext<'_>, sums: &mut Regions, row: &Row<'_, parallel_regions
         parallel_regions::WORKED_NS,
         parallel_regions::RECOVERABLE_FROM_NS,
         parallel_regions::RECOVERABLE_TO_NS,
-        parallel_regions::WAITING_RUNNING_NS.or_zero(),
+        parallel_regions::WAITING_RUNNING_NS,
         parallel_regions::LAST_READY_NS.or_zero(),
     ]);
     if stretches as f64 > ctx.threshold(&MAX_PIECES) * threads as f64 {

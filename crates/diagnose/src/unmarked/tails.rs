@@ -82,7 +82,7 @@ pub(crate) fn find(ctx: &RuleContext<'_>, tails: Tails, limits: [&Threshold; 2])
         sums.threads = sums.threads.max(threads);
         sums.best = sums.best.saturating_add(best);
         sums.to = sums.to.saturating_add(to);
-        add(&mut sums.last, row.get(parallel_regions::LAST_THREAD.or_zero()), best);
+        add(&mut sums.last, row.get(parallel_regions::LAST_THREAD), best);
         sums.evidence.push(
             best,
             row,

@@ -155,7 +155,7 @@ impl<'a> Interval<'a> {
         let row = Row::<region::Table>::new(row);
         let [start, end, first] = row.all([region::START_NS, region::END_NS, region::FIRST_ARRIVAL_NS]);
         Self {
-            thread: row.get(region::LAST_THREAD).map_or(ThreadKey::UNKNOWN, ThreadKey),
+            thread: ThreadKey(row.get(region::LAST_THREAD)),
             pid: row.get(region::PID),
             name: Some(row.get(region::NAME)),
             ..Self::of(Span { start: Ns(start), end: Ns(end) }, [Ns(first), Ns(end)])

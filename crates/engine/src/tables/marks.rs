@@ -4,15 +4,26 @@ use crate::session::Kind;
 use crate::{EngineError, Session, did_you_mean};
 use analysis::frames::TimedFrame;
 use model::tables::{mark_stretches, marks};
-use model::{Ns, Pid, Row, Span, TableDef, ThreadKey, Value, tables};
+use model::{Ns, Pid, Row, Span, TableDef, ThreadKey, Value, frame_mark, tables};
 
 /// The maximum number of names that the message about a missing mark lists.
 const MAX_LISTED: usize = 12;
 
-/// Returns whether a mark's name matches. A final `*` matches any ending, since programs number their frames.
+/// Returns whether a mark's name matches. A final `*` matches any ending, since programs number their frames; but a name of frames
+/// (`Choreographer#doFrame *`) does not match other frames (`Choreographer#doFrame - resynced to 12`, which is a part of one).
+///
+/// ```
+/// use engine::mark_name_matches;
+///
+/// let matches = |mark| mark_name_matches("Choreographer#doFrame *", mark);
+/// assert_eq!([matches("Choreographer#doFrame 11"), matches("Choreographer#doFrame - resynced to 12")], [true, false]);
+/// assert!(mark_name_matches("Choreographer*", "Choreographer#doFrame - resynced to 12"));
+/// ```
 #[must_use]
 pub fn mark_name_matches(name: &str, mark: &str) -> bool {
-    name.strip_suffix('*').map_or(mark == name, |begin| mark.starts_with(begin))
+    let Some(begin) = name.strip_suffix('*') else { return mark == name };
+    let is_of_frames = || frame_mark(&format!("{begin}1")).is_some_and(|(_, of)| of == name);
+    mark.starts_with(begin) && (frame_mark(mark).is_none_or(|(_, of)| of == name) || !is_of_frames())
 }
 
 /// Returns whether the name in a row of a table of marks matches ([`mark_name_matches`]).

@@ -49,6 +49,30 @@ fn frames_of_a_phone_are_found_and_explained() {
     assert_eq!(frames, [("running".to_owned(), 9_000_000, 9_000_000)]);
 }
 
+/// Asynchronous stretches are operations: their number says nothing about threads, and nobody waits for the last one.
+#[test]
+fn asynchronous_marks_are_no_parallel_region() {
+    const ANIMATIONS: &str = "\
+# tracer: nop
+     swapper-0     [000] ...1 1.000000: sched_switch: prev_comm=swapper prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=app next_pid=7 next_prio=120
+         app-7     [000] ...1 1.001000: tracing_mark_write: S|7|animator|1
+         app-7     [000] ...1 1.002000: tracing_mark_write: S|7|animator|2
+         app-7     [000] ...1 1.004000: tracing_mark_write: F|7|animator|1
+         app-7     [000] ...1 1.014000: tracing_mark_write: F|7|animator|2
+";
+    let (_dir, session) = opened(ANIMATIONS);
+    let count = |table: &str| {
+        let mut count = 0;
+        let mut add = |rows: &[Vec<model::Value>]| {
+            count += rows.len();
+            Ok(())
+        };
+        session.rows(table, &mut add).unwrap();
+        count
+    };
+    assert_eq!([count("mark_stretches"), count("parallel_regions")], [2, 0]);
+}
+
 #[test]
 fn a_trace_without_marks_has_no_frames() {
     let (_dir, session) =

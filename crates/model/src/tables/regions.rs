@@ -7,11 +7,11 @@ use crate::column::table;
 table! {
     /// Parallel regions, and the time threads waited at their end.
     PARALLEL_REGIONS: parallel_regions {
-        version: 9,
+        version: 10,
         made_from: Analysis,
         large: true,
         doc: "Every parallel region: the time from the first begin to the last end in which two or more threads of a \
-              process have marked stretches of the same name, in order of end. A thread that begins within one \
+              process have marked stretches of the same name, in order of end. Asynchronous stretches, which belong to no thread, are none. A thread that begins within one \
               second after all others have ended belongs to the region too if it got no CPU meanwhile: it was ready \
               at that time and had been ready for half of the region. A thread arrives at the end of its last \
               stretch and waits until the last thread arrives (the tail of a barrier). The potential saving is an \
@@ -35,7 +35,7 @@ table! {
             START_NS: Start,
             END_NS: End,
             THREADS: Count =
-                "Number of threads that marked such stretches; number of tracks if the stretches belong to no thread.",
+                "Number of threads that marked such stretches.",
             STRETCHES: Count =
                 "Number of marked stretches, not counting nested ones: the chunks, if each chunk is marked.",
             WORKED_NS: Ns = "Total duration of these stretches.",
@@ -54,16 +54,15 @@ table! {
                  (`waiting_ns` / `threads`), or all stretches are equal work, so that a thread that takes longer for \
                  each is slower. This is the smaller estimate.",
             RECOVERABLE_TO_NS: Ns = "Upper bound of the potential saving: the larger of the two estimates.",
-            WAITING_RUNNING_NS: Option<Ns> =
-                "The part of `waiting_ns` in which the waiting threads ran: they spun or did other work; null if the \
-                 stretches belong to no thread.",
+            WAITING_RUNNING_NS: Ns =
+                "The part of `waiting_ns` in which the waiting threads ran: they spun or did other work.",
             LAST_READY_NS: Option<Ns> =
                 "How long the last thread to arrive was ready since its part of the region began, and directly before \
                  that while another thread had already arrived; the minimum if several arrived last; null if the \
-                 source has no wakeups, or the stretches belong to no thread.",
+                 source has no wakeups.",
             SLOWEST_NS: Ns = "Time that all of the work takes a single thread at the speed of the slowest thread.",
             SOURCE: Text = "`marked`, or `detected` from wakeups and waits; `name` is then the name of its threads.",
-            LAST_THREAD: Option<Thread> = "Key of the thread that arrived last; null if the stretches belong to no thread.",
+            LAST_THREAD: Thread = "Key of the thread that arrived last.",
         }
     }
 }

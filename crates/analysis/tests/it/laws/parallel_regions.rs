@@ -22,7 +22,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         let of = |col| table.int(row, col).unwrap();
         let cols = ["start_ns", "end_ns", "first_arrival_ns", "threads", "stretches", "worked_ns", "waiting_ns"];
         let [start, end, first, threads, stretches, worked, waiting] = cols.map(of);
-        let [ran, ready] = ["waiting_running_ns", "last_ready_ns"].map(|col| table.int(row, col).unwrap_or(-1));
+        let (ran, ready) = (of("waiting_running_ns"), table.int(row, "last_ready_ns").unwrap_or(-1));
         prop_assert!(ran <= waiting);
         let region = [start, end, first, threads, stretches, worked, waiting, ran, ready];
         actual.push((table.text(row, "name").unwrap().to_owned(), region));
@@ -65,6 +65,9 @@ fn regions(a: &Analysed) -> Vec<(String, Region)> {
     let mut regions = Vec::new();
     for (order, m) in a.marks.iter().enumerate().filter(|(_, m)| m.at < a.span.start || a.has(m.at)) {
         let (at, worker) = (m.at.max(a.span.start).0, thread(m.mark.tid, m.at));
+        if worker < 0 {
+            continue;
+        }
         let stack = open.entry(worker).or_default();
         match m.mark.edge {
             MarkEdge::Begin => {
@@ -101,8 +104,7 @@ fn regions(a: &Analysed) -> Vec<(String, Region)> {
 fn is_late(a: &Analysed, of: &[Part], worker: i64, at: i64) -> bool {
     let (start, end) = (of[0].1.max(a.span.start.0), of.iter().map(|p| p.2.unwrap()).max().unwrap());
     let (from, to) = was_ready(a, worker, at);
-    worker >= 0
-        && of.iter().all(|p| p.0 != worker)
+    of.iter().all(|p| p.0 != worker)
         && to > end
         && at - end <= 1_000_000_000
         && 2 * (end - from.max(start)) >= end - start
