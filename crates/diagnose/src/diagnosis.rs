@@ -206,6 +206,8 @@ fn nothing_to_check(session: &Session, span: Span) -> Result<Option<String>, Eng
         Some(OF_NOTHING.to_owned())
     } else if session.is_of_samples()? {
         Some(OF_SAMPLES.to_owned())
+    } else if session.full_summary().threads == 0 && session.full_summary().cpus == 0 {
+        Some(OF_NO_THREAD.to_owned())
     } else if length < MIN_SPAN_NS {
         Some(format!("{} is too short to diagnose: at least {} are needed", time(length), time(MIN_SPAN_NS)))
     } else {
@@ -216,6 +218,10 @@ fn nothing_to_check(session: &Session, span: Span) -> Result<Option<String>, Eng
 /// Why a recording may have no events, and what to do.
 const OF_NOTHING: &str = "nothing was recorded, no event and no sample: the program may have ended before the first one (record for longer, or \
                           more often: `perf record -F 4000`)";
+
+/// Why a recording with events may show no thread, and what to do.
+const OF_NO_THREAD: &str = "no event shows a thread or a CPU: enable the events sched_switch and sched_waking where the recording is made (in a configuration \
+                            of Perfetto `ftrace_events: \"sched/sched_switch\"` and `\"sched/sched_waking\"`)";
 
 /// What is unknown of a recording of samples alone, and how to record it.
 const OF_SAMPLES: &str = "this recording has samples and no context switches, so how long threads ran and what they waited for is not known \

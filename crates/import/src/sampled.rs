@@ -12,6 +12,8 @@ const MODIFIERS: &str = "ukhIpPGHSDWbeR";
 const OF_TIME: [&str; 6] = ["cycles", "cpu-cycles", "cpu_cycles", "ref-cycles", "cpu-clock", "task-clock"];
 /// Events that have no samples of code.
 const WITHOUT_CODE: [&str; 2] = ["dummy", "bpf-output"];
+/// PMUs that write a trace instead of samples.
+const TRACING: [&str; 4] = ["intel_pt", "intel_bts", "cs_etm", "arm_spe"];
 
 /// Returns the name of an event without its PMU and its modifiers: `cycles:ppp` and `cpu_core/cycles/u` are both `cycles`.
 pub(crate) fn plain_event(name: &str) -> &str {
@@ -41,6 +43,11 @@ pub(crate) fn by_core<'n>(events: impl Iterator<Item = (CoreType, &'n str)>) -> 
     all
 }
 
+/// Whether an event writes a trace of the hardware (`intel_pt//`, `arm_spe_0/ts_enable=1/`) instead of samples.
+pub(crate) fn is_hardware_trace(name: &str) -> bool {
+    name.split_once('/').is_some_and(|(pmu, _)| TRACING.iter().any(|of| pmu.starts_with(of)))
+}
+
 /// Whether the samples of an event ([`plain_event`]) estimate running time.
 pub(crate) fn is_of_time(event: &str) -> bool {
     OF_TIME.contains(&event)
@@ -51,7 +58,7 @@ pub(crate) fn is_of_time(event: &str) -> bool {
 /// types of cores, are the profile together, each with the type of its core ([`by_core`]).
 pub(crate) fn select<'n>(events: impl Iterator<Item = &'n str>) -> Option<Sampled> {
     let mut all: Vec<&str> = Vec::new();
-    for event in events.filter(|event| !WITHOUT_CODE.contains(event)) {
+    for event in events.filter(|event| !WITHOUT_CODE.contains(event) && !is_hardware_trace(event)) {
         if !all.contains(&event) {
             all.push(event);
         }
@@ -104,6 +111,7 @@ mod tests {
             sampled("cycles", true, &["page-faults", "cpu-clock"])
         );
         assert_eq!(of(&["dummy", "page-faults", "instructions"]), sampled("page-faults", false, &["instructions"]));
+        assert_eq!(of(&["intel_pt//", "cycles"]), sampled("cycles", true, &[]), "a trace has no samples");
         assert_eq!(of(&["dummy"]), None);
     }
 }

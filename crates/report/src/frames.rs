@@ -138,7 +138,7 @@ fn chains(page: &mut Page, sums: &mut Table, options: &Options) {
             or_dash(row.get(PID).map(|pid| pid.to_string())),
             or_dash(row.get(SWAP_CHAIN).map(plain)),
             all.to_string(),
-            row.get(NOT_DISPLAYED).to_string(),
+            or_dash(row.get(NOT_DISPLAYED).map(|n| n.to_string())),
             of_mean(MEAN_NS),
             or_dash(row.get(FPS).map(|fps| format!("{fps:.1}"))),
             of_ns(MEDIAN_NS),

@@ -90,6 +90,7 @@ pub fn trust(session: &Session, is_of_samples: bool) -> String {
         () if s.losses > 0 || s.lossy_ns > 0 || s.anomalies.iter().any(|t| t.lost) => "incomplete".to_owned(),
         () if s.anomalies.iter().any(|t| t.not_understood) => "not understood in part".to_owned(),
         () if unknown > 0 && !is_of_samples => format!("{} of CPU time unknown", percent(unknown, whole)),
+        () if s.threads == 0 && s.cpus == 0 => "nothing of any thread or CPU".to_owned(),
         () => COMPLETE.to_owned(),
     };
     let consistent = if s.laws_hold() { "" } else { ", INCONSISTENT" };
@@ -161,6 +162,7 @@ fn recorded(session: &Session) -> Option<String> {
     // A CPU that is offline or idle all the time has no row: what it did is unknown.
     let silent = match count_of(&s.recorded_cpus).saturating_sub(s.cpus) {
         0 => String::new(),
+        _ if s.cpus == 0 => ", none of which had an event".to_owned(),
         silent => format!(", of which {silent} had no event"),
     };
     Some(format!("{}{of}{silent}{lacking}", named(&s.recorded_cpus)))

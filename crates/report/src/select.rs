@@ -36,6 +36,11 @@ impl Thread {
         if self.instance > 0 { format!("{}:{}", self.tid, self.instance) } else { self.tid.to_string() }
     }
 
+    /// Whether the recording shows how threads left their CPUs; without it, all switch-outs are counted as voluntary.
+    pub fn has_kinds_of_leaves(&self) -> bool {
+        self.voluntary == 0 || self.involuntary > 0 || self.ready > 0 || self.blocked > 0 || self.exited > 0
+    }
+
     /// Adds another thread's sums. The times of a damaged file may overflow.
     pub fn add(&mut self, other: &Self) {
         self.running = self.running.saturating_add(other.running);

@@ -36,6 +36,14 @@ impl Pmu {
     }
 }
 
+/// The PMUs of Apple's cores (`drivers/perf/apple_m1_cpu_pmu.c`).
+const APPLE: [(&str, CoreType); 4] = [
+    ("apple_firestorm_pmu", CoreType::Performance),
+    ("apple_avalanche_pmu", CoreType::Performance),
+    ("apple_icestorm_pmu", CoreType::Efficient),
+    ("apple_blizzard_pmu", CoreType::Efficient),
+];
+
 /// Returns the type of the cores of a hybrid PMU, by its name.
 ///
 /// ```
@@ -43,15 +51,18 @@ impl Pmu {
 /// use topology::core_type_of_pmu;
 ///
 /// assert_eq!(core_type_of_pmu("cpu_atom"), Some(CoreType::Efficient));
+/// assert_eq!(core_type_of_pmu("apple_avalanche_pmu"), Some(CoreType::Performance));
 /// assert_eq!(core_type_of_pmu("cpu"), None);
 /// ```
 #[must_use]
 pub fn core_type_of_pmu(name: &str) -> Option<CoreType> {
-    Some(match Pmu::from_name(name)? {
+    let of_apple = || APPLE.iter().find(|(of, _)| *of == name).map(|(_, core)| *core);
+    let of_intel = |pmu| match pmu {
         Pmu::Core => CoreType::Performance,
         Pmu::Atom => CoreType::Efficient,
         Pmu::LowPower => CoreType::LowPower,
-    })
+    };
+    Pmu::from_name(name).map(of_intel).or_else(of_apple)
 }
 
 /// One source's partition: for each CPU, by index, its class (0 = slowest) if known.

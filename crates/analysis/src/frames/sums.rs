@@ -28,7 +28,8 @@ struct Sums {
     times: Times,
     longest: Option<Ns>,
     gpu_busy: (i64, f64),
-    not_displayed: i64,
+    /// `None` as long as no frame says it.
+    not_displayed: Option<i64>,
     bound: [i64; 3],
 }
 
@@ -53,7 +54,9 @@ impl FrameSums {
         if let Some(busy) = frame.part(FramePart::GpuBusy) {
             sums.gpu_busy = (sums.gpu_busy.0 + 1, sums.gpu_busy.1 + busy.0 as f64);
         }
-        sums.not_displayed += i64::from(present.displayed == Some(false));
+        if let Some(displayed) = present.displayed {
+            *sums.not_displayed.get_or_insert(0) += i64::from(!displayed);
+        }
         sums.bound[frame.bound as usize] += 1;
         while self.times > MAX_TIMES {
             self.widen();

@@ -10,6 +10,16 @@ const DTRACE: &str = "; it looks like stacks with counts that DTrace printed, wh
 const FOLDED: &str = "; it looks like folded stacks, which have no times and threads: flamegraph.pl, inferno or speedscope.app draw them";
 const RAW_PAGES: &str = "; it looks like raw pages of the ring buffer of one CPU (trace.dat.cpuN, trace_pipe_raw), which do not say what \
                          their events are: `trace-cmd restore` makes a trace.dat of them";
+const DELAYS: &str = "; it looks like delays that a tool printed (runqslower, runqlat, perf sched latency, perf sched timehist, cyclictest), \
+                      without the switches that they come from: record those, with `corewise record` or `perf sched record`";
+/// Words that the heads of such tables have.
+const OF_DELAYS: [&[&str]; 5] = [
+    &["COMM", "LAT(us)"],
+    &["usecs", ": count", "distribution"],
+    &["Task", "Runtime ms", "Switches", "delay ms"],
+    &["wait time", "sch delay", "run time"],
+    &["T: 0 (", "P:", "I:", "C:", "Min:", "Max:"],
+];
 
 /// Returns the hint for a file; `None` if it looks like nothing known.
 pub(super) fn of(path: &Path) -> Option<&'static str> {
@@ -22,6 +32,7 @@ pub(super) fn of(path: &Path) -> Option<&'static str> {
         () if is_of_dtrace(&text) => Some(DTRACE),
         () if is_folded(&text) => Some(FOLDED),
         () if is_of_pages(&head, &file) => Some(RAW_PAGES),
+        () if OF_DELAYS.iter().any(|words| words.iter().all(|word| text.contains(word))) => Some(DELAYS),
         () => None,
     }
 }
@@ -33,14 +44,11 @@ fn is_of_dtrace(text: &str) -> bool {
     is_frame && lines.any(|line| line.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Whether all whole lines are `frame;frame;frame COUNT`.
+/// Whether all whole lines are `frame;frame;frame COUNT`; a stack of one frame has no semicolon.
 fn is_folded(text: &str) -> bool {
     let (whole, _) = text.rsplit_once('\n').unwrap_or((text, ""));
-    let mut lines = whole.lines().filter(|line| !line.is_empty()).peekable();
-    let is_one = |line: &str| {
-        line.rsplit_once(' ').is_some_and(|(stack, count)| stack.contains(';') && count.parse::<u64>().is_ok())
-    };
-    lines.peek().is_some() && lines.all(is_one)
+    let has_count = |line: &str| line.rsplit_once(' ').is_some_and(|(_, count)| count.parse::<u64>().is_ok());
+    whole.contains(';') && whole.lines().filter(|line| !line.is_empty()).all(has_count)
 }
 
 /// Whether a file consists of pages of the kernel's ring buffer, which begin with a time and the size of their content.

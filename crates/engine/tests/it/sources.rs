@@ -165,6 +165,9 @@ fn files_of_other_tools_are_refused_with_what_they_are() {
     for (text, what) in [
         ("\n\n              server`main+0x34\n              dyld`start+0x8b0\n                3\n", "DTrace"),
         ("main;work;sum 12\nmain;idle 3\n", "folded stacks"),
+        ("main 12\nmain;idle 3\nmain;wo", "folded stacks"),
+        ("TIME     COMM   TID   LAT(us) PREV COMM\n11:09:33 stress 12 6995 stress\n", "runqslower"),
+        ("     usecs               : count     distribution\n         0 -> 1          : 12       |**   |\n", "runqlat"),
         ("just some words 12\n", "unknown format"),
     ] {
         let error = refused(&folder.file("a", text.as_bytes()));

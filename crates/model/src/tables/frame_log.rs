@@ -53,7 +53,7 @@ table! {
 table! {
     /// Frames of each swap chain, in sums.
     FRAME_SUMS: frame_sums {
-        version: 1,
+        version: 2,
         made_from: Frames,
         large: false,
         doc: "Number, times and limiting factor of the frames of each swap chain. If there are more than 1,000 swap \
@@ -74,7 +74,7 @@ table! {
             PRECISION_NS: Ns = "The three percentiles may be too high by up to this much; 0: they are exact.",
             LONGEST_NS: Option<Ns> = "The longest frame time.",
             MEAN_GPU_BUSY_NS: Option<MeanNs> = "Mean of `gpu_busy_ns`, of the frames that have it.",
-            NOT_DISPLAYED: Count = "Number of frames that were never displayed.",
+            NOT_DISPLAYED: Option<Count> = "Number of frames that were never displayed; null if the log does not say it of any frame.",
             GPU_BOUND: Count = "Number of frames limited by the GPU.",
             CPU_BOUND: Count = "Number of frames limited by the CPU.",
             UNKNOWN_BOUND: Count = "Number of frames with an unknown limiting factor.",

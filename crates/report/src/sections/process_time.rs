@@ -58,8 +58,8 @@ fn write(page: &mut Page, ctx: &SectionContext<'_>) -> Result<(), EngineError> {
     all.into_values().for_each(|of| top.push(of.running, of));
     let count = top.count;
     let rows: Vec<Process> = top.finish();
-    // Without switches, there is nothing to divide: a frame log has none.
-    if rows.iter().all(|of| of.voluntary == 0 && of.involuntary == 0) {
+    // Without switches, there is nothing to divide: a frame log has none. Without thread states, all of them count as voluntary.
+    if rows.iter().all(|of| of.involuntary == 0 && (of.voluntary == 0 || of.ready == 0 && of.blocked == 0)) {
         return Ok(());
     }
     page.heading(&format!("Switches and time: {}", count_of(rows.len(), count, "process")));

@@ -10,10 +10,14 @@ use crate::text::scan::{blanks, number, seconds};
 use crate::text::{Line, Lines, TextState};
 use crate::tracepoint::{Arguments, Place, Unreadable, marker};
 use ingest::{Anomaly, BATCH, Fatal, Ledger, Reach, Stream};
-use model::{Batch, Clock, CpuId, Event, EventKind, Mark, MarkEdge, MaybeNs, NameId, StackId, Tid};
+use model::{Batch, Clock, CpuId, Event, EventKind, Mark, MarkEdge, MaybeNs, NameId, Ns, StackId, Tid};
 
 /// The maximum length of a program's text; atrace's own limit is a quarter of it.
 const MAX_MARK: usize = 4096;
+
+/// The kernel prints events in order of time, but for the differences between the clocks of CPUs.
+const MAX_BACK: Ns = Ns(1_000_000);
+const BACK: &str = "a line is earlier than the one before it: the text is of excerpts or of several traces, so what lies between them is not in it";
 
 /// The events of a text.
 pub(super) struct TextStream<'a> {
@@ -29,6 +33,8 @@ pub(super) struct Events {
     /// Set until the block of the page ends.
     dump: Option<ProcessDump>,
     stack_traces: StackTraces,
+    /// The time of the last event.
+    last: Ns,
 }
 
 impl Stream for TextStream<'_> {
@@ -52,7 +58,7 @@ impl Stream for TextStream<'_> {
 
 impl Events {
     pub(super) fn new(arguments: Arguments) -> Self {
-        Self { state: TextState::new(), arguments, dump: None, stack_traces: StackTraces::default() }
+        Self { state: TextState::new(), arguments, dump: None, stack_traces: StackTraces::default(), last: Ns::MIN }
     }
 
     #[inline]
@@ -98,6 +104,13 @@ impl Events {
             Err(why) => why.record(line, head.cpu, &mut self.state.losses, bad),
         };
         let Some(what) = what else { return };
+        // A time of 0 is systrace's clock reading.
+        if head.stamp.at.0 != 0 {
+            if self.last > Ns::MIN && self.last - head.stamp.at > MAX_BACK {
+                bad.anomaly(BACK, line.offset, Anomaly::Warning);
+            }
+            self.last = head.stamp.at;
+        }
         let event = Event { at: head.stamp.at, offset: line.offset, cpu: head.cpu, current: head.tid, what };
         self.state.current((head.tid, head.pid, head.comm), &event, out);
         self.state.push(event, out);

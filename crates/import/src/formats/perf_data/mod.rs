@@ -33,12 +33,14 @@ mod stream;
 mod throttling;
 mod tracing;
 
+use crate::sampled;
 use crate::tracepoint::{EventFormat, state_source};
 use features::Metadata;
 use frames::Frames;
 use header::{Header, TracingData};
 use ingest::{Availability, Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sampled, Sniff};
 use model::CpuId;
+use rustc_hash::FxHashSet;
 use stream::PerfStream;
 
 /// The importer.
@@ -157,11 +159,16 @@ impl Preamble {
                 }
             }
             header::ID_INDEX => {
-                // nr, then (id, idx, cpu, tid) each; the events of a CPU have TID −1.
+                // nr, then (id, idx, cpu, tid) each; the events of a CPU have TID −1. Of several events, those with switch
+                // records count: perf records them of all CPUs even if it samples one program.
+                let switching = self.header.attrs.iter().filter(|attr| attr.context_switch);
+                let switching: FxHashSet<u64> = switching.flat_map(|attr| attr.ids.iter().copied()).collect();
                 for entry in body.get(8..).unwrap_or_default().chunks_exact(32) {
                     let (id, cpu, tid) = (order.u64_at(entry, 0), order.u64_at(entry, 16), order.u64_at(entry, 24));
                     if let (Some(id), Some(cpu), Some(tid)) = (id, cpu, tid) {
-                        self.of_cpus = Some(self.of_cpus.unwrap_or(true) && tid as i64 == -1);
+                        if switching.is_empty() || switching.contains(&id) {
+                            self.of_cpus = Some(self.of_cpus.unwrap_or(true) && tid as i64 == -1);
+                        }
                         self.header.add_id(id, u32::try_from(cpu).ok().map(CpuId));
                     }
                 }
@@ -216,6 +223,14 @@ fn facts(
              which does, or record with --call-graph fp or lbr."
                 .to_owned(),
         );
+    }
+    let traces = || header.attrs.iter().filter(|attr| sampled::is_hardware_trace(&attr.name));
+    if traces().next().is_some() {
+        let names: Vec<&str> = traces().map(|attr| attr.name.as_str()).collect();
+        lacks.push(format!(
+            "{} is a trace of the hardware, which corewise does not decode: `perf script --itrace` does.",
+            names.join(", ")
+        ));
     }
     if !header.attrs.iter().map(sample::Layout::of).any(|l| l.has_cpu()) {
         lacks.push("The CPUs of events were not recorded: record with -a, or with --sample-cpu.".to_owned());
