@@ -129,6 +129,7 @@ pub(super) fn objective(ctx: &RuleContext<'_>, name: &str) -> Result<ObjectivePa
         name: Some(name.to_owned()),
         thread: threads.into_iter().max_by_key(|(_, count)| *count).map(|(thread, _)| thread),
         deadline_ns: deadline,
+        has_pauses: !paced,
         ..Objective::of(ObjectiveKind::Marks)
     };
     ObjectivePath::of_windows(ctx, objective, late)

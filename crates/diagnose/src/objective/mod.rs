@@ -84,6 +84,8 @@ pub struct Objective {
     pub late: i64,
     /// By how much these were late in all, ns.
     pub late_ns: i64,
+    /// Whether `late_ns` contains the time between the marks.
+    pub has_pauses: bool,
     /// The time from the begin of a period or frame within which its work is not late, ns; `None` if all of its time counts.
     pub deadline_ns: Option<i64>,
     /// The number of periods that left less than a tenth of themselves, if that is why all of their time counts.
@@ -105,6 +107,7 @@ impl Objective {
             count: 0,
             late: 0,
             late_ns: 0,
+            has_pauses: false,
             deadline_ns: None,
             tight: 0,
             set: false,
@@ -128,6 +131,7 @@ impl Objective {
                         ms(self.late_ns)
                     )
                 }
+                None if self.has_pauses => format!("{total} and the time between them, {} ms in all", ms(self.late_ns)),
                 None => format!("{total}, {} ms in all", ms(self.late_ns)),
             }
         };
